@@ -16,53 +16,53 @@ import (
 	"time"
 )
 
-// The limits of a configuration.
+// Limits of a configuration.
 const (
 	maxConfig     = 1 << 20 // bytes in the file
 	maxServers    = 64
 	maxServerName = 32   // characters
-	maxListed     = 1000 // args, env, headers and tools of one server together
+	maxListed     = 1000 // total of args, env, headers and tools per server
 	maxTimeout    = time.Hour
-	callTimeout   = time.Minute // time-out of a call unless the file names one
+	callTimeout   = time.Minute // default timeout of a call
 )
 
-// A Server says how to reach one server and which workers get its tools.
+// A Server configures the connection to one server, and which workers get its tools.
 type Server struct {
 	Name string // 1 to 32 letters, digits, - and _
 
-	Command string // a program that speaks over its standard input and output
+	Command string // a program that communicates over its standard input and output
 	Args    []string
-	Env     map[string]string // its environment, besides PATH and HOME
-	Dir     string            // its working folder; "" for that of this program
+	Env     map[string]string // environment in addition to PATH and HOME
+	Dir     string            // working folder; "" for the one of this program
 
-	URL     string // instead of Command: an address that speaks the transport Streamable HTTP
+	URL     string // instead of Command: an address with the transport Streamable HTTP
 	Headers map[string]string
-	OAuth   OAuth // how to sign in to an address that asks for it
+	OAuth   OAuth // how to sign in to an address that requires it
 
-	Timeout    time.Duration // of one call
+	Timeout    time.Duration // timeout of one call
 	AllWorkers bool          // every worker gets its tools
 	Tools      []string      // names of the permitted tools; nil permits all
-	TrustHints bool          // trust the server's hints on which calls may be repeated
+	TrustHints bool          // trust the server's hints about calls that may be repeated
 
 	secrets []string // values that must not reach models, pages or logs
-	wants   []string // names of the workers' secrets that env and headers refer to, sorted
+	wants   []string // sorted names of the workers' secrets that env and headers refer to
 }
 
-// OAuth describes how to sign in to a server. With its zero value, this program registers itself
+// OAuth configures the sign-in to a server. With the zero value, this program registers itself
 // at the authorization server (RFC 7591).
 type OAuth struct {
-	ClientID     string // of a client that the operator has registered
+	ClientID     string // id of a client that the operator has registered
 	ClientSecret string
 	Issuer       string // the only authorization server that gets the secret
-	Scope        string // separated by spaces; "" for the scope that the server asks for
+	Scope        string // separated by spaces; "" for the scope that the server requests
 }
 
 // stdio reports whether s is a program rather than an address.
 func (s *Server) stdio() bool { return s.Command != "" }
 
 // Load reads the file at path and returns its servers, without the disabled ones. If path is
-// "", it reads mcp.json in folder, if there is such a file. getenv returns the value of
-// ${NAME} in args, env, url, headers and oauth. Errors name the file, the server and the field.
+// "", it reads mcp.json in folder, if that file exists. getenv returns the value of ${NAME} in
+// args, env, url, headers and oauth. Errors contain the file, the server and the field.
 func Load(path, folder string, getenv func(string) string) ([]Server, error) {
 	optional := path == ""
 	if optional {
@@ -76,7 +76,7 @@ func Load(path, folder string, getenv func(string) string) ([]Server, error) {
 		return nil, err
 	}
 	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxConfig+1)) // parse refuses the one byte more
+	raw, err := io.ReadAll(io.LimitReader(f, maxConfig+1)) // parse rejects a file with the extra byte
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
@@ -84,7 +84,7 @@ func Load(path, folder string, getenv func(string) string) ([]Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	// A relative cwd is relative to the file, not to the folder in which this program starts.
+	// A relative cwd is relative to the file, not to the working folder of this program.
 	for i, s := range servers {
 		if s.Dir != "" && !filepath.IsAbs(s.Dir) {
 			servers[i].Dir = filepath.Join(filepath.Dir(path), s.Dir)
@@ -98,7 +98,7 @@ var (
 	notInNames = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 )
 
-// parse reads a configuration. It returns the servers sorted by name.
+// parse parses a configuration. It returns the servers sorted by name.
 func parse(raw []byte, getenv func(string) string) ([]Server, error) {
 	if len(raw) > maxConfig {
 		return nil, fmt.Errorf("the file has more than %d bytes", maxConfig)
@@ -122,7 +122,7 @@ func parse(raw []byte, getenv func(string) string) ([]Server, error) {
 	if len(entries) > maxServers {
 		return nil, fmt.Errorf("mcpServers: at most %d servers are possible", maxServers)
 	}
-	// Sorted, so that the same file always leads to the same first error.
+	// Sorted, so that the same file always gives the same first error.
 	servers := []Server{}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		if !validName.MatchString(name) || len(name) > maxServerName {
@@ -132,7 +132,7 @@ func parse(raw []byte, getenv func(string) string) ([]Server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("server %q: %w", name, err)
 		}
-		// The fields of a disabled server are checked, too, so that a typing error shows early.
+		// The fields of a disabled server are checked, too, so that errors are found early.
 		if s.Name = name; !disabled {
 			servers = append(servers, s)
 		}
@@ -140,7 +140,7 @@ func parse(raw []byte, getenv func(string) string) ([]Server, error) {
 	return servers, nil
 }
 
-// object reads a JSON object, and nothing after it. It refuses duplicate keys.
+// object parses a single JSON object. It rejects duplicate keys.
 func object(raw []byte) (map[string]json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	first, err := dec.Token()
@@ -150,14 +150,14 @@ func object(raw []byte) (map[string]json.RawMessage, error) {
 	if first != json.Delim('{') {
 		return nil, errors.New("must be a JSON object")
 	}
-	// Read key by key: json.Unmarshal would silently take the last of two equal keys.
+	// Parse key by key: json.Unmarshal would silently use the last of two equal keys.
 	fields := map[string]json.RawMessage{}
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
 			return nil, invalidJSON(err)
 		}
-		name, _ := key.(string) // the decoder accepts only a string as key
+		name, _ := key.(string) // the decoder accepts only strings as keys
 		if _, twice := fields[name]; twice {
 			return nil, fmt.Errorf("%q is given twice", name)
 		}
@@ -176,7 +176,7 @@ func object(raw []byte) (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
-// invalidJSON returns an error for the operator that explains an error of the JSON decoder.
+// invalidJSON converts an error of the JSON decoder to an error for the operator.
 func invalidJSON(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the JSON breaks off")
@@ -184,8 +184,8 @@ func invalidJSON(err error) error {
 	return fmt.Errorf("not valid JSON: %w", err)
 }
 
-// read decodes a JSON value into v. want describes the type of v in words. read refuses null:
-// json.Unmarshal would ignore it, and every field can be left out instead.
+// read decodes a JSON value into v. want describes the type of v. read rejects null:
+// json.Unmarshal would ignore it, and every field can be omitted instead.
 func read(raw json.RawMessage, v any, want string) error {
 	if values, ok := v.(*map[string]string); ok {
 		return readStrings(raw, values)
@@ -196,7 +196,7 @@ func read(raw json.RawMessage, v any, want string) error {
 	return nil
 }
 
-// readStrings decodes an object of strings. It refuses duplicate keys, as object does.
+// readStrings decodes an object of strings. Like object, it rejects duplicate keys.
 func readStrings(raw json.RawMessage, values *map[string]string) error {
 	fields, err := object(raw)
 	if err != nil {
@@ -213,7 +213,7 @@ func readStrings(raw json.RawMessage, values *map[string]string) error {
 	return nil
 }
 
-// parseServer reads the entry of one server.
+// parseServer parses the entry of one server.
 func parseServer(raw json.RawMessage, getenv func(string) string) (s Server, disabled bool, err error) {
 	entry, err := object(raw)
 	if err != nil {
@@ -221,7 +221,7 @@ func parseServer(raw json.RawMessage, getenv func(string) string) (s Server, dis
 	}
 	var kind, workers string
 	var oauth map[string]string
-	seconds := callTimeout.Seconds() // unless the entry has a number
+	seconds := callTimeout.Seconds() // default, if the entry has no number
 	known := map[string]struct {
 		into any
 		want string
@@ -253,15 +253,15 @@ func parseServer(raw json.RawMessage, getenv func(string) string) (s Server, dis
 		return s, false, fmt.Errorf("timeoutSeconds: must be above 0 and at most %d", int(maxTimeout.Seconds()))
 	}
 	s.Timeout, s.AllWorkers = time.Duration(seconds*float64(time.Second)), workers == "all"
-	// check sees the text of the file, before expand fills in values of the environment.
+	// Call check before expand, so that it gets the text of the file.
 	if err := cmp.Or(s.check(kind, entry), s.readOAuth(oauth)); err != nil {
 		return s, false, err
 	}
 	return s, false, s.expand(getenv)
 }
 
-// check returns an error for fields that do not fit together. kind is the value of the field
-// "type". Other programs need that field, while this one decides by command and url.
+// check returns an error for fields that do not match. kind is the value of the field "type".
+// Other programs need that field, but this program only uses command and url.
 func (s *Server) check(kind string, entry map[string]json.RawMessage) error {
 	_, command := entry["command"]
 	_, address := entry["url"]
@@ -290,7 +290,7 @@ func (s *Server) check(kind string, entry map[string]json.RawMessage) error {
 			return fmt.Errorf("%s: does not fit a server with a %s", name, reached)
 		}
 	}
-	// An empty name permits no tool, so it can only be a mistake.
+	// An empty name permits no tool, so it must be a mistake.
 	for _, name := range s.Tools {
 		if strings.TrimSpace(name) == "" {
 			return errors.New("tools: a name must not be empty")

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// variable matches ${NAME}, ${NAME:-DEFAULT} and ${secret:NAME}. The first two are those of
-// a shell.
+// variable matches ${NAME}, ${NAME:-DEFAULT} and ${secret:NAME}. The first two work like in a
+// shell.
 var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
 
 var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expand replaces the variables in the fields of s, and checks the result. It covers each
-// field that can hold a key, so that no key has to stand in the file.
+// expand replaces the variables in the fields of s, and checks the result. It covers all fields
+// that can contain a key, so that the file need not contain keys.
 func (s *Server) expand(getenv func(string) string) (err error) {
 	for i, arg := range s.Args {
 		if s.Args[i], err = s.fill(fmt.Sprintf("args[%d]", i), arg, getenv); err != nil {
@@ -37,7 +37,7 @@ func (s *Server) expand(getenv func(string) string) (err error) {
 		if s.Headers[name], err = s.fill("headers."+name, s.Headers[name], getenv); err != nil {
 			return err
 		}
-		s.conceal(s.Headers[name]) // concealed in any case: the file itself may hold the key
+		s.conceal(s.Headers[name]) // in any case, because the file itself may contain the key
 	}
 	for name, field := range map[string]*string{"clientId": &s.OAuth.ClientID, "clientSecret": &s.OAuth.ClientSecret,
 		"issuer": &s.OAuth.Issuer, "scope": &s.OAuth.Scope} {
@@ -55,19 +55,20 @@ func (s *Server) expand(getenv func(string) string) (err error) {
 	return cmp.Or(s.checkEnv(), s.checkHeaders(), s.checkURL())
 }
 
-// fill replaces the variables in a text by their values, and conceals these values. where
-// names the field in errors, which never show a value.
+// fill replaces the variables in a text by their values, and conceals these values. where is
+// the name of the field in errors, which never contain a value.
 func (s *Server) fill(where, text string, getenv func(string) string) (string, error) {
 	var err error
 	text = variable.ReplaceAllStringFunc(text, func(ref string) string {
 		if secret, is := strings.CutPrefix(ref[2:len(ref)-1], "secret:"); is {
 			if !secretName.MatchString(secret) ||
 				!strings.HasPrefix(where, "env.") && !strings.HasPrefix(where, "headers.") {
-				// Elsewhere a secret would show: in a list of processes, or in an address in a log.
+				// Elsewhere a secret would be visible: in a list of processes, or in an address
+				// in a log.
 				err = fmt.Errorf("%s: secrets have names of letters, digits and _, and stand in env and headers", where)
 			}
 			s.wants = append(s.wants, secret)
-			return ref // stays until a turn uses the server: filled in tenants.go replaces it
+			return ref // kept until a turn uses the server: then filled in tenants.go replaces it
 		}
 		name, otherwise, hasDefault := strings.Cut(ref[2:len(ref)-1], ":-")
 		value := getenv(name)
@@ -80,7 +81,7 @@ func (s *Server) fill(where, text string, getenv func(string) string) (string, e
 		s.conceal(value)
 		return value
 	})
-	// A NUL would end the text early in the arguments or the environment of a program.
+	// A NUL would end the text in the arguments or the environment of a program.
 	if strings.ContainsRune(text, 0) {
 		return "", fmt.Errorf("%s: must not hold a NUL character", where)
 	}
@@ -103,14 +104,15 @@ func (s *Server) readOAuth(fields map[string]string) error {
 			return fmt.Errorf("oauth: unknown field %q: the fields are clientId, clientSecret, issuer, scope", name)
 		}
 	}
-	// The MCP server names the authorization server, and could name its own to learn the secret.
+	// The MCP server chooses the authorization server, and could choose its own to get the
+	// secret.
 	if s.OAuth.ClientSecret != "" && (s.OAuth.ClientID == "" || s.OAuth.Issuer == "") {
 		return errors.New("oauth: clientSecret needs clientId, and issuer: the only authorization server that gets it")
 	}
 	return nil
 }
 
-// checkEnv returns an error for a name that an environment cannot hold.
+// checkEnv returns an error for an invalid name of an environment variable.
 func (s *Server) checkEnv() error {
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
@@ -120,8 +122,8 @@ func (s *Server) checkEnv() error {
 	return nil
 }
 
-// checkHeaders returns an error for a header that is invalid, or that the SDK or net/http
-// sets by itself.
+// checkHeaders returns an error for a header that is invalid, or that the SDK or net/http sets
+// itself.
 func (s *Server) checkHeaders() error {
 	reserved := []string{"Host", "Content-Type", "Content-Length", "Accept", "Connection", "Transfer-Encoding",
 		"Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id"}
@@ -136,17 +138,17 @@ func (s *Server) checkHeaders() error {
 	return nil
 }
 
-// checkURL returns an error for an address that is not an http or https URL. It conceals the
-// password and the query of the address, which may hold keys.
+// checkURL returns an error if the address is not an http or https URL. It conceals the
+// password and the query of the address, which may contain keys.
 func (s *Server) checkURL() error {
 	if s.stdio() {
 		return nil
 	}
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("url: must be an http:// or https:// address") // without the address, which may hold a key
+		return errors.New("url: must be an http:// or https:// address") // without the address, which may contain a key
 	}
-	// Errors of net/http quote the address with its query.
+	// Errors of net/http contain the address with its query.
 	if password, has := u.User.Password(); has {
 		s.conceal(password)
 	}
@@ -158,11 +160,11 @@ func (s *Server) checkURL() error {
 	return nil
 }
 
-// conceal adds a value to those that without removes. It ignores short values: they are no
-// good secrets, and to remove them would damage many other words.
+// conceal adds a value to those that without removes. It ignores short values: they are weak
+// secrets, and removing them would change many other words.
 func (s *Server) conceal(value string) {
 	const shortest = 6
-	// A server may repeat the token without the scheme of its header.
+	// A server may return the token without the scheme of its header.
 	value = strings.TrimSpace(strings.TrimPrefix(value, "Bearer "))
 	if len(value) >= shortest {
 		s.secrets = append(s.secrets, value)
@@ -171,7 +173,8 @@ func (s *Server) conceal(value string) {
 
 // without returns a text without the server's secrets.
 func (s *Server) without(text string) string {
-	// Longest first: a secret may begin with another one. Its remainder must not stay visible.
+	// Longest first: a secret may begin with another one, and its remainder must not stay
+	// visible.
 	longest := func(a, b string) int { return len(b) - len(a) }
 	for _, secret := range slices.SortedFunc(slices.Values(s.secrets), longest) {
 		text = strings.ReplaceAll(text, secret, "[secret]")

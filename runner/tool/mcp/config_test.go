@@ -10,7 +10,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// environment holds the environment variables of the configurations in these tests.
+// environment returns the environment variables of these tests.
 func environment(name string) string {
 	return map[string]string{"TOKEN": "tok-12345678", "FOLDER": "/srv", "EVIL": "a\r\nX-Other: b"}[name]
 }
@@ -137,7 +137,7 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// TestKindredSecrets hides a secret that begins with another one.
+// TestKindredSecrets conceals a secret that begins with another one.
 func TestKindredSecrets(t *testing.T) {
 	t.Parallel()
 	s := Server{}

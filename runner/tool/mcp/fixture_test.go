@@ -21,7 +21,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestMain lets this program be the keeper of a server, or a server.
+// TestMain makes the test program also run as the keeper of a server, or as a server.
 func TestMain(m *testing.M) {
 	switch {
 	case sandbox.IsChild(os.Args):
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 var quick = Timing{Connect: time.Minute, Toolset: time.Minute, Backoff: time.Millisecond, Leave: 100 * time.Millisecond,
 	Answer: 2 * time.Second}
 
-// a server of this program, in one of the ways of serve.
+// a returns a server that is this program in a mode of serve.
 func a(mode string) Server {
 	return Server{Name: mode, Command: os.Args[0], Args: []string{"serve", mode}, Timeout: time.Minute}
 }
@@ -67,8 +67,8 @@ type fixture struct {
 	log *logBook
 	ws  *sandbox.Workspace
 
-	secrets map[string]string // of the turn
-	images  []string          // media types of the images that calls have shown
+	secrets map[string]string // secrets of the turn
+	images  []string          // media types of the images in results
 }
 
 func newPool(t *testing.T, timing Timing, servers ...Server) *fixture {
@@ -86,7 +86,7 @@ func newPool(t *testing.T, timing Timing, servers ...Server) *fixture {
 	return f
 }
 
-// Workspace makes a fixture a tool.Host.
+// Workspace implements tool.Host.
 func (f *fixture) Workspace() *sandbox.Workspace { return f.ws }
 
 // Publish fails: tools of MCP servers do not call it.
@@ -106,7 +106,7 @@ func (f *fixture) Secret(name, _ string) (string, error) {
 	return value, nil
 }
 
-// ShowImage keeps the type of an image.
+// ShowImage records the type of an image.
 func (f *fixture) ShowImage(_ string, data []byte) error {
 	mediaType, err := tool.ImageType(data)
 	f.images = append(f.images, mediaType)
@@ -116,7 +116,7 @@ func (f *fixture) ShowImage(_ string, data []byte) error {
 // RunWorker does nothing: tools of MCP servers do not call it.
 func (f *fixture) RunWorker(context.Context, tool.Errand) (json.RawMessage, error) { return nil, nil }
 
-// CallToken returns a token that the tests look for.
+// CallToken returns a token that tests can recognize.
 func (f *fixture) CallToken() (string, error) { return "token of the call", nil }
 
 // Hide hides the values of the secrets.
@@ -141,7 +141,7 @@ func (f *fixture) offered(wanted ...string) ([]string, string) {
 	return names, o.Note
 }
 
-// call calls a tool by the server's name for it, as a turn that has it would.
+// call calls a tool by the server's name for it, like a turn with that tool.
 func (f *fixture) call(ctx context.Context, server, name, input string) (string, error) {
 	o := tool.RemoteTool{Server: server, Tool: name}
 	o.Name = modelName(server, name)
@@ -149,7 +149,7 @@ func (f *fixture) call(ctx context.Context, server, name, input string) (string,
 	return string(out), err
 }
 
-// must calls a tool that answers.
+// must calls a tool and checks that the call succeeds.
 func (f *fixture) must(server, name, input string) string {
 	f.t.Helper()
 	out, err := f.call(f.t.Context(), server, name, input)
@@ -159,7 +159,7 @@ func (f *fixture) must(server, name, input string) string {
 	return out
 }
 
-// refused calls a tool that must fail, and returns the error that the model gets.
+// refused calls a tool that must fail, and returns the error for the model.
 func (f *fixture) refused(server, name, input string) string {
 	f.t.Helper()
 	out, err := f.call(f.t.Context(), server, name, input)

@@ -17,12 +17,12 @@ import (
 	"journeyman/store/storetest"
 )
 
-// at returns a server that is reached at an address.
+// at returns a server with an address.
 func at(url string) Server {
 	return Server{Name: "web", URL: url, Headers: map[string]string{"Authorization": "Bearer s3cret-key"}, Timeout: time.Minute, secrets: []string{"s3cret-key"}}
 }
 
-// remoteServer serves the good server, behind a key and whatever else is given.
+// remoteServer serves the good server, which requires a key. before can handle a request first.
 func remoteServer(t *testing.T, opt *sdk.StreamableHTTPOptions, before func(w http.ResponseWriter, r *http.Request) bool) *httptest.Server {
 	t.Helper()
 	server := good()

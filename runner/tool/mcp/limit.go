@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// The causes of a context that a limit has ended.
+// Causes of a context that a limit has ended.
 var (
 	errTimeout = errors.New("the call takes too long")
 	errTooLong = errors.New("the call takes too long, although it reports progress")
 )
 
-// A limit ends a call that takes too long. Each report of progress restarts the time-out, as
-// the MCP specification permits. A maximum remains, as it recommends.
+// A limit ends a call that takes too long. Each progress report restarts the timeout, as the
+// MCP specification permits. The total time is limited, too, as it recommends.
 type limit struct {
 	cancel context.CancelCauseFunc
-	each   time.Duration // longest time between two reports
-	end    time.Time     // latest end of the call; no report moves it
+	each   time.Duration // maximum time between two reports
+	end    time.Time     // latest end of the call, independent of reports
 
 	mu    sync.Mutex // guards timer
 	timer *time.Timer
 }
 
-// withLimit returns a context that ends when a call of the server takes too long. Its cause
-// distinguishes a slow server from a cancelled turn. The caller must call stop.
+// withLimit returns a context that ends when a call of the server takes too long. The cause
+// distinguishes a slow server from a canceled turn. The caller must call stop.
 func (s *server) withLimit(ctx context.Context) (context.Context, *limit) {
 	l := &limit{each: s.Timeout, end: time.Now().Add(max(s.Timeout, s.pool.cfg.Timing.Longest))}
 	ctx, l.cancel = context.WithCancelCause(ctx)
@@ -33,14 +33,14 @@ func (s *server) withLimit(ctx context.Context) (context.Context, *limit) {
 	return ctx, l
 }
 
-// extend restarts the time-out of the call. The call still ends at l.end.
+// extend restarts the timeout of the call, but the call still ends at l.end.
 func (l *limit) extend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.timer.Stop() {
-		return // the timer has fired, or stop was called: a report that comes late revives no call
+		return // the timer has fired, or stop was called: a late report has no effect
 	}
-	// The cause says which bound ends the call, so that the model learns it.
+	// The cause contains the limit that ends the call, for the error message.
 	cause, left := errTimeout, l.each
 	if rest := time.Until(l.end); rest < left {
 		cause, left = errTooLong, max(0, rest)

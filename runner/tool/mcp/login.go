@@ -17,7 +17,7 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// A LoginStore keeps the logins of this program at servers. A login holds secrets, so an
+// A LoginStore stores the logins of this program at servers. A login contains secrets, so an
 // implementation must encrypt it.
 type LoginStore interface {
 	// MCPLogin returns the login of the server, nil if there is none.
@@ -27,10 +27,10 @@ type LoginStore interface {
 	SetMCPLogin(ctx context.Context, server string, login []byte) error
 }
 
-// A login signs this program in to a server: its registration at the authorization server,
-// and its tokens. It is kept as JSON.
+// A login is the sign-in of this program to a server: its registration at the authorization
+// server, and its tokens. It is stored as JSON.
 type login struct {
-	Resource     string           `json:"resource"` // address of the server: no other one gets the tokens
+	Resource     string           `json:"resource"` // address of the server: only this address gets the tokens
 	ClientID     string           `json:"clientId"`
 	ClientSecret string           `json:"clientSecret,omitempty"`
 	TokenURL     string           `json:"tokenUrl"`
@@ -40,7 +40,7 @@ type login struct {
 	Expiry       time.Time        `json:"expiry,omitzero"`
 }
 
-// loginOf returns the login that results from a sign-in.
+// loginOf returns the login after a sign-in.
 func loginOf(resource string, cfg *oauth2.Config, t *oauth2.Token) *login {
 	return &login{Resource: resource, ClientID: cfg.ClientID, ClientSecret: cfg.ClientSecret,
 		TokenURL: cfg.Endpoint.TokenURL, AuthStyle: cfg.Endpoint.AuthStyle,
@@ -50,20 +50,20 @@ func loginOf(resource string, cfg *oauth2.Config, t *oauth2.Token) *login {
 // A keychain holds the login of one server.
 type keychain struct {
 	mu     sync.Mutex // guards the fields below; held while a login is read, renewed or replaced
-	loaded bool       // login is known; otherwise the store must be read
-	login  *login     // nil without one
-	needed bool       // the server has refused the login, or a request without one
+	loaded bool       // login is valid; otherwise the store must be read
+	login  *login     // nil without a login
+	needed bool       // the server has rejected the login, or a request without a login
 }
 
-// errSignIn is the error of a server that demands a sign-in.
+// errSignIn is the error of a server that requires a sign-in.
 var errSignIn = errors.New("an Owner has to sign in to the server on the page System of the dashboard")
 
-// renewBefore is the time before its expiry at which a token is renewed.
+// renewBefore is how long before its expiry a token is renewed.
 const renewBefore = time.Minute
 
-// signsIn reports whether the server may ask for a sign-in. It may not if the operator has
-// configured an Authorization header, or headers with the secrets of workers. Such secrets
-// lead to many connections, each with a keychain: a renewal by one would break the others.
+// signsIn reports whether the server may require a sign-in. It may not if the operator has
+// configured an Authorization header, or headers with the secrets of workers. Such secrets lead
+// to several connections, each with a keychain: a renewal by one would invalidate the others.
 func (s *server) signsIn() bool {
 	if len(s.wants) > 0 {
 		return false
@@ -77,14 +77,14 @@ func (s *server) signsIn() bool {
 }
 
 // token returns the access token for the server, "" without a login. It renews a token that
-// expires soon. It also renews the token refused, which the server did not accept.
+// expires soon. It also renews the token in refused, which the server has rejected.
 func (s *server) token(ctx context.Context, refused string) (string, error) {
 	if !s.signsIn() || s.pool.cfg.Logins == nil {
 		return "", nil
 	}
 	k := &s.keys
-	// Held during a renewal, too: a refresh token may work only once, so one request renews it
-	// and the others wait for the result.
+	// Held during a renewal, too: a refresh token may be valid only once. So one request renews
+	// it, and the others wait for the result.
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := s.load(ctx); err != nil || k.login == nil {
@@ -97,13 +97,13 @@ func (s *server) token(ctx context.Context, refused string) (string, error) {
 	if k.login.Refresh == "" {
 		return "", nil
 	}
-	// Not ctx: if the request is cancelled, the new tokens must still be received and kept.
+	// Not ctx: even if the request is canceled, the new tokens must be received and stored.
 	renewing, cancel := context.WithTimeout(s.pool.ctx, oauthTimeout)
 	defer cancel()
 	if err := s.renew(renewing); err != nil {
 		return "", err
 	}
-	// renew has forgotten a login that the authorization server refuses.
+	// renew has removed a login that the authorization server rejects.
 	if k.login == nil {
 		return "", nil
 	}
@@ -120,7 +120,7 @@ func (s *server) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the sign-in: %w", err)
 	}
-	// That there is no login is known now, too.
+	// Also set if there is no login.
 	if k.loaded = true; raw == nil {
 		return nil
 	}
@@ -135,8 +135,8 @@ func (s *server) load(ctx context.Context) error {
 	return nil
 }
 
-// renew exchanges the refresh token for new tokens. If the authorization server refuses it,
-// renew forgets the login. s.keys.mu is held.
+// renew exchanges the refresh token for new tokens. If the authorization server rejects it,
+// renew removes the login. s.keys.mu is held.
 func (s *server) renew(ctx context.Context) error {
 	l := s.keys.login
 	cfg := oauth2.Config{ClientID: l.ClientID, ClientSecret: l.ClientSecret,
@@ -145,10 +145,11 @@ func (s *server) renew(ctx context.Context) error {
 	t, err := cfg.TokenSource(ctx, &oauth2.Token{RefreshToken: l.Refresh}).Token()
 	var refused *oauth2.RetrieveError
 	switch {
-	// Only a refusal ends the login. An overloaded or broken server may accept the token later.
+	// Only a rejection ends the login. An overloaded or faulty server may accept the token
+	// later.
 	case errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < 500 &&
 		refused.Response.StatusCode != http.StatusTooManyRequests:
-		// The body is not logged: a hostile server could put anything there.
+		// The body is not logged, because a hostile server controls it.
 		s.log.Warn("the sign-in to the MCP server has ended", "status", refused.Response.StatusCode)
 		return s.keep(ctx, nil)
 	case err != nil:
@@ -163,7 +164,7 @@ func (s *server) renew(ctx context.Context) error {
 	return s.keep(ctx, &next)
 }
 
-// keep replaces the login, also in the store. nil removes it. s.keys.mu is held.
+// keep replaces the login in memory and in the store. nil removes it. s.keys.mu is held.
 func (s *server) keep(ctx context.Context, l *login) error {
 	var raw []byte
 	if l != nil {
@@ -172,7 +173,7 @@ func (s *server) keep(ctx context.Context, l *login) error {
 			return err
 		}
 	}
-	// Set before the store has it, and even if that fails: the old refresh token may be invalid.
+	// Set even if the store fails: the old refresh token may already be invalid.
 	s.keys.login, s.keys.loaded, s.keys.needed = l, true, l == nil
 	if err := s.pool.cfg.Logins.SetMCPLogin(ctx, s.Name, raw); err != nil {
 		return fmt.Errorf("keep the sign-in: %w", err)
@@ -180,33 +181,36 @@ func (s *server) keep(ctx context.Context, l *login) error {
 	return nil
 }
 
-// refused records that the server demands a sign-in: it has refused token, or a request
-// without one.
+// refused records that the server requires a sign-in: it has rejected token, or a request
+// without a token.
 func (s *server) refused(token string) {
 	s.keys.mu.Lock()
 	defer s.keys.mu.Unlock()
-	// A refusal of an old token says nothing about a login that came since.
+	// Ignore the rejection of an old token if there is a newer login.
 	if l := s.keys.login; l == nil || l.Access == token {
 		s.keys.needed = true
 	}
 }
 
-// accepted records that the server answers without a sign-in, or with the current one.
+// accepted records that the server accepts requests without a sign-in, or with the current
+// login.
 func (s *server) accepted() {
 	s.keys.mu.Lock()
 	defer s.keys.mu.Unlock()
 	s.keys.needed = false
 }
 
-// wantsSignIn reports whether the server has refused this program for lack of a valid login.
+// wantsSignIn reports whether the server has rejected requests because of a missing or invalid
+// login.
 func (s *server) wantsSignIn() bool {
 	s.keys.mu.Lock()
 	defer s.keys.mu.Unlock()
 	return s.keys.needed
 }
 
-// authorized sends a request with the access token. If the server refuses the token, it sends
-// the request once more with a renewed one. It may, because the server has not acted on it.
+// authorized sends a request with the access token. If the server rejects the token, it sends
+// the request once more with a renewed token. This is safe, because the server has not
+// processed the request.
 func (s *server) authorized(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	refused := ""
 	for {
@@ -224,7 +228,7 @@ func (s *server) authorized(req *http.Request, next http.RoundTripper) (*http.Re
 			}
 			return res, err
 		}
-		// A body that was read to its end lets net/http use the connection again.
+		// Reading the body to its end lets net/http reuse the connection.
 		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
 		_ = res.Body.Close()
 		// Without GetBody the body cannot be sent a second time.
@@ -239,11 +243,12 @@ func (s *server) authorized(req *http.Request, next http.RoundTripper) (*http.Re
 	}
 }
 
-// oauthTimeout bounds each request to an authorization server.
+// oauthTimeout limits each request to an authorization server.
 const oauthTimeout = 20 * time.Second
 
-// oauthClient creates the HTTP client for authorization servers. The MCP server names them.
-// So they must not be in the operator's own network, except for the MCP server itself.
+// oauthClient returns the HTTP client for authorization servers. The MCP server chooses their
+// addresses. So these must not be in the operator's private network, except for the MCP
+// server's own address.
 func (s *server) oauthClient() *http.Client {
 	own, _ := url.Parse(s.URL) // checkURL has parsed it
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -261,8 +266,8 @@ func (s *server) oauthClient() *http.Client {
 		Transport: boundedBodies{&http.Transport{DialContext: dial, TLSHandshakeTimeout: 10 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10, DisableKeepAlives: true}},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			// Only metadata, which is read by GET, may have moved. A POST may hold a code or a secret,
-			// which no other address may get.
+			// Only metadata, which is fetched by GET, may be redirected. A POST may contain a
+			// code or a secret, which no other address may get.
 			if req.Method != http.MethodGet || via[0].Method != http.MethodGet || req.URL.Scheme != via[0].URL.Scheme ||
 				len(via) > 3 {
 				return errors.New("the authorization server redirects, which is not followed")
@@ -272,8 +277,8 @@ func (s *server) oauthClient() *http.Client {
 	}
 }
 
-// boundedBodies bounds the bodies of responses. It refuses requests without TLS, except to
-// this machine, as OAuth 2.1 demands.
+// boundedBodies limits the size of response bodies. As OAuth 2.1 requires, it rejects requests
+// without TLS, except to this machine.
 type boundedBodies struct{ next http.RoundTripper }
 
 // RoundTrip sends a request over https or to this machine.

@@ -1,12 +1,12 @@
-// Package mcp is a client of tool servers, over the Model Context Protocol. It starts the
-// servers that the operator has configured, or connects to them, and makes tools of
-// their descriptions.
+// Package mcp is a client of tool servers that use the Model Context Protocol. It starts the
+// servers that the operator has configured, or connects to them, and makes tools from their
+// descriptions.
 //
-// It may import tool, sandbox and schema. A server is never trusted: its names,
-// descriptions, schemas and results have bounds. What exceeds them is cut or left out.
-// A server's program runs with the rights of this process, because the operator chose
-// it, but without this program's environment. No failure of a server may delay a turn
-// beyond the bounds here, or end this program.
+// It may import tool, sandbox and schema. A server is never trusted: its names, descriptions,
+// schemas and results are limited. Longer ones are cut or omitted. A server's program runs with
+// the rights of this process, because the operator chose it, but without this program's
+// environment. No failure of a server may delay a turn beyond the time limits, or end this
+// program.
 package mcp
 
 import (
@@ -28,24 +28,25 @@ import (
 // Config holds the settings of a Pool. Log is required.
 type Config struct {
 	Log     *slog.Logger
-	Version string // version of this program, which servers learn
+	Version string // version of this program, which is sent to servers
 	Timing  Timing
 
-	Logins  LoginStore     // nil: nobody can sign in to servers
+	Logins  LoginStore     // nil disables signing in to servers
 	BaseURL string         // address of the dashboard, without a slash at the end
-	Dialer  sandbox.Dialer // connects to authorization servers, whose names come from servers
+	Dialer  sandbox.Dialer // connects to authorization servers, whose addresses are untrusted
 }
 
-// Timing holds the time limits of a Pool. A zero field stands for its default, given last.
+// Timing holds the time limits of a Pool. A zero field means its default, which is the last
+// value in its comment.
 type Timing struct {
-	Connect time.Duration // for a server to start and to list its tools; 1 minute
-	Toolset time.Duration // for all servers to answer when a turn begins; 15 s
-	Fresh   time.Duration // for a list of tools to be used without asking again; 1 minute
-	Leave   time.Duration // for a program to end by itself before it is killed; 2 s
-	Backoff time.Duration // pause after a failure, doubled by each further one up to 10 minutes; 1 s
-	Stable  time.Duration // for a connection to live until earlier failures are forgotten; 1 minute
-	Answer  time.Duration // for a ping of a server that let a call time out; 5 s
-	Longest time.Duration // for a call to end, even if it reports progress; 1 hour
+	Connect time.Duration // for starting a server and listing its tools; 1 minute
+	Toolset time.Duration // for the tools of all servers when a turn begins; 15 s
+	Fresh   time.Duration // how long a list of tools is used before it is requested again; 1 minute
+	Leave   time.Duration // grace period of a program before it is killed; 2 s
+	Backoff time.Duration // pause after a failure, doubled after each further failure up to 10 minutes; 1 s
+	Stable  time.Duration // age from which a connection resets the count of failures; 1 minute
+	Answer  time.Duration // for the response to a ping after a call timed out; 5 s
+	Longest time.Duration // for a call, even if it reports progress; 1 hour
 }
 
 func (t Timing) withDefaults() Timing {
@@ -58,21 +59,21 @@ func (t Timing) withDefaults() Timing {
 // A Pool holds the connections to servers. It is a tool.Source.
 type Pool struct {
 	cfg     Config
-	servers atomic.Pointer[[]*server] // sorted by name; Replace stores another list
+	servers atomic.Pointer[[]*server] // sorted by name; Replace stores a new list
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	mu      sync.Mutex // guards stopped, signIns, and Go of running against Wait
+	mu      sync.Mutex // guards stopped and signIns, and orders running.Go before Wait
 	stopped bool
-	signIns map[string]*signIn // sign-ins under way, by server
-	running sync.WaitGroup     // all goroutines that begin has started
+	signIns map[string]*signIn // sign-ins in progress, by server
+	running sync.WaitGroup     // all goroutines started by begin
 }
 
-// errStopped is the error of an operation that would begin after Stop.
+// errStopped is the error of an operation after Stop.
 var errStopped = errors.New("the service stops")
 
-// New creates a pool of the servers that Load returned. A server is started when it is
-// first needed.
+// New creates a pool of the servers that Load returned. A server is started when it is first
+// needed.
 func New(servers []Server, cfg Config) *Pool {
 	cfg.Timing = cfg.Timing.withDefaults()
 	p := &Pool{cfg: cfg, signIns: map[string]*signIn{}}
@@ -85,7 +86,7 @@ func New(servers []Server, cfg Config) *Pool {
 	return p
 }
 
-// Start begins to connect to every server, without waiting for any.
+// Start begins to connect to all servers, without waiting for them.
 func (p *Pool) Start() {
 	for _, s := range p.list() {
 		p.greet(s)
@@ -95,7 +96,7 @@ func (p *Pool) Start() {
 // greet begins to connect to a server.
 func (p *Pool) greet(s *server) {
 	if len(s.wants) > 0 {
-		return // only a turn has the secrets that the connection needs
+		return // only turns have the secrets that the connection needs
 	}
 	p.begin(func() {
 		_, _ = s.session(p.ctx) // server.failed logs the error
@@ -109,11 +110,11 @@ func (p *Pool) newServer(s Server) *server {
 // list returns the servers, sorted by name. The caller must not change the list.
 func (p *Pool) list() []*server { return *p.servers.Load() }
 
-// Stop ends all connections and programs, and waits until they have ended. Calls under way
+// Stop ends all connections and programs, and waits until they have ended. Calls in progress
 // fail.
 func (p *Pool) Stop() {
 	p.mu.Lock()
-	// From now on begin starts nothing, so Wait misses no goroutine.
+	// From now on begin starts nothing, so Wait waits for all goroutines.
 	p.stopped = true
 	p.mu.Unlock()
 	p.cancel()
@@ -127,19 +128,19 @@ func (p *Pool) begin(f func()) bool {
 	if p.stopped {
 		return false
 	}
-	// The lock is held, because a WaitGroup must not grow from zero while Stop waits for it.
+	// The lock is held, because the counter of a WaitGroup must not grow from zero during Wait.
 	p.running.Go(f)
 	return true
 }
 
-// await runs f in a goroutine and returns its result, or ctx's cause if ctx ends first.
-// It exists because some calls of the SDK return long after their context has ended.
+// await runs f in a goroutine and returns its result, or ctx's cause if ctx ends first. It is
+// needed because some calls of the SDK return long after their context has ended.
 func await[T any](ctx context.Context, p *Pool, f func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
 		err   error
 	}
-	done := make(chan outcome, 1) // buffered: after the end of ctx nobody reads it, and f must not block
+	done := make(chan outcome, 1) // buffered: after the end of ctx nothing receives from it, and f must not block
 	var none T
 	if !p.begin(func() { v, err := f(); done <- outcome{v, err} }) {
 		return none, errStopped
@@ -152,7 +153,7 @@ func await[T any](ctx context.Context, p *Pool, f func() (T, error)) (T, error) 
 	}
 }
 
-// find returns the server of that name, nil if there is none.
+// find returns the server with that name, nil if there is none.
 func (p *Pool) find(name string) *server {
 	servers := p.list()
 	if i := slices.IndexFunc(servers, func(s *server) bool { return s.Name == name }); i >= 0 {
@@ -171,8 +172,8 @@ func (p *Pool) Names() []string {
 	return names
 }
 
-// Known returns the names that a worker may want: each server, and SERVER.TOOL of each
-// server that has listed its tools. It does not connect to any server.
+// Known returns the names that a worker may use: each server, and SERVER.TOOL for each server
+// that has listed its tools. It does not connect to any server.
 func (p *Pool) Known() []string {
 	var names []string
 	for _, s := range p.list() {
@@ -186,12 +187,12 @@ func (p *Pool) Known() []string {
 	return names
 }
 
-// A Status describes a server and its connection.
+// A Status is the state of a server and its connection.
 type Status struct {
 	Server  string
-	Address string // its program, or its address without possible secrets
+	Address string // the program, or the address without possible secrets
 	Tools   []tool.RemoteTool
-	Err     error // why there is no connection; nil if there is one
+	Err     error // reason why there is no connection; nil if there is one
 }
 
 // Status connects to every server and returns their states, sorted by name.

@@ -27,9 +27,9 @@ func (p *Pool) Changes(servers []Server) (names []string) {
 	return names
 }
 
-// Replace makes servers the servers of the pool, as Load returned them. Servers whose
-// configuration is the same keep their connections. The connections of the others end once their
-// calls in progress have ended.
+// Replace replaces the servers of the pool by servers that Load returned. Servers with an
+// unchanged configuration keep their connections. The connections of the others end after their
+// calls in progress.
 func (p *Pool) Replace(servers []Server) {
 	list, kept := []*server{}, map[*server]bool{}
 	var started []*server
@@ -53,8 +53,8 @@ func (p *Pool) Replace(servers []Server) {
 	}
 }
 
-// retire ends the connections of a server once no call uses them. New calls go to the server
-// that has replaced it, or find none.
+// retire ends the connections of a server when no call uses them. New calls use its
+// replacement, if there is one.
 func (s *server) retire() {
 	s.inUse.Lock() // waits for the calls in progress
 	s.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestReplace reloads a configuration: a server whose entry is the same keeps its program, a
+// TestReplace reloads a configuration. A server with an unchanged entry keeps its program. A
 // changed one ends after its call in progress, and a removed one is gone.
 func TestReplace(t *testing.T) {
 	t.Parallel()

@@ -12,17 +12,17 @@ import (
 	"journeyman/runner/tool"
 )
 
-// The bounds of resources, which servers describe.
+// Limits of resources of servers.
 const (
 	maxURI       = 4096 // bytes
-	maxResources = 100  // in a list
+	maxResources = 100  // resources in a list
 )
 
 // readResourceName is the name of the tool that reads the resources of a server.
 const readResourceName = "read_resource"
 
-// resourceTool describes the tool that reads the resources of the server. It is left out if
-// the server has a tool of the same name.
+// resourceTool describes the tool that reads the resources of the server. It is omitted if the
+// server has a tool with the same name.
 func (s *server) resourceTool() tool.RemoteTool {
 	return tool.RemoteTool{Server: s.Name, Tool: readResourceName, Resource: true, Spec: tool.Spec{
 		Name: modelName(s.Name, readResourceName),
@@ -34,13 +34,13 @@ func (s *server) resourceTool() tool.RemoteTool {
 }
 
 // readable reports whether the server has resources: it declares the capability, or a result
-// has named a resource.
+// contained a resource.
 func (c *session) readable() bool {
 	init := c.client.InitializeResult()
 	return c.server.linked.Load() || init != nil && init.Capabilities != nil && init.Capabilities.Resources != nil
 }
 
-// resource reads the resource that input names. Without a uri it lists the resources.
+// resource reads the resource in input. Without a uri it lists the resources.
 func (s *server) resource(ctx context.Context, input json.RawMessage) (result, error) {
 	var args struct{ URI string }
 	if err := json.Unmarshal(input, &args); err != nil {
@@ -51,7 +51,7 @@ func (s *server) resource(ctx context.Context, input json.RawMessage) (result, e
 			return await(ctx, s.pool, func() (result, error) { return sess.resources(ctx) })
 		})
 	}
-	// Only the server resolves the URI, so any scheme is harmless to this machine.
+	// Only the server resolves the URI, so no scheme is a risk for this machine.
 	if u, err := url.Parse(args.URI); err != nil || u.Scheme == "" || len(args.URI) > maxURI {
 		return result{}, tool.Errorf("uri must be an absolute URI of at most %d bytes", maxURI)
 	}
@@ -70,7 +70,7 @@ func (c *session) resource(ctx context.Context, uri string) (result, error) {
 	var texts []string
 	for _, content := range r.Contents {
 		if content != nil && content.URI == uri {
-			content.URI = "" // the model knows it: it is in the call
+			content.URI = "" // the model has it in the call
 		}
 		texts = out.embed(content, texts)
 	}
@@ -78,7 +78,7 @@ func (c *session) resource(ctx context.Context, uri string) (result, error) {
 	return out, nil
 }
 
-// resources lists the first page of the server's resources and of its templates.
+// resources lists the first page of the server's resources and of its resource templates.
 func (c *session) resources(ctx context.Context) (out result, err error) {
 	list, err := c.client.ListResources(ctx, nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *session) resources(ctx context.Context) (out result, err error) {
 			out.links = append(out.links, resourceLine(r.Name, r.URI, r.MIMEType, r.Description, &r.Size))
 		}
 	}
-	// A server without templates may refuse to list them, so an error means that it has none.
+	// A server without templates may return an error for the list of templates.
 	templates, err := c.client.ListResourceTemplates(ctx, nil)
 	if err == nil {
 		for _, t := range templates.ResourceTemplates[:min(len(templates.ResourceTemplates), maxResources)] {
@@ -107,7 +107,7 @@ func (c *session) resources(ctx context.Context) (out result, err error) {
 	return out, nil
 }
 
-// resourceLine describes a resource to the model in one line.
+// resourceLine returns one line for the model about a resource.
 func resourceLine(name, uri, mediaType, description string, size *int64) string {
 	line := "Resource"
 	// Texts of the server become one short line, so that they cannot imitate further entries.

@@ -18,24 +18,24 @@ import (
 	"journeyman/runner/tool"
 )
 
-// The bounds of a result as a model sees it.
+// Limits of a result.
 const (
-	keptText  = 20 << 10 // bytes at the beginning of a text, and as many at its end
+	keptText  = 20 << 10 // bytes at the beginning of a text, and at its end
 	keptFiles = 20       // attachments
-	keptLinks = 50       // resources that the result names
+	keptLinks = 50       // linked resources
 )
 
 // A result is the result of a call. It has text or structured content, never both.
 type result struct {
 	text       string
 	structured json.RawMessage // nil if there is none
-	links      []string        // descriptions of resources that the server names, one line each
+	links      []string        // descriptions of linked resources, one line each
 	files      []attachment
-	failed     bool // the server says that the call has failed
+	failed     bool // the server reports that the call has failed
 	later      bool // the result will come from a turn that the call has started
 }
 
-// An attachment is an image, a sound or another file in a result.
+// An attachment is an image, audio or other file in a result.
 type attachment struct {
 	mediaType string
 	data      []byte
@@ -44,7 +44,7 @@ type attachment struct {
 // readResult returns the parts of a result that a model can use.
 func readResult(r *sdk.CallToolResult) (result, error) {
 	if r.NeedsInput() {
-		// open declares that no person can be asked, but a server may ignore that.
+		// open declares that this client cannot ask a person, but a server may ignore that.
 		return result{}, tool.Errorf("the tool asks a person for input, and nobody answers here")
 	}
 	out := result{failed: r.IsError, later: r.Meta[tool.ChildMeta] != nil}
@@ -71,8 +71,8 @@ func readResult(r *sdk.CallToolResult) (result, error) {
 	if err != nil {
 		return out, fmt.Errorf("encode structured content: %w", err)
 	}
-	// By the MCP specification, the text should repeat the structured content. So only one of
-	// them is kept. The text of a failure says why.
+	// By the MCP specification, the text should repeat the structured content. So keep only one
+	// of them. The text of a failure contains the reason.
 	if !(out.failed && out.text != "") && !carries(out.text, r.StructuredContent) {
 		out.text, out.structured = "", raw
 	}
@@ -90,8 +90,8 @@ func (r *result) link(l *sdk.ResourceLink) {
 	r.links = append(r.links, resourceLine(cmp.Or(l.Title, l.Name), l.URI, l.MIMEType, l.Description, l.Size))
 }
 
-// embed adds a resource that the result contains. Its bytes become a file of r, and its text
-// is appended to texts, which embed returns.
+// embed adds a resource in the result. Its bytes become a file of r. Its text is appended to
+// texts, which embed returns.
 func (r *result) embed(c *sdk.ResourceContents, texts []string) []string {
 	switch {
 	case c == nil:
@@ -103,12 +103,12 @@ func (r *result) embed(c *sdk.ResourceContents, texts []string) []string {
 	return texts
 }
 
-// maxCompared bounds the work of carries: the bytes of text that it searches in all.
+// maxCompared limits the work of carries: the total bytes of text that it searches.
 const maxCompared = 64 << 20
 
-// carries reports whether a text holds all values of the structured content, so that the model
-// needs only the text. It reports false for JSON, which servers send for older clients: the
-// structured content says the same. A readable text may only be a summary.
+// carries reports whether a text contains all values of the structured content, so that the
+// model needs only the text. It returns false for JSON: servers send JSON text for older
+// clients, and the structured content is equivalent. Other text may only be a summary.
 func carries(text string, v any) bool {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || strings.ContainsAny(trimmed[:1], "{[") && json.Valid([]byte(trimmed)) || sameJSON(trimmed, v) {
@@ -118,7 +118,7 @@ func carries(text string, v any) bool {
 	return containsAll(text, v, &left)
 }
 
-// containsAll reports whether text contains every scalar of a JSON value. left counts down the
+// containsAll reports whether text contains every scalar of a JSON value. left is the number of
 // bytes that it may still search.
 func containsAll(text string, v any, left *int) bool {
 	switch v := v.(type) {
@@ -134,7 +134,8 @@ func containsAll(text string, v any, left *int) bool {
 	case []any:
 		return !slices.ContainsFunc(v, func(child any) bool { return !containsAll(text, child, left) })
 	case string:
-		// Each scalar costs a search of the whole text, so a hostile result could take very long.
+		// Each scalar requires a search of the whole text, so a hostile result could take very
+		// long.
 		*left -= len(text)
 		return *left >= 0 && strings.Contains(text, strings.TrimSpace(v))
 	default:
@@ -155,22 +156,22 @@ type keptFile struct {
 	Path      string `json:"path,omitempty"`
 	MediaType string `json:"mediaType"`
 	Size      int    `json:"size"`
-	Error     string `json:"error,omitempty"` // why it was not kept
-	Note      string `json:"note,omitempty"`  // why the model does not see or hear it
+	Error     string `json:"error,omitempty"` // reason why the file was not saved
+	Note      string `json:"note,omitempty"`  // reason why the model does not get the image or audio itself
 }
 
-// output returns the result as the model sees it. Text alone becomes a string, and structured
-// content alone stays unchanged. output writes attachments into the workspace and shows images.
-// It returns an *Error for a failed call.
+// output returns the result for the model. Text alone becomes a string, and structured content
+// alone stays unchanged. output writes attachments to the workspace and shows images. It
+// returns an *Error for a failed call.
 func (r result) output(host tool.Host, of tool.RemoteTool) (json.RawMessage, error) {
-	if len(r.structured) > 2*keptText { // too long: after a cut it is no longer JSON
+	if len(r.structured) > 2*keptText { // too long: after the cut it is no longer JSON
 		r.text, r.structured = string(r.structured), nil
 	}
 	text := headAndTail(host.Hide(r.text)) // in this order: a cut could leave a part of a secret
 	if links := strings.Join(r.links, "\n"); links != "" {
 		text = strings.TrimLeft(text+"\n\n"+links, "\n")
 	}
-	// The attachments of a failed call are dropped, because an *Error has only a text.
+	// The attachments of a failed call are dropped, because an *Error contains only text.
 	if r.failed {
 		text = cmp.Or(text, string(r.structured))
 		if strings.TrimSpace(text) == "" {
@@ -194,30 +195,30 @@ func (r result) output(host tool.Host, of tool.RemoteTool) (json.RawMessage, err
 	}{text, r.structured, files})
 }
 
-// headAndTail leaves out the middle of a long text.
+// headAndTail removes the middle of a long text.
 func headAndTail(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= 2*keptText {
 		return text
 	}
-	// A cut may split a character at both places, and ToValidUTF8 removes the rest of it.
+	// A cut may split a character at both ends. ToValidUTF8 removes the incomplete characters.
 	head, tail := strings.ToValidUTF8(text[:keptText], ""), strings.ToValidUTF8(text[len(text)-keptText:], "")
 	return fmt.Sprintf("%s\n[... %d bytes are left out ...]\n%s", head, len(text)-len(head)-len(tail), tail)
 }
 
-// keep writes the attachments into the workspace. Their names derive from their bytes, so
+// keep writes the attachments to the workspace. Their names are derived from their bytes, so
 // that a repeated call changes nothing.
 func (r result) keep(host tool.Host, of tool.RemoteTool) ([]keptFile, error) {
 	var files []keptFile
 	for i, a := range r.files {
 		mediaType := strings.ToLower(shorten(strings.TrimSpace(a.mediaType), 100))
 		f := keptFile{MediaType: mediaType, Size: len(a.data)}
-		if i >= keptFiles { // one entry stands for all further files
+		if i >= keptFiles { // one entry represents all further files
 			f.Error = fmt.Sprintf("only %d files of a result are kept", keptFiles)
 			files = append(files, f)
 			break
 		}
-		// The name has no time or number in it, so a repeated call writes the same file.
+		// The name contains no time or number, so a repeated call writes the same file.
 		sum := sha256.Sum256(a.data)
 		name := notInNames.ReplaceAllString(of.Tool, "_")
 		path := fmt.Sprintf("mcp/%s/%s-%s%s", of.Server, name[:min(len(name), 40)], hex.EncodeToString(sum[:6]),
@@ -230,7 +231,7 @@ func (r result) keep(host tool.Host, of tool.RemoteTool) ([]keptFile, error) {
 			if f.Note, err = show(host, f, a.data); err != nil {
 				return nil, err
 			}
-		// The workspace may be full. The model then still gets the text of the result.
+		// The workspace may be full. The model still gets the text of the result.
 		case errors.As(err, &refused):
 			f.Error = refused.Message
 		default:
@@ -241,8 +242,8 @@ func (r result) keep(host tool.Host, of tool.RemoteTool) ([]keptFile, error) {
 	return files, nil
 }
 
-// show shows an image to the model. The note tells the model why it does not see or hear the
-// file.
+// show adds an image to the result of the call. The note tells the model why it does not get a
+// file itself.
 func show(host tool.Host, f keptFile, data []byte) (note string, err error) {
 	switch kind, _, _ := strings.Cut(f.MediaType, "/"); kind {
 	case "audio":
@@ -257,9 +258,9 @@ func show(host tool.Host, f keptFile, data []byte) (note string, err error) {
 	return "", err
 }
 
-// write writes a file unless it holds data already.
+// write writes a file unless the file already contains data.
 func write(ws *sandbox.Workspace, path string, data []byte) error {
-	// One byte more is read than data has: a longer file that begins with data is not equal.
+	// Read one byte more than data has: a longer file that begins with data is different.
 	if old, err := ws.ReadFile(path, 0, int64(len(data))+1); err == nil && bytes.Equal(old, data) {
 		return nil
 	}

@@ -26,7 +26,7 @@ func TestAResultIsTextOrStructured(t *testing.T) {
 
 func TestTextOrStructured(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("a page of words. ", 1765) // 30,005 bytes, as of a file
+	long := strings.Repeat("a page of words. ", 1765) // 30,005 bytes, like a file
 	for name, tt := range map[string]struct {
 		text       string
 		structured any

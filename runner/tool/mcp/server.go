@@ -22,32 +22,32 @@ type server struct {
 	pool *Pool
 	log  *slog.Logger
 
-	known  atomic.Pointer[[]tool.RemoteTool] // its last list of tools; nil before the first
-	tasked atomic.Pointer[[]string]          // names of tools that are left out: they need tasks
-	linked atomic.Bool                       // a result has named a resource
+	known  atomic.Pointer[[]tool.RemoteTool] // the last list of tools; nil before the first list
+	tasked atomic.Pointer[[]string]          // names of omitted tools that require tasks
+	linked atomic.Bool                       // a result contained a resource
 	keys   keychain
 
-	tenants tenants // connections with the secrets of workers; empty if wants is
+	tenants tenants // connections with the secrets of workers; unused if wants is empty
 
 	inUse sync.RWMutex // held for reading during a call; see retire
 
 	mu        sync.Mutex // guards the fields below
-	retired   bool       // the configuration does not have it any more: it connects no more
+	retired   bool       // removed from the configuration: it must not connect again
 	live      *session   // nil or ended if there is no connection
-	dialing   *dial      // nil unless an attempt is under way
-	failures  int        // failures in a row
+	dialing   *dial      // nil unless an attempt is in progress
+	failures  int        // consecutive failures
 	notBefore time.Time  // earliest time of the next attempt
 	lastErr   error      // error of the last failure
 }
 
-// A dial is one attempt to connect, which several calls may wait for.
+// A dial is one attempt to connect, for which several calls may wait.
 type dial struct {
 	done chan struct{} // closed when sess or err is set
 	sess *session
 	err  error
 }
 
-// maxBackoff is the longest pause between attempts to connect.
+// maxBackoff is the maximum pause between attempts to connect.
 const maxBackoff = 10 * time.Minute
 
 // address returns the server's program or address without possible secrets.
@@ -63,19 +63,19 @@ func (s *server) address() string {
 	return s.without(u.String())
 }
 
-// maxMessage is the most bytes of a server's error that models and logs see.
+// maxMessage limits a server's error text for models and logs, in bytes.
 const maxMessage = 1000
 
-// safe returns the text of an error in the form that models and logs may see: without the
-// server's secrets, and shortened.
+// safe returns the text of an error for models and logs: shortened, and without the server's
+// secrets.
 func (s *server) safe(text string) string { return shorten(s.without(text), maxMessage) }
 
-// patience is the longest pause between attempts that a call waits for. A call returns the
-// last error rather than wait for a longer pause.
+// patience is the maximum pause between attempts for which a call waits. If the pause is
+// longer, the call returns the last error.
 const patience = 2 * time.Second
 
-// session returns a live connection, and connects if there is none. During a pause after a
-// failure it returns the last error at once, unless the pause ends soon.
+// session returns a live connection. If there is none, it connects. During a pause after a
+// failure it returns the last error immediately, unless the pause ends soon.
 func (s *server) session(ctx context.Context) (*session, error) {
 	for {
 		s.mu.Lock()
@@ -92,7 +92,7 @@ func (s *server) session(ctx context.Context) (*session, error) {
 			}
 			return d.wait(ctx)
 		}
-		// The lock is released before the wait, so that the wait blocks no other call.
+		// Unlock before waiting, so that other calls are not blocked.
 		pause, err := time.Until(s.notBefore), s.lastErr
 		s.mu.Unlock()
 		if pause > patience {
@@ -106,8 +106,7 @@ func (s *server) session(ctx context.Context) (*session, error) {
 	}
 }
 
-// dialed returns the attempt that is under way, and begins one if there is none. s.mu is
-// held.
+// dialed returns the attempt in progress. If there is none, it begins one. s.mu is held.
 func (s *server) dialed() (*dial, error) {
 	if s.retired {
 		return nil, errRetired
@@ -132,13 +131,13 @@ func (d *dial) wait(ctx context.Context) (*session, error) {
 	}
 }
 
-// dial makes the attempt d. Once connected, it waits for the end of the connection, to record
-// that as a failure.
+// dial makes the attempt d. After a successful attempt, it waits for the end of the connection
+// and records it as a failure.
 func (s *server) dial(d *dial) {
 	ctx, cancel := context.WithTimeout(s.pool.ctx, s.pool.cfg.Timing.Connect)
 	begun := time.Now()
 	d.sess, d.err = s.connect(ctx)
-	// "context deadline exceeded" would not tell the operator which limit was reached.
+	// "context deadline exceeded" would not tell the operator which limit was exceeded.
 	if d.err != nil && ctx.Err() != nil && s.pool.ctx.Err() == nil {
 		d.err = fmt.Errorf("it did not begin to answer within %s", s.pool.cfg.Timing.Connect)
 	}
@@ -153,7 +152,7 @@ func (s *server) dial(d *dial) {
 	if late {
 		d.sess.end()
 	}
-	// Closed after live is set, so that a call that begins now does not dial again.
+	// Closed after live is set, so that a new call does not dial again.
 	close(d.done)
 	if d.err != nil {
 		return
@@ -167,16 +166,16 @@ func (s *server) dial(d *dial) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The pause of a server that ends soon after each start keeps growing.
+	// Otherwise the pause of a server that always ends soon keeps growing.
 	if time.Since(begun) >= s.pool.cfg.Timing.Stable {
 		s.failures = 0
 	}
 	s.failed(errors.New("it has ended"))
 }
 
-// failed records a failure, and sets the pause that follows it. s.mu is held.
+// failed records a failure, and sets the following pause. s.mu is held.
 func (s *server) failed(err error) {
-	if s.pool.ctx.Err() != nil || s.retired { // the connection was ended here
+	if s.pool.ctx.Err() != nil || s.retired { // this program ended the connection
 		return
 	}
 	s.lastErr = err
@@ -186,7 +185,7 @@ func (s *server) failed(err error) {
 	s.log.Warn("the MCP server is not available", "err", err, "failures", s.failures, "pause", pause)
 }
 
-// permits reports whether the operator permits the tool of that name.
+// permits reports whether the operator permits the tool with that name.
 func (s *server) permits(name string) bool { return s.Tools == nil || slices.Contains(s.Tools, name) }
 
 // tools returns the server's tools that the operator permits.
@@ -198,13 +197,13 @@ func (s *server) tools(ctx context.Context) ([]tool.RemoteTool, error) {
 		}
 		tools, err := sess.tools(ctx)
 		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			// The connection may be dead, and without tools no call will follow that notices it.
+			// The connection may be dead, and no call would notice that if there are no tools.
 			s.pool.begin(func() { sess.probe(s.pool.ctx) })
 		}
 		if err == nil || retried || ctx.Err() != nil || !lost(err) {
 			return tools, err
 		}
-		sess.end() // the connection had ended unnoticed: try a new one
+		sess.end() // the connection had already ended: try a new one
 	}
 }
 
@@ -215,7 +214,7 @@ func (s *server) call(ctx context.Context, name, from string, input []byte) (res
 	})
 }
 
-// ask makes one request for the tool of that name, with a connection and a time limit. f
+// ask makes one request for the tool with that name, with a connection and a time limit. f
 // makes the request, and calls moved when the server reports progress.
 func (s *server) ask(ctx context.Context, name string,
 	f func(ctx context.Context, sess *session, moved func()) (result, error)) (result, error) {
@@ -226,8 +225,8 @@ func (s *server) ask(ctx context.Context, name string,
 	defer s.inUse.RUnlock()
 	timed, limit := s.withLimit(ctx)
 	defer limit.stop()
-	// Only a call that the server has certainly not made is repeated, and only once: any other
-	// one may have taken effect.
+	// Repeat a call only if the server has certainly not processed it, and only once. Any other
+	// call may have taken effect.
 	for retried := false; ; retried = true {
 		sess, err := s.session(timed)
 		if err != nil && ctx.Err() != nil {
@@ -241,14 +240,14 @@ func (s *server) ask(ctx context.Context, name string,
 			return r, nil
 		}
 		if missing(err) && !retried {
-			sess.end() // the server does not know the connection, so it has not made the call
+			sess.end() // the server does not know the session, so it has not processed the call
 			continue
 		}
 		return result{}, s.callError(ctx, timed, sess, err)
 	}
 }
 
-// callError returns an *Error that tells the model how a call failed, and whether it may have
+// callError returns an *Error that tells the model why a call failed, and whether it may have
 // taken effect. It returns ctx's cause if ctx has ended.
 func (s *server) callError(ctx, timed context.Context, sess *session, err error) error {
 	var toolErr *tool.Error
@@ -259,7 +258,7 @@ func (s *server) callError(ctx, timed context.Context, sess *session, err error)
 	case errors.As(err, &toolErr):
 		return toolErr
 	case errors.Is(context.Cause(timed), errTimeout):
-		// A slow call alone is no reason to end the connection: other calls may use it.
+		// A slow call alone must not end the connection: other calls may use it.
 		s.pool.begin(func() { sess.probe(s.pool.ctx) })
 		return tool.Errorf("the MCP server %q did not answer within %s; "+
 			"the call was cancelled and may have taken effect", s.Name, s.Timeout)
@@ -279,8 +278,8 @@ func (s *server) callError(ctx, timed context.Context, sess *session, err error)
 		s.Name, s.safe(err.Error()))
 }
 
-// shorten returns a text in valid UTF-8, cut to at most n bytes. A text that was cut ends
-// with an ellipsis.
+// shorten returns a text in valid UTF-8, cut to at most n bytes. It adds an ellipsis to a cut
+// text.
 func shorten(text string, n int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= n {

@@ -16,8 +16,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serve is a server over standard input and output: a good one, or one that goes
-// wrong in the way that mode names.
+// serve is a server over standard input and output: a good one, or one that fails in the way
+// that mode selects.
 func serve(mode string) int {
 	var err error
 	switch mode {
@@ -25,14 +25,14 @@ func serve(mode string) int {
 		err = withResources().Run(context.Background(), &sdk.StdioTransport{})
 	case "good", "other":
 		err = good().Run(context.Background(), &sdk.StdioTransport{})
-	case "stubborn": // does not leave when it is asked to
+	case "stubborn": // does not exit when its input ends
 		_ = good().Run(context.Background(), &sdk.StdioTransport{})
 		select {}
-	case "line": // that never ends
+	case "line": // a line without an end
 		for err == nil {
 			_, err = os.Stdout.WriteString(strings.Repeat("x", 64<<10))
 		}
-	case "string": // a line that begins well
+	case "string": // a line with a valid beginning
 		_, err = os.Stdout.WriteString(`{"jsonrpc":"2.0","id":1,"result":{"text":"`)
 		for err == nil {
 			_, err = os.Stdout.WriteString(strings.Repeat("x", 64<<10))
@@ -40,7 +40,7 @@ func serve(mode string) int {
 	case "garbage":
 		_, err = os.Stdout.WriteString("Welcome to my server!\n")
 		_, _ = io.Copy(io.Discard, os.Stdin)
-	case "mute": // reads, and never answers
+	case "mute": // reads, and never responds
 		_, err = io.Copy(io.Discard, os.Stdin)
 	case "exits":
 		fmt.Fprintln(os.Stderr, "no key in TOKEN")
@@ -54,7 +54,7 @@ func serve(mode string) int {
 	return 0
 }
 
-// good is a server that behaves well, with tools for every test.
+// good returns a server that works correctly, with tools for all tests.
 func good() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "good", Version: "1"}, nil)
 	no := json.RawMessage(`{"type":"object"}`)
@@ -158,7 +158,7 @@ func good() *sdk.Server {
 	return s
 }
 
-// withResources is good with resources.
+// withResources returns good with resources.
 func withResources() *sdk.Server {
 	s := good()
 	s.AddResource(&sdk.Resource{Name: "notes", URI: "note:///a", MIMEType: "text/plain"},
@@ -172,7 +172,7 @@ func withResources() *sdk.Server {
 	return s
 }
 
-// hostile answers by hand, as no library would.
+// hostile writes responses that no library would write.
 func hostile(mode string) error {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 16<<20)
@@ -199,7 +199,7 @@ func hostile(mode string) error {
 			}
 		}
 		if mode == "deaf" && req.Method == "tools/list" {
-			time.Sleep(time.Hour) // reads nothing any more
+			time.Sleep(time.Hour) // stops reading
 		}
 	}
 	return in.Err()
@@ -211,7 +211,7 @@ func hostileCall(mode string, id json.RawMessage, answer func(string)) (err erro
 		for err == nil {
 			_, err = fmt.Printf(`{"jsonrpc":"2.0","id":"p","method":"ping"}` + "\n")
 		}
-	case "chatter": // much, but no more than can be read over
+	case "chatter": // many messages, but within the limits
 		for range 2000 {
 			fmt.Println(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
 		}
@@ -226,7 +226,7 @@ func hostileCall(mode string, id json.RawMessage, answer func(string)) (err erro
 		answer(`{"content":[{"type":"hologram","text":"x"}]}`)
 	case "empty":
 		answer(`{}`)
-	case "stranger": // answers what nobody has asked
+	case "stranger": // sends a response without a request
 		fmt.Println(`{"jsonrpc":"2.0","id":99999,"result":{}}`)
 		answer(`{"content":[{"type":"text","text":"sorry"}]}`)
 	case "stderr":
@@ -241,7 +241,7 @@ func hostileCall(mode string, id json.RawMessage, answer func(string)) (err erro
 	return err
 }
 
-// hostileTools returns tools whose descriptions must be refused or cut.
+// hostileTools returns tools whose descriptions must be rejected or cut.
 func hostileTools(mode string) string {
 	one := func(name, schema string) string { return fmt.Sprintf(`{"name":%q,"inputSchema":%s}`, name, schema) }
 	fine := one("fine", `{"type":"object"}`)
@@ -266,7 +266,7 @@ func hostileTools(mode string) string {
 			one("deep", strings.Repeat(`{"type":"object","properties":{"a":`, 200)+`{}`+strings.Repeat(`}}`, 200)),
 			one("big", `{"type":"object","description":"`+strings.Repeat("x", maxSchema)+`"}`),
 			one("field", `{"type":"object","properties":{"a b":{}}}`), one("properties", `{"type":"object","properties":[]}`),
-			one("fine", `{"type":"object"}`), // again
+			one("fine", `{"type":"object"}`), // a duplicate
 			one("either", `{"anyOf":[{"required":["a"]}],"properties":{"a":{"type":"string"}}}`))
 	case "names":
 		list = append(list, one("a.b/c", `{"type":"object"}`), one("a b c", `{"type":"object"}`), one(strings.Repeat("l", 100), `{"type":"object"}`))

@@ -18,10 +18,9 @@ import (
 	"journeyman/runner/tool"
 )
 
-// versions returns the protocol versions to ask for, in order. "" stands for the newest
-// version of the SDK. Some servers end when a client asks for a version that they do not
-// know. So the first version is one that servers know today. The newest is for servers that
-// refuse the first.
+// versions returns the protocol versions to request, in order. "" is the newest version of the
+// SDK. Some servers end when a client requests an unknown version. So the first version is one
+// that servers support today. The newest is for servers that reject the first.
 func versions() []string { return []string{"2025-11-25", ""} }
 
 // A session is one connection to a server.
@@ -31,15 +30,15 @@ type session struct {
 	process *sandbox.Process // nil if the server has an address
 	gone    chan struct{}    // closed when the connection has ended
 	done    chan struct{}    // closed when the process has ended, too
-	once    sync.Once        // for end
-	changed atomic.Bool      // the server says that its tools have changed, or listing them failed
+	once    sync.Once        // guards end
+	changed atomic.Bool      // the server reported a change of its tools, or listing them failed
 
-	calls   atomic.Int64 // counts calls, for their progress tokens
-	waiting sync.Map     // token -> func() to call when the call of that token reports progress
-	tasked  sync.Map     // names of tools that only work as tasks
+	calls   atomic.Int64 // number of calls, for their progress tokens
+	waiting sync.Map     // token -> func() that is called when the call with that token reports progress
+	tasked  sync.Map     // names of tools that require tasks
 
 	mu     sync.Mutex // held while the tools are listed
-	listed time.Time  // time of the request for list
+	listed time.Time  // time of the request that returned list
 	list   []tool.RemoteTool
 }
 
@@ -48,7 +47,7 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 	for i, version := range versions() {
 		sess, err := s.open(ctx, version)
 		if err != nil {
-			// A refusal may concern the version. Any other failure would happen again.
+			// A rejection may concern the version. Any other failure would occur again.
 			if refusal(err) != nil && i < len(versions())-1 {
 				continue
 			}
@@ -74,12 +73,12 @@ func (s *server) open(ctx context.Context, version string) (*session, error) {
 		return nil, err
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "journeyman", Version: s.pool.cfg.Version}, &sdk.ClientOptions{
-		Capabilities: &sdk.ClientCapabilities{}, // none, so the SDK refuses requests of the server
+		Capabilities: &sdk.ClientCapabilities{}, // none, so the SDK rejects requests of the server
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 			sess.progressed(r.Params.ProgressToken)
 		},
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}})
-	// Connect can outlast ctx, so await returns in its place. abandon then ends it.
+	// Connect can outlast ctx, so await returns earlier. abandon then ends Connect.
 	sess.client, err = await(ctx, s.pool, func() (*sdk.ClientSession, error) {
 		return client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	})
@@ -94,8 +93,8 @@ func (s *server) open(ctx context.Context, version string) (*session, error) {
 	return sess, nil
 }
 
-// abandon ends an attempt to connect that has failed. It kills the program at once, which also
-// ends a Connect that has not returned.
+// abandon ends a failed attempt to connect. It kills the program immediately, which also ends a
+// Connect that has not returned.
 func (c *session) abandon() {
 	if c.process != nil {
 		c.process.Stop(0)
@@ -104,14 +103,14 @@ func (c *session) abandon() {
 	close(c.done)
 }
 
-// watch waits until the connection ends, for whatever reason, and then cleans up.
+// watch waits until the connection ends, for any reason, and then cleans up.
 func (c *session) watch() {
 	_ = c.client.Wait()
-	close(c.gone) // closed before Stop, which takes time: no call may use this connection now
+	close(c.gone) // before Stop, which takes time: no call may use this connection any more
 	if c.process != nil {
 		c.process.Stop(c.server.pool.cfg.Timing.Leave)
 	}
-	_ = c.client.Close() // the client may be closed already
+	_ = c.client.Close() // the client may already be closed
 	close(c.done)
 }
 
@@ -122,7 +121,7 @@ func (c *session) end() {
 			c.process.Stop(c.server.pool.cfg.Timing.Leave) // the connection ends with the process
 			return
 		}
-		_ = c.client.Close() // fails if the server is down
+		_ = c.client.Close() // fails if the server has ended
 	})
 	<-c.done
 }
@@ -137,11 +136,11 @@ func (c *session) ended() bool {
 	}
 }
 
-// settleTime bounds how long settle waits. On a busy machine a transport takes some tenths of a second
-// to end after an answer that it could not read.
+// settleTime limits the wait of settle. On a busy machine, a transport needs some tenths of a
+// second to end after an invalid response.
 const settleTime = 500 * time.Millisecond
 
-// settle waits a moment for the end of a connection whose call has failed. If it has ended,
+// settle waits a short time for the end of a connection whose call has failed. If it has ended,
 // the next call opens a new one.
 func (c *session) settle() {
 	select {
@@ -150,7 +149,8 @@ func (c *session) settle() {
 	}
 }
 
-// probe ends the connection if the server does not answer a ping. A refusal is an answer.
+// probe ends the connection if the server does not respond to a ping. An error response counts
+// as a response.
 func (c *session) probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.server.pool.cfg.Timing.Answer)
 	defer cancel()
@@ -177,51 +177,51 @@ func (c *session) call(ctx context.Context, name, from string, input []byte, mov
 	return readResult(r)
 }
 
-// progressed extends the time of the call with that progress token. A token that is unknown,
-// such as that of a call that has ended, has no effect.
+// progressed extends the time limit of the call with that progress token. An unknown token,
+// such as that of a finished call, has no effect.
 func (c *session) progressed(token any) {
 	if moved, ok := c.waiting.Load(token); ok {
 		moved.(func())()
 	}
 }
 
-// tools returns the server's tools. It asks the server again when the list is old, or when the
-// server says that it has changed.
+// tools returns the server's tools. It requests the list again if it is old, or if the server
+// has reported a change.
 func (c *session) tools(ctx context.Context) ([]tool.RemoteTool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.listed) < c.server.pool.cfg.Timing.Fresh && !c.changed.Load() {
 		return c.list, nil
 	}
-	// Cleared before the request: a change during it causes another request.
+	// Cleared before the request: a change during the request causes another one.
 	c.changed.Store(false)
 	began := time.Now()
 	described, err := c.describe(ctx)
 	if err != nil {
-		// The change was not read, so the next call has to ask again.
+		// The change was not read, so the next call must request the list again.
 		c.changed.Store(true)
 		return nil, err
 	}
 	c.list, c.listed = c.server.accept(c.usable(described)), began
-	// The operator may forbid the tool, and a tool of the server may have its name.
+	// The operator may not permit the tool, and a tool of the server may have the same name.
 	if reader := c.server.resourceTool(); c.readable() && c.server.permits(reader.Tool) &&
 		!slices.ContainsFunc(c.list, func(t tool.RemoteTool) bool { return t.Name == reader.Name }) {
 		c.list = append(c.list, reader)
 	}
-	list := c.list // a variable of its own, which the next listing does not replace
+	list := c.list // a copy, which the next listing does not replace
 	c.server.known.Store(&list)
 	return c.list, nil
 }
 
-// The bounds of a list of tools.
+// Limits of a list of tools.
 const (
 	maxPages     = 100
-	maxDescribed = 10_000 // tools in all pages, also those that the operator does not permit
+	maxDescribed = 10_000 // tools in all pages, including those that are not permitted
 	maxTools     = 200    // tools of one server
 )
 
-// describe returns the descriptions of the server's tools that the operator permits. It asks
-// for them page by page.
+// describe returns the descriptions of the server's tools that the operator permits. It
+// requests them page by page.
 func (c *session) describe(ctx context.Context) ([]*sdk.Tool, error) {
 	var all []*sdk.Tool
 	cursor, seen := "", 0
@@ -238,7 +238,8 @@ func (c *session) describe(ctx context.Context) ([]*sdk.Tool, error) {
 				all = append(all, t)
 			}
 		}
-		// A hostile server could send pages without end, or the same page again and again.
+		// A hostile server could send an unlimited number of pages, or the same page
+		// repeatedly.
 		if page.NextCursor == "" || page.NextCursor == cursor || len(all) > maxTools || seen > maxDescribed {
 			break
 		}
@@ -252,8 +253,7 @@ func (c *session) describe(ctx context.Context) ([]*sdk.Tool, error) {
 	return all, nil
 }
 
-// refusal returns the JSON-RPC error that the server has answered with, nil if err is no such
-// error.
+// refusal returns the JSON-RPC error in err, nil if err contains none.
 func refusal(err error) *jsonrpc.Error {
 	answer, _ := errors.AsType[*jsonrpc.Error](err)
 	return answer
@@ -265,6 +265,6 @@ func lost(err error) bool {
 		missing(err) || errors.Is(err, errFlood) || errors.Is(err, io.ErrClosedPipe)
 }
 
-// missing reports whether err means that the server does not know the connection: it answered
-// 404 to the session's id, as the MCP specification demands.
+// missing reports whether the server does not know the session: it responded with 404 to the
+// session's id, as the MCP specification requires.
 func missing(err error) bool { return errors.Is(err, sdk.ErrSessionMissing) }

@@ -16,21 +16,21 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// signInTime is the time that a person has for a sign-in.
+// signInTime is the time limit for a person's sign-in.
 const signInTime = 10 * time.Minute
 
-// A signIn is a sign-in under way, from its beginning until the tokens are kept.
+// A signIn is a sign-in in progress, from its beginning until the tokens are stored.
 type signIn struct {
 	server  *server
-	session string // session of the person's browser, which alone may complete the sign-in
-	state   string // random value that the browser must bring back (RFC 6749, section 10.12)
+	session string // session of the person's browser: only this browser may complete the sign-in
+	state   string // random value that the browser must return (RFC 6749, section 10.12)
 	cancel  context.CancelCauseFunc
-	address chan string                    // receives the address where the person signs in
+	address chan string                    // receives the address for the person's sign-in
 	back    chan *auth.AuthorizationResult // receives the parameters of the browser's return
-	done    chan error                     // receives the result of run; buffered, as all three
+	done    chan error                     // receives the result of run; buffered, like all three
 }
 
-// Errors of sign-ins, which people see.
+// Errors of sign-ins that are shown to users.
 var (
 	errNoServer  = errors.New("there is no such server with a sign-in")
 	errNoSignIn  = errors.New("the sign-in has expired, was completed, or belongs to another browser: begin again")
@@ -38,15 +38,15 @@ var (
 	errNoStorage = errors.New("this program keeps no sign-ins")
 )
 
-// A LoginState describes the sign-in to a server that has an address.
+// A LoginState is the state of the sign-in to a server with an address.
 type LoginState struct {
 	Server   string
 	Address  string // without possible secrets
 	SignedIn bool
-	Needed   bool // the server demands a sign-in, so its tools are left out
+	Needed   bool // the server requires a sign-in, so its tools are omitted
 }
 
-// Logins returns the states of the servers that can ask for a sign-in, sorted by name. It
+// Logins returns the states of the servers that can require a sign-in, sorted by name. It
 // connects to no server.
 func (p *Pool) Logins(ctx context.Context) ([]LoginState, error) {
 	var all []LoginState
@@ -54,7 +54,7 @@ func (p *Pool) Logins(ctx context.Context) ([]LoginState, error) {
 		if !s.signsIn() || p.cfg.Logins == nil {
 			continue
 		}
-		// load needs the lock, and SignedIn and Needed are read under the same one.
+		// load needs the lock, and SignedIn and Needed must be read under the same lock.
 		s.keys.mu.Lock()
 		err := s.load(ctx)
 		l := LoginState{Server: s.Name, Address: s.address(), SignedIn: s.keys.login != nil, Needed: s.keys.needed}
@@ -67,13 +67,13 @@ func (p *Pool) Logins(ctx context.Context) ([]LoginState, error) {
 	return all, nil
 }
 
-// CallbackPath returns the path of the page to which an authorization server sends browsers
-// back. Each server has a path of its own, against mix-up attacks (RFC 9700, section 4.4): the
-// answer of one authorization server cannot pass for that of another.
+// CallbackPath returns the path of the page to which an authorization server redirects
+// browsers. Each server has its own path, to prevent mix-up attacks (RFC 9700, section 4.4). So
+// a response of one authorization server cannot be used for another.
 func CallbackPath(server string) string { return "/settings/system/servers/" + server + "/callback" }
 
-// SignIn begins a sign-in for the browser of that session. It returns the address where the
-// person signs in. The sign-in goes on until CompleteSignIn, or for signInTime.
+// SignIn begins a sign-in for the browser with that session. It returns the address for the
+// person's sign-in. The sign-in continues until CompleteSignIn, or for signInTime.
 func (p *Pool) SignIn(ctx context.Context, name, session string) (address string, err error) {
 	s := p.find(name)
 	if s == nil || !s.signsIn() {
@@ -88,7 +88,8 @@ func (p *Pool) SignIn(ctx context.Context, name, session string) (address string
 	}
 	flow := &signIn{server: s, session: session, address: make(chan string, 1),
 		back: make(chan *auth.AuthorizationResult, 1), done: make(chan error, 1)}
-	// The context is that of the pool, because the sign-in outlives the request that began it.
+	// The context is that of the pool, because the sign-in continues after the request that
+	// began it.
 	running, stop := context.WithTimeout(p.ctx, signInTime)
 	running, flow.cancel = context.WithCancelCause(running)
 	if !p.begin(func() { defer stop(); flow.done <- flow.run(running, challenge) }) {
@@ -106,8 +107,8 @@ func (p *Pool) SignIn(ctx context.Context, name, session string) (address string
 	}
 }
 
-// challenged asks the server without a login, and returns its refusal. The header
-// WWW-Authenticate of the refusal can name the authorization server (RFC 9728).
+// challenged sends a request without a login, and returns the rejection. The header
+// WWW-Authenticate of the rejection can contain the authorization server (RFC 9728).
 func (s *server) challenged(ctx context.Context) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, oauthTimeout)
 	defer cancel()
@@ -122,13 +123,13 @@ func (s *server) challenged(ctx context.Context) (*http.Response, error) {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	client := s.httpClient(nil)
-	client.Transport = client.Transport.(*withHeaders).next // the transport below, which adds no login
+	client.Transport = client.Transport.(*withHeaders).next // the inner transport, which adds no login
 	res, err := client.Do(req)
 	if err != nil {
 		return nil, errors.New("the server does not answer: " + s.safe(err.Error()))
 	}
 	defer client.CloseIdleConnections()
-	// Only the header counts. The body is dropped, and Authorize gets an empty one.
+	// Only the header is used. Drop the body: Authorize gets an empty one.
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
 	_ = res.Body.Close()
 	if res.StatusCode != http.StatusUnauthorized {
@@ -138,7 +139,7 @@ func (s *server) challenged(ctx context.Context) (*http.Response, error) {
 	return res, nil
 }
 
-// AskSignIn returns the sorted names of the servers that refuse a request without a login. It
+// AskSignIn returns the sorted names of the servers that reject a request without a login. It
 // starts no program.
 func (p *Pool) AskSignIn(ctx context.Context) (names []string) {
 	for _, s := range p.list() {
@@ -152,17 +153,17 @@ func (p *Pool) AskSignIn(ctx context.Context) (names []string) {
 	return names
 }
 
-// run signs in. It finds the authorization server, registers this program there, waits for
-// the person, and keeps the tokens. The SDK checks the metadata, the state, the issuer
-// (RFC 9207) and PKCE (RFC 7636).
+// run signs in. It finds the authorization server, registers this program there, waits for the
+// person, and stores the tokens. The SDK checks the metadata, the state, the issuer (RFC 9207)
+// and PKCE (RFC 7636).
 func (f *signIn) run(ctx context.Context, challenge *http.Response) error {
 	s := f.server
 	defer s.pool.forget(f)
 	redirect := s.pool.cfg.BaseURL + CallbackPath(s.Name)
 	cfg := &auth.AuthorizationCodeHandlerConfig{RedirectURL: redirect, Client: s.oauthClient(),
 		AuthorizationCodeFetcher: f.fetch, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
-		// The tokens go into the keychain, which renews them. The SDK's own source would forget them
-		// at the end of this process.
+		// The keychain stores and renews the tokens. With the SDK's own source, they would be
+		// lost at the end of this process.
 		NewTokenSource: func(ctx context.Context, cfg *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 			s.keys.mu.Lock()
 			defer s.keys.mu.Unlock()
@@ -195,15 +196,15 @@ func (f *signIn) run(ctx context.Context, challenge *http.Response) error {
 	return nil
 }
 
-// fetch passes the address to SignIn, and waits until the browser comes back.
+// fetch passes the address to SignIn, and waits for the browser's return.
 func (f *signIn) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	u, err := url.Parse(args.URL)
 	if err != nil {
 		return nil, errors.New("the authorization server's address is not valid")
 	}
 	f.state = u.Query().Get("state")
-	// expect follows the write of state: its lock makes state visible to CompleteSignIn. It comes
-	// before the send, because the browser may come back at once.
+	// Call expect after setting state: its lock makes state visible to CompleteSignIn. Call it
+	// before the send, because the browser may return immediately.
 	f.server.pool.expect(f)
 	f.address <- args.URL
 	select {
@@ -214,8 +215,7 @@ func (f *signIn) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth
 	}
 }
 
-// expect makes f the sign-in that CompleteSignIn finds. It ends an older one to the same
-// server.
+// expect registers f for CompleteSignIn. It ends an older sign-in to the same server.
 func (p *Pool) expect(f *signIn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -230,14 +230,14 @@ func (p *Pool) forget(f *signIn) {
 	f.cancel(nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// A newer sign-in to the same server may have taken its place.
+	// A newer sign-in to the same server may have replaced it.
 	if p.signIns[f.server.Name] == f {
 		delete(p.signIns, f.server.Name)
 	}
 }
 
-// CompleteSignIn ends a sign-in. back holds the parameters with which the browser of that
-// session came back. CompleteSignIn returns once the tokens are kept.
+// CompleteSignIn ends a sign-in. back contains the parameters with which the browser of that
+// session returned. CompleteSignIn returns when the tokens are stored.
 func (p *Pool) CompleteSignIn(ctx context.Context, name, session string, back url.Values) error {
 	p.mu.Lock()
 	f := p.signIns[name]
@@ -245,9 +245,9 @@ func (p *Pool) CompleteSignIn(ctx context.Context, name, session string, back ur
 		p.mu.Unlock()
 		return errNoSignIn
 	}
-	delete(p.signIns, name) // a state is valid once
+	delete(p.signIns, name) // a state is valid only once
 	p.mu.Unlock()
-	// RFC 6749, section 4.1.2.1: a refusal has an error and no code.
+	// RFC 6749, section 4.1.2.1: an error response has an error and no code.
 	if back.Get("code") == "" {
 		why := fmt.Errorf("the authorization server refused: %s",
 			oneLine(back.Get("error")+" "+back.Get("error_description"), 300))
@@ -258,7 +258,7 @@ func (p *Pool) CompleteSignIn(ctx context.Context, name, session string, back ur
 	select {
 	case err := <-f.done:
 		if err != nil {
-			// The error may quote the request with its code, which could still be used.
+			// The error may contain the request with its code, which may still be valid.
 			return errors.New("the sign-in failed: " +
 				f.server.safe(strings.ReplaceAll(err.Error(), back.Get("code"), "[code]")))
 		}
@@ -268,8 +268,8 @@ func (p *Pool) CompleteSignIn(ctx context.Context, name, session string, back ur
 	}
 }
 
-// SignOut removes the login of a server, also from the store. The authorization server gets no
-// notice of it.
+// SignOut removes the login of a server in memory and in the store. It does not notify the
+// authorization server.
 func (p *Pool) SignOut(ctx context.Context, name string) error {
 	s := p.find(name)
 	if s == nil || !s.signsIn() || p.cfg.Logins == nil {
@@ -289,7 +289,7 @@ func (s *server) retry() {
 	live := s.live
 	s.failures, s.notBefore = 0, time.Time{}
 	s.mu.Unlock()
-	// In a goroutine of the pool, because end waits and a request must not.
+	// In a goroutine of the pool, because end waits, which must not delay a request.
 	if live != nil {
 		s.pool.begin(live.end)
 	}

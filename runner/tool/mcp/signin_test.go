@@ -50,17 +50,17 @@ func (m *memory) SetMCPLogin(_ context.Context, server string, login []byte) err
 type authority struct {
 	t         *testing.T
 	auth, web *httptest.Server
-	change    func(w http.ResponseWriter, r *http.Request) bool // answers instead, as a hostile server; nil: no
+	change    func(w http.ResponseWriter, r *http.Request) bool // handles a request like a hostile server; may be nil
 
 	mu        sync.Mutex
-	issuer    string // that the metadata names
-	iss       string // that the browser comes back with
-	challenge string // of the code that is out
+	issuer    string // issuer in the metadata
+	iss       string // iss parameter of the browser's return
+	challenge string // challenge of the issued code
 	valid     string // access token
-	refresh   string // token
+	refresh   string // refresh token
 	issued    int
-	secret    string          // that the client must send
-	seen      []*http.Request // by the token endpoint, with their forms
+	secret    string          // secret that the client must send
+	seen      []*http.Request // requests to the token endpoint, with their forms
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -95,7 +95,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// authorize is the authorization server.
+// authorize implements the authorization server.
 func (a *authority) authorize(w http.ResponseWriter, r *http.Request) {
 	if a.change != nil && a.change(w, r) {
 		return
@@ -133,7 +133,7 @@ func (a *authority) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// visit is a person who agrees: it returns what the browser comes back with.
+// visit simulates a person who agrees. It returns the parameters of the browser's return.
 func (a *authority) visit(address string) url.Values {
 	a.t.Helper()
 	u, err := url.Parse(address)
@@ -151,7 +151,7 @@ func (a *authority) visit(address string) url.Values {
 	return url.Values{"code": {"c0de"}, "state": {q.Get("state")}, "iss": {a.iss}}
 }
 
-// pool returns a pool whose server is protected.
+// pool returns a pool whose server requires a sign-in.
 func (a *authority) pool(logins *memory, dialer sandbox.Dialer, oauth OAuth) *fixture {
 	a.t.Helper()
 	f := &fixture{t: a.t, log: &logBook{}}
@@ -166,10 +166,10 @@ func (a *authority) pool(logins *memory, dialer sandbox.Dialer, oauth OAuth) *fi
 	return f
 }
 
-// nearby reaches the servers of tests.
+// nearby connects to the servers of tests.
 var nearby = sandbox.Dialer{AllowPrivate: true}
 
-// signIn signs in as a person does.
+// signIn signs in like a person.
 func (a *authority) signIn(f *fixture) {
 	a.t.Helper()
 	address, err := f.SignIn(a.t.Context(), "web", "ses_1")
@@ -201,14 +201,14 @@ func TestSignInToAServer(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(states, []LoginState{{Server: "web", Address: a.web.URL + "/mcp", SignedIn: true}})
 
-	// A token that the server does not take any more is renewed, in the middle of a session.
+	// A token that the server no longer accepts is renewed, in the middle of a session.
 	a.mu.Lock()
 	a.valid = "another"
 	a.mu.Unlock()
 	is.Equal(f.must("web", "echo", `{"text":"again"}`), `"again"`)
 	contains(t, logins.kept["web"], "refresh-t0ken-2")
 
-	// After a restart the login is there. It is renewed before it ends.
+	// After a restart the login still exists. It is renewed before it expires.
 	var l login
 	is.NoErr(json.Unmarshal([]byte(logins.kept["web"]), &l))
 	l.Expiry = time.Now().Add(time.Second)
@@ -219,7 +219,7 @@ func TestSignInToAServer(t *testing.T) {
 	is.Equal(f.must("web", "echo", `{"text":"later"}`), `"later"`)
 	contains(t, logins.kept["web"], "refresh-t0ken-3")
 
-	// The authorization server takes the login back.
+	// The authorization server revokes the login.
 	a.mu.Lock()
 	a.valid, a.refresh = "", ""
 	a.mu.Unlock()
@@ -245,7 +245,7 @@ func TestAClientThatTheOperatorRegistered(t *testing.T) {
 	a.signIn(f)
 	is.Equal(a.seen[0].Form.Get("client_id"), "mine")
 	is.Equal(a.seen[0].Form.Get("resource"), a.web.URL+"/mcp")
-	// The server names another authorization server: it would get the secret.
+	// The server announces another authorization server, which would get the secret.
 	f = a.pool(&memory{kept: map[string]string{}}, nearby, OAuth{ClientID: "mine", ClientSecret: a.secret, Issuer: "https://issuer.example"})
 	_, err := f.SignIn(t.Context(), "web", "ses_1")
 	is.True(err != nil) // the secret goes to a stranger

@@ -8,15 +8,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The bounds of a program's lines in the log.
+// Limits of a program's lines in the log.
 const (
 	maxLogLine     = 1000 // bytes of one line
 	linesPerSecond = 5
 	linesAtOnce    = 50
 )
 
-// A stderrLog copies a program's standard error into the log, line by line and at a
-// limited rate.
+// A stderrLog copies a program's standard error to the log, line by line and at a limited rate.
 type stderrLog struct {
 	log    *slog.Logger
 	server *server
@@ -24,14 +23,14 @@ type stderrLog struct {
 
 	mu      sync.Mutex
 	line    []byte
-	dropped int // lines dropped since the last logged one
+	dropped int // lines dropped since the last logged line
 }
 
 func newStderrLog(s *server) *stderrLog {
 	return &stderrLog{log: s.log, server: s, limit: rate.NewLimiter(linesPerSecond, linesAtOnce)}
 }
 
-// Write never fails: a full log must not disturb the program.
+// Write never returns an error: the limits of the log must not affect the program.
 func (l *stderrLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

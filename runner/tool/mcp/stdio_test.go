@@ -121,7 +121,7 @@ func TestWhatAlwaysFailsIsTriedLessAndLess(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	slow := quick
-	slow.Backoff = time.Hour // capped
+	slow.Backoff = time.Hour // limited to maxBackoff
 	f := newPool(t, slow, a("exits"))
 	_, note := f.offered("exits")
 	contains(t, note, "exits")
@@ -168,8 +168,8 @@ func TestACallThatTakesTooLong(t *testing.T) {
 	storetest.Eventually(t, "what does not answer at all is ended", func() bool { return strings.Contains(f.log.String(), "no longer answers") })
 }
 
-// TestHostilePrograms has each do its worst. What counts is that nothing hangs or
-// grows, and that the model hears of it.
+// TestHostilePrograms runs each hostile program. Nothing may hang or grow, and the model must
+// get an error.
 func TestHostilePrograms(t *testing.T) {
 	t.Parallel()
 	for mode, tt := range map[string]struct{ connects, call, says string }{
@@ -240,14 +240,14 @@ func TestAMuteProgramHoldsNobodyUp(t *testing.T) {
 	storetest.Eventually(t, "it is given up", func() bool { return strings.Contains(f.log.String(), "did not begin to answer within 500ms") })
 }
 
-// TestAFrozenProgramIsStartedAgain freezes a server that has been well. Its tools are
-// not offered any more, so no call finds out that it is dead.
+// TestAFrozenProgramIsStartedAgain freezes a server after a good start. Its tools are then
+// missing in toolsets, so no call can detect the problem.
 func TestAFrozenProgramIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	hasty := quick
-	// Long enough for a program that is well, also on a busy machine: otherwise the new one
-	// would be taken for frozen, too.
+	// Long enough for a healthy program, even on a busy machine: otherwise the new one would
+	// also be considered frozen.
 	hasty.Toolset, hasty.Answer, hasty.Fresh = 2*time.Second, 2*time.Second, time.Nanosecond
 	f := newPool(t, hasty, a("good"))
 	first := f.must("good", "pid", `{}`)

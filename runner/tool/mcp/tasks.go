@@ -10,13 +10,13 @@ import (
 )
 
 // Some tools only work as tasks (MCP specification 2025-11-25): a call returns a task, and the
-// client asks for its result later. The SDK has no tasks and does not decode the field
-// taskSupport. So this file reads that field from the bytes of a list. Toolsets leave out the
+// client requests the result later. The SDK does not support tasks and does not decode the
+// field taskSupport. So this file reads that field from the bytes of a list. Toolsets omit the
 // tools that require tasks.
 
-// noteTasks records which tools in raw, the result of a list, only work as tasks.
+// noteTasks records which tools in raw, the result of a list, require tasks.
 func (c *session) noteTasks(raw []byte) {
-	// Nearly all results lack the field. This search spares them a second decoding.
+	// Nearly all results lack the field. This search avoids decoding them twice.
 	if !bytes.Contains(raw, []byte(`"taskSupport"`)) {
 		return
 	}
@@ -27,7 +27,7 @@ func (c *session) noteTasks(raw []byte) {
 		}
 	}
 	if json.Unmarshal(raw, &list) != nil {
-		return // raw is no list of tools, or the SDK refuses it
+		return // raw is not a list of tools, or the SDK rejects it
 	}
 	for _, t := range list.Tools {
 		if t.Execution.TaskSupport == "required" {
@@ -53,7 +53,7 @@ func (c *session) usable(described []*sdk.Tool) (usable []*sdk.Tool) {
 	return usable
 }
 
-// lists reports whether a request asks for a list of tools. It reads a copy of the body.
+// lists reports whether a request is for a list of tools. It reads a copy of the body.
 func lists(req *http.Request) bool {
 	if req.GetBody == nil {
 		return false
@@ -68,12 +68,12 @@ func lists(req *http.Request) bool {
 }
 
 // A taskScan is the body of a response that lists tools: one JSON value or events. It records
-// the tools that require tasks. That happens before the SDK reads the end of the message, so
+// the tools that require tasks. It does so before the SDK reads the end of the message, and so
 // before usable is called.
 type taskScan struct {
 	io.ReadCloser
 	session *session
-	line    []byte // bytes that are not scanned yet; bounded, because the body is
+	line    []byte // bytes that are not scanned yet; limited, because the body is
 }
 
 // Read reads from the body, and scans each complete message.
@@ -85,8 +85,8 @@ func (b *taskScan) Read(p []byte) (int, error) {
 		if !ended {
 			break
 		}
-		// The data of an event is taken to be one line. A JSON value may have several lines: it is
-		// scanned at the end of the body.
+		// The data of an event is assumed to be one line. A JSON value may have several lines,
+		// so it is scanned at the end of the body.
 		if data, event := bytes.CutPrefix(line, []byte("data:")); event {
 			b.scan(data)
 			b.line = rest
@@ -95,7 +95,7 @@ func (b *taskScan) Read(p []byte) (int, error) {
 		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) {
 			break
 		}
-		// Other fields of an event, and the empty lines between events, hold no message.
+		// Other fields of an event, and the empty lines between events, contain no message.
 		b.line = rest
 	}
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"journeyman/runner/tool"
 )
 
-// A server whose env or headers hold ${secret:NAME} has one connection for each set of values.
-// Workers with different secrets never share a connection.
+// A server with ${secret:NAME} in env or headers has a separate connection for each set of
+// values. Workers with different secrets never share a connection.
 
 const (
 	maxTenants = 64               // connections of one server with different secrets
@@ -30,23 +30,23 @@ type tenants struct {
 // A tenant is a copy of a server with the values of secrets in it.
 type tenant struct {
 	server   *server
-	lastUsed time.Time // when the last user left
-	users    int       // turns and calls that use it now
+	lastUsed time.Time // time when the last user called leave
+	users    int       // number of turns and calls that use it now
 }
 
-// with returns the server with the secrets of a turn. The caller must call leave when it does
-// not use the server any more. If s needs no secrets, with returns s.
+// with returns the server with the secrets of a turn. The caller must call leave when it no
+// longer uses the server. If s needs no secrets, with returns s.
 func (s *server) with(secret tool.SecretSource) (at *server, leave func(), err error) {
 	if len(s.wants) == 0 {
 		return s, func() {}, nil
 	}
 	values := map[string]string{}
-	hash := sha256.New() // the key of the map is a hash, so that it holds no secret
+	hash := sha256.New() // the key of the map is a hash, so that the map contains no secret
 	for _, name := range s.wants {
 		if values[name], err = secret(name, ""); err != nil {
 			return nil, nil, err
 		}
-		// Quoted, so that two different sets of values never lead to the same text.
+		// Quoted, so that two different sets of values always give different text.
 		fmt.Fprintf(hash, "%q %q\n", name, values[name])
 	}
 	key := [sha256.Size]byte(hash.Sum(nil))
@@ -80,14 +80,14 @@ func (s *server) with(secret tool.SecretSource) (at *server, leave func(), err e
 	}, nil
 }
 
-// endIdle ends the connections that nobody has used for tenantIdle. If there are still too many
-// for another one, it ends the unused one that was used longest ago. s.tenants.mu is held.
+// endIdle ends the connections that were unused for tenantIdle. If there is still no room for
+// another one, it ends the connection with the longest time without use. s.tenants.mu is held.
 func (s *server) endIdle() {
 	var oldest *[sha256.Size]byte
 	t := &s.tenants
 	for key, x := range t.by {
 		switch {
-		case x.users > 0: // in use, so it stays
+		case x.users > 0: // in use
 		case time.Since(x.lastUsed) > tenantIdle:
 			s.forget(key)
 		case oldest == nil || x.lastUsed.Before(t.by[*oldest].lastUsed):
@@ -103,7 +103,7 @@ func (s *server) endIdle() {
 func (s *server) forget(key [sha256.Size]byte) {
 	x := s.tenants.by[key].server
 	delete(s.tenants.by, key)
-	s.pool.begin(func() { // in a goroutine, because a program takes time to end
+	s.pool.begin(func() { // in a goroutine, because ending a program takes time
 		x.mu.Lock()
 		live := x.live
 		x.mu.Unlock()
@@ -113,14 +113,14 @@ func (s *server) forget(key [sha256.Size]byte) {
 	})
 }
 
-// filled returns a copy of the server with values in place of the references to secrets.
+// filled returns a copy of the server with values instead of the references to secrets.
 func (s *server) filled(values map[string]string) (*server, error) {
 	c := s.Server
 	c.wants, c.secrets = nil, slices.Clone(s.secrets)
 	fill := func(texts map[string]string) map[string]string {
 		texts = maps.Clone(texts)
 		for name, text := range texts {
-			// values has every name in wants, so this source returns no error.
+			// values contains every name in wants, so this source returns no error.
 			texts[name], _ = tool.ExpandSecrets(text, "",
 				func(name, _ string) (string, error) { return values[name], nil })
 		}
@@ -130,7 +130,7 @@ func (s *server) filled(values map[string]string) (*server, error) {
 	for _, value := range values {
 		c.conceal(value)
 	}
-	// The configuration was checked without the values, which could hold a line break.
+	// The configuration was checked without the values, which may contain a line break.
 	for name, value := range c.Headers {
 		if !httpguts.ValidHeaderFieldValue(value) {
 			return nil, tool.Errorf("a secret has a character that the header %s of the MCP server %q cannot hold",

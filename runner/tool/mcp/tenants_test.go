@@ -15,7 +15,7 @@ import (
 	"journeyman/runner/tool"
 )
 
-// keyed serves the good server and counts, by key, the connections that were begun.
+// keyed serves the good server and counts the new connections by key.
 func keyed(t *testing.T) (address string, begun func() map[string]int) {
 	t.Helper()
 	server := good()
@@ -44,8 +44,8 @@ func keyed(t *testing.T) (address string, begun func() map[string]int) {
 	}
 }
 
-// TestSecretsOfServers reaches one server with the secrets of two workers, with none and
-// with one that no header can hold.
+// TestSecretsOfServers connects to one server with the secrets of two workers and without a
+// secret. It also uses a secret that is not valid in a header.
 func TestSecretsOfServers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -76,8 +76,8 @@ func TestSecretsOfServers(t *testing.T) {
 	is.True(!strings.Contains(refused+f.log.String(), "key of eve")) // an error or the log shows a value
 }
 
-// TestManySecretsOfAServer holds that the connections of one server stay bounded: an idle
-// one makes room for another, and one in use is not ended.
+// TestManySecretsOfAServer checks that the number of connections of one server is limited. An
+// idle connection makes room for another one, and a connection in use is not ended.
 func TestManySecretsOfAServer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -116,7 +116,7 @@ func TestManySecretsOfAServer(t *testing.T) {
 	is.Equal(len(s.tenants.by), maxTenants-1) // the only idle one has ended
 }
 
-// TestSecretsInTheConfiguration holds where a secret may stand.
+// TestSecretsInTheConfiguration checks where a configuration may refer to a secret.
 func TestSecretsInTheConfiguration(t *testing.T) {
 	t.Parallel()
 	for entry, says := range map[string]string{

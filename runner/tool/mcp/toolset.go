@@ -23,36 +23,36 @@ import (
 	"journeyman/runner/tool"
 )
 
-// The bounds of a turn's toolset. A provider refuses the whole request if one tool exceeds its
-// bounds.
+// Limits of a turn's toolset. A provider rejects the whole request if one tool exceeds the
+// provider's limits.
 const (
-	maxName          = 128       // bytes of a server's name for a tool
+	maxName          = 128       // bytes of the server's name for a tool
 	maxDescription   = 4000      // bytes; a longer one is cut
-	maxSchema        = 32 << 10  // bytes; a tool with a larger one is left out
+	maxSchema        = 32 << 10  // bytes; a tool with a larger one is omitted
 	maxDepth         = 20        // nesting of a schema
-	maxTurnTools     = 100       // tools of all servers: providers accept 128 in all
+	maxTurnTools     = 100       // tools of all servers: providers accept 128 in total
 	maxTurnToolBytes = 256 << 10 // bytes of all tools
-	maxModelName     = 64        // bytes of the name that models see
+	maxModelName     = 64        // bytes of a name for models
 )
 
 var validField = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-// modelName returns the name of a tool that models see: SERVER__TOOL. Its characters and its
-// length are those that every provider accepts. A changed name ends with a hash.
+// modelName returns the name of a tool for models: SERVER__TOOL. All providers accept its
+// characters and its length. A changed name ends with a hash.
 func modelName(server, name string) string {
 	full := server + "__" + name
 	safe := notInNames.ReplaceAllString(full, "_")
 	if safe == full && len(full) <= maxModelName {
 		return full
 	}
-	// The hash keeps two names different that became equal by a replacement or by the cut.
+	// The hash distinguishes names that a replacement or the cut has made equal.
 	sum := sha256.Sum256([]byte(full))
 	suffix := "_" + hex.EncodeToString(sum[:4])
 	return safe[:min(len(safe), maxModelName-len(suffix))] + suffix
 }
 
-// accept returns the tools that a server has described. It leaves out unusable tools, and logs
-// why.
+// accept returns the tools that a server has described. It omits unusable tools, and logs the
+// reason.
 func (s *server) accept(described []*sdk.Tool) []tool.RemoteTool {
 	accepted, names := []tool.RemoteTool{}, map[string]bool{}
 	for _, t := range described {
@@ -70,8 +70,8 @@ func (s *server) accept(described []*sdk.Tool) []tool.RemoteTool {
 	return accepted
 }
 
-// remoteTool checks the description of one tool, and shortens it. The error says why the tool
-// is unusable.
+// remoteTool checks the description of one tool, and shortens it. Its error is the reason why
+// the tool is unusable.
 func (s *server) remoteTool(t *sdk.Tool) (tool.RemoteTool, error) {
 	o := tool.RemoteTool{Server: s.Name, Tool: t.Name}
 	unnamed := t.Name == "" || len(t.Name) > maxName || !utf8.ValidString(t.Name)
@@ -80,9 +80,9 @@ func (s *server) remoteTool(t *sdk.Tool) (tool.RemoteTool, error) {
 	}
 	o.Name = modelName(s.Name, t.Name)
 	o.Description = shorten(cmp.Or(t.Description, t.Title, t.Name), maxDescription)
-	// A hint is a claim of the server, which may be false. By a false hint, the runner would
-	// repeat calls that act, so Repeatable needs the trust of the operator. Parallel does not:
-	// the model has asked for each of those calls.
+	// A hint is a claim of the server, which may be false. Because of a false hint, the runner
+	// would repeat calls that change something, so Repeatable requires the operator's trust.
+	// Parallel does not: the model has requested each of those calls.
 	o.Parallel = t.Annotations != nil && t.Annotations.ReadOnlyHint
 	if hints := t.Annotations; s.TrustHints && hints != nil {
 		o.Repeatable = hints.ReadOnlyHint || hints.IdempotentHint
@@ -92,9 +92,9 @@ func (s *server) remoteTool(t *sdk.Tool) (tool.RemoteTool, error) {
 	return o, err
 }
 
-// inputSchema returns a schema that every provider accepts. Otherwise it returns an error that
-// says why the schema is unusable. A provider that refuses one schema refuses the whole
-// request, with all other tools.
+// inputSchema returns a schema that every provider accepts. Otherwise it returns the reason why
+// the schema is unusable. A provider that rejects one schema rejects the whole request, with
+// all other tools.
 func inputSchema(v any) (json.RawMessage, error) {
 	fields, ok := v.(map[string]any)
 	if !ok {
@@ -104,12 +104,12 @@ func inputSchema(v any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("its schema is nested deeper than %d", maxDepth)
 	}
 	fields = maps.Clone(fields)
-	// Providers refuse these keywords at the top level. The model may then break their rules,
-	// but the server still checks the arguments.
+	// Providers reject these keywords at the top level. Without them the model may violate
+	// their rules, but the server still checks the arguments.
 	for _, name := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else"} {
 		delete(fields, name)
 	}
-	// Some servers leave these out, though the MCP specification demands the type.
+	// Some servers omit these fields, although the MCP specification requires the type.
 	if fields["type"] == nil {
 		fields["type"] = "object"
 	}
@@ -159,15 +159,15 @@ func shallow(v any, depth int) bool {
 	return true
 }
 
-// Toolset returns the tools that wanted names, and those of the servers for all workers. Its
-// note names the tools that are missing: their server may not be ready in time, for example.
+// Toolset returns the tools in wanted, and those of the servers for all workers. Its note lists
+// the missing tools: for example, their server may not be ready in time.
 func (p *Pool) Toolset(ctx context.Context, wanted []string, secret tool.SecretSource) tool.Toolset {
 	chosen := choose(wanted)
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timing.Toolset)
 	defer cancel()
 	servers := p.list() // once: a reload must not mix two lists
 	found := make([]answer, len(servers))
-	// All servers are asked at once, so that a slow one does not add to the others' time.
+	// Ask all servers concurrently, so that their times do not add up.
 	var waiting sync.WaitGroup
 	for i, s := range servers {
 		if names := chosen[s.Name]; names != nil || s.AllWorkers {
@@ -175,13 +175,13 @@ func (p *Pool) Toolset(ctx context.Context, wanted []string, secret tool.SecretS
 		}
 	}
 	waiting.Wait()
-	// Added in the order of the servers, not of their answers: equal turns get equal toolsets, and
-	// providers can reuse their cache of the prompt.
+	// Add the tools in the order of the servers, not of their responses. Then equal turns get
+	// equal toolsets, and providers can reuse their cache of the prompt.
 	b := builder{names: map[string]bool{}}
 	for i, s := range servers {
 		b.add(s, found[i])
 	}
-	// A name may stand for a server that the operator has removed since.
+	// A name may belong to a server that the operator has removed.
 	for _, name := range slices.Sorted(maps.Keys(chosen)) {
 		if p.find(name) == nil {
 			b.missing = append(b.missing, name)
@@ -190,7 +190,7 @@ func (p *Pool) Toolset(ctx context.Context, wanted []string, secret tool.SecretS
 	return b.toolset()
 }
 
-// choose groups the names that a worker wants, SERVER or SERVER.TOOL, by server.
+// choose groups the names in wanted, SERVER or SERVER.TOOL, by server.
 func choose(wanted []string) map[string][]string {
 	chosen := map[string][]string{}
 	for _, want := range wanted {
@@ -200,13 +200,13 @@ func choose(wanted []string) map[string][]string {
 	return chosen
 }
 
-// An answer holds the tools of one server that a worker wants.
+// An answer holds the tools of one server for a worker.
 type answer struct {
 	tools   []tool.RemoteTool
 	missing []string // wanted names that the server does not have, with reasons
 }
 
-// answerWith does what answer does, for the server with the secrets of a turn.
+// answerWith is like answer, for the server with the secrets of a turn.
 func (s *server) answerWith(ctx context.Context, wanted []string, secret tool.SecretSource) answer {
 	at, leave, err := s.with(secret)
 	if err != nil {
@@ -220,10 +220,10 @@ func (s *server) answerWith(ctx context.Context, wanted []string, secret tool.Se
 	return a
 }
 
-// answer asks the server for the tools that wanted names.
+// answer requests the tools in wanted from the server.
 func (s *server) answer(ctx context.Context, wanted []string) (a answer) {
 	tools, err := s.tools(ctx)
-	// Checked even without an error: tools may return a list from before the refusal.
+	// Check this even without an error: tools may return a list from before the rejection.
 	if s.wantsSignIn() {
 		s.log.Warn("a turn runs without the tools of the MCP server", "err", errSignIn)
 		return answer{missing: []string{s.Name + " (an Owner has to sign in to it)"}}
@@ -232,8 +232,8 @@ func (s *server) answer(ctx context.Context, wanted []string) (a answer) {
 		s.log.Warn("a turn runs without the tools of the MCP server", "err", err)
 		return answer{missing: []string{s.Name}}
 	}
-	// A worker that wants all tools learns which need tasks. One that names such a tool misses it
-	// below.
+	// If a worker wants all tools, report those that require tasks. If it wants such a tool by
+	// name, the tool is reported as missing below.
 	if s.AllWorkers || slices.Contains(wanted, s.Name) {
 		if tasked := s.tasked.Load(); tasked != nil {
 			for _, name := range *tasked {
@@ -265,7 +265,7 @@ type builder struct {
 	missing []string
 }
 
-// add adds the tools of one server that fit into the bounds. Those that do not fit are missing.
+// add adds the tools of one server that fit into the limits. It reports the others as missing.
 func (b *builder) add(s *server, a answer) {
 	b.missing = append(b.missing, a.missing...)
 	for _, t := range a.tools {
@@ -280,7 +280,7 @@ func (b *builder) add(s *server, a answer) {
 	}
 }
 
-// maxMissing is the most missing tools that a note names.
+// maxMissing limits the missing tools that a note lists.
 const maxMissing = 10
 
 // toolset returns the collected tools, with a note if some are missing.
@@ -297,7 +297,7 @@ func (b *builder) toolset() tool.Toolset {
 	return o
 }
 
-// Tool makes a callable tool of a description.
+// Tool returns a callable tool for a description.
 func (p *Pool) Tool(o tool.RemoteTool) tool.Tool { return remote{p, o} }
 
 // A remote is a callable tool of a server.
@@ -315,7 +315,8 @@ func (r remote) Run(ctx context.Context, host tool.Host, input json.RawMessage) 
 	if s == nil {
 		return nil, tool.Errorf("the MCP server %q is no longer configured", r.Server)
 	}
-	// MCP: arguments are an object. Servers differ in their handling of other values.
+	// By the MCP specification, arguments are an object. Servers handle other values
+	// differently.
 	if !bytes.HasPrefix(bytes.TrimSpace(input), []byte("{")) {
 		return nil, tool.Errorf("the arguments must be a JSON object")
 	}
@@ -329,7 +330,7 @@ func (r remote) Run(ctx context.Context, host tool.Host, input json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
-	// The tool that reads resources is a tool of this package, and not of the server.
+	// The tool that reads resources belongs to this package, not to the server.
 	read := s.resource
 	if !r.Resource {
 		read = func(ctx context.Context, input json.RawMessage) (result, error) {
@@ -344,7 +345,7 @@ func (r remote) Run(ctx context.Context, host tool.Host, input json.RawMessage) 
 		return nil, tool.ErrLater
 	}
 	if len(result.links) > 0 && !r.Resource {
-		s.linked.Store(true) // from now on, readable is true: later turns can read the resources
+		s.linked.Store(true) // makes readable true: later turns can read the resources
 	}
 	return result.output(host, r.RemoteTool)
 }

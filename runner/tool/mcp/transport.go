@@ -21,25 +21,25 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// The bounds of messages from and to servers.
+// Limits of messages from and to servers.
 const (
 	maxReceived = 8 << 20          // bytes in one message, or in one response over HTTP
 	writeIn     = 10 * time.Second // time for a program to read a message
-	perSecond   = 1000             // messages that a program may send in a second, on average
-	burst       = 5000             // messages that a program may send at once
+	perSecond   = 1000             // average number of messages per second from a program
+	burst       = 5000             // maximum number of messages from a program in a burst
 )
 
 // transport creates the transport of a session. If the server is a program, transport starts
 // it, and the session must stop it.
 func (s *server) transport(sess *session) (sdk.Transport, error) {
 	if !s.stdio() {
-		// No retries of the SDK: a call that was sent may have taken effect.
+		// No retries by the SDK: a call that was sent may have taken effect.
 		return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: s.httpClient(sess), MaxRetries: -1,
 			MaxEventSize: maxReceived, DisableStandaloneSSE: true}, nil
 	}
 	env := s.environment()
-	// The program is looked up in the PATH of its own environment, which the operator
-	// configures, and not in the PATH of this program.
+	// The program is searched in the PATH of its own environment, not in the PATH of this
+	// program. The operator configures that environment.
 	path, err := lookPath(s.Command, s.Dir, env)
 	if err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (s *server) transport(sess *session) (sdk.Transport, error) {
 		MaxLineLength: maxReceived}, session: sess}, nil
 }
 
-// environment returns the whole environment of a server's program. Of this program's own
-// environment, which holds keys, it has only PATH, HOME and what the operator names.
+// environment returns the complete environment of a server's program. From this program's own
+// environment, which contains keys, it copies only PATH, HOME and the configured variables.
 func (s *server) environment() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME"} {
@@ -68,8 +68,7 @@ func (s *server) environment() []string {
 	return env
 }
 
-// lookPath returns the path of a program, as a shell in dir with this environment would find
-// it.
+// lookPath returns the path of a program, like a shell in dir with this environment.
 func lookPath(command, dir string, env []string) (string, error) {
 	// A shell searches PATH only for names without a slash.
 	if strings.ContainsRune(command, filepath.Separator) {
@@ -88,7 +87,8 @@ func lookPath(command, dir string, env []string) (string, error) {
 			continue
 		}
 		for _, folder := range filepath.SplitList(list) {
-			// A relative folder in PATH is skipped: its meaning depends on where this program runs.
+			// Skip a relative folder in PATH: its meaning depends on the working folder of this
+			// program.
 			if path, err := exec.LookPath(filepath.Join(folder, command)); err == nil && filepath.IsAbs(path) {
 				return path, nil
 			}
@@ -102,7 +102,7 @@ type impatient struct{ *os.File }
 
 // Write writes b. It fails if the program does not read b in time.
 func (w impatient) Write(b []byte) (int, error) {
-	// Without a deadline, a full pipe would block this call, and all that wait for it, forever.
+	// Without a deadline, a full pipe would block this call and all that wait for it forever.
 	if err := w.SetWriteDeadline(time.Now().Add(writeIn)); err != nil {
 		return 0, err
 	}
@@ -133,21 +133,22 @@ type guardedConnection struct {
 // errFlood is the error of a connection whose server sends too many messages.
 var errFlood = errors.New("the server sends more messages than can be of use")
 
-// The notifications that matter: the list of tools has changed, and a call makes progress.
+// The notifications that are processed: a change of the list of tools, and the progress of a
+// call.
 const (
 	toolsChanged = "notifications/tools/list_changed"
 	progress     = "notifications/progress"
 )
 
-// Read returns the next message that matters. It handles progress itself, and drops other
-// notifications, such as logs. The SDK would queue them without bound.
+// Read returns the next message for the SDK. It handles progress itself, and drops other
+// notifications, such as logs: the SDK would queue them without limit.
 func (c *guardedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := c.Connection.Read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		// Each message costs memory and time, even one that is dropped.
+		// Each message costs memory and time, even a dropped one.
 		if !c.limit.Allow() {
 			return nil, errFlood
 		}
@@ -156,7 +157,8 @@ func (c *guardedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return m, nil
 		}
 		req, ok := m.(*jsonrpc.Request)
-		// The SDK answers calls of the server. A notification has no id and gets no answer.
+		// The SDK answers requests of the server. A notification has no id and gets no
+		// response.
 		if !ok || req.IsCall() {
 			return m, nil
 		}
@@ -173,11 +175,11 @@ func (c *guardedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// errRedirect is the error for a redirect. The configured headers may hold keys, which only
+// errRedirect is the error for a redirect. The configured headers may contain keys, which only
 // the configured address may get.
 var errRedirect = errors.New("the server redirects, which is not followed: configure the address it redirects to")
 
-// httpClient creates the HTTP client for one server. The operator chose the address, so it may
+// httpClient returns the HTTP client for one server. The operator chose the address, so it may
 // be in a private network or behind a proxy.
 func (s *server) httpClient(sess *session) *http.Client {
 	return &http.Client{
@@ -194,7 +196,7 @@ func (s *server) httpClient(sess *session) *http.Client {
 	}
 }
 
-// withHeaders adds the configured headers and the login to requests. It bounds the responses,
+// withHeaders adds the configured headers and the login to requests. It limits the responses,
 // and scans those that list tools.
 type withHeaders struct {
 	server  *server
@@ -204,7 +206,7 @@ type withHeaders struct {
 
 // RoundTrip sends a request with the configured headers and the login.
 func (t *withHeaders) RoundTrip(req *http.Request) (*http.Response, error) {
-	// net/http: a RoundTripper must not change the request of its caller.
+	// By the rules of net/http, a RoundTripper must not modify the caller's request.
 	req = req.Clone(req.Context())
 	for name, value := range t.server.Headers {
 		req.Header.Set(name, value)
@@ -215,20 +217,20 @@ func (t *withHeaders) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res.Body = &bounded{ReadCloser: res.Body, left: maxReceived}
 	if lists(req) {
-		// Outside of bounded, so that the bytes that it keeps are bounded, too.
+		// Outside of bounded, so that the bytes that it keeps are limited, too.
 		res.Body = &taskScan{ReadCloser: res.Body, session: t.session}
 	}
 	return res, nil
 }
 
-// bounded is the body of a response with a limit to its bytes.
+// bounded is the body of a response with a size limit.
 type bounded struct {
 	io.ReadCloser
 	left int64
 }
 
-// Read reads from the body. It returns an error at the limit, because a message that was cut
-// off would look like a server's mistake.
+// Read reads from the body. At the limit it returns an error, because a cut message would look
+// like an error of the server.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, fmt.Errorf("the response has more than %d bytes", int64(maxReceived))
