@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// A flow reads the paragraphs and tables of a docx document or of a slide. The names of their
-// elements are the same, apart from the namespace.
+// A flow converts the paragraphs and tables of a docx document or of a slide. Both use the same
+// names of elements, apart from the namespace.
 type flow struct {
 	d      *document
 	styles map[string]int // level of each heading style; nil on slides
 
 	paragraph strings.Builder
-	heading   int        // level of the paragraph, 0 for text
-	item      int        // level of the paragraph in a list, from 1; 0 if it is in none
-	inText    bool       // within an element t, the only one whose text is shown
-	skip      int        // open elements of a part that is left out
+	heading   int        // heading level of the paragraph, 0 for text
+	item      int        // list level of the paragraph, from 1; 0 outside of lists
+	inText    bool       // inside an element t: only its text is used
+	skip      int        // number of open elements inside an omitted part
 	tables    []tableRow // one row for each open table, the outermost first
 }
 
@@ -29,12 +29,12 @@ type tableRow struct {
 
 func (f *flow) start(name string, attr attributes) error {
 	switch {
-	// Fallback holds a copy of a drawing for older programs (ECMA-376 part 3). moveFrom holds
-	// moved text at its old place, and moveTo holds it at the new one.
+	// Fallback contains a copy of a drawing for older programs (ECMA-376 part 3). moveFrom
+	// contains moved text at its old place, and moveTo at the new one.
 	case f.skip > 0 || name == "Fallback" || name == "moveFrom":
 		f.skip++
 	case name == "p":
-		// The text box of a drawing holds paragraphs within the paragraph of its anchor.
+		// A text box of a drawing contains paragraphs inside the paragraph of its anchor.
 		err := f.endParagraph()
 		f.heading, f.item = 0, 0
 		return err
@@ -61,7 +61,7 @@ func (f *flow) start(name string, attr attributes) error {
 	return nil
 }
 
-// levelOf returns the level from 0 to 8 that text names. It returns none for any other text.
+// levelOf returns the level from 0 to 8 in text. For any other text it returns none.
 func levelOf(text string, none int) int {
 	if len(text) == 1 && text[0] >= '0' && text[0] <= '8' {
 		return int(text[0] - '0')
@@ -80,7 +80,7 @@ func (f *flow) text(text string) error {
 }
 
 func (f *flow) end(name string) error {
-	// start counted this element, too, so skip is 0 again after the part's own end.
+	// start counted this element, too, so skip is 0 again after the end of the omitted part.
 	if f.skip > 0 {
 		f.skip--
 		return nil
@@ -101,7 +101,7 @@ func (f *flow) end(name string) error {
 		if len(f.tables) > 0 {
 			f.tables = f.tables[:len(f.tables)-1]
 		}
-		// An inner table ends within a cell, where no empty line belongs.
+		// An inner table ends within a cell, which must contain no empty line.
 		if len(f.tables) == 0 {
 			return f.d.write("\n")
 		}
@@ -109,7 +109,7 @@ func (f *flow) end(name string) error {
 	return nil
 }
 
-// table returns the row of the innermost open table, nil outside of tables.
+// table returns the current row of the innermost open table, nil outside of tables.
 func (f *flow) table() *tableRow {
 	if len(f.tables) == 0 {
 		return nil
@@ -117,7 +117,7 @@ func (f *flow) table() *tableRow {
 	return &f.tables[len(f.tables)-1]
 }
 
-// endParagraph writes the current paragraph. Within a table it adds the text to the cell.
+// endParagraph writes the current paragraph. Inside a table it adds the text to the cell.
 func (f *flow) endParagraph() error {
 	text := strings.TrimSpace(f.paragraph.String())
 	f.paragraph.Reset()
@@ -130,12 +130,12 @@ func (f *flow) endParagraph() error {
 	}
 	switch {
 	case f.heading > 0:
-		// Markdown has six levels, and Word nine.
+		// Markdown has six levels, while Word has nine.
 		text = strings.Repeat("#", min(f.heading, 6)) + " " + text + "\n"
 	case f.item > 0:
 		text = strings.Repeat("  ", f.item-1) + "- " + text
 	case f.styles != nil:
-		// On slides, paragraphs are short lines: no empty line separates them.
+		// On slides, paragraphs are short lines, so no empty lines are added.
 		text += "\n"
 	}
 	return f.d.write(text + "\n")
@@ -159,7 +159,7 @@ func (f *flow) endRow() error {
 
 // tableLine returns cells as a line of a Markdown table.
 func tableLine(cells []string) string {
-	// A line break or a "|" would break the table apart.
+	// A line break or a "|" would break the table.
 	cells = slices.Clone(cells)
 	for i, cell := range cells {
 		cells[i] = strings.NewReplacer("\n", " ", "|", `\|`).Replace(cell)
@@ -167,14 +167,14 @@ func tableLine(cells []string) string {
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-// Docx returns the text of a docx document with Markdown's marks for headings, lists and
-// tables. Once expired reports true, Docx stops and returns the beginning of the text.
+// Docx returns the text of a docx document with Markdown syntax for headings, lists and tables.
+// When expired returns true, Docx stops and returns the text so far.
 func Docx(data []byte, expired func() bool) ([]byte, error) {
 	d, err := open(data, expired)
 	if err != nil {
 		return nil, err
 	}
-	// The styles come first: they tell which paragraphs of the body are headings.
+	// Parse the styles first: they determine which paragraphs of the body are headings.
 	styles := &styleReader{levels: map[string]int{}}
 	if _, err := d.parse("word/styles.xml", styles); err != nil {
 		return d.finish(err)
@@ -191,9 +191,9 @@ func Docx(data []byte, expired func() bool) ([]byte, error) {
 	return d.finish(err)
 }
 
-// appendix adds the text of a part beside the body, such as footnotes, if it holds any.
+// appendix adds the text of a part outside the body, such as footnotes, if it contains any.
 func (d *document) appendix(part string, styles map[string]int) error {
-	// The part is read on its own: an empty part, which Word writes often, must get no title.
+	// Parse the part separately: an empty part, which Word often writes, must get no title.
 	own := &document{files: d.files, left: d.left, expired: d.expired}
 	_, err := own.parse("word/"+part+".xml", &flow{d: own, styles: styles})
 	d.left = own.left
@@ -206,8 +206,8 @@ func (d *document) appendix(part string, styles map[string]int) error {
 	return err
 }
 
-// A styleReader finds the styles of headings by their names. Their ids cannot be used: they are
-// in the language of the author's Word.
+// A styleReader finds the styles of headings by their names. It does not use their ids, which
+// are in the language of the author's Word.
 type styleReader struct {
 	ignoreText
 	id     string
@@ -230,7 +230,7 @@ func (v *styleReader) start(name string, attr attributes) error {
 	return nil
 }
 
-// maxSlides is the most slides of a presentation that are read.
+// maxSlides is the maximum number of slides that are read.
 const maxSlides = 2000
 
 // Pptx returns the text of a presentation, slide by slide, with the speaker's notes.
@@ -240,7 +240,7 @@ func Pptx(data []byte, expired func() bool) ([]byte, error) {
 		return nil, err
 	}
 	const root = "ppt/presentation.xml"
-	// The names of the files do not tell the order of the slides.
+	// The file names do not determine the order of the slides.
 	order := &slideOrder{}
 	found, err := d.parse(root, order)
 	if err == nil && !found {

@@ -12,7 +12,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// pack returns an archive of files: names and contents in turn.
+// pack returns an archive of files. Its arguments are a name, its contents, the next name, and
+// so on.
 func pack(t testing.TB, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -36,7 +37,7 @@ func never() bool { return false }
 
 const relsType = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 
-// docx returns a document with that body.
+// docx returns a document with the given body.
 func docx(t testing.TB, body string, more ...string) []byte {
 	return pack(t, append([]string{"word/document.xml",
 		`<?xml version="1.0" encoding="UTF-8"?><w:document xmlns:w="w" xmlns:mc="mc"><w:body>` + body + `</w:body></w:document>`,
@@ -50,7 +51,7 @@ func styled(style, text string) string {
 	return `<w:p><w:pPr><w:pStyle w:val="` + style + `"/></w:pPr><w:r><w:t>` + text + `</w:t></w:r></w:p>`
 }
 
-// book returns a workbook whose sheets have those rows.
+// book returns a workbook whose sheets have the given rows.
 func book(t testing.TB, shared, styles string, sheets ...string) []byte {
 	list, rels := "", ""
 	var files []string
@@ -131,7 +132,7 @@ func TestPptx(t *testing.T) {
 	is.Equal(string(got), "[slide 1 of 2]\nfirst\n\n[slide 2 of 2]\nsecond\n[notes]\nsay this\n\n")
 }
 
-// readers are the readers by their names.
+// readers are the reader functions by name.
 var readers = map[string]func([]byte, func() bool) ([]byte, error){"docx": Docx, "xlsx": Xlsx, "pptx": Pptx}
 
 func TestHostileDocuments(t *testing.T) {
@@ -174,7 +175,7 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
-// TestZipBomb unpacks a document whose parts together are too large.
+// TestZipBomb reads a document whose parts have a too large total size.
 func TestZipBomb(t *testing.T) {
 	if os.Getenv("LONG") == "" {
 		t.Skip("long: set LONG=1")
@@ -187,7 +188,7 @@ func TestZipBomb(t *testing.T) {
 	}
 }
 
-// TestLongDocuments checks that a long document has its beginning read.
+// TestLongDocuments checks that the beginning of a long document is read.
 func TestLongDocuments(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -221,7 +222,8 @@ func FuzzXlsx(f *testing.F) {
 	fuzz(f, Xlsx, book(f, "<si><t>a</t></si>", `<cellXfs><xf numFmtId="14"/></cellXfs>`, `<row r="2"><c r="C2" s="0"><v>1</v></c><c t="s"><v>0</v></c></row>`))
 }
 
-// FuzzSheet varies the XML of a sheet, which a fuzzer of archives seldom reaches.
+// FuzzSheet changes the XML of a sheet directly, because random archives seldom contain valid
+// XML.
 func FuzzSheet(f *testing.F) {
 	f.Add(`<row r="2"><c r="C2" s="0"><v>1</v></c><c t="s"><v>0</v></c></row>`, `<xf numFmtId="14"/>`)
 	f.Fuzz(func(t *testing.T, rows, styles string) {
@@ -231,7 +233,7 @@ func FuzzSheet(f *testing.F) {
 	})
 }
 
-// FuzzFlow varies the XML of a text.
+// FuzzFlow changes the XML of a document body directly.
 func FuzzFlow(f *testing.F) {
 	f.Add(styled("Titel", "a") + `<w:tbl><w:tr><w:tc>` + para("b") + `</w:tc></w:tr></w:tbl></w:tbl>`)
 	f.Fuzz(func(t *testing.T, body string) {

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// The limits of a workbook.
+// Limits of a workbook.
 const (
 	maxSheets  = 200
 	maxStrings = 1_000_000 // shared strings
-	maxShared  = 48 << 20  // bytes of all shared strings
+	maxShared  = 48 << 20  // total bytes of all shared strings
 	maxColumns = 16_384    // columns of a sheet, as in Excel
-	widestGap  = 20        // empty cells in a row that are written one by one
+	widestGap  = 20        // empty cells in a row that are written individually
 )
 
-// Xlsx returns the cells of a workbook, sheet by sheet: each row as its number and its
-// values, separated by |. A formula is shown as the value that it had when the
+// Xlsx returns the cells of a workbook, sheet by sheet: each row as its number and its values,
+// separated by |. Instead of a formula, it returns the value that the formula had when the
 // document was saved.
 func Xlsx(data []byte, expired func() bool) ([]byte, error) {
 	d, err := open(data, expired)
@@ -36,7 +36,7 @@ func Xlsx(data []byte, expired func() bool) ([]byte, error) {
 	if err == nil {
 		targets, err = d.relations(root)
 	}
-	// Sheets refer to these strings and formats by number, so both are read first.
+	// Sheets refer to these strings and formats by number, so parse both first.
 	if err == nil {
 		_, err = d.parse("xl/sharedStrings.xml", &sharedStrings{book: book})
 	}
@@ -47,7 +47,7 @@ func Xlsx(data []byte, expired func() bool) ([]byte, error) {
 		if err != nil {
 			break
 		}
-		// The sheets so far are a useful answer, so this is no error.
+		// The sheets so far are useful, so this is no error.
 		if i == maxSheets {
 			d.note("[%d more sheets are not read]\n", len(book.sheets)-i)
 			break
@@ -59,13 +59,13 @@ func Xlsx(data []byte, expired func() bool) ([]byte, error) {
 	return d.finish(err)
 }
 
-// A workbook is an xlsx document that is being read.
+// A workbook is an xlsx document during reading.
 type workbook struct {
 	ignoreText
 	d        *document
 	sheets   []sheetRef
 	strings  []string
-	datesAt  []bool // for each cell format, whether its numbers are dates
+	datesAt  []bool // for each cell format: whether its numbers are dates
 	oldDates bool   // dates count from 1904, as in old Excel for Mac
 }
 
@@ -87,10 +87,10 @@ func (w *workbook) start(name string, attr attributes) error {
 	return nil
 }
 
-// date returns a number as the date or time that it stands for.
+// date returns the date or time that a number represents.
 func (w *workbook) date(serial float64) string {
-	// Excel counts 29 February 1900, a day that never was. From March 1900 on, dates are right
-	// if day 0 is one day early.
+	// Excel counts 29 February 1900, which did not exist. From March 1900 on, dates are correct
+	// if day 0 is one day earlier.
 	day0 := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 	if w.oldDates {
 		day0 = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -111,8 +111,8 @@ type sharedStrings struct {
 	book   *workbook
 	text1  strings.Builder
 	inText bool
-	skip   bool // within a phonetic reading, which repeats the text
-	size   int  // bytes of all strings so far
+	skip   bool // inside a phonetic reading, which repeats the text
+	size   int  // total bytes of all strings so far
 }
 
 func (v *sharedStrings) start(name string, _ attributes) error {
@@ -143,7 +143,7 @@ func (v *sharedStrings) end(name string) error {
 	case "si":
 		v.size += v.text1.Len()
 		v.book.strings = append(v.book.strings, v.text1.String())
-		// All strings stay in memory until the last sheet is read.
+		// All strings stay in memory until the last sheet has been read.
 		if len(v.book.strings) > maxStrings || v.size > maxShared {
 			return errors.New("it holds too many texts")
 		}
@@ -155,8 +155,8 @@ func (v *sharedStrings) end(name string) error {
 type dateStyles struct {
 	ignoreText
 	book   *workbook
-	custom map[string]bool // for each number format of the document, whether it shows dates
-	inXfs  bool            // within cellXfs
+	custom map[string]bool // for each number format of the document: whether it shows dates
+	inXfs  bool            // inside cellXfs
 }
 
 func (v *dateStyles) start(name string, attr attributes) error {
@@ -165,11 +165,12 @@ func (v *dateStyles) start(name string, attr attributes) error {
 		v.custom[attr.get("numFmtId")] = isDateFormat(attr.get("formatCode"))
 	case name == "cellXfs":
 		v.inXfs = true
-	// Cells refer to the xf of cellXfs. Those of cellStyleXfs belong to named styles.
+	// Cells refer to the xf elements in cellXfs. Those in cellStyleXfs belong to named styles.
 	case name == "xf" && v.inXfs && len(v.book.datesAt) < 1<<16: // more than Excel allows
 		id := attr.get("numFmtId")
 		n, _ := strconv.Atoi(id) // 0, the plain format, if id is not a number
-		// ECMA-376 part 1, 18.8.30: the formats 14 to 22 and 45 to 47 are built in, for dates.
+		// ECMA-376 part 1, 18.8.30: the formats 14 to 22 and 45 to 47 are built-in date
+		// formats.
 		v.book.datesAt = append(v.book.datesAt, v.custom[id] || n >= 14 && n <= 22 || n >= 45 && n <= 47)
 	}
 	return nil
@@ -182,8 +183,8 @@ func (v *dateStyles) end(name string) error {
 	return nil
 }
 
-// isDateFormat reports whether a number format has a letter for a day, month, year or time.
-// Quoted text, escaped characters and [...], such as a color, do not count.
+// isDateFormat reports whether a number format has a letter for a day, month, year or time. It
+// ignores quoted text, escaped characters and [...], such as a color.
 func isDateFormat(code string) bool {
 	quoted, bracket := false, false
 	for i := 0; i < len(code); i++ {
@@ -191,7 +192,7 @@ func isDateFormat(code string) bool {
 		case c == '"':
 			quoted = !quoted
 		case c == '\\' || c == '_' || c == '*':
-			i++ // the next character stands for itself
+			i++ // the next character is literal
 		case c == '[':
 			bracket = true
 		case c == ']':
@@ -210,18 +211,18 @@ type sheetReader struct {
 
 	line    strings.Builder // text of the row so far
 	next    int             // column of the next cell, from 0
-	written int             // columns of the row that line covers
+	written int             // number of columns that line contains
 
 	at, kind, style string           // attributes r, t and s of the cell
-	value, formula  strings.Builder  // of the cell
-	into            *strings.Builder // value or formula; nil: text is ignored
+	value, formula  strings.Builder  // value and formula of the cell
+	into            *strings.Builder // value or formula; nil to ignore text
 }
 
 func (v *sheetReader) start(name string, attr attributes) error {
 	switch name {
 	case "row":
 		v.row++
-		// The attribute r is optional: without it, a row follows the one before.
+		// The attribute r is optional: without it, a row follows the previous one.
 		if n, err := strconv.Atoi(attr.get("r")); err == nil {
 			v.row = n
 		}
@@ -260,9 +261,9 @@ func (v *sheetReader) end(name string) error {
 	return nil
 }
 
-// endCell adds a cell to its row. Empty cells before it keep their places.
+// endCell adds a cell to its row. It preserves the positions of empty cells before it.
 func (v *sheetReader) endCell() error {
-	column := v.next // the attribute r is optional: without it, a cell follows the one before
+	column := v.next // the attribute r is optional: without it, a cell follows the previous one
 	if n := columnOf(v.at); n >= 0 {
 		column = n
 	}
@@ -272,7 +273,7 @@ func (v *sheetReader) endCell() error {
 		return nil
 	}
 	switch gap := column - v.written; {
-	// A hostile row may have one cell in the last column, and there may be many such rows.
+	// A hostile document may have many rows with a single cell in the last column.
 	case gap > widestGap:
 		fmt.Fprintf(&v.line, " | [%d empty cells]", gap)
 	case gap > 0:
@@ -302,19 +303,19 @@ func (v *sheetReader) shown() string {
 		text = v.number(text)
 	}
 	if text == "" && v.formula.Len() > 0 {
-		text = "=" + v.formula.String() // no program has computed it yet
+		text = "=" + v.formula.String() // no program has computed its value yet
 	}
 	return strings.NewReplacer("\r", "", "\n", " ", "|", `\|`).Replace(strings.TrimSpace(text))
 }
 
-// number returns a number as a date if its format is one of dates. It removes the noise of
-// binary fractions from other numbers, such as 0.30000000000000004.
+// number converts a number to a date if it has a date format. From other numbers it removes
+// rounding errors of binary fractions, such as in 0.30000000000000004.
 func (v *sheetReader) number(text string) string {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return text
 	}
-	// A date is a number whose format shows dates. Excel has no dates after 31 December 9999.
+	// A date is a number with a date format. Excel has no dates after 31 December 9999.
 	style, err := strconv.Atoi(v.style)
 	if err == nil && style >= 0 && style < len(v.book.datesAt) && v.book.datesAt[style] && n >= 0 && n < 2_958_466 {
 		return v.book.date(n)
@@ -335,7 +336,7 @@ func round15(n float64) float64 {
 }
 
 // columnOf returns the column of a cell such as "B7", counted from 0. It returns -1 if at
-// names no column.
+// contains no column.
 func columnOf(at string) int {
 	n := 0
 	for i := 0; i < len(at) && at[i] >= 'A' && at[i] <= 'Z'; i++ {

@@ -14,13 +14,13 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// WriteDocx returns a docx document of a Markdown text: its headings, paragraphs, lists,
-// tables, quotes, code and links. In place of an image it writes the description.
+// WriteDocx returns a docx document for a Markdown text: its headings, paragraphs, lists,
+// tables, quotes, code and links. Instead of an image it writes the description of the image.
 func WriteDocx(markdown []byte) ([]byte, error) {
 	parser := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser()
 	w := docxWriter{source: markdown}
 	root := parser.Parse(text.NewReader(markdown))
-	// The body comes first: it collects the links and the lists that two other files describe.
+	// Write the body first: this collects the links and the lists for two other files.
 	w.blocks(root, paragraphStyle{})
 	return zipFiles(
 		"[Content_Types].xml", docxTypes, "_rels/.rels", docxRoot, "word/styles.xml", docxStyles,
@@ -53,18 +53,18 @@ type docxWriter struct {
 	source  []byte
 	out     strings.Builder
 	links   []string // addresses; address i has the relation id "link<i>"
-	ordered []int    // first number of each numbered list; list i has the numId i+2, bullets have 1
+	ordered []int    // first number of each numbered list; list i has the numId i+2, bullet lists have 1
 }
 
-// A paragraphStyle holds the style of a paragraph and its place in a list.
+// A paragraphStyle holds the style of a paragraph and its position in a list.
 type paragraphStyle struct {
-	style string // id of a style; "" for plain text
+	style string // style id; "" for plain text
 	list  int    // numId of its list, 0 for none
 	level int    // level of that list, from 0
-	inner bool   // a further paragraph of an item, without a bullet or number
+	inner bool   // further paragraph of an item, without a bullet or number
 }
 
-// A runStyle is how a piece of text looks.
+// A runStyle is the style of a piece of text.
 type runStyle struct{ bold, italic, strike, code, link bool }
 
 // blocks writes the blocks in n.
@@ -89,10 +89,10 @@ func (w *docxWriter) block(n ast.Node, p paragraphStyle) {
 		w.code(n.Lines(), p)
 	case *ast.CodeBlock:
 		w.code(n.Lines(), p)
-	// Word cannot show HTML, so its source is shown.
+	// Word cannot display HTML, so write its source.
 	case *ast.HTMLBlock:
 		w.code(n.Lines(), p)
-	// Word has no element for a rule, but a paragraph can have a border.
+	// Word has no element for a horizontal rule, but a paragraph can have a border.
 	case *ast.ThematicBreak:
 		w.out.WriteString(`<w:p><w:pPr><w:pBdr>` +
 			`<w:bottom w:val="single" w:sz="6" w:space="1" w:color="auto"/></w:pBdr></w:pPr></w:p>`)
@@ -110,7 +110,7 @@ func (w *docxWriter) list(n *ast.List, p paragraphStyle) {
 		level = min(level+1, 8) // ECMA-376: a list has nine levels
 	}
 	number := 1
-	// Bullets do not count, so all lists of bullets can share one number.
+	// Bullets have no numbers, so all bullet lists can share one numId.
 	if n.IsOrdered() {
 		w.ordered = append(w.ordered, n.Start)
 		number = len(w.ordered) + 1
@@ -131,8 +131,8 @@ func (w *docxWriter) paragraph(n ast.Node, p paragraphStyle) {
 	w.out.WriteString(`</w:p>`)
 }
 
-// begin writes the start of a paragraph with its properties. Their order is that of the
-// schema: style, numbering, indentation. Word may refuse a document with another order.
+// begin writes the start of a paragraph with its properties. They have the order of the schema:
+// style, numbering, indentation. Word may reject a document with another order.
 func (w *docxWriter) begin(p paragraphStyle) {
 	w.out.WriteString(`<w:p><w:pPr>`)
 	if p.style != "" {
@@ -147,7 +147,7 @@ func (w *docxWriter) begin(p paragraphStyle) {
 	w.out.WriteString(`</w:pPr>`)
 }
 
-// code writes lines as they are, in one paragraph, so that the lines stay together.
+// code writes lines unchanged, in one paragraph, so that the lines stay together.
 func (w *docxWriter) code(lines *text.Segments, p paragraphStyle) {
 	p.style = "Code"
 	w.begin(p)
@@ -163,7 +163,7 @@ func (w *docxWriter) code(lines *text.Segments, p paragraphStyle) {
 
 // table writes a table. Its first row is the header.
 func (w *docxWriter) table(n *table.Table) {
-	// The columns share the width of the text. Word widens them by their contents (type auto).
+	// The columns share the width of the text. Word adapts them to their contents (type auto).
 	w.out.WriteString(`<w:tbl><w:tblPr><w:tblStyle w:val="Grid"/><w:tblW w:w="0" w:type="auto"/></w:tblPr><w:tblGrid>` +
 		strings.Repeat(fmt.Sprintf(`<w:gridCol w:w="%d"/>`, textTwips/max(len(n.Alignments), 1)), len(n.Alignments)) +
 		`</w:tblGrid>`)
@@ -217,7 +217,7 @@ func (w *docxWriter) inline(n ast.Node, s runStyle) {
 		w.link(string(n.Destination), s, func(s runStyle) { w.inlines(n, s) })
 	case *ast.AutoLink:
 		w.link(string(n.URL(w.source)), s, func(s runStyle) { w.run(string(n.Label(w.source)), s) })
-	// The source is shown, as for a block of HTML.
+	// Write the source, as for a block of HTML.
 	case *ast.RawHTML:
 		for i := range n.Segments.Len() {
 			segment := n.Segments.At(i)
@@ -225,13 +225,13 @@ func (w *docxWriter) inline(n ast.Node, s runStyle) {
 		}
 	case *table.TaskCheckBox:
 		w.run(map[bool]string{true: "☑ ", false: "☐ "}[n.IsChecked], s)
-	default: // such as an image, whose children are its description
+	default: // for example an image, whose children are its description
 		w.inlines(n, s)
 	}
 }
 
-// link writes a link to a web page or a mail address. Of any other link it writes only the
-// text: a click could open a file or start a program.
+// link writes a link to a web page or a mail address. For any other link it writes only the
+// text, because a click could open a file or start a program.
 func (w *docxWriter) link(address string, s runStyle, content func(runStyle)) {
 	known := func(scheme string) bool { return strings.HasPrefix(strings.ToLower(address), scheme) }
 	if !known("https://") && !known("http://") && !known("mailto:") {
@@ -245,7 +245,7 @@ func (w *docxWriter) link(address string, s runStyle, content func(runStyle)) {
 	w.out.WriteString(`</w:hyperlink>`)
 }
 
-// run writes a piece of text in one style.
+// run writes a piece of text with one style.
 func (w *docxWriter) run(content string, s runStyle) {
 	w.out.WriteString(`<w:r>`)
 	if s != (runStyle{}) {
@@ -274,7 +274,7 @@ func escape(content string) string {
 	return b.String()
 }
 
-// relations returns the file that names the other parts of the document and its links.
+// relations returns the file that lists the other parts of the document and its links.
 func (w *docxWriter) relations() string {
 	const kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 	var b strings.Builder
@@ -295,12 +295,12 @@ const (
 	textTwips   = 9000 // width of the text
 )
 
-// numbering returns the file that describes the marks of lists. Each numbered list counts by
-// itself.
+// numbering returns the file that describes the marks of lists. Each numbered list has its own
+// numbers.
 func (w *docxWriter) numbering() string {
 	var b strings.Builder
 	b.WriteString(xmlHead + `<w:numbering ` + docxSpaces + `>`)
-	// An abstractNum describes the marks of each level. A num is one list that uses them.
+	// An abstractNum describes the marks of each level. A num is one list with these marks.
 	for id, mark := range []string{"bullet", "decimal"} {
 		fmt.Fprintf(&b, `<w:abstractNum w:abstractNumId="%d"><w:multiLevelType w:val="multilevel"/>`, id)
 		for level := range 9 {
@@ -317,8 +317,8 @@ func (w *docxWriter) numbering() string {
 	b.WriteString(`<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>`)
 	for i, start := range w.ordered {
 		fmt.Fprintf(&b, `<w:num w:numId="%d"><w:abstractNumId w:val="1"/>`, i+2)
-		// Word would go on counting from the list before without startOverride. All levels have it,
-		// because a nested list begins at a level above 0.
+		// Without startOverride, Word would continue the numbers of the previous list. All
+		// levels have it, because a nested list begins at a level above 0.
 		for level := range 9 {
 			fmt.Fprintf(&b, `<w:lvlOverride w:ilvl="%d"><w:startOverride w:val="%d"/></w:lvlOverride>`,
 				level, max(start, 0))

@@ -1,6 +1,6 @@
 package office
 
-// The parts of documents that are the same in every document.
+// Parts that are the same in every document.
 const (
 	xmlHead = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n"
 
@@ -51,8 +51,8 @@ const (
 		`<w:keepNext/><w:spacing w:before="240" w:after="80"/><w:outlineLvl w:val="`
 	border = `w:val="single" w:sz="4" w:space="0" w:color="auto"/>`
 
-	// Excel reserves the first two fills, none and gray125, and the first cell format.
-	// Formats of the document have numbers from 164 on.
+	// Excel reserves the first two fills, none and gray125, and the first cell format. The
+	// document's own formats have numbers from 164 on.
 	xlsxStyles = xmlHead + `<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">` +
 		`<numFmts count="1"><numFmt numFmtId="164" formatCode="yyyy\-mm\-dd"/></numFmts>` +
 		`<fonts count="2"><font><sz val="11"/><name val="Calibri"/></font>` +

@@ -10,7 +10,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// example has everything that WriteDocx knows.
+// example contains all Markdown elements that WriteDocx supports.
 const example = "# Report & <plan>\n\nSome *slanted*, **bold**, ~~gone~~ and `code` [text](https://example.com/?a=1&b=2).  \nNext line " +
 	"<https://example.org>.\n\n- one\n  - inner\n\n    more\n- [x] done\n\n3. three\n4. four\n\n> quoted\n\n```go\nif a < b {\n\treturn\n}\n```\n\n" +
 	"| Name | Qty |\n|---|--:|\n| Ann | 3 |\n\n---\n\n[run](file:///bin/sh) ![a picture](x.png) <b>\n"

@@ -14,19 +14,19 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of the format. Excel calls a workbook that exceeds them damaged.
+// Limits of the format. Excel reports a workbook that exceeds them as damaged.
 const (
 	maxRows      = 1_048_576
 	maxCellText  = 32_767 // characters
 	maxSheetName = 31     // characters
-	widestColumn = 60     // characters; our own limit, so that a long text hides no other column
+	widestColumn = 60     // characters; a limit of this program, so that a long text does not hide other columns
 )
 
-// WriteXlsx returns a workbook. The content is CSV, or JSON: a list of rows, or an object
-// of such lists by the names of their sheets. The first row of a sheet is its header.
-// Texts that are plain numbers or ISO dates become numbers and dates. A cell that is the
-// JSON object {"formula": "SUM(A2:A9)"} becomes a formula. A text such as "=A1" stays a text:
-// data of strangers must not become formulas.
+// WriteXlsx returns a workbook. The content is CSV or JSON. JSON is a list of rows, or an
+// object of such lists by the names of their sheets. The first row of a sheet is its header.
+// Texts that are plain numbers or ISO dates become numbers and dates. A cell with the JSON
+// object {"formula": "SUM(A2:A9)"} becomes a formula. A text such as "=A1" stays a text,
+// because untrusted data must not become a formula.
 func WriteXlsx(content []byte) ([]byte, error) {
 	sheets, err := readSheets(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
 	if err != nil {
@@ -48,7 +48,7 @@ func WriteXlsx(content []byte) ([]byte, error) {
 		kind[:len(kind)-1] + `"><sheets>`
 	files := []string{"xl/styles.xml", xlsxStyles}
 	for i, s := range sheets {
-		// A sheet is named in three places: content type, relation and entry in the workbook.
+		// A sheet is listed in three places: content types, relations and workbook.
 		n := i + 1
 		types += fmt.Sprintf(`<Override PartName="/xl/worksheets/sheet%d.xml" ContentType="%sworksheet+xml"/>`, n, main)
 		rels += fmt.Sprintf(`<Relationship Id="s%d" Type="%sworksheet" Target="worksheets/sheet%d.xml"/>`, n, kind, n)
@@ -60,16 +60,17 @@ func WriteXlsx(content []byte) ([]byte, error) {
 		"xl/workbook.xml", book+"</sheets></workbook>", "xl/_rels/workbook.xml.rels", rels+"</Relationships>")...)
 }
 
-// A sheet is a sheet to be written.
+// A sheet is a sheet for writing.
 type sheet struct {
 	name string
 	rows [][]any // cells: string, json.Number, bool, nil or formula
 }
 
-// A formula is the text of a formula, without "=" at its beginning.
+// A formula is the text of a formula, without a leading "=".
 type formula string
 
-// readSheets reads the sheets of a CSV or JSON text. The first character tells which it is.
+// readSheets parses the sheets in a CSV or JSON text. The first character determines the
+// format.
 func readSheets(content []byte) ([]sheet, error) {
 	trimmed := bytes.TrimSpace(content)
 	if len(trimmed) == 0 {
@@ -87,7 +88,7 @@ func readSheets(content []byte) ([]sheet, error) {
 	}
 	_, _ = dec.Token() // the opening brace
 	var sheets []sheet
-	// Read one by one, because a map would lose the order of the sheets.
+	// Read them one by one, because a map would lose the order of the sheets.
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
@@ -105,7 +106,7 @@ func readSheets(content []byte) ([]sheet, error) {
 	return sheets, nil
 }
 
-// readRows reads a JSON list of rows. It returns an error for a cell of another type.
+// readRows decodes a JSON list of rows. It returns an error if a cell has an invalid type.
 func (s *sheet) readRows(dec *json.Decoder) error {
 	if err := dec.Decode(&s.rows); err != nil {
 		return fmt.Errorf("sheet %q must be a list of rows, each a list of cells: %w", s.name, err)
@@ -130,7 +131,7 @@ func readCell(cell any) (any, error) {
 		if !ok || len(c) != 1 || f == "" {
 			return nil, errors.New(`a cell must be a text, a number, true, false, null or {"formula": "SUM(A2:A9)"}`)
 		}
-		// The element f of ECMA-376 holds a formula without "=".
+		// The element f of ECMA-376 contains a formula without "=".
 		return formula(strings.TrimPrefix(f, "=")), nil
 	case []any:
 		return nil, errors.New("a cell must not be a list")
@@ -138,13 +139,13 @@ func readCell(cell any) (any, error) {
 	return cell, nil
 }
 
-// readCSV reads rows whose cells are separated by commas, semicolons or tabs.
+// readCSV parses rows whose cells are separated by commas, semicolons or tabs.
 func readCSV(content []byte) ([]sheet, error) {
 	r := csv.NewReader(bytes.NewReader(content))
-	// Models write rows of different lengths, and quotation marks within a cell.
+	// Models write rows of different lengths, and quotation marks inside a cell.
 	r.FieldsPerRecord, r.LazyQuotes = -1, true
 	line, _, _ := bytes.Cut(content, []byte("\n"))
-	// The mark that the first line has most often is the separator.
+	// The most frequent of these characters in the first line is the separator.
 	for _, mark := range ";\t" {
 		if bytes.ContainsRune(line, mark) &&
 			bytes.Count(line, []byte(string(mark))) > bytes.Count(line, []byte{byte(r.Comma)}) {
@@ -172,7 +173,7 @@ func readCSV(content []byte) ([]sheet, error) {
 func checkSheets(sheets []sheet) error {
 	names := map[string]bool{}
 	for _, s := range sheets {
-		// Excel takes names that differ only in case for equal.
+		// For Excel, names that differ only in case are equal.
 		folded := strings.ToLower(s.name)
 		switch {
 		case s.name == "" || utf8.RuneCountInString(s.name) > maxSheetName || strings.ContainsAny(s.name, `[]:*?/\`) ||
@@ -210,7 +211,7 @@ func checkRows(s sheet) error {
 	return nil
 }
 
-// xml returns the file of a sheet. The first row stays in view when the reader scrolls.
+// xml returns the file of a sheet. The first row stays visible when a reader scrolls.
 func (s sheet) xml() string {
 	var rows strings.Builder
 	var widths []int
@@ -220,7 +221,7 @@ func (s sheet) xml() string {
 			if k == len(widths) {
 				widths = append(widths, 8)
 			}
-			// Excel does not fit the columns to their contents when it opens a file.
+			// Excel does not adapt the columns to their contents when it opens a file.
 			widths[k] = max(widths[k], min(len(fmt.Sprint(cell))+2, widestColumn))
 			writeCell(&rows, columnName(k)+strconv.Itoa(i+1), cell, i == 0)
 		}
@@ -240,11 +241,11 @@ func (s sheet) xml() string {
 		`</sheetViews>` + cols + `<sheetData>` + rows.String() + `</sheetData></worksheet>`
 }
 
-// plainNumber matches a text that is a number. It does not match telephone or account numbers:
-// Excel would remove their leading zeros, and all digits after the 15th.
+// plainNumber matches a text that is a number. It excludes telephone and account numbers: Excel
+// would remove their leading zeros, and all digits after the 15th.
 var plainNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,12})?$`)
 
-// writeCell writes a cell at a place such as "B7".
+// writeCell writes a cell at a position such as "B7".
 func writeCell(b *strings.Builder, at string, cell any, header bool) {
 	style := ""
 	if header {
@@ -270,7 +271,7 @@ func writeCell(b *strings.Builder, at string, cell any, header bool) {
 	case text == "":
 	case !header && plainNumber.MatchString(text):
 		fmt.Fprintf(b, `<c r="%s"%s><v>%s</v></c>`, at, style, text)
-	// Excel counts a 29 February 1900 that never was, so dates of that year stay texts.
+	// Excel counts 29 February 1900, which did not exist, so dates of that year stay texts.
 	case !header && err == nil && day.Year() > 1900:
 		days := day.Sub(time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)).Hours() / 24
 		fmt.Fprintf(b, `<c r="%s" s="%d"><v>%d</v></c>`, at, dateCell, int(days))
@@ -282,7 +283,7 @@ func writeCell(b *strings.Builder, at string, cell any, header bool) {
 // columnName returns the name of a column, counted from 0: A for 0, Z for 25, AA for 26.
 func columnName(n int) string {
 	name := ""
-	// Names are numbers to the base 26 without a zero: their digits go from 1 (A) to 26 (Z).
+	// Names are numbers in base 26 without a zero: their digits are 1 (A) to 26 (Z).
 	for n++; n > 0; n = (n - 1) / 26 {
 		name = string(rune('A'+(n-1)%26)) + name
 	}
