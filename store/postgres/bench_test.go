@@ -9,14 +9,14 @@ import (
 	"journeyman/store/postgres/pgtest"
 )
 
-// BenchmarkWrite runs writes of 1 and of 6 statements, 32 at once.
+// BenchmarkWrite runs writes of 1 and of 6 statements, with 32 writes in parallel.
 func BenchmarkWrite(b *testing.B) {
 	for name, mode := range modes {
 		for _, statements := range []int{1, 6} {
 			b.Run(fmt.Sprintf("%s/%d", name, statements), func(b *testing.B) {
 				db := openURL(b, pgtest.URL(b))
 				var serial atomic.Int64
-				b.SetParallelism(16) // times the two processors
+				b.SetParallelism(16) // per processor; 32 in total with two processors
 				b.ResetTimer()
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {

@@ -19,20 +19,20 @@ import (
 	"journeyman/store/postgres/pgtest"
 )
 
-// A proxy passes on what a client and the server say. It can cut connections off.
+// A proxy forwards data between clients and the server. It can break connections.
 type proxy struct {
 	listener net.Listener
 	server   string
 
 	mu    sync.Mutex
-	conns map[net.Conn]net.Conn // guarded by mu; the client's, and the server's for it
-	on    []byte                // guarded by mu; bytes of a client after which its connection is cut off
-	late  bool                  // guarded by mu; such bytes reach the server
-	down  bool                  // guarded by mu; new connections are cut off at once
-	last  bool                  // guarded by mu; down is set when such bytes come
+	conns map[net.Conn]net.Conn // guarded by mu; client's connection to server connection
+	on    []byte                // guarded by mu; bytes that break the connection of their client
+	late  bool                  // guarded by mu; these bytes still reach the server
+	down  bool                  // guarded by mu; new connections are closed at once
+	last  bool                  // guarded by mu; down is set when these bytes arrive
 }
 
-// throughProxy starts a proxy and returns the URL that leads through it.
+// throughProxy starts a proxy and returns the URL of the database through it.
 func throughProxy(t *testing.T, server string) (*proxy, string) {
 	t.Helper()
 	u, err := url.Parse(server)
@@ -95,13 +95,14 @@ func (p *proxy) serve(client net.Conn) {
 			return
 		}
 		if cut {
-			<-answered // the server has done it
+			<-answered // the server has processed the bytes
 			return
 		}
 	}
 }
 
-// answer passes on what the server says. Once mute is closed, it drops that and ends.
+// answer forwards data from the server to the client. Once mute is closed, answer discards data and
+// returns.
 func answer(client, server net.Conn, mute chan struct{}) {
 	defer client.Close()
 	buffer := make([]byte, 64<<10)
@@ -121,7 +122,7 @@ func answer(client, server net.Conn, mute chan struct{}) {
 	}
 }
 
-// cuts reports whether the bytes end their connection, and whether they reach the server.
+// cuts reports whether the bytes break their connection, and whether they still reach the server.
 func (p *proxy) cuts(b []byte) (cut, late bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,21 +133,21 @@ func (p *proxy) cuts(b []byte) (cut, late bool) {
 	return cut, p.late
 }
 
-// cutOn cuts off the connection on which the client sends text next.
+// cutOn breaks the connection on which a client next sends text.
 func (p *proxy) cutOn(text string, late bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.on, p.late = []byte(text), late
 }
 
-// cutForGood does the same, and cuts off all new connections from then on.
+// cutForGood is cutOn, and also breaks all new connections from then on.
 func (p *proxy) cutForGood(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.on, p.late, p.last = []byte(text), true, true
 }
 
-// cut cuts off all connections.
+// cut breaks all connections.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +174,7 @@ func (p *proxy) setDown(down bool) {
 	}
 }
 
-// TestConnectionBreaks cuts off a connection before the commit. The write runs again.
+// TestConnectionBreaks breaks a connection before the commit. The write runs again.
 func TestConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -194,12 +195,12 @@ func TestConnectionBreaks(t *testing.T) {
 	is.Equal(notes(t, db), []string{"a", "b"})
 }
 
-// TestCommitIsCutOff cuts off a connection at the commit, before the server sees it and after. The
-// write learns what has become of it, and runs again only if it was undone.
+// TestCommitIsCutOff breaks a connection at the commit, before or after the server receives it. The
+// write asks the server for the result, and runs again only if the transaction was undone.
 func TestCommitIsCutOff(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		late   bool // the server has seen the commit
+		late   bool // the server receives the commit
 		events []string
 	}{
 		"before": {false, []string{"run", "undone", "run", "committed"}},
@@ -229,8 +230,8 @@ func TestCommitIsCutOff(t *testing.T) {
 	}
 }
 
-// TestCommitIsUnknown cuts off the server for good at the commit. Nobody can say whether the write was
-// done, so it does not run again.
+// TestCommitIsUnknown breaks all connections at the commit. The result of the write is unknown, so
+// the write does not run again.
 func TestCommitIsUnknown(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -249,7 +250,7 @@ func TestCommitIsUnknown(t *testing.T) {
 	is.True(errors.Is(err, postgres.ErrUnknown))
 	is.True(postgres.IsUnavailable(err))
 	is.Equal(runs, 1)
-	is.True(!committed.Load() && !undone.Load()) // which nobody knows yet
+	is.True(!committed.Load() && !undone.Load()) // the result is still unknown
 
 	p.setDown(false)
 	eventually(t, "the end of the write", func() bool { return committed.Load() || undone.Load() })
@@ -257,8 +258,8 @@ func TestCommitIsUnknown(t *testing.T) {
 	is.True(committed.Load() != undone.Load())
 }
 
-// TestServerRestarts ends all connections while they are idle. The next queries and writes make
-// new ones, once the lock is held again.
+// TestServerRestarts breaks all connections while they are idle. The next queries and writes open
+// new connections after the lock is held again.
 func TestServerRestarts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -285,8 +286,8 @@ func TestServerRestarts(t *testing.T) {
 	is.Equal(notes(t, db), []string{"a", "c"})
 }
 
-// TestIdleConnectionsEnd has the server end the connections that are idle, as it does when it
-// restarts. The next query makes a new one.
+// TestIdleConnectionsEnd makes the server end idle connections, as in a restart. The next query
+// opens a new connection.
 func TestIdleConnectionsEnd(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -305,7 +306,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return use() // the connection of the snapshot is the only one that lives
+			return use() // only the connection of the snapshot is alive
 		}))
 	}
 	eventually(t, "the lock to be held again", func() bool {
@@ -314,7 +315,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	is.Equal(notes(t, db), []string{"a"})
 }
 
-// idle runs queries at the same time, which makes as many connections.
+// idle runs n queries in parallel, which opens n connections.
 func idle(ctx context.Context, db *postgres.DB, n int) error {
 	failed := make(chan error, n)
 	var together sync.WaitGroup

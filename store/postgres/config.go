@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	// defaultConns is the number of connections of a URL that does not name one.
+	// defaultConns is the number of connections if the URL does not set it.
 	defaultConns = 16
-	// maxConns bounds the number that a URL may name.
+	// maxConns is the largest number of connections that a URL may set.
 	maxConns = 1000
-	// connectTimeout bounds the making of a connection, if the URL does not.
+	// connectTimeout limits the time to open a connection, unless the URL sets another limit.
 	connectTimeout = 10 * time.Second
-	// silence is the time after which a connection ends whose other side says nothing, and
-	// acknowledges nothing.
+	// silence is the time without any data or acknowledgement from the other side after which a
+	// connection ends.
 	silence = 30 * time.Second
 )
 
-// A config is what a URL says.
+// A config contains the settings of a URL.
 type config struct {
 	*pgconn.Config
 	conns int // connections of the pool
-	// unnamed means that a proxy shares the server's connections between transactions, so that a
-	// connection can keep neither prepared statements nor locks.
+	// unnamed means that a proxy assigns a server connection only for each transaction. So prepared
+	// statements and locks do not survive a transaction.
 	unnamed bool
 }
 
-// parseConfig reads a URL such as postgres://user:password@host:5432/name. No error contains a
-// password.
+// parseConfig parses a URL such as postgres://user:password@host:5432/name. Its errors never
+// contain a password.
 func parseConfig(text string) (*config, error) {
 	if !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
 		return nil, errors.New("the URL of the database must begin with postgres://")
@@ -44,7 +44,7 @@ func parseConfig(text string) (*config, error) {
 	if err != nil {
 		return nil, hidden(text, err)
 	}
-	// The password held an unencoded @ or /, and a part of it became a part of something else.
+	// The password contained an unencoded @ or /. A part of it was parsed as the host or database.
 	if strings.Contains(base.Host+base.Database, "@") {
 		return nil, errors.New(urlAdvice)
 	}
@@ -64,7 +64,7 @@ func parseConfig(text string) (*config, error) {
 		return nil, errors.New("default_query_exec_mode in the URL of the database must be cache_statement or " +
 			"cache_describe")
 	}
-	for name := range c.RuntimeParams { // of pgx's own pool, which this package does not use
+	for name := range c.RuntimeParams { // settings of the unused pool of pgx
 		if strings.HasPrefix(name, "pool_") || strings.HasSuffix(name, "_cache_capacity") {
 			delete(c.RuntimeParams, name)
 		}
@@ -78,15 +78,15 @@ func parseConfig(text string) (*config, error) {
 	return c, nil
 }
 
-// option removes a setting, which is not one of the server's, and returns its value.
+// option removes a setting that is not a server setting, and returns its value.
 func (c *config) option(name string) string {
 	value := c.RuntimeParams[name]
 	delete(c.RuntimeParams, name)
 	return value
 }
 
-// keepAlives has the server end a connection whose client has vanished without a word, with its
-// transaction and its locks. A proxy would refuse the settings.
+// keepAlives makes the server end a connection, its transaction and its locks if the client
+// disappears without closing it. A proxy would refuse the settings.
 func (c *config) keepAlives() {
 	for name, value := range map[string]string{
 		"tcp_keepalives_idle":                 "15",
@@ -98,22 +98,22 @@ func (c *config) keepAlives() {
 	}
 }
 
-// useIndexes has the server read a whole table only where no index can be used. To read a small
-// table as a whole is a little faster. But a serializable transaction that has done so conflicts
-// with every change of the table. With that setting, the estimated cost of the rest is so high that
-// the server would compile the plan first.
+// useIndexes makes the server scan a whole table only if no index is usable. Scanning a small table
+// is slightly faster. But then a serializable transaction conflicts with every change of that
+// table. The setting makes the estimated cost of remaining scans very high, which would trigger JIT
+// compilation. So useIndexes also disables JIT.
 func (c *config) useIndexes() {
 	for _, name := range []string{"enable_seqscan", "jit"} {
 		c.RuntimeParams[name] = cmp.Or(c.RuntimeParams[name], "off")
 	}
 }
 
-// urlAdvice is the error of a URL that cannot be read.
+// urlAdvice is the error text for an invalid URL.
 const urlAdvice = "the URL of the database cannot be read: it must be like " +
 	"postgres://user:password@host:5432/name, with the special characters of the password percent-encoded"
 
-// hidden returns the error of a URL that cannot be read. It contains the reason, unless that could
-// contain a part of a password: pgx's own error quotes the URL.
+// hidden returns the error for an invalid URL. It omits a reason that could contain a part of
+// a password: pgx's own error quotes the URL.
 func hidden(text string, err error) error {
 	reason := errors.Unwrap(err)
 	u, invalid := url.Parse(text)

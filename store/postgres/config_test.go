@@ -12,8 +12,8 @@ import (
 	"journeyman/store/postgres/pgtest"
 )
 
-// TestSecretsInErrors opens databases by URLs that lead nowhere or that cannot be read. No error
-// contains a part of the password.
+// TestSecretsInErrors opens databases with unreachable or invalid URLs. No error may contain a part
+// of the password.
 func TestSecretsInErrors(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,7 +58,7 @@ func TestSecretsInErrors(t *testing.T) {
 	}
 }
 
-// TestURL opens databases by URLs with options.
+// TestURL opens databases with options in the URL.
 func TestURL(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -87,7 +87,8 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// TestPlannerSettings reads the settings of a connection that decide on plans. A URL may set others.
+// TestPlannerSettings reads the settings of a connection that affect plans. A URL may override
+// them.
 func TestPlannerSettings(t *testing.T) {
 	t.Parallel()
 	for options, want := range map[string]string{"": "off off", "&enable_seqscan=on&jit=on": "on on"} {
@@ -108,7 +109,7 @@ func TestPlannerSettings(t *testing.T) {
 	}
 }
 
-// TestUnreachable says that a database that does not answer is unavailable.
+// TestUnreachable checks that the error for an unreachable database means "unavailable".
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -7,22 +7,22 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// maxPrepared bounds the statements that a connection keeps prepared.
+// maxPrepared limits the prepared statements of a connection.
 const maxPrepared = 1000
 
 // A conn is a connection of the pool. One goroutine at a time uses it.
 type conn struct {
 	pg      *pgconn.PgConn
-	unnamed bool // no statement stays prepared; the types of its parameters and columns are kept
-	reused  bool // it was idle since its last use, so the server may have ended it
+	unnamed bool // no statement stays prepared, but the types of its values are cached
+	reused  bool // it was idle since its last use, so the server may have closed it
 	stale   bool // it must not be used again
 
-	prepared map[string]*pgconn.StatementDescription // by text; without a name if no statement stays prepared
-	serial   int                                     // of the name of the last prepared statement
+	prepared map[string]*pgconn.StatementDescription // by text; see name
+	serial   int                                     // of the last prepared statement
 	trips    int64                                   // round trips since the last use
 }
 
-// connect makes a connection.
+// connect opens a connection.
 func connect(ctx context.Context, cfg *config) (*conn, error) {
 	pg, err := pgconn.ConnectConfig(ctx, cfg.Config)
 	if err != nil {
@@ -40,11 +40,11 @@ func (c *conn) broken() bool { return c.pg.IsClosed() }
 // usable reports whether another caller can use the connection.
 func (c *conn) usable() bool { return !c.stale && !c.broken() && c.pg.TxStatus() == 'I' }
 
-// close ends the connection. The server ends its transaction.
+// close closes the connection. The server then ends its transaction.
 func (c *conn) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	_ = c.pg.Close(ctx) // nothing can be done about a connection that does not end well
+	_ = c.pg.Close(ctx) // an error while closing has no remedy
 }
 
 // script runs statements without parameters.
@@ -75,7 +75,7 @@ func (c *conn) execute(ctx context.Context, text string, args []any) (*rows, err
 	return readRows(c.pg.ExecStatement(ctx, known, values, formats, formatsOf(known)))
 }
 
-// A statement is a text of the server's SQL with its arguments.
+// A statement is SQL text of the server with its arguments.
 type statement struct {
 	text string
 	args []any
@@ -86,20 +86,21 @@ const commitText = `COMMIT`
 
 func (st statement) commits() bool { return st.text == commitText }
 
-// parameters are the arguments of a statement as they are sent.
+// parameters are the encoded arguments of a statement.
 type parameters struct {
 	values  [][]byte
 	formats []int16
 }
 
-// together runs the texts of opening, which have no parameters, and then statements, all in one round
-// trip. It returns the rows of each. A statement that the connection has not prepared costs one more.
+// together runs the texts of opening, which have no parameters, and then statements, in one round
+// trip. It returns the rows of each. Each statement that the connection has not prepared costs
+// another round trip.
 func (c *conn) together(ctx context.Context, opening []string, statements []statement) ([]*rows, error) {
 	if len(opening) == 0 && len(statements) == 1 && !statements[0].commits() {
 		r, err := c.query(ctx, statements[0].text, statements[0].args)
 		return []*rows{r}, err
 	}
-	// First, so that nothing has been sent if an argument cannot be.
+	// Encode first, so that nothing is sent if an argument is invalid.
 	encoded := make([]parameters, len(statements))
 	for i, st := range statements {
 		if st.commits() {
@@ -125,7 +126,7 @@ func (c *conn) together(ctx context.Context, opening []string, statements []stat
 	return results, c.checked(ctx, err)
 }
 
-// send adds a statement to p. known is nil for one that has no parameters and is not prepared.
+// send adds a statement to p. known is nil if the statement has no parameters and is not prepared.
 func (c *conn) send(p *pgconn.Pipeline, text string, known *pgconn.StatementDescription, values [][]byte,
 	formats []int16) {
 	switch {
@@ -138,7 +139,7 @@ func (c *conn) send(p *pgconn.Pipeline, text string, known *pgconn.StatementDesc
 	}
 }
 
-// results sends what p holds and reads its results.
+// results sends the statements in p and reads their results.
 func (c *conn) results(p *pgconn.Pipeline) (list []*rows, err error) {
 	if err = p.Sync(); err == nil {
 		list, err = readAll(p)
@@ -156,7 +157,7 @@ func readAll(p *pgconn.Pipeline) (list []*rows, err error) {
 			return nil, err
 		}
 		reader, ok := result.(*pgconn.ResultReader)
-		if !ok { // the answer to Sync, or none because the connection ended
+		if !ok { // the response to Sync, or nothing because the connection ended
 			return list, nil
 		}
 		r, err := readRows(reader)
@@ -167,7 +168,7 @@ func readAll(p *pgconn.Pipeline) (list []*rows, err error) {
 	}
 }
 
-// prepare returns a prepared statement.
+// prepare returns the prepared statement for text, and prepares it if necessary.
 func (c *conn) prepare(ctx context.Context, text string) (*pgconn.StatementDescription, error) {
 	if known := c.prepared[text]; known != nil {
 		return known, nil
@@ -187,7 +188,7 @@ func (c *conn) newName() string {
 	return c.name()
 }
 
-// name returns the name of the statement that was prepared last: "" if none stays prepared.
+// name returns the name of the last prepared statement, or "" if no statement stays prepared.
 func (c *conn) name() string {
 	if c.unnamed {
 		return ""
@@ -195,15 +196,15 @@ func (c *conn) name() string {
 	return "s" + strconv.Itoa(c.serial)
 }
 
-// keep remembers a statement that was prepared under the last new name.
+// keep stores a statement that was prepared with the last new name.
 func (c *conn) keep(text string, known *pgconn.StatementDescription) {
 	known.Name, known.SQL = c.name(), text
 	c.prepared[text] = known
-	c.stale = c.stale || len(c.prepared) > maxPrepared // few texts are put together while the program runs
+	c.stale = c.stale || len(c.prepared) > maxPrepared // rare: most texts are constants
 }
 
-// checked returns the error of a query. After an error of the connection's own state, the
-// connection is not used again.
+// checked returns the error of a query. After an error about the connection's own state, it marks
+// the connection as unusable.
 func (c *conn) checked(ctx context.Context, err error) error {
 	switch codeOf(err) {
 	case codeNoStatement, codePlanChanged:
@@ -212,7 +213,7 @@ func (c *conn) checked(ctx context.Context, err error) error {
 	return failed(ctx, c, err)
 }
 
-// formatsOf returns the formats in which the columns of a statement are asked for.
+// formatsOf returns the requested formats of a statement's columns.
 func formatsOf(known *pgconn.StatementDescription) []int16 {
 	if len(known.Fields) == 0 {
 		return nil

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	copyChunk = 64 << 10 // bytes of rows that are sent at once
-	fetchRows = 500      // rows that are read at once
+	copyChunk = 64 << 10 // bytes of rows per message
+	fetchRows = 500      // rows per FETCH
 )
 
-// A Loader writes rows into tables in one transaction. It belongs to one goroutine.
+// A Loader writes rows into tables in one transaction. Only one goroutine may use it.
 type Loader struct {
 	ctx  context.Context
 	conn *conn
 }
 
-// Load calls fn, and commits the rows that it has written if it returns nil.
+// Load calls fn, and commits the rows that fn has written if fn returns nil.
 func (db *DB) Load(ctx context.Context, fn func(l *Loader) error) error {
 	if err := db.enter(); err != nil {
 		return err
@@ -44,9 +44,9 @@ func (db *DB) Load(ctx context.Context, fn func(l *Loader) error) error {
 	return c.script(ctx, `COMMIT`)
 }
 
-// Table writes the rows that next returns into a table, until next returns io.EOF. A value is nil, an
-// int64, a float64, a string or a []byte. If counted is set, the next row that gets its num from the
-// server follows the highest of these.
+// Table writes the rows that next returns into a table, until next returns io.EOF. A value is nil,
+// an int64, a float64, a string or a []byte. If counted is set, num values that the server assigns
+// later continue after the highest of these rows.
 func (l *Loader) Table(table string, columns []string, counted bool, next func() ([]any, error)) error {
 	source := &copySource{next: next,
 		escape: strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)}
@@ -68,13 +68,13 @@ func (l *Loader) Table(table string, columns []string, counted bool, next func()
 // A copySource is the text of COPY for rows.
 type copySource struct {
 	next func() ([]any, error)
-	text []byte // that was not read yet
+	text []byte // not read yet
 	err  error  // of next; io.EOF after the last row
 
 	escape *strings.Replacer
 }
 
-// Read returns a part of the text.
+// Read returns the next part of the text.
 func (s *copySource) Read(b []byte) (int, error) {
 	for len(s.text) < copyChunk && s.err == nil {
 		var row []any
@@ -97,8 +97,8 @@ func (s *copySource) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// appendCopied appends a value as COPY reads it. The characters that mean something else there are
-// replaced by escape.
+// appendCopied appends a value in the text format of COPY. escape replaces the special characters
+// of that format.
 func appendCopied(text []byte, value any, escape *strings.Replacer) []byte {
 	switch v := value.(type) {
 	case int64:
@@ -115,13 +115,13 @@ func appendCopied(text []byte, value any, escape *strings.Replacer) []byte {
 	return append(text, `\N`...)
 }
 
-// A Dumper reads tables as they were at one moment. It belongs to one goroutine.
+// A Dumper reads tables from one snapshot. Only one goroutine may use it.
 type Dumper struct {
 	ctx  context.Context
 	conn *conn
 }
 
-// Dump calls fn, which reads tables.
+// Dump calls fn with a Dumper.
 func (db *DB) Dump(ctx context.Context, fn func(d *Dumper) error) error {
 	c, err := db.pool.get(ctx)
 	if err != nil {
@@ -134,10 +134,10 @@ func (db *DB) Dump(ctx context.Context, fn func(d *Dumper) error) error {
 	return errors.Join(fn(&Dumper{ctx, c}), rollback(ctx, c))
 }
 
-// Table calls row with each row of a table, in no order. The values are as in Loader.Table, and valid
-// only during the call.
+// Table calls row for each row of a table, in any order. The values have the types of Loader.Table,
+// and are valid only during the call.
 func (d *Dumper) Table(table string, columns []string, row func(values []any) error) error {
-	cursor := "copy_" + table // a name of its own: the text of a prepared FETCH has the columns of one table
+	cursor := "copy_" + table // unique, because the prepared FETCH has the columns of one table
 	err := d.conn.script(d.ctx, "DECLARE "+cursor+" NO SCROLL CURSOR FOR SELECT "+strings.Join(columns, ", ")+
 		" FROM "+table)
 	if err != nil {

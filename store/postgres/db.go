@@ -1,19 +1,19 @@
-// Package postgres is the engine whose database is on a PostgreSQL server, version 14 or later: a
-// pool of connections, transactions that run again after a conflict, migrations, and the lock of a
-// database, which one process at a time uses.
+// Package postgres is the engine for databases on a PostgreSQL server, version 14 or later. It
+// contains a pool of connections, transactions that run again after a conflict, migrations, and a
+// lock. The lock ensures that only one process at a time uses a database.
 //
-// It knows no table but its own, and gets SQL as the embedded engine does: Translate and Schema
-// return the server's form of it. What it acknowledges is as safe as the server's settings fsync
-// and synchronous_commit make it.
+// The package knows no tables except its own. Callers pass SQL in the dialect of the embedded
+// engine, and Translate and Schema convert it. Committed writes are as durable as the server's
+// settings fsync and synchronous_commit permit.
 //
-// A write is one transaction, which the server runs beside others. So fn may run many times: see
-// engine.DB. All rows of a query are read before the caller sees the first, because a connection
-// runs one query at a time and callers nest them.
+// A write is one transaction, and the server runs transactions concurrently. So fn may run several
+// times: see engine.DB. All rows of a query are read before the caller gets the first one. The
+// reason is that callers nest queries, but a connection runs one query at a time.
 //
-// Two kinds of text are changed when they are stored, because the server refuses them: bytes that
-// are not UTF-8 become U+FFFD, and so does NUL. NaN becomes NULL, as in SQLite.
+// The server refuses two kinds of text, which are changed before they are stored: invalid UTF-8 and
+// NUL become U+FFFD. NaN becomes NULL, as in SQLite.
 //
-// No error contains the password of the server.
+// Errors never contain the password of the server.
 package postgres
 
 import (
@@ -32,8 +32,8 @@ import (
 type DB struct {
 	pool     *pool
 	lock     *lock
-	epoch    int64         // counts the processes that have opened the database; this one's own
-	settling time.Duration // settleTime, but for tests
+	epoch    int64         // number of this opening of the database; see lock
+	settling time.Duration // settleTime, except in tests
 	stats    *engine.Stats
 	later    later
 
@@ -41,9 +41,9 @@ type DB struct {
 
 	limiter *limiter // of serializable writes
 
-	texts sync.Map // the translation of each statement that has run
+	texts sync.Map // translation of each statement that has run, by its text
 
-	mu     sync.RWMutex // held for reading while a write is counted
+	mu     sync.RWMutex // read-locked while a write is counted
 	closed bool         // guarded by mu
 	writes sync.WaitGroup
 	close  func() error
@@ -51,8 +51,8 @@ type DB struct {
 
 var _ engine.DB = (*DB)(nil)
 
-// Open opens the database of a URL, and creates or upgrades its tables: see migrate. It refuses a
-// database whose tables differ from schema, and one that another process has open.
+// Open opens the database of a URL, and creates or upgrades its tables: see migrate. It returns an
+// error if the tables differ from schema, or if another process has the database open.
 func Open(ctx context.Context, url, schema string, migrations []string) (*DB, error) {
 	cfg, err := parseConfig(url)
 	if err != nil {
@@ -75,7 +75,7 @@ func Open(ctx context.Context, url, schema string, migrations []string) (*DB, er
 	return open(cfg, l, epoch), nil
 }
 
-// prepare brings the database to the newest version and returns the new epoch.
+// prepare upgrades the database to the newest version and returns the new epoch.
 func prepare(ctx context.Context, cfg *config, script string, migrations []string) (epoch int64, err error) {
 	c, err := connect(ctx, cfg)
 	if err != nil {
@@ -108,16 +108,16 @@ func open(cfg *config, l *lock, epoch int64) *DB {
 	db.later = newLater()
 	db.unsettled = newUnsettled()
 	db.close = sync.OnceValue(db.closeAll)
-	go db.later.run(db)     // ends with Close
-	go db.unsettled.run(db) // likewise
+	go db.later.run(db)     // ends during Close
+	go db.unsettled.run(db) // ends during Close
 	return db
 }
 
-// opening returns the statements that begin a write. They compare the epoch, so that a process
-// that has lost the lock and does not know it changes nothing. The lock of the table comes first:
-// nextEpoch waits for those who have it, and a statement after it sees what nextEpoch has done.
-// LOCK TABLE is the only one that does not fix what a serializable transaction sees. Its mode meets
-// that of nextEpoch, and not that of pg_dump. The last statement also returns the transaction's id.
+// opening returns the statements that begin a write. They check the epoch, so that a process that
+// has lost the lock unnoticed changes nothing. LOCK TABLE comes first: nextEpoch waits for
+// transactions that hold this lock, and later statements see its update. Any other first statement
+// would already fix the snapshot of a serializable transaction. The lock mode conflicts with that of
+// nextEpoch, but not with that of pg_dump. The last statement also returns the transaction id.
 func (db *DB) opening(mode engine.Mode) []string {
 	level := `SERIALIZABLE`
 	if mode == engine.Locking {
@@ -126,7 +126,7 @@ func (db *DB) opening(mode engine.Mode) []string {
 	return []string{`BEGIN ISOLATION LEVEL ` + level, `LOCK TABLE meta IN ROW SHARE MODE`, selectOpening}
 }
 
-// Query runs a query outside of a transaction and reads its rows as a whole.
+// Query runs a query outside of a transaction and reads all its rows.
 func (db *DB) Query(ctx context.Context, query string, args ...any) (engine.Rows, error) {
 	db.stats.Reads.Add(1)
 	text, err := db.translated(query)
@@ -151,10 +151,10 @@ func (db *DB) Query(ctx context.Context, query string, args ...any) (engine.Rows
 	return r, nil
 }
 
-// Note returns err: the server looks after its files itself.
+// Note returns err unchanged, because the server manages its own files.
 func (db *DB) Note(err error) error { return err }
 
-// Snapshot calls fn, whose queries all see the database of one moment.
+// Snapshot calls fn. All queries of fn see the same state of the database.
 func (db *DB) Snapshot(ctx context.Context, fn func(q engine.Querier) error) error {
 	c, err := db.pool.get(ctx)
 	if err != nil {
@@ -183,8 +183,8 @@ func (db *DB) translated(query string) (string, error) {
 	return text, nil
 }
 
-// Statements returns the text of each statement that was run, in the form in which the caller
-// wrote it. Those of Insert end with RETURNING num.
+// Statements returns the text of each statement that has run, in the caller's dialect. The texts of
+// Insert end with RETURNING num.
 func (db *DB) Statements() []string {
 	texts := map[string]bool{}
 	db.texts.Range(func(text, _ any) bool {
@@ -199,10 +199,10 @@ func (db *DB) Waiting() int {
 	return db.limiter.length() + int(db.pool.waiting.Load()) + len(db.later.queue)
 }
 
-// Stats returns the counters, which go on counting.
+// Stats returns the counters, which continue to change.
 func (db *DB) Stats() *engine.Stats { return db.stats }
 
-// enter counts a write, for which Close waits.
+// enter counts a write that Close must wait for, or returns ErrClosed.
 func (db *DB) enter() error {
 	db.mu.RLock()
 	defer db.mu.RUnlock()
@@ -213,8 +213,8 @@ func (db *DB) enter() error {
 	return nil
 }
 
-// Close waits for the writes under way and closes the database. It gives up the lock last. A
-// second call does nothing.
+// Close waits for running writes and closes the database. It releases the lock last. Further calls
+// do nothing.
 func (db *DB) Close() error { return db.close() }
 
 func (db *DB) closeAll() error {
@@ -230,10 +230,10 @@ func (db *DB) closeAll() error {
 	return nil
 }
 
-// maxLater is the most writes that wait without a caller.
+// maxLater limits the queued writes of WriteLater.
 const maxLater = 1024
 
-// A later runs the writes for which no caller waits, one after the other.
+// A later runs the writes of WriteLater, one after the other.
 type later struct {
 	queue chan func(tx engine.Tx) error // closed by Close
 	done  chan struct{}                 // closed when run returns
@@ -246,7 +246,7 @@ func newLater() later {
 func (l *later) run(db *DB) {
 	defer close(l.done)
 	for fn := range l.queue {
-		// The write is dispensable, and nobody waits for its error.
+		// The write is optional, so its error is ignored.
 		_ = db.write(context.Background(), engine.Serializable, fn)
 	}
 }
@@ -260,9 +260,9 @@ func (db *DB) WriteLater(fn func(tx engine.Tx) error) {
 	}
 	select {
 	case db.later.queue <- fn:
-	default: // the queue is full, and fn is dispensable
+	default: // the queue is full, and fn is optional
 	}
 }
 
-// errNotMade means that a database has tables, and not those of this program.
+// errNotMade means that the schema contains tables of another program.
 var errNotMade = errors.New("the schema holds tables that this program did not make: give it a database of its own")

@@ -16,13 +16,13 @@ import (
 	"journeyman/store/postgres/pgtest"
 )
 
-// schema is what the tests of the engine need.
+// schema contains the tables of the engine's tests.
 const schema = `
 	CREATE TABLE notes (id TEXT PRIMARY KEY) STRICT;
 	CREATE TABLE counters (id TEXT PRIMARY KEY, n INTEGER NOT NULL) STRICT;
 	CREATE TABLE log (num INTEGER PRIMARY KEY, detail TEXT NOT NULL UNIQUE, size REAL, data BLOB) STRICT;`
 
-// open opens a new database until the test ends.
+// open opens a new database. It is closed when the test ends.
 func open(t testing.TB) *postgres.DB {
 	t.Helper()
 	return openURL(t, pgtest.URL(t))
@@ -59,7 +59,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// texts reads one column of text.
+// texts returns one column of text.
 func texts(ctx context.Context, q engine.Querier, query string, args ...any) (list []string, err error) {
 	rows, err := q.Query(ctx, query, args...)
 	if err != nil {
@@ -76,7 +76,7 @@ func texts(ctx context.Context, q engine.Querier, query string, args ...any) (li
 	return list, rows.Err()
 }
 
-// number reads one number.
+// number returns one number.
 func number(ctx context.Context, q engine.Querier, query string, args ...any) (n int64, err error) {
 	rows, err := q.Query(ctx, query, args...)
 	if err != nil {
@@ -90,7 +90,7 @@ func number(ctx context.Context, q engine.Querier, query string, args ...any) (n
 	return n, err
 }
 
-// note writes a row that tests look for.
+// note returns a write that inserts the row id.
 func note(id string) func(tx engine.Tx) error {
 	return func(tx engine.Tx) error {
 		_, err := tx.Exec(`INSERT INTO notes (id) VALUES (?)`, id)
@@ -107,10 +107,10 @@ func notes(t testing.TB, db *postgres.DB) []string {
 	return ids
 }
 
-// modes are those in which writes run, by name.
+// modes are the modes of writes, by name.
 var modes = map[string]engine.Mode{"serializable": engine.Serializable, "locking": engine.Locking}
 
-// TestOneCounter has 32 callers count one row up. None of them is lost or counted twice.
+// TestOneCounter lets 32 callers increment one counter. No increment is lost or counted twice.
 func TestOneCounter(t *testing.T) {
 	t.Parallel()
 	for name, mode := range modes {
@@ -137,7 +137,8 @@ func TestOneCounter(t *testing.T) {
 	}
 }
 
-// countUp adds 1 to a counter some times. A serializable write reads it first and then sets it.
+// countUp increments a counter several times. A serializable write reads the counter first and then
+// sets it.
 func countUp(ctx context.Context, db *postgres.DB, mode engine.Mode, times int) error {
 	for range times {
 		err := db.Write(ctx, mode, func(tx engine.Tx) error {
@@ -159,8 +160,8 @@ func countUp(ctx context.Context, db *postgres.DB, mode engine.Mode, times int) 
 	return nil
 }
 
-// TestWriteSkew has two writes each change a row because of what the other one's row holds. One
-// after the other, only the first would.
+// TestWriteSkew runs two writes in parallel. Each changes a row depending on the other's row. In
+// sequence, only the first write would change anything.
 func TestWriteSkew(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -198,11 +199,11 @@ func TestWriteSkew(t *testing.T) {
 	is.NoErr(<-left)
 	n, err := number(t.Context(), db, `SELECT SUM(n) FROM counters`)
 	is.NoErr(err)
-	is.Equal(n, int64(1)) // one of them stayed
+	is.Equal(n, int64(1)) // only one of them took effect
 	is.True(db.Stats().Retries.Load() > 0)
 }
 
-// TestEffects has a write run again after a conflict. What it did in memory is undone first.
+// TestEffects runs a write again after a conflict. Its effects in memory are undone first.
 func TestEffects(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -222,7 +223,7 @@ func TestEffects(t *testing.T) {
 			return err
 		}
 		if try == 1 {
-			is.NoErr(countUp(t.Context(), db, engine.Locking, 1)) // the row is not what it was
+			is.NoErr(countUp(t.Context(), db, engine.Locking, 1)) // another write changes the row
 		}
 		_, err := tx.Exec(`UPDATE counters SET n = n + 10 WHERE id = 'a'`)
 		return err
@@ -233,7 +234,8 @@ func TestEffects(t *testing.T) {
 	is.Equal(n, int64(11))
 }
 
-// TestFailures has writes fail in several ways. Nothing of them is left, and others go on.
+// TestFailures makes writes fail in several ways. No changes remain, and other writes still
+// succeed.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -277,7 +279,7 @@ func TestFailures(t *testing.T) {
 	is.Equal(notes(t, db), []string{"kept"})
 }
 
-// TestContexts ends the caller's context before and during a write.
+// TestContexts cancels the caller's context before and during a write.
 func TestContexts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -299,7 +301,7 @@ func TestContexts(t *testing.T) {
 	is.Equal(notes(t, db), []string{"to its end"})
 }
 
-// TestInsert returns the numbers of new rows, and 0 where there is none.
+// TestInsert checks the numbers of new rows, and 0 if there is no new row.
 func TestInsert(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -321,7 +323,7 @@ func TestInsert(t *testing.T) {
 	is.Equal(nums, []int64{1, 2, 0})
 }
 
-// TestNestedQueries runs queries while it goes through the rows of the same query.
+// TestNestedQueries runs queries while it iterates over the rows of the same query.
 func TestNestedQueries(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -360,7 +362,7 @@ func TestNestedQueries(t *testing.T) {
 	}
 }
 
-// TestSnapshot sees nothing of a write that is committed after its first query.
+// TestSnapshot does not see a write that is committed after its first query.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -380,7 +382,8 @@ func TestSnapshot(t *testing.T) {
 	is.Equal(notes(t, db), []string{"later"})
 }
 
-// TestClose has what was submitted before it end first, and refuses what comes after it.
+// TestClose checks that earlier writes finish before Close returns, and that later writes are
+// refused.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -398,7 +401,7 @@ func TestClose(t *testing.T) {
 	is.Equal(len(notes(t, openURL(t, url))), 20)
 }
 
-// TestStats counts what has happened.
+// TestStats checks the counters.
 func TestStats(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

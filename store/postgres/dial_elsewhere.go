@@ -4,6 +4,6 @@ package postgres
 
 import "syscall"
 
-// giveUp does nothing: only Linux has the setting. The kernel gives up a connection after a time
-// of its own.
+// giveUp does nothing, because only Linux has the setting. On other systems, the kernel uses its
+// own timeout.
 func giveUp(_, _ string, _ syscall.RawConn) error { return nil }

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// giveUp makes the kernel end a connection whose other side has acknowledged nothing for a while.
-// Without it, a query waits for a quarter of an hour if the network fails while it is sent.
+// giveUp makes the kernel end a connection after a time without acknowledgements from the other
+// side. Without this setting, a query waits for a quarter of an hour if the network fails while it
+// is sent.
 func giveUp(_, _ string, c syscall.RawConn) error {
 	var err error
 	failed := c.Control(func(fd uintptr) {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// maxParameters is how many parameters a statement of PostgreSQL may have.
+// maxParameters is the maximum number of parameters of a statement in PostgreSQL.
 const maxParameters = 65535
 
-// Translate returns the text of a statement for PostgreSQL. The statement is one of SQLite's, in
-// the subset that the rules below know. A parameter without a number has the number after the
-// largest so far, as in SQLite.
+// Translate returns the text of a statement for PostgreSQL. The statement must be in the subset of
+// SQLite's dialect that the rules below support. As in SQLite, a parameter without a number gets
+// the largest number so far plus 1.
 func Translate(query string) (string, error) {
 	tokens, err := tokenize(query)
 	if err == nil {
@@ -31,7 +31,7 @@ func Translate(query string) (string, error) {
 	return strings.TrimSpace(join(tokens)), nil
 }
 
-// balanced returns an error unless each parenthesis has its partner.
+// balanced returns an error if the parentheses are not balanced.
 func balanced(tokens []token) error {
 	depth := 0
 	for _, t := range tokens {
@@ -73,11 +73,11 @@ func numberParameters(tokens []token) error {
 	return nil
 }
 
-// A rule returns what stands for the tokens at the start of rest, and how many tokens of rest that
-// is; 0 if the rule does not apply. before are the tokens that were written so far.
+// A rule returns the replacement for the first tokens of rest. used is the number of replaced
+// tokens, or 0 if the rule does not apply. before contains the tokens written so far.
 type rule func(before, rest []token) (out []token, used int, err error)
 
-// rules are tried in their order at each token.
+// rules returns the rules in the order in which they are tried at each token.
 func rules() []rule {
 	return []rule{indexedBy, crossJoin, isDistinct, like, noLimit, withoutCase, iif, sum, jsonObject, jsonGroupArray}
 }
@@ -105,7 +105,7 @@ func rewrite(tokens []token) (out []token, err error) {
 	return out, nil
 }
 
-// indexedBy drops INDEXED BY: PostgreSQL chooses the index.
+// indexedBy removes INDEXED BY, because PostgreSQL chooses the index.
 func indexedBy(_, rest []token) ([]token, int, error) {
 	if len(rest) > 2 && rest[0].is("INDEXED") && rest[1].is("BY") {
 		return nil, 3, nil
@@ -113,7 +113,8 @@ func indexedBy(_, rest []token) ([]token, int, error) {
 	return nil, 0, nil
 }
 
-// crossJoin makes CROSS JOIN a JOIN if it has a condition. In SQLite, it fixes the order of the loops.
+// crossJoin replaces CROSS JOIN by JOIN if it has a condition. In SQLite, CROSS JOIN fixes the
+// order of the loops.
 func crossJoin(_, rest []token) ([]token, int, error) {
 	if len(rest) < 2 || !rest[0].is("CROSS") || !rest[1].is("JOIN") {
 		return nil, 0, nil
@@ -130,7 +131,8 @@ func crossJoin(_, rest []token) ([]token, int, error) {
 	return nil, 0, nil
 }
 
-// isDistinct makes IS between two values IS NOT DISTINCT FROM, and IS NOT its opposite.
+// isDistinct replaces IS between two values by IS NOT DISTINCT FROM, and IS NOT by IS DISTINCT
+// FROM.
 func isDistinct(_, rest []token) ([]token, int, error) {
 	if !rest[0].is("IS") || len(rest) < 2 {
 		return nil, 0, nil
@@ -149,8 +151,8 @@ func isDistinct(_, rest []token) ([]token, int, error) {
 	return append(rest[:1:1], plain("NOT", "DISTINCT", "FROM")...), used, nil
 }
 
-// like makes LIKE ignore the case of ASCII letters, as in SQLite. Columns have the collation "C",
-// so ILIKE does not look at other letters.
+// like replaces LIKE by ILIKE, because SQLite's LIKE ignores the case of ASCII letters. Columns
+// have the collation "C", so ILIKE ignores only the case of ASCII letters, too.
 func like(_, rest []token) ([]token, int, error) {
 	if !rest[0].is("LIKE") {
 		return nil, 0, nil
@@ -158,7 +160,7 @@ func like(_, rest []token) ([]token, int, error) {
 	return []token{{word, "ILIKE", rest[0].space}}, 1, nil
 }
 
-// noLimit drops LIMIT -1, which means no limit.
+// noLimit removes LIMIT -1, which means no limit.
 func noLimit(_, rest []token) ([]token, int, error) {
 	if len(rest) > 2 && rest[0].is("LIMIT") && rest[1].is("-") && rest[2].text == "1" {
 		return nil, 3, nil
@@ -166,8 +168,8 @@ func noLimit(_, rest []token) ([]token, int, error) {
 	return nil, 0, nil
 }
 
-// noCase are the columns that schema.sql declares COLLATE NOCASE. PostgreSQL has no such collation
-// that every server knows: there, an index has lower(email), and so has each comparison.
+// noCase returns the columns that schema.sql declares COLLATE NOCASE. PostgreSQL has no such
+// collation on every server. So indexes and comparisons use lower(email) instead.
 func noCase() []string { return []string{"email"} }
 
 // withoutCase makes a comparison of such a column ignore the case of ASCII letters.
@@ -181,7 +183,7 @@ func withoutCase(before, rest []token) ([]token, int, error) {
 		return nil, 0, fmt.Errorf("%s must stand left of the operator that compares it", rest[left-1].text)
 	}
 	if len(rest) == left || !last.is("WHERE", "AND", "OR", "ON", "NOT", "WHEN", "(") {
-		return nil, 0, nil // it is selected or assigned
+		return nil, 0, nil // the column is selected or assigned
 	}
 	compared := rest[left]
 	if compared.is("IN", "LIKE", "<", ">", "<=", ">=", "BETWEEN") {
@@ -199,12 +201,13 @@ func withoutCase(before, rest []token) ([]token, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	// The column has this collation. A parameter would have that of the database, which may fold more letters.
+	// The column has this collation. Without it, a parameter would have the collation of the
+	// database, and lower could convert more letters.
 	value = append(value[:len(value):len(value)], plain("COLLATE", `"C"`)...)
 	return slices.Concat(call("lower", rest[:left]), rest[left:left+1], call("lower", value)), end, nil
 }
 
-// column returns the number of tokens of the name of a column that tokens begin with.
+// column returns the number of tokens of the column name at the start of tokens, or 0.
 func column(tokens []token) int {
 	switch {
 	case tokens[0].kind != word:
@@ -215,7 +218,7 @@ func column(tokens []token) int {
 	return 1
 }
 
-// operand returns the number of tokens of the value that tokens begin with: a parameter, a column,
+// operand returns the number of tokens of the value at the start of tokens: a parameter, a column,
 // a text, or an expression in parentheses.
 func operand(tokens []token) (int, error) {
 	switch {
@@ -233,7 +236,7 @@ func operand(tokens []token) (int, error) {
 	return 0, fmt.Errorf("the value that begins with %q has no translation", tokens[0].text)
 }
 
-// call returns the call of a function, with the white space of its argument before it.
+// call returns the call of a function, with its argument's white space in front.
 func call(name string, argument []token) []token {
 	out := []token{{kind: word, text: name}, {kind: symbol, text: "("}}
 	if len(argument) > 0 {
@@ -244,8 +247,8 @@ func call(name string, argument []token) []token {
 	return append(append(out, argument...), token{kind: symbol, text: ")"})
 }
 
-// inside returns the tokens between the parentheses of the call of the function that tokens begin
-// with, and the number of tokens of the call; 0 if that function is not called.
+// inside returns the tokens between the parentheses of a call, and the number of tokens of the
+// call. used is 0 if tokens do not begin with a call of the named function.
 func inside(name string, tokens []token) (inner []token, used int) {
 	if len(tokens) < 2 || tokens[0].kind != word || !strings.EqualFold(tokens[0].text, name) || !tokens[1].is("(") {
 		return nil, 0
@@ -254,7 +257,7 @@ func inside(name string, tokens []token) (inner []token, used int) {
 	return tokens[2:end], end + 1
 }
 
-// arguments is inside with the rewritten arguments of the call.
+// arguments is inside, with the arguments of the call split and rewritten.
 func arguments(name string, tokens []token) (args [][]token, used int, err error) {
 	inner, used := inside(name, tokens)
 	if used == 0 {
@@ -269,7 +272,7 @@ func arguments(name string, tokens []token) (args [][]token, used int, err error
 	return args, used, nil
 }
 
-// iif makes iif(a, b, c) a CASE.
+// iif replaces iif(a, b, c) by CASE.
 func iif(_, rest []token) ([]token, int, error) {
 	args, used, err := arguments("iif", rest)
 	if used == 0 || err != nil {
@@ -286,7 +289,7 @@ func iif(_, rest []token) ([]token, int, error) {
 	return append(out, plain("END")...), used, nil
 }
 
-// spaced returns tokens with white space before them.
+// spaced returns tokens with white space in front.
 func spaced(tokens []token) []token {
 	if len(tokens) == 0 || tokens[0].space != "" {
 		return tokens
@@ -296,7 +299,7 @@ func spaced(tokens []token) []token {
 	return tokens
 }
 
-// sum makes a sum an integer again: the sum of integers is a numeric in PostgreSQL.
+// sum casts a sum to an integer, because PostgreSQL's sum of integers is a numeric.
 func sum(_, rest []token) ([]token, int, error) {
 	args, used, err := arguments("sum", rest)
 	if used == 0 || err != nil {
@@ -315,7 +318,7 @@ func sum(_, rest []token) ([]token, int, error) {
 	return call("CAST", append(total, plain("AS", "BIGINT")...)), used, nil
 }
 
-// jsonObject makes json_object the function that PostgreSQL has for it, as text.
+// jsonObject replaces json_object by PostgreSQL's function, cast to text.
 func jsonObject(_, rest []token) ([]token, int, error) {
 	object, used, err := buildObject(rest)
 	if used == 0 || err != nil {
@@ -324,7 +327,7 @@ func jsonObject(_, rest []token) ([]token, int, error) {
 	return asText(object), used, nil
 }
 
-// buildObject is jsonObject without the conversion to text.
+// buildObject is jsonObject without the cast.
 func buildObject(rest []token) ([]token, int, error) {
 	inner, used := inside("json_object", rest)
 	if used == 0 {
@@ -336,15 +339,15 @@ func buildObject(rest []token) ([]token, int, error) {
 	return object, used, err
 }
 
-// jsonGroupArray makes json_group_array the function that PostgreSQL has for it, as text. That is
-// NULL where SQLite's array is empty.
+// jsonGroupArray replaces json_group_array by PostgreSQL's function, cast to text. Without rows,
+// the result is NULL, but SQLite's is an empty array.
 func jsonGroupArray(_, rest []token) ([]token, int, error) {
 	inner, used := inside("json_group_array", rest)
 	if len(inner) == 0 {
 		return nil, 0, nil
 	}
 	element, all, err := buildObject(inner)
-	if all != len(inner) && err == nil { // its elements are no objects
+	if all != len(inner) && err == nil { // the elements are not objects
 		element, err = rewrite(inner)
 	}
 	if err != nil {

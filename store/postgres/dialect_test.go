@@ -94,15 +94,15 @@ func TestTranslateRefuses(t *testing.T) {
 			is := is.New(t)
 			_, err := postgres.Translate(tt.text)
 			is.True(err != nil)
-			is.True(strings.Contains(err.Error(), tt.says)) // the error names what is wrong
+			is.True(strings.Contains(err.Error(), tt.says)) // the error names the problem
 		})
 	}
 }
 
 var columnWithoutCase = regexp.MustCompile(`(?m)^    (\w+)\s+TEXT.*COLLATE NOCASE`)
 
-// TestColumnsWithoutCase holds the columns that a translation compares without regard to case
-// against those that the schema declares so.
+// TestColumnsWithoutCase compares the columns whose comparisons ignore case with the columns that
+// the schema declares so.
 func TestColumnsWithoutCase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -115,8 +115,8 @@ func TestColumnsWithoutCase(t *testing.T) {
 		is.Equal(got, `WHERE lower(`+m[1]+`) = lower($1 COLLATE "C")`)
 	}
 	is.Equal(slices.Compact(declared), []string{"email"})
-	is.Equal(strings.Count(schema, "COLLATE"), len(declared)) // the pattern finds all of them
-	// A name says it everywhere: no table has a column of that name with another collation.
+	is.Equal(strings.Count(schema, "COLLATE"), len(declared)) // the pattern finds all declarations
+	// Translate sees only names, so every column with that name must have the collation.
 	is.Equal(len(regexp.MustCompile(`(?m)^    email\b`).FindAllString(schema, -1)), len(declared))
 }
 
@@ -129,8 +129,8 @@ func readSchema(t testing.TB) string {
 	return string(text)
 }
 
-// FuzzTranslate holds that a translation ends, keeps each quoted text, and has as many parameters as
-// the statement.
+// FuzzTranslate checks that a translation terminates, keeps each quoted text, and has as many
+// parameters as the statement.
 func FuzzTranslate(f *testing.F) {
 	for _, seed := range []string{
 		`SELECT a FROM t INDEXED BY i CROSS JOIN u ON u.x IS t.x WHERE b LIKE ? ESCAPE '\' LIMIT -1 OFFSET ?2`,
@@ -147,11 +147,11 @@ func FuzzTranslate(f *testing.F) {
 			return
 		}
 		if strings.Contains(text, "--") || strings.Contains(text, "/*") || strings.ContainsAny(text, "\"`") {
-			return // a quote may be inside of a comment or of a name
+			return // a quote may be inside a comment or a name
 		}
 		want := quote.FindAllString(text, -1)
 		if strings.Contains(strings.ToLower(text), "json_group_array") {
-			return // it adds a text
+			return // its translation adds a text
 		}
 		if have := quote.FindAllString(got, -1); !slices.Equal(have, want) {
 			t.Errorf("%q has the texts %q, and its translation %q has %q", text, want, got, have)

@@ -12,36 +12,36 @@ import (
 // ErrInUse means that another process has the database open.
 var ErrInUse = errors.New("the database is in use by another process: stop that one, or choose another database")
 
-// ErrUnknown means that the connection broke while a transaction was committed. The write was
-// either done or not.
+// ErrUnknown means that the connection broke during a commit. The write may or may not have been
+// committed.
 var ErrUnknown = errors.New("the connection broke during the commit: it is unknown whether the write was done")
 
-// These errors are reasons to refuse a write. A later write may succeed.
+// Writes are refused with these errors. A later write may succeed.
 var (
 	errLockLost = errors.New("the connection that holds the lock of the database is lost")
 	errFenced   = errors.New("another process has opened the database since: this one has to be restarted")
 )
 
-// A connectionError means that a connection could not be made, or broke.
+// A connectionError means that a connection broke or could not be opened.
 type connectionError struct {
 	doing string
 	err   error
-	fresh bool // the connection could not be made
+	fresh bool // the connection could not be opened
 }
 
-// Error returns what failed and why.
+// Error returns the failed operation and its cause.
 func (e *connectionError) Error() string { return e.doing + ": " + e.err.Error() }
 
 // Unwrap returns the cause.
 func (e *connectionError) Unwrap() error { return e.err }
 
-// A conflictError means that a write was run again and again, and met other writes each time.
+// A conflictError means that a write conflicted with other writes in every try.
 type conflictError struct {
 	tries int
 	err   error
 }
 
-// Error returns how often the write was tried, and the last conflict.
+// Error returns the number of tries and the last conflict.
 func (e *conflictError) Error() string {
 	return fmt.Sprintf("the write met other writes %d times: %v", e.tries, e.err)
 }
@@ -49,7 +49,7 @@ func (e *conflictError) Error() string {
 // Unwrap returns the last conflict.
 func (e *conflictError) Unwrap() error { return e.err }
 
-// The codes of the server's errors, called SQLSTATE, that this package tells apart.
+// The SQLSTATE codes of server errors that this package handles.
 const (
 	codeUnique        = "23505"
 	codeReadOnly      = "25006" // the server is a standby
@@ -57,12 +57,12 @@ const (
 	codeDeadlock      = "40P01"
 	codeFull          = "53100"
 	codeLockTimeout   = "55P03"
-	codeCanceled      = "57014" // by the server's own limit of time, or by an administrator
-	codeNoStatement   = "26000" // the connection has forgotten a prepared statement
-	codePlanChanged   = "0A000" // a prepared statement has other columns than before
+	codeCanceled      = "57014" // by the server's own time limit, or by an administrator
+	codeNoStatement   = "26000" // the connection no longer has a prepared statement
+	codePlanChanged   = "0A000" // a prepared statement now has other columns
 )
 
-// codeOf returns the SQLSTATE of an error of the server, and "" for other errors.
+// codeOf returns the SQLSTATE of a server error, or "" for other errors.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
@@ -70,8 +70,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// IsUnavailable reports whether err comes from the server, the network or the lock of the
-// database, so that a later try may succeed. An error that is ErrUnknown is one of them.
+// IsUnavailable reports whether a later try may succeed, because err comes from the server, the
+// network or the lock of the database. It returns true for ErrUnknown.
 func IsUnavailable(err error) bool {
 	for _, known := range []error{ErrUnknown, errLockLost, errFenced} {
 		if errors.Is(err, known) {
@@ -92,13 +92,13 @@ func IsUnavailable(err error) bool {
 	}
 }
 
-// IsFull reports whether err means that the server's disk has no room.
+// IsFull reports whether err means that the server's disk is full.
 func IsFull(err error) bool { return codeOf(err) == codeFull }
 
-// isConflict reports whether a code means that a transaction met another one.
+// isConflict reports whether a code means a conflict with another transaction.
 func isConflict(code string) bool { return code == codeSerialization || code == codeDeadlock }
 
-// failed returns the error of a query on the connection c. It is ctx's if that has ended, and a
+// failed converts the error of a query on c. It returns ctx's error if ctx has ended, and a
 // connectionError if the connection broke.
 func failed(ctx context.Context, c *conn, err error) error {
 	if err == nil {

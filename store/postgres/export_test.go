@@ -2,5 +2,5 @@ package postgres
 
 import "time"
 
-// SetSettling sets how long a commit that was cut off waits to learn what has become of it.
+// SetSettling sets how long an interrupted commit waits for its result.
 func (db *DB) SetSettling(d time.Duration) { db.settling = d }

@@ -10,13 +10,13 @@ import (
 	"journeyman/store/engine"
 )
 
-// later adds a note together with a later statement.
+// later inserts a note with ExecLater.
 func later(tx engine.Tx, id string) error {
 	return tx.ExecLater(`INSERT INTO notes (id) VALUES (?)`, id)
 }
 
-// TestExecLater has statements travel with others: a query sees what was to run before it, and the
-// commit takes the rest along.
+// TestExecLater checks that delayed statements are sent together with others. A query sees the
+// effects of earlier statements, and the commit sends the remaining statements.
 func TestExecLater(t *testing.T) {
 	t.Parallel()
 	for name, mode := range modes {
@@ -48,8 +48,8 @@ func TestExecLater(t *testing.T) {
 	}
 }
 
-// TestExecLaterFails has such a statement fail with the statement or with the commit that it travels
-// with. Nothing is kept, and the connection can be used again.
+// TestExecLaterFails makes a delayed statement fail. The error appears at the next statement or at
+// the commit. No changes remain, and the connection is usable again.
 func TestExecLaterFails(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -65,13 +65,13 @@ func TestExecLaterFails(t *testing.T) {
 			if err := note("b")(tx); err != nil {
 				return err
 			}
-			if err := later(tx, "a"); err != nil { // a second one
+			if err := later(tx, "a"); err != nil { // a duplicate
 				return err
 			}
 			return end(tx)
 		})
 		fault, ok := errors.AsType[*pgconn.PgError](err)
-		is.True(ok && fault.Code == "23505") // unique, with the statement or commit
+		is.True(ok && fault.Code == "23505") // unique violation
 		is.True(undone > 0)
 		is.Equal(notes(t, db), []string{"a"})
 		t.Log(name, err)
@@ -80,8 +80,8 @@ func TestExecLaterFails(t *testing.T) {
 	is.Equal(notes(t, db), []string{"a", "c"})
 }
 
-// TestExecLaterIsFenced has a process write that has lost the lock to another one: a write of one
-// statement, which would travel with its commit, changes nothing.
+// TestExecLaterIsFenced writes in a process that has lost the lock to another one. A write of one
+// statement could be sent together with its commit, but it must change nothing.
 func TestExecLaterIsFenced(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

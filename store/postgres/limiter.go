@@ -6,23 +6,23 @@ import (
 	"sync"
 )
 
-// A limiter bounds the serializable writes that run at the same time. Writes that meet one another
-// have to run again: the more of them run at once, the more work is lost. So each conflict lowers
-// the limit, and each success raises it a little.
+// A limiter limits the number of concurrent serializable writes. Conflicting writes must run again,
+// so more concurrency means more lost work. Each conflict lowers the limit, and each success raises
+// it slightly.
 type limiter struct {
-	most float64 // the highest limit
+	most float64 // the maximum of limit
 
-	mu      sync.Mutex      // held for moments; guards what follows
-	limit   float64         // of running, rounded down
-	running int             // writes that have entered
-	waiting []chan struct{} // of writes that wait to enter, the longest first; closed when they may
+	mu      sync.Mutex      // guards the fields below; held only briefly
+	limit   float64         // maximum of running, rounded down
+	running int             // number of admitted writes
+	waiting []chan struct{} // channels of waiting writes, oldest first; closed to admit the write
 }
 
 const (
-	// fewer is the part of the limit that a conflict leaves.
+	// fewer is the factor by which a conflict lowers the limit.
 	fewer = 0.8
-	// more is what a success adds. With it, the limit stays where one write in five meets another
-	// while two run, and one in thirty while sixteen do.
+	// more is added to the limit after a success. At a limit of two, the limit is stable if one
+	// write in five conflicts. At sixteen, it is stable if one in thirty conflicts.
 	more = 0.1
 )
 
@@ -48,14 +48,14 @@ func (l *limiter) enter(ctx context.Context) error {
 	defer l.mu.Unlock()
 	if i := slices.Index(l.waiting, ready); i >= 0 {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
-	} else { // it has entered meanwhile
+	} else { // the write was admitted meanwhile
 		l.running--
 		l.admit()
 	}
 	return ctx.Err()
 }
 
-// leave ends the run of a write. It learns from the result.
+// leave ends a write and adjusts the limit to the result.
 func (l *limiter) leave(conflict, committed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ func (l *limiter) leave(conflict, committed bool) {
 	l.admit()
 }
 
-// admit lets writes enter, the one that has waited longest first.
+// admit admits waiting writes, oldest first.
 func (l *limiter) admit() {
 	for len(l.waiting) > 0 && l.running < int(l.limit) {
 		l.running++
@@ -78,7 +78,7 @@ func (l *limiter) admit() {
 	}
 }
 
-// length returns the number of writes that wait to enter.
+// length returns the number of waiting writes.
 func (l *limiter) length() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

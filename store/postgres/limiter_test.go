@@ -8,7 +8,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestLimiter lowers the limit by conflicts and raises it by successes.
+// TestLimiter checks that conflicts lower the limit and successes raise it.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -22,7 +22,7 @@ func TestLimiter(t *testing.T) {
 	entered := make(chan error, 2)
 	for i := range cap(entered) {
 		go func() { entered <- l.enter(t.Context()) }()
-		for l.length() != i+1 { // until it waits
+		for l.length() != i+1 { // until the write waits
 			select {
 			case <-entered:
 				t.Fatal("a second write has entered")
@@ -33,7 +33,7 @@ func TestLimiter(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	is.True(errors.Is(l.enter(ended), context.Canceled))
-	is.Equal(l.length(), 2) // it left the queue
+	is.Equal(l.length(), 2) // the write has left the queue
 	l.leave(false, true)
 	is.NoErr(<-entered)
 	is.Equal(l.length(), 1)
@@ -45,5 +45,5 @@ func TestLimiter(t *testing.T) {
 		is.NoErr(l.enter(t.Context()))
 		l.leave(false, true)
 	}
-	is.Equal(int(l.limit), 4) // no more than at first
+	is.Equal(int(l.limit), 4) // not more than initially
 }

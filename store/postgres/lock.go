@@ -11,32 +11,33 @@ import (
 )
 
 const (
-	// lockPatience is the time in which a process that has just ended must have given up its lock.
+	// lockPatience is the time to wait for the lock of a process that has just ended.
 	lockPatience = 2 * time.Second
-	// lockCheck is the time after which the connection that holds the lock is tested.
+	// lockCheck is the interval of the checks of the lock's connection.
 	lockCheck = 5 * time.Second
-	// longestBackoff bounds the pause between tries to connect again.
+	// longestBackoff limits the pause between tries to reconnect.
 	longestBackoff = 2 * time.Second
 )
 
-// lockKey is the number of the lock. It depends on the schema: each holds a database of its own.
+// lockKey is the number of the lock. It depends on the schema, because each schema is a separate
+// database of this program.
 const lockKey = `hashtextextended('journeyman ' || current_schema(), 0)`
 
-// A lock keeps other processes from the database. A connection of its own holds it, so that the
-// server gives it up when the process ends, however it ends.
+// A lock prevents other processes from using the database. It has its own connection, so that the
+// server releases the lock when the process ends for any reason.
 //
-// The process can lose the connection and not know it yet. Then another one can take the lock, and
-// counts up the epoch. Each write compares that: see DB.opening.
+// The process may lose the connection without noticing. Then another process can take the lock, and
+// increments the epoch. Each write checks the epoch: see DB.opening.
 type lock struct {
 	cfg   *config
-	conn  *conn                 // of the goroutine watch, once that runs
-	lost  atomic.Pointer[error] // why writes are refused; nil while the lock is held
+	conn  *conn                 // used only by the goroutine watch after start
+	lost  atomic.Pointer[error] // the reason why writes are refused; nil while the lock is held
 	epoch int64
 	stop  context.CancelFunc
 	done  chan struct{} // closed when watch returns
 }
 
-// acquire takes the lock of the database. The caller then sets the epoch and starts watch.
+// acquire takes the lock of the database. The caller must then call start with the epoch.
 func acquire(ctx context.Context, cfg *config) (*lock, error) {
 	l := &lock{cfg: cfg}
 	until := time.Now().Add(lockPatience)
@@ -54,7 +55,7 @@ func acquire(ctx context.Context, cfg *config) (*lock, error) {
 	}
 }
 
-// take connects and takes the lock, if no other process has it.
+// take connects and takes the lock. It returns an error if another process holds the lock.
 func (l *lock) take(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -73,8 +74,8 @@ func (l *lock) take(ctx context.Context) error {
 func (l *lock) takeOn(ctx context.Context, c *conn) error {
 	text := `SELECT pg_try_advisory_lock(` + lockKey + `)`
 	if c.unnamed {
-		// Behind a proxy only a transaction has a connection of the server to itself. One that
-		// has changed and read nothing does not keep the server from removing old rows.
+		// Behind a proxy, only a transaction keeps its server connection. A transaction that has
+		// not changed or read anything does not prevent the server from removing old rows.
 		const noLimit = `BEGIN; SELECT set_config(name, '0', true) FROM pg_settings
 			WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')`
 		if err := c.script(ctx, noLimit); err != nil {
@@ -109,7 +110,7 @@ func (l *lock) start(epoch int64) {
 	go l.watch(ctx)
 }
 
-// close gives up the lock.
+// close releases the lock.
 func (l *lock) close() {
 	if l.stop != nil {
 		l.stop()
@@ -120,7 +121,7 @@ func (l *lock) close() {
 	}
 }
 
-// check returns an error unless the lock is held.
+// check returns an error if the lock is not held.
 func (l *lock) check() error {
 	if err := l.lost.Load(); err != nil {
 		return *err
@@ -147,13 +148,13 @@ func (l *lock) watch(ctx context.Context) {
 	}
 }
 
-// alive waits for a while, and reports whether the connection that holds the lock still lives.
+// alive waits for up to lockCheck, and reports whether the lock's connection is still alive.
 func (l *lock) alive(ctx context.Context) bool {
 	waiting, cancel := context.WithTimeout(ctx, lockCheck)
 	defer cancel()
 	err := l.conn.pg.WaitForNotification(waiting)
 	if ctx.Err() != nil {
-		return true // close ends it
+		return true // close ends the connection
 	}
 	if err != nil && !pgconn.Timeout(err) {
 		return false
@@ -163,9 +164,9 @@ func (l *lock) alive(ctx context.Context) bool {
 	return l.conn.script(testing, `SELECT 1`) == nil || ctx.Err() != nil
 }
 
-// regain takes the lock again and reports whether it is held. It returns false once ctx has ended. It
-// does so, too, if another process has used the database meanwhile: then what this one remembers of
-// the database is wrong, and writes stay refused.
+// regain takes the lock again and reports whether the lock is held. It returns false if ctx has
+// ended, or if another process has used the database meanwhile. In the second case this process's
+// cached state is wrong, so writes stay refused.
 func (l *lock) regain(ctx context.Context) bool {
 	for try := 1; ; try++ {
 		err := l.retake(ctx)
@@ -185,7 +186,7 @@ func (l *lock) regain(ctx context.Context) bool {
 	}
 }
 
-// retake takes the lock unless another process has had it.
+// retake takes the lock unless another process has held it meanwhile.
 func (l *lock) retake(ctx context.Context) error {
 	if err := l.take(ctx); err != nil {
 		return err

@@ -15,7 +15,8 @@ import (
 	"journeyman/store/postgres/pgtest"
 )
 
-// TestSecondProcess opens a database twice. The second has to wait until the first is closed.
+// TestSecondProcess opens a database twice. The second Open must wait until the first database is
+// closed.
 func TestSecondProcess(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]string{
@@ -37,7 +38,7 @@ func TestSecondProcess(t *testing.T) {
 	}
 }
 
-// endLock ends the connection that holds the lock of the database at url.
+// endLock terminates the connection that holds the lock of the database at url.
 func endLock(t *testing.T, url string) {
 	t.Helper()
 	is := is.New(t)
@@ -62,7 +63,8 @@ func locks(t *testing.T, q engine.Querier) int64 {
 	return n
 }
 
-// TestLostLock ends the connection that holds the lock. Writes go on once it is held again.
+// TestLostLock terminates the connection that holds the lock. Writes continue when the lock is held
+// again.
 func TestLostLock(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -82,8 +84,8 @@ func TestLostLock(t *testing.T) {
 	is.Equal(notes(t, db), []string{"a"})
 }
 
-// TestFence has another process open the database while a write of the first is under way, whose
-// lock is lost. The other one waits for that write, and the first one writes nothing after it.
+// TestFence lets a process open the database while a write of another process runs, whose lock is
+// lost. The new process waits for that write, and the old process cannot write any more.
 func TestFence(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -95,7 +97,7 @@ func TestFence(t *testing.T) {
 		if err := note("under way")(tx); err != nil {
 			return err
 		}
-		p.refuse() // the first process must not take its lock again at once
+		p.refuse() // the first process must not retake its lock at once
 		endLock(t, url)
 		go func() {
 			other, err := postgres.Open(t.Context(), url, schema, nil)
@@ -125,8 +127,8 @@ func TestFence(t *testing.T) {
 	is.Equal(notes(t, other), []string{"of the other", "under way"})
 }
 
-// TestFenceWithoutNotice has another process count up the epoch. The first one has not noticed that
-// its lock is lost, and is refused all the same.
+// TestFenceWithoutNotice increments the epoch as another process would. The first process has not
+// noticed the loss of its lock, but its writes are refused.
 func TestFenceWithoutNotice(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -146,7 +148,7 @@ func TestFenceWithoutNotice(t *testing.T) {
 	is.Equal(notes(t, db), []string{"a"})
 }
 
-// TestFenceDuringTheCount has a write begin while another process counts up the epoch. The write
+// TestFenceDuringTheCount begins a write while another process increments the epoch. The write
 // waits, and sees the new epoch.
 func TestFenceDuringTheCount(t *testing.T) {
 	t.Parallel()
@@ -177,8 +179,8 @@ func TestFenceDuringTheCount(t *testing.T) {
 	is.Equal(len(notes(t, db)), 2)
 }
 
-// TestRefusedWithoutLock ends the connection that holds the lock, while no other can be made. Writes
-// are refused, though their connections live.
+// TestRefusedWithoutLock terminates the lock's connection while no new connection can be opened.
+// Writes are refused, although their connections are alive.
 func TestRefusedWithoutLock(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -193,7 +195,7 @@ func TestRefusedWithoutLock(t *testing.T) {
 		is.True(err == nil || postgres.IsUnavailable(err))
 		return err != nil && strings.Contains(err.Error(), "lock of the database is lost")
 	})
-	is.True(len(notes(t, db)) > 0) // reads go on
+	is.True(len(notes(t, db)) > 0) // reads still succeed
 	p.setDown(false)
 	eventually(t, "writes to go on", func() bool {
 		return db.Write(t.Context(), engine.Serializable, note(rand.Text())) == nil

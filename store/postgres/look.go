@@ -7,18 +7,18 @@ import (
 	"strconv"
 )
 
-// A Look is what Inspect has seen of a database.
+// A Look is the result of Inspect.
 type Look struct {
 	Name    string // host:port/database
 	Server  string // the version of PostgreSQL
-	Version int64  // of the tables; 0: there are none
+	Version int64  // of the tables; 0 without tables
 
 	Instance string // see DB.Instance; "" without tables
-	Filled   bool   // the query of Inspect has found a row
+	Filled   bool   // the query of Inspect returned true
 }
 
-// Inspect connects to the database of a URL and changes nothing. Another process may have it open. If
-// there are tables, it runs a query that selects one boolean.
+// Inspect connects to the database of a URL and changes nothing. Another process may have the
+// database open. If there are tables, Inspect runs the query filled, which selects one boolean.
 func Inspect(ctx context.Context, url, filled string) (l Look, err error) {
 	cfg, err := parseConfig(url)
 	if err != nil {
@@ -47,16 +47,16 @@ func Inspect(ctx context.Context, url, filled string) (l Look, err error) {
 	return l, r.Scan(&l.Filled)
 }
 
-// name returns the place of the database for people.
+// name returns the address of the database, for messages.
 func (c *config) name() string {
 	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))) + "/" + c.Database
 }
 
-// Name returns the place of the database for people: host:port/database.
+// Name returns the address of the database, for messages: host:port/database.
 func (db *DB) Name() string { return db.pool.cfg.name() }
 
-// Instance returns the id that the database got when it was created. A copy that the server
-// makes of it has the same id.
+// Instance returns the id that the database got when it was created. A copy of the database on the
+// server has the same id.
 func (db *DB) Instance(ctx context.Context) (id string, err error) {
 	c, err := db.pool.get(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func readInstance(ctx context.Context, c *conn) (id string, err error) {
 	return id, err
 }
 
-// Size returns the size of all tables of the database with their indexes, in bytes.
+// Size returns the total size of all tables with their indexes, in bytes.
 func (db *DB) Size(ctx context.Context) (size int64, err error) {
 	sizes, err := db.TableSizes(ctx)
 	for _, n := range sizes {
@@ -87,7 +87,7 @@ func (db *DB) Size(ctx context.Context) (size int64, err error) {
 	return size, err
 }
 
-// TableSizes returns the bytes of each table with its indexes.
+// TableSizes returns the size of each table with its indexes, in bytes.
 func (db *DB) TableSizes(ctx context.Context) (map[string]int64, error) {
 	c, err := db.pool.get(ctx)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// oldestServer is the first version of PostgreSQL that can run this program's statements.
+// oldestServer is the first version of PostgreSQL that supports this program's statements.
 const oldestServer = 14
 
-// The table meta, which Schema creates, has a row for each of these names: the version of the tables;
-// the epoch, which counts the processes that have opened the database; and the sum of a schema and
-// of the tables that were found to be the same.
+// The table meta, which Schema creates, has a row for each of these names. version is the version
+// of the tables. epoch counts the processes that have opened the database. checked is a checksum of
+// the schema and the tables that were last found to be equal. instance is the id of the database.
 const (
 	createMeta = `INSERT INTO meta (name, value) VALUES ('version', '%d'), ('epoch', '0'), ('checked', ''),
 		('instance', gen_random_uuid()::text)`
@@ -58,9 +58,9 @@ func serverState(ctx context.Context, c *conn) (encoding string, standby bool, e
 	return encoding, standby, err
 }
 
-// migrate brings the database to the newest version, which is len(migrations)+1 and which script
-// creates. migrations[i], in the server's SQL, upgrades version i+1 to i+2. There is no copy of the
-// older version: the operator makes one with pg_dump.
+// migrate upgrades the database to the newest version, which is len(migrations)+1. script creates
+// that version. migrations[i], in the server's SQL, upgrades version i+1 to i+2. migrate does not
+// back up the older version: the operator must do that with pg_dump.
 func migrate(ctx context.Context, c *conn, version int64, script string, migrations []string) error {
 	newest := int64(len(migrations) + 1)
 	switch {
@@ -76,7 +76,7 @@ func migrate(ctx context.Context, c *conn, version int64, script string, migrati
 	return inTransaction(ctx, c, fmt.Sprintf("bring database to version %d", newest), scripts...)
 }
 
-// readVersion returns the version of the database, and 0 for an empty one.
+// readVersion returns the version of the database, or 0 if the database is empty.
 func readVersion(ctx context.Context, c *conn) (version int64, err error) {
 	tables, err := describe(ctx, c, `current_schema()`)
 	if err != nil {
@@ -96,14 +96,14 @@ func readVersion(ctx context.Context, c *conn) (version int64, err error) {
 	return version, err
 }
 
-// codeNoTable is the SQLSTATE of a statement whose table does not exist.
+// codeNoTable is the SQLSTATE for a table that does not exist.
 const codeNoTable = "42P01"
 
 func create(ctx context.Context, c *conn, script string, version int64) error {
 	return inTransaction(ctx, c, "create the tables", script, fmt.Sprintf(createMeta, version))
 }
 
-// inTransaction runs scripts, all or none of them.
+// inTransaction runs scripts in one transaction.
 func inTransaction(ctx context.Context, c *conn, doing string, scripts ...string) error {
 	for _, script := range slices.Concat([]string{`BEGIN`}, scripts, []string{`COMMIT`}) {
 		if err := c.script(ctx, script); err != nil {
@@ -113,7 +113,7 @@ func inTransaction(ctx context.Context, c *conn, doing string, scripts ...string
 	return nil
 }
 
-// rollback ends a transaction that has failed, unless its connection has ended, too.
+// rollback ends a failed transaction, unless its connection has ended.
 func rollback(ctx context.Context, c *conn) error {
 	if c.broken() {
 		return nil
@@ -121,8 +121,8 @@ func rollback(ctx context.Context, c *conn) error {
 	return c.script(context.WithoutCancel(ctx), `ROLLBACK`)
 }
 
-// nextEpoch counts up the epoch and returns it. It waits for the writes of a process that has lost
-// the lock; they have read the epoch before.
+// nextEpoch increments the epoch and returns it. It waits for writes of a process that has lost the
+// lock, because they have already checked the old epoch.
 func nextEpoch(ctx context.Context, c *conn) (epoch int64, err error) {
 	const doing = "count up the epoch of the database"
 	for _, script := range []string{`BEGIN`, `SET LOCAL lock_timeout = '30s'`, `LOCK TABLE meta IN EXCLUSIVE MODE`} {
@@ -156,13 +156,13 @@ func readEpoch(ctx context.Context, c *conn) (epoch int64, err error) {
 	return epoch, err
 }
 
-// maxDifferences bounds the differences that an error lists.
+// maxDifferences limits the differences in an error message.
 const maxDifferences = 5
 
-// checkSchema returns an error unless the database has exactly the tables, columns, constraints and
-// indexes that script creates. The error names what differs. Further indexes do not count, unless
-// they are unique. The tables are created a second time for the comparison only if the script or
-// the tables have changed since the last one.
+// checkSchema returns an error if the tables, columns, constraints or indexes differ from those
+// that script creates. The error names the differences. Additional indexes are permitted, unless
+// they are unique. For the comparison, checkSchema creates the tables a second time. It skips the
+// comparison if neither script nor tables have changed since the last one.
 func checkSchema(ctx context.Context, c *conn, script string) error {
 	got, err := describe(ctx, c, `current_schema()`)
 	if err != nil {
@@ -191,7 +191,7 @@ func checkSchema(ctx context.Context, c *conn, script string) error {
 	return err
 }
 
-// describeScript describes the tables that script creates. It undoes them.
+// describeScript describes the tables that script creates, and rolls them back.
 func describeScript(ctx context.Context, c *conn, script string) (map[string]string, error) {
 	const apart = `CREATE SCHEMA engine_check; SET LOCAL search_path = engine_check`
 	for _, text := range []string{`BEGIN`, apart, script} {
@@ -204,7 +204,7 @@ func describeScript(ctx context.Context, c *conn, script string) (map[string]str
 }
 
 // describe returns the declaration of each part of a schema: tables, columns, constraints and
-// indexes. The name of a part begins with its kind.
+// indexes. The key of a part begins with its kind.
 func describe(ctx context.Context, c *conn, schema string) (map[string]string, error) {
 	r, err := c.query(ctx, `
 		WITH tables AS (SELECT oid, relname::text AS name FROM pg_class
@@ -242,10 +242,10 @@ func describe(ctx context.Context, c *conn, schema string) (map[string]string, e
 	return parts, nil
 }
 
-// plainIndex begins the name of an index that changes no result.
+// plainIndex is the prefix for indexes that do not affect results.
 const plainIndex = "(plain) "
 
-// unqualified returns a declaration without the name of the schema in which it stands.
+// unqualified returns a declaration without the name of its schema.
 func unqualified(text string) string {
 	before, after, found := strings.Cut(text, " ON ")
 	if !found || !strings.Contains(before, "INDEX") {
@@ -257,7 +257,7 @@ func unqualified(text string) string {
 	return before + " ON " + after
 }
 
-// differences returns how two schemas differ, for people.
+// differences returns the differences between two schemas as text for users.
 func differences(got, want map[string]string) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		text, found := got[name]
@@ -277,7 +277,7 @@ func differences(got, want map[string]string) (list []string) {
 	return list
 }
 
-// checksum returns the sum of a script and of the tables of a database.
+// checksum returns the checksum of a script and the tables of a database.
 func checksum(script string, tables map[string]string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q", script)

@@ -14,11 +14,11 @@ import (
 	"journeyman/store/postgres/pgtest"
 )
 
-// change runs SQL of the server on a database that is not open.
+// change runs the server's SQL on a database that is not open.
 func change(t *testing.T, url, text string) {
 	t.Helper()
 	is := is.New(t)
-	ctx := context.Background() // a cleanup runs it, too
+	ctx := context.Background() // a cleanup also calls this function
 	c, err := pgx.Connect(ctx, url)
 	is.NoErr(err)
 	_, err = c.Exec(ctx, text)
@@ -26,7 +26,7 @@ func change(t *testing.T, url, text string) {
 	is.NoErr(c.Close(ctx))
 }
 
-// TestDifferences opens databases that somebody has changed.
+// TestDifferences opens databases whose tables were changed.
 func TestDifferences(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ change, says string }{
@@ -57,12 +57,12 @@ func TestDifferences(t *testing.T) {
 				is.NoErr(db.Close())
 			}
 			is.Equal(err != nil, tt.says != "")
-			is.True(err == nil || strings.Contains(err.Error(), tt.says)) // the error names what differs
+			is.True(err == nil || strings.Contains(err.Error(), tt.says)) // the error names the difference
 		})
 	}
 }
 
-// TestOtherTables refuses a database that holds tables of another program.
+// TestOtherTables checks that a database with tables of another program is refused.
 func TestOtherTables(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -74,7 +74,7 @@ func TestOtherTables(t *testing.T) {
 	openURL(t, url)
 }
 
-// TestEncoding refuses a database that does not store UTF-8.
+// TestEncoding checks that a database with another encoding than UTF-8 is refused.
 func TestEncoding(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -89,7 +89,7 @@ func TestEncoding(t *testing.T) {
 	is.True(err != nil && strings.Contains(err.Error(), "UTF8"))
 }
 
-// TestMigration upgrades a database, and changes nothing of one whose upgrade fails.
+// TestMigration upgrades a database. A failed upgrade changes nothing.
 func TestMigration(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

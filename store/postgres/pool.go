@@ -9,24 +9,24 @@ import (
 	"journeyman/store/engine"
 )
 
-// closeTimeout bounds the polite end of a connection.
+// closeTimeout limits the time of a regular disconnect.
 const closeTimeout = 2 * time.Second
 
-// A pool holds the connections that run queries. Writes leave some of them for reads, because
-// writes can wait for one another.
+// A pool contains the connections that run queries. Writes may wait for each other, so they never
+// use all connections: some are reserved for reads.
 type pool struct {
 	cfg     *config
-	prepare []string // texts that a new connection prepares
+	prepare []string // texts that each new connection prepares
 	slots   chan struct{}
 	writers chan struct{}
 	waiting atomic.Int64 // writes that wait for a connection
 
 	mu     sync.Mutex
-	idle   []*conn // guarded by mu; the last one was used last
+	idle   []*conn // guarded by mu; the most recently used connection is last
 	closed bool    // guarded by mu
 }
 
-// forReads is the number of connections that writes leave alone.
+// forReads is the number of connections that are reserved for reads.
 const forReads = 2
 
 func newPool(cfg *config, prepare []string) *pool {
@@ -36,7 +36,7 @@ func newPool(cfg *config, prepare []string) *pool {
 	}
 }
 
-// get returns a connection for one caller, who gives it back.
+// get returns a connection for one caller, who must return it with put.
 func (p *pool) get(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	return c, err
 }
 
-// getForWrite is get for a write.
+// getForWrite is get for a write. The caller must use putFromWrite.
 func (p *pool) getForWrite(ctx context.Context) (*conn, error) {
 	p.waiting.Add(1)
 	defer p.waiting.Add(-1)
@@ -72,7 +72,7 @@ func (p *pool) getForWrite(ctx context.Context) (*conn, error) {
 	return c, err
 }
 
-// take returns an idle connection, or nil without one.
+// take returns an idle connection, or nil if there is none.
 func (p *pool) take() (*conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +88,7 @@ func (p *pool) take() (*conn, error) {
 	return c, nil
 }
 
-// connect makes a connection that has prepared the pool's texts.
+// connect opens a connection and prepares the pool's texts on it.
 func (p *pool) connect(ctx context.Context) (*conn, error) {
 	c, err := connect(ctx, p.cfg)
 	if err != nil {
@@ -107,8 +107,8 @@ func (p *pool) connect(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// renew returns a new connection in place of one that broke while it was idle. The others that are
-// idle have probably ended with it.
+// renew replaces a connection that broke while it was idle. It also drops the other idle
+// connections, because they have probably broken too.
 func (p *pool) renew(ctx context.Context, c *conn) (*conn, error) {
 	c.close()
 	for _, other := range p.drop(false) {
@@ -126,7 +126,7 @@ func (p *pool) drop(closed bool) []*conn {
 	return idle
 }
 
-// put takes back a connection, which is nil if it could not be renewed.
+// put returns a connection to the pool. c is nil if it could not be renewed.
 func (p *pool) put(c *conn) {
 	if c != nil && !p.keep(c) {
 		c.close()
@@ -140,7 +140,7 @@ func (p *pool) putFromWrite(c *conn) {
 	<-p.writers
 }
 
-// keep makes a connection idle if it can be used again.
+// keep adds a connection to the idle ones if it is reusable.
 func (p *pool) keep(c *conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,7 +152,7 @@ func (p *pool) keep(c *conn) bool {
 	return true
 }
 
-// close ends the connections. It waits for those in use.
+// close closes the connections. It waits for connections in use.
 func (p *pool) close() {
 	for _, c := range p.drop(true) {
 		c.close()
@@ -161,6 +161,6 @@ func (p *pool) close() {
 		p.slots <- struct{}{}
 	}
 	for range cap(p.slots) {
-		<-p.slots // so that later calls of get find that the pool is closed
+		<-p.slots // later calls of get must find that the pool is closed
 	}
 }

@@ -12,15 +12,15 @@ import (
 const (
 	maxTries       = 100              // of a write
 	maxUniqueTries = 3                // of a write that violates a unique index
-	maxRetrying    = 10 * time.Second // after it, a write is not run again
+	maxRetrying    = 10 * time.Second // after this time, a write is not retried
 	firstPause     = 2 * time.Millisecond
 	longestPause   = 200 * time.Millisecond
-	// txTimeout bounds one try of a write, which locks rows.
+	// txTimeout limits one try of a write, because the write locks rows.
 	txTimeout = time.Minute
 )
 
-// Write runs fn in a transaction of its own, and again while it meets other transactions: see
-// engine.DB. An error that is ErrUnknown means that the changes may be committed.
+// Write runs fn in its own transaction, and retries it after conflicts: see engine.DB. ErrUnknown
+// means that the changes may be committed.
 func (db *DB) Write(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) error) error {
 	if err := db.enter(); err != nil {
 		return err
@@ -57,8 +57,8 @@ func (db *DB) write(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx)
 	}
 }
 
-// gaveUp returns the error of a write that is not run again. A conflict leads to one that is
-// unavailable, whatever fn made of it.
+// gaveUp returns the error of a write that is not retried. After a conflict it is always a
+// conflictError, which is unavailable, even if fn returned another error.
 func gaveUp(tries int, failure, err error) error {
 	if isConflict(codeOf(failure)) {
 		return &conflictError{tries, failure}
@@ -66,9 +66,8 @@ func gaveUp(tries int, failure, err error) error {
 	return err
 }
 
-// repeatable reports whether a write that failed with an error can succeed if it runs again. The
-// violation of a unique index can come from a row that fn would have found, had it been committed
-// a moment earlier.
+// repeatable reports whether a failed write may succeed if it runs again. A violation of a unique
+// index may be caused by a concurrent write. In the next try, fn will find its row.
 func repeatable(err error) bool {
 	if e, ok := errors.AsType[*connectionError](err); ok {
 		return !e.fresh && !errors.Is(err, ErrUnknown)
@@ -81,7 +80,7 @@ func repeatable(err error) bool {
 	}
 }
 
-// pause waits for a random time, which grows with the number of tries.
+// pause waits for a random time that grows with the number of tries.
 func pause(ctx context.Context, tries int) error {
 	longest := min(firstPause<<min(tries, 10), longestPause)
 	timer := time.NewTimer(rand.N(longest))
@@ -94,7 +93,7 @@ func pause(ctx context.Context, tries int) error {
 	}
 }
 
-// tryLimited is try, beside as many other writes as do well at the same time.
+// tryLimited is try with a limit on concurrent serializable writes.
 func (db *DB) tryLimited(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) error) (failure, err error) {
 	if mode != engine.Serializable {
 		return db.try(ctx, mode, fn)
@@ -107,8 +106,8 @@ func (db *DB) tryLimited(ctx context.Context, mode engine.Mode, fn func(tx engin
 	return failure, err
 }
 
-// try runs fn once. It returns the error for the caller, and the failure that caused it: the first
-// error of a statement, even if fn has gone on or made another error of it.
+// try runs fn once. It returns the error for the caller, and the failure that caused it. The
+// failure is the first error of a statement, even if fn ignored or wrapped it.
 func (db *DB) try(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) error) (failure, err error) {
 	if err := db.lock.check(); err != nil {
 		return err, err
@@ -142,7 +141,7 @@ func (db *DB) try(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) e
 	case err == nil:
 		t.Committed()
 	case errors.Is(err, ErrUnknown):
-		db.unsettled.add(t) // neither, until the server says what has become of it
+		db.unsettled.add(t) // neither committed nor undone, until the server reports the result
 	default:
 		t.end(limited)
 		t.Undone()
@@ -150,19 +149,20 @@ func (db *DB) try(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) e
 	return failure, err
 }
 
-// settleTime bounds how long a commit waits to learn what has become of its transaction.
+// settleTime limits how long a commit waits for the status of its transaction.
 const settleTime = 15 * time.Second
 
-// settle returns nil if the transaction with that id was committed although its connection broke with
-// cause. If the transaction was undone, the error lets the write run again. It is ErrUnknown if the
-// server does not say. A server that took over from another one may have lost the last transactions
-// of that one, and given their ids to others; a server that confirms its commits has not.
+// settle returns nil if the transaction was committed although its connection broke with cause. If
+// the transaction was undone, the returned error permits a retry. If the status is unknown, the
+// error is ErrUnknown. After a failover without synchronous replication, the new server may have
+// lost the last transactions and reused their ids. With synchronous replication, this cannot
+// happen.
 func (db *DB) settle(id string, cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), db.settling)
 	defer cancel()
 	for try := 1; ; try++ {
 		switch status, err := db.statusOf(ctx, id); {
-		case err != nil || status == "in progress": // the server has not noticed yet, or is starting
+		case err != nil || status == "in progress": // the server has not noticed the end, or is starting
 		case status == "committed":
 			return nil
 		case status == "aborted":
@@ -176,7 +176,8 @@ func (db *DB) settle(id string, cause error) error {
 	}
 }
 
-// statusOf returns the status of the transaction with that id, and "" if the server has forgotten it.
+// statusOf returns the status of the transaction with that id, or "" if the server no longer stores
+// it.
 func (db *DB) statusOf(ctx context.Context, id string) (status string, err error) {
 	c, err := connect(ctx, db.pool.cfg)
 	if err != nil {

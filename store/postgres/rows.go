@@ -12,28 +12,27 @@ import (
 	"journeyman/store/engine"
 )
 
-// The formats of values.
+// Formats of values in the wire protocol.
 const (
 	textFormat   = 0
 	binaryFormat = 1
 )
 
-// rows are the result of a query. They are read as a whole before the caller sees the first one: a
-// connection runs one query at a time, and callers run queries while they go through the rows of
-// another.
+// rows is the result of a query. All rows are read before the caller gets the first one. The reason
+// is that callers nest queries, but a connection runs one query at a time.
 type rows struct {
 	columns []pgconn.FieldDescription
-	data    []byte // all values, one after the other
+	data    []byte // all values, concatenated
 	cells   []cell // of all rows
-	next    int    // index in cells of the row after the present one
-	open    bool   // Next has gone to a row
+	next    int    // index in cells of the row after the current one
+	open    bool   // Next has moved to a row
 	tag     pgconn.CommandTag
 }
 
-// A cell says where in the data a value is. NULL begins at -1.
+// A cell is the position of a value in data. For NULL, begin is -1.
 type cell struct{ begin, end int }
 
-// readRows reads a result to its end.
+// readRows reads a complete result.
 func readRows(from *pgconn.ResultReader) (*rows, error) {
 	r := &rows{}
 	for from.NextRow() {
@@ -57,7 +56,7 @@ func readRows(from *pgconn.ResultReader) (*rows, error) {
 	return r, nil
 }
 
-// Next goes to the next row and reports whether there is one.
+// Next moves to the next row and reports whether there is one.
 func (r *rows) Next() bool {
 	if r.open = r.next < len(r.cells); r.open {
 		r.next += len(r.columns)
@@ -65,16 +64,16 @@ func (r *rows) Next() bool {
 	return r.open
 }
 
-// Err returns nil: all rows were read before.
+// Err returns nil, because all rows were already read.
 func (r *rows) Err() error { return nil }
 
-// Close forgets the rows.
+// Close discards the rows.
 func (r *rows) Close() error {
 	r.cells, r.data, r.open = nil, nil, false
 	return nil
 }
 
-// Scan reads the present row into the variables to which dest points.
+// Scan copies the current row into the variables that dest points to.
 func (r *rows) Scan(dest ...any) error {
 	if !r.open {
 		return errors.New("the rows are closed")
@@ -90,7 +89,7 @@ func (r *rows) Scan(dest ...any) error {
 	return nil
 }
 
-// scan reads a column. It spares the most frequent types the detour through an interface value.
+// scan copies one column. For the most frequent types it avoids an interface value.
 func (r *rows) scan(i int, dest any) error {
 	at, column := r.cells[r.next-len(r.columns)+i], &r.columns[i]
 	if at.begin < 0 {
@@ -121,12 +120,12 @@ func (r *rows) scan(i int, dest any) error {
 	return engine.Assign(dest, v)
 }
 
-// isText reports whether a type's values are texts, in both formats.
+// isText reports whether values of a type are text in both formats.
 func isText(oid uint32) bool {
 	return oid == oidText || oid == oidVarchar || oid == oidUnknown
 }
 
-// formatOf returns the format in which values of a type are asked for.
+// formatOf returns the format in which values of a type are requested.
 func formatOf(oid uint32) int16 {
 	switch oid {
 	case oidInt8, oidFloat8, oidBytea:
@@ -135,8 +134,8 @@ func formatOf(oid uint32) int16 {
 	return textFormat
 }
 
-// decode returns a value that is not NULL as SQLite would return it: an int64, a float64, a string
-// or a []byte. Sums are numeric on the server; those without a fraction become an int64.
+// decode returns a non-NULL value as SQLite would return it: an int64, a float64, a string or a
+// []byte. The server returns sums as numeric; decode converts whole numbers to int64.
 func decode(column *pgconn.FieldDescription, data []byte) (any, error) {
 	if column.Format == binaryFormat {
 		switch column.DataTypeOID {
@@ -145,7 +144,7 @@ func decode(column *pgconn.FieldDescription, data []byte) (any, error) {
 		case oidFloat8:
 			return math.Float64frombits(binary.BigEndian.Uint64(data)), nil
 		}
-		return append([]byte(nil), data...), nil // nil without bytes
+		return append([]byte(nil), data...), nil // nil if there are no bytes
 	}
 	switch column.DataTypeOID {
 	case oidBool:

@@ -47,14 +47,14 @@ func Schema(sqlite string) (string, error) {
 
 // A script collects the statements of a schema.
 type script struct {
-	statements, later []string // later are those that need all tables
+	statements, later []string // later holds statements that need all tables
 	tables            map[string]*table
 }
 
-// A table is what its indexes and the references to it need to know.
+// A table holds the properties that its indexes and references depend on.
 type table struct {
-	counts bool     // it has a primary key num
-	noCase []string // the columns without regard to case
+	counts bool     // it has a primary key named num
+	noCase []string // columns that ignore case
 }
 
 // statement translates CREATE TABLE and CREATE INDEX.
@@ -71,7 +71,7 @@ func (s *script) statement(tokens []token) error {
 // table translates the columns and constraints of a table.
 func (s *script) table(name string, body []token) error {
 	t := &table{}
-	s.tables[name] = t // before its columns: they may refer to it
+	s.tables[name] = t // before its columns, because they may refer to the table itself
 	var lines []string
 	for _, part := range list(body) {
 		if len(part) < 2 {
@@ -96,7 +96,7 @@ func (s *script) table(name string, body []token) error {
 	return nil
 }
 
-// column translates the type of a column, and what only columns have.
+// column translates the type and the other clauses of a column.
 func (s *script) column(name string, t *table, part []token) ([]token, error) {
 	known := map[string]string{"INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION", "BLOB": "BYTEA",
 		"TEXT": `TEXT COLLATE "C"`, "ANY": `TEXT COLLATE "C"`}
@@ -189,12 +189,12 @@ func (s *script) index(tokens []token) error {
 	return nil
 }
 
-// expression returns the text of tokens with the rules of statements. A column that is a condition
-// by itself is compared with 0.
+// expression returns the text of tokens after applying the rules of statements. It compares a
+// column that is a condition by itself with 0.
 func (s *script) expression(tokens []token) (string, error) {
 	var conditions []token
 	for i, t := range tokens {
-		if t.space != "" { // no line of its own for each token
+		if t.space != "" { // join the lines of the expression
 			t.space = " "
 		}
 		conditions = append(conditions, t)

@@ -17,8 +17,8 @@ import (
 	"journeyman/store/postgres/pgtest"
 )
 
-// TestSchemaIsThatOfSQLite applies schema.sql to SQLite, and what Schema makes of it to PostgreSQL. It
-// reads both catalogs into one form, and compares them table by table.
+// TestSchemaIsThatOfSQLite applies schema.sql to SQLite, and its translation to PostgreSQL. It
+// converts both catalogs to one form, and compares them table by table.
 func TestSchemaIsThatOfSQLite(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -28,16 +28,16 @@ func TestSchemaIsThatOfSQLite(t *testing.T) {
 	_, err = c.Exec(t.Context(), script)
 	is.NoErr(err)
 	want, got := catalogOfSQLite(t), catalogOfPostgres(t, c)
-	delete(got, "meta") // is PostgreSQL's alone
+	delete(got, "meta") // only PostgreSQL has this table
 	is.True(len(want) > 30)
 	for name, lines := range want {
 		compare(t, name, lines, got[name])
 		delete(got, name)
 	}
-	is.Equal(len(got), 0) // no table but those of the schema
+	is.Equal(len(got), 0) // no additional tables
 }
 
-// compare reports lines that only one of two catalogs has.
+// compare reports lines that are in only one of two catalogs.
 func compare(t *testing.T, table string, want, got []string) {
 	t.Helper()
 	for _, line := range want {
@@ -69,7 +69,7 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return c
 }
 
-// A catalog has, for each table, a line for each column, index and constraint.
+// A catalog contains a line for each column, index and constraint, by table.
 type catalog map[string][]string
 
 // catalogOfSQLite returns the catalog that PostgreSQL should have.
@@ -78,7 +78,7 @@ func catalogOfSQLite(t *testing.T) catalog {
 	is := is.New(t)
 	db, err := sql.Open("sqlite", ":memory:?_dqs=0")
 	is.NoErr(err)
-	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	db.SetMaxOpenConns(1) // each connection would have its own database
 	t.Cleanup(func() { is.NoErr(db.Close()) })
 	_, err = db.ExecContext(t.Context(), readSchema(t))
 	is.NoErr(err)
@@ -125,14 +125,14 @@ func indexesOfSQLite(t *testing.T, db *sql.DB, table string) (lines []string) {
 		primary = strings.TrimPrefix(primary+", "+c[0], ", ")
 	}
 	counts = primary == "num"
-	lines = append(lines, indexLine("", true, primary, "")) // a table of row numbers has no index of its own for them
+	lines = append(lines, indexLine("", true, primary, "")) // not in the list of SQLite
 	for _, i := range query(t, db, `SELECT l.name, l."unique", l.origin, coalesce(s.sql, '')
 		FROM pragma_index_list(?) l JOIN sqlite_schema s ON s.name = l.name WHERE l.origin <> 'pk'`, table) {
 		var columns []string
 		for _, c := range query(t, db, `SELECT coalesce(name, ''), coll FROM pragma_index_xinfo(?) WHERE key ORDER BY seqno`, i[0]) {
 			switch {
 			case c[0] == "":
-				c[0] = "COALESCE(worker_id, '')" // the one expression
+				c[0] = "COALESCE(worker_id, '')" // the only expression in an index
 			case c[1] == "NOCASE":
 				c[0] = "lower(" + c[0] + ")"
 			}
@@ -153,7 +153,7 @@ func indexesOfSQLite(t *testing.T, db *sql.DB, table string) (lines []string) {
 	return lines
 }
 
-// indexLine leaves out of a condition what PostgreSQL writes another way.
+// indexLine removes the parts of a condition that PostgreSQL formats differently.
 func indexLine(name string, unique bool, columns, condition string) string {
 	condition = strings.NewReplacer("(", "", ")", "", "::text", "").Replace(condition)
 	columns = strings.ReplaceAll(columns, "::text", "")
@@ -203,7 +203,7 @@ func catalogOfPostgres(t *testing.T, c *pgx.Conn) catalog {
 		value, _, _ := strings.Cut(r[4], "::")
 		return columnLine(r[0], r[1], r[2], r[3] == "NO", value, r[5] == "ALWAYS", r[6] == "YES")
 	})
-	// The index of a constraint has no name of ours.
+	// The server names the index of a constraint, so the name is not compared.
 	read(`SELECT ARRAY[t.relname::text, CASE WHEN k.oid IS NULL AND i.relname NOT LIKE '%\_key' THEN i.relname::text ELSE '' END, x.indisunique::text,
 			(SELECT string_agg(pg_get_indexdef(i.oid, n, true), ', ' ORDER BY n) FROM generate_series(1, x.indnatts) n),
 			coalesce(pg_get_expr(x.indpred, t.oid), '')]
@@ -235,12 +235,12 @@ func TestSchemaRefuses(t *testing.T) {
 			is := is.New(t)
 			_, err := postgres.Schema(tt.text)
 			is.True(err != nil)
-			is.True(strings.Contains(err.Error(), tt.says)) // the error names what is wrong
+			is.True(strings.Contains(err.Error(), tt.says)) // the error names the problem
 		})
 	}
 }
 
-// TestFunctions compares the functions of the schema with SQLite's.
+// TestFunctions compares the functions of the schema with SQLite's functions.
 func TestFunctions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

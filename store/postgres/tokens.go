@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A kind says what a token is.
+// A kind is the kind of a token.
 type kind int
 
 const (
@@ -24,7 +24,7 @@ type token struct {
 	space string // white space before it
 }
 
-// is reports whether the token is one of these keywords or symbols. Keywords are in upper case.
+// is reports whether the token is one of these keywords or symbols. texts must be in upper case.
 func (t token) is(texts ...string) bool {
 	if t.kind != word && t.kind != symbol {
 		return false
@@ -37,12 +37,12 @@ func (t token) is(texts ...string) bool {
 	return false
 }
 
-// operators are the symbols of two bytes. All other symbols are one byte.
+// operators contains the symbols of two bytes. All other symbols have one byte.
 const operators = " || <> != == <= >= << >> -> "
 
-// tokenize splits a statement or a script into tokens. It drops comments, except clauses that only
-// PostgreSQL needs: such a comment is one word. It is one of locks, or ORDER BY where the order of
-// SQLite's loops is the order of the rows.
+// tokenize splits a statement or a script into tokens. It removes comments, except those with a
+// clause that only PostgreSQL needs: such a clause becomes one word. The clauses are those of
+// locks, and ORDER BY, for which SQLite relies on the order of its loops.
 func tokenize(query string) (tokens []token, err error) {
 	space := 0 // where the white space before the next token begins
 	for at := 0; at < len(query); {
@@ -60,8 +60,8 @@ func tokenize(query string) (tokens []token, err error) {
 	return tokens, nil
 }
 
-// blank returns white space that stands for a gap between two tokens: the gap itself, or a space
-// for a gap with comments.
+// blank returns the white space for a gap between two tokens: the gap itself, or one space if the
+// gap contains comments.
 func blank(gap string) string {
 	if strings.TrimLeft(gap, " \t\r\n\f") == "" {
 		return gap
@@ -69,8 +69,8 @@ func blank(gap string) string {
 	return " "
 }
 
-// next returns the length of what query begins with, and its token. The token of white space and of
-// comments has no text.
+// next returns the length and the token of the first element of query. The token has no text for
+// white space and comments.
 func next(query string) (n int, t token, err error) {
 	c := query[0]
 	switch {
@@ -101,7 +101,8 @@ func next(query string) (n int, t token, err error) {
 	return 1, token{kind: symbol, text: query[:1]}, nil
 }
 
-// comment returns the length of the comment that query begins with. The token of a clause has text.
+// comment returns the length of the comment at the start of query. The token has text if the
+// comment contains a clause.
 func comment(query string) (n int, t token, err error) {
 	end := strings.Index(query[2:], "*/")
 	if end < 0 {
@@ -115,13 +116,13 @@ func comment(query string) (n int, t token, err error) {
 	return end + 4, t, nil
 }
 
-// locks are the clauses that lock the rows of a query.
+// locks returns the clauses that lock the rows of a query.
 func locks() []string {
 	return []string{"FOR UPDATE", "FOR NO KEY UPDATE", "FOR SHARE", "FOR KEY SHARE"}
 }
 
-// quotation returns the length of the quoted text or name that query begins with. A quote that is
-// doubled belongs to it.
+// quotation returns the length of the quoted text or name at the start of query. A doubled quote is
+// part of it.
 func quotation(query string) (n int, err error) {
 	for n = 1; n < len(query); n++ {
 		if query[n] != query[0] {
@@ -135,7 +136,7 @@ func quotation(query string) (n int, err error) {
 	return 0, fmt.Errorf("a quote has no end: %.40q", query)
 }
 
-// span returns how many bytes at the start of text belong to a set.
+// span returns the length of the longest prefix of text whose bytes all belong.
 func span(text string, belongs func(byte) bool) int {
 	n := 0
 	for n < len(text) && belongs(text[n]) {
@@ -148,7 +149,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isNumber(c byte) bool { return isDigit(c) || c == '.' }
 
-// isLetter reports whether c may begin a name. Bytes of letters outside of ASCII may.
+// isLetter reports whether c may begin a name. Non-ASCII bytes may begin a name.
 func isLetter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '$' || c >= 0x80
 }
@@ -179,7 +180,7 @@ func closing(tokens []token, open int) int {
 	return -1
 }
 
-// list splits tokens at the commas that are not inside of parentheses.
+// list splits tokens at the commas outside of parentheses.
 func list(tokens []token) (parts [][]token) {
 	depth, start := 0, 0
 	for i, t := range tokens {
@@ -196,7 +197,7 @@ func list(tokens []token) (parts [][]token) {
 	return append(parts, tokens[start:])
 }
 
-// plain returns tokens for texts of our own, each after a space.
+// plain returns a token for each text, each with a space in front.
 func plain(texts ...string) (tokens []token) {
 	for _, text := range texts {
 		tokens = append(tokens, token{kind: symbol, text: text, space: " "})

@@ -8,19 +8,19 @@ import (
 	"journeyman/store/engine"
 )
 
-// A session is a transaction on a connection of the pool. It begins with its first statement, in
-// the same round trip.
+// A session is a transaction on a connection of the pool. It begins in the same round trip as its
+// first statement.
 type session struct {
 	db      *DB
 	conn    *conn // nil after a broken connection that could not be renewed
 	opening []string
-	writes  bool // the last text of opening selects the epoch, and the id of the transaction
+	writes  bool // the last text of opening selects the epoch and the transaction id
 	id      string
 	begun   bool
-	pending []statement // that run with the next one
+	pending []statement // statements to send with the next one
 }
 
-// run runs a statement of the session, after those that are pending.
+// run runs the pending statements and then query.
 func (s *session) run(ctx context.Context, query string, args []any) (*rows, error) {
 	text, err := s.db.translated(query)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *session) run(ctx context.Context, query string, args []any) (*rows, err
 	return results[len(results)-1], nil
 }
 
-// send runs the pending statements and one more.
+// send runs the pending statements, followed by more.
 func (s *session) send(ctx context.Context, more ...statement) ([]*rows, error) {
 	list := append(s.pending, more...)
 	s.pending = nil
@@ -59,7 +59,7 @@ func (s *session) send(ctx context.Context, more ...statement) ([]*rows, error) 
 	return results[opened:], err
 }
 
-// checkEpoch returns an error if another process has opened the database since this one.
+// checkEpoch returns an error if another process has opened the database since this one did.
 func (s *session) checkEpoch(r *rows) error {
 	var epoch int64
 	if !r.Next() {
@@ -74,25 +74,25 @@ func (s *session) checkEpoch(r *rows) error {
 	return nil
 }
 
-// end ends a transaction whose changes are not kept.
+// end rolls back a transaction.
 func (s *session) end(ctx context.Context) {
 	if s.conn == nil || !s.begun || s.conn.broken() || s.conn.pg.TxStatus() == 'I' {
 		return
 	}
-	// After an error, the connection is in no state to be used again, and put closes it.
+	// After an error the connection is not reusable, and put closes it.
 	_ = s.conn.script(ctx, `ROLLBACK`)
 }
 
-// A tx is the transaction of one try of a write. After the first error of a statement, the server
+// A tx is the transaction of one try of a write. After the first failed statement, the server
 // refuses all others.
 type tx struct {
 	engine.Effects
 	session
-	ctx context.Context // with a limit of time of its own, and without the caller's end
+	ctx context.Context // has its own time limit, and does not end with the caller's context
 	err error           // the first error of a statement
 }
 
-// Query runs a query and reads its rows as a whole.
+// Query runs a query and reads all its rows.
 func (t *tx) Query(_ context.Context, query string, args ...any) (engine.Rows, error) {
 	r, err := t.do(query, args)
 	if err != nil {
@@ -101,7 +101,7 @@ func (t *tx) Query(_ context.Context, query string, args ...any) (engine.Rows, e
 	return r, nil
 }
 
-// Exec runs a statement and returns the number of rows that it changed.
+// Exec runs a statement and returns the number of changed rows.
 func (t *tx) Exec(query string, args ...any) (int64, error) {
 	r, err := t.do(query, args)
 	if err != nil {
@@ -110,7 +110,7 @@ func (t *tx) Exec(query string, args ...any) (int64, error) {
 	return r.tag.RowsAffected(), nil
 }
 
-// ExecLater runs a statement together with the next one, or with the commit.
+// ExecLater queues a statement, which is sent with the next one or with the commit.
 func (t *tx) ExecLater(query string, args ...any) error {
 	if t.err != nil {
 		return t.failedBefore()
@@ -125,7 +125,7 @@ func (t *tx) ExecLater(query string, args ...any) error {
 	return nil
 }
 
-// Insert runs an INSERT and returns the column num of the new row, or 0 if it made none.
+// Insert runs an INSERT. It returns the column num of the new row, or 0 if there is no new row.
 func (t *tx) Insert(query string, args ...any) (int64, error) {
 	r, err := t.do(query+returningNum, args)
 	if err != nil || !r.Next() {
@@ -136,10 +136,10 @@ func (t *tx) Insert(query string, args ...any) (int64, error) {
 	return num, err
 }
 
-// returningNum makes an INSERT a query for the number that the server has given to the new row.
+// returningNum makes an INSERT return the number that the server has assigned to the new row.
 const returningNum = ` RETURNING num`
 
-// Note returns err: the server looks after its files itself.
+// Note returns err unchanged, because the server manages its own files.
 func (t *tx) Note(err error) error { return err }
 
 func (t *tx) do(query string, args []any) (*rows, error) {
@@ -152,16 +152,17 @@ func (t *tx) do(query string, args []any) (*rows, error) {
 	return r, err
 }
 
-// failedBefore returns the error of a statement after one that has failed.
+// failedBefore returns the error for a statement after a failed one.
 func (t *tx) failedBefore() error {
 	return fmt.Errorf("an earlier statement of the write has failed: %w", t.err)
 }
 
 // commit runs the pending statements and commits the transaction, in one round trip. If the
-// connection breaks meanwhile, it asks the server on another one what has become of the transaction.
+// connection breaks meanwhile, it asks the server for the transaction's status on another
+// connection.
 func (t *tx) commit() error {
 	if !t.begun && len(t.pending) > 0 {
-		// The epoch must be compared before the commit.
+		// The epoch must be checked before the commit.
 		if _, err := t.send(t.ctx); err != nil {
 			return err
 		}
@@ -182,10 +183,10 @@ func (t *tx) commit() error {
 	return nil
 }
 
-// A snapshot is a transaction that only reads.
+// A snapshot is a read-only transaction.
 type snapshot struct{ session }
 
-// Query runs a query on the snapshot and reads its rows as a whole.
+// Query runs a query on the snapshot and reads all its rows.
 func (s *snapshot) Query(ctx context.Context, query string, args ...any) (engine.Rows, error) {
 	s.db.stats.Reads.Add(1)
 	if s.conn == nil {
@@ -198,8 +199,8 @@ func (s *snapshot) Query(ctx context.Context, query string, args ...any) (engine
 	return r, nil
 }
 
-// errSnapshotEnded follows the error of an earlier query.
+// errSnapshotEnded is the error of queries after the connection broke.
 var errSnapshotEnded = errors.New("the connection of the snapshot broke")
 
-// Note returns err: the server looks after its files itself.
+// Note returns err unchanged, because the server manages its own files.
 func (s *snapshot) Note(err error) error { return err }

@@ -8,14 +8,14 @@ import (
 	"journeyman/store/engine"
 )
 
-// unsettled are the writes of which nobody knew at their commit whether they were done: see ErrUnknown.
-// What they do in memory waits until the server says what has become of them. So the counts in memory
-// are right again as soon as it can be reached.
+// unsettled holds writes with an unknown commit result: see ErrUnknown. Their effects in memory
+// wait until the server reports the result. So the counters in memory become correct as soon as the
+// server is reachable.
 type unsettled struct {
 	stop context.CancelFunc
 	ctx  context.Context
 	done chan struct{} // closed when run returns
-	wake chan struct{} // has room for one
+	wake chan struct{} // has a buffer of one
 
 	mu     sync.Mutex // guards writes
 	writes []unsettledWrite
@@ -26,7 +26,7 @@ type unsettledWrite struct {
 	effects *engine.Effects
 }
 
-// settleAgain is the time between two questions.
+// settleAgain is the interval between requests to the server.
 const settleAgain = time.Second
 
 func newUnsettled() *unsettled {
@@ -41,11 +41,11 @@ func (u *unsettled) add(t *tx) {
 	u.mu.Unlock()
 	select {
 	case u.wake <- struct{}{}:
-	default: // run has been told
+	default: // run has already been woken
 	}
 }
 
-// close ends run. What is unknown then stays so: the next process counts anew.
+// close ends run. Unknown results stay unknown: the next process counts again from the database.
 func (u *unsettled) close() {
 	u.stop()
 	<-u.done
@@ -69,7 +69,8 @@ func (u *unsettled) run(db *DB) {
 	}
 }
 
-// ask asks the server about each write, and reports whether some are left.
+// ask requests the status of each write from the server, and reports whether some are still
+// unknown.
 func (u *unsettled) ask(db *DB) (left bool) {
 	u.mu.Lock()
 	writes := u.writes
@@ -78,7 +79,7 @@ func (u *unsettled) ask(db *DB) (left bool) {
 	for i, w := range writes {
 		status, err := db.statusOf(u.ctx, w.id)
 		switch {
-		case err != nil: // the server cannot be reached: neither for the others
+		case err != nil: // the server is unreachable, so do not ask about the others
 			u.mu.Lock()
 			u.writes = append(u.writes, writes[i:]...)
 			u.mu.Unlock()
@@ -90,7 +91,7 @@ func (u *unsettled) ask(db *DB) (left bool) {
 			left = true
 		case status == "committed":
 			w.effects.Committed()
-		default: // a server that has forgotten it would have kept it longer than any outage
+		default: // the server has deleted the status, so the transaction is very old
 			w.effects.Undone()
 		}
 	}

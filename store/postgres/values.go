@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// encodeAll returns the parameters of a statement as they are sent, with their formats. types are
-// those that the server has inferred.
+// encodeAll returns the encoded parameters of a statement and their formats. types are the types
+// that the server has inferred.
 func encodeAll(args []any, types []uint32) (values [][]byte, formats []int16, err error) {
 	if len(args) != len(types) {
 		return nil, nil, fmt.Errorf("the statement has %d parameters, not %d", len(types), len(args))
@@ -23,9 +23,8 @@ func encodeAll(args []any, types []uint32) (values [][]byte, formats []int16, er
 	return values, formats, nil
 }
 
-// encode returns an argument as it is sent. It converts it as database/sql does, and sends numbers
-// as text: the server reads 1 as a number, as a boolean or as text, whatever the statement needs.
-// Bytes are sent in the binary format, which is the same for text and for bytea.
+// encode returns an encoded argument. It converts the argument as database/sql does. Numbers are
+// sent as text: the server parses 1 as a number, a boolean or text, depending on the statement. Bytes are sent in the binary format, which is the same for text and bytea.
 func encode(arg any, oid uint32) (value []byte, format int16, err error) {
 	switch arg.(type) {
 	case nil, int64, string, []byte:
@@ -60,11 +59,11 @@ func encode(arg any, oid uint32) (value []byte, format int16, err error) {
 		}
 		return v, binaryFormat, nil
 	}
-	return nil, 0, fmt.Errorf("the type %T is not known", arg) // a time.Time: the store writes times as integers
+	return nil, 0, fmt.Errorf("the type %T is not known", arg) // such as time.Time
 }
 
-// encodeFloat returns a number without an exponent if it is whole, because it may be for a column
-// of integers. NaN is NULL, as on SQLite.
+// encodeFloat returns a whole number without an exponent, because the column may be an integer
+// column. NaN becomes NULL, as in SQLite.
 func encodeFloat(x float64) []byte {
 	switch {
 	case math.IsNaN(x):
@@ -79,17 +78,17 @@ func encodeFloat(x float64) []byte {
 	return strconv.AppendFloat(nil, x, 'g', -1, 64)
 }
 
-// Clean returns a text that the server takes. It refuses two kinds of text that SQLite stores: wrong
-// bytes that are not UTF-8 become U+FFFD, and so does NUL.
+// Clean returns a text that the server accepts. It refuses two kinds of text that SQLite stores:
+// invalid UTF-8 and NUL. Both become U+FFFD.
 func Clean(text string) string {
 	if strings.IndexByte(text, 0) >= 0 {
-		// Not left out: a text with NUL must not equal one without it.
+		// NUL is not removed, because a text with NUL must not equal the same text without it.
 		text = strings.ReplaceAll(text, "\x00", "\uFFFD")
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// The server's numbers of the types that this package knows.
+// The server's type numbers (OIDs) that this package uses.
 const (
 	oidBool    = 16
 	oidBytea   = 17

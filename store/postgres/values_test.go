@@ -24,17 +24,17 @@ type (
 	flag     bool
 )
 
-// destinations holds a value of each type into which a column is read.
+// destinations contains a value of each type into which a column is read.
 var destinations = []any{
 	"", []byte(nil), 0, int8(0), int32(0), int64(0), uint(0), uint64(0), float64(0), false, named(""), number64(0),
 	flag(false), json.RawMessage(nil), (*string)(nil), (*int64)(nil), (*bool)(nil), time.Time{}, time.Duration(0),
 	sql.NullString{}, sql.NullInt64{}, sql.NullBool{}, sql.NullFloat64{}, sql.Null[[]byte]{}, sql.Null[named]{},
 }
 
-// stringOf is an argument that points to a value.
+// stringOf is a value for an argument that is a pointer.
 var stringOf = "of a pointer"
 
-// columns are the types of the store's columns, with arguments that it writes to them.
+// columns are the column types of the store, with arguments that the store writes to them.
 var columns = map[string][]any{
 	"INTEGER": {
 		nil, 0, 1, -5, 1 << 40, math.MaxInt64, math.MinInt64, int8(-8), uint32(math.MaxUint32), uint64(64),
@@ -49,8 +49,8 @@ var columns = map[string][]any{
 	"BLOB": {nil, []byte(nil), []byte("blob"), []byte("12"), []byte{0, 255}, []byte(`\x00`), json.RawMessage(`{}`)},
 }
 
-// read writes a value and reads it into each destination. It returns "error" for a value that is
-// refused, and before the destinations that cannot hold it.
+// read writes a value and reads it into each destination. It returns "error" for a refused value,
+// and for each destination that cannot hold the value.
 func read(t *testing.T, db engine.DB, kind string, arg any) (list []string) {
 	t.Helper()
 	err := db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
@@ -81,7 +81,7 @@ func read(t *testing.T, db engine.DB, kind string, arg any) (list []string) {
 	return list
 }
 
-// shown returns a value in a form that can be compared: NaN does not equal itself.
+// shown returns a value as text for comparisons, because NaN does not equal itself.
 func shown(v any) string {
 	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() {
 		return fmt.Sprintf("pointer to %#v", p.Elem().Interface())
@@ -90,7 +90,7 @@ func shown(v any) string {
 }
 
 // TestValues writes arguments of each type to columns of each type, and reads them into variables
-// of each type. The results are those of the embedded engine.
+// of each type. The results must be those of the embedded engine.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	const tables = `
@@ -157,7 +157,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// TestTextsThatTheServerRefuses stores them in another form.
+// TestTextsThatTheServerRefuses checks that such texts are stored in another form.
 func TestTextsThatTheServerRefuses(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -186,7 +186,7 @@ func TestTextsThatTheServerRefuses(t *testing.T) {
 	}
 }
 
-// TestParameters runs statements with too few and too many values.
+// TestParameters runs statements with too few and too many arguments.
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -199,7 +199,7 @@ func TestParameters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			for range 2 { // the first time, the statement is not prepared
+			for range 2 { // the statement is prepared in the first round
 				_, err := db.Query(t.Context(), `SELECT id FROM notes WHERE id = ? OR id = ?`, tt.args...)
 				is.True(err != nil && strings.Contains(err.Error(), tt.says))
 				err = db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error {

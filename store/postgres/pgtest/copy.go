@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CopyRows creates a database with the tables of template and the rows of another database, as they
-// are at this moment. Clone cannot do that with a database that a program has open. The new database is
-// dropped when the test ends. CopyRows makes no assertion, so that any goroutine may call it.
+// CopyRows creates a database with the tables of template and the current rows of another database.
+// Clone cannot copy a database that is open. The new database is dropped when the test ends.
+// CopyRows makes no assertion, so any goroutine may call it.
 func CopyRows(t testing.TB, template, from, name string) (err error) {
 	server := os.Getenv(Variable)
 	if err := exec(server, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
@@ -28,7 +28,7 @@ func CopyRows(t testing.TB, template, from, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, source.Close(ctx)) }() // which ends the transaction
+	defer func() { err = errors.Join(err, source.Close(ctx)) }() // also ends the transaction
 	target, err := pgx.Connect(ctx, Named(name))
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func CopyRows(t testing.TB, template, from, name string) (err error) {
 	if _, err := source.Exec(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); err != nil {
 		return err
 	}
-	// The rows satisfy the foreign keys, whatever the order of the tables.
+	// The rows satisfy the foreign keys, but the tables are copied in any order.
 	if _, err := target.Exec(ctx, "BEGIN; SET LOCAL session_replication_role = replica"); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func copyTables(ctx context.Context, source, target *pgx.Conn) error {
 			return err
 		}
 	}
-	// The next row of a table follows the newest one that it ever had.
+	// Copy the state of the sequences, so that new rows never reuse a number.
 	states, err := column(ctx, source, `SELECT format('SELECT setval(%L, %s, %L)', quote_ident(sequencename),
 		coalesce(last_value, 1), last_value IS NOT NULL) FROM pg_sequences WHERE schemaname = current_schema()`)
 	if err != nil || len(states) == 0 {
@@ -77,7 +77,7 @@ func copyTables(ctx context.Context, source, target *pgx.Conn) error {
 	return err
 }
 
-// column returns the rows of a query that has one column.
+// column returns the rows of a query with one column.
 func column(ctx context.Context, c *pgx.Conn, query string) ([]string, error) {
 	rows, err := c.Query(ctx, query)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Far returns a URL for the database of another URL, as if its server was farther away: what one side
-// sends arrives at the other half of roundTrip later. Data in flight do not wait for one another. The
-// way ends with the test.
+// Far returns a URL for a database through a proxy that simulates a distant server. Data arrives at
+// the other side after half of roundTrip. Data in transit is not queued. The proxy ends with the
+// test.
 func Far(t testing.TB, server string, roundTrip time.Duration) string {
 	t.Helper()
 	u, err := url.Parse(server)
@@ -26,7 +26,7 @@ func Far(t testing.TB, server string, roundTrip time.Duration) string {
 	f := &far{address: u.Host, delay: roundTrip / 2, open: map[net.Conn]bool{}}
 	f.running.Go(func() { f.accept(listener) })
 	t.Cleanup(func() {
-		_ = listener.Close() // it has no more to say
+		_ = listener.Close() // an error has no effect here
 		f.close()
 		f.running.Wait()
 	})
@@ -34,13 +34,13 @@ func Far(t testing.TB, server string, roundTrip time.Duration) string {
 	return u.String()
 }
 
-// A far is a proxy that delays.
+// A far is a proxy that delays data.
 type far struct {
 	address string
 	delay   time.Duration
 	running sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	open   map[net.Conn]bool
 	closed bool
 }
@@ -49,11 +49,11 @@ func (f *far) accept(listener net.Listener) {
 	for {
 		near, err := listener.Accept()
 		if err != nil {
-			return // Far has closed it
+			return // Far has closed the listener
 		}
 		server, err := net.Dial("tcp", f.address)
 		if err != nil {
-			_ = near.Close() // the client sees that there is no server
+			_ = near.Close() // the client gets a closed connection
 			continue
 		}
 		if !f.keep(near, server) {
@@ -64,13 +64,14 @@ func (f *far) accept(listener net.Listener) {
 	}
 }
 
-// keep has close end the connections. It returns false if that has run, and closes them itself.
+// keep registers the connections for close. If close has already run, keep closes them and returns
+// false.
 func (f *far) keep(conns ...net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range conns {
 		if f.closed {
-			_ = c.Close() // nobody reads it
+			_ = c.Close() // the connection is not used any more
 			continue
 		}
 		f.open[c] = true
@@ -83,27 +84,27 @@ func (f *far) close() {
 	defer f.mu.Unlock()
 	f.closed = true
 	for c := range f.open {
-		_ = c.Close() // a second close of one that has ended has no effect
+		_ = c.Close() // closing a connection again has no effect
 	}
 }
 
-// A parcel is data on their way.
+// A parcel is data in transit.
 type parcel struct {
 	data []byte
-	due  time.Time // when they arrive
+	due  time.Time // arrival time
 }
 
-// forward copies what from sends to to, until one of them ends. Then it ends the other.
+// forward copies data from from to to until one of them ends. Then it closes the other.
 func (f *far) forward(to, from net.Conn) {
 	way := make(chan parcel, 1024)
 	f.running.Go(func() {
 		for p := range way {
 			time.Sleep(time.Until(p.due))
 			if _, err := to.Write(p.data); err != nil {
-				_ = from.Close() // which ends the loop below
+				_ = from.Close() // ends the loop below
 			}
 		}
-		_ = to.Close() // the other loop ends, too
+		_ = to.Close() // the other direction ends, too
 	})
 	defer close(way)
 	for {
@@ -114,7 +115,7 @@ func (f *far) forward(to, from net.Conn) {
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
-				_ = from.Close() // it is of no more use
+				_ = from.Close() // the connection is not used any more
 			}
 			return
 		}

@@ -1,7 +1,7 @@
-// Package pgtest gives each test a PostgreSQL database of its own.
+// Package pgtest creates a separate PostgreSQL database for each test.
 //
-// The tests need a server, which JOURNEYMAN_TEST_DATABASE names; without it they are skipped. The
-// script .ci/postgres runs a command with such a server.
+// The tests need a server, whose URL is in JOURNEYMAN_TEST_DATABASE. Without it they are skipped.
+// The script .ci/postgres runs a command with such a server.
 package pgtest
 
 import (
@@ -37,14 +37,14 @@ func URL(t testing.TB) string {
 		t.Fatalf("%s is not a URL", Variable) // the error would show a password
 	}
 	name := "test_" + strings.ToLower(rand.Text())
-	// Not template1: somebody may have added something to it, or be connected to it.
+	// Not template1: it may contain additional objects or have connected users.
 	run(t, server, "CREATE DATABASE "+name+" TEMPLATE template0")
 	t.Cleanup(func() { run(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
 	u.Path = "/" + name
 	return u.String()
 }
 
-// run carries out a statement on the server.
+// run runs a statement on the server, and fails the test if the statement fails.
 func run(t testing.TB, server, statement string) {
 	t.Helper()
 	if err := exec(server, statement); err != nil {
@@ -52,9 +52,9 @@ func run(t testing.TB, server, statement string) {
 	}
 }
 
-// exec carries out a statement on the server.
+// exec runs a statement on the server.
 func exec(server, statement string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own has ended in a cleanup
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // cleanups have no test context
 	defer cancel()
 	c, err := pgx.Connect(ctx, server)
 	if err != nil {
@@ -71,7 +71,7 @@ func exec(server, statement string) error {
 func Named(name string) string {
 	u, err := url.Parse(os.Getenv(Variable))
 	if err != nil {
-		return "" // which store.Open would refuse
+		return "" // store.Open refuses it
 	}
 	u.Path = "/" + name
 	return u.String()
@@ -83,15 +83,15 @@ func Exists(name string) (found bool) {
 	defer cancel()
 	c, err := pgx.Connect(ctx, os.Getenv(Variable))
 	if err != nil {
-		return false // whoever opens the database finds out
+		return false // the caller gets the error when it opens the database
 	}
 	defer func() { _ = c.Close(ctx) }()
 	err = c.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&found)
 	return found && err == nil
 }
 
-// Clone creates a database as a copy of another one, which nobody may be connected to. It is dropped
-// when the test ends.
+// Clone creates a copy of a database without any connections. The copy is dropped when the test
+// ends.
 func Clone(t testing.TB, from, name string) {
 	t.Helper()
 	server := os.Getenv(Variable)
@@ -108,7 +108,7 @@ func Once(name string, fill func(url string) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close(ctx)) }() // which gives up the lock
+	defer func() { err = errors.Join(err, c.Close(ctx)) }() // also releases the lock
 	if _, err := c.Exec(ctx, `SELECT pg_advisory_lock(hashtextextended($1, 0))`, name); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func Once(name string, fill func(url string) error) (err error) {
 	if err != nil || found {
 		return err
 	}
-	// It gets its name only when it is whole.
+	// The database gets its name only when it is complete.
 	draft := name + "_draft"
 	for _, statement := range []string{"DROP DATABASE IF EXISTS " + draft + " WITH (FORCE)",
 		"CREATE DATABASE " + draft + " TEMPLATE template0"} {
@@ -132,7 +132,8 @@ func Once(name string, fill func(url string) error) (err error) {
 	return err
 }
 
-// Open opens a database on the server beside its user. It is closed when the test ends.
+// Open opens a database on the server for a test, in addition to its user. It is closed when the
+// test ends.
 func Open(t testing.TB, name string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", Named(name))

@@ -19,7 +19,7 @@ func TestURLIsOfAnEmptyDatabase(t *testing.T) {
 	for _, url := range []string{first, second} {
 		c, err := pgx.Connect(t.Context(), url)
 		is.NoErr(err)
-		_, err = c.Exec(t.Context(), `CREATE TABLE t (a TEXT)`) // the other one has no such table
+		_, err = c.Exec(t.Context(), `CREATE TABLE t (a TEXT)`) // not in the other database
 		is.NoErr(err)
 		is.NoErr(c.Close(t.Context()))
 	}
@@ -32,7 +32,7 @@ func TestDatabasesAreDropped(t *testing.T) {
 		url = pgtest.URL(t)
 		c, err := pgx.Connect(t.Context(), url)
 		is.NoErr(err)
-		is.NoErr(c.Ping(t.Context())) // and does not close it
+		is.NoErr(c.Ping(t.Context())) // the cleanup does not close it
 	})
 	if url == "" {
 		t.Skip("there is no server")
@@ -55,6 +55,6 @@ func TestFarAddsTimeToEachRoundTrip(t *testing.T) {
 	}
 	begun = time.Now()
 	is.NoErr(c.SendBatch(t.Context(), &batch).Close())
-	is.True(time.Since(begun) < 100*40*time.Millisecond) // they were on their way together
+	is.True(time.Since(begun) < 100*40*time.Millisecond) // no wait between statements
 	is.NoErr(c.Close(t.Context()))
 }
