@@ -119,8 +119,10 @@ func TestEndings(t *testing.T) {
 				seen := w.seen()
 				for i, a := range seen {
 					goesOn := i > 0 && strings.Contains(a.last().text, "exactly where it stopped")
-					is.Equal(a.schema, e.schema != "" && !goesOn) // a part of an answer needs no schema
-					is.True(a.last().role != "assistant")         // providers refuse such requests
+					// A continuation is only a part of the answer, so it has no schema.
+					is.Equal(a.schema, e.schema != "" && !goesOn)
+					// Providers refuse a request whose last message is the assistant's.
+					is.True(a.last().role != "assistant")
 				}
 				count := fmt.Sprint(seen[len(seen)-1].messages)
 				for _, text := range e.rendered {

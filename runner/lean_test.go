@@ -68,7 +68,8 @@ func TestSmallWindowsGetLeanTools(t *testing.T) {
 		names = append(names, tl.Name)
 		is.True(json.Valid(tl.InputSchema)) // the schema
 	}
-	is.True(!strings.Contains(strings.Join(names, " "), "update_plan") && !strings.Contains(strings.Join(names, " "), "search_files")) // replaceable
+	// Other tools can replace these two.
+	is.True(!strings.Contains(strings.Join(names, " "), "update_plan") && !strings.Contains(strings.Join(names, " "), "search_files"))
 	remote := seen[0].Tools[len(seen[0].Tools)-1]
 	is.Equal(remote.Description, "Adds numbers")
 	is.Equal(string(remote.InputSchema), `{"properties":{"title":{"description":"`+strings.TrimSpace(strings.Repeat("very ", 12))+` …","type":"string"}},"required":["title"],"type":"object"}`)

@@ -171,7 +171,8 @@ func TestSameConversation(t *testing.T) {
 				dir := t.TempDir()
 				runs[provider] = p.played(t, model.NewRecorder(w.openModel(t, provider+":m"), dir))
 				for _, a := range w.seen() {
-					is.Equal(a.schema, p.schema != nil) // in the form of the provider
+					// Each provider requests a schema in its own form.
+					is.Equal(a.schema, p.schema != nil)
 					is.True(a.tools > 0)
 				}
 				w.Close()

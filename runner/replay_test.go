@@ -27,7 +27,8 @@ func TestReplayWithOtherToolOutput(t *testing.T) {
 	}}
 	w := newWire(t, func(a asked) said {
 		if fails.Add(1)%3 == 0 {
-			return said{status: 503, body: `{"error":{"message":"busy"}}`} // not recorded
+			// A failed try is not recorded.
+			return said{status: 503, body: `{"error":{"message":"busy"}}`}
 		}
 		if a.last().role != "tool" || len(a.messages) < 4 {
 			return said{calls: []saidCall{{fmt.Sprintf("call_%d", a.number), "clock", `{}`}}, in: 10, out: 5}

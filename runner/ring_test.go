@@ -314,7 +314,8 @@ func TestRingAge(t *testing.T) {
 	w = f.readWide(id, 2)
 	is.Equal(w.restarts, 1)
 	w.check(f, []store.Turn{first, second})
-	is.Equal(f.readWide(w.last, 1).restarts, 1) // ids of replayed events are not in the ring
+	// The id of a replayed event is not a position in the ring.
+	is.Equal(f.readWide(w.last, 1).restarts, 1)
 }
 
 func TestRingBytes(t *testing.T) {
@@ -334,7 +335,8 @@ func TestRingBytes(t *testing.T) {
 	for err == nil {
 		_, _, err = slow.Next(t.Context())
 	}
-	is.True(store.IsKind(err, store.Busy)) // only the slow reader is disconnected
+	// The slow reader is disconnected and does not delay the others.
+	is.True(store.IsKind(err, store.Busy))
 	w := f.readWide(events[0].ID, 7)
 	is.Equal(w.restarts, 1)
 	w.check(f, append(turns, first))
@@ -381,7 +383,8 @@ func TestRestartTellsOfOlderTurns(t *testing.T) {
 	close(goOn)
 	slow = f.wait(slow)
 	rendered := []store.Turn{slow, fast}
-	if !before.CompletedAt.Before(fast.CreatedAt) { // in the same millisecond
+	// It ended in the same millisecond, so a replay may include it.
+	if !before.CompletedAt.Before(fast.CreatedAt) {
 		rendered = append(rendered, before)
 	}
 	w := f.readWide(events[len(events)-1].ID, len(rendered))

@@ -76,13 +76,15 @@ func TestToolsOfServers(t *testing.T) {
 	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s.add", "other"}}})
 	turn := f.wait(f.accept(script("tool s__add {}", "tool s__none {}", "say {{last}}")))
 	is.Equal(turn.Status, store.Completed)
-	is.Equal(src.wanted, [][]string{{"s.add", "other"}}) // once, with the mcpTools setting
+	// The source is asked once, for the servers that the worker names.
+	is.Equal(src.wanted, [][]string{{"s.add", "other"}})
 	last := seen[0].Tools[len(seen[0].Tools)-1]
 	is.Equal(last, model.Tool{Name: "s__add", Description: "Does add.", InputSchema: json.RawMessage(`{"type":"object"}`)})
 	is.True(strings.Contains(seen[0].Preamble, src.offer.Note))
 	calls := f.journal(turn)
 	is.Equal(string(calls[0].Calls[0].Output), `"42"`)
-	is.True(strings.Contains(string(calls[1].Calls[0].Output), "no tool")) // not in its list
+	// The model may call only the tools in its list.
+	is.True(strings.Contains(string(calls[1].Calls[0].Output), "no tool"))
 }
 
 // TestToolsOfServersThatAskFirst names the same tool in every permitted way.

@@ -8,8 +8,8 @@ import (
 	"journeyman/store"
 )
 
-// TestAccess asks for a record of every kind by a caller of every kind. The error kind 0
-// means that access is allowed.
+// TestAccess requests a record of every kind as a caller of every kind. The error kind 0 means that
+// access is allowed.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -31,9 +31,9 @@ func TestAccess(t *testing.T) {
 		visibility store.Visibility
 		deleted    bool
 		taskID     string
-		worker     map[string]store.Kind // reading and running it
-		task       map[string]store.Kind // reading tasks and files, which outlive the worker
-		own        map[string]store.Kind // what only the creator may
+		worker     map[string]store.Kind // reading and running the worker
+		task       map[string]store.Kind // also after the worker is deleted
+		own        map[string]store.Kind // actions that only the creator may take
 	}{
 		"public": {store.Public, false, "",
 			map[string]store.Kind{"stranger": forbidden},
@@ -49,7 +49,7 @@ func TestAccess(t *testing.T) {
 			map[string]store.Kind{"member": forbidden, "stranger": forbidden, "*": notFound}},
 		"task id of a client": {store.Public, false, "mine",
 			map[string]store.Kind{"stranger": forbidden},
-			map[string]store.Kind{"stranger": notFound}, // the id is free elsewhere
+			map[string]store.Kind{"stranger": notFound}, // the id is not used in this organization
 			map[string]store.Kind{"creator": ok, "*": forbidden}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestAccess(t *testing.T) {
 				check("uninvite", tt.own, err)
 			}
 			_, err = f.UpdateWorker(t.Context(), store.Caller{}, w.ID, store.WorkerPatch{})
-			is.True(store.IsKind(err, forbidden)) // nobody at all
+			is.True(store.IsKind(err, forbidden)) // without any caller
 		})
 	}
 }
@@ -118,10 +118,10 @@ func TestOnlyTheCreatorArchivesAndDeletes(t *testing.T) {
 	is.True(store.IsKind(f.ArchiveTask(t.Context(), admin.Caller, turn.TaskID), store.Forbidden))
 	is.True(store.IsKind(f.DeleteWorker(t.Context(), admin.Caller, f.worker.ID), store.Forbidden))
 	is.NoErr(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID))
-	is.NoErr(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID)) // twice is once
+	is.NoErr(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID)) // again: no change
 	is.NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID))
 	is.True(store.IsKind(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID), store.NotFound))
-	is.True(f.task(turn.TaskID).ArchivedAt != nil) // readable by id all the same
+	is.True(f.task(turn.TaskID).ArchivedAt != nil) // still readable by id
 }
 
 func TestListsShowWhatMayBeSeen(t *testing.T) {
@@ -156,7 +156,7 @@ func TestListsShowWhatMayBeSeen(t *testing.T) {
 	is.True(removed)
 	workers, _, err := f.Workers(t.Context(), invited.Caller, store.WorkerQuery{Limit: 10})
 	is.NoErr(err)
-	is.Equal(len(workers), 1) // at once
+	is.Equal(len(workers), 1) // immediately
 }
 
 func TestMembersAreOfTheOrganization(t *testing.T) {
@@ -174,7 +174,7 @@ func TestMembersAreOfTheOrganization(t *testing.T) {
 	f.clock.advance(1e9)
 	again, err := f.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, mo.UserID)
 	is.NoErr(err)
-	is.Equal(again, first) // inviting twice changes nothing
+	is.Equal(again, first) // a second invitation changes nothing
 	list, err := f.WorkerMembers(t.Context(), f.owner.Caller, f.worker.ID)
 	is.NoErr(err)
 	is.Equal(list, []store.WorkerMember{first})

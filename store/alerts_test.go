@@ -11,7 +11,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// fail runs a new task of a worker that ends in error.
+// fail runs a new task of a worker. The task fails.
 func (f *fixture) fail(worker store.Worker) store.Turn {
 	f.t.Helper()
 	n := f.turn()
@@ -25,7 +25,7 @@ func (f *fixture) fail(worker store.Worker) store.Turn {
 	return turn
 }
 
-// hook adds a webhook that tells every topic.
+// hook adds a webhook channel for every topic.
 func (f *fixture) hook(rhythm store.AlertRhythm) store.AlertChannel {
 	f.t.Helper()
 	a, err := f.AddAlertChannel(f.ctx(), f.owner.Caller, store.NewAlertChannel{URL: "https://hook.example/secret",
@@ -36,7 +36,7 @@ func (f *fixture) hook(rhythm store.AlertRhythm) store.AlertChannel {
 	return a
 }
 
-// tell makes the messages that are due and returns those to webhooks.
+// tell makes the due messages and returns those for webhooks.
 func (f *fixture) tell() []store.AlertMessage {
 	f.t.Helper()
 	if _, err := f.MakeAlertMessages(f.ctx(), 50); err != nil {
@@ -49,7 +49,7 @@ func (f *fixture) tell() []store.AlertMessage {
 	return list
 }
 
-// sent stores that messages have arrived.
+// sent records that messages were delivered.
 func (f *fixture) sent(list []store.AlertMessage) {
 	f.t.Helper()
 	for _, m := range list {
@@ -59,21 +59,21 @@ func (f *fixture) sent(list []store.AlertMessage) {
 	}
 }
 
-// TestAlertsOfFailures lets a worker fail many times: the failures are one message, and
-// those of the next minutes another.
+// TestAlertsOfFailures lets a worker fail many times. These failures are in one message, and those
+// of the next minutes are in another.
 func TestAlertsOfFailures(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
 	f.startRunner("r")
-	f.fail(f.worker) // nobody hears of it
+	f.fail(f.worker) // there is no channel yet
 	a := f.hook(store.AlertNow)
 	is.Equal(a.Host, "hook.example")
 	var last store.Turn
 	for range 100 {
 		last = f.fail(f.worker)
 	}
-	is.Equal(len(f.tell()), 0) // events that happen together are one message
+	is.Equal(len(f.tell()), 0) // events at the same time are collected in one message
 	f.clock.advance(5 * time.Second)
 	list := f.tell()
 	is.Equal(len(list), 1)
@@ -90,18 +90,18 @@ func TestAlertsOfFailures(t *testing.T) {
 	f.fail(f.worker)
 	f.fail(f.worker)
 	f.clock.advance(9 * time.Minute)
-	is.Equal(len(f.tell()), 0) // repetitions wait
+	is.Equal(len(f.tell()), 0) // repeated events wait
 	f.clock.advance(2 * time.Minute)
 	list = f.tell()
 	is.Equal(len(list), 1)
 	is.Equal(list[0].Items[0].Count, int64(2))
 	f.sent(list)
 	f.clock.advance(time.Hour)
-	is.Equal(len(f.tell()), 0) // nothing is told twice
+	is.Equal(len(f.tell()), 0) // no event is sent twice
 }
 
-// TestAlertsOfADeadEndpoint collects events while a message is not delivered. The rows stay
-// few, and the order of messages is kept.
+// TestAlertsOfADeadEndpoint collects events while a message cannot be delivered. The number of rows
+// stays small, and the order of messages is kept.
 func TestAlertsOfADeadEndpoint(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -120,22 +120,22 @@ func TestAlertsOfADeadEndpoint(t *testing.T) {
 	is.Equal(len(f.tell()), 0)                                         // the next message waits for the first
 	is.True(f.count(`SELECT count(*) FROM alerts`) <= 101)             // the rows have a limit
 	is.Equal(f.count(`SELECT sum(count) FROM alerts`), int64(120))     // and no event is lost
-	is.Equal(f.count(`SELECT count(*) FROM alert_messages`), int64(1)) // however long it takes
+	is.Equal(f.count(`SELECT count(*) FROM alert_messages`), int64(1)) // during the whole wait
 	f.clock.advance(time.Hour)
 	again := f.tell()
 	is.Equal(len(again), 1)
-	is.Equal(again[0].ID, first[0].ID) // the same on every attempt
+	is.Equal(again[0].ID, first[0].ID) // the same id on every attempt
 	is.Equal(again[0].Attempts, int64(2))
-	is.NoErr(f.EndAlertMessage(t.Context(), again[0], false, "refused", time.Time{})) // given up
+	is.NoErr(f.EndAlertMessage(t.Context(), again[0], false, "refused", time.Time{})) // the last attempt
 	f.clock.advance(time.Minute)
-	is.Equal(len(f.tell()), 1) // the rest comes as soon as the channel is free
+	is.Equal(len(f.tell()), 1) // the collected events follow as soon as the channel is free
 	channels, err := f.AlertChannels(t.Context(), f.owner.Caller)
 	is.NoErr(err)
 	is.Equal(channels[0].Pending, int64(0))
 	is.Equal(channels[0].Last.Status, "queued")
 }
 
-// TestAlertsByRhythm tells events at the full hour, and in the morning of the server's zone.
+// TestAlertsByRhythm checks alerts at the full hour, and in the morning of the server's zone.
 func TestAlertsByRhythm(t *testing.T) {
 	t.Parallel()
 	zone, err := time.LoadLocation("Asia/Kolkata") // five and a half hours ahead
@@ -144,7 +144,7 @@ func TestAlertsByRhythm(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		rhythm store.AlertRhythm
-		due    time.Time // the clock stands at 23:59 UTC, which is 5:29 there
+		due    time.Time // the clock is at 23:59 UTC, which is 5:29 in the zone
 	}{
 		"hourly": {store.AlertHourly, time.Date(2026, 4, 1, 6, 0, 0, 0, zone)},
 		"daily":  {store.AlertDaily, time.Date(2026, 4, 1, 8, 0, 0, 0, zone)},
@@ -159,8 +159,8 @@ func TestAlertsByRhythm(t *testing.T) {
 			at, ok, err := f.AlertsDue(t.Context())
 			is.NoErr(err)
 			is.True(ok)                  // the event waits
-			is.True(at.Equal(tt.due))    // until the time of the rhythm
-			f.clock.advance(time.Minute) // more of it comes later
+			is.True(at.Equal(tt.due))    // until the next time of the rhythm
+			f.clock.advance(time.Minute) // more events follow later
 			f.fail(f.worker)
 			f.clock.advance(tt.due.Sub(f.clock.now()))
 			list := f.tell()
@@ -170,8 +170,8 @@ func TestAlertsByRhythm(t *testing.T) {
 	}
 }
 
-// TestAlertsForMembers mails a member about the workers that they may see, and nothing after
-// they have left.
+// TestAlertsForMembers mails a member about the workers that they may see. After the member has
+// left, no more mails are sent.
 func TestAlertsForMembers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -180,21 +180,21 @@ func TestAlertsForMembers(t *testing.T) {
 	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	_, err := f.AddAlertChannel(t.Context(), mo.Caller, store.NewAlertChannel{Email: "mo@acme.test",
 		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
-	is.True(store.IsKind(err, store.Forbidden)) // only Owners and Admins set alerts up
+	is.True(store.IsKind(err, store.Forbidden)) // only Owners and Admins configure alerts
 	f.caller("Other", "eve@other.test", store.RoleOwner)
 	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "eve@other.test",
 		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
-	is.True(store.IsKind(err, store.Invalid)) // who is no member gets no mail
+	is.True(store.IsKind(err, store.Invalid)) // only members get mails
 	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "mo@acme.test",
 		Topics: []store.AlertTopic{store.TopicFailed}, Rhythm: store.AlertNow})
 	is.NoErr(err)
 	secret := f.newWorker(f.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
 	f.fail(secret)
-	is.NoErr(f.AlertBackup(t.Context())) // a topic that the channel does not tell
+	is.NoErr(f.AlertBackup(t.Context())) // a topic that the channel has not chosen
 	is.Equal(f.count(`SELECT count(*) FROM alerts`), int64(0))
 	f.fail(f.worker)
 	f.clock.advance(time.Minute)
-	is.Equal(len(f.tell()), 0) // a mail is no message to a webhook
+	is.Equal(len(f.tell()), 0) // a mail is not a message to a webhook
 	replies, err := f.ClaimReplies(t.Context(), 5, time.Minute)
 	is.NoErr(err)
 	is.Equal(len(replies), 1)
@@ -202,7 +202,7 @@ func TestAlertsForMembers(t *testing.T) {
 	is.Equal(replies[0].To, "mo@acme.test")
 	is.Equal(replies[0].Alert.Items[0].Worker, "Scribe")
 	is.NoErr(f.GiveUpReply(t.Context(), replies[0], "no such mailbox"))
-	is.Equal(f.count(`SELECT count(*) FROM alerts WHERE count > 0`), int64(0)) // an alert raises no alert
+	is.Equal(f.count(`SELECT count(*) FROM alerts WHERE count > 0`), int64(0)) // no alert for it
 	list, err := f.AlertChannels(t.Context(), f.owner.Caller)
 	is.NoErr(err)
 	is.Equal(list[0].Last.Status, "failed")
@@ -212,8 +212,7 @@ func TestAlertsForMembers(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM alert_channels`), int64(0))
 }
 
-// TestAlertsOfTheCap tells when the spending passes 80 % of the cap and when it reaches it,
-// once each.
+// TestAlertsOfTheCap checks for one alert at 80 % of the cap, and one at the cap.
 func TestAlertsOfTheCap(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -234,7 +233,7 @@ func TestAlertsOfTheCap(t *testing.T) {
 		}
 		return events
 	}
-	f.clock.advance(time.Hour) // into a new month: spending of a moment ago does not count
+	f.clock.advance(time.Hour) // into a new month: earlier spending does not count
 	is.Equal(spend(79), nil)
 	is.Equal(spend(2), []string{store.EventCapNear})
 	is.Equal(spend(10), nil)
@@ -245,10 +244,11 @@ func TestAlertsOfTheCap(t *testing.T) {
 	is.Equal(spend(1), nil)
 	lower := 120.0
 	storetest.CapCredits(t, f.Store, f.owner.Caller, &lower)
-	is.Equal(spend(1), []string{store.EventCapNear}) // a lower cap is passed at once
+	is.Equal(spend(1), []string{store.EventCapNear}) // a lower cap is checked at once
 }
 
-// TestAlertsOfLostDeliveries tells when a delivery to a worker's webhook is given up.
+// TestAlertsOfLostDeliveries checks the alert after the last attempt of a delivery to a worker's
+// webhook.
 func TestAlertsOfLostDeliveries(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -264,7 +264,7 @@ func TestAlertsOfLostDeliveries(t *testing.T) {
 	_, err = f.RecordAttempt(t.Context(), due[0], attempt)
 	is.NoErr(err)
 	f.clock.advance(time.Minute)
-	is.Equal(len(f.tell()), 0) // it is tried again
+	is.Equal(len(f.tell()), 0) // the delivery is retried
 	attempt.Retry = time.Time{}
 	_, err = f.RecordAttempt(t.Context(), due[0], attempt)
 	is.NoErr(err)
@@ -274,7 +274,7 @@ func TestAlertsOfLostDeliveries(t *testing.T) {
 	is.Equal(list[0].Items[0].Event, store.EventDeliveryLost)
 }
 
-// TestAlertChannelPausedAndRemoved forgets what it has not told.
+// TestAlertChannelPausedAndRemoved checks that unsent events of the channel are discarded.
 func TestAlertChannelPausedAndRemoved(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -282,7 +282,7 @@ func TestAlertChannelPausedAndRemoved(t *testing.T) {
 	f.startRunner("r")
 	a := f.hook(store.AlertNow)
 	other := f.caller("Other", "eve@other.test", store.RoleOwner)
-	is.True(store.IsKind(f.RemoveAlertChannel(t.Context(), other.Caller, a.ID), store.NotFound)) // another organization's
+	is.True(store.IsKind(f.RemoveAlertChannel(t.Context(), other.Caller, a.ID), store.NotFound)) // not its channel
 	f.fail(f.worker)
 	is.NoErr(f.PauseAlertChannel(t.Context(), f.owner.Caller, a.ID, true))
 	f.fail(f.worker)
@@ -297,7 +297,7 @@ func TestAlertChannelPausedAndRemoved(t *testing.T) {
 	is.NoErr(f.RemoveAlertChannel(t.Context(), f.owner.Caller, a.ID))
 	f.clock.advance(time.Hour)
 	is.Equal(len(f.tell()), 0)       // a removed channel sends nothing
-	f.clock.advance(100 * time.Hour) // its messages go in time
+	f.clock.advance(100 * time.Hour) // its messages are deleted later
 	_, err := f.PruneAlerts(t.Context(), time.Hour, 10)
 	is.NoErr(err)
 	is.Equal(f.count(`SELECT count(*) FROM alert_messages`), int64(0))
@@ -306,11 +306,11 @@ func TestAlertChannelPausedAndRemoved(t *testing.T) {
 	}
 	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{URL: "https://a.example/",
 		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
-	is.True(store.IsKind(err, store.Conflict)) // too many
+	is.True(store.IsKind(err, store.Conflict)) // too many channels
 }
 
-// TestAlertsAfterClockSetBack has a channel tell an event while the clock is a month ahead. Once
-// the clock is right again, retries and new events do not wait for that month.
+// TestAlertsAfterClockSetBack sends an event while the clock is a month ahead. After the clock is
+// corrected, retries and new events do not wait for a month.
 func TestAlertsAfterClockSetBack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -337,5 +337,5 @@ func TestAlertsAfterClockSetBack(t *testing.T) {
 	f.sent(list)
 	f.fail(f.worker)
 	f.clock.advance(15 * time.Minute)
-	is.Equal(len(f.tell()), 1) // what happens later
+	is.Equal(len(f.tell()), 1) // a later failure
 }

@@ -9,7 +9,8 @@ import (
 	"journeyman/store"
 )
 
-// sameTool returns a step whose calls all use one tool, and that asks about each of them.
+// sameTool returns a step whose calls all use one tool. The step asks for an approval of each given
+// call.
 func sameTool(f *fixture, seq int64, calls ...int64) store.Step {
 	st := asking(f, seq, len(calls), calls...)
 	for i := range st.Parts {
@@ -32,17 +33,17 @@ func TestAllowanceForTheRestOfATask(t *testing.T) {
 	is.NoErr(err)
 	for _, d := range []store.Decision{{RestOfTask: true}, {Answer: "x", RestOfTask: true}} {
 		_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[0].ID, d)
-		is.True(store.IsKind(err, store.Invalid)) // only an approval can hold for the rest of a task
+		is.True(store.IsKind(err, store.Invalid)) // only approvals can apply to the rest of a task
 	}
 	_, err = f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[0].ID,
 		store.Decision{Approved: true, RestOfTask: true})
 	is.NoErr(err)
 	third, err := f.Approval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[2].ID)
 	is.NoErr(err)
-	is.Equal(third.Status, store.ApprovalApproved) // it waited for the same tool
+	is.Equal(third.Status, store.ApprovalApproved) // the third call waited for the same tool
 	second, err := f.Approval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[1].ID)
 	is.NoErr(err)
-	is.Equal(second.Status, store.ApprovalPending) // another tool is still asked about
+	is.Equal(second.Status, store.ApprovalPending) // another tool still needs an approval
 	_, err = f.decide(c, second.ID, true, "")
 	is.NoErr(err)
 
@@ -51,7 +52,7 @@ func TestAllowanceForTheRestOfATask(t *testing.T) {
 	is.NoErr(f.JournalStep(f.ctx(), again, later))
 	list, suspended, err := f.SuspendTurn(f.ctx(), again, 1, f.clock.now().Add(time.Hour))
 	is.NoErr(err)
-	is.True(!suspended) // no person is needed
+	is.True(!suspended) // no decision is needed
 	is.Equal([]any{list[0].Status, list[0].DecidedByUserID}, []any{store.ApprovalApproved, f.owner.UserID})
 
 	other := asking(f, 2, 2, 1)
@@ -61,10 +62,10 @@ func TestAllowanceForTheRestOfATask(t *testing.T) {
 	is.True(suspended) // the allowance is for one tool only
 	entries, _, err := f.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Action: "approval.approve", Limit: 10})
 	is.NoErr(err)
-	is.Equal(len(entries), 4) // every approval has its entry
+	is.Equal(len(entries), 4) // every approval has an entry
 }
 
-// TestAllowanceHoldsForNobodyElse runs later turns of a task in which a tool is allowed.
+// TestAllowanceHoldsForNobodyElse runs later turns of a task with an allowance.
 func TestAllowanceHoldsForNobodyElse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -106,7 +107,8 @@ func TestAllowanceHoldsForNobodyElse(t *testing.T) {
 		if suspended {
 			_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, later.Approvals[0].ID,
 				store.Decision{Approved: true, RestOfTask: true})
-			is.Equal(store.IsKind(err, store.Conflict), tt.caller.Trigger == store.TriggerEmail) // by mail: each call alone
+			// A mail must approve each call separately.
+			is.Equal(store.IsKind(err, store.Conflict), tt.caller.Trigger == store.TriggerEmail)
 			_, err = f.decide(again, later.Approvals[0].ID, true, "")
 			is.NoErr(err)
 			again = f.claimOne("r")
@@ -117,7 +119,7 @@ func TestAllowanceHoldsForNobodyElse(t *testing.T) {
 	}
 }
 
-// TestAllowanceEndsWithItsMaker checks that an allowance needs a person who may decide.
+// TestAllowanceEndsWithItsMaker checks that an allowance ends when its author may no longer decide.
 func TestAllowanceEndsWithItsMaker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -133,5 +135,5 @@ func TestAllowanceEndsWithItsMaker(t *testing.T) {
 	is.NoErr(f.JournalStep(f.ctx(), again, sameTool(f, 1, 0)))
 	_, suspended, err := f.SuspendTurn(f.ctx(), again, 1, f.clock.now().Add(time.Hour))
 	is.NoErr(err)
-	is.True(suspended) // who has left the organization allows nothing
+	is.True(suspended) // allowances of former members do not count
 }

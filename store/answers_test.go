@@ -9,8 +9,8 @@ import (
 	"journeyman/store"
 )
 
-// TestFormerMembersAnswerNothing receives the answer of somebody who has left the
-// organization since the mail was read.
+// TestFormerMembersAnswerNothing receives an answer by mail. Its author leaves the organization
+// after the mail was read.
 func TestFormerMembersAnswerNothing(t *testing.T) {
 	t.Parallel()
 	for name, leaves := range map[string]bool{"a member": false, "a former member": true} {
@@ -38,7 +38,7 @@ func TestFormerMembersAnswerNothing(t *testing.T) {
 				MessageID: "answer@b.test", From: "mo@acme.test", Answer: &store.MailAnswer{ApprovalID: st.Approvals[0].ID, Text: "this"},
 				Turn: &store.NewTurn{Caller: n.Caller, WorkerID: turn.WorkerID, TaskID: turn.TaskID, Input: "this"}}
 			_, _, err = f.ReceiveEmails(t.Context(), []store.NewEmail{answer}, []byte("this"), store.MailLimits{})
-			is.True(leaves || err == nil) // the answer of a member is taken
+			is.True(leaves || err == nil) // the answer of a member is accepted
 			a, err := f.Approval(t.Context(), f.owner.Caller, turn.TaskID, st.Approvals[0].ID)
 			is.NoErr(err)
 			want := store.ApprovalAnswered

@@ -12,7 +12,7 @@ import (
 	"journeyman/store"
 )
 
-// asking is a step of n calls of which those named need approval.
+// asking returns a step of n calls. The given calls need approval.
 func asking(f *fixture, seq int64, n int, calls ...int64) store.Step {
 	st := store.Step{Seq: seq, Attempt: 1, Finish: "tool-calls", Model: "m", StartedAt: f.clock.now().UTC(), CompletedAt: f.clock.now().UTC()}
 	st.Parts = append(st.Parts, store.Part{Type: store.PartText, Text: "I will try."})
@@ -25,7 +25,7 @@ func asking(f *fixture, seq int64, n int, calls ...int64) store.Step {
 	return st
 }
 
-// suspended returns a turn that is suspended for the named calls of its first step.
+// suspended returns a turn that is suspended for the given calls of its first step.
 func suspended(f *fixture, calls ...int64) (store.Claim, store.Step) {
 	f.t.Helper()
 	is := is.New(f.t)
@@ -47,10 +47,10 @@ func TestARestingTurnIsNobodys(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	c, st := suspended(f, 0, 2)
-	is.Equal(f.reread(c.Turn).Status, store.Running) // to everybody outside
+	is.Equal(f.reread(c.Turn).Status, store.Running) // clients see the turn as running
 	is.Equal(f.task(c.TaskID).Status, store.Running)
 	next := f.follow(c.Turn)
-	is.Equal(len(f.claim("r", 5)), 0) // neither it nor what comes after it
+	is.Equal(len(f.claim("r", 5)), 0) // neither the suspended turn nor the next turn of its task
 	is.NoErr(f.StopRunner(t.Context(), "r"))
 	f.startRunner("r2") // another process
 	is.NoErr(f.RenewLease(t.Context(), "r2", time.Minute))
@@ -69,7 +69,7 @@ func TestARestingTurnIsNobodys(t *testing.T) {
 	is.NoErr(err)
 	is.Equal([]any{a.Status, a.Reason, a.ToolName, a.ToolCallID, string(a.Input), a.Call, a.Decision, a.DecidedByUserID, a.TaskID, a.TurnID},
 		[]any{store.ApprovalDenied, "not this one", "tool2", "c2", `{"n":2}`, int64(2), int64(0), f.owner.UserID, c.TaskID, c.ID})
-	is.Equal(len(f.claim("r2", 5)), 0) // one is left
+	is.Equal(len(f.claim("r2", 5)), 0) // one approval is still pending
 	a, err = f.decide(c, st.Approvals[0].ID, true, "")
 	is.NoErr(err)
 	is.Equal(a.Decision, int64(1))
@@ -104,7 +104,7 @@ func TestDecisionsBeforeTheRest(t *testing.T) {
 		_, err := f.decide(c, a.ID, true, "")
 		is.NoErr(err)
 	}
-	is.Equal(f.Queued(), int64(0)) // it is not queued: its runner has it
+	is.Equal(f.Queued(), int64(0)) // the turn is not queued, because its runner still has it
 	approvals, suspended, err := f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
 	is.NoErr(err)
 	is.True(!suspended)
@@ -130,19 +130,19 @@ func TestDecidingTwiceAndTooLate(t *testing.T) {
 	f.clock.advance(time.Second)
 	again, err := f.decide(c, st.Approvals[0].ID, true, "other words")
 	is.NoErr(err)
-	is.Equal(again, first) // the first decision stays
+	is.Equal(again, first) // the first decision remains
 	refused(st.Approvals[0].ID, false, store.Conflict)
 	refused("apr_none", true, store.NotFound)
 	other := f.accept(f.turn())
 	_, err = f.DecideApproval(t.Context(), f.owner.Caller, other.TaskID, st.Approvals[1].ID, store.Decision{Approved: true})
-	is.True(store.IsKind(err, store.NotFound)) // of another task
+	is.True(store.IsKind(err, store.NotFound)) // the approval belongs to another task
 	_, err = f.DecideApproval(t.Context(), f.owner.Caller, c.TaskID, st.Approvals[1].ID, store.Decision{Reason: strings.Repeat("é", store.MaxReason+1)})
 	is.True(store.IsKind(err, store.Invalid))
 	_, err = f.DecideApproval(t.Context(), f.owner.Caller, c.TaskID, st.Approvals[1].ID, store.Decision{Reason: strings.Repeat("é", store.MaxReason)})
 	is.NoErr(err)
 	_, running, err := f.AbortTask(t.Context(), f.owner.Caller, c.TaskID)
 	is.NoErr(err)
-	is.Equal(len(running), 0) // there is no runner to wait for
+	is.Equal(len(running), 0) // no runner must stop
 	refused(st.Approvals[2].ID, true, store.Conflict)
 	refused(st.Approvals[1].ID, true, store.Conflict)
 	is.Equal(f.count(`SELECT count(*) FROM audit_log WHERE action LIKE 'approval.%'`), int64(2))
@@ -203,7 +203,7 @@ func TestARestingTurnEndsWithoutADecision(t *testing.T) {
 			next := f.follow(c.Turn)
 			if name == "too late" {
 				tt.end(is, f, c)
-				is.Equal(f.claimOne("r").ID, next.ID) // what came after it goes on
+				is.Equal(f.claimOne("r").ID, next.ID) // the next turn can run
 			} else {
 				tt.end(is, f, c)
 				is.Equal(f.reread(next).Status, store.Aborted)
@@ -222,8 +222,8 @@ func TestARestingTurnEndsWithoutADecision(t *testing.T) {
 	}
 }
 
-// TestCancelledBeforeItGoesOn: what a turn has produced is kept when it is cancelled
-// between the last decision and its next claim, and after a death.
+// TestCancelledBeforeItGoesOn cancels a turn between its last decision and its next claim, and
+// after a crash. The turn's output so far is kept.
 func TestCancelledBeforeItGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]func(f *fixture, c store.Claim, st store.Step) error{
@@ -256,7 +256,7 @@ func TestCancelledBeforeItGoesOn(t *testing.T) {
 	}
 }
 
-// TestAbortMeetsRest: whichever comes first, the turn ends.
+// TestAbortMeetsRest cancels and suspends a turn at once. In either order, the turn ends.
 func TestAbortMeetsRest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -274,8 +274,8 @@ func TestAbortMeetsRest(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM approvals WHERE status = 'cancelled'`), int64(1))
 }
 
-// TestADeathWithApprovals: a runner that dies before the suspension leaves the turn to the
-// next one, and one that has died three times its approvals to nobody.
+// TestADeathWithApprovals ends a runner before the suspension: the next runner claims the turn.
+// After three deaths, the approvals expire.
 func TestADeathWithApprovals(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -317,7 +317,8 @@ func TestWhoDecides(t *testing.T) {
 			_, err := f.AddWorkerMember(t.Context(), creator.Caller, w.ID, invited.UserID)
 			is.NoErr(err)
 			n := f.turn()
-			n.WorkerID, n.Caller = w.ID, invited.Caller // who runs it is not who decides
+			// The author of a turn need not have the right to decide.
+			n.WorkerID, n.Caller = w.ID, invited.Caller
 			f.accept(n)
 			f.startRunner("r")
 			c := f.claimOne("r")

@@ -12,7 +12,7 @@ import (
 	"journeyman/store"
 )
 
-// auditLog reads the whole log by pages of n.
+// auditLog reads the whole log in pages of n entries.
 func (f *fixture) auditLog(q store.AuditQuery, n int) (list []store.AuditEntry) {
 	f.t.Helper()
 	q.Limit = n
@@ -28,7 +28,7 @@ func (f *fixture) auditLog(q store.AuditQuery, n int) (list []store.AuditEntry) 
 	}
 }
 
-// TestAuditLog filters the audit log and pages through it.
+// TestAuditLog filters the audit log and reads it in pages.
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -54,7 +54,7 @@ func TestAuditLog(t *testing.T) {
 		is.Equal(len(f.auditLog(store.AuditQuery{Email: "nobody@acme.test"}, n)), 0)
 	}
 	all := f.auditLog(store.AuditQuery{}, 7)
-	is.Equal(len(all), 24) // with both members' adding and first key
+	is.Equal(len(all), 24) // with the entries for the membership and the first key of both members
 	is.True(slices.IsSortedFunc(all, func(a, b store.AuditEntry) int { return b.CreatedAt.Compare(a.CreatedAt) }))
 	e := all[1]
 	is.Equal([]string{e.Email, e.KeyName, e.Action, e.Detail["name"].(string), e.RemoteAddr}, []string{"ada@acme.test", "test", "key.create", "a key", "10.0.0.9"})
@@ -64,8 +64,8 @@ func TestAuditLog(t *testing.T) {
 	is.True(store.IsKind(err, store.Invalid))
 }
 
-// TestEveryActionIsKnown does everything that is logged, and compares with the list
-// that the log can be filtered by.
+// TestEveryActionIsKnown makes every audited change, and compares the actions with the list of
+// actions for filters.
 func TestEveryActionIsKnown(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -82,10 +82,10 @@ func TestEveryActionIsKnown(t *testing.T) {
 	is.True(len(done) > 20)                   // too few actions were audited
 	secrets, err := f.Strings(f.ctx(), `SELECT detail FROM audit_log`)
 	is.NoErr(err)
-	is.True(!strings.Contains(strings.Join(secrets, ""), "argon2")) // and no secret is
+	is.True(!strings.Contains(strings.Join(secrets, ""), "argon2")) // a leaked password hash
 }
 
-// TestAuditOfTools reads the entries that a change of a worker's tools leaves in the log.
+// TestAuditOfTools checks the audit entries for changes of a worker's tools.
 func TestAuditOfTools(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -95,7 +95,7 @@ func TestAuditOfTools(t *testing.T) {
 		is.NoErr(err)
 	}
 	change(store.WorkerPatch{Tools: &store.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}}}})
-	change(store.WorkerPatch{Tools: &store.ToolRules{{Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}}, {Tool: "read_file"}}}) // the same
+	change(store.WorkerPatch{Tools: &store.ToolRules{{Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}}, {Tool: "read_file"}}}) // the same rules
 	change(store.WorkerPatch{Tools: new(store.ToolRules), StrangerTools: &store.ToolRules{}})
 	var got []string
 	for _, action := range []string{"worker.tools", "worker.strangerTools"} {

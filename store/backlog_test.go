@@ -17,7 +17,7 @@ func TestBacklog(t *testing.T) {
 	b, err := f.Backlog(t.Context())
 	is.NoErr(err)
 	is.Equal(b.Turns.Count, int64(0))
-	is.Equal(b.Turns.Age, time.Duration(0)) // nothing waits, so nothing is old
+	is.Equal(b.Turns.Age, time.Duration(0)) // an empty queue has no age
 	f.accept(f.turn())
 	f.clock.advance(time.Minute)
 	f.accept(f.turn())
@@ -25,7 +25,7 @@ func TestBacklog(t *testing.T) {
 	b, err = f.Backlog(t.Context())
 	is.NoErr(err)
 	is.Equal(b.Turns.Count, int64(2))
-	is.Equal(b.Turns.Age, 61*time.Second) // of the first
+	is.Equal(b.Turns.Age, 61*time.Second) // the age of the oldest turn
 	is.Equal(b.Deliveries.Count, int64(0))
 	is.Equal(b.Held, store.Waiting{})
 
@@ -38,7 +38,7 @@ func TestBacklog(t *testing.T) {
 	}
 	b, err = f.Backlog(t.Context())
 	is.NoErr(err)
-	is.Equal(b.Held, store.Waiting{Count: 2, Age: 2 * time.Minute}) // of the first
+	is.Equal(b.Held, store.Waiting{Count: 2, Age: 2 * time.Minute}) // the age of the oldest mail
 }
 
 func TestSizes(t *testing.T) {
@@ -48,8 +48,8 @@ func TestSizes(t *testing.T) {
 	s := f.Sizes()
 	is.True(s.Database > 0)
 	is.True(s.WAL > 0 || storetest.OnServer()) // both files exist
-	is.True(s.Free > 0 && s.Free <= s.Disk)    // the folder lies on a disk
-	is.Equal(s.Reserve, int64(0))              // it has no limit
+	is.True(s.Free > 0 && s.Free <= s.Disk)    // the folder is on a disk
+	is.Equal(s.Reserve, int64(0))              // the store has no disk limit
 	limited := newFixtureWith(t, store.Options{DiskReserve: store.DiskLimit{Bytes: 7}, DiskWarning: store.DiskLimit{Share: 0.5}}).Sizes()
 	is.Equal(limited.Reserve, int64(7))
 	is.Equal(limited.Warning, limited.Disk/2)

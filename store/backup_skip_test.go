@@ -7,8 +7,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestSkip has a backup leave out what a worker made unreadable, and fail for what the
-// database names.
+// TestSkip checks that a backup omits files that a worker made unreadable. It fails if a file in
+// the database is unreadable.
 func TestSkip(t *testing.T) {
 	t.Parallel()
 	why := errors.New("input/output error")

@@ -25,8 +25,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A backup of a store in use holds database, files and workspaces, and makes a
-// folder that opens as the same store.
+// TestBackupAndRestore backs up a store in use with its database, files and workspaces. The
+// restored folder opens as the same store.
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -40,7 +40,7 @@ func TestBackupAndRestore(t *testing.T) {
 	work := filepath.Join(s.Dir(), "workspaces", a.Turn.WorkerID, "sub")
 	is.NoErr(os.MkdirAll(work, 0o700))
 	is.NoErr(os.WriteFile(filepath.Join(work, "notes.txt"), []byte("notes"), 0o600))
-	is.NoErr(os.WriteFile(filepath.Join(work, "new-notes.txt"), nil, 0o600)) // named like a file not yet kept
+	is.NoErr(os.WriteFile(filepath.Join(work, "new-notes.txt"), nil, 0o600)) // like a temporary file
 	is.NoErr(os.Symlink("/etc/passwd", filepath.Join(work, "link")))
 
 	at, err := s.LastBackup()
@@ -60,11 +60,11 @@ func TestBackupAndRestore(t *testing.T) {
 	is.NoErr(err)
 	defer r.Close()
 	_, err = r.Authenticate(t.Context(), secret)
-	is.NoErr(err) // keys survive
+	is.NoErr(err) // keys remain valid
 	is.Equal(r.Queued(), int64(1))
 	at, err = r.LastBackup()
 	is.NoErr(err)
-	is.True(at.IsZero()) // of this folder there is none yet
+	is.True(at.IsZero()) // the restored folder has no backup yet
 	f, err := r.OpenBlob(blob.SHA256)
 	is.NoErr(err)
 	is.NoErr(f.Close())
@@ -74,7 +74,7 @@ func TestBackupAndRestore(t *testing.T) {
 	_, err = os.Lstat(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "new-notes.txt"))
 	is.NoErr(err)
 	_, err = os.Lstat(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "link"))
-	is.True(os.IsNotExist(err)) // links are not followed, nor kept
+	is.True(os.IsNotExist(err)) // links are neither followed nor stored
 }
 
 func TestRestoreRefuses(t *testing.T) {
@@ -90,7 +90,7 @@ func TestRestoreRefuses(t *testing.T) {
 	flipped[len(flipped)-6] ^= 1 // in the checksum
 	for name, tt := range map[string]struct {
 		archive []byte
-		full    bool // something is in the folder already
+		full    bool // the folder is not empty
 		says    string
 	}{
 		"a folder in use":  {archive: whole, full: true, says: "not empty"},
@@ -106,7 +106,7 @@ func TestRestoreRefuses(t *testing.T) {
 				is.NoErr(os.WriteFile(filepath.Join(dir, "x"), nil, 0o600))
 			}
 			err := store.Restore(t.Context(), dir, bytes.NewReader(tt.archive))
-			is.True(err != nil && strings.Contains(err.Error(), tt.says)) // says why
+			is.True(err != nil && strings.Contains(err.Error(), tt.says)) // with the reason
 		})
 	}
 }
@@ -121,7 +121,7 @@ func TestMeasureStorage(t *testing.T) {
 	work := filepath.Join(s.Dir(), "workspaces", "wrk_x")
 	is.NoErr(os.MkdirAll(work, 0o700))
 	is.NoErr(os.WriteFile(filepath.Join(work, "a"), make([]byte, 300), 0o600))
-	is.NoErr(os.Symlink("/", filepath.Join(work, "root"))) // not followed
+	is.NoErr(os.Symlink("/", filepath.Join(work, "root"))) // must not be followed
 	is.True(s.Storage().At.IsZero())                       // not measured yet
 	is.NoErr(s.MeasureStorage(t.Context()))
 	m := s.Storage()
@@ -134,15 +134,15 @@ func TestMeasureStorage(t *testing.T) {
 	}
 	sp, err := s.Space(t.Context())
 	is.NoErr(err)
-	is.True(sum > sp.File*9/10 && sum <= sp.File) // the kinds are the whole file
+	is.True(sum > sp.File*9/10 && sum <= sp.File) // the kinds make up nearly the whole file
 
-	is.NoErr(os.WriteFile(filepath.Join(s.Dir(), "last-backup"), []byte("2026-0"), 0o600)) // cut off by a crash
+	is.NoErr(os.WriteFile(filepath.Join(s.Dir(), "last-backup"), []byte("2026-0"), 0o600)) // truncated by a crash
 	at, err := s.LastBackup()
 	is.NoErr(err)
 	is.True(at.IsZero())
 }
 
-// unpack returns the names in a backup, and everything in it as one text.
+// unpack returns the names and sizes in a backup, and the content of all files as one text.
 func unpack(t testing.TB, archive []byte) (names map[string]int64, content string) {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(archive))
@@ -166,7 +166,7 @@ func unpack(t testing.TB, archive []byte) (names map[string]int64, content strin
 	}
 }
 
-// makeFiles writes files below dir, with what they hold.
+// makeFiles creates files with the given content below dir.
 func makeFiles(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -180,13 +180,13 @@ func makeFiles(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// TestBackupFollowsNothing swaps a folder and a file of a workspace for something
-// else while the backup is under way, after it has listed the workspace.
+// TestBackupFollowsNothing replaces a folder and a file of a workspace during a backup, after the
+// backup has listed the workspace.
 func TestBackupFollowsNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	const secret = "the secret of somebody else"
-	noise := make([]byte, 2<<20) // does not compress, so that the writer is called while it is read
+	noise := make([]byte, 2<<20) // not compressible, so the writer is called during the read
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	for name, swap := range map[string]func(path, outside, other string) error{
 		"for a link to outside":             func(path, outside, _ string) error { return os.Symlink(outside, path) },
@@ -211,7 +211,7 @@ func TestBackupFollowsNothing(t *testing.T) {
 			is.NoErr(os.Symlink(filepath.Join(outside, "shadow"), filepath.Join(outside, "links", "shadow")))
 			work := filepath.Join(s.Dir(), "workspaces")
 			makeFiles(t, work, map[string]string{"wrk_a/1": string(noise), "wrk_a/2/shadow": "own", "wrk_a/3": "own"})
-			hidden := filepath.Join(work, "wrk_b") // has the same text, so that it is found wherever it is found twice
+			hidden := filepath.Join(work, "wrk_b") // its content must be found only once
 			makeFiles(t, hidden, map[string]string{"shadow": secret})
 			var once sync.Once
 			written := 0
@@ -230,7 +230,7 @@ func TestBackupFollowsNothing(t *testing.T) {
 			is.NoErr(err)
 			names, content := unpack(t, archive.Bytes())
 			is.Equal(names["workspaces/wrk_a/1"], int64(len(noise)))
-			is.Equal(strings.Count(content, secret), 1) // in its own place alone
+			is.Equal(strings.Count(content, secret), 1) // only in its own place
 			_, found := names["workspaces/wrk_b/shadow"]
 			is.True(found)
 		})
@@ -246,7 +246,7 @@ func errorsOf(errs ...error) error {
 	return nil
 }
 
-// TestBackupBesideASwapper swaps a folder for a link as fast as possible during backups.
+// TestBackupBesideASwapper repeatedly replaces a folder by a link during backups.
 func TestBackupBesideASwapper(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -278,14 +278,13 @@ func TestBackupBesideASwapper(t *testing.T) {
 		_, err := s.Backup(t.Context(), &archive)
 		is.NoErr(err)
 		_, content := unpack(t, archive.Bytes())
-		is.True(!strings.Contains(content, "a secret")) // the backup holds a file from outside
+		is.True(!strings.Contains(content, "a secret")) // the backup contains a file from outside
 	}
 	close(stop)
 	is.NoErr(<-swapped)
 }
 
-// TestBackupReportsWhatItLeavesOut checks that a backup goes on after a file that it cannot
-// read.
+// TestBackupReportsWhatItLeavesOut checks that a backup continues after a file that it cannot read.
 func TestBackupReportsWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -313,12 +312,12 @@ func TestBackupReportsWhatItLeavesOut(t *testing.T) {
 	is.Equal(names["workspaces/wrk_a/kept"], int64(1))
 }
 
-// unprivileged names the data folder that TestBackupUnprivileged backs up in a
-// process of its own.
+// unprivileged is an environment variable with the data folder that TestBackupUnprivileged backs up
+// in a separate process.
 const unprivileged = "STORE_TEST_UNPRIVILEGED"
 
-// TestBackupUnprivileged has an ordinary user back up a folder in which a worker has
-// taken away its rights, and in which something belongs to somebody else.
+// TestBackupUnprivileged backs up a folder as an ordinary user. A worker has removed its own
+// permissions on some files, and one file belongs to another user.
 func TestBackupUnprivileged(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)

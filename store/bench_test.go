@@ -14,8 +14,9 @@ import (
 	"journeyman/store/storetest"
 )
 
-// BenchmarkTurn takes turns from accepted to finished, 64 at once: three writes each. cpu-µs/turn is
-// what the whole process spends on one. A server of the database is also put at a distance.
+// BenchmarkTurn processes turns from acceptance to end, 64 at once, with three writes each.
+// cpu-µs/turn is the processor time of the whole process per turn. With a database server, it also
+// runs with a simulated distance.
 func BenchmarkTurn(b *testing.B) {
 	for _, organizations := range []int{1, 10} {
 		b.Run(fmt.Sprintf("organizations=%d", organizations), func(b *testing.B) {
@@ -29,7 +30,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// turnCycle takes one turn of an organization after the other from accepted to finished.
+// turnCycle processes the turns of an organization one after the other, from acceptance to end.
 type turnCycle struct {
 	*store.Store
 	who    store.Identity
@@ -55,7 +56,7 @@ func benchmarkTurn(b *testing.B, organizations int, database string) {
 	}
 	before, stats := processorTime(b), s.WriteStats()
 	statements, trips, retries := stats.Statements.Load(), stats.RoundTrips.Load(), stats.Retries.Load()
-	b.SetParallelism(32) // times the two processors
+	b.SetParallelism(32) // per processor; 64 in total with two processors
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		c := cycles[int(clients.Add(1))%len(cycles)]
@@ -84,7 +85,7 @@ func (c turnCycle) run(ctx context.Context) error {
 		return err
 	}
 	claims, err := c.ClaimTurns(ctx, "r1", 1)
-	for err == nil && len(claims) == 0 && c.OnServer() { // others were faster: see ClaimTurns
+	for err == nil && len(claims) == 0 && c.OnServer() { // see ClaimTurns
 		c.empty.Add(1)
 		claims, err = c.ClaimTurns(ctx, "r1", 1)
 	}
@@ -100,8 +101,8 @@ func (c turnCycle) run(ctx context.Context) error {
 	return err
 }
 
-// BenchmarkTable reads in a small and in a large database. x-1000 is how many times
-// longer that takes than among 1,000 tasks.
+// BenchmarkTable reads in a small and in a large database. x-1000 is the duration relative to a
+// database of 1,000 tasks.
 func BenchmarkTable(b *testing.B) {
 	small := map[string]float64{}
 	for _, size := range []int{1_000, 1_000_000} {
@@ -129,7 +130,7 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// crowded is a store with so many tasks of one turn each.
+// crowded returns a store with size tasks of one turn each.
 func crowded(b *testing.B, size int) *fixture {
 	f := newFixture(b)
 	f.accept(f.turn())
@@ -150,7 +151,7 @@ func (f *fixture) readList(q store.TaskQuery) error {
 	return err
 }
 
-// readRunView reads what an answer shows of a task and its worker.
+// readRunView reads the records for the view of a task and its worker.
 func (f *fixture) readRunView(num int) error {
 	ctx := context.Background()
 	turns, err := f.Turns(ctx, store.TaskWithNum(int64(num)))
@@ -168,7 +169,7 @@ func (f *fixture) readRunView(num int) error {
 	return err
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the processor time of this process so far.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -37,7 +37,7 @@ func TestBlobs(t *testing.T) {
 	is.Equal(again, b)
 	after, err := os.Stat(s.BlobPath(b.SHA256))
 	is.NoErr(err)
-	is.True(os.SameFile(before, after)) // kept once
+	is.True(os.SameFile(before, after)) // stored only once
 	empty, err := s.PutBlob(strings.NewReader(""), 0)
 	is.NoErr(err)
 	is.Equal(empty.SHA256, sha(""))
@@ -51,7 +51,7 @@ func TestBlobs(t *testing.T) {
 	is.True(errors.Is(err, broken))
 	left, err := s.UnnamedBlobs()
 	is.NoErr(err)
-	is.Equal(len(left), 0) // nothing half written stays
+	is.Equal(len(left), 0) // no partially written file remains
 }
 
 type failing struct{ err error }

@@ -10,7 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// Each write tells, after its commit, which kinds of records changed, and for whom.
+// TestChangesAreTold checks that each write reports, after its commit, the kinds of changed records
+// and their organization.
 func TestChangesAreTold(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -47,7 +48,7 @@ func TestChangesAreTold(t *testing.T) {
 	is.NoErr(f.ArchiveTask(ctx, c, turn.TaskID))
 	tells(store.ChangedTasks)
 	is.True(f.DeleteWorker(ctx, c, "wrk_none") != nil)
-	tells() // a write that fails changes nothing
+	tells() // a failed write changes nothing
 	is.NoErr(f.DeleteWorker(ctx, c, w.ID))
 	tells(store.ChangedWorkers)
 }

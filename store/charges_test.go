@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// TestACallUnderWayIsChargedOnce ends a model call in all the ways there are. What is
-// charged for it is in all the sums, once.
+// TestACallUnderWayIsChargedOnce ends a model call in every possible way. Its cost must be in all
+// sums exactly once.
 func TestACallUnderWayIsChargedOnce(t *testing.T) {
 	t.Parallel()
 	tried := store.Usage{InputTokens: 70, OutputTokens: 3, ModelCost: 700}
@@ -20,7 +20,7 @@ func TestACallUnderWayIsChargedOnce(t *testing.T) {
 	step := func() *store.Step { return &store.Step{Finish: "stop", Usage: answered} }
 	for name, tt := range map[string]struct {
 		end  func(is *is.I, f *fixture, c store.Claim)
-		want store.Usage // of the turn, but for its steps
+		want store.Usage // of the turn, without the steps
 	}{
 		"it is answered": {func(is *is.I, f *fixture, c store.Claim) {
 			is.NoErr(f.JournalStep(f.ctx(), c, *step()))
@@ -104,7 +104,8 @@ func TestACallOfALostClaimIsNotCharged(t *testing.T) {
 	f.checkCounters()
 }
 
-// A try that fails is no progress: the process may die in each of them.
+// TestFailedTriesDoNotForgiveInterruptions checks that a failed try is not progress, because the
+// process may die during each try.
 func TestFailedTriesDoNotForgiveInterruptions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -12,14 +12,14 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A slotRunner is a runner with slots. It notes the claims that the store reports.
+// A slotRunner is a runner with slots. It stores the claims that the store reports.
 type slotRunner struct {
 	mu     sync.Mutex
 	free   int
 	claims []store.Claim
 }
 
-// slots returns n slots of a runner that notes no claims.
+// slots returns n slots of a runner that does not store claims.
 func slots(runner string, n int) store.Slots { return (&slotRunner{free: n}).slots(runner) }
 
 func (r *slotRunner) slots(runner string) store.Slots {
@@ -57,7 +57,7 @@ func (r *slotRunner) take() []store.Claim {
 	return claims
 }
 
-// slotRunner registers the runner "r", which has n free slots.
+// slotRunner registers the runner "r" with n free slots.
 func (f *fixture) slotRunner(n int) *slotRunner {
 	f.t.Helper()
 	f.startRunner("r")
@@ -71,8 +71,8 @@ func (f *fixture) slotRunner(n int) *slotRunner {
 	return r
 }
 
-// TestAClaimAtAcceptanceIsLikeAnyOther compares a claim that CreateTurn has made with the one that
-// ClaimTurns makes of the same turn.
+// TestAClaimAtAcceptanceIsLikeAnyOther compares a claim by CreateTurn with a claim of the same turn
+// by ClaimTurns.
 func TestAClaimAtAcceptanceIsLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -105,13 +105,13 @@ func TestAClaimAtAcceptanceIsLikeAnyOther(t *testing.T) {
 		tt.turn(&n)
 		turn := f.accept(n)
 		claims := r.take()
-		is.Equal(len(claims), 1)       // of the turn that was accepted
-		is.Equal(turn, claims[0].Turn) // Accepted tells that the turn runs
+		is.Equal(len(claims), 1)       // of the accepted turn
+		is.Equal(turn, claims[0].Turn) // Accepted contains the running turn
 		is.Equal(f.reread(turn), turn) // and so does the database
-		is.Equal(f.Queued(), int64(0)) // it has never waited
+		is.Equal(f.Queued(), int64(0)) // the turn has never waited
 		is.Equal(f.reread(turn).Claims, int64(1))
 		f.checkCounters()
-		// The turn becomes what it would have been without a slot.
+		// Undo the claim in the database, so that ClaimTurns can claim the turn.
 		f.exec(`UPDATE turns SET status = 'pending', runner_id = NULL, claims = 0, started_at = NULL WHERE num = ?`, turn.Num)
 		f.exec(`UPDATE tasks SET running = 0 WHERE id = ?`, turn.TaskID)
 		is.NoErr(f.Recount(t.Context()))
@@ -134,7 +134,7 @@ func TestOnlyAFreeRunnerClaimsAtAcceptance(t *testing.T) {
 	waiting := f.accept(f.turn())
 	is.Equal(waiting.Status, store.Pending) // no slot is free
 	r.set(5)
-	is.Equal(f.accept(f.turn()).Status, store.Pending) // another turn waits for longer
+	is.Equal(f.accept(f.turn()).Status, store.Pending) // another turn has waited longer
 	is.Equal(r.left(), 5)
 	claims := f.claim("r", 5)
 	is.Equal(len(claims), 2)
@@ -143,27 +143,27 @@ func TestOnlyAFreeRunnerClaimsAtAcceptance(t *testing.T) {
 	is.Equal(r.left(), 5)
 	r.take()
 	now := f.accept(f.turn())
-	is.Equal(now.Status, store.Running) // the turn in the queue waits for its own task, not for a slot
+	is.Equal(now.Status, store.Running) // the queued turn waits for its own task, not for a slot
 	is.Equal(r.left(), 4)
 	f.checkCounters()
 
 	child, err := f.StartChild(t.Context(), store.CallPlace{Turn: now, RunnerID: "r"}, f.turn())
 	is.NoErr(err)
-	is.Equal(child.Turn.Status, store.Pending) // its parent is stored after it
+	is.Equal(child.Turn.Status, store.Pending) // the parent is stored after the child
 	is.Equal(len(f.claim("r", 5)), 1)
 	is.True(f.BeginMaintenance())
 	a, err := f.CreateTurn(store.DuringMaintenance(t.Context()), f.turn())
 	is.NoErr(err)
-	is.Equal(a.Turn.Status, store.Pending) // no turn begins in maintenance
+	is.Equal(a.Turn.Status, store.Pending) // no turn begins during maintenance
 	is.True(f.EndMaintenance())
 	is.Equal(r.left(), 4)
 	f.checkCounters()
 }
 
-// TestAnUndoneClaimGivesItsSlotBack has writes fail after they have taken a slot.
+// TestAnUndoneClaimGivesItsSlotBack makes writes fail after they have taken a slot.
 func TestAnUndoneClaimGivesItsSlotBack(t *testing.T) {
 	t.Parallel()
-	storetest.Embedded(t) // it holds the one writer up
+	storetest.Embedded(t) // the test blocks the only writer
 	for name, opt := range map[string]store.Options{"once": {}, "repeated": {RepeatWrites: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,7 +187,7 @@ func TestAnUndoneClaimGivesItsSlotBack(t *testing.T) {
 			storetest.Eventually(t, "the culprit to be queued", func() bool { return f.Waiting() == 2 })
 			release()
 			is.True(<-failed != nil)
-			is.True(<-failed != nil) // the whole transaction
+			is.True(<-failed != nil) // the whole transaction fails
 			is.Equal(r.left(), 3)
 			is.Equal(len(r.take()), 0)
 
@@ -202,8 +202,8 @@ func TestAnUndoneClaimGivesItsSlotBack(t *testing.T) {
 	}
 }
 
-// TestClaimsAtAcceptanceKeepTheRound fills the slots with turns of one organization. The next
-// claim is of the other one.
+// TestClaimsAtAcceptanceKeepTheRound fills the slots with turns of one organization. The next claim
+// is for the other organization.
 func TestClaimsAtAcceptanceKeepTheRound(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -223,8 +223,8 @@ func TestClaimsAtAcceptanceKeepTheRound(t *testing.T) {
 	f.checkCounters()
 }
 
-// TestAStopReturnsClaimsOfAcceptance has the runner stop with a turn that it has not begun, and then
-// has it die with one.
+// TestAStopReturnsClaimsOfAcceptance stops the runner with a turn that it has not begun. Then it
+// crashes the runner in the same state.
 func TestAStopReturnsClaimsOfAcceptance(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -30,11 +30,11 @@ func TestCompactions(t *testing.T) {
 	cut.Num, summary.Num = 1, 2
 	is.Equal(got, []store.Compaction{cut, summary})
 	after := f.reread(c.Turn)
-	is.Equal(after.Usage, before.Usage.Add(summary.Usage)) // and it is no step
-	f.checkCounters()                                      // metered and billed
+	is.Equal(after.Usage, before.Usage.Add(summary.Usage)) // and it is not a step
+	f.checkCounters()                                      // metered and charged
 
 	is.True(f.JournalCompaction(t.Context(), c, store.Compaction{Kind: "shrunk", Usage: summary.Usage}) != nil)
-	is.Equal(f.reread(c.Turn), after) // nor is it billed
+	is.Equal(f.reread(c.Turn), after) // a failed write is not charged
 	f.startRunner("another")
 	is.True(errors.Is(f.JournalCompaction(t.Context(), c, cut), store.ErrClaimLost))
 }

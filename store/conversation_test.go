@@ -9,7 +9,7 @@ import (
 	"journeyman/store"
 )
 
-// TestTurnPages pages back through a task.
+// TestTurnPages reads the turns of a task in pages, newest first.
 func TestTurnPages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -18,7 +18,7 @@ func TestTurnPages(t *testing.T) {
 	for range 6 {
 		f.follow(first)
 	}
-	f.accept(f.turn()) // another task's
+	f.accept(f.turn()) // the turn of another task
 	seqs := func(before int64, limit int) (list []int64) {
 		turns, err := f.TurnsBefore(t.Context(), first, before, limit)
 		is.NoErr(err)
@@ -39,7 +39,7 @@ func TestTurnPages(t *testing.T) {
 	is.True(store.IsNotFound(err))
 }
 
-// TestJournalPage reads a long turn in pieces that are as the whole.
+// TestJournalPage reads a long turn in pages, and compares them with the whole turn.
 func TestJournalPage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -78,7 +78,7 @@ func TestJournalPage(t *testing.T) {
 	is.Equal(spans[9], store.Span{Step: 2, Call: 0, StartedAt: whole[2].Calls[0].StartedAt, CompletedAt: whole[2].Calls[0].CompletedAt})
 }
 
-// TestNames checks the names that lists show for ids.
+// TestNames checks the names that lists show instead of ids.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -86,7 +86,7 @@ func TestNames(t *testing.T) {
 	is.NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID))
 	title, err := f.WorkerTitle(t.Context(), store.Task{WorkerID: f.worker.ID})
 	is.NoErr(err)
-	is.Equal(title, "Scribe") // though it is deleted
+	is.Equal(title, "Scribe") // even though the worker is deleted
 	_, err = f.WorkerTitle(t.Context(), store.Task{WorkerID: "none"})
 	is.True(store.IsNotFound(err))
 	name, err := f.UserName(t.Context(), f.owner.UserID)

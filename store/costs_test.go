@@ -17,16 +17,17 @@ import (
 	"journeyman/store/storetest"
 )
 
-// What a task costs the database: bytes on the disk, transactions, statements and rows. These
-// figures depend on no machine. Whoever raises one says why in the commit.
+// The tests below limit the database costs of a task: bytes on disk, transactions, statements and
+// rows. These figures are the same on every machine. A commit that raises one of them must give the
+// reason.
 
-// bytesOfATask is the most that a one-step task with a delivery adds to a table or index, in bytes
-// of content. The texts of the task itself have about 270 bytes.
+// bytesOfATask is the maximum content, in bytes, that a one-step task with a delivery adds to a
+// table or index. The texts of the task have about 270 bytes.
 var bytesOfATask = map[string]int64{
 	"turns":                                 350,
 	"tasks":                                 105,
 	"webhook_executions":                    95,
-	"idempotency":                           64, // until the request is forgotten
+	"idempotency":                           64, // until the key expires
 	"steps":                                 56,
 	"deliveries":                            50,
 	"idempotency_by_expiry":                 30,
@@ -46,12 +47,12 @@ var bytesOfATask = map[string]int64{
 	"webhook_executions_by_delivery":        9,
 }
 
-// pagesOfATask is the most that such a task adds to the file, with the parts of pages that are
-// not used.
+// pagesOfATask is the maximum growth of the file, in bytes, for such a task. It includes unused
+// parts of pages.
 const pagesOfATask = 1200
 
-// TestBytesOfATask runs one-step tasks with a delivery each, and compares what the database
-// holds of each of them.
+// TestBytesOfATask runs one-step tasks with a delivery each, and measures the growth of the
+// database per task.
 func TestBytesOfATask(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -62,7 +63,7 @@ func TestBytesOfATask(t *testing.T) {
 		Compose: func(store.EnvelopeFacts) string { return envelope }})
 	f.startRunner("r")
 	const n = 400
-	f.runTasks(n) // the first fill the pages that every table has, and the exchanges that are kept
+	f.runTasks(n) // first fill the pages of every table, and the exchanges that are kept
 	before, pagesBefore := f.contents()
 	f.runTasks(n)
 	after, pagesAfter := f.contents()
@@ -81,7 +82,7 @@ const envelope = "(This note comes from the service, not from the author of the 
 	"Date: Sunday, 2026-11-22, 21:52, UTC\nChannel: a program, over the API\nAsked by: \"Ann Owner\", \"ann@acme.test\", " +
 	"a member of the organization\nBudget: standard, at most 100 credits, 50 steps, 30 minutes of work\nWorkspace: empty"
 
-// contents returns the bytes in each table and index, and those of all pages together.
+// contents returns the bytes in each table and index, and the bytes of all pages together.
 func (f *fixture) contents() (content map[string]int64, pages int64) {
 	f.t.Helper()
 	is := is.New(f.t)
@@ -99,7 +100,7 @@ func (f *fixture) contents() (content map[string]int64, pages int64) {
 	return content, pages
 }
 
-// runTasks takes n tasks from the request to the delivery. Many at once share a transaction.
+// runTasks runs n tasks from the request to the delivery. Concurrent tasks share transactions.
 func (f *fixture) runTasks(n int) {
 	f.t.Helper()
 	var all sync.WaitGroup
@@ -144,7 +145,7 @@ func (f *fixture) endWithAnswer(c store.Claim) {
 	f.check(err)
 }
 
-// check fails the test if err is set. Unlike is.NoErr, goroutines may call it.
+// check fails the test if err is not nil. Unlike is.NoErr, it may be called in other goroutines.
 func (f *fixture) check(err error) {
 	f.t.Helper()
 	if err != nil {
@@ -152,15 +153,16 @@ func (f *fixture) check(err error) {
 	}
 }
 
-// A cost is what one call of the store takes.
+// A cost is the cost of one call of the store.
 type cost struct {
 	commits    int64
-	statements int64 // of the transaction, with its four of its own
-	rows       int64 // that it writes
-	reads      int64 // queries outside of it
+	statements int64 // of the transaction, including its four own statements
+	rows       int64 // written rows
+	reads      int64 // queries outside of the transaction
 }
 
-// TestCostsOfOperations counts what the operations cost that every task takes, and reading it.
+// TestCostsOfOperations measures the cost of each operation that every task needs, and of reading
+// the task.
 func TestCostsOfOperations(t *testing.T) {
 	storetest.Embedded(t)
 	if os.Getenv("REPEAT_WRITES") != "" {
@@ -171,7 +173,7 @@ func TestCostsOfOperations(t *testing.T) {
 	f := newFixture(t)
 	f.webhook("https://hooks.example.com/tasks")
 	f.startRunner("r")
-	f.runTasks(3) // what is prepared and counted once is done
+	f.runTasks(3) // prepares statements and fills counters that are computed once
 	allowance := func() {
 		_, _, err := f.Allowance(context.Background(), f.owner.OrganizationID)
 		is.NoErr(err)
@@ -217,16 +219,16 @@ func TestCostsOfOperations(t *testing.T) {
 	}
 }
 
-// TestTripsOfOperations counts what the writes of every turn cost on a server: their statements, and
-// how often each waits for the answer. The three that begin a transaction and the one that ends it
-// travel with others.
+// TestTripsOfOperations measures the statements and round trips of the writes of every turn on a
+// server. The three statements that begin a transaction and the one that ends it share round trips
+// with others.
 func TestTripsOfOperations(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	if os.Getenv("REPEAT_WRITES") != "" {
 		t.Skip("each write runs twice, and costs as much")
 	}
-	// One connection writes, so each statement is prepared once.
+	// Only one connection writes, so each statement is prepared once.
 	f := newFixtureWith(t, store.Options{Database: url + "&pool_max_conns=2"})
 	f.startRunner("r")
 	f.runTasks(3)
@@ -239,7 +241,7 @@ func TestTripsOfOperations(t *testing.T) {
 		f.accept(n)
 	}
 	var claim store.Claim
-	for round := range 2 { // the first prepares what runTasks does not run
+	for round := range 2 { // the first round prepares statements that runTasks does not run
 		for _, op := range []struct {
 			name              string
 			do                func()
@@ -273,7 +275,7 @@ func (f *fixture) counted() cost {
 	return cost{s.Commits.Load(), s.Statements.Load(), 0, s.Reads.Load()}
 }
 
-// rowsWritten returns how many rows the writer has inserted, updated or deleted.
+// rowsWritten returns the number of rows that the writer has inserted, updated or deleted.
 func (f *fixture) rowsWritten() (n int64) {
 	f.t.Helper()
 	err := f.Write(context.Background(), func(tx store.Tx) error {

@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// TestCursorsBelongToTheirList passes each list the cursors of all other lists, and of
-// itself with other filters. Each must be refused.
+// TestCursorsBelongToTheirList passes each list the cursors of all other lists, and cursors of the
+// same list with other filters. All of them must be refused.
 func TestCursorsBelongToTheirList(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -85,7 +85,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 			given[name] = next
 		}
 	}
-	is.True(len(given) > 10) // else most lists are too short to tell
+	is.True(len(given) > 10) // otherwise most lists are too short for the test
 	for name, list := range lists {
 		for from, cursor := range given {
 			_, err := list(cursor)
@@ -98,8 +98,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	}
 }
 
-// TestNamesShowSomething refuses names that nobody could read, wherever there are
-// names.
+// TestNamesShowSomething checks that invisible names are refused in every place.
 func TestNamesShowSomething(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -33,7 +33,7 @@ func filledFolder(t testing.TB) string {
 	return f.Dir()
 }
 
-// everyRow returns all rows of all tables of a database file, as text, or the first error.
+// everyRow returns all rows of all tables of a database file as text, or the first error.
 func everyRow(t testing.TB, path string) (rows []string, err error) {
 	t.Helper()
 	db := rawDatabase(t.(*testing.T), path)
@@ -80,14 +80,14 @@ func everyRow(t testing.TB, path string) (rows []string, err error) {
 	return rows, nil
 }
 
-// A wreck damages one page of a database file.
+// A wreck is a way to damage one page of a database file.
 type wreck struct {
 	name string
 	do   func(r *rand.Rand, page []byte, first bool)
 }
 
-// wrecks returns what disks and stray writes do to pages of trees. A changed byte inside a text
-// is not among them: SQLite keeps no checksums, so nobody can know.
+// wrecks returns damages to tree pages that disks and stray writes can cause. A changed byte inside
+// a text is not included: SQLite has no checksums, so it cannot be detected.
 func wrecks() []wreck {
 	return []wreck{
 		{"zeros", func(_ *rand.Rand, page []byte, _ bool) { clear(page) }},
@@ -115,7 +115,7 @@ func wrecks() []wreck {
 	}
 }
 
-// treePages returns the numbers of the pages that hold tables and indexes.
+// treePages returns the numbers of the pages of tables and indexes.
 func treePages(t testing.TB, path string) (pages []int64) {
 	t.Helper()
 	db := rawDatabase(t.(*testing.T), path)
@@ -135,15 +135,15 @@ func treePages(t testing.TB, path string) (pages []int64) {
 	return pages
 }
 
-// TestWreckedPages damages real pages of a real database. The start refuses it, or the check
-// finds it, or every row is as it was. A write to what is known as damaged is refused.
+// TestWreckedPages damages pages of a database. Either the start fails, or the check finds the
+// damage, or every row is unchanged. Writes to a database with known damage are refused.
 func TestWreckedPages(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	wreckPages(t, 1, 12)
 }
 
-// TestManyWreckedPages is TestWreckedPages for longer.
+// TestManyWreckedPages is TestWreckedPages with more rounds.
 func TestManyWreckedPages(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -164,7 +164,7 @@ func wreckPages(t *testing.T, seed uint64, rounds int) {
 		r := rand.New(rand.NewPCG(seed, uint64(round)))
 		w, page := wrecks()[round%len(wrecks())], pages[r.IntN(len(pages))]
 		if round%20 == 0 {
-			page = 1 // it has the header of the file
+			page = 1 // it contains the header of the file
 		}
 		dir := t.TempDir()
 		damaged := append([]byte(nil), whole...)
@@ -212,13 +212,13 @@ func wreckedOutcome(t *testing.T, dir string, truth []string, what string) strin
 	return "harmless"
 }
 
-// TestLostDatabase has a folder lose its database: the next start refuses to begin anew unless
-// it is told to.
+// TestLostDatabase removes the database of a folder. The next start fails unless the option
+// BeginAnew is set.
 func TestLostDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	for name, tt := range map[string]struct {
-		file string // that is left in the folder
+		file string // a file that remains in the folder
 		lose func(path string) error
 		says string
 	}{
@@ -245,21 +245,21 @@ func TestLostDatabase(t *testing.T) {
 				is.NoErr(s.Close())
 				return
 			}
-			is.True(err != nil)                             // the folder is taken for a new one
-			is.True(strings.Contains(err.Error(), tt.says)) // the message says what to do
+			is.True(err != nil)                             // the folder was treated as a new one
+			is.True(strings.Contains(err.Error(), tt.says)) // the message contains the remedy
 			s, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{BeginAnew: true})
 			is.NoErr(err)
 			is.NoErr(s.Close())
 			if tt.file != "" {
 				_, err = os.Stat(filepath.Join(dir, tt.file))
-				is.NoErr(err) // the files stay
+				is.NoErr(err) // the files remain
 			}
 		})
 	}
 }
 
-// TestBegunAnew begins anew in a folder that has lost its database: what the folder held stays,
-// although nothing names it any more. What comes later is swept as ever.
+// TestBegunAnew begins anew in a folder that has lost its database. The old files stay, although no
+// row refers to them. Later files are swept as usual.
 func TestBegunAnew(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -275,7 +275,7 @@ func TestBegunAnew(t *testing.T) {
 		return blob, folder
 	}
 	oldBlob, oldFolder := leave("00")
-	for range 2 { // the mark stays at later starts
+	for range 2 { // the mark remains at later starts
 		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{BeginAnew: true, Now: future})
 		is.NoErr(err)
 		newBlob, newFolder := leave("01")
@@ -284,7 +284,7 @@ func TestBegunAnew(t *testing.T) {
 			is.NoErr(os.Chtimes(path, later, later))
 		}
 		blobs := int64(0)
-		for range 64 { // calls look at everything, from anywhere
+		for range 64 { // together, these calls check every file
 			n, err := s.SweepBlobs(t.Context())
 			is.NoErr(err)
 			blobs += n
@@ -295,7 +295,7 @@ func TestBegunAnew(t *testing.T) {
 		is.Equal(folders, int64(1))
 		for _, path := range []string{oldBlob, oldFolder} {
 			_, err := os.Stat(path)
-			is.NoErr(err) // it stays
+			is.NoErr(err) // the file remains
 		}
 		is.NoErr(s.Close())
 	}

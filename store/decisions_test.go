@@ -12,7 +12,8 @@ import (
 	"journeyman/store"
 )
 
-// questioned returns a turn that is suspended for a question.
+// questioned returns a turn that is suspended for a question, and for approvals of the calls in
+// more.
 func questioned(f *fixture, more ...int64) (store.Claim, store.Approval) {
 	f.t.Helper()
 	is := is.New(f.t)
@@ -39,7 +40,7 @@ func TestQuestion(t *testing.T) {
 	is.Equal(q.Kind, store.KindQuestion)
 	for _, d := range []store.Decision{{Approved: true}, {}, {Answer: " \n"}, {Answer: strings.Repeat("x", store.MaxAnswer+1)}, {Answer: "a\x00b"}} {
 		_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, q.ID, d)
-		is.True(store.IsKind(err, store.Invalid)) // no answer
+		is.True(store.IsKind(err, store.Invalid)) // an invalid answer
 		is.True(strings.HasPrefix(err.Error(), "answer: "))
 	}
 	a, err := f.answer(c, q.ID, " both\n")
@@ -49,8 +50,8 @@ func TestQuestion(t *testing.T) {
 	_, err = f.answer(c, q.ID, "both")
 	is.NoErr(err) // the same answer again changes nothing
 	_, err = f.answer(c, q.ID, "none")
-	is.True(store.IsKind(err, store.Conflict)) // another one comes too late
-	is.Equal(f.Queued(), int64(0))             // the call that needs approval is left
+	is.True(store.IsKind(err, store.Conflict)) // another answer is too late
+	is.Equal(f.Queued(), int64(0))             // a call still needs approval
 	list, _, err := f.Approvals(f.ctx(), f.owner.Caller, store.ApprovalQuery{Limit: 5})
 	is.NoErr(err)
 	is.Equal(len(list), 1)
@@ -62,8 +63,8 @@ func TestQuestion(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM audit_log WHERE action = 'question.answer' AND detail NOT LIKE '%both%'`), int64(1))
 }
 
-// TestUnansweredQuestion checks that a turn goes on without an answer, but ends if it waits
-// for an approval, too.
+// TestUnansweredQuestion checks that a turn continues without an answer. If it also waits for an
+// approval, it ends.
 func TestUnansweredQuestion(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]int64{"alone": nil, "beside an approval": {1}} {
@@ -90,8 +91,8 @@ func TestUnansweredQuestion(t *testing.T) {
 	}
 }
 
-// TestWhoAnswers checks that the author, the creator of the task and those who decide on
-// calls may answer, and that a stranger's question is for the stranger.
+// TestWhoAnswers checks who may answer: the author, the creator of the task, and the members who
+// may decide on calls. Only a stranger may answer a stranger's question.
 func TestWhoAnswers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -102,10 +103,10 @@ func TestWhoAnswers(t *testing.T) {
 		list, _, err := f.Approvals(f.ctx(), who.Caller, store.ApprovalQuery{TaskID: c.TaskID, Limit: 10})
 		is.NoErr(err)
 		_, err = f.DecideApproval(f.ctx(), who.Caller, c.TaskID, q.ID, store.Decision{Approved: true})
-		is.Equal(store.IsKind(err, store.Forbidden), !list[0].MayDecide) // the list says what holds
+		is.Equal(store.IsKind(err, store.Forbidden), !list[0].MayDecide) // as the list says
 		n, err := f.PendingDecisions(f.ctx(), who.Caller)
 		is.NoErr(err)
-		is.Equal(n == 1, list[0].MayDecide) // and so does the count
+		is.Equal(n == 1, list[0].MayDecide) // so does the count
 		return list[0].MayDecide
 	}
 	set := func(column, table string, user any) {
@@ -138,7 +139,7 @@ func TestMatchingAnswers(t *testing.T) {
 	}
 }
 
-// TestDecisionLinks checks that a link decides once, and only for a member who may.
+// TestDecisionLinks checks that a link decides once, and only for members who may decide.
 func TestDecisionLinks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -149,14 +150,14 @@ func TestDecisionLinks(t *testing.T) {
 	c, st := suspended(f, 0, 1)
 	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
 	is.NoErr(err)
-	is.Equal(len(replies), 2) // the creator, who is the owner, and the admin, with one mail for both calls
+	is.Equal(len(replies), 2) // one mail to the creator and one to the admin, for both calls
 	is.Equal(len(replies[0].Asks), 2)
 	waiting := f.reread(c.Turn)
 	token, err := f.DecisionToken(waiting, replies[0].Asks[0], admin.UserID)
 	is.NoErr(err)
 	for _, bad := range []string{"", ".", "...", token + "x", "x" + token, strings.ToUpper(token), strings.Replace(token, admin.UserID, f.owner.UserID, 1), strings.Repeat("a.", 200)} {
 		_, err := f.DecisionLink(f.ctx(), bad, "")
-		is.True(store.IsKind(err, store.NotFound)) // it is forged
+		is.True(store.IsKind(err, store.NotFound)) // the link is forged
 	}
 	l, err := f.DecisionLink(f.ctx(), token, "192.0.2.7")
 	is.NoErr(err)
@@ -166,7 +167,7 @@ func TestDecisionLinks(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM audit_log WHERE user_id = ? AND detail LIKE '%"via":"mail link"%' AND remote_addr = '192.0.2.7'`, admin.UserID), int64(1))
 	again, err := f.DecisionLink(f.ctx(), token, "")
 	is.NoErr(err)
-	is.Equal(again.Approval.Status, store.ApprovalDenied) // the link only shows that now
+	is.Equal(again.Approval.Status, store.ApprovalDenied) // now the link only shows the decision
 	list, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
 	is.NoErr(err)
 	is.Equal(len(list), 0)
@@ -175,22 +176,22 @@ func TestDecisionLinks(t *testing.T) {
 	is.NoErr(err)
 	mails, _, err := f.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{Direction: store.Outbound, Limit: 10})
 	is.NoErr(err)
-	is.Equal(len(mails), 1) // nobody sees the mails of others
+	is.Equal(len(mails), 1) // members do not see the mails of others
 	_, err = f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)
 	is.NoErr(err)
 	_, err = f.DecisionLink(f.ctx(), second, "")
-	is.True(store.IsKind(err, store.NotFound)) // no member any more
+	is.True(store.IsKind(err, store.NotFound)) // the user is not a member any more
 	_, err = f.DecideApproval(f.ctx(), l.Caller, l.Task.ID, st.Approvals[1].ID, store.Decision{Approved: true})
-	is.True(store.IsKind(err, store.Forbidden)) // nor for a link that was read before
+	is.True(store.IsKind(err, store.Forbidden)) // the same for a link that was read before
 	third, err := f.DecisionToken(waiting, replies[0].Asks[1], f.owner.UserID)
 	is.NoErr(err)
 	f.clock.advance(time.Hour)
 	_, err = f.DecisionLink(f.ctx(), third, "")
-	is.True(store.IsKind(err, store.NotFound)) // its time is over
+	is.True(store.IsKind(err, store.NotFound)) // the link has expired
 }
 
-// TestMailsWithLinksAreForgotten ends mails that ask members: none keeps its links, however
-// large it is and whatever became of it.
+// TestMailsWithLinksAreForgotten ends mails with decision links. Their content is deleted,
+// independent of its size and the result.
 func TestMailsWithLinksAreForgotten(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -207,13 +208,13 @@ func TestMailsWithLinksAreForgotten(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE source IS NOT NULL OR source_sha256 IS NOT NULL`), int64(0))
 }
 
-// TestWaitingTasks filters the list of tasks by what they wait for.
+// TestWaitingTasks filters the list of tasks by the reason for their wait.
 func TestWaitingTasks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
 	c, q := questioned(f)
-	f.accept(f.turn()) // it waits for nobody
+	f.accept(f.turn()) // this task does not wait for a person
 	list := func(w store.WaitFor) (ids []string) {
 		tasks, _, err := f.Tasks(f.ctx(), f.owner.Caller, store.TaskQuery{WaitingFor: w, Limit: 10})
 		is.NoErr(err)
@@ -225,7 +226,7 @@ func TestWaitingTasks(t *testing.T) {
 	is.Equal(list(store.WaitForPerson), []string{c.TaskID})
 	is.Equal(list(store.WaitForModel), nil)
 	_, _, err := f.Tasks(f.ctx(), f.owner.Caller, store.TaskQuery{WaitingFor: "rain"})
-	is.True(store.IsKind(err, store.Invalid)) // nothing waits for that
+	is.True(store.IsKind(err, store.Invalid)) // there is no such reason
 	_, err = f.answer(c, q.ID, "red")
 	is.NoErr(err)
 	is.Equal(list(store.WaitForPerson), nil)

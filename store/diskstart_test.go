@@ -25,8 +25,9 @@ func openAt(t *testing.T, dir string, c *clock) (*store.Store, error) {
 	return s, err
 }
 
-// TestStartOnFullDisk opens stores on a disk without one free byte, after a clean end and after a
-// kill that left a write-ahead log: reads work, writes are refused, and all goes on by itself.
+// TestStartOnFullDisk opens stores on a full disk, after a regular stop and after a kill with a
+// write-ahead log. Reads succeed and writes are refused. When the disk has space, writes succeed
+// again without a restart.
 func TestStartOnFullDisk(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -39,7 +40,7 @@ func TestStartOnFullDisk(t *testing.T) {
 			owner, key := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
 			_, _, err = s.CreateWorker(t.Context(), owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
 			is.NoErr(err)
-			if killed { // the files as they are while the process runs
+			if killed { // the files while the process runs
 				dir = copyOf(t, dir, storetest.SmallDisk(t, "8m"))
 			} else {
 				is.NoErr(s.Close())
@@ -48,25 +49,26 @@ func TestStartOnFullDisk(t *testing.T) {
 			s, err = openAt(t, dir, c)
 			is.NoErr(err)
 			id, err := s.Authenticate(t.Context(), key)
-			is.NoErr(err) // people can sign their requests
+			is.NoErr(err) // requests can be authenticated
 			list, _, err := s.Workers(t.Context(), id.Caller, store.WorkerQuery{Limit: 5})
 			is.NoErr(err)
-			is.Equal(len(list), 1) // what was acknowledged is there
+			is.Equal(len(list), 1) // acknowledged data is present
 			create := func() error {
 				_, _, err := s.CreateWorker(t.Context(), id.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
 				return err
 			}
 			e, ok := errors.AsType[*store.Error](create())
-			is.True(ok && e.Kind == store.Busy && e.Code == store.CodeStorage) // refused with the reason
-			// The log of a killed process is copied into the database at the start, which frees room.
+			is.True(ok && e.Kind == store.Busy && e.Code == store.CodeStorage) // refused, with the reason
+			// At the start, the log of a killed process is copied into the database, which frees
+			// space.
 			full := func() bool { return s.Room() != nil && (killed || s.Writable() != nil) }
 			is.True(full()) // every write is refused
 			is.NoErr(s.WatchDisk(t.Context()))
-			is.True(full()) // still
+			is.True(full()) // still full
 			makeRoom()
 			c.advance(2 * time.Second)
 			is.NoErr(s.WatchDisk(t.Context()))
-			is.NoErr(s.Writable()) // it has room and takes writes
+			is.NoErr(s.Writable()) // the disk has space, and writes succeed
 			is.NoErr(create())
 			is.NoErr(s.Damage())
 			is.NoErr(s.CheckDatabase(t.Context()))
@@ -74,7 +76,7 @@ func TestStartOnFullDisk(t *testing.T) {
 	}
 }
 
-// copyOf copies the files of a data folder to another.
+// copyOf copies the files of a data folder to another folder.
 func copyOf(t *testing.T, from, to string) string {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
@@ -83,8 +85,8 @@ func copyOf(t *testing.T, from, to string) string {
 	return to
 }
 
-// TestFullDiskInTheMiddle fills the disk while turns are accepted. Nothing that was acknowledged is
-// lost, a running turn ends in the bytes that the log has already, and the database is whole.
+// TestFullDiskInTheMiddle fills the disk while turns are accepted. No acknowledged data is lost,
+// and the database is intact. A running turn can end in the space that the log already has.
 func TestFullDiskInTheMiddle(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -108,15 +110,15 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 		}
 	}
 	e, ok := errors.AsType[*store.Error](err)
-	is.True(ok && e.Kind == store.Busy && e.Code == store.CodeStorage) // the disk, and no internal error
+	is.True(ok && e.Kind == store.Busy && e.Code == store.CodeStorage) // the disk, not an internal error
 	is.NoErr(f.Damage())
-	is.Equal(f.finish(running).Status, store.Completed) // in the log, which begins anew
+	is.Equal(f.finish(running).Status, store.Completed) // in the reused log
 	blob := strings.Repeat("b", 1<<20)
 	_, err = f.PutBlob(strings.NewReader(blob), 2<<20)
-	is.True(store.IsKind(err, store.Busy)) // an upload is refused alike
+	is.True(store.IsKind(err, store.Busy)) // an upload is refused, too
 	left, err := f.UnnamedBlobs()
 	is.NoErr(err)
-	is.Equal(len(left), 0) // nothing half done stays
+	is.Equal(len(left), 0) // no partial file remains
 	makeRoom()
 	c.advance(11 * time.Second)
 	is.NoErr(f.Room())
@@ -127,7 +129,7 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	storetest.Sound(t, dir)
 }
 
-// TestNewFolderOnFullDisk creates no half of a data folder.
+// TestNewFolderOnFullDisk checks that no partial data folder is created.
 func TestNewFolderOnFullDisk(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -135,14 +137,14 @@ func TestNewFolderOnFullDisk(t *testing.T) {
 	dir := storetest.SmallDisk(t, "1m")
 	makeRoom := storetest.FillDisk(t, dir, 0)
 	_, err := openAt(t, filepath.Join(dir, "data"), newClock())
-	is.True(err != nil && strings.Contains(err.Error(), "make room")) // it says what to do
+	is.True(err != nil && strings.Contains(err.Error(), "make room")) // with the remedy
 	makeRoom()
 	s, err := store.Open(context.Background(), filepath.Join(dir, "data"), storetest.Schema(t), store.Options{})
 	is.NoErr(err)
 	is.NoErr(s.Close())
 }
 
-// TestLeftovers starts beside the files that killed processes leave, and beside files of others.
+// TestLeftovers starts a store beside files of killed processes and files of others.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -167,19 +169,19 @@ func TestLeftovers(t *testing.T) {
 	is.NoErr(err)
 	n, err := s.SweepWorkspaces(t.Context(), time.Now().Add(-time.Hour))
 	is.NoErr(err)
-	is.Equal(n, 0) // they are new: this process may write them
+	is.Equal(n, 0) // the files are new, and this process might be writing them
 	n, err = s.SweepWorkspaces(t.Context(), time.Now().Add(time.Hour))
 	is.NoErr(err)
 	is.Equal(n, len(work))
 	for _, name := range append(gone, work...) {
 		_, err := os.Lstat(filepath.Join(dir, name))
-		is.True(errors.Is(err, os.ErrNotExist)) // a leftover is gone
+		is.True(errors.Is(err, os.ErrNotExist)) // a leftover was not deleted
 	}
 	for _, path := range append([]string{outside}, stay...) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
 		_, err := os.Lstat(path)
-		is.NoErr(err) // a file of others stays
+		is.NoErr(err) // a file of others was deleted
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A fakeDisk has the space that a test sets.
+// A fakeDisk has the free space that a test sets.
 type fakeDisk struct{ free, files atomic.Int64 }
 
 const fakeTotal = 10_000
@@ -34,13 +34,13 @@ func (d *fakeDisk) statfs(string) (store.DiskSpace, error) {
 	return store.DiskSpace{Free: d.free.Load(), Total: fakeTotal, FreeFiles: d.files.Load(), Files: 10_000}, nil
 }
 
-// options warn below 1,000 bytes and refuse work below 500.
+// options returns options that warn below 1,000 bytes and refuse work below 500.
 func (d *fakeDisk) options() store.Options {
 	return store.Options{Statfs: d.statfs, DiskReserve: store.DiskLimit{Share: 0.05, Bytes: 600},
 		DiskWarning: store.DiskLimit{Bytes: 1000}}
 }
 
-// TestDiskLevels moves the free space up and down. A level ends a tenth above its limit.
+// TestDiskLevels raises and lowers the free space. A level ends a tenth above its limit.
 func TestDiskLevels(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -63,11 +63,11 @@ func TestDiskLevels(t *testing.T) {
 	}
 	d.free.Store(0)
 	_, level := f.Disk()
-	is.Equal(level, store.DiskOK) // a measurement counts for a second
+	is.Equal(level, store.DiskOK) // a measurement is valid for a second
 }
 
-// TestDiskReserve runs out of space: new work is refused before a write fails, work that was
-// accepted uses the reserve, and all goes on when there is room again.
+// TestDiskReserve fills the disk. New work is refused before a write fails, and accepted work uses
+// the reserve. All work continues when there is space again.
 func TestDiskReserve(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -97,15 +97,15 @@ func TestDiskReserve(t *testing.T) {
 	refused(f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title}))
 	refused(f.RegisterOAuthClient(f.ctx(), "Program", []string{"https://program.example/back"}))
 	refused(nil, f.Room())
-	is.Equal(len(f.claim("r", 5)), 0) // waiting turns wait
+	is.Equal(len(f.claim("r", 5)), 0) // queued turns are not claimed
 	is.True(f.ScheduleRoom() <= 0)    // schedules wait
-	is.NoErr(f.Ping(f.ctx()))         // the database takes writes
+	is.NoErr(f.Ping(f.ctx()))         // the database accepts writes
 	replayed, err := f.CreateTurn(f.ctx(), again)
 	is.NoErr(err)
 	is.Equal(replayed.Turn.ID, first.ID) // a repeated request gets its result
 	_, err = f.PutBlob(strings.NewReader("published"), 100)
 	is.NoErr(err)
-	is.Equal(f.finish(running).Status, store.Completed) // the running turn ends
+	is.Equal(f.finish(running).Status, store.Completed) // the running turn can end
 
 	d.free.Store(5000)
 	f.clock.advance(time.Second)
@@ -114,7 +114,8 @@ func TestDiskReserve(t *testing.T) {
 	is.Equal(len(f.claim("r", 5)), 2)
 }
 
-// TestDiskAlerts begins an alert, makes it worse, restarts, and ends it: each is told once.
+// TestDiskAlerts starts an alert, raises its level, restarts the store, and ends the alert. Each
+// change is sent once.
 func TestDiskAlerts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -125,10 +126,10 @@ func TestDiskAlerts(t *testing.T) {
 		t.Helper()
 		d.free.Store(free)
 		f.clock.advance(after)
-		for range 3 { // nothing is told twice
+		for range 3 { // no alert is sent twice
 			is.NoErr(f.WatchDisk(f.ctx()))
 		}
-		f.clock.advance(11 * time.Minute) // equal events wait for each other
+		f.clock.advance(11 * time.Minute) // alerts of the same kind are delayed
 		is.NoErr(f.WatchDisk(f.ctx()))
 		f.clock.advance(time.Minute)
 		for list := f.tell(); len(list) > 0; list = f.tell() {
@@ -145,16 +146,16 @@ func TestDiskAlerts(t *testing.T) {
 	is.Equal(told(900, time.Second), "disk.low ")
 	is.Equal(told(800, time.Second), "")
 	is.Equal(told(100, time.Second), "disk.full ")
-	is.Equal(told(700, time.Second), "") // better, and not over
+	is.Equal(told(700, time.Second), "") // a lower level does not end the alert
 	text, err := os.ReadFile(filepath.Join(f.Dir(), "disk-alert"))
 	is.NoErr(err)
 	is.Equal(string(text), "full\n") // for the next process
 	is.Equal(told(5000, time.Second), "disk.ok ")
 	_, err = os.Stat(filepath.Join(f.Dir(), "disk-alert"))
-	is.True(errors.Is(err, fs.ErrNotExist)) // the alert is over
+	is.True(errors.Is(err, fs.ErrNotExist)) // the alert has ended
 	is.Equal(told(100, time.Second), "disk.full ")
 
-	dir := f.Dir() // a server that was stopped to enlarge its disk
+	dir := f.Dir() // the server is stopped to enlarge its disk
 	is.NoErr(f.Close())
 	d.free.Store(5000)
 	opt := d.options()
@@ -165,8 +166,8 @@ func TestDiskAlerts(t *testing.T) {
 	is.Equal(told(5000, time.Second), "disk.ok ")
 }
 
-// TestFullWithoutNotice meets a full disk that the file system does not report, as under a quota:
-// new work is refused for some seconds, and the error is the same.
+// TestFullWithoutNotice uses a full disk whose file system reports free space, as under a quota.
+// New work is refused for some seconds with the same error.
 func TestFullWithoutNotice(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -174,12 +175,12 @@ func TestFullWithoutNotice(t *testing.T) {
 	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 		_, err := f.PutBlob(failingReader{errno}, 100)
 		e, ok := errors.AsType[*store.Error](err)
-		is.True(ok && e.Code == store.CodeStorage && e.Kind == store.Busy) // never an internal error
+		is.True(ok && e.Code == store.CodeStorage && e.Kind == store.Busy) // no internal error
 		is.Equal(e.Message, f.Room().Error())
 		f.clock.advance(5 * time.Second)
-		is.True(f.Room() != nil) // the next request is refused early
+		is.True(f.Room() != nil) // the next request is refused without a write
 		f.clock.advance(6 * time.Second)
-		is.NoErr(f.Room()) // it is tried again
+		is.NoErr(f.Room()) // then writes are tried again
 	}
 	is.NoErr(f.Damage())
 }
@@ -213,7 +214,8 @@ func TestDiskLimit(t *testing.T) {
 	}
 }
 
-// FuzzDiskLimit reads any text: what is taken means the same when it is written and read again.
+// FuzzDiskLimit checks that an accepted limit does not change when it is formatted and parsed
+// again.
 func FuzzDiskLimit(f *testing.F) {
 	for _, seed := range []string{"5%,256MiB", "1GB", "0", "1e1%", "%,1"} {
 		f.Add([]byte(seed))

@@ -12,7 +12,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// mail is a mail of a stranger's to the worker, which starts a task.
+// mail returns a mail from a stranger to the worker. It starts a task.
 func (f *fixture) mail(id string) store.NewEmail {
 	t := f.turn()
 	t.Caller = store.Caller{OrganizationID: f.owner.OrganizationID, Trigger: store.TriggerEmail}
@@ -38,18 +38,18 @@ func TestReceiveEmails(t *testing.T) {
 	other.Turn.WorkerID = other.Worker.ID
 	list, made, err := f.ReceiveEmails(f.ctx(), []store.NewEmail{f.mail("1@x"), other, f.mail("1@x")}, []byte("source"), store.MailLimits{})
 	is.NoErr(err)
-	is.Equal(made, []bool{true, true, false}) // the third is the first again
-	is.Equal(list[0].ID, list[2].ID)          // and is given as that
-	is.True(list[0].TaskID != list[1].TaskID) // one for each worker
+	is.Equal(made, []bool{true, true, false}) // the third mail is a copy of the first
+	is.Equal(list[0].ID, list[2].ID)          // and gets its id
+	is.True(list[0].TaskID != list[1].TaskID) // one task per worker
 	is.Equal(f.Queued(), int64(2))
 	again, err := f.Email(f.ctx(), f.owner.Caller, list[0].ID)
 	is.NoErr(err)
-	is.Equal(again, list[0]) // what was told is what is kept
+	is.Equal(again, list[0]) // the stored mail equals the returned mail
 	source, err := f.EmailSource(f.ctx(), again)
 	is.NoErr(err)
 	is.Equal(string(source), "source")
 
-	// All or none.
+	// All or none are stored.
 	bad := f.mail("3@x")
 	bad.Turn.Caller.OrganizationID = f.caller("Rival", "r@rival.test", store.RoleOwner).OrganizationID
 	_, _, err = f.ReceiveEmails(f.ctx(), []store.NewEmail{f.mail("2@x"), bad}, []byte("source"), store.MailLimits{})
@@ -74,8 +74,8 @@ func TestLargeSource(t *testing.T) {
 	is.Equal(string(source), string(raw))
 }
 
-// TestReplyOfATurn ends turns of every trigger in every way: those by mail, and no
-// others, have a reply in the same transaction.
+// TestReplyOfATurn ends turns of every trigger in every way. Only turns started by mail get a
+// reply, which is in the same transaction.
 func TestReplyOfATurn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -86,16 +86,16 @@ func TestReplyOfATurn(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE status = 'queued'`), int64(1))
 	f.accept(f.turn())
 	f.finish(f.claimOne("run_1"))
-	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(1)) // not of the API's turn
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(1)) // not for the API turn
 	waiting := f.receive(f.mail("2@x"))[0]
 	_, _, err := f.AbortTask(f.ctx(), f.owner.Caller, waiting.TaskID)
 	is.NoErr(err)
-	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(2)) // of a cancelled one too
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(2)) // also for a cancelled turn
 	silent := f.mail("3@x")
 	silent.ReplyTo = ""
 	f.receive(silent)
 	f.finish(f.claimOne("run_1"))
-	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(2)) // nobody reads it
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(2)) // no address for a reply
 
 	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
 	is.NoErr(err)
@@ -105,14 +105,14 @@ func TestReplyOfATurn(t *testing.T) {
 	is.Equal(r.Attempts, int64(1))
 	none, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
 	is.NoErr(err)
-	is.Equal(len(none), 0) // they are being sent
+	is.Equal(len(none), 0) // the replies are being sent
 	f.clock.advance(2 * time.Minute)
 	replies, err = f.ClaimReplies(f.ctx(), 1, time.Minute)
 	is.NoErr(err)
-	is.Equal(replies[0].Attempts, int64(2)) // nobody told how it went
+	is.Equal(replies[0].Attempts, int64(2)) // the first attempt has no recorded result
 	is.NoErr(f.ComposeReply(f.ctx(), &replies[0], "Re: Hello", []byte("reply")))
 	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
-	is.NoErr(f.RetryReply(f.ctx(), replies[0], f.clock.now(), "late")) // what is sent stays sent
+	is.NoErr(f.RetryReply(f.ctx(), replies[0], f.clock.now(), "late")) // a sent mail stays sent
 	sent, err := f.Email(f.ctx(), f.owner.Caller, replies[0].ID)
 	is.NoErr(err)
 	is.Equal(sent.Status, store.EmailSent)
@@ -168,7 +168,7 @@ func TestEmailList(t *testing.T) {
 				is.NoErr(err)
 				is.True(len(list) <= 7) // the page is longer than its limit
 				for _, e := range list {
-					is.True(e.ID < last && !seen[e.ID]) // newest first, each once
+					is.True(e.ID < last && !seen[e.ID]) // newest first, without repetition
 					seen[e.ID], last = true, e.ID
 				}
 				tt.q.Cursor = next
@@ -206,7 +206,7 @@ func TestSendAgain(t *testing.T) {
 	_, err = f.SendAgain(f.ctx(), other.Caller, r.ID)
 	is.True(store.IsKind(err, store.NotFound) || store.IsKind(err, store.Forbidden))
 	_, err = f.SendAgain(f.ctx(), f.owner.Caller, in.ID)
-	is.True(store.IsKind(err, store.Conflict)) // a mail that came in
+	is.True(store.IsKind(err, store.Conflict)) // a received mail
 
 	e, err := f.SendAgain(f.ctx(), f.owner.Caller, r.ID)
 	is.NoErr(err)
@@ -217,11 +217,11 @@ func TestSendAgain(t *testing.T) {
 	is.Equal(len(replies), 1) // due at once
 	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
 	_, err = f.SendAgain(f.ctx(), f.owner.Caller, r.ID)
-	is.True(store.IsKind(err, store.Conflict)) // it has arrived
+	is.True(store.IsKind(err, store.Conflict)) // the mail was already delivered
 }
 
-// TestOldMailIsForgotten ages mail of every status, and answers one of them after
-// its source is gone.
+// TestOldMailIsForgotten lets mails of every status expire, and answers a mail after its source was
+// deleted.
 func TestOldMailIsForgotten(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -256,11 +256,11 @@ func TestOldMailIsForgotten(t *testing.T) {
 
 	f.clock.advance(90 * day)
 	f.receive(f.mail("young@x"))
-	is.Equal(prune(), int64(0)) // not older than it
+	is.Equal(prune(), int64(0)) // not older than the limit
 	f.clock.advance(time.Millisecond)
-	is.Equal(prune(), int64(3))                                         // one that stays in its thread, two that leave nothing
-	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(2))  // with the young one
-	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(1)) // the queued reply as it was
+	is.Equal(prune(), int64(3))                                         // one of them stays in its thread
+	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(2))  // including the young mail
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(1)) // the queued reply is unchanged
 	is.Equal([]string{source(accepted), source(replies[0].Email)}, []string{"", "answer"})
 	is.Equal(f.sweepAll(), int64(1)) // the large source
 
@@ -270,13 +270,13 @@ func TestOldMailIsForgotten(t *testing.T) {
 	is.Equal(prune(), int64(0))
 	task, secret, err := f.MailThread(f.ctx(), f.worker, []string{replies[0].ID + "@localhost"})
 	is.NoErr(err)
-	is.True(secret && task.ID == accepted.TaskID) // who answers now is in the thread
+	is.True(secret && task.ID == accepted.TaskID) // a new answer still belongs to the thread
 	known, err := f.EmailKnown(f.ctx(), f.worker, "accepted@x")
 	is.NoErr(err)
-	is.True(known) // and the same mail is still the same
+	is.True(known) // and a copy of the mail is still recognized
 }
 
-// TestForgettingIsBounded prunes many old mails in several steps.
+// TestForgettingIsBounded deletes many old mails in several steps.
 func TestForgettingIsBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -297,8 +297,8 @@ func TestForgettingIsBounded(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(4))
 }
 
-// TestPostmasterMailIsBounded keeps the newest, and shows them to those alone who
-// manage mail.
+// TestPostmasterMailIsBounded keeps the newest mails, and shows them only to members who may manage
+// mail.
 func TestPostmasterMailIsBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -315,7 +315,7 @@ func TestPostmasterMailIsBounded(t *testing.T) {
 		}
 	}
 	is.Equal(f.count(`SELECT count(*) FROM inbound_emails WHERE worker_id IS NULL`), int64(1000))
-	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(1001)) // no other mail is pushed out
+	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(1001)) // no others are deleted
 	for _, e := range []store.Email{first, last} {
 		again, err := f.Email(f.ctx(), f.owner.Caller, e.ID)
 		is.NoErr(err)
@@ -330,8 +330,8 @@ func TestPostmasterMailIsBounded(t *testing.T) {
 	}
 }
 
-// TestRepliesOfADeadProcess claims replies and closes the folder without recording how their
-// sending went. The next process sends them at once, and nothing that was recorded.
+// TestRepliesOfADeadProcess claims replies and closes the folder without recording the results. The
+// next process sends these replies at once, but not those with a recorded result.
 func TestRepliesOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -355,7 +355,7 @@ func TestRepliesOfADeadProcess(t *testing.T) {
 	is.Equal(n, int64(1))
 	again, err := s.ClaimReplies(t.Context(), 10, 10*time.Minute)
 	is.NoErr(err)
-	is.Equal(len(again), 1) // neither the sent one, nor the one whose relay asked for a pause
+	is.Equal(len(again), 1) // neither the sent reply, nor the one that the relay has delayed
 	is.Equal(again[0].ID, replies[1].ID)
 	is.Equal(again[0].Attempts, int64(2)) // the attempt of the dead process counts
 }

@@ -12,8 +12,8 @@ import (
 	"journeyman/store"
 )
 
-// watched makes envelopes that are numbered, and returns the occasions that they tell of
-// and the folders that were looked at.
+// watched makes numbered envelopes. It returns the facts passed to them and the folders that were
+// read.
 func (f *fixture) watched() (occasions *[]store.EnvelopeFacts, looked *[]store.Folder) {
 	var mu sync.Mutex
 	occasions, looked = new([]store.EnvelopeFacts), new([]store.Folder)
@@ -48,7 +48,7 @@ func TestEnvelopeOfEachDoor(t *testing.T) {
 		is.Equal(o.Workspace.Names, names)
 		turn, err := f.Turn(f.ctx(), turnID)
 		is.NoErr(err)
-		is.Equal(turn.Envelope, "envelope "+strings.Repeat("x", len(*seen))) // it is in the row
+		is.Equal(turn.Envelope, "envelope "+strings.Repeat("x", len(*seen))) // in the row
 	}
 	shared := f.worker.ID
 
@@ -67,7 +67,7 @@ func TestEnvelopeOfEachDoor(t *testing.T) {
 	is.NoErr(err)
 	check(ran.Turn.ID, "schedule", "ann@acme.test", "Asia/Tokyo", shared)
 
-	// A stranger's task has a folder of its own, which is new: nobody looks at the shared one.
+	// A stranger's task has its own, new folder, so the shared folder is not read.
 	mail := f.mail("1@x")
 	mail.Turn.Mail = &store.MailNote{Subject: "Lunch"}
 	before := len(*looked)
@@ -76,14 +76,14 @@ func TestEnvelopeOfEachDoor(t *testing.T) {
 	is.Equal((*seen)[len(*seen)-1].Mail.Subject, "Lunch")
 	is.Equal(len(*looked), before)
 
-	// The next mail of the task finds the task's folder.
+	// For the next mail of the task, the task's folder is read.
 	again := f.mail("2@x")
 	again.Turn.Caller, again.Turn.TaskID = mail.Turn.Caller, list[0].TaskID
 	list = f.receive(again)
 	check(list[0].TurnID, "email", "", "Asia/Tokyo", shared+"/"+list[0].TaskID)
 }
 
-// TestLookTakesNoPath checks that the id of a worker cannot name another folder.
+// TestLookTakesNoPath checks that a worker id cannot refer to another folder.
 func TestLookTakesNoPath(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -93,9 +93,9 @@ func TestLookTakesNoPath(t *testing.T) {
 		n := f.turn()
 		n.WorkerID = id
 		_, err := f.CreateTurn(f.ctx(), n)
-		is.True(err != nil) // there is no such worker
+		is.True(err != nil) // the worker does not exist
 		_, err = f.RunSchedule(f.ctx(), f.owner.Caller, id, "sch_x", store.IdempotencyKey{})
-		is.True(err != nil) // nor a schedule of one
+		is.True(err != nil) // nor does a schedule of it
 	}
 	is.Equal(len(*looked), 0)
 }

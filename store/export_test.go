@@ -11,7 +11,7 @@ import (
 	"journeyman/store/postgres"
 )
 
-// What tests see of the inside.
+// Internals for tests.
 var (
 	IsServerID  = isServerID
 	ForgetKnown = (*Store).forgetKnown
@@ -23,27 +23,27 @@ const (
 	MaxTurns   = maxTurns
 )
 
-// Write runs fn as an operation of the writer.
+// Write runs fn in a write.
 func (s *Store) Write(ctx context.Context, fn func(tx Tx) error) error { return s.write(ctx, fn) }
 
-// Waiting is how many operations the writer has not taken yet.
+// Waiting returns the number of writes that have not begun.
 func (s *Store) Waiting() int { return s.db.Waiting() }
 
 // Checkpoint copies the write-ahead log into the database file.
 func (s *Store) Checkpoint(ctx context.Context) error { return s.file.Checkpoint(ctx) }
 
-// Ints reads one column of integers.
+// Ints returns one column of integers.
 func (s *Store) Ints(ctx context.Context, query string, args ...any) ([]int64, error) {
 	return all(ctx, s.db, scanInt, query, args...)
 }
 
-// Strings reads one column of text.
+// Strings returns one column of text.
 func (s *Store) Strings(ctx context.Context, query string, args ...any) ([]string, error) {
 	return all(ctx, s.db, scanString, query, args...)
 }
 
-// PreparedTexts are the statements that were run, reads and writes. No write may
-// be under way.
+// PreparedTexts returns the texts of all statements that have run. No write may run during the
+// call.
 func (s *Store) PreparedTexts() []string {
 	if s.server != nil {
 		return s.server.Statements()
@@ -51,25 +51,25 @@ func (s *Store) PreparedTexts() []string {
 	return s.file.Statements()
 }
 
-// EngineStats are the counters of the database engine.
+// EngineStats returns the counters of the database engine.
 func (s *Store) EngineStats() *engine.Stats { return s.db.Stats() }
 
-// QueueCounts returns how many turns wait, by organization.
+// QueueCounts returns the number of queued turns by organization.
 func (s *Store) QueueCounts() map[string]int64 {
 	s.waiting.mu.Lock()
 	defer s.waiting.mu.Unlock()
 	return maps.Clone(s.waiting.by)
 }
 
-// CursorAt returns the cursor of a task list that begins below a time and a num.
+// CursorAt returns a cursor that continues the task list below a time and a num.
 func (q TaskQuery) CursorAt(millis, num int64) string {
 	return q.scope().cursor(millis, num)
 }
 
-// DatabasePath is the database file of a data folder.
+// DatabasePath returns the path of the database file in a data folder.
 func DatabasePath(dir string) string { return filepath.Join(dir, databaseName) }
 
-// UnnamedBlobs are the files that are being written.
+// UnnamedBlobs returns the names of files that are being written.
 func (s *Store) UnnamedBlobs() (names []string, err error) {
 	entries, err := os.ReadDir(s.blobDir())
 	for _, e := range entries {
@@ -80,16 +80,17 @@ func (s *Store) UnnamedBlobs() (names []string, err error) {
 	return names, err
 }
 
-// BlobPath is where the bytes with that SHA-256 lie.
+// BlobPath returns the path of the file with that SHA-256.
 func (s *Store) BlobPath(sha string) string { return s.blobPath(sha) }
 
-// Recount counts the queue anew, after a test has written turns by itself.
+// Recount recomputes the counters of the queue. Tests call it after they have written turns
+// directly.
 func (s *Store) Recount(ctx context.Context) error { return s.countQueue(ctx) }
 
-// SetMost sets how many operations share a transaction.
+// SetMost sets the maximum number of writes in one transaction.
 func (s *Store) SetMost(n int64) { s.file.SetMaxBatch(n) }
 
-// FillHashing leaves no room to hash a password until free is called.
+// FillHashing blocks the hashing of passwords until free is called.
 func (s *Store) FillHashing() (free func()) {
 	for range cap(s.hashing) {
 		s.hashing <- struct{}{}
@@ -101,34 +102,35 @@ func (s *Store) FillHashing() (free func()) {
 	}
 }
 
-// UsesRemembered returns how many keys and sessions the store remembers as used.
+// UsesRemembered returns the number of cached last uses of keys and sessions.
 func (s *Store) UsesRemembered() int {
 	s.lastUse.mu.Lock()
 	defer s.lastUse.mu.Unlock()
 	return len(s.lastUse.seen)
 }
 
-// TaskWithNum returns a Task that has no field but its num.
+// TaskWithNum returns a Task with only the field num set.
 func TaskWithNum(num int64) Task { return Task{num: num} }
 
-// PackEnvelope and UnpackEnvelope convert between an envelope and its form in the database.
+// PackEnvelope returns the database form of an envelope.
 func PackEnvelope(text string) string { return packEnvelope(text) }
 
-// UnpackEnvelope undoes PackEnvelope.
+// UnpackEnvelope reverses PackEnvelope.
 func UnpackEnvelope(stored string) string { return unpackEnvelope(stored) }
 
-// AwaitsWrites reports whether somebody waits in AwaitWrites.
+// AwaitsWrites reports whether a goroutine waits in AwaitWrites.
 func (s *Store) AwaitsWrites() bool {
 	s.underWay.mu.Lock()
 	defer s.underWay.mu.Unlock()
 	return s.underWay.waiters > 0
 }
 
-// KnownFor is how long the store remembers identities.
+// KnownFor is how long the store caches identities.
 const KnownFor = knownFor * time.Millisecond
 
-// LoseAnswers makes writes return an error although they are committed, until settle is called. So does
-// a server whose connection breaks during the commit. settle then does what the last one does in memory.
+// LoseAnswers makes writes return ErrUnknown although they are committed, until settle is called. A
+// broken connection to a server has the same effect. settle applies the delayed effects of the last
+// write in memory.
 func (s *Store) LoseAnswers() (settle func()) {
 	db := &lostAnswers{DB: s.db}
 	s.db = db
@@ -143,7 +145,7 @@ type lostAnswers struct {
 	engine.Effects
 }
 
-// Write returns ErrUnknown once fn's changes are committed.
+// Write returns ErrUnknown after fn's changes are committed.
 func (l *lostAnswers) Write(ctx context.Context, mode engine.Mode, fn func(tx Tx) error) error {
 	err := l.DB.Write(ctx, mode, func(tx Tx) error {
 		l.Effects = engine.Effects{}
@@ -160,5 +162,5 @@ type lostTx struct {
 	effects *engine.Effects
 }
 
-// OnCommit keeps fn for later.
+// OnCommit stores fn for settle.
 func (t lostTx) OnCommit(fn func()) { t.effects.OnCommit(fn) }

@@ -14,7 +14,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A clock stands still until it is moved.
+// A clock stands still until a test moves it.
 type clock struct{ ms atomic.Int64 }
 
 func newClock() *clock {
@@ -52,7 +52,7 @@ func newFixtureWith(t testing.TB, opt store.Options) *fixture {
 
 func (f *fixture) ctx() context.Context { return f.t.Context() }
 
-// caller is a user of an organization.
+// caller returns a user of an organization.
 func (f *fixture) caller(organization, email string, role store.Role) store.Identity {
 	f.t.Helper()
 	id, _ := storetest.Caller(f.t, f.Store, organization, email, role)
@@ -68,7 +68,7 @@ func (f *fixture) newWorker(who store.Identity, n store.NewWorker) store.Worker 
 	return w
 }
 
-// turn is an instruction of the owner's to the worker, as a new task.
+// turn returns an instruction of the owner to the worker, as a new task.
 func (f *fixture) turn() store.NewTurn {
 	return store.NewTurn{Caller: f.owner.Caller, WorkerID: f.worker.ID, Input: "Go", Budget: store.BudgetStandard}
 }
@@ -125,7 +125,7 @@ func (f *fixture) finish(c store.Claim) store.Turn {
 	return t
 }
 
-// runAll runs the turns that wait, until none is left.
+// runAll runs queued turns until none is left.
 func (f *fixture) runAll() {
 	f.t.Helper()
 	f.startRunner("all")
@@ -154,7 +154,7 @@ func (f *fixture) reread(t store.Turn) store.Turn {
 	return again
 }
 
-// count is the number of rows that a query counts.
+// count returns the result of a counting query.
 func (f *fixture) count(query string, args ...any) int64 {
 	f.t.Helper()
 	n, err := f.Ints(f.ctx(), query, args...)
@@ -164,14 +164,14 @@ func (f *fixture) count(query string, args ...any) int64 {
 	return n[0]
 }
 
-// checkCounters compares what is counted along with what there is.
+// checkCounters compares all counters with the counted rows.
 func (f *fixture) checkCounters() {
 	f.t.Helper()
 	is := is.New(f.t)
 	is.Helper()
 	is.Equal(f.Queued(), f.count(`SELECT count(*) FROM turns WHERE status = 'pending'`)) // the queue's counter
 	f.checkQueueCounts()
-	is.Equal(f.count(`SELECT count(*) FROM schedules s JOIN tasks t ON t.num = s.running_task_num WHERE t.unfinished = 0`), int64(0)) // those are free
+	is.Equal(f.count(`SELECT count(*) FROM schedules s JOIN tasks t ON t.num = s.running_task_num WHERE t.unfinished = 0`), int64(0)) // these schedules must be free
 	wrong, err := f.Strings(f.ctx(), `SELECT t.id FROM tasks t LEFT JOIN turns u ON u.task_num = t.num GROUP BY t.num HAVING
 		t.turn_count <> count(u.num) OR t.unfinished <> count(u.num) FILTER (WHERE u.status IN ('pending', 'running'))
 		OR t.cost <> sum(u.model_cost + u.tool_cost) OR t.duration_ms <> sum(u.duration_ms)
@@ -182,17 +182,17 @@ func (f *fixture) checkCounters() {
 			ELSE (SELECT n.status FROM turns n WHERE n.task_num = t.num ORDER BY n.seq DESC LIMIT 1) END
 		OR t.completed_at IS NOT iif(t.unfinished > 0, NULL, max(u.completed_at))`)
 	is.NoErr(err)
-	is.Equal(len(wrong), 0) // tasks whose sums are not those of their turns
+	is.Equal(len(wrong), 0) // tasks whose sums differ from their turns
 	is.Equal(f.count(`SELECT coalesce(sum(cost), 0) FROM usage`), f.count(`SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns`))
 	is.Equal(f.count(`SELECT coalesce(sum(cost), 0) FROM spending`), f.count(`SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns`))
 	is.Equal(f.count(`SELECT coalesce(sum(turns), 0) FROM usage`), f.count(`SELECT count(*) FROM turns WHERE completed_at IS NOT NULL`))
 	for _, figure := range []string{"steps", "input_tokens", "output_tokens"} {
 		is.Equal(f.count(`SELECT coalesce(sum(`+figure+`), 0) FROM usage`), f.count(`SELECT coalesce(sum(`+figure+`), 0) FROM turns`))
 	}
-	is.Equal(f.count(`SELECT count(*) FROM turns WHERE call_tokens IS NOT NULL AND runner_id IS NULL`), int64(0)) // nobody asks for those
+	is.Equal(f.count(`SELECT count(*) FROM turns WHERE call_tokens IS NOT NULL AND runner_id IS NULL`), int64(0)) // calls without a runner
 }
 
-// checkQueueCounts compares what is counted of each organization with its rows.
+// checkQueueCounts compares the queue counter of each organization with its rows.
 func (f *fixture) checkQueueCounts() {
 	f.t.Helper()
 	is := is.New(f.t)
@@ -204,11 +204,11 @@ func (f *fixture) checkQueueCounts() {
 	is.Equal(int64(len(counts)), f.count(`SELECT count(DISTINCT organization_num) FROM turns WHERE status = 'pending'`))
 }
 
-// sha is the SHA-256 of text in hexadecimal.
+// sha returns the SHA-256 of text in hexadecimal.
 func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// copyTask makes n more tasks like that of t, with a turn like t each, by one
-// statement a table: what a test needs thousands of.
+// copyTask creates n copies of the task of t, with a copy of t each. It runs one statement per
+// table, for tests that need thousands of tasks.
 func (f *fixture) copyTask(t store.Turn, n int) {
 	f.t.Helper()
 	err := f.Write(f.ctx(), func(tx store.Tx) error {

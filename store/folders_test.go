@@ -14,8 +14,8 @@ import (
 	"journeyman/store"
 )
 
-// ownFolder makes a task's own folder with a file in it, as if that had been so long
-// ago, and returns its path.
+// ownFolder creates a task's own folder with a file in it. Both get the given age. ownFolder
+// returns the path.
 func (f *fixture) ownFolder(folder store.Folder, age time.Duration) string {
 	f.t.Helper()
 	path := store.FolderPath(f.Dir(), folder)
@@ -30,8 +30,7 @@ func (f *fixture) ownFolder(folder store.Folder, age time.Duration) string {
 	return path
 }
 
-// TestFolderPaths gives every id a folder of its own, on file systems too that know no
-// difference of case.
+// TestFolderPaths checks that every id gets its own folder, even on file systems that ignore case.
 func TestFolderPaths(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -50,16 +49,16 @@ func TestFolderPaths(t *testing.T) {
 		if id == "" {
 			want = root
 		}
-		is.Equal(filepath.Dir(path), want) // it is nobody else's folder, nor in one
+		is.Equal(filepath.Dir(path), want) // not another folder or inside one
 	}
 	shared, own := store.Folder{WorkerID: "wrk_1"}, store.Folder{WorkerID: "wrk_1", TaskID: "a"}
 	is.Equal(own.Published("x/y.txt"), "tasks/a/x/y.txt")
 	is.Equal(own.Local("tasks/a/x/y.txt"), "x/y.txt")
-	is.Equal(own.Local("x/y.txt"), "x/y.txt") // from before
+	is.Equal(own.Local("x/y.txt"), "x/y.txt") // a path from an older version
 	is.Equal(shared.Published("x/y.txt"), "x/y.txt")
 	is.Equal(shared.Local("tasks/a/x"), "tasks/a/x")
 	is.True(shared.Reserved("tasks/a/x") && shared.Reserved("tasks/x") && !shared.Reserved("tasks") && !shared.Reserved("tasks.txt"))
-	is.True(!own.Reserved("tasks/b/x")) // which is tasks/a/tasks/b/x
+	is.True(!own.Reserved("tasks/b/x")) // this is tasks/a/tasks/b/x
 }
 
 // TestTurnsHaveFolders accepts turns of members and strangers in each other's tasks.
@@ -75,7 +74,7 @@ func TestTurnsHaveFolders(t *testing.T) {
 		want, err := f.TargetFolder(t.Context(), &n)
 		is.NoErr(err)
 		got := f.accept(n)
-		is.Equal(got.Folder(), want) // where attachments were put
+		is.Equal(got.Folder(), want) // the folder of the attachments
 		read, err := f.Turn(t.Context(), got.ID)
 		is.NoErr(err)
 		is.Equal(read.Folder(), want)
@@ -83,22 +82,24 @@ func TestTurnsHaveFolders(t *testing.T) {
 	}
 	theirs := accept(stranger, f.worker, "")
 	is.True(theirs.OwnFolder && theirs.Stranger())
-	is.True(accept(f.owner.Caller, f.worker, theirs.TaskID).OwnFolder) // a member goes on where the files are
+	// A member's turn continues in the folder of the task's files.
+	is.True(accept(f.owner.Caller, f.worker, theirs.TaskID).OwnFolder)
 	is.True(accept(stranger, f.worker, theirs.TaskID).OwnFolder)
 	ours := accept(f.owner.Caller, f.worker, "")
 	is.True(!ours.OwnFolder && !ours.Stranger())
-	is.True(accept(stranger, f.worker, ours.TaskID).OwnFolder) // nothing of ours is theirs
+	// A stranger's turn does not get the shared folder.
+	is.True(accept(stranger, f.worker, ours.TaskID).OwnFolder)
 	is.True(!accept(f.owner.Caller, f.worker, ours.TaskID).OwnFolder)
 	single := accept(f.owner.Caller, apart, "")
 	is.True(single.OwnFolder && !single.Stranger())
-	into := f.turn() // a stranger's turn would have the member's folder
+	into := f.turn() // otherwise a stranger's turn would get the member's folder
 	into.Caller, into.WorkerID, into.TaskID = stranger, apart.ID, single.TaskID
 	_, err := f.TargetFolder(t.Context(), &into)
 	is.True(store.IsKind(err, store.Forbidden))
 	_, err = f.CreateTurn(t.Context(), into)
 	is.True(store.IsKind(err, store.Forbidden))
 
-	// A task keeps the folder it began with.
+	// A task keeps its first folder.
 	for _, kind := range []store.WorkspaceKind{store.SharedWorkspace, store.TaskWorkspace} {
 		_, err := f.UpdateWorker(t.Context(), f.owner.Caller, apart.ID, store.WorkerPatch{Workspace: &kind})
 		is.NoErr(err)
@@ -106,7 +107,7 @@ func TestTurnsHaveFolders(t *testing.T) {
 		is.Equal(accept(f.owner.Caller, apart, "").OwnFolder, kind == store.TaskWorkspace)
 	}
 
-	// What was put into another folder than the turn gets is refused, to be put there.
+	// Attachments in another folder than the turn's are refused, so that the caller can move them.
 	n := f.turn()
 	n.Attachments = []store.File{{WorkerID: n.WorkerID, TaskID: "elsewhere", Path: "tasks/elsewhere/a", SHA256: sha("a")}}
 	_, err = f.CreateTurn(t.Context(), n)
@@ -114,7 +115,7 @@ func TestTurnsHaveFolders(t *testing.T) {
 	is.True(errors.As(err, &e) && e.Code == store.CodeMoved)
 }
 
-// TestSweepFolders removes what crashes left, and nothing of any task.
+// TestSweepFolders removes leftovers of crashes, but no folder of a task.
 func TestSweepFolders(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -125,14 +126,14 @@ func TestSweepFolders(t *testing.T) {
 	other := f.newWorker(f.owner, store.NewWorker{Title: "Other"})
 	kept := []string{
 		f.ownFolder(turn.Folder(), 48*time.Hour),                                           // of a task
-		f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "young"}, time.Hour),       // of one that may come
-		f.ownFolder(store.Folder{WorkerID: f.worker.ID}, 48*time.Hour),                     // the shared one
-		f.ownFolder(store.Folder{WorkerID: f.worker.ID + ".tasks/not ours"}, 48*time.Hour), // nobody's
+		f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "young"}, time.Hour),       // of an uncommitted task
+		f.ownFolder(store.Folder{WorkerID: f.worker.ID}, 48*time.Hour),                     // the shared folder
+		f.ownFolder(store.Folder{WorkerID: f.worker.ID + ".tasks/not ours"}, 48*time.Hour), // of an unknown program
 	}
 	gone := []string{
 		f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "Old:1"}, 48*time.Hour),
 		f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "a..b"}, 48*time.Hour),
-		f.ownFolder(store.Folder{WorkerID: other.ID, TaskID: turn.TaskID}, 48*time.Hour), // another worker's task
+		f.ownFolder(store.Folder{WorkerID: other.ID, TaskID: turn.TaskID}, 48*time.Hour), // not its task
 	}
 	removed := int64(0)
 	for range 3 {

@@ -11,8 +11,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestReadOnly closes the gate for a full disk and for maintenance, in both orders of the ends:
-// writes are refused until both are over, and reads go on.
+// TestReadOnly makes the store read-only for a full disk and for maintenance, which end in either
+// order. Writes are refused until both have ended, and reads succeed.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	for name, diskFirst := range map[string]bool{"the disk first": true, "the maintenance first": false} {
@@ -27,17 +27,17 @@ func TestReadOnly(t *testing.T) {
 			during := store.DuringMaintenance(t.Context())
 			is.NoErr(create(t.Context()))
 			is.True(st.BeginMaintenance())
-			is.True(!st.BeginMaintenance()) // it is on already
+			is.True(!st.BeginMaintenance()) // maintenance has already begun
 			is.True(store.IsMaintenance(create(t.Context())))
-			is.True(store.IsKind(create(t.Context()), store.Busy)) // the refusal is for now
-			is.NoErr(create(during))                               // the operator, and what runs
+			is.True(store.IsKind(create(t.Context()), store.Busy)) // the refusal is temporary
+			is.NoErr(create(during))                               // operators and running turns
 			disk := st.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the disk is full"))
 			is.Equal(create(t.Context()).Error(), "the disk is full")
-			is.Equal(create(during).Error(), "the disk is full") // nobody passes
+			is.Equal(create(during).Error(), "the disk is full") // no writes are permitted
 			is.True(st.Ping(during) != nil)
 			workers, _, err := st.Workers(t.Context(), owner.Caller, store.WorkerQuery{Limit: 10})
 			is.NoErr(err)
-			is.Equal(len(workers), 2) // reads go on
+			is.Equal(len(workers), 2) // reads succeed
 
 			await := func(ctx context.Context) <-chan error {
 				done := make(chan error, 1)
@@ -64,7 +64,7 @@ func TestReadOnly(t *testing.T) {
 				is.True(st.EndMaintenance())
 			} else {
 				is.True(st.EndMaintenance())
-				is.True(!st.EndMaintenance()) // it is off already
+				is.True(!st.EndMaintenance()) // maintenance has already ended
 				is.NoErr(st.Maintenance())
 				is.Equal(create(t.Context()).Error(), "the disk is full")
 				select {
@@ -80,7 +80,7 @@ func TestReadOnly(t *testing.T) {
 			heard(all)
 			is.NoErr(create(t.Context()))
 			is.NoErr(st.Room())
-			is.NoErr(st.AwaitWritable(t.Context())) // at once
+			is.NoErr(st.AwaitWritable(t.Context())) // returns at once
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
 			is.True(st.BeginMaintenance())
@@ -89,7 +89,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestClaimInMaintenance leaves waiting turns in the queue, and lets a running one end and start the
+// TestClaimInMaintenance keeps queued turns in the queue. A running turn can end, and can start the
 // turn of another worker.
 func TestClaimInMaintenance(t *testing.T) {
 	t.Parallel()
@@ -106,11 +106,11 @@ func TestClaimInMaintenance(t *testing.T) {
 	during := store.DuringMaintenance(t.Context())
 	claims, err := f.ClaimTurns(during, "r", 5)
 	is.NoErr(err)
-	is.Equal(len(claims), 0) // also for the runner, whose other writes pass
+	is.Equal(len(claims), 0) // even for the runner, whose other writes are permitted
 	is.Equal(f.ScheduleRoom(), int64(0))
 	_, err = f.CreateTurn(t.Context(), f.turn())
 	is.True(store.IsMaintenance(err))
-	_, err = f.CreateTurn(during, f.turn()) // of a running turn
+	_, err = f.CreateTurn(during, f.turn()) // by a running turn
 	is.NoErr(err)
 	_, err = f.FinishTurn(during, running, nil, store.Outcome{Status: store.Completed})
 	is.NoErr(err)
@@ -120,17 +120,17 @@ func TestClaimInMaintenance(t *testing.T) {
 	is.True(f.EndMaintenance())
 	claims, err = f.ClaimTurns(t.Context(), "r", 5)
 	is.NoErr(err)
-	is.Equal(len(claims), 2) // everything that was accepted
+	is.Equal(len(claims), 2) // all accepted turns
 }
 
-// TestMaintenanceBeforeAWaitingWrite begins the maintenance while writes of the runner wait for the
-// writer: what they would begin or end by themselves stays as it is.
+// TestMaintenanceBeforeAWaitingWrite begins maintenance while writes of the runner wait for the
+// writer. These writes must not begin or end any turns.
 func TestMaintenanceBeforeAWaitingWrite(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
-	retrying := down(f) // due in a minute, and given up in an hour
+	retrying := down(f) // due in a minute, and expires in an hour
 	f.accept(f.turn())  // waits in the queue
 	f.clock.advance(2 * time.Hour)
 	during := store.DuringMaintenance(t.Context())

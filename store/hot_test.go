@@ -15,9 +15,9 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestWritesOfATaskMeet has callers add turns to few tasks, cancel and archive them, and runners
-// claim, journal and end the turns, all at once. Then the sums, the queue and the order of the turns
-// must be right, and each request must have one turn.
+// TestWritesOfATaskMeet runs many operations on few tasks at once. Callers add turns, cancel and
+// archive, while runners claim, journal and end turns. Afterwards the sums, the queue and the order
+// of turns must be right, and each request must have one turn.
 func TestWritesOfATaskMeet(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -34,7 +34,7 @@ func TestWritesOfATaskMeet(t *testing.T) {
 	for i := range 6 {
 		all.Go(func() {
 			for n := range rounds {
-				f.check(f.addTurns(tasks, fmt.Sprint(i/2, " ", n))) // two callers send equal requests
+				f.check(f.addTurns(tasks, fmt.Sprint(i/2, " ", n))) // equal requests in pairs
 				if n%8 == i {
 					_, _, err := f.AbortTask(context.Background(), f.owner.Caller, tasks[rand.N(len(tasks))])
 					f.check(err)
@@ -49,10 +49,10 @@ func TestWritesOfATaskMeet(t *testing.T) {
 	}
 	all.Wait()
 	f.checkCounters()
-	is.Equal(f.count(`SELECT count(*) FROM idempotency`), int64(3*rounds)) // each request has a result
+	is.Equal(f.count(`SELECT count(*) FROM idempotency`), int64(3*rounds)) // one result per request
 	is.Equal(f.count(`SELECT count(*) FROM turns`), int64(3*rounds+3))     // and one turn
 
-	for f.Queued() > 0 { // none of them waits behind a turn that has ended
+	for f.Queued() > 0 { // no turn waits behind an ended turn
 		is.NoErr(f.carryOut("r"))
 	}
 	f.checkCounters()
@@ -92,8 +92,9 @@ func (f *fixture) carryOut(runner string) error {
 	return err
 }
 
-// TestAClaimWhoseAnswerIsLost commits a claim of which the runner gets an error. When the commit turns
-// out, nobody carries the turn out, so it goes back to the queue with the next renewal of the lease.
+// TestAClaimWhoseAnswerIsLost commits a claim but returns an error to the runner. When the commit
+// is detected, no runner executes the turn. So the next renewal of the lease puts it back into the
+// queue.
 func TestAClaimWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -44,22 +44,22 @@ func TestOnceByKey(t *testing.T) {
 	is.True(store.IsKind(err, store.Mismatch))
 	bobs := n
 	bobs.IdempotencyKey.KeyID = f.owner.UserID
-	is.True(f.accept(bobs).ID != first.ID) // a form's own
+	is.True(f.accept(bobs).ID != first.ID) // a form has its own keys
 
 	f.clock.advance(24*time.Hour - time.Millisecond)
 	a, err = f.CreateTurn(t.Context(), n)
 	is.NoErr(err)
 	is.True(a.Replayed)
 	f.clock.advance(time.Millisecond)
-	a, err = f.CreateTurn(t.Context(), other) // forgotten, so no mismatch either
+	a, err = f.CreateTurn(t.Context(), other) // the key has expired, so there is no mismatch
 	is.NoErr(err)
 	is.True(!a.Replayed)
 	a, err = f.CreateTurn(t.Context(), other)
 	is.NoErr(err)
-	is.True(a.Replayed) // the newer one is remembered in its place
+	is.True(a.Replayed) // the newer request has replaced the older one
 }
 
-// TestFirstResultStays stores a second result for requests that the store remembers.
+// TestFirstResultStays stores a second result for known requests.
 func TestFirstResultStays(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -77,7 +77,7 @@ func TestFirstResultStays(t *testing.T) {
 	is.NoErr(f.Remember(t.Context(), named, "third"))
 	is.Equal(stored(named), "third")
 
-	// Without a key the newest counts, whatever the clock does.
+	// Without a key, the newest request counts, independent of the clock.
 	retry := store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash("body"), Retry: true}
 	is.NoErr(f.Remember(t.Context(), retry, "first"))
 	f.clock.advance(-time.Hour)
@@ -93,13 +93,13 @@ func TestRetriesJoin(t *testing.T) {
 	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash("body")}
 	first := f.accept(n)
 	second := f.accept(n)
-	is.True(second.ID != first.ID) // asked twice, not retried
+	is.True(second.ID != first.ID) // a second request, not a retry
 	retry := n
 	retry.IdempotencyKey.Retry = true
 	a, err := f.CreateTurn(t.Context(), retry)
 	is.NoErr(err)
 	is.True(a.Replayed)
-	is.Equal(a.Turn.ID, second.ID) // the newest
+	is.Equal(a.Turn.ID, second.ID) // the newest turn
 	f.clock.advance(10*time.Minute - time.Millisecond)
 	a, err = f.CreateTurn(t.Context(), retry)
 	is.NoErr(err)
@@ -107,7 +107,7 @@ func TestRetriesJoin(t *testing.T) {
 	f.clock.advance(time.Millisecond)
 	a, err = f.CreateTurn(t.Context(), retry)
 	is.NoErr(err)
-	is.True(!a.Replayed) // too late: the work is done again
+	is.True(!a.Replayed) // too late: the request is executed again
 	retry.IdempotencyKey.Hash = hash("never seen")
 	a, err = f.CreateTurn(t.Context(), retry)
 	is.NoErr(err)
@@ -187,7 +187,7 @@ func TestPruneIdempotency(t *testing.T) {
 	}
 	is.Equal(prune(10), int64(0))
 	f.clock.advance(10 * time.Minute)
-	is.Equal(prune(1), int64(1)) // no more than asked for
+	is.Equal(prune(1), int64(1)) // at most the given number
 	is.Equal(prune(10), int64(1))
 	f.clock.advance(24 * time.Hour)
 	is.Equal(prune(10), int64(2))

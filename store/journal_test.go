@@ -15,7 +15,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// running is a turn that runner r has claimed.
+// running returns a turn that runner r has claimed.
 func running(f *fixture) store.Claim {
 	f.t.Helper()
 	f.accept(f.turn())
@@ -95,12 +95,12 @@ func TestUsageByDayAndKey(t *testing.T) {
 		|| iif(api_key_id = ?, 1, 0) || ' ' || triggered_by FROM usage ORDER BY day`, f.owner.KeyID)
 	is.NoErr(err)
 	is.Equal(rows, []string{"20543 0 0 1 1000 0 1 api", "20544 1 1 1 1000 60000 1 api"})
-	is.Equal(f.count(`SELECT count(*) FROM spending`), int64(2)) // of two months
+	is.Equal(f.count(`SELECT count(*) FROM spending`), int64(2)) // in two months
 	f.checkCounters()
 }
 
-// TestACallIsNeverHalfThere makes one of the rows of a call impossible, at each
-// place, and finds none of the others.
+// TestACallIsNeverHalfThere makes each row of a call fail in turn. No other row of the call may
+// then be stored.
 func TestACallIsNeverHalfThere(t *testing.T) {
 	t.Parallel()
 	good := store.File{Path: "a", SHA256: sha("a")}
@@ -127,7 +127,7 @@ func TestACallIsNeverHalfThere(t *testing.T) {
 			conv, err := f.Conversation(t.Context(), c)
 			is.NoErr(err)
 			is.Equal(len(conv.Files)+len(conv.Sources)+len(conv.Steps[c.Num][0].Calls), 0)
-			is.Equal(f.reread(c.Turn), before) // nor its cost
+			is.Equal(f.reread(c.Turn), before) // nor is its cost stored
 			f.checkCounters()
 		})
 	}
@@ -147,8 +147,7 @@ func TestAStepIsWrittenOnce(t *testing.T) {
 	f.checkCounters()
 }
 
-// TestConversationsWhileWriting reads a task all the while it is written: what is
-// read holds together.
+// TestConversationsWhileWriting reads a task during writes. Each result must be consistent.
 func TestConversationsWhileWriting(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -212,12 +211,12 @@ func TestCreditCap(t *testing.T) {
 	f.accept(f.turn())
 	step = toolStep(f, 1)
 	step.Usage.ModelCost = 1
-	is.NoErr(f.JournalStep(t.Context(), c, step)) // what runs is not cut off here
+	is.NoErr(f.JournalStep(t.Context(), c, step)) // running turns are not stopped by the cap
 	_, err = f.CreateTurn(t.Context(), f.turn())
 	is.True(store.IsKind(err, store.PaymentRequired))
 	is.Equal(err.(*store.Error).Code, "credit_cap")
 	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
-	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow}) // another's
+	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow}) // of another organization
 	f.clock.advance(time.Minute)                                                                                          // a new month
 	f.accept(f.turn())
 	capped(0)
@@ -234,7 +233,7 @@ func TestCreditCap(t *testing.T) {
 
 func nan() float64 { z := 0.0; return z / z }
 
-// TestLongSource journals a call that has read an address too long for an index of PostgreSQL.
+// TestLongSource journals a call whose source address is too long for an index of PostgreSQL.
 func TestLongSource(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -242,7 +241,7 @@ func TestLongSource(t *testing.T) {
 	c := running(f)
 	is.NoErr(f.JournalStep(t.Context(), c, toolStep(f, 0)))
 	var long strings.Builder
-	for i := range 60 { // an address that does not shrink when it is packed
+	for i := range 60 { // an address that is not compressible
 		long.WriteString(sha(strconv.Itoa(i)))
 	}
 	sources := []store.Source{{ID: store.NewID("src", time.Now()), URL: "https://a.test/" + long.String()},

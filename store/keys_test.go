@@ -30,13 +30,13 @@ func TestKeysFromMadeToRevoked(t *testing.T) {
 
 	id, err := s.Authenticate(t.Context(), secret)
 	is.NoErr(err)
-	is.Equal(id.Role, store.RoleOwner) // the first of a new organization
+	is.Equal(id.Role, store.RoleOwner) // the first user of a new organization
 	is.Equal([]string{id.OrganizationName, id.Email, id.KeyName, id.KeyPrefix}, []string{"Acme", "Ann@Acme.test", "ci", secret[:12]})
 	is.Equal(id.Trigger, store.TriggerAPI)
 	for _, columns := range []string{"hash", "prefix || name"} {
 		stored, err := s.Strings(t.Context(), `SELECT `+columns+` FROM api_keys`)
 		is.NoErr(err)
-		is.True(!strings.Contains(stored[0], secret[12:])) // only a hash is kept
+		is.True(!strings.Contains(stored[0], secret[12:])) // only a hash is stored
 	}
 
 	operator := store.Operator()
@@ -50,7 +50,7 @@ func TestKeysFromMadeToRevoked(t *testing.T) {
 	c.advance(time.Minute)
 	again, err := s.RevokeKey(t.Context(), store.Operator(), k.ID)
 	is.NoErr(err)
-	is.Equal(again.RevokedAt, k.RevokedAt) // changes nothing
+	is.Equal(again.RevokedAt, k.RevokedAt) // a second revocation changes nothing
 	log, err := s.Strings(t.Context(), `SELECT action || ' ' || subject || ' ' || remote_addr FROM audit_log WHERE action <> 'member.add' ORDER BY num`)
 	is.NoErr(err)
 	is.Equal(log, []string{"key.create " + k.ID + " ", "key.revoke " + k.ID + " 10.0.0.1"})
@@ -93,7 +93,7 @@ func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
 	_, secret, err := s.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "ci", Email: "a@b.test", OrganizationName: "Acme"})
 	is.NoErr(err)
 	used := func() int64 {
-		is.NoErr(s.Ping(t.Context())) // what was offered before is written by now
+		is.NoErr(s.Ping(t.Context())) // earlier uses are written by now
 		n, err := s.Ints(t.Context(), `SELECT coalesce(last_used_at, 0) FROM api_keys`)
 		is.NoErr(err)
 		return n[0]
@@ -113,7 +113,7 @@ func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
 	}))
 	c.advance(49 * time.Second)
 	authenticate()
-	is.Equal(used(), int64(7)) // not again in that minute
+	is.Equal(used(), int64(7)) // at most once a minute
 	c.advance(time.Second)
 	authenticate()
 	storetest.Eventually(t, "the use to be noted again", func() bool { return used() == first+60_000 })
@@ -122,7 +122,7 @@ func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
 	is.Equal(keys[0].LastUsedAt.UnixMilli(), first+60_000)
 }
 
-// TestUsesAreForgotten uses thousands of keys and sessions, one in each minute.
+// TestUsesAreForgotten uses thousands of keys and sessions, one per minute.
 func TestUsesAreForgotten(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -137,7 +137,7 @@ func TestUsesAreForgotten(t *testing.T) {
 		is.NoErr(err)
 		_, _, err = f.SessionIdentity(t.Context(), token)
 		is.NoErr(err)
-		is.Equal(f.UsesRemembered(), 2) // those of this minute
+		is.Equal(f.UsesRemembered(), 2) // only those of this minute
 	}
 }
 
@@ -146,12 +146,12 @@ func TestKeysNameUsersAndOrganizations(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	bob := f.caller("Acme", "bob@acme.test", "")
-	is.Equal(bob.Role, store.RoleMember) // of an organization that has an owner
+	is.Equal(bob.Role, store.RoleMember) // the organization already has an owner
 	is.Equal(bob.OrganizationID, f.owner.OrganizationID)
 	same := f.caller("Acme", "BOB@acme.TEST", store.RoleAdmin)
-	is.Equal(same.UserID, bob.UserID) // whatever the case
+	is.Equal(same.UserID, bob.UserID) // addresses ignore case
 	is.Equal(same.Role, store.RoleAdmin)
-	is.Equal(f.caller("Acme", "bob@acme.test", "").Role, store.RoleAdmin) // no role leaves it
+	is.Equal(f.caller("Acme", "bob@acme.test", "").Role, store.RoleAdmin) // it stays
 	is.Equal(f.caller("Acme", "bob@acme.test", store.RoleMember).Role, store.RoleMember)
 	elsewhere := f.caller("Globex", "bob@acme.test", "")
 	is.Equal(elsewhere.UserID, bob.UserID)
@@ -169,7 +169,7 @@ func TestKeysNameUsersAndOrganizations(t *testing.T) {
 	keys, err = f.Keys(t.Context(), "")
 	is.NoErr(err)
 	is.Equal(len(keys), 7)
-	_, err = f.RevokeKey(t.Context(), store.Operator(), "jm_live_") // no prefix of any
+	_, err = f.RevokeKey(t.Context(), store.Operator(), "jm_live_") // not the prefix of a key
 	is.True(store.IsKind(err, store.NotFound))
 }
 
@@ -178,7 +178,7 @@ func TestAGivenSecretIsUsedAsItIs(t *testing.T) {
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
 	n := store.NewKey{Name: "start", Email: "owner@localhost", Secret: "sixteen-letters!"}
-	for range 2 { // a second start with the same key
+	for range 2 { // the second start uses the same key
 		_, secret, err := s.CreateKey(t.Context(), store.Operator(), n)
 		is.NoErr(err)
 		is.Equal(secret, n.Secret)
@@ -186,7 +186,7 @@ func TestAGivenSecretIsUsedAsItIs(t *testing.T) {
 	keys, err := s.Keys(t.Context(), store.DefaultOrganization)
 	is.NoErr(err)
 	is.Equal(len(keys), 1)
-	n.Secret = "sixteen-letters?" // another with the same prefix
+	n.Secret = "sixteen-letters?" // another secret with the same prefix
 	_, _, err = s.CreateKey(t.Context(), store.Operator(), n)
 	is.NoErr(err)
 	_, err = s.RevokeKey(t.Context(), store.Operator(), n.Secret[:12])
@@ -195,7 +195,7 @@ func TestAGivenSecretIsUsedAsItIs(t *testing.T) {
 	is.NoErr(err)
 	is.True(k.RevokedAt != nil)
 	_, err = s.Authenticate(t.Context(), "sixteen-letters!")
-	is.NoErr(err) // the other one stays
+	is.NoErr(err) // the other key stays valid
 }
 
 func TestNewKeysAreChecked(t *testing.T) {
@@ -230,10 +230,10 @@ func TestNewKeysAreChecked(t *testing.T) {
 	_, _, err := s.CreateKey(t.Context(), store.Operator(), good)
 	is.New(t).NoErr(err)
 	_, _, err = storetest.Open(t, store.Options{}).CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "nobody's"})
-	is.New(t).True(store.IsKind(err, store.Invalid)) // no owner yet
+	is.New(t).True(store.IsKind(err, store.Invalid)) // there is no owner yet
 }
 
-// TestRolledKeys checks that the old key works for one day beside its successor.
+// TestRolledKeys checks that the old key remains valid for one day after it was rolled.
 func TestRolledKeys(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -250,7 +250,7 @@ func TestRolledKeys(t *testing.T) {
 	is.Equal([]string{next.Name, next.UserID, next.Prefix}, []string{"ci", f.owner.UserID, successor[:12]})
 	is.True(next.ID != old.ID && next.ExpiresAt == nil) // the rolled key is the old one, or expires
 	_, _, err = f.RollKey(t.Context(), f.owner.Caller, old.ID)
-	is.True(store.IsKind(err, store.Conflict)) // once
+	is.True(store.IsKind(err, store.Conflict)) // a key is rolled only once
 	f.clock.advance(store.RollGrace - time.Millisecond)
 	works(secret, true)
 	works(successor, true)
@@ -258,14 +258,14 @@ func TestRolledKeys(t *testing.T) {
 	works(secret, false)
 	works(successor, true)
 
-	again, third, err := f.RollKey(t.Context(), store.Operator(), successor) // by the command line
+	again, third, err := f.RollKey(t.Context(), store.Operator(), successor) // through the command line
 	is.NoErr(err)
 	works(third, true)
-	_, err = f.RevokeKey(t.Context(), f.owner.Caller, next.ID) // before its day is over
+	_, err = f.RevokeKey(t.Context(), f.owner.Caller, next.ID) // before its day has passed
 	is.NoErr(err)
 	works(successor, false)
 	_, _, err = f.RollKey(t.Context(), store.Operator(), successor)
-	is.True(store.IsKind(err, store.Conflict)) // nothing is left to succeed
+	is.True(store.IsKind(err, store.Conflict)) // revoked keys cannot be rolled
 	_, _, err = f.RollKey(t.Context(), store.Operator(), "jm_live_none")
 	is.True(store.IsNotFound(err))
 
@@ -274,14 +274,14 @@ func TestRolledKeys(t *testing.T) {
 	is.Equal(log, []string{"key.create " + old.ID + " 1", "key.roll " + old.ID + " 1", "key.roll " + next.ID + " nobody", "key.revoke " + next.ID + " 1"})
 	details, err := f.Strings(t.Context(), `SELECT detail FROM audit_log WHERE action = 'key.roll' ORDER BY num`)
 	is.NoErr(err)
-	is.True(strings.Contains(details[0], next.ID) && strings.Contains(details[1], again.ID)) // what succeeds it
+	is.True(strings.Contains(details[0], next.ID) && strings.Contains(details[1], again.ID)) // the successors
 	for _, s := range []string{secret, successor, third} {
-		is.True(!strings.Contains(strings.Join(details, ""), s[12:])) // and no secret
+		is.True(!strings.Contains(strings.Join(details, ""), s[12:])) // no secrets
 	}
 }
 
-// TestKeysAfterDemotion has requests arrive that were on their way when the caller's
-// role was changed, or ended.
+// TestKeysAfterDemotion sends requests that were authenticated before the caller's role was changed
+// or removed.
 func TestKeysAfterDemotion(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -313,7 +313,7 @@ func TestWhoManagesKeys(t *testing.T) {
 	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
 	for name, tt := range map[string]struct {
 		who             store.Caller
-		create, owner   store.Kind // of the refusal; 0 for none
+		create, owner   store.Kind // kind of the refusal; 0 for none
 		rollOwn, listed store.Kind
 	}{
 		"owner":    {who: f.owner.Caller},
@@ -344,7 +344,7 @@ func TestWhoManagesKeys(t *testing.T) {
 			check("create", tt.create, err)
 			_, shown, err := f.RollKey(t.Context(), tt.who, owners.ID)
 			check("roll an Owner's", tt.owner, err)
-			is.Equal(shown == "", tt.owner != 0) // no secret with a refusal
+			is.Equal(shown == "", tt.owner != 0) // a refusal returns no secret
 			_, _, err = f.RollKey(t.Context(), tt.who, robot.KeyID)
 			check("roll a Member's", tt.rollOwn, err)
 			_, err = f.RevokeKey(t.Context(), tt.who, robot.KeyID)
@@ -352,18 +352,18 @@ func TestWhoManagesKeys(t *testing.T) {
 			keys, _, err := f.OrganizationKeys(t.Context(), tt.who, "", 100)
 			check("list", tt.listed, err)
 			for _, k := range keys {
-				is.Equal(k.ID == robot.KeyID && tt.who.OrganizationID != f.owner.OrganizationID, false) // another organization's
+				is.Equal(k.ID == robot.KeyID && tt.who.OrganizationID != f.owner.OrganizationID, false) // of another organization
 			}
 		})
 	}
 }
 
-// TestPagesOfKeys pages through the list, newest first.
+// TestPagesOfKeys reads the list in pages, newest first.
 func TestPagesOfKeys(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	f.caller("Globex", "sam@globex.test", store.RoleOwner) // whose key is not listed
+	f.caller("Globex", "sam@globex.test", store.RoleOwner) // with a key that is not listed
 	want := []string{f.owner.KeyID}
 	for range 4 {
 		f.clock.advance(time.Second)
@@ -375,7 +375,7 @@ func TestPagesOfKeys(t *testing.T) {
 		var got []string
 		cursor := ""
 		for pages := 0; pages == 0 || cursor != ""; pages++ {
-			is.True(pages < 6) // it ends
+			is.True(pages < 6) // the pages end
 			keys, next, err := f.OrganizationKeys(t.Context(), f.owner.Caller, cursor, limit)
 			is.NoErr(err)
 			is.True(len(keys) <= max(limit, 1)) // the page is longer than its limit
@@ -388,7 +388,7 @@ func TestPagesOfKeys(t *testing.T) {
 	}
 	for _, cursor := range []string{"?", "bm9uZQ", strings.Repeat("A", 1<<16)} {
 		_, _, err := f.OrganizationKeys(t.Context(), f.owner.Caller, cursor, 5)
-		is.True(store.IsKind(err, store.Invalid)) // of no list
+		is.True(store.IsKind(err, store.Invalid)) // the cursor belongs to no list
 	}
 	for _, name := range []string{"", strings.Repeat("x", 201)} {
 		_, _, err := f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: name})

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	killedFolder = "STORE_TEST_FOLDER" // set in the process that is killed: its data folder
-	killedWork   = "STORE_TEST_WORK"   // and what it does there: "prune" or "vacuum"
+	killedFolder = "STORE_TEST_FOLDER" // set in the killed process: its data folder
+	killedWork   = "STORE_TEST_WORK"   // and its work: "prune" or "vacuum"
 )
 
 // TestMain is also the main function of the processes that killAt kills.
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beKilled prints a line when it begins its work, and ends when there is none left.
+// beKilled prints a line when it begins, and returns when all work is done.
 func beKilled(dir, work string) error {
 	ctx := context.Background()
 	if work == "vacuum" {
@@ -59,7 +59,8 @@ func beKilled(dir, work string) error {
 	return err
 }
 
-// killAt runs the work in a process and kills it at a random moment. It returns how that ended.
+// killAt runs the work in a process and kills it at a random moment. It returns the error of the
+// process.
 func killAt(t *testing.T, dir, work string, most time.Duration) error {
 	t.Helper()
 	is := is.New(t)
@@ -70,14 +71,15 @@ func killAt(t *testing.T, dir, work string, most time.Duration) error {
 	is.NoErr(err)
 	is.NoErr(cmd.Start())
 	_, err = bufio.NewReader(out).ReadString('\n')
-	is.NoErr(err) // it has begun
-	// Nothing below depends on where the kill hits.
+	is.NoErr(err) // the work has begun
+	// The checks below must hold for any moment of the kill.
 	kill := time.AfterFunc(rand.N(most), func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
 	return cmd.Wait()
 }
 
-// prunable fills a folder with old tasks, each with a journal and a delivery, and closes it.
+// prunable fills a folder with old tasks, each with a journal and a delivery, and closes the
+// folder.
 func prunable(t *testing.T, tasks int) (dir string) {
 	t.Helper()
 	f := newFixture(t)
@@ -89,8 +91,8 @@ func prunable(t *testing.T, tasks int) (dir string) {
 	return f.Dir()
 }
 
-// skipUnderRace skips a test whose work is done by processes that die: the race detector sees
-// nothing of them, and makes them too slow to get anywhere before.
+// skipUnderRace skips a test whose work is done by killed processes. The race detector does not see
+// these processes, and would make them too slow to finish any work.
 func skipUnderRace(t *testing.T) {
 	t.Helper()
 	if storetest.Race {
@@ -98,8 +100,8 @@ func skipUnderRace(t *testing.T) {
 	}
 }
 
-// TestKilledInPruning kills processes that prune: each task is whole or gone, and in the end all are
-// gone and their space is returned.
+// TestKilledInPruning kills processes during pruning. Each task is complete or deleted. In the end
+// all tasks are deleted, and their space is returned.
 func TestKilledInPruning(t *testing.T) {
 	skipUnderRace(t)
 	t.Parallel()
@@ -110,7 +112,7 @@ func TestKilledInPruning(t *testing.T) {
 	for round, ended := 0, false; !ended && round < 60; round++ {
 		most := 150 * time.Millisecond
 		if round > 40 {
-			most = time.Minute // a busy machine gets nothing done in less
+			most = time.Minute // a busy machine needs more time
 		}
 		if ended = killAt(t, dir, "prune", most) == nil; !ended {
 			killed++
@@ -118,7 +120,7 @@ func TestKilledInPruning(t *testing.T) {
 		db := rawDatabase(t, store.DatabasePath(dir))
 		left := 0
 		is.NoErr(db.QueryRowContext(t.Context(), `SELECT count(*) FROM tasks`).Scan(&left))
-		is.True(left <= before) // nothing comes back
+		is.True(left <= before) // no task reappears
 		before = left
 		var torn int
 		is.NoErr(db.QueryRowContext(t.Context(), `SELECT
@@ -126,15 +128,15 @@ func TestKilledInPruning(t *testing.T) {
 			+ (SELECT count(*) FROM tasks t WHERE (SELECT count(*) FROM turns WHERE task_num = t.num) <> 1)
 			+ (SELECT count(*) FROM turns u WHERE (SELECT count(*) FROM steps WHERE turn_num = u.num) <> 1
 				OR (SELECT count(*) FROM deliveries WHERE turn_num = u.num) <> 1)`).Scan(&torn))
-		is.Equal(torn, 0) // a task is whole, or gone with all that belongs to it
+		is.Equal(torn, 0) // a task is complete, or deleted with all its rows
 		is.NoErr(db.Close())
 	}
-	is.True(before <= 1) // the last process came to its end
+	is.True(before <= 1) // the last process has finished
 	t.Logf("%d tasks, killed %d times", tasks, killed)
 }
 
-// TestKilledInVacuum kills processes that write the database anew: it is the old one or the new one,
-// a start removes what is left, and a vacuum that may end makes it small.
+// TestKilledInVacuum kills processes that rewrite the database. The file is either the old or the
+// new one, and a start removes leftovers. A vacuum that is not killed makes it small.
 func TestKilledInVacuum(t *testing.T) {
 	skipUnderRace(t)
 	t.Parallel()
@@ -155,14 +157,14 @@ func TestKilledInVacuum(t *testing.T) {
 		}
 		plan, err := store.PlanVacuum(t.Context(), dir)
 		is.NoErr(err)
-		is.True(plan.Incremental == (plan.File < old.File/2)) // the old one or the new one
+		is.True(plan.Incremental == (plan.File < old.File/2)) // the old file or the new one
 		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
 		is.NoErr(err)
 		is.NoErr(s.CheckDatabase(t.Context()))
 		is.NoErr(s.Close())
 		left, err := filepath.Glob(filepath.Join(dir, "*vacuum*"))
 		is.NoErr(err)
-		is.Equal(len(left), 0) // a half written file would take as much room as the database
+		is.Equal(len(left), 0) // a partial file would need as much space as the database
 		db := rawDatabase(t, path)
 		var tasks int
 		is.NoErr(db.QueryRowContext(t.Context(), `SELECT count(*) FROM tasks`).Scan(&tasks))

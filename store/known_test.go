@@ -17,11 +17,11 @@ import (
 	"journeyman/store"
 )
 
-// A callerChange changes what the store remembers of the caller ben.
+// A callerChange changes data of the caller ben that the store caches.
 type callerChange struct {
 	change func(f *fixture, ben store.Identity) error
-	sees   func(ben *store.Identity) // makes of the identity before the change the one after it
-	ends   bool                      // the key is refused
+	sees   func(ben *store.Identity) // applies the change to an identity
+	ends   bool                      // the key is refused after the change
 }
 
 var callerChanges = map[string]callerChange{
@@ -32,7 +32,7 @@ var callerChanges = map[string]callerChange{
 	"expired": {change: func(f *fixture, ben store.Identity) error {
 		_, _, err := f.RollKey(f.ctx(), f.owner.Caller, ben.KeyID)
 		f.clock.advance(store.RollGrace - time.Second)
-		for range 2 { // within the time for which the identity is remembered
+		for range 2 { // while the identity is cached
 			if _, again := f.Authenticate(f.ctx(), benSecret); again != nil {
 				return again
 			}
@@ -75,8 +75,7 @@ var callerChanges = map[string]callerChange{
 	}, sees: func(ben *store.Identity) { ben.UserName = "B" }},
 }
 
-// TestKnownCallers changes what the store remembers of a caller. The next request must see each
-// change.
+// TestKnownCallers changes cached data of a caller. The next request must see each change.
 func TestKnownCallers(t *testing.T) {
 	t.Parallel()
 	for name, tt := range callerChanges {
@@ -89,10 +88,10 @@ func TestKnownCallers(t *testing.T) {
 			again, err := f.Authenticate(f.ctx(), benSecret)
 			is.NoErr(err)
 			is.Equal(again, ben)
-			is.Equal(f.EngineStats().Reads.Load(), reads) // from memory
+			is.Equal(f.EngineStats().Reads.Load(), reads) // from the cache
 
 			is.NoErr(tt.change(f, ben))
-			for range 2 { // read, then remembered
+			for range 2 { // first from the database, then from the cache
 				now, err := f.Authenticate(f.ctx(), benSecret)
 				if tt.ends {
 					is.True(store.IsKind(err, store.Unauthorized))
@@ -108,7 +107,7 @@ func TestKnownCallers(t *testing.T) {
 
 const benSecret = "jm_live_secret_of_ben"
 
-// ben creates an Admin with a key, and returns the identity that the store then remembers.
+// ben creates an Admin with a key, and returns the cached identity.
 func (f *fixture) ben() store.Identity {
 	f.t.Helper()
 	_, _, err := f.CreateKey(f.ctx(), store.Operator(), store.NewKey{Name: "ci", Email: "ben@acme.test",
@@ -123,8 +122,8 @@ func (f *fixture) ben() store.Identity {
 	return ben
 }
 
-// TestKnownDuringAChange reads an identity beside a write that changes it. What was read before the
-// commit is not remembered after it.
+// TestKnownDuringAChange reads an identity during a write that changes it. The identity from before
+// the commit must not be cached afterwards.
 func TestKnownDuringAChange(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -146,7 +145,7 @@ func TestKnownDuringAChange(t *testing.T) {
 	is.Equal(ben.UserName, "B")
 }
 
-// TestKnownCap changes the cap of an organization. The next turn must meet the new cap.
+// TestKnownCap changes the cap of an organization. The new cap must apply to the next turn.
 func TestKnownCap(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -165,12 +164,12 @@ func TestKnownCap(t *testing.T) {
 	f.accept(f.turn())
 }
 
-// changeOfKnown is a statement that can change what the store remembers, with its table and the
-// columns that it sets.
+// changeOfKnown matches a statement that may change cached data, and captures its table and its SET
+// clause.
 var changeOfKnown = regexp.MustCompile(
 	`(?s)(?:UPDATE|DELETE FROM|REPLACE INTO) +(api_keys|organizations|users|memberships)\b(?: SET (.*?)(?: WHERE |$))?`)
 
-// knownColumns are the columns that are remembered.
+// knownColumns matches assignments to cached columns, by table.
 var knownColumns = map[string]*regexp.Regexp{
 	"api_keys": regexp.MustCompile(
 		`\b(id|name|prefix|organization_id|user_id|hash|revoked_at|expires_at|oauth_grant_id) = `),
@@ -179,8 +178,8 @@ var knownColumns = map[string]*regexp.Regexp{
 	"memberships":   regexp.MustCompile(`\b(organization_id|user_id|role) = `),
 }
 
-// TestChangesOfKnownColumns finds the statements that change what the store remembers. Each stands
-// in a function that makes the store forget it.
+// TestChangesOfKnownColumns finds the statements that change cached data. Each must be in a
+// function that calls forgetKnown.
 func TestChangesOfKnownColumns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -206,8 +205,8 @@ func TestChangesOfKnownColumns(t *testing.T) {
 	is.Equal(found, 11)
 }
 
-// changesKnown reports whether a declaration has a statement that changes what the store remembers,
-// and whether it calls forgetKnown.
+// changesKnown reports whether a declaration contains a statement that changes cached data, and
+// whether it calls forgetKnown.
 func changesKnown(d ast.Decl) (changes, forgets bool) {
 	ast.Inspect(d, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -16,61 +16,63 @@ import (
 
 const module = "journeyman"
 
-// rooms is which packages of ours each package may import, besides in tests, and
-// why it is a room of its own. A new package is added here with its reason.
+// rooms lists the packages of this module that each package may import, except in tests. The
+// comment on each entry is the reason for the package. A new package must be added here with its
+// reason.
 var rooms = map[string][]string{
-	// The only place that knows everything.
+	// The only package that knows all others.
 	"": {"*"},
-	// The shared vocabulary and the truth: it must know nobody above.
+	// The shared types and the only SQL: it must not import packages above it.
 	"store": {"store/engine", "store/sqlite", "store/postgres", "store/cron", "store/histogram"},
-	// What the store asks of a database, so that a second engine can stand beside the first.
+	// The interface of database engines, so that a second engine is possible.
 	"store/engine": {"store/histogram"},
-	// The embedded engine: it knows no table.
+	// The embedded engine: it knows no tables.
 	"store/sqlite": {"store/engine"},
-	// The client of a server, and what makes SQLite's statements PostgreSQL's: it knows no table.
+	// The client of a database server, and the translation of SQLite's statements: it knows no
+	// tables.
 	"store/postgres": {"store/engine", "store/histogram"},
 	// Only tests of that engine need a server.
 	"store/postgres/pgtest": {},
-	// Pure: the engine and the runner count durations in the same way.
+	// Pure: the engine and the runner measure durations in the same way.
 	"store/histogram": {},
-	// Pure: what a user gets wrong in an expression is said here.
+	// Pure: it reports errors in expressions of users.
 	"store/cron":      {},
 	"store/storetest": {"store", "store/postgres", "store/postgres/pgtest"},
-	// All that happens without a request.
+	// All work without a request.
 	"runner": {"store", "store/histogram", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/tool", "runner/trace", "runner/sandbox"},
-	// OpenTelemetry stops at this door; its callers say what happened.
+	// Only this package uses OpenTelemetry.
 	"runner/trace": {},
 	// Pure: the same input gives the same prompt.
 	"runner/prompt": {"store", "runner/model"},
-	// The loop tells it once, in one place.
+	// The loop publishes events in one place.
 	"runner/stream": {"store", "runner/view", "runner/model"},
-	// One shape of each JSON, for API, webhooks and streams.
+	// One JSON form for the API, webhooks and streams.
 	"runner/view": {"store"},
-	// Acts on rows, never on the loop.
+	// It works on rows, independent of the agent loop.
 	"runner/schedule": {"store"},
-	// Acts on rows, never on the loop.
+	// It works on rows, independent of the agent loop.
 	"runner/webhook": {"store", "runner/trace", "runner/view", "runner/sandbox"},
 	// One compiler for hostile schemas.
 	"runner/schema": {},
-	// Provider quirks stop at this door.
+	// Only this package handles the differences of providers.
 	"runner/model": {"runner/schema"},
-	// The stand-in: no provider needs its rules.
+	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema"},
-	// A tool asks the loop through an interface of its own.
+	// Tools call the agent loop through an interface that this package declares.
 	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/office"},
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
 	// Office formats, pure: it runs in a confined process.
 	"runner/tool/office": {},
-	// Other people's servers and their protocol stop at this door.
+	// Only this package handles external servers and their protocol.
 	"runner/tool/mcp": {"runner/tool", "runner/sandbox", "runner/schema"},
-	// Danger is reviewed in one place.
+	// All confinement of processes and files is in one place.
 	"runner/sandbox": {},
 	// It commits a row and wakes the runner.
 	"handlers": {"store", "store/histogram", "runner", "runner/trace", "runner/view", "runner/stream"},
-	// What an operator asks of a data folder.
+	// Commands of operators on a data folder.
 	"handlers/command": {"handlers", "handlers/command/bench", "store", "store/cron", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox"},
-	// It measures from outside, and fills the folder of a stopped server.
+	// It measures a server from outside, and fills the folder of a stopped server.
 	"handlers/command/bench": {"store"},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
 	"handlers/dashboard": {"handlers", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/diff", "runner/tool/mcp", "runner/sandbox"},
@@ -78,15 +80,15 @@ var rooms = map[string][]string{
 	"handlers/dashboard/text": {},
 	// Workers as tools: another protocol than the API.
 	"handlers/mcp": {"handlers", "store", "runner", "runner/view"},
-	// A second front door: not a client of the first.
+	// A second way to create tasks, which does not use the API.
 	"mail": {"store", "runner", "runner/view", "mail/message"},
-	// Where backups go, how they are encrypted and when: what is in one is for the store to say.
+	// It stores and encrypts backups on a schedule. The store defines their content.
 	"runner/backup": {"store", "store/sqlite", "store/cron"},
 	// Pure: the same bytes give the same mail.
 	"mail/message": {},
 }
 
-// testRooms are what tests of a room may use besides: they run what the program runs.
+// testRooms lists further packages that tests may import, because they run parts of the program.
 var testRooms = map[string][]string{
 	"store":              {"store/postgres", "store/postgres/pgtest"}, // every statement is valid on both engines
 	"store/postgres":     {"store/postgres/pgtest", "store/sqlite"},   // the values are those of the other engine
@@ -96,10 +98,10 @@ var testRooms = map[string][]string{
 	"mail/message":       {"runner/sandbox", "runner/tool"}, // the program's converter of pages
 	"handlers/mcp":       {"runner/model/offline"},
 	"handlers":           {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook"},                    // the endpoints of mail
-	"handlers/dashboard": {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule"}, // pages over all that a server does
+	"handlers/dashboard": {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule"}, // pages about all parts of a server
 }
 
-// sqlDrivers are what only the store may import, and its tests' helper.
+// sqlDrivers lists packages that only the store and its test helpers may import.
 var sqlDrivers = []string{"database/sql", "modernc.org/sqlite", "github.com/jackc/pgx/v5"}
 
 func TestImportDirections(t *testing.T) {
@@ -161,13 +163,13 @@ func checkImports(t *testing.T, file string) {
 	}
 }
 
-// mayImport says whether a file of room may import the package of that name. A test
-// may besides use itself, a real store and what is below what it tests.
+// mayImport reports whether a file of room may import the named package. A test may also import its
+// own package, a real store, and all packages below.
 func mayImport(room string, allowed []string, name string, test bool) bool {
 	for _, driver := range sqlDrivers {
 		if name == driver || driver != "database/sql" && strings.HasPrefix(name, driver+"/") {
 			return room == "store/sqlite" || strings.HasPrefix(room, "store/postgres") ||
-				room == "store/storetest" || // whose checks look past the store
+				room == "store/storetest" || // its checks read the database directly
 				room == "store" && (test || name == "database/sql") ||
 				room == "store/engine" && name == "database/sql" // its types are destinations of columns
 		}
@@ -190,7 +192,7 @@ func mayImport(room string, allowed []string, name string, test bool) bool {
 	return false
 }
 
-// below reports whether room may, directly or not, import ours.
+// below reports whether room may import ours, directly or indirectly.
 func below(room, ours string) bool {
 	for _, a := range rooms[room] {
 		if a == ours || below(a, ours) {
@@ -204,7 +206,7 @@ func TestTheTableOfRoomsHasNoCircles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	for room := range rooms {
-		is.True(!below(room, room)) // a room that is below itself
+		is.True(!below(room, room)) // a package that is below itself
 	}
 	is.True(!mayImport("store", rooms["store"], "journeyman/runner", false))
 	is.True(!mayImport("runner/schedule", rooms["runner/schedule"], "journeyman/runner", false))

@@ -14,7 +14,7 @@ import (
 
 const goodPassword = "correct horse battery"
 
-// refused reports whether err is of the kind, 0 being none.
+// refused reports whether err has the given kind. The kind 0 means no error.
 func refused(err error, kind store.Kind) bool {
 	if kind == 0 {
 		return err == nil
@@ -22,7 +22,7 @@ func refused(err error, kind store.Kind) bool {
 	return store.IsKind(err, kind)
 }
 
-// TestInvitation lets a new user and a known user join.
+// TestInvitation lets a new and an existing user join.
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -32,10 +32,10 @@ func TestInvitation(t *testing.T) {
 	is.Equal([]any{l.Email, l.Role, l.OrganizationName, l.UserID, l.InvitedBy}, []any{"new@acme.test", store.RoleAdmin, "Acme", "", "ann@acme.test"})
 	hashes, err := f.Strings(f.ctx(), `SELECT hash FROM links`)
 	is.NoErr(err)
-	is.True(len(hashes) == 1 && !strings.Contains(hashes[0], token)) // the token is not kept
+	is.True(len(hashes) == 1 && !strings.Contains(hashes[0], token)) // the token is not stored
 
 	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: " ", Password: "short"})
-	is.True(strings.Contains(err.Error(), "name: ") && strings.Contains(err.Error(), "1 more")) // and the link still works
+	is.True(strings.Contains(err.Error(), "name: ") && strings.Contains(err.Error(), "1 more")) // the link still works
 	c, err := f.AcceptInvitation(f.ctx(), store.Caller{RemoteAddr: "10.0.0.1"}, token, store.NewUser{Name: "New", Password: goodPassword})
 	is.NoErr(err)
 	is.Equal(c.Role, store.RoleAdmin)
@@ -43,32 +43,32 @@ func TestInvitation(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(id.UserID, c.UserID)
 	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: goodPassword})
-	is.True(store.IsNotFound(err)) // once
+	is.True(store.IsNotFound(err)) // only once
 
 	_, _, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "New@Acme.test", store.RoleMember)
-	is.True(store.IsKind(err, store.Invalid)) // a member already
+	is.True(store.IsKind(err, store.Invalid)) // already a member
 
 	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
 	_, token, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "sam@globex.test", store.RoleMember)
 	is.NoErr(err)
 	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: goodPassword})
-	is.True(store.IsKind(err, store.Forbidden)) // it would be access to Globex
+	is.True(store.IsKind(err, store.Forbidden)) // it would give access to Globex
 	is.NoErr(f.SetPassword(f.ctx(), "sam@globex.test", goodPassword))
 	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: "another password"})
 	is.True(store.IsKind(err, store.Conflict))
 	_, err = f.AcceptInvitation(f.ctx(), store.Caller{UserID: f.owner.UserID}, token, store.NewUser{})
-	is.True(store.IsKind(err, store.Forbidden)) // somebody else
+	is.True(store.IsKind(err, store.Forbidden)) // another user
 	_, err = f.AcceptInvitation(f.ctx(), store.Caller{UserID: stranger.UserID}, token, store.NewUser{})
 	is.NoErr(err)
 	list, err := f.Organizations(f.ctx(), stranger.Caller)
 	is.NoErr(err)
 	is.Equal(len(list), 2)
 	_, err = f.CheckPassword(f.ctx(), "sam@globex.test", goodPassword)
-	is.NoErr(err) // theirs still
+	is.NoErr(err) // their password is unchanged
 }
 
-// TestInvitationsEnd ends them by time, by revocation, by another one and by what
-// becomes of their maker.
+// TestInvitationsEnd ends invitations by time, by revocation, by a newer invitation, and by changes
+// of their creator's role.
 func TestInvitationsEnd(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(f *fixture, l store.Link, admin store.Identity) error{
@@ -119,7 +119,7 @@ func TestInvitationsEnd(t *testing.T) {
 	}
 }
 
-// TestLinkUsedTwiceAtOnce checks that one of many concurrent uses of a link succeeds.
+// TestLinkUsedTwiceAtOnce checks that exactly one of many concurrent uses of a link succeeds.
 func TestLinkUsedTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -145,7 +145,7 @@ func TestLinkUsedTwiceAtOnce(t *testing.T) {
 	is.Equal(let, 1)
 }
 
-// TestReset checks that a reset ends all that the old password gave access to.
+// TestReset checks that a reset ends all access through the old password.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -158,12 +158,12 @@ func TestReset(t *testing.T) {
 	_, second, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ANN@acme.test")
 	is.NoErr(err)
 	_, err = f.ChoosePassword(f.ctx(), store.LinkReset, first, store.NewUser{Password: "another password"}, "")
-	is.True(store.IsNotFound(err)) // the newer one took its place
+	is.True(store.IsNotFound(err)) // the newer link has replaced it
 	_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, second, store.NewUser{Name: "Ann", Password: "another password", Email: "eve@acme.test"}, "")
 	is.True(store.IsNotFound(err)) // another kind
 	_, err = f.ChoosePassword(f.ctx(), store.LinkReset, second, store.NewUser{Password: "another password", Email: "eve@acme.test"}, "")
 	is.NoErr(err)
-	_, err = f.CheckPassword(f.ctx(), "ann@acme.test", "another password") // a reset sets no address
+	_, err = f.CheckPassword(f.ctx(), "ann@acme.test", "another password") // the same address
 	is.NoErr(err)
 	_, err = f.CheckPassword(f.ctx(), "ann@acme.test", goodPassword)
 	is.True(store.IsKind(err, store.Unauthorized))
@@ -185,7 +185,7 @@ func TestReset(t *testing.T) {
 	is.Equal(n, int64(1))
 }
 
-// TestWelcome checks that a welcome sets the first owner's address, but never to the address
+// TestWelcome checks that a welcome link sets the first owner's address, but never to the address
 // of another user.
 func TestWelcome(t *testing.T) {
 	t.Parallel()
@@ -206,8 +206,8 @@ func TestWelcome(t *testing.T) {
 	is.Equal(id.UserID, f.owner.UserID)
 }
 
-// TestGivenKeyMakesNobody starts again with the key of somebody whose address has
-// changed since.
+// TestGivenKeyMakesNobody starts again with a configured key whose owner has changed the address.
+// No second user may be created.
 func TestGivenKeyMakesNobody(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -227,7 +227,7 @@ func TestGivenKeyMakesNobody(t *testing.T) {
 	is.Equal(users, []string{"ann@acme.test", "me@new.test"})
 }
 
-// TestWhoMakesLinks tries a link by every role for a member of every role.
+// TestWhoMakesLinks tries to create a link as every role for a member of every role.
 func TestWhoMakesLinks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -254,15 +254,15 @@ func TestWhoMakesLinks(t *testing.T) {
 		}
 	}
 	_, _, err := f.CreatePasswordLink(f.ctx(), f.owner.Caller, store.LinkReset, f.owner.UserID)
-	is.True(store.IsKind(err, store.Conflict)) // their own: by their password
+	is.True(store.IsKind(err, store.Conflict)) // callers change their own password instead
 
-	// Nobody gets into another organization by way of a member of both.
+	// A link for a member of two organizations must not give access to the other organization.
 	both := f.caller("Acme", "both@acme.test", store.RoleMember)
 	_, token, err := f.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, both.UserID)
 	is.NoErr(err)
 	f.caller("Globex", "both@acme.test", store.RoleMember)
 	_, err = f.Link(f.ctx(), store.LinkReset, token)
-	is.True(store.IsNotFound(err)) // ended by their joining
+	is.True(store.IsNotFound(err)) // the link ended when they joined the other organization
 	_, _, err = f.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, both.UserID)
 	is.True(store.IsKind(err, store.Forbidden))
 	asked := f.caller("Acme", "asked@acme.test", store.RoleMember)
@@ -275,7 +275,7 @@ func TestWhoMakesLinks(t *testing.T) {
 	_, err = f.Link(f.ctx(), store.LinkReset, token)
 	is.True(store.IsNotFound(err))
 
-	// An Admin's old invitation of an Owner's making is not theirs to replace.
+	// An Admin must not replace an Owner's invitation of an Owner.
 	l, _, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "boss@new.test", store.RoleOwner)
 	is.NoErr(err)
 	_, _, err = f.CreateInvitation(f.ctx(), people["admin"].Caller, "boss@new.test", store.RoleMember)

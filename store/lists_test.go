@@ -36,8 +36,7 @@ func walk[T any](t *testing.T, id func(T) string, page func(cursor string) ([]T,
 	}
 }
 
-// TestTaskFilters asks for every combination of filters and compares each with the
-// same choice made here.
+// TestTaskFilters uses every combination of filters and compares each result with a filter in Go.
 func TestTaskFilters(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -75,8 +74,8 @@ func TestTaskFilters(t *testing.T) {
 	is.New(t).Equal(combinations, 2*3*4*3*3*4*2)
 }
 
-// variedTasks makes tasks of all kinds, several in each millisecond, and returns them
-// as they are in the end.
+// variedTasks creates tasks of all kinds, several in each millisecond, and returns their final
+// state.
 func variedTasks(t *testing.T, f *fixture, workers []store.Worker) []store.Task {
 	t.Helper()
 	f.startRunner("r")
@@ -95,7 +94,7 @@ func variedTasks(t *testing.T, f *fixture, workers []store.Worker) []store.Task 
 			t.Fatal(err)
 		} else {
 			f.follow(turn)
-			if err := f.Write(t.Context(), func(tx store.Tx) error { // out of the runner's sight
+			if err := f.Write(t.Context(), func(tx store.Tx) error { // without the runner
 				_, err := tx.Exec(`UPDATE turns SET ready = 0 WHERE status = 'pending'`)
 				return err
 			}); err != nil {
@@ -160,7 +159,7 @@ func TestPagesAreStableUnderInserts(t *testing.T) {
 	workers = append(workers, f.worker.ID)
 	got := walk(t, func(k store.Task) string { return k.ID }, func(cursor string) ([]store.Task, string, error) {
 		items, next, err := f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: 2, Cursor: cursor})
-		f.accept(f.turn()) // newer than the page: seen by nobody who is reading on
+		f.accept(f.turn()) // newer than the page, so not on later pages
 		return items, next, err
 	})
 	is.Equal(got, tasks)
@@ -178,7 +177,7 @@ func TestWorkersBySearch(t *testing.T) {
 	f := newFixture(t)
 	want := []string{f.newWorker(f.owner, store.NewWorker{Title: "Sales_report"}).ID,
 		f.newWorker(f.owner, store.NewWorker{Title: "x", Summary: "writes the SALES_REPORT"}).ID}
-	f.newWorker(f.owner, store.NewWorker{Title: "Sales report"}) // _ is no wildcard
+	f.newWorker(f.owner, store.NewWorker{Title: "Sales report"}) // _ is not a wildcard
 	gone := f.newWorker(f.owner, store.NewWorker{Title: "sales_report"})
 	is.NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, gone.ID))
 	slices.Reverse(want)
@@ -216,17 +215,17 @@ func TestListsRefuseNonsense(t *testing.T) {
 	q := store.TaskQuery{Limit: -1}
 	for _, q.Cursor = range []string{q.CursorAt(math.MinInt64, -1), q.CursorAt(math.MaxInt64, math.MaxInt64)} {
 		_, _, err = f.Tasks(t.Context(), f.owner.Caller, q)
-		is.NoErr(err) // a place where nothing is, or everything
+		is.NoErr(err) // a position before or after all tasks
 	}
 	q = store.TaskQuery{Limit: 10, CreatedBefore: f.clock.now().Add(-time.Hour)}
 	q.Cursor = q.CursorAt(math.MaxInt64, 0)
 	got, _, err := f.Tasks(t.Context(), f.owner.Caller, q)
 	is.NoErr(err)
-	is.Equal(len(got), 0) // a cursor does not widen the range asked for
+	is.Equal(len(got), 0) // a cursor does not widen the requested range
 }
 
-// TestAScanHasALimit looks for the one task among many that passes a filter: pages
-// may be empty, and the cursor still leads to it.
+// TestAScanHasALimit searches for the only task that passes a filter among many. Pages may be
+// empty, but their cursors lead to the task.
 func TestAScanHasALimit(t *testing.T) {
 	storetest.Long(t)
 	t.Parallel()
@@ -297,7 +296,7 @@ func FuzzTaskSearch(f *testing.F) {
 		}
 		items, _, err := x.Tasks(t.Context(), x.owner.Caller, store.TaskQuery{Text: text, Limit: 1})
 		if store.IsKind(err, store.Invalid) {
-			return // too long
+			return // the text is too long
 		}
 		if err != nil || len(items) != 1 || items[0].ID != a.Turn.TaskID {
 			t.Errorf("%q was not found in its own title: %v, %v", text, items, err)

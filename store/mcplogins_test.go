@@ -24,21 +24,21 @@ func TestSignInsToServersAreSealed(t *testing.T) {
 	is.Equal(string(got), `{"access":"t0ken-2"}`)
 	stored, err := f.Strings(f.ctx(), `SELECT sealed FROM mcp_logins`)
 	is.NoErr(err)
-	is.True(len(stored) == 1 && !strings.Contains(stored[0], "t0ken")) // the database shows the token
+	is.True(len(stored) == 1 && !strings.Contains(stored[0], "t0ken")) // a token in plain text
 
-	// A row that somebody copies to another server's name does not open.
+	// A row that is copied to another server's name cannot be decrypted.
 	storetest.Exec(t, f.Store, `INSERT INTO mcp_logins SELECT 'other', sealed, updated_at FROM mcp_logins`)
 	_, err = f.MCPLogin(f.ctx(), "other")
 	is.True(store.IsKind(err, store.Conflict)) // another server gets the token
 	err = f.SetMCPLogin(f.ctx(), "web", make([]byte, 1<<20))
-	is.True(store.IsKind(err, store.TooLarge)) // a hostile answer fills the database
+	is.True(store.IsKind(err, store.TooLarge)) // a hostile answer could fill the database
 	is.NoErr(f.SetMCPLogin(f.ctx(), "web", nil))
 	none, err = f.MCPLogin(f.ctx(), "web")
 	is.NoErr(err)
-	is.Equal(none, nil) // it is still there
+	is.Equal(none, nil) // the sign-in still exists
 
 	is.NoErr(f.AuditMCPLogin(f.ctx(), f.owner.Caller, "web", true))
-	is.True(f.BeginMaintenance()) // after the sign-out, whose entry must not be missing
+	is.True(f.BeginMaintenance()) // the audit entry of the sign-out must still be written
 	is.NoErr(f.AuditMCPLogin(f.ctx(), f.owner.Caller, "web", false))
 	log, err := f.Strings(f.ctx(), `SELECT action || ' ' || subject FROM audit_log WHERE action LIKE 'mcp.%' ORDER BY num`)
 	is.NoErr(err)

@@ -21,7 +21,7 @@ func TestRoles(t *testing.T) {
 			f := newFixture(t)
 			who := f.caller("Acme", "by@acme.test", by)
 			for _, from := range roles {
-				for _, to := range append(roles, "") { // '' is removal
+				for _, to := range append(roles, "") { // "" means removal
 					target := f.caller("Acme", "target@acme.test", from)
 					var err error
 					if to == "" {
@@ -48,12 +48,12 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestLastOwner checks that an organization keeps one Owner.
+// TestLastOwner checks that an organization keeps at least one Owner.
 func TestLastOwner(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	f.caller("Globex", "ann@acme.test", store.RoleOwner) // an owner elsewhere counts for nothing
+	f.caller("Globex", "ann@acme.test", store.RoleOwner) // does not count here
 	_, err := f.ChangeRole(f.ctx(), f.owner.Caller, f.owner.UserID, store.RoleAdmin)
 	is.True(store.IsKind(err, store.Conflict))
 	_, err = f.RemoveMember(f.ctx(), f.owner.Caller, f.owner.UserID)
@@ -61,7 +61,7 @@ func TestLastOwner(t *testing.T) {
 	other := f.caller("Acme", "other@acme.test", store.RoleOwner)
 	_, err = f.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, store.RoleMember)
 	is.NoErr(err)
-	// Their own change of the other was on its way at that time.
+	// The other owner sends a change at the same time.
 	_, err = f.ChangeRole(f.ctx(), f.owner.Caller, other.UserID, store.RoleMember)
 	is.True(store.IsKind(err, store.Forbidden))
 	_, err = f.RemoveMember(f.ctx(), other.Caller, "usr_none")
@@ -70,13 +70,14 @@ func TestLastOwner(t *testing.T) {
 	is.True(store.IsKind(err, store.Invalid))
 }
 
-// TestRemoval checks that the end of a membership ends at once everything that depends on
-// it, and nothing in other organizations.
+// TestRemoval checks that the end of a membership immediately ends everything that depends on it.
+// Other organizations must not be affected.
 func TestRemoval(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	_, invitation, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "Mo@acme.test", store.RoleAdmin) // the command line makes them a member first
+	// The member joins through the command line, before using this invitation.
+	_, invitation, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "Mo@acme.test", store.RoleAdmin)
 	is.NoErr(err)
 	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	_, key, err := f.CreateKey(f.ctx(), f.caller("Acme", "mo@acme.test", store.RoleAdmin).Caller, store.NewKey{Name: "mine"})
@@ -113,7 +114,7 @@ func TestRemoval(t *testing.T) {
 	is.True(!member)
 	w, err := f.Worker(f.ctx(), f.owner.Caller, own.ID)
 	is.NoErr(err)
-	is.Equal(w.UserID, f.owner.UserID) // somebody can change it
+	is.Equal(w.UserID, f.owner.UserID) // another member can now change the worker
 	got, err := f.Schedule(f.ctx(), f.owner.Caller, own.ID, sch.ID)
 	is.NoErr(err)
 	is.True(got.Paused)
@@ -124,9 +125,9 @@ func TestRemoval(t *testing.T) {
 
 	keys, _, err := f.OrganizationKeys(f.ctx(), f.owner.Caller, "", 100)
 	is.NoErr(err)
-	is.Equal(len(keys), 4) // they stay in the list
+	is.Equal(len(keys), 4) // the keys remain in the list
 
-	// A member who comes back starts anew.
+	// A member who is added again gets none of the old rights.
 	back := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	_, err = f.Authenticate(f.ctx(), key)
 	is.True(store.IsKind(err, store.Unauthorized))
@@ -134,7 +135,7 @@ func TestRemoval(t *testing.T) {
 	is.True(store.IsKind(err, store.Forbidden))
 }
 
-// TestMembers pages through the members of one organization.
+// TestMembers reads the members of one organization in pages.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -161,7 +162,7 @@ func TestMembers(t *testing.T) {
 	is.Equal(len(users), 5)
 }
 
-// TestOrganizationSettings checks that only an Owner reads and changes the settings.
+// TestOrganizationSettings checks that only an Owner can read and change the settings.
 func TestOrganizationSettings(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -174,7 +175,7 @@ func TestOrganizationSettings(t *testing.T) {
 	_, _, err := f.OrganizationSettings(f.ctx(), admin.Caller)
 	is.True(store.IsKind(err, store.Forbidden))
 	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, set))
-	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, set)) // nothing new to log
+	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, set)) // no change, so no audit entry
 	is.NoErr(f.MeterCaller(f.ctx(), f.owner.Caller, store.Usage{ModelCost: 7}))
 	got, spent, err := f.OrganizationSettings(f.ctx(), f.owner.Caller)
 	is.NoErr(err)
@@ -193,7 +194,7 @@ func TestOrganizationSettings(t *testing.T) {
 	is.Equal(log, []string{`organization.name {"from":"Acme","to":"Acme \u0026 Sons"}`, `organization.cap {"from":null,"to":12.5}`, `organization.cap {"from":12.5,"to":null}`})
 }
 
-// TestChangePassword checks that a change of the password keeps the session it is made in.
+// TestChangePassword checks that a change of the password keeps only the session of the change.
 func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -232,7 +233,7 @@ func TestPreferences(t *testing.T) {
 	is.NoErr(f.SetPreferences(f.ctx(), f.owner.Caller, set))
 	is.True(store.IsKind(f.SetPreferences(f.ctx(), f.owner.Caller, store.Preferences{Theme: "pink"}), store.Invalid))
 	is.True(store.IsKind(f.SetPreferences(f.ctx(), f.owner.Caller,
-		store.Preferences{Language: "a-very-long-language"}), store.Invalid)) // the column stays small
+		store.Preferences{Language: "a-very-long-language"}), store.Invalid)) // too long
 	who, _, err = f.SessionIdentity(f.ctx(), session)
 	is.NoErr(err)
 	is.Equal(who.Preferences, set)

@@ -26,14 +26,14 @@ func TestAFolderIsOneProcess(t *testing.T) {
 	is.NoErr(err)
 	_, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
 	is.True(errors.Is(err, store.ErrLocked))
-	is.NoErr(first.Ping(t.Context())) // the attempt has not harmed the first
+	is.NoErr(first.Ping(t.Context())) // the failed attempt has no effect on the first
 	is.NoErr(first.Close())
 	second, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
 	is.NoErr(err)
 	is.NoErr(second.Close())
 }
 
-// rawDatabase opens a database file as nobody's program.
+// rawDatabase opens a database file directly.
 func rawDatabase(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	storetest.Embedded(t)
@@ -67,14 +67,13 @@ func TestOpenRefusesANewerDatabase(t *testing.T) {
 	is.True(err != nil)
 	is.True(strings.Contains(err.Error(), "newer")) // the error does not ask for a newer program
 	_, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
-	is.True(!errors.Is(err, store.ErrLocked)) // a failed Open gives the folder back
+	is.True(!errors.Is(err, store.ErrLocked)) // a failed Open releases the folder
 }
 
-// TestUpgrade holds the promise that a database of any version becomes what
-// schema.sql says. testdata keeps the schema of every version, the newest too:
-// whoever changes schema.sql finds it differing from the version that databases
-// out there already have, and so makes a new one. How: leave the old files alone,
-// add the step to migrations, and copy schema.sql to schema-vN.sql.
+// TestUpgrade checks that a database of any version becomes equal to schema.sql. testdata contains
+// the schema of every version, including the newest one. So a change of schema.sql without a new
+// version fails this test. To add a version, keep the old files, add a step to migrations, and copy
+// schema.sql to schema-vN.sql.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -83,7 +82,7 @@ func TestUpgrade(t *testing.T) {
 	want := shapeOf(t, newest)
 	for version := 1; version <= store.NewestVersion(); version++ {
 		old, err := os.ReadFile(fmt.Sprintf("testdata/schema-v%d.sql", version))
-		is.NoErr(err) // every version's schema is kept
+		is.NoErr(err) // the schema of every version is stored
 		path := filepath.Join(t.TempDir(), "a.db")
 		db := rawDatabase(t, path)
 		must(t, db, string(old))
@@ -101,11 +100,11 @@ func TestUpgrade(t *testing.T) {
 		}
 	}
 	_, err := os.Stat(fmt.Sprintf("testdata/schema-v%d.sql", store.NewestVersion()+1))
-	is.True(errors.Is(err, os.ErrNotExist)) // a schema without the migration to it
+	is.True(errors.Is(err, os.ErrNotExist)) // a schema without a migration
 }
 
-// TestUpgradeFindsTheTasksOfSchedules upgrades a database of version 1 in which
-// schedules have tasks that wait, run and have ended.
+// TestUpgradeFindsTheTasksOfSchedules upgrades a database of version 1. Its schedules have tasks
+// that are queued, running and ended.
 func TestUpgradeFindsTheTasksOfSchedules(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -169,7 +168,7 @@ var (
 	sqlSpace   = regexp.MustCompile(`\s*([(),])\s*|\s+`)
 )
 
-// shape is what a database declares, without comments and the like.
+// shape returns the declarations in a database, without comments and formatting.
 func shape(t *testing.T, db *sql.DB) []string {
 	t.Helper()
 	rows, err := db.QueryContext(context.Background(), `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`)

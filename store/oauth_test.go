@@ -15,7 +15,7 @@ import (
 
 const verifier = "a-verifier-of-at-least-43-characters-0123456789"
 
-// challenge is the S256 challenge of verifier.
+// challenge returns the S256 challenge of verifier.
 func challenge() string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -23,7 +23,7 @@ func challenge() string {
 
 const callback = "https://client.example/back"
 
-// consent registers a client, lets it act for who, and returns it with its code.
+// consent registers a client and grants it access for who. It returns the client and its code.
 func (f *fixture) consent(who store.Identity) (store.OAuthClient, string) {
 	f.t.Helper()
 	client, err := f.RegisterOAuthClient(f.ctx(), "Assistant", []string{callback})
@@ -37,7 +37,7 @@ func (f *fixture) consent(who store.Identity) (store.OAuthClient, string) {
 	return client, code
 }
 
-// tokens exchanges a code of the client.
+// tokens exchanges a code of the client for tokens.
 func (f *fixture) tokens(client store.OAuthClient, code string) store.OAuthTokens {
 	f.t.Helper()
 	t, err := f.ExchangeCode(f.ctx(), store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}, "10.0.0.1")
@@ -59,7 +59,7 @@ func TestOAuthFromConsentToRevocation(t *testing.T) {
 	is.NoErr(err)
 	is.Equal([]string{who.UserID, who.OrganizationID, string(who.Role), who.KeyName}, []string{ann.UserID, ann.OrganizationID, "member", "Assistant"})
 	_, err = f.Authenticate(f.ctx(), first.Access)
-	is.True(store.IsKind(err, store.Unauthorized)) // the token is good for the whole API
+	is.True(store.IsKind(err, store.Unauthorized)) // the token is valid for the whole API
 
 	c.advance(store.OAuthTokenLifetime)
 	_, err = f.AuthenticateMCP(f.ctx(), first.Access)
@@ -68,26 +68,27 @@ func TestOAuthFromConsentToRevocation(t *testing.T) {
 	is.NoErr(err)
 	again, err := f.AuthenticateMCP(f.ctx(), second.Access)
 	is.NoErr(err)
-	is.Equal(again.KeyID, who.KeyID) // usage and audit name one key
+	is.Equal(again.KeyID, who.KeyID) // usage and audit entries contain the same key
 	grants, err := f.OAuthGrants(f.ctx(), ann.Caller)
 	is.NoErr(err)
 	is.Equal(len(grants), 1)
 	is.Equal(grants[0].ClientName, "Assistant")
 
-	// Somebody else has a copy of the first refresh token: nobody knows who of the two.
+	// The first refresh token is used again, so it was stolen. The thief is unknown: either use may
+	// be the legitimate one.
 	_, err = f.RefreshTokens(f.ctx(), client.ID, first.Refresh, "10.6.6.6")
 	is.True(err != nil) // a used refresh token works
 	_, err = f.AuthenticateMCP(f.ctx(), second.Access)
-	is.True(store.IsKind(err, store.Unauthorized)) // the thief's friend goes on
+	is.True(store.IsKind(err, store.Unauthorized)) // the newer access token still works
 	_, err = f.RefreshTokens(f.ctx(), client.ID, second.Refresh, "10.0.0.1")
-	is.True(err != nil) // the grant survives the theft
+	is.True(err != nil) // the grant remains valid after the theft
 	log, err := f.Strings(f.ctx(), `SELECT action || ' ' || remote_addr || ' ' || detail FROM audit_log WHERE action LIKE 'oauth%' ORDER BY num`)
 	is.NoErr(err)
 	is.Equal(len(log), 2)
 	is.True(strings.Contains(log[1], `oauth.revoke 10.6.6.6`) && strings.Contains(log[1], "reused"))
 	secrets, err := f.Strings(f.ctx(), `SELECT count(refresh_hash) + count(code_hash) FROM oauth_grants`)
 	is.NoErr(err)
-	is.Equal(secrets, []string{"0"}) // nothing that works is left
+	is.Equal(secrets, []string{"0"}) // no valid token remains
 }
 
 func TestCodesThatDoNotWork(t *testing.T) {
@@ -114,10 +115,10 @@ func TestCodesThatDoNotWork(t *testing.T) {
 			_, err := f.ExchangeCode(f.ctx(), x, "")
 			is.True(store.IsKind(err, store.Invalid)) // the code works
 			is.Equal(f.count(`SELECT count(*) FROM api_keys WHERE oauth_grant_id IS NOT NULL AND revoked_at IS NULL`), int64(0))
-			if name != "a changed code" && name != "no code" { // which belong to no grant
+			if name != "a changed code" && name != "no code" { // these belong to no grant
 				x = store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}
 				_, err = f.ExchangeCode(f.ctx(), x, "")
-				is.True(store.IsKind(err, store.Invalid)) // works after it was misused
+				is.True(store.IsKind(err, store.Invalid)) // the code works after it was misused
 			}
 		})
 	}
@@ -174,8 +175,8 @@ func TestGrantsEnd(t *testing.T) {
 			owner, ann := f.owner, f.caller("Acme", "bob@acme.test", store.RoleMember)
 			client, code := f.consent(ann)
 			tokens := f.tokens(client, code)
-			is.NoErr(f.RevokeToken(f.ctx(), "ocl_other", tokens.Access, ""))    // none of its tokens
-			is.NoErr(f.RevokeToken(f.ctx(), client.ID, "jm_refresh_no.t.", "")) // none at all
+			is.NoErr(f.RevokeToken(f.ctx(), "ocl_other", tokens.Access, ""))    // another client's
+			is.NoErr(f.RevokeToken(f.ctx(), client.ID, "jm_refresh_no.t.", "")) // no token
 			err := f.RevokeOAuthGrant(f.ctx(), owner.Caller, "ogr_none")
 			is.True(store.IsKind(err, store.NotFound))
 			_, err = f.AuthenticateMCP(f.ctx(), tokens.Access)
@@ -213,9 +214,9 @@ func TestRedirectAddresses(t *testing.T) {
 	}
 	is := is.New(t)
 	c := store.OAuthClient{RedirectURIs: []string{"http://127.0.0.1/cb", "https://client.example/cb"}}
-	is.True(c.Redirects("http://127.0.0.1:4711/cb")) // the port is the client's choice
+	is.True(c.Redirects("http://127.0.0.1:4711/cb")) // the client may choose the port
 	for _, uri := range []string{"http://127.0.0.1:4711/other", "https://client.example:8443/cb", "https://client.example/cb/", "http://localhost/cb", ""} {
-		is.True(!c.Redirects(uri)) // a browser is sent to an address of nobody
+		is.True(!c.Redirects(uri)) // the browser would be sent to an unregistered address
 	}
 }
 
@@ -233,11 +234,11 @@ func TestUnusedProgramsArePruned(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(n, int64(1))
 	_, err = f.OAuthClient(f.ctx(), unused.ID)
-	is.True(store.IsKind(err, store.NotFound)) // nobody uses it
+	is.True(store.IsKind(err, store.NotFound)) // the unused client remains
 	_, err = f.OAuthClient(f.ctx(), kept.ID)
 	is.NoErr(err)
 
-	// A flood fills the table: an old one makes room, and only an old one.
+	// A flood fills the table: only an old client may be deleted for a new one.
 	storetest.Exec(t, f.Store, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
 		INSERT INTO oauth_clients SELECT 'ocl_' || i, 'x', '[]', ?1, ?1 FROM n`, c.now().UnixMilli())
 	_, err = f.RegisterOAuthClient(f.ctx(), "late", []string{callback})

@@ -45,8 +45,8 @@ func TestPassword(t *testing.T) {
 	is.True(store.IsKind(s.SetPassword(t.Context(), "eve@acme.test", "words of my own"), store.NotFound))
 }
 
-// TestHashingIsBounded checks that a password waits while others are hashed, and that the
-// wait ends with its request.
+// TestHashingIsBounded checks that a password waits while others are hashed, and that the wait ends
+// with its request.
 func TestHashingIsBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -67,8 +67,8 @@ func TestHashingIsBounded(t *testing.T) {
 	is.NoErr(<-checked)
 }
 
-// TestPasswordCost holds that a program hashes passwords at full cost: only the stores of
-// tests hash them cheaply.
+// TestPasswordCost checks that the program hashes passwords at full cost. Only the stores of tests
+// use a lower cost.
 func TestPasswordCost(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -91,7 +91,7 @@ func TestCommonPasswords(t *testing.T) {
 	for password, refused := range map[string]bool{
 		"12345678": true, "PASSWORD": true, "Qwertyuiop": true, "aaaaaaaaaaaa": true, "abababababab": true, "ßßßßßßßß": true,
 		"correct horse battery": false, "password\n12345678": false, "words of my own": false,
-		// A line of the header is no password of the list.
+		// A line of the file header is not a password in the list.
 		"# They are from the list of zxcvbn 4.4.2, under this license:": false,
 	} {
 		t.Run(password, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestPatternsCompile reads the sources for regular expressions that are compiled when they are first
-// used, and compiles each. Otherwise a mistake in one would show only then.
+// TestPatternsCompile finds the regular expressions in the source code that are compiled at their
+// first use, and compiles each. Otherwise an error in one of them would appear only then.
 func TestPatternsCompile(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -32,8 +32,8 @@ func TestPatternsCompile(t *testing.T) {
 	is.True(found > 40) // otherwise the search finds no patterns
 }
 
-// patternsIn returns the expressions of the constants of type pattern, and those that a function
-// returns as one.
+// patternsIn returns the expressions of constants of type pattern, and the patterns that functions
+// return.
 func patternsIn(file *ast.File) (list []ast.Expr) {
 	isPattern := func(e ast.Expr) bool {
 		id, ok := e.(*ast.Ident)
@@ -66,7 +66,7 @@ func returned(body *ast.BlockStmt) (list []ast.Expr) {
 	return list
 }
 
-// textOf returns the text of a literal, or of several with + between them, and "" for anything else.
+// textOf returns the text of a literal or of concatenated literals, or "" for other expressions.
 func textOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:

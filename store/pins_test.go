@@ -9,7 +9,7 @@ import (
 	"journeyman/store"
 )
 
-// A user pins a few workers, and sees only those that exist and that the user may see.
+// TestPins checks that a user sees only pinned workers that exist and that the user may see.
 func TestPins(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -29,21 +29,22 @@ func TestPins(t *testing.T) {
 	is.NoErr(f.PinWorker(ctx, mo.Caller, second.ID))
 	f.clock.advance(time.Second)
 	is.NoErr(f.PinWorker(ctx, mo.Caller, first.ID))
-	is.NoErr(f.PinWorker(ctx, mo.Caller, second.ID)) // changes nothing
+	is.NoErr(f.PinWorker(ctx, mo.Caller, second.ID)) // no change
 	is.Equal(titles(mo.Caller), []string{"Second", "First"})
 	is.Equal(titles(f.owner.Caller), nil) // the pins of others
 
 	hidden := f.newWorker(f.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
-	is.True(store.IsKind(f.PinWorker(ctx, mo.Caller, hidden.ID), store.Forbidden)) // a member pins what they may not see
+	// A member must not pin a worker that they may not see.
+	is.True(store.IsKind(f.PinWorker(ctx, mo.Caller, hidden.ID), store.Forbidden))
 	_, err := f.UpdateWorker(ctx, f.owner.Caller, first.ID, store.WorkerPatch{Visibility: new(store.Private)})
 	is.NoErr(err)
-	is.Equal(titles(mo.Caller), []string{"Second"}) // the other one became private
+	is.Equal(titles(mo.Caller), []string{"Second"}) // the other worker is now private
 	is.NoErr(f.UnpinWorker(ctx, mo.Caller, second.ID))
 	is.NoErr(f.UnpinWorker(ctx, mo.Caller, second.ID)) // again
 	is.Equal(titles(mo.Caller), nil)
 }
 
-// The number of pins has a limit, which deleted workers do not count for.
+// TestPinsAreFew checks the limit on pins. Deleted workers do not count.
 func TestPinsAreFew(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -18,7 +18,7 @@ func TestPlace(t *testing.T) {
 		"2001:db8:1:3::9":      "2001:db8:1:3::/64",
 		"fe80::1%eth0":         "fe80::/64",
 		"::1":                  "::/64",
-		"@":                    "@", // a unix socket
+		"@":                    "@", // a Unix socket
 		"":                     "",
 	} {
 		is.New(t).Equal(store.Place(addr), want)

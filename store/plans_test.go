@@ -22,26 +22,25 @@ import (
 	"journeyman/store/storetest"
 )
 
-// rare is in the statements that commands and the start run, over tables of people
-// and keys; bounded is what may be read whole: it holds what runs at one time.
+// rare contains parts of statements that only commands and the start run, over tables of users and
+// keys. bounded contains permitted scans of small tables, whose size depends on the current load.
 var (
 	rare = []string{"SELECT id FROM organizations ORDER BY", "SELECT user_id FROM memberships",
 		"SELECT EXISTS (SELECT 1 FROM api_keys)", "WHERE ?1 = '' OR o.name = ?1 ORDER BY k.organization_id", "OR prefix = ?1 OR hash =",
 		"FROM users u LEFT JOIN memberships", "SELECT EXISTS (SELECT 1 FROM users WHERE password_hash IS NOT NULL)"}
 	bounded = []string{"SCAN CONSTANT ROW", "SCAN runners", "SCAN turns USING INDEX turns_running", "SCAN below", "SCAN counted",
-		"SCAN j VIRTUAL TABLE INDEX 1:", "SCAN json_each VIRTUAL TABLE INDEX 1:", // a batch of tasks or turns
+		"SCAN j VIRTUAL TABLE INDEX 1:", "SCAN json_each VIRTUAL TABLE INDEX 1:", // a batch
 		"SCAN oauth_clients USING COVERING INDEX oauth_clients_by_use"}
 )
 
-// withoutSQL are the methods that TestQueriesUseIndexes need not call.
+// withoutSQL lists methods that TestQueriesUseIndexes need not call.
 var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "EndMaintenance", "InMaintenance",
 	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "Writable", "WritableIn", "OnServer",
 	"Archive", "BackupRuns", "NoteBackup", "SaveBackupRuns", "VerifyArchive",
 	"AlertURL", "Backup", "CheckDatabase", "Close", "Counters", "Damage", "Dir", "EndPruning", "LastBackup", "LastPruning", "MeasureStorage", "OpenBlob", "PreviewRuns", "PutBlob", "Queued", "QueueCounts", "ReturnSpace", "Sizes", "Space", "Storage", "UsesRemembered", "WriteStats"}
 
-// TestQueriesUseIndexes calls everything the store can do, and asks the database
-// how it carries out each statement that was run: none reads a table from end to
-// end, and none sorts.
+// TestQueriesUseIndexes calls every method of the store, and checks the query plan of each
+// statement. No statement may scan a whole table or sort.
 func TestQueriesUseIndexes(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -51,10 +50,10 @@ func TestQueriesUseIndexes(t *testing.T) {
 	pruneEverything(t, f)
 	is.NoErr(f.Ping(t.Context()))
 	texts := f.PreparedTexts()
-	is.True(len(texts) > 60) // they are collected
+	is.True(len(texts) > 60) // the statements are collected
 	db := rawDatabase(t, store.DatabasePath(f.Dir()))
 	for _, text := range texts {
-		line := strings.Join(strings.Fields(text), " ") // the lines of a statement may break anywhere
+		line := strings.Join(strings.Fields(text), " ") // without line breaks
 		checkSubset(t, line)
 		if isQuery.MatchString(text) && !slices.ContainsFunc(rare, func(r string) bool { return strings.Contains(line, r) }) {
 			checkPlan(t, db, text)
@@ -109,10 +108,10 @@ func checkPlan(t *testing.T, db *sql.DB, text string) {
 	}
 }
 
-// streamed reports whether name is a subquery whose rows come one by one.
+// streamed reports whether name is a subquery whose rows are not materialized.
 func streamed(plan []string, name string) bool { return slices.Contains(plan, "CO-ROUTINE "+name) }
 
-// callEverything calls every method that has SQL, the lists with every filter.
+// callEverything calls every method that runs SQL, and the lists with every filter.
 func callEverything(t *testing.T, f *fixture) {
 	t.Helper()
 	is := is.New(t)
@@ -220,7 +219,7 @@ func callProviders(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	_, err = f.OrganizationModels(ctx, owner.OrganizationID)
 	is.NoErr(err)
-	is.True(f.ModelChanges() > 0) // the runner learns of the changes
+	is.True(f.ModelChanges() > 0) // the runner is notified of the changes
 	is.NoErr(f.SetDefaultModels(ctx, owner, "mine:m", ""))
 	_, err = f.RemoveProvider(ctx, owner, "mine")
 	is.NoErr(err)
@@ -232,7 +231,7 @@ func callProviders(t *testing.T, f *fixture) {
 	is.NoErr(err)
 }
 
-// callPeople also ends the membership of somebody who has something of everything.
+// callPeople also ends the membership of a user who has records of every kind.
 func callPeople(t *testing.T, f *fixture) {
 	t.Helper()
 	is := is.New(t)
@@ -400,7 +399,7 @@ func callTurns(t *testing.T, f *fixture) {
 	is.NoErr(f.StopRunner(ctx, "r"))
 	is.NoErr(f.StartRunner(ctx, "r2", time.Minute))
 	is.Equal(len(f.claim("r2", 1)), 1)
-	is.NoErr(f.StartRunner(ctx, "r3", time.Minute)) // takes it back
+	is.NoErr(f.StartRunner(ctx, "r3", time.Minute)) // it takes the turn back
 	f.follow(first)
 	_, _, err = f.AbortTask(ctx, owner, first.TaskID)
 	is.NoErr(err)
@@ -449,7 +448,7 @@ func callSecrets(t *testing.T, f *fixture) {
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
 	for _, worker := range []string{"", f.worker.ID} {
-		for range 2 { // created, then changed
+		for range 2 { // create, then change
 			_, err := f.SetSecret(ctx, owner, store.NewSecret{WorkerID: worker, Name: "KEY", Value: "12345678"})
 			is.NoErr(err)
 		}
@@ -492,7 +491,7 @@ func callOAuth(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	is.NoErr(f.RevokeToken(ctx, client.ID, tokens.Refresh, ""))
 	is.True(store.IsKind(f.RevokeOAuthGrant(ctx, owner, grants[0].ID), store.NotFound) ||
-		f.RevokeOAuthGrant(ctx, owner, grants[0].ID) == nil) // it was revoked already
+		f.RevokeOAuthGrant(ctx, owner, grants[0].ID) == nil) // already revoked
 	_, err = f.PruneOAuth(ctx, 5)
 	is.NoErr(err)
 }
@@ -542,7 +541,7 @@ func callApprovals(t *testing.T, f *fixture, member store.Identity) {
 	is.Equal(f.BeginApproved(ctx, c, st.Approvals[0].ID), store.ErrClaimLost)
 }
 
-// callOutages has a turn wait for its model.
+// callOutages lets a turn wait for its model.
 func callOutages(t *testing.T, f *fixture) {
 	t.Helper()
 	is := is.New(t)
@@ -584,7 +583,7 @@ func callTeam(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	again, err := f.StartChild(ctx, place, n)
 	is.NoErr(err)
-	is.True(again.Replayed) // one turn a call
+	is.True(again.Replayed) // one turn per call
 	child, found, err := f.ChildOf(ctx, place)
 	is.NoErr(err)
 	is.True(found) // by its call
@@ -611,15 +610,15 @@ func callTeam(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	_, found, err = f.CallOfToken(ctx, token)
 	is.NoErr(err)
-	is.True(found) // it is this server's token
+	is.True(found) // it is a token of this server
 	_, found, err = f.CallOfToken(ctx, token[:len(token)-1]+"x")
 	is.NoErr(err)
-	is.True(!found) // nobody else can make one
+	is.True(!found) // a forged token
 	suspended, err := f.SuspendForChildren(ctx, c, []store.Child{child})
 	is.NoErr(err)
 	is.True(suspended) // until the child has ended
 	f.finish(f.claimOne("team"))
-	f.finish(f.claimOne("team")) // the parent is in the queue again
+	f.finish(f.claimOne("team")) // the parent is queued again
 }
 
 func callTasks(t *testing.T, f *fixture, member store.Identity) {
@@ -736,7 +735,7 @@ func callMail(t *testing.T, f *fixture, member store.Identity) {
 	}
 }
 
-// callQuestion has the turn of a mail ask a question, which another mail answers.
+// callQuestion lets the turn of a mail ask a question, which another mail answers.
 func callQuestion(t *testing.T, f *fixture, c store.Claim) {
 	t.Helper()
 	is := is.New(t)
@@ -756,7 +755,7 @@ func callQuestion(t *testing.T, f *fixture, c store.Claim) {
 	is.Equal(list[0].Answered.Answer, "this")
 }
 
-// callReplies ends the turns that wait, and answers the mails that made them.
+// callReplies ends the queued turns, and answers the mails that started them.
 func callReplies(t *testing.T, f *fixture) {
 	t.Helper()
 	is := is.New(t)
@@ -801,7 +800,7 @@ func callWebhooks(t *testing.T, f *fixture) {
 	f.OnInterrupted(func(store.Turn) {})
 	f.OnClaimed(func(store.Claim) {})
 	f.UseEnvelopes(store.Envelopes{Look: func(store.Folder) store.Listing { return store.Listing{} }, Compose: func(store.EnvelopeFacts) string { return "" }})
-	f.accept(f.turn()) // reads its author
+	f.accept(f.turn()) // it reads its author
 	_, err := f.SetWebhook(ctx, owner, f.worker.ID, "https://a.example/")
 	is.NoErr(err)
 	_, _, err = f.RenewWebhook(ctx, owner, f.worker.ID, store.IdempotencyKey{})
@@ -811,7 +810,7 @@ func callWebhooks(t *testing.T, f *fixture) {
 	f.accept(f.turn())
 	f.startRunner("w")
 	f.UseSlots(slots("w", 1))
-	f.accept(f.turn()) // looks at the queue, and leaves the turn there
+	f.accept(f.turn()) // it reads the queue, and the turn stays queued
 	f.finish(f.claim("w", 3)[0])
 	_, _, _, err = f.NextDelivery(ctx, "")
 	is.NoErr(err)
@@ -850,10 +849,10 @@ func pruneEverything(t *testing.T, f *fixture) {
 	f.clock.advance(100 * 24 * time.Hour)
 	n, err := f.PruneTasks(t.Context(), 24*time.Hour)
 	is.NoErr(err)
-	is.True(n > 0) // or the statements of the pruning are not looked at
+	is.True(n > 0) // otherwise the pruning's statements are not checked
 }
 
-// TestEveryMethodIsCalledHere keeps callEverything complete.
+// TestEveryMethodIsCalledHere checks that callEverything is complete.
 func TestEveryMethodIsCalledHere(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -885,9 +884,8 @@ func methods(t reflect.Type) (names []string) {
 	return names
 }
 
-// TestAcceptingATurnTakesFewStatements lists what the writer runs to accept a turn.
-// This is the path that every request takes: limits are counted in memory, and the
-// cost does not grow with the queue.
+// TestAcceptingATurnTakesFewStatements lists the statements that accept a turn. Every request takes
+// this path, so limits are counted in memory, and the cost does not grow with the queue.
 func TestAcceptingATurnTakesFewStatements(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -895,10 +893,10 @@ func TestAcceptingATurnTakesFewStatements(t *testing.T) {
 	is.NoErr(f.Ping(t.Context()))
 	before := f.PreparedTexts()
 	f.accept(f.turn())
-	is.NoErr(f.Ping(t.Context())) // the writer rests
+	is.NoErr(f.Ping(t.Context())) // the writer is idle
 	var run []string
 	for _, text := range f.PreparedTexts() {
-		// The use of the key is noted in a later write, which no request waits for.
+		// The last use of the key is recorded in a later write, for which no request waits.
 		if !slices.Contains(before, text) && !strings.HasPrefix(text, "UPDATE api_keys") {
 			run = append(run, strings.Join(strings.Fields(text)[:3], " "))
 		}
@@ -907,8 +905,8 @@ func TestAcceptingATurnTakesFewStatements(t *testing.T) {
 	is.Equal(run, []string{"INSERT INTO tasks", "INSERT INTO turns", "SELECT num, id,"})
 }
 
-// TestEndingATurnAsksNoSchedule ends a turn that no schedule has made: it costs no
-// statement about schedules.
+// TestEndingATurnAsksNoSchedule ends a turn that was not started by a schedule. No statement about
+// schedules may run.
 func TestEndingATurnAsksNoSchedule(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -17,16 +17,16 @@ import (
 	"journeyman/store/postgres/pgtest"
 )
 
-// TestPostgresKnowsEveryText has PostgreSQL prepare the translation of each statement that the store
-// runs: that has no error, and the type of each parameter is one that a column may have.
+// TestPostgresKnowsEveryText prepares the translation of each statement of the store on PostgreSQL.
+// This must succeed, and each parameter must have a type of the columns.
 //
-// It then looks at the plans. The tables are empty, so the server is told to read none of them from
-// end to end as long as an index of any use exists. It has one for each table of each statement,
-// except for the statements that read whole tables on SQLite, too.
+// Then it checks the plans. The tables are empty, so sequential scans are disabled, and the server
+// uses an index wherever one is usable. Each statement must use an index for each table, unless it
+// may scan the table on SQLite, too.
 func TestPostgresKnowsEveryText(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	c := emptyPostgres(t) // before the work: it may skip the test
+	c := emptyPostgres(t) // first, because it may skip the test
 	_, err := c.Exec(t.Context(), `SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan`)
 	is.NoErr(err)
 	f := newFixture(t)
@@ -34,7 +34,7 @@ func TestPostgresKnowsEveryText(t *testing.T) {
 	pruneEverything(t, f)
 	is.NoErr(f.Ping(t.Context()))
 	texts := f.PreparedTexts()
-	is.True(len(texts) > 60) // they are collected
+	is.True(len(texts) > 60) // the statements are collected
 	for i, text := range texts {
 		if !isQuery.MatchString(text) {
 			continue
@@ -51,7 +51,7 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
 }
 
-// emptyPostgres returns a connection to a database that has the tables, and nothing in them.
+// emptyPostgres returns a connection to a database with empty tables.
 func emptyPostgres(t *testing.T) *pgx.Conn {
 	t.Helper()
 	is := is.New(t)
@@ -68,17 +68,18 @@ func emptyPostgres(t *testing.T) *pgx.Conn {
 	return c
 }
 
-// wholeTable matches a step of a plan that reads a table from end to end.
+// wholeTable matches a plan step that scans a whole table.
 var wholeTable = regexp.MustCompile(`Seq Scan on (\w+)`)
 
-// explain reports a plan that reads a whole table.
+// explain reports a plan that scans a whole table.
 func explain(t *testing.T, c *pgx.Conn, name string, parameters int, line string) {
 	t.Helper()
 	arguments := ""
 	if parameters > 0 {
 		arguments = "(NULL" + strings.Repeat(", NULL", parameters-1) + ")"
 	}
-	// The simple protocol: EXPLAIN EXECUTE knows the statements that were prepared, and has no parameters.
+	// Use the simple protocol, because EXPLAIN EXECUTE uses prepared statements, but has no
+	// parameters.
 	rows, err := c.Query(t.Context(), `EXPLAIN EXECUTE `+name+arguments, pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		t.Fatal(err)
@@ -88,12 +89,12 @@ func explain(t *testing.T, c *pgx.Conn, name string, parameters int, line string
 		t.Fatalf("%v: %s", err, line)
 	}
 	text := strings.Join(plan, "\n")
-	if m := wholeTable.FindStringSubmatch(text); m != nil && m[1] != "runners" { // which are as few as nodes
+	if m := wholeTable.FindStringSubmatch(text); m != nil && m[1] != "runners" { // few rows
 		t.Errorf("%s\n%s", line, text)
 	}
 }
 
-// prepare prepares the translation of a statement, and returns how many parameters it has.
+// prepare prepares the translation of a statement, and returns the number of its parameters.
 func prepare(t *testing.T, c *pgx.Conn, name, text string) (parameters int, ok bool) {
 	t.Helper()
 	translated, err := postgres.Translate(text)
@@ -106,7 +107,7 @@ func prepare(t *testing.T, c *pgx.Conn, name, text string) (parameters int, ok b
 		t.Errorf("%v: %s", err, translated)
 		return 0, false
 	}
-	// An integer of 4 bytes would refuse a time.
+	// A time does not fit into an integer of 4 bytes.
 	types := []uint32{pgtype.Int8OID, pgtype.TextOID, pgtype.ByteaOID, pgtype.Float8OID, pgtype.BoolOID}
 	for i, oid := range d.ParamOIDs {
 		if !slices.Contains(types, oid) {

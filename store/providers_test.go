@@ -30,7 +30,7 @@ func TestProviderRights(t *testing.T) {
 		"member":   {caller(t, s, "bob@acme.test", store.RoleMember), store.Forbidden, store.Forbidden},
 		"stranger": {store.Caller{OrganizationID: owner.OrganizationID}, store.Forbidden, store.Forbidden},
 		"claims to be an owner": {store.Caller{OrganizationID: owner.OrganizationID, Role: store.RoleOwner}, 0,
-			store.Forbidden}, // who left the organization while the request was under way
+			store.Forbidden}, // the caller left the organization during the request
 	} {
 		is := is.New(t)
 		_, err := s.Providers(t.Context(), tt.caller)
@@ -54,7 +54,7 @@ func caller(t *testing.T, s *store.Store, email string, role store.Role) store.C
 	return c.Caller
 }
 
-// kindOf returns the kind of an error of the store, 0 for nil.
+// kindOf returns the kind of a store error, or 0 for nil.
 func kindOf(err error) store.Kind {
 	for _, kind := range []store.Kind{store.Forbidden, store.Conflict, store.NotFound, store.Invalid} {
 		if store.IsKind(err, kind) {
@@ -64,12 +64,12 @@ func kindOf(err error) store.Kind {
 	return 0
 }
 
-// TestProviderFields adds providers whose fields break a rule.
+// TestProviderFields adds providers with invalid fields.
 func TestProviderFields(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		n    store.NewProvider
-		path string // of the field that is wrong; "" for none
+		path string // of the invalid field; "" for none
 	}{
 		"fine":              {store.NewProvider{Name: "anthropic", Kind: store.KindAnthropic, Key: providerKey}, ""},
 		"local":             {store.NewProvider{Name: "box-2.local", Kind: store.KindOllama, BaseURL: "http://[::1]:11434"}, ""},
@@ -100,8 +100,8 @@ func TestProviderFields(t *testing.T) {
 	}
 }
 
-// TestProviderKeys looks for a key in all that the store shows and keeps, and opens it for
-// the runner alone.
+// TestProviderKeys searches for a key in all output and storage of the store. Only the runner may
+// get the decrypted key.
 func TestProviderKeys(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -113,8 +113,8 @@ func TestProviderKeys(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(p.KeyEnd, "Xy9Z")
 	_, err = s.AddProvider(t.Context(), owner.Caller, n)
-	is.Equal(kindOf(err), store.Conflict)                // the name is taken here
-	_, err = s.AddProvider(t.Context(), other.Caller, n) // and free elsewhere
+	is.Equal(kindOf(err), store.Conflict)                // the name is already used here
+	_, err = s.AddProvider(t.Context(), other.Caller, n) // but not there
 	is.NoErr(err)
 	log, _, err := s.AuditLog(t.Context(), owner.Caller, store.AuditQuery{Action: "provider.create"})
 	is.NoErr(err)
@@ -125,23 +125,23 @@ func TestProviderKeys(t *testing.T) {
 	sealed, err := s.Strings(t.Context(), `SELECT sealed FROM model_providers`)
 	is.NoErr(err)
 	shown := fmt.Sprint(log, list, rows, sealed)
-	is.True(!strings.Contains(shown, providerKey) && !strings.Contains(shown, fmt.Sprintf("%X", providerKey))) // sealed
+	is.True(!strings.Contains(shown, providerKey) && !strings.Contains(shown, fmt.Sprintf("%X", providerKey))) // encrypted
 
 	m, err := s.OrganizationModels(t.Context(), owner.OrganizationID)
 	is.NoErr(err)
-	is.Equal(len(m.Providers), 1) // not that of the other organization
+	is.Equal(len(m.Providers), 1) // without that of the other organization
 	is.Equal(m.Providers[0].Key, providerKey)
-	is.True(m.First) // its owner runs the machine
+	is.True(m.First) // its owner operates the machine
 	m, err = s.OrganizationModels(t.Context(), other.OrganizationID)
 	is.NoErr(err)
-	is.True(!m.First) // a later one
+	is.True(!m.First) // a later organization
 
-	// The seal names its row, so the key of one organization does not open in another.
+	// The encryption includes the row's id, so a key does not decrypt in another row.
 	storetest.Exec(t, s, `UPDATE model_providers SET sealed = (SELECT sealed FROM model_providers WHERE id = '`+p.ID+`')`)
 	m, err = s.OrganizationModels(t.Context(), other.OrganizationID)
 	is.NoErr(err)
 	is.Equal(m.Providers[0].Key, "")
-	is.True(strings.Contains(m.Providers[0].Sealed.Message, "secret.key")) // says what to put back
+	is.True(strings.Contains(m.Providers[0].Sealed.Message, "secret.key")) // the missing file
 }
 
 // TestProviderKeyFile opens a folder whose key file was lost.
@@ -160,10 +160,10 @@ func TestProviderKeyFile(t *testing.T) {
 	m, err := s.OrganizationModels(t.Context(), owner.OrganizationID)
 	is.NoErr(err)
 	is.Equal(m.Providers[0].Key, "")
-	is.True(m.Providers[0].Sealed != nil) // the runner can say why
+	is.True(m.Providers[0].Sealed != nil) // the runner can report the reason
 }
 
-// TestProviderMoves changes the address of a provider that has a key.
+// TestProviderMoves changes the address of a provider with a key.
 func TestProviderMoves(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, store.Options{})
@@ -213,16 +213,16 @@ func TestRemoveUsedProvider(t *testing.T) {
 	}
 	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{}, nil, "openai:x,box:m"))
 	_, err = s.RemoveProvider(t.Context(), owner.Caller, "box")
-	is.True(kindOf(err) == store.Conflict && strings.Contains(err.Error(), "default models")) // the chain names it
+	is.True(kindOf(err) == store.Conflict && strings.Contains(err.Error(), "default models")) // in the chain
 	err = s.SetDefaultModels(t.Context(), owner.Caller, "somebody else's", "")
-	is.Equal(kindOf(err), store.Conflict) // the page shows an older chain
+	is.Equal(kindOf(err), store.Conflict) // the page was based on an older chain
 	is.NoErr(s.SetDefaultModels(t.Context(), owner.Caller, "openai:x,box:m", ""))
 	_, err = s.RemoveProvider(t.Context(), owner.Caller, "box")
 	is.Equal(err.Error(), "workers name models of box: “Has openai:x, box:m”; choose another model for them first")
 }
 
-// TestStaleProviderTest records a test of a provider that has changed meanwhile, and one for
-// an organization that has its models already.
+// TestStaleProviderTest records the test of a provider that has changed meanwhile. It also records
+// one for an organization that has already chosen its models.
 func TestStaleProviderTest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -237,17 +237,17 @@ func TestStaleProviderTest(t *testing.T) {
 	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, old, store.ProviderTest{Answer: "old"}, models, "box:old"))
 	m, err := s.OrganizationModels(t.Context(), owner.OrganizationID)
 	is.NoErr(err)
-	is.True(m.Chain == "" && m.Providers[0].Test == nil) // nothing of it was kept
+	is.True(m.Chain == "" && m.Providers[0].Test == nil) // nothing of the test was stored
 	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{Answer: "new"}, models, "box:m"))
 	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{Error: "down", Code: "503"}, nil, "box:x"))
 	m, err = s.OrganizationModels(t.Context(), owner.OrganizationID)
 	is.NoErr(err)
-	is.Equal(m.Chain, "box:m")                  // the later test replaces no choice
+	is.Equal(m.Chain, "box:m")                  // the later test does not replace the choice
 	is.Equal(m.Providers[0].Models, models)     // nor the list
 	is.Equal(m.Providers[0].Test.Error, "down") // only the result
 }
 
-// TestTooManyProviders adds one provider more than there may be.
+// TestTooManyProviders adds one more provider than permitted.
 func TestTooManyProviders(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

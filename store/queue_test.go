@@ -26,7 +26,7 @@ func TestTurnsOfATaskRunInOrder(t *testing.T) {
 		c := f.claimOne("r")
 		is.Equal(c.ID, want.ID)
 		is.Equal(c.Seq, int64(i))
-		is.Equal(f.task(first.TaskID).Status, store.Running) // whatever waits behind it
+		is.Equal(f.task(first.TaskID).Status, store.Running) // independent of queued turns
 		ended, left := f.finish(c), store.Pending
 		if i == 2 {
 			left = store.Completed
@@ -40,13 +40,13 @@ func TestTurnsOfATaskRunInOrder(t *testing.T) {
 	is.Equal(len(f.claim("r", 1)), 0)
 	late := f.follow(first)
 	is.Equal(f.task(first.TaskID).Status, store.Pending)
-	is.Equal(f.task(first.TaskID).CompletedAt, nil) // a task that is not completed has a time of completion
+	is.Equal(f.task(first.TaskID).CompletedAt, nil) // an unfinished task has no completion time
 	is.Equal(f.claimOne("r").ID, late.ID)
 	task := f.task(first.TaskID)
 	is.Equal([]int64{task.TurnCount, task.Unfinished}, []int64{4, 1})
 }
 
-// TestAFailedClaimClaimsNothing: the write of the second of two claims fails.
+// TestAFailedClaimClaimsNothing makes the write of the second of two claims fail.
 func TestAFailedClaimClaimsNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -59,15 +59,15 @@ func TestAFailedClaimClaimsNothing(t *testing.T) {
 		BEGIN SELECT RAISE(ABORT, 'no'); END`)
 	claims, err := f.ClaimTurns(t.Context(), "r", 2)
 	is.True(err != nil)
-	is.Equal(len(claims), 0) // a turn that still waits in the queue is claimed
+	is.Equal(len(claims), 0) // no turn is claimed
 	is.Equal(f.Queued(), int64(2))
 	f.exec(`DROP TRIGGER full`)
 	is.Equal(len(f.claim("r", 2)), 2)
 	f.checkCounters()
 }
 
-// TestFairness queues thousands for some and one for others: nobody waits longer
-// than a round.
+// TestFairness queues thousands of turns for some workers and one for others. No worker may wait
+// longer than one round.
 func TestFairness(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -91,21 +91,21 @@ func TestFairness(t *testing.T) {
 		place[c.WorkerID] = append(place[c.WorkerID], i)
 	}
 	is.Equal(len(place[sam.OrganizationID]), 2)
-	is.True(place[sam.OrganizationID][1] <= 3) // every other claim is the other organization's
+	is.True(place[sam.OrganizationID][1] <= 3) // every other claim is for the other organization
 	is.Equal(len(place[small.ID]), 1)
-	is.True(place[small.ID][0] <= 6)      // and of ours every third the small worker's
+	is.True(place[small.ID][0] <= 6)      // every third of ours is the small worker's
 	is.True(len(place[f.worker.ID]) >= 4) // too few turns of the first busy worker
 	is.True(len(place[busyToo.ID]) >= 4)  // too few turns of the second busy worker
 	claims := f.claim("r", 100)
 	last := map[string]int64{}
 	for _, c := range claims {
-		is.True(c.Num > last[c.WorkerID]) // within a worker: who came first
+		is.True(c.Num > last[c.WorkerID]) // within a worker: in the order of acceptance
 		last[c.WorkerID] = c.Num
 	}
 	f.checkCounters()
 }
 
-// crowd queues n turns of tasks of their own, all in one transaction.
+// crowd queues n turns, each in its own task, in one transaction.
 func crowd(t testing.TB, f *fixture, who store.Identity, w store.Worker, n int) {
 	t.Helper()
 	first := f.accept(store.NewTurn{Caller: who.Caller, WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow})
@@ -131,16 +131,16 @@ func TestClaimsAreLost(t *testing.T) {
 		is.True(errors.Is(f.JournalStep(t.Context(), old, step), store.ErrClaimLost))
 		is.True(errors.Is(f.JournalCall(t.Context(), old, store.Call{State: store.CallCompleted, Output: []byte("1")}, nil, nil), store.ErrClaimLost))
 	}
-	lost() // it waits again
+	lost() // the turn is queued again
 	c := f.claimOne("new")
 	is.Equal(c.Claims, int64(2))
-	lost()                                        // another has it
+	lost()                                        // another runner has the turn
 	is.NoErr(f.JournalStep(t.Context(), c, step)) // and has written
-	lost()                                        // which is no constraint's matter
+	lost()                                        // not only a constraint prevents the second write
 	is.Equal(f.finish(c).ID, turn.ID)
-	lost() // it has ended
+	lost() // the turn has ended
 	_, err := f.FinishTurn(t.Context(), c, nil, store.Outcome{Status: store.Failed})
-	is.True(errors.Is(err, store.ErrClaimLost)) // once
+	is.True(errors.Is(err, store.ErrClaimLost)) // only once
 	f.checkCounters()
 }
 
@@ -219,7 +219,7 @@ func TestStopRunnerGivesTurnsBack(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	turn := f.accept(f.turn())
-	for i := range 5 { // stopping in good order is no interruption
+	for i := range 5 { // a regular stop is not an interruption
 		r := fmt.Sprintf("r%d", i)
 		f.startRunner(r)
 		is.Equal(f.claimOne(r).ID, turn.ID)
@@ -242,19 +242,19 @@ func TestLeases(t *testing.T) {
 	f.startRunner("a")
 	f.claimOne("a")
 	is.NoErr(f.RenewLease(t.Context(), "b", time.Hour))
-	is.Equal(len(f.claim("b", 1)), 0) // a's lease runs
+	is.Equal(len(f.claim("b", 1)), 0) // a's lease is still valid
 	f.clock.advance(time.Minute - time.Millisecond)
 	is.NoErr(f.RenewLease(t.Context(), "a", time.Minute))
 	f.clock.advance(time.Minute - time.Millisecond)
 	is.NoErr(f.RenewLease(t.Context(), "b", time.Hour))
-	is.Equal(len(f.claim("b", 1)), 0) // it was renewed
+	is.Equal(len(f.claim("b", 1)), 0) // the lease was renewed
 	f.clock.advance(time.Millisecond)
 	is.NoErr(f.RenewLease(t.Context(), "b", time.Hour))
 	is.Equal(len(f.claim("b", 1)), 1)
 	f.checkCounters()
 }
 
-// TestNoTurnIsOrphaned claims after the runner has left, as a shutdown may.
+// TestNoTurnIsOrphaned claims after the runner has stopped, as may happen in a shutdown.
 func TestNoTurnIsOrphaned(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -275,7 +275,7 @@ func TestTheQueueHasALimit(t *testing.T) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	accepted, busy := 0, 0
-	for range 200 { // many of them in one transaction
+	for range 200 { // many of them share a transaction
 		wg.Go(func() {
 			_, err := f.CreateTurn(context.Background(), f.turn())
 			mu.Lock()
@@ -298,8 +298,8 @@ func TestTheQueueHasALimit(t *testing.T) {
 	f.checkCounters()
 }
 
-// TestAnOrganizationAtItsLimitHindersNoOther fills the queue of one organization,
-// then that of all together.
+// TestAnOrganizationAtItsLimitHindersNoOther fills the queue of one organization, and then the
+// queue of all organizations together.
 func TestAnOrganizationAtItsLimitHindersNoOther(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -329,9 +329,9 @@ func TestAnOrganizationAtItsLimitHindersNoOther(t *testing.T) {
 	is.NoErr(turn("flood"))
 	is.NoErr(turn("third"))
 	f.checkCounters()
-	f.startRunner("s") // the other process has died: its turns wait again
+	f.startRunner("s") // the other process is dead: its turns are queued again
 	f.checkCounters()
-	is.Equal(f.Queued(), int64(14)) // none is lost, whatever the limit
+	is.Equal(f.Queued(), int64(14)) // none is lost, even beyond the limit
 	is.True(store.IsKind(turn("calm"), store.Busy))
 }
 
@@ -349,7 +349,7 @@ func TestTheQueueOutlivesTheProcess(t *testing.T) {
 	f.owner = f.caller("Acme", "ann@acme.test", store.RoleOwner)
 	f.worker = f.newWorker(f.owner, store.NewWorker{})
 	first := f.accept(f.turn())
-	f.follow(first) // waits and is not ready
+	f.follow(first) // queued but not ready
 	f.accept(f.turn())
 	is.NoErr(f.Close())
 	again := open()
@@ -379,7 +379,7 @@ func TestAbort(t *testing.T) {
 	again := f.follow(first) // sent after the cancellation
 	_, err = f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome)
 	is.NoErr(err)
-	for _, w := range waiting { // they end with the running one
+	for _, w := range waiting { // they end with the running turn
 		w = f.reread(w)
 		is.Equal(w.Status, store.Aborted)
 		is.Equal(w.Failure.Code, "aborted")
@@ -392,12 +392,12 @@ func TestAbort(t *testing.T) {
 	task, running, err = f.AbortTask(t.Context(), f.owner.Caller, first.TaskID)
 	is.NoErr(err)
 	is.Equal(len(running), 0)
-	is.Equal(task.Status, store.Completed) // what has ended stays as it ended
+	is.Equal(task.Status, store.Completed) // ended turns keep their status
 	f.checkCounters()
 }
 
-// TestManyRunnersAtOnce takes turns through all states concurrently; the counters
-// agree in the end and no turn runs twice.
+// TestManyRunnersAtOnce moves turns through all states concurrently. In the end the counters must
+// be right, and no turn may have run twice.
 func TestManyRunnersAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -409,7 +409,7 @@ func TestManyRunnersAtOnce(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			n := f.turn()
-			n.TaskID = fmt.Sprintf("shared-%d", g%3) // three tasks between eight
+			n.TaskID = fmt.Sprintf("shared-%d", g%3) // eight callers share three tasks
 			for range 20 {
 				if _, err := f.CreateTurn(context.Background(), n); err != nil {
 					t.Error(err)

@@ -11,10 +11,10 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestWritesAssignFirst reads the sources for functions that run in a write. Such a function may run
-// again, so a variable of its caller that it changes must be assigned in it before it is read. A
-// result of its caller must be assigned as a whole before a field of it: else a field stays that only
-// the first run has set.
+// TestWritesAssignFirst checks the functions in the source code that run in a write. Such a
+// function may run again. So it must assign a variable of its caller before it reads that variable.
+// It must assign a whole result of its caller before it assigns a field. Otherwise a field from the
+// first run could remain.
 func TestWritesAssignFirst(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -56,10 +56,11 @@ func takesTx(fn *ast.FuncLit) bool {
 	return false
 }
 
-// readBeforeAssigned returns where a function changes variables from outside that it reads first.
+// readBeforeAssigned returns the positions where a function changes outer variables that it has
+// read before assigning them.
 func readBeforeAssigned(fn *ast.FuncLit) (changes []token.Pos) {
 	assigned, read := map[string]bool{}, map[string]bool{}
-	// An assigned variable has assigned fields, too.
+	// The fields of an assigned variable are assigned, too.
 	name := func(e ast.Expr) string {
 		v := outside(fn, e)
 		if base, _, _ := strings.Cut(v, "."); assigned[base] {
@@ -107,7 +108,7 @@ func readBeforeAssigned(fn *ast.FuncLit) (changes []token.Pos) {
 	return changes
 }
 
-// namedResults returns where the functions of a file declare named results.
+// namedResults returns the positions of the named results in a file.
 func namedResults(file *ast.File) map[token.Pos]bool {
 	results := map[token.Pos]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -123,8 +124,8 @@ func namedResults(file *ast.File) map[token.Pos]bool {
 	return results
 }
 
-// fieldsBeforeWhole returns where a function assigns fields of results from outside that it has not
-// assigned as a whole before.
+// fieldsBeforeWhole returns the positions where a function assigns a field of an outer result. It
+// omits results that the function has assigned as a whole before.
 func fieldsBeforeWhole(fn *ast.FuncLit, results map[token.Pos]bool) (changes []token.Pos) {
 	whole := map[token.Pos]bool{}
 	ast.Inspect(fn.Body, func(n ast.Node) bool {
@@ -153,8 +154,8 @@ func fieldsBeforeWhole(fn *ast.FuncLit, results map[token.Pos]bool) (changes []t
 	return changes
 }
 
-// outside returns the name of a variable, or of a field of one, that is declared outside of a
-// function. It returns "" for any other expression.
+// outside returns the name of a variable, or of its field, that is declared outside of a function.
+// It returns "" for other expressions.
 func outside(fn *ast.FuncLit, e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -10,9 +10,9 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestARestartWaitsForNoLease has a process die with a turn and deliveries in hand. The next one
-// takes them up in the same moment, and nothing whose end was recorded. TestRepliesOfADeadProcess
-// has the mails.
+// TestARestartWaitsForNoLease ends a process during a turn and deliveries. The next process
+// continues them at once, except those with a recorded result. TestRepliesOfADeadProcess tests
+// mails in the same way.
 func TestARestartWaitsForNoLease(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -43,6 +43,6 @@ func TestARestartWaitsForNoLease(t *testing.T) {
 	is.Equal(claims[0].ID, cut.ID)
 	left, err := s.DueDeliveries(t.Context(), f.worker.ID, 10)
 	is.NoErr(err)
-	is.Equal(len(left), 1) // the one that was recorded is not made again
+	is.Equal(len(left), 1) // the recorded delivery is not repeated
 	is.Equal(left[0].ID, due[1].ID)
 }

@@ -19,7 +19,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A tarEntry is one thing in an archive.
+// A tarEntry is one entry of an archive.
 type tarEntry struct {
 	name string
 	kind byte
@@ -28,7 +28,7 @@ type tarEntry struct {
 	mode int64
 }
 
-// archiveOf packs entries without a look at whether they make sense.
+// archiveOf packs entries without checking them.
 func archiveOf(t testing.TB, entries ...tarEntry) []byte {
 	t.Helper()
 	var plain bytes.Buffer
@@ -64,7 +64,7 @@ func zipped(t testing.TB, plain []byte) []byte {
 	return out.Bytes()
 }
 
-// databaseEntry is the database of an empty store, as a backup holds it.
+// databaseEntry returns the database of an empty store, as in a backup.
 func databaseEntry(t testing.TB) tarEntry {
 	t.Helper()
 	s := storetest.Open(t, store.Options{})
@@ -76,8 +76,8 @@ func databaseEntry(t testing.TB) tarEntry {
 	return tarEntry{name: "journeyman.db", kind: tar.TypeReg, text: content, mode: 0o644}
 }
 
-// restoreInto restores into a folder within a folder of its own, and holds what
-// must be true whatever was in the archive.
+// restoreInto restores an archive into a new folder inside a separate folder. It checks the
+// conditions that must be true for every archive.
 func restoreInto(t testing.TB, archive []byte) (dir string, err error) {
 	t.Helper()
 	outer := t.TempDir()
@@ -129,7 +129,7 @@ func TestRestoreTakesOnlyWhatABackupHolds(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		entries []tarEntry
-		says    string // '' where it is restored
+		says    string // "" if the archive is restored
 	}{
 		"what a backup holds":       {[]tarEntry{file("files/ab/abcd"), file("workspaces/wrk_a/run.sh")}, ""},
 		"servers to start":          {[]tarEntry{file("mcp.json")}, `holds "mcp.json"; a backup holds only journeyman.db, files/ and workspaces/`},
@@ -179,7 +179,7 @@ func TestRestoreTakesOnlyWhatABackupHolds(t *testing.T) {
 	}
 }
 
-// TestRestoreChecksTheDatabase refuses archives without a database of ours.
+// TestRestoreChecksTheDatabase checks that archives without a valid database are refused.
 func TestRestoreChecksTheDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -201,7 +201,8 @@ func TestRestoreChecksTheDatabase(t *testing.T) {
 	}
 }
 
-// TestRestoreRefusesBombs refuses archives that unpack to more than the disk has.
+// TestRestoreRefusesBombs checks that archives are refused if their content is larger than the
+// disk.
 func TestRestoreRefusesBombs(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -209,7 +210,7 @@ func TestRestoreRefusesBombs(t *testing.T) {
 	var plain bytes.Buffer
 	w := tar.NewWriter(&plain)
 	is.NoErr(w.WriteHeader(&tar.Header{Name: "files/a", Typeflag: tar.TypeReg, Size: 1 << 60, Format: tar.FormatPAX}))
-	_, err := restoreInto(t, zipped(t, plain.Bytes())) // whatever follows
+	_, err := restoreInto(t, zipped(t, plain.Bytes())) // independent of the following data
 	is.True(err != nil && strings.Contains(err.Error(), "the disk has no room"))
 
 	_, err = restoreInto(t, zipped(t, sparseTar(1<<60)))
@@ -217,13 +218,13 @@ func TestRestoreRefusesBombs(t *testing.T) {
 
 	plain.Reset()
 	is.NoErr(tar.NewWriter(&plain).Close())
-	plain.Write(make([]byte, 8<<20)) // zeros that go on after the end
+	plain.Write(make([]byte, 8<<20)) // zeros after the end of the archive
 	_, err = restoreInto(t, zipped(t, plain.Bytes()))
 	is.True(err != nil && strings.Contains(err.Error(), "something follows its end"))
 }
 
-// sparseTar is an archive of one file that is said to be size bytes of holes; the
-// tar package reads such archives, and writes none.
+// sparseTar returns an archive of one sparse file with an apparent size of size bytes. The tar
+// package can read such archives, but cannot write them.
 func sparseTar(size int64) []byte {
 	record := func(key, value string) string {
 		n := len(key) + len(value) + 3
@@ -258,12 +259,12 @@ func sparseTar(size int64) []byte {
 	out = append(out, header("pax", 'x', len(records))...)
 	out = append(out, block(records)...)
 	out = append(out, header("files/a", '0', 512)...)
-	out = append(out, block("0\n")...) // no pieces of data
+	out = append(out, block("0\n")...) // no data fragments
 	return append(out, make([]byte, 1024)...)
 }
 
-// TestRestoreHostileArchives restores archives put together at random out of what
-// is dangerous about them; restoreInto holds what must be true after each.
+// TestRestoreHostileArchives restores archives with random combinations of dangerous entries.
+// restoreInto checks the result of each.
 func TestRestoreHostileArchives(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -303,11 +304,12 @@ func FuzzRestore(f *testing.F) {
 		if zip {
 			archive = zipped(t, archive)
 		}
-		_, _ = restoreInto(t, archive) // which holds what must be true either way
+		_, _ = restoreInto(t, archive) // restoreInto checks the result in any case
 	})
 }
 
-// TestRestoreKeepsItsFolderPrivate narrows a folder that was there.
+// TestRestoreKeepsItsFolderPrivate checks that Restore restricts the permissions of an existing
+// folder.
 func TestRestoreKeepsItsFolderPrivate(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -326,7 +328,7 @@ func TestOpenClosesItsFolder(t *testing.T) {
 	for name, tt := range map[string]struct {
 		mode  fs.FileMode
 		files []string
-		says  string // of the error, '' where it opens
+		says  string // of the error; "" if the folder opens
 		log   string
 	}{
 		"private":            {0o700, nil, "", ""},
@@ -352,7 +354,7 @@ func TestOpenClosesItsFolder(t *testing.T) {
 			is.NoErr(statErr)
 			if tt.says != "" {
 				is.True(err != nil && strings.Contains(err.Error(), tt.says))
-				is.Equal(info.Mode().Perm(), tt.mode) // it is left as it was
+				is.Equal(info.Mode().Perm(), tt.mode) // the mode is unchanged
 				return
 			}
 			is.NoErr(err)

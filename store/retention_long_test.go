@@ -14,11 +14,11 @@ import (
 	"journeyman/store/storetest"
 )
 
-// manyTasks is how many tasks TestPruneManyTasks prunes. The environment variable
-// PRUNED_TASKS sets another number, such as 1000000.
+// manyTasks is the number of tasks in TestPruneManyTasks. The environment variable PRUNED_TASKS
+// sets another number, such as 1000000.
 const manyTasks = 20_000
 
-// hangDeliveries gives each task a journal and a delivery that was made, by one statement a table.
+// hangDeliveries gives each task a journal and a completed delivery, by one statement per table.
 func (f *fixture) hangDeliveries() {
 	f.t.Helper()
 	for _, query := range []string{
@@ -34,8 +34,8 @@ func (f *fixture) hangDeliveries() {
 	}
 }
 
-// latencies runs small tasks one after the other until stop is closed, and returns how long each
-// took, from its acceptance to its end.
+// latencies runs small tasks one after the other until stop is closed. It returns the time of each,
+// from its acceptance to its end.
 func (f *fixture) latencies(stop <-chan struct{}) []time.Duration {
 	var all []time.Duration
 	for {
@@ -56,8 +56,8 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[min(len(sorted)*p/100, len(sorted)-1)]
 }
 
-// TestPruneManyTasks prunes nearly all of many tasks while others run. The file shrinks, and the
-// test reports how much longer the others take meanwhile.
+// TestPruneManyTasks prunes nearly all of many tasks while other tasks run. The file shrinks, and
+// the test logs the latency of the other tasks.
 func TestPruneManyTasks(t *testing.T) {
 	storetest.Long(t)
 	is := is.New(t)
@@ -73,7 +73,7 @@ func TestPruneManyTasks(t *testing.T) {
 	instruction.Input = strings.Repeat("Where is my parcel? ", 5)
 	first := f.accept(instruction)
 	f.finish(f.claimOne("r"))
-	const part = 100_000 // of the copies that one transaction makes
+	const part = 100_000 // number of copies in one transaction
 	for left := n; left > 0; left -= part {
 		f.copyTask(f.reread(first), min(left, part))
 	}
@@ -92,7 +92,7 @@ func TestPruneManyTasks(t *testing.T) {
 	}
 	alone := measure(func() { <-time.After(3 * time.Second) })
 	f.clock.advance(30 * 24 * time.Hour)
-	f.startRunner("r") // its lease is over
+	f.startRunner("r") // its lease has expired
 	begun := time.Now()
 	var pruned int64
 	during := measure(func() {

@@ -27,7 +27,7 @@ func reopen(t *testing.T, f *fixture) *store.Store {
 	return s
 }
 
-// rowCounts returns the number of rows of each table, without those that count or list for ever.
+// rowCounts returns the number of rows of each table, except tables that are never pruned.
 func (f *fixture) rowCounts() map[string]int64 {
 	f.t.Helper()
 	query := `SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0`
@@ -45,7 +45,7 @@ func (f *fixture) rowCounts() map[string]int64 {
 	return counts
 }
 
-// hangEverything adds to a turn that has ended a row of every table that refers to turns or tasks.
+// hangEverything adds rows to an ended turn, one in every table that refers to turns or tasks.
 func (f *fixture) hangEverything(t store.Turn, sha string) {
 	f.t.Helper()
 	for _, query := range []string{
@@ -104,8 +104,8 @@ func (f *fixture) referring() []string {
 	return list
 }
 
-// TestPruneTasks prunes a task on which a row of every table hangs. All of them go, and nothing
-// else does.
+// TestPruneTasks prunes a task with a row in every referring table. All of these rows are deleted,
+// and no others.
 func TestPruneTasks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -138,13 +138,13 @@ func TestPruneTasks(t *testing.T) {
 			t.Errorf("no row of %s hangs on the task: the test has to add one", table)
 		}
 	}
-	newest := f.accept(f.turn()) // numbers must not be used again
+	newest := f.accept(f.turn()) // numbers must not be reused
 	f.finish(f.claimOne("r"))
 	f.record(f.due()[0], store.Attempt{Success: true})
 
 	pruned, err := f.PruneTasks(t.Context(), 48*time.Hour)
 	is.NoErr(err)
-	is.Equal(pruned, int64(0)) // nothing is old enough
+	is.Equal(pruned, int64(0)) // no task is old enough
 	f.clock.advance(72 * time.Hour)
 	pruned, err = f.PruneTasks(t.Context(), 48*time.Hour)
 	is.NoErr(err)
@@ -155,7 +155,7 @@ func TestPruneTasks(t *testing.T) {
 	f.task(kept.TaskID)
 	f.task(newest.TaskID)
 	got := f.rowCounts()
-	got["tasks"], got["turns"] = got["tasks"]-1, got["turns"]-1 // the newest
+	got["tasks"], got["turns"] = got["tasks"]-1, got["turns"]-1 // without the newest
 	got["deliveries"], got["webhook_executions"], got["webhook_exchanges"] = got["deliveries"]-1,
 		got["webhook_executions"]-1, got["webhook_exchanges"]-1
 	for table, n := range got {
@@ -168,7 +168,8 @@ func TestPruneTasks(t *testing.T) {
 	}
 	is.Equal(f.count(`SELECT count(*) FROM alerts WHERE task_num IS NOT NULL`), int64(0))
 	is.Equal(f.count(`SELECT sum(turns) FROM usage`), usage+2) // reports keep their sums
-	is.True(!f.kept(image))                                    // the bytes are gone with the last row that names them
+	// The file is deleted with the last row that refers to it.
+	is.True(!f.kept(image))
 	_, err = os.Stat(folder)
 	is.True(errors.Is(err, os.ErrNotExist))
 	list, _, err := f.Executions(t.Context(), f.owner.Caller, f.worker.ID, 1)
@@ -176,14 +177,14 @@ func TestPruneTasks(t *testing.T) {
 	is.Equal(len(list), 2)
 }
 
-// TestTasksThatAreNotPruned keeps every task that still has something to do, or whose worker
-// says so.
+// TestTasksThatAreNotPruned checks that tasks are kept while they have pending work, or while the
+// worker's settings require it.
 func TestTasksThatAreNotPruned(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		keep  time.Duration
-		hold  func(f *fixture, c store.Claim) // what happens to the claimed turn
-		after string                          // SQL; then the task is pruned
+		hold  func(f *fixture, c store.Claim) // changes the claimed turn
+		after string                          // SQL, after which the task is pruned
 	}{
 		"running":     {24 * time.Hour, func(*fixture, store.Claim) {}, ""},
 		"a follow-up": {24 * time.Hour, func(f *fixture, c store.Claim) { f.finish(c); f.follow(c.Turn) }, ""},
@@ -235,13 +236,13 @@ func TestTasksThatAreNotPruned(t *testing.T) {
 			f.exec(tt.after)
 			n, err = f.PruneTasks(t.Context(), tt.keep)
 			is.NoErr(err)
-			is.Equal(n, int64(1)) // what held the task is gone
+			is.Equal(n, int64(1)) // the reason to keep the task is gone
 		})
 	}
 }
 
-// TestAPruningGoesOn ends a pruning of many tasks in the middle. The next one goes on, and the
-// list of tasks can be read page by page meanwhile.
+// TestAPruningGoesOn interrupts a pruning of many tasks. The next pruning continues, and meanwhile
+// the list of tasks can be read in pages.
 func TestAPruningGoesOn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -262,7 +263,7 @@ func TestAPruningGoesOn(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM tasks`), 1501-some)
 	rest, err := f.PruneTasks(t.Context(), 24*time.Hour)
 	is.NoErr(err)
-	is.Equal(some+rest, int64(1500)) // all but the newest
+	is.Equal(some+rest, int64(1500)) // all except the newest
 	is.Equal(f.count(`SELECT count(*) FROM turns`), int64(1))
 	page, _, err = f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: 10, Cursor: cursor})
 	is.NoErr(err) // the cursor is still valid
@@ -270,7 +271,7 @@ func TestAPruningGoesOn(t *testing.T) {
 }
 
 // TestSpaceIsReturned prunes most of a database. Its file shrinks while the store is open, and
-// Vacuum makes it as small as it can be.
+// Vacuum reduces it to the minimum.
 func TestSpaceIsReturned(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -300,7 +301,7 @@ func TestSpaceIsReturned(t *testing.T) {
 	is.True(sp.File < full.File/2 && p.Returned > full.File/2)
 	info, err := os.Stat(store.DatabasePath(f.Dir()))
 	is.NoErr(err)
-	is.Equal(info.Size(), sp.File) // on the disk, too
+	is.Equal(info.Size(), sp.File) // also on the disk
 	_, err = f.ReturnSpace(t.Context(), 0)
 	is.NoErr(err)
 	least, err := f.Space(t.Context())
@@ -309,7 +310,7 @@ func TestSpaceIsReturned(t *testing.T) {
 	is.NoErr(f.CheckDatabase(t.Context()))
 }
 
-// TestVacuum writes the database of an older version anew. It can return space from then on.
+// TestVacuum rewrites the database of an older version. Afterwards the database can return space.
 func TestVacuum(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -329,7 +330,7 @@ func TestVacuum(t *testing.T) {
 	is.True(!plan.Incremental && plan.Free > 900_000)
 	size, err := store.Vacuum(t.Context(), f.Dir())
 	is.NoErr(err)
-	is.True(size <= plan.File-plan.Free+8192) // and a page that maps the others
+	is.True(size <= plan.File-plan.Free+8192) // plus one pointer map page
 	plan, err = store.PlanVacuum(t.Context(), f.Dir())
 	is.NoErr(err)
 	is.True(plan.Incremental)
@@ -339,15 +340,15 @@ func TestVacuum(t *testing.T) {
 	entries, err := os.ReadDir(f.Dir())
 	is.NoErr(err)
 	for _, e := range entries {
-		is.True(!strings.Contains(e.Name(), "vacuum")) // nothing is left over
+		is.True(!strings.Contains(e.Name(), "vacuum")) // no temporary file remains
 	}
 	f.Store = reopen(t, f)
 	f.task(turn.TaskID)
 	_, err = store.PlanVacuum(t.Context(), t.TempDir())
-	is.True(errors.Is(err, os.ErrNotExist)) // it creates no database
+	is.True(errors.Is(err, os.ErrNotExist)) // no database is created
 }
 
-// TestOldDatabasesSayWhatToDo asks a database that cannot shrink for space.
+// TestOldDatabasesSayWhatToDo requests space from a database that cannot shrink.
 func TestOldDatabasesSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -362,7 +363,7 @@ func TestOldDatabasesSayWhatToDo(t *testing.T) {
 	is.True(store.IsKind(err, store.Conflict))
 	is.True(strings.Contains(fmt.Sprint(err), "run journeyman vacuum once"))
 	_, err = f.EndPruning(t.Context(), 0, 0)
-	is.NoErr(err) // a pruning does without
+	is.NoErr(err) // a pruning works without it
 }
 
 // TestPruneAudit deletes old entries of the audit log.

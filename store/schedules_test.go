@@ -20,7 +20,7 @@ func everySeconds(n float64) store.When { return store.When{Type: store.Interval
 
 func inSeconds(n float64) store.When { return store.When{Type: store.Delayed, DelaySeconds: n} }
 
-// schedule makes a schedule of the worker's.
+// schedule creates a schedule of the worker.
 func (f *fixture) schedule(w store.When) store.Schedule {
 	f.t.Helper()
 	sch, _, err := f.CreateSchedule(f.ctx(), f.owner.Caller,
@@ -31,7 +31,7 @@ func (f *fixture) schedule(w store.When) store.Schedule {
 	return sch
 }
 
-// fireDue fires what is due, and returns the turns.
+// fireDue fires the due schedules, and returns the ids of their turns.
 func (f *fixture) fireDue() (turns []string) {
 	f.t.Helper()
 	due, err := f.DueSchedules(f.ctx(), 1000, 0)
@@ -50,7 +50,7 @@ func (f *fixture) fireDue() (turns []string) {
 	return turns
 }
 
-// listed is a schedule as the list has it; nil where it is not there.
+// listed returns a schedule from the list, or nil if it is not listed.
 func (f *fixture) listed(id string) *store.Schedule {
 	f.t.Helper()
 	list, err := f.Schedules(f.ctx(), f.owner.Caller, f.worker.ID)
@@ -85,7 +85,7 @@ func TestCreateScheduleOfEachType(t *testing.T) {
 			is := is.New(t)
 			sch := f.schedule(tt.when)
 			again := f.listed(sch.ID)
-			is.True(again != nil) // it is listed
+			is.True(again != nil) // the schedule is listed
 			is.Equal(again.When.Type, tt.when.Type)
 			is.Equal(again.NextRunAt, sch.NextRunAt)
 			runs, err := f.NextRuns(*again, 3)
@@ -152,14 +152,14 @@ func TestScheduleAccess(t *testing.T) {
 	_, err = f.RunSchedule(f.ctx(), stranger, f.worker.ID, sch.ID, store.IdempotencyKey{})
 	is.True(store.IsKind(err, store.Forbidden))
 	_, err = f.Schedule(f.ctx(), member, other.ID, sch.ID)
-	is.True(store.IsKind(err, store.NotFound)) // below another worker
+	is.True(store.IsKind(err, store.NotFound)) // the path names another worker
 	got, err := f.Schedule(f.ctx(), member, f.worker.ID, sch.ID)
 	is.NoErr(err)
 	is.Equal(got.ID, sch.ID)
 	is.NoErr(f.CancelSchedule(f.ctx(), member, f.worker.ID, sch.ID))
-	is.True(store.IsKind(f.CancelSchedule(f.ctx(), member, f.worker.ID, sch.ID), store.NotFound)) // once
+	is.True(store.IsKind(f.CancelSchedule(f.ctx(), member, f.worker.ID, sch.ID), store.NotFound)) // only once
 	is.Equal(f.listed(sch.ID), nil)                                                               // the schedule is still listed
-	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE cancelled_at IS NOT NULL`), int64(1))  // the row stays
+	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE cancelled_at IS NOT NULL`), int64(1))  // the row remains
 }
 
 func TestScheduleFires(t *testing.T) {
@@ -168,14 +168,14 @@ func TestScheduleFires(t *testing.T) {
 	f := newFixture(t)
 	once := f.schedule(inSeconds(10))
 	every := f.schedule(everySeconds(10))
-	is.Equal(len(f.fireDue()), 0) // nothing yet
+	is.Equal(len(f.fireDue()), 0) // nothing is due yet
 	f.clock.advance(10 * time.Second)
 	at, ok, err := f.NextScheduleAt(f.ctx())
 	is.NoErr(err)
 	is.True(ok && at.Equal(f.clock.now()))
 	turns := f.fireDue()
 	is.Equal(len(turns), 2)
-	is.Equal(len(f.fireDue()), 0) // once
+	is.Equal(len(f.fireDue()), 0) // only once
 	first, err := f.Turn(f.ctx(), turns[0])
 	is.NoErr(err)
 	task := f.task(first.TaskID)
@@ -184,8 +184,8 @@ func TestScheduleFires(t *testing.T) {
 	is.Equal(first.TriggeredBy, store.TriggerSchedule)
 	is.Equal(task.TriggeredBy, store.TriggerSchedule)
 	is.Equal(task.CreatedByUserID, f.owner.UserID)
-	is.Equal(f.listed(once.ID), nil)                                                    // one-time schedules leave the list
-	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE id = ?`, once.ID), int64(1)) // and their rows stay
+	is.Equal(f.listed(once.ID), nil)                                                    // removed from the list
+	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE id = ?`, once.ID), int64(1)) // the row remains
 	is.Equal(f.listed(every.ID).NextRunAt, f.clock.now().UTC().Add(10*time.Second))
 	is.Equal(*f.listed(every.ID).LastRunAt, f.clock.now().UTC())
 	_, err = f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, once.ID, store.SchedulePatch{})
@@ -193,7 +193,7 @@ func TestScheduleFires(t *testing.T) {
 	f.checkCounters()
 }
 
-// TestScheduleCatchesUp lets a machine sleep for three days, and sets clocks.
+// TestScheduleCatchesUp suspends the machine for three days, and sets the clock.
 func TestScheduleCatchesUp(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -203,19 +203,19 @@ func TestScheduleCatchesUp(t *testing.T) {
 	daily := f.schedule(cronAt("30 12 * * *"))
 	begin := f.clock.now()
 	f.clock.advance(72 * time.Hour)
-	is.Equal(len(f.fireDue()), 3) // each once
+	is.Equal(len(f.fireDue()), 3) // once per schedule
 	is.Equal(len(f.fireDue()), 0)
 	f.runAll()
 	next := f.listed(minutely.ID).NextRunAt
 	is.True(next.After(f.clock.now()) && next.Sub(f.clock.now()) <= 60500*time.Millisecond)
-	is.Equal(next.Sub(begin)%(60500*time.Millisecond), time.Duration(0)) // the rhythm of its creation
+	is.Equal(next.Sub(begin)%(60500*time.Millisecond), time.Duration(0)) // from its creation
 	is.Equal(f.listed(daily.ID).NextRunAt, time.Date(2026, 4, 4, 12, 30, 0, 0, time.UTC))
 	is.NoErr(f.CancelSchedule(f.ctx(), f.owner.Caller, f.worker.ID, minutely.ID))
 
 	f.clock.ms.Store(time.Date(2026, 4, 4, 12, 30, 0, 0, time.UTC).UnixMilli())
 	is.Equal(len(f.fireDue()), 1)
 	f.runAll()
-	f.clock.advance(-2 * time.Hour) // an hour too far, and back: the time has come already
+	f.clock.advance(-2 * time.Hour) // the clock was an hour ahead: the due time has already passed
 	_, err := f.RealignSchedules(f.ctx())
 	is.NoErr(err)
 	f.clock.advance(2*time.Hour + time.Minute)
@@ -224,7 +224,7 @@ func TestScheduleCatchesUp(t *testing.T) {
 	is.Equal(len(f.fireDue()), 1)
 }
 
-// TestScheduleAfterAWrongClock has the clock years ahead for a while.
+// TestScheduleAfterAWrongClock sets the clock years ahead for a while.
 func TestScheduleAfterAWrongClock(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -240,11 +240,11 @@ func TestScheduleAfterAWrongClock(t *testing.T) {
 	is.Equal(f.listed(daily.ID).NextRunAt.UTC(), time.Date(2026, 4, 1, 12, 30, 0, 0, time.UTC))
 	n, err = f.RealignSchedules(f.ctx())
 	is.NoErr(err)
-	is.Equal(n, 0) // done
+	is.Equal(n, 0) // nothing is left to realign
 }
 
-// TestNewScheduleAfterAWrongClock sets the clock back by an hour before a new schedule has run: nothing
-// but its own age shows it.
+// TestNewScheduleAfterAWrongClock sets the clock back by an hour before a new schedule has run.
+// Only the age of the schedule shows the error.
 func TestNewScheduleAfterAWrongClock(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -287,7 +287,7 @@ func TestScheduleInAnotherTimezone(t *testing.T) {
 	is.Equal(f.listed(plain.ID).NextRunAt.UTC().Hour(), 13)
 	is.Equal(f.listed(own.ID).NextRunAt, own.NextRunAt)
 	is.Equal(f.listed(missed.ID).NextRunAt, missed.NextRunAt) // it is due
-	is.Equal(len(f.fireDue()), 2)                             // Tokyo's came meanwhile too
+	is.Equal(len(f.fireDue()), 2)                             // Tokyo's is due, too
 	n, err = f.RealignSchedules(t.Context())
 	is.NoErr(err)
 	is.Equal(n, 0)
@@ -311,14 +311,14 @@ func TestUpdateSchedule(t *testing.T) {
 	is.Equal(got.Input, "Tock")
 	is.Equal(got.NextRunAt, sch.NextRunAt) // still due
 	got = patch(store.SchedulePatch{Paused: &yes})
-	is.Equal(got.NextRunAt, sch.NextRunAt.Add(time.Minute)) // when it would run
+	is.Equal(got.NextRunAt, sch.NextRunAt.Add(time.Minute)) // as without the pause
 	is.Equal(len(f.fireDue()), 0)
 	runs, err := f.NextRuns(got, 5)
 	is.NoErr(err)
 	is.Equal(len(runs), 0)
 	f.clock.advance(time.Hour)
 	got = patch(store.SchedulePatch{Paused: &no})
-	is.Equal(got.NextRunAt.Sub(sch.NextRunAt), 61*time.Minute) // its rhythm, without what was missed
+	is.Equal(got.NextRunAt.Sub(sch.NextRunAt), 61*time.Minute) // without the missed runs
 	when := cronAt("0 0 * * *")
 	got = patch(store.SchedulePatch{When: &when})
 	is.Equal(got.When, when)
@@ -347,18 +347,18 @@ func TestRunSchedule(t *testing.T) {
 	is.Equal(a.Turn.CreatedByUserID, member.UserID)
 	again, err := f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, once)
 	is.NoErr(err)
-	is.True(again.Replayed && again.Turn.ID == a.Turn.ID) // the same key made another turn
-	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt)   // runs as it would have
+	is.True(again.Replayed && again.Turn.ID == a.Turn.ID) // the same key created another turn
+	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt)   // the rhythm is unchanged
 	_, err = f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, store.IdempotencyKey{})
 	is.True(store.IsKind(err, store.Conflict))
-	is.True(strings.Contains(err.Error(), a.Turn.TaskID)) // says which task is in the way
+	is.True(strings.Contains(err.Error(), a.Turn.TaskID)) // the message names the other task
 	f.clock.advance(time.Minute)
 	is.Equal(len(f.fireDue()), 0) // one task at a time
 	f.runAll()
 	is.Equal(len(f.fireDue()), 1)
 }
 
-// TestScheduleHeldBack looks at each reason for which a due schedule may not run.
+// TestScheduleHeldBack checks each reason to delay a due schedule.
 func TestScheduleHeldBack(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -369,10 +369,10 @@ func TestScheduleHeldBack(t *testing.T) {
 			func(t *testing.T, f *fixture, _ store.Schedule) { setCap(t, f, 0) },
 			func(is *is.I, f *fixture, sch store.Schedule) {
 				wait := f.listed(sch.ID).NextRunAt.Sub(f.clock.now())
-				is.True(wait >= 5*time.Minute && wait < 10*time.Minute) // the pause is not between 5 and 10 minutes
+				is.True(wait >= 5*time.Minute && wait < 10*time.Minute) // 5 to 10 minutes
 				setCap(f.t, f, 1e6)
 				f.clock.advance(wait)
-				is.Equal(len(f.fireDue()), 1) // late, and not lost
+				is.Equal(len(f.fireDue()), 1) // late, but not lost
 				is.Equal(f.listed(sch.ID).NextRunAt.Sub(sch.NextRunAt)%time.Minute, time.Duration(0))
 			}},
 		"worker deleted": {
@@ -448,22 +448,23 @@ func TestScheduleWithTheQueueFull(t *testing.T) {
 	due, err := f.DueSchedules(f.ctx(), 10, 0)
 	is.NoErr(err)
 	f.accept(f.turn())
-	is.Equal(f.ScheduleRoom(), int64(1)) // half of the queue is for others
+	is.Equal(f.ScheduleRoom(), int64(1)) // half of the queue is reserved for others
 	none, err := f.DueSchedules(f.ctx(), 10, 0)
 	is.NoErr(err)
-	is.Equal(len(none), 0) // and half of the organization's
+	is.Equal(len(none), 0) // and half of the organization's queue
 	f.accept(f.turn())
 	_, err = f.FireSchedule(f.ctx(), due[0])
 	is.True(store.IsKind(err, store.Busy))
-	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt) // as it was
+	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt) // unchanged
 	f.startRunner("r")
 	is.Equal(len(f.claim("r", 2)), 2)
 	is.Equal(len(f.fireDue()), 1)
-	is.NoErr(f.DelaySchedule(f.ctx(), due[0], time.Hour)) // no longer due at that time: left alone
+	is.NoErr(f.DelaySchedule(f.ctx(), due[0], time.Hour)) // not due at that time: no change
 	is.Equal(f.listed(sch.ID).NextRunAt, f.clock.now().UTC().Add(time.Second))
 }
 
-// TestDueSchedulesAreShared checks that an organization gets its share beside another's flood.
+// TestDueSchedulesAreShared checks that an organization gets its share despite another's many
+// schedules.
 func TestDueSchedulesAreShared(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -493,7 +494,7 @@ func TestDueSchedulesAreShared(t *testing.T) {
 		is.NoErr(err)
 		others[one[0].ID == late.ID]++
 	}
-	is.True(others[true] > 0 && others[false] > 0) // with room for one, they take turns
+	is.True(others[true] > 0 && others[false] > 0) // with room for one, they alternate
 }
 
 func TestScheduleLimit(t *testing.T) {
@@ -526,13 +527,13 @@ func TestCreateScheduleOnce(t *testing.T) {
 	again, replayed, err := f.CreateSchedule(f.ctx(), f.owner.Caller, n, once)
 	is.NoErr(err)
 	is.True(replayed)
-	is.Equal(again.ID, first.ID) // even though it has run
+	is.Equal(again.ID, first.ID) // even though it has already run
 	once.Hash = hash("b")
 	_, _, err = f.CreateSchedule(f.ctx(), f.owner.Caller, n, once)
 	is.True(store.IsKind(err, store.Mismatch))
 }
 
-// details are the invalid fields that err lists.
+// details returns the invalid fields in err.
 func details(err error) []store.Detail {
 	var e *store.Error
 	if errors.As(err, &e) {
@@ -551,8 +552,8 @@ func (f *fixture) first() string {
 	return ids[0]
 }
 
-// TestAScheduleHasOneTaskAtATime has a schedule come due again and again while the
-// task of its last run waits, runs, waits for an approval and has a follow-up.
+// TestAScheduleHasOneTaskAtATime lets a schedule become due repeatedly. Meanwhile the task of its
+// last run is queued, runs, waits for an approval and has a further turn.
 func TestAScheduleHasOneTaskAtATime(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -563,7 +564,7 @@ func TestAScheduleHasOneTaskAtATime(t *testing.T) {
 	is.NoErr(err)
 	f.clock.advance(10 * time.Second)
 	fired := f.fireDue()
-	is.Equal(len(fired), 2) // each has its own
+	is.Equal(len(fired), 2) // one for each schedule
 	turn, err := f.Turn(f.ctx(), fired[0])
 	is.NoErr(err)
 	held := func() {
@@ -572,35 +573,34 @@ func TestAScheduleHasOneTaskAtATime(t *testing.T) {
 		is.Equal(len(f.fireDue()), 0)
 		_, ok, err := f.NextScheduleAt(f.ctx())
 		is.NoErr(err)
-		is.True(!ok) // nothing keeps the scheduler awake
+		is.True(!ok) // the scheduler can sleep
 		_, err = f.RunSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, store.IdempotencyKey{})
 		is.True(store.IsKind(err, store.Conflict))
 		f.checkCounters()
 	}
-	held() // it waits
+	held() // the task is queued
 	f.startRunner("r")
 	claims := f.claim("r", 2)
-	held() // it runs
+	held() // the task runs
 	follow := f.follow(turn)
 	for _, c := range claims {
 		f.finish(c)
 	}
-	is.Equal(len(f.fireDue()), 1) // the other's
+	is.Equal(len(f.fireDue()), 1) // only the other schedule
 	is.NoErr(f.CancelSchedule(f.ctx(), f.owner.Caller, f.worker.ID, other.ID))
-	held() // a person has added to the task
+	held() // a user has added a turn to the task
 	c := f.claim("r", 1)
 	is.Equal(c[0].ID, follow.ID)
 	f.finish(c[0])
 	fired = f.fireDue()
-	is.Equal(len(fired), 1) // once for all that was missed
+	is.Equal(len(fired), 1) // once for all missed runs
 	next := f.listed(sch.ID).NextRunAt
 	is.True(next.After(f.clock.now()) && next.Sub(f.clock.now()) <= 10*time.Second)
-	is.Equal(next.Sub(sch.NextRunAt)%(10*time.Second), time.Duration(0)) // and its rhythm goes on
+	is.Equal(next.Sub(sch.NextRunAt)%(10*time.Second), time.Duration(0)) // its rhythm continues
 	f.checkCounters()
 }
 
-// TestACancelledTaskFreesItsSchedule ends tasks of schedules in each way that is no
-// success.
+// TestACancelledTaskFreesItsSchedule ends tasks of schedules in every way except success.
 func TestACancelledTaskFreesItsSchedule(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*is.I, *fixture, store.Turn){
@@ -647,8 +647,8 @@ func TestACancelledTaskFreesItsSchedule(t *testing.T) {
 	}
 }
 
-// TestAFullOrganizationLeavesOthersTheirSchedules fills the queue of one
-// organization, whose due schedules then wait without standing in another's way.
+// TestAFullOrganizationLeavesOthersTheirSchedules fills the queue of one organization. Its due
+// schedules then wait without delaying others.
 func TestAFullOrganizationLeavesOthersTheirSchedules(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -666,7 +666,7 @@ func TestAFullOrganizationLeavesOthersTheirSchedules(t *testing.T) {
 		store.NewSchedule{WorkerID: w.ID, Input: "Me too", Budget: store.BudgetLow, When: everySeconds(1)}, store.IdempotencyKey{})
 	is.NoErr(err)
 	f.clock.advance(time.Minute)
-	for _, limit := range []int{5, 100} { // more due than asked for, and fewer
+	for _, limit := range []int{5, 100} { // fewer and more than the number of due schedules
 		due, err := f.DueSchedules(f.ctx(), limit, 0)
 		is.NoErr(err)
 		is.Equal(len(due), 1)

@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestSeal seals secrets, and opens them with the right key file, another one and for
+// TestSeal encrypts secrets. It decrypts them with the right key file, with another one, and for
 // another row.
 func TestSeal(t *testing.T) {
 	t.Parallel()
@@ -19,10 +19,10 @@ func TestSeal(t *testing.T) {
 	plain := []byte("a key of another service")
 	sealed, err := s.seal("secret sec_1", plain)
 	is.NoErr(err)
-	is.True(!bytes.Contains(sealed, plain)) // the database must not show the secret
+	is.True(!bytes.Contains(sealed, plain)) // the database must not contain the secret
 	again, err := s.seal("secret sec_1", plain)
 	is.NoErr(err)
-	is.True(!bytes.Equal(sealed, again)) // equal secrets must not look equal
+	is.True(!bytes.Equal(sealed, again)) // equal secrets must have different ciphertexts
 
 	restarted := &Store{dir: dir}
 	opened, err := restarted.unseal("secret sec_1", sealed)
@@ -41,7 +41,7 @@ func TestSeal(t *testing.T) {
 	is.True(err != nil) // a damaged key file must not be replaced
 }
 
-// TestSign holds that a signature is for one purpose and one text.
+// TestSign checks that a signature is valid for one purpose and one text only.
 func TestSign(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -49,17 +49,17 @@ func TestSecretRights(t *testing.T) {
 	}
 	list, err := s.Secrets(t.Context(), other.Caller, "")
 	is.NoErr(err)
-	is.Equal(len(list), 0) // another organization's
+	is.Equal(len(list), 0) // of another organization
 }
 
-// TestSecretsOfTheDemoted lets requests of an Owner come who is a Member by then.
+// TestSecretsOfTheDemoted sends requests of an Owner who has meanwhile become a Member.
 func TestSecretsOfTheDemoted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
 	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
 	former, _ := storetest.Caller(t, s, "Acme", "bob@acme.test", store.RoleMember)
-	former.Role = store.RoleOwner // as it was read before
+	former.Role = store.RoleOwner // as read before the change
 	_, err := s.SetSecret(t.Context(), owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})
 	is.NoErr(err)
 	_, err = s.SetSecret(t.Context(), former.Caller, store.NewSecret{Name: "K", Value: "87654321"})
@@ -68,13 +68,13 @@ func TestSecretsOfTheDemoted(t *testing.T) {
 	is.True(store.IsKind(err, store.Forbidden)) // the deletion
 }
 
-// TestSecretTimes compares what a change returns with what the list has.
+// TestSecretTimes compares the times in the result of a change with the times in the list.
 func TestSecretTimes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	at := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 	var mu sync.Mutex                                            // guards at
-	s := storetest.Open(t, store.Options{Now: func() time.Time { // time passes with each look
+	s := storetest.Open(t, store.Options{Now: func() time.Time { // time passes with each call
 		mu.Lock()
 		defer mu.Unlock()
 		at = at.Add(1500 * time.Microsecond)
@@ -90,7 +90,7 @@ func TestSecretTimes(t *testing.T) {
 	}
 }
 
-// TestSecretRules gives each field a wrong value.
+// TestSecretRules sets each field to an invalid value.
 func TestSecretRules(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -106,9 +106,9 @@ func TestSecretRules(t *testing.T) {
 	} {
 		for _, n := range list {
 			_, err := s.SetSecret(t.Context(), owner.Caller, n)
-			is.True(store.IsKind(err, store.Invalid))           // a value that breaks the rule was taken
+			is.True(store.IsKind(err, store.Invalid))           // an invalid value was accepted
 			is.Equal(strings.Split(err.Error(), ":")[0], path)  // the error names the field
-			is.True(!strings.Contains(err.Error(), "12345678")) // and never a value
+			is.True(!strings.Contains(err.Error(), "12345678")) // and never contains a value
 		}
 	}
 	for i := range store.MaxSecrets {
@@ -118,11 +118,11 @@ func TestSecretRules(t *testing.T) {
 	_, err := s.SetSecret(t.Context(), owner.Caller, store.NewSecret{Name: "B", Value: "12345678"})
 	is.True(store.IsKind(err, store.Conflict)) // beyond the limit
 	_, err = s.SetSecret(t.Context(), owner.Caller, store.NewSecret{Name: "A1", Value: "87654321"})
-	is.NoErr(err) // a change is no new one
+	is.NoErr(err) // a change does not count as a new secret
 }
 
-// TestTurnSecrets holds which values a turn gets, and that no file or log of the store
-// shows one.
+// TestTurnSecrets checks the values that a turn gets, and that no file or log of the store contains
+// a value.
 func TestTurnSecrets(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -147,16 +147,17 @@ func TestTurnSecrets(t *testing.T) {
 
 	entries, _, err := s.AuditLog(t.Context(), owner.Caller, store.AuditQuery{Limit: 50})
 	is.NoErr(err)
-	is.True(!strings.Contains(fmt.Sprint(entries), "the shared value")) // the audit log shows a value
-	is.True(strings.Contains(fmt.Sprint(entries), "secret.create"))     // and tells of no secret
+	is.True(!strings.Contains(fmt.Sprint(entries), "the shared value")) // a leaked value
+	is.True(strings.Contains(fmt.Sprint(entries), "secret.create"))     // the secret is named
 	is.NoErr(s.Close())
 	if !storetest.OnServer() {
 		data, err := os.ReadFile(store.DatabasePath(s.Dir()))
 		is.NoErr(err)
-		is.True(!bytes.Contains(data, []byte("the shared value"))) // the database shows a value
+		is.True(!bytes.Contains(data, []byte("the shared value"))) // the database contains a value
 	}
 
-	// Without its key file the server starts, and says of a secret that it cannot be opened.
+	// Without its key file the server starts, and reports for each secret that it cannot be
+	// decrypted.
 	is.NoErr(os.Remove(filepath.Join(s.Dir(), "secret.key")))
 	s, err = store.Open(t.Context(), s.Dir(), storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(s.Dir())})
 	is.NoErr(err)
@@ -167,6 +168,6 @@ func TestTurnSecrets(t *testing.T) {
 	is.NoErr(s.DeleteWorker(t.Context(), owner.Caller, w.ID))
 	secrets, err = s.TurnSecrets(t.Context(), claim)
 	is.NoErr(err)
-	is.Equal(len(secrets), 2) // the worker's own was deleted with it, so that of the organization counts
+	is.Equal(len(secrets), 2) // the worker's own secret was deleted with it
 	is.Equal(len(secrets[0].Hosts), 0)
 }

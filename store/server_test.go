@@ -27,32 +27,38 @@ func TestPostgresFolders(t *testing.T) {
 	is.NoErr(err)
 	is.True(s.OnServer())
 	_, err = openOn(t, t.TempDir(), url)
-	is.True(err != nil && strings.Contains(err.Error(), "another process")) // one process uses a database
+	// Only one process uses a database.
+	is.True(err != nil && strings.Contains(err.Error(), "another process"))
 	is.NoErr(s.Close())
 
 	_, err = openOn(t, dir, "")
-	is.True(err != nil && strings.Contains(err.Error(), "--database")) // an empty database would look like a loss
+	// An empty embedded database would look like data loss.
+	is.True(err != nil && strings.Contains(err.Error(), "--database"))
 	_, err = openOn(t, dir, pgtest.URL(t))
-	is.True(err != nil && strings.Contains(err.Error(), "another database")) // its files are not these
+	// The files belong to another database.
+	is.True(err != nil && strings.Contains(err.Error(), "another database"))
 	s, err = openOn(t, dir, url)
 	is.NoErr(err)
 	storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
 	is.NoErr(s.Close())
 	_, err = openOn(t, t.TempDir(), url)
-	is.True(err != nil && strings.Contains(err.Error(), "not the data folder")) // it lacks the files that the rows name
+	// The folder lacks the files to which the rows refer.
+	is.True(err != nil && strings.Contains(err.Error(), "not the data folder"))
 
 	embedded := t.TempDir()
 	s, err = openOn(t, embedded, "")
 	is.NoErr(err)
 	is.NoErr(s.Close())
 	_, err = openOn(t, embedded, url)
-	is.True(err != nil && strings.Contains(err.Error(), "a database of its own")) // it would be ignored
+	// The embedded database in the folder would be ignored.
+	is.True(err != nil && strings.Contains(err.Error(), "a database of its own"))
 
 	lost := t.TempDir()
 	is.NoErr(os.MkdirAll(filepath.Join(lost, "files", "ab"), 0o700))
 	is.NoErr(os.WriteFile(filepath.Join(lost, "files", "ab", "abcd"), nil, 0o600))
 	_, err = openOn(t, lost, pgtest.URL(t))
-	is.True(err != nil && strings.Contains(err.Error(), "the database is lost")) // the files are somebody's
+	// The folder contains the files of a lost database.
+	is.True(err != nil && strings.Contains(err.Error(), "the database is lost"))
 }
 
 func TestPostgresOperations(t *testing.T) {
@@ -73,7 +79,7 @@ func TestPostgresOperations(t *testing.T) {
 	is.Equal(s.Sizes().Database, sp.File)
 	n, err := s.ReturnSpace(t.Context(), 0)
 	is.NoErr(err)
-	is.Equal(n, int64(0)) // the server does that
+	is.Equal(n, int64(0)) // the server manages its own files
 	_, err = s.Archive(t.Context(), nil)
 	is.True(store.IsKind(err, store.Conflict))
 	is.True(strings.Contains(err.Error(), "pg_dump"))
@@ -90,12 +96,13 @@ func TestPostgresExamine(t *testing.T) {
 	s, err := openOn(t, t.TempDir(), url)
 	is.NoErr(err)
 	defer s.Close()
-	is.Equal(store.ExamineServer(t.Context(), url)[1].Detail, "version 3") // beside a process that uses it
+	// Examine the database while another process uses it.
+	is.Equal(store.ExamineServer(t.Context(), url)[1].Detail, "version 3")
 	found = store.ExamineServer(t.Context(), "postgres://u:s3cret@127.0.0.1:1/x")
 	is.True(len(found) == 1 && found[0].Bad && !strings.Contains(found[0].Detail, "s3cret"))
 }
 
-// TestPostgresErrors: an error of an address never contains its password.
+// TestPostgresErrors checks that an error about a URL never contains its password.
 func TestPostgresErrors(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"postgres://u:s3cret@127.0.0.1:1/x", "postgres://u:s3cret@[::1/x", "mysql://u:s3cret@h/x",

@@ -15,7 +15,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// folderToCopy returns a stopped data folder with rows of many tables, in an embedded database.
+// folderToCopy returns a stopped data folder with an embedded database and rows in many tables.
 func folderToCopy(t *testing.T) (dir, secret string) {
 	t.Helper()
 	is := is.New(t)
@@ -43,7 +43,8 @@ func folderToCopy(t *testing.T) (dir, secret string) {
 	return dir, secret
 }
 
-// serverCopy describes the copy between a folder and a database, and counts its rows by table.
+// serverCopy returns the copy between a folder and a database, which counts the copied rows by
+// table.
 func serverCopy(t *testing.T, dir, url string, rows map[string]int64) store.ServerCopy {
 	return store.ServerCopy{Dir: dir, Database: url, Schema: storetest.Schema(t),
 		Copied: func(table string, n int64) { rows[table] = n }}
@@ -76,7 +77,7 @@ func TestPostgresCopy(t *testing.T) {
 	a, err := s.CreateTurn(t.Context(), store.NewTurn{Caller: owner.Caller, WorkerID: tasks[0].WorkerID, Input: "more",
 		Budget: store.BudgetStandard})
 	is.NoErr(err)
-	is.Equal(a.Turn.Num, int64(4)) // the server counts on
+	is.Equal(a.Turn.Num, int64(4)) // numbers continue on the server
 	is.NoErr(s.Close())
 
 	is.NoErr(serverCopy(t, dir, url, back).FromServer(t.Context()))
@@ -89,8 +90,8 @@ func TestPostgresCopy(t *testing.T) {
 	is.NoErr(s.Close())
 }
 
-// TestPostgresCopyAgain: a copy that was interrupted after its commit is found whole, and a database
-// with other rows is left alone.
+// TestPostgresCopyAgain repeats a copy that was interrupted after its commit, and finds it
+// complete. A database with other rows is not changed.
 func TestPostgresCopyAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -101,12 +102,12 @@ func TestPostgresCopyAgain(t *testing.T) {
 	_, err := serverCopy(t, dir, url, copied).ToServer(t.Context())
 	is.NoErr(err)
 	_, err = os.Stat(path)
-	is.True(os.IsNotExist(err)) // no start takes it for the database
+	is.True(os.IsNotExist(err)) // so no start uses it
 	is.NoErr(os.Rename(path+".moved", path))
 	_, err = serverCopy(t, dir, url, copied).ToServer(t.Context())
 	is.NoErr(err)
 
-	// It was interrupted on the way back: the file is there, and the note still says that it is not.
+	// The copy back was interrupted: the file exists, but the note still says that it does not.
 	note, err := os.ReadFile(filepath.Join(dir, "database-server"))
 	is.NoErr(err)
 	is.NoErr(serverCopy(t, dir, url, copied).FromServer(t.Context()))
@@ -121,13 +122,13 @@ func TestPostgresCopyAgain(t *testing.T) {
 	is.NoErr(s.Close())
 
 	err = serverCopy(t, t.TempDir(), pgtest.URL(t), copied).FromServer(t.Context())
-	is.True(err != nil && strings.Contains(err.Error(), "nothing to copy")) // another name was typed
+	is.True(err != nil && strings.Contains(err.Error(), "nothing to copy")) // another name was given
 
 	other, _ := folderToCopy(t)
 	_, err = serverCopy(t, other, url, copied).ToServer(t.Context())
 	is.True(err != nil && strings.Contains(err.Error(), "other rows"))
 	_, err = os.Stat(filepath.Join(other, "journeyman.db"))
-	is.NoErr(err) // nothing has changed there
+	is.NoErr(err) // the folder is unchanged
 	err = serverCopy(t, other, url, copied).FromServer(t.Context())
 	is.True(err != nil && strings.Contains(err.Error(), "a database already"))
 

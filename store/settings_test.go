@@ -8,7 +8,7 @@ import (
 	"journeyman/store"
 )
 
-// TestSettingsOfATurn changes a worker's settings behind a turn that waits.
+// TestSettingsOfATurn changes a worker's settings while a turn is queued.
 func TestSettingsOfATurn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -29,12 +29,13 @@ func TestSettingsOfATurn(t *testing.T) {
 	w, err = f.UpdateWorker(t.Context(), f.owner.Caller, w.ID, store.WorkerPatch{Model: &model, ApprovalTools: &none, Tools: new(store.ToolRules)})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(2))
-	is.Equal(w.Settings, store.WorkerSettings{ApprovalTools: none, MCPTools: chosen.MCPTools, StrangerTools: chosen.StrangerTools}) // what is not sent stays
+	// Fields that the patch does not contain are unchanged.
+	is.Equal(w.Settings, store.WorkerSettings{ApprovalTools: none, MCPTools: chosen.MCPTools, StrangerTools: chosen.StrangerTools})
 	f.accept(n)
 
 	f.startRunner("r")
 	claims, err := f.ClaimTurns(t.Context(), "r", 2)
 	is.NoErr(err)
-	is.Equal(claims[0].Settings, chosen) // fixed when it was accepted
+	is.Equal(claims[0].Settings, chosen) // fixed when the turn was accepted
 	is.Equal(claims[1].Settings, w.Settings)
 }

@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// TestAnAnswerIsStoredOnce ends turns with answers of several forms. Each is read back as it was,
-// and the text of a plain one stands in the database once.
+// TestAnAnswerIsStoredOnce ends turns with answers of several forms. Each answer is read back
+// unchanged. The text of a plain answer is in the database only once.
 func TestAnAnswerIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	text := func(s string) store.Part { return store.Part{Type: store.PartText, Text: s} }
@@ -62,8 +62,8 @@ func TestAnAnswerIsStoredOnce(t *testing.T) {
 	}
 }
 
-// TestExchangesAreForgotten makes more attempts than those of which the bodies are kept. The
-// failures keep theirs, and an old delivery can still be made again.
+// TestExchangesAreForgotten makes more attempts than the number of kept bodies. Failed attempts
+// keep their bodies, and an old delivery can still be repeated.
 func TestExchangesAreForgotten(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -94,7 +94,7 @@ func TestExchangesAreForgotten(t *testing.T) {
 	is.Equal(again.ID, d.ID)
 }
 
-// FuzzEnvelopesSurviveTheDatabase packs texts, also such as hold the bytes of phrases.
+// FuzzEnvelopesSurviveTheDatabase packs texts, including texts that contain the bytes of phrases.
 func FuzzEnvelopesSurviveTheDatabase(f *testing.F) {
 	for _, text := range []string{"", "\x01", "\x1f\x02", "\x1eplain", "\nAsked by: \"ann\"\nWorkspace: empty",
 		", at most \nBudget: x\nBudget: ", "Date: \t"} {

@@ -14,9 +14,10 @@ var (
 	alias       = regexp.MustCompile(`^ (AS )?[a-z_]+\b`)
 )
 
-// checkSubset fails where a statement leaves something out that SQLite does not need and the
-// standard or another engine does: the target of an upsert, the name of a derived table, and the
-// character that escapes others in a pattern, which is a backslash or none if nobody says it.
+// checkSubset fails if a statement omits a clause that SQLite does not need, but the standard or
+// another engine does. These are the target of an upsert, the name of a derived table, and the
+// ESCAPE of a pattern. Without ESCAPE, the default is a backslash on one engine and none on the
+// other.
 func checkSubset(t *testing.T, line string) {
 	t.Helper()
 	if anyConflict.MatchString(line) {
@@ -32,7 +33,7 @@ func checkSubset(t *testing.T, line string) {
 	}
 }
 
-// behindParenthesis returns what follows the parenthesis that closes the first one of text.
+// behindParenthesis returns the text after the parenthesis that closes the first one of text.
 func behindParenthesis(text string) string {
 	open, quoted := 0, false
 	for i, c := range text {
@@ -56,7 +57,7 @@ func TestDerivedTables(t *testing.T) {
 	is := is.New(t)
 	is.Equal(behindParenthesis(`(SELECT ')' FROM (SELECT 1) AS one) AS x WHERE 1`), " AS x WHERE 1")
 	is.True(derived.MatchString("SELECT count(*) FROM (SELECT 1)"))
-	is.True(!alias.MatchString(" WHERE 1")) // upper case is a keyword
+	is.True(!alias.MatchString(" WHERE 1")) // an upper-case word is a keyword
 	is.True(alias.MatchString(" t CROSS JOIN w"))
 	is.True(anyConflict.MatchString("ON CONFLICT DO NOTHING"))
 	is.True(!anyConflict.MatchString("ON CONFLICT (id) DO NOTHING"))

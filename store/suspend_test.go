@@ -10,12 +10,13 @@ import (
 	"journeyman/store"
 )
 
-// downUntil is a wait for a provider that is asked again at a time, for an hour more.
+// downUntil returns a wait for a provider that is asked again at the given time. The wait expires
+// an hour later.
 func downUntil(at time.Time) store.Wait {
 	return store.Wait{For: store.WaitForModel, Reason: "503: overloaded: try later", RetryAt: &at, Until: at.Add(time.Hour)}
 }
 
-// down returns a turn that waits for its provider for a minute.
+// down returns a turn that waits a minute for its provider.
 func down(f *fixture) store.Claim {
 	f.t.Helper()
 	c := running(f)
@@ -23,7 +24,7 @@ func down(f *fixture) store.Claim {
 	return c
 }
 
-// resumeDue resumes what is due, and returns how many turns that were.
+// resumeDue resumes the due turns, and returns their number.
 func (f *fixture) resumeDue() (n int, next *time.Time) {
 	f.t.Helper()
 	n, next, err := f.ResumeDue(f.ctx(), 10)
@@ -41,13 +42,13 @@ func TestATurnWaitsForItsModel(t *testing.T) {
 	is.Equal(turn.Status, store.Running)
 	is.Equal([]any{turn.Wait.For, turn.Wait.Reason, turn.Wait.RetryAt.Equal(at), turn.Wait.Until.Equal(at.Add(time.Hour)), turn.FailedCalls, turn.FailingSince.Equal(since)},
 		[]any{store.WaitForModel, "503: overloaded: try later", true, true, int64(3), true})
-	is.Equal(f.task(c.TaskID).Wait, turn.Wait) // also behind turns that wait in the queue
+	is.Equal(f.task(c.TaskID).Wait, turn.Wait) // also with queued turns behind it
 	f.follow(c.Turn)
 	is.Equal(f.task(c.TaskID).Wait, turn.Wait)
 	waits, err := f.Suspended(f.ctx())
 	is.NoErr(err)
 	is.Equal(waits, map[store.WaitFor]int64{store.WaitForModel: 1, store.WaitForPerson: 0, store.WaitForWorker: 0})
-	f.startRunner("r2") // another process finds it as it was
+	f.startRunner("r2") // another process finds the same state
 
 	n, next := f.resumeDue()
 	is.Equal(n, 0)
@@ -62,7 +63,7 @@ func TestATurnWaitsForItsModel(t *testing.T) {
 	again := f.claimOne("r2")
 	is.Equal([]any{again.ID, again.FailedCalls, again.FailingSince.Equal(since)}, []any{c.ID, int64(3), true})
 
-	// The outage goes on, and then ends with a finished call.
+	// The outage continues, and then ends with a successful call.
 	f.clock.advance(time.Minute)
 	is.NoErr(f.SuspendForModel(f.ctx(), again, downUntil(f.clock.now()), store.Outage{Since: f.clock.now(), Calls: 1}))
 	turn = f.reread(c.Turn)
@@ -75,7 +76,7 @@ func TestATurnWaitsForItsModel(t *testing.T) {
 	is.Equal(f.SuspendForModel(f.ctx(), c, downUntil(f.clock.now()), store.Outage{}), store.ErrClaimLost) // the old claim is void
 }
 
-// TestWaitsForAModelEnd has the wait end in each way.
+// TestWaitsForAModelEnd ends the wait in every way.
 func TestWaitsForAModelEnd(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -128,7 +129,7 @@ func TestRetryNow(t *testing.T) {
 	is.Equal(n, 1)
 	is.Equal(f.claimOne("r").ID, c.ID)
 	is.Equal(f.reread(asked.Turn).Wait.For, store.WaitForPerson)
-	// A turn whose cancel has been asked for is not suspended: nobody could stop it.
+	// A turn with a requested cancellation is not suspended, because it could not be stopped then.
 	again := running(f)
 	_, _, err := f.AbortTask(f.ctx(), f.owner.Caller, again.TaskID)
 	is.NoErr(err)

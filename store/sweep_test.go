@@ -16,7 +16,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// sweepAll has every folder of blobs swept once.
+// sweepAll sweeps every folder of blobs once.
 func (f *fixture) sweepAll() (n int64) {
 	f.t.Helper()
 	for range 64 {
@@ -29,7 +29,7 @@ func (f *fixture) sweepAll() (n int64) {
 	return n
 }
 
-// put keeps content as if it had come an age ago.
+// put stores content with the given age.
 func (f *fixture) put(content string, age time.Duration) (sha string) {
 	f.t.Helper()
 	b, err := f.PutBlob(strings.NewReader(content), 1<<20)
@@ -62,7 +62,7 @@ func (f *fixture) kept(sha string) bool {
 
 const day = 24 * time.Hour
 
-// TestSweepsKeepWhatIsReferredTo looks at bytes of every use and age.
+// TestSweepsKeepWhatIsReferredTo sweeps files of every use and age.
 func TestSweepsKeepWhatIsReferredTo(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -81,19 +81,21 @@ func TestSweepsKeepWhatIsReferredTo(t *testing.T) {
 	shown := store.Image{MediaType: "image/png", Size: 5, SHA256: f.put("shown", 90*day)}
 	is.NoErr(f.JournalCall(t.Context(), c, store.Call{State: store.CallCompleted, Output: []byte("1"), Images: []store.Image{shown}}, nil, nil))
 	young, old := f.put("young", day), f.put("old", day+time.Millisecond)
-	stranger := f.BlobPath(old)[:len(f.BlobPath(old))-64] + "notes.txt" // somebody's own
+	stranger := f.BlobPath(old)[:len(f.BlobPath(old))-64] + "notes.txt" // a file of an operator
 	is.NoErr(os.WriteFile(stranger, nil, 0o600))
 
 	is.Equal(f.sweepAll(), int64(1))
-	is.True(f.kept(sha("attached")) && f.kept(sha(raw)) && f.kept(young)) // something refers to them, or soon may
-	is.True(f.kept(sha("shown")))                                         // the model sees it again in the next call
+	// Rows refer to these files, or may soon refer to them.
+	is.True(f.kept(sha("attached")) && f.kept(sha(raw)) && f.kept(young))
+	// The model gets the image again in the next request.
+	is.True(f.kept(sha("shown")))
 	is.True(!f.kept(old))
 	_, err = os.Stat(stranger)
 	is.NoErr(err)
 	is.Equal(f.sweepAll(), int64(0))
 
 	f.makeOld(young, 2*day)
-	_, err = f.PutBlob(strings.NewReader("young"), 100) // somebody brings it again
+	_, err = f.PutBlob(strings.NewReader("young"), 100) // the same content is stored again
 	is.NoErr(err)
 	f.clock.advance(time.Hour)
 	is.Equal(f.sweepAll(), int64(0))
@@ -101,8 +103,8 @@ func TestSweepsKeepWhatIsReferredTo(t *testing.T) {
 	is.Equal(f.sweepAll(), int64(1))
 }
 
-// TestSweepsWaitForBackups has a sweep between the database and the files of a
-// backup take nothing away.
+// TestSweepsWaitForBackups sweeps between the database and the files of a backup. The sweep removes
+// nothing.
 func TestSweepsWaitForBackups(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -121,8 +123,8 @@ type writerFunc func([]byte) (int, error)
 
 func (w writerFunc) Write(b []byte) (int, error) { return w(b) }
 
-// TestSweepsBesideUploads has the same old bytes brought and swept at once: what
-// PutBlob has answered is there.
+// TestSweepsBesideUploads stores and sweeps the same old content at once. Content exists after
+// PutBlob has returned.
 func TestSweepsBesideUploads(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -159,7 +161,8 @@ func TestSweepsBesideUploads(t *testing.T) {
 	wg.Wait()
 }
 
-// TestSweepsInMaintenance has sweeps that began before the maintenance remove nothing during it.
+// TestSweepsInMaintenance checks that sweeps remove nothing during maintenance, even if they have
+// begun before it.
 func TestSweepsInMaintenance(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -176,7 +179,7 @@ func TestSweepsInMaintenance(t *testing.T) {
 			}
 			is.NoErr(err)
 		}
-		for range 64 { // looks at every folder of blobs once, or stops at the one in question
+		for range 64 { // visits every folder of blobs once, or stops at the refused one
 			note(f.SweepBlobs(f.ctx()))
 		}
 		note(f.SweepFolders(f.ctx()))
@@ -187,7 +190,7 @@ func TestSweepsInMaintenance(t *testing.T) {
 	is.True(f.BeginMaintenance())
 	removed, refused := sweep()
 	is.Equal(removed, int64(0))
-	is.True(refused >= 3) // each sweep says why
+	is.True(refused >= 3) // each sweep returns the reason
 	is.True(f.EndMaintenance())
 	f.SweepFolders(f.ctx()) // ends the round in which a folder was refused
 	removed, refused = sweep()

@@ -8,8 +8,8 @@ import (
 	"journeyman/store"
 )
 
-// TestFormerMembersRunNoWorkers removes the author of a running turn: the turn starts no other
-// worker any more.
+// TestFormerMembersRunNoWorkers removes the author of a running turn. Then the turn cannot start
+// other workers.
 func TestFormerMembersRunNoWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -30,6 +30,6 @@ func TestFormerMembersRunNoWorkers(t *testing.T) {
 	is.NoErr(start(0))
 	_, err := f.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)
 	is.NoErr(err)
-	is.True(store.IsKind(start(1), store.Forbidden)) // a new one
-	is.NoErr(start(0))                               // the one that was started before stays
+	is.True(store.IsKind(start(1), store.Forbidden)) // a new turn
+	is.NoErr(start(0))                               // the earlier turn remains
 }

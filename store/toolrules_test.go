@@ -21,5 +21,5 @@ func TestToolRulesInAColumn(t *testing.T) {
 	}
 	is.NoErr(rules.Scan(nil))
 	is.Equal(rules, nil)
-	is.True(rules.Scan(`{}`) != nil) // a column with something else permits every tool
+	is.True(rules.Scan(`{}`) != nil) // an invalid column would permit every tool
 }

@@ -30,8 +30,8 @@ func TestATurnKeepsItsFirstToolset(t *testing.T) {
 	is.NoErr(f.KeepToolset(t.Context(), other, first))
 	got, err = f.Toolset(t.Context(), next)
 	is.NoErr(err)
-	is.Equal(got, nil)                                // not the runner's turn
-	is.NoErr(f.KeepToolset(t.Context(), next, first)) // equal to another turn's
+	is.Equal(got, nil)                                // the runner does not have this turn
+	is.NoErr(f.KeepToolset(t.Context(), next, first)) // equal to the toolset of another turn
 	got, err = f.Toolset(t.Context(), next)
 	is.NoErr(err)
 	is.Equal(string(got), string(first))

@@ -10,9 +10,9 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestNoDefaultTransport reads the sources for clients that share http.DefaultTransport. Any code of
-// the process may close its connections, and httptest.Server.Close does: a request that another
-// client is about to send fails then.
+// TestNoDefaultTransport finds clients in the source code that share http.DefaultTransport. Any
+// code in the process may close its connections, for example httptest.Server.Close. Then a request
+// of another client fails.
 func TestNoDefaultTransport(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -31,7 +31,8 @@ func TestNoDefaultTransport(t *testing.T) {
 	is.True(clients > 20) // otherwise the search finds no clients
 }
 
-// TestDefaultTransportIsFound holds the search of TestNoDefaultTransport against code in each way.
+// TestDefaultTransportIsFound checks the search of TestNoDefaultTransport with several forms of
+// code.
 func TestDefaultTransportIsFound(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]int{
@@ -58,10 +59,10 @@ func TestDefaultTransportIsFound(t *testing.T) {
 	}
 }
 
-// httpClients returns how many clients a file makes with a transport of their own, and where it uses
-// the default transport.
+// httpClients returns the number of clients in a file with their own transport, and the uses of the
+// default transport.
 func httpClients(file *ast.File) (own int, shared []ast.Node) {
-	fine := map[ast.Node]bool{} // mentions of the type that make no client without a transport
+	fine := map[ast.Node]bool{} // mentions of the type that create no client
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.StarExpr:
@@ -82,7 +83,7 @@ func httpClients(file *ast.File) (own int, shared []ast.Node) {
 	return own, shared
 }
 
-// inHTTP reports whether an expression is one of the names of package net/http.
+// inHTTP reports whether an expression is one of the given names of package net/http.
 func inHTTP(e ast.Expr, names ...string) bool {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok || !slices.Contains(names, s.Sel.Name) {

@@ -18,7 +18,7 @@ func TestTurnFromAcceptedToFinished(t *testing.T) {
 	n := f.turn()
 	n.WorkerID, n.NewWorker, n.Input = "", &store.NewWorker{Instructions: "Help.", OutputSchema: json.RawMessage(`{}`)}, "# Hello\nthere"
 	turn := f.accept(n)
-	is.Equal(turn, f.reread(turn)) // what is answered is what is stored
+	is.Equal(turn, f.reread(turn)) // the result equals the stored turn
 	is.Equal(turn.Status, store.Pending)
 	is.Equal(f.task(turn.TaskID).Title, "Hello")
 	is.Equal(f.Queued(), int64(1))
@@ -47,7 +47,7 @@ func TestTurnFromAcceptedToFinished(t *testing.T) {
 	f.checkCounters()
 }
 
-// TestTargets accepts a turn for every way of naming worker and task.
+// TestTargets accepts a turn for every way to name a worker and a task.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -77,7 +77,7 @@ func TestTargets(t *testing.T) {
 		newWorker    bool
 		refused      store.Kind
 		says         string
-		sameTask     string // the task that is expected; "" for a new one
+		sameTask     string // expected task; "" for a new one
 		as           store.Caller
 	}{
 		"new worker, new task":        {newWorker: true},
@@ -122,12 +122,14 @@ func TestTargets(t *testing.T) {
 			if tt.refused != 0 {
 				placed := n
 				_, known := f.TargetFolder(t.Context(), &placed)
-				is.True(known == nil && (tt.refused == store.Invalid && n.WorkerID != "") || known.Error() == err.Error()) // files are refused alike
+				// Files are refused with the same error.
+				is.True(known == nil && (tt.refused == store.Invalid && n.WorkerID != "") || known.Error() == err.Error())
 				_, _, read := f.Task(t.Context(), n.Caller, tt.task)
-				is.True(store.IsKind(err, store.Invalid) || n.WorkerID != f.worker.ID || read == nil || read.Error() == err.Error()) // as reading it
+				// Reading the task returns the same error.
+				is.True(store.IsKind(err, store.Invalid) || n.WorkerID != f.worker.ID || read == nil || read.Error() == err.Error())
 				is.True(store.IsKind(err, tt.refused))
 				is.True(strings.Contains(err.Error(), tt.says))
-				is.Equal(f.count(`SELECT count(*) FROM tasks`), before) // nothing is made
+				is.Equal(f.count(`SELECT count(*) FROM tasks`), before) // no task is created
 				return
 			}
 			is.NoErr(err)
@@ -151,17 +153,17 @@ func TestContinue(t *testing.T) {
 	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	again := f.turn()
 	again.Continue = true
-	first := f.accept(again) // there is none: a new task
+	first := f.accept(again) // there is no task yet, so a new one is created
 	is.Equal(first.Seq, int64(0))
 	is.Equal(f.accept(again).TaskID, first.TaskID)
 	hers := again
 	hers.Caller = mo.Caller
 	theirs := f.accept(hers)
-	is.True(theirs.TaskID != first.TaskID) // each caller's own task
+	is.True(theirs.TaskID != first.TaskID) // each caller has their own task
 	newest := f.accept(f.turn())
-	is.Equal(f.accept(again).TaskID, newest.TaskID) // the most recent
+	is.Equal(f.accept(again).TaskID, newest.TaskID) // the newest task
 	is.NoErr(f.ArchiveTask(t.Context(), f.owner.Caller, newest.TaskID))
-	is.Equal(f.accept(again).TaskID, first.TaskID) // that is not archived
+	is.Equal(f.accept(again).TaskID, first.TaskID) // the newest task that is not archived
 	f.checkCounters()
 }
 
@@ -175,7 +177,7 @@ func TestNewTurnsAreChecked(t *testing.T) {
 	n := f.turn()
 	n.WorkerID = ""
 	_, err = f.CreateTurn(t.Context(), n)
-	is.True(store.IsKind(err, store.Invalid)) // neither a worker nor one to be made
+	is.True(store.IsKind(err, store.Invalid)) // neither an existing nor a new worker
 }
 
 func TestATurnKeepsItsInstructions(t *testing.T) {
@@ -197,7 +199,7 @@ func TestATurnKeepsItsInstructions(t *testing.T) {
 	title := "Renamed"
 	w, err = f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title})
 	is.NoErr(err)
-	is.Equal(w.Version, int64(3)) // a title is nothing a turn is told
+	is.Equal(w.Version, int64(3)) // a title does not affect turns
 	f.accept(f.turn())
 	f.startRunner("r")
 	var told []string
@@ -239,7 +241,7 @@ func TestTurnsOfATask(t *testing.T) {
 	is.True(store.IsNotFound(err))
 	since, err := f.TurnsSince(t.Context(), f.worker.ID, first.Num, 2)
 	is.NoErr(err)
-	is.Equal(since, []store.Turn{second, third}) // the newest
+	is.Equal(since, []store.Turn{second, third}) // the newest turns
 	_, err = f.Turn(t.Context(), "trn_none")
 	is.True(store.IsNotFound(err))
 }

@@ -10,8 +10,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// accepting accepts a turn whose write stays between the check of the gate and its commit until release
-// is called.
+// accepting accepts a turn. Its write waits between the check of the gate and the commit until
+// release is called.
 func (f *fixture) accepting() (release func(), accepted <-chan error) {
 	f.t.Helper()
 	f.startRunner("r")
@@ -36,8 +36,8 @@ func (f *fixture) accepting() (release func(), accepted <-chan error) {
 	return func() { close(let) }, done
 }
 
-// released calls fn beside a write that accepting holds, and releases the write once fn waits or has
-// returned.
+// released calls fn during a write that accepting delays. It releases the write when fn waits or
+// has returned.
 func (f *fixture) released(release func(), accepted <-chan error, fn func() error) {
 	f.t.Helper()
 	is := is.New(f.t)
@@ -61,8 +61,8 @@ func (f *fixture) released(release func(), accepted <-chan error, fn func() erro
 	is.NoErr(err)
 }
 
-// TestAStopWaitsForAcceptances stops a runner that has given a slot to a turn whose acceptance is not
-// committed yet. The turn is in the queue afterwards, and counts no interruption.
+// TestAStopWaitsForAcceptances stops a runner that has given a slot to an uncommitted turn.
+// Afterwards the turn is queued, without an interruption.
 func TestAStopWaitsForAcceptances(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -74,8 +74,8 @@ func TestAStopWaitsForAcceptances(t *testing.T) {
 	is.Equal(f.count(`SELECT interruptions FROM turns`), int64(0))
 }
 
-// TestMaintenanceWaitsForAcceptances begins maintenance beside an acceptance that it no longer refuses.
-// Whoever then asks for the turns that run is told of its turn.
+// TestMaintenanceWaitsForAcceptances begins maintenance during an acceptance that has passed the
+// gate. A later read of the running turns must include its turn.
 func TestMaintenanceWaitsForAcceptances(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -93,17 +93,17 @@ func TestMaintenanceWaitsForAcceptances(t *testing.T) {
 	is.Equal(running, int64(1))
 }
 
-// TestAwaitWrites waits for one write from several goroutines, and gives up.
+// TestAwaitWrites waits for one write in several goroutines, and ends the wait early.
 func TestAwaitWrites(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	is.NoErr(f.AwaitWrites(t.Context())) // nothing is under way
+	is.NoErr(f.AwaitWrites(t.Context())) // no write is running
 	release, accepted := f.accepting()
 	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	is.Equal(f.AwaitWrites(short), context.DeadlineExceeded)
-	is.Equal(f.AwaitWrites(short), context.DeadlineExceeded) // the write is still under way
+	is.Equal(f.AwaitWrites(short), context.DeadlineExceeded) // the write is still running
 	f.released(release, accepted, func() error { return f.AwaitWrites(context.Background()) })
 	is.NoErr(f.AwaitWrites(t.Context()))
 	is.Equal(f.count(`SELECT count(*) FROM turns WHERE status = 'running'`), int64(1))

@@ -12,8 +12,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestUpgradeOfTasks upgrades tasks whose status version 1 kept as that of their newest
-// turn.
+// TestUpgradeOfTasks upgrades tasks. In version 1, their status was that of their newest turn.
 func TestUpgradeOfTasks(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -82,8 +81,8 @@ func TestUpgradeOfTasks(t *testing.T) {
 	is.NoErr(s.Close())
 }
 
-// TestUpgradeOfReplyTo has answers that are still to come go to the author of a mail
-// where the worker is private, and nowhere but to the author's domain elsewhere.
+// TestUpgradeOfReplyTo checks the addresses of pending answers. For a private worker they go to the
+// author of the mail. Otherwise they go only to the author's domain.
 func TestUpgradeOfReplyTo(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)

@@ -17,15 +17,15 @@ import (
 	"journeyman/store/storetest"
 )
 
-// filledVersions are the versions of which testdata has the rows of a real data folder. The last
-// release with that version made them, and was killed at work.
+// filledVersions are the versions for which testdata contains the rows of a real data folder. The
+// last release with that version created them, and was killed during its work.
 var filledVersions = []int{1, 2}
 
-// computed are the columns whose values a migration computes anew. Tests of their own look at
-// them: TestUpgradeOfTasks and TestUpgradeOfReplyTo.
+// computed lists columns whose values a migration recomputes. Separate tests check them:
+// TestUpgradeOfTasks and TestUpgradeOfReplyTo.
 var computed = []string{"tasks.status", "tasks.completed_at", "turns.task_status", "inbound_emails.reply_to"}
 
-// A row is a row of a table, by column.
+// A row contains the values of a row by column.
 type row map[string]string
 
 // tablesOf returns the rows of each table of a database file.
@@ -67,12 +67,12 @@ func tablesOf(t *testing.T, path string) map[string][]row {
 }
 
 // selectRows returns the query for the rows of a table. Since version 3, some tables refer to
-// others by num: the query shows the ids, as older versions have them.
+// others by num. For them the query returns the ids, as in older versions.
 func selectRows(t *testing.T, db *sql.DB, table string) string {
 	t.Helper()
 	columns := texts(t, db, `SELECT name FROM pragma_table_info('`+table+`')`)
 	switch {
-	case table == "idempotency" && !slices.Contains(columns, "user_num"): // 16 bytes of a hash are enough
+	case table == "idempotency" && !slices.Contains(columns, "user_num"): // of a hash, only 16 bytes
 		return `SELECT api_key_id, iif(key GLOB '#*', substr(key, 1, 33), key) AS key, iif(key GLOB '#*', NULL, request_hash) AS request_hash,
 			result_id, expires_at FROM idempotency`
 	case table == "idempotency":
@@ -107,8 +107,8 @@ func texts(t *testing.T, db *sql.DB, query string) (list []string) {
 	return list
 }
 
-// sameRows fails the test unless every row of before is in after, with the same value in every
-// column that both have. Rows are told apart by all these columns together.
+// sameRows fails the test unless after contains every row of before with the same values in their
+// common columns. All these columns together identify a row.
 func sameRows(t *testing.T, before, after map[string][]row) {
 	t.Helper()
 	for _, table := range slices.Sorted(maps.Keys(before)) {
@@ -150,8 +150,8 @@ func sameRows(t *testing.T, before, after map[string][]row) {
 	}
 }
 
-// TestUpgradeOfAFilledDatabase upgrades the data of real releases: every row is there, with
-// every value, the database is consistent, and the work that was cut goes on.
+// TestUpgradeOfAFilledDatabase upgrades the data of real releases. All rows and values remain, the
+// database is consistent, and interrupted work continues.
 func TestUpgradeOfAFilledDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -176,7 +176,7 @@ func TestUpgradeOfAFilledDatabase(t *testing.T) {
 			is.NoErr(s.StartRunner(t.Context(), "run", time.Minute))
 			claims, err := s.ClaimTurns(t.Context(), "run", 100)
 			is.NoErr(err)
-			is.Equal(len(claims), 6) // those that ran or waited when the release was killed
+			is.Equal(len(claims), 6) // the turns that were running or queued at the kill
 			for _, c := range claims {
 				_, err := s.FinishTurn(t.Context(), c, nil, store.Outcome{Status: store.Completed, OutputText: "late"})
 				is.NoErr(err)
@@ -202,8 +202,8 @@ func statementsOf(t *testing.T, version int) (list []string) {
 	return list
 }
 
-// upgradeKilledAfter returns a data folder as a process leaves it that is killed after n
-// statements of the upgrade: what its transaction has written so far is in the log.
+// upgradeKilledAfter returns a data folder in the state after a kill: the process has run n
+// statements of the upgrade. Their changes are in the log.
 func upgradeKilledAfter(t *testing.T, version, n int) string {
 	t.Helper()
 	is := is.New(t)
@@ -219,7 +219,7 @@ func upgradeKilledAfter(t *testing.T, version, n int) string {
 		_, err := tx.ExecContext(t.Context(), s)
 		is.NoErr(err)
 	}
-	for _, end := range []string{"", "-wal"} { // -shm belongs to the processes that run
+	for _, end := range []string{"", "-wal"} { // -shm belongs to running processes
 		b, err := os.ReadFile(path + end)
 		is.NoErr(err)
 		is.NoErr(os.WriteFile(store.DatabasePath(dir)+end, b, 0o600))
@@ -235,7 +235,7 @@ func upgradeKilled(t *testing.T, version, step int) {
 	before := tablesOf(t, want)
 	for n := 1; n <= len(statementsOf(t, version)); n += step {
 		dir := upgradeKilledAfter(t, version, n)
-		// The copy aside was cut short too.
+		// The copy was interrupted, too.
 		half := fmt.Sprintf("%s.v%d.tmp", store.DatabasePath(dir), version)
 		if err := os.WriteFile(half, []byte("half of a copy"), 0o600); err != nil {
 			t.Fatal(err)
@@ -258,14 +258,14 @@ func upgradeKilled(t *testing.T, version, step int) {
 	}
 }
 
-// TestUpgradeKilled kills upgrades at some of their statements.
+// TestUpgradeKilled kills upgrades after some of their statements.
 func TestUpgradeKilled(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	upgradeKilled(t, 1, 60)
 }
 
-// TestUpgradeKilledAnywhere kills upgrades at each of their statements.
+// TestUpgradeKilledAnywhere kills upgrades after each of their statements.
 func TestUpgradeKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)

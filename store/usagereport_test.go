@@ -10,7 +10,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// meter writes a row of usage, so many days ago.
+// meter writes a row of usage for the day ago days in the past.
 func (f *fixture) meter(organizationID string, ago int64, workerID, keyID, trigger string, turns, failures, tokens, cost int64) {
 	f.t.Helper()
 	f.exec(`INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
@@ -37,7 +37,7 @@ func TestUsageReport(t *testing.T) {
 	is.Equal(r.Total, store.UsageSum{Turns: 14, Failures: 2, Steps: 4, InputTokens: 137, OutputTokens: 4, Cost: 76, Duration: 6 * time.Second})
 	is.Equal(len(r.Days), 7)
 	is.Equal(r.Days[0].Cost, int64(1))
-	is.Equal(r.Days[1], store.UsageSum{}) // a day without use is there
+	is.Equal(r.Days[1], store.UsageSum{}) // a day without usage is included
 	is.Equal(r.Days[4].Cost, int64(20))
 	is.Equal(r.Days[6].Cost, int64(55))
 	is.Equal(len(r.Parts), 2)
@@ -68,7 +68,7 @@ func TestUsageIsOfTheOrganization(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	// A worker of another organization under an id in our rows keeps its title.
+	// The worker of another organization does not show its title, even if our rows contain its id.
 	other := f.caller("Umbrella", "eve@umbrella.test", store.RoleOwner)
 	f.meter(other.OrganizationID, 0, f.worker.ID, f.owner.KeyID, "api", 1, 0, 1, 1)
 	for _, by := range []store.UsageGroup{store.ByWorker, store.ByKey} {

@@ -16,8 +16,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestBackupOfADamagedDatabase is refused before the first byte, whether the damage is known
-// already or the backup finds it.
+// TestBackupOfADamagedDatabase checks that the backup fails before its first byte. The damage is
+// either already known, or found by the backup.
 func TestBackupOfADamagedDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -34,16 +34,16 @@ func TestBackupOfADamagedDatabase(t *testing.T) {
 	for range 2 {
 		var archive bytes.Buffer
 		_, err = s.Backup(t.Context(), &archive)
-		is.True(store.IsKind(err, store.Damaged)) // the backup says ok
+		is.True(store.IsKind(err, store.Damaged)) // the backup must fail
 		is.Equal(archive.Len(), 0)
 	}
 	at, err := s.LastBackup()
 	is.NoErr(err)
-	is.True(at.IsZero()) // a refused backup counts as one
+	is.True(at.IsZero()) // a refused backup does not count
 }
 
-// TestBackupNamesDamagedFiles has kept files change and vanish behind the program's back. The
-// backup has all that there is, and both it and the check of it name the files.
+// TestBackupNamesDamagedFiles changes and removes stored files from outside. The backup contains
+// all remaining files. The backup and its check name the damaged ones.
 func TestBackupNamesDamagedFiles(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -66,7 +66,7 @@ func TestBackupNamesDamagedFiles(t *testing.T) {
 	checked, err := store.CheckBackup(t.Context(), bytes.NewReader(whole.Bytes()), t.TempDir())
 	is.NoErr(err)
 	is.Equal([]any{checked.Damaged, checked.Files}, []any{0, int64(3)})
-	is.True(checked.Rows > 10 && checked.Tables > 10) // the check has not read the database
+	is.True(checked.Rows > 10 && checked.Tables > 10) // the check must read the database
 
 	is.NoErr(os.WriteFile(f.BlobPath(sums[1]), []byte("chanGed"), 0o600))
 	is.NoErr(os.Remove(f.BlobPath(sums[2])))
@@ -82,8 +82,8 @@ func TestBackupNamesDamagedFiles(t *testing.T) {
 	}
 }
 
-// TestCheckBackupSweeps checks a backup beside the folders of a killed check, of a check that runs,
-// and of others.
+// TestCheckBackupSweeps checks a backup next to folders of a killed check, of a running check, and
+// of other programs.
 func TestCheckBackupSweeps(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -97,7 +97,7 @@ func TestCheckBackupSweeps(t *testing.T) {
 		is.NoErr(os.MkdirAll(filepath.Join(scratch, name, "files"), 0o700))
 		is.NoErr(os.WriteFile(filepath.Join(scratch, name, "journeyman.db"), []byte("x"), 0o600))
 	}
-	is.NoErr(os.WriteFile(filepath.Join(scratch, "journeyman-check-3"), nil, 0o600)) // no folder
+	is.NoErr(os.WriteFile(filepath.Join(scratch, "journeyman-check-3"), nil, 0o600)) // not a folder
 	lock, err := sqlite.Lock(filepath.Join(scratch, "journeyman-check-2"))
 	is.NoErr(err)
 	defer lock.Close()
@@ -111,7 +111,7 @@ func TestCheckBackupSweeps(t *testing.T) {
 	is.Equal(left, []string{"journeyman-check-2", "journeyman-check-3", "journeyman-check-mine", "journeyman-detect-1"})
 }
 
-// TestCheckBackup takes what Restore takes, and leaves nothing behind.
+// TestCheckBackup checks that it accepts the same archives as Restore, and leaves no files.
 func TestCheckBackup(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -130,7 +130,7 @@ func TestCheckBackup(t *testing.T) {
 		"cut":        {whole[:len(whole)/2], "damaged"},
 		"no backup":  {[]byte("hello"), "not a backup"},
 		"a byte off": {append(append(bytes.Clone(whole[:len(whole)/2]), whole[len(whole)/2]^1), whole[len(whole)/2+1:]...), "damaged"},
-		"followed":   {append(bytes.Clone(whole), archiveOf(t, databaseEntry(t))...), ""}, // as gzip has it: two members
+		"followed":   {append(bytes.Clone(whole), archiveOf(t, databaseEntry(t))...), ""}, // two gzip members
 	} {
 		_, err := store.CheckBackup(t.Context(), bytes.NewReader(tt.archive), scratch)
 		if tt.says == "" {
@@ -146,7 +146,7 @@ func TestCheckBackup(t *testing.T) {
 	is.Equal(len(left), 0)
 }
 
-// TestBackupToAFullDisk returns the writer's error.
+// TestBackupToAFullDisk checks that the writer's error is returned.
 func TestBackupToAFullDisk(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)

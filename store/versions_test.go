@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// TestVersions follows a worker through changes of every kind: each change of its content is a
-// version, and nothing else is.
+// TestVersions changes a worker in every way. Each change of its content creates a version, and
+// other changes do not.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -52,17 +52,16 @@ func TestVersions(t *testing.T) {
 	is.Equal(w.OutputSchema, json.RawMessage(nil))
 	is.Equal(w.Settings.Model, "")
 	is.Equal(w.Settings.Tools, nil) // every tool again
-	is.Equal(w.Title, "Clerk")      // the title is in no version
+	is.Equal(w.Title, "Clerk")      // a version does not contain the title
 	fifth, err := f.WorkerVersion(t.Context(), c, id, 5)
 	is.NoErr(err)
 	is.Equal(fifth.RestoredFrom, int64(1))
 	w, _, err = f.RestoreVersion(t.Context(), c, id, 1, nil, store.IdempotencyKey{})
 	is.NoErr(err)
-	is.Equal(w.Version, int64(5)) // it has that content already
+	is.Equal(w.Version, int64(5)) // it already has that content
 }
 
-// TestVersionAccess asks for versions as people who may not, and for versions that are not
-// there.
+// TestVersionAccess requests versions as callers without access, and versions that do not exist.
 func TestVersionAccess(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -92,7 +91,7 @@ func TestVersionAccess(t *testing.T) {
 			is := is.New(t)
 			kindIs := func(err error, want store.Kind) {
 				t.Helper()
-				is.True(want == 0 && err == nil || want != 0 && store.IsKind(err, want)) // the refusal has the right kind
+				is.True(want == 0 && err == nil || want != 0 && store.IsKind(err, want)) // the kind of the refusal
 			}
 			_, err := f.WorkerVersion(t.Context(), tt.caller, tt.worker, tt.number)
 			kindIs(err, tt.read)
@@ -106,8 +105,8 @@ func TestVersionAccess(t *testing.T) {
 	}
 }
 
-// TestVersionPages reads the list of versions in pages, and refuses the cursor of another
-// worker.
+// TestVersionPages reads the list of versions in pages, and checks that the cursor of another
+// worker is refused.
 func TestVersionPages(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -133,7 +132,7 @@ func TestVersionPages(t *testing.T) {
 	is.True(store.IsKind(err, store.Invalid)) // a cursor belongs to one list
 }
 
-// TestStaleChange lets two people change a worker that both have read.
+// TestStaleChange lets two users change a worker that both have read.
 func TestStaleChange(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -141,11 +140,11 @@ func TestStaleChange(t *testing.T) {
 	c, id, seen := f.owner.Caller, f.worker.ID, f.worker.Revision()
 	w, err := f.UpdateWorker(t.Context(), c, id, store.WorkerPatch{Title: new("A"), Revisions: []string{"v9-0", seen}})
 	is.NoErr(err)
-	is.True(w.Revision() != seen) // a title is part of the revision
+	is.True(w.Revision() != seen) // the title is part of the revision
 	for _, p := range []store.WorkerPatch{
 		{Instructions: new("B"), Revisions: []string{seen}},
 		{Title: new("B"), Revisions: []string{seen}},
-		{Title: new("B"), Revisions: []string{}}, // no revision is the right one
+		{Title: new("B"), Revisions: []string{}}, // no revision matches
 	} {
 		_, err = f.UpdateWorker(t.Context(), c, id, p)
 		is.True(store.IsKind(err, store.Stale)) // the worker has changed since it was read

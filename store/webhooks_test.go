@@ -22,7 +22,7 @@ func (f *fixture) webhook(url string) store.Webhook {
 	return w
 }
 
-// due are the deliveries of the worker that are due.
+// due returns the worker's due deliveries.
 func (f *fixture) due() []store.Delivery {
 	f.t.Helper()
 	list, err := f.DueDeliveries(f.ctx(), f.worker.ID, 1000)
@@ -70,7 +70,8 @@ func TestWebhookLife(t *testing.T) {
 	third, _, err := f.RenewWebhook(f.ctx(), owner, id, once)
 	is.NoErr(err)
 	is.Equal(third.URL, second.URL)
-	is.True(third.Token != second.Token && third.SigningSecret != second.SigningSecret) // a renewed webhook keeps its token or its secret
+	// A renewed webhook must not keep its token or its secret.
+	is.True(third.Token != second.Token && third.SigningSecret != second.SigningSecret)
 	again, replayed, err := f.RenewWebhook(f.ctx(), owner, id, once)
 	is.NoErr(err)
 	is.True(replayed)
@@ -106,7 +107,7 @@ func TestWebhookIsTheCreatorsAlone(t *testing.T) {
 	}
 }
 
-// TestDeliveriesOfEveryEnd ends turns in each way there is.
+// TestDeliveriesOfEveryEnd ends turns in every way.
 func TestDeliveriesOfEveryEnd(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -140,7 +141,7 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 	cancelled := f.claimOne("r")
 	_, _, err = f.AbortTask(f.ctx(), f.owner.Caller, queued.TaskID)
 	is.NoErr(err)
-	after := f.follow(queued) // it is not cancelled, and comes after the delivery
+	after := f.follow(queued) // not cancelled, and later than the delivery
 	_, err = f.FinishTurn(f.ctx(), cancelled, nil, store.AbortedOutcome)
 	is.NoErr(err)
 	f.finish(f.claimOne("r"))
@@ -155,20 +156,20 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 		status     store.Status
 		turns      int64
 	}{{completed.ID, store.TaskCompleted, store.Completed, 1}, {failed.ID, store.TaskFailed, store.Failed, 1},
-		{next.ID, store.TaskAborted, store.Aborted, 2},                                                   // one for the whole cancel
-		{queued.ID, store.TurnCompleted, store.Pending, 2}, {last.ID, store.TaskFailed, store.Failed, 2}, // another turn waited, none did
-		{late.ID, store.TurnFailed, store.Pending, 4}, {cancelled.ID, store.TaskAborted, store.Aborted, 4}, // without what was sent after the cancel
+		{next.ID, store.TaskAborted, store.Aborted, 2},                                                   // one for all turns
+		{queued.ID, store.TurnCompleted, store.Pending, 2}, {last.ID, store.TaskFailed, store.Failed, 2}, // with a queued turn, and without
+		{late.ID, store.TurnFailed, store.Pending, 4}, {cancelled.ID, store.TaskAborted, store.Aborted, 4}, // without later turns
 		{after.ID, store.TaskCompleted, store.Completed, 5}, {given.ID, store.TaskFailed, store.Failed, 1}}
 	due := f.due()
 	is.Equal(len(due), len(want))
-	is.Equal(len(told), len(want)) // each was told of
+	is.Equal(len(told), len(want)) // each delivery was reported
 	for i, d := range due {
 		task, turn, w, err := f.DeliverySubject(f.ctx(), d)
 		is.NoErr(err)
 		is.Equal(turn.ID, want[i].turn) // in the order of their ends
 		is.Equal(d.Type, want[i].kind)
 		is.Equal(task.ID, turn.TaskID)
-		is.Equal(task.Status, want[i].status) // as it was then
+		is.Equal(task.Status, want[i].status) // the status at that time
 		is.Equal(task.TurnCount, want[i].turns)
 		is.Equal(task.CompletedAt != nil, task.Status.Ended())
 		is.Equal(w.ID, f.worker.ID)
@@ -178,8 +179,7 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 	is.Equal(told[0], f.worker.ID)
 }
 
-// TestDeliveryIsOfTheTransaction has the end of a turn undone, and its delivery
-// with it.
+// TestDeliveryIsOfTheTransaction undoes the end of a turn. Its delivery must be undone with it.
 func TestDeliveryIsOfTheTransaction(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -199,7 +199,7 @@ func TestDeliveryIsOfTheTransaction(t *testing.T) {
 	f.exec(`CREATE TRIGGER full BEFORE INSERT ON deliveries BEGIN SELECT raise(ABORT, 'no'); END`)
 	_, err = f.FinishTurn(f.ctx(), c, nil, store.Outcome{Status: store.Completed})
 	is.True(err != nil)
-	is.Equal(f.reread(c.Turn).Status, store.Running) // nor is there an end without a delivery
+	is.Equal(f.reread(c.Turn).Status, store.Running) // nor does a turn end without a delivery
 }
 
 func TestAttempts(t *testing.T) {
@@ -224,7 +224,7 @@ func TestAttempts(t *testing.T) {
 	is.Equal(d.Attempts, int64(1))
 
 	f.record(d, store.Attempt{Manual: true, ErrorMessage: "no response"})
-	is.Equal(f.due()[0].Attempts, int64(1)) // what someone asked for besides changes nothing
+	is.Equal(f.due()[0].Attempts, int64(1)) // a manual attempt does not affect the schedule
 	again, err := f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
 	is.NoErr(err)
 	is.Equal(again.ID, d.ID)
@@ -234,7 +234,7 @@ func TestAttempts(t *testing.T) {
 	is.NoErr(err)
 	is.True(!ok)
 	f.record(again, store.Attempt{ErrorMessage: "late", Retry: f.clock.now()})
-	is.Equal(len(f.due()), 0) // done with is done with
+	is.Equal(len(f.due()), 0) // an ended delivery stays ended
 }
 
 func TestRemovedWebhookGivesUp(t *testing.T) {
@@ -245,13 +245,13 @@ func TestRemovedWebhookGivesUp(t *testing.T) {
 	f.startRunner("r")
 	f.accept(f.turn())
 	f.finish(f.claimOne("r"))
-	d := f.due()[0] // being sent
+	d := f.due()[0] // it is being sent
 	renewed, _, err := f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, store.IdempotencyKey{})
 	is.NoErr(err)
 	current, ok, err := f.CurrentDelivery(f.ctx(), d)
 	is.NoErr(err)
 	is.True(ok)
-	is.Equal(current.Webhook, renewed) // not as it was
+	is.Equal(current.Webhook, renewed) // with the new settings
 	e := f.record(d, store.Attempt{ErrorMessage: "no", Retry: f.clock.now()})
 	_, err = f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)
 	is.NoErr(err)
@@ -277,7 +277,7 @@ func TestTestDelivery(t *testing.T) {
 	d, err := f.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)
 	is.NoErr(err)
 	is.True(d.Test())
-	is.Equal(len(f.due()), 0) // it is not sent by itself
+	is.Equal(len(f.due()), 0) // it is not sent automatically
 	_, _, w, err := f.DeliverySubject(f.ctx(), d)
 	is.NoErr(err)
 	is.Equal(w.ID, f.worker.ID)
@@ -348,14 +348,14 @@ func TestExecutionPages(t *testing.T) {
 		is.Equal(total, int64(120))
 		all = append(all, ids...)
 	}
-	is.Equal(all, made) // newest first, each once
+	is.Equal(all, made) // newest first, without repetition
 	for _, n := range []int64{4, 121, 1 << 60} {
 		ids, _ = page(n)
 		is.Equal(len(ids), 0)
 	}
 	n, err := f.PruneDeliveries(f.ctx(), 100*time.Hour, 1000)
 	is.NoErr(err)
-	is.Equal(n, int64(19)) // the delivery stays while attempts at it do
+	is.Equal(n, int64(19)) // the delivery is kept while its attempts are
 	ids, total = page(3)
 	is.Equal(total, int64(101))
 	is.Equal(ids, made[100:101])

@@ -18,7 +18,7 @@ func TestInviteByAddress(t *testing.T) {
 	w := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
 	for _, email := range []string{"", "nobody@acme.test", "eve@globex.test", "mo@acme.test\x00"} {
 		_, err := f.InviteWorkerMember(f.ctx(), f.owner.Caller, w.ID, email)
-		is.True(store.IsKind(err, store.Invalid)) // another organization's people are nobody here
+		is.True(store.IsKind(err, store.Invalid)) // users of other organizations are unknown here
 	}
 	_, err := f.InviteWorkerMember(f.ctx(), mo.Caller, w.ID, "mo@acme.test")
 	is.True(store.IsKind(err, store.Forbidden))
@@ -29,7 +29,7 @@ func TestInviteByAddress(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(m.UserID, mo.UserID)
 	_, err = f.InviteWorkerMember(f.ctx(), mo.Caller, w.ID, "ann@acme.test")
-	is.True(store.IsKind(err, store.Forbidden)) // who is invited does not invite
+	is.True(store.IsKind(err, store.Forbidden)) // an invited member may not invite others
 	creator, err := f.WorkerCreator(f.ctx(), mo.Caller, w.ID)
 	is.NoErr(err)
 	is.Equal(creator.UserID, f.owner.UserID)
@@ -77,7 +77,7 @@ func TestFilesByWorker(t *testing.T) {
 	is.True(store.IsKind(err, store.Invalid))
 	is.NoErr(f.DeleteWorker(f.ctx(), f.owner.Caller, w.ID))
 	list, _, err := f.FilesByWorker(f.ctx(), f.owner.Caller, w.ID, "", 9)
-	is.NoErr(err) // the files of a deleted worker stay
+	is.NoErr(err) // the files of a deleted worker remain
 	is.Equal(len(list), 5)
 }
 

@@ -16,7 +16,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// note writes a row that tests look for.
+// note returns a write that inserts the row id.
 func note(id string) func(tx store.Tx) error {
 	return func(tx store.Tx) error {
 		_, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, 1)`, id)
@@ -24,7 +24,7 @@ func note(id string) func(tx store.Tx) error {
 	}
 }
 
-// hold keeps the writer busy until release is called.
+// hold blocks the writer until release is called.
 func hold(t *testing.T, s *store.Store) (release func()) {
 	t.Helper()
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -41,7 +41,7 @@ func hold(t *testing.T, s *store.Store) (release func()) {
 	return release
 }
 
-// violate leaves a reference to nothing, which COMMIT refuses.
+// violate writes a dangling reference, which COMMIT refuses.
 func violate(tx store.Tx) error {
 	if _, err := tx.Exec(`PRAGMA defer_foreign_keys = 1`); err != nil {
 		return err
@@ -95,9 +95,9 @@ func TestAFullDiskIsBusyAndPasses(t *testing.T) {
 	}
 	is.True(store.IsKind(err, store.Busy))
 	is.Equal(f.Queued(), int64(accepted))
-	is.True(!strings.Contains(err.(*store.Error).Message, "SQL")) // the message may be shown
+	is.True(!strings.Contains(err.(*store.Error).Message, "SQL")) // the message is safe to show
 	limit(1 << 30)
-	f.clock.advance(10 * time.Second) // until then new work is refused without a try
+	f.clock.advance(10 * time.Second) // until then, new work is refused without a write
 	f.accept(n)
 	is.Equal(f.Queued(), int64(accepted+1))
 	f.checkCounters()
@@ -116,6 +116,6 @@ func TestOnlyTheOwnerReadsTheData(t *testing.T) {
 	for _, e := range entries {
 		info, err := e.Info()
 		is.NoErr(err)
-		is.Equal(info.Mode().Perm()&0o077, os.FileMode(0)) // group and others: nothing
+		is.Equal(info.Mode().Perm()&0o077, os.FileMode(0)) // without access for group and others
 	}
 }

@@ -116,8 +116,8 @@ func open(cfg *config, l *lock, epoch int64) *DB {
 // opening returns the statements that begin a write. They check the epoch, so that a process that
 // has lost the lock unnoticed changes nothing. LOCK TABLE comes first: nextEpoch waits for
 // transactions that hold this lock, and later statements see its update. Any other first statement
-// would already fix the snapshot of a serializable transaction. The lock mode conflicts with that of
-// nextEpoch, but not with that of pg_dump. The last statement also returns the transaction id.
+// would already fix the snapshot of a serializable transaction. The lock mode conflicts with that
+// of nextEpoch, but not with that of pg_dump. The last statement also returns the transaction id.
 func (db *DB) opening(mode engine.Mode) []string {
 	level := `SERIALIZABLE`
 	if mode == engine.Locking {

@@ -24,7 +24,8 @@ func encodeAll(args []any, types []uint32) (values [][]byte, formats []int16, er
 }
 
 // encode returns an encoded argument. It converts the argument as database/sql does. Numbers are
-// sent as text: the server parses 1 as a number, a boolean or text, depending on the statement. Bytes are sent in the binary format, which is the same for text and bytea.
+// sent as text: the server parses 1 as a number, a boolean or text, depending on the statement.
+// Bytes are sent in the binary format, which is the same for text and bytea.
 func encode(arg any, oid uint32) (value []byte, format int16, err error) {
 	switch arg.(type) {
 	case nil, int64, string, []byte:
