@@ -51,8 +51,8 @@ func checkAnswer(s *schema.Schema, answer string) (json.RawMessage, *schema.Mism
 	return json.RawMessage(text), nil
 }
 
-// jsonText returns the JSON of an answer, without a code fence around it and without the text
-// before and after the fence.
+// jsonText returns the JSON of an answer. It removes a code fence, and the text before and after
+// the fence.
 func jsonText(answer string) string {
 	s := strings.TrimSpace(answer)
 	// A fence inside a JSON text is part of the text.

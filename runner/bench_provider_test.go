@@ -97,8 +97,8 @@ func startSlowServer(b *testing.B) string {
 }
 
 // BenchmarkTurns runs many turns at once against a slow model server over HTTP. Each turn has a
-// reader of its stream. The benchmark measures a turn's memory in the middle of its answer, and
-// the delay of a token from the server to the reader.
+// reader of its stream. The benchmark measures a turn's memory in the middle of its answer. It also
+// measures the delay of a token from the server to the reader.
 func BenchmarkTurns(b *testing.B) {
 	address := startSlowServer(b)
 	m, err := model.Open(model.Config{Model: "openai:slow", Getenv: func(name string) string {

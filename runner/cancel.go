@@ -12,8 +12,8 @@ import (
 // errAborted is the cause of the context of a cancelled turn.
 var errAborted = errors.New("the task was cancelled")
 
-// AbortTask cancels the turns of a task that have not ended, waits until the running turn
-// has stopped, and returns the task. What the turns have produced is kept.
+// AbortTask cancels the unfinished turns of a task, and waits until the running turn has stopped.
+// It returns the task. The output of the turns so far is kept.
 func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (store.Task, error) {
 	before, turns, err := r.cfg.Store.TaskTurns(ctx, c, id)
 	if err != nil || before.Unfinished == 0 {

@@ -110,7 +110,7 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 }
 
 // largerFollows reports whether a later model of the chain has a larger window than the current
-// one and has not failed.
+// one. Models that have failed do not count.
 func (e *execution) largerFollows() bool {
 	return slices.ContainsFunc(e.chain[e.asking+1:], func(c candidate) bool {
 		return c.failure == nil && c.window.Room() > e.window.Room()

@@ -39,7 +39,7 @@ func holds(m store.OrganizationModels, p store.OpenProvider) bool {
 }
 
 // connectedID returns the id of a model of a connected provider. The id changes with the key and
-// the address of the provider, because cached facts may not apply to the new server.
+// the address of the provider. Otherwise cached facts could be used for another server.
 func connectedID(p store.OpenProvider, name string) string {
 	return fmt.Sprintf("%s/%d:%s", p.ID, p.Revision, name)
 }

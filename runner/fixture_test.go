@@ -211,8 +211,8 @@ type death struct {
 	err error // of the copying
 }
 
-// die copies the data folder. Unlike crash it makes no assertion, so that a fake model
-// or tool can call it in the middle of a turn.
+// die copies the data folder. Unlike crash, it makes no assertion. So a fake model or tool can call
+// it in the middle of a turn.
 func (f *fixture) die() death {
 	d := death{dir: f.t.TempDir()}
 	d.err = storetest.Copy(f.t, f.store.Dir(), d.dir)

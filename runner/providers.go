@@ -65,8 +65,8 @@ func (r *Runner) UpdateProvider(ctx context.Context, c store.Caller, name string
 	return r.cfg.Store.UpdateProvider(ctx, c, name, patch)
 }
 
-// checkReach adds an error to f if the organization may not reach the provider's address, or must
-// not send the key there.
+// checkReach adds an error to f if the organization may not reach the provider's address. It also
+// adds one if the key must not be sent there.
 func (r *Runner) checkReach(f *store.Fields, p store.OpenProvider, first bool) {
 	as := r.provider(p, first)
 	u, err := url.Parse(as.Address())

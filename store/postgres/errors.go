@@ -70,8 +70,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// IsUnavailable reports whether a later try may succeed, because err comes from the server, the
-// network or the lock of the database. It returns true for ErrUnknown.
+// IsUnavailable reports whether a later try may succeed. This is the case for errors of the server,
+// the network or the lock of the database, and for ErrUnknown.
 func IsUnavailable(err error) bool {
 	for _, known := range []error{ErrUnknown, errLockLost, errFenced} {
 		if errors.Is(err, known) {

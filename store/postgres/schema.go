@@ -8,22 +8,23 @@ import (
 	"strings"
 )
 
-// functions create what SQLite has and PostgreSQL lacks, and the table meta.
+// functions creates functions that SQLite has and PostgreSQL lacks, and the table meta.
 //
 //go:embed functions.sql
 var functions string
 
-// Schema returns the script that creates the tables and indexes of a schema of SQLite in an empty
-// schema of PostgreSQL, with the functions that translated statements call. The rules are:
+// Schema translates a schema of SQLite. It returns a script that creates the tables and indexes in
+// an empty schema of PostgreSQL. The script also creates the functions that translated statements
+// call. The rules are:
 //
-//   - INTEGER, REAL, TEXT, BLOB and ANY are BIGINT, DOUBLE PRECISION, TEXT, BYTEA and TEXT. The
+//   - INTEGER, REAL, TEXT, BLOB and ANY become BIGINT, DOUBLE PRECISION, TEXT, BYTEA and TEXT. The
 //     order of all texts is that of their bytes, as in SQLite.
-//   - The primary key num counts up by itself.
-//   - A virtual column is stored: PostgreSQL 14 has no other.
-//   - A unique column without regard to case has an index of its lower case.
+//   - PostgreSQL assigns the values of the primary key num.
+//   - A virtual column becomes a stored one: PostgreSQL 14 has no virtual columns.
+//   - A unique column that ignores case gets a unique index on its lower-case value.
 //   - An index that is not unique ends with num: in SQLite, each index ends with the row's number.
 //   - A reference to a table that is created later is added at the end.
-//   - STRICT and WITHOUT ROWID are dropped.
+//   - STRICT and WITHOUT ROWID are removed.
 func Schema(sqlite string) (string, error) {
 	tokens, err := tokenize(sqlite)
 	if err == nil {
