@@ -102,7 +102,7 @@ func TestClaudeStreams(t *testing.T) {
 			is.Equal(resp.Model, "claude-x-1")
 			ids := map[string]bool{}
 			for _, part := range resp.Parts {
-				is.True(part.Type != PartToolCall || !ids[part.CallID]) // an id of its own
+				is.True(part.Type != PartToolCall || !ids[part.CallID]) // unique id
 				ids[part.CallID] = true
 			}
 		})
@@ -199,7 +199,7 @@ func TestClaudeRequest(t *testing.T) {
 	_, err = ask(t, m, req)
 	is.NoErr(err)
 	last := p.got(t, 1).body
-	is.Equal(last["tools"], b["tools"]) // tools and system are what the provider has in its cache
+	is.Equal(last["tools"], b["tools"]) // the provider has cached tools and system
 	is.Equal(last["system"], b["system"])
 	is.Equal(jsonText(t, last["tool_choice"]), `{"type":"none"}`)
 
@@ -236,7 +236,7 @@ func TestClaudeAdapts(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			p := newProvider(t, refuses(tt.refusal), fine)
-			if tt.calls == 4 { // of the request, not of the model: it is found out each time
+			if tt.calls == 4 { // the rejection concerns the request, so each request detects it again
 				p.answers = []http.HandlerFunc{refuses(tt.refusal), fine, refuses(tt.refusal), fine}
 			} else if name == "room in the window" {
 				p.answers = []http.HandlerFunc{refuses(tt.refusal), fine, fine}
@@ -280,7 +280,7 @@ func TestClaudePauses(t *testing.T) {
 	p.answers = []http.HandlerFunc{streams(pause)}
 	resp, err = ask(t, m, Request{Messages: []Message{user("hi")}})
 	is.NoErr(err)
-	is.Equal(len(resp.Parts), 2*(maxPauses+1)) // not for ever
+	is.Equal(len(resp.Parts), 2*(maxPauses+1)) // the number of pauses is limited
 }
 
 func TestClaudeModelsBeforeAdaptiveThinking(t *testing.T) {

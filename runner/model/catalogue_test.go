@@ -49,9 +49,9 @@ func TestCatalogueCheck(t *testing.T) {
 				return
 			}
 			is.True(err != nil)
-			is.True(strings.Contains(err.Error(), tt.says)) // says what is possible
-			is.Equal(failed.Error(), err.Error())           // what may not be chosen is not opened
-			is.True(!strings.Contains(err.Error(), "sk-"))  // no key in it
+			is.True(strings.Contains(err.Error(), tt.says)) // the error lists the valid names
+			is.Equal(failed.Error(), err.Error())           // Open does not open an invalid name
+			is.True(!strings.Contains(err.Error(), "sk-"))  // the error contains no key
 		})
 	}
 }
@@ -75,13 +75,13 @@ func TestCatalogueOpen(t *testing.T) {
 	is.Equal(first.Name(), "openai:a")
 	again, err := c.Open("openai:a")
 	is.NoErr(err)
-	is.Equal(first, again) // and its connections are used again
+	is.Equal(first, again) // and reuses its connections
 	for i := range maxOpenModels {
 		_, err := c.Open(fmt.Sprintf("openai:%d", i))
 		is.NoErr(err)
 	}
-	is.Equal(len(c.open), maxOpenModels)   // however many names there are
-	is.Equal(len(c.recent), maxOpenModels) // and what was used last is kept
+	is.Equal(len(c.open), maxOpenModels)   // independent of the number of names
+	is.Equal(len(c.recent), maxOpenModels) // the most recently used models are kept
 	_, kept := c.open["openai:a"]
 	is.True(!kept)
 }
@@ -100,7 +100,7 @@ func TestCatalogueOfRecordings(t *testing.T) {
 	server, err := Open(Config{Model: "replay:" + dir})
 	is.NoErr(err)
 	replaying := NewCatalogue(Config{}, server, "")
-	m, err = replaying.Open("anthropic:claude-sonnet-5") // without a key: it is not asked
+	m, err = replaying.Open("anthropic:claude-sonnet-5") // without a key: the model is not called
 	is.NoErr(err)
 	resp, err := m.Generate(t.Context(), asked, nil)
 	is.NoErr(err)

@@ -48,7 +48,7 @@ func TestOpenAISeesImagesOfTools(t *testing.T) {
 		`{"image_url":{"url":"data:image/png;base64,cG5n"},"type":"image_url"},`+
 		`{"text":"A file (image/gif, 9 bytes) is not shown here.","type":"text"}],"role":"user"}`) // after all results
 
-	_, err = ask(t, m, seen()) // a model that does not see
+	_, err = ask(t, m, seen()) // a model without vision
 	is.NoErr(err)
 	messages = p.got(t, 2).body["messages"].([]any)
 	is.Equal(jsonText(t, messages[4]), `{"content":"Images that view_image (call c1) shows:\n\n`+
@@ -62,7 +62,7 @@ func TestRecordingsHoldDigestsOfImages(t *testing.T) {
 	req, other := seen(), seen()
 	d := digestRequest(&req, nil)
 	is.True(strings.Contains(d.lines[4], "\nimage a.png image/png ")) // its name and digest
-	is.True(!strings.Contains(strings.Join(d.lines, ""), "cG5n"))     // not its bytes
+	is.True(!strings.Contains(strings.Join(d.lines, ""), "cG5n"))     // not its contents
 	other.Messages[2].Parts[0].Images[0].Open = func() ([]byte, error) { return []byte("gif"), nil }
-	is.True(digestRequest(&other, nil).key() != d.key()) // another image is another question
+	is.True(digestRequest(&other, nil).key() != d.key()) // another image changes the key
 }

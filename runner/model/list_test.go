@@ -102,8 +102,8 @@ func TestListFails(t *testing.T) {
 			server := httptest.NewServer(tt.answer)
 			defer server.Close()
 			_, err := Provider{Name: "p", Kind: ProviderOpenAI, BaseURL: server.URL + "/v1", Key: testKey}.List(t.Context())
-			is.True(err != nil && strings.Contains(err.Error(), tt.says)) // the error says why
-			is.True(!strings.Contains(err.Error(), testKey))              // and not the key
+			is.True(err != nil && strings.Contains(err.Error(), tt.says)) // the error contains the reason
+			is.True(!strings.Contains(err.Error(), testKey))              // the error does not contain the key
 		})
 	}
 	t.Run("slow", func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestProviderDials(t *testing.T) {
 		m, err := p.Open("m")
 		is.NoErr(err)
 		_, err = ask(t, m, callAnd("x"))
-		is.True(err != nil && strings.Contains(err.Error(), refused.Error())) // the call, too
+		is.True(err != nil && strings.Contains(err.Error(), refused.Error())) // the call fails, too
 	}
 	is.Equal(server.count(), 0)
 }
@@ -187,7 +187,7 @@ func TestUnavailable(t *testing.T) {
 	m := Unavailable("gone:m", "the provider gone is no longer connected")
 	_, err := m.Generate(t.Context(), Request{}, nil)
 	var e *Error
-	is.True(errors.As(err, &e) && e.Gone() && !e.Retryable) // the next model of a chain takes over
+	is.True(errors.As(err, &e) && e.Gone() && !e.Retryable) // a chain continues with the next model
 	is.Equal(m.Name(), "gone:m")
 }
 

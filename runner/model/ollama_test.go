@@ -123,10 +123,10 @@ func TestOllamaRequest(t *testing.T) {
 	is.Equal(p.got(t, 1).header.Get("Authorization"), "Bearer "+testKey)
 	is.Equal(jsonText(t, body["options"]), `{"num_ctx":32768,"num_predict":500}`)
 	is.Equal(jsonText(t, []any{body["think"], body["keep_alive"], body["stream"], body["truncate"], body["shift"], body["format"]}),
-		`[true,"30m",true,false,false,null]`) // the model may still call a tool, so no format binds it
+		`[true,"30m",true,false,false,null]`) // the model may still call a tool, so there is no format
 	is.Equal(jsonText(t, body["tools"]), `[{"function":{"description":"Reads.","name":"read_file","parameters":{"type":"object"}},"type":"function"}]`)
 	messages := body["messages"].([]any)
-	is.True(strings.HasPrefix(jsonText(t, messages[0]), `{"content":"You are.\n\nBe.\n\nYour final answer must be one JSON`)) // the system's
+	is.True(strings.HasPrefix(jsonText(t, messages[0]), `{"content":"You are.\n\nBe.\n\nYour final answer must be one JSON`)) // system prompt
 	is.Equal(jsonText(t, messages[1:]), `[{"content":"go","images":["cG5n"],"role":"user"},`+
 		`{"content":"","role":"assistant","thinking":"Hm","tool_calls":[{"function":{"arguments":{"path":"x"},"name":"read_file"},"id":"call_1"}]},`+
 		`{"content":"found","role":"tool","tool_call_id":"call_1","tool_name":"read_file"}]`)
@@ -266,7 +266,7 @@ func TestOllamaAdapts(t *testing.T) {
 				_, err := ask(t, m, tt.req)
 				is.NoErr(err)
 			}
-			is.Equal(p.count(), 3) // the second call knows it
+			is.Equal(p.count(), 3) // the second call omits the feature
 			for n, has := range []bool{true, false, false} {
 				is.Equal(strings.Contains(p.got(t, n).raw, `"`+tt.gone+`":`), has)
 			}
@@ -317,7 +317,7 @@ func TestOllamaLoadedWindow(t *testing.T) {
 	is.True(e.TooLong())
 	is.Equal(e.Window, int64(4096))
 	is.True(strings.Contains(e.Message, "the prompt of about 6,000 tokens does not fit into the context window of ollama:m, which has 4,096 tokens"))
-	is.Equal(chats(), 1) // the server has not cut it
+	is.Equal(chats(), 1) // the prompt was not sent
 }
 
 func TestOllamaHost(t *testing.T) {

@@ -114,14 +114,14 @@ func TestOpenAIStreams(t *testing.T) {
 			is.Equal(resp.Finish, tt.finish)
 			ids := map[string]bool{}
 			for _, part := range resp.Parts {
-				is.True(part.Type != PartToolCall || part.CallID != "" && !ids[part.CallID]) // an id of its own
+				is.True(part.Type != PartToolCall || part.CallID != "" && !ids[part.CallID]) // unique id
 				ids[part.CallID] = true
 			}
 			if strings.Contains(tt.stream, usageChunk) {
 				is.Equal(resp.Usage, Usage{InputTokens: 30, OutputTokens: 12, CacheReadTokens: 20, ReasoningTokens: 5})
 				is.Equal(resp.Model, "m-1")
 			}
-			is.True(resp.Usage.InputTokens > 0)  // estimated if not said
+			is.True(resp.Usage.InputTokens > 0)  // estimated if unknown
 			is.True(resp.Usage.OutputTokens > 0) // the answer is not counted
 		})
 	}
@@ -217,12 +217,12 @@ func TestOpenAIRequest(t *testing.T) {
 	is.NoErr(err)
 	tools := `"tools":[{"type":"function","function":{"name":"read_file","description":"Reads.","parameters":{"type":"object"}}}],`
 	last := strings.Replace(want, tools, tools+`"tool_choice":"none",`, 1)
-	is.Equal(p.got(t, 1).raw, last) // the beginning is what the provider has in its cache
+	is.Equal(p.got(t, 1).raw, last) // the provider has cached the beginning
 
 	req.Tools = nil
 	_, err = ask(t, m, req)
 	is.NoErr(err)
-	is.Equal(p.got(t, 2).body["tool_choice"], nil) // servers refuse a choice among no tools
+	is.Equal(p.got(t, 2).body["tool_choice"], nil) // servers reject tool_choice without tools
 }
 
 // refuses responds with an error in OpenAI's form.
@@ -261,7 +261,7 @@ func TestOpenAIAdapts(t *testing.T) {
 				_, err := ask(t, m, tt.req)
 				is.NoErr(err)
 			}
-			is.Equal(p.count(), 3) // learned once
+			is.Equal(p.count(), 3) // detected only once
 			for n := 1; n < 3; n++ {
 				is.True(!strings.Contains(p.got(t, n).raw, tt.absent))
 				is.True(strings.Contains(p.got(t, n).raw, tt.present))
@@ -354,7 +354,7 @@ func TestOpenAIMeta(t *testing.T) {
 	m.name = "openai:other"
 	_, err = ask(t, m, Request{Messages: messages})
 	is.NoErr(err)
-	is.True(!strings.Contains(p.got(t, 3).raw, "signature")) // another model has no use for it
+	is.True(!strings.Contains(p.got(t, 3).raw, "signature")) // data of another model is not sent
 }
 
 // TestOpenAICallIDs checks that an id in the conversation is not used again.

@@ -49,10 +49,10 @@ func TestOpenRouterCost(t *testing.T) {
 			resp, err := ask(t, routerAt(t, p.URL, "some/model"), Request{Messages: []Message{user("hi")}})
 			is.NoErr(err)
 			is.Equal(resp.Usage, Usage{InputTokens: 30, OutputTokens: 12, Cost: tt.cost, Billed: tt.billed})
-			is.True(strings.Contains(p.got(t, 0).raw, `"usage":{"include":true}`)) // the cost is asked for
+			is.True(strings.Contains(p.got(t, 0).raw, `"usage":{"include":true}`)) // the request asks for the cost
 			resp, err = ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
 			is.NoErr(err)
-			is.True(!resp.Usage.Billed) // other servers mean other things by cost
+			is.True(!resp.Usage.Billed) // other servers use the field cost differently
 			is.True(!strings.Contains(p.got(t, 1).raw, `"usage"`))
 		})
 	}
@@ -125,7 +125,7 @@ func TestReasoningIsNotLostSilently(t *testing.T) {
 	for range 2 {
 		resp, err := ask(t, m, Request{Messages: []Message{user("hi")}, Tools: []Tool{{Name: "f", InputSchema: json.RawMessage(`{"type":"object"}`)}}})
 		is.NoErr(err)
-		is.Equal(resp.Model, "m-1 (without reasoning)") // users see it
+		is.Equal(resp.Model, "m-1 (without reasoning)") // users see the model's name
 		is.Equal(resp.Warnings, []string{reasoningRefused})
 	}
 }

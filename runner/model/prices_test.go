@@ -39,13 +39,13 @@ func TestLookup(t *testing.T) {
 		"openai:gpt-5-2025-08-07":              1_250_000,
 		"openai:gpt-5-mini":                    300_000, // overridden
 		"openai:gpt-5-mini-2025-08-07":         300_000,
-		"openai:gpt-5.9":                       7_000_000, // not a gpt-5
+		"openai:gpt-5.9":                       7_000_000, // not a version of gpt-5
 		"openai:gpt-50":                        7_000_000,
 		"openai:local-llama":                   0,
 		"anthropic:claude-opus-4-5@20251101":   5_000_000,
 		"anthropic:claude-opus-4-1-20250805":   15_000_000,
 		"anthropic:claude-haiku-4-5":           1_000_000,
-		"star":                                 2_000_000, // the exact key before the open one
+		"star":                                 2_000_000, // the exact key has priority over the open one
 		"starling":                             1_000_000,
 		"anthropic:claude-sonnet-5-5-20260901": 2_000_000,
 	} {
@@ -59,7 +59,7 @@ func TestLookup(t *testing.T) {
 	is.Equal(p.Lookup(""), Price{})
 	mini := p.Lookup("openai:gpt-5-mini")
 	is.Equal(mini.CacheRead, int64(30_000))
-	is.Equal(mini.CacheWrite, int64(300_000)) // as input
+	is.Equal(mini.CacheWrite, int64(300_000)) // the same as input
 	is.Equal(mini.ContextWindow, int64(1000))
 	is.Equal(mini.MaxOutput, int64(10))
 }

@@ -284,12 +284,12 @@ func TestStatuses(t *testing.T) {
 				_, err := ask(t, w.at(t, p.URL+"/", quick()), Request{Messages: []Message{user("hi")}})
 				e := asFailure(t, err)
 				is.Equal(e.Code, tt.code)
-				is.True(strings.Contains(e.Message, tt.says)) // the provider's own words
+				is.True(strings.Contains(e.Message, tt.says)) // the message of the provider
 				is.True(len(e.Message) < 2*maxMessage)        // the message is too long
 				is.Equal(e.Retryable, tt.retryable)
 				is.Equal(e.RetryAfter, tt.after)
 			}
-			is.New(t).Equal(p.count(), len(wires())) // who asks again is the caller
+			is.New(t).Equal(p.count(), len(wires())) // Generate does not retry
 		})
 	}
 }
@@ -338,7 +338,7 @@ func TestCancellationClosesTheConnection(t *testing.T) {
 				_, err := m.Generate(ctx, Request{Messages: []Message{user("hi")}}, func(Delta) { said <- struct{}{} })
 				is.True(errors.Is(err, context.Canceled))
 				select {
-				case <-left: // the server saw it
+				case <-left: // the server noticed the disconnection
 				case <-time.After(10 * time.Second):
 					t.Fatal("the connection stayed open")
 				}
@@ -377,7 +377,7 @@ func TestNoConnection(t *testing.T) {
 		e := asFailure(t, err)
 		is.Equal(e.Code, "connection")
 		is.True(e.Retryable)
-		is.True(!strings.Contains(e.Message, "127.0.0.1")) // where it is, is the operator's business
+		is.True(!strings.Contains(e.Message, "127.0.0.1")) // users must not see the address
 	}
 }
 

@@ -82,10 +82,10 @@ func TestReplayOfAnotherDay(t *testing.T) {
 	want := record(t, dir, monday, "one")
 	again, warnings := monday.play(t, replayOf(t, dir))
 	is.Equal(again, want)
-	is.Equal(len(warnings), 0) // nothing differs
+	is.Equal(len(warnings), 0) // no differences
 	again, warnings = monday.on("Friday", "wrk_9", "tsk_9").play(t, replayOf(t, dir))
 	is.Equal(again, want)
-	is.Equal(len(warnings), 1) // only the last step has seen two outputs that differ
+	is.Equal(len(warnings), 1) // only the last step depends on two different results
 	is.True(strings.Contains(warnings[0], "2 of 2 outputs of tools differ"))
 	files, err := os.ReadDir(dir)
 	is.NoErr(err)
@@ -93,7 +93,7 @@ func TestReplayOfAnotherDay(t *testing.T) {
 	for _, f := range files {
 		raw, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		is.NoErr(err)
-		is.True(!strings.Contains(string(raw), "tsk_1")) // recordings hold no id
+		is.True(!strings.Contains(string(raw), "tsk_1")) // recordings contain no id
 		is.True(!strings.Contains(string(raw), "Monday"))
 	}
 }
@@ -121,7 +121,7 @@ func TestReplaySideBySide(t *testing.T) {
 			said, _ := r.play(t, m)
 			is.Equal(said, want[name])
 			said, _ = r.play(t, m)
-			is.Equal(said, want[name]) // and each time again
+			is.Equal(said, want[name]) // the same answers each time
 		}
 	})
 	t.Run("step by step, with a restart at each", func(t *testing.T) {
@@ -199,13 +199,13 @@ func TestReplayMissesByPlace(t *testing.T) {
 			if tt.warn == "" {
 				e := asFailure(t, err)
 				is.Equal(e.Code, "replay_miss")
-				is.True(strings.Contains(e.Message, "the nearest, turn0000-step0000-")) // it names the nearest recording
+				is.True(strings.Contains(e.Message, "the nearest, turn0000-step0000-")) // names the nearest recording
 				return
 			}
 			is.NoErr(err)
 			is.Equal(len(resp.Warnings), 1)
 			is.True(strings.Contains(resp.Warnings[0], tt.warn))
-			is.True(!strings.Contains(resp.Warnings[0], "time")) // a log holds no content
+			is.True(!strings.Contains(resp.Warnings[0], "time")) // a log must contain no content
 		})
 	}
 }

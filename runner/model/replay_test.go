@@ -80,7 +80,7 @@ func TestReplay(t *testing.T) {
 	req.Preamble, req.MaxTokens, req.Tools = "P", 5, []Tool{{Name: "f"}}
 	resp, err := ask(t, rec, req)
 	is.NoErr(err)
-	is.True(reflect.DeepEqual(resp, answer)) // recording changes nothing
+	is.True(reflect.DeepEqual(resp, answer)) // recording does not change the answer
 
 	// Another run: other ids, another port, another version of the program.
 	again := runWith(secondWorker, "localhost:8080")
@@ -101,7 +101,7 @@ func TestReplay(t *testing.T) {
 	is.Equal(info.Mode().Perm(), os.FileMode(0o700))
 	files, err := os.ReadDir(dir)
 	is.NoErr(err)
-	is.Equal(len(files), 1) // nothing half-written lies about
+	is.Equal(len(files), 1) // no temporary file remains
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -180,7 +180,7 @@ func TestRecordedErrors(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	is.NoErr(os.WriteFile(file, nil, 0o600))
 	_, err := ask(t, NewRecorder(&scripted{responses: []Response{{}}}, filepath.Join(file, "sub")), callAnd(""))
-	is.Equal(asFailure(t, err).Code, "record") // an answer that is not kept is no success
+	is.Equal(asFailure(t, err).Code, "record") // an unrecorded answer is an error
 }
 
 func TestOpenReplay(t *testing.T) {
@@ -296,7 +296,7 @@ func TestKeysStaySecret(t *testing.T) {
 		is.NoErr(err)
 		is.True(!strings.Contains(string(raw), testKey)) // the recording holds the key
 		is.True(!strings.Contains(strings.ToLower(string(raw)), "authorization"))
-		is.True(!strings.Contains(string(raw), p.URL)) // nor where it was asked
+		is.True(!strings.Contains(string(raw), p.URL)) // nor the address
 	}
 }
 
@@ -311,7 +311,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		defer p.Close()
 		o := openAIAt(t, p.URL, timeouts{connect: time.Second, header: time.Second, idle: 50 * time.Millisecond, linger: time.Millisecond})
 		for range 4 {
-			_, _ = ask(t, o, callAnd("x")) // the failures are the point
+			_, _ = ask(t, o, callAnd("x")) // the failures are intended
 		}
 		<-left
 		o.client.CloseIdleConnections()
@@ -362,6 +362,6 @@ func TestNamesComeBack(t *testing.T) {
 	hidden := n.hide(text)
 	is.True(!strings.Contains(hidden, "h:1") && !strings.Contains(hidden, firstWorker) && !strings.Contains(hidden, secondWorker))
 	is.Equal(n.show(hidden), text)
-	is.Equal(n.show("wrk_99999999999999999999999999"), "wrk_99999999999999999999999999") // stands for nothing
+	is.Equal(n.show("wrk_99999999999999999999999999"), "wrk_99999999999999999999999999") // an unknown number stays
 	is.Equal(newRunNames().hide(text), hidden)
 }

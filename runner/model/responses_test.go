@@ -107,14 +107,14 @@ func TestResponsesStreams(t *testing.T) {
 			is.Equal(resp.Finish, tt.finish)
 			ids := map[string]bool{}
 			for _, part := range resp.Parts {
-				is.True(part.Type != PartToolCall || part.CallID != "" && !ids[part.CallID]) // an id of its own
+				is.True(part.Type != PartToolCall || part.CallID != "" && !ids[part.CallID]) // unique id
 				ids[part.CallID] = true
 			}
 			if strings.Contains(tt.stream, responsesUsed) {
 				is.Equal(resp.Usage, Usage{InputTokens: 30, OutputTokens: 12, CacheReadTokens: 20, CacheWriteTokens: 4, ReasoningTokens: 5})
 				is.Equal(resp.Model, "m-1")
 			}
-			is.True(resp.Usage.InputTokens > 0)  // estimated if not said
+			is.True(resp.Usage.InputTokens > 0)  // estimated if unknown
 			is.True(resp.Usage.OutputTokens > 0) // the answer is not counted
 		})
 	}
@@ -161,7 +161,7 @@ func TestResponsesBrokenStreams(t *testing.T) {
 			is.True(strings.Contains(e.Message, tt.says))
 			is.Equal(e.Retryable, tt.retryable)
 			if strings.HasPrefix(name, "failed") {
-				is.Equal(resp.Usage.OutputTokens, int64(12)) // what a failed call has used costs money
+				is.Equal(resp.Usage.OutputTokens, int64(12)) // a failed call costs money, too
 			}
 		})
 	}
@@ -216,16 +216,16 @@ func TestResponsesRequest(t *testing.T) {
 		`"text":{"format":{"type":"json_schema","name":"answer","schema":{"additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"},"strict":true}},` +
 		`"max_output_tokens":77,"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"prompt_cache_key":"` + cacheKey(req.Place) + `","store":false,"stream":true}` + "\n"
 	is.Equal(got.raw, want)
-	is.True(len(cacheKey(req.Place)) <= 64 && !strings.Contains(got.raw, firstWorker)) // the provider learns no id
+	is.True(len(cacheKey(req.Place)) <= 64 && !strings.Contains(got.raw, firstWorker)) // the key contains no id
 
 	final := req
 	final.Final, final.MaxTokens, final.Place.Turn, final.Place.Step = true, 3, 5, 0
 	_, err = ask(t, m, final)
 	is.NoErr(err)
 	is.Equal(p.got(t, 1).body["tool_choice"], "none")
-	is.Equal(p.got(t, 1).body["tools"], got.body["tools"])                       // they stay in the provider's cache
-	is.Equal(p.got(t, 1).body["prompt_cache_key"], got.body["prompt_cache_key"]) // one key for a task
-	is.Equal(p.got(t, 1).body["max_output_tokens"], 16.0)                        // the API takes no less
+	is.Equal(p.got(t, 1).body["tools"], got.body["tools"])                       // the provider has cached the tools
+	is.Equal(p.got(t, 1).body["prompt_cache_key"], got.body["prompt_cache_key"]) // one key per task
+	is.Equal(p.got(t, 1).body["max_output_tokens"], 16.0)                        // the minimum of the API
 }
 
 // TestResponsesReasoningComesBack checks that all later requests contain the reasoning
@@ -289,10 +289,10 @@ func TestResponsesAdapts(t *testing.T) {
 			for range 2 {
 				resp, err := ask(t, m, tt.req)
 				is.NoErr(err)
-				is.Equal(len(resp.Warnings) > 0, tt.asked == 4) // lost reasoning is told
+				is.Equal(len(resp.Warnings) > 0, tt.asked == 4) // a warning reports the lost reasoning
 			}
 			is.Equal(p.count(), tt.asked)
-			is.True(strings.Contains(p.got(t, 0).raw, tt.absent)) // it was asked for first
+			is.True(strings.Contains(p.got(t, 0).raw, tt.absent)) // the first request contained it
 			is.True(!strings.Contains(p.got(t, 1).raw, tt.absent))
 			is.True(!strings.Contains(p.got(t, tt.asked-1).raw, tt.absent))
 		})

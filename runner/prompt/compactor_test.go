@@ -15,10 +15,10 @@ import (
 
 // A sample describes a conversation for a test.
 type sample struct {
-	turns      int // words of each input and answer
-	words      int // size of the text file attached to each turn, 0 for none
-	attachment int // bytes of a text file that each turn attaches, 0 for none
-	steps      int // of the turn in progress
+	turns      int // earlier turns
+	words      int // words of each input and answer
+	attachment int // size of the text file attached to each turn, 0 for none
+	steps      int // steps of the turn in progress
 	output     int // bytes of the tool output of each of those steps
 }
 
@@ -84,15 +84,15 @@ func TestProposals(t *testing.T) {
 			var kinds []store.CompactionKind
 			for _, m := range made {
 				kinds = append(kinds, m.Kind)
-				is.True(m.TokensAfter < m.TokensBefore) // each helps
+				is.True(m.TokensAfter < m.TokensBefore) // each proposal makes the request smaller
 			}
 			is.Equal(slices.Compact(kinds), tt.want)
 			if tt.want != nil {
-				is.True(p.Calibrated(p.Estimate()) <= w.Room()) // it fits now
+				is.True(p.Calibrated(p.Estimate()) <= w.Room()) // the prompt now fits
 			}
 			req := p.Request()
 			newest := func(p model.Part) bool { return strings.HasPrefix(p.Text, "the newest input") }
-			is.True(slices.ContainsFunc(req.Messages[req.TurnStart].Parts, newest)) // the instruction is whole
+			is.True(slices.ContainsFunc(req.Messages[req.TurnStart].Parts, newest)) // the instruction is complete
 
 			// A turn that resumes restores its compactions from the journal, and must send
 			// the same request.
@@ -138,7 +138,7 @@ func TestSummaryOmitted(t *testing.T) {
 			is.Equal(n, 1+omissions)
 			text := p.Request().Messages[0].Parts[0].Text
 			is.Equal(strings.Count(text, "The first record."), 1)
-			is.Equal(strings.Count(text, "earlier steps of this task were left out"), 1) // one note for all
+			is.Equal(strings.Count(text, "earlier steps of this task were left out"), 1) // a single note
 		})
 	}
 }
@@ -149,14 +149,14 @@ func TestWindow(t *testing.T) {
 	w := Window{Size: 9000, MaxOutput: 1000}
 	is.Equal(w.Room(), int64(8000))
 	is.Equal(w.Output(1000), 1000)
-	is.Equal(w.Output(7000), 256) // at least something
+	is.Equal(w.Output(7000), 256) // the minimum output
 	w.Refuse(6000, &model.Error{})
-	is.Equal(w.Size, int64(4500)) // a good deal less than the refused request
+	is.Equal(w.Size, int64(4500)) // three quarters of the rejected request
 	w.Refuse(4000, &model.Error{Window: 3000})
-	is.Equal(w.Size, int64(3000)) // what the provider says
+	is.Equal(w.Size, int64(3000)) // the window that the provider states
 	w.Refuse(2000, &model.Error{})
 	is.Equal(w.Size, int64(minWindow))
 	resumed := Window{Size: 9000, MaxOutput: 1000}
 	resumed.Remember(w.Room())
-	is.True(resumed.Size >= minWindow-4 && resumed.Size <= minWindow+4) // but for rounding
+	is.True(resumed.Size >= minWindow-4 && resumed.Size <= minWindow+4) // equal, except for rounding
 }

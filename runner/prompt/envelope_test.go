@@ -93,7 +93,7 @@ func TestRhythmInWords(t *testing.T) {
 	} {
 		is := is.New(t)
 		text := prompt.Envelope(store.EnvelopeFacts{At: at(t, "UTC"), Channel: "schedule", Schedule: &store.Schedule{When: when}}, prompt.Budget{})
-		is.True(strings.Contains(text, want)) // the rhythm
+		is.True(strings.Contains(text, want)) // the description of the schedule
 	}
 }
 

@@ -59,11 +59,11 @@ func TestImagesOfToolCalls(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			p := withImages(tt.steps, tt.size)
-			is.Equal(shown(t, p.Request()), tt.want) // the newest
+			is.Equal(shown(t, p.Request()), tt.want) // only the newest images
 			is.True(p.Estimate() >= int64(2000*len(tt.want)))
 			step := withImages(tt.steps, tt.size)
 			for range 3 {
-				step.Request() // rendered step by step or at once: the same
+				step.Request() // rendered step by step or at once: the result is the same
 			}
 			is.Equal(asJSON(t, step.Request()), asJSON(t, p.Request()))
 		})
@@ -78,7 +78,7 @@ func TestCompactionDropsImages(t *testing.T) {
 	made := compact(p, Window{Size: 16_000, MaxOutput: 1000})
 	is.Equal(made[0].Kind, store.CompactionCut)
 	is.Equal(made[0].Items, int64(9))
-	is.Equal(shown(t, p.Request()), []string{"9"}) // the newest step is spared
+	is.Equal(shown(t, p.Request()), []string{"9"}) // the newest step keeps its image
 	again := withImages(10, 1000)
 	again.Restore(made[0])
 	is.Equal(asJSON(t, again.Request()), asJSON(t, p.Request()))

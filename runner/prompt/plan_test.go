@@ -44,7 +44,7 @@ func TestPlanIsToldAgain(t *testing.T) {
 	told := summaryText(p)
 	is.True(strings.HasSuffix(told, "\n\nYour plan as you last set it down:\n- [x] plan 1\n- [in progress] go on\n- [ ] end"))
 	p.AddStep(store.Step{Seq: 3, Parts: []store.Part{{Type: store.PartText, Text: "So."}}})
-	is.Equal(summaryText(p), told) // a later plan does not change what was sent
+	is.Equal(summaryText(p), told) // a later plan does not change the message
 
 	p = planning(3)
 	p.Restore(store.Compaction{Kind: store.CompactionSummary, BeforeTurn: 1, Summary: "A record of it."})

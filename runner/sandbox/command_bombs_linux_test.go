@@ -200,7 +200,7 @@ func fill(fd int) (sum int64) {
 }
 
 func writeAll(c net.Conn) (sum int64) {
-	_ = c.SetWriteDeadline(time.Now().Add(2 * time.Millisecond)) // otherwise the write would block
+	_ = c.SetWriteDeadline(time.Now().Add(2 * time.Millisecond)) // never fails for an open connection
 	for b := make([]byte, 64<<10); ; {
 		n, err := c.Write(b)
 		sum += int64(n)
@@ -314,14 +314,14 @@ func TestWorkspaceLimitHolds(t *testing.T) {
 		"links":          {`for i in 1 2 3 4 5 6; do ln -s x l$RANDOM$i; done`, noNewFiles},
 	} {
 		if tt.full == noNewFiles && slices.Contains(s.report.Layers, layerLandlock) {
-			continue // doctor says so
+			continue // the doctor command reports this
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{TotalSize: limit, Files: files})
 			var last Result
-			for range rounds(30, 9) { // the limit is met after 7
+			for range rounds(30, 9) { // the limit is reached after 7
 				r, err := s.Run(t.Context(), w, Command{Script: tt.script, Timeout: 20 * time.Second})
 				is.NoErr(err)
 				last = r
@@ -339,7 +339,7 @@ func TestWorkspaceLimitHolds(t *testing.T) {
 			if tt.full == "" {
 				is.Equal(r.Output, "x\n")
 			}
-			is.Equal(strings.Contains(r.Note, "there is room by now"), tt.full != "") // and why it could write nothing
+			is.Equal(strings.Contains(r.Note, "there is room by now"), tt.full != "") // and why it could not write
 			r, err = s.Run(t.Context(), w, Command{Script: "echo x > g && mkdir e && cat g"})
 			is.NoErr(err)
 			is.Equal(r.Output, "x\n")
@@ -365,7 +365,7 @@ func TestSignalsToTheFirst(t *testing.T) {
 	} {
 		r, err := s.Run(t.Context(), w, Command{Script: script + " 2>/dev/null; trap 'echo heard' INT; kill -INT $$; echo alive"})
 		is.NoErr(err)
-		if r.Output != "heard\nalive\n" || r.ExitCode != 0 { // the command is deaf to none that comes to itself
+		if r.Output != "heard\nalive\n" || r.ExitCode != 0 { // the command still receives its own signals
 			t.Fatalf("%s ended with %d %q: %q", script, r.ExitCode, r.Stopped, r.Output)
 		}
 	}
@@ -400,7 +400,7 @@ func TestFirstKilled(t *testing.T) {
 	is.Equal(parentOf(first), os.Getpid())
 	is.NoErr(unix.Kill(first, unix.SIGKILL))
 	e := <-done
-	is.NoErr(e.err) // trouble of a command's, not of the machine
+	is.NoErr(e.err) // an error of the command, not of the machine
 	is.Equal(e.r.Stopped, StopKilled)
 	is.Equal(e.r.Output, "begun\n")
 }

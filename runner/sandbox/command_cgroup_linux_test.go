@@ -147,7 +147,7 @@ func TestOpenGroups(t *testing.T) {
 			}
 			if tt.dir == tt.own {
 				_, err = os.Stat(stale)
-				is.True(os.IsNotExist(err)) // a crash has left it
+				is.True(os.IsNotExist(err)) // left over from a crash
 			}
 		})
 	}
@@ -165,7 +165,7 @@ func TestGroup(t *testing.T) {
 	is.NoErr(err)
 	is.True(one.dir != two.dir)
 	is.Equal(c.read(one.dir, "memory.max"), "1073741824")
-	is.Equal(c.read(one.dir, "pids.max"), "132") // and the threads of the first process
+	is.Equal(c.read(one.dir, "pids.max"), "132") // plus the threads of the first process
 	is.Equal(c.read(one.dir, "memory.oom.group"), "1")
 	is.True(!one.outOfMemory())
 	is.NoErr(os.WriteFile(filepath.Join(one.dir, "memory.events"), []byte("max 70\noom 1\noom_kill 4\noom_group_kill 1\n"), 0o644))
@@ -176,7 +176,7 @@ func TestGroup(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(left), 0)
 
-	g.mkdir = makeGroup // without any file: what cannot be limited is not used
+	g.mkdir = makeGroup // no limit files: a group without limits must not be used
 	_, err = g.begin(0, 0)
 	is.True(err != nil)
 	left, err = filepath.Glob(filepath.Join(g.dir, commandGroup+"*"))

@@ -310,7 +310,7 @@ func (p *prison) escape(t *testing.T) {
 	for _, name := range []string{p.path("journeyman.db"), p.neighbour} {
 		data, err := os.ReadFile(name)
 		is.NoErr(err)
-		is.Equal(string(data), theSecret) // untouched after all that
+		is.Equal(string(data), theSecret) // no command has changed it
 	}
 	select {
 	case who := <-p.reached:
@@ -346,7 +346,7 @@ func (p *prison) escapeByShell(t *testing.T) {
 		}
 		info, err := os.Stat(p.path("workspaces/wrk_1/sh"))
 		is.NoErr(err)
-		is.True(info.Sys().(*syscall.Stat_t).Uid > 1000) // outside, too, it is nobody's
+		is.True(info.Sys().(*syscall.Stat_t).Uid > 1000) // an unprivileged user of the machine
 	})
 }
 
@@ -395,7 +395,7 @@ func (p *prison) escapeByBombs(t *testing.T) {
 	t.Run("output", func(t *testing.T) {
 		is := is.New(t)
 		r := p.run(t, "yes | head -c 200000000; echo the end", 20*time.Second)
-		is.True(len(r.Output) < 70<<10) // too much output is kept
+		is.True(len(r.Output) < 70<<10) // the output is limited
 		is.True(strings.HasSuffix(r.Output, "the end\n"))
 		is.True(r.LeftOut > 199_000_000)
 	})
@@ -417,7 +417,7 @@ func (p *prison) escapeByDaemons(t *testing.T) {
 			r := p.run(t, strings.ReplaceAll(script, "M", marker), 20*time.Second)
 			is.Equal(r.ExitCode, 0)
 			is.True(r.Duration < 15*time.Second)   // the command was not stopped in time
-			is.Equal(len(processes(t, marker)), 0) // gone when Run returns
+			is.Equal(len(processes(t, marker)), 0) // Run returns after their end
 		})
 	}
 	t.Run("cancelled", func(t *testing.T) {

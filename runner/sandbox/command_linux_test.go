@@ -120,7 +120,7 @@ func TestRunStops(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(r.Stopped, StopTimeout)
 	is.Equal(r.ExitCode, 137)
-	is.Equal(r.Output, "begun\n")               // what it said before is kept
+	is.Equal(r.Output, "begun\n")               // earlier output is kept
 	is.True(time.Since(begun) < 20*time.Second) // the command was not stopped in time
 
 	gone := errors.New("the turn was cancelled")
@@ -229,11 +229,11 @@ func TestWorkerUser(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	all := userRange{0, 1 << 32}
-	is.Equal(workerUser("/a/wrk_1", all), workerUser("/b/wrk_1", all)) // it stays when the data folder moves
+	is.Equal(workerUser("/a/wrk_1", all), workerUser("/b/wrk_1", all)) // independent of the data folder
 	is.True(workerUser("/a/wrk_1", all) != workerUser("/a/wrk_2", all))
 	for _, users := range []userRange{all, {0, 65536}, {100000, 65536}, {0, 2000}} {
 		u := workerUser("/a/wrk_1", users)
-		is.True(u > users.first && u < users.first+users.size) // one that this process may become
+		is.True(u > users.first && u < users.first+users.size) // in the available range
 	}
 	is.True(workerUser("x", userRange{0, 1}) > 0) // never root
 	is.True(machineUsers().size > 0)

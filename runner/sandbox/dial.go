@@ -199,9 +199,9 @@ func isPrivate(ip netip.Addr) bool {
 		"::1/128", "fc00::/7", "fe80::/10", "fec0::/10", "64:ff9b:1::/48") // the same for IPv6, RFC 8215
 }
 
-// isSpecial reports whether an address is in another block of IANA's special-purpose
-// registries, in multicast or in the reserved class E. Some blocks are reachable, such as
-// those of AS112, but serve no web pages.
+// isSpecial reports whether an address is multicast, in the reserved class E, or in another
+// block of IANA's special-purpose registries. Some blocks are reachable, such as those of
+// AS112, but serve no web pages.
 func isSpecial(ip netip.Addr) bool {
 	// 6to4 (2002::/16) and Teredo (2001::/32) tunnel to an IPv4 address inside their own
 	// address, which could be a private one. Both are out of use.
@@ -217,7 +217,7 @@ func within(ip netip.Addr, blocks ...string) bool {
 	return slices.ContainsFunc(blocks, func(b string) bool { return netip.MustParsePrefix(b).Contains(ip) })
 }
 
-// isLocalName reports whether a name in lower case stands for this machine (RFC 6761).
+// isLocalName reports whether a lower-case name always means this machine (RFC 6761).
 func isLocalName(name string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }

@@ -152,7 +152,7 @@ func checkAsRegistered(t *testing.T, ip netip.Addr) {
 	}
 	check(t, embed("::ffff:0:0", 12), public, reachable)       // IPv4-mapped
 	check(t, embed("64:ff9b::", 12), public, reachable)        // NAT64
-	check(t, embed("::", 12), false, ip.String() == "0.0.0.1") // IPv4-compatible, of which ::1 is this machine
+	check(t, embed("::", 12), false, ip.String() == "0.0.0.1") // IPv4-compatible; ::1 is this machine
 	check(t, embed("::ffff:0:0:0", 12), false, false)          // IPv4-translated
 	check(t, embed("2002::", 2), false, false)                 // 6to4
 	check(t, embed("2001::", 4), false, false)                 // Teredo, its server
@@ -188,7 +188,7 @@ func TestCheckHost(t *testing.T) {
 	t.Parallel()
 	for list, says := range map[string]string{
 		"example.com example.com. EXAMPLE.com bücher.example xn--bcher-kva.example 1.1.1.1 2606:4700::1111 a.1e2 10.0.0.1.example.com": "",
-		"0x7f.example 127.0.0.1.nip.io localhost.example under_score.example":                                                          "", // names: looked at when dialled
+		"0x7f.example 127.0.0.1.nip.io localhost.example under_score.example":                                                          "", // names: checked when dialled
 		"127.0.0.1 127.0.0.1. 127.1 127.0.1 2130706433 017700000001 0177.0.0.1 0x7f000001 0x7F.0.0.1 0x7f.1 0xa.0.0.1 012.0.0.1":       "not public",
 		"::1 ::ffff:7f00:1 fe80::1%25eth0 fe80::1%eth0 localhost LOCALHOST localhost. a.localhost 0 0x 0.0.0.0 169.254.169.254":        "not public",
 		"１２７.０.０.１ 127。0。0。1 ⑩.0.0.1 ｌｏｃａｌｈｏｓｔ 2852039166 0xA9FEA9FE 3232235521 255.255.255.255 4294967295":                            "not public",
@@ -258,7 +258,7 @@ func TestDialLooksAtWhatIsDialled(t *testing.T) {
 	}
 	is := is.New(t)
 	conn, err := sandbox.Dialer{Resolver: resolver, AllowPrivate: true}.DialContext(t.Context(), "tcp", "loopback.test:"+port)
-	is.NoErr(err) // the listener does answer
+	is.NoErr(err) // the listener responds
 	is.NoErr(conn.Close())
 	_, err = sandbox.Dialer{AllowPrivate: true}.DialContext(t.Context(), "udp", "127.0.0.1:53")
 	is.True(err != nil)

@@ -66,7 +66,7 @@ func TestFilter(t *testing.T) {
 	is.Equal(len(out), maxFilterOut)
 	out, err = NewFilterPool().Run(t.Context(), "environment", nil)
 	is.NoErr(err)
-	is.True(!strings.Contains(string(out), "PATH=")) // of the server's environment nothing is left
+	is.True(!strings.Contains(string(out), "PATH=")) // the server's environment is not inherited
 	for name, says := range map[string]string{
 		"fails": "page 7 is torn", "panic": "damaged", "none": "damaged", "memory": "MiB of memory",
 		"one large": "", // the race detector prints another message

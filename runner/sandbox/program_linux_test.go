@@ -75,19 +75,19 @@ func TestAProgramTalks(t *testing.T) {
 	out := bufio.NewReader(p.Stdout)
 	line, err := out.ReadString('\n')
 	is.NoErr(err)
-	is.Equal(line, "hello \n") // only what it was given, and that has no HOME
+	is.Equal(line, "hello \n") // only the configured environment, without HOME
 	_, err = p.Stdin.WriteString("ping\n")
 	is.NoErr(err)
 	line, err = out.ReadString('\n')
 	is.NoErr(err)
 	is.Equal(line, "ping\n")
-	is.NoErr(p.Stdin.Close()) // its cat ends
+	is.NoErr(p.Stdin.Close()) // ends its cat
 	rest, err := io.ReadAll(out)
 	is.NoErr(err)
 	is.Equal(string(rest), "bye\n")
 	<-p.done
 	is.Equal(stderr.String(), "trouble\n")
-	p.Stop(time.Minute) // long gone
+	p.Stop(time.Minute) // it has already ended
 	p.Stop(0)
 }
 
@@ -134,9 +134,9 @@ func TestAProgramThatIsNoneDoesNotStart(t *testing.T) {
 	is := is.New(t)
 	var stderr lockedBuffer
 	p, err := StartProgram(Program{Path: "/nowhere/at/all", Stderr: &stderr})
-	is.NoErr(err) // its keeper has started
+	is.NoErr(err) // the keeper has started
 	<-p.done
-	is.True(strings.Contains(stderr.String(), "no such file")) // said where its own words go
+	is.True(strings.Contains(stderr.String(), "no such file")) // the error is in its standard error
 	p.Stop(0)
 	_, err = StartProgram(Program{Path: "/bin/sh", Dir: "/nowhere/at/all"})
 	is.True(err != nil)

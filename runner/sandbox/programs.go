@@ -28,7 +28,7 @@ func (s *Shell) Programs() []string {
 }
 
 // programs returns the well-known programs in the folders of a PATH. It ignores a link whose
-// target is not in one of the visible folders, because a command cannot follow that link.
+// target is outside of the visible folders: a command cannot follow such a link.
 func programs(path, visible string) (found []string) {
 	for _, name := range strings.Fields(wellKnown) {
 		if slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {

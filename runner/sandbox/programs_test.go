@@ -14,7 +14,7 @@ func TestProgramsAreFound(t *testing.T) {
 	dir, hidden := t.TempDir(), t.TempDir()
 	write := func(path string, mode os.FileMode) { is.NoErr(os.WriteFile(path, nil, mode)) }
 	write(filepath.Join(dir, "git"), 0o755)
-	write(filepath.Join(dir, "jq"), 0o644) // nobody may run it
+	write(filepath.Join(dir, "jq"), 0o644) // not executable
 	is.NoErr(os.Mkdir(filepath.Join(dir, "go"), 0o755))
 	write(filepath.Join(dir, "python3.13"), 0o755)
 	is.NoErr(os.Symlink("python3.13", filepath.Join(dir, "python3")))

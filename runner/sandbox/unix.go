@@ -34,8 +34,8 @@ func ProcessTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// blocksOf returns how many bytes a file takes on the disk. st_blocks counts units of 512
-// bytes on Linux and the BSDs, whatever the block size of the file system is.
+// blocksOf returns how many bytes a file takes on the disk. On Linux and the BSDs, st_blocks
+// counts units of 512 bytes, independent of the file system's block size.
 func blocksOf(info fs.FileInfo) int64 {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -100,7 +100,7 @@ func TestHostileFiles(t *testing.T) {
 			is.True(errors.As(err, &e))
 			is.Equal(e.Kind, tt.kind)
 			is.True(strings.Contains(e.Message, tt.says))
-			is.True(!strings.Contains(e.Message, os.TempDir())) // the machine's own paths stay out
+			is.True(!strings.Contains(e.Message, os.TempDir())) // the error contains no path of the machine
 			_, err = w.Open(tt.path)
 			is.True(errors.As(err, &e))
 			is.Equal(e.Kind, tt.kind)
@@ -164,7 +164,7 @@ func TestHostileWrites(t *testing.T) {
 	is := is.New(t)
 	left, err := filepath.Glob(filepath.Join(w.root.Name(), ".journeyman-*"))
 	is.NoErr(err)
-	is.Equal(len(left), 0) // refusals leave nothing behind
+	is.Equal(len(left), 0) // rejected calls leave no file
 }
 
 // TestSwappedLink reads and writes while a folder is repeatedly replaced by a link that leads
@@ -204,17 +204,17 @@ func TestSwappedLink(t *testing.T) {
 		}
 		_ = w.WriteFile("d/f", []byte("inside"))
 		_ = w.Walk(".", func(e Entry) error {
-			is.True(e.Path != "d/f" || e.Size == int64(len("inside"))) // not even its size
+			is.True(e.Path != "d/f" || e.Size == int64(len("inside"))) // not even the size of the secret
 			return nil
 		})
 	}
 	close(done)
 	swapper.Wait()
-	is.True(reads > 0) // else this showed nothing
+	is.True(reads > 0) // otherwise the test shows nothing
 	data, err := os.ReadFile(filepath.Join(dir, "out", "f"))
 	is.NoErr(err)
 	is.Equal(string(data), "a longer secret")
 	list, err := os.ReadDir(filepath.Join(dir, "out"))
 	is.NoErr(err)
-	is.Equal(len(list), 1) // nothing was made there either
+	is.Equal(len(list), 1) // no file was created there
 }

@@ -82,9 +82,9 @@ func TestSafePathRefuses(t *testing.T) {
 			is := is.New(t)
 			_, err := SafePath(tt.in)
 			var e *Error
-			is.True(errors.As(err, &e)) // the caller may be told
+			is.True(errors.As(err, &e)) // the error may be shown
 			is.Equal(e.Kind, Invalid)
-			is.True(strings.Contains(e.Message, tt.says)) // and is told the rule
+			is.True(strings.Contains(e.Message, tt.says)) // the message contains the rule
 		})
 	}
 }

@@ -175,9 +175,9 @@ func TestPlaceLimits(t *testing.T) {
 				is.Equal(len(list), 2)
 				return
 			}
-			is.Equal(len(list), 1) // a refused file leaves nothing,
+			is.Equal(len(list), 1) // a rejected file leaves no file
 			is.Equal(w.use.files, 1)
-			is.Equal(w.use.bytes, int64(1)) // and gives its room back
+			is.Equal(w.use.bytes, int64(1)) // a rejected file uses no space
 		})
 	}
 }
@@ -224,7 +224,7 @@ func TestPlaceTogether(t *testing.T) {
 		is.Equal(string(data), r.data)
 	}
 	for n := 1; n <= cap(results); n++ {
-		is.True(seen[numbered("f.txt", n)]) // no number is passed over
+		is.True(seen[numbered("f.txt", n)]) // no number is skipped
 	}
 }
 

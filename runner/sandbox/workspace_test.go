@@ -42,7 +42,7 @@ func TestOpenWorkspace(t *testing.T) {
 	info, err := os.Stat(dir)
 	is.NoErr(err)
 	is.Equal(info.Mode().Perm(), fs.FileMode(0o700))
-	open(t, dir, Limits{}) // a second time, beside the first
+	open(t, dir, Limits{}) // a second Workspace for the same folder
 
 	file := filepath.Join(t.TempDir(), "file")
 	is.NoErr(os.WriteFile(file, nil, 0o600))
@@ -102,7 +102,7 @@ func TestWriteKeepsPermissions(t *testing.T) {
 	is.NoErr(w.WriteFile("run.sh", []byte("new")))
 	info, err := os.Stat(filepath.Join(dir, "run.sh"))
 	is.NoErr(err)
-	is.Equal(info.Mode(), fs.FileMode(0o755)) // still runs, and never as its owner
+	is.Equal(info.Mode(), fs.FileMode(0o755)) // still executable, without setuid
 }
 
 func TestWriteDoesNotReachHardLinks(t *testing.T) {
@@ -138,7 +138,7 @@ func TestEdit(t *testing.T) {
 	is.Equal(kind(w.Edit("big", func(old []byte) ([]byte, error) { return old[:1], nil })), TooLarge)
 	data, err = w.ReadFile("f", 0, 100)
 	is.NoErr(err)
-	is.Equal(string(data), "old+new") // untouched by what was refused
+	is.Equal(string(data), "old+new") // rejected edits change nothing
 }
 
 func TestEditsDoNotLoseOneAnother(t *testing.T) {
@@ -171,7 +171,7 @@ func TestRemove(t *testing.T) {
 	is.Equal(kind(w.WriteFile("g", nil)), TooManyFiles)
 	is.Equal(kind(w.Remove("d")), Invalid)
 	is.Equal(kind(w.Remove("../x")), Invalid)
-	is.NoErr(w.Remove("link")) // the link, not what it leads to
+	is.NoErr(w.Remove("link")) // removes the link, not its target
 	is.NoErr(w.WriteFile("g", nil))
 	is.NoErr(w.Remove("d/f"))
 	is.NoErr(w.WriteFile("h", nil))
@@ -197,7 +197,7 @@ func TestWalk(t *testing.T) {
 	}
 	is.Equal(walk("."), []string{"A", "a-1", "a.txt", "a", "a/b", "a/b/c", "a/z", "b.txt", "link"})
 	is.Equal(walk("a"), []string{"a/b", "a/b/c", "a/z"})
-	is.Equal(walk("link"), []string{"link/b", "link/b/c", "link/z"}) // asked for, so followed
+	is.Equal(walk("link"), []string{"link/b", "link/b/c", "link/z"}) // a link in the call is followed
 	is.Equal(walk("a/z"), []string{"a/z"})
 
 	modes, sizes := map[string]bool{}, map[string]int64{}
@@ -258,7 +258,7 @@ func TestWalkOfDeepFolders(t *testing.T) {
 		return nil
 	}))
 	is.Equal(deepest, maxDepth)
-	is.NoErr(w.WriteFile("f", nil)) // and it can be counted
+	is.NoErr(w.WriteFile("f", nil)) // and the content can be measured
 }
 
 func TestLimits(t *testing.T) {
@@ -271,14 +271,14 @@ func TestLimits(t *testing.T) {
 	is.NoErr(w.WriteFile("b", make([]byte, 10)))
 	is.Equal(kind(w.WriteFile("c", make([]byte, 6))), Full)
 	is.NoErr(w.WriteFile("c", make([]byte, 5)))
-	is.Equal(kind(w.WriteFile("c", make([]byte, 6))), Full) // growing counts as well
+	is.Equal(kind(w.WriteFile("c", make([]byte, 6))), Full) // growing counts, too
 	is.NoErr(w.WriteFile("c", make([]byte, 4)))             // shrinking is always allowed
 	is.NoErr(w.WriteFile("c", make([]byte, 5)))
-	is.Equal(kind(w.WriteFile("e/f", nil)), TooManyFiles) // a folder and a file are two
+	is.Equal(kind(w.WriteFile("e/f", nil)), TooManyFiles) // a folder and a file count as two
 	is.NoErr(w.Remove("c"))
-	is.NoErr(w.WriteFile("e/g", make([]byte, 5))) // the folder was made after all
+	is.NoErr(w.WriteFile("e/g", make([]byte, 5))) // the rejected call has created the folder
 	is.Equal(kind(w.WriteFile("h", nil)), TooManyFiles)
-	is.NoErr(w.WriteFile("a", nil)) // what is there may still change
+	is.NoErr(w.WriteFile("a", nil)) // existing files may still change
 }
 
 func TestLimitsCountWhatIsThere(t *testing.T) {
@@ -290,7 +290,7 @@ func TestLimitsCountWhatIsThere(t *testing.T) {
 	is.NoErr(os.WriteFile(filepath.Join(dir, "d", "f"), make([]byte, 8), 0o644))
 	is.Equal(kind(w.WriteFile("x", make([]byte, 3))), Full)
 	is.NoErr(w.WriteFile("x", make([]byte, 2)))
-	is.NoErr(os.Remove(filepath.Join(dir, "d", "f"))) // as a command does, unseen
+	is.NoErr(os.Remove(filepath.Join(dir, "d", "f"))) // w does not notice this, as with a command
 	is.Equal(kind(w.WriteFile("y", nil)), TooManyFiles)
 	w.Changed()
 	is.NoErr(w.WriteFile("y", make([]byte, 8)))
@@ -300,8 +300,8 @@ func TestLimitsCountWhatIsThere(t *testing.T) {
 	}
 	w.Changed()
 	is.Equal(kind(w.WriteFile("z", nil)), TooManyFiles)
-	is.Equal(kind(w.WriteFile("0", []byte("x"))), Full) // far over: nothing grows
-	is.NoErr(w.WriteFile("y", []byte("x")))             // but it can shrink
+	is.Equal(kind(w.WriteFile("0", []byte("x"))), Full) // far beyond the limit: no file may grow
+	is.NoErr(w.WriteFile("y", []byte("x")))             // but a file may shrink
 }
 
 func TestScratchLeftBehind(t *testing.T) {
@@ -315,11 +315,11 @@ func TestScratchLeftBehind(t *testing.T) {
 	}
 	old := time.Now().Add(-2 * staleAfter)
 	is.NoErr(os.Chtimes(filepath.Join(dir, left), old, old))
-	is.NoErr(w.WriteFile("f", nil)) // they count for nothing
+	is.NoErr(w.WriteFile("f", nil)) // temporary files do not count
 	_, err := os.Stat(filepath.Join(dir, left))
-	is.True(errors.Is(err, fs.ErrNotExist)) // a crash's leavings are cleared
+	is.True(errors.Is(err, fs.ErrNotExist)) // a temporary file of a crash is removed
 	_, err = os.Stat(filepath.Join(dir, busy))
-	is.NoErr(err) // a file being made is not
+	is.NoErr(err) // a new temporary file is not removed
 	seen := 0
 	is.NoErr(w.Walk(".", func(Entry) error { seen++; return nil }))
 	is.Equal(seen, 1)
@@ -333,7 +333,7 @@ func TestClosedWorkspace(t *testing.T) {
 	is.NoErr(w.Close())
 	_, err = w.ReadFile("f", 0, 1)
 	is.True(errors.Is(err, fs.ErrClosed))
-	is.Equal(kind(err), Kind(0)) // our mistake, not the caller's to hear
+	is.Equal(kind(err), Kind(0)) // an internal error, not for users
 	is.True(w.WriteFile("d/f", nil) != nil)
 	_, err = w.Place("f", strings.NewReader(""), 0)
 	is.True(err != nil)
@@ -360,7 +360,7 @@ func TestMediaType(t *testing.T) {
 	}
 	for ext, mediaType := range mediaTypes {
 		is := is.New(t)
-		is.Equal(ext, strings.ToLower(ext)) // else it is never found
+		is.Equal(ext, strings.ToLower(ext)) // otherwise it is never found
 		is.True(!slices.Contains([]byte(mediaType), ';'))
 	}
 }

@@ -87,7 +87,7 @@ func (l *changeLog) since(organizationID, position string) (kinds []store.Change
 type ChangeStream struct {
 	hub            *Hub
 	organizationID string
-	position       string    // the client knows all changes up to here
+	position       string    // the client has received all changes up to here
 	next           time.Time // no event is returned before this time
 }
 

@@ -14,7 +14,7 @@ type snapshot struct {
 	children []store.Child // turns that its calls have started, in the order of their starts
 	attached []store.File
 	files    []store.File   // published files; empty until the turn has ended
-	sources  []store.Source // likewise
+	sources  []store.Source // sources of the answer; empty until the turn has ended
 	shared   *encodings     // nil unless this process executes the turn
 }
 

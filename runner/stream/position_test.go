@@ -19,7 +19,7 @@ func TestPositionsAreReadBack(t *testing.T) {
 		want := position{turn: 85, step: 3, attempt: 257, slot: slotParts, offset: offset}
 		for _, id := range []string{want.String(), want.String() + replayMark} {
 			got, ok := parsePosition(id)
-			is.True(ok) // an id that was given is known
+			is.True(ok) // an id of String is valid
 			is.Equal(got, want)
 		}
 	}

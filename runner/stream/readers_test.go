@@ -83,7 +83,7 @@ func TestEncodedOnce(t *testing.T) {
 		is.True(e.done()) // the reader is not at the end
 	}
 	other := &encoder{approvals: true}
-	is.True(shared.encode(other, longTurn(3))[0].wire != first[0].wire) // another form of the stream is another event
+	is.True(shared.encode(other, longTurn(3))[0].wire != first[0].wire) // other options give other events
 }
 
 // TestEncodingsAreBounded encodes a turn that is far longer than the cache for other readers.
@@ -123,7 +123,7 @@ func TestEncodedInPieces(t *testing.T) {
 			is.True(size < most) // the piece is too large
 			all = append(all, events...)
 		}
-		is.True(e.done()) // the encoder stands still
+		is.True(e.done()) // the encoder makes no progress
 		is.Equal(len(all), len(whole))
 		for i := range all {
 			is.Equal(all[i].ID, whole[i].ID)

@@ -15,8 +15,8 @@ const (
 	diffContext = 3        // equal lines around a change
 )
 
-// unifiedDiff returns the difference of two versions of a file in the unified format of
-// diff -u, "" for equal versions.
+// unifiedDiff returns the difference of two versions of a file in the unified format of diff
+// -u. For equal versions it returns "".
 func unifiedDiff(path, before, after string) string {
 	a, b := slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after))
 	changes := diff.Lines(a, b)

@@ -42,7 +42,7 @@ func TestWriteOfficeDocuments(t *testing.T) {
 	is.Equal(h.text(t, "read_file", object{"path": "b.xlsx"}), "[sheet \"Sheet1\"]\n1 | Name | Qty\n2 | Ann | 3\n\n")
 	_, err = h.call(t, "write_file", object{"path": "b.xlsx", "content": "[7]"})
 	says(t, err, "the content cannot become a xlsx document: sheet \"Sheet1\" must be a list of rows")
-	is.True(strings.Contains(h.text(t, "read_file", object{"path": "b.xlsx"}), "Ann")) // it stays as it was
+	is.True(strings.Contains(h.text(t, "read_file", object{"path": "b.xlsx"}), "Ann")) // the file did not change
 }
 
 // TestReadOfficeDocuments reads documents with read_file, in the confined process.
@@ -51,7 +51,7 @@ func TestReadOfficeDocuments(t *testing.T) {
 	is := is.New(t)
 	h := newTurn(t, sandbox.Limits{})
 	h.put(t, "letter.docx", packDocx(t, "<w:p><w:t>Dear Ann</w:t></w:p><w:p><w:t>Yours</w:t></w:p>"))
-	is.Equal(h.text(t, "read_file", object{"path": "letter.docx"}), "Dear Ann\n\nYours\n\n") // nobody needs its line numbers
+	is.Equal(h.text(t, "read_file", object{"path": "letter.docx"}), "Dear Ann\n\nYours\n\n") // without line numbers
 	is.Equal(h.text(t, "read_file", object{"path": "letter.docx", "limit": 1}), "Dear Ann\n[lines 1 to 1 of 4; go on with offset 2]\n")
 	bomb := packDocx(t, "<w:p><w:t>"+strings.Repeat("x", 200<<20)+"</w:t></w:p>")
 	for name, tt := range map[string]struct{ data, says string }{

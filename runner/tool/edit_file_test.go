@@ -96,7 +96,7 @@ func TestEditFileAnswer(t *testing.T) {
 		"f: 2 replaced, 30 bytes now\n--- a/f\n+++ b/f\n@@ -1,4 +1,3 @@\n-1\n 2 z z\n 3\n 4 z\n"+
 			"@@ -9,4 +8,4 @@\n 9\n 10\n 11\n-12 y\n\\ No newline at end of file\n+12\n\\ No newline at end of file\n")
 	is.True(strings.HasPrefix(h.text(t, "edit_file", object{"path": "f", "old": "2 z z \n", "new": "2\n"}),
-		"f: 1 replaced, 26 bytes now\n[old was found with other white space or quotes: check the diff]\n--- a/f")) // it says so
+		"f: 1 replaced, 26 bytes now\n[old was found with other white space or quotes: check the diff]\n--- a/f")) // it is reported
 	before := h.get(t, "f")
 	for name, tt := range map[string]struct {
 		args object

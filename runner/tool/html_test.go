@@ -99,7 +99,7 @@ func TestTablesKeepTheirForm(t *testing.T) {
 	is.True(strings.HasPrefix(text, "| Sum |  | Year |\n|---|---|---|\n| a | b | c |\n|  | d | e |\n"))
 	is.Equal(strings.Count(text, "\n"), 401)
 	large := mailText("<table>" + strings.Repeat("<tr><td>name<td>value<td>", 7000) + "</table>")
-	is.True(strings.HasPrefix(large, "name | value |\n")) // a line for each row where the form is too much
+	is.True(strings.HasPrefix(large, "name | value |\n")) // if the page has too many cells, a line for each row
 	is.Equal(strings.Count(strings.ReplaceAll(large, "\n\n", "\n"), "\n"), 6999)
 	larger := mailText("<table>" + strings.Repeat("<tr><td>name<td>value", 15_000) + "</table>")
 	is.True(strings.HasPrefix(larger, "name value\n"))
@@ -125,7 +125,7 @@ func FuzzBounds(f *testing.F) {
 	f.Add("<table><tr><td rowspan=3>a<td colspan=2>b<tr><td>c</table>")
 	f.Fuzz(func(t *testing.T, page string) {
 		if len(page) > 64<<10 {
-			t.Skip() // the time of longer ones is tested above
+			t.Skip() // other tests measure the time of longer pages
 		}
 		begun := time.Now()
 		text := mailText(page)

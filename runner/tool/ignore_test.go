@@ -31,9 +31,9 @@ func TestIgnoredFiles(t *testing.T) {
 	const note = "[left out: .git and what .gitignore names; give one as path to see it]\n"
 	is.Equal(h.text(t, "list_files", object{"glob": "*.{log,txt,go}"}),
 		"docs/gen/x.go\t7\nkeep.log\t7\nsrc/main.go\t7\nsub/b.log\t7\nsub/build/out.txt\t7\n"+note)
-	is.Equal(h.text(t, "list_files", object{"path": "build"}), "build/out.txt\t7\n")  // named, so wanted
-	is.Equal(h.text(t, "list_files", object{"path": ".git"}), ".git/config\t7\n")     // named, too
-	is.Equal(h.text(t, "list_files", object{"path": "src"}), "src/main.go\t7\n"+note) // rules of folders above count
+	is.Equal(h.text(t, "list_files", object{"path": "build"}), "build/out.txt\t7\n")  // the call contains the path
+	is.Equal(h.text(t, "list_files", object{"path": ".git"}), ".git/config\t7\n")     // the call contains the path
+	is.Equal(h.text(t, "list_files", object{"path": "src"}), "src/main.go\t7\n"+note) // the rules of parent folders apply
 	is.Equal(h.text(t, "search_files", object{"pattern": "needle", "path": "src"}), "src/main.go\n1:needle\n[1 matches in 1 of 1 text files]\n"+note)
 	is.Equal(h.text(t, "list_files", object{"path": "a.log"}), "a.log\t7\n")
 }
@@ -139,7 +139,7 @@ func allRules(dir string) string {
 	var b bytes.Buffer
 	_ = filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
 		if filepath.Base(p) == ".gitignore" {
-			data, _ := os.ReadFile(p) // the walk has just seen it
+			data, _ := os.ReadFile(p) // the walk has just found it
 			fmt.Fprintf(&b, "%s: %q\n", p[len(dir):], data)
 		}
 		return err
@@ -173,12 +173,12 @@ func TestGlobs(t *testing.T) {
 		want          bool
 	}{
 		{`[a\-z]`, "-", true},
-		{`[a\-z]`, "m", false}, // no range
+		{`[a\-z]`, "m", false}, // not a range
 		{`[!-a]`, "-", false},
 		{`[!-a]`, "b", true},
 		{`{**/*.go,**/*.md}`, "a.md", true},
 		{`{**/*.go,**/*.md}`, "a/b/c.md", true},
-		{`x{a,**}`, "xb/c", false}, // ** within a name stands for characters of that name
+		{`x{a,**}`, "xb/c", false}, // ** within a name matches characters of that name
 	} {
 		is := is.New(t)
 		re, err := compileGlob(tt.pattern, true)

@@ -92,6 +92,6 @@ func TestListLeavesNoGaps(t *testing.T) {
 	for i := range maxListedSize/length + 1 {
 		h.put(t, fmt.Sprintf("%0*d", length, i), "")
 	}
-	h.put(t, "z", "") // has room where the last long name has none
+	h.put(t, "z", "") // short enough for the remaining space
 	is.True(!strings.Contains(h.text(t, "list_files", nil), "\nz"))
 }

@@ -85,7 +85,7 @@ func TestReadPDF(t *testing.T) {
 	is := is.New(t)
 	out, err := readFile{testDocuments}.Run(t.Context(), h, []byte(`{"path":"report.pdf","offset":6,"limit":1}`))
 	is.NoErr(err)
-	is.True(strings.Contains(string(out), `The board meets on Tuesday.\n`)) // by lines, as any text
+	is.True(strings.Contains(string(out), `The board meets on Tuesday.\n`)) // with lines, like other text
 }
 
 func TestTidyPage(t *testing.T) {

@@ -104,7 +104,7 @@ func TestReadFileInPieces(t *testing.T) {
 			}
 		}
 	}
-	is.Equal(all, data.String()) // nothing missed, nothing twice
+	is.Equal(all, data.String()) // no line is missing or repeated
 }
 
 func TestReadFileRefuses(t *testing.T) {
@@ -147,7 +147,7 @@ func TestViewImage(t *testing.T) {
 	h := newTurn(t, sandbox.Limits{})
 	h.put(t, "a/b.txt", string(picture(t, 3, 2)))
 	is.Equal(h.text(t, "view_image", object{"path": "a/b.txt"}), "The image a/b.txt is shown here.")
-	is.Equal(h.images, []string{"a/b.txt image/png"}) // the contents decide
+	is.Equal(h.images, []string{"a/b.txt image/png"}) // the contents determine the type
 	h.put(t, "text.png", "no image")
 	_, err := h.call(t, "view_image", object{"path": "text.png"})
 	says(t, err, "must be PNG")

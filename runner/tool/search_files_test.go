@@ -107,13 +107,13 @@ func TestSearchFilesLimits(t *testing.T) {
 		return h.text(t, "search_files", object{"pattern": pattern, "path": path})
 	}
 	text := find("x", "200")
-	is.True(strings.HasSuffix(text, "\n200:x\n[200 matches in 1 of 1 text files]\n")) // just all of them
+	is.True(strings.HasSuffix(text, "\n200:x\n[200 matches in 1 of 1 text files]\n")) // exactly the maximum
 	h.put(t, "201", "x\n")
 	text = find("x", ".")
 	is.True(strings.HasSuffix(text, "\n200:x\n[200 matches in 1 of 2 text files]\n"+
 		"[there may be more matches: narrow the pattern, the path or the glob]\n"))
 	h.put(t, "wide", strings.Repeat(strings.Repeat("y", 290)+"\n", 500)+"z\n"+strings.Repeat("y\n", 500))
-	is.True(len(h.text(t, "search_files", object{"pattern": "y", "path": "wide", "context": 10})) <= maxFound+1000) // too long an answer
+	is.True(len(h.text(t, "search_files", object{"pattern": "y", "path": "wide", "context": 10})) <= maxFound+1000) // it is too long
 
 	h.put(t, "large", strings.Repeat("y", headSize))
 	is.NoErr(os.Truncate(filepath.Join(h.dir, "large"), maxSearched))
@@ -122,7 +122,7 @@ func TestSearchFilesLimits(t *testing.T) {
 	is.True(strings.Contains(find("y", "large"), "1 files are not text, or too large"))
 
 	h.put(t, "long", strings.Repeat("é", 100_000)+"needle"+strings.Repeat("é", 100_000))
-	_, text, _ = strings.Cut(find("needle", "long"), "1:") // also far along a long line
+	_, text, _ = strings.Cut(find("needle", "long"), "1:") // also at the end of a long line
 	text, _, _ = strings.Cut(text, "\n")
 	is.True(strings.Contains(text, "éneedleé"))
 	is.True(strings.HasPrefix(text, "…é") && strings.HasSuffix(text, "é…"))

@@ -123,7 +123,7 @@ func TestFirstWordHolds(t *testing.T) {
 			is.NoErr(os.WriteFile(filepath.Join(bin, "log"), nil, 0o600))
 			c := exec.CommandContext(t.Context(), program, "-c", script)
 			c.Dir, c.Env = dir, []string{"PATH=" + bin}
-			_ = c.Run() // its exit code says nothing
+			_ = c.Run() // the exit code is not checked
 			log, err := os.ReadFile(filepath.Join(bin, "log"))
 			is.NoErr(err)
 			if strings.Contains(string(log), "OWNED") || strings.Count(string(log), "run") != 1 {
@@ -131,7 +131,7 @@ func TestFirstWordHolds(t *testing.T) {
 			}
 			left, err := os.ReadDir(dir)
 			is.NoErr(err)
-			is.Equal(len(left), 0) // nothing was redirected
+			is.Equal(len(left), 0) // no redirection created a file
 		}
 	}
 }

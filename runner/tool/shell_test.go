@@ -69,7 +69,7 @@ func TestShellOutput(t *testing.T) {
 			json.RawMessage(`{"command":"printf '`+fill+`%.0s' $(seq 200000)"}`))
 		is.NoErr(err)
 		is.True(json.Valid(out))
-		is.True(len(out) < 256<<10) // what a tool may give
+		is.True(len(out) < 256<<10) // limit of a tool result
 		is.True(strings.Contains(string(out), "bytes left out"))
 	}
 }

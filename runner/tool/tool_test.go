@@ -144,7 +144,7 @@ func TestFind(t *testing.T) {
 		names = append(names, tool.Spec().Name)
 	}
 	slices.Sort(names)
-	is.Equal(names, slices.Sorted(slices.Values(Names()))) // rules may name each, here or elsewhere
+	is.Equal(names, slices.Sorted(slices.Values(Names()))) // rules may contain any of these names
 }
 
 // every returns all tools, including those that need more than a workspace.
@@ -267,7 +267,7 @@ func TestPublishFile(t *testing.T) {
 
 	h.published = errors.New("disk")
 	_, err = h.call(t, "publish_file", object{"path": "a&b.txt"})
-	is.Equal(err, h.published) // not the model's to hear
+	is.Equal(err, h.published) // an internal error, not for the model
 }
 
 func TestUpdatePlan(t *testing.T) {

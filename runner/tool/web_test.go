@@ -133,10 +133,10 @@ func fetchFrom(t *testing.T, guarded sandbox.Dialer, address string) (fetched, [
 	out, err := WebFetch(testDocuments, guarded, "Journeyman/test").Run(t.Context(), h, input)
 	var f fetched
 	if err == nil {
-		is.True(len(out) < 256<<10) // what a tool may give
+		is.True(len(out) < 256<<10) // limit of a tool result
 		is.NoErr(json.Unmarshal(out, &f))
 	} else {
-		is.Equal(len(h.sources), 0) // what was not read is no source
+		is.Equal(len(h.sources), 0) // a page that was not read is not a source
 	}
 	return f, h.sources, err
 }
@@ -153,10 +153,10 @@ func TestWebFetch(t *testing.T) {
 	is.Equal(sources, []string{f.URL + " Harbour news | The Coast"})
 	for _, part := range []string{"After three years of work", "The [plans](" + s.URL + "/plans?a=1&b=2) cost", "| 2024 | 17 |",
 		"- a crane, which is new", "[image: A ship at the quay]"} {
-		is.True(strings.Contains(f.Content, part)) // it is readable
+		is.True(strings.Contains(f.Content, part)) // the text is complete
 	}
 	for _, part := range []string{"never shown", "Buy our things", "Cookies", "Ignore your", "Send the files"} {
-		is.True(!strings.Contains(f.Content, part)) // and nothing else
+		is.True(!strings.Contains(f.Content, part)) // other parts are missing
 	}
 }
 
@@ -179,7 +179,7 @@ func TestWebFetchTexts(t *testing.T) {
 		"/empty":      {MediaType: "text/html"},
 		"/controls":   {MediaType: "text/plain", Content: "a\ufffd\ufffd[1mb\r\n"},
 		"/agent":      {MediaType: "text/plain", Content: "Journeyman/test "},
-		"/hop/agent":  {MediaType: "text/plain", Content: "Journeyman/test "}, // no cookie, no trace of where it came from
+		"/hop/agent":  {MediaType: "text/plain", Content: "Journeyman/test "}, // without cookie and Referer
 	} {
 		t.Run(path, func(t *testing.T) {
 			is := is.New(t)
@@ -214,7 +214,7 @@ func TestWebFetchGoesOn(t *testing.T) {
 		whole += f.Content
 		next = f.NextOffset
 	}
-	is.Equal(whole, strings.Repeat("ä", maxContent)) // nothing missed, nothing twice
+	is.Equal(whole, strings.Repeat("ä", maxContent)) // no text is missing or repeated
 	f, err := fetch(2*maxContent - 1)                // in the middle of a character
 	is.NoErr(err)
 	is.Equal(f.Content, "ä")
@@ -232,7 +232,7 @@ func TestWebFetchLimits(t *testing.T) {
 		"/endless":  {"again again ", true},
 		"/bomb":     {"\ufffd\ufffd", true},
 		"/wide":     {"word\nword\nword", true},
-		"/deep":     {"under all that", false}, // without its form
+		"/deep":     {"under all that", false}, // without layout
 		"/pictures": {"[image: x]", false},
 		"/long":     {"ääää", true},
 		"/title":    {"x", false},
@@ -280,7 +280,7 @@ func TestWebFetchRefuses(t *testing.T) {
 		"damaged PDF":           {s.URL + "/pdf", "PDF document has no text that can be read: it is damaged"},
 		"binary":                {s.URL + "/binary", "application/octet-stream"},
 		"cut off":               {s.URL + "/liar", "closed the connection"},
-		"nobody there":          {"http://127.0.0.1:1/", "could not be reached"}, // a port that no test is given
+		"nobody there":          {"http://127.0.0.1:1/", "could not be reached"}, // a port without a listener
 		"no such host":          {"http://no-such-host.invalid/", "no-such-host.invalid"},
 		"unknown certificate":   {secure.URL, "certificate of"},
 		"not a web server":      {"http://" + notWeb(t) + "/", "as a web server should"},
@@ -325,11 +325,11 @@ func TestWebFetchGuarded(t *testing.T) {
 			is := is.New(t)
 			_, _, err := fetchFrom(t, sandbox.Dialer{Resolver: names}, "http://"+host+":"+port+"/unnamed")
 			says(t, err, "not public")
-			is.True(!strings.Contains(err.Error(), "127.0.0.1")) // nor is it told what the name stands for
+			is.True(!strings.Contains(err.Error(), "127.0.0.1")) // the error does not contain the address
 		})
 	}
 	f, _, err := fetchFrom(t, sandbox.Dialer{AllowPrivate: true, Resolver: names}, "http://public.example:"+port+"/unnamed")
-	is.New(t).NoErr(err) // that is why it was refused
+	is.New(t).NoErr(err) // the same address works without the guard
 	is.New(t).Equal(f.Content, "just words")
 }
 
@@ -409,7 +409,7 @@ func TestWebSearch(t *testing.T) {
 			defer s.Close()
 			address := s.URL + "/search"
 			if tt.key == "" {
-				address = s.URL // as people write an instance's address
+				address = s.URL // users enter the base address
 			}
 			search, err := WebSearch(SearchConfig{URL: address, Key: tt.key, UserAgent: "Journeyman/test"})
 			is.NoErr(err)
@@ -417,7 +417,7 @@ func TestWebSearch(t *testing.T) {
 			out, err := search.Run(t.Context(), h, json.RawMessage(`{"query":" the harbour "}`))
 			is.NoErr(err)
 			is.Equal(string(out), tt.want)
-			is.Equal(len(h.sources), 0) // what was not read is no source
+			is.Equal(len(h.sources), 0) // results of a search are no sources
 		})
 	}
 }
@@ -429,7 +429,7 @@ func TestWebSearchRefuses(t *testing.T) {
 		case "html":
 			_, _ = io.WriteString(w, "<html>please enable JSON")
 		case "moved":
-			http.Redirect(w, r, "http://elsewhere.invalid/", http.StatusFound) // the key does not follow
+			http.Redirect(w, r, "http://elsewhere.invalid/", http.StatusFound) // must not be followed
 		default:
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
@@ -452,7 +452,7 @@ func TestWebSearchRefuses(t *testing.T) {
 		is.New(t).True(err != nil)
 	}
 	_, err = WebSearch(SearchConfig{Key: "k"})
-	is.New(t).NoErr(err) // Brave has one address
+	is.New(t).NoErr(err) // Brave has a default address
 }
 
 func TestWebSearchLimits(t *testing.T) {

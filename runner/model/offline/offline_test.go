@@ -45,8 +45,8 @@ func generate(t *testing.T, req model.Request) (model.Response, error) {
 	res, err := New().Generate(context.Background(), req, func(d model.Delta) { deltas = append(deltas, d) })
 	again, errAgain := New().Generate(context.Background(), req, nil)
 	is.True(reflect.DeepEqual(res, again))                        // the same request, the same response
-	is.Equal(err == nil, errAgain == nil)                         // and the same error
-	is.Equal(fmt.Sprintf("%v", err), fmt.Sprintf("%v", errAgain)) // in the same words
+	is.Equal(err == nil, errAgain == nil)                         // the same error
+	is.Equal(fmt.Sprintf("%v", err), fmt.Sprintf("%v", errAgain)) // the same message
 	if err != nil {
 		return res, err
 	}
@@ -72,7 +72,7 @@ func generate(t *testing.T, req model.Request) (model.Response, error) {
 // world simulates the real tools, as far as the model can notice.
 type world struct {
 	files map[string]string
-	pages map[string]string // by URL; absent ones fail
+	pages map[string]string // by URL; others fail
 }
 
 func (w *world) run(p model.Part) model.Part {
@@ -164,7 +164,7 @@ func TestContextEnds(t *testing.T) {
 	is.True(errors.Is(err, context.Canceled))
 	is.Equal(text, "first words here") // nothing after the wait
 	_, err = New().Generate(ctx, model.Request{Messages: []model.Message{user("hello")}}, nil)
-	is.True(errors.Is(err, context.Canceled)) // nor at all with a context that has ended
+	is.True(errors.Is(err, context.Canceled)) // a canceled context fails immediately
 }
 
 func TestWaitTakesItsTime(t *testing.T) {
@@ -187,12 +187,12 @@ func TestUsageIsCountedAndNeverZero(t *testing.T) {
 	res, err = generate(t, req)
 	is.NoErr(err)
 	is.Equal(res.Usage.ReasoningTokens, int64(3)) // 9 bytes
-	is.Equal(res.Usage.OutputTokens, int64(5))    // 17 bytes, the reasoning among them
+	is.Equal(res.Usage.OutputTokens, int64(5))    // 17 bytes, including reasoning
 	in := res.Usage.InputTokens
 	req.Tools = []model.Tool{{Name: "12345678", Description: "12345678"}}
 	res, err = generate(t, req)
 	is.NoErr(err)
-	is.Equal(res.Usage.InputTokens, in+4) // what is sent about tools counts too
+	is.Equal(res.Usage.InputTokens, in+4) // descriptions of tools are counted, too
 }
 
 func TestMaxTokens(t *testing.T) {
@@ -232,11 +232,11 @@ func TestCallIDsAreUniqueInAConversation(t *testing.T) {
 	req := model.Request{Messages: []model.Message{user("a"), call("call_1"), call("call_7"), call("other"), user("```offline\ntool x {}\n```")}, TurnStart: 4}
 	res, err := generate(t, req)
 	is.NoErr(err)
-	is.Equal(res.Parts[0].CallID, "call_9") // past the highest number, and past their count
+	is.Equal(res.Parts[0].CallID, "call_9") // greater than the highest number, and than the number of calls
 	req.Messages[1] = user("gone")
 	res, err = generate(t, req)
 	is.NoErr(err)
-	is.Equal(res.Parts[0].CallID, "call_9") // a call that was left out does not free a number that follows it
+	is.Equal(res.Parts[0].CallID, "call_9") // an omitted call does not free its number
 }
 
 func TestLongArgumentsStreamInPieces(t *testing.T) {

@@ -23,7 +23,7 @@ func TestPlainTurns(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		input  string
-		files  []string // attached
+		files  []string // attached files
 		calls  []string
 		answer string // the complete answer, or its beginning if it ends in ...
 	}{
@@ -126,7 +126,7 @@ func TestTextInTheInput(t *testing.T) {
 	body, _, _ = strings.Cut(body, "A [scale model]")
 	answer, _ = w.converse(t, model.Request{Messages: []model.Message{user(body)}})
 	is.True(strings.HasPrefix(answer, "This is the offline model: it follows fixed rules"))
-	is.True(strings.Contains(answer, telling1) && len(answer) < 1000) // extracts, not all of it
+	is.True(strings.Contains(answer, telling1) && len(answer) < 1000) // extracts, not the complete text
 }
 
 func TestFinalPlain(t *testing.T) {
@@ -136,7 +136,7 @@ func TestFinalPlain(t *testing.T) {
 	req.Final = true
 	res, err := generate(t, req)
 	is.NoErr(err)
-	is.Equal(len(partsOf(res.Parts, model.PartToolCall)), 0) // whatever is offered
+	is.Equal(len(partsOf(res.Parts, model.PartToolCall)), 0) // although tools are available
 
 	w := newWorld(t)
 	req.Final = false
@@ -215,7 +215,7 @@ func TestAmounts(t *testing.T) {
 		"0 sentences":                {},
 		"12345678901234567890 lines": {},
 		"FIVE \u017fENTENCES":        {sentences: 5, summary: true},  // the long s
-		"ten ta\u212aeaways":         {sentences: 10, summary: true}, // the sign of Kelvin
+		"ten ta\u212aeaways":         {sentences: 10, summary: true}, // the Kelvin sign
 		"Shorter":                    {summary: true},
 		"TL;DR":                      {summary: true},
 		"tldr":                       {summary: true},

@@ -140,7 +140,7 @@ func TestPlaceholdersThatGrow(t *testing.T) {
 		var me *model.Error
 		is.True(err == nil || errors.As(err, &me) && strings.Contains(me.Message, "line 2: the step produces more than"))
 	}
-	is.True(time.Since(began) < 20*time.Second) // cut off while growing, not after
+	is.True(time.Since(began) < 20*time.Second) // stopped while growing, not afterwards
 }
 
 // TestScriptTurn executes a script like the runner.
@@ -152,7 +152,7 @@ func TestScriptTurn(t *testing.T) {
 	w := newWorld(t)
 	answer, calls := w.converse(t, model.Request{Messages: []model.Message{user(script)}})
 	is.Equal(len(calls), 2)
-	is.True(strings.Contains(w.files["copy.txt"], `"path":"harbour.md"`)) // the first result, escaped and back
+	is.True(strings.Contains(w.files["copy.txt"], `"path":"harbour.md"`)) // the first result, escaped and unescaped
 	is.True(strings.HasPrefix(answer, `wrote {"path":"copy.txt"`))
 }
 
@@ -243,7 +243,7 @@ func TestFinalWithoutAnythingToSay(t *testing.T) {
 	is.Equal(res.Finish, model.FinishStop)
 	res, err = generate(t, model.Request{Messages: messages[:1], Final: true, OutputSchema: []byte(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)})
 	is.NoErr(err)
-	is.Equal(joinText(res.Parts, model.PartText), `{"n":0}`) // an answer that has to fit still fits
+	is.Equal(joinText(res.Parts, model.PartText), `{"n":0}`) // the answer still meets the schema
 }
 
 func TestSecondJSONAnswersFeedback(t *testing.T) {
@@ -252,7 +252,7 @@ func TestSecondJSONAnswersFeedback(t *testing.T) {
 	req := model.Request{OutputSchema: []byte(`{"type":"object"}`), Messages: []model.Message{user(scriptOf("say Trying.", "json 1", "usage 3 4", "json {}", "usage 5 6"))}}
 	res, err := generate(t, req)
 	is.NoErr(err)
-	is.Equal(spell(res.Parts), "text:Trying. text:1") // the value stands alone
+	is.Equal(spell(res.Parts), "text:Trying. text:1") // the value is a part of its own
 	is.Equal(res.Usage.InputTokens, int64(3))
 	req.Messages = append(req.Messages, model.Message{Role: model.RoleAssistant, Parts: res.Parts}, user("not an object"))
 	for range 2 {
@@ -274,7 +274,7 @@ func TestScriptInInstructions(t *testing.T) {
 	req.Messages = []model.Message{user(scriptOf("say mine"))}
 	res, err = generate(t, req)
 	is.NoErr(err)
-	is.Equal(joinText(res.Parts, model.PartText), "mine") // the input's own comes first
+	is.Equal(joinText(res.Parts, model.PartText), "mine") // a script in the input has priority
 }
 
 func TestFail(t *testing.T) {
@@ -294,7 +294,7 @@ func TestFail(t *testing.T) {
 			var me *model.Error
 			is.True(errors.As(err, &me))
 			is.Equal(*me, want)
-			is.Equal(text, "a b") // a stream that breaks off
+			is.Equal(text, "a b") // an interrupted stream
 			is.Equal(me.Error(), me.Code+": "+me.Message)
 		})
 	}

@@ -67,7 +67,7 @@ func TestRunningText(t *testing.T) {
 		})
 	}
 	is := is.New(t)
-	is.Equal(runningText("    indented", false), []string{"indented"}) // in plain text this is no code
+	is.Equal(runningText("    indented", false), []string{"indented"}) // in plain text, this is not code
 }
 
 func TestSplitSentences(t *testing.T) {
@@ -79,7 +79,7 @@ func TestSplitSentences(t *testing.T) {
 		"He said \"Go.\" She went (home.) Fine": {"He said \"Go.\"", "She went (home.)", "Fine"},
 		"Wait... What?! No.":                    {"Wait...", "What?!", "No."},
 		"Use main.go or example.com. then stop": {"Use main.go or example.com. then stop"},
-		"Im Jahr 5 v. Chr. war es so.":          {"Im Jahr 5 v. Chr. war es so."}, // lower case goes on
+		"Im Jahr 5 v. Chr. war es so.":          {"Im Jahr 5 v. Chr. war es so."}, // the sentence continues in lower case
 		"これは文です。次の文です。":                         {"これは文です。", "次の文です。"},
 		"":    nil,
 		"...": {"..."},

@@ -136,7 +136,7 @@ func TestValueFromAFile(t *testing.T) {
 	w := newWorld(t)
 	answer, calls := w.converse(t, req)
 	is.Equal(len(calls), 3)
-	is.Equal(answer+"\n", w.files["data.json"]) // the value itself, and nothing around it
+	is.Equal(answer+"\n", w.files["data.json"]) // only the value
 	var got struct{ Sentences []string }
 	is.NoErr(json.Unmarshal([]byte(answer), &got))
 	is.Equal(got.Sentences, []string{telling1})
@@ -175,7 +175,7 @@ func TestHostileSchemas(t *testing.T) {
 			res, err := generate(t, model.Request{OutputSchema: json.RawMessage(schema), Messages: []model.Message{user("x: 1")}})
 			is := is.New(t)
 			is.NoErr(err)
-			is.True(json.Valid([]byte(joinText(res.Parts, model.PartText)))) // the best there is, within bounds
+			is.True(json.Valid([]byte(joinText(res.Parts, model.PartText)))) // the best guess, within the limits
 			is.True(len(joinText(res.Parts, model.PartText)) < 2<<20)
 		})
 	}

@@ -103,7 +103,7 @@ func TestLoad(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(none), 0)
 	_, err = Load(path, dir, environment)
-	is.True(os.IsNotExist(err)) // who names a file wants it
+	is.True(os.IsNotExist(err)) // a file with an explicit path must exist
 	is.NoErr(os.WriteFile(path, []byte(`{"mcpServers": {"s": {"command": "./x", "cwd": "tools"}}}`), 0o600))
 	servers, err := Load("", dir, environment)
 	is.NoErr(err)

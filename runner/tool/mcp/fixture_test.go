@@ -173,6 +173,6 @@ func (f *fixture) refused(server, name, input string) string {
 func contains(t *testing.T, text, part string) {
 	t.Helper()
 	if !strings.Contains(text, part) {
-		is.New(t).Equal(text, "... "+part+" ...") // says both
+		is.New(t).Equal(text, "... "+part+" ...") // the failure shows both texts
 	}
 }

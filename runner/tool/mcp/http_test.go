@@ -88,7 +88,7 @@ func TestAForgottenSession(t *testing.T) {
 	f := newPool(t, quick, at(srv.URL))
 	is.Equal(f.must("web", "echo", `{"text":"a"}`), `"a"`)
 	forget.Store(true)
-	is.Equal(f.must("web", "echo", `{"text":"b"}`), `"b"`) // it was not called before, so it may be called again
+	is.Equal(f.must("web", "echo", `{"text":"b"}`), `"b"`) // the server has not processed the call, so a retry is safe
 	is.True(!forget.Load())
 	stale := f.list()[0]
 	forget.Store(true)
@@ -102,7 +102,7 @@ func TestCancellingACallOfAnAddress(t *testing.T) {
 	is := is.New(t)
 	var cancelled atomic.Bool
 	srv := remoteServer(t, nil, func(_ http.ResponseWriter, r *http.Request) bool {
-		body, _ := io.ReadAll(r.Body) // of a test
+		body, _ := io.ReadAll(r.Body) // a failure is reported by the test itself
 		cancelled.Store(cancelled.Load() || strings.Contains(string(body), "notifications/cancelled"))
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		return true
@@ -122,7 +122,7 @@ func TestCancellingACallOfAnAddress(t *testing.T) {
 func TestHostileAddresses(t *testing.T) {
 	t.Parallel()
 	initialize := func(w http.ResponseWriter, r *http.Request) bool {
-		body, _ := io.ReadAll(r.Body) // of a test
+		body, _ := io.ReadAll(r.Body) // a failure is reported by the test itself
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		return strings.Contains(string(body), `"initialize"`)
 	}
@@ -155,7 +155,7 @@ func TestHostileAddresses(t *testing.T) {
 			endless(w, `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`+"\n\n")
 		},
 		"silent": func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // or it would not see the client go
+			_, _ = io.Copy(io.Discard, r.Body) // otherwise the server would not notice the disconnection
 			<-r.Context().Done()
 		},
 	} {
@@ -174,7 +174,7 @@ func TestHostileAddresses(t *testing.T) {
 			contains(t, note, "web")
 			contains(t, f.log.String(), "not available")
 			is.True(!strings.Contains(f.log.String(), "s3cret"))       // the log shows the secret
-			is.True(!strings.Contains(f.log.String(), "no such host")) // elsewhere was not asked
+			is.True(!strings.Contains(f.log.String(), "no such host")) // the redirect was not followed
 		})
 		if name == "redirects" {
 			continue // what follows would be a session that redirects, which is no other case

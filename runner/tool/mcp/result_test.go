@@ -19,8 +19,8 @@ func TestAResultIsTextOrStructured(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newPool(t, quick, a("good"))
-	is.Equal(f.must("good", "readable", `{}`), `"The sky is blue.\nThe file has 2 lines."`) // the text says it all
-	is.Equal(f.must("good", "summary", `{}`), `{"names":["Ada","Alan"]}`)                   // the text does not
+	is.Equal(f.must("good", "readable", `{}`), `"The sky is blue.\nThe file has 2 lines."`) // the text is complete
+	is.Equal(f.must("good", "summary", `{}`), `{"names":["Ada","Alan"]}`)                   // the text is not
 	contains(t, f.must("good", "audio", `{}`), "cannot hear")
 }
 
@@ -79,7 +79,7 @@ func TestResources(t *testing.T) {
 		`{"uri":"x:` + strings.Repeat("a", maxURI) + `"}`: "absolute URI",
 	} {
 		_, err = read("resources", input)
-		is.True(err != nil) // read what is not there
+		is.True(err != nil) // the resource does not exist
 		contains(t, err.Error(), says)
 	}
 
@@ -88,7 +88,7 @@ func TestResources(t *testing.T) {
 	contains(t, out, "embedded")
 	f.find("good").live.changed.Store(true) // or after a minute
 	names, _ = f.offered("good")
-	is.True(slices.Contains(names, "good__read_resource")) // since a result named one
+	is.True(slices.Contains(names, "good__read_resource")) // because a result linked one
 }
 
 func TestProgressExtendsTheTime(t *testing.T) {

@@ -248,7 +248,7 @@ func TestAClientThatTheOperatorRegistered(t *testing.T) {
 	// The server announces another authorization server, which would get the secret.
 	f = a.pool(&memory{kept: map[string]string{}}, nearby, OAuth{ClientID: "mine", ClientSecret: a.secret, Issuer: "https://issuer.example"})
 	_, err := f.SignIn(t.Context(), "web", "ses_1")
-	is.True(err != nil) // the secret goes to a stranger
+	is.True(err != nil) // the secret is sent to another server
 }
 
 func TestSomebodyElseCompletesASignIn(t *testing.T) {
@@ -272,10 +272,10 @@ func TestSomebodyElseCompletesASignIn(t *testing.T) {
 	is.Equal(f.CompleteSignIn(t.Context(), "web", "ses_1", back), errNoSignIn) // the first has been replaced
 	back = a.visit(second)
 	is.NoErr(f.CompleteSignIn(t.Context(), "web", "ses_1", back))
-	is.Equal(f.CompleteSignIn(t.Context(), "web", "ses_1", back), errNoSignIn) // an answer counts once
+	is.Equal(f.CompleteSignIn(t.Context(), "web", "ses_1", back), errNoSignIn) // a response is valid only once
 
 	third, err := f.SignIn(t.Context(), "web", "ses_1")
-	if err == nil { // the server takes the login, and asks nobody
+	if err == nil { // the server accepts the login without a person
 		a.mu.Lock()
 		a.iss = "https://evil.example"
 		a.mu.Unlock()
@@ -345,7 +345,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 			}
 			f := a.pool(&memory{kept: map[string]string{}}, dialer, OAuth{})
 			_, err := f.SignIn(t.Context(), "web", "ses_1")
-			is.True(err != nil) // the sign-in goes on
+			is.True(err != nil) // the sign-in continues
 			is.True(strings.Contains(err.Error(), "cannot begin"))
 		})
 	}
@@ -359,7 +359,7 @@ func TestServersWithoutASignIn(t *testing.T) {
 	is.NoErr(err)
 	f := newPool(t, quick, servers...)
 	for _, s := range f.list() {
-		is.True(!s.signsIn()) // a sign-in takes the place of what the operator configured
+		is.True(!s.signsIn()) // a sign-in would replace the configured header
 	}
 	_, err = f.SignIn(t.Context(), "b", "ses_1")
 	is.Equal(err, errNoServer)
@@ -379,7 +379,7 @@ func TestReadingOAuth(t *testing.T) {
 			is := is.New(t)
 			servers, err := parse([]byte(`{"mcpServers":{"s":`+config+`}}`), func(string) string { return "s3cret-value" })
 			if says != "" {
-				is.True(err != nil) // the mistake passes
+				is.True(err != nil) // the error was not detected
 				contains(t, err.Error(), says)
 				return
 			}

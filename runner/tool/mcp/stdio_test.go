@@ -26,7 +26,7 @@ func TestToolsOfAProgram(t *testing.T) {
 	is.Equal(note, "")
 	is.True(slices.Contains(names, "good__echo"))
 	is.Equal(f.must("good", "echo", `{"text":"hi"}`), `"hi"`)
-	is.Equal(f.must("good", "structured", `{}`), `{"n":1}`) // its text says nothing else
+	is.Equal(f.must("good", "structured", `{}`), `{"n":1}`) // the text is equivalent
 	is.Equal(f.refused("good", "fail", `{}`), "the moon is down")
 	contains(t, f.refused("good", "refuse", `{}`), "not today")
 	contains(t, f.refused("good", "none", `{}`), "unknown tool")
@@ -58,7 +58,7 @@ func TestWhoIsOfferedWhat(t *testing.T) {
 		contains(t, note, tt.note)
 		is.Equal(note == "", tt.note == "")
 	}
-	contains(t, f.refused("good", "die", `{}`), "no longer allowed") // though the turn began when it was
+	contains(t, f.refused("good", "die", `{}`), "no longer allowed") // although it was permitted when the turn began
 }
 
 func TestAProgramSeesNoSecrets(t *testing.T) {
@@ -79,7 +79,7 @@ func TestFilesOfAResultAreKept(t *testing.T) {
 	is := is.New(t)
 	f := newPool(t, quick, a("good"))
 	out := f.must("good", "image", `{}`)
-	is.Equal(f.must("good", "image", `{}`), out) // made again, it is the same
+	is.Equal(f.must("good", "image", `{}`), out) // a repeated call has the same result
 	var got struct {
 		Text  string
 		Files []struct {
@@ -101,7 +101,7 @@ func TestALongResultKeepsItsEnds(t *testing.T) {
 	is := is.New(t)
 	f := newPool(t, quick, a("good"))
 	out := f.must("good", "long", `{}`)
-	is.True(len(out) < 256<<10) // what a tool may give, though every character takes six
+	is.True(len(out) < 256<<10) // limit of a tool result, even with six bytes per character
 	is.True(strings.HasPrefix(out, `"begin`) && strings.HasSuffix(out, `end"`))
 	contains(t, out, "bytes are left out")
 }
@@ -112,7 +112,7 @@ func TestARestart(t *testing.T) {
 	f := newPool(t, quick, a("good"))
 	first := f.must("good", "pid", `{}`)
 	contains(t, f.refused("good", "die", `{}`), "ended during the call, which may have taken effect")
-	is.True(f.must("good", "pid", `{}`) != first) // at once
+	is.True(f.must("good", "pid", `{}`) != first) // without a pause
 	contains(t, f.refused("good", "huge", `{}`), "exceeded")
 	is.Equal(f.must("good", "echo", `{"text":"again"}`), `"again"`)
 }
@@ -129,14 +129,14 @@ func TestWhatAlwaysFailsIsTriedLessAndLess(t *testing.T) {
 	for range 100 {
 		contains(t, f.refused("exits", "x", `{}`), "tried again in 10m0s")
 	}
-	is.True(time.Since(begun) < time.Minute) // a hundred starts were made
+	is.True(time.Since(begun) < time.Minute) // the pauses prevent a hundred starts
 	is.Equal(strings.Count(f.log.String(), "no key in TOKEN"), 1)
 }
 
 func TestAToolThatIsNew(t *testing.T) {
 	t.Parallel()
 	f := newPool(t, quick, a("good"))
-	f.must("good", "grow", `{}`) // and the server says so
+	f.must("good", "grow", `{}`) // the server reports the change
 	storetest.Eventually(t, "the new tool is offered", func() bool { names, _ := f.offered("good"); return slices.Contains(names, "good__grown") })
 }
 
@@ -163,7 +163,7 @@ func TestACallThatTakesTooLong(t *testing.T) {
 	f.offered("good", "frozen") // they take their time to start
 	pid := f.must("good", "pid", `{}`)
 	contains(t, f.refused("good", "hang", `{}`), "did not answer within 5s")
-	is.Equal(f.must("good", "pid", `{}`), pid) // it lives, and is left alone
+	is.Equal(f.must("good", "pid", `{}`), pid) // the program is not restarted
 	contains(t, f.refused("frozen", "fine", `{}`), "did not answer")
 	storetest.Eventually(t, "what does not answer at all is ended", func() bool { return strings.Contains(f.log.String(), "no longer answers") })
 }
@@ -203,7 +203,7 @@ func TestHostilePrograms(t *testing.T) {
 				return
 			}
 			contains(t, f.must(mode, "fine", `{}`), tt.call)
-			is.True(len(f.log.String()) < 300<<10) // whatever it writes
+			is.True(len(f.log.String()) < 300<<10) // the log is limited
 		})
 	}
 }
@@ -225,7 +225,7 @@ func TestHostileLists(t *testing.T) {
 		is.True(len(name) <= 64 && !notInNames.MatchString(name))
 	}
 	is.Equal(names[1], "names__a_b_c_"+strings.TrimPrefix(names[1], "names__a_b_c_"))
-	is.True(names[1] != names[2]) // though both are a_b_c
+	is.True(names[1] != names[2]) // although both names become a_b_c
 }
 
 func TestAMuteProgramHoldsNobodyUp(t *testing.T) {
@@ -286,14 +286,14 @@ func TestStopEndsAllPrograms(t *testing.T) {
 	result := make(chan error, 1)
 	go func() { _, err := f.call(t.Context(), "good", "hang", `{}`); result <- err }()
 	f.Stop()
-	is.True(<-result != nil) // a call under way fails
+	is.True(<-result != nil) // calls in progress fail
 	for _, quoted := range pids {
 		pid, err := strconv.Atoi(strings.Trim(quoted, `"`))
 		is.NoErr(err)
 		storetest.Eventually(t, "process "+quoted+" is gone", func() bool { return syscall.Kill(pid, 0) != nil })
 	}
 	contains(t, f.refused("good", "echo", `{"text":"hi"}`), "not available")
-	f.Stop() // again
+	f.Stop() // a second call has no effect
 }
 
 func TestManyCallsAtOnce(t *testing.T) {
@@ -316,8 +316,8 @@ func TestManyCallsAtOnce(t *testing.T) {
 	for range n {
 		seen[<-results] = true
 	}
-	is.Equal(len(seen), n)                                             // each its own
-	is.Equal(strings.Count(f.log.String(), "connected to the MCP"), 1) // one program for all
+	is.Equal(len(seen), n)                                             // each call gets its own result
+	is.Equal(strings.Count(f.log.String(), "connected to the MCP"), 1) // one program for all calls
 }
 
 func TestRepeatableOnTrust(t *testing.T) {
@@ -332,7 +332,7 @@ func TestRepeatableOnTrust(t *testing.T) {
 	}
 	is.True(repeatable["good__echo"])
 	is.True(!repeatable["good__die"])
-	is.True(!repeatable["other__echo"]) // it says so, and is not believed
+	is.True(!repeatable["other__echo"]) // the hint of an untrusted server is ignored
 }
 
 func TestStatus(t *testing.T) {

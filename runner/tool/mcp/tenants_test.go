@@ -97,15 +97,15 @@ func TestManySecretsOfAServer(t *testing.T) {
 	_, _, err := s.with(secret(maxTenants))
 	is.True(err != nil) // all are in use
 	same, leave, err := s.with(secret(1))
-	is.NoErr(err) // one that exists needs no room
+	is.NoErr(err) // an existing connection needs no room
 	leave()
 	leaves[0]()
 	_, leave, err = s.with(secret(maxTenants))
-	is.NoErr(err) // the idle one made room
+	is.NoErr(err) // the idle connection made room
 	is.Equal(len(s.tenants.by), maxTenants)
 	again, _, err := s.with(secret(1))
 	is.NoErr(err)
-	is.True(same == again) // one in use was not ended
+	is.True(same == again) // a connection in use was not ended
 	leave()
 	for _, x := range s.tenants.by {
 		x.lastUsed = time.Now().Add(-2 * tenantIdle)

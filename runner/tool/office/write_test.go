@@ -25,7 +25,7 @@ func TestWriteDocx(t *testing.T) {
 	is.Equal(string(got), "# Report & <plan>\n\nSome slanted, bold, gone and code text.\nNext line https://example.org.\n\n"+
 		"- one\n  - inner\nmore\n\n- ☑ done\n- three\n- four\nquoted\n\nif a < b {\n\treturn\n}\n\n"+
 		"| Name | Qty |\n| Ann | 3 |\n\nrun a picture <b>\n\n")
-	is.True(!strings.Contains(string(data), "file:///bin/sh")) // only pages and mail are linked
+	is.True(!strings.Contains(string(data), "file:///bin/sh")) // only links to pages and mail addresses are kept
 
 	pandoc, err := exec.LookPath("pandoc")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestWriteDocx(t *testing.T) {
 func TestWriteXlsx(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		content, want string // the text, or what the error says
+		content, want string // expected text, or text of the error
 	}{
 		"CSV": {"Name,Qty,Day,Phone\n\"Ann, B\",3.50,2024-02-29,0049301234\n=1+1,,-7,x<y\n", "[sheet \"Sheet1\"]\n1 | Name | Qty | Day | Phone\n" +
 			"2 | Ann, B | 3.5 | 2024-02-29 | 0049301234\n3 | =1+1 |  | -7 | x<y\n\n"},
