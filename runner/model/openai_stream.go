@@ -306,9 +306,9 @@ func (s *chatStream) call(d *chatCallDelta) error {
 }
 
 // findCall returns the index of the call that a piece belongs to, -1 if the piece begins a new
-// call. Some servers number their calls wrongly or not at all. Then it compares ids, and after
-// them names. A name begins a new call if the arguments are complete, or if the same event
-// already named a call.
+// call. Some servers number their calls wrongly or not at all. Then findCall compares ids, and
+// after them names. A name begins a new call if the arguments are complete, or if the same
+// event already named a call.
 func (s *chatStream) findCall(d *chatCallDelta) int {
 	if d.Index == nil && d.ID == "" {
 		// Without a number and an id, a piece can only continue the last call.

@@ -37,9 +37,9 @@ type groups struct {
 	mkdir, rmdir func(dir string) error
 }
 
-// findGroups returns a groups below this process's own group. If this process was moved out of
-// the group above for that purpose, it uses the group above. The error is the reason why there
-// is none.
+// findGroups returns a groups below this process's own group. If this service may manage the
+// parent group, it is below the parent group instead. The error is the reason why there is
+// none.
 func findGroups() (*groups, error) {
 	self, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
