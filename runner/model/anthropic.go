@@ -15,7 +15,7 @@ import (
 
 const (
 	anthropicBaseURL = "https://api.anthropic.com"
-	anthropicVersion = "2023-06-01"        // of the API
+	anthropicVersion = "2023-06-01"        // version of the API
 	anthropicModel   = "claude-sonnet-5-5" // the default
 	claudeMaxTokens  = 32_000              // output limit of models that are not in the price table
 )

@@ -64,7 +64,7 @@ var errNoEvent = errors.New("the model server sent an event that is not JSON")
 // A claudeStream reads the events of an answer.
 type claudeStream struct {
 	assembler
-	name   string                 // of the Model, for Meta
+	name   string                 // name of the Model, for Meta
 	used   map[string]bool        // call ids of the conversation
 	blocks map[int64]*claudeBlock // by the provider's index
 	metas  map[int]claudeMeta     // by part

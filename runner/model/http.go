@@ -17,10 +17,10 @@ import (
 // timeouts limit the waiting times for a provider. A whole call has no limit, because a long
 // answer that keeps arriving is valid.
 type timeouts struct {
-	connect time.Duration // for connecting, and again for TLS
+	connect time.Duration // time for connecting, and again for TLS
 	header  time.Duration // until the answer begins; a local server may load its model first
 	idle    time.Duration // between two reads of the answer
-	linger  time.Duration // for the end of a body after its last event
+	linger  time.Duration // time for the end of a body after its last event
 }
 
 // defaultTimeouts returns the timeouts used outside of tests.

@@ -37,7 +37,7 @@ type ollamaStreamCall struct {
 // An ollamaStream reads an answer of /api/chat.
 type ollamaStream struct {
 	assembler
-	name   string          // of the Model, for Meta
+	name   string          // name of the Model, for Meta
 	used   map[string]bool // call ids of the conversation
 	model  string
 	reason string

@@ -34,7 +34,7 @@ type chatDelta struct {
 	Reasoning        looseText         `json:"reasoning"`
 	ReasoningDetails []json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []chatCallDelta   `json:"tool_calls"`
-	FunctionCall     *chatFunctionPart `json:"function_call"` // from before parallel calls
+	FunctionCall     *chatFunctionPart `json:"function_call"` // used before parallel calls existed
 }
 
 type chatCallDelta struct {
@@ -119,7 +119,7 @@ func (u *chatUsage) usage() Usage {
 // A chatStream reads an answer of chat completions.
 type chatStream struct {
 	assembler
-	name    string          // of the Model, for Meta
+	name    string          // name of the Model, for Meta
 	router  bool            // the server is OpenRouter, which reports the cost of a call
 	used    map[string]bool // call ids of the conversation
 	calls   []chatCallState

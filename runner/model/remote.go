@@ -10,7 +10,7 @@ import (
 
 // A remote is a model on a server, with the data for reaching it.
 type remote struct {
-	name     string // as Name returns it
+	name     string // result of Name
 	model    string
 	base     *url.URL
 	header   http.Header

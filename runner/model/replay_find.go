@@ -66,7 +66,7 @@ type recordings struct {
 	dir string
 
 	mu      sync.Mutex         // guards the maps below
-	outline map[string]outline // by name of the file; only files that were read
+	outline map[string]outline // outlines of the files read so far, by file name
 	threads map[string]string  // recorded thread by the thread of this run
 	claimed map[string]bool    // values of threads
 }

@@ -62,7 +62,7 @@ type responsesUsage struct {
 // A responseStream reads an answer of the Responses API.
 type responseStream struct {
 	assembler
-	name    string          // of the Model, for Meta
+	name    string          // name of the Model, for Meta
 	used    map[string]bool // call ids of the conversation
 	items   map[string]*itemState
 	metas   map[int]responsesMeta // by part

@@ -90,8 +90,8 @@ type outputItem struct {
 // responsesMeta is the Meta of an assistant part: data that the provider needs in later
 // requests.
 type responsesMeta struct {
-	Item  *reasoningItem `json:"item,omitempty"`  // for a reasoning part
-	Phase string         `json:"phase,omitempty"` // for a text
+	Item  *reasoningItem `json:"item,omitempty"`  // set for a reasoning part
+	Phase string         `json:"phase,omitempty"` // set for a text
 }
 
 // leastOutput is the minimum output limit that the API accepts.

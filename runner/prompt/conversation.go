@@ -21,7 +21,7 @@ type conversation struct {
 type rendering struct {
 	rendered int // number of passages that it covers
 	messages []model.Message
-	tokens   int64 // of messages, estimated
+	tokens   int64 // estimated tokens of messages
 	start    int   // index in messages of the current turn's instruction
 	leftOut  int   // model calls of the current turn that only a summary covers
 	noted    bool  // messages contains the summary

@@ -18,7 +18,7 @@ const (
 	DefaultTimeout = time.Minute
 	MaxTimeout     = 10 * time.Minute
 
-	waitForOutput = 2 * time.Second // for the output pipe to close after a command was killed
+	waitForOutput = 2 * time.Second // time for the output pipe to close after a command was killed
 )
 
 // ShellLimits limit the resources that a confined command may use. A zero field means its
@@ -48,14 +48,14 @@ const (
 
 // A Result is the outcome of a command.
 type Result struct {
-	ExitCode int    // of the shell; after a signal 128 plus the signal's number
+	ExitCode int    // exit code of the shell; after a signal 128 plus the signal's number
 	Output   string // standard output and error as written; valid UTF-8; a long text lacks its middle
 	LeftOut  int64  // number of bytes that Output lacks
 	Stopped  Stop   // "" unless the command was killed
 	Note     string // remark for the model about a full or nearly full workspace; usually ""
 	Duration time.Duration
 
-	report childReport // of a confined command's first process
+	report childReport // report of a confined command's first process
 }
 
 // A childReport describes the state of a command. A child sends one when the command begins,
@@ -93,7 +93,7 @@ type Confinement struct {
 	Err      error // reason if Possible is false
 
 	groups *groups     // nil if commands get no control group
-	report childReport // of the command that Detect ran
+	report childReport // report of the command that Detect ran
 }
 
 // A ShellConfig configures a Shell.
@@ -113,7 +113,7 @@ type Shell struct {
 	cfg      ShellConfig
 	confined bool
 	groups   *groups     // nil if commands get no control group
-	report   childReport // of the command that Detect ran
+	report   childReport // report of the command that Detect ran
 	plain    bool        // behave like a kernel without Landlock; for tests
 }
 

@@ -75,7 +75,7 @@ func (d *diskWatch) exceeded(now time.Time) bool {
 	if !d.moved(room) && idle < walkEvery || idle < walkPause*d.took {
 		return false
 	}
-	d.held, _ = d.w.survey(d.most) // it can only fail in a function passed to it, and there is none
+	d.held, _ = d.w.survey(d.most) // survey fails only if a function passed to it fails, and there is none
 	d.walked, d.when = room, time.Now()
 	d.took = d.when.Sub(now)
 	return d.held.exceeds(d.most)

@@ -30,7 +30,7 @@ const (
 	// FilterTime is the CPU time after which a filter should return a partial result.
 	FilterTime = 3 * slowdown * time.Second
 	filterCPU  = 4 * slowdown * time.Second  // CPU time after which the kernel kills the process, where supported
-	filterTime = 20 * slowdown * time.Second // from start to end; long, because the machine may be busy
+	filterTime = 20 * slowdown * time.Second // limit of the total time; long, because the machine may be busy
 )
 
 // The memory of filter processes, in MiB. One process may use filterMemory, and

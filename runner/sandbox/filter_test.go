@@ -16,7 +16,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// testFilters do what a hostile document might make a filter do.
+// testFilters behave like filters under attack by a hostile document.
 var testFilters = map[string]Filter{
 	"upper": func(in []byte) ([]byte, error) { return bytes.ToUpper(in), nil },
 	"fails": func([]byte) ([]byte, error) { return nil, errors.New("page 7 is torn") },

@@ -10,7 +10,7 @@ import (
 // A Program is a long-running program that the operator has configured, such as an MCP server.
 // It is not confined: it has all rights of this user.
 type Program struct {
-	Path   string    // of the executable, as exec.LookPath returns it
+	Path   string    // path of the executable, as exec.LookPath returns it
 	Args   []string  // without the program name
 	Env    []string  // complete environment
 	Dir    string    // working folder; "" for the one of this program
@@ -30,7 +30,7 @@ type Process struct {
 
 const (
 	killIn        = 5 * time.Second // time for a keeper to kill all processes
-	waitForStderr = time.Second     // for standard error to close after the program's end
+	waitForStderr = time.Second     // time for standard error to close after the program's end
 )
 
 // Stop ends the program and returns when it has ended. It first closes the program's input, so

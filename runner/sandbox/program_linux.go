@@ -120,7 +120,7 @@ func killBelow() {
 	for below := children[os.Getpid()]; len(below) > 0; {
 		pid := below[0]
 		below = append(below[1:], children[pid]...)
-		_ = unix.Kill(pid, unix.SIGKILL) // it may have ended, or belong to another user
+		_ = unix.Kill(pid, unix.SIGKILL) // fails if it has ended, or belongs to another user
 	}
 }
 

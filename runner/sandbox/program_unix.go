@@ -37,7 +37,7 @@ func StartProgram(prog Program) (*Process, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", prog.Path, err), inIn.Close(), outOut.Close())
 	}
-	p.kill = func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may have ended
+	p.kill = func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // fails if the process has ended
 	go func() {
 		_ = cmd.Wait() // the exit status is not needed: standard error has more information
 		p.kill()       // kill processes that stayed in its group

@@ -55,7 +55,7 @@ func (w *Workspace) measure() error {
 	err := w.walk(".", func(e Entry) error {
 		if isScratch(path.Base(e.Path)) {
 			if time.Since(e.Modified) > staleAfter {
-				_ = w.root.Remove(e.Path) // if this fails, the file only takes space
+				_ = w.root.Remove(e.Path) // after a failure, the file only takes space
 			}
 			return nil
 		}

@@ -18,7 +18,7 @@ const (
 	maxAnswerDepth  = 500
 	maxSchemaChecks = 10_000  // checks per value: references and combinations multiply them
 	maxAnswerChecks = 200_000 // checks of one complete answer
-	maxExponent     = 400     // of a number; a float64 has up to 308
+	maxExponent     = 400     // exponent of a number; a float64 has up to 308
 	maxNumber       = 1000    // characters of a number
 	maxParts        = 5000    // objects and booleans in a schema: the compiler compares each of them with all others
 )
@@ -36,7 +36,7 @@ func outOfBounds(v any, at string, depth int) (where, problem string) {
 			return at, "has a number that is out of range"
 		}
 	case map[string]any:
-		for _, name := range sortedKeys(v) { // in order, so that the same value always gives the same problem
+		for _, name := range sortedKeys(v) { // sorted, so that the same value always gives the same problem
 			if where, problem = outOfBounds(v[name], at+"/"+escape(name), depth-1); problem != "" {
 				return where, problem
 			}

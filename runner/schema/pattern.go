@@ -11,8 +11,8 @@ import (
 
 // Limits of matching. For some texts, the time for backtracking doubles with each character.
 const (
-	maxMatch   = 250 * time.Millisecond // of one pattern against one text
-	maxMatches = time.Second            // for all patterns of one check
+	maxMatch   = 250 * time.Millisecond // limit for one pattern and one text
+	maxMatches = time.Second            // limit for all patterns of one check
 	maxStack   = 1 << 20                // saved positions, of 8 bytes each
 )
 

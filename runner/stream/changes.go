@@ -22,7 +22,7 @@ type changeLog struct {
 
 	mu      sync.Mutex // guards counts
 	counts  map[string]*changeCounts
-	changed signals // of organizations, by id
+	changed signals // by organization id
 }
 
 // changeCounts holds the changes of one organization since the start of the process.

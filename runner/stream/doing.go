@@ -11,7 +11,7 @@ type Activity struct {
 	Kind  store.PartType  // the kind of the part in progress; PartToolCall for a call; '' before the first output
 	Tool  string          // the name of the called tool
 	Input json.RawMessage // the arguments of the call; they may be incomplete
-	Step  int             // from 1
+	Step  int             // number of the step, from 1
 }
 
 // Doing returns the activities of an organization's running tasks, by task id. The result is

@@ -12,8 +12,8 @@ func (h *Hub) ring(workerID string) *ring {
 	return h.rings[workerID]
 }
 
-// joinRing returns the ring of a worker for a new watcher, who must call leaveRing. A new ring
-// begins at the current positions of the running turns.
+// joinRing returns the ring of a worker for a new watcher. The watcher must call leaveRing. A
+// new ring begins at the current positions of the running turns.
 func (h *Hub) joinRing(workerID string) *ring {
 	h.mu.Lock() // held until the watcher is counted: Prune must not drop the ring before
 	defer h.mu.Unlock()

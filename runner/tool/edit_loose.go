@@ -61,8 +61,8 @@ func findLoosely(data, old []byte) []place {
 // A simpleText is a text in the form that a loose search compares.
 type simpleText struct {
 	text string
-	from []int // for each byte of text, where its character begins in the original text
-	to   []int // for each byte of text, where that character ends
+	from []int // start of the original character, for each byte of text
+	to   []int // end of the original character, for each byte of text
 }
 
 // simplify replaces typographic characters and removes white space at line ends. Unless

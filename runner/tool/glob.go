@@ -36,7 +36,7 @@ type globber struct {
 	rest    string // part of the pattern that is not translated yet
 	start   bool   // rest is at the beginning of a name: before it is nothing or "/"
 	braces  bool
-	braceAt []bool // for each open brace: whether it is at the beginning of a name
+	braceAt []bool // whether each open brace is at the beginning of a name
 	out     strings.Builder
 }
 

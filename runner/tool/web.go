@@ -17,7 +17,7 @@ import (
 
 // Limits of a request to the web.
 const (
-	webTime      = 30 * time.Second // for a request, including redirects and the body
+	webTime      = 30 * time.Second // timeout of a request, including redirects and the body
 	maxRedirects = 10
 	maxAddress   = 4096    // bytes in an address
 	maxBody      = 5 << 20 // bytes of a body that are read, after decompression

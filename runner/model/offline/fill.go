@@ -12,7 +12,7 @@ import (
 const (
 	maxFillDepth = 24
 	maxFillNodes = 300 // schemas that are visited per value
-	maxItems     = 20  // of an array
+	maxItems     = 20  // items of an array
 	maxBranches  = 4   // alternatives of a schema that are tried
 )
 

@@ -37,7 +37,7 @@ func (s *Server) expand(getenv func(string) string) (err error) {
 		if s.Headers[name], err = s.fill("headers."+name, s.Headers[name], getenv); err != nil {
 			return err
 		}
-		s.conceal(s.Headers[name]) // in any case, because the file itself may contain the key
+		s.conceal(s.Headers[name]) // always concealed, because the file itself may contain the key
 	}
 	for name, field := range map[string]*string{"clientId": &s.OAuth.ClientID, "clientSecret": &s.OAuth.ClientSecret,
 		"issuer": &s.OAuth.Issuer, "scope": &s.OAuth.Scope} {

@@ -177,7 +177,7 @@ func TestHostileAddresses(t *testing.T) {
 			is.True(!strings.Contains(f.log.String(), "no such host")) // the redirect was not followed
 		})
 		if name == "redirects" {
-			continue // what follows would be a session that redirects, which is no other case
+			continue // a redirect later in the session is the same case
 		}
 		t.Run(name+" later", func(t *testing.T) {
 			t.Parallel()

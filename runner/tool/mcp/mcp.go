@@ -39,14 +39,14 @@ type Config struct {
 // Timing holds the time limits of a Pool. A zero field means its default, which is the last
 // value in its comment.
 type Timing struct {
-	Connect time.Duration // for starting a server and listing its tools; 1 minute
-	Toolset time.Duration // for the tools of all servers when a turn begins; 15 s
+	Connect time.Duration // time for starting a server and listing its tools; 1 minute
+	Toolset time.Duration // time for the tools of all servers when a turn begins; 15 s
 	Fresh   time.Duration // how long a list of tools is used before it is requested again; 1 minute
 	Leave   time.Duration // grace period of a program before it is killed; 2 s
 	Backoff time.Duration // pause after a failure, doubled after each further failure up to 10 minutes; 1 s
 	Stable  time.Duration // age from which a connection resets the count of failures; 1 minute
-	Answer  time.Duration // for the response to a ping after a call timed out; 5 s
-	Longest time.Duration // for a call, even if it reports progress; 1 hour
+	Answer  time.Duration // time for the response to a ping after a call timed out; 5 s
+	Longest time.Duration // limit of a call, even if it reports progress; 1 hour
 }
 
 func (t Timing) withDefaults() Timing {

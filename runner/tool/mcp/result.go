@@ -167,7 +167,7 @@ func (r result) output(host tool.Host, of tool.RemoteTool) (json.RawMessage, err
 	if len(r.structured) > 2*keptText { // too long: after the cut it is no longer JSON
 		r.text, r.structured = string(r.structured), nil
 	}
-	text := headAndTail(host.Hide(r.text)) // in this order: a cut could leave a part of a secret
+	text := headAndTail(host.Hide(r.text)) // hide first: a cut could leave a part of a secret
 	if links := strings.Join(r.links, "\n"); links != "" {
 		text = strings.TrimLeft(text+"\n\n"+links, "\n")
 	}

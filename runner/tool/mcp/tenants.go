@@ -24,7 +24,7 @@ const (
 // tenants are the connections of one server with different secrets.
 type tenants struct {
 	mu sync.Mutex                    // guards the fields below
-	by map[[sha256.Size]byte]*tenant // by hash of the names and values of the secrets
+	by map[[sha256.Size]byte]*tenant // key: hash of the names and values of the secrets
 }
 
 // A tenant is a copy of a server with the values of secrets in it.
@@ -87,7 +87,7 @@ func (s *server) endIdle() {
 	t := &s.tenants
 	for key, x := range t.by {
 		switch {
-		case x.users > 0: // in use
+		case x.users > 0: // the connection is in use
 		case time.Since(x.lastUsed) > tenantIdle:
 			s.forget(key)
 		case oldest == nil || x.lastUsed.Before(t.by[*oldest].lastUsed):
@@ -103,7 +103,7 @@ func (s *server) endIdle() {
 func (s *server) forget(key [sha256.Size]byte) {
 	x := s.tenants.by[key].server
 	delete(s.tenants.by, key)
-	s.pool.begin(func() { // in a goroutine, because ending a program takes time
+	s.pool.begin(func() { // ending a program takes time, so it runs in a goroutine
 		x.mu.Lock()
 		live := x.live
 		x.mu.Unlock()

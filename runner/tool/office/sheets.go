@@ -65,7 +65,7 @@ type workbook struct {
 	d        *document
 	sheets   []sheetRef
 	strings  []string
-	datesAt  []bool // for each cell format: whether its numbers are dates
+	datesAt  []bool // whether the numbers of each cell format are dates
 	oldDates bool   // dates count from 1904, as in old Excel for Mac
 }
 
@@ -155,7 +155,7 @@ func (v *sharedStrings) end(name string) error {
 type dateStyles struct {
 	ignoreText
 	book   *workbook
-	custom map[string]bool // for each number format of the document: whether it shows dates
+	custom map[string]bool // whether each number format of the document shows dates
 	inXfs  bool            // inside cellXfs
 }
 
