@@ -18,7 +18,9 @@ import (
 // another write has changed since it began.
 //
 // The order of locks is: a turn, its task, the turn behind it, then the sums of the organization in
-// usage and spending. A write that only adds to a task locks the task first and no turn.
+// usage and spending. A write that only adds to a task locks the task first and no turn. AbortTask
+// and the end of a turn with children lock several turns and sums in the order of the tree. They can
+// deadlock with the writes of these children. Then PostgreSQL ends one of them, and it runs again.
 
 // errSerialize ends a locking write that meets a case for which it is not made.
 var errSerialize = errors.New("the write has to be serializable")

@@ -8,7 +8,7 @@ import (
 // A known holds what the store has read about callers and organizations, so that no request reads
 // it again. All that it holds is forgotten when a write changes it: see Store.forgetKnown.
 type known struct {
-	changes    atomic.Int64 // that have begun or ended
+	changes    atomic.Int64 // that have ended
 	changing   atomic.Int64 // writes under way that change what known holds
 	identities memo[knownIdentity]
 	caps       memo[*float64] // of the credits a month, by organization; nil: no cap

@@ -31,10 +31,8 @@ func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Durat
 // It may be locking: the lease is one row, and the statement that deletes leases decides on the rows
 // that it deletes. If it finds turns of such a runner, it becomes serializable.
 func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Duration) error {
-	if err := s.returnAbandoned(ctx); err != nil {
-		return err
-	}
-	return s.hot(ctx, true, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, ttl) })
+	err := s.hot(ctx, true, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, ttl) })
+	return errors.Join(err, s.returnAbandoned(ctx)) // later, because the lease has a time limit
 }
 
 func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, ttl time.Duration) error {
@@ -275,9 +273,9 @@ func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, num int64) (C
 const hasSecrets = `EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
 	WHERE organization_id = ` + idOfOrganization + ` AND coalesce(worker_id, '') IN ('', ` + idOfWorker + `))`
 
-// OnClaimed sets the function that is called with each turn that a runner claims, after the commit
-// and before any later write. So a request that cancels a claimed turn finds the records of fn. fn
-// must not block.
+// OnClaimed sets the function that is called with each turn that a runner claims, after the commit.
+// On SQLite no later write comes before the call. A request that cancels a claimed turn waits with
+// AwaitWrites, and then finds the records of fn. fn must not block.
 func (s *Store) OnClaimed(fn func(Claim)) { s.onClaimed.Store(&fn) }
 
 func scanClaim(row scanner) (c Claim, err error) {

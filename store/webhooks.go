@@ -72,27 +72,31 @@ func (s *Store) putWebhook(tx Tx, workerID string, w Webhook) error {
 
 // RemoveWebhook removes the webhook of a worker and returns it. Pending deliveries are given up. It
 // returns Forbidden unless the caller created the worker.
+//
+// It is locking, so that no delivery is missed. Writes that queue a delivery lock the webhook, and the
+// DELETE waits for them. The next statement sees their deliveries. Writes that come later find no
+// webhook.
 func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (was Webhook, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.hot(ctx, true, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
 		if was, err = s.webhook(ctx, tx, workerID); err != nil || was.URL == "" {
 			return err
 		}
-		if _, err := tx.Exec(`DELETE FROM webhooks WHERE worker_id = ?`, workerID); err != nil {
+		n, err := tx.Exec(`DELETE FROM webhooks WHERE worker_id = ?`, workerID)
+		if err != nil {
 			return err
+		}
+		if n == 0 { // another caller has removed it meanwhile
+			was = Webhook{}
+			return nil
 		}
 		if err := giveUpDeliveries(tx, workerID); err != nil {
 			return err
 		}
 		return s.audit(tx, c, "webhook.remove", workerID, map[string]any{"url": was.URL})
 	})
-	if err == nil && was.URL != "" && s.OnServer() {
-		// DELETE waits for the writes that queue a delivery: they lock the row. What they have queued is
-		// visible only to a later write.
-		err = s.write(ctx, func(tx Tx) error { return giveUpDeliveries(tx, workerID) })
-	}
 	return was, err
 }
 

@@ -126,6 +126,15 @@ func (db *DB) opening(mode engine.Mode) []string {
 	return []string{`BEGIN ISOLATION LEVEL ` + level, `LOCK TABLE meta IN ROW SHARE MODE`, selectOpening}
 }
 
+// openingAlone is opening for a write that waits until all other writes have ended, and that holds off
+// new ones until it ends. The lock comes before the snapshot, so the write meets no conflict. Each
+// write takes its lock of meta first and never a stronger one later, so no deadlock results.
+func (db *DB) openingAlone(mode engine.Mode) []string {
+	opening := db.opening(mode)
+	opening[1] = `LOCK TABLE meta IN EXCLUSIVE MODE`
+	return opening
+}
+
 // Query runs a query outside of a transaction and reads all its rows.
 func (db *DB) Query(ctx context.Context, query string, args ...any) (engine.Rows, error) {
 	db.stats.Reads.Add(1)

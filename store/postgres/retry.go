@@ -34,7 +34,7 @@ func (db *DB) write(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx)
 	defer func() { db.stats.Write.ObserveDuration(time.Since(begun)) }()
 	unique := 0
 	for try := 1; ; try++ {
-		failure, err := db.tryLimited(ctx, mode, fn)
+		failure, err := db.tryLimited(ctx, mode, try > maxShared, fn)
 		if err == nil {
 			db.stats.Commits.Add(1)
 			db.stats.Operations.Add(1)
@@ -56,6 +56,11 @@ func (db *DB) write(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx)
 		}
 	}
 }
+
+// maxShared is the number of tries that a serializable write makes beside others. Locking writes can
+// change the rows that it needs again and again, so that each try meets a conflict. The next tries run
+// alone: see openingAlone.
+const maxShared = 4
 
 // gaveUp returns the error of a write that is not retried. After a conflict it is always a
 // conflictError, which is unavailable, even if fn returned another error.
@@ -94,21 +99,26 @@ func pause(ctx context.Context, tries int) error {
 }
 
 // tryLimited is try with a limit on concurrent serializable writes.
-func (db *DB) tryLimited(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) error) (failure, err error) {
+func (db *DB) tryLimited(ctx context.Context, mode engine.Mode, alone bool,
+	fn func(tx engine.Tx) error) (failure, err error) {
+	opening := db.opening(mode)
+	if alone {
+		opening = db.openingAlone(mode)
+	}
 	if mode != engine.Serializable {
-		return db.try(ctx, mode, fn)
+		return db.try(ctx, opening, fn)
 	}
 	if err := db.limiter.enter(ctx); err != nil {
 		return err, err
 	}
-	failure, err = db.try(ctx, mode, fn)
+	failure, err = db.try(ctx, opening, fn)
 	db.limiter.leave(isConflict(codeOf(failure)), err == nil)
 	return failure, err
 }
 
-// try runs fn once. It returns the error for the caller, and the failure that caused it. The
+// try runs fn once, after the statements of opening. It returns the error for the caller, and the failure that caused it. The
 // failure is the first error of a statement, even if fn ignored or wrapped it.
-func (db *DB) try(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) error) (failure, err error) {
+func (db *DB) try(ctx context.Context, opening []string, fn func(tx engine.Tx) error) (failure, err error) {
 	if err := db.lock.check(); err != nil {
 		return err, err
 	}
@@ -118,7 +128,7 @@ func (db *DB) try(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) e
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
 	defer cancel()
-	t := &tx{session: session{db: db, conn: c, opening: db.opening(mode), writes: true}, ctx: limited}
+	t := &tx{session: session{db: db, conn: c, opening: opening, writes: true}, ctx: limited}
 	c.trips = 0
 	defer func() {
 		if t.conn != nil {
