@@ -308,9 +308,9 @@ func TestStoreFails(t *testing.T) {
 	is := is.New(t)
 	s := newServer(t, idle)
 	is.NoErr(s.store.Close())
-	for _, call := range []string{"GET /api/me", "POST /api/tasks"} {
+	for _, call := range []string{"GET /api/tasks", "POST /api/tasks"} {
 		method, path, _ := strings.Cut(call, " ")
-		got := s.do(t, method, path, "{}")
+		got := s.do(t, method, path, `{"input":"x"}`)
 		is.Equal(got.status, http.StatusInternalServerError)
 		is.Equal(got.text("code"), "internal")
 		is.True(!strings.Contains(string(got.body), "closed"))
