@@ -118,14 +118,22 @@ func (h *held) once(mark string, promised bool) (t heldTurn, ok bool) {
 	return t, true
 }
 
-// completed calls once for errands that end well. ok is false for a turn that failed after three
+// ended calls once for errands whose turn runs. ok is false for a turn that failed after three
 // kills, because the service promises no more.
-func (h *held) completed(mark string, promised bool) (t heldTurn, ok bool) {
+func (h *held) ended(mark string, promised bool) (t heldTurn, ok bool) {
 	if t, ok = h.once(mark, promised); !ok {
 		return t, false
 	}
 	if t.failure == "interrupted" && t.claims >= 3 {
 		h.w.sum.givenUp++
+		return t, false
+	}
+	return t, true
+}
+
+// completed calls ended for errands that end well.
+func (h *held) completed(mark string, promised bool) (t heldTurn, ok bool) {
+	if t, ok = h.ended(mark, promised); !ok {
 		return t, false
 	}
 	if t.status != "completed" || !strings.Contains(t.output, mark) {
@@ -209,8 +217,9 @@ func (e *scheduleErrand) check(w *world, h *held) {
 	}
 }
 
+// check accepts a turn that had failed after three kills before the cancel arrived.
 func (e *cancelErrand) check(w *world, h *held) {
-	if t, ok := h.once(e.mark, true); ok && t.status != "aborted" {
+	if t, ok := h.ended(e.mark, true); ok && t.status != "aborted" {
 		w.t.Errorf("%s: turn %s was cancelled and is %s, %s", e.mark, t.id, t.status, t.failure)
 	}
 }

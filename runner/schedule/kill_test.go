@@ -124,11 +124,11 @@ func TestKilledAroundDueTimes(t *testing.T) {
 	is.NoErr(f.Close())
 	now := begin
 	var downs []down
-	for range storetest.Rounds(50, 5) {
+	for n := range storetest.Rounds(50, 5) {
 		settled := runAndKill(t, f.Dir(), now, random)
 		now = settled.Add(500 * time.Millisecond) // the clock may have reached this time before the kill
-		if random.IntN(2) == 0 {
-			now = now.Add(time.Duration(random.IntN(90_000)) * time.Millisecond)
+		if n == 0 || random.IntN(2) == 0 { // at least one stop is long enough to miss due times
+			now = now.Add(time.Duration(5_000+random.IntN(85_000)) * time.Millisecond)
 		}
 		downs = append(downs, down{settled, now})
 	}
@@ -232,7 +232,7 @@ func check(t *testing.T, dir string, list []kept, downs []down, end time.Time) {
 		}
 	}
 	t.Logf("%d due times over %v and %d kills: %d tasks, %d missed while nothing ran", due, end.Sub(begin), len(downs), total, missed)
-	if total < 20*len(downs) || missed == 0 {
+	if total < 5*len(downs) || missed == 0 {
 		t.Error("the test did not work: too few firings, or none was ever missed")
 	}
 }
