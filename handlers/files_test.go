@@ -189,8 +189,8 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// TestNoWayOut requests paths outside a worker's published files.
-func TestNoWayOut(t *testing.T) {
+// TestNoEscape requests paths outside a worker's published files.
+func TestNoEscape(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	other := s.published(t, "secret.txt", "theirs")

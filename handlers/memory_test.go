@@ -41,9 +41,9 @@ func fails(code string) option {
 func textPart(text string) model.Part      { return model.Part{Type: model.PartText, Text: text} }
 func reasoningPart(text string) model.Part { return model.Part{Type: model.PartReasoning, Text: text} }
 
-// TestAnswerFromMemoryIsThatOfTheStore runs turns, and compares the answer of the waiting client
+// TestAnswerFromMemoryEqualsStoredAnswer runs turns, and compares the answer of the waiting client
 // with the run view from the store. read is set for turns whose answer is read from the store.
-func TestAnswerFromMemoryIsThatOfTheStore(t *testing.T) {
+func TestAnswerFromMemoryEqualsStoredAnswer(t *testing.T) {
 	t.Parallel()
 	unusual := strings.ToValidUTF8(hostile, "?")
 	typed := fields{"outputSchema": fields{"type": "object", "required": []string{"a"},

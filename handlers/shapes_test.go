@@ -90,9 +90,9 @@ func (u *unreachable) Send(ctx context.Context, d store.Delivery) (store.Executi
 	return u.store.RecordAttempt(ctx, d, a)
 }
 
-// TestEveryFieldIsThere reads every object of the API while most of its fields have no value. Such
+// TestEveryFieldIsPresent reads every object of the API while most of its fields have no value. Such
 // a field is null, never absent.
-func TestEveryFieldIsThere(t *testing.T) {
+func TestEveryFieldIsPresent(t *testing.T) {
 	t.Parallel()
 	hook := &unreachable{}
 	s := newServer(t, func(set *settings) { set.sender = hook })

@@ -140,9 +140,9 @@ func TestStreamsAreShared(t *testing.T) {
 	})
 }
 
-// TestAnAddressHasItsShareOfStreams opens the streams that one address may have, with keys of two
+// TestStreamsPerAddressAreLimited opens the streams that one address may have, with keys of two
 // organizations.
-func TestAnAddressHasItsShareOfStreams(t *testing.T) {
+func TestStreamsPerAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t, withProxy, func(set *settings) { set.api.Limits.Streams = 8 })

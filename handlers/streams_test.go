@@ -194,8 +194,8 @@ func TestServerStops(t *testing.T) {
 	is.True(r.text("metadata.taskId") != "") // the answer names no task
 }
 
-// TestReaderGoes closes streams, and checks that nothing of them is left.
-func TestReaderGoes(t *testing.T) {
+// TestReaderDisconnects closes streams, and checks that nothing of them is left.
+func TestReaderDisconnects(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t)

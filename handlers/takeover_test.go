@@ -205,9 +205,9 @@ func TestStreamNoise(t *testing.T) {
 	storetest.Eventually(t, "the failure of a heartbeat", func() bool { return s.api.OpenStreams() == 0 })
 }
 
-// TestStreamClientGoes closes connections of idle streams in each way. Their resources are
+// TestStreamClientDisconnects closes connections of idle streams in each way. Their resources are
 // released, although nothing is written.
-func TestStreamClientGoes(t *testing.T) {
+func TestStreamClientDisconnects(t *testing.T) {
 	t.Parallel()
 	for name, secure := range map[string]bool{"http": false, "https": true} {
 		t.Run(name, func(t *testing.T) {

@@ -305,9 +305,9 @@ func (s *site) taskIDs(t testing.TB, query url.Values, limit int) []string {
 	}
 }
 
-// TestPagesWhileTasksCome adds tasks between two pages. No task is shown twice, and no earlier one
+// TestPagingWhileTasksArrive adds tasks between two pages. No task is shown twice, and no earlier one
 // is missed.
-func TestPagesWhileTasksCome(t *testing.T) {
+func TestPagingWhileTasksArrive(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t, idle)

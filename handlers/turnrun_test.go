@@ -9,9 +9,9 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestAnswerIsOfTheTurnAskedFor checks that a request is answered with its own turn, even if the
+// TestAnswerBelongsToRequestedTurn checks that a request is answered with its own turn, even if the
 // task has later turns. A repetition gets the first result.
-func TestAnswerIsOfTheTurnAskedFor(t *testing.T) {
+func TestAnswerBelongsToRequestedTurn(t *testing.T) {
 	t.Parallel()
 	for name, header := range map[string]string{"by key": "Idempotency-Key: first", "by retry": "X-Stainless-Retry-Count: 1"} {
 		t.Run(name, func(t *testing.T) {

@@ -196,9 +196,9 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// TestLeavingIsNoticed checks that the request of a disconnected client ends, however its body was
+// TestDisconnectIsNoticed checks that the request of a disconnected client ends, however its body was
 // sent. Otherwise the server could not stop.
-func TestLeavingIsNoticed(t *testing.T) {
+func TestDisconnectIsNoticed(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t)

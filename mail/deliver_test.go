@@ -161,7 +161,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-func TestAutomaticMailStartsNothing(t *testing.T) {
+func TestAutomaticMailStartsNoTask(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ from, field, reason string }{
 		"auto-reply": {"ann@example.com", "Auto-Submitted: auto-replied", message.AutoReply},
@@ -359,8 +359,8 @@ func TestLoopGuard(t *testing.T) {
 	is.Equal(p.store.Queued(), int64(9))
 }
 
-// TestForgedMailUsesUpNobodysShare sends forged mail of a member until the limit.
-func TestForgedMailUsesUpNobodysShare(t *testing.T) {
+// TestForgedMailConsumesNoQuota sends forged mail of a member until the limit.
+func TestForgedMailConsumesNoQuota(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	d := dns{}

@@ -71,8 +71,8 @@ func contentText(t *testing.T, content string) string {
 	return text
 }
 
-// TestModelIsToldOfTheMail sends mail over SMTP, and reads the request to the model's provider.
-func TestModelIsToldOfTheMail(t *testing.T) {
+// TestModelSeesMailEnvelope sends mail over SMTP, and reads the request to the model's provider.
+func TestModelSeesMailEnvelope(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	zone, err := time.LoadLocation("Europe/Berlin")

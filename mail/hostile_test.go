@@ -19,9 +19,9 @@ func page(html string, fields ...string) string {
 	return letter(html, append(fields, "Content-Type: text/html; charset=utf-8")...)
 }
 
-// TestAPageThatCannotBeConverted checks that such a mail becomes a task, with the whole mail
+// TestUnconvertiblePage checks that such a mail becomes a task, with the whole mail
 // attached.
-func TestAPageThatCannotBeConverted(t *testing.T) {
+func TestUnconvertiblePage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, true, func(c *Config) {
@@ -72,8 +72,8 @@ func (l *lockedLog) String() string {
 	return l.text.String()
 }
 
-// TestAPanicIsOneMailsTrouble processes a mail and a reply that make the server panic.
-func TestAPanicIsOneMailsTrouble(t *testing.T) {
+// TestPanicAffectsOneMail processes a mail and a reply that make the server panic.
+func TestPanicAffectsOneMail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var log lockedLog

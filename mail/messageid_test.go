@@ -38,8 +38,8 @@ func TestNoMailIsLost(t *testing.T) {
 	is.Equal(len(p.workspace(p.worker)), 1)
 }
 
-// TestHeldMailGivesWay sends a mail with the id of a later mail, whose id the sender knows.
-func TestHeldMailGivesWay(t *testing.T) {
+// TestHeldMailIsEvictedFirst sends a mail with the id of a later mail, whose id the sender knows.
+func TestHeldMailIsEvictedFirst(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	d := dns{}

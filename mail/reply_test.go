@@ -549,9 +549,9 @@ func TestReplyToAForgottenMail(t *testing.T) {
 	is.Equal(r.Header.Get("Subject"), "Re: Question")
 }
 
-// TestReplyOfADeadProcess has a process die after it has claimed a reply. The next one sends it at
+// TestReplyAfterKill has a process die after it has claimed a reply. The next one sends it at
 // once, although the lease of the claim lasts for minutes.
-func TestReplyOfADeadProcess(t *testing.T) {
+func TestReplyAfterKill(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	h := newHub(t, false)

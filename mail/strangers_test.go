@@ -47,9 +47,9 @@ func TestStrangersAreApart(t *testing.T) {
 	}
 }
 
-// TestAStrangerGoesOn checks that the reply of a non-member finds the files of the first mail, and
+// TestStrangerContinuesTask checks that the reply of a non-member finds the files of the first mail, and
 // no others.
-func TestAStrangerGoesOn(t *testing.T) {
+func TestStrangerContinuesTask(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, false, nil)

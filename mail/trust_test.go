@@ -143,9 +143,9 @@ func TestDKIMBehindARelay(t *testing.T) {
 	}
 }
 
-// TestFromBeyondTheHeader signs one author and shows another: the signature covers the last From
+// TestFromOutsideTheHeader signs one author and shows another: the signature covers the last From
 // field, which is beyond the part of the header that is read.
-func TestFromBeyondTheHeader(t *testing.T) {
+func TestFromOutsideTheHeader(t *testing.T) {
 	t.Parallel()
 	for name, between := range map[string]string{
 		"a header that is too long":    strings.Repeat("X-Filler: "+strings.Repeat("y", 900)+"\r\n", message.MaxHeader/900),
@@ -279,9 +279,9 @@ func TestReleaseKeepsTheProof(t *testing.T) {
 	is.True(!p.turn(e).Stranger())
 }
 
-// TestAnOutageMakesNoStranger sends mail while the DNS does not answer: a member's mail is refused
+// TestResolverOutageKeepsTrust sends mail while the DNS does not answer: a member's mail is refused
 // temporarily, and a non-member's is accepted, because no proof would change it.
-func TestAnOutageMakesNoStranger(t *testing.T) {
+func TestResolverOutageKeepsTrust(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, false, func(c *Config) {

@@ -64,8 +64,8 @@ func TestStructuredOutput(t *testing.T) {
 	}
 }
 
-// TestRepairsOverDeath checks that repairs before a crash of the process count after it.
-func TestRepairsOverDeath(t *testing.T) {
+// TestRepairsAfterKill checks that repairs before a crash of the process count after it.
+func TestRepairsAfterKill(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dead := make(chan death, 1)

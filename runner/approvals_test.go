@@ -454,8 +454,8 @@ func TestManyApprovals(t *testing.T) {
 	is.Equal(strings.Count(done.OutputText, "at most 32 calls at once may wait for approval"), 2)
 }
 
-// TestNothingToAsk checks that calls that fail before they run need no approval.
-func TestNothingToAsk(t *testing.T) {
+// TestNoQuestions checks that calls that fail before they run need no approval.
+func TestNoQuestions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
@@ -527,10 +527,10 @@ func guardedLife(l *life) []setup {
 	return []setup{withModel(m), func(c *runner.Config) { c.Tools = []tool.Tool{run("work"), run("look")} }}
 }
 
-// TestDeathAroundApprovals ends the process at the beginning and at the end of each call. It also
+// TestKillAroundApprovals ends the process at the beginning and at the end of each call. It also
 // ends the process during the suspension, and between the decision and the call. In all cases the
 // approved call begins once, and no finished call is repeated.
-func TestDeathAroundApprovals(t *testing.T) {
+func TestKillAroundApprovals(t *testing.T) {
 	t.Parallel()
 	for dies := range 2 * len(guardedCalls) {
 		t.Run(fmt.Sprint("call ", dies), func(t *testing.T) {

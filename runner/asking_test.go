@@ -95,8 +95,8 @@ func TestTooManyQuestions(t *testing.T) {
 	is.True(strings.Contains(out, "at most 5 may wait at once")) // the last one fails
 }
 
-// TestNobodyAnswers checks that the model continues without an answer.
-func TestNobodyAnswers(t *testing.T) {
+// TestUnansweredRequests checks that the model continues without an answer.
+func TestUnansweredRequests(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	c := newClock()

@@ -183,7 +183,7 @@ func TestCreditBudgetHolds(t *testing.T) {
 	}
 }
 
-func TestNothingToSpend(t *testing.T) {
+func TestNoCreditsLeft(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	m := says("never said")

@@ -83,8 +83,8 @@ func TestDescribedAgain(t *testing.T) {
 	is.Equal(m.asked.Load(), int64(3)) // not at the second turn, which comes too soon
 }
 
-// TestBlindModelsViewNoImages checks that only models with vision get the tool view_image.
-func TestBlindModelsViewNoImages(t *testing.T) {
+// TestModelsWithoutVisionViewNoImages checks that only models with vision get the tool view_image.
+func TestModelsWithoutVisionViewNoImages(t *testing.T) {
 	t.Parallel()
 	for can, offered := range map[model.Capabilities]bool{
 		{ContextWindow: 32_768, Vision: true}: true,

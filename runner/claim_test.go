@@ -78,9 +78,9 @@ func TestConcurrencyIsExact(t *testing.T) {
 	is.Equal(f.store.Queued(), int64(0))
 }
 
-// TestASlotIsFreeAgain runs more turns than there are slots, one after the other. Each turn is
+// TestSlotIsReleased runs more turns than there are slots, one after the other. Each turn is
 // claimed at acceptance.
-func TestASlotIsFreeAgain(t *testing.T) {
+func TestSlotIsReleased(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t, withModel(says("done")), func(c *runner.Config) { c.Concurrency = 1 })
@@ -159,8 +159,8 @@ func TestStopWhileAccepting(t *testing.T) {
 	}
 }
 
-// TestDeathAfterAcceptance ends the process after a turn was claimed at acceptance.
-func TestDeathAfterAcceptance(t *testing.T) {
+// TestKillAfterAcceptance ends the process after a turn was claimed at acceptance.
+func TestKillAfterAcceptance(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	m, begun := blocked()

@@ -216,9 +216,9 @@ func TestLongTurn(t *testing.T) {
 	}
 }
 
-// TestDeathAfterSummary ends the process between a summary and the next call. The summary is not
+// TestKillAfterSummary ends the process between a summary and the next call. The summary is not
 // paid for again.
-func TestDeathAfterSummary(t *testing.T) {
+func TestKillAfterSummary(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := &small{}

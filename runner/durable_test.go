@@ -76,7 +76,7 @@ func (l *life) setups() []setup {
 	}}
 }
 
-func TestDeathAtEveryPoint(t *testing.T) {
+func TestKillAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	for dies := range 2 * len(sevenCalls) {
 		t.Run(fmt.Sprint(dies), func(t *testing.T) {
@@ -268,7 +268,7 @@ func TestStopGivesTime(t *testing.T) {
 	is.True(store.IsKind(err, store.Busy)) // clients do not wait for a turn that will not run
 }
 
-func TestAbortBeforeDeath(t *testing.T) {
+func TestAbortBeforeKill(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	m, begun := blocked()
@@ -311,7 +311,7 @@ func TestStopWhileClaiming(t *testing.T) {
 	is.Equal(f.store.Queued(), int64(len(turns)))
 }
 
-func TestPublishedBeforeDeath(t *testing.T) {
+func TestPublishedBeforeKill(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dead := make(chan death, 1)

@@ -331,8 +331,8 @@ func TestPublishedFiles(t *testing.T) {
 	is.True(strings.HasPrefix(url, "http://jm.test/api/workers/"+f.worker.ID+"/files/a%20b/%C3%BC.txt?v="))
 }
 
-// TestALoopEnds uses a model that makes the same call again and again.
-func TestALoopEnds(t *testing.T) {
+// TestLoopEnds uses a model that makes the same call again and again.
+func TestLoopEnds(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var hints atomic.Int64

@@ -65,8 +65,8 @@ func (f *fixture) pass(c *clock, d time.Duration) {
 	f.Wake()
 }
 
-// TestATurnOutlastsItsProvider uses a provider that is down for three minutes.
-func TestATurnOutlastsItsProvider(t *testing.T) {
+// TestTurnSurvivesRemovedProvider uses a provider that is down for three minutes.
+func TestTurnSurvivesRemovedProvider(t *testing.T) {
 	t.Parallel()
 	for _, provider := range []string{"openai", "anthropic"} {
 		t.Run(provider, func(t *testing.T) {
@@ -209,9 +209,9 @@ func TestCancelWhileItWaits(t *testing.T) {
 	is.Equal(len(w.seen()), 5)
 }
 
-// TestAnswersThatNobodyCanRead checks that malformed answers are retried a few times before the
+// TestUnreadableAnswers checks that malformed answers are retried a few times before the
 // turn ends.
-func TestAnswersThatNobodyCanRead(t *testing.T) {
+func TestUnreadableAnswers(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		bad  int
@@ -310,8 +310,8 @@ func TestAllOfAChainAreDown(t *testing.T) {
 	is.Equal(len(a.seen()), 1)
 }
 
-// TestADeadProviderHoldsNoSlot runs 64 turns of a dead provider with four slots.
-func TestADeadProviderHoldsNoSlot(t *testing.T) {
+// TestFailingProviderHoldsNoSlot runs 64 turns of a dead provider with four slots.
+func TestFailingProviderHoldsNoSlot(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	c := newClock()

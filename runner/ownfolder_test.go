@@ -26,9 +26,9 @@ func stopTool(f **fixture, copied chan<- death, die func(*fixture) death) fakeTo
 	}}
 }
 
-// TestAnOwnFolderOutlivesTheProcess ends the process during a stranger's turn. The turn continues
+// TestOwnFolderSurvivesRestart ends the process during a stranger's turn. The turn continues
 // after a crash, and also in a restored backup.
-func TestAnOwnFolderOutlivesTheProcess(t *testing.T) {
+func TestOwnFolderSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	for name, die := range map[string]func(*fixture) death{
 		"crash": (*fixture).die,

@@ -248,9 +248,9 @@ func TestCancelStopsAllCalls(t *testing.T) {
 	is.Equal(states, map[int64]store.CallState{0: store.CallInterrupted, 1: store.CallCompleted, 2: store.CallInterrupted})
 }
 
-// TestDeathWithCallsSideBySide kills the process during parallel calls. Repeatable calls run again.
+// TestKillWithParallelCalls kills the process during parallel calls. Repeatable calls run again.
 // For the other calls, the model gets an error.
-func TestDeathWithCallsSideBySide(t *testing.T) {
+func TestKillWithParallelCalls(t *testing.T) {
 	t.Parallel()
 	for name, repeat := range map[string]bool{"repeatable": true, "not repeatable": false} {
 		t.Run(name, func(t *testing.T) {
@@ -289,9 +289,9 @@ func TestDeathWithCallsSideBySide(t *testing.T) {
 	}
 }
 
-// TestSideBySideTakesTheTimeOfOne measures parallel calls of 200 ms each. Together they take about
+// TestParallelCallsTakeTheTimeOfOne measures parallel calls of 200 ms each. Together they take about
 // as long as one call, also in the turn's duration.
-func TestSideBySideTakesTheTimeOfOne(t *testing.T) {
+func TestParallelCallsTakeTheTimeOfOne(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	const each = 200 * time.Millisecond

@@ -105,8 +105,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRefusedCallsAskNobody checks that a call that is not permitted needs no approval.
-func TestRefusedCallsAskNobody(t *testing.T) {
+// TestRefusedCallsNeedNoApproval checks that a call that is not permitted needs no approval.
+func TestRefusedCallsNeedNoApproval(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	done := &effects{}
@@ -122,8 +122,8 @@ func TestRefusedCallsAskNobody(t *testing.T) {
 	is.Equal(len(done.list()), 1)
 }
 
-// TestServersAreNotAskedInVain checks that turns without permitted remote tools ask no server.
-func TestServersAreNotAskedInVain(t *testing.T) {
+// TestFailingServersAreNotAskedAgain checks that turns without permitted remote tools ask no server.
+func TestFailingServersAreNotAskedAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	src := &servers{offer: offered("add"), tool: answering("42")}

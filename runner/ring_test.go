@@ -364,9 +364,9 @@ func TestForeignIDs(t *testing.T) {
 	w.check(f, []store.Turn{first})
 }
 
-// TestRestartTellsOfOlderTurns checks that a restart replays each turn that ended meanwhile. One of
+// TestRestartAnnouncesOlderTurns checks that a restart replays each turn that ended meanwhile. One of
 // them began before the turn of the reader's last event.
-func TestRestartTellsOfOlderTurns(t *testing.T) {
+func TestRestartAnnouncesOlderTurns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	goOn := make(chan struct{})
@@ -392,7 +392,7 @@ func TestRestartTellsOfOlderTurns(t *testing.T) {
 	w.check(f, rendered)
 }
 
-func TestAbortedInQueueIsToldOnce(t *testing.T) {
+func TestAbortedInQueueIsDeliveredOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	m, begun := blocked()

@@ -239,9 +239,9 @@ func TestStreamsAreExact(t *testing.T) {
 	}
 }
 
-// TestStreamsAreExactOverDeath checks the same property with a crash of the process. The crash may
+// TestStreamsAreExactAfterKill checks the same property with a crash of the process. The crash may
 // come at any delta of any turn, and the readers may be at any event.
-func TestStreamsAreExactOverDeath(t *testing.T) {
+func TestStreamsAreExactAfterKill(t *testing.T) {
 	t.Parallel()
 	for seed := range storetest.Rounds(30, 4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -373,9 +373,9 @@ func TestTeamBudget(t *testing.T) {
 	f.nothingReserved()
 }
 
-// TestStrangersRunNoWorkers checks that a stranger's turn may run other workers only if the worker
+// TestStrangersCannotRunWorkers checks that a stranger's turn may run other workers only if the worker
 // permits it.
-func TestStrangersRunNoWorkers(t *testing.T) {
+func TestStrangersCannotRunWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

@@ -105,9 +105,9 @@ func TestToolsOfServersThatAskFirst(t *testing.T) {
 	}
 }
 
-// TestAToolListOutlivesItsServers ends the process in a turn's first call. The next process has
+// TestToolListSurvivesServerFailure ends the process in a turn's first call. The next process has
 // other servers, but the turn keeps its list of tools.
-func TestAToolListOutlivesItsServers(t *testing.T) {
+func TestToolListSurvivesServerFailure(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]setup{
 		"other tools": withRemote(&servers{offer: offered("other"), tool: answering("new")}),
@@ -164,8 +164,8 @@ func TestAToolListOutlivesItsServers(t *testing.T) {
 	}
 }
 
-// TestCancellingWhileServersAreAwaited cancels a turn that waits for the tool lists of its servers.
-func TestCancellingWhileServersAreAwaited(t *testing.T) {
+// TestCancelWhileWaitingForToolServers cancels a turn that waits for the tool lists of its servers.
+func TestCancelWhileWaitingForToolServers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	asked := make(chan struct{}, 1)

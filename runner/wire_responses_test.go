@@ -96,9 +96,9 @@ func writeResponses(w io.Writer, s said) {
 	}
 }
 
-// TestReasoningSurvivesDeath kills a turn between two steps. The resumed turn sends the same
+// TestReasoningSurvivesKill kills a turn between two steps. The resumed turn sends the same
 // encrypted reasoning to the model.
-func TestReasoningSurvivesDeath(t *testing.T) {
+func TestReasoningSurvivesKill(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	again := make(chan struct{}, 1)

@@ -100,9 +100,9 @@ func TestAlertsOfFailures(t *testing.T) {
 	is.Equal(len(f.tell()), 0) // no event is sent twice
 }
 
-// TestAlertsOfADeadEndpoint collects events while a message cannot be delivered. The number of rows
+// TestAlertsOfAFailingEndpoint collects events while a message cannot be delivered. The number of rows
 // stays small, and the order of messages is kept.
-func TestAlertsOfADeadEndpoint(t *testing.T) {
+func TestAlertsOfAFailingEndpoint(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

@@ -65,8 +65,8 @@ func TestAllowanceForTheRestOfATask(t *testing.T) {
 	is.Equal(len(entries), 4) // every approval has an entry
 }
 
-// TestAllowanceHoldsForNobodyElse runs later turns of a task with an allowance.
-func TestAllowanceHoldsForNobodyElse(t *testing.T) {
+// TestAllowanceAppliesToOneMember runs later turns of a task with an allowance.
+func TestAllowanceAppliesToOneMember(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

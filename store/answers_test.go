@@ -9,9 +9,9 @@ import (
 	"journeyman/store"
 )
 
-// TestFormerMembersAnswerNothing receives an answer by mail. Its author leaves the organization
+// TestFormerMembersCannotDecide receives an answer by mail. Its author leaves the organization
 // after the mail was read.
-func TestFormerMembersAnswerNothing(t *testing.T) {
+func TestFormerMembersCannotDecide(t *testing.T) {
 	t.Parallel()
 	for name, leaves := range map[string]bool{"a member": false, "a former member": true} {
 		t.Run(name, func(t *testing.T) {

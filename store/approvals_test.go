@@ -42,7 +42,7 @@ func (f *fixture) decide(c store.Claim, id string, approved bool, reason string)
 	return f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, id, store.Decision{Approved: approved, Reason: reason})
 }
 
-func TestARestingTurnIsNobodys(t *testing.T) {
+func TestSuspendedTurnHasNoRunner(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -163,7 +163,7 @@ func TestIdempotentDecision(t *testing.T) {
 	is.True(store.IsKind(err, store.Mismatch))
 }
 
-func TestARestingTurnEndsWithoutADecision(t *testing.T) {
+func TestSuspendedTurnTimesOut(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		end    func(is *is.I, f *fixture, c store.Claim)
@@ -222,9 +222,9 @@ func TestARestingTurnEndsWithoutADecision(t *testing.T) {
 	}
 }
 
-// TestCancelledBeforeItGoesOn cancels a turn between its last decision and its next claim, and
+// TestCancelledBeforeResume cancels a turn between its last decision and its next claim, and
 // after a crash. The turn's output so far is kept.
-func TestCancelledBeforeItGoesOn(t *testing.T) {
+func TestCancelledBeforeResume(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]func(f *fixture, c store.Claim, st store.Step) error{
 		"decided": func(f *fixture, c store.Claim, st store.Step) error {
@@ -256,8 +256,8 @@ func TestCancelledBeforeItGoesOn(t *testing.T) {
 	}
 }
 
-// TestAbortMeetsRest cancels and suspends a turn at once. In either order, the turn ends.
-func TestAbortMeetsRest(t *testing.T) {
+// TestAbortDuringSuspend cancels and suspends a turn at once. In either order, the turn ends.
+func TestAbortDuringSuspend(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -274,9 +274,9 @@ func TestAbortMeetsRest(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM approvals WHERE status = 'cancelled'`), int64(1))
 }
 
-// TestADeathWithApprovals ends a runner before the suspension: the next runner claims the turn.
+// TestKillWithPendingApprovals ends a runner before the suspension: the next runner claims the turn.
 // After three deaths, the approvals expire.
-func TestADeathWithApprovals(t *testing.T) {
+func TestKillWithPendingApprovals(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

@@ -284,8 +284,8 @@ func TestBackupBesideASwapper(t *testing.T) {
 	is.NoErr(<-swapped)
 }
 
-// TestBackupReportsWhatItLeavesOut checks that a backup continues after a file that it cannot read.
-func TestBackupReportsWhatItLeavesOut(t *testing.T) {
+// TestBackupReportsSkippedFiles checks that a backup continues after a file that it cannot read.
+func TestBackupReportsSkippedFiles(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	is := is.New(t)

@@ -68,7 +68,7 @@ func TestBlobNamesAreHashes(t *testing.T) {
 	}
 }
 
-func TestTheSameBlobAtOnce(t *testing.T) {
+func TestSameBlobConcurrently(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})

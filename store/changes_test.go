@@ -10,9 +10,9 @@ import (
 	"journeyman/store"
 )
 
-// TestChangesAreTold checks that each write reports, after its commit, the kinds of changed records
+// TestChangesAreAnnounced checks that each write reports, after its commit, the kinds of changed records
 // and their organization.
-func TestChangesAreTold(t *testing.T) {
+func TestChangesAreAnnounced(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

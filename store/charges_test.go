@@ -10,9 +10,9 @@ import (
 	"journeyman/store"
 )
 
-// TestACallUnderWayIsChargedOnce ends a model call in every possible way. Its cost must be in all
+// TestRunningCallIsChargedOnce ends a model call in every possible way. Its cost must be in all
 // sums exactly once.
-func TestACallUnderWayIsChargedOnce(t *testing.T) {
+func TestRunningCallIsChargedOnce(t *testing.T) {
 	t.Parallel()
 	tried := store.Usage{InputTokens: 70, OutputTokens: 3, ModelCost: 700}
 	answered := store.Usage{InputTokens: 100, OutputTokens: 20, ModelCost: 1000}
@@ -92,7 +92,7 @@ func TestACallUnderWayIsChargedOnce(t *testing.T) {
 	}
 }
 
-func TestACallOfALostClaimIsNotCharged(t *testing.T) {
+func TestCallAfterLostClaimIsNotCharged(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

@@ -71,9 +71,9 @@ func (f *fixture) slotRunner(n int) *slotRunner {
 	return r
 }
 
-// TestAClaimAtAcceptanceIsLikeAnyOther compares a claim by CreateTurn with a claim of the same turn
+// TestClaimAtAcceptanceEqualsQueuedClaim compares a claim by CreateTurn with a claim of the same turn
 // by ClaimTurns.
-func TestAClaimAtAcceptanceIsLikeAnyOther(t *testing.T) {
+func TestClaimAtAcceptanceEqualsQueuedClaim(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -160,8 +160,8 @@ func TestOnlyAFreeRunnerClaimsAtAcceptance(t *testing.T) {
 	f.checkCounters()
 }
 
-// TestAnUndoneClaimGivesItsSlotBack makes writes fail after they have taken a slot.
-func TestAnUndoneClaimGivesItsSlotBack(t *testing.T) {
+// TestRolledBackClaimReleasesSlot makes writes fail after they have taken a slot.
+func TestRolledBackClaimReleasesSlot(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t) // the test blocks the only writer
 	for name, opt := range map[string]store.Options{"once": {}, "repeated": {RepeatWrites: true}} {
@@ -202,9 +202,9 @@ func TestAnUndoneClaimGivesItsSlotBack(t *testing.T) {
 	}
 }
 
-// TestClaimsAtAcceptanceKeepTheRound fills the slots with turns of one organization. The next claim
+// TestClaimsAtAcceptanceKeepFairOrder fills the slots with turns of one organization. The next claim
 // is for the other organization.
-func TestClaimsAtAcceptanceKeepTheRound(t *testing.T) {
+func TestClaimsAtAcceptanceKeepFairOrder(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -223,9 +223,9 @@ func TestClaimsAtAcceptanceKeepTheRound(t *testing.T) {
 	f.checkCounters()
 }
 
-// TestAStopReturnsClaimsOfAcceptance stops the runner with a turn that it has not begun. Then it
+// TestStopReturnsClaimsAtAcceptance stops the runner with a turn that it has not begun. Then it
 // crashes the runner in the same state.
-func TestAStopReturnsClaimsOfAcceptance(t *testing.T) {
+func TestStopReturnsClaimsAtAcceptance(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

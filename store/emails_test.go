@@ -220,9 +220,9 @@ func TestSendAgain(t *testing.T) {
 	is.True(store.IsKind(err, store.Conflict)) // the mail was already delivered
 }
 
-// TestOldMailIsForgotten lets mails of every status expire, and answers a mail after its source was
+// TestOldMailIsDeleted lets mails of every status expire, and answers a mail after its source was
 // deleted.
-func TestOldMailIsForgotten(t *testing.T) {
+func TestOldMailIsDeleted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -330,9 +330,9 @@ func TestPostmasterMailIsBounded(t *testing.T) {
 	}
 }
 
-// TestRepliesOfADeadProcess claims replies and closes the folder without recording the results. The
+// TestRepliesAfterKill claims replies and closes the folder without recording the results. The
 // next process sends these replies at once, but not those with a recorded result.
-func TestRepliesOfADeadProcess(t *testing.T) {
+func TestRepliesAfterKill(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

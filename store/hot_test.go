@@ -92,10 +92,10 @@ func (f *fixture) carryOut(runner string) error {
 	return err
 }
 
-// TestAClaimWhoseAnswerIsLost commits a claim but returns an error to the runner. When the commit
+// TestClaimWithLostResponse commits a claim but returns an error to the runner. When the commit
 // is detected, no runner executes the turn. So the next renewal of the lease puts it back into the
 // queue.
-func TestAClaimWhoseAnswerIsLost(t *testing.T) {
+func TestClaimWithLostResponse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

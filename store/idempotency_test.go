@@ -143,7 +143,7 @@ func TestOnceUnderConcurrency(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM workers`), int64(2))
 }
 
-func TestARefusalIsNotRemembered(t *testing.T) {
+func TestRefusalIsNotCached(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

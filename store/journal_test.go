@@ -99,9 +99,9 @@ func TestUsageByDayAndKey(t *testing.T) {
 	f.checkCounters()
 }
 
-// TestACallIsNeverHalfThere makes each row of a call fail in turn. No other row of the call may
+// TestCallIsStoredWholeOrNotAtAll makes each row of a call fail in turn. No other row of the call may
 // then be stored.
-func TestACallIsNeverHalfThere(t *testing.T) {
+func TestCallIsStoredWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	good := store.File{Path: "a", SHA256: sha("a")}
 	for name, tt := range map[string]struct {
@@ -133,7 +133,7 @@ func TestACallIsNeverHalfThere(t *testing.T) {
 	}
 }
 
-func TestAStepIsWrittenOnce(t *testing.T) {
+func TestStepIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

@@ -122,8 +122,8 @@ func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
 	is.Equal(keys[0].LastUsedAt.UnixMilli(), first+60_000)
 }
 
-// TestUsesAreForgotten uses thousands of keys and sessions, one per minute.
-func TestUsesAreForgotten(t *testing.T) {
+// TestExpiredUsesAreDeleted uses thousands of keys and sessions, one per minute.
+func TestExpiredUsesAreDeleted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -173,7 +173,7 @@ func TestKeysNameUsersAndOrganizations(t *testing.T) {
 	is.True(store.IsKind(err, store.NotFound))
 }
 
-func TestAGivenSecretIsUsedAsItIs(t *testing.T) {
+func TestConfiguredSecretIsUsedUnchanged(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})

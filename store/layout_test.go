@@ -202,7 +202,7 @@ func below(room, ours string) bool {
 	return false
 }
 
-func TestTheTableOfRoomsHasNoCircles(t *testing.T) {
+func TestPackageTableHasNoCycles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	for room := range rooms {

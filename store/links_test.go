@@ -119,8 +119,8 @@ func TestInvitationsEnd(t *testing.T) {
 	}
 }
 
-// TestLinkUsedTwiceAtOnce checks that exactly one of many concurrent uses of a link succeeds.
-func TestLinkUsedTwiceAtOnce(t *testing.T) {
+// TestLinkUsedTwiceConcurrently checks that exactly one of many concurrent uses of a link succeeds.
+func TestLinkUsedTwiceConcurrently(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -206,9 +206,9 @@ func TestWelcome(t *testing.T) {
 	is.Equal(id.UserID, f.owner.UserID)
 }
 
-// TestGivenKeyMakesNobody starts again with a configured key whose owner has changed the address.
+// TestConfiguredKeyCreatesNoUser starts again with a configured key whose owner has changed the address.
 // No second user may be created.
-func TestGivenKeyMakesNobody(t *testing.T) {
+func TestConfiguredKeyCreatesNoUser(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

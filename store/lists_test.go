@@ -224,9 +224,9 @@ func TestListsRefuseNonsense(t *testing.T) {
 	is.Equal(len(got), 0) // a cursor does not widen the requested range
 }
 
-// TestAScanHasALimit searches for the only task that passes a filter among many. Pages may be
+// TestScanLimit searches for the only task that passes a filter among many. Pages may be
 // empty, but their cursors lead to the task.
-func TestAScanHasALimit(t *testing.T) {
+func TestScanLimit(t *testing.T) {
 	storetest.Long(t)
 	t.Parallel()
 	is := is.New(t)

@@ -17,7 +17,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-func TestAFolderIsOneProcess(t *testing.T) {
+func TestFolderAllowsOneProcess(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	is := is.New(t)

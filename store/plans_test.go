@@ -852,8 +852,8 @@ func pruneEverything(t *testing.T, f *fixture) {
 	is.True(n > 0) // otherwise the pruning's statements are not checked
 }
 
-// TestEveryMethodIsCalledHere checks that callEverything is complete.
-func TestEveryMethodIsCalledHere(t *testing.T) {
+// TestEveryMethodIsCalled checks that callEverything is complete.
+func TestEveryMethodIsCalled(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	source, err := os.ReadFile("plans_test.go")

@@ -46,8 +46,8 @@ func TestTurnsOfATaskRunInOrder(t *testing.T) {
 	is.Equal([]int64{task.TurnCount, task.Unfinished}, []int64{4, 1})
 }
 
-// TestAFailedClaimClaimsNothing makes the write of the second of two claims fail.
-func TestAFailedClaimClaimsNothing(t *testing.T) {
+// TestFailedClaimClaimsNothing makes the write of the second of two claims fail.
+func TestFailedClaimClaimsNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	is := is.New(t)
@@ -175,7 +175,7 @@ func TestInterruptions(t *testing.T) {
 	f.checkCounters()
 }
 
-func TestAnInterruptedTurnLetsTheNextRun(t *testing.T) {
+func TestInterruptedTurnDoesNotBlockNext(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -191,7 +191,7 @@ func TestAnInterruptedTurnLetsTheNextRun(t *testing.T) {
 	f.checkCounters()
 }
 
-func TestAnAbortOutlivesItsProcess(t *testing.T) {
+func TestAbortSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(f *fixture) error{
 		"dead":    func(f *fixture) error { return f.StartRunner(f.ctx(), "next", time.Minute) },
@@ -268,7 +268,7 @@ func TestNoTurnIsOrphaned(t *testing.T) {
 	f.checkCounters()
 }
 
-func TestTheQueueHasALimit(t *testing.T) {
+func TestQueueLimit(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixtureWith(t, store.Options{QueueLimit: 50})
@@ -298,9 +298,9 @@ func TestTheQueueHasALimit(t *testing.T) {
 	f.checkCounters()
 }
 
-// TestAnOrganizationAtItsLimitHindersNoOther fills the queue of one organization, and then the
+// TestOrganizationAtLimitDelaysNoOther fills the queue of one organization, and then the
 // queue of all organizations together.
-func TestAnOrganizationAtItsLimitHindersNoOther(t *testing.T) {
+func TestOrganizationAtLimitDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixtureWith(t, store.Options{QueueLimit: 5, QueueTotal: 12})
@@ -335,7 +335,7 @@ func TestAnOrganizationAtItsLimitHindersNoOther(t *testing.T) {
 	is.True(store.IsKind(turn("calm"), store.Busy))
 }
 
-func TestTheQueueOutlivesTheProcess(t *testing.T) {
+func TestQueueSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()

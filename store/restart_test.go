@@ -10,10 +10,10 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestARestartWaitsForNoLease ends a process during a turn and deliveries. The next process
-// continues them at once, except those with a recorded result. TestRepliesOfADeadProcess tests
+// TestRestartDoesNotWaitForLease ends a process during a turn and deliveries. The next process
+// continues them at once, except those with a recorded result. TestRepliesAfterKill tests
 // mails in the same way.
-func TestARestartWaitsForNoLease(t *testing.T) {
+func TestRestartDoesNotWaitForLease(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

@@ -119,7 +119,7 @@ func entriesOf(t testing.TB, dir string) []fs.DirEntry {
 	return entries
 }
 
-func TestRestoreTakesOnlyWhatABackupHolds(t *testing.T) {
+func TestRestoreAcceptsOnlyBackupEntries(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	database := databaseEntry(t)

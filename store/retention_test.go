@@ -241,9 +241,9 @@ func TestTasksThatAreNotPruned(t *testing.T) {
 	}
 }
 
-// TestAPruningGoesOn interrupts a pruning of many tasks. The next pruning continues, and meanwhile
+// TestPruningContinues interrupts a pruning of many tasks. The next pruning continues, and meanwhile
 // the list of tasks can be read in pages.
-func TestAPruningGoesOn(t *testing.T) {
+func TestPruningContinues(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -348,8 +348,8 @@ func TestVacuum(t *testing.T) {
 	is.True(errors.Is(err, os.ErrNotExist)) // no database is created
 }
 
-// TestOldDatabasesSayWhatToDo requests space from a database that cannot shrink.
-func TestOldDatabasesSayWhatToDo(t *testing.T) {
+// TestOldDatabaseErrorsNameTheRemedy requests space from a database that cannot shrink.
+func TestOldDatabaseErrorsNameTheRemedy(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

@@ -552,9 +552,9 @@ func (f *fixture) first() string {
 	return ids[0]
 }
 
-// TestAScheduleHasOneTaskAtATime lets a schedule become due repeatedly. Meanwhile the task of its
+// TestScheduleRunsOneTaskAtATime lets a schedule become due repeatedly. Meanwhile the task of its
 // last run is queued, runs, waits for an approval and has a further turn.
-func TestAScheduleHasOneTaskAtATime(t *testing.T) {
+func TestScheduleRunsOneTaskAtATime(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -600,8 +600,8 @@ func TestAScheduleHasOneTaskAtATime(t *testing.T) {
 	f.checkCounters()
 }
 
-// TestACancelledTaskFreesItsSchedule ends tasks of schedules in every way except success.
-func TestACancelledTaskFreesItsSchedule(t *testing.T) {
+// TestCancelledTaskReleasesSchedule ends tasks of schedules in every way except success.
+func TestCancelledTaskReleasesSchedule(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*is.I, *fixture, store.Turn){
 		"cancelled while it waits": func(is *is.I, f *fixture, turn store.Turn) {
@@ -647,9 +647,9 @@ func TestACancelledTaskFreesItsSchedule(t *testing.T) {
 	}
 }
 
-// TestAFullOrganizationLeavesOthersTheirSchedules fills the queue of one organization. Its due
+// TestFullQueueDelaysOnlyOwnSchedules fills the queue of one organization. Its due
 // schedules then wait without delaying others.
-func TestAFullOrganizationLeavesOthersTheirSchedules(t *testing.T) {
+func TestFullQueueDelaysOnlyOwnSchedules(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixtureWith(t, store.Options{QueueLimit: 10})

@@ -10,9 +10,9 @@ import (
 	"journeyman/store"
 )
 
-// TestAnAnswerIsStoredOnce ends turns with answers of several forms. Each answer is read back
+// TestAnswerIsStoredOnce ends turns with answers of several forms. Each answer is read back
 // unchanged. The text of a plain answer is in the database only once.
-func TestAnAnswerIsStoredOnce(t *testing.T) {
+func TestAnswerIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	text := func(s string) store.Part { return store.Part{Type: store.PartText, Text: s} }
 	thought := store.Part{Type: store.PartReasoning, Text: "Hm."}

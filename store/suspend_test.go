@@ -32,7 +32,7 @@ func (f *fixture) resumeDue() (n int, next *time.Time) {
 	return n, next
 }
 
-func TestATurnWaitsForItsModel(t *testing.T) {
+func TestTurnWaitsForModel(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

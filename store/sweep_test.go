@@ -62,8 +62,8 @@ func (f *fixture) kept(sha string) bool {
 
 const day = 24 * time.Hour
 
-// TestSweepsKeepWhatIsReferredTo sweeps files of every use and age.
-func TestSweepsKeepWhatIsReferredTo(t *testing.T) {
+// TestSweepsKeepReferencedFiles sweeps files of every use and age.
+func TestSweepsKeepReferencedFiles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

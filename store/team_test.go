@@ -8,9 +8,9 @@ import (
 	"journeyman/store"
 )
 
-// TestFormerMembersRunNoWorkers removes the author of a running turn. Then the turn cannot start
+// TestFormerMembersCannotRunWorkers removes the author of a running turn. Then the turn cannot start
 // other workers.
-func TestFormerMembersRunNoWorkers(t *testing.T) {
+func TestFormerMembersCannotRunWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/matryer/is"
 )
 
-func TestATurnKeepsItsFirstToolset(t *testing.T) {
+func TestTurnKeepsFirstToolset(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

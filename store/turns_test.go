@@ -180,7 +180,7 @@ func TestNewTurnsAreChecked(t *testing.T) {
 	is.True(store.IsKind(err, store.Invalid)) // neither an existing nor a new worker
 }
 
-func TestATurnKeepsItsInstructions(t *testing.T) {
+func TestTurnKeepsInstructions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

@@ -62,9 +62,9 @@ func (f *fixture) released(release func(), accepted <-chan error, fn func() erro
 	is.NoErr(err)
 }
 
-// TestAStopWaitsForAcceptances stops a runner that has given a slot to an uncommitted turn.
+// TestStopWaitsForAcceptances stops a runner that has given a slot to an uncommitted turn.
 // Afterwards the turn is queued, without an interruption.
-func TestAStopWaitsForAcceptances(t *testing.T) {
+func TestStopWaitsForAcceptances(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

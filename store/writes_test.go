@@ -50,7 +50,7 @@ func violate(tx store.Tx) error {
 	return err
 }
 
-func TestAFailedBatchCountsNothing(t *testing.T) {
+func TestFailedBatchIsNotCounted(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	is := is.New(t)
@@ -71,7 +71,7 @@ func TestAFailedBatchCountsNothing(t *testing.T) {
 	f.checkCounters()
 }
 
-func TestAFullDiskIsBusyAndPasses(t *testing.T) {
+func TestFullDiskIsTemporary(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	is := is.New(t)

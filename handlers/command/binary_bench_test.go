@@ -56,7 +56,7 @@ func TestBenchRunningServer(t *testing.T) {
 	is.True(!strings.Contains(p.stdout.String(), "database a task")) // the test cannot measure its data folder
 }
 
-func TestBenchNobodyThere(t *testing.T) {
+func TestBenchWithoutServer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := invocation{}.run(t, "bench", "--url", "http://127.0.0.1:1", "--key", "k", "--only", "tasks")

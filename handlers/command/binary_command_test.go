@@ -269,7 +269,7 @@ func TestEnvironmentEqualsFlags(t *testing.T) {
 	is.Equal(statusAs(t, s, "jm_live_of_the_environment"), http.StatusOK)
 }
 
-func TestFoldersOfAllSorts(t *testing.T) {
+func TestUnusualFolders(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	for name, dir := range map[string]string{
@@ -294,7 +294,7 @@ func TestFoldersOfAllSorts(t *testing.T) {
 	}
 }
 
-func TestFolderNobodyMayWrite(t *testing.T) {
+func TestUnwritableFolder(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := filepath.Join(t.TempDir(), "closed")

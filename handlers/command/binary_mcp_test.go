@@ -79,7 +79,7 @@ func TestCancelReachesAToolServer(t *testing.T) {
 	is.Equal(sleepers(t, seconds), 1)
 }
 
-func TestABadConfigurationOfToolServersStopsTheStart(t *testing.T) {
+func TestBadToolServerConfigStopsStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	is.New(t).NoErr(os.Chmod(dir, 0o700)) // for a folder that is open to others, the program would print a second line
@@ -91,7 +91,7 @@ func TestABadConfigurationOfToolServersStopsTheStart(t *testing.T) {
 	p.exitedWith(t, 1, "none.json: no such file")
 }
 
-func TestTheListOfToolServers(t *testing.T) {
+func TestListOfToolServers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir, seconds := t.TempDir(), fmt.Sprintf("1104.%d", os.Getpid())

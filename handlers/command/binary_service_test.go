@@ -49,8 +49,8 @@ func TestReadinessEndsFirst(t *testing.T) {
 	is.Equal(s.wait(t), -1) // killed by the signal
 }
 
-// TestStopSaysGoodbyeToMail stops a server while a mail server is connected.
-func TestStopSaysGoodbyeToMail(t *testing.T) {
+// TestStopClosesMailSessions stops a server while a mail server is connected.
+func TestStopClosesMailSessions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := serve(t, t.TempDir(), "--model", "offline")

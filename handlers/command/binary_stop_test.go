@@ -62,7 +62,7 @@ func (s *instance) newWorker(t *testing.T) string {
 	return s.mustPost(t, "/api/workers", map[string]any{"title": "A worker"}).ID
 }
 
-func TestStopFinishesWhatIsShort(t *testing.T) {
+func TestStopFinishesShortTurns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := serve(t, t.TempDir(), "--grace", "20s")
@@ -74,7 +74,7 @@ func TestStopFinishesWhatIsShort(t *testing.T) {
 	is.Equal(s.must(t, a, nil).OutputText, "done") // the client has the answer
 }
 
-func TestStopPutsBackWhatIsLong(t *testing.T) {
+func TestStopReturnsLongTurns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()

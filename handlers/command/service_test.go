@@ -64,9 +64,9 @@ func TestLateStart(t *testing.T) {
 	}
 }
 
-// TestStartStopsEarlierParts makes the third of four parts fail: the first two stop in reverse
+// TestFailedStartStopsStartedParts makes the third of four parts fail: the first two stop in reverse
 // order, the last one never starts, and the error names every failure.
-func TestStartStopsEarlierParts(t *testing.T) {
+func TestFailedStartStopsStartedParts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var did []string

@@ -71,7 +71,7 @@ func (s *site) connect(t *testing.T, h auth.OAuthHandler) (*sdk.ClientSession, e
 	return c, err
 }
 
-func TestAProgramConnectsByOAuth(t *testing.T) {
+func TestClientConnectsByOAuth(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newSite(t)
@@ -110,7 +110,7 @@ func TestAProgramConnectsByOAuth(t *testing.T) {
 	is.True(store.IsKind(err, store.Unauthorized)) // the access has not ended
 }
 
-func TestAProgramIsDenied(t *testing.T) {
+func TestConsentIsDenied(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newSite(t)

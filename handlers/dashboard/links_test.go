@@ -135,9 +135,9 @@ func TestInvitationPage(t *testing.T) {
 	is.Equal(owner.post(id[0]).status, http.StatusNotFound)
 }
 
-// TestInvitationOfSomebodyKnown checks that the link of a person with a password requires that
+// TestInvitationOfExistingUser checks that the link of a person with a password requires that
 // password.
-func TestInvitationOfSomebodyKnown(t *testing.T) {
+func TestInvitationOfExistingUser(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newSite(t)

@@ -299,8 +299,8 @@ func TestStoredScripts(t *testing.T) {
 	}
 }
 
-// TestDownloadsAreNoPages checks that no browser shows a download as a page of this site.
-func TestDownloadsAreNoPages(t *testing.T) {
+// TestDownloadsAreNotRendered checks that no browser shows a download as a page of this site.
+func TestDownloadsAreNotRendered(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	e := newEvilSite(t)

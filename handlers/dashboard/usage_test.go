@@ -78,7 +78,7 @@ func TestUsageCSV(t *testing.T) {
 	is.Equal(rows[14][10], "65")
 }
 
-func TestMembersAreToldAboutUsage(t *testing.T) {
+func TestMembersSeeUsageAlerts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newSite(t)

@@ -130,7 +130,7 @@ func TestMCPNameOfAToolSurvivesItsTitle(t *testing.T) {
 	is.True(name != old && len(name) <= 64)
 }
 
-func TestMCPFailuresAreTold(t *testing.T) {
+func TestMCPFailuresAreReported(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	w := newWorker(t, s, "One", store.Public)
@@ -227,7 +227,7 @@ func TestMCPProgressAndPatience(t *testing.T) {
 	is.True(run["status"] != "completed")
 }
 
-func TestMCPTellsOfApprovals(t *testing.T) {
+func TestMCPReportsApprovals(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t)

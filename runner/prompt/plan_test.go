@@ -35,8 +35,8 @@ func summaryText(p *Prompt) string {
 	return ""
 }
 
-// TestPlanIsToldAgain checks that a summary message contains the plan that the summary covers.
-func TestPlanIsToldAgain(t *testing.T) {
+// TestPlanIsRepeated checks that a summary message contains the plan that the summary covers.
+func TestPlanIsRepeated(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := planning(3)

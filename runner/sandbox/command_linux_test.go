@@ -131,8 +131,8 @@ func TestRunStops(t *testing.T) {
 	is.True(time.Since(begun) < 40*time.Second) // the command was not stopped in time
 }
 
-// TestServerDeath kills a server with SIGKILL while it runs a command.
-func TestServerDeath(t *testing.T) {
+// TestServerKilled kills a server with SIGKILL while it runs a command.
+func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	if shell(t, ShellConfig{}) == nil {

@@ -229,9 +229,9 @@ func FuzzCheckHost(f *testing.F) {
 	})
 }
 
-// TestDialLooksAtWhatIsDialled dials names that resolve to forbidden addresses, where a
+// TestDialChecksResolvedAddress dials names that resolve to forbidden addresses, where a
 // listener would answer.
-func TestDialLooksAtWhatIsDialled(t *testing.T) {
+func TestDialChecksResolvedAddress(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -67,7 +67,7 @@ setsid sleep 1000 & echo $!
 trap "" TERM HUP INT
 `
 
-func TestAProgramTalks(t *testing.T) {
+func TestProgramSession(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var stderr lockedBuffer
@@ -129,7 +129,7 @@ func TestNothingOutlivesAProgram(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIsNoneDoesNotStart(t *testing.T) {
+func TestMissingProgramDoesNotStart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var stderr lockedBuffer
@@ -142,8 +142,8 @@ func TestAProgramThatIsNoneDoesNotStart(t *testing.T) {
 	is.True(err != nil)
 }
 
-// TestTheEndOfThisProcessIsTheProgramsEnd kills, with SIGKILL, a process that runs a program.
-func TestTheEndOfThisProcessIsTheProgramsEnd(t *testing.T) {
+// TestProgramEndsWithItsParent kills, with SIGKILL, a process that runs a program.
+func TestProgramEndsWithItsParent(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	cmd := exec.Command(os.Args[0], "run-program", daemons+"sleep 1000")

@@ -169,9 +169,9 @@ func TestWakesForANewSchedule(t *testing.T) {
 	f.turns(1) // the clock does not move
 }
 
-// TestCatchesUpAfterASleep lets the machine sleep for three days, with and without a running
+// TestCatchesUpAfterSuspend lets the machine sleep for three days, with and without a running
 // scheduler.
-func TestCatchesUpAfterASleep(t *testing.T) {
+func TestCatchesUpAfterSuspend(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, store.Options{})
 	f.schedule("a", store.When{Type: store.Interval, IntervalSeconds: 60})

@@ -88,7 +88,7 @@ func TestExchangeIsBounded(t *testing.T) {
 	}
 }
 
-func TestNothingCameBack(t *testing.T) {
+func TestEmptyResponse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	request, response, _, _ := exchange(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })

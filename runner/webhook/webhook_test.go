@@ -336,9 +336,9 @@ func TestOneAtATime(t *testing.T) {
 	is.Equal(most.Load(), int64(1))
 }
 
-// TestBadEndpointsDelayNobody runs endpoints that fail in every way, each with many deliveries. It
+// TestFailingEndpointsDelayNoOther runs endpoints that fail in every way, each with many deliveries. It
 // measures the delays of a working endpoint.
-func TestBadEndpointsDelayNobody(t *testing.T) {
+func TestFailingEndpointsDelayNoOther(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

@@ -195,9 +195,9 @@ func TestConnectionBreaks(t *testing.T) {
 	is.Equal(notes(t, db), []string{"a", "b"})
 }
 
-// TestCommitIsCutOff breaks a connection at the commit, before or after the server receives it. The
+// TestConnectionBreaksDuringCommit breaks a connection at the commit, before or after the server receives it. The
 // write asks the server for the result, and runs again only if the transaction was undone.
-func TestCommitIsCutOff(t *testing.T) {
+func TestConnectionBreaksDuringCommit(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		late   bool // the server receives the commit

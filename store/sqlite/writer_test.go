@@ -243,7 +243,7 @@ func violate(tx engine.Tx) error {
 	return err
 }
 
-func TestABatchFailsWhole(t *testing.T) {
+func TestBatchFailsAsAWhole(t *testing.T) {
 	t.Parallel()
 	for name, culprit := range map[string]func(tx engine.Tx) error{
 		"at COMMIT": violate,
@@ -306,9 +306,9 @@ func TestCloseWhileWriting(t *testing.T) {
 	is.Equal(kept, acknowledged) // what was acknowledged, and no more
 }
 
-// TestATornBatchIsNotThere cuts the write-ahead log at many places, as a power
+// TestTornBatchIsDiscarded cuts the write-ahead log at many places, as a power
 // loss would, and finds of each batch all or nothing.
-func TestATornBatchIsNotThere(t *testing.T) {
+func TestTornBatchIsDiscarded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()

@@ -35,7 +35,7 @@ func TestConfig(t *testing.T) {
 		"Post https://mcp.test/mcp?key=[secret]: refused [secret]")
 }
 
-func TestConfigsThatAreNone(t *testing.T) {
+func TestInvalidConfigs(t *testing.T) {
 	t.Parallel()
 	server := func(fields string) string { return `{"mcpServers": {"s": {` + fields + `}}}` }
 	for text, says := range map[string]string{

@@ -60,7 +60,7 @@ func TestToolsOfAnAddress(t *testing.T) {
 	}
 }
 
-func TestANewListOfAnAddress(t *testing.T) {
+func TestToolListChangesOfAnAddress(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	stale := quick
@@ -74,7 +74,7 @@ func TestANewListOfAnAddress(t *testing.T) {
 	is.Equal(note, "")
 }
 
-func TestAForgottenSession(t *testing.T) {
+func TestUnknownSession(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var forget atomic.Bool

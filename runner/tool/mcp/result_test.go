@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func TestAResultIsTextOrStructured(t *testing.T) {
+func TestResultIsTextOrStructured(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newPool(t, quick, a("good"))

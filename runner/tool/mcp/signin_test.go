@@ -236,7 +236,7 @@ func TestSignInToAServer(t *testing.T) {
 	}
 }
 
-func TestAClientThatTheOperatorRegistered(t *testing.T) {
+func TestPreregisteredClient(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	a := newAuthority(t)
@@ -351,7 +351,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 	}
 }
 
-func TestServersWithoutASignIn(t *testing.T) {
+func TestServersWithoutSignIn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	servers, err := parse([]byte(`{"mcpServers":{"a":{"url":"https://a.example","headers":{"X-Key":"${secret:KEY}"}},

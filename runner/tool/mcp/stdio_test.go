@@ -34,7 +34,7 @@ func TestToolsOfAProgram(t *testing.T) {
 	contains(t, f.refused("nobody", "echo", `{}`), "no longer configured")
 }
 
-func TestWhoIsOfferedWhat(t *testing.T) {
+func TestOfferedTools(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	some := a("good")
@@ -61,7 +61,7 @@ func TestWhoIsOfferedWhat(t *testing.T) {
 	contains(t, f.refused("good", "die", `{}`), "no longer allowed") // although it was permitted when the turn began
 }
 
-func TestAProgramSeesNoSecrets(t *testing.T) {
+func TestProgramSeesNoSecrets(t *testing.T) {
 	t.Setenv("JOURNEYMAN_API_KEY", "jm_live_secret")
 	is := is.New(t)
 	s := a("good")
@@ -96,7 +96,7 @@ func TestFilesOfAResultAreKept(t *testing.T) {
 	is.Equal(string(data), "\x89PNG")
 }
 
-func TestALongResultKeepsItsEnds(t *testing.T) {
+func TestLongResultKeepsHeadAndTail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newPool(t, quick, a("good"))
@@ -106,7 +106,7 @@ func TestALongResultKeepsItsEnds(t *testing.T) {
 	contains(t, out, "bytes are left out")
 }
 
-func TestARestart(t *testing.T) {
+func TestRunnerRestart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newPool(t, quick, a("good"))
@@ -117,7 +117,7 @@ func TestARestart(t *testing.T) {
 	is.Equal(f.must("good", "echo", `{"text":"again"}`), `"again"`)
 }
 
-func TestWhatAlwaysFailsIsTriedLessAndLess(t *testing.T) {
+func TestRepeatedFailuresBackOff(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	slow := quick
@@ -133,7 +133,7 @@ func TestWhatAlwaysFailsIsTriedLessAndLess(t *testing.T) {
 	is.Equal(strings.Count(f.log.String(), "no key in TOKEN"), 1)
 }
 
-func TestAToolThatIsNew(t *testing.T) {
+func TestNewToolNeedsPermission(t *testing.T) {
 	t.Parallel()
 	f := newPool(t, quick, a("good"))
 	f.must("good", "grow", `{}`) // the server reports the change
@@ -154,7 +154,7 @@ func TestCancellingACall(t *testing.T) {
 	is.Equal(f.must("good", "echo", `{"text":"alive"}`), `"alive"`)
 }
 
-func TestACallThatTakesTooLong(t *testing.T) {
+func TestCallTimeout(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	good, frozen := a("good"), a("frozen")
@@ -228,7 +228,7 @@ func TestHostileLists(t *testing.T) {
 	is.True(names[1] != names[2]) // although both names become a_b_c
 }
 
-func TestAMuteProgramHoldsNobodyUp(t *testing.T) {
+func TestProgramThatDoesNotAnswerBlocksNobody(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	hasty := quick
@@ -240,9 +240,9 @@ func TestAMuteProgramHoldsNobodyUp(t *testing.T) {
 	storetest.Eventually(t, "it is given up", func() bool { return strings.Contains(f.log.String(), "did not begin to answer within 500ms") })
 }
 
-// TestAFrozenProgramIsStartedAgain freezes a server after a good start. Its tools are then
+// TestHungProgramIsRestarted freezes a server after a good start. Its tools are then
 // missing in toolsets, so no call can detect the problem.
-func TestAFrozenProgramIsStartedAgain(t *testing.T) {
+func TestHungProgramIsRestarted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	hasty := quick
@@ -265,7 +265,7 @@ func TestAFrozenProgramIsStartedAgain(t *testing.T) {
 	is.True(f.must("good", "pid", `{}`) != first) // the dead program answers
 }
 
-func TestADeafProgramHoldsNobodyUp(t *testing.T) {
+func TestProgramThatDoesNotReadBlocksNobody(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newPool(t, quick, a("deaf"))
@@ -346,7 +346,7 @@ func TestStatus(t *testing.T) {
 	contains(t, status[1].Err.Error(), `no program "no-such-program"`)
 }
 
-func TestAProgramIsFoundInItsFolder(t *testing.T) {
+func TestProgramInItsFolder(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()
