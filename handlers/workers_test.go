@@ -52,6 +52,9 @@ func TestCreateTemplate(t *testing.T) {
 			is := is.New(t)
 			made := s.must(t, "POST", "/api/workers", tt.body)
 			for field, want := range tt.want {
+				if text, ok := want.(string); ok {
+					want = s.store.Storable(text)
+				}
 				is.Equal(made.at(field), want)
 			}
 			is.True(made.text("title") != "") // the worker has no title

@@ -176,7 +176,7 @@ func (r *Runner) backoff(e *execution, err error, try, tries int) (pause time.Du
 // asStep returns st, completed with a response. It replaces invalid UTF-8 in the same way as
 // streams do: the store rejects such text, and watchers must see the stored text.
 func (r *Runner) asStep(st store.Step, resp model.Response, m pricedModel) store.Step {
-	st.CompletedAt, st.Finish, st.Model = r.cfg.Now(), string(resp.Finish), resp.Model
+	st.CompletedAt, st.Finish, st.Model = r.cfg.Now(), string(resp.Finish), r.cfg.Store.Storable(resp.Model)
 	st.Parts = stream.Parts(st.Seq, resp)
 	st.Usage = m.usage(resp.Usage)
 	return st

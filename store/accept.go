@@ -42,6 +42,7 @@ func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey, locking bool
 
 // acceptTurn adds the turn of n, and its worker and task if they are new.
 func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, error) {
+	s.makeStorable(&n.Input, &n.Title)
 	// The checks of the disk and of the queue come first, because they cost no query.
 	if err := s.RoomIn(ctx); err != nil {
 		return Accepted{}, err

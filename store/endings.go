@@ -41,6 +41,7 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 	// A turn that completed without approval rules has no pending approvals. The common case then
 	// needs one statement less.
 	asked := len(c.Settings.ApprovalTools) > 0 || out.Status != Completed || out.IncompleteReason != ""
+	out = s.storableOutcome(out)
 	locking := !asked && c.Depth == 0 && (last == nil || len(last.Approvals) == 0)
 	err = s.hot(ctx, locking, func(tx Tx) error {
 		if asked {

@@ -140,6 +140,7 @@ func (s *Store) createSchedule(ctx context.Context, tx Tx, c Caller, n NewSchedu
 	if err != nil {
 		return sch, err
 	}
+	s.makeStorable(&n.Input)
 	sch = Schedule{ID: NewID("sch", s.now()), OrganizationID: w.OrganizationID, WorkerID: w.ID,
 		CreatedByUserID: c.UserID, Input: n.Input, Budget: n.Budget, Paused: n.Paused, CreatedAt: fromMillis(s.millis())}
 	if err := s.begin(&sch, n.When, sch.CreatedAt); err != nil {
@@ -248,6 +249,7 @@ func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id strin
 		set(&sch.Input, p.Input)
 		set(&sch.Budget, p.Budget)
 		set(&sch.Paused, p.Paused)
+		s.makeStorable(&sch.Input)
 		now := fromMillis(s.millis())
 		switch {
 		case p.When != nil:

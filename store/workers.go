@@ -22,6 +22,7 @@ func (s *Store) CreateWorker(ctx context.Context, c Caller, n NewWorker,
 func (s *Store) insertWorker(tx Tx, c Caller, n NewWorker) (Worker, error) {
 	n.ID = cmp.Or(n.ID, NewID("wrk", s.now()))
 	n.Title = cmp.Or(n.Title, generatedTitle(n.ID))
+	s.makeStorable(&n.Title, &n.Summary, &n.Instructions)
 	n.Visibility = cmp.Or(n.Visibility, Public)
 	n.Workspace = cmp.Or(n.Workspace, SharedWorkspace)
 	now := s.millis()
@@ -74,6 +75,7 @@ func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p 
 	}
 	was := w
 	p.Apply(&w)
+	s.makeStorable(&w.Title, &w.Summary, &w.Instructions)
 	now := s.millis()
 	w.UpdatedAt = fromMillis(now)
 	// A patch that repeats the content creates no version, because the history shows only changes.
