@@ -127,7 +127,7 @@ func TestKilledAroundDueTimes(t *testing.T) {
 	for n := range storetest.Rounds(50, 5) {
 		settled := runAndKill(t, f.Dir(), now, random)
 		now = settled.Add(500 * time.Millisecond) // the clock may have reached this time before the kill
-		if n == 0 || random.IntN(2) == 0 { // at least one stop is long enough to miss due times
+		if n == 0 || random.IntN(2) == 0 {        // at least one stop is long enough to miss due times
 			now = now.Add(time.Duration(5_000+random.IntN(85_000)) * time.Millisecond)
 		}
 		downs = append(downs, down{settled, now})
