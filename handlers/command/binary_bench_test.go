@@ -32,7 +32,7 @@ func TestBench(t *testing.T) {
 		named[f.Name] = f
 	}
 	for _, name := range []string{"machine: bare POST", "memory idle", "tasks, 1 clients", "tasks, 256 clients",
-		"follow-ups, 32 clients", "first event", "memory of one of 100 idle streams", "events to 100 readers",
+		"turns of 10-turn tasks, 32 clients", "first event", "events to 1 readers", "CPU of an event to one of 100 readers",
 		"tasks to delivered, 10 webhooks", "mails to completed, 32 connections", "database a task",
 		"start with 300 tasks: ready", "list of 50, 300 tasks", "run view, 1 tasks"} {
 		f, ok := named[name]

@@ -83,8 +83,17 @@ func (c client) send(req *http.Request) (*http.Response, error) {
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 	_ = resp.Body.Close()
-	return nil, fmt.Errorf("%s %s: %s: %s", req.Method, req.URL.Path, resp.Status, bytes.TrimSpace(body))
+	text := fmt.Sprintf("%s %s: %s: %s", req.Method, req.URL.Path, resp.Status, bytes.TrimSpace(body))
+	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
+		return nil, refusal(text)
+	}
+	return nil, errors.New(text)
 }
+
+// A refusal is the error of a request that exceeds a limit of the server.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
 
 // post sends v as JSON and decodes the answer into out, unless that is nil.
 func (c client) post(ctx context.Context, method, path string, v, out any) error {

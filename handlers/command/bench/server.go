@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ const (
 // A server is a process of the program that serves on a folder.
 type server struct {
 	cmd       *exec.Cmd
+	program   string
 	dir       string
 	url, mail string        // addresses
 	listening time.Duration // from exec to the printed address
@@ -38,9 +40,11 @@ var (
 
 // startServer starts the program with the offline model, and waits until it is ready.
 func startServer(ctx context.Context, program, dir string) (*server, error) {
-	s := &server{dir: dir, cmd: exec.Command(program, "--data", dir, "--addr", "127.0.0.1:0",
+	s := &server{program: program, dir: dir, cmd: exec.Command(program, "--data", dir, "--addr", "127.0.0.1:0",
 		"--smtp-addr", "127.0.0.1:0", "--model", "offline", "--rate-limit", "0", "--queue-limit", "100000",
-		"--allow-private-network", "--log-level", "error")}
+		"--allow-private-network", "--log-level", "error",
+		// All readers of a fan-out have one address, which gets at most half of the streams.
+		"--max-streams", "1000000")}
 	// The operator's own settings would change the figures.
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "JOURNEYMAN_") {
@@ -96,6 +100,17 @@ func (s *server) await(ctx context.Context, begun time.Time) error {
 	}
 }
 
+// createKey creates an API key of the first owner.
+func (s *server) createKey(ctx context.Context, name string) (string, error) {
+	cmd := exec.CommandContext(ctx, s.program, "key", "create", "--data", s.dir, "--name", name)
+	cmd.Env, cmd.Stderr = s.cmd.Env, os.Stderr
+	key, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("create a key: %w", err)
+	}
+	return string(bytes.TrimSpace(key)), nil
+}
+
 // stop ends the server by SIGTERM, and by SIGKILL if that takes too long.
 func (s *server) stop() error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -124,3 +139,26 @@ func (s *server) memory() (float64, error) {
 	kib, err := strconv.ParseFloat(fields[0], 64)
 	return kib * 1024, err
 }
+
+// cpu returns the CPU time that the server's process has used. Without /proc, the error is
+// errors.ErrUnsupported.
+func (s *server) cpu() (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, errors.ErrUnsupported
+	}
+	if err != nil {
+		return 0, err
+	}
+	// The name of the program, which ends at the last parenthesis, may contain spaces.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 13 {
+		return 0, errors.ErrUnsupported
+	}
+	user, err := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * time.Second / ticks, errors.Join(err, err2)
+}
+
+// ticks is the number of units in a second of CPU time in /proc, on all architectures.
+const ticks = 100

@@ -10,8 +10,11 @@ import (
 	"time"
 )
 
+// maxClients is the largest of clientCounts.
+const maxClients = 256
+
 // clientCounts are the numbers of clients that load the server at once.
-func clientCounts() []int { return []int{1, 32, 256} }
+func clientCounts() []int { return []int{1, 32, maxClients} }
 
 // measureTasks measures tasks of one step from the request to the answer.
 func measureTasks(ctx context.Context, s *session) error {
@@ -22,15 +25,24 @@ func measureTasks(ctx context.Context, s *session) error {
 	return s.runTurns(ctx, "tasks", func(int) string { return taskBody(worker, nil) })
 }
 
-// measureFollowUps adds turns to one task a client, so that conversations grow.
+// followUps is the number of turns of a measured task, the first one included. An answer shows all
+// turns of its task, and the model reads them. A task that grows without end would therefore
+// measure the length of the load, and a faster server would have longer tasks.
+const followUps = 10
+
+// measureFollowUps adds turns to the last task of each client, and begins another task after
+// followUps turns.
 func measureFollowUps(ctx context.Context, s *session) error {
 	worker, err := s.newWorker(ctx, "Follow-ups")
 	if err != nil {
 		return err
 	}
 	begun := time.Now().UnixNano() // another run on the same server has other tasks
-	return s.runTurns(ctx, "follow-ups", func(client int) string {
-		return taskBody(worker, map[string]string{"taskId": fmt.Sprintf("bench-%d-%d", begun, client)})
+	var clients [maxClients]int    // turns so far; each client changes only its own
+	return s.runTurns(ctx, fmt.Sprintf("turns of %d-turn tasks", followUps), func(client int) string {
+		task := clients[client] / followUps
+		clients[client]++
+		return taskBody(worker, map[string]string{"taskId": fmt.Sprintf("bench-%d-%d-%d", begun, client, task)})
 	})
 }
 
