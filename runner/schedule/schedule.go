@@ -26,7 +26,7 @@ import (
 type Config struct {
 	Store    *store.Store
 	Log      *slog.Logger
-	Fired    func()        // called after turns were queued; must not block
+	Fired    func()        // called after turns were queued, once for many; must not block
 	KeepMail time.Duration // age at which mail is deleted; 0: never
 
 	KeepTasks      time.Duration // age at which ended tasks are deleted; 0: never, unless their worker sets an age
@@ -55,7 +55,8 @@ type Job struct {
 const (
 	tick       = time.Second      // pause between two polls
 	idle       = 10 * time.Second // longer than a tick, so that the tick wakes the loop
-	batch      = 500              // schedules in one round
+	batch      = 500              // schedules that one query returns
+	quietTime  = 4 * time.Second  // longest time in which turns are queued before Fired is called
 	concurrent = 32               // concurrent transactions, which the store commits together
 	retryPause = time.Minute      // for a schedule whose turn could not be started
 	leastJump  = time.Minute      // smallest jump of the clock that is handled; less counts as drift
@@ -206,9 +207,7 @@ func (s *Scheduler) round() (wait time.Duration) {
 		return idle // due schedules and clock jumps wait until maintenance ends
 	}
 	s.detectJump()
-	// Repeat until the queue is full or nothing is due: after an outage, many schedules are due.
-	for s.fireSome() {
-	}
+	s.fireDue()
 	at, ok, err := s.cfg.Store.NextScheduleAt(s.ctx)
 	if err != nil {
 		s.logError("look for schedules", err)
@@ -256,26 +255,38 @@ func (s *Scheduler) realign(ctx context.Context) error {
 	return nil
 }
 
-// fireSome starts a batch of due schedules if the queue has room. It reports whether
-// more may be due.
-func (s *Scheduler) fireSome() (more bool) {
+// fireDue starts due schedules until the queue is full or nothing is due: after an outage, many
+// schedules are due. Running turns would slow the start of the others down, so Fired is called
+// after all have started, or every quietTime.
+func (s *Scheduler) fireDue() {
+	told, settled := s.passed(), false
+	for more := true; more; {
+		var some bool
+		some, more = s.fireSome()
+		settled = settled || some
+		if now := s.passed(); settled && (!more || now-told >= quietTime) {
+			s.cfg.Fired()
+			told, settled = now, false
+		}
+	}
+}
+
+// fireSome starts a batch of due schedules if the queue has room. It reports whether at least one
+// is no longer due, and whether more may be due.
+func (s *Scheduler) fireSome() (settled, more bool) {
 	limit := int(min(batch, s.cfg.Store.ScheduleRoom()))
 	if limit <= 0 || s.ctx.Err() != nil {
-		return false
+		return false, false
 	}
 	// Each batch begins with another organization, so that none waits forever.
 	s.turn++
 	due, err := s.cfg.Store.DueSchedules(s.ctx, limit, s.turn)
 	if err != nil {
 		s.logError("look for due schedules", err)
-		return false
+		return false, false
 	}
-	settled := s.fireAll(due)
-	// One call is enough, because the runner claims all queued turns.
-	if settled {
-		s.cfg.Fired()
-	}
-	return settled && len(due) == limit
+	settled = s.fireAll(due)
+	return settled, settled && len(due) == limit
 }
 
 // fireAll starts schedules concurrently, so that the store can commit them together. It

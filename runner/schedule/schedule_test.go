@@ -284,6 +284,27 @@ func TestAlive(t *testing.T) {
 	is.True(!s.Alive()) // a jump back hides a stopped scheduler
 }
 
+// TestRunnerIsToldOnce makes more schedules due than one query returns. The runner starts after all
+// of them are in the queue.
+func TestRunnerIsToldOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, store.Options{})
+	const n = 600
+	for range n {
+		f.schedule("all at once", store.When{Type: store.Delayed, DelaySeconds: 1})
+	}
+	queued := make(chan int64, n)
+	s, err := schedule.New(schedule.Config{Store: f.Store, Log: slog.New(slog.DiscardHandler),
+		Fired: func() { queued <- f.Queued() }, Clock: f.clock, Now: f.now})
+	is.NoErr(err)
+	is.NoErr(s.Start(t.Context()))
+	f.advance(time.Second)
+	is.Equal(<-queued, int64(n)) // the runner started before the others were queued
+	is.NoErr(s.Stop())
+	is.Equal(len(queued), 0)
+}
+
 // TestQueueIsNotFlooded makes more schedules due than the queue accepts. Schedules fill only half
 // of the queue, and the remaining ones follow when it has room.
 func TestQueueIsNotFlooded(t *testing.T) {
