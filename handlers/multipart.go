@@ -21,11 +21,16 @@ func (a *API) readInstruction(w http.ResponseWriter, r *request) (*Body, error) 
 	if err == nil && mediaType == "multipart/form-data" {
 		return a.readForm(w, r)
 	}
-	return readBody(w, r)
+	b, err := readBody(w, r)
+	var p *Problem
+	if errors.As(err, &p) && p.Status == http.StatusUnsupportedMediaType {
+		p.Message += ", or multipart/form-data for a form with files"
+	}
+	return b, err
 }
 
 // readForm reads a multipart body while it arrives. Every part with a filename is a file, whatever
-// its name.
+// its name. With the error of a part it returns the parts before that one.
 func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 	if err := a.store.Room(); err != nil { // before the files arrive
 		return nil, err
@@ -57,7 +62,7 @@ func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, a.uploadError(err)
+		return b, a.uploadError(err)
 	}
 	return b, nil
 }

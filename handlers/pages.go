@@ -50,24 +50,26 @@ func (a *API) HoldPassword(addr, userID, organizationID string) (release func(),
 }
 
 // ReadPageForm reads a form with files. It returns a store.Error for a form that breaks the
-// limits of uploads or breaks off.
+// limits of uploads or breaks off. The form then holds the fields before the fault, and is never nil.
 func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request, who store.Identity) (*PageForm, error) {
-	b, err := a.readForm(w, &request{Request: r, who: who, readIn: a.cfg.Timing.ReadIn, bodies: a.shares.uploads})
-	if err != nil {
-		return nil, err
+	b, refusal := a.readForm(w, &request{Request: r, who: who, readIn: a.cfg.Timing.ReadIn, bodies: a.shares.uploads})
+	f := &PageForm{Values: url.Values{}}
+	if b == nil {
+		return f, refusal
 	}
-	f := &PageForm{Values: url.Values{}, Files: b.files}
+	var err error
+	f.Files = b.files
 	if f.Content, err = b.Canonical(); err != nil {
-		return nil, err
+		return f, err
 	}
 	for name, raw := range b.fields {
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return nil, fmt.Errorf("read form: %w", err)
+			return f, fmt.Errorf("read form: %w", err)
 		}
 		f.Values.Set(name, strings.ReplaceAll(text, "\r\n", "\n")) // browsers send CRLF
 	}
-	return f, nil
+	return f, refusal
 }
 
 // StreamChanges streams the kinds of records of the caller's organization that have changed since a

@@ -77,6 +77,16 @@ func TestHome(t *testing.T) {
 	is.Equal(len(tasks), 3)
 	p = ann.send(ann.form("/run", []string{"workerId", w.ID, "from", "home", "input", " "}))
 	is.True(p.status == http.StatusUnprocessableEntity && p.has("must not be empty", `value="`+w.ID+`" selected`, "First steps"))
+	// A refused file leaves the instruction on the page that it came from.
+	tooMany := make([]string, 2*21)
+	for i := range tooMany {
+		tooMany[i] = "a.txt"
+	}
+	for path, shows := range map[string]string{"/run": "First steps", "/workers/" + w.ID + "/run": "Schedules"} {
+		p = ann.send(ann.form(path, []string{"from", "home", "input", "Keep these words"}, tooMany...))
+		is.Equal(p.status, http.StatusUnprocessableEntity)
+		is.True(p.has("A request has at most 20 files.", "Keep these words</textarea>", `value="standard" selected`, shows))
+	}
 	is.Equal(mo.send(mo.form("/run", []string{"workerId", hidden.ID, "from", "home", "input", "x"})).status, http.StatusUnprocessableEntity) // the worker is hidden from Mo
 }
 

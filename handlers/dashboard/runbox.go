@@ -34,13 +34,14 @@ func (b runBox) Budgets() []option {
 	return []option{{"low", "low"}, {"standard", "standard"}, {"high", "high"}, {"unlimited", "unlimited"}}
 }
 
-// readRunBox reads a run box that was sent.
+// readRunBox reads a run box that was sent. With an error, the form has the fields before the fault,
+// so that the page can show it again.
 func (d *Dashboard) readRunBox(w http.ResponseWriter, r *request) (*handlers.PageForm, *form, error) {
 	sent, err := d.cfg.API.ReadPageForm(w, r.Request, r.who)
-	if err != nil {
-		return nil, nil, err
+	if err != nil && sent.Values.Get("budget") == "" {
+		sent.Values.Set("budget", string(store.BudgetStandard))
 	}
-	return sent, formOf(sent.Values), nil
+	return sent, formOf(sent.Values), err
 }
 
 // submitRunBox accepts the instruction of a box. turn names the worker or the task.

@@ -243,6 +243,13 @@ func TestFollowUp(t *testing.T) {
 		is.Equal(p.status, 422)
 		is.True(p.has(map[string]string{"empty": "is required", "budget": "kept text"}[name]))
 	}
+	tooMany := make([]string, 2*21)
+	for i := range tooMany {
+		tooMany[i] = "a.txt"
+	}
+	p = b.followUp("talk", "Keep these words", tooMany...)
+	is.Equal(p.status, 422)
+	is.True(p.has("A request has at most 20 files.", "Keep these words</textarea>"))
 	r := b.form("/tasks/talk", []string{"input", "cut"})
 	r.Header.Set("Content-Type", "multipart/form-data; boundary=other")
 	is.Equal(b.send(r).status, 400)

@@ -41,6 +41,9 @@ func (d *Dashboard) onTask(act action) handle {
 // followUp adds a turn to a task.
 func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {
 	sent, f, err := d.readRunBox(w, r)
+	if f.Get("input") != "" && f.refused(err) { // the user must not lose the instruction
+		return d.taskPage(w, r, http.StatusUnprocessableEntity, f, nil)
+	}
 	if err != nil {
 		return err
 	}

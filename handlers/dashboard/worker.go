@@ -146,7 +146,7 @@ func (d *Dashboard) run(w http.ResponseWriter, r *request,
 	turnFor func(f *form) store.NewTurn) (store.Turn, *form, error) {
 	sent, f, err := d.readRunBox(w, r)
 	if err != nil {
-		return store.Turn{}, newForm(map[string]string{"budget": string(store.BudgetStandard)}), err
+		return store.Turn{}, f, err
 	}
 	if strings.TrimSpace(f.Get("input")) == "" {
 		return store.Turn{}, f, store.Fields{{Path: "input", Message: "must not be empty"}}.Err()
