@@ -204,6 +204,7 @@ func TestNoEscape(t *testing.T) {
 		t.Run(path[:min(len(path), 30)], func(t *testing.T) {
 			is := is.New(t)
 			is.Equal(s.do(t, "GET", files+path, "").refused(), "404 not_found")
+			is.True(!strings.Contains(s.do(t, "GET", files+path, "").text("error"), "id")) // the address names a path
 		})
 	}
 	is := is.New(t)

@@ -22,7 +22,11 @@ func (s *Store) File(ctx context.Context, c Caller, workerID, path, version stri
 	}
 	f, err := one(ctx, s.db, scanFile, `SELECT `+fileColumns+` FROM files WHERE worker_id = ?1 AND path = ?2
 		AND (?3 = '' OR substr(sha256, 1, 12) = ?3) ORDER BY num DESC LIMIT 1`, workerID, path, version)
-	return f, notFound(err, "file")
+	named := "path"
+	if version != "" {
+		named = "path and version"
+	}
+	return f, noRow(err, Errorf(NotFound, "the worker has no file with that %s", named))
 }
 
 // IsFileOf reports whether a turn of the worker has a file with that path and content.
