@@ -94,7 +94,7 @@ func decisionOf(b *Body) (d store.Decision) {
 		b.Invalid.Check(d.Answer != "", "answer", "must not be empty")
 		b.Invalid.Check(!b.has("approved"), "approved", "must not be given with an answer")
 	} else if !b.has("answer") {
-		b.require("approved")
+		b.Invalid.Check(b.has("approved"), "approved", "is required, or an answer if the call asks a question")
 		d.Approved = b.flag("approved")
 		d.RestOfTask = b.has("restOfTask") && b.flag("restOfTask")
 	}

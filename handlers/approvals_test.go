@@ -188,6 +188,7 @@ func TestQuestions(t *testing.T) {
 	} {
 		is.Equal(s.do(t, "POST", path, body).refused(), want)
 	}
+	is.True(strings.Contains(s.do(t, "POST", path, "{}").text("error"), "an answer"))
 	a := s.must(t, "POST", path, `{"answer":" the green one "}`)
 	is.Equal([]any{a.text("status"), a.text("answer"), a.at("reason")}, []any{"answered", "the green one", nil})
 	is.Equal(s.do(t, "POST", path, `{"answer":"red"}`).refused(), "409 approval_answered")

@@ -89,9 +89,12 @@ func bearer(r *http.Request) (string, error) {
 	// Two headers could name two callers: a proxy may have checked one of them, and this server
 	// would use the other one.
 	values := r.Header.Values("Authorization")
-	if len(values) != 1 {
+	if len(values) == 0 {
 		return "", store.Errorf(store.Unauthorized,
 			"the Authorization header is missing: send Authorization: Bearer API_KEY")
+	}
+	if len(values) > 1 {
+		return "", store.Errorf(store.Unauthorized, "there are %d Authorization headers: send one", len(values))
 	}
 	scheme, secret, ok := strings.Cut(values[0], " ")
 	secret = strings.TrimSpace(secret)

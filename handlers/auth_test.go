@@ -54,6 +54,8 @@ func TestUnauthorized(t *testing.T) {
 		}
 	}
 	is := is.New(t)
+	right := "authorization: Bearer " + s.key
+	is.Equal(s.as("").do(t, "GET", "/api/me", "", right, right).text("error"), "there are 2 Authorization headers: send one")
 	for _, header := range []string{"Authorization: bearer " + s.key, "Authorization: BEARER  " + s.key} {
 		is.Equal(s.as("").do(t, "GET", "/api/me", "", header).status, 200) // the scheme has no case (RFC 9110, section 11.1)
 	}
