@@ -689,6 +689,7 @@ func callSchedules(t *testing.T, f *fixture) {
 	_, err = f.RunningTurns(ctx)
 	is.NoErr(err)
 	is.True(f.ScheduleRoom() > 0) // there is no room for due schedules
+	is.True(f.SharedWrites() > 1)
 	is.Equal(f.Timezone(), "UTC")
 	f.CheckWhen(new(store.Fields), n.When)
 	_, err = f.NextRuns(sch, 1)

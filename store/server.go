@@ -174,3 +174,13 @@ func (s *Store) serverSize() int64 {
 	}
 	return size
 }
+
+// SharedWrites returns how many concurrent writes share a commit. A burst of small writes is fast if
+// so many are under way at once. A server of PostgreSQL commits each write by itself, and other
+// writes would wait for its connections.
+func (s *Store) SharedWrites() int {
+	if s.file == nil {
+		return 32
+	}
+	return sqlite.MaxBatch
+}

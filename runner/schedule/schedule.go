@@ -57,7 +57,6 @@ const (
 	idle       = 10 * time.Second // longer than a tick, so that the tick wakes the loop
 	batch      = 500              // schedules that one query returns
 	quietTime  = 4 * time.Second  // longest time in which turns are queued before Fired is called
-	concurrent = 32               // concurrent transactions, which the store commits together
 	retryPause = time.Minute      // for a schedule whose turn could not be started
 	leastJump  = time.Minute      // smallest jump of the clock that is handled; less counts as drift
 	pruneEvery = 10 * time.Minute // pause between two prunings
@@ -289,12 +288,13 @@ func (s *Scheduler) fireSome() (settled, more bool) {
 	return settled, settled && len(due) == limit
 }
 
-// fireAll starts schedules concurrently, so that the store can commit them together. It
+// fireAll starts schedules concurrently, so that the store can commit them together: running turns
+// have a part in each commit, and few large commits leave them less than many small ones. It
 // reports whether at least one is no longer due.
 func (s *Scheduler) fireAll(due []store.DueSchedule) bool {
 	var settled atomic.Bool
 	var group errgroup.Group
-	group.SetLimit(concurrent)
+	group.SetLimit(s.cfg.Store.SharedWrites())
 	for _, d := range due {
 		group.Go(func() error {
 			if s.fire(d) {
