@@ -52,7 +52,10 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 		t, err = s.endTurn(tx, c, last, out)
 		return err
 	})
-	return t, err
+	if err != nil {
+		return s.unlessEnded(ctx, err, c, out)
+	}
+	return t, nil
 }
 
 // endTurn ends a turn that c's runner has. If c has no RunnerID, it ends a suspended turn. A locking

@@ -85,8 +85,11 @@ func (f *fixture) carryOut(runner string) error {
 			f.JournalCall(ctx, c, store.Call{State: store.CallCompleted, Output: []byte(`"ok"`), Cost: 11, StartedAt: now,
 				CompletedAt: now}, nil, []store.Source{{ID: store.NewID("src", now), URL: "https://example.com"}}))
 		if err == nil {
-			_, err = f.FinishTurn(ctx, c, &last, store.Outcome{Status: store.Completed, OutputText: "Hello",
-				Duration: time.Second})
+			out := store.Outcome{Status: store.Completed, OutputText: "Hello", Duration: time.Second}
+			if c.Num%4 == 0 {
+				out.Status, out.Failure = store.Failed, &store.Failure{Code: "refused", Message: "No."}
+			}
+			_, err = f.FinishTurn(ctx, c, &last, out)
 		}
 	}
 	return err
@@ -115,5 +118,68 @@ func TestClaimWithLostResponse(t *testing.T) {
 	f.checkCounters()
 	f.finish(f.claimOne("r"))
 	is.Equal(begun, 1)
+	f.checkCounters()
+}
+
+// TestRepeatedWrites commits writes of a turn but returns an error to the runner, which makes them
+// again. Each must count once.
+func TestRepeatedWrites(t *testing.T) {
+	t.Parallel()
+	if !storetest.OnServer() {
+		t.Skip("only a server can commit a write whose answer is lost")
+	}
+	is := is.New(t)
+	f := newFixture(t)
+	turn := f.accept(f.turn())
+	f.startRunner("r")
+	c := f.claimOne("r")
+	now := f.clock.now()
+	step := store.Step{Parts: []store.Part{{Type: store.PartText, Text: "Hello"}}, Finish: "stop", Model: "m",
+		StartedAt: now, CompletedAt: now.Add(time.Second), Usage: store.Usage{InputTokens: 3, ModelCost: 7}}
+	last := step
+	last.Seq = 1
+	call := store.Call{State: store.CallCompleted, Output: []byte(`"ok"`), Cost: 11, StartedAt: now, CompletedAt: now}
+	var ended store.Turn
+	f.isRepeatable(func() error { return f.JournalStep(t.Context(), c, step) })
+	f.isRepeatable(func() error { return f.JournalCall(t.Context(), c, call, nil, nil) })
+	f.isRepeatable(func() (err error) {
+		ended, err = f.FinishTurn(t.Context(), c, &last, store.Outcome{Status: store.Completed, OutputText: "Hello",
+			Duration: time.Second})
+		return err
+	})
+	is.Equal(ended, f.reread(turn))
+	is.Equal(ended.Usage.Cost(), int64(25))
+	f.checkCounters()
+	other := step
+	other.StartedAt = now.Add(time.Minute)
+	is.True(f.JournalStep(t.Context(), c, other) != nil)
+	_, err := f.FinishTurn(t.Context(), c, nil, store.Outcome{Status: store.Failed})
+	is.Equal(err, store.ErrClaimLost)
+}
+
+// isRepeatable loses the answer of a write, and makes the write again.
+func (f *fixture) isRepeatable(write func() error) {
+	f.t.Helper()
+	is := is.New(f.t)
+	settle := f.LoseAnswers()
+	is.True(write() != nil)
+	settle()
+	is.NoErr(write())
+}
+
+// TestLateReturn returns a turn that its runner has claimed again since. The newer claim stays.
+func TestLateReturn(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	turn := f.accept(f.turn())
+	f.startRunner("r")
+	first := f.claimOne("r")
+	is.NoErr(f.ReturnTurn(t.Context(), first))
+	is.Equal(f.reread(turn).Status, store.Pending)
+	again := f.claimOne("r")
+	is.NoErr(f.ReturnTurn(t.Context(), first)) // late
+	is.Equal(f.reread(turn).Status, store.Running)
+	f.finish(again)
 	f.checkCounters()
 }

@@ -7,13 +7,14 @@ import (
 )
 
 // JournalStep stores a finished model call of a claimed turn, so that it is never made
-// again. It returns ErrClaimLost if the runner no longer has the turn.
+// again. It returns ErrClaimLost if the runner no longer has the turn. On a server, a step that is
+// stored already is no error: see unlessStored.
 //
 // It may be locking: its first statement decides on the claim and locks the turn. The others add to
 // sums in one statement each, and insert the step. A cap is the exception: see meter. A step that asks
 // for approvals reads who may decide on them, and is serializable.
 func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
-	return s.hot(ctx, len(st.Approvals) == 0, func(tx Tx) error {
+	err := s.hot(ctx, len(st.Approvals) == 0, func(tx Tx) error {
 		if err := claimedProgress(tx, c, st.Model, st.used()); err != nil {
 			return err
 		}
@@ -22,6 +23,9 @@ func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
 		}
 		return s.addToSums(tx, c.Turn, st.used())
 	})
+	return s.unlessStored(ctx, err, `SELECT EXISTS (SELECT 1 FROM steps WHERE turn_num = ? AND seq = ? AND attempt = ?
+		AND started_at = ? AND completed_at = ?)`,
+		c.Num, st.Seq, st.Attempt, st.StartedAt.UnixMilli(), st.CompletedAt.UnixMilli())
 }
 
 // longestIndexed is the greatest length, in bytes, of an address in an index of PostgreSQL. The
@@ -60,7 +64,7 @@ func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step, answer s
 // It may be locking for the reason that JournalStep may be. It inserts rows of its own turn, and
 // sources, of which the unique index keeps the first.
 func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []File, sources []Source) error {
-	return s.hot(ctx, true, func(tx Tx) error {
+	err := s.hot(ctx, true, func(tx Tx) error {
 		used := Usage{ToolCost: call.Cost}
 		if err := claimedProgress(tx, c, "", used); err != nil {
 			return err
@@ -97,6 +101,9 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 		}
 		return s.addToSums(tx, c.Turn, used)
 	})
+	return s.unlessStored(ctx, err, `SELECT EXISTS (SELECT 1 FROM tool_calls WHERE turn_num = ? AND step_seq = ?
+		AND seq = ? AND started_at = ? AND completed_at = ?)`,
+		c.Num, call.Step, call.Seq, call.StartedAt.UnixMilli(), call.CompletedAt.UnixMilli())
 }
 
 // BeginCall stores that a claimed turn calls its model, with the least tokens and cost of the call.

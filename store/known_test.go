@@ -169,6 +169,11 @@ func TestKnownCap(t *testing.T) {
 var changeOfKnown = regexp.MustCompile(
 	`(?s)(?:UPDATE|DELETE FROM|REPLACE INTO) +(api_keys|organizations|users|memberships)\b(?: SET (.*?)(?: WHERE |$))?`)
 
+// insertOfKnown matches an INSERT that changes an existing row with cached data, and captures like
+// changeOfKnown.
+var insertOfKnown = regexp.MustCompile(
+	`(?s)INSERT INTO +(api_keys|organizations|users|memberships)\b.*?\bDO UPDATE SET (.*?)(?: WHERE |$)`)
+
 // knownColumns matches assignments to cached columns, by table.
 var knownColumns = map[string]*regexp.Regexp{
 	"api_keys": regexp.MustCompile(
@@ -205,6 +210,28 @@ func TestChangesOfKnownColumns(t *testing.T) {
 	is.Equal(found, 11)
 }
 
+// TestChangesKnown checks which statements TestChangesOfKnownColumns finds.
+func TestChangesKnown(t *testing.T) {
+	t.Parallel()
+	for statement, want := range map[string]bool{
+		"SELECT name FROM users":                                        false,
+		"UPDATE users SET name = ? WHERE id = ?":                        true,
+		"UPDATE users SET seen_at = ? WHERE name = ?":                   false,
+		"DELETE FROM memberships WHERE user_id = ?":                     true,
+		"INSERT OR REPLACE INTO users (id) VALUES (?)":                  true,
+		"INSERT INTO users (id, name) VALUES (?, ?)":                    false,
+		"INSERT INTO users (id) VALUES (?) ON CONFLICT (id) DO NOTHING": false,
+		"INSERT INTO memberships (role) VALUES (?)\n\t\tON CONFLICT (user_id)\n\t\tDO UPDATE SET role = excluded.role": true,
+		"INSERT INTO api_keys (id) VALUES (?) ON CONFLICT (id) DO UPDATE SET used_at = ? WHERE id = ?":                 false,
+	} {
+		is := is.New(t)
+		parsed, err := parser.ParseFile(token.NewFileSet(), "", "package p\nconst q = `"+statement+"`", parser.SkipObjectResolution)
+		is.NoErr(err)
+		changes, _ := changesKnown(parsed.Decls[0])
+		is.Equal(changes, want)
+	}
+}
+
 // changesKnown reports whether a declaration contains a statement that changes cached data, and
 // whether it calls forgetKnown.
 func changesKnown(d ast.Decl) (changes, forgets bool) {
@@ -213,8 +240,10 @@ func changesKnown(d ast.Decl) (changes, forgets bool) {
 		case *ast.SelectorExpr:
 			forgets = forgets || n.Sel.Name == "forgetKnown"
 		case *ast.BasicLit:
-			m := changeOfKnown.FindStringSubmatch(strings.Trim(n.Value, "`\""))
-			changes = changes || m != nil && (m[2] == "" || knownColumns[m[1]].MatchString(m[2]))
+			for _, form := range []*regexp.Regexp{changeOfKnown, insertOfKnown} {
+				m := form.FindStringSubmatch(strings.Trim(n.Value, "`\""))
+				changes = changes || m != nil && (m[2] == "" || knownColumns[m[1]].MatchString(m[2]))
+			}
 		}
 		return true
 	})

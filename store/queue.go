@@ -72,11 +72,11 @@ func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 }
 
 // ReturnTurn puts a claimed turn back into the queue, because the machine cannot carry it out
-// now. It does not count as an interruption.
+// now. It does not count as an interruption. It changes nothing if the turn was claimed again since.
 func (s *Store) ReturnTurn(ctx context.Context, c Claim) error {
 	return s.write(ctx, func(tx Tx) error {
-		return s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns WHERE num = ? AND runner_id = ?`,
-			c.Num, c.RunnerID)
+		return s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns
+			WHERE num = ? AND runner_id = ? AND claims = ?`, c.Num, c.RunnerID, c.Claims)
 	})
 }
 

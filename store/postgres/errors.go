@@ -92,6 +92,9 @@ func IsUnavailable(err error) bool {
 	}
 }
 
+// IsDuplicate reports whether err means that a row with the same key exists.
+func IsDuplicate(err error) bool { return codeOf(err) == codeUnique }
+
 // IsFull reports whether err means that the server's disk is full.
 func IsFull(err error) bool { return codeOf(err) == codeFull }
 
