@@ -1,10 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 )
@@ -44,13 +42,20 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 	out = s.storableOutcome(out)
 	locking := !asked && c.Depth == 0 && (last == nil || len(last.Approvals) == 0)
 	err = s.hot(ctx, locking, func(tx Tx) error {
+		if c.Depth > 0 {
+			if err := s.lockParents(ctx, tx, c.taskNum); err != nil {
+				return err
+			}
+		}
 		if asked {
 			if err := s.closeApprovals(tx, c.Turn, ApprovalCancelled); err != nil {
 				return err
 			}
 		}
-		t, err = s.endTurn(tx, c, last, out)
-		return err
+		return s.ending(tx, func(tx Tx) error {
+			t, err = s.endTurn(tx, c, last, out)
+			return err
+		})
 	})
 	if err != nil {
 		return s.unlessEnded(ctx, err, c, out)
@@ -125,15 +130,18 @@ const capAndWebhook = `EXISTS (SELECT 1 FROM organizations o WHERE o.num = organ
 // meterEnded adds turns that have ended to the sums of their organization. used is the usage of the
 // first turn's last step. The usage of all earlier steps is in the sums already.
 func (s *Store) meterEnded(tx Tx, ended []Turn, used Usage, about surroundings) error {
+	var list []metered
 	for i, t := range ended {
 		if i > 0 { // the other turns were waiting: they used nothing now
 			used = Usage{}
 		}
-		if err := s.meter(tx, t, used, true, about.hasCap); err != nil {
-			return err
-		}
+		list = append(list, metered{t, used, true, about.hasCap})
 	}
-	return nil
+	if e, ok := tx.(*endingTx); ok {
+		e.ended = append(e.ended, list...)
+		return nil
+	}
+	return s.meterAll(tx, list)
 }
 
 // updateEnded stores a turn that has ended. task is the task's status after that.
@@ -213,171 +221,46 @@ func (s *Store) startNext(tx Tx, t Turn, task taskState) error {
 	return tx.ExecLater(`UPDATE turns SET ready = 1 WHERE num = ?`, next)
 }
 
-// AbortTask cancels the turns of a task that have not ended, and the turns of other tasks
-// that they have started. Turns that no runner has end at once. running holds the ids of the
-// turns that a runner has: the runner must stop them. When such a turn ends, the cancelled
-// turns behind it end in the same transaction.
-func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, running []string, err error) {
-	err = s.write(ctx, func(tx Tx) error {
-		if task, _, err = s.visibleTask(ctx, tx, c, id); err != nil || task.Unfinished == 0 {
-			return err
-		}
-		// A runner that has the turn, or is about to suspend it, reads this mark.
-		turns, err := all(ctx, tx, scanTurn, `UPDATE turns SET abort_requested = 1 WHERE task_num = ?
-			AND completed_at IS NULL RETURNING `+turnColumns, task.num)
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Seq, b.Seq) }) // RETURNING has no order
-		if running, err = s.abortTurns(ctx, tx, task.num, turns); err != nil {
-			return err
-		}
-		for _, t := range turns {
-			// The children follow their parents, so that no end of a child resumes a
-			// parent.
-			below, err := s.abortBelow(ctx, tx, t.Num)
-			if err != nil {
-				return err
-			}
-			running = append(running, below...)
-		}
-		task, err = one(ctx, tx, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, task.num)
-		return err
-	})
-	return task, running, err
-}
-
-// abortTurn cancels one turn of a task. Later turns of the task stay as they are.
-func (s *Store) abortTurn(ctx context.Context, tx Tx, t Turn) (running []string, err error) {
-	if _, err := tx.Exec(`UPDATE turns SET abort_requested = 1 WHERE num = ?`, t.Num); err != nil {
-		return nil, err
-	}
-	t.AbortRequested = true
-	return s.abortTurns(ctx, tx, t.taskNum, []Turn{t})
-}
-
-// abortBelow cancels the turns below a turn that have not ended. A turn that a runner has
-// does not end here: running holds its id, and the runner must stop it.
-func (s *Store) abortBelow(ctx context.Context, tx Tx, num int64) (running []string, err error) {
-	turns, err := s.unfinishedBelow(ctx, tx, num)
-	if err != nil {
-		return nil, err
-	}
-	// Parents end first. Otherwise the end of a child would put its parent into the queue.
-	for _, t := range turns {
-		more, err := s.abortTurn(ctx, tx, t)
-		if err != nil {
-			return nil, err
-		}
-		running = append(running, more...)
-	}
-	return running, nil
-}
-
-// abortTurns ends the turns of a task for which an abort was requested. If a runner has
-// one of them, it ends none and returns the id of that turn.
-func (s *Store) abortTurns(ctx context.Context, tx Tx, taskNum int64, turns []Turn) (running []string, err error) {
-	for _, t := range turns {
-		if t.Status != Running {
-			continue
-		}
-		suspended, err := one(ctx, tx, scanInt, `SELECT rests_until IS NOT NULL FROM turns WHERE num = ?`, t.Num)
-		if err != nil {
-			return nil, err
-		}
-		if suspended == 0 {
-			return []string{t.ID}, nil
-		}
-		// endTurn also ends the turns that wait behind it.
-		_, err = s.endSuspended(ctx, tx, t, ApprovalCancelled, AbortedOutcome)
-		return nil, err
-	}
-	waiting, err := s.abortWaiting(tx, taskNum)
-	if err != nil || len(waiting) == 0 {
-		return nil, err
-	}
-	about := surroundings{hasCap: true, hasWebhook: true} // or not: each is asked again
-	if err := s.endTurns(tx, waiting, false, 0, about); err != nil {
-		return nil, err
-	}
-	return nil, s.meterEnded(tx, waiting, Usage{}, about)
-}
-
-// abortWaiting returns the waiting turns of a task for which an abort was requested. It sets
-// the fields of their end, but endTurns has to store them.
-func (s *Store) abortWaiting(tx Tx, taskNum int64) ([]Turn, error) {
-	turns, err := all(context.Background(), tx, scanTurn, `SELECT `+turnColumns+` FROM turns
-		WHERE task_num = ? AND status = 'pending' AND abort_requested = 1 ORDER BY seq`, taskNum)
-	if err != nil {
-		return nil, err
-	}
-	now := fromMillis(s.millis())
-	for i, t := range turns {
-		if t, err = s.keepProduced(tx, t); err != nil {
-			return nil, err
-		}
-		t.Status, t.CompletedAt = Aborted, &now
-		t.Failure, t.IncompleteReason = AbortedOutcome.Failure, AbortedOutcome.IncompleteReason
-		turns[i] = t
-	}
-	// They leave the queue here, because endTurns does not know which of its turns waited.
-	if len(turns) > 0 {
-		s.waiting.add(tx, turns[0].OrganizationID, -int64(len(turns)))
-	}
-	return turns, nil
-}
-
-// keepProduced completes a turn that was cancelled while it waited. If the turn had run
-// before, it keeps what it had produced, and its approvals are closed.
-func (s *Store) keepProduced(tx Tx, t Turn) (Turn, error) {
-	if t.Usage.Steps == 0 {
-		return t, nil
-	}
-	if err := s.closeApprovals(tx, t, ApprovalCancelled); err != nil {
-		return t, err
-	}
-	steps, err := s.journal(context.Background(), tx, t.Num)
-	if err != nil {
-		return t, err
-	}
-	t.OutputText, t.Duration = AnswerText(steps), Worked(steps).Truncate(time.Millisecond)
-	return t, nil
-}
-
 // ExpireSuspended ends the waits of at most limit turns whose time is over. A turn that
 // waits only for answers goes on without them: resumed counts these turns. Any other turn
 // ends in error: ended holds these turns.
 func (s *Store) ExpireSuspended(ctx context.Context, limit int) (ended []Turn, resumed int, err error) {
 	err = s.write(ctx, func(tx Tx) error {
-		ended, resumed = nil, 0
-		if s.Writable() != nil {
-			return nil // maintenance has begun while this write waited: no wait times out during maintenance
-		}
-		turns, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns INDEXED BY turns_resting
-			WHERE rests_until <= ? ORDER BY rests_until LIMIT ?`, s.millis(), limit)
-		if err != nil {
+		return s.ending(tx, func(tx Tx) error {
+			ended, resumed, err = s.expireSuspended(ctx, tx, limit)
 			return err
-		}
-		for _, t := range turns {
-			// A question asks for help, so its turn can go on without. An unapproved call
-			// must not run.
-			answers, err := s.expireQuestions(ctx, tx, t)
-			if err != nil {
-				return err
-			}
-			if answers {
-				resumed++
-				continue
-			}
-			t, err := s.endSuspended(ctx, tx, t, ApprovalExpired, t.Wait.expired())
-			if err != nil {
-				return err
-			}
-			ended = append(ended, t)
-		}
-		return nil
+		})
 	})
 	return ended, resumed, err
+}
+
+func (s *Store) expireSuspended(ctx context.Context, tx Tx, limit int) (ended []Turn, resumed int, err error) {
+	if s.Writable() != nil {
+		return nil, 0, nil // maintenance has begun while this write waited: no wait times out during maintenance
+	}
+	turns, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns INDEXED BY turns_resting
+		WHERE rests_until <= ? ORDER BY rests_until LIMIT ?`, s.millis(), limit)
+	if err != nil {
+		return ended, resumed, err
+	}
+	for _, t := range turns {
+		// A question asks for help, so its turn can go on without. An unapproved call
+		// must not run.
+		answers, err := s.expireQuestions(ctx, tx, t)
+		if err != nil {
+			return ended, resumed, err
+		}
+		if answers {
+			resumed++
+			continue
+		}
+		t, err := s.endSuspended(ctx, tx, t, ApprovalExpired, t.Wait.expired())
+		if err != nil {
+			return ended, resumed, err
+		}
+		ended = append(ended, t)
+	}
+	return ended, resumed, nil
 }
 
 // expireQuestions resumes a turn that waits only for answers. It reports false for other turns.

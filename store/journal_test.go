@@ -139,10 +139,12 @@ func TestStepIsWrittenOnce(t *testing.T) {
 	f := newFixture(t)
 	c := running(f)
 	is.NoErr(f.JournalStep(t.Context(), c, toolStep(f, 0)))
-	is.True(f.JournalStep(t.Context(), c, toolStep(f, 0)) != nil)
+	again := f.JournalStep(t.Context(), c, toolStep(f, 0))
+	is.Equal(again == nil, storetest.OnServer()) // a server may have lost the answer of the first write
 	call := store.Call{State: store.CallFailed, Output: json.RawMessage(`"no"`)}
 	is.NoErr(f.JournalCall(t.Context(), c, call, nil, nil))
-	is.True(f.JournalCall(t.Context(), c, call, nil, nil) != nil)
+	again = f.JournalCall(t.Context(), c, call, nil, nil)
+	is.Equal(again == nil, storetest.OnServer())
 	is.Equal(f.reread(c.Turn).Usage.Steps, int64(1))
 	f.checkCounters()
 }

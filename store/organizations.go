@@ -117,14 +117,16 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 	if err := f.Err(); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx Tx) error {
+	var spent int64
+	err := s.write(ctx, func(tx Tx) error {
 		if err := s.allowNow(ctx, tx, &c, ManageOrganization); err != nil {
 			return err
 		}
-		old, spent, err := s.organizationSettings(ctx, tx, c.OrganizationID)
+		old, sum, err := s.organizationSettings(ctx, tx, c.OrganizationID)
 		if err != nil {
 			return err
 		}
+		spent = sum
 		// Writes that spend compare the cap with this row, too: see meter.
 		_, err = one(ctx, tx, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?
 			/* FOR UPDATE */`, c.OrganizationID, month(s.now()))
@@ -147,6 +149,26 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 			return err
 		}
 		return s.auditOrganization(tx, c, old, o)
+	})
+	if err != nil || limit == nil || !s.OnServer() {
+		return err
+	}
+	return s.alertOvertaken(ctx, c.OrganizationID, spent, limit)
+}
+
+// alertOvertaken raises the alert of a new cap that writes have passed without a look at it: they had
+// read before the change that there is no cap. spent is the sum at the change.
+func (s *Store) alertOvertaken(ctx context.Context, organizationID string, spent int64, limit *float64) error {
+	if err := s.AwaitWrites(ctx); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx Tx) error {
+		now, err := one(ctx, tx, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
+			organizationID, month(s.now()))
+		if noRow(err, nil) != nil {
+			return err
+		}
+		return s.alertCap(ctx, tx, organizationID, spent, now, limit, limit)
 	})
 }
 

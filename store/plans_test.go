@@ -35,7 +35,7 @@ var (
 
 // withoutSQL lists methods that TestQueriesUseIndexes need not call.
 var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "EndMaintenance", "InMaintenance",
-	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "Writable", "WritableIn", "OnServer",
+	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "Writable", "WritableIn", "OnServer", "Storable",
 	"Archive", "BackupRuns", "NoteBackup", "SaveBackupRuns", "VerifyArchive",
 	"AlertURL", "Backup", "CheckDatabase", "Close", "Counters", "Damage", "Dir", "EndPruning", "LastBackup", "LastPruning", "MeasureStorage", "OpenBlob", "PreviewRuns", "PutBlob", "Queued", "QueueCounts", "ReturnSpace", "Sizes", "Space", "Storage", "UsesRemembered", "WriteStats"}
 

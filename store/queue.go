@@ -104,12 +104,14 @@ func (s *Store) interruptAll(ctx context.Context, tx Tx, count int64, query stri
 	if err != nil {
 		return err
 	}
-	for _, t := range turns {
-		if err := s.interrupt(tx, t, count); err != nil {
-			return err
+	return s.ending(tx, func(tx Tx) error {
+		for _, t := range turns {
+			if err := s.interrupt(tx, t, count); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // interrupt puts a turn back into the queue, or ends it if it was cancelled or has been

@@ -11,34 +11,47 @@ import (
 // sum is added to in one statement. From then on the row of spending is locked, so exactly one write
 // passes a part of the cap. UpdateOrganization locks the row before it changes a cap.
 func (s *Store) meter(tx Tx, t Turn, u Usage, ended, hasCap bool) error {
-	tx.OnCommit(func() { s.counters.metered(t, u, ended) })
+	return s.meterOrganization(tx, t.OrganizationID, []metered{{t, u, ended, hasCap}})
+}
+
+// meterOrganization is meter for usage of one organization.
+func (s *Store) meterOrganization(tx Tx, organizationID string, list []metered) (err error) {
 	ctx := context.Background()
-	cost := u.Cost()
+	var cost int64
+	hasCap := false
+	for _, m := range list {
+		tx.OnCommit(func() { s.counters.metered(m.turn, m.usage, m.ended) })
+		cost, hasCap = cost+m.usage.Cost(), hasCap || m.hasCap
+	}
 	var limit *float64
-	var err error
 	if hasCap && cost != 0 {
-		if limit, err = s.creditCap(ctx, tx, t.OrganizationID); err != nil {
+		if limit, err = s.creditCap(ctx, tx, organizationID); err != nil {
 			return err
 		}
 	}
-	if err := s.addToUsage(tx, t, u, ended); err != nil || cost == 0 {
-		return err
+	for _, m := range list {
+		if err := s.addToUsage(tx, m.turn, m.usage, m.ended); err != nil {
+			return err
+		}
+	}
+	if cost == 0 {
+		return nil
 	}
 	// The check of the cap reads this one row of the month, because it must not sum up usage for
 	// each request.
 	const add = `INSERT INTO spending (organization_id, month, cost) VALUES (?, ?, ?)
 		ON CONFLICT (organization_id, month) DO UPDATE SET cost = spending.cost + excluded.cost`
 	if limit == nil {
-		return tx.ExecLater(add, t.OrganizationID, month(s.now()), cost)
+		return tx.ExecLater(add, organizationID, month(s.now()), cost)
 	}
-	spent, err := one(ctx, tx, scanInt, add+` RETURNING cost`, t.OrganizationID, month(s.now()), cost)
+	spent, err := one(ctx, tx, scanInt, add+` RETURNING cost`, organizationID, month(s.now()), cost)
 	if err == nil && isLocking(tx) { // the cap may have changed until the row was locked
-		limit, err = s.creditCap(ctx, tx, t.OrganizationID)
+		limit, err = s.creditCap(ctx, tx, organizationID)
 	}
 	if err != nil || limit == nil {
 		return err
 	}
-	return s.alertCap(ctx, tx, t.OrganizationID, spent-cost, spent, limit, limit)
+	return s.alertCap(ctx, tx, organizationID, spent-cost, spent, limit, limit)
 }
 
 // addToUsage adds to the sums of a day. ended is as for meter.
