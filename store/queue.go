@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"journeyman/store/engine"
 )
 
 // maxInterruptions is how often the process may die while a turn runs, counted since the turn's
@@ -53,9 +55,17 @@ func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, ttl time
 	return s.interruptAll(ctx, tx, 1, `SELECT `+interruptedColumns+left)
 }
 
+// stopTime bounds StopRunner on a server, which may not answer. The next start finds the turns.
+const stopTime = 10 * time.Second
+
 // StopRunner returns the turns of a runner that stops in good order to the queue. It
 // does not count as an interruption of them.
 func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
+	if s.OnServer() {
+		var cancel context.CancelFunc
+		ctx, cancel = engine.Bounded(ctx, stopTime)
+		defer cancel()
+	}
 	// A write that accepts a turn may have taken a slot of the runner, and not be committed yet.
 	if err := s.AwaitWrites(ctx); err != nil {
 		return err

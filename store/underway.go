@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Writes of a database on a server run side by side, and each does what follows its commit in its
@@ -60,9 +61,18 @@ func (u *writesUnderWay) before() []*writesBegun {
 	return list
 }
 
+// awaitTime is longer than most writes take even while the server restarts.
+const awaitTime = 30 * time.Second
+
 // AwaitWrites waits until the writes that have already begun are committed or undone, and until the
-// store has reported the claims among them. It returns the error of ctx if that ends first.
+// store has reported the claims among them. It returns the error of ctx if that ends first. For a
+// server that does not answer, it does not wait longer than awaitTime.
 func (s *Store) AwaitWrites(ctx context.Context) error {
+	if s.OnServer() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, awaitTime)
+		defer cancel()
+	}
 	u := &s.underWay
 	u.count(1)
 	defer u.count(-1)

@@ -126,7 +126,7 @@ func (db *DB) try(ctx context.Context, opening []string, fn func(tx engine.Tx) e
 	if err != nil {
 		return err, err
 	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
+	limited, cancel := context.WithTimeout(engine.OfWrite(ctx), txTimeout)
 	defer cancel()
 	t := &tx{session: session{db: db, conn: c, opening: opening, writes: true}, ctx: limited}
 	c.trips = 0
