@@ -24,7 +24,7 @@ func (s *Store) CheckWhen(f *Fields, w When) {
 	switch w.Type {
 	case Scheduled:
 		f.Check(w.Date.UnixMilli() > s.millis(), "when.date", "must be in the future")
-		f.Check(w.Date.Year() < 10_000, "when.date", "must be before the year 10000")
+		f.Check(w.Date.UTC().Year() < 10_000, "when.date", "must be before the year 10000 in UTC")
 	case Delayed:
 		f.Check(within(w.DelaySeconds, 0), "when.delayInSeconds", "must be from 0 to %d", maxScheduleSeconds)
 	case CronType:

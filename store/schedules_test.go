@@ -112,6 +112,7 @@ func TestCreateScheduleRefusals(t *testing.T) {
 		"less than a tick ahead": {store.When{Type: store.Scheduled, Date: now.Add(time.Microsecond)}, "when.date"},
 		"no date":                {store.When{Type: store.Scheduled}, "when.date"},
 		"year 10000":             {store.When{Type: store.Scheduled, Date: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, "when.date"},
+		"year 10000 in UTC":      {store.When{Type: store.Scheduled, Date: time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -2*3600))}, "when.date"},
 		"into the past":          {inSeconds(-0.001), "when.delayInSeconds"},
 		"no number":              {inSeconds(math.NaN()), "when.delayInSeconds"},
 		"for ever":               {inSeconds(math.Inf(1)), "when.delayInSeconds"},
