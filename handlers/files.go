@@ -30,7 +30,7 @@ func (a *API) getFile(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	blob, err := a.store.OpenBlob(f.SHA256)
+	blob, err := a.store.OpenBlob(r.Context(), f.SHA256)
 	if err != nil {
 		return err
 	}

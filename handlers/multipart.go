@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 	for err == nil {
 		var part *multipart.Part
 		if part, err = parts.NextRawPart(); err == nil {
-			err = a.readPart(b, part, &room)
+			err = a.readPart(r.Context(), b, part, &room)
 		}
 	}
 	if err == io.EOF {
@@ -121,13 +122,13 @@ var errKeep = errors.New("keep attachment")
 const maxFields = 100
 
 // readPart adds a part to a form. room is the number of bytes that are left for fields.
-func (a *API) readPart(b *Body, part *multipart.Part, room *int) error {
+func (a *API) readPart(ctx context.Context, b *Body, part *multipart.Part, room *int) error {
 	if name := part.FileName(); name != "" {
 		if len(b.files) == a.cfg.Uploads.Files {
 			return store.Errorf(store.TooLarge, "a request has at most %d files", a.cfg.Uploads.Files)
 		}
 		src := &partReader{r: part}
-		f, err := a.runner.Keep(name, src, a.cfg.Uploads.FileSize)
+		f, err := a.runner.Keep(ctx, name, src, a.cfg.Uploads.FileSize)
 		if src.err != nil {
 			return src.err // the client's failure, not the disk's
 		}

@@ -80,7 +80,7 @@ func (s *Server) writeAnswer(ctx context.Context, r store.Reply, reply *message.
 	reply.Text = answer(r.Turn) + s.links(linked)
 	reply.HTML = s.page(ctx, reply.Text)
 	for _, f := range attached {
-		open := func() (io.ReadCloser, error) { return s.cfg.Store.OpenBlob(f.SHA256) }
+		open := func() (io.ReadCloser, error) { return s.cfg.Store.OpenBlob(ctx, f.SHA256) }
 		reply.Files = append(reply.Files, message.ReplyFile{Name: path.Base(f.Path), MediaType: f.MediaType,
 			Open: open})
 	}

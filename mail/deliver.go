@@ -181,7 +181,7 @@ func (d *delivery) input(ctx context.Context) (text string, files []store.File, 
 // read reads the body of the mail and keeps its attachments as files.
 func (d *delivery) read(ctx context.Context) (text string, files []store.File, err error) {
 	text, err = d.readBody(ctx, d.header, d.raw, func(a message.Attachment) error {
-		f, err := d.cfg.Runner.Keep(a.Name, a, d.cfg.MaxSize)
+		f, err := d.cfg.Runner.Keep(ctx, a.Name, a, d.cfg.MaxSize)
 		files = append(files, f)
 		return err
 	})

@@ -211,24 +211,19 @@ func (p *placement) detach(t *store.NewTurn) {
 
 // Keep copies a client's file into the data folder before its worker is known. It returns a
 // TooLarge error for a file of more than limit bytes. While the disk is full, it returns a Busy
-// error.
-func (r *Runner) Keep(name string, src io.Reader, limit int64) (store.File, error) {
-	return r.keepIn(context.Background(), name, src, limit)
-}
-
-// keepIn is Keep with a context. The context of a running turn permits files during maintenance.
-func (r *Runner) keepIn(ctx context.Context, name string, src io.Reader, limit int64) (store.File, error) {
+// error. The context of a running turn permits files during maintenance.
+func (r *Runner) Keep(ctx context.Context, name string, src io.Reader, limit int64) (store.File, error) {
 	if err := r.cfg.Store.RoomIn(ctx); err != nil {
 		return store.File{}, err
 	}
-	return r.keep(src, store.File{Path: sandbox.PlaceName(name), Title: name}, limit)
+	return r.keep(ctx, src, store.File{Path: sandbox.PlaceName(name), Title: name}, limit)
 }
 
 // place copies a file from the data folder into the root of a folder. If an earlier attempt of the
 // same request has left the file there, place adopts that copy.
 func (p *placement) place(ctx context.Context, folder store.Folder, f store.File) (store.File, error) {
 	r := p.r
-	blob, err := r.cfg.Store.OpenBlob(f.SHA256)
+	blob, err := r.cfg.Store.OpenBlob(ctx, f.SHA256)
 	if err != nil {
 		return f, err
 	}

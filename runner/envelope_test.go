@@ -100,7 +100,7 @@ func TestEnvelopeOnTheWire(t *testing.T) {
 	ask.Caller.Trigger, ask.Budget = store.TriggerUI, store.BudgetUnlimited
 	hears(f.acceptTurn(ask), "Channel: web page of this service", "Budget: unlimited, at most 1 day of work")
 
-	kept, err := f.Keep("menu.txt", strings.NewReader("Soup"), 100)
+	kept, err := f.Keep(t.Context(), "menu.txt", strings.NewReader("Soup"), 100)
 	is.NoErr(err)
 	a, err := f.Accept(t.Context(), runner.Instruction{NewTurn: ask, Files: []store.File{kept}})
 	is.NoErr(err)

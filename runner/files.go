@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 
@@ -17,7 +18,7 @@ const MaxFileSize = 25 << 20
 func (r *Runner) FileURL(f store.File) string { return r.views.FileURL(f) }
 
 // publish copies the current content of a workspace file into the data folder.
-func (r *Runner) publish(ws *sandbox.Workspace, folder store.Folder, path, title string) (f store.File, err error) {
+func (r *Runner) publish(ctx context.Context, ws *sandbox.Workspace, folder store.Folder, path, title string) (f store.File, err error) {
 	clean, err := sandbox.SafePath(path)
 	if err != nil {
 		return f, err
@@ -32,16 +33,16 @@ func (r *Runner) publish(ws *sandbox.Workspace, folder store.Folder, path, title
 		return f, err
 	}
 	defer src.Close()
-	return r.keep(src, store.File{WorkerID: folder.WorkerID, Path: folder.Published(clean), Title: title}, MaxFileSize)
+	return r.keep(ctx, src, store.File{WorkerID: folder.WorkerID, Path: folder.Published(clean), Title: title}, MaxFileSize)
 }
 
 // keep copies src into the data folder. It returns f with the checksum, size and media type.
-func (r *Runner) keep(src io.Reader, f store.File, limit int64) (store.File, error) {
+func (r *Runner) keep(ctx context.Context, src io.Reader, f store.File, limit int64) (store.File, error) {
 	head, err := io.ReadAll(io.LimitReader(src, 512)) // enough to find the media type
 	if err != nil {
 		return f, fmt.Errorf("read file: %w", err)
 	}
-	blob, err := r.cfg.Store.PutBlob(io.MultiReader(bytes.NewReader(head), src), limit)
+	blob, err := r.cfg.Store.PutBlob(ctx, io.MultiReader(bytes.NewReader(head), src), limit)
 	if err != nil {
 		return f, fmt.Errorf("keep file: %w", err)
 	}
@@ -51,8 +52,8 @@ func (r *Runner) keep(src io.Reader, f store.File, limit int64) (store.File, err
 }
 
 // readFile returns the bytes of a file in the data folder.
-func (r *Runner) readFile(f store.File) ([]byte, error) {
-	blob, err := r.cfg.Store.OpenBlob(f.SHA256)
+func (r *Runner) readFile(ctx context.Context, f store.File) ([]byte, error) {
+	blob, err := r.cfg.Store.OpenBlob(ctx, f.SHA256)
 	if err != nil {
 		return nil, err
 	}

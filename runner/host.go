@@ -42,7 +42,7 @@ func (h *toolHost) Workspace() *sandbox.Workspace { return h.e.ws }
 // Publish copies a workspace file into the data folder. The row is committed with the call.
 func (h *toolHost) Publish(ctx context.Context, path, title string) (tool.File, error) {
 	folder := h.e.claim.Folder()
-	f, err := h.r.publish(h.e.ws, folder, path, title)
+	f, err := h.r.publish(ctx, h.e.ws, folder, path, title)
 	if err != nil {
 		return tool.File{}, err
 	}
@@ -61,7 +61,7 @@ func (h *toolHost) ShowImage(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	blob, err := h.r.cfg.Store.PutBlob(bytes.NewReader(data), tool.MaxImageBytes)
+	blob, err := h.r.cfg.Store.PutBlob(h.e.ctx, bytes.NewReader(data), tool.MaxImageBytes)
 	if err != nil {
 		return fmt.Errorf("keep image: %w", err)
 	}

@@ -135,7 +135,7 @@ func (f *fixture) stranger() store.Caller {
 
 func (f *fixture) kept(name, content string) store.File {
 	f.t.Helper()
-	kept, err := f.Keep(name, strings.NewReader(content), 1000)
+	kept, err := f.Keep(f.t.Context(), name, strings.NewReader(content), 1000)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -264,7 +264,7 @@ func TestAttachments(t *testing.T) {
 	}}
 	f := newFixture(t, withModel(m))
 	keep := func(name, content string) store.File {
-		kept, err := f.Keep(name, strings.NewReader(content), 100)
+		kept, err := f.Keep(t.Context(), name, strings.NewReader(content), 100)
 		is.NoErr(err)
 		return kept
 	}
@@ -282,7 +282,7 @@ func TestAttachments(t *testing.T) {
 	is.Equal(len(user), 3)
 	is.Equal(user[2].(map[string]any)["filename"], "notes (2).txt")
 
-	_, err := f.Keep("big", bytes.NewReader(make([]byte, 101)), 100)
+	_, err := f.Keep(t.Context(), "big", bytes.NewReader(make([]byte, 101)), 100)
 	is.True(store.IsKind(err, store.TooLarge))
 
 	for range 2 {

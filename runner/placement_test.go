@@ -50,7 +50,7 @@ func TestUploadAfterACrash(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	keep := func(name, content string) store.File {
-		kept, err := f.Keep(name, strings.NewReader(content), 1000)
+		kept, err := f.Keep(t.Context(), name, strings.NewReader(content), 1000)
 		is.NoErr(err)
 		return kept
 	}
@@ -73,9 +73,9 @@ func TestUploadsAfterACrash(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	report, err := f.Keep("a.txt", strings.NewReader("report"), 1000)
+	report, err := f.Keep(t.Context(), "a.txt", strings.NewReader("report"), 1000)
 	is.NoErr(err)
-	other, err := f.Keep("a.txt", strings.NewReader("other"), 1000)
+	other, err := f.Keep(t.Context(), "a.txt", strings.NewReader("other"), 1000)
 	is.NoErr(err)
 	dead := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "Read it"}
 	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{report})) // then the process dies
@@ -95,11 +95,11 @@ func TestRefusedUploadLeavesAdoptedFiles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	kept, err := f.Keep("a.txt", strings.NewReader("report"), 1000)
+	kept, err := f.Keep(t.Context(), "a.txt", strings.NewReader("report"), 1000)
 	is.NoErr(err)
 	dead := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "Read it"}
 	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{kept}))
-	other, err := f.Keep("b.txt", strings.NewReader("report"), 1000)
+	other, err := f.Keep(t.Context(), "b.txt", strings.NewReader("report"), 1000)
 	is.NoErr(err)
 	_, err = f.Accept(f.ctx(), runner.Instruction{NewTurn: store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID,
 		Input: "", Budget: store.BudgetLow}, Files: []store.File{kept, other}})
@@ -113,7 +113,7 @@ func TestUploadsAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	kept, err := f.Keep("a.txt", strings.NewReader("report"), 1000)
+	kept, err := f.Keep(t.Context(), "a.txt", strings.NewReader("report"), 1000)
 	is.NoErr(err)
 	const n = 8
 	paths := make(chan string, n)

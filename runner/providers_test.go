@@ -113,7 +113,7 @@ func (p drama) played(t *testing.T, m model.Model) string {
 	t.Helper()
 	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Budgets = map[store.Budget]runner.Limits{store.BudgetStandard: {}} })
 	f.worker = f.newWorker(store.NewWorker{Title: "Player", Instructions: "Play.", OutputSchema: p.schema})
-	kept, err := f.Keep("notes.txt", strings.NewReader("A note: 42.\n"), 100)
+	kept, err := f.Keep(t.Context(), "notes.txt", strings.NewReader("A note: 42.\n"), 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func (p *performance) checkFiles(last store.Turn, all bool) {
 	}
 	got := map[string]string{}
 	for _, f := range store.PublishedFiles(conv.Files) {
-		blob, err := p.f.store.OpenBlob(f.SHA256)
+		blob, err := p.f.store.OpenBlob(p.f.ctx(), f.SHA256)
 		if err != nil {
 			p.t.Fatal(err)
 		}

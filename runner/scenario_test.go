@@ -268,7 +268,7 @@ func (p *performance) attach(n *store.NewTurn) {
 	p.t.Helper()
 	var kept []store.File
 	for _, name := range sortedKeys(p.files) {
-		f, err := p.f.Keep(name, strings.NewReader(p.real(p.files[name])), runner.MaxFileSize)
+		f, err := p.f.Keep(p.f.ctx(), name, strings.NewReader(p.real(p.files[name])), runner.MaxFileSize)
 		if err != nil {
 			p.t.Fatal(err)
 		}

@@ -76,7 +76,7 @@ func TestStrangersAfterUpgrade(t *testing.T) {
 	for path, content := range map[string]string{"contract.txt": "of Bob 1", "tasks/list.txt": "of Bob 1", "eve.txt": "of Eve 2", "tasks/tsk_bob/contract.txt": "of Robert 1"} {
 		file, err := f.store.File(t.Context(), f.owner, "wrk_1", path, "")
 		is.NoErr(err)
-		blob, err := f.store.OpenBlob(file.SHA256)
+		blob, err := f.store.OpenBlob(t.Context(), file.SHA256)
 		is.NoErr(err)
 		b := make([]byte, len(content))
 		_, err = blob.Read(b)
@@ -98,7 +98,7 @@ func upgraded(t *testing.T, dir, letter string) *fixture {
 	st := storetest.Open(t, store.Options{})
 	sums := map[string]string{}
 	for _, content := range []string{"of Bob 1", "of Eve 2"} {
-		b, err := st.PutBlob(strings.NewReader(content), 100)
+		b, err := st.PutBlob(t.Context(), strings.NewReader(content), 100)
 		is.NoErr(err)
 		sums[content] = b.SHA256
 	}

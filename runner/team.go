@@ -90,7 +90,7 @@ func (h *toolHost) copyFile(name string) (f store.File, err error) {
 		return f, err
 	}
 	defer src.Close()
-	return h.r.keepIn(h.r.ctx, path.Base(name), src, MaxFileSize)
+	return h.r.Keep(h.r.ctx, path.Base(name), src, MaxFileSize)
 }
 
 // acceptChild accepts the turn that a tool call starts.
@@ -265,7 +265,7 @@ func (h *toolHost) receive(ctx context.Context, c store.Child) (list []receivedF
 			got.Error = fmt.Sprintf("only %d files are copied", maxReceived)
 			return append(list, got), nil
 		}
-		data, err := h.r.readFile(f)
+		data, err := h.r.readFile(ctx, f)
 		if err != nil {
 			return nil, err
 		}

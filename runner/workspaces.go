@@ -91,7 +91,7 @@ func (r *Runner) bringFiles(ctx context.Context, e *execution) error {
 		if _, err := e.ws.Stat(f.Path); !sandbox.IsNotFound(err) {
 			continue
 		}
-		data, err := r.readFile(f)
+		data, err := r.readFile(ctx, f)
 		if err == nil {
 			err = e.ws.WriteFile(f.Path, data)
 		}

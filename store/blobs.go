@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -27,8 +28,9 @@ func (s *Store) blobDir() string { return filepath.Join(s.dir, "files") }
 func (s *Store) blobPath(sha string) string { return filepath.Join(s.blobDir(), sha[:2], sha) }
 
 // PutBlob reads r to its end and stores the bytes durably. It returns a TooLarge error
-// for more than limit bytes. The same bytes are stored once only.
-func (s *Store) PutBlob(r io.Reader, limit int64) (b Blob, err error) {
+// for more than limit bytes, and a Busy error if the bucket does not answer. The same bytes are
+// stored once only.
+func (s *Store) PutBlob(ctx context.Context, r io.Reader, limit int64) (b Blob, err error) {
 	tmp, err := os.CreateTemp(s.blobDir(), tempPattern)
 	if err != nil {
 		return b, s.unavailable(fmt.Errorf("keep file: %w", err))
@@ -52,16 +54,19 @@ func (s *Store) PutBlob(r io.Reader, limit int64) (b Blob, err error) {
 		return b, err
 	}
 	b.SHA256 = hex.EncodeToString(h.Sum(nil))
-	return b, s.nameBlob(tmp.Name(), b.SHA256)
+	if err := s.nameBlob(tmp.Name(), b.SHA256); err != nil || s.bucket == nil {
+		return b, err
+	}
+	return b, s.upload(ctx, b)
 }
 
-// openBlobs creates the folder of blobs.
-func (s *Store) openBlobs() error {
+// openBlobs creates the folder of blobs, and finds out whether a bucket has them.
+func (s *Store) openBlobs(ctx context.Context, opt Options) error {
 	if err := os.MkdirAll(s.blobDir(), 0o700); err != nil {
 		return fmt.Errorf("make folder of files: %w", err)
 	}
 	s.nextBlobs = rand.IntN(blobFolders) // so that a program that restarts often also sweeps each folder at some time
-	return nil
+	return s.openBucket(ctx, opt)
 }
 
 // nameBlob moves a written file to its place and makes the name durable.
@@ -108,12 +113,20 @@ func (s *Store) hasBlob(sum string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// OpenBlob opens the bytes with that SHA-256 for reading.
-func (s *Store) OpenBlob(sha string) (*os.File, error) {
+// OpenBlob opens the bytes with that SHA-256 for reading. If only the bucket has them, OpenBlob
+// copies them to the data folder first. It returns a Busy error if the bucket does not answer.
+func (s *Store) OpenBlob(ctx context.Context, sha string) (*os.File, error) {
 	if b, err := hex.DecodeString(sha); err != nil || len(b) != sha256.Size {
 		return nil, Errorf(NotFound, "no file has that content")
 	}
 	f, err := os.Open(s.blobPath(sha))
+	switch {
+	case s.bucket == nil: // the folder is all there is
+	case err == nil:
+		err = s.renewCopy(sha, f)
+	case errors.Is(err, os.ErrNotExist):
+		f, err = s.download(ctx, sha)
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, Errorf(NotFound, "no file has that content")
 	}

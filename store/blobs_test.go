@@ -21,10 +21,10 @@ func TestBlobs(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
-	b, err := s.PutBlob(strings.NewReader("hello"), 5) // exactly the limit
+	b, err := s.PutBlob(t.Context(), strings.NewReader("hello"), 5) // exactly the limit
 	is.NoErr(err)
 	is.Equal(b, store.Blob{SHA256: sha("hello"), Size: 5})
-	r, err := s.OpenBlob(b.SHA256)
+	r, err := s.OpenBlob(t.Context(), b.SHA256)
 	is.NoErr(err)
 	got, err := io.ReadAll(r)
 	is.NoErr(errors.Join(err, r.Close()))
@@ -32,22 +32,22 @@ func TestBlobs(t *testing.T) {
 
 	before, err := os.Stat(s.BlobPath(b.SHA256))
 	is.NoErr(err)
-	again, err := s.PutBlob(strings.NewReader("hello"), math.MaxInt64)
+	again, err := s.PutBlob(t.Context(), strings.NewReader("hello"), math.MaxInt64)
 	is.NoErr(err)
 	is.Equal(again, b)
 	after, err := os.Stat(s.BlobPath(b.SHA256))
 	is.NoErr(err)
 	is.True(os.SameFile(before, after)) // stored only once
-	empty, err := s.PutBlob(strings.NewReader(""), 0)
+	empty, err := s.PutBlob(t.Context(), strings.NewReader(""), 0)
 	is.NoErr(err)
 	is.Equal(empty.SHA256, sha(""))
 
-	_, err = s.PutBlob(strings.NewReader("hello!"), 5)
+	_, err = s.PutBlob(t.Context(), strings.NewReader("hello!"), 5)
 	is.True(store.IsKind(err, store.TooLarge))
-	_, err = s.OpenBlob(sha("hello!"))
+	_, err = s.OpenBlob(t.Context(), sha("hello!"))
 	is.True(store.IsNotFound(err))
 	broken := errors.New("connection lost")
-	_, err = s.PutBlob(io.MultiReader(strings.NewReader("half"), &failing{broken}), 100)
+	_, err = s.PutBlob(t.Context(), io.MultiReader(strings.NewReader("half"), &failing{broken}), 100)
 	is.True(errors.Is(err, broken))
 	left, err := s.UnnamedBlobs()
 	is.NoErr(err)
@@ -63,7 +63,7 @@ func TestBlobNamesAreHashes(t *testing.T) {
 	s := storetest.Open(t, store.Options{})
 	for _, name := range []string{"", "..", sha("")[:63], sha("") + "0", strings.Repeat("/", 64), "../" + strings.Repeat("a", 61),
 		"..//../../" + strings.Repeat("../", 18), strings.Repeat("z", 64), strings.Repeat("\x00", 64)} {
-		_, err := s.OpenBlob(name)
+		_, err := s.OpenBlob(t.Context(), name)
 		is.New(t).True(store.IsNotFound(err))
 	}
 }
@@ -76,13 +76,13 @@ func TestSameBlobConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if _, err := s.PutBlob(bytes.NewReader(content), 1<<20); err != nil {
+			if _, err := s.PutBlob(t.Context(), bytes.NewReader(content), 1<<20); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	r, err := s.OpenBlob(sha(string(content)))
+	r, err := s.OpenBlob(t.Context(), sha(string(content)))
 	is.NoErr(err)
 	got, err := io.ReadAll(r)
 	is.NoErr(errors.Join(err, r.Close()))
@@ -95,7 +95,7 @@ func TestLeftoversOfACrashAreRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a [odd] name")
 	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
 	is.NoErr(err)
-	kept, err := s.PutBlob(strings.NewReader("kept"), 10)
+	kept, err := s.PutBlob(t.Context(), strings.NewReader("kept"), 10)
 	is.NoErr(err)
 	is.NoErr(s.Close())
 	is.NoErr(os.WriteFile(filepath.Join(dir, "files", "new-123"), []byte("half"), 0o600))
@@ -104,7 +104,7 @@ func TestLeftoversOfACrashAreRemoved(t *testing.T) {
 	left, err := s.UnnamedBlobs()
 	is.NoErr(err)
 	is.Equal(len(left), 0)
-	r, err := s.OpenBlob(kept.SHA256)
+	r, err := s.OpenBlob(t.Context(), kept.SHA256)
 	is.NoErr(err)
 	is.NoErr(r.Close())
 	is.NoErr(s.Close())

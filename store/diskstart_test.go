@@ -114,7 +114,7 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	is.NoErr(f.Damage())
 	is.Equal(f.finish(running).Status, store.Completed) // in the reused log
 	blob := strings.Repeat("b", 1<<20)
-	_, err = f.PutBlob(strings.NewReader(blob), 2<<20)
+	_, err = f.PutBlob(t.Context(), strings.NewReader(blob), 2<<20)
 	is.True(store.IsKind(err, store.Busy)) // an upload is refused, too
 	left, err := f.UnnamedBlobs()
 	is.NoErr(err)

@@ -103,7 +103,7 @@ func TestDiskReserve(t *testing.T) {
 	replayed, err := f.CreateTurn(f.ctx(), again)
 	is.NoErr(err)
 	is.Equal(replayed.Turn.ID, first.ID) // a repeated request gets its result
-	_, err = f.PutBlob(strings.NewReader("published"), 100)
+	_, err = f.PutBlob(t.Context(), strings.NewReader("published"), 100)
 	is.NoErr(err)
 	is.Equal(f.finish(running).Status, store.Completed) // the running turn can end
 
@@ -173,7 +173,7 @@ func TestFullWithoutNotice(t *testing.T) {
 	is := is.New(t)
 	f := newFixtureWith(t, newFakeDisk(5000).options())
 	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT} {
-		_, err := f.PutBlob(failingReader{errno}, 100)
+		_, err := f.PutBlob(t.Context(), failingReader{errno}, 100)
 		e, ok := errors.AsType[*store.Error](err)
 		is.True(ok && e.Code == store.CodeStorage && e.Kind == store.Busy) // no internal error
 		is.Equal(e.Message, f.Room().Error())

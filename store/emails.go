@@ -100,7 +100,7 @@ type source struct {
 }
 
 // keepSource writes a large source to a file, before the transaction of its row.
-func (s *Store) keepSource(raw []byte) (source, error) {
+func (s *Store) keepSource(ctx context.Context, raw []byte) (source, error) {
 	src := source{size: int64(len(raw))}
 	if len(raw) <= maxInlineSource {
 		if raw == nil { // NULL would mean that the source was pruned
@@ -109,7 +109,7 @@ func (s *Store) keepSource(raw []byte) (source, error) {
 		src.bytes = raw
 		return src, nil
 	}
-	b, err := s.PutBlob(bytes.NewReader(raw), src.size)
+	b, err := s.PutBlob(ctx, bytes.NewReader(raw), src.size)
 	src.sha256 = b.SHA256
 	return src, err
 }
@@ -118,7 +118,7 @@ func (s *Store) keepSource(raw []byte) (source, error) {
 // pruned.
 func (s *Store) EmailSource(ctx context.Context, e Email) ([]byte, error) {
 	if e.sourceSHA256 != "" {
-		f, err := s.OpenBlob(e.sourceSHA256)
+		f, err := s.OpenBlob(ctx, e.sourceSHA256)
 		if err != nil {
 			return nil, err
 		}

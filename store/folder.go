@@ -1,11 +1,15 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"journeyman/store/sqlite"
 )
 
 const databaseName = "journeyman.db"
@@ -97,7 +101,7 @@ func foreignName(dir string) (string, error) {
 		return "", fmt.Errorf("look at data folder: %w", err)
 	}
 	ours := []string{databaseName, "lock", "control.sock", "backup.tmp", lastBackupName, begunAnewName,
-		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, serverName, "mcp.json", "files", "workspaces",
+		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, serverName, bucketName, "mcp.json", "files", "workspaces",
 		"lost+found"} // in every new file system
 	foreign := ""
 	for _, e := range entries {
@@ -109,4 +113,23 @@ func foreignName(dir string) (string, error) {
 		}
 	}
 	return foreign, nil
+}
+
+// writeNote writes a small file of the data folder durably: an old file stays whole until the new one
+// is.
+func writeNote(dir, name, text string) error {
+	const doing = "write %s of the data folder: %w"
+	f, err := os.CreateTemp(dir, tempPattern)
+	if err != nil {
+		return fmt.Errorf(doing, name, err)
+	}
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, name))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf(doing, name, err), os.Remove(f.Name()))
+	}
+	return sqlite.SyncDir(dir)
 }

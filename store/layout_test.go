@@ -23,7 +23,7 @@ var rooms = map[string][]string{
 	// The only package that knows all others.
 	"": {"*"},
 	// The shared types and the only SQL: it must not import packages above it.
-	"store": {"store/engine", "store/sqlite", "store/postgres", "store/cron", "store/histogram"},
+	"store": {"store/engine", "store/sqlite", "store/postgres", "store/objects", "store/cron", "store/histogram"},
 	// The interface of database engines, so that a second engine is possible.
 	"store/engine": {"store/histogram"},
 	// The embedded engine: it knows no tables.
@@ -31,6 +31,10 @@ var rooms = map[string][]string{
 	// The client of a database server, and the translation of SQLite's statements: it knows no
 	// tables.
 	"store/postgres": {"store/engine", "store/histogram"},
+	// The client of an S3-compatible store: files and backups can be there.
+	"store/objects": {},
+	// Tests of that client, and of what uses it, need a store.
+	"store/objects/objectstest": {"store/objects"},
 	// Only tests of that engine need a server.
 	"store/postgres/pgtest": {},
 	// Pure: the engine and the runner measure durations in the same way.
@@ -71,7 +75,7 @@ var rooms = map[string][]string{
 	// It commits a row and wakes the runner.
 	"handlers": {"store", "store/histogram", "runner", "runner/trace", "runner/view", "runner/stream"},
 	// Commands of operators on a data folder.
-	"handlers/command": {"handlers", "handlers/command/bench", "store", "store/cron", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox"},
+	"handlers/command": {"handlers", "handlers/command/bench", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox"},
 	// It measures a server from outside, and fills the folder of a stopped server.
 	"handlers/command/bench": {"store"},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
@@ -83,17 +87,18 @@ var rooms = map[string][]string{
 	// A second way to create tasks, which does not use the API.
 	"mail": {"store", "runner", "runner/view", "mail/message"},
 	// It stores and encrypts backups on a schedule. The store defines their content.
-	"runner/backup": {"store", "store/sqlite", "store/cron"},
+	"runner/backup": {"store", "store/sqlite", "store/objects", "store/cron"},
 	// Pure: the same bytes give the same mail.
 	"mail/message": {},
 }
 
 // testRooms lists further packages that tests may import, because they run parts of the program.
 var testRooms = map[string][]string{
-	"store":              {"store/postgres", "store/postgres/pgtest"}, // every statement is valid on both engines
-	"store/postgres":     {"store/postgres/pgtest", "store/sqlite"},   // the values are those of the other engine
+	"store":              {"store/postgres", "store/postgres/pgtest", "store/objects/objectstest"}, // every statement is valid on both engines
+	"store/objects":      {"store/objects/objectstest"},
+	"store/postgres":     {"store/postgres/pgtest", "store/sqlite"}, // the values are those of the other engine
 	"runner":             {"runner/model/offline"},
-	"handlers/command":   {"runner/model/offline"},
+	"handlers/command":   {"runner/model/offline", "store/objects/objectstest"},
 	"mail":               {"runner/model/offline"},
 	"mail/message":       {"runner/sandbox", "runner/tool"}, // the program's converter of pages
 	"handlers/mcp":       {"runner/model/offline"},

@@ -102,7 +102,7 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 		return nil, nil, err
 	}
 	// A large source is synced before the write, so that the writer never waits for it.
-	src, err := s.keepSource(raw)
+	src, err := s.keepSource(ctx, raw)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -252,7 +252,7 @@ const maxPostmaster = 1000
 // first organization who manage mail see it. The fields Worker, Turn, Status and Reason
 // of n are ignored.
 func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []byte) (e Email, err error) {
-	src, err := s.keepSource(raw)
+	src, err := s.keepSource(ctx, raw)
 	if err != nil {
 		return Email{}, err
 	}

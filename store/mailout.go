@@ -126,7 +126,7 @@ func (s *Store) RepliesDue(ctx context.Context) (at time.Time, ok bool, err erro
 
 // ComposeReply stores the composed reply, so that every attempt sends the same mail.
 func (s *Store) ComposeReply(ctx context.Context, r *Reply, subject string, raw []byte) error {
-	src, err := s.keepSource(raw)
+	src, err := s.keepSource(ctx, raw)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"journeyman/store/objects"
 	"journeyman/store/sqlite"
 )
 
@@ -27,6 +28,11 @@ type Options struct {
 	// Database is the URL of a PostgreSQL database (postgres://...). "" means the embedded database
 	// in the data folder.
 	Database string
+
+	// Blobs is the bucket that has the files: see PutBlob. The data folder then holds copies of those
+	// in use. nil means that the data folder has them. It needs Database: a backup of an embedded
+	// database would not have the files.
+	Blobs *objects.Bucket
 
 	DiskReserve DiskLimit // below it, new work is refused
 	DiskWarning DiskLimit // below it, the level of the disk is DiskLow
@@ -98,7 +104,7 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 	if err := s.countQueue(ctx); err != nil {
 		return err
 	}
-	if err := s.openBlobs(); err != nil {
+	if err := s.openBlobs(ctx, opt); err != nil {
 		return err
 	}
 	s.beginFull(ctx)

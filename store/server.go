@@ -91,20 +91,8 @@ func noteServer(ctx context.Context, dir string, db *postgres.DB) error {
 	if err != nil {
 		return err
 	}
-	const doing = "note the database of the data folder: %w"
-	f, err := os.CreateTemp(dir, tempPattern)
-	if err != nil {
-		return fmt.Errorf(doing, err)
-	}
-	_, err = fmt.Fprintf(f, "%s\nThe database of this data folder is %s, on a PostgreSQL server.\n", instance, db.Name())
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, serverName))
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf(doing, err), os.Remove(f.Name()))
-	}
-	return sqlite.SyncDir(dir)
+	text := fmt.Sprintf("%s\nThe database of this data folder is %s, on a PostgreSQL server.\n", instance, db.Name())
+	return writeNote(dir, serverName, text)
 }
 
 // refuseServerFolder returns an error if the database of the folder is on a server. A new, empty

@@ -87,6 +87,9 @@ func (c ServerCopy) ToServer(ctx context.Context) (report CopyReport, err error)
 // has both the database file and the file serverName, an earlier call was interrupted, and this
 // call completes it.
 func (c ServerCopy) FromServer(ctx context.Context) error {
+	if err := refuseBucketFolder(c.Dir); err != nil {
+		return err
+	}
 	path, draft := filepath.Join(c.Dir, databaseName), filepath.Join(c.Dir, tempPrefix+"database"+tempSuffix)
 	look, err := postgres.Inspect(ctx, c.Database, filledServer)
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package store keeps all data of Journeyman: organizations, workers, tasks, turns and their
 // journal in one SQLite file or on a PostgreSQL server, and the contents of files in the data
-// folder. It holds the records, the queries, the access rules, and every state change, each named
+// folder or in a bucket. It holds the records, the queries, the access rules, and every state change, each named
 // for what happens.
 //
 // It is the only package that knows SQL. Of this module it imports only the database engines, the
-// cron expressions and the histograms. A write that has returned is committed, and survives kill -9
+// client of buckets, the cron expressions and the histograms. A write that has returned is committed, and survives kill -9
 // and power loss. The store starts no work and sends nothing: the runner and the handlers act on
 // its rows.
 package store
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"journeyman/store/engine"
+	"journeyman/store/objects"
 	"journeyman/store/postgres"
 	"journeyman/store/sqlite"
 )
@@ -61,8 +62,10 @@ type Store struct {
 	gate        gate      // refuses writes while the store is read-only
 	maintenance maintenance
 	underWay    writesUnderWay
-	naming      sync.Mutex // held while a blob is renamed or removed
-	durable     sync.Map   // folders of blobs whose names are durably on the disk
+	naming      sync.Mutex              // held while a blob is renamed or removed
+	bucket      *objects.Bucket         // of the blobs; nil if the data folder has them
+	objectLocks [blobFolders]sync.Mutex // see lockObject
+	durable     sync.Map                // folders of blobs whose names are durably on the disk
 
 	keptUntil time.Time // the sweep spares files that are not newer: see begunAnew
 

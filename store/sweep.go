@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func (s *Store) SweepBlobs(ctx context.Context) (n int64, err error) {
 	}
 	defer s.backups.Unlock()
 	for range sweptBlobFolders {
-		removed, err := s.sweepBlobFolder(ctx, filepath.Join(s.blobDir(), fmt.Sprintf("%02x", s.nextBlobs)))
+		removed, err := s.sweepBlobFolder(ctx, fmt.Sprintf("%02x", s.nextBlobs))
 		if n += removed; err != nil {
 			return n, fmt.Errorf("remove files without use: %w", err)
 		}
@@ -40,14 +41,20 @@ func (s *Store) SweepBlobs(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-func (s *Store) sweepBlobFolder(ctx context.Context, dir string) (n int64, err error) {
-	entries, err := readDir(dir)
+// sweepBlobFolder removes the blobs of a folder that nothing refers to, from the bucket, too.
+func (s *Store) sweepBlobFolder(ctx context.Context, folder string) (n int64, err error) {
+	if s.bucket != nil {
+		if n, err = s.sweepBucket(ctx, folder); err != nil {
+			return n, err
+		}
+	}
+	entries, err := readDir(filepath.Join(s.blobDir(), folder))
 	for _, e := range entries {
 		removed, err := s.sweepBlob(ctx, e.Name())
 		if err != nil {
 			return n, err
 		}
-		if removed {
+		if removed && s.bucket == nil {
 			n++
 		}
 	}
@@ -65,17 +72,13 @@ func readDir(dir string) ([]os.DirEntry, error) {
 
 // sweepBlob removes a blob unless a row refers to it, or may do so soon.
 func (s *Store) sweepBlob(ctx context.Context, sha string) (removed bool, err error) {
-	if b, err := hex.DecodeString(sha); err != nil || len(b) != 32 {
+	if !isSHA256(sha) {
 		return false, nil // a file of another program
 	}
 	if old, err := s.isOldBlob(sha); err != nil || !old {
 		return false, err
 	}
-	used, err := one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM files WHERE sha256 = ?1)
-		OR EXISTS (SELECT 1 FROM call_images WHERE sha256 = ?1)
-		OR EXISTS (SELECT 1 FROM inbound_emails WHERE source_sha256 = ?1)
-		OR EXISTS (SELECT 1 FROM outbound_emails WHERE source_sha256 = ?1)`, sha)
-	if err != nil || used {
+	if used, err := s.usesBlob(ctx, sha); err != nil || used {
 		return false, err
 	}
 	s.naming.Lock()
@@ -88,6 +91,20 @@ func (s *Store) sweepBlob(ctx context.Context, sha string) (removed bool, err er
 		return false, err
 	}
 	return true, os.Remove(s.blobPath(sha))
+}
+
+// isSHA256 reports whether a file has the name of a blob.
+func isSHA256(name string) bool {
+	b, err := hex.DecodeString(name)
+	return err == nil && len(b) == sha256.Size
+}
+
+// usesBlob reports whether a row refers to a blob.
+func (s *Store) usesBlob(ctx context.Context, sha string) (bool, error) {
+	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM files WHERE sha256 = ?1)
+		OR EXISTS (SELECT 1 FROM call_images WHERE sha256 = ?1)
+		OR EXISTS (SELECT 1 FROM inbound_emails WHERE source_sha256 = ?1)
+		OR EXISTS (SELECT 1 FROM outbound_emails WHERE source_sha256 = ?1)`, sha)
 }
 
 // isOldBlob reports whether a blob exists and no request has stored its bytes for orphanAge.

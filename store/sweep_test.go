@@ -32,7 +32,7 @@ func (f *fixture) sweepAll() (n int64) {
 // put stores content with the given age.
 func (f *fixture) put(content string, age time.Duration) (sha string) {
 	f.t.Helper()
-	b, err := f.PutBlob(strings.NewReader(content), 1<<20)
+	b, err := f.PutBlob(f.ctx(), strings.NewReader(content), 1<<20)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func (f *fixture) makeOld(sha string, age time.Duration) {
 
 func (f *fixture) kept(sha string) bool {
 	f.t.Helper()
-	file, err := f.OpenBlob(sha)
+	file, err := f.OpenBlob(f.ctx(), sha)
 	if err == nil {
 		err = file.Close()
 	}
@@ -95,7 +95,7 @@ func TestSweepsKeepReferencedFiles(t *testing.T) {
 	is.Equal(f.sweepAll(), int64(0))
 
 	f.makeOld(young, 2*day)
-	_, err = f.PutBlob(strings.NewReader("young"), 100) // the same content is stored again
+	_, err = f.PutBlob(t.Context(), strings.NewReader("young"), 100) // the same content is stored again
 	is.NoErr(err)
 	f.clock.advance(time.Hour)
 	is.Equal(f.sweepAll(), int64(0))
@@ -146,7 +146,7 @@ func TestSweepsBesideUploads(t *testing.T) {
 	})
 	for i := range storetest.Rounds(300, 60) {
 		content := fmt.Sprint("content ", i%7)
-		if _, err := f.PutBlob(strings.NewReader(content), 100); err != nil {
+		if _, err := f.PutBlob(t.Context(), strings.NewReader(content), 100); err != nil {
 			t.Error(err)
 		}
 		if !f.kept(sha(content)) {

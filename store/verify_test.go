@@ -52,7 +52,7 @@ func TestBackupNamesDamagedFiles(t *testing.T) {
 	var sums []string
 	n := f.turn()
 	for _, text := range []string{"sound", "changed", "lost"} {
-		blob, err := f.PutBlob(strings.NewReader(text), 100)
+		blob, err := f.PutBlob(t.Context(), strings.NewReader(text), 100)
 		is.NoErr(err)
 		sums = append(sums, blob.SHA256)
 		n.Attachments = append(n.Attachments, store.File{WorkerID: f.worker.ID, Path: text, Title: text, MediaType: "text/plain",

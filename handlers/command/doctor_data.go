@@ -45,7 +45,23 @@ func (x *examination) checkData(ctx context.Context) (list []check) {
 		}
 		list = append(list, c)
 	}
+	if x.Blobs != "" {
+		list = append(list, x.checkBucket(ctx))
+	}
 	return list
+}
+
+// checkBucket reports whether files can be written to the bucket, read and removed.
+func (x *examination) checkBucket(ctx context.Context) check {
+	const name, advice = "files", "correct --blobs, the flags that begin with --blobs-s3, or the rights of the key"
+	b, err := x.bucket(x.Env.Get)
+	if err != nil {
+		return check{name, statusFailed, err.Error(), advice}
+	}
+	if _, err := ask(ctx, 20*time.Second, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.Check(ctx) }); err != nil {
+		return check{name, statusFailed, reason(err), advice}
+	}
+	return check{name, statusOK, "in " + b.String(), ""}
 }
 
 func (x *examination) checkPermissions(mode fs.FileMode) check {

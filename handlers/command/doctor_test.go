@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 	"golang.org/x/net/dns/dnsmessage"
@@ -20,6 +21,8 @@ import (
 	"journeyman/handlers/command"
 	"journeyman/runner/backup"
 	"journeyman/store"
+	"journeyman/store/objects"
+	"journeyman/store/objects/objectstest"
 	"journeyman/store/storetest"
 )
 
@@ -159,6 +162,27 @@ func TestDoctorOnBackups(t *testing.T) {
 			is.True(strings.Contains(texts["Backups/place"], tt.has)) // the finding, or the advice
 		})
 	}
+}
+
+// TestDoctorOnBucket checks the bucket of files.
+func TestDoctorOnBucket(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	bucket := objectstest.NewServer(t, time.Now)
+	expect := func(place, status, has string) {
+		t.Helper()
+		p := programOn(t, t.TempDir())
+		p.Blobs = place
+		p.BlobsS3 = objects.Access{Endpoint: bucket.URL, Region: "us-east-1", AccessKey: "key", SecretKey: "a secret"}
+		statuses, texts := examine(t, quiet(), p)
+		is.Equal(statuses["Data folder/files"], status)
+		is.True(strings.Contains(texts["Data folder/files"], has)) // the finding, or the advice
+		is.True(!strings.Contains(texts["Data folder/files"], "a secret"))
+	}
+	expect("s3://"+objectstest.Bucket+"/jm", "ok", "s3://files/jm")
+	expect("s3://", "failed", "names no bucket")
+	bucket.SetRefuses(true)
+	expect("s3://"+objectstest.Bucket+"/jm", "failed", "--blobs-s3-access-key")
 }
 
 func TestDoctorOnRelay(t *testing.T) {

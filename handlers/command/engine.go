@@ -18,6 +18,7 @@ import (
 	"journeyman/runner/trace"
 	"journeyman/store"
 	"journeyman/store/cron"
+	"journeyman/store/objects"
 )
 
 const (
@@ -35,8 +36,12 @@ func (p *Program) OpenStore() (*store.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--timezone: %w", err)
 	}
+	bucket, err := p.bucket(p.Env.Get)
+	if err != nil {
+		return nil, err
+	}
 	opt := store.Options{QueueLimit: p.QueueLimit, QueueTotal: p.QueueTotal, Timezone: zone, Log: p.Log,
-		BeginAnew: p.BeginAnew, Database: p.Database, DiskReserve: p.DiskReserve, DiskWarning: p.DiskWarning}
+		BeginAnew: p.BeginAnew, Database: p.Database, Blobs: bucket, DiskReserve: p.DiskReserve, DiskWarning: p.DiskWarning}
 	patience, cancel := context.WithTimeout(p.Context, lockPatience)
 	defer cancel()
 	for {
@@ -50,6 +55,18 @@ func (p *Program) OpenStore() (*store.Store, error) {
 		case <-time.After(lockRetry):
 		}
 	}
+}
+
+// bucket returns the bucket of the files, or nil if the data folder has them.
+func (s *Settings) bucket(getenv func(string) string) (*objects.Bucket, error) {
+	if s.Blobs == "" {
+		return nil, nil
+	}
+	b, err := objects.Open(s.Blobs, s.BlobsS3, "--blobs-s3-", getenv)
+	if err != nil {
+		return nil, fmt.Errorf("--blobs: %w", err)
+	}
+	return b, nil
 }
 
 // OpenMCP returns the pool of the configured MCP servers. The pool may be empty. st stores the

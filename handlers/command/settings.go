@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"journeyman/runner/backup"
+	"journeyman/store/objects"
 )
 
 // Settings holds the flags that all commands share. Every flag is also an environment
@@ -19,6 +20,7 @@ type Settings struct {
 	Config      string        `help:"YAML file that sets flags by name; the command line and the environment override it." placeholder:"FILE"`
 	Data        string        `default:"./data" help:"Data folder: database, workspaces, published files."`
 	Database    string        `help:"PostgreSQL database, 14 or later: postgres://user:password@host/name. By default the database is a file in the data folder." placeholder:"URL" secret:"the address of the database and its password"`
+	Blobs       string        `help:"Place of the files that are attached or published, instead of the data folder: s3://BUCKET/PREFIX. It needs --database." placeholder:"PLACE"`
 	BeginAnew   bool          `help:"Create an empty database in a data folder that has files but no database, instead of refusing to start."`
 	Model       string        `help:"Model: offline, openai:NAME, anthropic:NAME, ollama:NAME or replay:DIR. A list separated by commas is a chain of fallbacks. By default, API keys in the environment select the model."`
 	Patience    time.Duration `name:"model-patience" default:"0s" min:"0" help:"How long a turn waits for models that are down before it fails; 0s means the time of its budget."`
@@ -40,6 +42,7 @@ type Settings struct {
 
 	DiskLimits
 
+	BlobsS3 objects.Access `embed:"" prefix:"blobs-s3-"`
 	Storage backup.Storage `embed:"" prefix:"backup-"`
 
 	Budgets struct {

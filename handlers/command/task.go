@@ -129,7 +129,7 @@ func (t *Task) prepare(ctx context.Context, n store.NewTurn, files []string) (in
 	}
 	in.NewTurn, in.Files = n, make([]store.File, len(files))
 	for i, path := range files {
-		if in.Files[i], err = t.keep(path); err != nil {
+		if in.Files[i], err = t.keep(ctx, path); err != nil {
 			return in, err
 		}
 	}
@@ -151,13 +151,13 @@ func (t *Task) checkAsks() error {
 }
 
 // keep copies a file of the operator into the store.
-func (t *Task) keep(path string) (store.File, error) {
+func (t *Task) keep(ctx context.Context, path string) (store.File, error) {
 	src, err := os.Open(path)
 	if err != nil {
 		return store.File{}, err
 	}
 	defer src.Close()
-	f, err := t.Runner.Keep(filepath.Base(path), src, runner.MaxFileSize)
+	f, err := t.Runner.Keep(ctx, filepath.Base(path), src, runner.MaxFileSize)
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", path, err)
 	}

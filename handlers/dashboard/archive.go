@@ -159,8 +159,8 @@ func (c contextReader) Read(b []byte) (int, error) {
 }
 
 // addFile adds a published file.
-func (d *Dashboard) addFile(a *archive, f store.File) error {
-	open := func() (io.ReadCloser, error) { return d.store.OpenBlob(f.SHA256) }
+func (d *Dashboard) addFile(ctx context.Context, a *archive, f store.File) error {
+	open := func() (io.ReadCloser, error) { return d.store.OpenBlob(ctx, f.SHA256) }
 	return a.add(archived{f.Path, f.Size, f.CreatedAt, open})
 }
 
@@ -176,7 +176,7 @@ func (d *Dashboard) zipWorkerFiles(w http.ResponseWriter, r *request) error {
 		page, cursor, err = d.store.FilesByWorker(r.Context(), r.who.Caller, head.ID, cursor, archivePage)
 		for _, f := range page {
 			if err == nil {
-				err = d.addFile(&a, f.File)
+				err = d.addFile(r.Context(), &a, f.File)
 			}
 		}
 		if err != nil {
@@ -204,7 +204,7 @@ func (d *Dashboard) zipTaskFiles(w http.ResponseWriter, r *request) error {
 		// In the archive of one task, the folder of the task is not needed.
 		local := f
 		local.Path = store.Folder{WorkerID: task.WorkerID, TaskID: task.ID}.Local(f.Path)
-		if err := d.addFile(&a, local); err != nil {
+		if err := d.addFile(r.Context(), &a, local); err != nil {
 			return err
 		}
 	}

@@ -76,7 +76,7 @@ func (d *Dashboard) previewFile(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	blob, err := d.store.OpenBlob(f.SHA256)
+	blob, err := d.store.OpenBlob(r.Context(), f.SHA256)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"io"
 	"net/http"
 
@@ -33,7 +34,7 @@ func (d *Dashboard) importWorker(w http.ResponseWriter, r *request) error {
 	}
 	file := []byte(f.Get("file"))
 	for _, upload := range sent.Files {
-		if file, err = d.uploaded(upload); err != nil {
+		if file, err = d.uploaded(r.Context(), upload); err != nil {
 			return err
 		}
 	}
@@ -51,8 +52,8 @@ func (d *Dashboard) importWorker(w http.ResponseWriter, r *request) error {
 }
 
 // uploaded returns the bytes of a file in a form.
-func (d *Dashboard) uploaded(f store.File) ([]byte, error) {
-	blob, err := d.store.OpenBlob(f.SHA256)
+func (d *Dashboard) uploaded(ctx context.Context, f store.File) ([]byte, error) {
+	blob, err := d.store.OpenBlob(ctx, f.SHA256)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@
 // encrypts backups, verifies each one by reading it back, makes them on a schedule, and deletes old
 // ones.
 //
-// It may import store, store/sqlite and store/cron. The store writes a backup's content and decides
+// It may import store, store/sqlite, store/objects and store/cron. The store writes a backup's content and decides
 // whether it is complete; in this package a backup is only a named stream of bytes.
 package backup
 
@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/objects"
 )
 
 // Storage holds the flags for the location and the encryption of backups.
@@ -30,10 +31,7 @@ type Storage struct {
 	To        string   `help:"Where backups go: a folder, or s3://BUCKET/PREFIX. Use one folder or prefix for each server." placeholder:"PLACE"`
 	Recipient []string `help:"Public key (age1...) that backups are encrypted for; may be repeated." placeholder:"KEY"`
 
-	Endpoint  string `name:"s3-endpoint" default:"https://s3.amazonaws.com" help:"Address of the store for s3:// places; http:// only for this machine and private networks." placeholder:"URL"`
-	Region    string `name:"s3-region" help:"Region of the bucket, where the store has regions." placeholder:"REGION"`
-	AccessKey string `name:"s3-access-key" help:"Access key of the store; by default AWS_ACCESS_KEY_ID, or the role of the machine." placeholder:"KEY"`
-	SecretKey string `name:"s3-secret-key" help:"Secret key of the store; by default AWS_SECRET_ACCESS_KEY." placeholder:"KEY" secret:"the secret key of the store"`
+	objects.Access `embed:"" prefix:"s3-"`
 }
 
 // A Target is a place for backups, with the recipients that can decrypt them.
@@ -88,7 +86,7 @@ func NewTarget(s Storage, to string, getenv func(string) string) (*Target, error
 	switch {
 	case to == "":
 		return nil, errors.New("name a file, a folder or s3://BUCKET/PREFIX, here or by --backup-to")
-	case !strings.HasPrefix(to, s3Scheme) && to != s.To && !strings.HasSuffix(to, "/") && (err != nil || !info.IsDir()):
+	case !strings.HasPrefix(to, objects.Scheme) && to != s.To && !strings.HasSuffix(to, "/") && (err != nil || !info.IsDir()):
 		return &Target{&file{to: to}, seal}, nil
 	}
 	p, err := newPlace(s, to, getenv)
@@ -100,7 +98,7 @@ func NewTarget(s Storage, to string, getenv func(string) string) (*Target, error
 
 // newPlace returns the folder or bucket for an address.
 func newPlace(s Storage, to string, getenv func(string) string) (place, error) {
-	if strings.HasPrefix(to, s3Scheme) {
+	if strings.HasPrefix(to, objects.Scheme) {
 		return newBucket(s, to, getenv)
 	}
 	return newFolder(to)

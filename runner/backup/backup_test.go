@@ -17,6 +17,7 @@ import (
 
 	"journeyman/runner/backup"
 	"journeyman/store"
+	"journeyman/store/objects"
 	"journeyman/store/storetest"
 )
 
@@ -38,7 +39,7 @@ func filled(t testing.TB) *store.Store {
 	t.Helper()
 	storetest.Embedded(t)
 	s := storetest.Open(t, store.Options{})
-	if _, err := s.PutBlob(strings.NewReader("kept"), 100); err != nil {
+	if _, err := s.PutBlob(t.Context(), strings.NewReader("kept"), 100); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -252,11 +253,11 @@ func TestTargets(t *testing.T) {
 		dir + "/new/":            {path: filepath.Join(dir, "new", "x")},
 		dir + "/b.tgz":           {path: filepath.Join(dir, "b.tgz")},
 		dir + "/flag":            {storage: backup.Storage{To: dir + "/flag"}, path: filepath.Join(dir, "flag", "x")},
-		"s3://bucket/some/where": {storage: backup.Storage{Endpoint: "https://s3.test", AccessKey: "a", SecretKey: "b"}, path: "s3://bucket/some/where/x"},
-		"s3://bucket":            {storage: backup.Storage{Endpoint: "http://127.0.0.1:9", AccessKey: "a", SecretKey: "b"}, path: "s3://bucket/x"},
-		"s3:///prefix":           {storage: backup.Storage{Endpoint: "https://s3.test"}, says: "names no bucket"},
-		"s3://bucket/a":          {storage: backup.Storage{Endpoint: "s3.test"}, says: "--backup-s3-endpoint"},
-		"s3://bucket/b":          {storage: backup.Storage{Endpoint: "https://s3.test", AccessKey: "a"}, says: "belong together"},
+		"s3://bucket/some/where": {storage: backup.Storage{Access: objects.Access{Endpoint: "https://s3.test", AccessKey: "a", SecretKey: "b"}}, path: "s3://bucket/some/where/x"},
+		"s3://bucket":            {storage: backup.Storage{Access: objects.Access{Endpoint: "http://127.0.0.1:9", AccessKey: "a", SecretKey: "b"}}, path: "s3://bucket/x"},
+		"s3:///prefix":           {storage: backup.Storage{Access: objects.Access{Endpoint: "https://s3.test"}}, says: "names no bucket"},
+		"s3://bucket/a":          {storage: backup.Storage{Access: objects.Access{Endpoint: "s3.test"}}, says: "--backup-s3-endpoint"},
+		"s3://bucket/b":          {storage: backup.Storage{Access: objects.Access{Endpoint: "https://s3.test", AccessKey: "a"}}, says: "belong together"},
 		"x":                      {storage: backup.Storage{Recipient: []string{"AGE-SECRET-KEY-1"}}, says: "not a public key"},
 	} {
 		t.Run(to, func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"journeyman/store/objects"
 )
 
 // A Stored is a backup that was opened for reading.
@@ -29,7 +31,7 @@ const clockSlack = time.Hour
 // the clock of the writing machine was ahead, or that the clock of this machine is behind.
 func Open(ctx context.Context, s Storage, from string, getenv func(string) string, now time.Time) (*Stored, error) {
 	dir, name := from, ""
-	if cut := strings.LastIndexByte(from, '/'); strings.HasPrefix(from, s3Scheme) {
+	if cut := strings.LastIndexByte(from, '/'); strings.HasPrefix(from, objects.Scheme) {
 		if _, ours := madeAt(from[cut+1:]); ours {
 			dir, name = from[:cut], from[cut+1:]
 		}

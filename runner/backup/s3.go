@@ -5,20 +5,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net/url"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"journeyman/store/objects"
 )
 
 const (
-	s3Scheme = "s3://"
-
 	// okSuffix ends the name of the empty object that lists a verified backup. Objects cannot be
 	// renamed, so the presence of the backup's own name does not prove that it was verified.
 	okSuffix = ".verified"
@@ -34,36 +30,21 @@ type bucket struct {
 	name, prefix string
 }
 
+// s3Flags begins the names of the flags of Storage.Access.
+const s3Flags = "--backup-s3-"
+
 // newBucket returns the place s3://BUCKET/PREFIX.
 func newBucket(s Storage, to string, getenv func(string) string) (*bucket, error) {
-	name, prefix, _ := strings.Cut(strings.TrimPrefix(to, s3Scheme), "/")
-	if name == "" {
-		return nil, fmt.Errorf("%q names no bucket: write s3://BUCKET/PREFIX", to)
-	}
-	u, err := url.Parse(s.Endpoint)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("--backup-s3-endpoint: must be an https:// or http:// address")
-	}
-	access := cmp.Or(s.AccessKey, getenv("AWS_ACCESS_KEY_ID"))
-	secret := cmp.Or(s.SecretKey, getenv("AWS_SECRET_ACCESS_KEY"))
-	keys := credentials.NewStaticV4(access, secret, getenv("AWS_SESSION_TOKEN"))
-	switch {
-	case access == "" && secret == "":
-		keys = credentials.NewIAM("") // the role of the machine, in clouds that have roles
-	case access == "" || secret == "":
-		return nil, errors.New("--backup-s3-access-key and --backup-s3-secret-key belong together")
-	}
-	client, err := minio.New(u.Host, &minio.Options{Creds: keys, Secure: u.Scheme == "https",
-		Region: cmp.Or(s.Region, getenv("AWS_REGION")), MaxRetries: 5})
+	client, name, prefix, err := objects.NewClient(to, s.Access, s3Flags, getenv)
 	if err != nil {
-		return nil, fmt.Errorf("--backup-s3-endpoint: %w", err)
+		return nil, err
 	}
-	return &bucket{client, name, strings.Trim(prefix, "/")}, nil
+	return &bucket{client, name, prefix}, nil
 }
 
 func (b *bucket) key(name string) string { return path.Join(b.prefix, name) }
 
-func (b *bucket) path(name string) string { return s3Scheme + path.Join(b.name, b.prefix, name) }
+func (b *bucket) path(name string) string { return objects.Scheme + path.Join(b.name, b.prefix, name) }
 
 // room returns nil: a bucket has no size limit.
 func (b *bucket) room(int64) error { return nil }
@@ -180,19 +161,4 @@ func (b *bucket) clean(ctx context.Context, before time.Time) error {
 	return err
 }
 
-// explainS3 adds the S3 error code to an error, and a hint for the user.
-func explainS3(err error) error {
-	if err == nil {
-		return nil
-	}
-	answer := minio.ToErrorResponse(err)
-	switch answer.Code {
-	case "":
-		return err
-	case minio.NoSuchBucket:
-		return fmt.Errorf("the bucket does not exist: create it first (%w)", err)
-	case minio.AccessDenied, minio.InvalidAccessKeyID, minio.SignatureDoesNotMatch:
-		return fmt.Errorf("the store refuses the keys of --backup-s3-access-key: %s (%w)", answer.Code, err)
-	}
-	return fmt.Errorf("%s (%w)", answer.Code, err)
-}
+func explainS3(err error) error { return objects.Explain(err, s3Flags) }

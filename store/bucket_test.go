@@ -1,0 +1,213 @@
+package store_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/objects/objectstest"
+	"journeyman/store/storetest"
+)
+
+// newBucketFixture returns a store whose files are in a bucket below the prefix "jm".
+func newBucketFixture(t *testing.T) (*fixture, *objectstest.Server) {
+	t.Helper()
+	if !storetest.OnServer() {
+		t.Skip("only a store with its database on a server has files in a bucket")
+	}
+	var f *fixture
+	bucket := objectstest.NewServer(t, func() time.Time {
+		if f == nil {
+			return newClock().now()
+		}
+		return f.clock.now()
+	})
+	f = newFixtureWith(t, store.Options{Blobs: bucket.Open(t, "jm")})
+	return f, bucket
+}
+
+func objectOf(content string) string { return "jm/" + sha(content)[:2] + "/" + sha(content) }
+
+// read returns the content of a blob.
+func (f *fixture) read(sha string) (string, error) {
+	f.t.Helper()
+	file, err := f.OpenBlob(f.ctx(), sha)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	b, err := io.ReadAll(file)
+	return string(b), err
+}
+
+// forget removes the copy of a blob from the data folder.
+func (f *fixture) forget(sha string) {
+	f.t.Helper()
+	if err := os.Remove(f.BlobPath(sha)); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// TestPostgresBlobsInBucket stores and reads files whose place is a bucket.
+func TestPostgresBlobsInBucket(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f, bucket := newBucketFixture(t)
+	sum := f.put("hello", 0)
+	is.Equal(bucket.Names(), []string{objectOf("hello")})
+	puts := bucket.Puts()
+	f.put("hello", 0)
+	is.Equal(bucket.Puts(), puts) // the bucket has it
+	bucket.SetAge(objectOf("hello"), 13*time.Hour)
+	f.put("hello", 0)
+	is.Equal(bucket.Puts(), puts+1) // so that it is not removed before a row refers to it
+
+	f.forget(sum)
+	text, err := f.read(sum)
+	is.NoErr(err)
+	is.Equal(text, "hello")
+	bucket.SetDown(true)
+	text, err = f.read(sum) // the copy
+	is.NoErr(err)
+	is.Equal(text, "hello")
+}
+
+// TestPostgresBucketFails stores and reads files while the bucket does not answer, or is damaged.
+func TestPostgresBucketFails(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f, bucket := newBucketFixture(t)
+	sum := f.put("hello", 0)
+	f.forget(sum)
+	bucket.SetDown(true)
+	_, err := f.PutBlob(t.Context(), strings.NewReader("other"), 100)
+	is.True(store.IsKind(err, store.Busy))
+	is.True(!strings.Contains(err.(*store.Error).Message, "127.0.0.1")) // clients read it
+	_, err = f.read(sum)
+	is.True(store.IsKind(err, store.Busy))
+	bucket.SetDown(false)
+	_, err = f.PutBlob(t.Context(), strings.NewReader("other"), 100)
+	is.NoErr(err)
+
+	bucket.Change(objectOf("hello"), "hullo")
+	_, err = f.read(sum)
+	is.True(store.IsKind(err, store.Busy))
+	_, err = os.Stat(f.BlobPath(sum))
+	is.True(os.IsNotExist(err)) // damaged bytes are not kept
+	left, err := f.UnnamedBlobs()
+	is.NoErr(err)
+	is.Equal(len(left), 0)
+	bucket.Remove(objectOf("hello"))
+	_, err = f.read(sum)
+	is.True(store.IsKind(err, store.NotFound))
+}
+
+// TestPostgresBucketSweeps removes objects without a reference, and copies that nobody reads.
+func TestPostgresBucketSweeps(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f, bucket := newBucketFixture(t)
+	n := f.turn()
+	n.Attachments = []store.File{{Path: "a", SHA256: f.put("attached", 8*day)}}
+	f.accept(n)
+	for content, age := range map[string]time.Duration{"young": 0, "old": 2 * day, "stored again": 2 * day, "only there": 2 * day} {
+		f.put(content, age)
+		bucket.SetAge(objectOf(content), age)
+	}
+	bucket.SetAge(objectOf("attached"), 90*day)
+	f.forget(sha("only there"))
+	f.put("stored again", 0)
+	bucket.Change("jm/"+sha("old")[:2]+"/notes.txt", "of an operator")
+	bucket.SetAge("jm/"+sha("old")[:2]+"/notes.txt", 90*day)
+
+	is.Equal(f.sweepAll(), int64(2))
+	want := []string{objectOf("attached"), objectOf("young"), objectOf("stored again"), "jm/" + sha("old")[:2] + "/notes.txt"}
+	slices.Sort(want)
+	is.Equal(bucket.Names(), want)
+	_, err := os.Stat(f.BlobPath(sha("attached")))
+	is.True(os.IsNotExist(err)) // nobody has read the copy for a week
+	_, err = os.Stat(f.BlobPath(sha("young")))
+	is.NoErr(err)
+	text, err := f.read(sha("attached"))
+	is.NoErr(err)
+	is.Equal(text, "attached")
+
+	f.makeOld(sha("attached"), 3*day) // reading it renews its time
+	_, err = f.read(sha("attached"))
+	is.NoErr(err)
+	f.clock.advance(6 * day)
+	f.sweepAll()
+	_, err = os.Stat(f.BlobPath(sha("attached")))
+	is.NoErr(err)
+	bucket.SetDown(true)
+	_, err = f.SweepBlobs(t.Context())
+	is.True(err != nil)
+}
+
+// TestPostgresBucketIsThatOfTheFolder opens a data folder with the bucket of its files, without it, and
+// with another one.
+func TestPostgresBucketIsThatOfTheFolder(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	if !storetest.OnServer() {
+		t.Skip("only a store with its database on a server has files in a bucket")
+	}
+	f := newFixture(t)
+	sum := f.put("from before", 0)
+	is.NoErr(os.WriteFile(filepath.Join(filepath.Dir(f.BlobPath(sum)), "notes.txt"), nil, 0o600)) // a file of an operator
+	is.NoErr(f.Close())
+	bucket, log := objectstest.NewServer(t, time.Now), &bytes.Buffer{}
+	open := func(opt store.Options) error {
+		opt.Database, opt.Log = storetest.DatabaseOf(f.Dir()), slog.New(slog.NewTextHandler(log, nil))
+		s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), opt)
+		if err == nil {
+			err = s.Close()
+		}
+		return err
+	}
+	says := func(err error, text string) {
+		t.Helper()
+		is.True(err != nil)
+		is.True(strings.Contains(err.Error(), text))
+		is.True(!strings.Contains(err.Error(), "secret of the key"))
+	}
+	bucket.SetRefuses(true)
+	says(open(store.Options{Blobs: bucket.Open(t, "jm")}), "--blobs-s3-access-key")
+	is.NoErr(open(store.Options{})) // nothing has changed
+	bucket.SetRefuses(false)
+
+	is.NoErr(open(store.Options{Blobs: bucket.Open(t, "jm")}))
+	is.Equal(bucket.Names(), []string{objectOf("from before")})
+	is.True(strings.Contains(log.String(), "copied the files"))
+	says(open(store.Options{}), "--blobs")
+	says(open(store.Options{Blobs: bucket.Open(t, "other")}), "another bucket")
+	job := store.ServerCopy{Dir: f.Dir(), Database: storetest.DatabaseOf(f.Dir()), Schema: storetest.Schema(t)}
+	says(job.FromServer(t.Context()), "copy all objects")
+
+	bucket.SetRefuses(true)
+	says(open(store.Options{Blobs: bucket.Open(t, "jm")}), "refuses the keys")
+	bucket.SetRefuses(false)
+	bucket.SetDown(true)
+	is.NoErr(open(store.Options{Blobs: bucket.Open(t, "jm")})) // a restart must not depend on the bucket
+	is.True(strings.Contains(log.String(), "does not answer"))
+}
+
+// TestBucketNeedsServer opens a data folder with its own database and a bucket.
+func TestBucketNeedsServer(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	bucket := objectstest.NewServer(t, time.Now)
+	_, err := store.Open(t.Context(), t.TempDir(), storetest.Schema(t), store.Options{Blobs: bucket.Open(t, "jm")})
+	is.True(err != nil)
+	is.True(strings.Contains(err.Error(), "--blobs needs --database"))
+	is.Equal(len(bucket.Names()), 0)
+}

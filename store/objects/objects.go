@@ -1,0 +1,242 @@
+// Package objects stores files in a bucket of an S3-compatible store. The data folder can have its
+// files there (see store.Options), and backups can go there (see runner/backup).
+//
+// It imports no other package of this module and knows nothing of rows: an object is a name, its
+// bytes and the time of its last upload.
+package objects
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// Scheme begins the address of a place in a bucket: s3://BUCKET/PREFIX.
+const Scheme = "s3://"
+
+// Access holds the flags that say how to reach a store.
+type Access struct {
+	Endpoint  string `default:"https://s3.amazonaws.com" help:"Address of the store for s3:// places; http:// only for this machine and private networks." placeholder:"URL"`
+	Region    string `help:"Region of the bucket, where the store has regions." placeholder:"REGION"`
+	AccessKey string `help:"Access key of the store; by default AWS_ACCESS_KEY_ID, or the role of the machine." placeholder:"KEY"`
+	SecretKey string `help:"Secret key of the store; by default AWS_SECRET_ACCESS_KEY." placeholder:"KEY" secret:"the secret key of the store"`
+}
+
+// NewClient returns a client of the store for the address s3://BUCKET/PREFIX, and both parts of the
+// address. It sends nothing. flags begins the names of the flags of a in errors, for example
+// "--backup-s3-". getenv reads the environment variables of the AWS tools.
+func NewClient(place string, a Access, flags string, getenv func(string) string) (
+	client *minio.Client, bucket, prefix string, err error,
+) {
+	bucket, prefix, _ = strings.Cut(strings.TrimPrefix(place, Scheme), "/")
+	if bucket == "" || !strings.HasPrefix(place, Scheme) {
+		return nil, "", "", fmt.Errorf("%q names no bucket: write s3://BUCKET/PREFIX", place)
+	}
+	u, err := url.Parse(a.Endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, "", "", fmt.Errorf("%sendpoint: must be an https:// or http:// address", flags)
+	}
+	access := cmp.Or(a.AccessKey, getenv("AWS_ACCESS_KEY_ID"))
+	secret := cmp.Or(a.SecretKey, getenv("AWS_SECRET_ACCESS_KEY"))
+	keys := credentials.NewStaticV4(access, secret, getenv("AWS_SESSION_TOKEN"))
+	switch {
+	case access == "" && secret == "":
+		keys = credentials.NewIAM("") // the role of the machine, in clouds that have roles
+	case access == "" || secret == "":
+		return nil, "", "", fmt.Errorf("%saccess-key and %[1]ssecret-key belong together", flags)
+	}
+	client, err = minio.New(u.Host, &minio.Options{Creds: keys, Secure: u.Scheme == "https",
+		Region: cmp.Or(a.Region, getenv("AWS_REGION")), MaxRetries: 5})
+	if err != nil {
+		return nil, "", "", fmt.Errorf("%sendpoint: %w", flags, err)
+	}
+	return client, bucket, strings.Trim(prefix, "/"), nil
+}
+
+// Explain adds the S3 error code to an error, and a hint for the user. flags is that of NewClient.
+func Explain(err error, flags string) error {
+	if err == nil {
+		return nil
+	}
+	answer := minio.ToErrorResponse(err)
+	switch answer.Code {
+	case "":
+		return err
+	case minio.NoSuchBucket:
+		return fmt.Errorf("the bucket does not exist: create it first (%w)", err)
+	case minio.AccessDenied, minio.InvalidAccessKeyID, minio.SignatureDoesNotMatch:
+		return fmt.Errorf("the store refuses the keys of %saccess-key: %s (%w)", flags, answer.Code, err)
+	}
+	return fmt.Errorf("%s (%w)", answer.Code, err)
+}
+
+// IsRefused reports whether the store has answered that it does not permit the request. Another
+// attempt fails, too, until somebody changes the store or the flags.
+func IsRefused(err error) bool {
+	answer, ok := errors.AsType[minio.ErrorResponse](err)
+	switch answer.Code {
+	case minio.NoSuchBucket, minio.AccessDenied, minio.InvalidAccessKeyID, minio.SignatureDoesNotMatch:
+		return ok
+	}
+	return false
+}
+
+// ErrMissing says that no object has the name.
+var ErrMissing = errors.New("the object does not exist")
+
+// A Bucket holds objects below a prefix of a bucket. Its methods may be called concurrently.
+type Bucket struct {
+	client       *minio.Client
+	name, prefix string
+	flags        string // see NewClient
+}
+
+// Open returns the bucket at the address s3://BUCKET/PREFIX. It sends nothing: see Check. The
+// parameters are those of NewClient.
+func Open(place string, a Access, flags string, getenv func(string) string) (*Bucket, error) {
+	client, name, prefix, err := NewClient(place, a, flags, getenv)
+	if err != nil {
+		return nil, err
+	}
+	return &Bucket{client, name, prefix, flags}, nil
+}
+
+// String returns the address of the bucket and its prefix, and that of the store.
+func (b *Bucket) String() string {
+	return Scheme + path.Join(b.name, b.prefix) + " at " + b.client.EndpointURL().String()
+}
+
+func (b *Bucket) key(name string) string { return path.Join(b.prefix, name) }
+
+// explain is Explain with ErrMissing for the store's error that says so.
+func (b *Bucket) explain(err error) error {
+	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+		return ErrMissing
+	}
+	return Explain(err, b.flags)
+}
+
+const (
+	// patience bounds a request without its body. slowest is the least rate, in bytes a second, at
+	// which a body must come.
+	patience = 20 * time.Second
+	slowest  = 128 << 10
+)
+
+// within returns a context that ends when a body of size bytes has taken too long.
+func within(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, patience+time.Duration(size/slowest)*time.Second)
+}
+
+// Put uploads the bytes of a file, from its beginning, under a name. When it returns nil, the
+// object is durable. It replaces an object of that name.
+func (b *Bucket) Put(ctx context.Context, name string, f *os.File, size int64) error {
+	ctx, cancel := within(ctx, size)
+	defer cancel()
+	// The section has its own offset, and lets the client repeat a request.
+	_, err := b.client.PutObject(ctx, b.name, b.key(name), io.NewSectionReader(f, 0, size), size,
+		minio.PutObjectOptions{ContentType: "application/octet-stream", PartSize: partSize(size)})
+	return b.explain(err)
+}
+
+// partSize returns the size of the parts of an upload. A file of one part needs one request.
+func partSize(size int64) uint64 {
+	const small, most = 64 << 20, 5 << 30           // bytes of one request; the protocol permits at most
+	return uint64(min(max(small, size/1000), most)) //nolint:gosec // it is positive
+}
+
+// Get copies an object to w. It returns ErrMissing if there is none.
+func (b *Bucket) Get(ctx context.Context, name string, w io.Writer) error {
+	size, _, err := b.Stat(ctx, name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(ctx, size)
+	defer cancel()
+	object, err := b.client.GetObject(ctx, b.name, b.key(name), minio.GetObjectOptions{})
+	if err != nil {
+		return b.explain(err)
+	}
+	_, err = io.Copy(w, object)
+	return errors.Join(b.explain(err), object.Close())
+}
+
+// Stat returns the size and the time of the last upload of an object. It returns ErrMissing if there
+// is none.
+func (b *Bucket) Stat(ctx context.Context, name string) (size int64, at time.Time, err error) {
+	ctx, cancel := within(ctx, 0)
+	defer cancel()
+	info, err := b.client.StatObject(ctx, b.name, b.key(name), minio.StatObjectOptions{})
+	return info.Size, info.LastModified, b.explain(err)
+}
+
+// List returns the names of the objects in a folder of the prefix, such as "ab", with the time of
+// their last upload. An error ends the sequence.
+func (b *Bucket) List(ctx context.Context, folder string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		ctx, cancel := context.WithCancel(ctx) // ends the listing early
+		defer cancel()
+		prefix := b.key(folder) + "/"
+		for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: prefix}) {
+			if !yield(Object{path.Base(o.Key), o.LastModified}, b.explain(o.Err)) || o.Err != nil {
+				return
+			}
+		}
+	}
+}
+
+// An Object is the last part of an object's name, and the time of its last upload.
+type Object struct {
+	Name string
+	At   time.Time
+}
+
+// Remove removes an object. It returns nil if there is none.
+func (b *Bucket) Remove(ctx context.Context, name string) error {
+	ctx, cancel := within(ctx, 0)
+	defer cancel()
+	return b.explain(b.client.RemoveObject(ctx, b.name, b.key(name), minio.RemoveObjectOptions{}))
+}
+
+// checkName is the name of the object of Check and Reach. No folder of List has it.
+const checkName = "journeyman-check"
+
+// Reach returns an error if the store does not answer, or refuses the keys.
+func (b *Bucket) Reach(ctx context.Context) error {
+	_, _, err := b.Stat(ctx, checkName)
+	if errors.Is(err, ErrMissing) {
+		return nil
+	}
+	return err
+}
+
+// Check writes, reads and removes a small object.
+func (b *Bucket) Check(ctx context.Context) error {
+	ctx, cancel := within(ctx, 0)
+	defer cancel()
+	text := "Journeyman wrote this object to check its rights.\n"
+	_, err := b.client.PutObject(ctx, b.name, b.key(checkName), strings.NewReader(text), int64(len(text)),
+		minio.PutObjectOptions{ContentType: "text/plain"})
+	if err != nil {
+		return b.explain(err)
+	}
+	var read strings.Builder
+	if err := b.Get(ctx, checkName, &read); err != nil {
+		return err
+	}
+	if read.String() != text {
+		return errors.New("the store returned other bytes than it had received")
+	}
+	return b.Remove(ctx, checkName)
+}
