@@ -168,6 +168,8 @@ func TestMCPFailuresAreReported(t *testing.T) {
 		if !strings.Contains(text, tt.says) {
 			t.Errorf("%s %v: want %q, got %q", tt.tool, tt.args, tt.says, text)
 		}
+		lines := strings.Split(text, "\n")
+		is.True(lines[0] != lines[1]) // no fault is named twice; the last line names the request
 	}
 	_, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "none"})
 	is.New(t).True(err != nil && strings.Contains(err.Error(), "unknown tool"))

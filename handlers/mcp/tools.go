@@ -115,8 +115,10 @@ func (s *Server) failed(c *call, err error) *sdk.CallToolResult {
 		s.cfg.Log.Error("MCP tool failed", "request", c.requestID, "err", err)
 	}
 	text := p.Message
-	for _, d := range p.Details {
-		text += fmt.Sprintf("\n%s: %s", d.Path, d.Message)
+	if len(p.Details) > 1 { // the message repeats a single one
+		for _, d := range p.Details {
+			text += fmt.Sprintf("\n%s: %s", d.Path, d.Message)
+		}
 	}
 	text += "\n(request " + c.requestID + ")"
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
