@@ -130,6 +130,9 @@ func (a asTime) Scan(src any) error {
 	return err
 }
 
+// ScanInt implements engine.IntScanner.
+func (a asTime) ScanInt(ms int64) { *a.to = fromMillis(ms) }
+
 // asTimeOrNil reads Unix milliseconds. NULL becomes nil.
 type asTimeOrNil struct{ to **time.Time }
 
@@ -142,6 +145,9 @@ func (a asTimeOrNil) Scan(src any) error {
 	return asTime{*a.to}.Scan(src)
 }
 
+// ScanInt implements engine.IntScanner.
+func (a asTimeOrNil) ScanInt(ms int64) { *a.to = new(fromMillis(ms)) }
+
 // asDuration reads milliseconds.
 type asDuration struct{ to *time.Duration }
 
@@ -151,6 +157,9 @@ func (a asDuration) Scan(src any) error {
 	*a.to = time.Duration(ms.Int64) * time.Millisecond
 	return err
 }
+
+// ScanInt implements engine.IntScanner.
+func (a asDuration) ScanInt(ms int64) { *a.to = time.Duration(ms) * time.Millisecond }
 
 // asText reads text. NULL becomes "".
 type asText struct{ to *string }

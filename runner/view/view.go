@@ -61,7 +61,13 @@ func Marshal(v any) ([]byte, error) {
 }
 
 // Timestamp returns a time as JSON shows it: RFC 3339, in UTC, with milliseconds.
-func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func Timestamp(t time.Time) string {
+	// The standard library formats this layout faster than one with milliseconds.
+	b := t.UTC().AppendFormat(make([]byte, 0, 32), time.RFC3339)
+	ms := t.Nanosecond() / int(time.Millisecond)
+	b = append(b[:len(b)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z')
+	return string(b)
+}
 
 // OptionalTime returns the Timestamp of t. It is nil, which JSON shows as null, for nil.
 func OptionalTime(t *time.Time) *string {

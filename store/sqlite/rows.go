@@ -114,6 +114,11 @@ func (r *Rows) scan(i int32, dest any) error {
 				return nil
 			}
 		}
+	case engine.IntScanner:
+		if kind == sqlite3.SQLITE_INTEGER {
+			to.ScanInt(sqlite3.Xsqlite3_column_int64(tls, handle, i))
+			return nil
+		}
 	}
 	return engine.Assign(dest, r.value(i, kind))
 }
