@@ -28,10 +28,6 @@ func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
 		c.Num, st.Seq, st.Attempt, st.StartedAt.UnixMilli(), st.CompletedAt.UnixMilli())
 }
 
-// longestIndexed is the greatest length, in bytes, of an address in an index of PostgreSQL. The
-// limit of 2,704 bytes for an index entry holds for all of its columns together.
-const longestIndexed = 2500
-
 // insertStep stores a step, with the approvals that its calls need. answer is the output text
 // of the turn if the step ends it.
 func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step, answer string) error {

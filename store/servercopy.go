@@ -262,6 +262,9 @@ func readFile(ctx context.Context, q engine.Querier, t sqlite.Table, sums map[st
 		}
 		for i, c := range t.Columns {
 			value := onServer(c, values[i])
+			if err := checkIndexed(t, values, c, value); err != nil {
+				return err
+			}
 			if text, ok := values[i].(string); ok && value != text {
 				report.add(t, values, c)
 			}

@@ -138,3 +138,38 @@ func TestPostgresCopyAgain(t *testing.T) {
 	is.True(errors.Is(err, store.ErrLocked)) // a server uses the folder
 	is.NoErr(s.Close())
 }
+
+// TestPostgresRefusesLongTexts copies a folder with a path that is longer than an index of the server
+// permits. The error names the row, and nothing is copied.
+func TestPostgresRefusesLongTexts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	dir, _ := folderToCopy(t)
+	s, err := openOn(t, dir, "")
+	is.NoErr(err)
+	const file = `INSERT INTO files (id, worker_id, task_num, turn_num, origin, path, title, media_type, size, sha256,
+			created_at)
+		SELECT 'fil_x', id, 1, 1, 'published', ?, '', 'text/plain', 1, ?, 1 FROM workers`
+	is.NoErr(s.Write(t.Context(), func(tx store.Tx) error {
+		_, err := tx.Exec(file, strings.Repeat("a/", 1300)+"b", strings.Repeat("0", 64))
+		return err
+	}))
+	is.NoErr(s.Close())
+	copied := map[string]int64{}
+	_, err = serverCopy(t, dir, url, copied).ToServer(t.Context())
+	is.True(err != nil)
+	is.True(strings.Contains(err.Error(), "table files: row 1: its path has 2601 bytes"))
+	is.Equal(len(copied), 0)
+	is.Equal(strings.Contains(err.Error(), "at most 2500"), true)
+	s, err = openOn(t, dir, "") // the folder is unchanged
+	is.NoErr(err)
+	is.NoErr(s.Write(t.Context(), func(tx store.Tx) error {
+		_, err := tx.Exec(`UPDATE files SET path = 'b'`)
+		return err
+	}))
+	is.NoErr(s.Close())
+	_, err = serverCopy(t, dir, url, copied).ToServer(t.Context())
+	is.NoErr(err)
+	is.Equal(copied["files"], int64(1))
+}
