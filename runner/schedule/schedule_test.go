@@ -123,10 +123,13 @@ func runAll(ctx context.Context, st *store.Store) (n int64, err error) {
 	}
 }
 
-// queued waits until n turns are in the queue.
+// queued waits until n turns are in the queue. On a server, the count includes turns that are not
+// committed yet.
 func (f *fixture) queued(n int64) {
 	f.t.Helper()
-	storetest.Eventually(f.t, fmt.Sprintf("%d waiting turns", n), func() bool { return f.Queued() == n })
+	storetest.Eventually(f.t, fmt.Sprintf("%d waiting turns", n), func() bool {
+		return f.Queued() == n && f.AwaitWrites(f.t.Context()) == nil && f.Queued() == n
+	})
 }
 
 // advance moves the clock after the scheduler's loop and gocron's loop wait for it.
