@@ -44,6 +44,10 @@ type Options struct {
 	// amount that protects passwords. Only tests choose less.
 	PasswordMemory uint32
 
+	// NoSync makes commits not wait for the disk: they survive the death of the process, but not the
+	// loss of power. Only tests choose it. It is about the embedded database.
+	NoSync bool
+
 	// RepeatWrites runs each write twice and undoes the first run. Only tests choose it: a write
 	// must have the same result however often it runs.
 	RepeatWrites bool
@@ -136,7 +140,11 @@ func (s *Store) openDatabase(ctx context.Context, opt Options) error {
 	path := filepath.Join(s.dir, databaseName)
 	err := check(ctx, s.dir)
 	if err == nil {
-		s.file, err = sqlite.Open(ctx, path, s.full.schema, migrations())
+		open := sqlite.Open
+		if opt.NoSync {
+			open = sqlite.OpenVolatile
+		}
+		s.file, err = open(ctx, path, s.full.schema, migrations())
 	}
 	if sqlite.IsNoRoomToOpen(err) {
 		cause := err

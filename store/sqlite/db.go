@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -23,6 +24,7 @@ import (
 type DB struct {
 	writer atomic.Pointer[writer] // nil while the database is open for reading only
 	path   string
+	sync   string // the pragma of its connections that names what a commit waits for
 	stats  *engine.Stats
 	health health
 
@@ -31,14 +33,25 @@ type DB struct {
 }
 
 func newDB(path string) *DB {
-	return &DB{path: path, stats: engine.NewStats()}
+	return &DB{path: path, sync: "&_pragma=synchronous(FULL)", stats: engine.NewStats()}
 }
 
 // Open creates or upgrades the database file at path, as Migrate does, and opens it. It refuses
 // a database whose tables differ from schema.
 func Open(ctx context.Context, path, schema string, migrations []string) (*DB, error) {
-	modernc.StrictPragmas(true)
+	return newDB(path).opened(ctx, schema, migrations)
+}
+
+// OpenVolatile is Open for tests: commits do not wait for the disk. They survive the death of the
+// process, but not the loss of power.
+func OpenVolatile(ctx context.Context, path, schema string, migrations []string) (*DB, error) {
 	db := newDB(path)
+	db.sync = "&_pragma=synchronous(OFF)"
+	return db.opened(ctx, schema, migrations)
+}
+
+func (db *DB) opened(ctx context.Context, schema string, migrations []string) (*DB, error) {
+	modernc.StrictPragmas(true)
 	if err := db.openWhole(ctx, schema, migrations); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -49,7 +62,7 @@ func (db *DB) openWhole(ctx context.Context, schema string, migrations []string)
 	if err := Migrate(ctx, db.path, schema, migrations); err != nil {
 		return err
 	}
-	r := newReaders(dsn(db.path, reading))
+	r := newReaders(dsn(db.path, reading+db.sync)) // the last one that closes moves the log into the file
 	err := r.checkSchema(ctx, db.path, schema)
 	if err == nil {
 		err = db.open(r)
@@ -64,9 +77,9 @@ func (db *DB) open(r *readers) error {
 	// The write-ahead log holds 4,000 pages, as many as one page of its index can
 	// name, before they are copied into the database. So a page that changes often
 	// is copied once.
-	const options = "&_pragma=foreign_keys(1)&_pragma=synchronous(FULL)" +
+	const options = "&_pragma=foreign_keys(1)" +
 		"&_pragma=journal_size_limit(67108864)&_pragma=wal_autocheckpoint(4000)"
-	w, err := openWriter(dsn(db.path, options), db.stats, &db.health)
+	w, err := openWriter(dsn(db.path, options+db.sync), db.stats, &db.health)
 	if err != nil {
 		return err
 	}
@@ -84,7 +97,7 @@ const reading = "&_pragma=query_only(1)"
 // is the mode of its copies. It takes the write lock, so connections that only read leave it out.
 func dsn(path, more string) string {
 	vacuum := "&_pragma=auto_vacuum(2)"
-	if more == reading || more == "" { // a copy of the pages has the mode of the original
+	if strings.HasPrefix(more, reading) || more == "" { // a copy of the pages has the mode of the original
 		vacuum = ""
 	}
 	return uri(path) + "?_pragma=busy_timeout(5000)" + vacuum +

@@ -128,3 +128,33 @@ func TestReadersAreBounded(t *testing.T) {
 	}
 	is.NoErr(db.Close()) // again
 }
+
+// TestCommitsWaitForTheDisk checks that only a volatile database skips the waiting. It asks the
+// connection that writes, and one that reads: the last one that closes writes the file.
+func TestCommitsWaitForTheDisk(t *testing.T) {
+	t.Parallel()
+	const full, off = "2", "0"
+	for name, tt := range map[string]struct {
+		open        func(ctx context.Context, path, schema string, migrations []string) (*sqlite.DB, error)
+		synchronous string
+	}{
+		"durable":  {sqlite.Open, full},
+		"volatile": {sqlite.OpenVolatile, off},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			db, err := tt.open(t.Context(), filepath.Join(t.TempDir(), "a.db"), schema, nil)
+			is.NoErr(err)
+			defer db.Close()
+			const query = `SELECT CAST(synchronous AS TEXT) FROM pragma_synchronous`
+			got, err := texts(t.Context(), db, query)
+			is.NoErr(err)
+			is.Equal(got, []string{tt.synchronous})
+			is.NoErr(db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
+				got, err = texts(t.Context(), tx, query)
+				return err
+			}))
+			is.Equal(got, []string{tt.synchronous})
+		})
+	}
+}

@@ -42,7 +42,7 @@ func open(t testing.TB) *sqlite.DB {
 }
 
 // texts reads one column of text.
-func texts(ctx context.Context, db *sqlite.DB, query string, args ...any) (list []string, err error) {
+func texts(ctx context.Context, db engine.Querier, query string, args ...any) (list []string, err error) {
 	rows, err := db.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err

@@ -90,8 +90,9 @@ const weakMemory = 64
 const rareCollections = 400
 
 // Open opens a store in a temporary folder and closes it when the test ends. Unless opt
-// says otherwise, passwords are cheap to hash. With REPEAT_WRITES in the environment, each write
-// runs twice. The database is on a PostgreSQL server if the environment names one: see OnServer.
+// says otherwise, passwords are cheap to hash. Commits wait for the disk only in benchmarks. With
+// REPEAT_WRITES in the environment, each write runs twice. The database is on a PostgreSQL server if the
+// environment names one: see OnServer.
 func Open(t testing.TB, opt store.Options) *store.Store {
 	t.Helper()
 	dir := t.TempDir()
@@ -106,6 +107,8 @@ func Reopen(t testing.TB, dir string, opt store.Options) *store.Store {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(rareCollections)
 	}
+	_, measured := t.(*testing.B)
+	opt.NoSync = !measured // a benchmark measures what the program does
 	opt.PasswordMemory = cmp.Or(opt.PasswordMemory, weakMemory)
 	opt.RepeatWrites = opt.RepeatWrites || os.Getenv("REPEAT_WRITES") != ""
 	opt.Database = cmp.Or(opt.Database, DatabaseOf(dir))
