@@ -256,6 +256,10 @@ func TestTripsOfOperations(t *testing.T) {
 			{"journal call", func() { f.check(f.JournalCall(f.ctx(), claim, call, nil, nil)) }, 2, 2},
 			{"end", func() { f.endWithAnswer(claim) }, 7, 4},
 			{"lease", func() { f.check(f.RenewLease(f.ctx(), "r", time.Hour)) }, 3, 4},
+			{"create and claim", func() {
+				f.UseSlots(slots("r", 1))
+				create()
+			}, 5, 4},
 		} {
 			stats := f.EngineStats()
 			statements, trips := stats.Statements.Load(), stats.RoundTrips.Load()
