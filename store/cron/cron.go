@@ -114,7 +114,8 @@ func (c *Schedule) fields(fields []string) error {
 		return fmt.Errorf("must have five fields: minute, hour, day of month, month and day of week")
 	}
 	var sets [5]uint64
-	for i, r := range fieldRanges {
+	ranges := fieldRanges()
+	for i, r := range ranges {
 		set, err := r.parse(fields[i])
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
@@ -123,7 +124,7 @@ func (c *Schedule) fields(fields []string) error {
 	}
 	const day, weekday = 2, 4
 	text := make([]string, 5)
-	for i, r := range fieldRanges {
+	for i, r := range ranges {
 		text[i] = r.format(sets[i])
 		// A field that lists every value becomes a star. A day field becomes a star only if it
 		// began with one. Otherwise it is a restriction, and a time needs to match only one of the
@@ -148,13 +149,15 @@ func (c *Schedule) fields(fields []string) error {
 
 func starred(field string) bool { return field[0] == '*' || field[0] == '?' }
 
-// fieldRanges are the five fields of an expression.
-var fieldRanges = [5]fieldRange{
-	{"minute", 0, 59, nil},
-	{"hour", 0, 23, nil},
-	{"day of month", 1, 31, nil},
-	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
-	{"day of week", 0, 6, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+// fieldRanges returns the ranges of the five fields of an expression.
+func fieldRanges() [5]fieldRange {
+	return [5]fieldRange{
+		{"minute", 0, 59, nil},
+		{"hour", 0, 23, nil},
+		{"day of month", 1, 31, nil},
+		{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+		{"day of week", 0, 6, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+	}
 }
 
 // A fieldRange is the range of numbers that one field may hold.
