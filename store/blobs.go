@@ -123,7 +123,7 @@ func (s *Store) OpenBlob(ctx context.Context, sha string) (*os.File, error) {
 	switch {
 	case s.bucket == nil: // the folder is all there is
 	case err == nil:
-		err = s.renewCopy(sha, f)
+		s.renewCopy(sha, f)
 	case errors.Is(err, os.ErrNotExist):
 		f, err = s.download(ctx, sha)
 	}

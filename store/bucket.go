@@ -38,6 +38,9 @@ const (
 	renewCopyAge = 24 * time.Hour
 
 	uploadsAtOnce = 8 // of the first start
+
+	// lockPatience limits how long a request waits for another one, in units of Bucket.Patience.
+	lockPatience = 3
 )
 
 func objectName(sha string) string { return sha[:2] + "/" + sha }
@@ -92,6 +95,9 @@ func (s *Store) openBucket(ctx context.Context, opt Options) error {
 		}
 	}
 	s.bucket = opt.Blobs
+	for i := range s.objectLocks {
+		s.objectLocks[i] = make(chan struct{}, 1)
+	}
 	return nil
 }
 
@@ -184,7 +190,11 @@ func (s *Store) put(ctx context.Context, b *objects.Bucket, sha string) error {
 
 // upload uploads a blob of the data folder unless the bucket has a recent object of it.
 func (s *Store) upload(ctx context.Context, blob Blob) error {
-	defer s.lockObject(blob.SHA256)()
+	unlock, err := s.lockObject(ctx, blob.SHA256)
+	if err != nil {
+		return s.bucketError(err)
+	}
+	defer unlock()
 	_, at, err := s.bucket.Stat(ctx, objectName(blob.SHA256))
 	if err == nil && s.now().Sub(at) < renewAge {
 		return nil
@@ -196,17 +206,33 @@ func (s *Store) upload(ctx context.Context, blob Blob) error {
 }
 
 // lockObject excludes other uploads, downloads and removals of an object, and of some others, until
-// unlock is called.
-func (s *Store) lockObject(sha string) (unlock func()) {
+// unlock is called. It returns an error if ctx ends first, or if the wait takes too long: whoever holds
+// the lock waits for the bucket.
+func (s *Store) lockObject(ctx context.Context, sha string) (unlock func(), err error) {
 	first, _ := hex.DecodeString(sha[:2]) // it is the name of a blob
-	lock := &s.objectLocks[first[0]]
-	lock.Lock()
-	return lock.Unlock
+	lock := s.objectLocks[first[0]]
+	select {
+	case lock <- struct{}{}: // the timer is not needed
+		return func() { <-lock }, nil
+	default:
+	}
+	wait, cancel := context.WithTimeout(ctx, lockPatience*s.bucket.Patience())
+	defer cancel()
+	select {
+	case lock <- struct{}{}:
+		return func() { <-lock }, nil
+	case <-wait.Done():
+		return nil, fmt.Errorf("wait for another request for the same file: %w", wait.Err())
+	}
 }
 
 // download copies a blob from the bucket to the data folder and opens it.
 func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error) {
-	defer s.lockObject(sha)()
+	unlock, err := s.lockObject(ctx, sha)
+	if err != nil {
+		return nil, s.bucketError(err)
+	}
+	defer unlock()
 	if f, err = os.Open(s.blobPath(sha)); !errors.Is(err, fs.ErrNotExist) {
 		return f, err // another request has copied it
 	}
@@ -239,16 +265,16 @@ func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error
 	return os.Open(s.blobPath(sha))
 }
 
-// renewCopy renews the time of a copy that was opened, so that the copy stays in the data folder.
-func (s *Store) renewCopy(sha string, f *os.File) error {
+// renewCopy renews the time of a copy that was opened, so that the copy stays in the data folder. A
+// failure is only logged: f can be read all the same, for example on a disk that takes no writes.
+func (s *Store) renewCopy(sha string, f *os.File) {
 	info, err := f.Stat()
 	if err == nil && s.now().Sub(info.ModTime()) > renewCopyAge {
 		err = os.Chtimes(s.blobPath(sha), time.Time{}, s.now())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be removed at any time, but it is open
-		return errors.Join(err, f.Close())
+		s.full.log.Warn("the time of a file's copy cannot be renewed", "err", err)
 	}
-	return nil
 }
 
 // sweepBucket removes the objects of a folder that nothing refers to, and the copies in the data
@@ -285,7 +311,11 @@ func (s *Store) sweepObject(ctx context.Context, sha string, at time.Time) (remo
 	if used, err := s.usesBlob(ctx, sha); err != nil || used {
 		return false, err
 	}
-	defer s.lockObject(sha)()
+	unlock, err := s.lockObject(ctx, sha)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
 	// A request that has stored the same bytes since then has uploaded them again.
 	if _, at, err = s.bucket.Stat(ctx, objectName(sha)); err != nil || !s.isOrphan(at) {
 		return false, ignoreMissing(err)

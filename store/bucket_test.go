@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -31,7 +33,9 @@ func newBucketFixture(t *testing.T) (*fixture, *objectstest.Server) {
 		}
 		return f.clock.now()
 	})
-	f = newFixtureWith(t, store.Options{Blobs: bucket.Open(t, "jm")})
+	place := bucket.Open(t, "jm")
+	place.SetPatience(2 * time.Second)
+	f = newFixtureWith(t, store.Options{Blobs: place})
 	return f, bucket
 }
 
@@ -109,6 +113,62 @@ func TestPostgresBucketFails(t *testing.T) {
 	bucket.Remove(objectOf("hello"))
 	_, err = f.read(sum)
 	is.True(store.IsKind(err, store.NotFound))
+}
+
+// TestPostgresBucketHangs stores, reads and sweeps files while the bucket accepts requests and answers
+// none.
+func TestPostgresBucketHangs(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f, bucket := newBucketFixture(t)
+	sum := f.put("hello", 0)
+	f.forget(sum)
+	bucket.SetHangs(true)
+	reads := make(chan error)
+	for range 3 {
+		go func() {
+			_, err := f.OpenBlob(f.ctx(), sum)
+			reads <- err
+		}()
+	}
+	ctx, cancel := context.WithCancel(f.ctx())
+	leaves := make(chan error, 1)
+	go func() {
+		_, err := f.OpenBlob(ctx, sum)
+		leaves <- err
+	}()
+	cancel()
+	is.True(errors.Is(<-leaves, context.Canceled)) // it does not wait for the others
+	for range 3 {
+		is.True(store.IsKind(<-reads, store.Busy))
+	}
+	swept := make(chan error, 1)
+	go func() {
+		_, err := f.SweepBlobs(f.ctx())
+		swept <- err
+	}()
+	select {
+	case err := <-swept:
+		is.True(errors.Is(err, context.DeadlineExceeded))
+	case <-time.After(10 * time.Second):
+		t.Fatal("the sweep waits for a bucket that does not answer")
+	}
+	bucket.SetHangs(false)
+	text, err := f.read(sum)
+	is.NoErr(err)
+	is.Equal(text, "hello")
+}
+
+// TestPostgresBucketIsGone reads a file whose bucket does not exist any more.
+func TestPostgresBucketIsGone(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f, bucket := newBucketFixture(t)
+	sum := f.put("hello", 0)
+	f.forget(sum)
+	bucket.SetGone(true)
+	_, err := f.read(sum)
+	is.True(store.IsKind(err, store.Busy)) // not NotFound: the file may exist
 }
 
 // TestPostgresBucketSweeps removes objects without a reference, and copies that nobody reads.
@@ -196,6 +256,16 @@ func TestPostgresBucketIsThatOfTheFolder(t *testing.T) {
 	bucket.SetRefuses(true)
 	says(open(store.Options{Blobs: bucket.Open(t, "jm")}), "refuses the keys")
 	bucket.SetRefuses(false)
+	bucket.SetGone(true)
+	says(open(store.Options{Blobs: bucket.Open(t, "jm")}), "does not exist")
+	bucket.SetGone(false)
+	bucket.SetHangs(true)
+	hanging := bucket.Open(t, "jm")
+	hanging.SetPatience(2 * time.Second)
+	is.NoErr(open(store.Options{Blobs: hanging}))
+	is.True(strings.Contains(log.String(), "does not answer"))
+	log.Reset()
+	bucket.SetHangs(false)
 	bucket.SetDown(true)
 	is.NoErr(open(store.Options{Blobs: bucket.Open(t, "jm")})) // a restart must not depend on the bucket
 	is.True(strings.Contains(log.String(), "does not answer"))

@@ -62,10 +62,10 @@ type Store struct {
 	gate        gate      // refuses writes while the store is read-only
 	maintenance maintenance
 	underWay    writesUnderWay
-	naming      sync.Mutex              // held while a blob is renamed or removed
-	bucket      *objects.Bucket         // of the blobs; nil if the data folder has them
-	objectLocks [blobFolders]sync.Mutex // see lockObject
-	durable     sync.Map                // folders of blobs whose names are durably on the disk
+	naming      sync.Mutex                 // held while a blob is renamed or removed
+	bucket      *objects.Bucket            // of the blobs; nil if the data folder has them
+	objectLocks [blobFolders]chan struct{} // see lockObject; nil without a bucket
+	durable     sync.Map                   // folders of blobs whose names are durably on the disk
 
 	keptUntil time.Time // the sweep spares files that are not newer: see begunAnew
 

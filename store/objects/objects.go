@@ -99,7 +99,8 @@ var ErrMissing = errors.New("the object does not exist")
 type Bucket struct {
 	client       *minio.Client
 	name, prefix string
-	flags        string // see NewClient
+	flags        string        // see NewClient
+	patience     time.Duration // see SetPatience
 }
 
 // Open returns the bucket at the address s3://BUCKET/PREFIX. It sends nothing: see Check. The
@@ -109,8 +110,15 @@ func Open(place string, a Access, flags string, getenv func(string) string) (*Bu
 	if err != nil {
 		return nil, err
 	}
-	return &Bucket{client, name, prefix, flags}, nil
+	return &Bucket{client, name, prefix, flags, 20 * time.Second}, nil
 }
+
+// SetPatience changes the time limit of requests, 20 seconds by default. The time of a body is added to
+// it. SetPatience must be called before all other methods.
+func (b *Bucket) SetPatience(d time.Duration) { b.patience = d }
+
+// Patience returns the time limit of a request without its body, with its retries.
+func (b *Bucket) Patience() time.Duration { return b.patience }
 
 // String returns the address of the bucket and its prefix, and that of the store.
 func (b *Bucket) String() string {
@@ -127,22 +135,42 @@ func (b *Bucket) explain(err error) error {
 	return Explain(err, b.flags)
 }
 
-const (
-	// patience bounds a request without its body. slowest is the least rate, in bytes a second, at
-	// which a body must come.
-	patience = 20 * time.Second
-	slowest  = 128 << 10
-)
+// slowest is the least rate, in bytes a second, at which a body must come.
+const slowest = 128 << 10
+
+// timeFor returns the time limit of a request with a body of size bytes.
+func (b *Bucket) timeFor(size int64) time.Duration {
+	return b.patience + time.Duration(size/slowest)*time.Second
+}
 
 // within returns a context that ends when a body of size bytes has taken too long.
-func within(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, patience+time.Duration(size/slowest)*time.Second)
+func (b *Bucket) within(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, b.timeFor(size))
+}
+
+// errSlow says that the store did not answer in time.
+var errSlow = fmt.Errorf("the store does not answer: %w", context.DeadlineExceeded)
+
+// renewable returns a context that ends after patience. renew sets a new limit, from now on. slow
+// returns errSlow instead of err if the limit ended the context.
+func (b *Bucket) renewable(ctx context.Context) (
+	limited context.Context, renew func(time.Duration), slow func(err error) error, cancel func(),
+) {
+	limited, end := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(b.patience, func() { end(errSlow) })
+	slow = func(err error) error {
+		if context.Cause(limited) == errSlow { //nolint:errorlint // it is the cause itself
+			return errSlow
+		}
+		return err
+	}
+	return limited, func(d time.Duration) { timer.Reset(d) }, slow, func() { timer.Stop(); end(nil) }
 }
 
 // Put uploads the bytes of a file, from its beginning, under a name. When it returns nil, the
 // object is durable. It replaces an object of that name.
 func (b *Bucket) Put(ctx context.Context, name string, f *os.File, size int64) error {
-	ctx, cancel := within(ctx, size)
+	ctx, cancel := b.within(ctx, size)
 	defer cancel()
 	// The section has its own offset, and lets the client repeat a request.
 	_, err := b.client.PutObject(ctx, b.name, b.key(name), io.NewSectionReader(f, 0, size), size,
@@ -158,24 +186,25 @@ func partSize(size int64) uint64 {
 
 // Get copies an object to w. It returns ErrMissing if there is none.
 func (b *Bucket) Get(ctx context.Context, name string, w io.Writer) error {
-	size, _, err := b.Stat(ctx, name)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := within(ctx, size)
+	ctx, renew, slow, cancel := b.renewable(ctx)
 	defer cancel()
-	object, err := b.client.GetObject(ctx, b.name, b.key(name), minio.GetObjectOptions{})
+	// One GET, because the answer to a HEAD does not say whether the object or the bucket is missing.
+	body, info, _, err := minio.Core{Client: b.client}.GetObject(ctx, b.name, b.key(name), minio.GetObjectOptions{})
 	if err != nil {
-		return b.explain(err)
+		return b.explain(slow(err))
 	}
-	_, err = io.Copy(w, object)
-	return errors.Join(b.explain(err), object.Close())
+	renew(b.timeFor(info.Size))
+	n, err := io.Copy(w, body)
+	if err == nil && info.Size >= 0 && n != info.Size {
+		err = io.ErrUnexpectedEOF
+	}
+	return errors.Join(b.explain(slow(err)), body.Close())
 }
 
 // Stat returns the size and the time of the last upload of an object. It returns ErrMissing if there
 // is none.
 func (b *Bucket) Stat(ctx context.Context, name string) (size int64, at time.Time, err error) {
-	ctx, cancel := within(ctx, 0)
+	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
 	info, err := b.client.StatObject(ctx, b.name, b.key(name), minio.StatObjectOptions{})
 	return info.Size, info.LastModified, b.explain(err)
@@ -185,13 +214,21 @@ func (b *Bucket) Stat(ctx context.Context, name string) (size int64, at time.Tim
 // their last upload. An error ends the sequence.
 func (b *Bucket) List(ctx context.Context, folder string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		ctx, cancel := context.WithCancel(ctx) // ends the listing early
+		limited, renew, slow, cancel := b.renewable(ctx)
 		defer cancel()
 		prefix := b.key(folder) + "/"
-		for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: prefix}) {
-			if !yield(Object{path.Base(o.Key), o.LastModified}, b.explain(o.Err)) || o.Err != nil {
+		for o := range b.client.ListObjectsIter(limited, b.name, minio.ListObjectsOptions{Prefix: prefix}) {
+			if o.Err != nil {
+				yield(Object{}, b.explain(slow(o.Err)))
 				return
 			}
+			renew(b.patience)
+			if !yield(Object{path.Base(o.Key), o.LastModified}, nil) {
+				return
+			}
+		}
+		if err := limited.Err(); err != nil { // the client ends such a listing without an error
+			yield(Object{}, slow(err))
 		}
 	}
 }
@@ -204,7 +241,7 @@ type Object struct {
 
 // Remove removes an object. It returns nil if there is none.
 func (b *Bucket) Remove(ctx context.Context, name string) error {
-	ctx, cancel := within(ctx, 0)
+	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
 	return b.explain(b.client.RemoveObject(ctx, b.name, b.key(name), minio.RemoveObjectOptions{}))
 }
@@ -212,18 +249,19 @@ func (b *Bucket) Remove(ctx context.Context, name string) error {
 // checkName is the name of the object of Check and Reach. No folder of List has it.
 const checkName = "journeyman-check"
 
-// Reach returns an error if the store does not answer, or refuses the keys.
+// Reach returns an error if the store does not answer soon, refuses the keys or has no such bucket.
 func (b *Bucket) Reach(ctx context.Context) error {
-	_, _, err := b.Stat(ctx, checkName)
-	if errors.Is(err, ErrMissing) {
-		return nil
+	ctx, cancel := context.WithTimeout(ctx, b.patience/4) // a start waits for it
+	defer cancel()
+	if err := b.Get(ctx, checkName, io.Discard); !errors.Is(err, ErrMissing) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // Check writes, reads and removes a small object.
 func (b *Bucket) Check(ctx context.Context) error {
-	ctx, cancel := within(ctx, 0)
+	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
 	text := "Journeyman wrote this object to check its rights.\n"
 	_, err := b.client.PutObject(ctx, b.name, b.key(checkName), strings.NewReader(text), int64(len(text)),

@@ -33,6 +33,8 @@ type Server struct {
 	objects map[string]object
 	down    bool
 	refuses bool
+	hangs   chan struct{} // nil unless the server hangs; closed when that ends
+	gone    bool
 	puts    int
 }
 
@@ -46,7 +48,7 @@ func NewServer(t testing.TB, now func() time.Time) *Server {
 	t.Helper()
 	s := &Server{now: now, objects: map[string]object{}}
 	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() { s.SetHangs(false); server.Close() })
 	s.URL = server.URL
 	return s
 }
@@ -82,6 +84,37 @@ func (s *Server) SetDown(down bool) { s.set(func() { s.down = down }) }
 // SetRefuses makes the server refuse the keys, or end that.
 func (s *Server) SetRefuses(refuses bool) { s.set(func() { s.refuses = refuses }) }
 
+// SetGone makes the server answer that the bucket does not exist, or end that.
+func (s *Server) SetGone(gone bool) { s.set(func() { s.gone = gone }) }
+
+// SetHangs makes the server accept requests and answer none, or end that.
+func (s *Server) SetHangs(hangs bool) {
+	s.set(func() {
+		switch {
+		case hangs && s.hangs == nil:
+			s.hangs = make(chan struct{})
+		case !hangs && s.hangs != nil:
+			close(s.hangs)
+			s.hangs = nil
+		}
+	})
+}
+
+// hang waits for the end of a request if the server hangs.
+func (s *Server) hang(r *http.Request) {
+	s.mu.Lock()
+	hangs := s.hangs
+	s.mu.Unlock()
+	if hangs == nil {
+		return
+	}
+	select {
+	case <-hangs:
+	case <-r.Context().Done():
+	}
+	panic(http.ErrAbortHandler)
+}
+
 // Change replaces the bytes of an object, as a damaged store would.
 func (s *Server) Change(name, data string) {
 	s.set(func() { s.objects[name] = object{[]byte(data), s.objects[name].at} })
@@ -103,6 +136,7 @@ func (s *Server) set(change func()) {
 
 // ServeHTTP answers a request of a client.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.hang(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
@@ -112,7 +146,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case s.refuses || !strings.Contains(r.Header.Get("Authorization"), "Credential=key/"):
 		fail(w, r, http.StatusForbidden, "AccessDenied")
-	case bucket != Bucket:
+	case bucket != Bucket || s.gone:
 		fail(w, r, http.StatusNotFound, "NoSuchBucket")
 	case r.Method == http.MethodGet && name == "":
 		s.list(w, r)
