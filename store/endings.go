@@ -131,11 +131,11 @@ const capAndWebhook = `EXISTS (SELECT 1 FROM organizations o WHERE o.num = organ
 // first turn's last step. The usage of all earlier steps is in the sums already.
 func (s *Store) meterEnded(tx Tx, ended []Turn, used Usage, about surroundings) error {
 	var list []metered
-	for i, t := range ended {
+	for i := range ended {
 		if i > 0 { // the other turns were waiting: they used nothing now
 			used = Usage{}
 		}
-		list = append(list, metered{t, used, true, about.hasCap})
+		list = append(list, metered{&ended[i], used, true, about.hasCap})
 	}
 	if e, ok := tx.(*endingTx); ok {
 		e.ended = append(e.ended, list...)

@@ -18,7 +18,7 @@ type endingTx struct {
 
 // A metered is usage to add to the sums. ended is as for meter.
 type metered struct {
-	turn   Turn
+	turn   *Turn
 	usage  Usage
 	ended  bool
 	hasCap bool

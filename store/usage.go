@@ -11,7 +11,7 @@ import (
 // sum is added to in one statement. From then on the row of spending is locked, so exactly one write
 // passes a part of the cap. UpdateOrganization locks the row before it changes a cap.
 func (s *Store) meter(tx Tx, t Turn, u Usage, ended, hasCap bool) error {
-	return s.meterOrganization(tx, t.OrganizationID, []metered{{t, u, ended, hasCap}})
+	return s.meterOrganization(tx, t.OrganizationID, []metered{{&t, u, ended, hasCap}})
 }
 
 // meterOrganization is meter for usage of one organization.
@@ -20,7 +20,7 @@ func (s *Store) meterOrganization(tx Tx, organizationID string, list []metered) 
 	var cost int64
 	hasCap := false
 	for _, m := range list {
-		tx.OnCommit(func() { s.counters.metered(m.turn, m.usage, m.ended) })
+		tx.OnCommit(func() { s.counters.metered(*m.turn, m.usage, m.ended) })
 		cost, hasCap = cost+m.usage.Cost(), hasCap || m.hasCap
 	}
 	var limit *float64
@@ -30,7 +30,7 @@ func (s *Store) meterOrganization(tx Tx, organizationID string, list []metered) 
 		}
 	}
 	for _, m := range list {
-		if err := s.addToUsage(tx, m.turn, m.usage, m.ended); err != nil {
+		if err := s.addToUsage(tx, *m.turn, m.usage, m.ended); err != nil {
 			return err
 		}
 	}
