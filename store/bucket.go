@@ -77,6 +77,9 @@ func (s *Store) openBucket(ctx context.Context, opt Options) error {
 		if err := b.Check(ctx); err != nil {
 			return fmt.Errorf("--blobs: %s cannot be used: %w", b, err)
 		}
+		if err := s.ownBucket(ctx, b); err != nil {
+			return fmt.Errorf("--blobs: %s cannot be used: %w", b, err)
+		}
 		if err := s.uploadAll(ctx, b, opt.Log); err != nil {
 			return fmt.Errorf("--blobs: copy the files to %s: %w", b, err)
 		}
@@ -87,7 +90,7 @@ func (s *Store) openBucket(ctx context.Context, opt Options) error {
 		return fmt.Errorf("the files of this data folder are in another bucket than --blobs names (%s): name that one, or "+
 			"copy its objects to %s and write this address into %s", known, b, path)
 	default:
-		if err := b.Reach(ctx); objects.IsRefused(err) {
+		if err := s.ownBucket(ctx, b); objects.IsRefused(err) || errors.Is(err, errOwned) {
 			return fmt.Errorf("--blobs: %s cannot be used: %w", b, err)
 		} else if err != nil {
 			opt.Log.Warn("the bucket of files does not answer; files that are not in the data folder are unavailable",
@@ -97,6 +100,29 @@ func (s *Store) openBucket(ctx context.Context, opt Options) error {
 	s.bucket = opt.Blobs
 	for i := range s.objectLocks {
 		s.objectLocks[i] = make(chan struct{}, 1)
+	}
+	return nil
+}
+
+// errOwned means that the bucket has the blobs of another database.
+var errOwned = fmt.Errorf("it has the files of another server, and this one would remove them: choose another "+
+	"prefix. If this server shall have those files, remove the object %s first. It then removes those to which its "+
+	"database does not refer and that are older than a day", objects.OwnerName)
+
+// ownBucket returns an error if the bucket has the blobs of another database: the sweep would remove
+// them. It marks a bucket without an owner.
+func (s *Store) ownBucket(ctx context.Context, b *objects.Bucket) error {
+	instance, err := s.server.Instance(ctx)
+	if err != nil {
+		return err
+	}
+	switch owner, err := b.Owner(ctx); {
+	case err != nil:
+		return err
+	case owner == "":
+		return b.SetOwner(ctx, instance)
+	case owner != instance:
+		return errOwned
 	}
 	return nil
 }

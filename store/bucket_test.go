@@ -16,6 +16,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/objects"
 	"journeyman/store/objects/objectstest"
 	"journeyman/store/storetest"
 )
@@ -244,8 +245,13 @@ func TestPostgresBucketIsThatOfTheFolder(t *testing.T) {
 	says(open(store.Options{Blobs: bucket.Open(t, "jm")}), "--blobs-s3-access-key")
 	is.NoErr(open(store.Options{})) // nothing has changed
 	bucket.SetRefuses(false)
+	bucket.Change("jm/"+objects.OwnerName, "another database")
+	says(open(store.Options{Blobs: bucket.Open(t, "jm")}), "files of another server")
+	is.Equal(len(bucket.Names()), 0) // nothing was uploaded
+	bucket.Remove("jm/" + objects.OwnerName)
 
 	is.NoErr(open(store.Options{Blobs: bucket.Open(t, "jm")}))
+	is.NoErr(open(store.Options{Blobs: bucket.Open(t, "jm")})) // it is the owner
 	is.Equal(bucket.Names(), []string{objectOf("from before")})
 	is.True(strings.Contains(log.String(), "copied the files"))
 	says(open(store.Options{}), "--blobs")
@@ -256,6 +262,10 @@ func TestPostgresBucketIsThatOfTheFolder(t *testing.T) {
 	bucket.SetRefuses(true)
 	says(open(store.Options{Blobs: bucket.Open(t, "jm")}), "refuses the keys")
 	bucket.SetRefuses(false)
+	owner := "jm/" + objects.OwnerName
+	bucket.Change(owner, "another database")
+	says(open(store.Options{Blobs: bucket.Open(t, "jm")}), "files of another server")
+	bucket.Remove(owner)
 	bucket.SetGone(true)
 	says(open(store.Options{Blobs: bucket.Open(t, "jm")}), "does not exist")
 	bucket.SetGone(false)

@@ -246,17 +246,38 @@ func (b *Bucket) Remove(ctx context.Context, name string) error {
 	return b.explain(b.client.RemoveObject(ctx, b.name, b.key(name), minio.RemoveObjectOptions{}))
 }
 
-// checkName is the name of the object of Check and Reach. No folder of List has it.
-const checkName = "journeyman-check"
+// These objects are in no folder of List.
+const (
+	checkName = "journeyman-check" // of Check
 
-// Reach returns an error if the store does not answer soon, refuses the keys or has no such bucket.
-func (b *Bucket) Reach(ctx context.Context) error {
+	// OwnerName is the name of the object of SetOwner.
+	OwnerName = "journeyman-server"
+)
+
+// Owner returns the text of the last SetOwner, "" if there was none. It returns an error if the store
+// does not answer soon, refuses the keys or has no such bucket.
+func (b *Bucket) Owner(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.patience/4) // a start waits for it
 	defer cancel()
-	if err := b.Get(ctx, checkName, io.Discard); !errors.Is(err, ErrMissing) {
-		return err
+	var text strings.Builder
+	if err := b.Get(ctx, OwnerName, &text); err != nil && !errors.Is(err, ErrMissing) {
+		return "", err
 	}
-	return nil
+	return strings.TrimSpace(text.String()), nil
+}
+
+// SetOwner writes into the bucket whose objects it has.
+func (b *Bucket) SetOwner(ctx context.Context, owner string) error {
+	return b.putText(ctx, OwnerName, owner+"\n")
+}
+
+// putText uploads a short text.
+func (b *Bucket) putText(ctx context.Context, name, text string) error {
+	ctx, cancel := b.within(ctx, 0)
+	defer cancel()
+	_, err := b.client.PutObject(ctx, b.name, b.key(name), strings.NewReader(text), int64(len(text)),
+		minio.PutObjectOptions{ContentType: "text/plain"})
+	return b.explain(err)
 }
 
 // Check writes, reads and removes a small object.
@@ -264,10 +285,8 @@ func (b *Bucket) Check(ctx context.Context) error {
 	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
 	text := "Journeyman wrote this object to check its rights.\n"
-	_, err := b.client.PutObject(ctx, b.name, b.key(checkName), strings.NewReader(text), int64(len(text)),
-		minio.PutObjectOptions{ContentType: "text/plain"})
-	if err != nil {
-		return b.explain(err)
+	if err := b.putText(ctx, checkName, text); err != nil {
+		return err
 	}
 	var read strings.Builder
 	if err := b.Get(ctx, checkName, &read); err != nil {

@@ -66,7 +66,10 @@ func TestBucketObjects(t *testing.T) {
 	is := is.New(t)
 	b := openBucket(t)
 	is.NoErr(b.Check(t.Context()))
-	is.NoErr(b.Reach(t.Context()))
+	is.NoErr(b.SetOwner(t.Context(), "server 1"))
+	owner, err := b.Owner(t.Context())
+	is.NoErr(err)
+	is.Equal(owner, "server 1")
 	before := time.Now().Add(-time.Minute)
 	put(t, b, "ab/abc", "old")
 	put(t, b, "ab/abc", "new")
@@ -108,13 +111,16 @@ func TestBucketFailures(t *testing.T) {
 	is.True(strings.Contains(err.Error(), "--blobs-s3-access-key"))
 	server.SetRefuses(false)
 	server.SetDown(true)
-	err = b.Reach(t.Context())
+	_, err = b.Owner(t.Context())
 	is.True(err != nil && !objects.IsRefused(err) && !errors.Is(err, objects.ErrMissing))
 	for _, err := range b.List(t.Context(), "ab") {
 		is.True(err != nil)
 	}
 	server.SetDown(false)
 	is.NoErr(b.Check(t.Context()))
+	owner, err := b.Owner(t.Context())
+	is.NoErr(err)
+	is.Equal(owner, "")
 	is.Equal(len(server.Names()), 0) // Check removes what it wrote
 }
 

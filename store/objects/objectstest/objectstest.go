@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,11 +65,13 @@ func (s *Server) Open(t testing.TB, prefix string) *objects.Bucket {
 	return b
 }
 
-// Names returns the names of all objects, sorted.
+// Names returns the names of all objects except those of SetOwner, sorted.
 func (s *Server) Names() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Sorted(maps.Keys(s.objects))
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.objects)), func(name string) bool {
+		return path.Base(name) == objects.OwnerName
+	})
 }
 
 // Puts returns the number of uploads.
@@ -115,9 +118,16 @@ func (s *Server) hang(r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// Change replaces the bytes of an object, as a damaged store would.
+// Change replaces the bytes of an object, as a damaged store would, or adds an object, as another
+// program would.
 func (s *Server) Change(name, data string) {
-	s.set(func() { s.objects[name] = object{[]byte(data), s.objects[name].at} })
+	s.set(func() {
+		at := s.objects[name].at
+		if at.IsZero() {
+			at = s.now()
+		}
+		s.objects[name] = object{[]byte(data), at}
+	})
 }
 
 // Remove removes an object, as another program would.
