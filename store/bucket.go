@@ -304,7 +304,8 @@ func (s *Store) renewCopy(sha string, f *os.File) {
 }
 
 // sweepBucket removes the objects of a folder that nothing refers to, and the copies in the data
-// folder that nobody has read for copyAge. It returns the number of removed objects.
+// folder that nobody has read for copyAge. It uploads objects that are missing. It returns the number
+// of removed objects.
 func (s *Store) sweepBucket(ctx context.Context, folder string) (n int64, err error) {
 	known, err := listObjects(ctx, s.bucket, folder)
 	if err != nil {
@@ -325,7 +326,29 @@ func (s *Store) sweepBucket(ctx context.Context, folder string) (n int64, err er
 			n++
 		}
 	}
-	return n, nil
+	return n, s.restoreObjects(ctx, folder, known)
+}
+
+// restoreObjects uploads the blobs of a folder that rows refer to and that only the data folder has.
+// Somebody may have emptied the bucket, for example.
+func (s *Store) restoreObjects(ctx context.Context, folder string, known map[string]time.Time) error {
+	entries, err := readDir(filepath.Join(s.blobDir(), folder))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if _, ok := known[e.Name()]; ok || !isSHA256(e.Name()) {
+			continue
+		}
+		used, err := s.usesBlob(ctx, e.Name())
+		if err == nil && used {
+			err = s.upload(ctx, Blob{SHA256: e.Name()})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sweepObject removes an object unless a row refers to it, or may do so soon. at is the time of its

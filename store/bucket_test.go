@@ -202,6 +202,10 @@ func TestPostgresBucketSweeps(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(text, "attached")
 
+	bucket.Remove(objectOf("attached")) // the copy is left
+	f.sweepAll()
+	is.Equal(bucket.Names(), want)
+
 	f.makeOld(sha("attached"), 3*day) // reading it renews its time
 	_, err = f.read(sha("attached"))
 	is.NoErr(err)
