@@ -55,7 +55,7 @@ func (r *Runner) runPatiently(ctx context.Context, run *callRun) (out []byte, er
 		out, err = run.tool.Run(ctx, run.host, run.Input)
 		_, notStarted := errors.AsType[*sandbox.StartError](err)
 		if exhausted(err) && !notStarted && !run.tool.Spec().Repeatable {
-			return tool.Errorf("the server had no open files, processes or disk space left during this call, " +
+			return tool.Errorf("the server lacked open files, processes, disk space or its store of files during this call, " +
 				"which may have taken effect: check before repeating it")
 		}
 		return err
