@@ -132,10 +132,15 @@ func (f *fixture) queued(n int64) {
 	})
 }
 
-// advance moves the clock after the scheduler's loop and gocron's loop wait for it.
+// timers is the number of timers while the scheduler waits: one of its loop, and one of gocron for
+// each of the four jobs that Start creates.
+const timers = 5
+
+// advance moves the clock after the scheduler's loop and all jobs of gocron wait for it. Otherwise the
+// loop could set a timer from the time before, or gocron could skip a tick.
 func (f *fixture) advance(d time.Duration) {
 	f.t.Helper()
-	if err := f.clock.BlockUntilContext(f.t.Context(), 3); err != nil {
+	if err := f.clock.BlockUntilContext(f.t.Context(), timers); err != nil {
 		f.t.Fatal(err)
 	}
 	f.clock.Advance(d)
