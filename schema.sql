@@ -4,7 +4,7 @@
 -- exact; 10,000,000 of them are one credit. Ids that leave the program are a
 -- prefix, "_" and a lower-case ULID; num columns are internal, count up in the
 -- order of creation, and are what other tables refer to where rows are many.
--- This file is version 3; PRAGMA user_version of a database says which it has.
+-- This file is version 4; PRAGMA user_version of a database says which it has.
 
 -- People and access ----------------------------------------------------------
 
@@ -175,10 +175,13 @@ CREATE TABLE workers (
     deleted_at      INTEGER,
     workspace       TEXT NOT NULL DEFAULT 'shared'       -- of new tasks: one folder for all of them, or one for each
                     CHECK (workspace IN ('shared', 'task')),
-    keep_task_days  INTEGER CHECK (keep_task_days BETWEEN 0 AND 36500) -- after their end, until they are pruned; 0: for ever; NULL: as the server
+    keep_task_days  INTEGER CHECK (keep_task_days BETWEEN 0 AND 36500), -- after their end, until they are pruned; 0: for ever; NULL: as the server
+    origin          TEXT NOT NULL DEFAULT 'created'      -- created: somebody created or kept it; task: a task without a worker made it
+                    CHECK (origin IN ('created', 'task'))
 ) STRICT;
 
-CREATE INDEX workers_by_organization ON workers (organization_id, num) WHERE deleted_at IS NULL; -- the worker list, newest first
+CREATE INDEX workers_by_organization ON workers (organization_id, num)    WHERE deleted_at IS NULL; -- the worker list, newest first
+CREATE INDEX workers_by_origin       ON workers (organization_id, origin) WHERE deleted_at IS NULL; -- the worker list of one origin
 
 -- What a worker is told and how it works. A turn keeps the version it was accepted
 -- with, so that a change reaches later turns only.

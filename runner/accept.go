@@ -119,9 +119,10 @@ func (r *Runner) RunSchedule(ctx context.Context, c store.Caller, workerID, id s
 }
 
 // WorkerFor returns the worker to create for an instruction that names no worker. The input becomes
-// the worker's instructions.
+// the worker's instructions. Lists leave the worker out until somebody keeps it.
 func WorkerFor(input string) *store.NewWorker {
-	return &store.NewWorker{Instructions: store.FirstRunes(input, store.MaxInstructions), Title: store.TitleOf(input)}
+	return &store.NewWorker{Instructions: store.FirstRunes(input, store.MaxInstructions), Title: store.TitleOf(input),
+		Origin: store.TaskOrigin}
 }
 
 // maxMoves limits how often accept moves files to another folder. One move is enough in practice,

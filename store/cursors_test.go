@@ -44,9 +44,11 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	tasks("before", store.TaskQuery{CreatedBefore: later})
 	tasks("archived", store.TaskQuery{Archived: true})
 	for _, text := range []string{"", "Scribe"} {
-		lists["workers "+text] = func(cursor string) (string, error) {
-			_, next, err := f.Workers(ctx, c, store.WorkerQuery{Text: text, Cursor: cursor, Limit: 1})
-			return next, err
+		for _, origin := range []store.WorkerOrigin{"", store.CreatedOrigin} {
+			lists["workers "+text+" "+string(origin)] = func(cursor string) (string, error) {
+				_, next, err := f.Workers(ctx, c, store.WorkerQuery{Text: text, Origin: origin, Cursor: cursor, Limit: 1})
+				return next, err
+			}
 		}
 	}
 	for _, action := range []string{"", "user.name"} {

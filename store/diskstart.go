@@ -44,7 +44,7 @@ func (s *Store) hasRoomToStart(ctx context.Context) error {
 		return nil
 	}
 	err := s.db.Write(ctx, engine.Serializable, func(tx Tx) error { // writes a page, although the value stays
-		_, err := tx.Exec(fmt.Sprintf(`PRAGMA user_version = %d`, len(migrations())+1))
+		_, err := tx.Exec(fmt.Sprintf(`PRAGMA user_version = %d`, NewestVersion()))
 		return err
 	})
 	if sqlite.IsFull(err) {

@@ -35,7 +35,7 @@ func Examine(ctx context.Context, dir, schema string) []Finding {
 	}
 	list := []Finding{{"database", fmt.Sprintf("%s, %d bytes", database, info.Size()), false}}
 	version, err := sqlite.Version(ctx, database)
-	newest := len(migrations()) + 1
+	newest := NewestVersion()
 	switch {
 	case err != nil:
 		list = append(list, Finding{"schema", explainOpen(err).Error(), true})

@@ -187,6 +187,36 @@ func TestWorkersBySearch(t *testing.T) {
 	is.Equal(got, want)
 }
 
+// TestWorkersOfAnOrigin lists a few workers that somebody created, among many of tasks. A page reads
+// only workers of its origin.
+func TestWorkersOfAnOrigin(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	var task []string
+	for range 20 {
+		task = append(task, f.newWorker(f.owner, store.NewWorker{Origin: store.TaskOrigin}).ID)
+	}
+	created := []string{f.newWorker(f.owner, store.NewWorker{}).ID, f.worker.ID}
+	task = append(task, f.newWorker(f.owner, store.NewWorker{Title: "Once only", Origin: store.TaskOrigin}).ID)
+	slices.Reverse(task)
+	for origin, want := range map[store.WorkerOrigin][]string{store.CreatedOrigin: created, store.TaskOrigin: task} {
+		q := store.WorkerQuery{Origin: origin, Limit: 5, Scan: 5}
+		first, _, err := f.Workers(t.Context(), f.owner.Caller, q)
+		is.NoErr(err)
+		is.Equal(len(first), min(len(want), 5)) // the page has read workers of the other origin
+		got := walk(t, func(w store.Worker) string { return w.ID }, func(cursor string) ([]store.Worker, string, error) {
+			q.Cursor = cursor
+			return f.Workers(t.Context(), f.owner.Caller, q)
+		})
+		is.Equal(got, want)
+	}
+	_, _, err := f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Origin: "hand"})
+	is.True(store.IsKind(err, store.Invalid))
+	_, err = f.WorkerNamed(t.Context(), f.owner.Caller, "Once only")
+	is.True(store.IsNotFound(err)) // a worker of a task has no name for others
+}
+
 func TestListsRefuseNonsense(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

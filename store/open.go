@@ -149,7 +149,7 @@ func (s *Store) openDatabase(ctx context.Context, opt Options) error {
 	if sqlite.IsNoRoomToOpen(err) {
 		cause := err
 		if _, err = os.Stat(path); err == nil {
-			s.file, err = sqlite.OpenReadOnly(ctx, path, len(migrations())+1)
+			s.file, err = sqlite.OpenReadOnly(ctx, path, NewestVersion())
 		}
 		if err != nil {
 			return fmt.Errorf("the disk of %s is full: make room and start again: %w", s.dir, errors.Join(err, cause))

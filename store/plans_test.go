@@ -333,8 +333,10 @@ func callWorkers(t *testing.T, f *fixture, member store.Identity) {
 	_, err = f.Worker(ctx, member.Caller, w.ID)
 	is.NoErr(err)
 	for _, text := range []string{"", "x"} {
-		_, _, err = f.Workers(ctx, member.Caller, store.WorkerQuery{Text: text, Limit: 5})
-		is.NoErr(err)
+		for _, origin := range []store.WorkerOrigin{"", store.CreatedOrigin, store.TaskOrigin} {
+			_, _, err = f.Workers(ctx, member.Caller, store.WorkerQuery{Text: text, Origin: origin, Limit: 5})
+			is.NoErr(err)
+		}
 	}
 	_, err = f.InviteWorkerMember(ctx, owner, w.ID, "mo@acme.test")
 	is.NoErr(err)

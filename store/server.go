@@ -26,7 +26,7 @@ func (s *Store) openServer(ctx context.Context, opt Options) error {
 	if err := s.checkServer(ctx, opt); err != nil {
 		return err
 	}
-	db, err := postgres.Open(ctx, opt.Database, s.full.schema, migrations())
+	db, err := postgres.Open(ctx, opt.Database, s.full.schema, serverMigrations())
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func ExamineServer(ctx context.Context, url string) []Finding {
 		return []Finding{{"database", err.Error(), true}}
 	}
 	list := []Finding{{"database", fmt.Sprintf("%s, PostgreSQL %s", look.Name, look.Server), false}}
-	newest := int64(len(migrations()) + 1)
+	newest := int64(NewestVersion())
 	switch {
 	case look.Version == 0:
 		return append(list, Finding{"schema", "none yet: the first start creates it", false})

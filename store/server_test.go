@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,7 +98,7 @@ func TestPostgresExamine(t *testing.T) {
 	is.NoErr(err)
 	defer s.Close()
 	// Examine the database while another process uses it.
-	is.Equal(store.ExamineServer(t.Context(), url)[1].Detail, "version 3")
+	is.Equal(store.ExamineServer(t.Context(), url)[1].Detail, fmt.Sprint("version ", store.NewestVersion()))
 	found = store.ExamineServer(t.Context(), "postgres://u:s3cret@127.0.0.1:1/x")
 	is.True(len(found) == 1 && found[0].Bad && !strings.Contains(found[0].Detail, "s3cret"))
 }

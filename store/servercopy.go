@@ -201,7 +201,7 @@ func (c ServerCopy) open(ctx context.Context, path string,
 	if err != nil {
 		return err
 	}
-	server, err := postgres.Open(ctx, c.Database, c.Schema, migrations())
+	server, err := postgres.Open(ctx, c.Database, c.Schema, serverMigrations())
 	if err != nil {
 		return err
 	}

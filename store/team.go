@@ -178,14 +178,14 @@ func (s *Store) TurnCaller(ctx context.Context, t Turn) (c Caller, err error) {
 const maxNamedPages = 20
 
 // WorkerNamed returns the worker with that id or title, if the caller may see it. Titles are
-// compared without regard to case. It returns a Conflict if several workers have the title.
+// compared without regard to case. A worker that a task made is found only by its id. It returns a Conflict if several workers have the title.
 func (s *Store) WorkerNamed(ctx context.Context, c Caller, name string) (Worker, error) {
 	if isServerID("wrk", name) {
 		return s.visibleWorker(ctx, s.db, c, name)
 	}
 	var found []Worker
 	// The query also finds titles and summaries that contain the name. Only equal titles count.
-	q := WorkerQuery{Text: name, Limit: 100}
+	q := WorkerQuery{Text: name, Origin: CreatedOrigin, Limit: 100}
 	for range maxNamedPages {
 		page, next, err := s.Workers(ctx, c, q)
 		if err != nil {
@@ -219,7 +219,7 @@ func (s *Store) WorkerNamed(ctx context.Context, c Caller, name string) (Worker,
 // workers, so that a model can correct itself.
 func (s *Store) noWorker(ctx context.Context, c Caller, name string) error {
 	// Workers lists only those that the caller may see, so the message reveals no others.
-	page, _, err := s.Workers(ctx, c, WorkerQuery{Limit: 10})
+	page, _, err := s.Workers(ctx, c, WorkerQuery{Origin: CreatedOrigin, Limit: 10})
 	if err != nil {
 		return err
 	}

@@ -80,6 +80,9 @@ func (w Worker) Revision() string {
 	if w.KeepTaskDays != nil { // so that workers without it keep their revision
 		sum = sha256.Sum256(fmt.Appendf(sum[:], " %d", *w.KeepTaskDays))
 	}
+	if w.Origin == TaskOrigin { // so that all other workers keep their revision
+		sum = sha256.Sum256(fmt.Appendf(sum[:], " %s", w.Origin))
+	}
 	return fmt.Sprintf("v%d-%s", w.Version, hex.EncodeToString(sum[:6]))
 }
 

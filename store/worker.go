@@ -16,6 +16,22 @@ const (
 	Private Visibility = "private"
 )
 
+// A WorkerOrigin tells how a worker came about.
+type WorkerOrigin string
+
+// A worker of CreatedOrigin was created or kept by somebody. A worker of TaskOrigin was made by a task
+// that named no worker. Pages and MCP clients do not list it.
+const (
+	CreatedOrigin WorkerOrigin = "created"
+	TaskOrigin    WorkerOrigin = "task"
+)
+
+// Valid reports whether o is one of the origins.
+func (o WorkerOrigin) Valid() bool { return o == CreatedOrigin || o == TaskOrigin }
+
+// originRule tells clients the values of an origin.
+const originRule = "must be created or task"
+
 // The limits of a worker's fields, in characters (interface, Limits).
 const (
 	MaxInstructions = 20_000
@@ -35,6 +51,7 @@ type Worker struct {
 	Title          string
 	Summary        string
 	Visibility     Visibility
+	Origin         WorkerOrigin
 	Workspace      WorkspaceKind
 	KeepTaskDays   *int64 // days for which ended tasks are kept; 0: for ever; nil: the server's setting
 	Version        int64
@@ -48,16 +65,16 @@ type Worker struct {
 	creditCap *float64 // of its organization; only runnableWorker sets it, nil for none
 }
 
-const workerColumns = `w.num, w.id, w.organization_id, w.user_id, w.title, w.summary, w.visibility, w.workspace,
-	w.keep_task_days, w.version, v.instructions, v.output_schema, w.created_at, w.updated_at, w.deleted_at, ` + settingsColumns
+const workerColumns = `w.num, w.id, w.organization_id, w.user_id, w.title, w.summary, w.visibility, w.origin,
+	w.workspace, w.keep_task_days, w.version, v.instructions, v.output_schema, w.created_at, w.updated_at, w.deleted_at, ` + settingsColumns
 
 const selectWorker = `SELECT ` + workerColumns + `
 	FROM workers w JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version WHERE w.id = ?`
 
 func scanWorker(row scanner) (w Worker, err error) {
 	err = row.Scan(append([]any{&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Title, &w.Summary, &w.Visibility,
-		&w.Workspace, &w.KeepTaskDays, &w.Version, &w.Instructions, asJSON(&w.OutputSchema), asTime{&w.CreatedAt}, asTime{&w.UpdatedAt},
-		asTimeOrNil{&w.DeletedAt}}, w.Settings.columns()...)...)
+		&w.Origin, &w.Workspace, &w.KeepTaskDays, &w.Version, &w.Instructions, asJSON(&w.OutputSchema),
+		asTime{&w.CreatedAt}, asTime{&w.UpdatedAt}, asTimeOrNil{&w.DeletedAt}}, w.Settings.columns()...)...)
 	return w, err
 }
 
@@ -69,6 +86,7 @@ type NewWorker struct {
 	Summary      string
 	Instructions string
 	Visibility   Visibility    // '' for Public
+	Origin       WorkerOrigin  // '' for CreatedOrigin
 	Workspace    WorkspaceKind // '' for SharedWorkspace
 	KeepTaskDays *int64        // nil: as the server
 	OutputSchema json.RawMessage
@@ -79,6 +97,7 @@ type NewWorker struct {
 type WorkerPatch struct {
 	Title, Summary, Instructions *string
 	Visibility                   *Visibility
+	Origin                       *WorkerOrigin    // CreatedOrigin keeps a worker that a task made
 	OutputSchema                 *json.RawMessage // to nil: free text
 	Model                        *string          // to '': the server's
 	ApprovalTools, MCPTools      *[]string
@@ -107,6 +126,7 @@ func (p WorkerPatch) Check(f *Fields) {
 	}
 	f.Check(p.Visibility == nil || *p.Visibility == Public || *p.Visibility == Private, "visibility",
 		"must be public or private")
+	f.Check(p.Origin == nil || p.Origin.Valid(), "origin", originRule)
 	f.Check(p.Workspace == nil || *p.Workspace == SharedWorkspace || *p.Workspace == TaskWorkspace, "workspace",
 		"must be shared or task")
 	if p.KeepTaskDays != nil && *p.KeepTaskDays != nil {
@@ -115,7 +135,7 @@ func (p WorkerPatch) Check(f *Fields) {
 	}
 }
 
-// New returns a new worker with the fields of p.
+// New returns a new worker with the fields of p. Its origin is CreatedOrigin.
 func (p WorkerPatch) New() (n NewWorker) {
 	set(&n.Title, p.Title)
 	set(&n.Summary, p.Summary)
@@ -133,6 +153,7 @@ func (p WorkerPatch) Apply(w *Worker) {
 	set(&w.Title, p.Title)
 	set(&w.Summary, p.Summary)
 	set(&w.Visibility, p.Visibility)
+	set(&w.Origin, p.Origin)
 	set(&w.Workspace, p.Workspace)
 	set(&w.KeepTaskDays, p.KeepTaskDays)
 	set(&w.Instructions, p.Instructions)

@@ -24,18 +24,20 @@ func (s *Store) insertWorker(tx Tx, c Caller, n NewWorker) (Worker, error) {
 	n.Title = cmp.Or(n.Title, generatedTitle(n.ID))
 	s.makeStorable(&n.Title, &n.Summary, &n.Instructions)
 	n.Visibility = cmp.Or(n.Visibility, Public)
+	n.Origin = cmp.Or(n.Origin, CreatedOrigin)
 	n.Workspace = cmp.Or(n.Workspace, SharedWorkspace)
 	now := s.millis()
 	s.tell(tx, c.OrganizationID, ChangedWorkers)
 	w := Worker{ID: n.ID, OrganizationID: c.OrganizationID, UserID: c.UserID, Title: n.Title, Summary: n.Summary,
-		Visibility: n.Visibility, Workspace: n.Workspace, KeepTaskDays: n.KeepTaskDays, Version: 1,
-		Instructions: n.Instructions, OutputSchema: n.OutputSchema, Settings: n.Settings.listed(),
+		Visibility: n.Visibility, Origin: n.Origin, Workspace: n.Workspace, KeepTaskDays: n.KeepTaskDays,
+		Version: 1, Instructions: n.Instructions, OutputSchema: n.OutputSchema, Settings: n.Settings.listed(),
 		CreatedAt: fromMillis(now), UpdatedAt: fromMillis(now)}
 	var err error
-	w.num, err = tx.Insert(`INSERT INTO workers (id, organization_id, user_id, title, summary, visibility, workspace,
-			keep_task_days, version, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)`,
-		w.ID, w.OrganizationID, w.UserID, w.Title, w.Summary, w.Visibility, w.Workspace, w.KeepTaskDays, now, now)
+	w.num, err = tx.Insert(`INSERT INTO workers (id, organization_id, user_id, title, summary, visibility, origin,
+			workspace, keep_task_days, version, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)`,
+		w.ID, w.OrganizationID, w.UserID, w.Title, w.Summary, w.Visibility, w.Origin, w.Workspace, w.KeepTaskDays,
+		now, now)
 	if err != nil {
 		return w, err
 	}
@@ -74,6 +76,9 @@ func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p 
 		return w, err
 	}
 	was := w
+	if p.Origin != nil && *p.Origin == TaskOrigin && w.Origin != TaskOrigin {
+		return w, Fields{{Path: "origin", Message: "cannot become task: somebody created or kept the worker"}}.Err()
+	}
 	p.Apply(&w)
 	s.makeStorable(&w.Title, &w.Summary, &w.Instructions)
 	now := s.millis()
@@ -90,9 +95,9 @@ func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p 
 		}
 	}
 	s.tell(tx, c.OrganizationID, ChangedWorkers)
-	_, err = tx.Exec(`UPDATE workers SET title = ?, summary = ?, visibility = ?, workspace = ?,
+	_, err = tx.Exec(`UPDATE workers SET title = ?, summary = ?, visibility = ?, origin = ?, workspace = ?,
 		keep_task_days = ?, version = ?, updated_at = ? WHERE id = ?`,
-		w.Title, w.Summary, w.Visibility, w.Workspace, w.KeepTaskDays, w.Version, now, id)
+		w.Title, w.Summary, w.Visibility, w.Origin, w.Workspace, w.KeepTaskDays, w.Version, now, id)
 	if err != nil {
 		return w, err
 	}
@@ -162,10 +167,11 @@ func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
 
 // A WorkerQuery asks for a page of workers.
 type WorkerQuery struct {
-	Text   string // in title or summary, case-insensitive; '' for all
-	Cursor string // from the page before; '' for the first
-	Limit  int    // most items
-	Scan   int    // most workers that are read for the page; 0: the usual number
+	Text   string       // in title or summary, case-insensitive; '' for all
+	Origin WorkerOrigin // '' for all
+	Cursor string       // from the page before; '' for the first
+	Limit  int          // most items
+	Scan   int          // most workers that are read for the page; 0: the usual number
 }
 
 // Workers returns a page of the workers that the caller may see, newest first, and the
@@ -177,8 +183,13 @@ func (s *Store) Workers(ctx context.Context, c Caller, q WorkerQuery) ([]Worker,
 		return nil, "", err
 	}
 	after := q.scope().readNum(&f, q.Cursor)
-	const listed = ` FROM workers INDEXED BY workers_by_organization
-		WHERE organization_id = ?1 AND deleted_at IS NULL AND num < ?2 ORDER BY num DESC `
+	// Each origin is a range of its own index, so that many workers of the other one cost nothing.
+	index, origin := "workers_by_organization", ""
+	if q.Origin != "" {
+		index, origin = "workers_by_origin", " AND origin = '"+string(q.Origin)+"'" // Check knows the value
+	}
+	listed := ` FROM workers INDEXED BY ` + index + `
+		WHERE organization_id = ?1` + origin + ` AND deleted_at IS NULL AND num < ?2 ORDER BY num DESC `
 	limit := pageLimit(q.Limit)
 	// The subquery is the outer loop, so its order is the order of the result.
 	rows, err := all(ctx, s.db, scanWorker, `SELECT `+workerColumns+`
@@ -198,10 +209,16 @@ func (s *Store) Workers(ctx context.Context, c Caller, q WorkerQuery) ([]Worker,
 // Check adds to f the values that are invalid.
 func (q WorkerQuery) Check(f *Fields) {
 	checkLine(f, "q", q.Text, maxQueryText)
+	f.Check(q.Origin == "" || q.Origin.Valid(), "origin", originRule)
 	q.scope().readNum(f, q.Cursor)
 }
 
-func (q WorkerQuery) scope() scope { return scopeOf("workers", q.Text) }
+func (q WorkerQuery) scope() scope {
+	if q.Origin == "" {
+		return scopeOf("workers", q.Text)
+	}
+	return scopeOf("workers", q.Text, q.Origin)
+}
 
 // RestoreVersion makes a new version of a worker with the content of an older one. It
 // changes nothing if the worker has that content already. It returns the errors of UpdateWorker.
