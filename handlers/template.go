@@ -28,6 +28,7 @@ type template struct {
 	StrangerTools  store.ToolRules     `json:"strangerTools"`
 	Workspace      store.WorkspaceKind `json:"workspace"`
 	KeepTaskDays   *int64              `json:"keepTaskDays"` // null for the server's setting
+	Origin         store.WorkerOrigin  `json:"origin"`
 	Summary        string              `json:"summary"`
 	Title          string              `json:"title"`
 	URL            string              `json:"url"`
@@ -40,8 +41,8 @@ func (a *API) template(w store.Worker) template {
 		Instructions: w.Instructions, OrganizationID: w.OrganizationID, UserID: w.UserID, OutputSchema: w.OutputSchema,
 		Model: view.Optional(w.Settings.Model), ApprovalTools: w.Settings.ApprovalTools, MCPTools: w.Settings.MCPTools,
 		Tools: w.Settings.Tools, StrangerTools: runner.StrangerTools(w.Settings), Workspace: w.Workspace,
-		KeepTaskDays: w.KeepTaskDays,
-		Summary:      w.Summary, Title: w.Title, URL: a.views.WorkerURL(w.ID), Version: w.Version,
+		KeepTaskDays: w.KeepTaskDays, Origin: w.Origin,
+		Summary: w.Summary, Title: w.Title, URL: a.views.WorkerURL(w.ID), Version: w.Version,
 		Visibility: w.Visibility}
 }
 

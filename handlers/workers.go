@@ -107,9 +107,12 @@ func (a *API) updateWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	d := b.worker(r.Context(), r.who.Caller, a.runner)
+	if d.Origin = (*store.WorkerOrigin)(b.text("origin")); d.Origin != nil {
+		store.WorkerPatch{Origin: d.Origin}.Check(&b.Invalid)
+	}
 	// null resets a field that has a default of the server. These fields have none.
 	for _, name := range []string{"instructions", "summary", "title", "visibility", "approvalTools", "mcpTools",
-		"workspace"} {
+		"workspace", "origin"} {
 		raw, sent := b.field(name)
 		b.Invalid.Check(!sent || string(raw) != "null", name, "must not be null: leave it out to keep it")
 	}
@@ -134,7 +137,7 @@ func (a *API) listWorkers(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	var f store.Fields
-	q := store.WorkerQuery{Text: v.Get("q"), Cursor: v.Get("cursor"), Limit: pageLimit(&f, v)}
+	q := store.WorkerQuery{Text: v.Get("q"), Origin: store.WorkerOrigin(v.Get("origin")), Cursor: v.Get("cursor"), Limit: pageLimit(&f, v)}
 	if q.Check(&f); f.Err() != nil {
 		return f.Err()
 	}
