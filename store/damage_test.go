@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -210,6 +211,57 @@ func wreckedOutcome(t *testing.T, dir string, truth []string, what string) strin
 		return "wrong"
 	}
 	return "harmless"
+}
+
+// TestDueTables damages a table after its check. The next check that is due finds the damage, also in
+// another process. A check that was cut off does not begin anew.
+func TestDueTables(t *testing.T) {
+	t.Parallel()
+	storetest.Embedded(t)
+	is := is.New(t)
+	dir, now := filledFolder(t), time.Now()
+	open := func() *store.Store {
+		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Now: func() time.Time { return now }})
+		is.NoErr(err)
+		return s
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := open()
+	is.True(errors.Is(s.CheckDueTables(ended, time.Hour), context.Canceled))
+	is.NoErr(s.CheckDueTables(t.Context(), time.Hour))
+	is.NoErr(s.Close())
+	rootPage := func(table string) (page int64) {
+		db := rawDatabase(t, store.DatabasePath(dir))
+		defer db.Close()
+		is.NoErr(db.QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table).Scan(&page))
+		return page
+	}
+	f, err := os.OpenFile(store.DatabasePath(dir), os.O_RDWR, 0)
+	is.NoErr(err)
+	_, err = f.WriteAt([]byte(strings.Repeat("\xee", 4096)), (rootPage("alert_messages")-1)*4096)
+	is.NoErr(errors.Join(err, f.Close()))
+	for _, tt := range []struct {
+		what  string
+		after time.Duration
+		found bool
+	}{
+		{"no check is due", 59 * time.Minute, false},
+		{"the check is due", 2 * time.Minute, true},
+		{"damage is found again after a restart", 0, true},
+		{"the clock was set back", -5 * time.Hour, true},
+	} {
+		now = now.Add(tt.after)
+		s := open()
+		err := s.CheckDueTables(t.Context(), time.Hour)
+		if (err != nil) != tt.found || (s.Damage() != nil) != tt.found {
+			t.Errorf("%s: the check returns %v", tt.what, err)
+		}
+		if tt.found {
+			is.NoErr(s.CheckDueTables(t.Context(), time.Hour)) // known damage is not looked for again
+		}
+		_ = s.Close()
+	}
 }
 
 // TestLostDatabase removes the database of a folder. The next start fails unless the option

@@ -60,6 +60,10 @@ func isTemp(name string) bool {
 // it, so a restored folder has no last backup.
 const lastBackupName = "last-backup"
 
+// checksName is the file with the times at which the tables were last found sound. Backups do not
+// contain it, so a restored database is checked anew.
+const checksName = "checked-tables.json"
+
 // openFolder creates the data folder if it does not exist. It removes the access of other users,
 // because the folder holds keys, mail and files. It refuses a folder such as /tmp with files of
 // other programs, because their owners would lose access.
@@ -101,8 +105,8 @@ func foreignName(dir string) (string, error) {
 		return "", fmt.Errorf("look at data folder: %w", err)
 	}
 	ours := []string{databaseName, "lock", "control.sock", "backup.tmp", lastBackupName, begunAnewName,
-		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, serverName, bucketName, "mcp.json", "files", "workspaces",
-		"lost+found"} // in every new file system
+		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, serverName, bucketName, checksName, "mcp.json", "files",
+		"workspaces", "lost+found"} // in every new file system
 	foreign := ""
 	for _, e := range entries {
 		if e.Name() == databaseName {

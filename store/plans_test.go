@@ -37,7 +37,7 @@ var (
 var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "EndMaintenance", "InMaintenance",
 	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "Writable", "WritableIn", "OnServer", "Storable",
 	"Archive", "BackupRuns", "NoteBackup", "SaveBackupRuns", "VerifyArchive",
-	"AlertURL", "Backup", "CheckDatabase", "Close", "Counters", "Damage", "Dir", "EndPruning", "LastBackup", "LastPruning", "MeasureStorage", "OpenBlob", "PreviewRuns", "PutBlob", "Queued", "QueueCounts", "ReturnSpace", "Sizes", "Space", "Storage", "UsesRemembered", "WriteStats"}
+	"AlertURL", "Backup", "CheckDatabase", "CheckDueTables", "Close", "Counters", "Damage", "Dir", "EndPruning", "LastBackup", "LastPruning", "MeasureStorage", "OpenBlob", "PreviewRuns", "PutBlob", "Queued", "QueueCounts", "ReturnSpace", "Sizes", "Space", "Storage", "UsesRemembered", "WriteStats"}
 
 // TestQueriesUseIndexes calls every method of the store, and checks the query plan of each
 // statement. No statement may scan a whole table or sort.

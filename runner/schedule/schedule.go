@@ -60,7 +60,9 @@ const (
 	retryPause = time.Minute      // for a schedule whose turn could not be started
 	leastJump  = time.Minute      // smallest jump of the clock that is handled; less counts as drift
 	pruneEvery = 10 * time.Minute // pause between two prunings
-	checkEvery = 24 * time.Hour   // pause between two integrity checks of the whole database
+	checkEvery = 24 * time.Hour   // pause between two integrity checks of a table
+	checkPause = 10 * time.Minute // pause between two searches for tables whose check is due
+	sweepEvery = 24 * time.Hour   // pause between two deletions of unfinished files
 	pruneBatch = 250              // rows in one transaction; few, because mails are large
 
 	keepAlerts = 30 * 24 * time.Hour // age at which messages of alerts are deleted
@@ -116,8 +118,8 @@ func (s *Scheduler) Start(ctx context.Context) error {
 		more  []gocron.JobOption
 	}{
 		{tick, s.Wake, nil}, {pruneEvery, s.prune, nil},
-		// Check at the start, too: a server that restarts daily would otherwise never be checked.
-		{checkEvery, s.check, []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}},
+		{checkPause, s.check, []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}},
+		{sweepEvery, s.sweep, []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}},
 		{measureEvery, s.measure, []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}},
 	} {
 		_, err := s.jobs.NewJob(gocron.DurationJob(job.every), gocron.NewTask(job.run),
@@ -342,14 +344,18 @@ func (s *Scheduler) logError(doing string, err error) {
 	}
 }
 
-// check checks the database for damage, and deletes unfinished files of killed processes from
-// workspaces. The store records and logs the damage.
+// check checks the tables that were not checked within the last day. The store records and logs the
+// damage.
 func (s *Scheduler) check() {
-	if err := s.cfg.Store.CheckDatabase(s.ctx); err != nil {
+	if err := s.cfg.Store.CheckDueTables(s.ctx, checkEvery); err != nil {
 		s.logError("check the database", err)
 	}
+}
+
+// sweep deletes unfinished files of killed processes from workspaces.
+func (s *Scheduler) sweep() {
 	if s.paused() {
-		return // the next check deletes the files
+		return // the next sweep deletes the files
 	}
 	n, err := s.cfg.Store.SweepWorkspaces(s.ctx, s.begun)
 	if err != nil {

@@ -65,6 +65,33 @@ func openConn(dsn string) (c *conn, err error) {
 	return c, nil
 }
 
+// setPace makes the statements of the connection pause. They end once the context of the pace has
+// ended.
+func (c *conn) setPace(p *Pace) {
+	c.stop = func(*libc.TLS, uintptr) int32 { return libc.Bool32(p.Pause() != nil) }
+	sqlite3.Xsqlite3_progress_handler(c.tls, c.db, paceSteps, *(*uintptr)(unsafe.Pointer(&c.stop)), 0)
+}
+
+// column returns the texts of a query that has one column.
+func (c *conn) column(ctx context.Context, query string, args ...any) (list []string, err error) {
+	st, err := c.stmt(query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.query(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		list = append(list, text)
+	}
+	return list, rows.Err()
+}
+
 // wordSize is the size of the largest C pointer, and of an argument of a variadic C function.
 const wordSize = 8
 

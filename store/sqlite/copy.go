@@ -19,8 +19,8 @@ const (
 	copyStep = 16   // pages that are copied at once
 	pageSize = 4096 // bytes, as SQLite creates databases
 
-	// maxCopyWAL is the size of the write-ahead log, in bytes, above which a copy no longer
-	// pauses. The log cannot be shortened before the copy ends.
+	// maxCopyWAL is the size of the write-ahead log, in bytes, above which a copy or a check no longer
+	// pauses. The log cannot be shortened before it ends.
 	maxCopyWAL = 128 << 20
 )
 

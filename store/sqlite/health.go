@@ -103,36 +103,59 @@ func (s *Snapshot) Note(err error) error { return s.db.health.note(err) }
 // Note does the same for the rows of a query in a transaction.
 func (tx *Tx) Note(err error) error { return tx.health.note(err) }
 
-// QuickCheck looks for damage in the whole file, on a connection of its own. Each table is checked
-// in a transaction of its own, because the write-ahead log grows as long as a transaction lasts.
-// The database records the damage that is found.
+// QuickCheck looks for damage in the whole file. The database records the damage that is found.
 func (db *DB) QuickCheck(ctx context.Context) error {
 	return db.health.note(QuickCheck(ctx, db.path))
+}
+
+// CheckTables looks for damage in each table for which due returns true, and calls sound after a
+// table without damage. While the database is in use, the check pauses most of the time. The
+// database records the damage that is found.
+func (db *DB) CheckTables(ctx context.Context, due func(table string) bool, sound func(table string) error) error {
+	pace := db.Pace(ctx)
+	pace.share, pace.log = checkShare, db.path+"-wal"
+	return db.health.note(checkTables(ctx, db.path, pace, due, sound))
 }
 
 // QuickCheck looks for damage in the database file at path, table by table. Other processes
 // may have it open.
 func QuickCheck(ctx context.Context, path string) error {
-	return withDatabase(path, reading, func(c *sql.DB) error {
-		tables, err := column[string](ctx, c, `SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0`)
+	return checkTables(ctx, path, nil, func(string) bool { return true }, func(string) error { return nil })
+}
+
+// checkTables checks tables on a connection of its own. Each table is checked in a transaction of
+// its own, because the write-ahead log grows as long as a transaction lasts.
+func checkTables(ctx context.Context, path string, pace *Pace, due func(string) bool,
+	sound func(string) error) (err error) {
+	c, err := openConn(dsn(path, reading))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if pace != nil {
+		c.setPace(pace)
+	}
+	tables, err := c.column(ctx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0`)
+	if err != nil {
+		return fmt.Errorf("list tables: %w", err)
+	}
+	for _, table := range tables {
+		if !due(table) {
+			continue
+		}
+		begun := time.Now()
+		verdict, err := c.column(ctx, `SELECT quick_check FROM pragma_quick_check(?)`, table)
 		if err != nil {
-			return fmt.Errorf("list tables: %w", err)
+			return fmt.Errorf("check table %s: %w", table, err)
 		}
-		for _, table := range tables {
-			begun := time.Now()
-			verdict, err := column[string](ctx, c, `SELECT quick_check FROM pragma_quick_check(?)`, table)
-			if err != nil {
-				return fmt.Errorf("check table %s: %w", table, err)
-			}
-			if len(verdict) != 1 || verdict[0] != "ok" {
-				return fmt.Errorf("%w: table %s: %s", ErrDamaged, table, first(verdict))
-			}
-			if err := pauseAfter(ctx, time.Since(begun)); err != nil {
-				return err
-			}
+		if len(verdict) != 1 || verdict[0] != "ok" {
+			return fmt.Errorf("%w: table %s: %s", ErrDamaged, table, first(verdict))
 		}
-		return nil
-	})
+		if err := errors.Join(sound(table), pauseAfter(ctx, time.Since(begun))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pauseAfter pauses after a table whose check took the given time, so that a checkpoint can run and

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -114,6 +115,60 @@ func TestQuickCheckOfASoundFile(t *testing.T) {
 	cancel()
 	is.True(errors.Is(db.QuickCheck(ended), context.Canceled))
 	is.NoErr(db.Damage()) // an end is no damage
+}
+
+// TestCheckBesideUses checks a table while the database is in use. The check ends with its context in
+// the middle of the table. Without pauses, the check of the table would last about 10 ms.
+func TestCheckBesideUses(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	path := filepath.Join(t.TempDir(), "a.db")
+	is.NoErr(sqlite.Migrate(t.Context(), path, orders, nil))
+	raw := rawDatabase(t, path)
+	must(t, raw, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+		INSERT INTO orders (state, price) SELECT 'state ' || i, i FROM n`)
+	is.NoErr(raw.Close())
+	db, err := sqlite.Open(t.Context(), path, orders, nil)
+	is.NoErr(err)
+	defer db.Close()
+	used := make(chan error, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { used <- useUntil(ctx, db) }()
+	var sound []string
+	short, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	all := func(string) bool { return true }
+	add := func(table string) error { sound = append(sound, table); return nil }
+	err = db.CheckTables(short, all, add)
+	is.True(errors.Is(err, context.DeadlineExceeded)) // the check goes on after its context has ended
+	is.Equal(len(sound), 0)                           // a table counts as sound whose check was cut off
+	is.NoErr(db.Damage())                             // an end is no damage
+	begun := time.Now()
+	is.NoErr(db.CheckTables(t.Context(), all, add))
+	is.True(time.Since(begun) > 40*time.Millisecond) // the check does not pause
+	is.Equal(sound, []string{"orders"})
+	stop()
+	is.NoErr(<-used)
+}
+
+// useUntil reads from the database until ctx ends.
+func useUntil(ctx context.Context, db *sqlite.DB) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		rows, err := db.Query(context.WithoutCancel(ctx), `SELECT state FROM orders WHERE id = 7`)
+		if err == nil {
+			err = rows.Close()
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 func TestBlank(t *testing.T) {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"io"
+	"os"
 	"runtime"
 	"time"
 )
@@ -15,6 +16,13 @@ const (
 	// paceShare is the length of a pause, in multiples of the work before it, while the database is
 	// in use.
 	paceShare = 2
+
+	// checkShare is paceShare for the periodic check, for which nobody waits.
+	checkShare = 7
+
+	// paceSteps is the number of steps of SQLite between two checks of the clock. A step is an
+	// instruction of its virtual machine, or a page whose structure is checked.
+	paceSteps = 64
 
 	// paceLongest bounds the work that a pause is computed from. Work that waited for a
 	// network or a disk has used no processor.
@@ -31,16 +39,18 @@ const (
 // processor. It belongs to one goroutine. A nil Pace never pauses.
 type Pace struct {
 	ctx   context.Context
-	uses  func() int64 // counts all other reads and commits
-	begun time.Time    // when the present slice of work began
-	seen  int64        // the last result of uses
-	used  time.Time    // when seen changed last
+	uses  func() int64  // counts all other reads and commits
+	share time.Duration // length of a pause, in multiples of the work before it
+	log   string        // path of a log that grows until the work ends; "" without one
+	begun time.Time     // when the present slice of work began
+	seen  int64         // the last result of uses
+	used  time.Time     // when seen changed last
 }
 
 // Pace returns a pace for work beside the uses of db. The pauses end with ctx.
 func (db *DB) Pace(ctx context.Context) *Pace {
 	uses := func() int64 { return db.stats.Commits.Load() + db.stats.Reads.Load() }
-	return &Pace{ctx: ctx, uses: uses, begun: time.Now(), seen: uses()}
+	return &Pace{ctx: ctx, uses: uses, share: paceShare, begun: time.Now(), seen: uses()}
 }
 
 // Pause sleeps if the work has lasted long enough and the database is in use. It returns an
@@ -57,10 +67,10 @@ func (p *Pace) Pause() error {
 	if n := p.uses(); n != p.seen {
 		p.seen, p.used = n, now
 	}
-	if now.Sub(p.used) > paceCalm {
+	if now.Sub(p.used) > paceCalm || p.hurried() {
 		runtime.Gosched()
 	} else {
-		wait := time.NewTimer(paceShare * min(worked, paceLongest))
+		wait := time.NewTimer(p.share * min(worked, paceLongest))
 		select {
 		case <-wait.C:
 		case <-p.ctx.Done():
@@ -69,6 +79,15 @@ func (p *Pace) Pause() error {
 	}
 	p.begun = time.Now()
 	return p.ctx.Err()
+}
+
+// hurried reports whether the log that grows meanwhile is so large that the work must end soon.
+func (p *Pace) hurried() bool {
+	if p.log == "" {
+		return false
+	}
+	info, err := os.Stat(p.log)
+	return err == nil && info.Size() > maxCopyWAL
 }
 
 // Writer returns a writer to w that pauses between chunks.
