@@ -42,22 +42,25 @@ func TestMaintenance(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()
-	s := serve(t, dir, "--admin-email", "ann@example.com", "--admin-password", "a good password", "--concurrency", "1")
-	worker := s.newWorker(t)
-	first := s.begin(t, "/api/tasks", map[string]any{"workerId": worker, "input": offlineScript("wait 1500ms", "say first")})
+	how, release := newHeldModel(t)
+	s := how.serve(t, dir, testKey, serveArgs(dir, "--admin-email", "ann@example.com", "--admin-password", "a good password",
+		"--concurrency", "1", "--model", "offline")...)
+	worker := s.mustPost(t, "/api/workers", map[string]any{"title": "A worker", "model": "openai:m"}).ID
+	first := s.begin(t, "/api/tasks", map[string]any{"workerId": worker, "input": "Hello"})
 	running := s.awaitTask(t, worker, "running")
 	waiting := s.begin(t, "/api/tasks", map[string]any{"input": offlineScript("say second")}) // there is one slot
 	storetest.Eventually(t, "the second task", func() bool { return s.countTasks(t) == 2 })
 	s.mustPost(t, "/api/workers/"+worker+"/schedules", map[string]any{"input": offlineScript("say due"),
-		"when": map[string]any{"type": "delayed", "delayInSeconds": 1}})
+		"when": map[string]any{"type": "delayed", "delayInSeconds": 10}}) // after the maintenance has begun
 
 	text, code := s.maintenance(t, "on", "--wait", "0s")
 	is.Equal(code, 1) // a script must not continue yet
 	is.True(strings.Contains(text, "is in maintenance, but 1 turns still run"))
 	s.refusesAll(t, worker, running.Metadata.TaskID)
+	release()
 	a := first.wait(t)
-	is.Equal(s.must(t, a, nil).OutputText, "first") // a running turn ends, and its client gets the answer
-	text, code = s.maintenance(t, "on")             // the command waits
+	is.Equal(s.must(t, a, nil).OutputText, "all is well") // a running turn ends, and its client gets the answer
+	text, code = s.maintenance(t, "on")                   // the command waits
 	is.Equal(code, 0)
 	is.True(strings.HasPrefix(text, "The server is in maintenance since ") && strings.HasSuffix(text, " 0 turns run.\n"))
 	const overdue = `SELECT count(*) FROM schedules WHERE next_run_at < ?`
