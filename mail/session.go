@@ -155,7 +155,8 @@ func (c *session) data(env Envelope, r io.Reader) (err error) {
 	return nil
 }
 
-// roomTime limits how long a mail waits for room in the buffer.
+// roomTime limits how long a mail waits for room in the buffer, in total. The time in which the peer
+// sends does not count: a slow line is no lack of room.
 const roomTime = 20 * time.Second
 
 // smallMail is the size of mails that fit into pooled memory, in bytes.
@@ -170,14 +171,13 @@ func (s *Server) readMessage(ctx context.Context, place string, r io.Reader) (ra
 		small = new([smallMail]byte)
 	}
 	release = func() { s.buffer.release(place, taken); s.small.Put(small) }
-	ctx, cancel := context.WithTimeout(ctx, roomTime)
-	defer cancel()
+	left := roomTime
 	buf := small[:0]
 	for {
 		if len(buf) == cap(buf) {
 			// Both slices exist during the copy, so release the old room after it.
 			grown := int64(2 * cap(buf))
-			if err := s.buffer.acquire(ctx, place, grown); err != nil {
+			if left, err = s.awaitRoom(ctx, place, grown, left); err != nil {
 				return nil, release, err
 			}
 			before := taken
@@ -197,6 +197,16 @@ func (s *Server) readMessage(ctx context.Context, place string, r io.Reader) (ra
 			return nil, release, err
 		}
 	}
+}
+
+// awaitRoom takes n bytes of the buffer, for which it waits at most most. It returns how much of most
+// remains.
+func (s *Server) awaitRoom(ctx context.Context, place string, n int64, most time.Duration) (left time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	begun := time.Now()
+	err = s.buffer.acquire(ctx, place, n)
+	return most - time.Since(begun), err
 }
 
 // readError returns the answer to a mail that could not be read to its end.

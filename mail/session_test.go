@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/emersion/go-smtp"
@@ -225,6 +226,35 @@ func TestRoomForMails(t *testing.T) {
 	release()
 	is.Equal(p.buffer.all.TryAcquire(400_000), true)
 	p.buffer.all.Release(400_000)
+}
+
+// A slowReader sends 1000 bytes a second.
+type slowReader struct{ io.Reader }
+
+func (r slowReader) Read(b []byte) (int, error) {
+	time.Sleep(time.Second)
+	return r.Reader.Read(b[:min(len(b), 1000)])
+}
+
+// TestSlowMail receives a mail over a slow line, while the buffer has room: the time in which the peer
+// sends is no wait for room.
+func TestSlowMail(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		s := &Server{cfg: Config{MaxSize: 100_000}, buffer: newBuffer(1, 100_000)}
+		raw, release, err := s.readMessage(t.Context(), "a", slowReader{strings.NewReader(strings.Repeat("x", 100_000))})
+		is.NoErr(err)
+		is.Equal(len(raw), 100_000)
+		release()
+
+		is.True(s.buffer.all.TryAcquire(400_000)) // all of it
+		begun := time.Now()
+		_, release, err = s.readMessage(t.Context(), "a", slowReader{strings.NewReader(strings.Repeat("x", 20_000))})
+		is.Equal(err, errNoRoom)
+		is.Equal(time.Since(begun), 9*time.Second+roomTime) // it waits for room after 8192 bytes
+		release()
+	})
 }
 
 func TestStartTLS(t *testing.T) {
