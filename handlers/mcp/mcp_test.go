@@ -114,6 +114,30 @@ func TestMCPRunsWorkers(t *testing.T) {
 	}
 }
 
+// TestMCPHidesWorkersOfTasks checks that a worker of a task is in no list until somebody keeps it. A
+// client that knows its id may run it.
+func TestMCPHidesWorkersOfTasks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	made, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller,
+		store.NewWorker{Title: "Once", Origin: store.TaskOrigin}, store.IdempotencyKey{})
+	is.NoErr(err)
+	c := s.client(t, "", nil)
+	is.Equal(len(toolNames(t, c)), 3)
+	_, list, _ := callTool(t, c, "list_workers", map[string]any{})
+	is.Equal(len(list["items"].([]any)), 0)
+	_, run, _ := callTool(t, c, "run_worker", map[string]any{"worker": made.ID, "input": "Go"})
+	is.Equal(run["status"], "completed")
+
+	kept := store.CreatedOrigin
+	_, err = s.store.UpdateWorker(t.Context(), s.owner.Caller, made.ID, store.WorkerPatch{Origin: &kept})
+	is.NoErr(err)
+	is.Equal(len(toolNames(t, c)), 4)
+	_, list, _ = callTool(t, c, "list_workers", map[string]any{})
+	is.Equal(len(list["items"].([]any)), 1)
+}
+
 func TestMCPNameOfAToolSurvivesItsTitle(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

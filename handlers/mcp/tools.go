@@ -124,7 +124,7 @@ func (s *Server) failed(c *call, err error) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
-// withWorkers adds a tool for each public worker. It reads the workers for each list, because
+// withWorkers adds a tool for each public worker, unless a task made the worker. It reads the workers for each list, because
 // registered tools would be a copy that can become outdated.
 func (s *Server) withWorkers(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
@@ -175,7 +175,7 @@ func (s *Server) listTools(ctx context.Context, c *call, req *sdk.ListToolsReque
 		}
 		cursor, list.Tools = after, []*sdk.Tool{}
 	}
-	q := store.WorkerQuery{Cursor: cursor, Limit: workerToolsPage}
+	q := store.WorkerQuery{Origin: store.CreatedOrigin, Cursor: cursor, Limit: workerToolsPage}
 	workers, after, err := s.cfg.Store.Workers(ctx, c.who.Caller, q)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: handlers.ProblemOf(err).Message}
@@ -235,9 +235,11 @@ type workerView struct {
 	Tool    string `json:"tool,omitempty"` // its own tool; a private worker has none
 }
 
-// listWorkers returns a page of the workers that the caller may run.
+// listWorkers returns a page of the workers that the caller may run. Workers of tasks are left out: they
+// would hide the others.
 func (s *Server) listWorkers(ctx context.Context, c *call) (*sdk.CallToolResult, error) {
-	q := store.WorkerQuery{Text: c.args.Text("q"), Cursor: c.args.Text("cursor"), Limit: workerToolsPage}
+	q := store.WorkerQuery{Text: c.args.Text("q"), Origin: store.CreatedOrigin, Cursor: c.args.Text("cursor"),
+		Limit: workerToolsPage}
 	q.Check(&c.args.Invalid)
 	if err := c.args.Invalid.Err(); err != nil {
 		return nil, err
