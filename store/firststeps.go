@@ -5,7 +5,7 @@ import "context"
 // FirstSteps reports which of the first steps an organization has taken. The organization's records
 // show this.
 type FirstSteps struct {
-	Worker   bool // it has had a worker
+	Worker   bool // somebody has created a worker
 	Mail     bool // a mail reached a worker
 	Schedule bool // a schedule has started a task, or will start one
 	Hidden   bool // the caller has hidden the steps
@@ -14,8 +14,8 @@ type FirstSteps struct {
 // FirstSteps returns the first steps of the caller's organization.
 func (s *Store) FirstSteps(ctx context.Context, c Caller) (f FirstSteps, err error) {
 	_, err = one(ctx, s.db, into(&f.Worker, &f.Mail, &f.Schedule, &f.Hidden), `SELECT
-			EXISTS (SELECT 1 FROM workers INDEXED BY workers_by_organization
-				WHERE organization_id = ?1 AND deleted_at IS NULL),
+			EXISTS (SELECT 1 FROM workers INDEXED BY workers_by_origin
+				WHERE organization_id = ?1 AND origin = 'created' AND deleted_at IS NULL),
 			EXISTS (SELECT 1 FROM inbound_emails INDEXED BY inbound_emails_by_organization
 				WHERE organization_id = ?1 AND worker_id IS NOT NULL),
 			EXISTS (SELECT 1 FROM schedules INDEXED BY schedules_by_organization

@@ -128,6 +128,7 @@ var pageRows = map[string]pageRow{
 	"GET /workers/:workerId/settings":                   {rule: seesWorker},
 	"POST /workers/:workerId/settings":                  {rule: ownsWorker, form: "title=T&visibility=private"},
 	"POST /workers/:workerId/delete":                    {rule: ownsWorker, form: "confirm=yes"},
+	"POST /workers/:workerId/keep":                      {rule: ownsWorker},
 	"GET /workers/:workerId/export":                     {rule: seesWorker},
 	"POST /import":                                      {rule: forMembers, form: "file=journeyman: 1", files: true},
 	"POST /starters/:starter":                           {rule: forMembers, status: http.StatusNotFound},

@@ -14,6 +14,33 @@ import (
 	"journeyman/store"
 )
 
+// TestBrowserWorkerOfTask keeps a worker that a task made.
+func TestBrowserWorkerOfTask(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.worker(s.owner, store.NewWorker{Title: "Clerk", Summary: "Keeps the books of the harbour office"})
+	w := newWindow(s).enter("ann@example.com")
+	w.open("/")
+	w.fill("What should be done?", "Write a haiku about rivers")
+	w.click("Run")
+	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
+	s.ended(strings.TrimPrefix(w.path(), "/tasks/"))
+	w.open("/workers")
+	w.sees("Clerk", "Workers made by tasks")
+	w.look("workers-others")
+	w.click("Workers made by tasks")
+	w.arrives("/workers")
+	w.sees("Write a haiku about rivers")
+	w.look("workers-of-tasks")
+	w.click("Write a haiku about rivers")
+	w.sees("A task made this worker.")
+	w.look("worker-of-task")
+	w.click("Keep")
+	w.sees("The worker is in the lists now.")
+	w.open("/workers")
+	w.sees("Clerk", "Write a haiku about rivers")
+}
+
 func TestBrowserNewWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

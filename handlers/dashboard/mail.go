@@ -141,7 +141,7 @@ func (d *Dashboard) listMail(path string) handle {
 
 // addressForMail puts the mail address of a worker into p as an example.
 func (d *Dashboard) addressForMail(r *request, p *mailList) error {
-	workers, _, err := d.store.Workers(r.Context(), r.who.Caller, store.WorkerQuery{Limit: 1})
+	workers, _, err := d.store.Workers(r.Context(), r.who.Caller, store.WorkerQuery{Origin: store.CreatedOrigin, Limit: 1})
 	p.Address = "WORKER_ID@" + d.cfg.MailDomain
 	if len(workers) > 0 {
 		p.Address, p.Worker = workers[0].ID+"@"+d.cfg.MailDomain, true

@@ -59,6 +59,7 @@ func settingsMessages() map[string]text.Key {
 func workerMessages() map[string]text.Key {
 	return map[string]text.Key{
 		"worker-made":           "The worker is ready.",
+		"worker-kept":           "The worker is in the lists now.",
 		"worker-written":        "The worker is ready. This is what the model wrote: change what you like.",
 		"worker-changed":        "Saved. New tasks use the new version.",
 		"worker-deleted":        "The worker is deleted.",

@@ -105,7 +105,7 @@ func marked(title, part string) found {
 
 func (d *Dashboard) findWorkers(r *request, part string) (list []found, err error) {
 	workers, _, err := d.store.Workers(r.Context(), r.who.Caller,
-		store.WorkerQuery{Text: part, Limit: foundOfEach, Scan: store.MaxSearched})
+		store.WorkerQuery{Text: part, Origin: store.CreatedOrigin, Limit: foundOfEach, Scan: store.MaxSearched})
 	for _, w := range workers {
 		f := marked(w.Title, part)
 		f.Address, f.Run, f.Hint = "/workers/"+w.ID, "/workers/"+w.ID+"#f-input", ellipsis(w.Summary, titleInFilter)

@@ -237,7 +237,8 @@ func formTime(f *store.Fields, v url.Values, name string) time.Time {
 
 // workerOptions returns the choices of the worker filter: the newest workers, and the chosen one.
 func (d *Dashboard) workerOptions(r *request, chosen string) ([]option, error) {
-	workers, _, err := d.store.Workers(r.Context(), r.who.Caller, store.WorkerQuery{Limit: workersInList})
+	workers, _, err := d.store.Workers(r.Context(), r.who.Caller,
+		store.WorkerQuery{Origin: store.CreatedOrigin, Limit: workersInList})
 	if err != nil {
 		return nil, err
 	}
@@ -248,9 +249,17 @@ func (d *Dashboard) workerOptions(r *request, chosen string) ([]option, error) {
 		found = found || w.ID == chosen
 	}
 	if !found {
-		// The worker is old or deleted, or the user may not see it. The filter still shows the
-		// choice.
-		list = append(list, option{chosen, chosen})
+		// A task made the worker, or it is old. If it was deleted, or the user may not see it, the
+		// filter shows its id.
+		title := chosen
+		w, err := d.store.Worker(r.Context(), r.who.Caller, chosen)
+		switch {
+		case err == nil:
+			title = ellipsis(w.Title, titleInFilter)
+		case !store.IsKind(err, store.NotFound) && !store.IsKind(err, store.Forbidden):
+			return nil, err
+		}
+		list = append(list, option{chosen, title})
 	}
 	return list, nil
 }

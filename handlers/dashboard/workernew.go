@@ -35,7 +35,11 @@ func (d *Dashboard) runAnything(w http.ResponseWriter, r *request) error {
 		if id := f.Get("workerId"); id != "" {
 			return store.NewTurn{WorkerID: id}
 		}
-		return store.NewTurn{NewWorker: runner.WorkerFor(f.Get("input"))}
+		made := runner.WorkerFor(f.Get("input"))
+		if f.Get("from") != "home" {
+			made.Origin = store.CreatedOrigin // the user has opened the page for a new worker
+		}
+		return store.NewTurn{NewWorker: made}
 	})
 	if err == nil {
 		return redirect(w, r, taskPath(turn.TaskID))

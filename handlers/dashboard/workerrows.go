@@ -97,6 +97,14 @@ func (d *Dashboard) waitsFor(r *request, t store.Task) (bool, error) {
 	return slices.ContainsFunc(list, func(a store.Approval) bool { return a.Status == store.ApprovalPending }), err
 }
 
+// keepWorker puts a worker that a task made into the lists.
+func (d *Dashboard) keepWorker(r *request) (string, error) {
+	kept := store.CreatedOrigin
+	w, err := d.store.UpdateWorker(r.Context(), r.who.Caller, r.params.ByName("workerId"),
+		store.WorkerPatch{Origin: &kept})
+	return done("/workers/"+w.ID, "worker-kept"), err
+}
+
 func (d *Dashboard) pinWorker(_ http.ResponseWriter, r *request, f *form) (string, error) {
 	return backTo(f), d.store.PinWorker(r.Context(), r.who.Caller, r.params.ByName("workerId"))
 }

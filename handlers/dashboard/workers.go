@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"strings"
 
 	"journeyman/store"
 )
@@ -19,6 +20,7 @@ func (d *Dashboard) workerRoutes() {
 		return d.workerPage(w, r, http.StatusOK, nil)
 	})
 	d.on("POST", "/workers/:workerId/run", d.runWorker)
+	d.on("POST", "/workers/:workerId/keep", button(d.keepWorker))
 	d.on("POST", "/workers/:workerId/pin", submitted(d.pinWorker, nil))
 	d.on("POST", "/workers/:workerId/unpin", submitted(d.unpinWorker, nil))
 	d.on("GET", "/workers/:workerId/settings", blank(d.workerSettingsPage))
@@ -51,18 +53,34 @@ type workerList struct {
 	Form    *form // the search
 	Workers []workerRow
 	Next    string // address of the next page; "" after the last
+	First   string // address of the first page
 	Later   bool   // this is not the first page
 	Back    string // the address of this page
+	OfTasks bool   // the list has the workers that tasks made, and no others
+	Others  bool   // tasks made workers that are not in the list
 
 	starterGallery // shown if there are no workers
+}
+
+// hidesWorkers reports whether tasks made workers that a list of the origin leaves out.
+func (d *Dashboard) hidesWorkers(r *request, origin store.WorkerOrigin) (bool, error) {
+	if origin == store.TaskOrigin {
+		return false, nil
+	}
+	made, _, err := d.store.Workers(r.Context(), r.who.Caller, store.WorkerQuery{Origin: store.TaskOrigin, Limit: 1})
+	return len(made) > 0, err
 }
 
 func (d *Dashboard) listWorkers(w http.ResponseWriter, r *request) error {
 	typed := r.URL.Query()
 	p := workerList{Form: formOf(typed), Later: typed.Get("cursor") != "", Back: r.URL.RequestURI(),
-		starterGallery: d.gallery(r)}
-	workers, next, err := d.store.Workers(r.Context(), r.who.Caller,
-		store.WorkerQuery{Text: typed.Get("q"), Cursor: typed.Get("cursor"), Limit: workersOnPage})
+		OfTasks: typed.Get("origin") == string(store.TaskOrigin), starterGallery: d.gallery(r)}
+	q := store.WorkerQuery{Text: typed.Get("q"), Origin: store.CreatedOrigin, Cursor: typed.Get("cursor"),
+		Limit: workersOnPage}
+	if p.OfTasks {
+		q.Origin = store.TaskOrigin
+	}
+	workers, next, err := d.store.Workers(r.Context(), r.who.Caller, q)
 	status, err := p.Form.listStatus(err)
 	if err != nil {
 		return err
@@ -70,6 +88,10 @@ func (d *Dashboard) listWorkers(w http.ResponseWriter, r *request) error {
 	if p.Workers, err = d.workerRows(r, workers); err != nil {
 		return err
 	}
-	p.Next = listPage("/workers", filters(typed, "q"), next)
+	if p.Others, err = d.hidesWorkers(r, q.Origin); err != nil {
+		return err
+	}
+	set := filters(typed, "q", "origin")
+	p.First, p.Next = strings.TrimSuffix("/workers?"+set.Encode(), "?"), listPage("/workers", set, next)
 	return d.render(w, r, status, "workers.html", r.t("Workers"), p)
 }

@@ -1,0 +1,64 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestWorkersOfTasks runs a task on the first page. Its worker is in no list until somebody keeps it.
+func TestWorkersOfTasks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	s.worker(s.owner, store.NewWorker{Title: "Clerk"})
+	is.True(!b.get("/workers").has("Workers made by tasks")) // there are none
+	is.True(b.get("/workers?origin=task").has("There are no workers made by tasks"))
+
+	p := b.send(b.form("/run", []string{"from", "home", "input", scripted("say Only once")}))
+	is.Equal(p.status, http.StatusSeeOther)
+	made, _, err := s.store.Workers(t.Context(), s.owner.Caller, store.WorkerQuery{Limit: 1})
+	is.NoErr(err)
+	is.Equal(made[0].Origin, store.TaskOrigin)
+	address := "/workers/" + made[0].ID
+	listed := func(path string) bool { return strings.Contains(b.get(path).body, `href="`+address+`"`) }
+	offered := func(path string) bool { return strings.Contains(b.get(path).body, `<option value="`+made[0].ID) }
+
+	is.Equal(b.get("/workers").workers(), []string{"Clerk"})
+	is.Equal(b.get("/workers?q=once").workers(), nil)
+	is.True(!offered("/") && !offered("/tasks"))
+	is.True(!listed("/search?q=once"))
+	is.True(b.get("/tasks?workerId=" + made[0].ID).has(`value="` + made[0].ID + `" selected>` + made[0].Title)) // it was chosen
+	task := b.get(p.header.Get("Location"))
+	is.True(task.has(`href="` + address + `"`)) // the page of the task leads to it
+	all := b.get(link(b.get("/workers"), "Workers made by tasks"))
+	is.Equal(all.workers(), []string{made[0].Title})
+	is.Equal(b.get("/workers?origin=task&q=zebra").workers(), nil)
+
+	mo := s.signIn(s.join("mo@example.com", store.RoleMember).Email)
+	is.True(!mo.get(address).has(">Keep<"))
+	is.Equal(mo.post(address+"/keep").status, http.StatusForbidden)
+	is.True(b.get(address).has("A task made this worker", ">Keep<"))
+	p = b.post(address + "/keep")
+	is.True(b.get(p.header.Get("Location")).has("The worker is in the lists now."))
+	is.True(!b.get(address).has("A task made this worker"))
+	is.Equal(b.get("/workers").workers(), []string{made[0].Title, "Clerk"})
+	is.True(offered("/") && offered("/tasks") && listed("/search?q=once"))
+	is.Equal(b.post(address+"/keep").status, http.StatusSeeOther) // a second click
+}
+
+// TestRunOfNewWorker runs an instruction on the page for a new worker. The user has asked for a
+// worker, so it is in the list.
+func TestRunOfNewWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	is.Equal(b.send(b.form("/run", []string{"input", "Write a haiku"})).status, http.StatusSeeOther)
+	is.Equal(b.get("/workers").workers(), []string{"Write a haiku"})
+}
