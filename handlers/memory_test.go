@@ -44,6 +44,7 @@ func reasoningPart(text string) model.Part { return model.Part{Type: model.PartR
 // TestAnswerFromMemoryEqualsStoredAnswer runs turns, and compares the answer of the waiting client
 // with the run view from the store. read is set for turns whose answer is read from the store.
 func TestAnswerFromMemoryEqualsStoredAnswer(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	unusual := strings.ToValidUTF8(hostile, "?")
 	typed := fields{"outputSchema": fields{"type": "object", "required": []string{"a"},

@@ -15,6 +15,7 @@ import (
 // TestIdleStreamCost opens idle streams, and measures their memory and goroutines. It is not
 // parallel, because other tests have goroutines too.
 func TestIdleStreamCost(t *testing.T) {
+	storetest.Slow(t)
 	is := is.New(t)
 	s := newServer(t)
 	id := s.newWorker(t, fields{})

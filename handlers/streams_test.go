@@ -162,6 +162,7 @@ func TestStreamOfAllTasks(t *testing.T) {
 
 // TestStreamSilent checks that an idle stream sends comments.
 func TestStreamSilent(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t, withTiming(handlers.Timing{BeatEvery: 20 * time.Millisecond}))

@@ -138,6 +138,7 @@ func TestStreamPanics(t *testing.T) {
 // TestStreamsOfHTTP2 has a stream over HTTP/2 idle for longer than the write time-out. Then one
 // client stops reading: its stream ends, and the others of its connection do not.
 func TestStreamsOfHTTP2(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	const within = 3 * time.Second // more than a busy machine needs for a write

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/store/storetest"
 )
 
 // A part is a part of a multipart body. It has the given disposition; without one, it is a file if
@@ -187,6 +188,7 @@ func TestUploadLimits(t *testing.T) {
 
 // TestDefaultUploadLimits sends as much as the API description allows.
 func TestDefaultUploadLimits(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t)

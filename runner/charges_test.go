@@ -29,6 +29,7 @@ const wirePrices = `{"openai:m":{"input":3,"output":15,"maxOutput":4000},"anthro
 // TestFailedTriesAreCharged makes model calls fail in every way, over both wire formats. Either the
 // provider's token counts or estimates are charged, exactly once, and in all sums.
 func TestFailedTriesAreCharged(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	fine := said{text: "fine", in: 1000, out: 5}
 	half := said{text: strings.Repeat("half ", 8), in: 1000, out: 70, counted: true}

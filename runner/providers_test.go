@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // A line is the response of a model to one call.
@@ -160,6 +161,7 @@ func (p drama) played(t *testing.T, m model.Model) string {
 // TestSameConversation plays the same conversation over each wire format, from recordings of each,
 // and with the offline model. The stored conversation must be the same.
 func TestSameConversation(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	for name, p := range dramas {
 		t.Run(name, func(t *testing.T) {

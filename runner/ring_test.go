@@ -148,6 +148,7 @@ func (w *wideReader) check(f *fixture, turns []store.Turn) {
 }
 
 func TestWideStreamsAreExact(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	for seed := range storetest.Rounds(30, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -319,6 +320,7 @@ func TestRingAge(t *testing.T) {
 }
 
 func TestRingBytes(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)

@@ -183,6 +183,7 @@ func makeFiles(t testing.TB, dir string, files map[string]string) {
 // TestBackupFollowsNothing replaces a folder and a file of a workspace during a backup, after the
 // backup has listed the workspace.
 func TestBackupFollowsNothing(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	storetest.Embedded(t)
 	const secret = "the secret of somebody else"

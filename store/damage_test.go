@@ -139,6 +139,7 @@ func treePages(t testing.TB, path string) (pages []int64) {
 // TestWreckedPages damages pages of a database. Either the start fails, or the check finds the
 // damage, or every row is unchanged. Writes to a database with known damage are refused.
 func TestWreckedPages(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	storetest.Embedded(t)
 	wreckPages(t, 1, 12)

@@ -103,6 +103,7 @@ func skipUnderRace(t *testing.T) {
 // TestKilledInPruning kills processes during pruning. Each task is complete or deleted. In the end
 // all tasks are deleted, and their space is returned.
 func TestKilledInPruning(t *testing.T) {
+	storetest.Slow(t)
 	skipUnderRace(t)
 	t.Parallel()
 	is := is.New(t)
@@ -138,6 +139,7 @@ func TestKilledInPruning(t *testing.T) {
 // TestKilledInVacuum kills processes that rewrite the database. The file is either the old or the
 // new one, and a start removes leftovers. A vacuum that is not killed makes it small.
 func TestKilledInVacuum(t *testing.T) {
+	storetest.Slow(t)
 	skipUnderRace(t)
 	t.Parallel()
 	is := is.New(t)

@@ -260,6 +260,7 @@ func upgradeKilled(t *testing.T, version, step int) {
 
 // TestUpgradeKilled kills upgrades after some of their statements.
 func TestUpgradeKilled(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	storetest.Embedded(t)
 	upgradeKilled(t, 1, 60)

@@ -110,6 +110,7 @@ func TestKillWhileSuspended(t *testing.T) {
 // TestKillDuringApprovedCall kills the program while an approved command runs. The command does not
 // run again, and there is no second approval.
 func TestKillDuringApprovedCall(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()

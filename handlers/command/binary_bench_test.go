@@ -47,6 +47,7 @@ func TestBench(t *testing.T) {
 
 // TestBenchRunningServer measures a running server.
 func TestBenchRunningServer(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	s := serve(t, t.TempDir())
@@ -67,6 +68,7 @@ func TestBenchWithoutServer(t *testing.T) {
 }
 
 func TestBenchRefusals(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.json")
 	text, err := json.Marshal(bench.Report{})

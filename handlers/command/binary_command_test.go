@@ -71,6 +71,7 @@ func runPasted(t *testing.T, s *instance) seenRun {
 }
 
 func TestOneProcessAFolder(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()
@@ -81,6 +82,7 @@ func TestOneProcessAFolder(t *testing.T) {
 }
 
 func TestTakenPort(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	s := serve(t, t.TempDir())
@@ -270,6 +272,7 @@ func TestEnvironmentEqualsFlags(t *testing.T) {
 }
 
 func TestUnusualFolders(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	storetest.Embedded(t)
 	for name, dir := range map[string]string{
@@ -295,6 +298,7 @@ func TestUnusualFolders(t *testing.T) {
 }
 
 func TestUnwritableFolder(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	dir := filepath.Join(t.TempDir(), "closed")
@@ -317,6 +321,7 @@ func TestUnwritableFolder(t *testing.T) {
 }
 
 func TestStartAgainOnTheSamePort(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()

@@ -22,6 +22,7 @@ import (
 // TestNoDescriptorLeft takes every file descriptor from the running program. It still answers
 // health checks, refuses other requests with a reason by HTTP and SMTP, and recovers by itself.
 func TestNoDescriptorLeft(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	s := serve(t, t.TempDir())

@@ -25,6 +25,7 @@ import (
 // a full disk. Acknowledged work is still there afterwards, nothing is damaged, and the server
 // recovers by itself.
 func TestProgramOnFullDisk(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	storetest.Embedded(t)
 	is := is.New(t)

@@ -16,6 +16,7 @@ import (
 // TestStartAfterACrash starts the program on data folders as a crash or a power failure may leave
 // them.
 func TestStartAfterACrash(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	storetest.Embedded(t)
 	const wal, files = "journeyman.db-wal", "files"

@@ -167,6 +167,7 @@ func readers(t *testing.T, s *instance) int {
 
 // TestCancelKillsReader cancels a task that reads an endless document.
 func TestCancelKillsReader(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	document := hostilePDFs()["pages in a circle"]
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

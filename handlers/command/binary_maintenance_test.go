@@ -39,6 +39,7 @@ func (s *instance) refusedChange(t testing.TB, method, path, body string) {
 // TestMaintenance begins the maintenance while a turn runs. Every interface refuses changes, reads
 // still work, the turn ends, and accepted or due work is done once afterwards.
 func TestMaintenance(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()
@@ -220,6 +221,7 @@ func TestMaintenanceUnderLoad(t *testing.T) {
 // TestVacuumBesideAnOldDatabase runs vacuum beside a server whose database was created by an older
 // version: the refusal contains advice, and the server works on.
 func TestVacuumBesideAnOldDatabase(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()

@@ -102,6 +102,7 @@ func (p *provider) serve(t *testing.T, dir string, args ...string) *instance {
 // TestKillDuringModelStream kills the program in the middle of each model call of a turn. A
 // finished call is never repeated, and none is skipped.
 func TestKillDuringModelStream(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
 )
 
 var (
@@ -100,6 +102,7 @@ func TestFirstSignIn(t *testing.T) {
 // TestGivenPassword checks that a start with the same password keeps the sessions, and one with
 // another password ends them.
 func TestGivenPassword(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()

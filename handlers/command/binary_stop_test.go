@@ -81,6 +81,7 @@ func TestStopFinishesShortTurns(t *testing.T) {
 }
 
 func TestStopReturnsLongTurns(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()
@@ -114,6 +115,7 @@ func TestStopReturnsLongTurns(t *testing.T) {
 // TestStopsAreNoInterruptions stops the program more often than a turn may be interrupted: normal
 // stops do not count.
 func TestStopsAreNoInterruptions(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()

@@ -122,6 +122,7 @@ func TestUpgradeOfAStoppedFolder(t *testing.T) {
 }
 
 func TestUpgradeRefuses(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	in := install(t)
@@ -195,6 +196,7 @@ func archive(t *testing.T, program []byte) string {
 // TestUpgradeOfAManagedBinary checks that the upgrade refuses a binary of a package or an image,
 // with advice.
 func TestUpgradeOfAManagedBinary(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	in := install(t)
@@ -209,6 +211,7 @@ func TestUpgradeOfAManagedBinary(t *testing.T) {
 }
 
 func TestUpgradeCheckChangesNothing(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	in := install(t)
@@ -269,6 +272,7 @@ func (in installation) healthy(t *testing.T) {
 }
 
 func TestUpgradeOfAService(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		lines string
@@ -299,6 +303,7 @@ func TestUpgradeOfAService(t *testing.T) {
 
 // TestRollBackOfTheDatabase upgrades a database by hand, as a newer program would.
 func TestRollBackOfTheDatabase(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	storetest.Embedded(t)
@@ -364,6 +369,7 @@ func TestUpgradeEnvironment(t *testing.T) {
 // TestUpgradeKilled kills the upgrade at many moments. There is always a binary that runs and a
 // database that it can read. A second attempt succeeds.
 func TestUpgradeKilled(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	in := install(t)

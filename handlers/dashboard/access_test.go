@@ -31,13 +31,29 @@ const (
 
 var states = []state{public, private, deleted, archived}
 
-// skipsState reports whether a test skips things in that state. CI tests all states. Without LONG,
-// a route is tested with private things, and with those of one other state, which depends on its
-// name.
+// skipsState reports whether a test skips things in that state. CI tests all states, with LONG. With
+// SLOW, a route is tested with private things, and with those of one other state, which depends on its
+// name. Otherwise it is tested with one of the two.
 func skipsState(route string, in state) bool {
-	all := storetest.Rounds(1, 0) == 1
-	drawn := []state{public, deleted, archived}[crc32.ChecksumIEEE([]byte(route))%3]
-	return !all && in != private && in != drawn
+	sum := crc32.ChecksumIEEE([]byte(route))
+	drawn := []state{public, deleted, archived}[sum%3]
+	switch {
+	case storetest.Rounds(1, 0) == 1:
+		return false
+	case storetest.Slowly():
+		return in != private && in != drawn
+	case sum%2 == 0:
+		return in != private
+	}
+	return in != drawn
+}
+
+// leastAsked returns how many requests a test must send at least that sends n with SLOW.
+func leastAsked(n int) int {
+	if storetest.Slowly() {
+		return n
+	}
+	return n / 2
 }
 
 // A caller is a kind of person who sends requests.

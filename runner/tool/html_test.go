@@ -76,7 +76,7 @@ func rounds(many, few int) int {
 // error.
 func TestHostilePages(t *testing.T) {
 	t.Parallel()
-	for name, page := range hostilePages(rounds(1, 12)) {
+	for name, page := range hostilePages(rounds(1, 40)) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			texts, err := testDocuments.MailHTML(t.Context(), []string{page})

@@ -159,6 +159,19 @@ func Long(t testing.TB) {
 	}
 }
 
+// Slow skips a test that takes about a second of processor time, or several seconds of waiting, unless
+// the environment has SLOW or LONG. So "go test ./..." stays short. CI sets SLOW in the sections race and
+// postgres: see Slowly, too.
+func Slow(t testing.TB) {
+	t.Helper()
+	if !Slowly() {
+		t.Skip("is slow: SLOW=1 runs it")
+	}
+}
+
+// Slowly reports whether slow tests run. It is for a test that is slow only with all its cases.
+func Slowly() bool { return os.Getenv("SLOW") != "" || os.Getenv("LONG") != "" }
+
 // Drawn is Rounds with fewer rounds under the race detector, where all rounds would take most of an
 // hour. It is for tests whose rounds run the same code.
 func Drawn(many, few int) int {

@@ -120,6 +120,7 @@ func TestCancellingACallOfAnAddress(t *testing.T) {
 
 // TestHostileAddresses runs hostile servers over HTTP.
 func TestHostileAddresses(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	initialize := func(w http.ResponseWriter, r *http.Request) bool {
 		body, _ := io.ReadAll(r.Body) // a failure is reported by the test itself

@@ -13,6 +13,8 @@ import (
 
 	"github.com/matryer/is"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"journeyman/store/storetest"
 )
 
 func TestResultIsTextOrStructured(t *testing.T) {
@@ -92,6 +94,7 @@ func TestResources(t *testing.T) {
 }
 
 func TestProgressExtendsTheTime(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	short := quick
 	short.Longest = 5 * time.Second

@@ -155,6 +155,7 @@ func TestCancellingACall(t *testing.T) {
 }
 
 func TestCallTimeout(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	good, frozen := a("good"), a("frozen")
@@ -171,6 +172,7 @@ func TestCallTimeout(t *testing.T) {
 // TestHostilePrograms runs each hostile program. Nothing may hang or grow, and the model must
 // get an error.
 func TestHostilePrograms(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	for mode, tt := range map[string]struct{ connects, call, says string }{
 		"line":     {"not available", "", ""},
@@ -243,6 +245,7 @@ func TestProgramThatDoesNotAnswerBlocksNobody(t *testing.T) {
 // TestHungProgramIsRestarted freezes a server after a good start. Its tools are then
 // missing in toolsets, so no call can detect the problem.
 func TestHungProgramIsRestarted(t *testing.T) {
+	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
 	hasty := quick
