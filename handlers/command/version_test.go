@@ -31,5 +31,5 @@ func TestBuildIsPrinted(t *testing.T) {
 		{Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"}}})
 	b.Go, b.Platform, b.Database = "go1.26.0", "linux/amd64", 3
 	is.Equal(b.String(), "journeyman 0.1.0\n  commit    0123ab, with changes\n  date      2026-01-02T03:04:05Z\n"+
-		"  go        go1.26.0 linux/amd64\n  database  version 4\n")
+		"  go        go1.26.0 linux/amd64\n  database  version 3\n")
 }
