@@ -194,32 +194,53 @@ type Attempt struct {
 
 // RecordAttempt stores an attempt at a delivery, and the time of the next one.
 func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Execution, err error) {
+	err = s.write(ctx, func(tx Tx) error {
+		num, err := s.recordAttempt(tx, d, a)
+		if err == nil {
+			e, err = one(ctx, tx, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.num = ?`, num)
+		}
+		return err
+	})
+	return e, err
+}
+
+// A MadeAttempt is an attempt with its delivery.
+type MadeAttempt struct {
+	Delivery Delivery
+	Attempt  Attempt
+}
+
+// RecordAttempts stores attempts in their order, all of them or none.
+func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
+	return s.write(ctx, func(tx Tx) error {
+		for _, m := range list {
+			if _, err := s.recordAttempt(tx, m.Delivery, m.Attempt); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Store) recordAttempt(tx Tx, d Delivery, a Attempt) (num int64, err error) {
 	status, counter := "error", &s.counters.AttemptsFailed
 	if a.Success {
 		status, counter = "success", &s.counters.AttemptsSucceeded
 	}
-	err = s.write(ctx, func(tx Tx) error {
-		// A write that is undone must not count.
-		tx.OnCommit(func() { counter.Add(1) })
-		num, err := tx.Insert(`INSERT INTO webhook_executions (id, worker_num, seq, delivery_num, url, request_status,
-				response_status, error_message, duration_ms, created_at)
-			VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM webhook_executions WHERE worker_num = ?2),
-				?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
-			NewID("whe", s.now()), d.workerNum, d.num, d.Webhook.URL, status, nullable(a.ResponseStatus),
-			nullable(a.ErrorMessage), a.Duration.Milliseconds(), a.StartedAt.UnixMilli())
-		if err != nil {
-			return err
-		}
-		if err := keepExchange(tx, d.workerNum, num, a); err != nil {
-			return err
-		}
-		if err := s.scheduleRetry(tx, d, a); err != nil {
-			return err
-		}
-		e, err = one(ctx, tx, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.num = ?`, num)
-		return err
-	})
-	return e, err
+	tx.OnCommit(func() { counter.Add(1) }) // a write that is undone must not count
+	num, err = tx.Insert(`INSERT INTO webhook_executions (id, worker_num, seq, delivery_num, url, request_status,
+			response_status, error_message, duration_ms, created_at)
+		VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM webhook_executions WHERE worker_num = ?2),
+			?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
+		NewID("whe", s.now()), d.workerNum, d.num, d.Webhook.URL, status, nullable(a.ResponseStatus),
+		nullable(a.ErrorMessage), a.Duration.Milliseconds(), a.StartedAt.UnixMilli())
+	if err != nil {
+		return 0, err
+	}
+	if err := keepExchange(tx, d.workerNum, num, a); err != nil {
+		return 0, err
+	}
+	return num, s.scheduleRetry(tx, d, a)
 }
 
 // ExchangesKept is the number of a worker's newest attempts whose request and response are kept.

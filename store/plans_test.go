@@ -825,6 +825,7 @@ func callWebhooks(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	_, _, _, err = f.DeliverySubject(ctx, due[0])
 	is.NoErr(err)
+	is.NoErr(f.RecordAttempts(ctx, []store.MadeAttempt{{Delivery: due[0], Attempt: store.Attempt{Retry: f.clock.now()}}}))
 	e, err := f.RecordAttempt(ctx, due[0], store.Attempt{Retry: f.clock.now()})
 	is.NoErr(err)
 	_, _, err = f.Executions(ctx, owner, f.worker.ID, 1)

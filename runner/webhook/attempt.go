@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -152,12 +153,24 @@ func sign(secret, id, timestamp string, body []byte) (string, error) {
 
 // drain reads the rest of a response so that its connection can be reused. If the response is too
 // long or too slow, drain closes the connection.
-func drain(body io.ReadCloser, start io.Writer, cut context.CancelFunc) {
+func drain(body io.ReadCloser, start *beginning, cut context.CancelFunc) {
 	slow := time.AfterFunc(drainTime, cut)
 	defer slow.Stop()
-	_, _ = io.CopyN(start, body, maxResponse) // a read error does not matter: only the status decides about success
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	for left := maxResponse; left > 0; {
+		n, err := body.Read((*buf)[:min(left, len(*buf))])
+		_, _ = start.Write((*buf)[:n])
+		if left -= n; err != nil {
+			break // an error does not matter: only the status decides about success
+		}
+	}
 	_ = body.Close()
 }
+
+// buffers holds buffers that read responses. Most responses are empty, and io.Copy would allocate
+// 32 KiB for each of them.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 4<<10); return &b }}
 
 // retry returns the time of the next attempt after a failure, or the zero time if there is none.
 // attempts is the number of attempts before the failed one. A 410 Gone response forbids retries.

@@ -1,12 +1,6 @@
 package webhook
 
-import (
-	"context"
-	"errors"
-	"time"
-
-	"journeyman/store"
-)
+import "time"
 
 // batch is the number of deliveries that an endpoint may send before it must give up its slot.
 const batch = 32
@@ -126,64 +120,4 @@ func (d *Dispatcher) serve(e *endpoint) {
 	} else {
 		delete(d.endpoints, e.workerID)
 	}
-}
-
-// deliver sends the due deliveries of an endpoint one after the other. It ends after a batch or
-// after the first failure. failing reports whether the endpoint's last attempt failed.
-func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
-	failing = e.failing
-	due, err := d.cfg.Store.DueDeliveries(d.ctx, e.workerID, batch)
-	if err != nil || len(due) == 0 {
-		return failing, err
-	}
-	// The commit of one attempt overlaps with the next attempt, because the commit waits for the
-	// disk.
-	recorded := make(chan error, 1) // always holds, or will hold, the result of the last record
-	recorded <- nil
-	defer func() { err = errors.Join(err, <-recorded) }()
-	for _, del := range due {
-		// A user may have changed or removed the webhook since the batch was read.
-		if d.cfg.Store.Writable() != nil {
-			return failing, nil // nothing is sent during maintenance
-		}
-		del, ok, err := d.cfg.Store.CurrentDelivery(d.ctx, del)
-		if err != nil || d.begins.Err() != nil {
-			return failing, err
-		}
-		if !ok {
-			continue
-		}
-		a := d.attempt(del)
-		if d.ctx.Err() != nil {
-			return failing, nil // Stop interrupted the attempt: this is no failure of the endpoint
-		}
-		d.logAttempt(del, a)
-		if err := <-recorded; err != nil {
-			recorded <- nil
-			return failing, err
-		}
-		go func() {
-			// The attempt was made, so Stop must not prevent its record.
-			_, err := d.cfg.Store.RecordAttempt(context.WithoutCancel(d.ctx), del, a)
-			recorded <- err
-		}()
-		if failing = !a.Success; failing {
-			break
-		}
-	}
-	return failing, nil
-}
-
-// attempt builds the body of a delivery and sends it. A body that cannot be built counts as a
-// failed attempt, so that it does not block the next delivery.
-func (d *Dispatcher) attempt(del store.Delivery) store.Attempt {
-	body, err := d.views.Delivery(d.ctx, del)
-	if err == nil {
-		return d.send(d.ctx, del, body)
-	}
-	if d.ctx.Err() == nil {
-		d.cfg.Log.Error("build the body of a delivery", "delivery", del.ID, "worker", del.WorkerID, "err", err)
-	}
-	return store.Attempt{ErrorMessage: "the body could not be made", StartedAt: d.now(),
-		Retry: d.retry(del.Attempts, nil)}
 }

@@ -35,8 +35,7 @@ func (k *beginning) Write(b []byte) (int, error) {
 // keptRequest returns the text of a request for the webhook's owner. It hides the token, because
 // others could use it to impersonate this server.
 func keptRequest(req *http.Request, w store.Webhook, body []byte) string {
-	start := &beginning{}
-	_, _ = start.Write(body)
+	start := &beginning{text: body[:min(len(body), keptBody+keptHead)], size: len(body)}
 	return kept(fmt.Sprintf("POST %s HTTP/1.1\nHost: %s\n", req.URL.RequestURI(), req.URL.Host), req.Header, start, w)
 }
 

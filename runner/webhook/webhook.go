@@ -7,7 +7,7 @@
 // It also sends the alert messages of organizations to their webhook channels.
 //
 // It may import store, view, trace and sandbox. The due deliveries exist only in the database. A
-// crash therefore loses no delivery; at worst an attempt that was not recorded is repeated.
+// crash therefore loses no delivery; at worst the few attempts that were not recorded are repeated.
 package webhook
 
 import (

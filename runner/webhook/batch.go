@@ -1,0 +1,131 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"journeyman/store"
+)
+
+// deliver sends the due deliveries of an endpoint one after the other. It ends after a batch or
+// after the first failure. failing reports whether the endpoint's last attempt failed.
+func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
+	failing = e.failing
+	due, err := d.cfg.Store.DueDeliveries(d.ctx, e.workerID, batch)
+	if err != nil || len(due) == 0 {
+		return failing, err
+	}
+	records := d.record()
+	defer func() { err = errors.Join(err, records.close()) }()
+	bodies, stop := d.makeBodies(due)
+	defer stop()
+	for _, del := range due {
+		// A user may have changed or removed the webhook since the batch was read.
+		if d.cfg.Store.Writable() != nil || records.failed.Load() {
+			return failing, nil // nothing is sent during maintenance
+		}
+		made := <-bodies
+		del, ok, err := d.cfg.Store.CurrentDelivery(d.ctx, del)
+		if err != nil || d.begins.Err() != nil {
+			return failing, err
+		}
+		if !ok {
+			continue
+		}
+		a := d.attempt(del, made)
+		if d.ctx.Err() != nil {
+			return failing, nil // Stop interrupted the attempt: this is no failure of the endpoint
+		}
+		d.logAttempt(del, a)
+		records.made <- store.MadeAttempt{Delivery: del, Attempt: a}
+		if failing = !a.Success; failing {
+			break
+		}
+	}
+	return failing, nil
+}
+
+// A madeBody is the body of a delivery, or the reason why it cannot be built.
+type madeBody struct {
+	json []byte
+	err  error
+}
+
+// makeBodies builds the bodies of deliveries in their order, each while the one before it is sent.
+// stop ends the work and waits for its end.
+func (d *Dispatcher) makeBodies(list []store.Delivery) (bodies <-chan madeBody, stop func()) {
+	ctx, cancel := context.WithCancel(d.ctx)
+	made := make(chan madeBody)
+	go func() {
+		defer close(made)
+		for _, del := range list {
+			json, err := d.views.Delivery(ctx, del)
+			select {
+			case made <- madeBody{json, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return made, func() {
+		cancel()
+		for range made {
+			continue
+		}
+	}
+}
+
+// attempt sends a delivery. A body that cannot be built counts as a failed attempt, so that it does
+// not block the next delivery.
+func (d *Dispatcher) attempt(del store.Delivery, body madeBody) store.Attempt {
+	if body.err == nil {
+		return d.send(d.ctx, del, body.json)
+	}
+	if d.ctx.Err() == nil {
+		d.cfg.Log.Error("build the body of a delivery", "delivery", del.ID, "worker", del.WorkerID, "err", body.err)
+	}
+	return store.Attempt{ErrorMessage: "the body could not be made", StartedAt: d.now(),
+		Retry: d.retry(del.Attempts, nil)}
+}
+
+// maxQueued is the number of attempts that wait to be recorded while others are being recorded. It
+// bounds the attempts of an endpoint that a crash repeats to 2 * (maxQueued + 1).
+const maxQueued = 7
+
+// A recorder stores the attempts of one endpoint in their order. A commit waits for the disk, so
+// the attempts that end meanwhile share the next commit.
+type recorder struct {
+	made   chan store.MadeAttempt
+	done   chan error  // holds the result of the last record
+	failed atomic.Bool // an attempt could not be recorded, so it will be repeated
+}
+
+// record starts a recorder.
+func (d *Dispatcher) record() *recorder {
+	r := &recorder{made: make(chan store.MadeAttempt, maxQueued), done: make(chan error, 1)}
+	go func() { r.done <- r.run(d.cfg.Store, context.WithoutCancel(d.ctx)) }() // ends with close
+	return r
+}
+
+// run records attempts until close. The attempts were made, so Stop must not prevent their record.
+// After the first error it records nothing more.
+func (r *recorder) run(s *store.Store, ctx context.Context) (err error) {
+	for first := range r.made {
+		list := []store.MadeAttempt{first}
+		for len(r.made) > 0 {
+			list = append(list, <-r.made)
+		}
+		if err == nil {
+			err = s.RecordAttempts(ctx, list)
+			r.failed.Store(err != nil)
+		}
+	}
+	return err
+}
+
+// close waits until all attempts are recorded.
+func (r *recorder) close() error {
+	close(r.made)
+	return <-r.done
+}
