@@ -222,7 +222,7 @@ func TestRandomSchemas(t *testing.T) {
 		tried = append(tried, marshal(o))
 	}
 	refused, made, undecided, slowest := 0, 0, 0, time.Duration(0)
-	seeds := rounds(400, 30)
+	seeds := rounds(400, 20)
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		root, ok := random(r, 3).(map[string]any)

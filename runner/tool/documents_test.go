@@ -3,6 +3,8 @@ package tool
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
+	"io"
 	"strings"
 	"testing"
 
@@ -16,6 +18,7 @@ func packDocx(t *testing.T, body string) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
 	w, err := z.Create("word/document.xml")
 	if err == nil {
 		_, err = w.Write([]byte(`<w:document xmlns:w="w">` + body + `</w:document>`))
