@@ -150,6 +150,8 @@ func FuzzYAML(f *testing.F) {
 		"%YAML 1.2\n---\na", "!!map {a: b}", "<<: *a", "\"a\": 'b''c'", "a:\n- b\n-\n- c: d\n", "0x1F: 1_000\n", "a: 2001-01-01", "#", "a: b: c", "\t", "[a]: b", "a: |2\n   x"} {
 		f.Add(file)
 	}
+	f.Add(strings.Repeat("{", 65)) // no nested values
+	f.Add(strings.Repeat("[", 40) + "\n" + strings.Repeat("]", 40))
 	f.Fuzz(func(t *testing.T, text string) {
 		out, err := handlers.YAMLToJSON([]byte(text))
 		if err == nil && (!json.Valid(out) || len(out) > 8*len(text)+64) {

@@ -87,19 +87,28 @@ func tooDeep(src []byte) int {
 			marks++
 			rest = bytes.TrimLeft(rest[1:], " \t")
 		}
-		for _, c := range line {
-			switch c {
-			case '[', '{':
-				open++
-			case ']', '}':
-				open = max(0, open-1)
-			}
-		}
+		open, _ = openBrackets(line, open)
 		if open > maxYAMLDepth || marks > maxYAMLDepth || len(line)-len(bytes.TrimLeft(line, " ")) > 50*maxYAMLDepth {
 			return number
 		}
 	}
 	return 0
+}
+
+// openBrackets returns the number of open brackets after text, and the largest one within it. before is
+// the number of open brackets before text.
+func openBrackets(text []byte, before int) (after, most int) {
+	after, most = before, before
+	for _, c := range text {
+		switch c {
+		case '[', '{':
+			after++
+		case ']', '}':
+			after = max(0, after-1)
+		}
+		most = max(most, after)
+	}
+	return after, most
 }
 
 // A yamlWriter writes the nodes of a YAML document as JSON.
