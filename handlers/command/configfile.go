@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
@@ -131,6 +132,9 @@ func joinFaults(faults []error) error {
 func parseEntry(n *ast.MappingValueNode) (name string, e entry, err error) {
 	key := n.Key.GetToken()
 	name, e.line = key.Value, key.Position.Line
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return name, e, fmt.Errorf("%q: is no flag; journeyman --help lists them", name)
+	}
 	if list, ok := n.Value.(*ast.SequenceNode); ok {
 		e.list = true
 		for _, one := range list.Values {

@@ -9,7 +9,7 @@ import (
 // error is one line.
 func FuzzParseConfig(f *testing.F) {
 	for _, seed := range []string{"a: 1\nb: [x, 'y']\n", "a:\n  - 1\n  - 2\n", "a: |\n  text\n", "a: &x 1\nb: *x\n",
-		"{a: 1, <<: {b: 2}}", "? a\n: b\n", "a: !!str 3\n", "- - -", "a: [", "\ufeffa: 1", "---\n...\n"} {
+		"{a: 1, <<: {b: 2}}", "? a\n: b\n", "a: !!str 3\n", "- - -", "a: [", "\ufeffa: 1", "---\n...\n", "{ < 2\r\r\x06}"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
