@@ -68,7 +68,7 @@ type settings struct {
 }
 
 // patience bounds how long a test waits: the machine may be busy.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // A sender sends webhook deliveries.
 type sender interface {

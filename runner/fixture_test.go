@@ -140,7 +140,7 @@ func (f *fixture) acceptTurn(n store.NewTurn) store.Turn {
 }
 
 // patience is the longest time that a test waits.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // wait waits for the end of a turn and returns it.
 func (f *fixture) wait(t store.Turn) store.Turn {

@@ -50,7 +50,7 @@ func TestReadOnly(t *testing.T) {
 				select {
 				case err := <-done:
 					is.NoErr(err)
-				case <-time.After(30 * time.Second):
+				case <-time.After(time.Minute):
 					t.Fatal("nobody hears that the store takes writes again")
 				}
 			}

@@ -31,7 +31,7 @@ func TestStuckForms(t *testing.T) {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 			is.NoErr(err)
 			defer conn.Close()
-			is.NoErr(conn.SetDeadline(time.Now().Add(20 * time.Second))) // so that the test does not hang
+			is.NoErr(conn.SetDeadline(time.Now().Add(time.Minute))) // so that the test does not hang
 			_, err = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nemail=")
 			is.NoErr(err)
 			in := bufio.NewReader(conn)

@@ -15,7 +15,7 @@ func soon(t testing.TB, what string, work func()) {
 	t.Helper()
 	begun := time.Now()
 	work()
-	if took := time.Since(begun); took > 20*time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("%s took %s", what, took)
 	}
 }
@@ -148,7 +148,12 @@ func TestCheckObject(t *testing.T) {
 			soon(t, "checking", func() {
 				s, err := Compile([]byte(tt.schema))
 				is.NoErr(err)
+				const tooSlow = "takes too long to match"
 				err = s.CheckObject([]byte(tt.answer))
+				// On a busy machine, the time of other processes counts, too.
+				for i := 0; i < 20 && tt.says != tooSlow && err != nil && strings.Contains(err.Error(), tooSlow); i++ {
+					err = s.CheckObject([]byte(tt.answer))
+				}
 				is.Equal(err == nil, tt.says == "")
 				if err != nil && (!strings.Contains(err.Error(), tt.says) || len(err.Error()) > 10000) {
 					t.Errorf("says %.300s, want %s", err, tt.says)

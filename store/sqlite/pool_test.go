@@ -69,7 +69,7 @@ func TestReadersThatCannotBeOpened(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "a.db"), schema, nil)
 	is.NoErr(err)
 	is.NoErr(os.RemoveAll(dir))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	is.NoErr(db.Snapshot(ctx, func(engine.Querier) error {
 		for range 20 {

@@ -124,11 +124,11 @@ func Reopen(t testing.TB, dir string, opt store.Options) *store.Store {
 	return s
 }
 
-// Eventually polls until ok returns true. It fails the test after a minute, which is enough even on
-// a busy machine. what is the name of the condition.
+// Eventually polls until ok returns true. It fails the test after three minutes, which are enough even
+// on a busy machine. what is the name of the condition.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(3 * time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
