@@ -138,6 +138,7 @@ func respond(w http.ResponseWriter, status int, v any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(raw))) // a response without it is sent in chunks
 	w.WriteHeader(status)
 	_, _ = w.Write(raw) // the client may have disconnected
 	return nil
