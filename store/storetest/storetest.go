@@ -159,9 +159,8 @@ func Long(t testing.TB) {
 	}
 }
 
-// Slow skips a test that takes about a second of processor time, or several seconds of waiting, unless
-// the environment has SLOW or LONG. So "go test ./..." stays short. CI sets SLOW in the sections race and
-// postgres: see Slowly, too.
+// Slow skips a test that takes about a second of processor time, or that waits for several seconds,
+// unless the environment has SLOW or LONG. CI sets SLOW in the sections race and postgres.
 func Slow(t testing.TB) {
 	t.Helper()
 	if !Slowly() {
@@ -169,7 +168,8 @@ func Slow(t testing.TB) {
 	}
 }
 
-// Slowly reports whether slow tests run. It is for a test that is slow only with all its cases.
+// Slowly reports whether slow tests run. A test that is slow only with all its cases calls it, and
+// leaves some of them out.
 func Slowly() bool { return os.Getenv("SLOW") != "" || os.Getenv("LONG") != "" }
 
 // Drawn is Rounds with fewer rounds under the race detector, where all rounds would take most of an
