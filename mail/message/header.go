@@ -144,7 +144,9 @@ func (h *Header) readAuthor() {
 	values := h.fields.Values("From")
 	if len(values) == 1 { // mail programs may show any of several
 		if list, err := parseAddresses(values[0]); err == nil && len(list) == 1 {
-			h.From, h.FromName, h.SoleFrom = NormalAddress(list[0].Address), list[0].Name, !h.broken
+			// A name in a comment can hold any bytes.
+			name := strings.ToValidUTF8(strings.ReplaceAll(list[0].Name, "\x00", ""), "\uFFFD")
+			h.From, h.FromName, h.SoleFrom = NormalAddress(list[0].Address), name, !h.broken
 			return
 		}
 	}
