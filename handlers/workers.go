@@ -137,7 +137,8 @@ func (a *API) listWorkers(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	var f store.Fields
-	q := store.WorkerQuery{Text: v.Get("q"), Origin: store.WorkerOrigin(v.Get("origin")), Cursor: v.Get("cursor"), Limit: pageLimit(&f, v)}
+	q := store.WorkerQuery{Text: v.Get("q"), Origin: store.WorkerOrigin(v.Get("origin")), Cursor: v.Get("cursor"),
+		Limit: pageLimit(&f, v)}
 	if q.Check(&f); f.Err() != nil {
 		return f.Err()
 	}

@@ -105,8 +105,8 @@ func foreignName(dir string) (string, error) {
 		return "", fmt.Errorf("look at data folder: %w", err)
 	}
 	ours := []string{databaseName, "lock", "control.sock", "backup.tmp", lastBackupName, begunAnewName,
-		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, serverName, bucketName, checksName, "mcp.json", "files",
-		"workspaces", "lost+found"} // in every new file system
+		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, serverName, bucketName, checksName,
+		"mcp.json", "files", "workspaces", "lost+found"} // in every new file system
 	foreign := ""
 	for _, e := range entries {
 		if e.Name() == databaseName {

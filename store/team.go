@@ -178,7 +178,8 @@ func (s *Store) TurnCaller(ctx context.Context, t Turn) (c Caller, err error) {
 const maxNamedPages = 20
 
 // WorkerNamed returns the worker with that id or title, if the caller may see it. Titles are
-// compared without regard to case. A worker that a task made is found only by its id. It returns a Conflict if several workers have the title.
+// compared without regard to case. A worker that a task made is found only by its id. It returns a
+// Conflict if several workers have the title.
 func (s *Store) WorkerNamed(ctx context.Context, c Caller, name string) (Worker, error) {
 	if isServerID("wrk", name) {
 		return s.visibleWorker(ctx, s.db, c, name)

@@ -66,7 +66,8 @@ type Worker struct {
 }
 
 const workerColumns = `w.num, w.id, w.organization_id, w.user_id, w.title, w.summary, w.visibility, w.origin,
-	w.workspace, w.keep_task_days, w.version, v.instructions, v.output_schema, w.created_at, w.updated_at, w.deleted_at, ` + settingsColumns
+	w.workspace, w.keep_task_days, w.version, v.instructions, v.output_schema, w.created_at, w.updated_at,
+	w.deleted_at, ` + settingsColumns
 
 const selectWorker = `SELECT ` + workerColumns + `
 	FROM workers w JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version WHERE w.id = ?`

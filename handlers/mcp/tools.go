@@ -124,8 +124,8 @@ func (s *Server) failed(c *call, err error) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
-// withWorkers adds a tool for each public worker, unless a task made the worker. It reads the workers for each list, because
-// registered tools would be a copy that can become outdated.
+// withWorkers adds a tool for each public worker, unless a task made the worker. It reads the workers
+// for each list, because registered tools would be a copy that can become outdated.
 func (s *Server) withWorkers(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		c, ok := ctx.Value(callKey{}).(*call)

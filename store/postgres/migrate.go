@@ -60,7 +60,8 @@ func serverState(ctx context.Context, c *conn) (encoding string, standby bool, e
 
 // migrate upgrades the database to the newest version, which is len(migrations)+1. script creates
 // that version. migrations[i], in the server's SQL, upgrades version i+1 to i+2; it is empty for
-// versions that no program has created on a server. migrate does not back up the older version: the operator must do that with pg_dump.
+// versions that no program has created on a server. migrate does not back up the older version: the
+// operator must do that with pg_dump.
 func migrate(ctx context.Context, c *conn, version int64, script string, migrations []string) error {
 	newest := int64(len(migrations) + 1)
 	switch {
