@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -146,14 +147,42 @@ func (r *readers) queryOn(ctx context.Context, c *conn, query string, args []any
 	return st.query(ctx, args)
 }
 
-// Close closes the connections. One that is in use is closed when it is given back.
+// closePatience is how long Close waits for connections in use.
+const closePatience = 2 * time.Second
+
+// Close closes the connections. It waits for those in use: the last one that closes changes files, and
+// the caller may remove them or let another process have them. After closePatience, a connection is
+// closed when it is given back.
 func (r *readers) Close() error {
+	if !r.close() {
+		return nil
+	}
+	patience := time.NewTimer(closePatience)
+	defer patience.Stop()
+	for range cap(r.slots) {
+		select {
+		case r.slots <- struct{}{}: // a connection gives its token back after it is closed
+		case <-patience.C:
+			return r.closeIdle()
+		}
+	}
+	return r.closeIdle()
+}
+
+// close makes take fail. It reports whether this is the first call.
+func (r *readers) close() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.isClosed() {
-		return nil
+		return false
 	}
 	close(r.closed)
+	return true
+}
+
+func (r *readers) closeIdle() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var errs []error
 	for _, c := range r.idle {
 		errs = append(errs, c.close())

@@ -158,3 +158,27 @@ func TestCommitsWaitForTheDisk(t *testing.T) {
 		})
 	}
 }
+
+// TestCloseWaitsForQueries closes a database while a query reads. The last connection removes the log,
+// so Close must not return before that one is closed.
+func TestCloseWaitsForQueries(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	path := filepath.Join(t.TempDir(), "a.db")
+	db, err := sqlite.Open(t.Context(), path, orders, nil)
+	is.NoErr(err)
+	rows, err := db.Query(t.Context(), `SELECT value FROM json_each('[1,2,3]')`)
+	is.NoErr(err)
+	is.True(rows.Next())
+	closed := make(chan error, 1)
+	go func() { closed <- db.Close() }()
+	select {
+	case <-closed:
+		t.Fatal("the database is closed, but a query still reads")
+	case <-time.After(50 * time.Millisecond):
+	}
+	is.NoErr(rows.Close())
+	is.NoErr(<-closed)
+	_, err = os.Stat(path + "-wal")
+	is.True(errors.Is(err, os.ErrNotExist))
+}
