@@ -159,14 +159,6 @@ func TestStopIsQuick(t *testing.T) {
 	}
 	s.signal(t, syscall.SIGTERM)
 	s.await(t, s.stderr, stoppingLogged)
-	release()
-	is.Equal(s.wait(t), 0) // only the running turn delays the stop
-	is.Equal(s.must(t, running.wait(t), nil).OutputText, "all is well")
-	a := queued.wait(t)
-	is.Equal(a.status, http.StatusServiceUnavailable)
-	var refusal struct{ Code, Error string }
-	is.NoErr(json.Unmarshal(a.body, &refusal))
-	is.Equal(refusal.Code, "stopping")
 	for _, r := range streams {
 		for {
 			line, err := r.ReadString('\n')
@@ -176,6 +168,14 @@ func TestStopIsQuick(t *testing.T) {
 			is.True(line != "data: [DONE]\n" || r != streams[0]) // a reader of the whole worker reconnects
 		}
 	}
+	release()              // after the end of the streams, no turn begins
+	is.Equal(s.wait(t), 0) // only the running turn delays the stop
+	is.Equal(s.must(t, running.wait(t), nil).OutputText, "all is well")
+	a := queued.wait(t)
+	is.Equal(a.status, http.StatusServiceUnavailable)
+	var refusal struct{ Code, Error string }
+	is.NoErr(json.Unmarshal(a.body, &refusal))
+	is.Equal(refusal.Code, "stopping")
 }
 
 func TestSecondSignalKills(t *testing.T) {
