@@ -60,8 +60,9 @@ func (db *DB) ReturnSpace(ctx context.Context, keep int64) (returned int64, err 
 			return returned, errors.Join(err, ctx.Err())
 		}
 		begun := time.Now()
-		if err := db.Write(ctx, engine.Serializable, func(tx engine.Tx) error { return returnPages(tx, step) }); err != nil {
-			return returned, err
+		err = db.Write(ctx, engine.Serializable, func(tx engine.Tx) error { return returnPages(tx, step) })
+		if err != nil {
+			return returned, fmt.Errorf("return free pages: %w", err)
 		}
 		took := time.Since(begun)
 		switch {
@@ -103,7 +104,7 @@ func (db *DB) Checkpoint(ctx context.Context) error {
 		for _, mode := range []string{"PASSIVE", "TRUNCATE"} {
 			var busy, log, done int
 			if _, err := c.ExecContext(ctx, `PRAGMA busy_timeout = 200`); err != nil {
-				return err
+				return fmt.Errorf("open the database for a checkpoint: %w", err)
 			}
 			err := c.QueryRowContext(ctx, `PRAGMA wal_checkpoint(`+mode+`)`).Scan(&busy, &log, &done)
 			if err != nil {
