@@ -99,7 +99,7 @@ func returnPages(tx engine.Tx, pages int) error {
 // Checkpoint copies the write-ahead log into the database file and makes both as small as they can
 // be. If a reader needs the log, the log stays, and Checkpoint returns no error.
 func (db *DB) Checkpoint(ctx context.Context) error {
-	return db.Note(withDatabase(db.path, "&_pragma=synchronous(FULL)", func(c *sql.DB) error {
+	return db.Note(withDatabase(db.path, reading+"&_pragma=synchronous(FULL)", func(c *sql.DB) error {
 		// First without a lock, so that writers wait only for the rest.
 		for _, mode := range []string{"PASSIVE", "TRUNCATE"} {
 			var busy, log, done int
