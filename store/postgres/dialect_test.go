@@ -146,8 +146,8 @@ func FuzzTranslate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if strings.Contains(text, "--") || strings.Contains(text, "/*") || strings.ContainsAny(text, "\"`") {
-			return // a quote may be inside a comment or a name
+		if strings.Contains(text, "--") || strings.Contains(text, "/*") || strings.ContainsAny(text, "\"`$") {
+			return // a quote may be inside a comment or a name, and a name may have a $
 		}
 		want := quote.FindAllString(text, -1)
 		if strings.Contains(strings.ToLower(text), "json_group_array") {
@@ -157,7 +157,7 @@ func FuzzTranslate(f *testing.F) {
 			t.Errorf("%q has the texts %q, and its translation %q has %q", text, want, got, have)
 		}
 		plain := quote.ReplaceAllString(text, "")
-		if n := strings.Count(quote.ReplaceAllString(got, ""), "$"); n != strings.Count(plain, "?")+strings.Count(plain, "$") {
+		if n := strings.Count(quote.ReplaceAllString(got, ""), "$"); n != strings.Count(plain, "?") {
 			t.Errorf("%q and its translation %q differ in their parameters", text, got)
 		}
 	})
