@@ -137,14 +137,16 @@ func indentJSON(raw json.RawMessage) string {
 var plainBlock = regexp.MustCompile(`^[^\s].*[^\s]$|^[^\s]$`)
 
 // escapeBrackets replaces opening brackets in a JSON string by escape sequences.
-var escapeBrackets = strings.NewReplacer("[", `\u005b`, "{", `\u007b`)
+func escapeBrackets(text string) string {
+	return strings.NewReplacer("[", `\u005b`, "{", `\u007b`).Replace(text)
+}
 
 // yamlText returns a text as a block, if it has several lines and a block can hold it unchanged,
 // and otherwise as a JSON string. It hides brackets that stay open from yamlToJSON, which also counts
 // the brackets in texts and would refuse the file.
 func yamlText(text, indent string) string {
 	if open, most := openBrackets([]byte(text), 0); open > 0 || most > maxYAMLDepth/2 {
-		return escapeBrackets.Replace(yamlValue(text))
+		return escapeBrackets(yamlValue(text))
 	}
 	body := strings.TrimSuffix(text, "\n")
 	lines := strings.Split(body, "\n")

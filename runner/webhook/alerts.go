@@ -144,7 +144,7 @@ func (d *Dispatcher) postAlert(m store.AlertMessage) (sent bool, answer string, 
 		return false, d.explain(err), d.retry(m.Attempts-1, nil)
 	}
 	start := &beginning{}
-	drain(resp.Body, start, cancel)
+	d.drain(resp.Body, start, cancel)
 	answer = alertReply(resp.StatusCode, hideURL(string(start.text), req.URL))
 	if resp.StatusCode/100 == 2 {
 		return true, answer, time.Time{}

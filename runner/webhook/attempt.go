@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -78,7 +77,7 @@ func (d *Dispatcher) send(ctx context.Context, del store.Delivery, body []byte) 
 			a.ErrorMessage = refusal(resp.StatusCode)
 		}
 		start := &beginning{} // kept after a failure, too: the body may hold the reason
-		drain(resp.Body, start, cancel)
+		d.drain(resp.Body, start, cancel)
 		a.Response = keptResponse(resp, del.Webhook, start)
 	}
 	a.Duration = time.Since(begun)
@@ -153,11 +152,11 @@ func sign(secret, id, timestamp string, body []byte) (string, error) {
 
 // drain reads the rest of a response so that its connection can be reused. If the response is too
 // long or too slow, drain closes the connection.
-func drain(body io.ReadCloser, start *beginning, cut context.CancelFunc) {
+func (d *Dispatcher) drain(body io.ReadCloser, start *beginning, cut context.CancelFunc) {
 	slow := time.AfterFunc(drainTime, cut)
 	defer slow.Stop()
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
+	buf := d.buffers.Get().(*[]byte)
+	defer d.buffers.Put(buf)
 	for left := maxResponse; left > 0; {
 		n, err := body.Read((*buf)[:min(left, len(*buf))])
 		_, _ = start.Write((*buf)[:n])
@@ -167,10 +166,6 @@ func drain(body io.ReadCloser, start *beginning, cut context.CancelFunc) {
 	}
 	_ = body.Close()
 }
-
-// buffers holds buffers that read responses. Most responses are empty, and io.Copy would allocate
-// 32 KiB for each of them.
-var buffers = sync.Pool{New: func() any { b := make([]byte, 4<<10); return &b }}
 
 // retry returns the time of the next attempt after a failure, or the zero time if there is none.
 // attempts is the number of attempts before the failed one. A 410 Gone response forbids retries.

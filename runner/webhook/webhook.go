@@ -60,6 +60,9 @@ type Dispatcher struct {
 	manual chan struct{} // holds a token for each attempt that a user requested
 	alerts chan struct{} // holds a token for each alert that is being sent
 
+	// buffers read responses. Most responses are empty, and io.Copy would allocate 32 KiB for each.
+	buffers sync.Pool
+
 	ctx     context.Context // of every attempt; cancel interrupts them
 	cancel  context.CancelFunc
 	begins  context.Context // done when no further attempt may begin
@@ -83,6 +86,7 @@ func New(cfg Config) *Dispatcher {
 	cfg.LookForAlerts = cmp.Or(cfg.LookForAlerts, 500*time.Millisecond)
 	d := &Dispatcher{cfg: cfg, views: view.New(cfg.Store, cfg.BaseURL), client: newClient(cfg),
 		manual: make(chan struct{}, manualSlots), alerts: make(chan struct{}, alertSlots),
+		buffers:   sync.Pool{New: func() any { b := make([]byte, 4<<10); return &b }},
 		endpoints: map[string]*endpoint{}, working: queue{slots: workingSlots}, failing: queue{slots: failingSlots}}
 	// Attempts that are in progress when maintenance begins are recorded during maintenance.
 	d.ctx, d.cancel = context.WithCancel(store.DuringMaintenance(context.Background()))
