@@ -314,8 +314,39 @@ CREATE INDEX tasks_ended      ON tasks (worker_num, completed_at)               
 -- finds the lease over takes the turns back.
 CREATE TABLE runners (
     id         TEXT PRIMARY KEY,
-    expires_at INTEGER NOT NULL
+    expires_at INTEGER NOT NULL,
+    url        TEXT NOT NULL DEFAULT '', -- where other nodes reach its server; '': there are none
+    version    TEXT NOT NULL DEFAULT '', -- of its program
+    started_at INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
+
+-- Servers that share a database are nodes. Among them, one runner at a time carries out the
+-- turns of a worker. A row counts only while its runner has one in runners.
+CREATE TABLE placements (
+    worker_num INTEGER NOT NULL,
+    runner_id  TEXT NOT NULL,
+    used_at    INTEGER NOT NULL, -- the last claim of one of its turns
+    PRIMARY KEY (worker_num)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX placements_by_runner ON placements (runner_id);
+
+-- The node that does the work which one does for all. As in placements, it needs a row in runners.
+CREATE TABLE leaders (
+    name      TEXT PRIMARY KEY,
+    runner_id TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What the model calls in progress may cost at most, where a cap or the budget of a team limits it and
+-- several nodes make such calls. As in placements, a row needs one in runners.
+CREATE TABLE holds (
+    account   TEXT NOT NULL,                             -- an organization, or a team: see runner/ledger.go
+    runner_id TEXT NOT NULL,
+    cost      INTEGER NOT NULL,                          -- nano-dollars
+    PRIMARY KEY (account, runner_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX holds_by_runner ON holds (runner_id);
 
 -- A turn is one instruction to a worker and what became of it. Its row is
 -- committed before anyone is told "accepted", whoever asked: API, mail, schedule

@@ -57,7 +57,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 	if err := s.checkSpending(ctx, tx, w.OrganizationID, w.creditCap); err != nil {
 		return Accepted{}, err
 	}
-	slots, err := s.takeSlot(ctx, tx, n, task)
+	slots, err := s.takeSlot(ctx, tx, n, task, w)
 	if err != nil {
 		return Accepted{}, err
 	}

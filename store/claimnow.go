@@ -18,8 +18,9 @@ type Slots struct {
 func (s *Store) UseSlots(sl Slots) { s.slots.Store(&sl) }
 
 // takeSlot returns the slots of which the turn of n takes one, or nil if the turn waits in the
-// queue. A claim that is undone gives its slot back.
-func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task) (*Slots, error) {
+// queue, such as one whose worker is placed on another node. A claim that is undone gives its slot
+// back.
+func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task, w Worker) (*Slots, error) {
 	sl := s.slots.Load()
 	// In maintenance a running turn may send work to the server's own API. That work waits in the
 	// queue.
@@ -28,12 +29,16 @@ func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task) (*Slo
 	}
 	if s.Queued() > 0 {
 		// The turns in the queue come first. Those behind other turns of their tasks need no slot yet.
-		waits, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_queued
-			WHERE status = 'pending' AND ready = 1)`)
+		waits, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1`+s.claimable(`?1`)+`TRUE)`,
+			s.withRunner(sl.RunnerID)...)
 		if err != nil || waits {
 			sl.Release()
 			return nil, err
 		}
+	}
+	if placed, err := s.place(tx, sl.RunnerID, w.num); err != nil || !placed {
+		sl.Release()
+		return nil, err
 	}
 	tx.OnUndo(sl.Release)
 	return sl, nil

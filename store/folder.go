@@ -64,6 +64,11 @@ const lastBackupName = "last-backup"
 // contain it, so a restored database is checked anew.
 const checksName = "checked-tables.json"
 
+// isNodeFile reports whether a file belongs to one of the nodes that share the folder: see Node.Name.
+func isNodeFile(name string) bool {
+	return strings.HasPrefix(name, "lock-") || strings.HasPrefix(name, "control-") && strings.HasSuffix(name, ".sock")
+}
+
 // openFolder creates the data folder if it does not exist. It removes the access of other users,
 // because the folder holds keys, mail and files. It refuses a folder such as /tmp with files of
 // other programs, because their owners would lose access.
@@ -112,7 +117,7 @@ func foreignName(dir string) (string, error) {
 		if e.Name() == databaseName {
 			return "", nil
 		}
-		if foreign == "" && !slices.Contains(ours, e.Name()) && !isTemp(e.Name()) {
+		if foreign == "" && !slices.Contains(ours, e.Name()) && !isNodeFile(e.Name()) && !isTemp(e.Name()) {
 			foreign = e.Name()
 		}
 	}

@@ -18,8 +18,12 @@ import (
 const olderTemp pattern = `^(backup|secret\.key|journeyman\.db\.(v[0-9]+|vacuum))\.tmp(-wal|-shm|-journal)?$`
 
 // sweepTemp removes unfinished files of a killed process from the data folder and the folder of
-// kept files. The lock must be held.
+// kept files. The lock must be held. Other nodes may be writing files in a shared folder, so nothing
+// is removed there.
 func (s *Store) sweepTemp() error {
+	if s.node != nil {
+		return nil
+	}
 	inFiles := func(name string) bool { return isTemp(name) || strings.HasPrefix(name, "new-") }
 	inFolder := func(name string) bool { return isTemp(name) || olderTemp.compiled().MatchString(name) }
 	return errors.Join(removeNamed(s.dir, inFolder), removeNamed(s.blobDir(), inFiles))

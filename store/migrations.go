@@ -14,6 +14,12 @@ var (
 
 	//go:embed migrations/4.postgres.sql
 	toVersion4OnServer string
+
+	//go:embed migrations/5.sql
+	toVersion5 string
+
+	//go:embed migrations/5.postgres.sql
+	toVersion5OnServer string
 )
 
 // A migration upgrades a database by one version. SQLite and PostgreSQL declare tables in different
@@ -26,7 +32,8 @@ type migration struct {
 // steps returns the migrations: step i upgrades version i+1 to i+2. schema.sql describes the newest
 // version, which is one more than there are steps.
 func steps() []migration {
-	return []migration{{file: toVersion2}, {file: toVersion3}, {toVersion4, toVersion4OnServer}}
+	return []migration{{file: toVersion2}, {file: toVersion3}, {toVersion4, toVersion4OnServer},
+		{toVersion5, toVersion5OnServer}}
 }
 
 // migrations returns the scripts of steps for a database file.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -28,6 +29,10 @@ type Options struct {
 	// Database is the URL of a PostgreSQL database (postgres://...). "" means the embedded database
 	// in the data folder.
 	Database string
+
+	// Node describes this server if others share the database and the data folder with it. nil means
+	// that it has both alone. It needs Database.
+	Node *Node
 
 	// Blobs is the bucket that has the files: see PutBlob. The data folder then holds copies of those
 	// in use. nil means that the data folder has them. It needs Database: a backup of an embedded
@@ -72,11 +77,11 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 		return nil, err
 	}
 	// The lock comes before the database: two processes must never migrate the same file.
-	lock, err := sqlite.Lock(dir)
+	lock, err := lockFolder(dir, opt.Node)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, lock: lock, now: opt.Now, zone: opt.Timezone,
+	s := &Store{dir: dir, lock: lock, node: opt.Node, now: opt.Now, zone: opt.Timezone,
 		waiting: waiting{perOrganization: int64(opt.QueueLimit), inAll: int64(opt.QueueTotal), by: map[string]int64{}},
 		hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), hashMemory: opt.PasswordMemory}
 	s.disk = diskWatch{dir: dir, statfs: opt.Statfs, reserve: opt.DiskReserve, warning: opt.DiskWarning,
@@ -113,6 +118,14 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 	}
 	s.beginFull(ctx)
 	return nil
+}
+
+// lockFolder locks the data folder: for this process alone, or together with the other nodes.
+func lockFolder(dir string, node *Node) (io.Closer, error) {
+	if node != nil {
+		return sqlite.LockNode(dir, node.Name())
+	}
+	return sqlite.Lock(dir)
 }
 
 // watchFile sets the options of the embedded engine for tests, and logs the first damage.

@@ -16,34 +16,61 @@ import (
 // last finished call. After that many interruptions, the turn itself is probably the cause.
 const maxInterruptions = 3
 
-// StartRunner registers runnerID with a lease of ttl. One process at a time holds the
-// data folder, so every other runner is dead: its turns go back to the queue.
+// StartRunner registers runnerID with a lease of ttl. A process that has the database alone knows that
+// every other runner is dead: its turns go back to the queue. Among nodes, a runner whose lease is over
+// is dead.
 func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Duration) error {
+	now, err := s.leaseClock(ctx)
+	if err != nil {
+		return err
+	}
 	return s.write(ctx, func(tx Tx) error {
+		if s.node != nil {
+			if err := s.registerNode(tx, runnerID, now.Add(ttl)); err != nil {
+				return err
+			}
+			return s.endLeases(ctx, tx, now)
+		}
 		if _, err := tx.Exec(`DELETE FROM runners`); err != nil {
 			return err
 		}
-		return s.renewLease(ctx, tx, runnerID, ttl)
+		return s.renewLease(ctx, tx, runnerID, now, ttl)
 	})
 }
 
 // RenewLease extends the lease of runnerID to ttl from now. Turns of runners whose lease
-// is over go back to the queue.
+// is over go back to the queue. Among nodes, it returns ErrLeaseLost if the lease was over already.
 //
 // It may be locking: the lease is one row, and the statement that deletes leases decides on the rows
 // that it deletes. If it finds turns of such a runner, it becomes serializable.
 func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Duration) error {
-	err := s.hot(ctx, true, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, ttl) })
-	return errors.Join(err, s.returnAbandoned(ctx)) // later, because the lease has a time limit
-}
-
-func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, ttl time.Duration) error {
-	_, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, ?)
-		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`, runnerID, s.now().Add(ttl).UnixMilli())
+	now, err := s.leaseClock(ctx) // before the write, so that the lease is rather too short
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(`DELETE FROM runners WHERE expires_at <= ?`, s.millis()); err != nil {
+	err = s.hot(ctx, true, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, now, ttl) })
+	return errors.Join(err, s.returnAbandoned(ctx)) // later, because the lease has a time limit
+}
+
+func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, now time.Time, ttl time.Duration) error {
+	n, err := tx.Exec(`UPDATE runners SET expires_at = ? WHERE id = ?`, now.Add(ttl).UnixMilli(), runnerID)
+	switch {
+	case err != nil:
+		return err
+	case n == 0 && s.node != nil:
+		return ErrLeaseLost
+	case n == 0:
+		_, err = tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, ?)`, runnerID, now.Add(ttl).UnixMilli())
+	}
+	if err != nil {
+		return err
+	}
+	return s.endLeases(ctx, tx, now)
+}
+
+// endLeases deletes the runners whose leases are over. Their turns go back to the queue.
+func (s *Store) endLeases(ctx context.Context, tx Tx, now time.Time) error {
+	if _, err := tx.Exec(`DELETE FROM runners WHERE expires_at <= ?`, now.UnixMilli()); err != nil {
 		return err
 	}
 	// NOT IN also finds the turns of a runner that claimed after its row was deleted.
@@ -198,12 +225,16 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 			return nil // maintenance has begun while this write waited: see DuringMaintenance
 		}
 		for len(claims) < n {
-			num, err := s.nextInQueue(ctx, tx)
+			num, worker, err := s.nextInQueue(ctx, tx, runnerID)
 			if errors.Is(err, sql.ErrNoRows) {
 				break
 			}
 			if err != nil {
 				return err
+			}
+			placed, err := s.place(tx, runnerID, worker)
+			if err != nil || !placed {
+				return err // another node has just got the worker: the next call looks again
 			}
 			c, err := s.claim(ctx, tx, runnerID, num)
 			if err != nil {
@@ -223,35 +254,54 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 
 // nextInQueue returns the num of the next turn to claim: of the organization that
 // follows the last one, and there of the worker that follows its last one. Each query
-// is one or two steps down the queue's index, however long the queue is.
-func (s *Store) nextInQueue(ctx context.Context, tx Tx) (int64, error) {
-	const waiting = ` FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready = 1 AND `
-	const head = `SELECT * FROM (SELECT organization_num, worker_num, num` + waiting
+// is one or two steps down the queue's index, however long the queue is. Among nodes, it skips the
+// turns of workers that are placed on another one.
+func (s *Store) nextInQueue(ctx context.Context, tx Tx, runnerID string) (num, worker int64, err error) {
 	const claimed = ` LIMIT 1 /* FOR NO KEY UPDATE SKIP LOCKED */) AS `
-	var organization, worker, num, lastWorker int64
+	waiting := s.claimable(`?2`)
+	head := `SELECT * FROM (SELECT organization_num, worker_num, num` + waiting
+	var organization, lastWorker int64
 	// The second part of each UNION wraps around to the beginning of the circle. Without the LIMIT
 	// behind it, PostgreSQL would lock the rows of both parts.
-	_, err := one(ctx, tx, into(&organization, &worker, &num, &lastWorker),
+	_, err = one(ctx, tx, into(&organization, &worker, &num, &lastWorker),
 		`SELECT organization_num, worker_num, num, (SELECT max(worker_num)`+waiting+`
 			organization_num = head.organization_num)
 		FROM (`+head+`organization_num > ?1 ORDER BY organization_num, worker_num, num`+claimed+`following
 		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num`+claimed+`first
-		LIMIT 1) AS head`, s.fair.lastOrganization())
+		LIMIT 1) AS head`, s.withRunner(runnerID, s.fair.lastOrganization())...)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	// The query has found the organization's first worker. The next one is another if one follows the last.
 	if last := s.fair.lastWorker(organization); last >= worker && last < lastWorker {
-		_, err = one(ctx, tx, into(&organization, &worker, &num),
-			head+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num`+claimed+`following`,
-			organization, last)
+		_, err = one(ctx, tx, into(&organization, &worker, &num), `SELECT * FROM (SELECT organization_num, worker_num, num`+
+			s.claimable(`?3`)+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num`+claimed+`following`,
+			s.withRunner(runnerID, organization, last)...)
 		// Without a row, other writes claim the turns of those that follow.
 		if noRow(err, nil) != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
 	s.fair.follow(tx, organization, worker)
-	return num, nil
+	return num, worker, nil
+}
+
+// claimable returns the beginning of a query for the turns that a runner may claim now. Among nodes,
+// param is the parameter of the runner's id: see withRunner.
+func (s *Store) claimable(param string) string {
+	const waiting = ` FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready = 1 AND `
+	if s.node == nil {
+		return waiting
+	}
+	return waiting + `NOT ` + elsewhere(param) + ` AND `
+}
+
+// withRunner returns the arguments of a query with claimable.
+func (s *Store) withRunner(runnerID string, args ...any) []any {
+	if s.node == nil {
+		return args
+	}
+	return append(args, runnerID)
 }
 
 // claim reads before it writes: the two statements together cost less than an UPDATE
@@ -302,10 +352,10 @@ func (s *Store) RunningTurns(ctx context.Context) (int64, error) {
 	return one(ctx, s.db, scanInt, `SELECT count(*) FROM turns INDEXED BY turns_running WHERE runner_id IS NOT NULL`)
 }
 
-// Queued returns the number of waiting turns.
+// Queued returns the number of waiting turns. Among nodes, it is as old as the last CatchUp.
 func (s *Store) Queued() int64 {
 	total, _ := s.waiting.counts("")
-	return total
+	return max(total, 0)
 }
 
 // ScheduleRoom returns how many turns schedules may add to the queue of all

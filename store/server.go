@@ -26,7 +26,11 @@ func (s *Store) openServer(ctx context.Context, opt Options) error {
 	if err := s.checkServer(ctx, opt); err != nil {
 		return err
 	}
-	db, err := postgres.Open(ctx, opt.Database, s.full.schema, serverMigrations())
+	open := postgres.Open
+	if s.node != nil {
+		open = postgres.OpenShared
+	}
+	db, err := open(ctx, opt.Database, s.full.schema, serverMigrations())
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ package store
 
 import (
 	"context"
-	"os"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +25,9 @@ import (
 // A Store is an open data folder. Its methods are safe for concurrent use.
 type Store struct {
 	dir    string
-	lock   *os.File
+	lock   io.Closer
+	node   *Node        // nil if no other server shares the database
+	leads  atomic.Bool  // see Leads; meaningless without node
 	db     engine.DB    // file or server
 	file   *sqlite.DB   // nil if the database is on a server
 	server *postgres.DB // nil if the database is a file in the data folder

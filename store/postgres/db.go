@@ -54,15 +54,25 @@ var _ engine.DB = (*DB)(nil)
 // Open opens the database of a URL, and creates or upgrades its tables: see migrate. It returns an
 // error if the tables differ from schema, or if another process has the database open.
 func Open(ctx context.Context, url, schema string, migrations []string) (*DB, error) {
-	cfg, err := parseConfig(url)
+	cfg, script, err := parse(url, schema)
 	if err != nil {
 		return nil, err
 	}
-	script, err := Schema(schema)
-	if err != nil {
-		return nil, fmt.Errorf("read the program's schema: %w", err)
+	return openAlone(ctx, cfg, script, migrations)
+}
+
+func parse(url, schema string) (cfg *config, script string, err error) {
+	if cfg, err = parseConfig(url); err != nil {
+		return nil, "", err
 	}
-	l, err := acquire(ctx, cfg)
+	if script, err = Schema(schema); err != nil {
+		return nil, "", fmt.Errorf("read the program's schema: %w", err)
+	}
+	return cfg, script, nil
+}
+
+func openAlone(ctx context.Context, cfg *config, script string, migrations []string) (*DB, error) {
+	l, err := acquire(ctx, cfg, false)
 	if err != nil {
 		return nil, err
 	}

@@ -23,23 +23,25 @@ const (
 // database of this program.
 const lockKey = `hashtextextended('journeyman ' || current_schema(), 0)`
 
-// A lock prevents other processes from using the database. It has its own connection, so that the
-// server releases the lock when the process ends for any reason.
+// A lock prevents other processes from using the database. A shared lock permits others that hold a
+// shared one, too. The lock has its own connection, so that the server releases the lock when the
+// process ends for any reason.
 //
 // The process may lose the connection without noticing. Then another process can take the lock, and
 // increments the epoch. Each write checks the epoch: see DB.opening.
 type lock struct {
-	cfg   *config
-	conn  *conn                 // used only by the goroutine watch after start
-	lost  atomic.Pointer[error] // the reason why writes are refused; nil while the lock is held
-	epoch int64
-	stop  context.CancelFunc
-	done  chan struct{} // closed when watch returns
+	cfg    *config
+	shared bool
+	conn   *conn                 // used only by the goroutine watch after start
+	lost   atomic.Pointer[error] // the reason why writes are refused; nil while the lock is held
+	epoch  int64
+	stop   context.CancelFunc
+	done   chan struct{} // closed when watch returns
 }
 
 // acquire takes the lock of the database. The caller must then call start with the epoch.
-func acquire(ctx context.Context, cfg *config) (*lock, error) {
-	l := &lock{cfg: cfg}
+func acquire(ctx context.Context, cfg *config, shared bool) (*lock, error) {
+	l := &lock{cfg: cfg, shared: shared}
 	until := time.Now().Add(lockPatience)
 	for try := 1; ; try++ {
 		err := l.take(ctx)
@@ -72,7 +74,7 @@ func (l *lock) take(ctx context.Context) error {
 }
 
 func (l *lock) takeOn(ctx context.Context, c *conn) error {
-	text := `SELECT pg_try_advisory_lock(` + lockKey + `)`
+	text := `SELECT pg_try_advisory_lock` + l.mode() + `(` + lockKey + `)`
 	if c.unnamed {
 		// Behind a proxy, only a transaction keeps its server connection. A transaction that has
 		// not changed or read anything does not prevent the server from removing old rows.
@@ -81,7 +83,7 @@ func (l *lock) takeOn(ctx context.Context, c *conn) error {
 		if err := c.script(ctx, noLimit); err != nil {
 			return fmt.Errorf("begin the transaction of the lock: %w", err)
 		}
-		text = `SELECT pg_try_advisory_xact_lock(` + lockKey + `)`
+		text = `SELECT pg_try_advisory_xact_lock` + l.mode() + `(` + lockKey + `)`
 	}
 	r, err := c.query(ctx, text, nil)
 	if err != nil {
@@ -100,6 +102,14 @@ func (l *lock) takeOn(ctx context.Context, c *conn) error {
 		return ErrInUse
 	}
 	return nil
+}
+
+// mode returns the end of the name of the server's functions for this kind of lock.
+func (l *lock) mode() string {
+	if l.shared {
+		return `_shared`
+	}
+	return ``
 }
 
 // start watches the lock until close.

@@ -68,8 +68,7 @@ func migrate(ctx context.Context, c *conn, version int64, script string, migrati
 	case version == newest:
 		return nil
 	case version > newest:
-		return fmt.Errorf("the database has version %d and this program knows versions up to %d: use a newer program",
-			version, newest)
+		return newerVersion(version, newest)
 	case version == 0:
 		return create(ctx, c, script, newest)
 	}
@@ -78,6 +77,11 @@ func migrate(ctx context.Context, c *conn, version int64, script string, migrati
 	}
 	scripts := append(slices.Clone(migrations[version-1:]), fmt.Sprintf(updateVersion, newest))
 	return inTransaction(ctx, c, fmt.Sprintf("bring database to version %d", newest), scripts...)
+}
+
+func newerVersion(version, newest int64) error {
+	return fmt.Errorf("the database has version %d and this program knows versions up to %d: use a newer program",
+		version, newest)
 }
 
 // readVersion returns the version of the database, or 0 if the database is empty.

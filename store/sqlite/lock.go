@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,18 +22,48 @@ const (
 	lockInterval = 5 * time.Millisecond
 )
 
+// lockName is the file that processes lock in a data folder.
+const lockName = "lock"
+
 // Lock locks a data folder for this process until the returned file is closed. The
 // kernel releases the lock when the process ends, however it ends. Lock returns ErrLocked
 // after lockPatience if another process holds the lock.
-func Lock(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+func Lock(dir string) (*os.File, error) { return lock(dir, lockName, unix.LOCK_EX) }
+
+// LockNode locks a data folder together with other processes that call LockNode with other names. It
+// returns ErrLocked if a process holds the lock of Lock, or that of the same name.
+func LockNode(dir, name string) (io.Closer, error) {
+	shared, err := lock(dir, lockName, unix.LOCK_SH)
+	if err != nil {
+		return nil, err
+	}
+	own, err := lock(dir, lockName+"-"+name, unix.LOCK_EX)
+	if err != nil {
+		return nil, errors.Join(err, shared.Close())
+	}
+	return files{shared, own}, nil
+}
+
+// files are closed together.
+type files []*os.File
+
+func (list files) Close() (err error) {
+	for _, f := range list {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// lock locks a file of a folder. how is LOCK_EX or LOCK_SH.
+func lock(dir, name string, how int) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 	for waited := time.Duration(0); errors.Is(err, unix.EWOULDBLOCK) && waited < lockPatience; waited += lockInterval {
 		time.Sleep(lockInterval)
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -46,7 +77,7 @@ func Lock(dir string) (*os.File, error) {
 
 // Locked reports whether another process has the data folder locked. It creates no file.
 func Locked(dir string) (bool, error) {
-	f, err := os.Open(filepath.Join(dir, "lock"))
+	f, err := os.Open(filepath.Join(dir, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

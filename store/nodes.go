@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// This file holds what servers need that share one database: nodes. Each node has a runner, whose row
+// is the node's lease. A node that is gone for longer than its lease loses its turns, its placements
+// and its part as the leader.
+//
+// A worker is placed on one runner at a time, which alone carries out its turns. So the edits in a
+// workspace meet in one process, and one process has the worker's stream. A placement ends with its
+// runner, or when the worker has had no turn for a while.
+
+// A Node describes a server that shares its database with others.
+type Node struct {
+	URL     string // where the other nodes reach it
+	Version string // of the program
+}
+
+// Name returns the name of the node's own files in the data folder.
+func (n *Node) Name() string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-':
+			return r
+		}
+		return '_'
+	}, strings.TrimPrefix(strings.TrimPrefix(n.URL, "https://"), "http://"))
+}
+
+// Shared reports whether other servers may use the database at the same time.
+func (s *Store) Shared() bool { return s.node != nil }
+
+// ErrLeaseLost means that the lease of a runner was over: other runners may have its turns.
+var ErrLeaseLost = errors.New("the runner's lease is over")
+
+// leaseClock returns the time by which leases are measured. Nodes compare their times, so it is that
+// of the database's server.
+func (s *Store) leaseClock(ctx context.Context) (time.Time, error) {
+	if s.node == nil {
+		return s.now(), nil
+	}
+	return s.server.Clock(ctx)
+}
+
+// registerNode adds the row of a node's runner.
+func (s *Store) registerNode(tx Tx, runnerID string, expires time.Time) error {
+	_, err := tx.Exec(`INSERT INTO runners (id, expires_at, url, version, started_at) VALUES (?, ?, ?, ?, ?)`,
+		runnerID, expires.UnixMilli(), s.node.URL, s.node.Version, s.millis())
+	return err
+}
+
+// A NodeState is a node as the others see it.
+type NodeState struct {
+	RunnerID  string
+	URL       string
+	Version   string
+	StartedAt time.Time
+	Leader    bool // it does the work that one node does for all
+	Workers   int64
+	Running   int64 // turns
+}
+
+// Nodes returns the nodes whose leases are not over, the oldest first. It is empty if the server has
+// the database alone.
+func (s *Store) Nodes(ctx context.Context) ([]NodeState, error) {
+	if s.node == nil {
+		return nil, nil
+	}
+	return all(ctx, s.db, func(row scanner) (n NodeState, err error) {
+		err = row.Scan(&n.RunnerID, &n.URL, &n.Version, asTime{&n.StartedAt}, &n.Leader, &n.Workers, &n.Running)
+		return n, err
+	}, `SELECT id, url, version, started_at, EXISTS (SELECT 1 FROM leaders WHERE runner_id = runners.id),
+			(SELECT count(*) FROM placements WHERE runner_id = runners.id),
+			(SELECT count(*) FROM turns INDEXED BY turns_running WHERE runner_id = runners.id)
+		FROM runners ORDER BY started_at, id`)
+}
+
+// housekeeping is the name of the work that one node does for all: schedules, webhooks, replies by
+// mail, and the deletion of old rows.
+const housekeeping = "housekeeping"
+
+// Lead makes a runner the leader unless another runner with a lease is: see Leads. It reports whether
+// the runner has become the leader just now.
+func (s *Store) Lead(ctx context.Context, runnerID string) (begins bool, err error) {
+	var leads bool
+	err = s.write(ctx, func(tx Tx) error {
+		leads, begins = false, false
+		holder, err := one(ctx, tx, scanString, `SELECT runner_id FROM leaders WHERE name = ?`, housekeeping)
+		if noRow(err, nil) != nil {
+			return err
+		}
+		if leads = holder == runnerID; leads {
+			return nil
+		}
+		n, err := tx.Exec(`INSERT INTO leaders (name, runner_id) SELECT ?, id FROM runners WHERE id = ?
+			ON CONFLICT (name) DO UPDATE SET runner_id = excluded.runner_id
+			WHERE NOT EXISTS (SELECT 1 FROM runners WHERE id = leaders.runner_id)`, housekeeping, runnerID)
+		leads, begins = n > 0, n > 0
+		return err
+	})
+	if err == nil {
+		s.leads.Store(leads)
+	}
+	return begins && err == nil, err
+}
+
+// Leads reports whether this server does the work that one node does for all: schedules, webhooks,
+// replies by mail, and the deletion of old rows. A server that has the database alone does.
+func (s *Store) Leads() bool { return s.node == nil || s.leads.Load() }
+
+// Resign ends the part of the leader, because the lease of this node may soon be over.
+func (s *Store) Resign() { s.leads.Store(false) }
+
+// elsewhere is a condition on a turn: its worker is placed on another runner than the one of the
+// parameter, and that one has a lease. A runner's row is deleted when its lease is over.
+func elsewhere(param string) string {
+	return `EXISTS (SELECT 1 FROM placements CROSS JOIN runners ON runners.id = placements.runner_id
+		WHERE placements.worker_num = turns.worker_num AND placements.runner_id <> ` + param + `)`
+}
+
+// place places a worker on a runner. placed is false if another runner has the worker, or if this one
+// has lost its lease. Without other nodes, every worker is placed here.
+func (s *Store) place(tx Tx, runnerID string, workerNum int64) (placed bool, err error) {
+	if s.node == nil {
+		return true, nil
+	}
+	n, err := tx.Exec(`INSERT INTO placements (worker_num, runner_id, used_at)
+		SELECT CAST(?1 AS BIGINT), id, CAST(?3 AS BIGINT) FROM runners WHERE id = ?2
+		ON CONFLICT (worker_num) DO UPDATE SET runner_id = excluded.runner_id, used_at = excluded.used_at
+		WHERE placements.runner_id = excluded.runner_id
+			OR NOT EXISTS (SELECT 1 FROM runners WHERE id = placements.runner_id)`, workerNum, runnerID, s.millis())
+	return n > 0, err
+}
+
+// ReleasePlacements ends the placements of a runner whose workers have had no turn for a while, and
+// those of runners without a lease.
+func (s *Store) ReleasePlacements(ctx context.Context, runnerID string, idle time.Duration) error {
+	if s.node == nil {
+		return nil
+	}
+	// A claim changes the row of the placement, so this write and the claim cannot both commit.
+	_, err := s.exec(ctx, `DELETE FROM placements WHERE runner_id NOT IN (SELECT id FROM runners)
+		OR runner_id = ?1 AND used_at < ?2 AND NOT EXISTS (SELECT 1 FROM turns INDEXED BY turns_running
+			WHERE runner_id = ?1 AND worker_num = placements.worker_num)`,
+		runnerID, s.now().Add(-idle).UnixMilli())
+	return err
+}
+
+// PlaceOf returns the URL of the node on which a worker is placed. It is empty if the worker is not
+// placed, or on the runner of the parameter.
+func (s *Store) PlaceOf(ctx context.Context, workerID, runnerID string) (url string, err error) {
+	if s.node == nil {
+		return "", nil
+	}
+	url, err = one(ctx, s.db, scanString, `SELECT url FROM runners
+		WHERE id = (SELECT runner_id FROM placements WHERE worker_num = `+numOfWorker+`) AND id <> ?`, workerID, runnerID)
+	return url, noRow(err, nil)
+}
+
+// RequestedAborts returns the ids of a runner's turns that somebody wants to cancel. The request may
+// have reached another node.
+func (s *Store) RequestedAborts(ctx context.Context, runnerID string) ([]string, error) {
+	return all(ctx, s.db, scanString, `SELECT id FROM turns INDEXED BY turns_running
+		WHERE runner_id = ? AND abort_requested = 1`, runnerID)
+}
+
+// CatchUp reads what other nodes may have changed: the number of waiting turns. It also forgets what
+// is remembered of callers, models and caps.
+func (s *Store) CatchUp(ctx context.Context) error {
+	if s.node == nil {
+		return nil
+	}
+	if err := s.countQueue(ctx); err != nil {
+		return fmt.Errorf("catch up with the other nodes: %w", err)
+	}
+	s.known.changes.Add(1)
+	s.modelChanges.Add(1)
+	return nil
+}
