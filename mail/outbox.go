@@ -39,6 +39,10 @@ func (s *Server) sendReplies() {
 			return
 		case <-tick.C:
 		}
+		if !s.cfg.Store.Leads() {
+			released = false // the next leader releases what the last one has claimed
+			continue
+		}
 		if s.cfg.Store.Writable() != nil {
 			continue // in maintenance nothing is sent
 		}

@@ -275,4 +275,7 @@ func (r *Runner) accepted(a store.Accepted, more ...any) {
 		r.cfg.Log.Info("turn accepted", append(attrs, more...)...)
 	}
 	r.Wake()
+	if a.Turn.Status != store.Running {
+		r.tellNodes() // its worker may be placed on another one
+	}
 }

@@ -230,10 +230,10 @@ func (r *Runner) endCall(ctx context.Context, e *execution, st *store.Step, run 
 	if err != nil && call.State != store.CallInterrupted {
 		call.State = store.CallFailed
 		if run.tool != nil && ctx.Err() != nil {
-			// When the runner stops, the call gets no result. The next claim repeats the call, or
+			// When the runner stops or loses its lease, the call gets no result. The next claim repeats the call, or
 			// reports the interruption to the model.
-			if errors.Is(context.Cause(ctx), errStopped) {
-				return false, errStopped
+			if interrupted(ctx) {
+				return false, context.Cause(ctx)
 			}
 			call.State = store.CallInterrupted
 			err = tool.Errorf("the call was cut off and may have taken effect: %s", context.Cause(ctx))

@@ -67,8 +67,13 @@ func (r *Runner) stopExecutions(ctx context.Context, turnIDs []string) error {
 	if err := r.cfg.Store.AwaitWrites(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
+	elsewhere := false
 	for _, turnID := range missing {
-		r.stopExecution(turnID) // if this finds nothing, the turn has ended or its runner is dead
+		// If this finds nothing, the turn has ended, or its runner is dead or another node's.
+		elsewhere = !r.stopExecution(turnID) || elsewhere
+	}
+	if elsewhere {
+		r.tellNodes()
 	}
 	return nil
 }
@@ -88,9 +93,6 @@ func (r *Runner) stopExecution(turnID string) (found bool) {
 var errStopping = &store.Error{Kind: store.Busy, Code: "stopping",
 	Message: "the service stops before the task has ended; the task continues at the next start"}
 
-// waitPoll is the interval at which Wait reads the turn even without a signal.
-const waitPoll = 30 * time.Second
-
 // Wait waits until the turn has ended or ctx is done. It returns a store.Error of kind Busy if the
 // runner stops first.
 func (r *Runner) Wait(ctx context.Context, turnID string) error {
@@ -102,7 +104,7 @@ func (r *Runner) Wait(ctx context.Context, turnID string) error {
 // turn. It returns a nil task if memory does not hold the whole task. Callers must not change the
 // task.
 func (r *Runner) WaitResult(ctx context.Context, turnID string) (*store.Conversation, error) {
-	poll := time.NewTicker(waitPoll)
+	poll := time.NewTicker(r.Streams.PollEvery())
 	defer poll.Stop()
 	for {
 		// Read before TurnEnded, so that a turn that ended before the stop is not reported as stopped.

@@ -8,25 +8,25 @@ import (
 	"journeyman/store"
 )
 
-const (
-	leaseTime  = 60 * time.Second // without a renewal for this time, a runner loses its turns
-	leaseRenew = 15 * time.Second // three renewals may fail before the lease expires
-)
-
 // Start puts the turns of dead runners back into the queue and begins to claim turns.
 func (r *Runner) Start(ctx context.Context) error {
 	// Set the callbacks first: StartRunner may end turns that were interrupted too often.
 	r.cfg.Store.OnInterrupted(r.logEnd)
 	r.cfg.Store.OnClaimed(r.begin)
 	r.cfg.Store.UseEnvelopes(store.Envelopes{Look: r.lookAt, Compose: r.envelope})
-	if err := r.cfg.Store.StartRunner(ctx, r.id, leaseTime); err != nil {
+	err := r.register(ctx)
+	if err == nil {
+		err = r.keepPlace(r.ID())
+	}
+	if err != nil {
 		return fmt.Errorf("start runner: %w", err)
 	}
 	r.noteAlive() // a health check must not fail before the dispatcher's first round
-	r.cfg.Store.UseSlots(store.Slots{RunnerID: r.id, Take: func() bool { return r.takeSlots(1) == 1 },
-		Release: func() { r.releaseSlots(1); r.Wake() }}) // a turn may wait for this slot
 	r.claimer.Go(r.dispatch)
 	r.leaser.Go(r.keepLease)
+	if r.cfg.Store.Shared() {
+		r.leaser.Go(r.followNodes)
+	}
 	return nil
 }
 
@@ -51,7 +51,7 @@ func (r *Runner) Stop(ctx context.Context) error {
 		return nil // the runner never started, or the next start claims its turns
 	}
 	// Only now: a queued turn must have no execution. ctx may have ended already.
-	if err := r.cfg.Store.StopRunner(context.WithoutCancel(r.ctx), r.id); err != nil {
+	if err := r.cfg.Store.StopRunner(context.WithoutCancel(r.ctx), r.ID()); err != nil {
 		return fmt.Errorf("stop runner: %w", err)
 	}
 	return nil
@@ -82,7 +82,7 @@ func (r *Runner) claimQueued() bool {
 	if free == 0 {
 		return false
 	}
-	claims, err := r.cfg.Store.ClaimTurns(r.claims, r.id, free)
+	claims, err := r.cfg.Store.ClaimTurns(r.claims, r.ID(), free)
 	r.releaseSlots(free - len(claims)) // the executions keep the other slots
 	if err != nil && r.claims.Err() == nil {
 		r.cfg.Log.Error("claim turns", "err", err) // the next poll is the retry
@@ -91,11 +91,11 @@ func (r *Runner) claimQueued() bool {
 }
 
 // takeSlots takes up to limit free slots and returns how many it took. It takes none after the
-// runner has begun to stop.
+// runner has begun to stop or while it has no lease.
 func (r *Runner) takeSlots(limit int64) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.claims.Err() != nil {
+	if r.claims.Err() != nil || r.fenced {
 		return 0
 	}
 	n := min(r.cfg.Concurrency-r.taken, int(limit))
@@ -115,8 +115,9 @@ func (r *Runner) releaseSlots(n int) {
 func (r *Runner) begin(c store.Claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c.RunnerID != r.id || r.claims.Err() != nil {
-		return // Stop puts the runner's turns back into the queue
+	if c.RunnerID != r.id || r.fenced || r.claims.Err() != nil {
+		r.taken-- // Stop or the next lease puts the runner's turns back into the queue
+		return
 	}
 	e := &execution{claim: c}
 	e.ctx, e.cancel = context.WithCancelCause(r.ctx)
@@ -142,24 +143,4 @@ func (r *Runner) execute(e *execution) {
 	r.mu.Unlock()
 	e.live.Close()
 	r.Wake() // a slot is free
-}
-
-// keepLease renews the lease until the runner stops. At the same interval it removes old stream
-// data and ends turns that have waited too long.
-func (r *Runner) keepLease() {
-	tick := time.NewTicker(leaseRenew)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			// After an error the next tick retries, well before the lease expires.
-			if err := r.cfg.Store.RenewLease(r.ctx, r.id, leaseTime); err != nil && r.ctx.Err() == nil {
-				r.cfg.Log.Error("renew lease", "err", err)
-			}
-			r.Streams.Prune()
-			r.expireSuspended()
-		case <-r.ctx.Done():
-			return
-		}
-	}
 }

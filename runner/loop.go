@@ -38,8 +38,8 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 	if exhausted(err) && r.putBack(ctx, e, err) {
 		return
 	}
-	if errors.Is(context.Cause(ctx), errStopped) {
-		return // Stop puts the turn back into the queue
+	if interrupted(ctx) {
+		return // the turn returns to the queue
 	}
 	// From here on the turn ends as cancelled or failed, and its output so far is kept.
 	last, out := r.partialStep(e), store.AbortedOutcome

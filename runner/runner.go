@@ -35,8 +35,10 @@ type Runner struct {
 	Streams *stream.Hub // publishes the progress of turns to watchers
 
 	cfg  Config
-	id   string
 	wake chan struct{} // buffers one signal, so that a wake-up during a claim is not lost
+
+	lookNow chan struct{} // buffers one signal, as wake
+	news    chan struct{} // the same, for other nodes
 
 	ctx     context.Context // parent of all executions; ends with errStopped
 	cancel  context.CancelCauseFunc
@@ -52,7 +54,9 @@ type Runner struct {
 
 	leanTools []model.Tool // tools in the form for models with a small window
 
-	mu         sync.Mutex            // guards executions and taken
+	mu         sync.Mutex            // guards the fields below
+	id         string                // of the lease
+	fenced     bool                  // there is no lease: no turn may run
 	executions map[string]*execution // by turn id
 	taken      int                   // slots of executions and of uncommitted claims
 
@@ -81,7 +85,7 @@ var errStopped = errors.New("the runner stops")
 // New creates a runner. The runner does nothing before Start.
 func New(cfg Config) *Runner {
 	cfg.setDefaults()
-	r := &Runner{cfg: cfg, id: store.NewID("run", cfg.Now()), wake: make(chan struct{}, 1),
+	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), lookNow: make(chan struct{}, 1), news: make(chan struct{}, 1),
 		executions: map[string]*execution{}, views: view.New(cfg.Store, cfg.BaseURL)}
 	r.Streams = stream.New(cfg.Store, r.views, cfg.Now)
 	cfg.Store.OnChange(r.Streams.RecordsChanged)

@@ -37,7 +37,7 @@ func (s *Scheduler) prunes() map[string]func() (int64, error) {
 // prune deletes old rows in batches, then old tasks, and returns free pages to the file system. It
 // stops when maintenance begins.
 func (s *Scheduler) prune() {
-	if s.paused() {
+	if s.paused() || !s.cfg.Store.Leads() {
 		return
 	}
 	before := s.cfg.Store.Counters()

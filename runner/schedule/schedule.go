@@ -204,6 +204,10 @@ func (s *Scheduler) rounds() {
 // round starts the due schedules, and returns how long to wait for the next round.
 func (s *Scheduler) round() (wait time.Duration) {
 	s.alive.Store(int64(s.passed()))
+	if !s.cfg.Store.Leads() {
+		s.wall, s.mono = s.now(), s.passed()
+		return tick // another node runs the schedules
+	}
 	if s.paused() {
 		return idle // due schedules and clock jumps wait until maintenance ends
 	}
@@ -354,7 +358,7 @@ func (s *Scheduler) check() {
 
 // sweep deletes unfinished files of killed processes from workspaces.
 func (s *Scheduler) sweep() {
-	if s.paused() {
+	if s.paused() || s.cfg.Store.Shared() { // another node may be writing the files
 		return // the next sweep deletes the files
 	}
 	n, err := s.cfg.Store.SweepWorkspaces(s.ctx, s.begun)

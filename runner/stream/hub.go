@@ -183,13 +183,23 @@ func (h *Hub) readFiles(ctx context.Context, s *snapshot) error {
 	return err
 }
 
-// pollEvery is the time after which a watcher reads a turn again although no change was
-// signalled: another process may have changed the store.
-const pollEvery = 30 * time.Second
+const (
+	pollEvery     = 30 * time.Second
+	pollNodeEvery = 500 * time.Millisecond
+)
 
-// await waits for a change, but at most pollEvery. It returns ErrClosed when the service stops.
+// PollEvery returns the time after which a watcher reads a turn again although no change was
+// signalled. It is short if another node may execute the turn.
+func (h *Hub) PollEvery() time.Duration {
+	if h.store.Shared() {
+		return pollNodeEvery
+	}
+	return pollEvery
+}
+
+// await waits for a change, but at most PollEvery. It returns ErrClosed when the service stops.
 func (h *Hub) await(ctx context.Context, changed <-chan struct{}) error {
-	poll := time.NewTimer(pollEvery)
+	poll := time.NewTimer(h.PollEvery())
 	defer poll.Stop()
 	select {
 	case <-changed:

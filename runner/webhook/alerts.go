@@ -34,6 +34,9 @@ func (d *Dispatcher) runAlerts() {
 		case <-d.begins.Done():
 			return
 		}
+		if !d.cfg.Store.Leads() {
+			continue // another node sends them
+		}
 		err := d.sendDueAlerts(d.begins)
 		switch {
 		case err == nil:

@@ -22,8 +22,8 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 	defer stop()
 	for _, del := range due {
 		// A user may have changed or removed the webhook since the batch was read.
-		if d.cfg.Store.Writable() != nil || records.failed.Load() {
-			return failing, nil // nothing is sent during maintenance
+		if d.cfg.Store.Writable() != nil || !d.cfg.Store.Leads() || records.failed.Load() {
+			return failing, nil // nothing is sent during maintenance, or by two nodes
 		}
 		made := <-bodies
 		del, ok, err := d.cfg.Store.CurrentDelivery(d.ctx, del)

@@ -41,7 +41,7 @@ func (d *Dispatcher) expect(workerID string, due time.Time) {
 func (d *Dispatcher) schedule(e *endpoint, due time.Time) {
 	wait := due.Sub(d.now())
 	switch {
-	case d.begins.Err() != nil:
+	case d.begins.Err() != nil || !d.cfg.Store.Leads(): // the leader finds the delivery by Look
 	case e.busy:
 		e.added = true
 	case wait <= 0:
@@ -85,8 +85,19 @@ func (d *Dispatcher) next(q *queue) *endpoint {
 	return e
 }
 
+// forget leaves the deliveries of an endpoint to another node.
+func (d *Dispatcher) forget(e *endpoint) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.endpoints, e.workerID)
+}
+
 // serve sends a batch of an endpoint's deliveries and schedules the remaining ones.
 func (d *Dispatcher) serve(e *endpoint) {
+	if !d.cfg.Store.Leads() {
+		d.forget(e)
+		return
+	}
 	full := d.cfg.Store.Room() != nil // recording an attempt needs disk space for its request and response
 	failing, err := e.failing, error(nil)
 	if !full {

@@ -50,6 +50,7 @@ const (
 	manualSlots  = 16               // concurrent attempts that users requested
 	roomPause    = 5 * time.Second  // pause between two checks of a full disk
 	lookEvery    = 30 * time.Second // how often Look runs by itself
+	lookNodes    = time.Second      // the same where other nodes store deliveries
 )
 
 // A Dispatcher sends deliveries. Its methods are safe for concurrent use.
@@ -142,11 +143,18 @@ func (d *Dispatcher) Look(ctx context.Context) error {
 }
 
 func (d *Dispatcher) lookOften() {
-	tick := time.NewTicker(lookEvery)
+	pause := lookEvery
+	if d.cfg.Store.Shared() {
+		pause = lookNodes
+	}
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
+			if !d.cfg.Store.Leads() {
+				continue // another node sends the deliveries
+			}
 			if err := d.Look(d.begins); err != nil && d.begins.Err() == nil {
 				d.cfg.Log.Error("find due deliveries", "err", err)
 			}

@@ -1,0 +1,208 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"journeyman/store"
+)
+
+// This file keeps the lease of the runner, without which others may have its turns. Among nodes it also
+// looks for what other nodes have stored.
+
+const (
+	leaseTime  = 60 * time.Second // without a renewal for this time, a runner loses its turns
+	leaseRenew = 15 * time.Second // three renewals may fail before the lease expires
+
+	// The same among nodes. There another runner takes the turns over as soon as the lease is over, so
+	// this one stops them before.
+	nodeLease = 20 * time.Second
+	nodeRenew = 4 * time.Second
+	nodeFence = nodeLease * 2 / 3
+
+	catchUpEvery = time.Second      // pause between two looks for changes of other nodes
+	idlePlace    = time.Minute      // after this time without a turn, a worker may move to another node
+	retryEvery   = 5 * catchUpEvery // pause between two looks for suspended turns of other nodes
+)
+
+// errLeaseLost is the cause of contexts that end because the lease may be over. It is not a failure:
+// another runner continues the turn.
+var errLeaseLost = errors.New("the runner has lost its lease")
+
+// interrupted reports whether a turn ends here because its runner stops or has lost its lease. The turn
+// returns to the queue.
+func interrupted(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, errStopped) || errors.Is(cause, errLeaseLost)
+}
+
+// terms returns the length of a lease and the pause between two renewals.
+func (r *Runner) terms() (lease, renew time.Duration) {
+	if r.cfg.Store.Shared() {
+		return nodeLease, nodeRenew
+	}
+	return leaseTime, leaseRenew
+}
+
+// register gets a lease. The id of a runner is that of its lease, so that nothing that began under an
+// older lease counts under a new one.
+func (r *Runner) register(ctx context.Context) error {
+	id := store.NewID("run", r.cfg.Now())
+	lease, _ := r.terms()
+	if err := r.cfg.Store.StartRunner(ctx, id, lease); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.id, r.fenced = id, false
+	r.mu.Unlock()
+	r.cfg.Store.UseSlots(store.Slots{RunnerID: id, Take: func() bool { return r.takeSlots(1) == 1 },
+		Release: func() { r.releaseSlots(1); r.Wake() }}) // a turn may wait for this slot
+	return nil
+}
+
+// ID returns the id of the runner's lease.
+func (r *Runner) ID() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.id
+}
+
+// fence stops all executions without a further write, because the lease may soon be over.
+func (r *Runner) fence() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fenced {
+		return
+	}
+	r.fenced = true
+	r.cfg.Store.Resign()
+	for _, e := range r.executions {
+		e.cancel(errLeaseLost)
+	}
+	r.cfg.Log.Error("the lease of this node was not renewed: its turns stop here and continue elsewhere",
+		"turns", len(r.executions))
+}
+
+// keepLease renews the lease until the runner stops. At the same interval it removes old stream
+// data and ends turns that have waited too long.
+func (r *Runner) keepLease() {
+	lease, renew := r.terms()
+	tick := time.NewTicker(renew)
+	defer tick.Stop()
+	alone := !r.cfg.Store.Shared()
+	fence := time.AfterFunc(nodeFence, func() {
+		if !alone {
+			r.fence()
+		}
+	})
+	defer fence.Stop()
+	for {
+		select {
+		case <-tick.C:
+			begun := time.Now()
+			err := r.renew(lease)
+			if err == nil {
+				fence.Reset(nodeFence - time.Since(begun))
+			} else if r.ctx.Err() == nil {
+				r.cfg.Log.Error("renew lease", "err", err) // the next tick tries again, well before the lease expires
+			}
+			r.Streams.Prune()
+			r.expireSuspended()
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+// renew renews the lease. After a lease was lost, it gets a new one.
+func (r *Runner) renew(lease time.Duration) error {
+	r.mu.Lock()
+	id, fenced := r.id, r.fenced
+	r.mu.Unlock()
+	st := r.cfg.Store
+	if !fenced {
+		err := st.RenewLease(r.ctx, id, lease)
+		if !errors.Is(err, store.ErrLeaseLost) {
+			return errors.Join(err, r.keepPlace(id))
+		}
+		r.fence()
+	}
+	// The turns of the old lease go back to the queue, unless other runners have them already.
+	if err := st.StopRunner(r.ctx, id); err != nil {
+		return err
+	}
+	if err := r.register(r.ctx); err != nil {
+		return err
+	}
+	r.cfg.Log.Info("this node has a lease again")
+	r.Wake()
+	return nil
+}
+
+// keepPlace becomes the leader of the nodes if there is none, and gives up idle workers.
+func (r *Runner) keepPlace(id string) error {
+	st := r.cfg.Store
+	if !st.Shared() {
+		return nil
+	}
+	begins, err := st.Lead(r.ctx, id)
+	if begins {
+		r.cfg.Log.Info("this node is the leader: it runs schedules, webhooks, replies by mail and pruning")
+	}
+	return errors.Join(err, st.ReleasePlacements(r.ctx, id, idlePlace))
+}
+
+// LookNow makes the runner look at once for what other nodes have stored.
+func (r *Runner) LookNow() {
+	select {
+	case r.lookNow <- struct{}{}:
+	default:
+	}
+}
+
+// News returns a channel that receives a value when the other nodes should look for changes at once.
+func (r *Runner) News() <-chan struct{} { return r.news }
+
+// tellNodes makes the other nodes look for changes. Without it they find them a second later.
+func (r *Runner) tellNodes() {
+	select {
+	case r.news <- struct{}{}:
+	default:
+	}
+}
+
+// followNodes looks for the changes of other nodes until the runner stops.
+func (r *Runner) followNodes() {
+	tick := time.NewTicker(catchUpEvery)
+	defer tick.Stop()
+	for retried := time.Now(); ; {
+		select {
+		case <-tick.C:
+		case <-r.lookNow:
+		case <-r.ctx.Done():
+			return
+		}
+		if err := r.catchUp(); err != nil && r.ctx.Err() == nil {
+			r.cfg.Log.Error("look for the changes of other nodes", "err", err)
+		}
+		if time.Since(retried) >= retryEvery {
+			retried = time.Now()
+			r.nextRetry.Store(0) // the turns that a dead node has suspended, too
+		}
+		if r.cfg.Store.Queued() > 0 {
+			r.Wake()
+		}
+	}
+}
+
+func (r *Runner) catchUp() error {
+	if err := r.cfg.Store.CatchUp(r.ctx); err != nil {
+		return err
+	}
+	ids, err := r.cfg.Store.RequestedAborts(r.ctx, r.ID())
+	for _, id := range ids {
+		r.stopExecution(id)
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+package runner_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// newNodes starts n runners on one database, each with a store of its own.
+func newNodes(t *testing.T, n int, setups ...setup) []*fixture {
+	t.Helper()
+	if !storetest.OnServer() {
+		t.Skip("several nodes need a database on a server: .ci/postgres runs a command with one")
+	}
+	var nodes []*fixture
+	for i := range n {
+		opt := store.Options{Node: &store.Node{URL: fmt.Sprintf("http://node%d.test:8080", i), Version: "test"}}
+		var st *store.Store
+		if i == 0 {
+			st = storetest.Open(t, opt)
+		} else {
+			st = storetest.Reopen(t, nodes[0].store.Dir(), opt)
+		}
+		f := fixtureOn(t, st, setups...)
+		if i == 0 {
+			who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+			f.owner = who.Caller
+			f.owner.Trigger = "api"
+			f.worker = f.newWorker(store.NewWorker{Title: "Scribe", Instructions: "Help."})
+		} else {
+			f.owner, f.worker = nodes[0].owner, nodes[0].worker
+		}
+		f.start()
+		nodes = append(nodes, f)
+	}
+	return nodes
+}
+
+// state returns the nodes as one of them sees them.
+func (f *fixture) nodes() []store.NodeState {
+	f.t.Helper()
+	list, err := f.store.Nodes(f.ctx())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return list
+}
+
+// TestNodesShareWork accepts turns of several workers on each of three nodes. Every turn runs once,
+// and all turns of a worker run on one node.
+func TestNodesShareWork(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 3)
+	var workers []store.Worker
+	for range 9 {
+		workers = append(workers, nodes[0].newWorker(store.NewWorker{Title: "One"}))
+	}
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	var failed []string
+	for i := range 90 {
+		group.Go(func() {
+			f, w := nodes[i%3], workers[i%len(workers)]
+			a, err := f.store.CreateTurn(t.Context(), store.NewTurn{Caller: f.owner, WorkerID: w.ID,
+				Input: script(fmt.Sprintf(`tool write_file {"path":"n%d","content":"x"}`, i), "say done"), Budget: store.BudgetStandard})
+			if err == nil {
+				f.Wake()
+				err = nodes[(i+1)%3].Wait(t.Context(), a.Turn.ID)
+			}
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = append(failed, err.Error())
+			}
+		})
+	}
+	group.Wait()
+	is.Equal(failed, nil)
+	rows := storetest.Rows(t, nodes[0].store.Dir(), `SELECT claims, count(*) FROM turns GROUP BY claims`)
+	is.Equal(rows, [][]string{{"1", "90"}})
+	list := nodes[1].nodes()
+	is.Equal(len(list), 3)
+	leaders := slices.DeleteFunc(slices.Clone(list), func(n store.NodeState) bool { return !n.Leader })
+	is.Equal(len(leaders), 1)
+	placed := int64(0)
+	for _, n := range list {
+		placed += n.Workers
+	}
+	is.Equal(placed, int64(len(workers)))
+}
+
+// TestCancelOnAnotherNode cancels a turn that another node executes.
+func TestCancelOnAnotherNode(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 2)
+	turn := nodes[0].accept(script("wait 1h", "say done"))
+	task, err := nodes[1].AbortTask(t.Context(), nodes[1].owner, turn.TaskID)
+	is.NoErr(err)
+	is.Equal(task.Status, store.Aborted)
+	is.Equal(nodes[1].wait(turn).Status, store.Aborted)
+}
+
+// TestLeaseIsLost ends the lease of a node, as another node does when the lease is over, while a turn runs. Another node continues the turn,
+// and the first one gets a new lease.
+func TestLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 2)
+	turn := nodes[0].accept(script(`tool write_file {"path":"a","content":"x"}`, "wait 8s", "say done"))
+	old := nodes[0].ID()
+	storetest.Eventually(t, "the first call", func() bool { return len(nodes[0].journal(turn)) > 0 })
+	storetest.Exec(t, nodes[0].store, `DELETE FROM runners WHERE id = ?`, old)
+	end := nodes[1].wait(turn)
+	is.Equal(end.Status, store.Completed)
+	is.Equal(end.Claims, int64(2))
+	storetest.Eventually(t, "a new lease", func() bool {
+		return nodes[0].ID() != old && len(nodes[0].nodes()) == 2
+	})
+	is.True(strings.HasPrefix(nodes[0].ID(), "run_"))
+	is.Equal(nodes[0].run("Hello").Status, store.Completed)
+}
