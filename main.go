@@ -28,6 +28,7 @@ import (
 	"journeyman/handlers/command"
 	"journeyman/handlers/dashboard"
 	"journeyman/handlers/mcp"
+	"journeyman/handlers/nodes"
 	"journeyman/mail"
 	"journeyman/mail/message"
 	"journeyman/runner"
@@ -162,6 +163,7 @@ type server struct {
 	webhooks *webhook.Dispatcher
 	service  *command.Service
 	backups  *backup.Keeper            // nil if no place for backups is configured
+	nodes    *nodes.Nodes              // does nothing unless other servers share the database
 	mailPair *handlers.FileCertificate // for STARTTLS; nil unless the certificate is in files
 
 	metricsToken *atomic.Pointer[string]
@@ -246,6 +248,7 @@ func (s *server) parts() []command.Part {
 		{Name: "runner", Start: s.Runner.Start, Stop: func() error { return s.service.Drain(s.mail) }},
 		{Name: "mail", Start: func(context.Context) error { s.mail.Start(); return nil }},
 		{Name: "scheduler", Start: s.schedule.Start, Stop: s.schedule.Stop},
+		{Name: "other nodes", Start: s.nodes.Start, Stop: s.nodes.Stop},
 	}
 }
 
@@ -299,6 +302,8 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	if err != nil {
 		return nil, nil, err
 	}
+	s.nodes = nodes.New(nodes.Config{Store: st, Runner: s.Runner, Secret: p.ClusterSecret, Log: p.Log})
+	web = s.nodes.Front(web)
 	service.Listeners = []command.Listener{{Listener: ln, Server: handlers.NewServer(proxies.Behind(web), s.Runner)}}
 	if mailLn != nil {
 		service.Listeners = append(service.Listeners, command.Listener{Listener: handlers.KeepSpare(mailLn), Server: s.mail})

@@ -51,7 +51,7 @@ func (p *Program) needsFile(command string) error {
 func (p *Program) administer(baseURL string, do func(Admin) error) (err error) {
 	st, err := p.OpenStore()
 	if errors.Is(err, store.ErrLocked) {
-		return do(NewControlClient(p.Data))
+		return do(p.controlClient())
 	}
 	if err != nil {
 		return err

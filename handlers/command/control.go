@@ -197,10 +197,9 @@ func (w *startedWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ListenControl opens the socket for commands in a data folder that this process has
+// ListenControl opens the socket for commands at a path in a data folder that this process has
 // open. Only the owner of the folder can connect to the socket.
-func ListenControl(data string) (net.Listener, error) {
-	path := socketPath(data)
+func ListenControl(path string) (net.Listener, error) {
 	// This process holds the lock of the folder, so an existing socket belongs to a
 	// process that has died.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -219,8 +218,14 @@ func ListenControl(data string) (net.Listener, error) {
 	return ln, os.Chmod(path, 0o600)
 }
 
-// socketPath returns the path of the socket where a running server takes commands.
-func socketPath(data string) string { return filepath.Join(data, "control.sock") }
+// socketPath returns the path of the socket where a running server takes commands. node is its name
+// among the servers that share the data folder, or "".
+func socketPath(data, node string) string {
+	if node == "" {
+		return filepath.Join(data, "control.sock")
+	}
+	return filepath.Join(data, "control-"+node+".sock")
+}
 
 // maxSocketPath bounds the path in a unix socket address, in bytes.
 const maxSocketPath = 100
@@ -242,11 +247,11 @@ func shortPath(path string) (short string, done func(), err error) {
 // A ControlClient is the Admin of a folder that a running server has open.
 type ControlClient struct{ client *http.Client }
 
-// NewControlClient returns a client of the server that has the data folder open.
-func NewControlClient(data string) *ControlClient {
+// NewControlClient returns a client of the server that listens on a socket.
+func NewControlClient(path string) *ControlClient {
 	// The host in URLs is ignored: every request goes to the socket.
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		short, done, err := shortPath(socketPath(data))
+		short, done, err := shortPath(path)
 		if err != nil {
 			return nil, err
 		}

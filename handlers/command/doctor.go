@@ -67,7 +67,7 @@ const checkTime = 90 * time.Second
 // Run makes all checks, and prints the results.
 func (d *Doctor) Run(p *Program) error {
 	x := &examination{Doctor: d, Program: p, found: sandbox.Detect(p.Context)}
-	x.running = NewControlClient(p.Data).answers(p.Context)
+	x.running = p.controlClient().answers(p.Context)
 	sections := x.examine(p.Context, checkTime, x.allParts())
 	var err error
 	for _, s := range sections {

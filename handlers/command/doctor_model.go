@@ -83,7 +83,7 @@ func (x *examination) checkModel(ctx context.Context) (list []check) {
 // checkProviders reports the providers that the first organization has connected, and the results
 // of their last tests. Only a running server has the keys.
 func (x *examination) checkProviders(ctx context.Context) (list []check) {
-	reply, err := NewControlClient(x.Data).Do(ctx, Call{Provider: &ProviderCall{}})
+	reply, err := x.controlClient().Do(ctx, Call{Provider: &ProviderCall{}})
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return []check{{"providers", statusSkipped, "no server runs on this data folder", ""}}

@@ -40,13 +40,17 @@ func (p *Program) OpenStore() (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt := store.Options{QueueLimit: p.QueueLimit, QueueTotal: p.QueueTotal, Timezone: zone, Log: p.Log,
+	node, err := p.node(p.Version)
+	if err != nil {
+		return nil, err
+	}
+	opt := store.Options{Node: node, QueueLimit: p.QueueLimit, QueueTotal: p.QueueTotal, Timezone: zone, Log: p.Log,
 		BeginAnew: p.BeginAnew, Database: p.Database, Blobs: bucket, DiskReserve: p.DiskReserve, DiskWarning: p.DiskWarning}
 	patience, cancel := context.WithTimeout(p.Context, lockPatience)
 	defer cancel()
 	for {
 		st, err := store.Open(p.Context, p.Data, p.Schema, opt)
-		if !errors.Is(err, store.ErrLocked) || NewControlClient(p.Data).answers(patience) {
+		if !errors.Is(err, store.ErrLocked) || p.controlClient().answers(patience) {
 			return st, err
 		}
 		select {

@@ -27,7 +27,7 @@ type Probe struct {
 func (c *Probe) Run(p *Program) error {
 	ctx, cancel := context.WithTimeout(p.Context, max(c.Wait, healthPatience))
 	defer cancel()
-	client := NewControlClient(p.Data)
+	client := p.controlClient()
 	state, err := client.Ready(ctx)
 	for deadline := time.Now().Add(c.Wait); err != nil && time.Now().Before(deadline) && ctx.Err() == nil; {
 		pause(ctx, healthEvery)

@@ -19,7 +19,7 @@ func (Reloading) Run(p *Program) error {
 
 // askServer performs one operation through the running server.
 func (p *Program) askServer(c Call) (Reply, error) {
-	client := NewControlClient(p.Data)
+	client := p.controlClient()
 	ctx, cancel := context.WithTimeout(p.Context, lockPatience)
 	defer cancel()
 	if !client.answers(ctx) {

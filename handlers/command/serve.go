@@ -70,7 +70,7 @@ func (c *ServeFlags) Listen(p *Program, ln net.Listener, proxies handlers.Proxie
 // commands and, on request, the profiler.
 func (c *ServeFlags) ListenOperator(p *Program, control http.Handler, rn *runner.Runner) (
 	[]Listener, error) {
-	ln, err := ListenControl(p.Data)
+	ln, err := ListenControl(socketPath(p.Data, p.nodeName()))
 	if err != nil {
 		return nil, err
 	}

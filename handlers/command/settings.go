@@ -40,6 +40,7 @@ type Settings struct {
 	LogFormat   string        `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`
 	LogLevel    string        `enum:"debug,info,warn,error" default:"info" help:"Lowest log level: debug, info, warn or error."`
 
+	NodeFlags
 	DiskLimits
 
 	BlobsS3 objects.Access `embed:"" prefix:"blobs-s3-"`

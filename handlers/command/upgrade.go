@@ -117,7 +117,7 @@ func (u *upgrade) prepare(ctx context.Context) (next Build, err error) {
 // replace makes a backup, replaces the binary, and checks that the new one works. Otherwise it
 // rolls back.
 func (u *upgrade) replace(next Build) error {
-	before, err := NewControlClient(u.Data).Ready(u.Context)
+	before, err := u.controlClient().Ready(u.Context)
 	running := before.Process > 0 // ready or not
 	if !running && store.InUse(u.Data) {
 		return fmt.Errorf("a server has the data folder open, and does not report its state: %w", err)
@@ -177,7 +177,7 @@ func (u *upgrade) checkOwner(data string) error {
 	if !ok || int(owner.Uid) == os.Geteuid() {
 		return nil
 	}
-	if state, _ := NewControlClient(u.Data).Ready(u.Context); state.Process > 0 {
+	if state, _ := u.controlClient().Ready(u.Context); state.Process > 0 {
 		return nil // the server writes the files
 	}
 	return fmt.Errorf("%s belongs to user %d: start the server first, or run this command as that user",
@@ -209,7 +209,7 @@ func (u *upgrade) awaitReplacement(process int) error {
 	ctx, cancel := context.WithTimeout(u.Context, u.Wait)
 	defer cancel()
 	for {
-		state, err := NewControlClient(u.Data).Ready(ctx)
+		state, err := u.controlClient().Ready(ctx)
 		switch {
 		case state.Process != process && state.usable():
 			return nil

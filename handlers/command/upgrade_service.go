@@ -69,7 +69,7 @@ func (u *upgrade) service(ctx context.Context) *service {
 	if u.Service != "" {
 		return &service{name: u.Service}
 	}
-	state, _ := NewControlClient(u.Data).Ready(ctx) // a server that is not ready has a process, too
+	state, _ := u.controlClient().Ready(ctx) // a server that is not ready has a process, too
 	if state.Process == 0 {
 		return nil
 	}

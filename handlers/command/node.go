@@ -1,0 +1,52 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	"journeyman/store"
+)
+
+// NodeFlags let several servers share a database: see the README of store.
+type NodeFlags struct {
+	NodeURL       string `help:"Address at which the other servers that share --database reach this one, such as http://10.0.0.2:8080. It needs --cluster-secret, and a data folder that all of them share." placeholder:"URL"`
+	ClusterSecret string `help:"Secret of the servers that share --database, at least 32 characters, the same for all." placeholder:"SECRET" secret:"the secret of the servers that share a database"`
+}
+
+// leastSecret is the length of the shortest cluster secret.
+const leastSecret = 32
+
+// node returns how the other servers see this one, or nil if it has its database alone.
+func (s *Settings) node(version string) (*store.Node, error) {
+	switch {
+	case s.NodeURL == "" && s.ClusterSecret == "":
+		return nil, nil
+	case s.NodeURL == "":
+		return nil, errors.New("--cluster-secret: needs --node-url")
+	case len(s.ClusterSecret) < leastSecret:
+		return nil, fmt.Errorf("--cluster-secret: must have at least %d characters, and --node-url needs it", leastSecret)
+	case s.Database == "":
+		return nil, errors.New("--node-url: needs --database, because servers cannot share a database in a data folder")
+	}
+	u, err := url.Parse(s.NodeURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" ||
+		u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("--node-url: must be http:// or https:// with a host and a port, and nothing behind it")
+	}
+	return &store.Node{URL: s.NodeURL, Version: version}, nil
+}
+
+// controlClient returns a client of the server that has the data folder open. Among servers that share
+// the folder it is the one of --node-url.
+func (s *Settings) controlClient() *ControlClient {
+	return NewControlClient(socketPath(s.Data, s.nodeName()))
+}
+
+// nodeName returns the part of the names of files that belong to this server alone, or "".
+func (s *Settings) nodeName() string {
+	if s.NodeURL == "" {
+		return ""
+	}
+	return (&store.Node{URL: s.NodeURL}).Name()
+}
