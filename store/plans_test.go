@@ -34,7 +34,7 @@ var (
 )
 
 // withoutSQL lists methods that TestQueriesUseIndexes need not call.
-var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "EndMaintenance", "InMaintenance",
+var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "Leads", "Resign", "Shared", "EndMaintenance", "InMaintenance",
 	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "Writable", "WritableIn", "OnServer", "Storable",
 	"Archive", "BackupRuns", "NoteBackup", "SaveBackupRuns", "VerifyArchive",
 	"AlertURL", "Backup", "CheckDatabase", "CheckDueTables", "Close", "Counters", "Damage", "Dir", "EndPruning", "LastBackup", "LastPruning", "MeasureStorage", "OpenBlob", "PreviewRuns", "PutBlob", "Queued", "QueueCounts", "ReturnSpace", "Sizes", "Space", "Storage", "UsesRemembered", "WriteStats"}
@@ -117,6 +117,7 @@ func callEverything(t *testing.T, f *fixture) {
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	callNodes(t, f)
 	_, err := f.HasKeys(ctx)
 	is.NoErr(err)
 	_, err = f.Backlog(ctx)
@@ -844,6 +845,27 @@ func callWebhooks(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	_, err = f.RemoveWebhook(ctx, owner, f.worker.ID)
 	is.NoErr(err)
+}
+
+// callNodes calls the methods for servers that share a database. They run no statement on a file.
+func callNodes(t *testing.T, f *fixture) {
+	t.Helper()
+	is := is.New(t)
+	ctx := t.Context()
+	is.NoErr(f.StartRunner(ctx, "run_node", time.Minute))
+	_, err := f.Nodes(ctx)
+	is.NoErr(err)
+	if f.Shared() {
+		_, err = f.Lead(ctx, "run_node")
+		is.NoErr(err)
+	}
+	is.NoErr(f.ReleasePlacements(ctx, "run_node", time.Minute))
+	_, err = f.PlaceOf(ctx, f.worker.ID, "run_node")
+	is.NoErr(err)
+	_, err = f.RequestedAborts(ctx, "run_node")
+	is.NoErr(err)
+	is.NoErr(f.CatchUp(ctx))
+	is.NoErr(f.StopRunner(ctx, "run_node"))
 }
 
 // pruneEverything deletes the tasks that callEverything has ended.

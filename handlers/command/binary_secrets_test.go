@@ -38,7 +38,7 @@ func TestEverySecretMayComeFromAFile(t *testing.T) {
 			t.Errorf("--%s has no --%s-file", name, name)
 		}
 	}
-	is.Equal(secrets, 5)
+	is.Equal(secrets, 6)
 	is.True(strings.Contains(strings.Join(strings.Fields(p.stdout.String()), " "), "see it in the list of processes"))
 }
 

@@ -25,7 +25,8 @@ import (
 // socket's path.
 func control(t testing.TB, st *store.Store, dir string) (*command.ControlClient, string) {
 	t.Helper()
-	ln, err := command.ListenControl(dir)
+	path := filepath.Join(dir, "control.sock")
+	ln, err := command.ListenControl(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func control(t testing.TB, st *store.Store, dir string) (*command.ControlClient,
 		}
 		<-served
 	})
-	return command.NewControlClient(dir), filepath.Join(dir, "control.sock")
+	return command.NewControlClient(path), path
 }
 
 func controlOf(st *store.Store) http.Handler {
@@ -117,12 +118,12 @@ func TestControl(t *testing.T) {
 func TestControlUnreachable(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	client := command.NewControlClient(t.TempDir())
+	client := command.NewControlClient(filepath.Join(t.TempDir(), "control.sock"))
 	_, err := client.Do(t.Context(), command.Call{List: new("")})
 	is.True(err != nil && strings.Contains(err.Error(), "cannot be reached"))
-	_, err = command.NewControlClient(filepath.Join(t.TempDir(), strings.Repeat("x/", 200))).Do(t.Context(), command.Call{List: new("")})
+	_, err = command.NewControlClient(filepath.Join(t.TempDir(), strings.Repeat("x/", 200), "control.sock")).Do(t.Context(), command.Call{List: new("")})
 	is.True(err != nil)
-	_, err = command.ListenControl(filepath.Join(t.TempDir(), "none"))
+	_, err = command.ListenControl(filepath.Join(t.TempDir(), "none", "control.sock"))
 	is.True(err != nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -211,7 +212,7 @@ func TestBackupCommandFails(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			st := storetest.Open(t, store.Options{}) // holds the lock, so that the command asks the server
-			ln, err := command.ListenControl(st.Dir())
+			ln, err := command.ListenControl(filepath.Join(st.Dir(), "control.sock"))
 			is.NoErr(err)
 			var log bytes.Buffer
 			web := &http.Server{Handler: command.Control(tt.backup, slog.New(slog.NewTextHandler(&log, nil)))} //nolint:gosec // a socket that only this user opens
