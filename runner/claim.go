@@ -14,6 +14,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	r.cfg.Store.OnInterrupted(r.logEnd)
 	r.cfg.Store.OnClaimed(r.begin)
 	r.cfg.Store.UseEnvelopes(store.Envelopes{Look: r.lookAt, Compose: r.envelope})
+	begun := time.Now()
 	err := r.register(ctx)
 	if err == nil {
 		err = r.keepPlace(r.ID())
@@ -23,7 +24,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	}
 	r.noteAlive() // a health check must not fail before the dispatcher's first round
 	r.claimer.Go(r.dispatch)
-	r.leaser.Go(r.keepLease)
+	r.leaser.Go(func() { r.keepLease(begun) })
 	if r.cfg.Store.Shared() {
 		r.leaser.Go(r.followNodes)
 	}

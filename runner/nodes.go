@@ -84,14 +84,14 @@ func (r *Runner) fence() {
 		"turns", len(r.executions))
 }
 
-// keepLease renews the lease until the runner stops. At the same interval it removes old stream
-// data and ends turns that have waited too long.
-func (r *Runner) keepLease() {
+// keepLease renews the lease until the runner stops. begun is a time before the lease began. At the same
+// interval it removes old stream data and ends turns that have waited too long.
+func (r *Runner) keepLease(begun time.Time) {
 	lease, renew := r.terms()
 	tick := time.NewTicker(renew)
 	defer tick.Stop()
 	alone := !r.cfg.Store.Shared()
-	fence := time.AfterFunc(nodeFence, func() {
+	fence := time.AfterFunc(nodeFence-time.Since(begun), func() {
 		if !alone {
 			r.fence()
 		}
@@ -104,7 +104,9 @@ func (r *Runner) keepLease() {
 			err := r.renew(lease)
 			if err == nil {
 				fence.Reset(nodeFence - time.Since(begun))
-			} else if r.ctx.Err() == nil {
+				err = r.keepPlace(r.ID())
+			}
+			if err != nil && r.ctx.Err() == nil {
 				r.cfg.Log.Error("renew lease", "err", err) // the next tick tries again, well before the lease expires
 			}
 			r.Streams.Prune()
@@ -124,7 +126,7 @@ func (r *Runner) renew(lease time.Duration) error {
 	if !fenced {
 		err := st.RenewLease(r.ctx, id, lease)
 		if !errors.Is(err, store.ErrLeaseLost) {
-			return errors.Join(err, r.keepPlace(id))
+			return err
 		}
 		r.fence()
 	}
@@ -147,6 +149,11 @@ func (r *Runner) keepPlace(id string) error {
 		return nil
 	}
 	begins, err := st.Lead(r.ctx, id)
+	r.mu.Lock()
+	if r.fenced { // while Lead was under way
+		st.Resign()
+	}
+	r.mu.Unlock()
 	if begins {
 		r.cfg.Log.Info("this node is the leader: it runs schedules, webhooks, replies by mail and pruning")
 	}

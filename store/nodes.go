@@ -126,30 +126,55 @@ func elsewhere(param string) string {
 
 // place places a worker on a runner. placed is false if another runner has the worker, or if this one
 // has lost its lease. Without other nodes, every worker is placed here.
+//
+// It is right in a locking write. The runner's row is locked, so the lease cannot end before the claim is
+// committed: who ends it then finds the turn. A placement changes hands only if its holder has no lease
+// in the snapshot that shows the placement. That stays so, because a runner has its row before its first
+// placement, and gets no row again. If another runner has taken the worker since, the row names that one.
 func (s *Store) place(tx Tx, runnerID string, workerNum int64) (placed bool, err error) {
 	if s.node == nil {
 		return true, nil
 	}
 	n, err := tx.Exec(`INSERT INTO placements (worker_num, runner_id, used_at)
-		SELECT CAST(?1 AS BIGINT), id, CAST(?3 AS BIGINT) FROM runners WHERE id = ?2
+		SELECT CAST(?1 AS BIGINT), id, CAST(?3 AS BIGINT) FROM runners WHERE id = ?2 /* FOR KEY SHARE */
 		ON CONFLICT (worker_num) DO UPDATE SET runner_id = excluded.runner_id, used_at = excluded.used_at
-		WHERE placements.runner_id = excluded.runner_id
-			OR NOT EXISTS (SELECT 1 FROM runners WHERE id = placements.runner_id)`, workerNum, runnerID, s.millis())
+		WHERE placements.runner_id = excluded.runner_id OR placements.runner_id = (SELECT p.runner_id FROM placements p
+			WHERE p.worker_num = ?1 AND NOT EXISTS (SELECT 1 FROM runners WHERE id = p.runner_id))`,
+		workerNum, runnerID, s.millis())
 	return n > 0, err
 }
 
-// ReleasePlacements ends the placements of a runner whose workers have had no turn for a while, and
-// those of runners without a lease.
+// ReleasePlacements ends the placements of a runner whose workers have had no turn for a while. It also
+// deletes what runners without a lease have left.
 func (s *Store) ReleasePlacements(ctx context.Context, runnerID string, idle time.Duration) error {
 	if s.node == nil {
 		return nil
 	}
-	// A claim changes the row of the placement, so this write and the claim cannot both commit.
-	_, err := s.exec(ctx, `DELETE FROM placements WHERE runner_id NOT IN (SELECT id FROM runners)
-		OR runner_id = ?1 AND used_at < ?2 AND NOT EXISTS (SELECT 1 FROM turns INDEXED BY turns_running
-			WHERE runner_id = ?1 AND worker_num = placements.worker_num)`,
-		runnerID, s.now().Add(-idle).UnixMilli())
-	return err
+	return s.write(ctx, func(tx Tx) error {
+		// A claim changes the row of the placement, so this write and the claim cannot both commit.
+		_, err := tx.Exec(`DELETE FROM placements WHERE runner_id NOT IN (SELECT id FROM runners)
+			OR runner_id = ?1 AND used_at < ?2 AND NOT EXISTS (SELECT 1 FROM turns INDEXED BY turns_running
+				WHERE runner_id = ?1 AND worker_num = placements.worker_num)`,
+			runnerID, s.now().Add(-idle).UnixMilli())
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(`DELETE FROM holds WHERE runner_id NOT IN (SELECT id FROM runners)`)
+		return err
+	})
+}
+
+// forgetNode deletes what a runner has among nodes.
+func (s *Store) forgetNode(tx Tx, runnerID string) error {
+	if s.node == nil {
+		return nil
+	}
+	for _, table := range []string{"placements", "leaders", "holds"} {
+		if _, err := tx.Exec(`DELETE FROM `+table+` WHERE runner_id = ?`, runnerID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PlaceOf returns the URL of the node on which a worker is placed. It is empty if the worker is not

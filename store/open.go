@@ -82,7 +82,8 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 		return nil, err
 	}
 	s := &Store{dir: dir, lock: lock, node: opt.Node, now: opt.Now, zone: opt.Timezone,
-		waiting: waiting{perOrganization: int64(opt.QueueLimit), inAll: int64(opt.QueueTotal), by: map[string]int64{}},
+		waiting: waiting{perOrganization: int64(opt.QueueLimit), inAll: int64(opt.QueueTotal), shared: opt.Node != nil,
+			by: map[string]int64{}, underWay: map[*addition]bool{}},
 		hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), hashMemory: opt.PasswordMemory}
 	s.disk = diskWatch{dir: dir, statfs: opt.Statfs, reserve: opt.DiskReserve, warning: opt.DiskWarning,
 		now: opt.Now, log: opt.Log}

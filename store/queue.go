@@ -103,8 +103,10 @@ func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(`DELETE FROM runners WHERE id = ?`, runnerID)
-		return err
+		if _, err = tx.Exec(`DELETE FROM runners WHERE id = ?`, runnerID); err != nil {
+			return err
+		}
+		return s.forgetNode(tx, runnerID)
 	})
 }
 
@@ -368,8 +370,9 @@ func (s *Store) ScheduleRoom() int64 {
 	return s.waiting.inAll/2 - s.Queued()
 }
 
-// countQueue counts the turns that an earlier process left waiting.
+// countQueue counts the turns that an earlier process left waiting, or that any node has added or claimed.
 func (s *Store) countQueue(ctx context.Context) error {
+	s.waiting.begin()
 	var total int64
 	by := map[string]int64{}
 	add := func(row scanner) (struct{}, error) {
@@ -380,7 +383,8 @@ func (s *Store) countQueue(ctx context.Context) error {
 		by[organizationID] += n
 		return struct{}{}, err
 	}
-	for _, ready := range []int{0, 1} { // two ranges of the index
+	// Two ranges of the index. A turn that becomes ready meanwhile counts twice, and never not at all.
+	for _, ready := range []int{0, 1} {
 		_, err := all(ctx, s.db, add, `SELECT `+idOfOrganization+`, count(*) FROM turns INDEXED BY turns_queued
 			WHERE status = 'pending' AND ready = ? GROUP BY organization_num`, ready)
 		if err != nil {

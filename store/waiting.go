@@ -1,16 +1,31 @@
 package store
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
 // waiting counts the turns in the queue: the total and the number of each organization. The counts
-// are kept in memory, so that accepting a turn costs no query: only Open counts rows.
+// are kept in memory, so that accepting a turn costs no query: only Open counts rows. Among nodes,
+// CatchUp counts them again and again, because other nodes add and claim turns, too.
 type waiting struct {
 	perOrganization int64 // greatest number of waiting turns of one organization
 	inAll           int64 // greatest number of waiting turns of all organizations
+	shared          bool  // other nodes use the same queue
 
 	mu    sync.Mutex // held only briefly
 	total int64
 	by    map[string]int64 // by organization, for those that have waiting turns
+
+	// The additions that a count of the rows may not have seen. The value tells whether their writes are
+	// committed. It is empty unless shared.
+	underWay map[*addition]bool
+}
+
+// An addition is a number of turns that a write adds.
+type addition struct {
+	organizationID string
+	n              int64
 }
 
 // accept counts one more turn of an organization. It returns a Busy error if the organization may
@@ -22,8 +37,7 @@ func (w *waiting) accept(tx Tx, organizationID string) error {
 	if err := w.refusal(organizationID); err != nil {
 		return err
 	}
-	w.change(organizationID, 1)
-	w.undo(tx, organizationID, 1)
+	w.addHeld(tx, organizationID, 1)
 	return nil
 }
 
@@ -31,15 +45,25 @@ func (w *waiting) accept(tx Tx, organizationID string) error {
 func (w *waiting) add(tx Tx, organizationID string, n int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.change(organizationID, n)
-	w.undo(tx, organizationID, n)
+	w.addHeld(tx, organizationID, n)
 }
 
-// undo subtracts n turns if the write is undone.
-func (w *waiting) undo(tx Tx, organizationID string, n int64) {
+// addHeld is add for a caller that holds w.mu. It subtracts the turns if the write is undone.
+func (w *waiting) addHeld(tx Tx, organizationID string, n int64) {
+	w.change(organizationID, n)
+	a := &addition{organizationID, n}
+	if w.shared && n > 0 {
+		w.underWay[a] = false
+		tx.OnCommit(func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.underWay[a] = true
+		})
+	}
 	tx.OnUndo(func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		delete(w.underWay, a)
 		w.change(organizationID, -n)
 	})
 }
@@ -52,11 +76,22 @@ func (w *waiting) change(organizationID string, n int64) {
 	}
 }
 
-// set replaces the counts.
+// begin must be called before a count of the rows, which sees all committed additions.
+func (w *waiting) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.underWay, func(_ *addition, committed bool) bool { return committed })
+}
+
+// set replaces the counts by those of the rows. Additions that the count may have missed are counted in
+// any case: otherwise their turns could wait until the next count.
 func (w *waiting) set(total int64, by map[string]int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.total, w.by = total, by
+	for a := range w.underWay {
+		w.change(a.organizationID, a.n)
+	}
 }
 
 // counts returns the number of waiting turns: of all organizations, and of one.

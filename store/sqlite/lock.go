@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +26,9 @@ const (
 // lockName is the file that processes lock in a data folder.
 const lockName = "lock"
 
+// nodeLockPrefix begins the names of the files that nodes lock in addition: see LockNode.
+const nodeLockPrefix = lockName + "-"
+
 // Lock locks a data folder for this process until the returned file is closed. The
 // kernel releases the lock when the process ends, however it ends. Lock returns ErrLocked
 // after lockPatience if another process holds the lock.
@@ -37,7 +41,7 @@ func LockNode(dir, name string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := lock(dir, lockName+"-"+name, unix.LOCK_EX)
+	own, err := lock(dir, nodeLockPrefix+name, unix.LOCK_EX)
 	if err != nil {
 		return nil, errors.Join(err, shared.Close())
 	}
@@ -75,9 +79,30 @@ func lock(dir, name string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// Locked reports whether another process has the data folder locked. It creates no file.
+// Locked reports whether another process has the data folder locked by Lock or LockNode. It creates no
+// file.
 func Locked(dir string) (bool, error) {
-	f, err := os.Open(filepath.Join(dir, lockName))
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for lock files: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() != lockName && !strings.HasPrefix(e.Name(), nodeLockPrefix) {
+			continue
+		}
+		if locked, err := isLocked(filepath.Join(dir, e.Name())); locked || err != nil {
+			return locked, err
+		}
+	}
+	return false, nil
+}
+
+// isLocked reports whether another process holds the exclusive lock of a file.
+func isLocked(name string) (bool, error) {
+	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

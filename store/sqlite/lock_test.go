@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -36,4 +37,42 @@ func TestLockOutlastsAFork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLockNode locks a folder for several nodes. A node keeps off others of its name, and a process that
+// needs the folder alone.
+func TestLockNode(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	locked := func() bool {
+		held, err := sqlite.Locked(dir)
+		is.NoErr(err)
+		return held
+	}
+	is.True(!locked())
+	a, err := sqlite.LockNode(dir, "a")
+	is.NoErr(err)
+	is.True(locked())
+	_, err = sqlite.LockNode(dir, "a")
+	is.True(errors.Is(err, sqlite.ErrLocked)) // the same name
+	b, err := sqlite.LockNode(dir, "b")
+	is.NoErr(err)
+	is.NoErr(a.Close())
+	is.True(locked())
+	_, err = sqlite.Lock(dir)
+	is.True(errors.Is(err, sqlite.ErrLocked)) // b still uses the folder
+	is.NoErr(b.Close())
+	is.True(!locked())
+
+	alone, err := sqlite.Lock(dir)
+	is.NoErr(err)
+	is.True(locked())
+	_, err = sqlite.LockNode(dir, "a")
+	is.True(errors.Is(err, sqlite.ErrLocked))
+	is.NoErr(alone.Close())
+	is.True(!locked())
+	held, err := sqlite.Locked(filepath.Join(dir, "none"))
+	is.NoErr(err)
+	is.True(!held)
 }

@@ -1,0 +1,122 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// A placeWatch records which runner has turns of which worker.
+type placeWatch struct {
+	mu      sync.Mutex
+	running map[string]map[string]int // turns by worker and runner
+	claims  map[string]int            // by turn
+	faults  []string
+}
+
+// begin records a claim, after its commit.
+func (w *placeWatch) begin(c store.Claim) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.claims[c.ID]++
+	if w.running[c.WorkerID] == nil {
+		w.running[c.WorkerID] = map[string]int{}
+	}
+	runners := w.running[c.WorkerID]
+	runners[c.RunnerID]++
+	if len(runners) > 1 {
+		w.faults = append(w.faults, fmt.Sprintf("the worker %s runs on %v", c.WorkerID, runners))
+	}
+}
+
+// end records the end of a turn, before its commit.
+func (w *placeWatch) end(c store.Claim) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	runners := w.running[c.WorkerID]
+	if runners[c.RunnerID]--; runners[c.RunnerID] == 0 {
+		delete(runners, c.RunnerID)
+	}
+}
+
+// TestNodesRaceForWorkers lets three nodes accept, claim and end turns of a few workers at once. They give
+// up idle workers all the time. Each turn is claimed once, and no worker runs on two nodes at once.
+func TestNodesRaceForWorkers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 3, store.Options{})
+	var workers []string
+	for range 5 {
+		workers = append(workers, nodes[0].newWorker(nodes[0].owner, store.NewWorker{Title: "One"}).ID)
+	}
+	w := &placeWatch{running: map[string]map[string]int{}, claims: map[string]int{}}
+	rounds := storetest.Rounds(200, 40)
+	ctx, done := context.WithCancel(t.Context())
+	var adding, others sync.WaitGroup
+	for i, f := range nodes {
+		id := fmt.Sprint("r", i)
+		f.startRunner(id)
+		begun := make(chan store.Claim, 10_000)
+		f.OnClaimed(func(c store.Claim) { w.begin(c); begun <- c })
+		f.UseSlots(slots(id, 1_000_000))
+		for range 2 {
+			adding.Go(func() {
+				for range rounds {
+					n := f.turn()
+					n.WorkerID = workers[rand.N(len(workers))]
+					_, err := f.CreateTurn(context.Background(), n)
+					f.check(err)
+				}
+			})
+			others.Go(func() { f.endBegun(ctx, w, begun) })
+		}
+		others.Go(func() {
+			for ctx.Err() == nil {
+				f.check(f.CatchUp(context.Background()))
+				_, err := f.ClaimTurns(context.Background(), id, 3)
+				f.check(err)
+				f.check(f.ReleasePlacements(context.Background(), id, -time.Second))
+			}
+		})
+	}
+	adding.Wait()
+	storetest.Eventually(t, "the end of all turns", func() bool {
+		return nodes[0].count(`SELECT count(*) FROM turns WHERE completed_at IS NULL`) == 0
+	})
+	done()
+	others.Wait()
+	is.Equal(w.faults, nil)
+	is.Equal(len(w.claims), 6*rounds)
+	for id, n := range w.claims {
+		if n != 1 {
+			t.Errorf("the turn %s was claimed %d times", id, n)
+		}
+	}
+	nodes[0].catchUp()
+	nodes[0].checkCounters()
+	places := nodes[0].texts(`SELECT DISTINCT runner_id FROM placements`)
+	is.True(!slices.ContainsFunc(places, func(id string) bool { return id[0] != 'r' }))
+}
+
+// endBegun ends claimed turns until ctx ends.
+func (f *fixture) endBegun(ctx context.Context, w *placeWatch, begun <-chan store.Claim) {
+	for {
+		select {
+		case c := <-begun:
+			w.end(c)
+			_, err := f.FinishTurn(context.Background(), c, nil, store.Outcome{Status: store.Completed, OutputText: "Done"})
+			f.check(err)
+		case <-ctx.Done():
+			return
+		}
+	}
+}

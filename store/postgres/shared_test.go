@@ -1,0 +1,117 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/matryer/is"
+
+	"journeyman/store/engine"
+	"journeyman/store/postgres"
+	"journeyman/store/postgres/pgtest"
+)
+
+// openShared opens a database together with others. It is closed when the test ends.
+func openShared(t testing.TB, url, schema string, migrations ...string) *postgres.DB {
+	t.Helper()
+	db, err := postgres.OpenShared(t.Context(), url, schema, migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// TestShared opens a new database several times at once. All of them write. A process that needs the
+// database alone is refused until the last of them has closed it, and then refuses them.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]string{
+		"their own connections": "",
+		"behind a proxy":        "&default_query_exec_mode=cache_describe",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			url := pgtest.URL(t) + options
+			dbs := make([]*postgres.DB, 3)
+			var opening sync.WaitGroup
+			for i := range dbs {
+				opening.Go(func() {
+					db, err := postgres.OpenShared(t.Context(), url, schema, nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if err := db.Write(t.Context(), engine.Serializable, note(fmt.Sprint(i))); err != nil {
+						t.Error(err)
+					}
+					dbs[i] = db
+				})
+			}
+			opening.Wait()
+			is.True(!t.Failed())
+			is.Equal(notes(t, dbs[0]), []string{"0", "1", "2"})
+			_, err := postgres.Open(t.Context(), url, schema, nil)
+			is.True(errors.Is(err, postgres.ErrInUse))
+			for _, db := range dbs {
+				is.NoErr(db.Write(t.Context(), engine.Locking, note(fmt.Sprintf("%p", db)))) // the attempt has no effect
+				is.NoErr(db.Close())
+			}
+			alone, err := postgres.Open(t.Context(), url, schema, nil)
+			is.NoErr(err)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			_, err = postgres.OpenShared(ctx, url, schema, nil)
+			is.True(err != nil) // it waits for the process that has the database alone
+			is.NoErr(alone.Close())
+			openShared(t, url, schema)
+		})
+	}
+}
+
+// TestSharedFence ends the lock's connection of one of two processes. It continues, because no process had
+// the database alone. When one had it, both are refused for good.
+func TestSharedFence(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	a, b := openShared(t, url, schema), openShared(t, url, schema)
+	c, err := pgx.Connect(t.Context(), url)
+	is.NoErr(err)
+	defer c.Close(context.Background())
+	_, err = c.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+	is.NoErr(err)
+	for name, db := range map[string]*postgres.DB{"a": a, "b": b} {
+		eventually(t, "the lock to be held again", func() bool {
+			return locks(t, a) == 2 && db.Write(t.Context(), engine.Serializable, note(name)) == nil
+		})
+	}
+	_, err = c.Exec(t.Context(), `UPDATE meta SET value = CAST(value AS bigint) + 1 WHERE name = 'epoch'`)
+	is.NoErr(err)
+	for _, db := range []*postgres.DB{a, b} {
+		is.True(postgres.IsUnavailable(db.Write(t.Context(), engine.Serializable, note("fenced"))))
+	}
+	is.Equal(notes(t, a), []string{"a", "b"})
+}
+
+// TestClock compares the server's clock with the one of this machine, on which it runs.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	db := open(t)
+	before := time.Now().Truncate(time.Millisecond)
+	at, err := db.Clock(t.Context())
+	is.NoErr(err)
+	is.True(!at.Before(before.Add(-time.Second)) && !at.After(time.Now().Add(time.Second)))
+}
