@@ -37,6 +37,9 @@ const (
 	copyAge      = 7 * 24 * time.Hour
 	renewCopyAge = 24 * time.Hour
 
+	// copyAgeLow is copyAge while the disk has little space.
+	copyAgeLow = 30 * time.Hour // longer than renewCopyAge, so that copies in use stay
+
 	uploadsAtOnce = 8 // of the first start
 
 	// lockPatience limits how long a request waits for another one, in units of Bucket.Patience.
@@ -45,15 +48,28 @@ const (
 
 func objectName(sha string) string { return sha[:2] + "/" + sha }
 
-// bucketError returns the error that a client learns of. It logs the cause.
+// bucketError returns the error of a request to the bucket that a client learns of. It logs the cause
+// of the first failure, and the end of the failures.
 func (s *Store) bucketError(err error) error {
-	switch {
-	case err == nil, errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		return err
-	case errors.Is(err, objects.ErrMissing):
-		return fs.ErrNotExist
 	}
-	s.full.log.Warn("the bucket of files fails", "bucket", s.bucket.String(), "err", err)
+	missing := errors.Is(err, objects.ErrMissing)
+	failed := err != nil && !missing
+	switch log, was := s.full.log, s.bucketFails.Swap(failed); {
+	case failed && !was:
+		log.Warn("the bucket of files fails", "bucket", s.bucket.String(), "err", err)
+	case failed:
+		log.Debug("the bucket of files still fails", "err", err)
+	case was:
+		log.Info("the bucket of files works again", "bucket", s.bucket.String())
+	}
+	switch {
+	case missing:
+		return fs.ErrNotExist
+	case err == nil:
+		return nil
+	}
 	return &Error{Kind: Busy, Code: CodeStorage, Message: "the store of files does not answer: try again later",
 		RetryAfter: 5 * time.Second, cause: err}
 }
@@ -223,7 +239,7 @@ func (s *Store) upload(ctx context.Context, blob Blob) error {
 	defer unlock()
 	_, at, err := s.bucket.Stat(ctx, objectName(blob.SHA256))
 	if err == nil && s.now().Sub(at) < renewAge {
-		return nil
+		return s.bucketError(nil)
 	}
 	if err != nil && !errors.Is(err, objects.ErrMissing) {
 		return s.bucketError(err)
@@ -252,7 +268,8 @@ func (s *Store) lockObject(ctx context.Context, sha string) (unlock func(), err 
 	}
 }
 
-// download copies a blob from the bucket to the data folder and opens it.
+// download copies a blob from the bucket to the data folder and opens it. It returns a Busy error if
+// the disk has no room for copies.
 func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error) {
 	unlock, err := s.lockObject(ctx, sha)
 	if err != nil {
@@ -261,6 +278,9 @@ func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error
 	defer unlock()
 	if f, err = os.Open(s.blobPath(sha)); !errors.Is(err, fs.ErrNotExist) {
 		return f, err // another request has copied it
+	}
+	if _, level := s.Disk(); level == DiskFull {
+		return nil, diskFullError(nil)
 	}
 	tmp, err := os.CreateTemp(s.blobDir(), tempPattern)
 	if err != nil {
@@ -285,7 +305,7 @@ func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error
 		return nil, &Error{Kind: Busy, Code: CodeStorage, Message: "the store of files has returned a damaged file",
 			cause: fmt.Errorf("the object %s holds bytes with the sum %s", objectName(sha), sum)}
 	}
-	if err := s.nameBlob(tmp.Name(), sha); err != nil {
+	if err := errors.Join(s.bucketError(nil), s.nameBlob(tmp.Name(), sha)); err != nil {
 		return nil, s.unavailable(err)
 	}
 	return os.Open(s.blobPath(sha))
@@ -386,8 +406,12 @@ func ignoreMissing(err error) error {
 func (s *Store) sweepCopy(ctx context.Context, sha string) error {
 	s.naming.Lock()
 	defer s.naming.Unlock()
+	most := copyAge
+	if _, level := s.Disk(); level != DiskOK {
+		most = copyAgeLow
+	}
 	info, err := os.Stat(s.blobPath(sha))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && s.now().Sub(info.ModTime()) <= copyAge {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && s.now().Sub(info.ModTime()) <= most {
 		return nil
 	}
 	if err = errors.Join(err, s.WritableIn(ctx)); err != nil {

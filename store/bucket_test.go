@@ -24,6 +24,11 @@ import (
 // newBucketFixture returns a store whose files are in a bucket below the prefix "jm".
 func newBucketFixture(t *testing.T) (*fixture, *objectstest.Server) {
 	t.Helper()
+	return newBucketFixtureWith(t, store.Options{})
+}
+
+func newBucketFixtureWith(t *testing.T, opt store.Options) (*fixture, *objectstest.Server) {
+	t.Helper()
 	if !storetest.OnServer() {
 		t.Skip("only a store with its database on a server has files in a bucket")
 	}
@@ -36,7 +41,8 @@ func newBucketFixture(t *testing.T) (*fixture, *objectstest.Server) {
 	})
 	place := bucket.Open(t, "jm")
 	place.SetPatience(2 * time.Second)
-	f = newFixtureWith(t, store.Options{Blobs: place})
+	opt.Blobs = place
+	f = newFixtureWith(t, opt)
 	return f, bucket
 }
 
@@ -114,6 +120,62 @@ func TestPostgresBucketFails(t *testing.T) {
 	bucket.Remove(objectOf("hello"))
 	_, err = f.read(sum)
 	is.True(store.IsKind(err, store.NotFound))
+}
+
+// TestPostgresBucketFailuresAreLogged counts the warnings of a bucket that fails twice.
+func TestPostgresBucketFailuresAreLogged(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var log bytes.Buffer
+	f, bucket := newBucketFixtureWith(t, store.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	sum := f.put("hello", 0)
+	for range 2 {
+		f.forget(sum)
+		bucket.SetDown(true)
+		for range 3 {
+			_, err := f.read(sum)
+			is.True(store.IsKind(err, store.Busy))
+		}
+		bucket.SetDown(false)
+		_, err := f.read(sum)
+		is.NoErr(err)
+	}
+	is.Equal(strings.Count(log.String(), "the bucket of files fails"), 2)
+	is.Equal(strings.Count(log.String(), "the bucket of files works again"), 2)
+}
+
+// TestPostgresBucketOnFullDisk reads files whose copies have no room in the data folder.
+func TestPostgresBucketOnFullDisk(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := newFakeDisk(5000)
+	f, _ := newBucketFixtureWith(t, d.options())
+	away, here := f.put("away", 0), f.put("here", 0)
+	n := f.turn()
+	n.Attachments = []store.File{{Path: "a", SHA256: away}}
+	f.accept(n)
+	f.forget(away)
+	d.free.Store(100)
+	f.clock.advance(time.Minute)
+	_, err := f.read(away)
+	is.True(store.IsKind(err, store.Busy))
+	text, err := f.read(here)
+	is.NoErr(err)
+	is.Equal(text, "here")
+	d.free.Store(5000)
+	f.clock.advance(time.Minute)
+	_, err = f.read(away)
+	is.NoErr(err)
+
+	f.makeOld(away, 2*day)
+	f.sweepAll()
+	_, err = os.Stat(f.BlobPath(away))
+	is.NoErr(err)
+	d.free.Store(800) // more than the reserve, less than the warning
+	f.clock.advance(time.Minute)
+	f.sweepAll()
+	_, err = os.Stat(f.BlobPath(away))
+	is.True(os.IsNotExist(err))
 }
 
 // TestPostgresBucketHangs stores, reads and sweeps files while the bucket accepts requests and answers

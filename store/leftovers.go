@@ -18,22 +18,19 @@ import (
 const olderTemp pattern = `^(backup|secret\.key|journeyman\.db\.(v[0-9]+|vacuum))\.tmp(-wal|-shm|-journal)?$`
 
 // sweepTemp removes unfinished files of a killed process from the data folder and the folder of
-// kept files. The lock must be held. Other nodes may be writing files in a shared folder, so nothing
-// is removed there.
+// kept files. The lock must be held. Other nodes may be writing such files, so only old ones are removed
+// from a shared folder.
 func (s *Store) sweepTemp() error {
-	if s.node != nil {
-		return nil
-	}
 	inFiles := func(name string) bool { return isTemp(name) || strings.HasPrefix(name, "new-") }
 	inFolder := func(name string) bool { return isTemp(name) || olderTemp.compiled().MatchString(name) }
-	return errors.Join(removeNamed(s.dir, inFolder), removeNamed(s.blobDir(), inFiles))
+	return errors.Join(s.removeNamed(s.dir, inFolder), s.removeNamed(s.blobDir(), inFiles))
 }
 
 // removeNamed removes the entries of a folder for whose names ours returns true.
-func removeNamed(dir string, ours func(name string) bool) error {
+func (s *Store) removeNamed(dir string, ours func(name string) bool) error {
 	entries, err := readDir(dir)
 	for _, e := range entries {
-		if ours(e.Name()) {
+		if ours(e.Name()) && (s.node == nil || s.isAbandoned(e)) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
 		}
 	}
@@ -43,8 +40,16 @@ func removeNamed(dir string, ours func(name string) bool) error {
 	return nil
 }
 
+// isAbandoned reports whether nobody has written an unfinished file for orphanAge. No request takes so
+// long.
+func (s *Store) isAbandoned(e fs.DirEntry) bool {
+	info, err := e.Info()
+	return err == nil && s.now().Sub(info.ModTime()) > orphanAge
+}
+
 // SweepWorkspaces removes unfinished files from the workspaces that are older than begun, when this
-// process started. It returns their number. It follows no link.
+// process started. Among nodes it removes only those that nobody has written for a day. It returns their
+// number. It follows no link.
 func (s *Store) SweepWorkspaces(ctx context.Context, begun time.Time) (n int, err error) {
 	root, err := os.OpenRoot(filepath.Join(s.dir, "workspaces"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +66,8 @@ func (s *Store) SweepWorkspaces(ctx context.Context, begun time.Time) (n int, er
 		if err != nil || !e.Type().IsRegular() || !isTemp(e.Name()) {
 			return nil //nolint:nilerr // a worker may remove its folders, or make them unreadable
 		}
-		if info, err := e.Info(); err != nil || !info.ModTime().Before(begun) {
+		info, err := e.Info()
+		if err != nil || !info.ModTime().Before(begun) || s.node != nil && !s.isAbandoned(e) {
 			return nil //nolint:nilerr // the file is being written, or no longer exists
 		}
 		if err := s.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep

@@ -64,6 +64,7 @@ type Store struct {
 	gate        gate      // refuses writes while the store is read-only
 	maintenance maintenance
 	underWay    writesUnderWay
+	bucketFails atomic.Bool                // since the last request to the bucket
 	naming      sync.Mutex                 // held while a blob is renamed or removed
 	bucket      *objects.Bucket            // of the blobs; nil if the data folder has them
 	objectLocks [blobFolders]chan struct{} // see lockObject; nil without a bucket

@@ -41,6 +41,9 @@ func (s *Store) SweepBlobs(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
+// removedSuffix is added to the name of a blob that is being removed.
+const removedSuffix = ".removed"
+
 // sweepBlobFolder removes the blobs of a folder that nothing refers to, from the bucket, too.
 func (s *Store) sweepBlobFolder(ctx context.Context, folder string) (n int64, err error) {
 	if s.bucket != nil {
@@ -71,9 +74,13 @@ func readDir(dir string) ([]os.DirEntry, error) {
 }
 
 // sweepBlob removes a blob unless a row refers to it, or may do so soon.
-func (s *Store) sweepBlob(ctx context.Context, sha string) (removed bool, err error) {
+func (s *Store) sweepBlob(ctx context.Context, name string) (removed bool, err error) {
+	sha, begun := strings.CutSuffix(name, removedSuffix)
 	if !isSHA256(sha) {
 		return false, nil // a file of another program
+	}
+	if begun { // a process was killed at it
+		return s.endRemoval(s.blobPath(sha))
 	}
 	if old, err := s.isOldBlob(sha); err != nil || !old {
 		return false, err
@@ -90,7 +97,29 @@ func (s *Store) sweepBlob(ctx context.Context, sha string) (removed bool, err er
 	if err := s.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep
 		return false, err
 	}
-	return true, os.Remove(s.blobPath(sha))
+	// On another node a request may store the same bytes at any moment. It renews the time of the blob,
+	// or stores the bytes again if it finds none. Under the other name, the time does not change.
+	path := s.blobPath(sha)
+	if err := os.Rename(path, path+removedSuffix); err != nil {
+		return false, err
+	}
+	return s.endRemoval(path)
+}
+
+// endRemoval removes a blob that has the name for it, or returns its own name if a request has
+// meanwhile stored the same bytes.
+func (s *Store) endRemoval(path string) (removed bool, err error) {
+	info, err := os.Stat(path + removedSuffix)
+	switch {
+	case err == nil && s.isOrphan(info.ModTime()):
+		removed, err = true, os.Remove(path+removedSuffix)
+	case err == nil:
+		err = os.Rename(path+removedSuffix, path)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil // another node has ended it
+	}
+	return removed, err
 }
 
 // isSHA256 reports whether a file has the name of a blob.

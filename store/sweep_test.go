@@ -196,3 +196,45 @@ func TestSweepsInMaintenance(t *testing.T) {
 	removed, refused = sweep()
 	is.Equal([]int64{removed, int64(refused)}, []int64{3, 0})
 }
+
+// TestSweepEndsRemovals sweeps blobs whose removal a killed process has begun.
+func TestSweepEndsRemovals(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	old, stored, alone := f.put("old", 2*day), f.put("stored again", 2*day), f.put("alone", 0)
+	for _, sha := range []string{old, stored, alone} {
+		is.NoErr(os.Rename(f.BlobPath(sha), f.BlobPath(sha)+".removed"))
+	}
+	f.put("stored again", 0)
+	is.Equal(f.sweepAll(), int64(2)) // one of them has been stored again
+	is.True(!f.kept(old))
+	is.True(f.kept(stored))
+	is.True(f.kept(alone))
+	left, err := filepath.Glob(filepath.Join(f.Dir(), "files", "*", "*.removed"))
+	is.NoErr(err)
+	is.Equal(len(left), 0)
+}
+
+// TestSweepBesideNode stores old bytes again while another node removes them.
+func TestSweepBesideNode(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	if !storetest.OnServer() {
+		t.Skip("several nodes need a database on a server: .ci/postgres runs a command with one")
+	}
+	f := newFixtureWith(t, store.Options{Node: &store.Node{URL: "http://a.test"}})
+	other := &fixture{t: t, clock: f.clock}
+	other.Store = storetest.Reopen(t, f.Dir(), store.Options{Now: f.clock.now, Node: &store.Node{URL: "http://b.test"}})
+	swept := int64(0)
+	for range 100 {
+		sha := f.put("the same bytes", 2*day)
+		var sweep sync.WaitGroup
+		sweep.Go(func() { swept += other.sweepAll() })
+		_, err := f.PutBlob(f.ctx(), strings.NewReader("the same bytes"), 100)
+		is.NoErr(err)
+		sweep.Wait()
+		is.True(f.kept(sha)) // the bytes were stored again before, during or after the removal
+	}
+	t.Log("the other node removed the bytes", swept, "times")
+}

@@ -358,7 +358,7 @@ func (s *Scheduler) check() {
 
 // sweep deletes unfinished files of killed processes from workspaces.
 func (s *Scheduler) sweep() {
-	if s.paused() || s.cfg.Store.Shared() { // another node may be writing the files
+	if s.paused() {
 		return // the next sweep deletes the files
 	}
 	n, err := s.cfg.Store.SweepWorkspaces(s.ctx, s.begun)

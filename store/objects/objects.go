@@ -174,14 +174,10 @@ func (b *Bucket) Put(ctx context.Context, name string, f *os.File, size int64) e
 	defer cancel()
 	// The section has its own offset, and lets the client repeat a request.
 	_, err := b.client.PutObject(ctx, b.name, b.key(name), io.NewSectionReader(f, 0, size), size,
-		minio.PutObjectOptions{ContentType: "application/octet-stream", PartSize: partSize(size)})
+		// In one request: a process that is killed between the parts of an upload leaves them in the store
+		// for ever. Stores take up to 5 GiB in one request.
+		minio.PutObjectOptions{ContentType: "application/octet-stream", DisableMultipart: true})
 	return b.explain(err)
-}
-
-// partSize returns the size of the parts of an upload. A file of one part needs one request.
-func partSize(size int64) uint64 {
-	const small, most = 64 << 20, 5 << 30           // bytes of one request; the protocol permits at most
-	return uint64(min(max(small, size/1000), most)) //nolint:gosec // it is positive
 }
 
 // Get copies an object to w. It returns ErrMissing if there is none.
