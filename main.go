@@ -298,11 +298,11 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	if mailLn != nil {
 		banner.MailAddr = mailLn.Addr().String()
 	}
+	s.nodes = nodes.New(nodes.Config{Store: st, Runner: s.Runner, Secret: p.ClusterSecret, Log: p.Log})
 	web, err := c.newWeb(p, st, s, banner)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.nodes = nodes.New(nodes.Config{Store: st, Runner: s.Runner, Secret: p.ClusterSecret, Log: p.Log})
 	web = s.nodes.Front(web)
 	service.Listeners = []command.Listener{{Listener: ln, Server: handlers.NewServer(proxies.Behind(web), s.Runner)}}
 	if mailLn != nil {
@@ -330,7 +330,11 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 	// Parts that the API may not import arrive as functions and interfaces, connected here.
 	manual := webhook.Manual{Store: st, Sender: s.webhooks}
 	workers := mcp.New(mcp.Config{Store: st, Runner: s.Runner, Log: p.Log, Version: p.Version, BaseURL: b.BaseURL})
-	api := handlers.New(handlers.Config{MCP: workers.Serve, Store: st, Runner: s.Runner, Log: p.Log, Version: p.Version,
+	var peers handlers.Peers
+	if st.Shared() {
+		peers = s.nodes
+	}
+	api := handlers.New(handlers.Config{Peers: peers, MCP: workers.Serve, Store: st, Runner: s.Runner, Log: p.Log, Version: p.Version,
 		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain,
 		RateLimit: c.RateLimit, MetricsToken: func() string { return *s.metricsToken.Load() }, Inbox: s.mail,
 		Webhooks: manual,

@@ -44,6 +44,9 @@ func (a auth) limited(w http.ResponseWriter, r *http.Request, who store.Identity
 		return who, err
 	}
 	who.RemoteAddr = ClientAddr(r)
+	if a.limiter.peers != nil && a.limiter.peers.Forwarded(r) {
+		return who, nil // the node that has forwarded the request has counted it
+	}
 	return who, a.limiter.take(w, cmp.Or(sessionID, who.KeyID))
 }
 
@@ -116,17 +119,41 @@ func (a auth) identifyReader(ctx context.Context, r *http.Request) (who store.Id
 	return a.store.SessionIdentity(ctx, cookie.Value)
 }
 
-// A limiter limits the request rate of each key.
+// A limiter limits the request rate of each key. Each of several nodes allows its part of the rate.
 type limiter struct {
-	perMinute int
+	perMinute int // on all nodes together
 	now       func() time.Time
-	mu        sync.Mutex // guards keys and swept
+	peers     Peers      // nil if there are no other nodes
+	mu        sync.Mutex // guards the fields below
+	nodes     int        // that share the rate of the limiters in keys
 	keys      map[string]*rate.Limiter
 	swept     time.Time // when full limiters were last removed from keys
 }
 
-func newLimiter(perMinute int, now func() time.Time) *limiter {
-	return &limiter{perMinute: perMinute, now: now, keys: map[string]*rate.Limiter{}, swept: now()}
+func newLimiter(perMinute int, now func() time.Time, peers Peers) *limiter {
+	return &limiter{perMinute: perMinute, now: now, peers: peers, nodes: 1, keys: map[string]*rate.Limiter{}, swept: now()}
+}
+
+// part returns this node's part of the rate, which is at least 1, and the burst.
+func (l *limiter) part() (perMinute, burst int) {
+	return max(1, l.perMinute/l.nodes), max(1, max(20, l.perMinute/10)/l.nodes)
+}
+
+// share makes all limiters follow the number of nodes. The caller holds mu.
+func (l *limiter) share(now time.Time) {
+	if l.peers == nil {
+		return
+	}
+	nodes := l.peers.Live()
+	if nodes == l.nodes {
+		return
+	}
+	l.nodes = nodes
+	perMinute, burst := l.part()
+	for _, lim := range l.keys {
+		lim.SetLimitAt(now, rate.Limit(float64(perMinute)/60))
+		lim.SetBurstAt(now, burst)
+	}
 }
 
 // take counts one request and writes the headers about the limit. It refuses a request
@@ -160,6 +187,7 @@ const maxLimited = 100_000
 func (l *limiter) of(keyID string, now time.Time) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.share(now)
 	if now.Sub(l.swept) > time.Minute {
 		l.swept = now
 		for id, lim := range l.keys {
@@ -179,7 +207,8 @@ func (l *limiter) of(keyID string, now time.Time) *rate.Limiter {
 			}
 		}
 		// The burst lets a client begin with several requests at once.
-		lim = rate.NewLimiter(rate.Limit(float64(l.perMinute)/60), max(20, l.perMinute/10))
+		perMinute, burst := l.part()
+		lim = rate.NewLimiter(rate.Limit(float64(perMinute)/60), burst)
 		l.keys[keyID] = lim
 	}
 	return lim

@@ -36,10 +36,24 @@ type Config struct {
 	Inbox           Inbox         // receives posted mails; only the email endpoints need it
 	Documents       Pool          // the source of the metrics of document readers; may be nil
 	Trace           *trace.Tracer // traces nothing if nil
+	Peers           Peers         // the servers that share the database; nil if there are none
 
 	// MCP answers a message to the MCP endpoint. id is the id of the request. Without MCP the
 	// endpoint does not exist.
 	MCP func(w http.ResponseWriter, r *http.Request, who store.Identity, id string, message []byte) error
+}
+
+// Peers are the servers that share the database with this one: nodes.
+type Peers interface {
+	// Forward lets the node on which a worker is placed answer a GET request. It returns false, and has
+	// written nothing, if this node is to answer.
+	Forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool)
+
+	// Forwarded reports whether another node has forwarded a request. That node has counted it.
+	Forwarded(r *http.Request) bool
+
+	// Live returns the number of nodes, with this one. Each takes its part of the limits of rates.
+	Live() int
 }
 
 // Webhooks sends tests and redeliveries for a worker's webhook. A repeated request gets the

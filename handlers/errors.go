@@ -153,5 +153,8 @@ func respondOK(w http.ResponseWriter, v any, err error) error {
 	return respond(w, http.StatusOK, v)
 }
 
+// errNothingHere is the error for an address without a resource.
+var errNothingHere = store.Errorf(store.NotFound, "there is nothing at this address")
+
 // errPanic stands for a panic, whose value and stack are in the log.
 var errPanic = errors.New("handler panicked")

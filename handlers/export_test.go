@@ -16,7 +16,7 @@ func CertificateFiles(cert, key string, now func() time.Time) (func(*tls.ClientH
 
 // LimitedKeys returns how many keys a rate limiter holds after requests of n keys.
 func LimitedKeys(n int, now func() time.Time) (int, error) {
-	l := newLimiter(600, now)
+	l := newLimiter(600, now, nil)
 	for i := range n {
 		if err := l.take(httptest.NewRecorder(), strconv.Itoa(i)); err != nil {
 			return 0, err

@@ -12,7 +12,7 @@ func Front(api *API, pages http.Handler) http.Handler {
 		r = singleSlashes(r)
 		switch p := r.URL.Path; {
 		case strings.HasPrefix(p, "/api/"), p == "/api", p == "/healthz", p == "/readyz", p == "/metrics", p == "/mcp",
-			isOAuth(p):
+			isOAuth(p), api.cfg.Peers != nil && strings.HasPrefix(p, turnsPath):
 			api.ServeHTTP(w, r)
 		default:
 			pages.ServeHTTP(w, r)

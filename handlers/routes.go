@@ -8,7 +8,6 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"journeyman/runner/view"
-	"journeyman/store"
 )
 
 // New creates the API.
@@ -21,9 +20,10 @@ func New(cfg Config) *API {
 	}
 	cfg.Uploads, cfg.Timing = cfg.Uploads.withDefaults(), cfg.Timing.withDefaults()
 	a := &API{cfg: cfg, store: cfg.Store, runner: cfg.Runner, views: view.New(cfg.Store, cfg.BaseURL),
-		auth:          auth{cfg.Store, newLimiter(cfg.RateLimit, cfg.Now)},
-		oauthRequests: newLimiter(networkLimit, cfg.Now), registrations: newLimiter(registrationLimit, cfg.Now),
-		streams: newStreams(cfg.Timing, cmp.Or(cfg.Limits.Streams, 10_000)), shares: cfg.Limits.shares()}
+		auth:          auth{cfg.Store, newLimiter(cfg.RateLimit, cfg.Now, cfg.Peers)},
+		oauthRequests: newLimiter(networkLimit, cfg.Now, cfg.Peers),
+		registrations: newLimiter(registrationLimit, cfg.Now, cfg.Peers),
+		streams:       newStreams(cfg.Timing, cmp.Or(cfg.Limits.Streams, 10_000)), shares: cfg.Limits.shares()}
 	// After the streams: the metrics read their number.
 	a.meter = newMeter(cfg, a.OpenStreams)
 	a.routes()
@@ -36,7 +36,7 @@ func (a *API) routes() {
 	a.router.RedirectTrailingSlash = false // a redirect would turn a POST into a GET
 	a.router.RedirectFixedPath = false
 	a.router.NotFound = a.refuse(func(*http.Request) error {
-		return store.Errorf(store.NotFound, "there is nothing at this address")
+		return errNothingHere
 	})
 	a.router.MethodNotAllowed = a.refuse(func(r *http.Request) error {
 		return &Problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed",
@@ -115,6 +115,9 @@ func (a *API) taskRoutes() {
 	a.open("GET", "/healthz", a.getHealth)
 	a.open("GET", "/readyz", a.getReadiness)
 	a.open("GET", "/metrics", a.getMetrics)
+	if a.cfg.Peers != nil {
+		a.on("GET", turnsPath+":turnId", a.streamForwarded)
+	}
 }
 
 // refusedMethod returns the message for a method that the address does not support.

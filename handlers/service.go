@@ -19,7 +19,7 @@ const maxMessage = 1 << 20
 // serveMCP passes a message of an MCP client to the MCP server.
 func (a *API) serveMCP(w http.ResponseWriter, r *request) error {
 	if a.cfg.MCP == nil {
-		return store.Errorf(store.NotFound, "there is nothing at this address")
+		return errNothingHere
 	}
 	body, done, err := readJSON(w, r, "a message", maxMessage)
 	if err != nil {

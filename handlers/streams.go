@@ -33,6 +33,9 @@ func lastEventID(r *request) string {
 
 // streamTurn streams one turn to the client that sent its instruction.
 func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn, approvals bool) error {
+	if a.cfg.Peers != nil && a.forward(w, turnRequest(r.Request, t.ID), t.WorkerID) {
+		return nil
+	}
 	src := a.runner.Streams.Turn(t)
 	if approvals {
 		src.WithApprovals()
@@ -46,6 +49,9 @@ func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn, approv
 
 // streamTask streams a task: its stored messages, then its running and queued turns.
 func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, approvals bool) error {
+	if a.forward(w, r.Request, task.WorkerID) {
+		return nil
+	}
 	last := lastEventID(r)
 	src, err := a.runner.Streams.Task(r.Context(), task, last)
 	if err != nil {
@@ -68,6 +74,9 @@ func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, app
 func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 	wrk, err := a.store.Worker(r.Context(), r.who.Caller, r.param("workerId"))
 	if err != nil {
+		return err
+	}
+	if answered, err := a.host(w, r, wrk.ID); answered || err != nil {
 		return err
 	}
 	last := lastEventID(r)

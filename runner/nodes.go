@@ -80,6 +80,9 @@ func (r *Runner) fence() {
 	for _, e := range r.executions {
 		e.cancel(errLeaseLost)
 	}
+	for _, workerID := range r.Streams.WatchedWorkers() {
+		r.Streams.Leave(workerID) // the clients find the worker on another node
+	}
 	r.cfg.Log.Error("the lease of this node was not renewed: its turns stop here and continue elsewhere",
 		"turns", len(r.executions))
 }
@@ -168,17 +171,6 @@ func (r *Runner) LookNow() {
 	}
 }
 
-// News returns a channel that receives a value when the other nodes should look for changes at once.
-func (r *Runner) News() <-chan struct{} { return r.news }
-
-// tellNodes makes the other nodes look for changes. Without it they find them a second later.
-func (r *Runner) tellNodes() {
-	select {
-	case r.news <- struct{}{}:
-	default:
-	}
-}
-
 // followNodes looks for the changes of other nodes until the runner stops.
 func (r *Runner) followNodes() {
 	tick := time.NewTicker(catchUpEvery)
@@ -196,9 +188,23 @@ func (r *Runner) followNodes() {
 		if time.Since(retried) >= retryEvery {
 			retried = time.Now()
 			r.nextRetry.Store(0) // the turns that a dead node has suspended, too
+			r.keepWatched()
 		}
 		if r.cfg.Store.Queued() > 0 {
 			r.Wake()
+		}
+	}
+}
+
+// keepWatched keeps the workers here whose worker-wide streams are read here. It ends the streams of a
+// worker that another node has.
+func (r *Runner) keepWatched() {
+	for _, workerID := range r.Streams.WatchedWorkers() {
+		placed, err := r.cfg.Store.PlaceHere(r.ctx, workerID, r.ID())
+		if err == nil && !placed || store.IsNotFound(err) {
+			r.Streams.Leave(workerID)
+		} else if err != nil && r.ctx.Err() == nil {
+			r.cfg.Log.Warn("keep a watched worker", "worker", workerID, "err", err)
 		}
 	}
 }

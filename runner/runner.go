@@ -38,7 +38,10 @@ type Runner struct {
 	wake chan struct{} // buffers one signal, so that a wake-up during a claim is not lost
 
 	lookNow chan struct{} // buffers one signal, as wake
-	news    chan struct{} // the same, for other nodes
+	hasNews chan struct{} // the same: there is news
+
+	newsMu sync.Mutex // guards news
+	news   News       // for the other nodes
 
 	ctx     context.Context // parent of all executions; ends with errStopped
 	cancel  context.CancelCauseFunc
@@ -85,10 +88,11 @@ var errStopped = errors.New("the runner stops")
 // New creates a runner. The runner does nothing before Start.
 func New(cfg Config) *Runner {
 	cfg.setDefaults()
-	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), lookNow: make(chan struct{}, 1), news: make(chan struct{}, 1),
+	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), lookNow: make(chan struct{}, 1), hasNews: make(chan struct{}, 1),
 		executions: map[string]*execution{}, views: view.New(cfg.Store, cfg.BaseURL)}
 	r.Streams = stream.New(cfg.Store, r.views, cfg.Now)
-	cfg.Store.OnChange(r.Streams.RecordsChanged)
+	cfg.Store.OnChange(r.recordsChanged)
+	r.Streams.OnEnd(r.tellEnded)
 	r.setup.Store(newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices))
 	r.tools = toolSpecs(cfg.Tools)
 	r.leanTools = leanSpecs(r.tools)

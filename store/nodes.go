@@ -177,15 +177,53 @@ func (s *Store) forgetNode(tx Tx, runnerID string) error {
 	return nil
 }
 
-// PlaceOf returns the URL of the node on which a worker is placed. It is empty if the worker is not
-// placed, or on the runner of the parameter.
-func (s *Store) PlaceOf(ctx context.Context, workerID, runnerID string) (url string, err error) {
+// PlaceOf returns the runner and the URL of the node on which a worker is placed. They are empty if the
+// worker is not placed, or on the runner of the parameter.
+func (s *Store) PlaceOf(ctx context.Context, workerID, runnerID string) (NodeState, error) {
 	if s.node == nil {
-		return "", nil
+		return NodeState{}, nil
 	}
-	url, err = one(ctx, s.db, scanString, `SELECT url FROM runners
+	n, err := one(ctx, s.db, scanPeer, `SELECT id, url FROM runners
 		WHERE id = (SELECT runner_id FROM placements WHERE worker_num = `+numOfWorker+`) AND id <> ?`, workerID, runnerID)
-	return url, noRow(err, nil)
+	return n, noRow(err, nil)
+}
+
+// Peers returns the runners and the URLs of the nodes that have a lease.
+func (s *Store) Peers(ctx context.Context) ([]NodeState, error) {
+	if s.node == nil {
+		return nil, nil
+	}
+	return all(ctx, s.db, scanPeer, `SELECT id, url FROM runners ORDER BY id`)
+}
+
+func scanPeer(row scanner) (n NodeState, err error) {
+	err = row.Scan(&n.RunnerID, &n.URL)
+	return n, err
+}
+
+// NodeURL returns the address at which other nodes reach this one, or "" if there are none.
+func (s *Store) NodeURL() string {
+	if s.node == nil {
+		return ""
+	}
+	return s.node.URL
+}
+
+// PlaceHere places a worker on a runner, because somebody watches it there. placed is false if another
+// runner has the worker.
+func (s *Store) PlaceHere(ctx context.Context, workerID, runnerID string) (placed bool, err error) {
+	if s.node == nil {
+		return true, nil
+	}
+	err = s.write(ctx, func(tx Tx) error {
+		num, err := one(ctx, tx, scanInt, `SELECT num FROM workers WHERE id = ?`, workerID)
+		if err != nil {
+			return noRow(err, Errorf(NotFound, "the worker does not exist"))
+		}
+		placed, err = s.place(tx, runnerID, num)
+		return err
+	})
+	return placed, err
 }
 
 // RequestedAborts returns the ids of a runner's turns that somebody wants to cancel. The request may

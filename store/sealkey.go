@@ -32,7 +32,9 @@ func (k *sealer) load(dir string) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		key = make([]byte, 32)
 		_, _ = rand.Read(key) // it never fails
-		err = writeDurably(path, key)
+		if err = createDurably(path, key); errors.Is(err, fs.ErrExist) {
+			key, err = os.ReadFile(path) // another node was first
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("key of secrets: %w", err)
@@ -47,21 +49,27 @@ func (k *sealer) load(dir string) ([]byte, error) {
 	return key, nil
 }
 
-// writeDurably creates a file that only its owner can read. It returns once the file and
-// its name are on the disk.
-func writeDurably(path string, data []byte) error {
+// createDurably creates a file that only its owner can read. It returns once the file and its name are
+// on the disk. It returns fs.ErrExist if the file exists, because another node may create it at the same
+// time.
+func createDurably(path string, data []byte) error {
 	// The file gets its name only when it is complete: a crash must not leave half a key.
-	temp := filepath.Join(filepath.Dir(path), tempPrefix+filepath.Base(path)+tempSuffix)
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, tempPattern)
 	if err != nil {
 		return err
 	}
+	defer func() { _ = os.Remove(f.Name()) }() // after a rename it has gone already
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(temp, path); err != nil {
+	err = os.Link(f.Name(), path)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		err = os.Rename(f.Name(), path) // a file system without links
+	}
+	if err != nil {
 		return err
 	}
-	return sqlite.SyncDir(filepath.Dir(path))
+	return sqlite.SyncDir(dir)
 }

@@ -99,7 +99,7 @@ func New(cfg Config) (*Dashboard, error) {
 	}
 	cfg.FormTime = cmp.Or(cfg.FormTime, time.Minute)
 	d := &Dashboard{cfg: cfg, store: cfg.Store, router: httprouter.New(), origins: http.NewCrossOriginProtection(),
-		throttle: newThrottle(cfg.Now), doctor: &doctor{examine: cfg.Examine, now: cfg.Now, log: cfg.Log},
+		throttle: newThrottle(cfg.Now, cfg.API.Nodes), doctor: &doctor{examine: cfg.Examine, now: cfg.Now, log: cfg.Log},
 		once: &oneTime{now: cfg.Now}, archives: make(chan struct{}, maxArchives),
 		secure: strings.HasPrefix(cfg.BaseURL, "https://")}
 	// A proxy may send another host name than the browser does: forms from the base URL

@@ -23,6 +23,7 @@ const (
 // concurrent tries would all pass.
 type throttle struct {
 	now   func() time.Time
+	nodes func() int // that share the limits, at least 1
 	mu    sync.Mutex // guards tried
 	tried map[string]*tries
 	most  int // entries of tried
@@ -34,8 +35,8 @@ type tries struct {
 	until time.Time // end of the window, after which the count is 0
 }
 
-func newThrottle(now func() time.Time) *throttle {
-	return &throttle{now: now, tried: map[string]*tries{}, most: maxThrottled}
+func newThrottle(now func() time.Time, nodes func() int) *throttle {
+	return &throttle{now: now, nodes: nodes, tried: map[string]*tries{}, most: maxThrottled}
 }
 
 // A tryLater error refuses a password or a session for some time. Its page has the status of the
@@ -73,7 +74,8 @@ func (t *throttle) begin(email, addr string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
-	limits := map[string]int{emailKey(email): wrongByEmail, networkKey(addr): wrongByNetwork}
+	nodes := t.nodes() // each allows its part
+	limits := map[string]int{emailKey(email): max(1, wrongByEmail/nodes), networkKey(addr): max(1, wrongByNetwork/nodes)}
 	// Both limits are checked before either is counted, so that a refused try does not count.
 	var wait time.Duration
 	for key, most := range limits {

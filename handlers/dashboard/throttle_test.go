@@ -17,7 +17,7 @@ func TestThrottle(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	th := newThrottle(func() time.Time { return now })
+	th := newThrottle(func() time.Time { return now }, alone)
 	refused := func(email, addr string) bool {
 		t.Helper()
 		var later *tryLater
@@ -45,7 +45,7 @@ func TestThrottle(t *testing.T) {
 func TestThrottleForgives(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	th := newThrottle(time.Now)
+	th := newThrottle(time.Now, alone)
 	for range 3 * wrongByNetwork { // successful sign-ins do not count
 		is.NoErr(th.begin("ann@example.com", "10.0.0.1"))
 		th.forgive("ann@example.com", "10.0.0.1", true)
@@ -67,7 +67,7 @@ func TestThrottleIsBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	th := newThrottle(func() time.Time { return now })
+	th := newThrottle(func() time.Time { return now }, alone)
 	th.most = 10
 	for i := range 100 {
 		is.NoErr(th.begin(fmt.Sprint(i), fmt.Sprint(i)))
@@ -115,4 +115,27 @@ func TestLater(t *testing.T) {
 	is.Equal(refusalStatus(h, later(store.Errorf(store.Unauthorized, "wrong"))), 422)
 	is.Equal(len(h), 0)
 	is.NoErr(later(nil))
+}
+
+// alone is the number of nodes of a server that has its database alone.
+func alone() int { return 1 }
+
+// TestNodesShareThrottle changes the number of nodes, each of which allows its part of the tries.
+func TestNodesShareThrottle(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := 3
+	th := newThrottle(time.Now, func() int { return nodes })
+	tries := func() (n int) {
+		for th.begin("ann@acme.test", "192.0.2.1") == nil {
+			n++
+		}
+		return n
+	}
+	is.Equal(tries(), wrongByEmail/3)
+	nodes = 1
+	is.Equal(tries(), wrongByEmail-wrongByEmail/3) // the rest
+	nodes = 100
+	th.forgive("ann@acme.test", "192.0.2.1", true)
+	is.Equal(tries(), 1) // at least one
 }

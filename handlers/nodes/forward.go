@@ -2,93 +2,128 @@ package nodes
 
 import (
 	"context"
-	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"time"
 )
 
-// forwardedHeader marks a request that another node has forwarded. It is answered where it arrives, so
-// no request goes in circles.
-const forwardedHeader = "Journeyman-Forwarded"
+// streamWait is the longest time until a node begins to answer a forwarded request.
+const streamWait = 5 * time.Second
 
-func transport() *http.Transport {
+func newTransport() *http.Transport {
 	return &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext,
-		MaxIdleConnsPerHost: 32, IdleConnTimeout: time.Minute, DisableCompression: true}
+		MaxIdleConnsPerHost: 32, IdleConnTimeout: time.Minute, DisableCompression: true,
+		ResponseHeaderTimeout: streamWait, TLSHandshakeTimeout: dialTimeout}
 }
 
-// Front forwards the requests about workers that are placed on other nodes, and passes all others to
-// next.
+// forwardedKey is the context key of a bool: whether a node has forwarded the request. It is false for a
+// request that only claims so.
+type forwardedKey struct{}
+
+// Front takes the messages of the other nodes, and marks the requests that they forward. It passes all
+// requests except messages to next.
 func (n *Nodes) Front(next http.Handler) http.Handler {
 	if !n.cfg.Store.Shared() {
 		return next
 	}
-	connections := transport()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == lookPath {
-			n.serveLook(w, r)
-			return
-		}
-		place := n.placeOf(r)
-		if place == nil {
+		switch {
+		case r.URL.Path == newsPath:
+			n.serveNews(w, r)
+		case r.Header.Get(signatureHeader) == "" && r.Header.Get(clientHeader) == "":
 			next.ServeHTTP(w, r)
-			return
+		default:
+			next.ServeHTTP(w, n.marked(r))
 		}
-		proxy := &httputil.ReverseProxy{Transport: connections, FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) {
-			p.SetURL(place)
-			p.Out.Host = p.In.Host
-			p.SetXForwarded()
-			p.Out.Header.Set(forwardedHeader, "1")
-		}, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			// Nothing was sent to a node that cannot be reached, so the request is still whole.
-			if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "dial" {
-				next.ServeHTTP(w, r)
-				return
-			}
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, `{"code":"node_gone","error":"the node of the worker has ended: send the request again"}`,
-				http.StatusServiceUnavailable)
-		}}
-		proxy.ServeHTTP(w, r)
 	})
 }
 
-// placeOf returns the address of the node to which a request is forwarded, or nil if it is answered
-// here.
-func (n *Nodes) placeOf(r *http.Request) *url.URL {
-	workerID, ok := subject(r)
-	if !ok || r.Header.Get(forwardedHeader) != "" {
-		return nil
+// marked returns a request that claims to come from a node, with the address of its client if the claim
+// is true. Without a valid signature it is the request of a stranger; the node that has sent it may have
+// another secret by mistake.
+func (n *Nodes) marked(r *http.Request) *http.Request {
+	trusted := n.signer.signed(r, nil)
+	client := r.Header.Get(clientHeader)
+	r = r.Clone(context.WithValue(r.Context(), forwardedKey{}, trusted))
+	r.Header.Del(signatureHeader)
+	r.Header.Del(clientHeader)
+	if trusted {
+		r.RemoteAddr = net.JoinHostPort(client, "0")
+	} else if n.warned.CompareAndSwap(false, true) {
+		n.cfg.Log.Warn("a request claims to come from a node, but its signature is wrong: check that all nodes have "+
+			"the same --cluster-secret, the right --node-url and the same time", "remote", r.RemoteAddr)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), dialTimeout)
-	defer cancel()
-	place, err := n.cfg.Store.PlaceOf(ctx, workerID, n.cfg.Runner.ID())
-	if err != nil || place == "" {
-		return nil // the answer comes from the database, or says that it cannot be reached
-	}
-	u, err := url.Parse(place)
-	if err != nil {
-		return nil
-	}
-	return u
+	return r
 }
 
-// subject returns the worker of a request that is better answered where the worker is placed: an
-// instruction, or a stream of events.
-func subject(r *http.Request) (workerID string, ok bool) {
-	rest, found := strings.CutPrefix(r.URL.Path, "/api/workers/")
-	workerID, rest, _ = strings.Cut(rest, "/")
-	if !found || !strings.HasPrefix(workerID, "wrk_") {
-		return "", false
+// Forwarded reports whether a node has forwarded a request.
+func (n *Nodes) Forwarded(r *http.Request) bool {
+	trusted, _ := r.Context().Value(forwardedKey{}).(bool)
+	return trusted
+}
+
+// Forward lets the node on which a worker is placed answer a GET request. It returns false, and has
+// written nothing, if the worker is not placed on another node, or if that node does not answer: then
+// this node answers from the database. A request that another node has forwarded is always answered
+// here, so no request goes in circles.
+func (n *Nodes) Forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool) {
+	if _, claims := r.Context().Value(forwardedKey{}).(bool); claims || !n.cfg.Store.Shared() {
+		return false
 	}
-	switch {
-	case r.Method == http.MethodPost && rest == "", r.Method == http.MethodGet && rest == "stream":
-		return workerID, true
-	case r.Method == http.MethodGet && rest == "":
-		return workerID, r.URL.Query().Has("stream") || strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+	ctx, cancel := context.WithTimeout(r.Context(), dialTimeout)
+	place, err := n.cfg.Store.PlaceOf(ctx, workerID, n.cfg.Runner.ID())
+	cancel()
+	if err != nil || place.URL == "" {
+		return false // the answer comes from the database, or says that it cannot be reached
 	}
-	return "", false
+	target, err := url.Parse(place.URL)
+	if err != nil {
+		n.cfg.Log.Error("the address of a node is wrong", "url", place.URL, "err", err)
+		return false
+	}
+	n.mu.Lock()
+	p := n.peers[place.RunnerID]
+	n.mu.Unlock()
+	if p == nil {
+		return false // it is new, or has lost its lease
+	}
+	return n.proxy(w, r, p, target)
+}
+
+// proxy lets a node answer a request. It ends an answer when the node has lost its lease, or when this
+// one stops: the client asks again, and gets the rest.
+func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *url.URL) (answered bool) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(p.gone, cancel)()
+	defer n.cfg.Runner.Streams.OnClose(cancel)()
+	answered = true
+	client, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		client = r.RemoteAddr
+	}
+	proxy := &httputil.ReverseProxy{Transport: n.forward, FlushInterval: -1,
+		ErrorLog: slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug),
+		Rewrite: func(req *httputil.ProxyRequest) {
+			req.Out.URL.Scheme, req.Out.URL.Host = target.Scheme, target.Host
+			req.Out.Host = req.In.Host // the other node checks from which site a browser's request comes
+			req.Out.Body, req.Out.ContentLength = nil, 0
+			req.Out.Header.Set(clientHeader, client)
+			n.signer.sign(req.Out, p.url, nil)
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			for name := range resp.Header {
+				w.Header().Del(name) // the node has set it again
+			}
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
+			answered = r.Context().Err() != nil // nobody needs an answer then
+			n.cfg.Log.Debug("forward to another node", "url", p.url, "err", err)
+		}}
+	proxy.ServeHTTP(w, r.WithContext(ctx))
+	return answered
 }

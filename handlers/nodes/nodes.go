@@ -1,26 +1,27 @@
-// Package nodes connects servers that share a database. It tells the other nodes to look for changes
-// at once, and it forwards requests that are about a worker to the node on which the worker is placed:
+// Package nodes connects servers that share a database. It tells the other nodes what has happened on
+// this one, and it forwards streams of a worker's events to the node on which the worker is placed:
 // only that node has the steps in progress in memory.
 //
-// Nothing depends on it except speed. A node that gets no message finds each change within a second,
-// and a request that cannot be forwarded is answered from the database.
+// Nothing depends on it except speed. A node that gets no message finds each change in the database
+// within a second, and a stream that cannot be forwarded is read from the database. Only the lists on
+// open pages of other nodes then stay as they are.
 //
-// It may import store and runner. It must not decide who may do what: a forwarded request carries the
-// credentials of its client, and the other node checks them.
+// Nodes trust requests that are signed with their secret: see signer. It must not decide who may do
+// what: a forwarded request carries the credentials of its client, and the other node checks them.
+//
+// It may import store and runner.
 package nodes
 
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"journeyman/runner"
@@ -28,15 +29,12 @@ import (
 )
 
 const (
-	// lookPath is where a node takes messages of the others.
-	lookPath = "/internal/look"
-
-	// signatureHeader holds the time of a message and its signature.
-	signatureHeader = "Journeyman-Node"
-
-	maxSkew     = 30 * time.Second      // between the clocks of two nodes
-	lookTimeout = 2 * time.Second       // of one message
-	lookPause   = 20 * time.Millisecond // between two messages to the same nodes
+	newsPath    = "/internal/news"      // where a node takes messages
+	maxNews     = 1 << 20               // bytes of a message
+	newsTimeout = 2 * time.Second       // of one message
+	newsPause   = 20 * time.Millisecond // between two messages to a node
+	retryPause  = time.Second           // after a message that a node did not get
+	listEvery   = time.Second           // pause between two looks which nodes there are
 	dialTimeout = 2 * time.Second       // to a node to which a request is forwarded
 )
 
@@ -46,124 +44,220 @@ type Config struct {
 	Runner *runner.Runner
 	Secret string // shared by all nodes
 	Log    *slog.Logger
+	Now    func() time.Time // time.Now where nil
 }
 
-// Nodes sends messages to the other nodes. Its methods are safe for concurrent use.
+// Nodes sends messages to the other nodes. Its methods are safe for concurrent use. Without other
+// nodes they do nothing.
 type Nodes struct {
-	cfg    Config
-	client *http.Client
+	cfg     Config
+	signer  *signer
+	client  *http.Client
+	forward *http.Transport
+	live    atomic.Int64 // number of nodes, with this one
+	warned  atomic.Bool  // the log says that a signature was wrong
 
-	ctx  context.Context
-	stop context.CancelFunc
-	loop sync.WaitGroup
+	ctx   context.Context
+	stop  context.CancelFunc
+	loops sync.WaitGroup
+
+	mu    sync.Mutex       // guards peers
+	peers map[string]*peer // by id
+}
+
+// A peer is another node.
+type peer struct {
+	id  string // of its runner
+	url string
+
+	gone   context.Context // ends when the node has no lease any more
+	leave  context.CancelFunc
+	wake   chan struct{} // buffers one signal
+	unsent runner.News   // guarded by the mu of Nodes
 }
 
 // New returns the connections of a node. It does nothing before Start.
 func New(cfg Config) *Nodes {
-	n := &Nodes{cfg: cfg, client: &http.Client{Transport: transport(), Timeout: lookTimeout}}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	n := &Nodes{cfg: cfg, signer: newSigner(cfg.Secret, cfg.Store.NodeURL(), cfg.Now), forward: newTransport(),
+		client: &http.Client{Transport: newTransport(), Timeout: newsTimeout}, peers: map[string]*peer{}}
+	n.live.Store(1)
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	return n
 }
 
 // Start begins to send messages.
 func (n *Nodes) Start(context.Context) error {
-	if n.cfg.Store.Shared() {
-		n.loop.Go(n.run)
+	if !n.cfg.Store.Shared() {
+		return nil
 	}
+	n.refresh() // before the first request: an error is logged, and the next look is soon
+	n.loops.Go(n.run)
 	return nil
 }
 
 // Stop ends the messages.
 func (n *Nodes) Stop() error {
 	n.stop()
-	n.loop.Wait()
+	n.loops.Wait()
 	n.client.CloseIdleConnections()
+	n.forward.CloseIdleConnections()
 	return nil
 }
 
-// run sends a message to all other nodes when the runner has news for them. News during the pause
-// share one message.
+// Live returns the number of nodes that have a lease, at least 1. It is a second old at most.
+func (n *Nodes) Live() int { return int(n.live.Load()) }
+
+// run passes the news of the runner to all other nodes.
 func (n *Nodes) run() {
+	tick := time.NewTicker(listEvery)
+	defer tick.Stop()
 	for {
 		select {
-		case <-n.cfg.Runner.News():
-		case <-n.ctx.Done():
-			return
-		}
-		if err := n.tellAll(); err != nil && n.ctx.Err() == nil {
-			n.cfg.Log.Debug("tell the other nodes", "err", err) // they look by themselves every second
-		}
-		select {
-		case <-time.After(lookPause):
+		case <-n.cfg.Runner.HasNews():
+			n.tell(n.cfg.Runner.TakeNews())
+		case <-tick.C:
+			n.refresh()
 		case <-n.ctx.Done():
 			return
 		}
 	}
 }
 
-func (n *Nodes) tellAll() error {
-	list, err := n.cfg.Store.Nodes(n.ctx)
+// refresh reads which nodes there are.
+func (n *Nodes) refresh() {
+	ctx, cancel := context.WithTimeout(n.ctx, newsTimeout)
+	defer cancel()
+	list, err := n.cfg.Store.Peers(ctx)
+	if err != nil {
+		if n.ctx.Err() == nil {
+			n.cfg.Log.Warn("look for the other nodes", "err", err) // the next look is the retry
+		}
+		return
+	}
+	n.live.Store(int64(max(1, len(list))))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	here := map[string]bool{}
+	for _, node := range list {
+		here[node.RunnerID] = true
+		if n.peers[node.RunnerID] == nil && node.URL != n.cfg.Store.NodeURL() {
+			n.add(node)
+		}
+	}
+	for id, p := range n.peers {
+		if !here[id] {
+			p.leave()
+			delete(n.peers, id)
+		}
+	}
+}
+
+// add begins to send messages to a node. The caller holds mu.
+func (n *Nodes) add(node store.NodeState) {
+	p := &peer{id: node.RunnerID, url: node.URL, wake: make(chan struct{}, 1)}
+	p.gone, p.leave = context.WithCancel(n.ctx)
+	n.peers[p.id] = p
+	n.loops.Go(func() { n.tellPeer(p) })
+}
+
+// tell adds news to the messages for all other nodes. Each node gets its own messages, so that one that
+// does not answer delays no other.
+func (n *Nodes) tell(news runner.News) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.peers {
+		p.unsent.Add(news)
+		select {
+		case p.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// tellPeer sends news to a node until the node is gone. News during a pause share one message.
+func (n *Nodes) tellPeer(p *peer) {
+	for failed := false; ; {
+		pause := newsPause
+		if failed {
+			pause = retryPause
+		} else {
+			select {
+			case <-p.wake:
+			case <-p.gone.Done():
+				return
+			}
+		}
+		n.mu.Lock()
+		news := p.unsent
+		p.unsent = runner.News{}
+		n.mu.Unlock()
+		err := n.send(p, news)
+		if failed = err != nil; failed && p.gone.Err() == nil {
+			n.cfg.Log.Debug("tell another node", "url", p.url, "err", err) // it looks by itself every second
+			n.mu.Lock()
+			p.unsent = runner.News{All: true} // it cannot know what it has missed
+			n.mu.Unlock()
+		}
+		select {
+		case <-time.After(pause):
+		case <-p.gone.Done():
+			return
+		}
+	}
+}
+
+// send sends news to a node.
+func (n *Nodes) send(p *peer, news runner.News) error {
+	body, err := json.Marshal(news)
 	if err != nil {
 		return err
 	}
-	own := n.cfg.Runner.ID()
-	var group sync.WaitGroup
-	for _, node := range list {
-		if node.RunnerID != own {
-			group.Go(func() { n.tell(node.URL) })
-		}
+	req, err := http.NewRequestWithContext(p.gone, http.MethodPost, p.url+newsPath, bytes.NewReader(body))
+	if err != nil {
+		return err
 	}
-	group.Wait()
+	req.Header.Set("Content-Type", "application/json")
+	n.signer.sign(req, p.url, body)
+	resp, err := n.client.Do(req)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<10)) // so that the connection can be used again
+	_ = resp.Body.Close()
+	if resp.StatusCode == http.StatusForbidden && n.warned.CompareAndSwap(false, true) {
+		n.cfg.Log.Warn("a node refuses messages: check that all nodes have the same --cluster-secret, the right "+
+			"--node-url and the same time", "url", p.url)
+	}
+	if resp.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("the node answers with status %d", resp.StatusCode)
+	}
 	return nil
 }
 
-func (n *Nodes) tell(url string) {
-	req, err := http.NewRequestWithContext(n.ctx, http.MethodPost, url+lookPath, bytes.NewReader(nil))
-	if err != nil {
-		n.cfg.Log.Warn("the address of a node is wrong", "url", url, "err", err)
+// serveNews takes the news of another node.
+func (n *Nodes) serveNews(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	req.Header.Set(signatureHeader, sign(n.cfg.Secret, time.Now()))
-	resp, err := n.client.Do(req)
-	if err != nil {
-		return // the node may be gone; it looks by itself
-	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<10))
-	_ = resp.Body.Close()
-	if resp.StatusCode == http.StatusForbidden {
-		n.cfg.Log.Warn("a node refuses messages: check that all have the same --cluster-secret and the same time",
-			"url", url)
-	}
-}
-
-// sign returns the value of the header for a message at a time.
-func sign(secret string, at time.Time) string {
-	seconds := strconv.FormatInt(at.Unix(), 10)
-	mac := hmac.New(sha256.New, []byte(secret))
-	fmt.Fprintf(mac, "POST %s %s", lookPath, seconds)
-	return seconds + " " + hex.EncodeToString(mac.Sum(nil))
-}
-
-// signed reports whether a header comes from a node with the same secret, not long ago.
-func signed(secret, header string, now time.Time) bool {
-	var seconds int64
-	var sum string
-	if n, err := fmt.Sscanf(header, "%d %64s", &seconds, &sum); n != 2 || err != nil {
-		return false
-	}
-	at := time.Unix(seconds, 0)
-	return now.Sub(at).Abs() <= maxSkew && hmac.Equal([]byte(header), []byte(sign(secret, at)))
-}
-
-// serveLook answers the message of another node.
-func (n *Nodes) serveLook(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(newsTimeout)) // a stranger may send it slowly
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxNews))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	var news runner.News
 	switch {
-	case r.Method != http.MethodPost:
-		w.WriteHeader(http.StatusMethodNotAllowed)
-	case !signed(n.cfg.Secret, r.Header.Get(signatureHeader), time.Now()):
+	case err != nil:
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	case !n.signer.signed(r, body):
 		w.WriteHeader(http.StatusForbidden)
+	case json.Unmarshal(body, &news) != nil:
+		w.WriteHeader(http.StatusBadRequest)
 	default:
-		n.cfg.Runner.LookNow()
+		if err := n.cfg.Runner.Hear(r.Context(), news); err != nil {
+			n.cfg.Log.Warn("take the news of another node", "err", err)
+		}
 		w.WriteHeader(http.StatusNoContent)
 	}
 }

@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,11 +17,13 @@ import (
 // event contains only these kinds: a page reads the records again, with the rights of its user.
 
 // A changeLog counts the changes of each organization. A page or a returning client sends the
-// count of its last change, and gets only the changes after it.
+// position of its last change, and gets only the changes after it.
 type changeLog struct {
-	start string // prefix of this process's positions: positions of an earlier process are unknown
+	now func() time.Time
 
-	mu      sync.Mutex // guards counts
+	mu      sync.Mutex // guards the fields below, except changed
+	begun   time.Time  // the log has all changes since then
+	start   string     // prefix of this log's positions
 	counts  map[string]*changeCounts
 	changed signals // by organization id
 }
@@ -28,11 +31,29 @@ type changeLog struct {
 // changeCounts holds the changes of one organization since the start of the process.
 type changeCounts struct {
 	total int64
-	last  map[store.Change]int64 // the value of total at the last change of each kind
+	last  map[store.Change]lastChange
 }
 
-func newChangeLog(now time.Time) *changeLog {
-	return &changeLog{start: strconv.FormatInt(now.UnixNano(), 36), counts: map[string]*changeCounts{}}
+// A lastChange is the last change of a kind.
+type lastChange struct {
+	number int64 // the value of total at the change
+	at     time.Time
+}
+
+// A position of another node counts by its time. The clocks of nodes differ, and the news of a change
+// takes its time, so this much before that time counts as after it.
+const changeMargin = 5 * time.Second
+
+func newChangeLog(now func() time.Time) *changeLog {
+	l := &changeLog{now: now, counts: map[string]*changeCounts{}}
+	l.begin()
+	return l
+}
+
+// begin makes all positions unknown. The caller holds mu, or has the only reference.
+func (l *changeLog) begin() {
+	l.begun = l.now()
+	l.start = strconv.FormatInt(l.begun.UnixNano(), 36)
 }
 
 // RecordsChanged notifies the pages of an organization that records of a kind have changed. It
@@ -45,13 +66,23 @@ func (l *changeLog) add(organizationID string, what store.Change) {
 	l.mu.Lock()
 	c := l.counts[organizationID]
 	if c == nil {
-		c = &changeCounts{last: map[store.Change]int64{}}
+		c = &changeCounts{last: map[store.Change]lastChange{}}
 		l.counts[organizationID] = c
 	}
 	c.total++
-	c.last[what] = c.total
+	c.last[what] = lastChange{c.total, l.now()}
 	l.mu.Unlock()
 	l.changed.fire(organizationID)
+}
+
+// forget makes all pages of all organizations read all kinds of records again.
+func (l *changeLog) forget() {
+	l.mu.Lock()
+	l.begin()
+	l.mu.Unlock()
+	for _, organizationID := range l.changed.ids() {
+		l.changed.fire(organizationID)
+	}
 }
 
 // ChangesNow returns the position after the last change of an organization.
@@ -69,18 +100,32 @@ func (l *changeLog) since(organizationID, position string) (kinds []store.Change
 	if known := l.counts[organizationID]; known != nil {
 		c = *known
 	}
-	now = l.start + "." + strconv.FormatInt(c.total, 10)
-	start, number, _ := strings.Cut(position, ".")
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || start != l.start || n < 0 || n > c.total {
-		return store.Changes(), now
-	}
+	now = fmt.Sprintf("%s.%d.%d", l.start, c.total, l.now().UnixMilli())
+	after := l.after(position, c.total)
 	for _, kind := range store.Changes() {
-		if c.last[kind] > n {
+		if last := c.last[kind]; after == nil || last.number > 0 && after(last) {
 			kinds = append(kinds, kind)
 		}
 	}
 	return kinds, now
+}
+
+// after returns a function that reports whether a change comes after a position, or nil if the
+// position is unknown. total is the number of changes. The caller holds mu.
+func (l *changeLog) after(position string, total int64) func(lastChange) bool {
+	start, rest, _ := strings.Cut(position, ".")
+	number, millis, _ := strings.Cut(rest, ".")
+	n, err := strconv.ParseInt(number, 10, 64)
+	at, bad := strconv.ParseInt(millis, 10, 64)
+	switch since := time.UnixMilli(at).Add(-changeMargin); {
+	case err != nil || bad != nil || n < 0:
+		return nil
+	case start == l.start && n <= total:
+		return func(c lastChange) bool { return c.number > n }
+	case start != l.start && l.begun.Before(since) && !since.After(l.now()):
+		return func(c lastChange) bool { return c.at.After(since) }
+	}
+	return nil
 }
 
 // A ChangeStream returns the changes of one organization. It belongs to one goroutine.

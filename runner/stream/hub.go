@@ -40,6 +40,7 @@ type Hub struct {
 	wakeUp  alarm   // wakes all watchers
 	changed signals // by turn id: the state of the turn has changed
 	ended   signals // by turn id: the end of the turn is committed
+	onEnd   func(EndedTurn)
 
 	mu    sync.Mutex       // guards live and rings; lock order: Hub, ring, Live
 	live  map[string]*Live // by turn id: the turns that this process executes
@@ -51,8 +52,8 @@ type Hub struct {
 
 // New returns a Hub for the turns of a store.
 func New(st *store.Store, views view.Builder, now func() time.Time) *Hub {
-	h := &Hub{store: st, views: views, now: now, live: map[string]*Live{}, rings: map[string]*ring{},
-		changes: newChangeLog(now())}
+	h := &Hub{store: st, views: views, now: now, onEnd: func(EndedTurn) {}, live: map[string]*Live{}, rings: map[string]*ring{},
+		changes: newChangeLog(now)}
 	h.changed.wakeUp, h.ended.wakeUp, h.changes.changed.wakeUp = &h.wakeUp, &h.wakeUp, &h.wakeUp
 	h.open, h.close = context.WithCancel(context.Background())
 	return h
@@ -83,6 +84,7 @@ func (h *Hub) Changed(turnID string) { h.changed.fire(turnID) }
 func (h *Hub) TurnEnded(ctx context.Context, t store.Turn) error {
 	h.changed.fire(t.ID)
 	h.ended.fire(t.ID)
+	h.onEnd(EndedTurn{t.ID, t.WorkerID})
 	return h.feedStored(ctx, t.WorkerID, t.ID, h.feedEnded)
 }
 

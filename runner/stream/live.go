@@ -196,6 +196,7 @@ func (l *Live) Waiting(w store.Wait) {
 func (l *Live) Ended(ctx context.Context, t store.Turn, last *store.Step, published bool) error {
 	// Deferred: a client that gets the result and then opens a stream must not see the turn end
 	// again.
+	defer l.hub.onEnd(EndedTurn{t.ID, t.WorkerID})
 	defer l.hub.ended.fireWith(t.ID, l.conversation(t, last))
 	if last != nil {
 		l.set(func() { l.addStep(*last) })

@@ -25,7 +25,8 @@ type ring struct {
 	first   int64            // number of events[0]
 	index   map[string]int64 // number of an event by its id
 	bytes   int              // total length of all events
-	changed signal           // fires when an event is added
+	changed signal           // fires when an event is added, and when the ring is over
+	over    bool             // another node executes the worker's turns: see Hub.Leave
 	wakeUp  *alarm
 }
 
@@ -91,7 +92,7 @@ func (rg *ring) watch(number int64) (changed <-chan struct{}, leave func()) {
 	rg.mu.Lock()
 	defer rg.mu.Unlock()
 	w := rg.changed.watch()
-	if number < rg.end() { // the event was added before the lock was taken
+	if number < rg.end() || rg.over { // it happened before the lock was taken
 		rg.changed.leave(w)
 		close(w.changed)
 	}
@@ -100,6 +101,13 @@ func (rg *ring) watch(number int64) (changed <-chan struct{}, leave func()) {
 		defer rg.mu.Unlock()
 		rg.changed.leave(w)
 	}
+}
+
+// isOver reports whether no event follows, because another node executes the worker's turns.
+func (rg *ring) isOver() bool {
+	rg.mu.RLock()
+	defer rg.mu.RUnlock()
+	return rg.over
 }
 
 // numberOf returns the number of the event with an id.

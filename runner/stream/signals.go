@@ -1,7 +1,9 @@
 package stream
 
 import (
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 
 	"journeyman/store"
@@ -63,6 +65,13 @@ func (s *signals) fireWith(id string, conv *store.Conversation) {
 		sg.fire(s.wakeUp)
 		delete(s.m, id)
 	}
+}
+
+// ids returns the ids that have watchers.
+func (s *signals) ids() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.m))
 }
 
 // watched returns how many ids have watchers.

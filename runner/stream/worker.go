@@ -123,6 +123,9 @@ func (s *WorkerStream) Next(ctx context.Context) (events []Event, done bool, err
 			s.next += int64(len(events))
 			return events, false, nil
 		}
+		if s.ring.isOver() {
+			return nil, false, ErrClosed
+		}
 		changed, leave := s.ring.watch(s.next)
 		err := s.hub.await(ctx, changed)
 		leave()

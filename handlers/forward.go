@@ -1,0 +1,83 @@
+package handlers
+
+import (
+	"net/http"
+	"net/url"
+
+	"journeyman/store"
+)
+
+// turnsPath is where nodes ask each other for the streams of turns. It is no part of the API.
+const turnsPath = "/internal/turns/"
+
+// forward lets the node on which a worker is placed answer a GET request, and reports whether it has.
+// Only that node has the steps in progress; this one could stream finished steps only.
+func (a *API) forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool) {
+	return a.cfg.Peers != nil && a.cfg.Peers.Forward(w, r, workerID)
+}
+
+// Nodes returns the number of servers that share the database, at least 1.
+func (a *API) Nodes() int {
+	if a.cfg.Peers == nil {
+		return 1
+	}
+	return a.cfg.Peers.Live()
+}
+
+// ForwardPage is forward for a page of a user who is signed in.
+func (a *API) ForwardPage(w http.ResponseWriter, r *http.Request, workerID string) (answered bool) {
+	return a.forward(w, r, workerID)
+}
+
+// hostTries limits how often host looks for the node of a worker, which may change meanwhile.
+const hostTries = 3
+
+// host makes this node the one of a worker, unless another node is: then that node answers the request.
+func (a *API) host(w http.ResponseWriter, r *request, workerID string) (answered bool, err error) {
+	if a.cfg.Peers == nil {
+		return false, nil
+	}
+	for range hostTries {
+		if a.forward(w, r.Request, workerID) {
+			return true, nil
+		}
+		placed, err := a.store.PlaceHere(r.Context(), workerID, a.runner.ID())
+		if store.IsMaintenance(err) {
+			return false, nil // no turn begins meanwhile
+		}
+		if placed || err != nil {
+			return false, err
+		}
+	}
+	return false, nil // its node has just ended: see Runner.Streams.Leave
+}
+
+// turnRequest returns the request for the stream of an accepted turn, for the client of the instruction.
+func turnRequest(r *http.Request, turnID string) *http.Request {
+	again := r.Clone(r.Context())
+	again.Method, again.Body, again.ContentLength, again.TransferEncoding = http.MethodGet, nil, 0, nil
+	again.URL = &url.URL{Path: turnsPath + turnID, RawQuery: url.Values{"aiSdk": r.URL.Query()["aiSdk"]}.Encode()}
+	for _, name := range []string{"Content-Type", "Content-Length", "Idempotency-Key", "Prefer", "Last-Event-ID"} {
+		again.Header.Del(name)
+	}
+	return again
+}
+
+// streamForwarded streams a turn that another node has accepted for the client.
+func (a *API) streamForwarded(w http.ResponseWriter, r *request) error {
+	if !a.cfg.Peers.Forwarded(r.Request) {
+		return errNothingHere
+	}
+	approvals, err := knowsApprovals(r)
+	if err != nil {
+		return err
+	}
+	turn, err := a.store.Turn(r.Context(), r.param("turnId"))
+	if err != nil {
+		return err
+	}
+	if _, _, err := a.store.Task(r.Context(), r.who.Caller, turn.TaskID); err != nil {
+		return err
+	}
+	return a.streamTurn(w, r, turn, approvals)
+}

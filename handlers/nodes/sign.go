@@ -1,0 +1,98 @@
+package nodes
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The headers of requests between nodes. No other client can make them count, because the signature
+// covers them.
+const (
+	// signatureHeader holds the time of a request, a number that is used once, and the signature.
+	signatureHeader = "Journeyman-Node"
+
+	// clientHeader holds the address of the client whose request a node forwards.
+	clientHeader = "Journeyman-Client"
+)
+
+// maxSkew bounds the age of a signature. It includes the difference between the clocks of two nodes.
+const maxSkew = 30 * time.Second
+
+// A signer signs the requests to other nodes, and checks theirs. Each signature is valid once, for one
+// node, and for a short time.
+type signer struct {
+	secret string
+	own    string // address of this node
+	now    func() time.Time
+
+	mu    sync.Mutex // guards the fields below
+	used  map[string]time.Time
+	swept time.Time
+}
+
+func newSigner(secret, own string, now func() time.Time) *signer {
+	return &signer{secret: secret, own: own, now: now, used: map[string]time.Time{}, swept: now()}
+}
+
+// sign signs a request to the node with the given address. body is the whole body of a message, and
+// empty for a forwarded request.
+func (s *signer) sign(r *http.Request, node string, body []byte) {
+	at := strconv.FormatInt(s.now().Unix(), 10)
+	once := rand.Text()
+	r.Header.Set(signatureHeader, at+" "+once+" "+s.sum(r, r.URL.RequestURI(), node, at, once, body))
+}
+
+// sum returns the signature of a request.
+func (s *signer) sum(r *http.Request, uri, node, at, once string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(s.secret))
+	fmt.Fprintf(mac, "journeyman node 1\n%s\n%s\n%s\n%s\n%s\n%q\n%x\n", r.Method, node, uri, at, once,
+		r.Header.Values(clientHeader), sha256.Sum256(body))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// signed reports whether a node with the same secret has sent this request to this node just now, and
+// nobody has sent it again.
+func (s *signer) signed(r *http.Request, body []byte) bool {
+	values := r.Header.Values(signatureHeader)
+	if len(values) != 1 {
+		return false
+	}
+	parts := strings.Split(values[0], " ")
+	if len(parts) != 3 {
+		return false
+	}
+	seconds, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil {
+		return false
+	}
+	now := s.now()
+	at := time.Unix(seconds, 0)
+	sum := s.sum(r, r.RequestURI, s.own, parts[0], parts[1], body)
+	return now.Sub(at).Abs() <= maxSkew && hmac.Equal([]byte(parts[2]), []byte(sum)) && s.use(parts[1], at, now)
+}
+
+// use notes a number, and reports whether it is new. Only signed requests get here, so strangers cannot
+// fill the memory.
+func (s *signer) use(once string, at, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.swept) > maxSkew {
+		s.swept = now
+		for number, at := range s.used {
+			if now.Sub(at) > maxSkew {
+				delete(s.used, number)
+			}
+		}
+	}
+	_, found := s.used[once]
+	s.used[once] = at
+	return !found
+}
