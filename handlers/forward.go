@@ -10,6 +10,13 @@ import (
 // turnsPath is where nodes ask each other for the streams of turns. It is no part of the API.
 const turnsPath = "/internal/turns/"
 
+// nodeRoutes registers what only other nodes may ask for.
+func (a *API) nodeRoutes() {
+	if a.cfg.Peers != nil {
+		a.on("GET", turnsPath+":turnId", a.streamForwarded)
+	}
+}
+
 // forward lets the node on which a worker is placed answer a GET request, and reports whether it has.
 // Only that node has the steps in progress; this one could stream finished steps only.
 func (a *API) forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool) {

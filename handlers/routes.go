@@ -46,6 +46,7 @@ func (a *API) routes() {
 	a.workerRoutes()
 	a.taskRoutes()
 	a.oauthRoutes()
+	a.nodeRoutes()
 }
 
 func (a *API) workerRoutes() {
@@ -115,9 +116,6 @@ func (a *API) taskRoutes() {
 	a.open("GET", "/healthz", a.getHealth)
 	a.open("GET", "/readyz", a.getReadiness)
 	a.open("GET", "/metrics", a.getMetrics)
-	if a.cfg.Peers != nil {
-		a.on("GET", turnsPath+":turnId", a.streamForwarded)
-	}
 }
 
 // refusedMethod returns the message for a method that the address does not support.

@@ -175,9 +175,9 @@ func TestPlaces(t *testing.T) {
 	a.startRunner("a")
 	b.startRunner("b")
 	placeOf := func(f *fixture, runner string) string {
-		url, err := f.PlaceOf(t.Context(), f.worker.ID, runner)
+		place, err := f.PlaceOf(t.Context(), f.worker.ID, runner)
 		is.NoErr(err)
-		return url
+		return place.URL
 	}
 	is.Equal(placeOf(b, "b"), "") // nowhere yet
 	a.accept(a.turn())

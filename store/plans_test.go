@@ -34,7 +34,7 @@ var (
 )
 
 // withoutSQL lists methods that TestQueriesUseIndexes need not call.
-var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "Leads", "Resign", "Shared", "EndMaintenance", "InMaintenance",
+var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "Leads", "NodeURL", "Resign", "Shared", "EndMaintenance", "InMaintenance",
 	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "Writable", "WritableIn", "OnServer", "Storable",
 	"Archive", "BackupRuns", "NoteBackup", "SaveBackupRuns", "VerifyArchive",
 	"AlertURL", "Backup", "CheckDatabase", "CheckDueTables", "Close", "Counters", "Damage", "Dir", "EndPruning", "LastBackup", "LastPruning", "MeasureStorage", "OpenBlob", "PreviewRuns", "PutBlob", "Queued", "QueueCounts", "ReturnSpace", "Sizes", "Space", "Storage", "UsesRemembered", "WriteStats"}
@@ -860,6 +860,10 @@ func callNodes(t *testing.T, f *fixture) {
 		is.NoErr(err)
 	}
 	is.NoErr(f.ReleasePlacements(ctx, "run_node", time.Minute))
+	_, err = f.Peers(ctx)
+	is.NoErr(err)
+	_, err = f.PlaceHere(ctx, f.worker.ID, "run_node")
+	is.NoErr(err)
 	_, err = f.PlaceOf(ctx, f.worker.ID, "run_node")
 	is.NoErr(err)
 	_, err = f.RequestedAborts(ctx, "run_node")
