@@ -95,16 +95,26 @@ func (s *Store) nameBlob(tmp, sha string) error {
 	return nil
 }
 
-// placeBlob renames a written file. If the name exists, it renews that file's time
-// instead, so that the file is not swept before something refers to it.
+// placeBlob renames a written file. It replaces a file with the same bytes, which may be so old that a
+// sweep removes it.
 func (s *Store) placeBlob(tmp, path string) error {
+	if err := os.Chtimes(tmp, time.Time{}, s.now()); err != nil {
+		return err
+	}
 	s.naming.Lock()
 	defer s.naming.Unlock()
-	err := os.Chtimes(path, time.Time{}, s.now())
-	if errors.Is(err, os.ErrNotExist) {
-		return os.Rename(tmp, path)
+	return os.Rename(tmp, path)
+}
+
+// openBlobFile opens a blob. For a moment of a sweep on another node, it has the name for its removal, and
+// then its own name again: see endRemoval.
+func openBlobFile(path string) (f *os.File, err error) {
+	for _, name := range []string{path, path + removedSuffix, path} {
+		if f, err = os.Open(name); !errors.Is(err, os.ErrNotExist) {
+			return f, err
+		}
 	}
-	return err
+	return f, err
 }
 
 // hasBlob reports whether the bytes with that SHA-256 exist.
@@ -119,7 +129,7 @@ func (s *Store) OpenBlob(ctx context.Context, sha string) (*os.File, error) {
 	if b, err := hex.DecodeString(sha); err != nil || len(b) != sha256.Size {
 		return nil, Errorf(NotFound, "no file has that content")
 	}
-	f, err := os.Open(s.blobPath(sha))
+	f, err := openBlobFile(s.blobPath(sha))
 	switch {
 	case s.bucket == nil: // the folder is all there is
 	case err == nil:

@@ -30,14 +30,12 @@ func TestBlobs(t *testing.T) {
 	is.NoErr(errors.Join(err, r.Close()))
 	is.Equal(string(got), "hello")
 
-	before, err := os.Stat(s.BlobPath(b.SHA256))
-	is.NoErr(err)
 	again, err := s.PutBlob(t.Context(), strings.NewReader("hello"), math.MaxInt64)
 	is.NoErr(err)
 	is.Equal(again, b)
-	after, err := os.Stat(s.BlobPath(b.SHA256))
+	files, err := os.ReadDir(filepath.Dir(s.BlobPath(b.SHA256)))
 	is.NoErr(err)
-	is.True(os.SameFile(before, after)) // stored only once
+	is.Equal(len(files), 1) // stored only once
 	empty, err := s.PutBlob(t.Context(), strings.NewReader(""), 0)
 	is.NoErr(err)
 	is.Equal(empty.SHA256, sha(""))

@@ -97,8 +97,8 @@ func (s *Store) sweepBlob(ctx context.Context, name string) (removed bool, err e
 	if err := s.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep
 		return false, err
 	}
-	// On another node a request may store the same bytes at any moment. It renews the time of the blob,
-	// or stores the bytes again if it finds none. Under the other name, the time does not change.
+	// On another node a request may store the same bytes at any moment. It then replaces the blob by a
+	// new one. Under the other name, nobody does.
 	path := s.blobPath(sha)
 	if err := os.Rename(path, path+removedSuffix); err != nil {
 		return false, err
