@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sort"
 	"time"
@@ -59,10 +60,15 @@ func (r *Runner) reserveFor(ctx context.Context, e *execution, x expense) (allow
 	}
 	// Parallel turns of a team must not exceed its budget together. The team is read again inside
 	// the callback, under the lock of the team's account.
-	a, err := r.hold(ctx, "team "+e.team.rootID, x, func(ctx context.Context) (int64, bool, error) {
-		t, _, err := r.cfg.Store.Team(ctx, e.claim.Turn)
-		return int64(root.Credits*store.NanosPerCredit) - t.Cost - e.team.kept, true, err
-	})
+	budget := int64(root.Credits*store.NanosPerCredit) - e.team.kept
+	a, err := r.hold(ctx, "team "+e.team.rootID, x, balance{
+		left: func(ctx context.Context) (int64, bool, error) {
+			t, _, err := r.cfg.Store.Team(ctx, e.claim.Turn)
+			return budget - t.Cost, true, err
+		},
+		hold: func(ctx context.Context, h store.Hold) (bool, error) {
+			return true, r.cfg.Store.HoldOfTeam(ctx, e.claim.Turn, budget, h)
+		}})
 	if err != nil || a.maxTokens == 0 {
 		a.reserved.settle()
 		a.reserved = nil
@@ -110,34 +116,80 @@ type expense struct {
 // cannot exceed the cap together. If only reservations of other calls leave too little room,
 // reserve waits: those calls usually cost less than they have reserved.
 func (r *Runner) reserve(ctx context.Context, organizationID string, x expense) (allowance, error) {
-	return r.hold(ctx, organizationID, x, func(ctx context.Context) (int64, bool, error) {
-		return r.cfg.Store.Allowance(ctx, organizationID)
-	})
+	return r.hold(ctx, organizationID, x, balance{
+		left: func(ctx context.Context) (int64, bool, error) { return r.cfg.Store.Allowance(ctx, organizationID) },
+		hold: func(ctx context.Context, h store.Hold) (bool, error) {
+			return r.cfg.Store.HoldOfCap(ctx, organizationID, h)
+		}})
 }
 
-// hold is reserve for any account of the ledger. left returns the nano-dollars that the owner
-// of the account may still spend. limited is false for an owner without a limit.
-func (r *Runner) hold(ctx context.Context, account string, x expense,
-	left func(context.Context) (nanos int64, limited bool, err error)) (a allowance, err error) {
+// A balance returns the nano-dollars that the owner of an account may still spend. limited is false for
+// an owner without a limit.
+type balance struct {
+	left func(context.Context) (nanos int64, limited bool, err error)
+	hold func(context.Context, store.Hold) (limited bool, err error) // the same among nodes
+}
+
+// hold is reserve for any account of the ledger.
+func (r *Runner) hold(ctx context.Context, account string, x expense, b balance) (a allowance, err error) {
 	// A million tokens, because the price of one token may round to 0.
 	if worstCost(x.price, 1e6, 1e6) == 0 {
 		return allowance{limit: x.limit, maxTokens: x.most}, nil // a free call needs no reservation
 	}
-	reserved, err := r.ledger.reserve(ctx, account, func(held int64) (nanos int64, wait bool, err error) {
-		// This runs under the lock of the account: see reservation.hold.
-		left, limited, err := left(ctx)
-		room := x.left
-		if limited {
-			room = min(room, left-held)
-		}
-		a, nanos = x.fit(room)
+	// decide runs under the lock of the account: see reservation.hold.
+	decide := func(room, held int64) (v verdict) {
+		room = min(room, x.left)
+		a, v.nanos = x.fit(room)
 		// Wait only for reservations, which end soon. An exhausted cap does not recover soon.
 		inTheWay := held > 0 && room < x.left
 		tooLittle := a.limit != x.limit || a.maxTokens < min(x.most, easyTokens)
-		return nanos, inTheWay && tooLittle, err
+		v.wait = inTheWay && tooLittle
+		return v
+	}
+	reserved, err := r.ledger.reserve(ctx, account, func(held int64) (verdict, error) {
+		if r.cfg.Store.Shared() {
+			return r.holdAmongNodes(ctx, account, held, b, decide)
+		}
+		left, limited, err := b.left(ctx)
+		if !limited {
+			return decide(math.MaxInt64, held), err
+		}
+		return decide(left-held, held), err
 	})
 	a.reserved = reserved
 	return a, err
+}
+
+// holdAmongNodes decides on a reservation together with the other nodes. The sum of this node's
+// reservations is stored in the same transaction.
+func (r *Runner) holdAmongNodes(ctx context.Context, account string, own int64, b balance,
+	decide func(room, held int64) verdict) (v verdict, err error) {
+	limited, err := b.hold(ctx, store.Hold{Account: account, RunnerID: r.ID(), Own: own,
+		Decide: func(left, others int64) int64 {
+			v = decide(left-own-others, own+others)
+			if v.wait {
+				return 0
+			}
+			return v.nanos
+		}})
+	if err == nil && !limited {
+		return decide(math.MaxInt64, own), nil
+	}
+	v.shared = true
+	return v, err
+}
+
+// storeHold stores for the other nodes what this one holds of an account. A turn that stops has settled
+// its calls, too.
+func (r *Runner) storeHold(account string, nanos int64) error {
+	err := r.cfg.Store.SetHold(context.WithoutCancel(r.ctx), account, r.ID(), nanos)
+	if errors.Is(err, store.ErrLeaseLost) {
+		return nil // its holds do not count any more
+	}
+	if err != nil {
+		r.cfg.Log.Error("store what model calls may cost at most: will retry", "err", err)
+	}
+	return err
 }
 
 // fit returns the allowance with which the call fits into room nano-dollars, and its maximum cost.

@@ -56,3 +56,6 @@ func (r *Runner) Detach(n *store.NewTurn) { (&placement{r: r}).detach(n) }
 
 // Begin executes a claimed turn, as the store's callback does.
 func (r *Runner) Begin(c store.Claim) { r.begin(c) }
+
+// PollHolds is the pause between two looks of a call that waits for those of other nodes.
+const PollHolds = pollHolds

@@ -2,15 +2,22 @@ package runner
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 )
 
 // A ledger records the maximum cost of each model call in progress, by organization and by team.
 // With it, parallel calls cannot exceed an organization's cap or a team's budget together. It is
-// not stored, because after a restart no call is in progress.
+// not stored, because after a restart no call is in progress. Only among nodes, the sum of each account
+// with a limit is stored, so that the nodes keep the limit together.
 type ledger struct {
-	mu       sync.Mutex          // guards accounts and their users; held only for map accesses
+	publish func(key string, held int64) error // stores the sum of an account; nil without other nodes
+
+	mu       sync.Mutex          // guards the fields below and the users of accounts; held only briefly
 	accounts map[string]*account // by organization or team; only accounts with users
+	unstored map[string]bool     // accounts whose sums could not be stored: see storeAgain
 }
 
 // An account is the part of the ledger for one organization or team.
@@ -19,6 +26,7 @@ type account struct {
 
 	mu      sync.Mutex    // held during the database read, for which other accounts need not wait
 	held    int64         // nano-dollars of all reservations
+	shared  bool          // other nodes may see a sum of this account
 	settled chan struct{} // closed when the next reservation is settled, and then replaced
 }
 
@@ -31,47 +39,77 @@ type reservation struct {
 	also    *reservation // of the same call in another account, settled together; nil for none
 }
 
+// A verdict is the decision on a reservation.
+type verdict struct {
+	nanos  int64 // the amount to hold
+	wait   bool  // decide again after another reservation is settled
+	shared bool  // other nodes use the account, and the new sum is stored
+}
+
+// pollHolds is the pause after which a reservation that waits looks for what other nodes have settled.
+const pollHolds = 250 * time.Millisecond
+
 // reserve calls decide to get the amount to hold. held is the sum of all current reservations. If
 // decide returns wait, reserve calls it again after another reservation is settled.
 func (l *ledger) reserve(ctx context.Context, key string,
-	decide func(held int64) (nanos int64, wait bool, err error)) (*reservation, error) {
+	decide func(held int64) (verdict, error)) (*reservation, error) {
 	rv := &reservation{ledger: l, key: key, account: l.join(key)}
 	for {
-		settled, err := rv.hold(decide)
+		settled, shared, err := rv.hold(decide)
 		if err == nil && settled == nil {
 			return rv, nil
 		}
 		if err == nil {
-			select {
-			case <-settled:
-				continue
-			case <-ctx.Done():
-				err = context.Cause(ctx)
-			}
+			err = await(ctx, settled, shared)
 		}
-		rv.settle() // it holds nothing yet, but counts as a user of the account
-		return nil, err
+		if err != nil {
+			rv.settle() // it holds nothing yet, but counts as a user of the account
+			return nil, err
+		}
 	}
 }
 
+// await waits until a reservation is settled. Those of other nodes are not reported, so it also returns
+// after a while if other nodes share the account.
+func await(ctx context.Context, settled <-chan struct{}, shared bool) error {
+	var poll <-chan time.Time
+	if shared {
+		timer := time.NewTimer(pollHolds)
+		defer timer.Stop()
+		poll = timer.C
+	}
+	select {
+	case <-settled:
+	case <-poll:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
 // hold calls decide once. It returns the channel to wait for, or nil if the reservation has been
-// made.
-func (rv *reservation) hold(decide func(held int64) (nanos int64, wait bool, err error)) (<-chan struct{}, error) {
+// made. shared reports whether other nodes use the account.
+func (rv *reservation) hold(decide func(held int64) (verdict, error)) (
+	settled <-chan struct{}, shared bool, err error) {
 	a := rv.account
 	// The cost of a call is stored before its reservation is settled, and settle needs this lock.
 	// So decide finds each call in the database, in held, or in both.
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	nanos, wait, err := decide(a.held)
+	v, err := decide(a.held)
+	a.shared = a.shared || v.shared
 	if err != nil {
-		return nil, err
+		if v.shared { // the sum may be stored all the same
+			rv.ledger.store(rv.key, a)
+		}
+		return nil, false, err
 	}
-	if wait {
-		return a.settled, nil // read under the lock, so that no settlement is missed
+	if v.wait {
+		return a.settled, v.shared, nil // read under the lock, so that no settlement is missed
 	}
-	rv.nanos = nanos
-	a.held += nanos
-	return nil, nil
+	rv.nanos = v.nanos
+	a.held += v.nanos
+	return nil, v.shared, nil
 }
 
 // settle releases a reservation after the real cost of the call is stored. It does nothing if rv is
@@ -84,11 +122,49 @@ func (rv *reservation) settle() {
 	if a := rv.account; rv.nanos > 0 {
 		a.mu.Lock()
 		a.held -= rv.nanos
+		rv.ledger.store(rv.key, a)
 		close(a.settled) // wakes all waiters: their needs are not known here
 		a.settled = make(chan struct{})
 		a.mu.Unlock()
 	}
 	rv.ledger.leave(rv.key)
+}
+
+// store stores the sum of an account that other nodes see. The account is locked. If the store accepts no
+// write, the other nodes see a sum that is too high until storeAgain.
+func (l *ledger) store(key string, a *account) {
+	if !a.shared {
+		return
+	}
+	err := l.publish(key, a.held)
+	if err == nil {
+		a.shared = a.held > 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		delete(l.unstored, key)
+		return
+	}
+	if l.unstored == nil {
+		l.unstored = map[string]bool{}
+	}
+	l.unstored[key] = true
+}
+
+// storeAgain stores the sums that could not be stored.
+func (l *ledger) storeAgain() {
+	l.mu.Lock()
+	keys := slices.Collect(maps.Keys(l.unstored))
+	l.mu.Unlock()
+	for _, key := range keys {
+		a := l.join(key)
+		a.mu.Lock()
+		a.shared = true
+		l.store(key, a)
+		a.mu.Unlock()
+		l.leave(key)
+	}
 }
 
 // join returns the account of a key and counts a user. Each join needs one call of leave.

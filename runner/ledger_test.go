@@ -27,13 +27,13 @@ func TestLedgerHoldsTheCap(t *testing.T) {
 		for n := range 16 {
 			callers.Go(func() {
 				for i := int64(n); ; i++ {
-					rv, err := l.reserve(t.Context(), strconv.Itoa(org), func(held int64) (int64, bool, error) {
+					rv, err := l.reserve(t.Context(), strconv.Itoa(org), func(held int64) (verdict, error) {
 						left := spendable - spent[org].Load()
 						runtime.Gosched() // other goroutines run, as during a slow database read
 						if left-held < worst {
-							return 0, held > 0, nil
+							return verdict{wait: held > 0}, nil
 						}
-						return worst, false, nil
+						return verdict{nanos: worst}, nil
 					})
 					if err != nil || rv.nanos == 0 {
 						rv.settle()
@@ -63,15 +63,15 @@ func TestOrganizationsDoNotWaitForEachOther(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	var slow sync.WaitGroup
 	slow.Go(func() {
-		rv, _ := l.reserve(t.Context(), "slow", func(int64) (int64, bool, error) {
+		rv, _ := l.reserve(t.Context(), "slow", func(int64) (verdict, error) {
 			close(asked)
 			<-answer
-			return 1, false, nil
+			return verdict{nanos: 1}, nil
 		})
 		rv.settle()
 	})
 	<-asked
-	rv, err := l.reserve(t.Context(), "other", func(int64) (int64, bool, error) { return 1, false, nil })
+	rv, err := l.reserve(t.Context(), "other", func(int64) (verdict, error) { return verdict{nanos: 1}, nil })
 	is.NoErr(err)
 	rv.settle()
 	close(answer)

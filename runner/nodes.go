@@ -112,6 +112,7 @@ func (r *Runner) keepLease(begun time.Time) {
 			if err != nil && r.ctx.Err() == nil {
 				r.cfg.Log.Error("renew lease", "err", err) // the next tick tries again, well before the lease expires
 			}
+			r.ledger.storeAgain()
 			r.Streams.Prune()
 			r.expireSuspended()
 		case <-r.ctx.Done():

@@ -91,6 +91,7 @@ func New(cfg Config) *Runner {
 	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), lookNow: make(chan struct{}, 1), hasNews: make(chan struct{}, 1),
 		executions: map[string]*execution{}, views: view.New(cfg.Store, cfg.BaseURL)}
 	r.Streams = stream.New(cfg.Store, r.views, cfg.Now)
+	r.ledger.publish = r.storeHold
 	cfg.Store.OnChange(r.recordsChanged)
 	r.Streams.OnEnd(r.tellEnded)
 	r.setup.Store(newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices))

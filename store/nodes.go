@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -37,7 +36,8 @@ func (n *Node) Name() string {
 func (s *Store) Shared() bool { return s.node != nil }
 
 // ErrLeaseLost means that the lease of a runner was over: other runners may have its turns.
-var ErrLeaseLost = errors.New("the runner's lease is over")
+var ErrLeaseLost error = &Error{Kind: Busy, Code: CodeStorage,
+	Message: "this server has lost touch with the database; try again soon"}
 
 // leaseClock returns the time by which leases are measured. Nodes compare their times, so it is that
 // of the database's server.
@@ -169,12 +169,13 @@ func (s *Store) forgetNode(tx Tx, runnerID string) error {
 	if s.node == nil {
 		return nil
 	}
-	for _, table := range []string{"placements", "leaders", "holds"} {
+	for _, table := range []string{"placements", "holds"} {
 		if _, err := tx.Exec(`DELETE FROM `+table+` WHERE runner_id = ?`, runnerID); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := tx.Exec(`DELETE FROM leaders WHERE name = ? AND runner_id = ?`, housekeeping, runnerID)
+	return err
 }
 
 // PlaceOf returns the runner and the URL of the node on which a worker is placed. They are empty if the

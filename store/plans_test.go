@@ -869,6 +869,14 @@ func callNodes(t *testing.T, f *fixture) {
 	_, err = f.RequestedAborts(ctx, "run_node")
 	is.NoErr(err)
 	is.NoErr(f.CatchUp(ctx))
+	credits := 1e6
+	storetest.CapCredits(t, f.Store, f.owner.Caller, &credits)
+	hold := store.Hold{Account: "a", RunnerID: "run_node", Decide: func(int64, int64) int64 { return 5 }}
+	limited, err := f.HoldOfCap(ctx, f.owner.OrganizationID, hold)
+	is.NoErr(err)
+	is.True(limited)
+	is.NoErr(f.HoldOfTeam(ctx, f.accept(f.turn()), 100, hold))
+	is.NoErr(f.SetHold(ctx, "a", "run_node", 0))
 	is.NoErr(f.StopRunner(ctx, "run_node"))
 }
 

@@ -117,8 +117,12 @@ type Team struct {
 
 // Team returns the team of a turn. ok is false if the turn has no parent and no children.
 func (s *Store) Team(ctx context.Context, t Turn) (team Team, ok bool, err error) {
+	return s.teamOf(ctx, s.db, t)
+}
+
+func (s *Store) teamOf(ctx context.Context, q querier, t Turn) (team Team, ok bool, err error) {
 	var n int64
-	_, err = one(ctx, s.db, into(&team.RootID, &team.Root, &n, &team.Steps, &team.Cost), `
+	_, err = one(ctx, q, into(&team.RootID, &team.Root, &n, &team.Steps, &team.Cost), `
 		SELECT r.id, r.budget, count(t.num), r.steps + coalesce(sum(t.steps), 0),
 			r.model_cost + r.tool_cost + coalesce(sum(t.model_cost + t.tool_cost), 0)
 		FROM turns r LEFT JOIN turns t ON t.root_turn_num = r.num

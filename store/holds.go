@@ -1,0 +1,101 @@
+package store
+
+import "context"
+
+// This file holds what the runners of several nodes reserve for model calls in progress: see Hold. The
+// node of a call has the details, and the table the sum of each node.
+
+// A Hold is a part of what an account has left, for the most that a model call may cost. An account is
+// what an organization may spend by its cap, or a team by its budget.
+type Hold struct {
+	Account  string // the name of the account
+	RunnerID string
+	Own      int64 // nano-dollars that the runner holds already
+	// Decide returns how many nano-dollars the runner holds in addition. left does not include what any
+	// runner holds, and others is the sum that the other runners hold. It may be called several times.
+	Decide func(left, others int64) (nanos int64)
+}
+
+// HoldOfCap reserves a part of what an organization may still spend this month. limited is false if it has
+// no cap. Then HoldOfCap does nothing, and does not call h.Decide. It returns ErrLeaseLost if the lease of
+// the runner is over.
+//
+// It is locking: it locks the row of the organization, so holds of one account are decided one after the
+// other. Each of them then sees the holds before it. The costs are read after the holds, and the cost of a
+// call is stored before its hold ends. So each call is found in the one or in the other.
+func (s *Store) HoldOfCap(ctx context.Context, organizationID string, h Hold) (limited bool, err error) {
+	if credits, err := s.knownCap(ctx, organizationID); err != nil || credits == nil {
+		return false, err
+	}
+	err = s.hot(ctx, true, func(tx Tx) error {
+		limited = false
+		var credits *float64
+		_, err := one(ctx, tx, into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?
+			/* FOR NO KEY UPDATE */`, organizationID)
+		if err != nil || credits == nil {
+			return err
+		}
+		limited = true
+		return s.holdIn(ctx, tx, h, func() (int64, error) { return s.left(ctx, tx, organizationID, *credits) })
+	})
+	return limited, err
+}
+
+// HoldOfTeam reserves a part of the budget of a turn's team. budget is that of the root, in nano-dollars,
+// less what the team keeps for its last calls. It is locking for the reason of HoldOfCap: it locks the
+// row of the root.
+func (s *Store) HoldOfTeam(ctx context.Context, t Turn, budget int64, h Hold) error {
+	return s.hot(ctx, true, func(tx Tx) error {
+		_, err := one(ctx, tx, scanInt, `SELECT num FROM turns
+			WHERE num = (SELECT coalesce(root_turn_num, num) FROM turns WHERE num = ?) /* FOR NO KEY UPDATE */`, t.Num)
+		if err != nil {
+			return err
+		}
+		return s.holdIn(ctx, tx, h, func() (int64, error) {
+			team, _, err := s.teamOf(ctx, tx, t)
+			return budget - team.Cost, err
+		})
+	})
+}
+
+// holdIn reads what is left and what other runners hold, and stores what the runner holds from now on. The
+// caller has locked the account.
+func (s *Store) holdIn(ctx context.Context, tx Tx, h Hold, left func() (int64, error)) error {
+	others, err := one(ctx, tx, scanInt, `SELECT CAST(coalesce(sum(cost), 0) AS BIGINT) FROM holds
+		WHERE account = ? AND runner_id <> ? AND runner_id IN (SELECT id FROM runners)`, h.Account, h.RunnerID)
+	if err != nil {
+		return err
+	}
+	nanos, err := left()
+	if err != nil {
+		return err
+	}
+	if more := h.Decide(nanos, others); more > 0 {
+		return setHold(tx, h.Account, h.RunnerID, h.Own+more)
+	}
+	return nil
+}
+
+// setHold stores what a runner holds. The row of the runner is locked, so that its lease does not end
+// before the commit: a hold counts only while its runner has a lease.
+func setHold(tx Tx, account, runnerID string, nanos int64) error {
+	n, err := tx.Exec(`INSERT INTO holds (account, runner_id, cost)
+		SELECT CAST(?1 AS TEXT), id, CAST(?3 AS BIGINT) FROM runners WHERE id = ?2 /* FOR KEY SHARE */
+		ON CONFLICT (account, runner_id) DO UPDATE SET cost = excluded.cost`, account, runnerID, nanos)
+	if err == nil && n == 0 {
+		return ErrLeaseLost
+	}
+	return err
+}
+
+// SetHold changes what a runner holds of an account, after calls have ended. It returns ErrLeaseLost if the
+// runner has no lease, so that its holds do not count. It is locking: it changes one row by its key.
+func (s *Store) SetHold(ctx context.Context, account, runnerID string, nanos int64) error {
+	return s.hot(ctx, true, func(tx Tx) error {
+		if nanos > 0 {
+			return setHold(tx, account, runnerID, nanos)
+		}
+		_, err := tx.Exec(`DELETE FROM holds WHERE account = ? AND runner_id = ?`, account, runnerID)
+		return err
+	})
+}
