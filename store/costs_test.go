@@ -192,7 +192,7 @@ func TestCostsOfOperations(t *testing.T) {
 		want cost
 	}{
 		{"create", func() { turn = f.accept(once("a")) }, cost{1, 8, 3, 0}},
-		{"claim", func() { claim = f.claimOne("r") }, cost{1, 9, 2, 0}},
+		{"claim", func() { claim = f.claimOne("r") }, cost{1, 8, 2, 0}},
 		{"end", func() { f.endWithAnswer(claim) }, cost{1, 11, 6, 0}},
 		{"deliver", func() { f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200}) }, cost{1, 9, 3, 1}},
 		{"create and claim", func() {
@@ -248,7 +248,7 @@ func TestTripsOfOperations(t *testing.T) {
 			statements, trips int64
 		}{
 			{"create", create, 4, 3},
-			{"claim", func() { claim = f.claim("r", 1)[0] }, 4, 3},
+			{"claim", func() { claim = f.claim("r", 1)[0] }, 3, 2},
 			{"begin call", func() { f.check(f.BeginCall(f.ctx(), claim, 1, 1)) }, 1, 2},
 			{"journal step", func() {
 				f.check(f.JournalStep(f.ctx(), claim, store.Step{Seq: 5, Model: "m", Usage: store.Usage{ModelCost: 1}}))

@@ -117,11 +117,11 @@ func (s *Store) Leads() bool { return s.node == nil || s.leads.Load() }
 // Resign ends the part of the leader, because the lease of this node may soon be over.
 func (s *Store) Resign() { s.leads.Store(false) }
 
-// elsewhere is a condition on a turn: its worker is placed on another runner than the one of the
-// parameter, and that one has a lease. A runner's row is deleted when its lease is over.
-func elsewhere(param string) string {
+// elsewhere is a condition on a turn of the table alias: its worker is placed on another runner than
+// the one of the parameter, and that one has a lease. A runner's row is deleted when its lease is over.
+func elsewhere(alias, param string) string {
 	return `EXISTS (SELECT 1 FROM placements CROSS JOIN runners ON runners.id = placements.runner_id
-		WHERE placements.worker_num = turns.worker_num AND placements.runner_id <> ` + param + `)`
+		WHERE placements.worker_num = ` + alias + `.worker_num AND placements.runner_id <> ` + param + `)`
 }
 
 // place places a worker on a runner. placed is false if another runner has the worker, or if this one

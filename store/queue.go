@@ -227,18 +227,18 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 			return nil // maintenance has begun while this write waited: see DuringMaintenance
 		}
 		for len(claims) < n {
-			num, worker, err := s.nextInQueue(ctx, tx, runnerID)
+			next, err := s.nextInQueue(ctx, tx, runnerID)
 			if errors.Is(err, sql.ErrNoRows) {
 				break
 			}
 			if err != nil {
 				return err
 			}
-			placed, err := s.place(tx, runnerID, worker)
+			placed, err := s.place(tx, runnerID, next.worker)
 			if err != nil || !placed {
 				return err // another node has just got the worker: the next call looks again
 			}
-			c, err := s.claim(ctx, tx, runnerID, num)
+			c, err := s.claim(ctx, tx, runnerID, next)
 			if err != nil {
 				return err
 			}
@@ -254,48 +254,80 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 	return claims, nil
 }
 
-// nextInQueue returns the num of the next turn to claim: of the organization that
-// follows the last one, and there of the worker that follows its last one. Each query
-// is one or two steps down the queue's index, however long the queue is. Among nodes, it skips the
-// turns of workers that are placed on another one.
-func (s *Store) nextInQueue(ctx context.Context, tx Tx, runnerID string) (num, worker int64, err error) {
-	const claimed = ` LIMIT 1 /* FOR NO KEY UPDATE SKIP LOCKED */) AS `
-	waiting := s.claimable(`?2`)
-	head := `SELECT * FROM (SELECT organization_num, worker_num, num` + waiting
-	var organization, lastWorker int64
-	// The second part of each UNION wraps around to the beginning of the circle. Without the LIMIT
-	// behind it, PostgreSQL would lock the rows of both parts.
-	_, err = one(ctx, tx, into(&organization, &worker, &num, &lastWorker),
-		`SELECT organization_num, worker_num, num, (SELECT max(worker_num)`+waiting+`
-			organization_num = head.organization_num)
-		FROM (`+head+`organization_num > ?1 ORDER BY organization_num, worker_num, num`+claimed+`following
-		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num`+claimed+`first
-		LIMIT 1) AS head`, s.withRunner(runnerID, s.fair.lastOrganization())...)
-	if err != nil {
-		return 0, 0, err
-	}
-	// The query has found the organization's first worker. The next one is another if one follows the last.
-	if last := s.fair.lastWorker(organization); last >= worker && last < lastWorker {
-		_, err = one(ctx, tx, into(&organization, &worker, &num), `SELECT * FROM (SELECT organization_num, worker_num, num`+
-			s.claimable(`?3`)+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num`+claimed+`following`,
-			s.withRunner(runnerID, organization, last)...)
-		// Without a row, other writes claim the turns of those that follow.
-		if noRow(err, nil) != nil {
-			return 0, 0, err
-		}
-	}
-	s.fair.follow(tx, organization, worker)
-	return num, worker, nil
+// A queuedTurn is a turn that may be claimed.
+type queuedTurn struct {
+	Claim
+	organization, worker int64 // nums
+	lastWorker           int64 // the greatest num of a worker with such a turn in the organization; 0: not read
 }
 
-// claimable returns the beginning of a query for the turns that a runner may claim now. Among nodes,
-// param is the parameter of the runner's id: see withRunner.
-func (s *Store) claimable(param string) string {
-	const waiting = ` FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready = 1 AND `
+func scanQueued(row scanner) (q queuedTurn, err error) {
+	q.Claim, err = scanClaim(scannerFunc(func(dest ...any) error {
+		return row.Scan(append(dest, &q.organization, &q.worker, &q.lastWorker)...)
+	}))
+	return q, err
+}
+
+// nextInQueue returns the next turn to claim: of the organization that follows the last one, and there
+// of the worker that follows its last one. Each query is one or two steps down the queue's index,
+// however long the queue is. It also reads what a claim holds, so a claim needs no other query. Among
+// nodes, it skips the turns of workers that are placed on another one.
+func (s *Store) nextInQueue(ctx context.Context, tx Tx, runnerID string) (queuedTurn, error) {
+	// These columns come from the row that is locked. Those that selectQueued adds never change, except
+	// for the secrets: see ClaimTurns.
+	head := `SELECT * FROM (SELECT ` + queuedColumns + s.claimable(`turns`, `?2`)
+	const locked = ` LIMIT 1 /* FOR NO KEY UPDATE SKIP LOCKED */) AS `
+	// The second part of the UNION wraps around to the beginning of the circle. Without the LIMIT
+	// behind it, PostgreSQL would lock the rows of both parts.
+	next, err := one(ctx, tx, scanQueued, selectQueued+`, (SELECT max(q.worker_num)`+s.claimable(`q`, `?2`)+`
+			q.organization_num = turns.organization_num)
+		FROM (`+head+`organization_num > ?1 ORDER BY organization_num, worker_num, num`+locked+`following
+		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num`+locked+`first
+		LIMIT 1) AS turns`+withSettings, s.withRunner(runnerID, s.fair.lastOrganization())...)
+	if err != nil {
+		return next, err
+	}
+	// The query has found the organization's first worker. The next one is another if one follows the last.
+	if last := s.fair.lastWorker(next.organization); last >= next.worker && last < next.lastWorker {
+		following, err := one(ctx, tx, scanQueued, selectQueued+`, 0 FROM (SELECT `+queuedColumns+
+			s.claimable(`turns`, `?3`)+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num`+locked+
+			`turns`+withSettings, s.withRunner(runnerID, next.organization, last)...)
+		// Without a row, other writes claim the turns of those that follow.
+		if noRow(err, nil) != nil {
+			return next, err
+		}
+		if err == nil {
+			next = following
+		}
+	}
+	s.fair.follow(tx, next.organization, next.worker)
+	return next, nil
+}
+
+const (
+	// queuedColumns are the columns of a turn that selectQueued needs.
+	queuedColumns = `num, id, task_num, seq, organization_num, worker_num, worker_version, created_by_num,
+		api_key_num, own_folder, triggered_by, input, budget, created_at, claims, envelope, depth, abort_requested`
+
+	selectQueued = `SELECT ` + acceptedColumns + `, abort_requested,
+		EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), ` + hasSecrets + `, instructions, output_schema,
+		v_model, approval_tools, mcp_tools, tools, stranger_tools, organization_num, worker_num`
+
+	// withSettings joins the version of the worker.
+	withSettings = ` CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema,
+			model v_model, approval_tools, mcp_tools, tools, stranger_tools
+		FROM worker_versions) AS settings ON w = ` + idOfWorker + ` AND v = worker_version`
+)
+
+// claimable returns the beginning of a query for the turns that a runner may claim now. alias is the
+// name of their table. Among nodes, param is the parameter of the runner's id: see withRunner.
+func (s *Store) claimable(alias, param string) string {
+	waiting := ` FROM turns AS ` + alias + ` INDEXED BY turns_queued
+		WHERE ` + alias + `.status = 'pending' AND ` + alias + `.ready = 1 AND `
 	if s.node == nil {
 		return waiting
 	}
-	return waiting + `NOT ` + elsewhere(param) + ` AND `
+	return waiting + `NOT ` + elsewhere(alias, param) + ` AND `
 }
 
 // withRunner returns the arguments of a query with claimable.
@@ -306,27 +338,20 @@ func (s *Store) withRunner(runnerID string, args ...any) []any {
 	return append(args, runnerID)
 }
 
-// claim reads before it writes: the two statements together cost less than an UPDATE
-// that returns the row.
-func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, num int64) (Claim, error) {
-	c, err := one(ctx, tx, scanClaim, `SELECT `+acceptedColumns+`, abort_requested,
-			EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), `+hasSecrets+`, instructions, output_schema,
-			v_model, approval_tools, mcp_tools, tools, stranger_tools FROM turns
-		CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema,
-				model v_model, approval_tools, mcp_tools, tools, stranger_tools
-			FROM worker_versions) AS settings ON w = `+idOfWorker+` AND v = worker_version
-		WHERE num = ?`, num)
-	if err == nil && c.Claims > 0 { // an earlier claim has set columns that are empty in a new turn
-		c.Turn, err = one(ctx, tx, scanTurn, selectTurn, num)
-	}
-	if err != nil {
-		return c, err
+// claim claims a turn that nextInQueue has returned. An UPDATE that returns the row would cost more than
+// the two statements.
+func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, next queuedTurn) (c Claim, err error) {
+	c = next.Claim
+	if c.Claims > 0 { // an earlier claim has set columns that are empty in a new turn
+		if c.Turn, err = one(ctx, tx, scanTurn, selectTurn, c.Num); err != nil {
+			return c, err
+		}
 	}
 	now := fromMillis(s.millis())
 	c.RunnerID, c.Status, c.Ready, c.Claims = runnerID, Running, true, c.Claims+1
 	c.StartedAt = cmp.Or(c.StartedAt, &now)
 	err = tx.ExecLater(`UPDATE turns SET status = 'running', runner_id = ?, claims = ?, started_at = ? WHERE num = ?`,
-		runnerID, c.Claims, c.StartedAt.UnixMilli(), num)
+		runnerID, c.Claims, c.StartedAt.UnixMilli(), c.Num)
 	if err != nil {
 		return c, err
 	}
