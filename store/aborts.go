@@ -100,11 +100,11 @@ func (s *Store) abortTurns(ctx context.Context, tx Tx, taskNum int64, turns []Tu
 	if err != nil || len(waiting) == 0 {
 		return nil, err
 	}
-	about := surroundings{hasCap: true, hasWebhook: true} // or not: each is asked again
+	about := &surroundings{hasCap: true, hasWebhook: true} // or not: each is asked again
 	if err := s.endTurns(tx, waiting, false, 0, about); err != nil {
 		return nil, err
 	}
-	return nil, s.meterEnded(tx, waiting, Usage{}, about)
+	return nil, s.meterEnded(tx, waiting, Usage{}, *about)
 }
 
 // abortWaiting returns the waiting turns of a task for which an abort was requested. It sets

@@ -48,20 +48,28 @@ func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task, w Wor
 // the one that ClaimTurns would have returned.
 func (s *Store) claimAccepted(ctx context.Context, tx Tx, t Turn, runnerID string, w Worker, hasFiles bool) error {
 	c := Claim{Turn: t, RunnerID: runnerID, HasFiles: hasFiles}
-	var organization int64
-	dest := append([]any{&organization, &c.HasSecrets, &c.Instructions, asJSON(&c.OutputSchema)},
-		c.Settings.columns()...)
+	if w.ofClaim == nil {
+		if err := s.readOfClaim(ctx, tx, t, &w); err != nil {
+			return err
+		}
+	}
+	c.HasSecrets, c.Instructions, c.OutputSchema, c.Settings = w.ofClaim.hasSecrets, w.Instructions, w.OutputSchema, w.Settings
+	s.fair.follow(tx, w.ofClaim.organization, w.num)
+	s.claimed(tx, c)
+	return nil
+}
+
+// readOfClaim reads into w what claimableWorker would have read, of the version of a turn.
+func (s *Store) readOfClaim(ctx context.Context, tx Tx, t Turn, w *Worker) error {
+	w.ofClaim = new(factsOfClaim)
+	dest := append([]any{&w.ofClaim.organization, &w.ofClaim.hasSecrets, &w.Instructions, asJSON(&w.OutputSchema)},
+		w.Settings.columns()...)
 	_, err := one(ctx, tx, into(dest...), `SELECT (SELECT num FROM organizations WHERE id = ?1),
 			EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
 				WHERE organization_id = ?1 AND coalesce(secrets.worker_id, '') IN ('', ?2)),
 			instructions, output_schema, `+settingsColumns+` FROM worker_versions
 		WHERE worker_id = ?2 AND version = ?3`, t.OrganizationID, t.WorkerID, t.WorkerVersion)
-	if err != nil {
-		return err
-	}
-	s.fair.follow(tx, organization, w.num)
-	s.claimed(tx, c)
-	return nil
+	return err
 }
 
 // claimedBy reports a claim of ClaimTurns once it is committed. If ClaimTurns has returned an error

@@ -193,12 +193,12 @@ func TestCostsOfOperations(t *testing.T) {
 	}{
 		{"create", func() { turn = f.accept(once("a")) }, cost{1, 8, 3, 0}},
 		{"claim", func() { claim = f.claimOne("r") }, cost{1, 8, 2, 0}},
-		{"end", func() { f.endWithAnswer(claim) }, cost{1, 11, 6, 0}},
+		{"end", func() { f.endWithAnswer(claim) }, cost{1, 10, 6, 0}},
 		{"deliver", func() { f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200}) }, cost{1, 9, 3, 1}},
 		{"create and claim", func() {
 			f.UseSlots(slots("r", 1))
 			f.accept(once("c"))
-		}, cost{1, 9, 3, 0}},
+		}, cost{1, 8, 3, 0}},
 		{"follow up", func() {
 			n := once("b")
 			n.WorkerID, n.TaskID = "", turn.TaskID
@@ -252,14 +252,21 @@ func TestTripsOfOperations(t *testing.T) {
 			{"begin call", func() { f.check(f.BeginCall(f.ctx(), claim, 1, 1)) }, 1, 2},
 			{"journal step", func() {
 				f.check(f.JournalStep(f.ctx(), claim, store.Step{Seq: 5, Model: "m", Usage: store.Usage{ModelCost: 1}}))
-			}, 6, 3},
+			}, 6, 2},
 			{"journal call", func() { f.check(f.JournalCall(f.ctx(), claim, call, nil, nil)) }, 2, 2},
-			{"end", func() { f.endWithAnswer(claim) }, 7, 4},
+			{"end after a call", func() {
+				_, err := f.FinishTurn(f.ctx(), claim, &store.Step{Seq: 6, Model: "m", Usage: store.Usage{ModelCost: 1}},
+					store.Outcome{Status: store.Completed, OutputText: "x"})
+				f.check(err)
+			}, 6, 2},
+			{"create another", create, 4, 3},
+			{"claim another", func() { claim = f.claim("r", 1)[0] }, 3, 2},
+			{"end", func() { f.endWithAnswer(claim) }, 5, 2},
 			{"lease", func() { f.check(f.RenewLease(f.ctx(), "r", time.Hour)) }, 3, 4},
 			{"create and claim", func() {
 				f.UseSlots(slots("r", 1))
 				create()
-			}, 5, 4},
+			}, 4, 3},
 		} {
 			stats := f.EngineStats()
 			statements, trips := stats.Statements.Load(), stats.RoundTrips.Load()

@@ -66,57 +66,69 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 // endTurn ends a turn that c's runner has. If c has no RunnerID, it ends a suspended turn. A locking
 // write ends only a turn of which no other turn depends: see FinishTurn.
 func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
-	t := c.Turn
-	// Only these columns change after the claim. The condition on the runner decides the race
-	// with another runner that has claimed the turn since.
-	var about surroundings
-	_, err := one(context.Background(), tx, into(append(t.Usage.columns(), &t.Model, &t.AbortRequested, &about.hasCap,
-		&about.hasWebhook)...),
-		`SELECT `+usageColumns+`, model, abort_requested, `+capAndWebhook+` FROM turns
-		WHERE num = ? AND status = 'running' AND runner_id IS ? /* FOR NO KEY UPDATE */`, c.Num, nullable(c.RunnerID))
-	if err != nil {
-		return Turn{}, noRow(err, ErrClaimLost)
-	}
-	if isLocking(tx) && t.AbortRequested {
-		return Turn{}, errSerialize
-	}
 	var used Usage
-	called := t.Usage.Steps > 0 // only a journaled step has calls that have begun
+	var model string
 	if last != nil {
-		used = last.used()
-		if last.Model != "" {
-			t.Model = last.Model
-		}
-		if err := s.insertStep(context.Background(), tx, t, *last, out.OutputText); err != nil {
-			return Turn{}, err
-		}
+		used, model = last.used(), last.Model
 	}
 	completed := fromMillis(s.millis())
+	t := c.Turn
 	// Whole milliseconds, as in the database: the result equals what a later read returns.
-	t.Status, t.CompletedAt, t.Duration, t.Usage = out.Status, &completed, out.Duration.Truncate(time.Millisecond),
-		t.Usage.Add(used)
+	t.Status, t.CompletedAt, t.Duration = out.Status, &completed, out.Duration.Truncate(time.Millisecond)
 	t.OutputText, t.StructuredOutput, t.Failure = out.OutputText, out.StructuredOutput, out.Failure
 	t.IncompleteReason, t.IncompleteLimit, t.Wait = out.IncompleteReason, out.IncompleteLimit, nil
 	t.FailingSince, t.FailedCalls = nil, 0
 	ended := []Turn{t}
+	var about surroundings
+	if err := s.endClaimed(tx, c.RunnerID, &ended[0], model, used, &about); err != nil {
+		return Turn{}, err
+	}
+	if last != nil {
+		if err := s.insertStep(context.Background(), tx, t, *last, out.OutputText); err != nil {
+			return Turn{}, err
+		}
+	}
+	// Only a tool call starts a child, and only a journaled step has calls that have begun.
+	checked := isLocking(tx) && last != nil && last.Seq > 0
+	if checked {
+		if err := refuseChildren(tx, t); err != nil {
+			return Turn{}, err
+		}
+	}
 	// A cancel ends the whole task, so the turns that wait behind this one end, too.
-	if t.AbortRequested {
+	if ended[0].AbortRequested {
 		waiting, err := s.abortWaiting(tx, t.taskNum)
 		if err != nil {
 			return Turn{}, err
 		}
 		ended = append(ended, waiting...)
 	}
-	if err := s.endTurns(tx, ended, true, used.Cost(), about); err != nil {
+	if err := s.endTurns(tx, ended, true, used.Cost(), &about); err != nil {
 		return Turn{}, err
 	}
 	// The children come after the turn: the end of a child must not resume it.
-	if called { // only a tool call starts a child
-		if err := s.abandonChildren(tx, t); err != nil {
+	if ended[0].Usage.Steps > used.Steps && !checked {
+		if err := s.abandonChildren(tx, ended[0]); err != nil {
 			return Turn{}, err
 		}
 	}
 	return ended[0], s.meterEnded(tx, ended, used, about)
+}
+
+// endClaimed stores the end of a turn that a runner has, and reads into t what only the row knows. In a
+// locking write, these fields of t and about are set before the next result.
+func (s *Store) endClaimed(tx Tx, runnerID string, t *Turn, model string, used Usage, about *surroundings) error {
+	// Only these columns change after the claim. The condition on the runner decides the race
+	// with another runner that has claimed the turn since.
+	return oneLater(tx, ErrClaimLost, func(row scanner) error {
+		err := row.Scan(append(t.Usage.columns(), &t.Model, &t.AbortRequested, &about.hasCap, &about.hasWebhook)...)
+		if err == nil && t.AbortRequested && isLocking(tx) {
+			return errSerialize
+		}
+		return err
+	}, `UPDATE turns SET `+endedColumns+` WHERE num = ? AND status = 'running' AND runner_id IS ?
+		RETURNING `+usageColumns+`, model, abort_requested, `+capAndWebhook,
+		append(endedArgs(t, nil, model, used), t.Num, nullable(runnerID))...)
 }
 
 // surroundings say which statements the end of a turn needs.
@@ -144,9 +156,16 @@ func (s *Store) meterEnded(tx Tx, ended []Turn, used Usage, about surroundings) 
 	return s.meterAll(tx, list)
 }
 
-// updateEnded stores a turn that has ended. task is the task's status after that.
-func (s *Store) updateEnded(tx Tx, t *Turn, task Status) error {
-	t.TaskStatus = task
+// endedColumns sets the columns of a turn that has ended to endedArgs. The columns of a claim and of a
+// suspension become NULL, so no index of waiting turns keeps it.
+const endedColumns = `status = ?, runner_id = NULL, rests_until = NULL, waits_for = NULL,
+	wait_reason = NULL, retry_at = NULL, output_text = ?, structured_output = ?, error_code = ?, error_message = ?,
+	error_retryable = ?, incomplete_reason = ?, incomplete_limit = ?, duration_ms = ?, completed_at = ?,
+	task_status = ?, failing_since = NULL, failed_calls = 0, ` + addUsage
+
+// endedArgs returns the values of endedColumns. taskStatus is nil if the task has the turn's status. model
+// and used are those of a step that ends the turn.
+func endedArgs(t *Turn, taskStatus any, model string, used Usage) []any {
 	var code, message, retryable any
 	if f := t.Failure; f != nil {
 		code, message, retryable = f.Code, f.Message, f.Retryable
@@ -155,33 +174,40 @@ func (s *Store) updateEnded(tx Tx, t *Turn, task Status) error {
 	if structured == t.OutputText {
 		structured = "" // the answer is only the JSON, which is stored once
 	}
-	u := t.Usage
-	// The columns of a claim and of a suspension become NULL, so no index of waiting
-	// turns keeps it.
-	return tx.ExecLater(`UPDATE turns SET status = ?, runner_id = NULL, rests_until = NULL, waits_for = NULL,
-			wait_reason = NULL, retry_at = NULL, output_text = ?,
-			structured_output = ?, error_code = ?, error_message = ?, error_retryable = ?, incomplete_reason = ?,
-			incomplete_limit = ?, duration_ms = ?, completed_at = ?, task_status = nullif(?, ?), model = ?, steps = ?,
-			call_tokens = NULL, call_cost = NULL, failing_since = NULL, failed_calls = 0,
-			input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, reasoning_tokens = ?,
-				model_cost = ?, tool_cost = ?
-		WHERE num = ?`,
-		t.Status, t.OutputText, structured, code, message, retryable,
+	return append([]any{t.Status, t.OutputText, structured, code, message, retryable,
 		nullable(t.IncompleteReason), nullable(t.IncompleteLimit), t.Duration.Milliseconds(), t.CompletedAt.UnixMilli(),
-		t.TaskStatus, t.Status, t.Model, u.Steps, u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens,
-		u.ReasoningTokens, u.ModelCost, u.ToolCost, t.Num)
+		taskStatus}, usageArgs(model, used)...)
+}
+
+// updateEnded stores task as the task's status after the end of a turn. stored is whether the rest of
+// the end is stored.
+func (s *Store) updateEnded(tx Tx, t *Turn, task Status, stored bool) error {
+	t.TaskStatus = task
+	var other any // NULL means the turn's own status
+	if task != t.Status {
+		other = task
+	}
+	switch {
+	case !stored:
+		return tx.ExecLater(`UPDATE turns SET `+endedColumns+` WHERE num = ?`,
+			append(endedArgs(t, other, "", Usage{}), t.Num)...)
+	case other != nil:
+		return tx.ExecLater(`UPDATE turns SET task_status = ? WHERE num = ?`, other, t.Num)
+	}
+	return nil
 }
 
 // endTurns stores that turns of one task have ended, and makes the task's next turn ready.
-// ended, ran and cost are as in settleTask. The caller then calls meterEnded.
-func (s *Store) endTurns(tx Tx, ended []Turn, ran bool, cost int64, about surroundings) error {
+// ended, ran and cost are as in settleTask. If ran is true, endClaimed has stored the first one. about is
+// read after the task is settled. The caller then calls meterEnded.
+func (s *Store) endTurns(tx Tx, ended []Turn, ran bool, cost int64, about *surroundings) error {
 	task, err := s.settleTask(tx, ended, ran, cost)
 	if err != nil {
 		return err
 	}
 	for i := range ended {
 		t := &ended[i]
-		if err := s.updateEnded(tx, t, task.status); err != nil {
+		if err := s.updateEnded(tx, t, task.status, ran && i == 0); err != nil {
 			return err
 		}
 		if err := s.queueReply(tx, *t); err != nil {
@@ -312,9 +338,7 @@ func (w *Wait) expired() Outcome {
 // wait.
 func (s *Store) abandonChildren(tx Tx, t Turn) error {
 	ctx := context.Background()
-	children, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns
-		WHERE parent_turn_num = ?1 AND NOT EXISTS (SELECT 1 FROM tool_calls k WHERE k.turn_num = ?1
-			AND k.step_seq = parent_step_seq AND k.seq = parent_call_seq)`, t.Num)
+	children, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+ofWaitedFor, t.Num)
 	if isLocking(tx) && len(children) > 0 {
 		return errSerialize
 	}
@@ -330,4 +354,20 @@ func (s *Store) abandonChildren(tx Tx, t Turn) error {
 		}
 	}
 	return err
+}
+
+// ofWaitedFor selects the children of a turn whose tool calls have no result.
+const ofWaitedFor = ` FROM turns WHERE parent_turn_num = ?1 AND NOT EXISTS (SELECT 1 FROM tool_calls k
+	WHERE k.turn_num = ?1 AND k.step_seq = parent_step_seq AND k.seq = parent_call_seq)`
+
+// refuseChildren ends a locking write with errSerialize if abandonChildren would cancel a child. It
+// needs no round trip of its own.
+func refuseChildren(tx Tx, t Turn) error {
+	return oneLater(tx, nil, func(row scanner) error {
+		found, err := scanBool(row)
+		if err == nil && found {
+			return errSerialize
+		}
+		return err
+	}, `SELECT EXISTS (SELECT 1`+ofWaitedFor+`)`, t.Num)
 }

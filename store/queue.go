@@ -283,7 +283,7 @@ func (s *Store) nextInQueue(ctx context.Context, tx Tx, runnerID string) (queued
 			q.organization_num = turns.organization_num)
 		FROM (`+head+`organization_num > ?1 ORDER BY organization_num, worker_num, num`+locked+`following
 		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num`+locked+`first
-		LIMIT 1) AS turns`+withSettings, s.withRunner(runnerID, s.fair.lastOrganization())...)
+		LIMIT 1) AS turns`+withSettings+ofTurn, s.withRunner(runnerID, s.fair.lastOrganization())...)
 	if err != nil {
 		return next, err
 	}
@@ -291,7 +291,7 @@ func (s *Store) nextInQueue(ctx context.Context, tx Tx, runnerID string) (queued
 	if last := s.fair.lastWorker(next.organization); last >= next.worker && last < next.lastWorker {
 		following, err := one(ctx, tx, scanQueued, selectQueued+`, 0 FROM (SELECT `+queuedColumns+
 			s.claimable(`turns`, `?3`)+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num`+locked+
-			`turns`+withSettings, s.withRunner(runnerID, next.organization, last)...)
+			`turns`+withSettings+ofTurn, s.withRunner(runnerID, next.organization, last)...)
 		// Without a row, other writes claim the turns of those that follow.
 		if noRow(err, nil) != nil {
 			return next, err
@@ -313,10 +313,12 @@ const (
 		EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), ` + hasSecrets + `, instructions, output_schema,
 		v_model, approval_tools, mcp_tools, tools, stranger_tools, organization_num, worker_num`
 
-	// withSettings joins the version of the worker.
+	// withSettings joins a version of a worker. Only names of these columns are added. The condition
+	// on w and v follows.
 	withSettings = ` CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema,
 			model v_model, approval_tools, mcp_tools, tools, stranger_tools
-		FROM worker_versions) AS settings ON w = ` + idOfWorker + ` AND v = worker_version`
+		FROM worker_versions) AS settings ON w = `
+	ofTurn = idOfWorker + ` AND v = worker_version`
 )
 
 // claimable returns the beginning of a query for the turns that a runner may claim now. alias is the

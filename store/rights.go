@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 )
 
 // allowNow is Allow with the role that the caller has in this transaction. It sets c.Role to that
@@ -65,6 +66,18 @@ func (s *Store) visibleOrDeletedWorker(ctx context.Context, q querier, c Caller,
 // the access rules, the version, the time of creation, and the cap of the organization.
 func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
 	w, err := one(ctx, q, scanRunnable, selectRunnable, id)
+	return s.allowRunnable(ctx, q, c, w, err)
+}
+
+// claimableWorker is runnableWorker with the fields that the claim of its turn needs, too: those of the
+// version, and ofClaim.
+func (s *Store) claimableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
+	w, err := one(ctx, q, scanClaimable, selectClaimable, id)
+	return s.allowRunnable(ctx, q, c, w, err)
+}
+
+// allowRunnable returns w if err is nil and the caller may see w.
+func (s *Store) allowRunnable(ctx context.Context, q querier, c Caller, w Worker, err error) (Worker, error) {
 	if err == nil {
 		w, err = s.allow(ctx, q, c, w)
 	}
@@ -75,12 +88,34 @@ func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id stri
 	return w, notFound(err, "worker")
 }
 
-const selectRunnable = `SELECT num, id, organization_id, user_id, visibility, workspace, version, created_at,
-	deleted_at, (SELECT monthly_credit_cap FROM organizations o WHERE o.id = organization_id) FROM workers WHERE id = ?`
+const (
+	runnableColumns = `num, id, organization_id, user_id, visibility, workspace, version, created_at, deleted_at,
+		(SELECT monthly_credit_cap FROM organizations o WHERE o.id = organization_id)`
+
+	selectRunnable = `SELECT ` + runnableColumns + ` FROM workers WHERE id = ?`
+
+	selectClaimable = `SELECT ` + runnableColumns + `, (SELECT o.num FROM organizations o WHERE o.id = organization_id),
+			EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
+				WHERE organization_id = workers.organization_id AND coalesce(worker_id, '') IN ('', workers.id)),
+			instructions, output_schema, v_model, approval_tools, mcp_tools, tools, stranger_tools
+		FROM workers` + withSettings + `workers.id AND v = workers.version WHERE id = ?`
+)
+
+// runnable returns the destinations of runnableColumns.
+func (w *Worker) runnable() []any {
+	return []any{&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Workspace, &w.Version,
+		asTime{&w.CreatedAt}, asTimeOrNil{&w.DeletedAt}, &w.creditCap}
+}
 
 func scanRunnable(row scanner) (w Worker, err error) {
-	err = row.Scan(&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Workspace, &w.Version,
-		asTime{&w.CreatedAt}, asTimeOrNil{&w.DeletedAt}, &w.creditCap)
+	err = row.Scan(w.runnable()...)
+	return w, err
+}
+
+func scanClaimable(row scanner) (w Worker, err error) {
+	w.ofClaim = new(factsOfClaim)
+	err = row.Scan(slices.Concat(w.runnable(), []any{&w.ofClaim.organization, &w.ofClaim.hasSecrets, &w.Instructions,
+		asJSON(&w.OutputSchema)}, w.Settings.columns())...)
 	return w, err
 }
 

@@ -48,13 +48,19 @@ func all[T any](ctx context.Context, q querier, scan func(scanner) (T, error), q
 // one runs a query and returns the result of scan for the first row. Without a row it returns
 // sql.ErrNoRows.
 func one[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) (T, error) {
-	var zero T
 	rows, err := q.Query(ctx, query, args...)
 	if err != nil {
+		var zero T
 		return zero, Unavailable(err)
 	}
+	return first(q, rows, scan)
+}
+
+// first returns the result of scan for the first row, and closes the rows.
+func first[T any](q querier, rows engine.Rows, scan func(scanner) (T, error)) (T, error) {
 	defer rows.Close()
 	if !rows.Next() {
+		var zero T
 		if err := rows.Err(); err != nil {
 			return zero, Unavailable(q.Note(err))
 		}
@@ -66,6 +72,24 @@ func one[T any](ctx context.Context, q querier, scan func(scanner) (T, error), q
 		err = end
 	}
 	return v, Unavailable(q.Note(err))
+}
+
+// oneLater calls scan with the first row of a query, before the result of any later statement is
+// returned: see engine.Tx. Without a row, the error is without. If tx is not locking, scan is called
+// before oneLater returns: then a write may read more rows by what scan has read.
+func oneLater(tx Tx, without error, scan func(scanner) error, query string, args ...any) error {
+	read := func(rows engine.Rows) error {
+		_, err := first(tx, rows, func(row scanner) (struct{}, error) { return struct{}{}, scan(row) })
+		return noRow(err, without)
+	}
+	if isLocking(tx) {
+		return Unavailable(tx.QueryLater(read, query, args...))
+	}
+	rows, err := tx.Query(context.Background(), query, args...)
+	if err != nil {
+		return Unavailable(err)
+	}
+	return read(rows)
 }
 
 // into is a scan function for queries whose columns are variables of the caller.

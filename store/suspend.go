@@ -144,10 +144,17 @@ func (s *Store) Suspended(ctx context.Context) (map[WaitFor]int64, error) {
 	return map[WaitFor]int64{WaitForPerson: person, WaitForModel: model, WaitForWorker: worker}, err
 }
 
+// returningNum makes an UPDATE of turns return a row.
+const returningNum = ` RETURNING num`
+
 // updateClaimed sets columns of a claimed turn, or returns ErrClaimLost.
 func updateClaimed(tx Tx, c Claim, set string, args ...any) error {
-	n, err := tx.Exec(`UPDATE turns SET `+set+` WHERE num = ? AND status = 'running' AND runner_id = ?`,
-		append(args, c.Num, c.RunnerID)...)
+	update, args := `UPDATE turns SET `+set+` WHERE num = ? AND status = 'running' AND runner_id = ?`,
+		append(args, c.Num, c.RunnerID)
+	if isLocking(tx) { // ErrClaimLost is then the result of a later statement or of the commit
+		return oneLater(tx, ErrClaimLost, func(row scanner) error { return row.Scan(new(int64)) }, update+returningNum, args...)
+	}
+	n, err := tx.Exec(update, args...)
 	if err == nil && n == 0 {
 		return ErrClaimLost
 	}

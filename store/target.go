@@ -39,14 +39,23 @@ func (s *Store) existing(ctx context.Context, q querier, n NewTurn) (Task, Worke
 	if n.WorkerID == "" {
 		return Task{}, Worker{}, nil
 	}
-	w, err := s.runnableWorker(ctx, q, n.Caller, n.WorkerID)
+	w, err := s.workerOf(ctx, q, n, n.WorkerID)
 	return Task{}, w, err
+}
+
+// workerOf returns the worker of n. If its turn will probably be claimed at once, it is claimableWorker,
+// otherwise runnableWorker.
+func (s *Store) workerOf(ctx context.Context, q querier, n NewTurn, id string) (Worker, error) {
+	if n.atOnce && s.slots.Load() != nil && s.Queued() == 0 {
+		return s.claimableWorker(ctx, q, n.Caller, id)
+	}
+	return s.runnableWorker(ctx, q, n.Caller, id)
 }
 
 // followUp returns an error unless n may add a turn to a task. The caller's access is checked
 // first, so that a refusal tells no more than reading the task and the worker would.
 func (s *Store) followUp(ctx context.Context, q querier, n NewTurn, task Task) (Task, Worker, error) {
-	w, err := s.runnableWorker(ctx, q, n.Caller, task.WorkerID)
+	w, err := s.workerOf(ctx, q, n, task.WorkerID)
 	if err != nil {
 		return Task{}, Worker{}, err
 	}

@@ -62,7 +62,14 @@ type Worker struct {
 	UpdatedAt      time.Time
 	DeletedAt      *time.Time
 
-	creditCap *float64 // of its organization; only runnableWorker sets it, nil for none
+	creditCap *float64      // of its organization; only runnableWorker sets it, nil for none
+	ofClaim   *factsOfClaim // only claimableWorker sets it
+}
+
+// factsOfClaim are what a claim of a worker's turn needs besides the turn and the worker.
+type factsOfClaim struct {
+	organization int64 // num
+	hasSecrets   bool  // see Claim
 }
 
 const workerColumns = `w.num, w.id, w.organization_id, w.user_id, w.title, w.summary, w.visibility, w.origin,

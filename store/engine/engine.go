@@ -69,6 +69,11 @@ type Tx interface {
 	// change is locked for the shortest time if the last statements of each write change it so.
 	ExecLater(query string, args ...any) error
 
+	// QueryLater is ExecLater for a query. read is called with its rows before the result of any later
+	// statement is returned, and before the commit. An error of read is an error of the statement. So
+	// the later statements may already have run, but their changes are undone.
+	QueryLater(read func(rows Rows) error, query string, args ...any) error
+
 	// Insert runs an INSERT and returns the new row's integer primary key, the column num.
 	Insert(query string, args ...any) (int64, error)
 

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"journeyman/store/engine"
 )
 
 // maxPrepared limits the prepared statements of a connection.
@@ -79,12 +81,15 @@ func (c *conn) execute(ctx context.Context, text string, args []any) (*rows, err
 type statement struct {
 	text string
 	args []any
+	read func(rows engine.Rows) error // reads the rows of a statement of QueryLater; otherwise nil
 }
 
 // commitText ends a transaction. It is not prepared.
 const commitText = `COMMIT`
 
 func (st statement) commits() bool { return st.text == commitText }
+
+func (st statement) isRead() bool { return st.read != nil }
 
 // parameters are the encoded arguments of a statement.
 type parameters struct {
@@ -93,12 +98,15 @@ type parameters struct {
 }
 
 // together runs the texts of opening, which have no parameters, and then statements, in one round
-// trip. It returns the rows of each. Each statement that the connection has not prepared costs
-// another round trip.
+// trip. It returns the rows of each. With an error, it returns the rows of those before the failed one.
+// Each statement that the connection has not prepared costs another round trip.
 func (c *conn) together(ctx context.Context, opening []string, statements []statement) ([]*rows, error) {
 	if len(opening) == 0 && len(statements) == 1 && !statements[0].commits() {
 		r, err := c.query(ctx, statements[0].text, statements[0].args)
-		return []*rows{r}, err
+		if err != nil {
+			return nil, err
+		}
+		return []*rows{r}, nil
 	}
 	// Encode first, so that nothing is sent if an argument is invalid.
 	encoded := make([]parameters, len(statements))
@@ -154,7 +162,7 @@ func readAll(p *pgconn.Pipeline) (list []*rows, err error) {
 	for {
 		result, err := p.GetResults()
 		if err != nil {
-			return nil, err
+			return list, err
 		}
 		reader, ok := result.(*pgconn.ResultReader)
 		if !ok { // the response to Sync, or nothing because the connection ended
@@ -162,7 +170,7 @@ func readAll(p *pgconn.Pipeline) (list []*rows, err error) {
 		}
 		r, err := readRows(reader)
 		if err != nil {
-			return nil, err
+			return list, err
 		}
 		list = append(list, r)
 	}

@@ -95,3 +95,61 @@ func TestExecLaterIsFenced(t *testing.T) {
 	is.True(err != nil)
 	is.Equal(notes(t, db), []string{"a"})
 }
+
+// TestQueryLater delays a query whose rows decide about the write. The commit waits for it. An error of
+// read hides the failure of a later statement, because the same row is the cause of both.
+func TestQueryLater(t *testing.T) {
+	t.Parallel()
+	errFound := errors.New("found")
+	nothing := func(engine.Tx) error { return nil }
+	for name, tt := range map[string]struct {
+		before, then func(tx engine.Tx) error
+		trips        int64 // without the row
+	}{
+		"nothing":           {nothing, nothing, 2},
+		"after a statement": {note("b"), nothing, 3},
+		"another statement": {nothing, note("b"), 2},
+		"delayed statement": {nothing, func(tx engine.Tx) error { return later(tx, "b") }, 2},
+		"a duplicate":       {nothing, note("a"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			db := open(t)
+			is.NoErr(db.Write(t.Context(), engine.Locking, note("a")))
+			write := func(id string) (read bool, err error) {
+				err = db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error {
+					if err := tt.before(tx); err != nil {
+						return err
+					}
+					err := tx.QueryLater(func(rows engine.Rows) error {
+						read = true
+						if rows.Next() {
+							return errFound
+						}
+						return nil
+					}, `SELECT id FROM notes WHERE id = ?`, id)
+					if err != nil {
+						return err
+					}
+					return tt.then(tx)
+				})
+				return read, err
+			}
+			read, err := write("a")
+			is.True(read)
+			is.True(errors.Is(err, errFound))
+			is.Equal(notes(t, db), []string{"a"}) // the write is undone
+			if tt.trips > 0 {
+				_, err = write("x") // prepares the statements
+				is.NoErr(err)
+				_, err = db.Query(t.Context(), `DELETE FROM notes WHERE id = 'b'`)
+				is.NoErr(err)
+				trips := db.Stats().RoundTrips.Load()
+				_, err = write("x")
+				is.NoErr(err)
+				is.Equal(db.Stats().RoundTrips.Load()-trips, tt.trips)
+			}
+		})
+	}
+}

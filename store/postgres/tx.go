@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"journeyman/store/engine"
 )
@@ -26,19 +27,20 @@ func (s *session) run(ctx context.Context, query string, args []any) (*rows, err
 	if err != nil {
 		return nil, err
 	}
-	results, err := s.send(ctx, statement{text, args})
+	results, err := s.send(ctx, statement{text: text, args: args})
 	if err != nil {
 		return nil, err
 	}
 	return results[len(results)-1], nil
 }
 
-// send runs the pending statements, followed by more.
+// send runs the pending statements, followed by more. It returns the rows of each.
 func (s *session) send(ctx context.Context, more ...statement) ([]*rows, error) {
 	list := append(s.pending, more...)
 	s.pending = nil
 	if s.begun {
-		return s.conn.together(ctx, nil, list)
+		results, err := s.conn.together(ctx, nil, list)
+		return results, deliver(list, results, err)
 	}
 	s.begun = true
 	results, err := s.conn.together(ctx, s.opening, list)
@@ -49,14 +51,32 @@ func (s *session) send(ctx context.Context, more ...statement) ([]*rows, error) 
 		}
 		results, err = s.conn.together(ctx, s.opening, list)
 	}
-	if err != nil {
+	opened := len(s.opening)
+	if len(results) < opened {
 		return nil, err
 	}
-	opened := len(s.opening)
 	if s.writes {
-		err = s.checkEpoch(results[opened-1])
+		if err := s.checkEpoch(results[opened-1]); err != nil {
+			return nil, err
+		}
 	}
-	return results[opened:], err
+	results = results[opened:]
+	return results, deliver(list, results, err)
+}
+
+// deliver calls the read functions of statements with their results. It returns the first error of
+// these functions, or else err. A statement may fail just because an earlier result was not the
+// expected one, so the error of read counts more.
+func deliver(list []statement, results []*rows, err error) error {
+	for i, r := range results {
+		if list[i].read == nil {
+			continue
+		}
+		if err := list[i].read(r); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // checkEpoch returns an error if another process has opened the database since this one did.
@@ -121,7 +141,16 @@ func (t *tx) ExecLater(query string, args ...any) error {
 		return err
 	}
 	t.db.stats.Statements.Add(1)
-	t.pending = append(t.pending, statement{text, args})
+	t.pending = append(t.pending, statement{text: text, args: args})
+	return nil
+}
+
+// QueryLater queues a query like ExecLater. A commit never begins before read has returned.
+func (t *tx) QueryLater(read func(rows engine.Rows) error, query string, args ...any) error {
+	if err := t.ExecLater(query, args...); err != nil {
+		return err
+	}
+	t.pending[len(t.pending)-1].read = read
 	return nil
 }
 
@@ -161,8 +190,8 @@ func (t *tx) failedBefore() error {
 // connection breaks meanwhile, it asks the server for the transaction's status on another
 // connection.
 func (t *tx) commit() error {
-	if !t.begun && len(t.pending) > 0 {
-		// The epoch must be checked before the commit.
+	if !t.begun && len(t.pending) > 0 || slices.ContainsFunc(t.pending, statement.isRead) {
+		// The epoch and the rows must be checked before the commit.
 		if _, err := t.send(t.ctx); err != nil {
 			return err
 		}

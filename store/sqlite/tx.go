@@ -38,6 +38,15 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 // ExecLater runs a statement at once.
 func (tx *Tx) ExecLater(query string, args ...any) error { return tx.exec(query, args) }
 
+// QueryLater runs a query at once.
+func (tx *Tx) QueryLater(read func(rows engine.Rows) error, query string, args ...any) error {
+	rows, err := tx.Query(context.Background(), query, args...)
+	if err != nil {
+		return err
+	}
+	return read(rows)
+}
+
 // Insert runs an INSERT and returns the new row's integer primary key.
 func (tx *Tx) Insert(query string, args ...any) (int64, error) {
 	if err := tx.exec(query, args); err != nil {
