@@ -283,7 +283,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	if s.backups, err = p.NewKeeper(st, c.Backups); err != nil {
 		return nil, nil, err
 	}
-	s.schedule, err = schedule.New(schedule.Config{Store: st, Log: p.Log, Fired: s.Runner.Wake,
+	s.schedule, err = schedule.New(schedule.Config{Store: st, Log: p.Log, Fired: s.Runner.WakeAll,
 		ClockSet: s.Runner.ClockSet, Jobs: []schedule.Job{{Every: time.Second, Run: s.backups.Tick}},
 		KeepMail:  time.Duration(min(c.Mail.Keep, 100_000)) * 24 * time.Hour, // the bound keeps the product in range
 		KeepTasks: time.Duration(c.Keep.Tasks), KeepAudit: time.Duration(c.Keep.Audit),
@@ -298,12 +298,10 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	if mailLn != nil {
 		banner.MailAddr = mailLn.Addr().String()
 	}
-	s.nodes = nodes.New(nodes.Config{Store: st, Runner: s.Runner, Secret: p.ClusterSecret, Log: p.Log})
 	web, err := c.newWeb(p, st, s, banner)
 	if err != nil {
 		return nil, nil, err
 	}
-	web = s.nodes.Front(web)
 	service.Listeners = []command.Listener{{Listener: ln, Server: handlers.NewServer(proxies.Behind(web), s.Runner)}}
 	if mailLn != nil {
 		service.Listeners = append(service.Listeners, command.Listener{Listener: handlers.KeepSpare(mailLn), Server: s.mail})
@@ -330,6 +328,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 	// Parts that the API may not import arrive as functions and interfaces, connected here.
 	manual := webhook.Manual{Store: st, Sender: s.webhooks}
 	workers := mcp.New(mcp.Config{Store: st, Runner: s.Runner, Log: p.Log, Version: p.Version, BaseURL: b.BaseURL})
+	s.nodes = nodes.New(nodes.Config{Store: st, Runner: s.Runner, Secret: p.ClusterSecret, Log: p.Log})
 	var peers handlers.Peers
 	if st.Shared() {
 		peers = s.nodes
@@ -363,7 +362,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 	if err != nil {
 		return nil, err
 	}
-	return handlers.Front(api, pages), nil
+	return s.nodes.Front(handlers.Front(api, pages)), nil
 }
 
 // newMail returns the mail server. ln is its listener, nil where mail is off.

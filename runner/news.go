@@ -64,6 +64,12 @@ func (r *Runner) TakeNews() News {
 // tellNodes makes the other nodes look for changes. Without it they find them a second later.
 func (r *Runner) tellNodes() { r.addNews(func(*News) {}) }
 
+// WakeAll makes the runners of all nodes look for new turns at once.
+func (r *Runner) WakeAll() {
+	r.Wake()
+	r.tellNodes()
+}
+
 // tellEnded tells the other nodes that this one has committed the end of a turn.
 func (r *Runner) tellEnded(t stream.EndedTurn) {
 	r.addNews(func(n *News) { n.Add(News{Ended: []stream.EndedTurn{t}}) })

@@ -104,8 +104,9 @@ var testRooms = map[string][]string{
 	"mail":               {"runner/model/offline"},
 	"mail/message":       {"runner/sandbox", "runner/tool"}, // the program's converter of pages
 	"handlers/mcp":       {"runner/model/offline"},
-	"handlers":           {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook"},                    // the endpoints of mail
-	"handlers/dashboard": {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule"}, // pages about all parts of a server
+	"handlers/nodes":     {"handlers", "runner/model", "runner/model/offline", "runner/sandbox", "runner/stream", "runner/tool"}, // whole servers
+	"handlers":           {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook"},                                     // the endpoints of mail
+	"handlers/dashboard": {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule"},                  // pages about all parts of a server
 }
 
 // sqlDrivers lists packages that only the store and its test helpers may import.

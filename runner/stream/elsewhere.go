@@ -34,12 +34,11 @@ func (h *Hub) EndedElsewhere(ctx context.Context, turns []EndedTurn) error {
 	return nil
 }
 
-// AllChanged makes all watchers read the store again, and all pages of all organizations.
+// AllChanged makes all watchers read the store again, and all pages of all organizations. Those that
+// wait for an end look by themselves: see PollEvery.
 func (h *Hub) AllChanged() {
-	for _, s := range []*signals{&h.changed, &h.ended} {
-		for _, id := range s.ids() {
-			s.fire(id)
-		}
+	for _, id := range h.changed.ids() {
+		h.changed.fire(id)
 	}
 	h.changes.forget()
 }

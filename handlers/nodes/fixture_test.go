@@ -1,0 +1,264 @@
+package nodes_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"journeyman/handlers"
+	"journeyman/handlers/nodes"
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+const secret = "a secret of all nodes that is long enough"
+
+// A node is a server that shares its database with others.
+type node struct {
+	t       *testing.T
+	url     string
+	key     string // of an owner
+	owner   store.Identity
+	store   *store.Store
+	runner  *runner.Runner
+	nodes   *nodes.Nodes
+	web     *httptest.Server
+	asked   atomic.Int64 // requests that arrived, except messages
+	seen    atomic.Value // the address of the last one's client, as a string
+	stopped atomic.Bool
+	deaf    atomic.Bool // messages are lost
+}
+
+// option changes the API of a node.
+type option func(*handlers.Config)
+
+// newNodes starts n servers on one database.
+func newNodes(t *testing.T, n int, options ...option) []*node {
+	t.Helper()
+	if !storetest.OnServer() {
+		t.Skip("several nodes need a database on a server: .ci/postgres runs a command with one")
+	}
+	var list []*node
+	for i := range n {
+		d := &node{t: t, web: httptest.NewUnstartedServer(nil)}
+		d.url = "http://" + d.web.Listener.Addr().String()
+		opt := store.Options{Node: &store.Node{URL: d.url, Version: "test"}}
+		if i == 0 {
+			d.store = storetest.Open(t, opt)
+			d.owner, d.key = storetest.Caller(t, d.store, "Acme", "ann@acme.test", store.RoleOwner)
+		} else {
+			d.store = storetest.Reopen(t, list[0].store.Dir(), opt)
+			d.owner, d.key = list[0].owner, list[0].key
+		}
+		d.start(options...)
+		list = append(list, d)
+	}
+	for _, d := range list {
+		storetest.Eventually(t, "all nodes know each other", func() bool { return d.nodes.Live() == n })
+	}
+	return list
+}
+
+// start starts the server of a node.
+func (d *node) start(options ...option) {
+	d.t.Helper()
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	d.runner = runner.New(runner.Config{Store: d.store, Model: offline.New(), Prices: prices, BaseURL: "http://jm.test",
+		Log: log, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())),
+		Retry: func(int) time.Duration { return time.Millisecond }})
+	d.nodes = nodes.New(nodes.Config{Store: d.store, Runner: d.runner, Secret: secret, Log: log})
+	cfg := handlers.Config{Store: d.store, Runner: d.runner, Log: log, Version: "1.2.3", BaseURL: "http://jm.test",
+		MailDomain: "mail.test", Peers: d.nodes}
+	for _, o := range options {
+		o(&cfg)
+	}
+	api := handlers.Front(handlers.New(cfg), http.NotFoundHandler())
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.asked.Add(1)
+		d.seen.Store(handlers.ClientAddr(r))
+		api.ServeHTTP(w, r)
+	})
+	front := d.nodes.Front(counted)
+	d.web.Config = handlers.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.deaf.Load() && r.URL.Path == "/internal/news" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		front.ServeHTTP(w, r)
+	}), d.runner).Server
+	d.web.Start()
+	if err := d.runner.Start(d.t.Context()); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := d.nodes.Start(d.t.Context()); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(d.stop)
+}
+
+func (d *node) stop() {
+	if d.stopped.Swap(true) {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // running turns get no grace
+	d.runner.Streams.Close()
+	if err := d.nodes.Stop(); err != nil {
+		d.t.Error(err)
+	}
+	if err := d.runner.Stop(ctx); err != nil && !strings.Contains(err.Error(), "closed") {
+		d.t.Error(err)
+	}
+	d.web.CloseClientConnections()
+	d.web.Close()
+}
+
+// disappear closes the listener and all connections, as the end of the process does.
+func (d *node) disappear() {
+	_ = d.web.Listener.Close()
+	d.web.CloseClientConnections()
+}
+
+// request returns a request with the owner's key. Headers are "Name: value".
+func (d *node) request(method, path, body string, headers ...string) *http.Request {
+	d.t.Helper()
+	req, err := http.NewRequestWithContext(d.t.Context(), method, d.url+path, strings.NewReader(body))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+d.key)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	return req
+}
+
+// open sends a request and returns the response, which the caller reads.
+func (d *node) open(method, path, body string, headers ...string) *http.Response {
+	d.t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(d.request(method, path, body, headers...))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp
+}
+
+// do sends a request and returns the status and the decoded answer.
+func (d *node) do(method, path, body string, headers ...string) (status int, value map[string]any) {
+	d.t.Helper()
+	resp := d.open(method, path, body, headers...)
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &value); err != nil {
+		d.t.Fatalf("%s %s: status %d, %q: %v", method, path, resp.StatusCode, raw, err)
+	}
+	return resp.StatusCode, value
+}
+
+// newWorker creates a worker and places it on this node by a turn.
+func (d *node) newWorker() string {
+	d.t.Helper()
+	status, v := d.do("POST", "/api/workers", `{"title":"Scribe"}`)
+	if status != http.StatusOK {
+		d.t.Fatal(status, v)
+	}
+	id := v["id"].(string)
+	if _, v = d.run(id, "Hello"); v["status"] != "completed" {
+		d.t.Fatal(v)
+	}
+	return id
+}
+
+// run runs a task and waits for its result.
+func (d *node) run(workerID, input string, headers ...string) (status int, value map[string]any) {
+	d.t.Helper()
+	return d.do("POST", "/api/tasks", task(workerID, input, false), headers...)
+}
+
+// task returns the body of a request for a task.
+func task(workerID, input string, stream bool) string {
+	body, err := json.Marshal(map[string]any{"workerId": workerID, "input": input, "stream": stream})
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
+}
+
+// script returns an input for the offline model.
+func script(lines ...string) string { return "```offline\n" + strings.Join(lines, "\n") + "\n```" }
+
+// A reader reads the events of a stream.
+type reader struct {
+	t    *testing.T
+	in   *bufio.Scanner
+	last string // id of the last event
+}
+
+func (d *node) stream(method, path, body string, headers ...string) *reader {
+	d.t.Helper()
+	resp := d.open(method, path, body, headers...)
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" {
+		raw, _ := io.ReadAll(resp.Body)
+		d.t.Fatalf("%s %s: status %d: %s", method, path, resp.StatusCode, raw)
+	}
+	if ids := resp.Header.Values("X-Request-Id"); len(ids) != 1 {
+		d.t.Fatalf("request ids: %q", ids)
+	}
+	in := bufio.NewScanner(resp.Body)
+	in.Buffer(nil, 1<<20)
+	return &reader{t: d.t, in: in}
+}
+
+// next returns the data of the next event; ok is false at the end of the stream.
+func (r *reader) next() (data string, ok bool) {
+	for r.in.Scan() {
+		if id, found := strings.CutPrefix(r.in.Text(), "id: "); found {
+			r.last = id
+		}
+		if data, found := strings.CutPrefix(r.in.Text(), "data: "); found {
+			return data, true
+		}
+	}
+	return "", false
+}
+
+// until reads events until one contains text, and returns all data.
+func (r *reader) until(text string) string {
+	r.t.Helper()
+	var all strings.Builder
+	for {
+		data, ok := r.next()
+		if !ok {
+			r.t.Fatalf("the stream ended before %q:\n%s", text, all.String())
+		}
+		if fmt.Fprintln(&all, data); strings.Contains(data, text) {
+			return all.String()
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package nodes_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestStreamsOfAnotherNode opens each kind of stream on a node that does not execute the turn. Each
+// has the pieces of the step in progress, which only the other node knows.
+func TestStreamsOfAnotherNode(t *testing.T) {
+	t.Parallel()
+	list := newNodes(t, 2)
+	a, b := list[0], list[1]
+	worker := a.newWorker()
+	input := script("say one", "wait 1h", "say two")
+	t.Run("of an instruction", func(t *testing.T) {
+		is := is.New(t)
+		r := b.stream("POST", "/api/tasks", task(worker, input, true))
+		is.True(strings.Contains(r.until(`"delta":"one`), `"start-step"`))
+	})
+	t.Run("of a continued worker", func(t *testing.T) {
+		other := a.newWorker()
+		b.stream("POST", "/api/workers/"+other, `{"stream":true,"input":"`+"```offline\\nsay one\\nwait 1h\\n```"+`"}`).until(`"delta":"one`)
+	})
+	t.Run("of a task", func(t *testing.T) {
+		_, v := b.do("POST", "/api/tasks", task(worker, input, false), "Prefer: respond-async")
+		taskID := v["metadata"].(map[string]any)["taskId"].(string)
+		b.stream("GET", "/api/workers/"+worker+"?stream=true&taskId="+taskID, "").until(`"delta":"one`)
+	})
+	t.Run("of a worker", func(t *testing.T) {
+		r := b.stream("GET", "/api/workers/"+worker+"/stream", "")
+		a.do("POST", "/api/tasks", task(worker, script("say three"), false))
+		r.until("three")
+	})
+}
+
+// TestWatchedWorker watches a worker that no node has yet. The turns then run on the node of the
+// stream, wherever they are accepted.
+func TestWatchedWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	list := newNodes(t, 2)
+	a, b := list[0], list[1]
+	_, v := a.do("POST", "/api/workers", `{"title":"Scribe"}`)
+	worker := v["id"].(string)
+	r := b.stream("GET", "/api/workers/"+worker+"/stream", "")
+	status, _ := a.run(worker, script("say watched"))
+	is.Equal(status, http.StatusOK)
+	r.until("watched")
+	place, err := a.store.PlaceOf(t.Context(), worker, a.runner.ID())
+	is.NoErr(err)
+	is.Equal(place.URL, b.url)
+}
+
+// TestNodeEndsStream ends the node that executes a turn in the middle of a forwarded stream. The client
+// comes again with its last event, and gets the rest from the other node.
+func TestNodeEndsStream(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	list := newNodes(t, 2)
+	a, b := list[0], list[1]
+	worker := a.newWorker()
+	r := b.stream("POST", "/api/tasks", task(worker, script(`tool write_file {"path":"a","content":"x"}`, "say one", "wait 3s",
+		"say two"), true))
+	r.until(`"delta":"one`)
+	a.disappear()
+	for ok := true; ok; { // the stream breaks off
+		_, ok = r.next()
+	}
+	is.True(r.in.Err() != nil) // and does not look complete
+	storetest.Exec(t, b.store, `DELETE FROM runners WHERE id = ?`, a.runner.ID())
+	again := b.stream("GET", "/api/workers/"+worker+"?stream=true", "", "Last-Event-ID: "+r.last)
+	rest := again.until("[DONE]")
+	is.True(strings.Contains(rest, "two"))
+	is.True(!strings.Contains(rest, `"type":"start"`)) // it continues, and does not begin anew
+}
+
+// TestNodeIsGone asks for streams of a worker whose node does not answer. They come from the database.
+func TestNodeIsGone(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	list := newNodes(t, 2)
+	a, b := list[0], list[1]
+	worker := a.newWorker()
+	a.disappear()
+	is.True(strings.Contains(b.stream("GET", "/api/workers/"+worker+"?stream=true", "").until("[DONE]"), "Hello"))
+	resp := b.open("GET", "/api/workers/"+worker+"/stream", "")
+	is.Equal(resp.StatusCode, http.StatusOK)
+	// The headers of an answer that was begun for the other node are whole.
+	is.Equal(len(resp.Header.Values("X-Content-Type-Options")), 1)
+	status, v := b.do("GET", "/api/workers/"+worker+"?stream=true&taskId=missing", "")
+	is.Equal(status, http.StatusNotFound)
+	is.Equal(v["code"], "not_found")
+	is.True(strings.HasPrefix(v["requestId"].(string), "req_"))
+}
+
+// TestNoCircles moves a worker while a request for it is forwarded. The node to which it came answers.
+func TestNoCircles(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	list := newNodes(t, 2)
+	a, b := list[0], list[1]
+	worker := a.newWorker()
+	// Each node takes the other one for that of the worker.
+	asked := a.asked.Load() + b.asked.Load()
+	storetest.Exec(t, a.store, `UPDATE placements SET runner_id = ?`, b.runner.ID())
+	a.stream("GET", "/api/workers/"+worker+"?stream=true", "").until("[DONE]")
+	is.Equal(a.asked.Load()+b.asked.Load(), asked+2) // once here, once there
+
+	// A request that claims to be forwarded is answered where it arrives.
+	asked = b.asked.Load()
+	a.stream("GET", "/api/workers/"+worker+"?stream=true", "", "Journeyman-Node: 1 2 3").until("[DONE]")
+	is.Equal(b.asked.Load(), asked)
+}
+
+// TestClientOfForwardedRequest forwards a request with headers that a stranger has written. The other
+// node knows the client's own address, and counts the request only where it came in.
+func TestClientOfForwardedRequest(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	list := newNodes(t, 2, func(c *handlers.Config) { c.RateLimit = 600 })
+	a, b := list[0], list[1]
+	worker := a.newWorker()
+	resp := b.open("GET", "/api/workers/"+worker+"?stream=true", "", "X-Forwarded-For: 203.0.113.9",
+		"Journeyman-Client: 203.0.113.9", "Connection: Journeyman-Client")
+	is.Equal(resp.StatusCode, http.StatusOK)
+	is.Equal(a.seen.Load(), "127.0.0.1")
+	is.Equal(len(resp.Header.Values("RateLimit-Limit")), 1)
+	// The path between nodes is nothing for clients, even for one that may read the turn.
+	status, v := a.do("GET", "/api/tasks", "")
+	is.Equal(status, http.StatusOK)
+	taskID := v["items"].([]any)[0].(map[string]any)["id"].(string)
+	turns, err := turnsOf(a, taskID)
+	is.NoErr(err)
+	status, v = a.do("GET", "/internal/turns/"+turns[0].ID, "")
+	is.Equal(status, http.StatusNotFound)
+	is.Equal(v["code"], "not_found")
+}
+
+func turnsOf(d *node, taskID string) ([]store.Turn, error) {
+	_, turns, err := d.store.TaskTurns(d.t.Context(), d.owner.Caller, taskID)
+	return turns, err
+}

@@ -1,0 +1,111 @@
+package nodes_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers"
+	"journeyman/runner/stream"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestAnswersOfAnotherNode asks one node for what another one executes: results, cancelled tasks,
+// repeated requests and decisions.
+func TestAnswersOfAnotherNode(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	list := newNodes(t, 2)
+	a, b := list[0], list[1]
+	worker := a.newWorker()
+
+	status, v := b.run(worker, script("say done"))
+	is.Equal(status, http.StatusOK)
+	is.Equal(v["output_text"], "done")
+	place, err := b.store.PlaceOf(t.Context(), worker, b.runner.ID())
+	is.NoErr(err)
+	is.Equal(place.URL, a.url) // the other node has carried it out
+
+	_, first := b.run(worker, script("say once"), "Idempotency-Key: one")
+	_, again := a.run(worker, script("say once"), "Idempotency-Key: one")
+	is.Equal(first["metadata"].(map[string]any)["turnId"], again["metadata"].(map[string]any)["turnId"])
+
+	status, v = b.do("POST", "/api/tasks", task(worker, script("wait 1h", "say late"), false), "Prefer: respond-async")
+	is.Equal(status, http.StatusAccepted)
+	taskID := v["metadata"].(map[string]any)["taskId"].(string)
+	storetest.Eventually(t, "the turn runs", func() bool { return a.runner.Running() == 1 })
+	status, v = b.do("POST", "/api/tasks/"+taskID+"/cancel", "")
+	is.Equal(status, http.StatusOK)
+	is.Equal(v["task"].(map[string]any)["status"], "aborted")
+}
+
+// TestLostMessages lets one node get no message. It finds everything by itself.
+func TestLostMessages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	list := newNodes(t, 2)
+	a, b := list[0], list[1]
+	worker := a.newWorker()
+	a.deaf.Store(true)
+	b.deaf.Store(true)
+	status, v := b.run(worker, script("say done"))
+	is.Equal(status, http.StatusOK)
+	is.Equal(v["output_text"], "done")
+
+	// The first message afterwards says that anything may have happened.
+	changes := b.runner.Streams.Changes(a.owner.OrganizationID, b.runner.Streams.ChangesNow(a.owner.OrganizationID))
+	a.run(worker, script("say more"))
+	b.deaf.Store(false)
+	kinds := nextChanges(t, changes)
+	for _, kind := range store.Changes() {
+		is.True(strings.Contains(kinds, string(kind)))
+	}
+}
+
+// nextChanges returns the next event of a stream of changes.
+func nextChanges(t *testing.T, changes *stream.ChangeStream) string {
+	t.Helper()
+	events, _, err := changes.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(events[0].Data)
+}
+
+// TestPagesOfAnotherNode changes records on one node. The pages of another one learn of it.
+func TestPagesOfAnotherNode(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	list := newNodes(t, 2)
+	a, b := list[0], list[1]
+	org := a.owner.OrganizationID
+	position := a.runner.Streams.ChangesNow(org) // of a page that this node has sent
+	changes := b.runner.Streams.Changes(org, b.runner.Streams.ChangesNow(org))
+	a.do("POST", "/api/workers", `{"title":"New"}`)
+	begun := time.Now()
+	is.Equal(nextChanges(t, changes), `{"changed":["workers"]}`)
+	is.True(time.Since(begun) < 30*time.Second) // soon, even on a busy machine
+	// The page continues on the other node, which knows what has changed since.
+	data := nextChanges(t, b.runner.Streams.Changes(org, position))
+	is.True(strings.Contains(data, "workers"))
+}
+
+// TestNodesShareRates ends a node. The other one then allows the whole rate of requests.
+func TestNodesShareRates(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	list := newNodes(t, 2, func(c *handlers.Config) { c.RateLimit = 600 })
+	a, b := list[0], list[1]
+	remaining := func(email string) string {
+		_, key := storetest.Caller(t, a.store, "Acme", email, store.RoleMember)
+		return a.open("GET", "/api/me", "", "Authorization: Bearer "+key).Header.Get("RateLimit-Remaining")
+	}
+	is.Equal(remaining("bob@acme.test"), "29") // half of the burst of 60, less this request
+	b.stop()
+	storetest.Eventually(t, "the other node is gone", func() bool { return a.nodes.Live() == 1 })
+	is.Equal(remaining("eve@acme.test"), "59")
+}
