@@ -283,7 +283,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	if s.backups, err = p.NewKeeper(st, c.Backups); err != nil {
 		return nil, nil, err
 	}
-	s.schedule, err = schedule.New(schedule.Config{Store: st, Log: p.Log, Fired: s.Runner.WakeAll,
+	s.schedule, err = schedule.New(schedule.Config{Store: st, Log: p.Log, Now: p.Now, Fired: s.Runner.WakeAll,
 		ClockSet: s.Runner.ClockSet, Jobs: []schedule.Job{{Every: time.Second, Run: s.backups.Tick}},
 		KeepMail:  time.Duration(min(c.Mail.Keep, 100_000)) * 24 * time.Hour, // the bound keeps the product in range
 		KeepTasks: time.Duration(c.Keep.Tasks), KeepAudit: time.Duration(c.Keep.Audit),
@@ -291,7 +291,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	if err != nil {
 		return nil, nil, err
 	}
-	s.webhooks = webhook.New(webhook.Config{Store: st, Log: p.Log, BaseURL: baseURL, UserAgent: p.UserAgent(),
+	s.webhooks = webhook.New(webhook.Config{Store: st, Log: p.Log, Now: p.Now, BaseURL: baseURL, UserAgent: p.UserAgent(),
 		Dialer: p.Dialer(), Trace: s.Trace})
 	banner := &command.Banner{Version: p.Version, Model: s.ModelName(), Data: p.Data, BaseURL: baseURL,
 		MailDomain: c.Mail.Domain, APIKey: c.APIKey, AdminEmail: c.AdminEmail, AdminPassword: c.AdminPassword}
@@ -335,7 +335,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 	}
 	api := handlers.New(handlers.Config{Peers: peers, MCP: workers.Serve, Store: st, Runner: s.Runner, Log: p.Log, Version: p.Version,
 		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain,
-		RateLimit: c.RateLimit, MetricsToken: func() string { return *s.metricsToken.Load() }, Inbox: s.mail,
+		Now: p.Now, RateLimit: c.RateLimit, MetricsToken: func() string { return *s.metricsToken.Load() }, Inbox: s.mail,
 		Webhooks: manual,
 		Uploads: handlers.UploadLimits{
 			FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
@@ -354,7 +354,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 		system.Layers = append(system.Layers, dashboard.Layer(l))
 	}
 	pages, err := dashboard.New(dashboard.Config{Examine: c.Examine(p, b, s.Found, s.mail.CheckRelay), Store: st,
-		Runner: s.Runner, API: api, Log: p.Log,
+		Runner: s.Runner, API: api, Log: p.Log, Now: p.Now,
 		Webhooks: manual, Alerts: s.webhooks, Backups: s.backups, ScheduleChanged: s.schedule.Wake,
 		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain, Inbox: s.mail, ReadMail: s.mail.Preview, MailAddr: b.MailAddr,
 		ReadDocument: tool.NewDocuments(s.Filters).Text, System: system, Version: p.Version, Model: s.ModelName(),
@@ -379,7 +379,7 @@ func (c *serveCommand) newMail(p *command.Program, st *store.Store, e command.En
 		cfg.TLS.Certificates, cfg.TLS.GetCertificate = nil, pair.Get // it reloads new files
 	}
 	cfg.Limits = mail.Limits{Connections: c.MaxMail, Buffered: c.MailMemory}
-	cfg.Store, cfg.Runner, cfg.HTML = st, e.Runner, tool.NewDocuments(e.Filters).MailHTML
+	cfg.Store, cfg.Runner, cfg.Now, cfg.HTML = st, e.Runner, p.Now, tool.NewDocuments(e.Filters).MailHTML
 	cfg.Markdown = func(ctx context.Context, text []byte) ([]byte, error) {
 		return e.Filters.Run(ctx, markdownFilter, text)
 	}

@@ -34,10 +34,12 @@ type Config struct {
 	ModelPatience time.Duration               // a turn's longest wait for its models; its time budget if 0
 	Trace         *trace.Tracer               // traces nothing if nil
 	Now           func() time.Time            // time.Now if nil
+	NodeLease     time.Duration               // of runners that share the database; 20 seconds if 0
 }
 
 func (cfg *Config) setDefaults() {
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, 64)
+	cfg.NodeLease = cmp.Or(cfg.NodeLease, nodeLease)
 	cfg.ContextWindow = cmp.Or(cfg.ContextWindow, defaultContextWindow)
 	if cfg.Budgets == nil {
 		cfg.Budgets = DefaultBudgets()

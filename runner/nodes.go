@@ -17,9 +17,7 @@ const (
 
 	// The same among nodes. There another runner takes the turns over as soon as the lease is over, so
 	// this one stops them before.
-	nodeLease = 20 * time.Second
-	nodeRenew = 4 * time.Second
-	nodeFence = nodeLease * 2 / 3
+	nodeLease = 20 * time.Second // unless Config.NodeLease has another one
 
 	catchUpEvery = time.Second      // pause between two looks for changes of other nodes
 	idlePlace    = time.Minute      // after this time without a turn, a worker may move to another node
@@ -40,10 +38,13 @@ func interrupted(ctx context.Context) bool {
 // terms returns the length of a lease and the pause between two renewals.
 func (r *Runner) terms() (lease, renew time.Duration) {
 	if r.cfg.Store.Shared() {
-		return nodeLease, nodeRenew
+		return r.cfg.NodeLease, r.cfg.NodeLease / 5
 	}
 	return leaseTime, leaseRenew
 }
+
+// fenceAfter returns how long after a renewal the turns of this node stop.
+func (r *Runner) fenceAfter() time.Duration { return r.cfg.NodeLease * 2 / 3 }
 
 // register gets a lease. The id of a runner is that of its lease, so that nothing that began under an
 // older lease counts under a new one.
@@ -94,7 +95,7 @@ func (r *Runner) keepLease(begun time.Time) {
 	tick := time.NewTicker(renew)
 	defer tick.Stop()
 	alone := !r.cfg.Store.Shared()
-	fence := time.AfterFunc(nodeFence-time.Since(begun), func() {
+	fence := time.AfterFunc(r.fenceAfter()-time.Since(begun), func() {
 		if !alone {
 			r.fence()
 		}
@@ -106,7 +107,7 @@ func (r *Runner) keepLease(begun time.Time) {
 			begun := time.Now()
 			err := r.renew(lease)
 			if err == nil {
-				fence.Reset(nodeFence - time.Since(begun))
+				fence.Reset(r.fenceAfter() - time.Since(begun))
 				err = r.keepPlace(r.ID())
 			}
 			if err != nil && r.ctx.Err() == nil {

@@ -44,8 +44,9 @@ func (p *Program) OpenStore() (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt := store.Options{Node: node, QueueLimit: p.QueueLimit, QueueTotal: p.QueueTotal, Timezone: zone, Log: p.Log,
-		BeginAnew: p.BeginAnew, Database: p.Database, Blobs: bucket, DiskReserve: p.DiskReserve, DiskWarning: p.DiskWarning}
+	opt := store.Options{Now: p.Now, Node: node, QueueLimit: p.QueueLimit, QueueTotal: p.QueueTotal, Timezone: zone,
+		Log: p.Log, BeginAnew: p.BeginAnew, Database: p.Database, Blobs: bucket, DiskReserve: p.DiskReserve,
+		DiskWarning: p.DiskWarning}
 	patience, cancel := context.WithTimeout(p.Context, lockPatience)
 	defer cancel()
 	for {
@@ -158,7 +159,7 @@ func (p *Program) NewEngine(st *store.Store, baseURL string, found func() sandbo
 	e.Runner = runner.New(runner.Config{Store: st, Model: e.Models[0], Fallbacks: e.Models[1:], Models: e.catalogue,
 		Dialer: p.Dialer(),
 		Prices: e.prices, Tools: tools, Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
-		Concurrency: p.Concurrency, ContextWindow: p.Window, ModelPatience: p.Patience,
+		Concurrency: p.Concurrency, ContextWindow: p.Window, ModelPatience: p.Patience, NodeLease: p.NodeLease, Now: p.Now,
 		Budgets: map[store.Budget]runner.Limits{
 			store.BudgetLow: runner.Limits(b.Low), store.BudgetStandard: runner.Limits(b.Standard),
 			store.BudgetHigh: runner.Limits(b.High), store.BudgetUnlimited: runner.Limits(b.Unlimited)}})

@@ -4,18 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"journeyman/store"
 )
 
 // NodeFlags let several servers share a database: see the README of store.
 type NodeFlags struct {
-	NodeURL       string `help:"Address at which the other servers that share --database reach this one, such as http://10.0.0.2:8080. It needs --cluster-secret, and a data folder that all of them share." placeholder:"URL"`
-	ClusterSecret string `help:"Secret of the servers that share --database, at least 32 characters, the same for all." placeholder:"SECRET" secret:"the secret of the servers that share a database"`
+	NodeURL       string        `help:"Address at which the other servers that share --database reach this one, such as http://10.0.0.2:8080. It needs --cluster-secret, and a data folder that all of them share." placeholder:"URL"`
+	ClusterSecret string        `help:"Secret of the servers that share --database, at least 32 characters, the same for all." placeholder:"SECRET" secret:"the secret of the servers that share a database"`
+	NodeLease     time.Duration `default:"20s" help:"Time after which the other servers that share --database take over the work of one that is gone, at least 3s."`
+	ClockOffset   time.Duration `hidden:"" help:"Moves the clock of this process. Only tests of servers with different clocks use it."`
 }
 
-// leastSecret is the length of the shortest cluster secret.
-const leastSecret = 32
+// Now returns the time.
+func (f *NodeFlags) Now() time.Time { return time.Now().Add(f.ClockOffset) }
+
+const (
+	leastSecret = 32              // characters of the shortest cluster secret
+	leastLease  = 3 * time.Second // a busy machine may delay a renewal by a second
+)
 
 // node returns how the other servers see this one, or nil if it has its database alone.
 func (s *Settings) node(version string) (*store.Node, error) {
@@ -28,6 +36,8 @@ func (s *Settings) node(version string) (*store.Node, error) {
 		return nil, fmt.Errorf("--cluster-secret: must have at least %d characters, and --node-url needs it", leastSecret)
 	case s.Database == "":
 		return nil, errors.New("--node-url: needs --database, because servers cannot share a database in a data folder")
+	case s.NodeLease < leastLease:
+		return nil, fmt.Errorf("--node-lease: must be at least %v", leastLease)
 	}
 	u, err := url.Parse(s.NodeURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" ||
