@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"journeyman/mail/message"
@@ -58,14 +59,18 @@ func (s *Server) sendReplies() {
 		}
 		for more := true; more; {
 			var err error
-			if more, err = s.sendDue(); !store.IsMaintenance(err) { // maintenance may begin between two batches
+			if more, err = s.sendDue(); store.IsKind(err, store.Busy) {
+				released = false // the database went away: what happened to the replies may not be recorded
+			}
+			if !store.IsMaintenance(err) { // maintenance may begin between two batches
 				s.logUnlessStopped("send replies", err)
 			}
 		}
 	}
 }
 
-// sendDue sends the replies that are due now. It reports whether there may be more.
+// sendDue sends the replies that are due now. It reports whether there may be more. The error is of
+// kind Busy if the database could not record the result of one.
 func (s *Server) sendDue() (more bool, err error) {
 	defer recovering("find replies", &err)
 	// Read first, because most ticks find nothing and should not write.
@@ -84,16 +89,25 @@ func (s *Server) sendDue() (more bool, err error) {
 	}
 	close(due)
 	var wg sync.WaitGroup
+	var busy atomic.Pointer[error]
 	for range min(maxSending, len(replies)) {
 		wg.Go(func() {
 			c := &relayConn{relay: s.relay.Load(), helo: s.cfg.Domain}
 			defer c.close(s.ctx)
 			for r := range due {
-				s.logUnlessStopped("send reply "+r.ID, s.sendReply(r, c))
+				err := s.sendReply(r, c)
+				if store.IsKind(err, store.Busy) {
+					busy.Store(&err) // the caller logs one of them
+					continue
+				}
+				s.logUnlessStopped("send reply "+r.ID, err)
 			}
 		})
 	}
 	wg.Wait()
+	if err := busy.Load(); err != nil {
+		return false, *err
+	}
 	return len(replies) == claimReplies && s.ctx.Err() == nil, nil
 }
 
