@@ -290,6 +290,11 @@ func (r *Runner) runTool(ctx context.Context, run *callRun) {
 	if run.tool == nil || run.err != nil {
 		return
 	}
+	if !r.holdsLease() {
+		r.fence() // cancels ctx, so that the call gets no result
+		run.err = errLeaseLost
+		return
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			r.cfg.Log.Error("tool panicked", append(turnIDs(run.host.e.claim.Turn),

@@ -19,7 +19,8 @@ const (
 	// this one stops them before.
 	nodeLease = 20 * time.Second // unless Config.NodeLease has another one
 
-	catchUpEvery = time.Second      // pause between two looks for changes of other nodes
+	catchUpEvery = time.Second // pause between two looks for changes of other nodes
+	fencedPoll   = 20 * time.Millisecond
 	idlePlace    = time.Minute      // after this time without a turn, a worker may move to another node
 	retryEvery   = 5 * catchUpEvery // pause between two looks for suspended turns of other nodes
 )
@@ -49,6 +50,7 @@ func (r *Runner) fenceAfter() time.Duration { return r.cfg.NodeLease * 2 / 3 }
 // register gets a lease. The id of a runner is that of its lease, so that nothing that began under an
 // older lease counts under a new one.
 func (r *Runner) register(ctx context.Context) error {
+	begun := time.Now()
 	id := store.NewID("run", r.cfg.Now())
 	lease, _ := r.terms()
 	if err := r.cfg.Store.StartRunner(ctx, id, lease); err != nil {
@@ -57,6 +59,7 @@ func (r *Runner) register(ctx context.Context) error {
 	r.mu.Lock()
 	r.id, r.fenced = id, false
 	r.mu.Unlock()
+	r.renewed.Store(&begun)
 	r.cfg.Store.UseSlots(store.Slots{RunnerID: id, Take: func() bool { return r.takeSlots(1) == 1 },
 		Release: func() { r.releaseSlots(1); r.Wake() }}) // a turn may wait for this slot
 	return nil
@@ -88,6 +91,18 @@ func (r *Runner) fence() {
 		"turns", len(r.executions))
 }
 
+// holdsLease reports whether this runner certainly has its lease. After a pause of the process or of its
+// machine, the timer of fence may be late, so that what nothing else guards asks here just before. The
+// monotonic clock may stand still while a machine sleeps, so the wall clock counts, too.
+func (r *Runner) holdsLease() bool {
+	renewed := r.renewed.Load()
+	if renewed == nil || !r.cfg.Store.Shared() {
+		return true
+	}
+	now, limit := time.Now(), r.fenceAfter()
+	return now.Sub(*renewed) < limit && now.Round(0).Sub(renewed.Round(0)) < limit
+}
+
 // keepLease renews the lease until the runner stops. begun is a time before the lease began. At the same
 // interval it removes old stream data and ends turns that have waited too long.
 func (r *Runner) keepLease(begun time.Time) {
@@ -107,6 +122,7 @@ func (r *Runner) keepLease(begun time.Time) {
 			begun := time.Now()
 			err := r.renew(lease)
 			if err == nil {
+				r.renewed.Store(&begun)
 				fence.Reset(r.fenceAfter() - time.Since(begun))
 				err = r.keepPlace(r.ID())
 			}
@@ -135,6 +151,7 @@ func (r *Runner) renew(lease time.Duration) error {
 		}
 		r.fence()
 	}
+	r.awaitFenced(lease)
 	// The turns of the old lease go back to the queue, unless other runners have them already.
 	if err := st.StopRunner(r.ctx, id); err != nil {
 		return err
@@ -145,6 +162,30 @@ func (r *Runner) renew(lease time.Duration) error {
 	r.cfg.Log.Info("this node has a lease again")
 	r.Wake()
 	return nil
+}
+
+// awaitFenced waits until the executions of the old lease have ended, because other runners would work
+// in the same folders. They may do so anyway when the lease is over.
+func (r *Runner) awaitFenced(lease time.Duration) {
+	over := time.NewTimer(lease - r.fenceAfter())
+	defer over.Stop()
+	tick := time.NewTicker(fencedPoll)
+	defer tick.Stop()
+	for {
+		r.mu.Lock()
+		taken := r.taken
+		r.mu.Unlock()
+		if taken == 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-over.C:
+			return
+		case <-r.ctx.Done():
+			return
+		}
+	}
 }
 
 // keepPlace becomes the leader of the nodes if there is none, and gives up idle workers.

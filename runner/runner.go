@@ -50,6 +50,7 @@ type Runner struct {
 	claimer sync.WaitGroup            // counts dispatch
 	leaser  sync.WaitGroup            // counts keepLease
 	turns   sync.WaitGroup            // counts the executions; only begin adds to it
+	renewed atomic.Pointer[time.Time] // a time before the lease began, or was renewed
 	alive   atomic.Pointer[time.Time] // the dispatcher's last round; with a monotonic reading
 
 	setup atomic.Pointer[setup] // replaced by Reload
