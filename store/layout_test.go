@@ -100,7 +100,7 @@ var testRooms = map[string][]string{
 	"store/objects":      {"store/objects/objectstest"},
 	"store/postgres":     {"store/postgres/pgtest", "store/sqlite"}, // the values are those of the other engine
 	"runner":             {"runner/model/offline"},
-	"handlers/command":   {"runner/model/offline", "store/objects/objectstest"},
+	"handlers/command":   {"runner/model/offline", "store/objects/objectstest", "store/postgres/pgtest"},
 	"mail":               {"runner/model/offline"},
 	"mail/message":       {"runner/sandbox", "runner/tool"}, // the program's converter of pages
 	"handlers/mcp":       {"runner/model/offline"},

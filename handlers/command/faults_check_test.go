@@ -3,6 +3,7 @@
 package command_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"journeyman/store/storetest"
 )
 
 // A checkpoint stores how far a world was checked: the highest num of turns and mails.
@@ -45,7 +44,7 @@ func (w *world) read() *held {
 	h := &held{w: w, turns: map[string][]heldTurn{}, calls: map[string][]string{}, files: map[string][]string{},
 		runs: map[string]int{}, mails: map[string][]heldMail{}}
 	since := w.checked.turn
-	for _, r := range storetest.Rows(w.t, w.dir, `SELECT u.num, u.id, k.id,
+	for _, r := range w.rows(`SELECT u.num, u.id, k.id,
 		(SELECT id FROM workers WHERE num = u.worker_num), u.status, u.output_text,
 		coalesce(u.error_code, ''), u.triggered_by, u.claims,
 		(SELECT count(*) FROM steps WHERE turn_num = u.num), u.input
@@ -59,12 +58,15 @@ func (w *world) read() *held {
 	}
 	// A stopped command has a result, for example after its time limit while the program slept. It
 	// may not have begun.
-	for _, r := range storetest.Rows(w.t, w.dir, `SELECT turn_num,
-		coalesce('stopped: ' || json_extract(output, '$.stopped'), state) FROM tool_calls WHERE turn_num > ?
+	for _, r := range w.rows(`SELECT turn_num, state, output FROM tool_calls WHERE turn_num > ?
 		ORDER BY turn_num, step_seq, seq`, since) {
+		var output struct{ Stopped string }
+		if json.Unmarshal([]byte(r[2]), &output) == nil && output.Stopped != "" { // not all outputs are objects
+			r[1] = "stopped: " + output.Stopped
+		}
 		h.calls[r[0]] = append(h.calls[r[0]], r[1])
 	}
-	for _, r := range storetest.Rows(w.t, w.dir, `SELECT turn_num, origin || ' ' || path FROM files
+	for _, r := range w.rows(`SELECT turn_num, origin || ' ' || path FROM files
 		WHERE turn_num > ? ORDER BY num`, since) {
 		h.files[r[0]] = append(h.files[r[0]], r[1])
 	}
@@ -74,7 +76,7 @@ func (w *world) read() *held {
 }
 
 func (h *held) readMails() {
-	for _, r := range storetest.Rows(h.w.t, h.w.dir, `SELECT i.num, i.message_id, i.status, coalesce(i.turn_num, ''),
+	for _, r := range h.w.rows(`SELECT i.num, i.message_id, i.status, i.turn_num,
 		coalesce(o.id, ''), coalesce(o.status, '') FROM inbound_emails i
 		LEFT JOIN outbound_emails o ON o.inbound_num = i.num AND o.kind = 'reply'
 		WHERE i.num > ? ORDER BY i.num`, h.w.checked.mail) {
@@ -287,7 +289,7 @@ func (w *world) checkHours() {
 	w.t.Helper()
 	for _, r := range w.hours {
 		due := map[int64]string{}
-		for _, row := range storetest.Rows(w.t, w.dir, `SELECT id, created_at FROM turns WHERE triggered_by = 'schedule'
+		for _, row := range w.rows(`SELECT id, created_at FROM turns WHERE triggered_by = 'schedule'
 			AND input = ? ORDER BY created_at`, r.input) {
 			ms, _ := strconv.ParseInt(row[1], 10, 64) // SQLite returns an integer
 			n := (ms - r.first.UnixMilli()) / (regularSeconds * 1000)
@@ -315,7 +317,7 @@ var leftovers = regexp.MustCompile(`^[^.].*\.tmp$|^new-`)
 func (w *world) checkFolder() {
 	w.t.Helper()
 	known := map[string]bool{}
-	for _, r := range storetest.Rows(w.t, w.dir, `SELECT sha256 FROM files UNION SELECT sha256 FROM call_images
+	for _, r := range w.rows(`SELECT sha256 FROM files UNION SELECT sha256 FROM call_images
 		UNION SELECT source_sha256 FROM inbound_emails UNION SELECT source_sha256 FROM outbound_emails`) {
 		known[r[0]] = true
 	}

@@ -12,6 +12,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // next returns a random errand.
@@ -25,6 +26,9 @@ func (c *client) next(mark string) errand {
 	case 2:
 		return &scheduleErrand{mark: mark, delay: float64(r.IntN(800)) / 1000}
 	case 3:
+		if c.w.chat != "" && r.IntN(2) == 0 {
+			return &watchErrand{mark: mark, worker: c.w.chat}
+		}
 		return &cancelErrand{mark: mark}
 	case 4, 5:
 		if c.turns++; c.talk == "" || c.turns > 20 { // an endless conversation would grow without bound
@@ -73,7 +77,7 @@ func (c *client) newJob(mark string, random *rand.Rand) *job {
 	}
 	switch kind {
 	case 0:
-		lines = j.editScript(1 + random.IntN(4))
+		lines = j.editScript(1+random.IntN(4), c.w.slow)
 	case 1:
 		lines = append([]string{fmt.Sprintf("wait %dms", random.IntN(30))}, lines...)
 	case 2:
@@ -98,20 +102,23 @@ func (c *client) newJob(mark string, random *rand.Rand) *job {
 		j.stream, j.body["stream"] = true, true
 	case 6:
 		delete(j.body, "workerId")
-		j.async, j.path = true, "/api/workers" // answers once the turn is accepted
+		j.async, j.path = true, "/api/workers"     // answers once the turn is accepted
+		if c.w.chat != "" && random.IntN(2) == 0 { // nodes forward this one
+			j.path, j.again, j.header = "/api/workers/"+c.w.chat, true, []string{"Idempotency-Key", mark}
+		}
 	}
 	j.body["input"] = offlineScript(lines...)
 	return j
 }
 
 // editScript writes a file and then adds to it n times. A repeated edit would leave a number twice;
-// a repeated start would lose earlier numbers.
-func (j *job) editScript(n int) []string {
+// a repeated start would lose earlier numbers. Each edit comes after a pause.
+func (j *job) editScript(n int, wait time.Duration) []string {
 	j.edits, j.steps = n, n+3
 	path := "log-" + j.mark
 	lines := []string{toolLine("write_file", map[string]any{"path": path, "content": "END"})}
 	for i := range n {
-		lines = append(lines, "wait 2ms", toolLine("edit_file",
+		lines = append(lines, "wait "+wait.String(), toolLine("edit_file",
 			map[string]any{"path": path, "old": "END", "new": fmt.Sprintf("<%d>END", i)}))
 	}
 	return append(lines, toolLine("publish_file", map[string]any{"path": path}), "say "+j.mark)

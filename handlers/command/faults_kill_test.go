@@ -89,7 +89,7 @@ func (w *world) round(s strike) {
 	w.awaitAnswers(3 * len(w.clients))
 	w.pause(300 * time.Millisecond)
 	s.hit(w)
-	storetest.Sound(w.t, w.dir)
+	w.sound()
 	w.serve()
 	end()
 	w.sum.rounds++
@@ -100,7 +100,7 @@ func (w *world) round(s strike) {
 func (w *world) end() {
 	w.t.Helper()
 	w.now.stop(w.t)
-	storetest.Sound(w.t, w.dir)
+	w.sound()
 	w.checkHours()
 	w.checkFolder()
 	w.t.Logf("%+v", w.sum)
@@ -141,7 +141,7 @@ func (w *world) killInBackup() {
 	w.t.Helper()
 	dir := w.t.TempDir()
 	file := filepath.Join(dir, "folder.backup")
-	before := storetest.Rows(w.t, w.dir, `SELECT count(*) FROM turns`)[0][0]
+	before := w.rows(`SELECT count(*) FROM turns`)[0][0]
 	b := invocation{}.start(w.t, "backup", file, "--data", w.dir)
 	w.pause(time.Second)
 	w.now.kill()

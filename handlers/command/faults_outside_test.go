@@ -171,8 +171,10 @@ func (e *mailErrand) try(_ context.Context, w *world, s *instance) error {
 	addr := mailPrinted.FindStringSubmatch(s.stdout.String())[1]
 	err := sendMail(addr, w.plain+"@localhost", raw)
 	var answer *textproto.Error
-	// 421: the server stops; 4.3.2: it is in maintenance. In both cases the sender tries again.
-	if errors.As(err, &answer) && answer.Code != 421 && !strings.HasPrefix(answer.Msg, "4.3.2") {
+	// 421: the server stops; 4.3.2: it is in maintenance; 4.3.1: the database cannot be used. In all
+	// cases the sender tries again.
+	if errors.As(err, &answer) && answer.Code != 421 && !strings.HasPrefix(answer.Msg, "4.3.2") &&
+		(w.database == "" || !strings.HasPrefix(answer.Msg, "4.3.1")) {
 		return err
 	}
 	return broken(err)

@@ -146,14 +146,14 @@ func refuseRelay(w *world) (func(), *atomic.Int64) {
 
 // sawFailedDeliveries requires that users can read why deliveries failed.
 func (w *world) sawFailedDeliveries() {
-	if n := storetest.Rows(w.t, w.dir, `SELECT count(*) FROM webhook_executions WHERE request_status = 'error'
+	if n := w.rows(`SELECT count(*) FROM webhook_executions WHERE request_status = 'error'
 		AND (error_message <> '' OR response_status >= 500)`)[0][0]; n == "0" {
 		w.t.Error("no delivery has failed, or nobody can see why")
 	}
 }
 
 func (w *world) sawFailedMails() {
-	if n := storetest.Rows(w.t, w.dir, `SELECT count(*) FROM outbound_emails WHERE attempts > 1`)[0][0]; n == "0" {
+	if n := w.rows(`SELECT count(*) FROM outbound_emails WHERE attempts > 1`)[0][0]; n == "0" {
 		w.t.Error("no mail had to be tried again")
 	}
 }

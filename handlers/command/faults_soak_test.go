@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/matryer/is"
-
-	"journeyman/store/storetest"
 )
 
 // A sample is the use of resources at one moment of a soak.
@@ -63,7 +61,7 @@ func (w *world) sample() (s sample) {
 		}
 		*into = int(info.Size())
 	}
-	s.tasks, err = strconv.Atoi(storetest.Rows(w.t, w.dir, `SELECT count(*) FROM tasks`)[0][0])
+	s.tasks, err = strconv.Atoi(w.rows(`SELECT count(*) FROM tasks`)[0][0])
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A followErrand starts a task and reads its stream to the end, through every kill and through
@@ -201,5 +202,90 @@ func (e *followErrand) check(w *world, h *held) {
 	if got, want := e.told.String(), whole.told.String(); got != want || !e.told.ended {
 		w.t.Errorf("%s: over %d connections the stream told\n%s\nand in one piece it tells\n%s", e.mark, e.connections,
 			got, want)
+	}
+}
+
+// A watchErrand opens the stream of all tasks of a worker, gives the worker a turn, and reads the stream
+// until the turn has ended, through every fault.
+type watchErrand struct {
+	mark, worker string
+
+	turn, last string // ids of the turn, and of the last event
+	text       string // of the turn
+	events     int
+	restarts   int
+}
+
+// watchTime bounds the time from the end of all faults to the end of the turn in the stream.
+const watchTime = 30 * time.Second
+
+func (e *watchErrand) repeatable() bool { return true }
+
+func (e *watchErrand) try(ctx context.Context, w *world, s *instance) error {
+	ctx, cancel := context.WithTimeout(ctx, watchTime)
+	defer cancel()
+	var header []string
+	if e.last != "" {
+		header = []string{"Last-Event-ID", e.last}
+	}
+	resp, err := s.open(ctx, http.MethodGet, "/api/workers/"+e.worker+"/stream", nil, header...)
+	if err != nil {
+		return brokenError{err}
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return refused(resp)
+	}
+	if e.turn == "" {
+		a, err := s.post(ctx, "/api/tasks", map[string]any{"workerId": e.worker, "input": offlineScript("say " + e.mark)},
+			"Idempotency-Key", e.mark, "Prefer", "respond-async")
+		if err := expect(a, err); err != nil {
+			return err
+		}
+		var v seenRun
+		if err := json.Unmarshal(a.body, &v); err != nil {
+			return err
+		}
+		e.turn = v.Metadata.TurnID
+	}
+	_, err = readStream(resp.Body, e.take)
+	switch {
+	case errors.Is(err, errCut):
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("the stream of the worker does not show the end of turn %s: %d events, %d restarts", e.turn,
+			e.events, e.restarts)
+	case err == nil && e.last == "":
+		return nil // a client without the id of an event cannot continue
+	case err == nil:
+		return brokenError{io.ErrUnexpectedEOF}
+	case isBroken(err) && e.last == "":
+		return nil
+	}
+	return err
+}
+
+// take takes an event, and returns errCut at the end of the turn.
+func (e *watchErrand) take(id, data string) error {
+	var c struct{ Type, Delta, TurnID string }
+	if err := json.Unmarshal([]byte(data), &c); err != nil {
+		return fmt.Errorf("%w: %s", err, data)
+	}
+	e.events, e.last = e.events+1, id
+	switch {
+	case c.Type == "data-restart":
+		e.text, e.restarts = "", e.restarts+1
+	case c.TurnID != e.turn:
+	case c.Type == "text-delta":
+		e.text += c.Delta
+	case c.Type == "finish":
+		return errCut
+	}
+	return nil
+}
+
+func (e *watchErrand) check(w *world, h *held) {
+	if _, ok := h.ended(e.mark, true); ok && e.text != "" && e.text != e.mark {
+		w.t.Errorf("%s: the stream of the worker has told %q", e.mark, e.text)
 	}
 }

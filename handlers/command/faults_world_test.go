@@ -23,12 +23,16 @@ import (
 // A world is a data folder with everything that outlives the program: the clients, the receivers of
 // webhooks and mails, and the answers that clients have received.
 type world struct {
-	t       testing.TB
-	name    string // in the marks of its errands
-	dir     string
+	t    testing.TB
+	name string // in the marks of its errands
+	dir  string
+
+	database string // the URL of its own database; "" for the one that belongs to dir
+
 	how     invocation
 	flags   []string
 	wait    time.Duration // how long it waits for the end of all work
+	slow    time.Duration // pause before each edit of a script
 	random  *rand.Rand
 	clients []*client
 	hook    *receiver
@@ -37,6 +41,7 @@ type world struct {
 
 	// Workers: a plain one, one with a webhook, one whose shell needs approvals.
 	plain, hooked, careful string
+	chat                   string // of a cluster: gets turns of all clients in one task; another one in each round
 
 	mu       sync.Mutex
 	now      *instance
@@ -88,7 +93,7 @@ type setting struct {
 // newWorld starts the program on a data folder, with clients that do not work yet.
 func newWorld(t testing.TB, name string, set setting) *world {
 	t.Helper()
-	w := &world{t: t, name: name, dir: set.dir, how: set.how, wait: patience, moved: make(chan struct{}),
+	w := &world{t: t, name: name, dir: set.dir, how: set.how, wait: patience, slow: 2 * time.Millisecond, moved: make(chan struct{}),
 		hook: newReceiver(t), relay: newRelayHost(t), random: rand.New(rand.NewPCG(set.seed, 0))}
 	if w.dir == "" {
 		w.dir = t.TempDir()
@@ -105,7 +110,14 @@ func newWorld(t testing.TB, name string, set setting) *world {
 		w.clients = append(w.clients, &client{w: w, n: i, random: rand.New(rand.NewPCG(seed, uint64(i+1)))})
 	}
 	w.serve()
-	s := w.now
+	w.begin()
+	return w
+}
+
+// begin creates the workers and schedules of a new world.
+func (w *world) begin() {
+	t, s := w.t, w.now
+	t.Helper()
 	w.plain = s.mustPost(t, "/api/workers", map[string]any{"title": "Plain"}).ID
 	w.hooked = s.mustPost(t, "/api/workers", map[string]any{"title": "Hooked"}).ID
 	w.careful = s.mustPost(t, "/api/workers",
@@ -114,7 +126,25 @@ func newWorld(t testing.TB, name string, set setting) *world {
 		t.Fatalf("the webhook is refused with %d", status)
 	}
 	w.keepHours(2)
-	return w
+}
+
+// rows returns the rows of a query of the world's database: see storetest.Rows.
+func (w *world) rows(query string, args ...any) [][]string {
+	w.t.Helper()
+	if w.database != "" {
+		return storetest.RowsAt(w.t, w.database, query, args...)
+	}
+	return storetest.Rows(w.t, w.dir, query, args...)
+}
+
+// sound fails the test unless the world's database is consistent.
+func (w *world) sound() {
+	w.t.Helper()
+	if w.database != "" {
+		storetest.SoundAt(w.t, w.database)
+		return
+	}
+	storetest.Sound(w.t, w.dir)
 }
 
 // serve starts the program on the world's folder.
@@ -294,7 +324,7 @@ func (w *world) awaitQuiet() {
 	var left []string
 	deadline := time.Now().Add(w.wait)
 	for {
-		left = storetest.Rows(w.t, w.dir, unfinished)[0]
+		left = w.rows(unfinished)[0]
 		if left[0]+left[1]+left[2]+left[3] == "0000" {
 			return
 		}

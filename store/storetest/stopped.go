@@ -43,6 +43,12 @@ func translated(t testing.TB, query string) string {
 	if !OnServer() {
 		return query
 	}
+	return forServer(t, query)
+}
+
+// forServer returns a query in the form of PostgreSQL.
+func forServer(t testing.TB, query string) string {
+	t.Helper()
 	query, err := postgres.Translate(query)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +59,7 @@ func translated(t testing.TB, query string) string {
 // column returns the rows of a query that has one column.
 func column(t testing.TB, q querier, query string) []string {
 	t.Helper()
-	rows, err := q.QueryContext(context.WithoutCancel(t.Context()), translated(t, query))
+	rows, err := q.QueryContext(context.WithoutCancel(t.Context()), query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,10 +124,31 @@ func faults() map[string]string {
 // may have the folder open: Sound reads the database as it is at one moment.
 func Sound(t testing.TB, dir string) {
 	t.Helper()
-	db := open(t, dir, "mode=ro&_pragma=busy_timeout(10000)")
+	sound(t, open(t, dir, "mode=ro&_pragma=busy_timeout(10000)"), OnServer())
+}
+
+// SoundAt is Sound for a database on a server.
+func SoundAt(t testing.TB, url string) {
+	t.Helper()
+	sound(t, openAt(t, url), true)
+}
+
+// openAt opens a database on a server.
+func openAt(t testing.TB, url string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// sound is Sound for an open database, which it closes.
+func sound(t testing.TB, db *sql.DB, server bool) {
+	t.Helper()
 	defer db.Close()
 	opt := &sql.TxOptions{ReadOnly: true}
-	if OnServer() {
+	if server {
 		opt.Isolation = sql.LevelRepeatableRead
 	}
 	tx, err := db.BeginTx(context.WithoutCancel(t.Context()), opt) // a cleanup may be the caller
@@ -131,10 +158,14 @@ func Sound(t testing.TB, dir string) {
 	defer func() { _ = tx.Rollback() }() // it has changed nothing
 	queries := faults()
 	for _, what := range slices.Sorted(maps.Keys(queries)) {
-		if OnServer() && strings.Contains(queries[what], "pragma_") {
+		query := queries[what]
+		switch {
+		case server && strings.Contains(query, "pragma_"):
 			continue // the database server checks its own files
+		case server:
+			query = forServer(t, query)
 		}
-		if found := column(t, tx, queries[what]); len(found) > 0 {
+		if found := column(t, tx, query); len(found) > 0 {
 			t.Errorf("the database %s: %s", what, strings.Join(found[:min(len(found), 5)], ", "))
 		}
 	}
@@ -165,11 +196,22 @@ func Script(t testing.TB, dir, script string) {
 
 // Rows returns the rows of a query as text, also while a process has the data folder open. NULL is
 // an empty string.
-func Rows(t testing.TB, dir, query string, args ...any) (list [][]string) {
+func Rows(t testing.TB, dir, query string, args ...any) [][]string {
 	t.Helper()
-	db := open(t, dir, "mode=ro&_pragma=busy_timeout(10000)")
+	return rowsOf(t, open(t, dir, "mode=ro&_pragma=busy_timeout(10000)"), translated(t, query), args...)
+}
+
+// RowsAt is Rows for a database on a server.
+func RowsAt(t testing.TB, url, query string, args ...any) [][]string {
+	t.Helper()
+	return rowsOf(t, openAt(t, url), forServer(t, query), args...)
+}
+
+// rowsOf returns the rows of a query, and closes the database.
+func rowsOf(t testing.TB, db *sql.DB, query string, args ...any) (list [][]string) {
+	t.Helper()
 	defer db.Close()
-	rows, err := db.QueryContext(context.WithoutCancel(t.Context()), translated(t, query), args...)
+	rows, err := db.QueryContext(context.WithoutCancel(t.Context()), query, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // CopyRows makes no assertion, so any goroutine may call it.
 func CopyRows(t testing.TB, template, from, name string) (err error) {
 	server := os.Getenv(Variable)
-	if err := exec(server, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+	if err := execute(server, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
 		return err
 	}
 	t.Cleanup(func() { run(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })

@@ -47,13 +47,13 @@ func URL(t testing.TB) string {
 // run runs a statement on the server, and fails the test if the statement fails.
 func run(t testing.TB, server, statement string) {
 	t.Helper()
-	if err := exec(server, statement); err != nil {
+	if err := execute(server, statement); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// exec runs a statement on the server.
-func exec(server, statement string) error {
+// execute runs a statement on the server.
+func execute(server, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // cleanups have no test context
 	defer cancel()
 	c, err := pgx.Connect(ctx, server)
