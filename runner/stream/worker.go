@@ -21,8 +21,10 @@ type WorkerStream struct {
 // A replay returns events from before the stream began.
 type replay func(ctx context.Context) ([]Event, error)
 
-// maxReplayed is the maximum number of turns that a restarted stream replays.
-const maxReplayed = 200
+const (
+	maxReplayed = 200              // turns that a restarted stream replays at most
+	nodesDiffer = 30 * time.Second // between the clocks of two nodes at most
+)
 
 // Worker returns the worker-wide stream. If lastEventID is the id of an event, the stream
 // continues after that event. If the ring has dropped that event, the stream begins with
@@ -65,6 +67,9 @@ func (s *WorkerStream) restart(ctx context.Context, lastEventID string, unfinish
 		if t.Num == last.turn {
 			in, since = t, t.CreatedAt // the client has received the turns that ended before this time
 		}
+	}
+	if s.hub.store.Shared() {
+		since = since.Add(-nodesDiffer) // another node may have ended a turn, by its own clock
 	}
 	if in.Num != last.turn {
 		last = position{turn: in.Num, step: startStep, slot: slotUserMessage} // a client may return with this id
