@@ -53,7 +53,8 @@ func (s *Store) claimAccepted(ctx context.Context, tx Tx, t Turn, runnerID strin
 			return err
 		}
 	}
-	c.HasSecrets, c.Instructions, c.OutputSchema, c.Settings = w.ofClaim.hasSecrets, w.Instructions, w.OutputSchema, w.Settings
+	c.HasSecrets, c.Instructions = w.ofClaim.hasSecrets, w.Instructions
+	c.OutputSchema, c.Settings = w.OutputSchema, w.Settings
 	s.fair.follow(tx, w.ofClaim.organization, w.num)
 	s.claimed(tx, c)
 	return nil

@@ -152,7 +152,8 @@ func updateClaimed(tx Tx, c Claim, set string, args ...any) error {
 	update, args := `UPDATE turns SET `+set+` WHERE num = ? AND status = 'running' AND runner_id = ?`,
 		append(args, c.Num, c.RunnerID)
 	if isLocking(tx) { // ErrClaimLost is then the result of a later statement or of the commit
-		return oneLater(tx, ErrClaimLost, func(row scanner) error { return row.Scan(new(int64)) }, update+returningNum, args...)
+		scan := func(row scanner) error { return row.Scan(new(int64)) }
+		return oneLater(tx, ErrClaimLost, scan, update+returningNum, args...)
 	}
 	n, err := tx.Exec(update, args...)
 	if err == nil && n == 0 {
