@@ -29,8 +29,7 @@ func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task, w Wor
 	}
 	if s.Queued() > 0 {
 		// The turns in the queue come first. Those behind other turns of their tasks need no slot yet.
-		waits, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1`+s.claimable(`turns`, `?1`)+`TRUE)`,
-			s.withRunner(sl.RunnerID)...)
+		waits, err := one(ctx, tx, scanBool, `SELECT `+s.anyQueued(`?1`), s.withRunner(sl.RunnerID)...)
 		if err != nil || waits {
 			sl.Release()
 			return nil, err

@@ -362,3 +362,41 @@ func TestCountDuringAnAddition(t *testing.T) {
 	a.catchUp()
 	a.checkCounters()
 }
+
+// TestClaimsPassWorkersOfOtherNodes lets two nodes claim turns of five workers, two of which are placed
+// on the first. Each node goes around its own workers.
+func TestClaimsPassWorkersOfOtherNodes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 2, store.Options{})
+	a, b := nodes[0], nodes[1]
+	a.startRunner("a")
+	b.startRunner("b")
+	names := map[string]string{}
+	for i := range 5 {
+		w, _, err := a.CreateWorker(t.Context(), a.owner.Caller, store.NewWorker{Instructions: "Help."}, store.IdempotencyKey{})
+		is.NoErr(err)
+		names[w.ID] = fmt.Sprint(i)
+		for range 2 {
+			n := a.turn()
+			n.WorkerID = w.ID
+			a.accept(n)
+		}
+	}
+	claimed := func(f *fixture, runner string, n int) (list []string) {
+		t.Helper()
+		f.catchUp()
+		for _, c := range f.claim(runner, n) {
+			list = append(list, names[c.WorkerID])
+		}
+		return list
+	}
+	is.Equal(claimed(a, "a", 2), []string{"0", "1"})
+	is.Equal(claimed(b, "b", 2), []string{"2", "3"})
+	is.Equal(claimed(b, "b", 10), []string{"4", "2", "3", "4"}) // it passes 0 and 1
+	is.Equal(claimed(a, "a", 10), []string{"0", "1"})
+	b.UseSlots(slots("b", 1))
+	n := b.turn()
+	n.WorkerID = b.worker.ID
+	is.Equal(b.accept(n).Status, store.Running) // no turn that b may claim comes first
+}

@@ -274,24 +274,21 @@ func scanQueued(row scanner) (q queuedTurn, err error) {
 // nodes, it skips the turns of workers that are placed on another one.
 func (s *Store) nextInQueue(ctx context.Context, tx Tx, runnerID string) (queuedTurn, error) {
 	// These columns come from the row that is locked. Those that selectQueued adds never change, except
-	// for the secrets: see ClaimTurns.
-	head := `SELECT * FROM (SELECT ` + queuedColumns + s.claimable(`turns`, `?2`)
-	const locked = ` LIMIT 1 /* FOR NO KEY UPDATE SKIP LOCKED */) AS `
-	// The second part of the UNION wraps around to the beginning of the circle. Without the LIMIT
-	// behind it, PostgreSQL would lock the rows of both parts.
-	next, err := one(ctx, tx, scanQueued, selectQueued+`, (SELECT max(q.worker_num)`+s.claimable(`q`, `?2`)+`
-			q.organization_num = turns.organization_num)
-		FROM (`+head+`organization_num > ?1 ORDER BY organization_num, worker_num, num`+locked+`following
-		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num`+locked+`first
+	// for the secrets: see ClaimTurns. The second part of the UNION wraps around to the beginning of the
+	// circle. Without the LIMIT behind it, PostgreSQL would lock the rows of both parts.
+	next, err := one(ctx, tx, scanQueued, selectQueued+`, (SELECT max(q.worker_num) FROM turns AS q INDEXED BY turns_queued
+			WHERE q.status = 'pending' AND q.ready = 1 AND q.organization_num = turns.organization_num)
+		FROM (SELECT * FROM (`+s.firstQueued(`organization_num > ?1`, `?2`)+`) AS following
+		UNION ALL SELECT * FROM (`+s.firstQueued(`organization_num <= ?1`, `?2`)+`) AS first
 		LIMIT 1) AS turns`+withSettings+ofTurn, s.withRunner(runnerID, s.fair.lastOrganization())...)
 	if err != nil {
 		return next, err
 	}
 	// The query has found the organization's first worker. The next one is another if one follows the last.
 	if last := s.fair.lastWorker(next.organization); last >= next.worker && last < next.lastWorker {
-		following, err := one(ctx, tx, scanQueued, selectQueued+`, 0 FROM (SELECT `+queuedColumns+
-			s.claimable(`turns`, `?3`)+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num`+locked+
-			`turns`+withSettings+ofTurn, s.withRunner(runnerID, next.organization, last)...)
+		following, err := one(ctx, tx, scanQueued, selectQueued+`, 0 FROM (`+
+			s.firstQueued(`organization_num = ?1 AND worker_num > ?2`, `?3`)+`) AS turns`+withSettings+ofTurn,
+			s.withRunner(runnerID, next.organization, last)...)
 		// Without a row, other writes claim the turns of those that follow.
 		if noRow(err, nil) != nil {
 			return next, err
@@ -321,18 +318,31 @@ const (
 	ofTurn = idOfWorker + ` AND v = worker_version`
 )
 
-// claimable returns the beginning of a query for the turns that a runner may claim now. alias is the
-// name of their table. Among nodes, param is the parameter of the runner's id: see withRunner.
-func (s *Store) claimable(alias, param string) string {
-	waiting := ` FROM turns AS ` + alias + ` INDEXED BY turns_queued
-		WHERE ` + alias + `.status = 'pending' AND ` + alias + `.ready = 1 AND `
-	if s.node == nil {
-		return waiting
+const (
+	queued      = ` FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready = 1 AND `
+	lockSkipped = ` LIMIT 1 /* FOR NO KEY UPDATE SKIP LOCKED */`
+)
+
+// firstQueued returns a query for the first turn in a range of the queue that a runner may claim now. It
+// locks the turn and skips locked ones. Among nodes, param is the parameter of the runner's id: see
+// withRunner.
+func (s *Store) firstQueued(within, param string) string {
+	if s.node != nil {
+		return `SELECT found.* FROM (` + workersHere(within, param) + `) AS here, LATERAL (SELECT ` + queuedColumns + queued +
+			`organization_num = here.organization AND worker_num = here.worker ORDER BY num` + lockSkipped + `) AS found LIMIT 1`
 	}
-	return waiting + `NOT ` + elsewhere(alias, param) + ` AND `
+	return `SELECT ` + queuedColumns + queued + within + ` ORDER BY organization_num, worker_num, num` + lockSkipped
 }
 
-// withRunner returns the arguments of a query with claimable.
+// anyQueued returns a condition: there is a turn that a runner may claim now. param is as for firstQueued.
+func (s *Store) anyQueued(param string) string {
+	if s.node != nil {
+		return `EXISTS (` + workersHere(`TRUE`, param) + `)`
+	}
+	return `EXISTS (SELECT 1` + queued + `TRUE)`
+}
+
+// withRunner returns the arguments of a query with firstQueued or anyQueued.
 func (s *Store) withRunner(runnerID string, args ...any) []any {
 	if s.node == nil {
 		return args
