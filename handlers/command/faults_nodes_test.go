@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -100,6 +101,17 @@ func (c *cluster) logs() {
 	}
 }
 
+// wrongLine matches lines of a log that no fault excuses.
+var wrongLine = regexp.MustCompile(`(?m)^.*("status":500|panic|"msg":"tool panicked).*$`)
+
+// checkLog requires that a node has logged no internal error since its start.
+func (c *cluster) checkLog(n *node) {
+	c.t.Helper()
+	if line := wrongLine.FindString(n.now.stderr.String()); line != "" {
+		c.t.Errorf("node %s: %s", n.web, line)
+	}
+}
+
 // start starts a node, with a clock that may be wrong, and waits until it is ready.
 func (c *cluster) start(n *node) {
 	c.t.Helper()
@@ -138,6 +150,7 @@ func (c *cluster) leader() *node {
 // kill kills a node. The balancer finds that out by itself.
 func (c *cluster) kill(n *node) {
 	n.now.kill()
+	c.checkLog(n)
 	c.front.use(n, false)
 }
 
@@ -217,6 +230,7 @@ func (c *cluster) roll() {
 	for _, n := range c.nodes {
 		c.front.use(n, false)
 		n.now.stop(c.t)
+		c.checkLog(n)
 		c.start(n)
 	}
 }
@@ -262,6 +276,7 @@ func TestFaultNodes(t *testing.T) {
 	c.checkNodes()
 	for _, n := range c.nodes {
 		n.now.stop(t)
+		c.checkLog(n)
 	}
 	c.sound()
 	c.checkSchedules()
