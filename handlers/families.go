@@ -5,8 +5,8 @@ import "slices"
 // families returns the description of each metric, in the order in which they are shown. The
 // names follow the conventions of Prometheus: promtool finds nothing to correct.
 func families() []family {
-	return slices.Concat(workFamilies(), messageFamilies(), serverFamilies(), storeFamilies(), backupFamilies(),
-		processFamilies())
+	return slices.Concat(workFamilies(), messageFamilies(), serverFamilies(), nodeFamilies(), storeFamilies(),
+		backupFamilies(), processFamilies())
 }
 
 // workFamilies describes turns, steps and calls.
@@ -62,6 +62,21 @@ func serverFamilies() []family {
 		{"journeyman_http_request_duration_seconds", "summary", "Duration of requests, by method and route."},
 		{"journeyman_document_readers_running", "gauge", "Confined processes that read documents now."},
 		{"journeyman_document_readers_waiting", "gauge", "Documents that wait for a process that reads them."},
+	}
+}
+
+// nodeFamilies describes servers that share a database. A server that has its database alone shows none
+// of them.
+func nodeFamilies() []family {
+	return []family{
+		{"journeyman_nodes", "gauge", "Servers that share the database and have a lease."},
+		{"journeyman_node_leader", "gauge",
+			"1 if this node runs schedules, webhooks, replies and pruning for all nodes, else 0."},
+		{"journeyman_node_workers", "gauge", "Workers that are placed on this node."},
+		{"journeyman_node_lease_age_seconds", "gauge", "Time since this node has renewed its lease."},
+		{"journeyman_node_lease_lost", "gauge", "1 while this node has no lease and runs no turns, else 0."},
+		{"journeyman_node_clock_ahead_seconds", "gauge",
+			"Time by which the clock of this node is ahead of that of the database."},
 	}
 }
 

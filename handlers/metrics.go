@@ -40,6 +40,7 @@ func newMeter(cfg Config, openStreams func() int64) *meter {
 		func(out samples) { writeMail(out, cfg.Store.Counters()) },
 		func(out samples) { writeBackups(out, cfg.Store, cfg.Now()) },
 		func(out samples) { writeLatencies(out, cfg.Runner) },
+		func(out samples) { writeNode(out, cfg) },
 		func(out samples) { writeServer(out, cfg, openStreams()) },
 	} {
 		m.set.RegisterMetricsWriter(func(out io.Writer) { write(samples{out}) })

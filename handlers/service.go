@@ -75,6 +75,13 @@ func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
 		checks["runner"] = "failing"
 		errs = append(errs, errors.New("the runner's dispatcher has stopped"))
 	}
+	if a.cfg.Peers != nil {
+		checks["node"] = "ok"
+		if a.runner.Lease().Lost { // other nodes have its turns, and answer requests better
+			checks["node"] = "failing"
+			errs = append(errs, errors.New("the lease of this node is lost"))
+		}
+	}
 	if a.cfg.SchedulerAlive != nil {
 		checks["scheduler"] = "ok"
 		if !a.cfg.SchedulerAlive() {

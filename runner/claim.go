@@ -14,8 +14,11 @@ func (r *Runner) Start(ctx context.Context) error {
 	r.cfg.Store.OnInterrupted(r.logEnd)
 	r.cfg.Store.OnClaimed(r.begin)
 	r.cfg.Store.UseEnvelopes(store.Envelopes{Look: r.lookAt, Compose: r.envelope})
+	err := r.checkClock(ctx)
 	begun := time.Now()
-	err := r.register(ctx)
+	if err == nil {
+		err = r.register(ctx)
+	}
 	if err == nil {
 		err = r.keepPlace(r.ID())
 	}

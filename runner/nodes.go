@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"journeyman/store"
@@ -70,6 +71,39 @@ func (r *Runner) ID() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.id
+}
+
+// A Lease is the state of the runner's lease.
+type Lease struct {
+	Age  time.Duration // since it was renewed
+	Lost bool          // no turn runs here until the runner has a new one
+}
+
+// Lease returns the state of the lease.
+func (r *Runner) Lease() Lease {
+	var l Lease
+	if renewed := r.renewed.Load(); renewed != nil {
+		l.Age = time.Since(*renewed)
+	}
+	held := r.holdsLease()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l.Lost = r.fenced || !held
+	return l
+}
+
+// maxClockAhead is the greatest difference between the clocks of a node and of the database at a start.
+const maxClockAhead = 5 * time.Second
+
+// checkClock returns an error if the clock of this machine is wrong: nodes compare times that other
+// nodes have stored.
+func (r *Runner) checkClock(ctx context.Context) error {
+	ahead, err := r.cfg.Store.ClockAhead(ctx)
+	if err == nil && ahead.Abs() > maxClockAhead {
+		err = fmt.Errorf("the clock of this machine differs from that of the database by %s, and %s are allowed among "+
+			"servers that share it: set the clocks by NTP", ahead.Abs().Round(time.Millisecond), maxClockAhead)
+	}
+	return err
 }
 
 // fence stops all executions without a further write, because the lease may soon be over.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -127,4 +128,36 @@ func TestLeaseIsLost(t *testing.T) {
 	})
 	is.True(strings.HasPrefix(nodes[0].ID(), "run_"))
 	is.Equal(nodes[0].run("Hello").Status, store.Completed)
+}
+
+// TestWrongClock starts a node whose clock differs from that of the database.
+func TestWrongClock(t *testing.T) {
+	t.Parallel()
+	if !storetest.OnServer() {
+		t.Skip("several nodes need a database on a server: .ci/postgres runs a command with one")
+	}
+	for name, tt := range map[string]struct {
+		ahead time.Duration
+		says  string
+	}{
+		"right":       {0, ""},
+		"a bit wrong": {3 * time.Second, ""},
+		"ahead":       {time.Minute, "the clock of this machine differs"},
+		"behind":      {-time.Minute, "the clock of this machine differs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			st := storetest.Open(t, store.Options{Node: &store.Node{URL: "http://node.test", Version: "test"},
+				Now: func() time.Time { return time.Now().Add(tt.ahead) }})
+			f := fixtureOn(t, st)
+			err := f.Start(t.Context())
+			t.Cleanup(f.stop)
+			if tt.says == "" {
+				is.NoErr(err)
+				is.Equal(f.Lease().Lost, false)
+				return
+			}
+			is.True(err != nil && strings.Contains(err.Error(), tt.says))
+		})
+	}
 }

@@ -48,6 +48,18 @@ func (s *Store) leaseClock(ctx context.Context) (time.Time, error) {
 	return s.server.Clock(ctx)
 }
 
+// ClockAhead returns by how much the clock of this machine is ahead of that of the database, by which
+// the leases of nodes are measured. It is 0 for a server that has the database alone.
+func (s *Store) ClockAhead(ctx context.Context) (time.Duration, error) {
+	if s.node == nil {
+		return 0, nil
+	}
+	begun := time.Now()
+	theirs, err := s.server.Clock(ctx)
+	own, took := s.now(), time.Since(begun)
+	return own.Add(-took / 2).Sub(theirs), err
+}
+
 // registerNode adds the row of a node's runner.
 func (s *Store) registerNode(tx Tx, runnerID string, expires time.Time) error {
 	_, err := tx.Exec(`INSERT INTO runners (id, expires_at, url, version, started_at) VALUES (?, ?, ?, ?, ?)`,

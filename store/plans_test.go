@@ -860,6 +860,8 @@ func callNodes(t *testing.T, f *fixture) {
 		is.NoErr(err)
 	}
 	is.NoErr(f.ReleasePlacements(ctx, "run_node", time.Minute))
+	_, err = f.ClockAhead(ctx)
+	is.NoErr(err)
 	_, err = f.Peers(ctx)
 	is.NoErr(err)
 	_, err = f.PlaceHere(ctx, f.worker.ID, "run_node")

@@ -55,6 +55,39 @@ type systemPage struct {
 	Backups                  backup.State
 	Doctor                   diagnosis
 	Logins                   []mcp.LoginState // of MCP servers
+	Nodes                    []nodeRow        // servers that share the database; empty if there are none
+	Lease                    runner.Lease     // of this node
+	Ahead                    time.Duration    // of the clock of this node, to that of the database
+}
+
+// A nodeRow is a server that shares the database.
+type nodeRow struct {
+	store.NodeState
+	Own bool // it has sent the page
+}
+
+// clockNote is the difference between two clocks from which on the page shows it as a problem.
+const clockNote = 2 * time.Second
+
+// ClockWrong reports whether the clock of this node should be set.
+func (p systemPage) ClockWrong() bool { return p.Ahead.Abs() >= clockNote }
+
+// Difference returns the difference between the clocks without a sign.
+func (p systemPage) Difference() time.Duration { return p.Ahead.Abs().Round(time.Millisecond) }
+
+// readNodes reads the servers that share the database.
+func (d *Dashboard) readNodes(r *request, p *systemPage) error {
+	list, err := d.store.Nodes(r.Context())
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	own := d.cfg.Runner.ID()
+	for _, n := range list {
+		p.Nodes = append(p.Nodes, nodeRow{n, n.RunnerID == own})
+	}
+	p.Lease = d.cfg.Runner.Lease()
+	p.Ahead, err = d.store.ClockAhead(r.Context())
+	return err
 }
 
 // backupAge is the age of the last backup at which the page asks for a new one.
@@ -75,6 +108,9 @@ func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
 		return err
 	}
 	if p.Logins, err = d.logins(r); err != nil {
+		return err
+	}
+	if err = d.readNodes(r, &p); err != nil {
 		return err
 	}
 	if p.Storage, err = d.storage(r); err != nil {

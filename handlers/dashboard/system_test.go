@@ -103,3 +103,18 @@ func TestBrowserSystem(t *testing.T) {
 	w.sees("12 inodes are left")
 	w.look("system")
 }
+
+// TestSystemPageOfNodes shows the page of a server that shares its database.
+func TestSystemPageOfNodes(t *testing.T) {
+	t.Parallel()
+	if !storetest.OnServer() {
+		t.Skip("several nodes need a database on a server: .ci/postgres runs a command with one")
+	}
+	is := is.New(t)
+	s := newSiteOf(t, storetest.Open(t, store.Options{Node: &store.Node{URL: "http://node1.test:8080", Version: "7.8.9"}}))
+	b := s.signIn("ann@example.com")
+	p := b.get("/settings/system")
+	is.Equal(p.status, http.StatusOK)
+	is.True(p.has("Nodes", "http://node1.test:8080", "7.8.9", "this node", "leader", "has renewed its lease"))
+	is.True(!p.has("has lost its lease", "The clock of this node differs"))
+}

@@ -1,6 +1,7 @@
 package nodes_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -108,4 +109,26 @@ func TestNodesShareRates(t *testing.T) {
 	b.stop()
 	storetest.Eventually(t, "the other node is gone", func() bool { return a.nodes.Live() == 1 })
 	is.Equal(remaining("eve@acme.test"), "59")
+}
+
+// TestStateOfNodes reads what a node says of itself and of the others.
+func TestStateOfNodes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	a := newNodes(t, 2)[0]
+	a.newWorker()
+	status, v := a.do("GET", "/readyz", "")
+	is.Equal(status, http.StatusOK)
+	is.Equal(v["checks"].(map[string]any)["node"], "ok")
+	resp := a.open("GET", "/metrics", "")
+	is.Equal(resp.StatusCode, http.StatusOK)
+	text, err := io.ReadAll(resp.Body)
+	is.NoErr(err)
+	for _, line := range []string{"journeyman_nodes 2\n", "journeyman_node_leader 1\n", "journeyman_node_workers 1\n",
+		"journeyman_node_lease_lost 0\n", "journeyman_node_lease_age_seconds ", "journeyman_node_clock_ahead_seconds "} {
+		if !strings.Contains(string(text), line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+	is.True(!strings.Contains(string(text), a.url)) // metrics hold no addresses
 }

@@ -1,0 +1,33 @@
+package handlers
+
+import (
+	"context"
+	"time"
+)
+
+// writeNode writes the state of a node. It leaves out what it cannot learn from the database.
+func writeNode(out samples, cfg Config) {
+	if cfg.Peers == nil {
+		return
+	}
+	lease := cfg.Runner.Lease()
+	out.value("journeyman_node_lease_age_seconds", lease.Age.Seconds())
+	out.flag("journeyman_node_lease_lost", lease.Lost)
+	out.flag("journeyman_node_leader", cfg.Store.Leads())
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if ahead, err := cfg.Store.ClockAhead(ctx); err == nil {
+		out.value("journeyman_node_clock_ahead_seconds", ahead.Seconds())
+	}
+	nodes, err := cfg.Store.Nodes(ctx)
+	if err != nil {
+		return
+	}
+	out.value("journeyman_nodes", float64(len(nodes)))
+	own := cfg.Runner.ID()
+	for _, n := range nodes {
+		if n.RunnerID == own {
+			out.value("journeyman_node_workers", float64(n.Workers))
+		}
+	}
+}
