@@ -28,7 +28,7 @@ const (
 	nodesClients = 10
 	shortLease   = 4 * time.Second
 	readyTime    = 30 * time.Second
-	otherTime    = 5 * time.Second // by which a clock is wrong
+	otherTime    = 4 * time.Second // by which a clock is wrong
 )
 
 // nodesRounds returns the number of rounds. FAULTS_NODES sets it.
