@@ -82,7 +82,9 @@ func (c *client) newJob(mark string, random *rand.Rand) *job {
 		lines = append([]string{fmt.Sprintf("wait %dms", random.IntN(30))}, lines...)
 	case 2:
 		j.counts, j.steps = true, 2
-		lines = []string{toolLine("shell", map[string]any{"command": "echo " + mark + " >> runs"}), "say " + mark}
+		// A fault in the pause cuts off a call that has had its effect.
+		count := fmt.Sprintf("echo %s >> runs; sleep %g", mark, c.w.slow.Seconds())
+		lines = []string{toolLine("shell", map[string]any{"command": count}), "say " + mark}
 	}
 	switch random.IntN(7) {
 	case 0:

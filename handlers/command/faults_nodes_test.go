@@ -59,7 +59,8 @@ var nodeAddresses atomic.Int64
 func newCluster(t testing.TB, seed uint64) *cluster {
 	t.Helper()
 	c := &cluster{db: pgtest.NewCluster(t), front: newBalancer(t)}
-	c.world = &world{t: t, name: "nodes", dir: t.TempDir(), database: c.db.URL(), wait: patience, slow: 100 * time.Millisecond,
+	c.world = &world{t: t, name: "nodes", dir: t.TempDir(), database: c.db.URL(), wait: patience,
+		slow:  200 * time.Millisecond,
 		moved: make(chan struct{}), hook: newReceiver(t), relay: newRelayHost(t), random: rand.New(rand.NewPCG(seed, 0))}
 	c.flags = []string{"--allow-private-network", "--unsafe-shell", "--mail-sender-limit", "0", "--mail-thread-limit", "0",
 		"--smtp-relay", "smtp://" + c.relay.addr, "--database", c.database, "--base-url", c.front.web.URL,
@@ -72,7 +73,8 @@ func newCluster(t testing.TB, seed uint64) *cluster {
 	fmt.Fprintf(out, "received on smtp://%s\n", c.front.mail.Addr())
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	t.Cleanup(transport.CloseIdleConnections)
-	c.now = &instance{program: &program{stdout: out, stderr: newPrinted()}, data: c.dir, url: c.front.web.URL, key: testKey,
+	c.now = &instance{program: &program{stdout: out, stderr: newPrinted()}, data: c.dir, url: c.front.web.URL,
+		key:  testKey,
 		http: &http.Client{Transport: transport, Timeout: patience}}
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -32,7 +32,7 @@ type world struct {
 	how     invocation
 	flags   []string
 	wait    time.Duration // how long it waits for the end of all work
-	slow    time.Duration // pause before each edit of a script
+	slow    time.Duration // pause before each edit of a script, and at the end of each counting command
 	random  *rand.Rand
 	clients []*client
 	hook    *receiver
@@ -93,8 +93,9 @@ type setting struct {
 // newWorld starts the program on a data folder, with clients that do not work yet.
 func newWorld(t testing.TB, name string, set setting) *world {
 	t.Helper()
-	w := &world{t: t, name: name, dir: set.dir, how: set.how, wait: patience, slow: 2 * time.Millisecond, moved: make(chan struct{}),
-		hook: newReceiver(t), relay: newRelayHost(t), random: rand.New(rand.NewPCG(set.seed, 0))}
+	w := &world{t: t, name: name, dir: set.dir, how: set.how, wait: patience, slow: 2 * time.Millisecond,
+		moved: make(chan struct{}),
+		hook:  newReceiver(t), relay: newRelayHost(t), random: rand.New(rand.NewPCG(set.seed, 0))}
 	if w.dir == "" {
 		w.dir = t.TempDir()
 	}
