@@ -36,6 +36,13 @@ func steps() []migration {
 		{toVersion5, toVersion5OnServer}}
 }
 
+// oldestProgram is the version of the oldest programs that work with the newest version of the tables.
+// Nodes are replaced one after the other if it is not greater than the version before. So a step that only
+// adds tables, columns with defaults and indexes leaves it as it is. A step that takes something away, or
+// that older programs must not miss, sets it to the first version whose programs do without. Programs before
+// version 5 know no other nodes.
+const oldestProgram = 5
+
 // migrations returns the scripts of steps for a database file.
 func migrations() (list []string) {
 	for _, m := range steps() {

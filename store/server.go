@@ -28,7 +28,9 @@ func (s *Store) openServer(ctx context.Context, opt Options) error {
 	}
 	open := postgres.Open
 	if s.node != nil {
-		open = postgres.OpenShared
+		open = func(ctx context.Context, url, schema string, migrations []string) (*postgres.DB, error) {
+			return postgres.OpenShared(ctx, url, schema, migrations, oldestProgram)
+		}
 	}
 	db, err := open(ctx, opt.Database, s.full.schema, serverMigrations())
 	if err != nil {

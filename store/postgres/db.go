@@ -58,7 +58,7 @@ func Open(ctx context.Context, url, schema string, migrations []string) (*DB, er
 	if err != nil {
 		return nil, err
 	}
-	return openAlone(ctx, cfg, script, migrations)
+	return openAlone(ctx, cfg, plan{script, migrations, int64(len(migrations) + 1)})
 }
 
 func parse(url, schema string) (cfg *config, script string, err error) {
@@ -71,12 +71,12 @@ func parse(url, schema string) (cfg *config, script string, err error) {
 	return cfg, script, nil
 }
 
-func openAlone(ctx context.Context, cfg *config, script string, migrations []string) (*DB, error) {
-	l, err := acquire(ctx, cfg, false)
+func openAlone(ctx context.Context, cfg *config, p plan) (*DB, error) {
+	l, err := acquire(ctx, cfg, 0)
 	if err != nil {
 		return nil, err
 	}
-	epoch, err := prepare(ctx, cfg, script, migrations)
+	epoch, err := prepare(ctx, cfg, p)
 	if err != nil {
 		l.close()
 		return nil, err
@@ -86,7 +86,7 @@ func openAlone(ctx context.Context, cfg *config, script string, migrations []str
 }
 
 // prepare upgrades the database to the newest version and returns the new epoch.
-func prepare(ctx context.Context, cfg *config, script string, migrations []string) (epoch int64, err error) {
+func prepare(ctx context.Context, cfg *config, p plan) (epoch int64, err error) {
 	c, err := connect(ctx, cfg)
 	if err != nil {
 		return 0, err
@@ -105,10 +105,10 @@ func prepare(ctx context.Context, cfg *config, script string, migrations []strin
 			return 0, err
 		}
 	}
-	if err := migrate(ctx, c, version, script, migrations); err != nil {
+	if err := migrate(ctx, c, version, p); err != nil {
 		return 0, err
 	}
-	return epoch, checkSchema(ctx, c, script) // the epoch of new tables is 0
+	return epoch, checkSchema(ctx, c, p.script) // the epoch of new tables is 0
 }
 
 func open(cfg *config, l *lock, epoch int64) *DB {

@@ -31,7 +31,7 @@ const lockKey = `hashtextextended('journeyman ' || current_schema(), 0)`
 // increments the epoch. Each write checks the epoch: see DB.opening.
 type lock struct {
 	cfg    *config
-	shared bool
+	shared int64                 // the version of the program, whose lock is held, too; 0: the lock is not shared
 	conn   *conn                 // used only by the goroutine watch after start
 	lost   atomic.Pointer[error] // the reason why writes are refused; nil while the lock is held
 	epoch  int64
@@ -40,7 +40,8 @@ type lock struct {
 }
 
 // acquire takes the lock of the database. The caller must then call start with the epoch.
-func acquire(ctx context.Context, cfg *config, shared bool) (*lock, error) {
+// shared is the version of the program if the lock is shared, or 0.
+func acquire(ctx context.Context, cfg *config, shared int64) (*lock, error) {
 	l := &lock{cfg: cfg, shared: shared}
 	until := time.Now().Add(lockPatience)
 	for try := 1; ; try++ {
@@ -74,7 +75,7 @@ func (l *lock) take(ctx context.Context) error {
 }
 
 func (l *lock) takeOn(ctx context.Context, c *conn) error {
-	text := `SELECT pg_try_advisory_lock` + l.mode() + `(` + lockKey + `)`
+	scope := ``
 	if c.unnamed {
 		// Behind a proxy, only a transaction keeps its server connection. A transaction that has
 		// not changed or read anything does not prevent the server from removing old rows.
@@ -83,7 +84,12 @@ func (l *lock) takeOn(ctx context.Context, c *conn) error {
 		if err := c.script(ctx, noLimit); err != nil {
 			return fmt.Errorf("begin the transaction of the lock: %w", err)
 		}
-		text = `SELECT pg_try_advisory_xact_lock` + l.mode() + `(` + lockKey + `)`
+		scope = `_xact`
+	}
+	name := `pg_try_advisory` + scope + `_lock` + l.mode()
+	text := `SELECT ` + name + `(` + lockKey + `)`
+	if l.shared > 0 {
+		text += ` AND ` + name + `(` + fmt.Sprintf(versionKey, l.shared) + `)`
 	}
 	r, err := c.query(ctx, text, nil)
 	if err != nil {
@@ -106,7 +112,7 @@ func (l *lock) takeOn(ctx context.Context, c *conn) error {
 
 // mode returns the end of the name of the server's functions for this kind of lock.
 func (l *lock) mode() string {
-	if l.shared {
+	if l.shared > 0 {
 		return `_shared`
 	}
 	return ``
@@ -205,9 +211,26 @@ func (l *lock) retake(ctx context.Context) error {
 	if err == nil && epoch != l.epoch {
 		err = errFenced
 	}
+	if err == nil && l.shared > 0 {
+		err = l.checkVersion(ctx)
+	}
 	if err != nil {
 		l.conn.close()
 		l.conn = nil
+	}
+	return err
+}
+
+// checkVersion returns an error if the tables were upgraded to a version that this program cannot use. No
+// lock has prevented that meanwhile.
+func (l *lock) checkVersion(ctx context.Context) error {
+	version, err := readNumber(ctx, l.conn, selectVersion)
+	if err != nil {
+		return err
+	}
+	oldest, err := readOldest(ctx, l.conn, version)
+	if err == nil && oldest > l.shared {
+		err = errFenced
 	}
 	return err
 }

@@ -58,24 +58,24 @@ func serverState(ctx context.Context, c *conn) (encoding string, standby bool, e
 	return encoding, standby, err
 }
 
-// migrate upgrades the database to the newest version, which is len(migrations)+1. script creates
-// that version. migrations[i], in the server's SQL, upgrades version i+1 to i+2; it is empty for
-// versions that no program has created on a server. migrate does not back up the older version: the
-// operator must do that with pg_dump.
-func migrate(ctx context.Context, c *conn, version int64, script string, migrations []string) error {
-	newest := int64(len(migrations) + 1)
+// migrate upgrades the database to the newest version of a plan. migrations[i], in the server's SQL,
+// upgrades version i+1 to i+2; it is empty for versions that no program has created on a server. migrate
+// does not back up the older version: the operator must do that with pg_dump.
+func migrate(ctx context.Context, c *conn, version int64, p plan) error {
+	newest, migrations := p.newest(), p.migrations
 	switch {
 	case version == newest:
 		return nil
 	case version > newest:
 		return newerVersion(version, newest)
 	case version == 0:
-		return create(ctx, c, script, newest)
+		return create(ctx, c, p)
 	}
 	if slices.Contains(migrations[version-1:], "") {
 		return fmt.Errorf("the database has version %d, which no program has created on a server", version)
 	}
-	scripts := append(slices.Clone(migrations[version-1:]), fmt.Sprintf(updateVersion, newest))
+	scripts := append(slices.Clone(migrations[version-1:]), fmt.Sprintf(updateVersion, newest),
+		fmt.Sprintf(upsertOldest, p.oldest))
 	return inTransaction(ctx, c, fmt.Sprintf("bring database to version %d", newest), scripts...)
 }
 
@@ -107,8 +107,9 @@ func readVersion(ctx context.Context, c *conn) (version int64, err error) {
 // codeNoTable is the SQLSTATE for a table that does not exist.
 const codeNoTable = "42P01"
 
-func create(ctx context.Context, c *conn, script string, version int64) error {
-	return inTransaction(ctx, c, "create the tables", script, fmt.Sprintf(createMeta, version))
+func create(ctx context.Context, c *conn, p plan) error {
+	return inTransaction(ctx, c, "create the tables", p.script, fmt.Sprintf(createMeta, p.newest()),
+		fmt.Sprintf(upsertOldest, p.oldest))
 }
 
 // inTransaction runs scripts in one transaction.

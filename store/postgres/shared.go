@@ -15,28 +15,30 @@ import (
 // as one that creates or upgrades the tables.
 const startPatience = 10 * time.Second
 
-// OpenShared is Open for a database that other processes may open by OpenShared, too. The tables of an
-// older version are upgraded only while no other process has the database open.
-func OpenShared(ctx context.Context, url, schema string, migrations []string) (*DB, error) {
+// OpenShared is Open for a database that other processes may open by OpenShared, too. oldest is the oldest
+// version whose programs may use the newest version. The tables of a version from oldest on are upgraded
+// while such processes have the database open, and those of an older version only while no process has it
+// open. A database that is newer than this program can be opened if its own oldest permits that.
+func OpenShared(ctx context.Context, url, schema string, migrations []string, oldest int) (*DB, error) {
 	cfg, script, err := parse(url, schema)
 	if err != nil {
 		return nil, err
 	}
-	newest := int64(len(migrations) + 1)
+	p := plan{script, migrations, int64(oldest)}
 	for until := time.Now().Add(startPatience); ; {
-		db, version, err := openBeside(ctx, cfg, script, newest)
+		db, version, err := openBeside(ctx, cfg, p)
 		if db != nil {
 			return db, nil
 		}
-		if err == nil { // the tables have to be created or upgraded
-			err = upgradeAlone(ctx, cfg, script, migrations)
+		if err == nil { // the tables have to be created, or upgraded alone
+			err = upgradeAlone(ctx, cfg, p)
 		}
 		switch late := time.Now().After(until); {
-		case err != nil && !errors.Is(err, ErrInUse):
+		case err != nil && (!mayTryAgain(err) || late && !errors.Is(err, ErrInUse)):
 			return nil, err
 		case late && version > 0:
 			return nil, fmt.Errorf("the database has version %d, and this program brings it to version %d: "+
-				"stop all servers that use it before the first one with this program starts", version, newest)
+				"stop all servers that use it before the first one with this program starts", version, p.newest())
 		case late:
 			return nil, ErrInUse
 		}
@@ -47,22 +49,23 @@ func OpenShared(ctx context.Context, url, schema string, migrations []string) (*
 }
 
 // upgradeAlone creates or upgrades the tables while no other process has the database open.
-func upgradeAlone(ctx context.Context, cfg *config, script string, migrations []string) error {
-	db, err := openAlone(ctx, cfg, script, migrations)
+func upgradeAlone(ctx context.Context, cfg *config, p plan) error {
+	db, err := openAlone(ctx, cfg, p)
 	if err != nil {
 		return err
 	}
 	return db.Close()
 }
 
-// openBeside opens a database whose tables have the newest version. It returns a nil DB if they do not.
-func openBeside(ctx context.Context, cfg *config, script string, newest int64) (db *DB, version int64, err error) {
-	l, err := acquire(ctx, cfg, true)
+// openBeside opens a database whose tables suit the program, and upgrades them if it need not be alone for
+// that. It returns a nil DB without an error if it must be alone.
+func openBeside(ctx context.Context, cfg *config, p plan) (db *DB, version int64, err error) {
+	l, err := acquire(ctx, cfg, p.newest())
 	if err != nil {
 		return nil, 0, err
 	}
-	epoch, version, err := prepareBeside(ctx, cfg, script, newest)
-	if err != nil || version != newest {
+	epoch, version, err := prepareBeside(ctx, cfg, p)
+	if err != nil || version < p.newest() {
 		l.close()
 		return nil, version, err
 	}
@@ -70,7 +73,7 @@ func openBeside(ctx context.Context, cfg *config, script string, newest int64) (
 	return open(cfg, l, epoch), version, nil
 }
 
-func prepareBeside(ctx context.Context, cfg *config, script string, newest int64) (epoch, version int64, err error) {
+func prepareBeside(ctx context.Context, cfg *config, p plan) (epoch, version int64, err error) {
 	c, err := connect(ctx, cfg)
 	if err != nil {
 		return 0, 0, err
@@ -79,17 +82,41 @@ func prepareBeside(ctx context.Context, cfg *config, script string, newest int64
 	if err := checkServer(ctx, c); err != nil {
 		return 0, 0, err
 	}
-	if version, err = readVersion(ctx, c); err != nil || version < newest {
+	version, err = readVersion(ctx, c)
+	if err == nil && version > 0 && version < p.newest() && version >= p.oldest {
+		if err = upgradeBeside(ctx, c, p); err == nil {
+			version, err = readVersion(ctx, c)
+		}
+	}
+	if err != nil || version < p.newest() {
 		return 0, version, err
 	}
-	if version > newest {
-		return 0, 0, newerVersion(version, newest)
-	}
-	if err := checkSchema(ctx, c, script); err != nil {
-		return 0, 0, err
+	if err := checkBeside(ctx, c, p, version); err != nil {
+		return 0, version, err
 	}
 	epoch, err = readEpoch(ctx, c)
 	return epoch, version, err
+}
+
+// checkBeside returns an error unless the program can use the tables. Those of a newer version are not
+// compared: a newer program has done so, and says by oldest who can use them.
+func checkBeside(ctx context.Context, c *conn, p plan, version int64) error {
+	if version > p.newest() {
+		oldest, err := readOldest(ctx, c, version)
+		if err == nil && oldest > p.newest() {
+			err = newerVersion(version, p.newest())
+		}
+		return err
+	}
+	err := checkSchema(ctx, c, p.script)
+	if err == nil {
+		return nil
+	}
+	// Another process may have upgraded the tables since their version was read.
+	if now, failed := readVersion(ctx, c); failed == nil && now != version {
+		return errChanged
+	}
+	return err
 }
 
 // Clock returns the time of the server. Processes on several machines compare times by it.

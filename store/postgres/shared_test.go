@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,9 +18,9 @@ import (
 )
 
 // openShared opens a database together with others. It is closed when the test ends.
-func openShared(t testing.TB, url, schema string, migrations ...string) *postgres.DB {
+func openShared(t testing.TB, url string, p program) *postgres.DB {
 	t.Helper()
-	db, err := postgres.OpenShared(t.Context(), url, schema, migrations)
+	db, err := p.open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +31,28 @@ func openShared(t testing.TB, url, schema string, migrations ...string) *postgre
 	})
 	return db
 }
+
+// A program is what a version of the program knows of the tables.
+type program struct {
+	schema     string
+	migrations []string
+	oldest     int
+}
+
+func (p program) open(ctx context.Context, url string) (*postgres.DB, error) {
+	return postgres.OpenShared(ctx, url, p.schema, p.migrations, p.oldest)
+}
+
+// The programs of three versions. The second version adds, and the third takes away what only the first needs.
+var (
+	first  = program{schema, nil, 1}
+	second = program{schema + `
+		CREATE TABLE more (id TEXT PRIMARY KEY) STRICT;`, []string{addMore}, 1}
+	third = program{strings.Replace(second.schema, ", data BLOB", "", 1),
+		[]string{addMore, `ALTER TABLE log DROP COLUMN data`}, 2}
+)
+
+const addMore = `CREATE TABLE more (id TEXT COLLATE "C" NOT NULL PRIMARY KEY)`
 
 // TestShared opens a new database several times at once. All of them write. A process that needs the
 // database alone is refused until the last of them has closed it, and then refuses them.
@@ -47,7 +70,7 @@ func TestShared(t *testing.T) {
 			var opening sync.WaitGroup
 			for i := range dbs {
 				opening.Go(func() {
-					db, err := postgres.OpenShared(t.Context(), url, schema, nil)
+					db, err := first.open(t.Context(), url)
 					if err != nil {
 						t.Error(err)
 						return
@@ -71,10 +94,10 @@ func TestShared(t *testing.T) {
 			is.NoErr(err)
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
-			_, err = postgres.OpenShared(ctx, url, schema, nil)
+			_, err = first.open(ctx, url)
 			is.True(err != nil) // it waits for the process that has the database alone
 			is.NoErr(alone.Close())
-			openShared(t, url, schema)
+			openShared(t, url, first)
 		})
 	}
 }
@@ -85,7 +108,7 @@ func TestSharedFence(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	url := pgtest.URL(t)
-	a, b := openShared(t, url, schema), openShared(t, url, schema)
+	a, b := openShared(t, url, first), openShared(t, url, first)
 	c, err := pgx.Connect(t.Context(), url)
 	is.NoErr(err)
 	defer c.Close(context.Background())
@@ -94,7 +117,7 @@ func TestSharedFence(t *testing.T) {
 	is.NoErr(err)
 	for name, db := range map[string]*postgres.DB{"a": a, "b": b} {
 		eventually(t, "the lock to be held again", func() bool {
-			return locks(t, a) == 2 && db.Write(t.Context(), engine.Serializable, note(name)) == nil
+			return locks(t, a) == 4 && db.Write(t.Context(), engine.Serializable, note(name)) == nil
 		})
 	}
 	_, err = c.Exec(t.Context(), `UPDATE meta SET value = CAST(value AS bigint) + 1 WHERE name = 'epoch'`)
