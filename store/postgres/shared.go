@@ -31,7 +31,10 @@ func OpenShared(ctx context.Context, url, schema string, migrations []string, ol
 			return db, nil
 		}
 		if err == nil { // the tables have to be created, or upgraded alone
-			err = upgradeAlone(ctx, cfg, p)
+			if err = upgradeAlone(ctx, cfg, p); err == nil {
+				until = time.Now().Add(startPatience) // it may have taken longer
+				continue
+			}
 		}
 		switch late := time.Now().After(until); {
 		case err != nil && (!mayTryAgain(err) || late && !errors.Is(err, ErrInUse)):
