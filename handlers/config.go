@@ -49,6 +49,9 @@ type Peers interface {
 	// written nothing, if this node is to answer.
 	Forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool)
 
+	// ForwardTo is Forward for the node of a runner.
+	ForwardTo(w http.ResponseWriter, r *http.Request, runnerID string) (answered bool)
+
 	// Forwarded reports whether another node has forwarded a request. That node has counted it.
 	Forwarded(r *http.Request) bool
 

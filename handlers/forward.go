@@ -36,6 +36,11 @@ func (a *API) ForwardPage(w http.ResponseWriter, r *http.Request, workerID strin
 	return a.forward(w, r, workerID)
 }
 
+// ForwardPageTo is ForwardPage for what only the node of a runner has in memory.
+func (a *API) ForwardPageTo(w http.ResponseWriter, r *http.Request, runnerID string) (answered bool) {
+	return a.cfg.Peers != nil && runnerID != "" && a.cfg.Peers.ForwardTo(w, r, runnerID)
+}
+
 // hostTries limits how often host looks for the node of a worker, which may change meanwhile.
 const hostTries = 3
 

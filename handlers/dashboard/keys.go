@@ -76,6 +76,9 @@ func keyStateText(state string) text.Key {
 func (d *Dashboard) keysPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	p := keysPage{Form: cmp.Or(f, newForm(nil))}
 	if r.URL.Query().Has("made") {
+		if d.elsewhere(w, r) {
+			return nil
+		}
 		var found bool
 		p.Made, found = d.once.take(r.sessionID, keyKind).(madeKey)
 		p.Gone = !found
@@ -101,7 +104,7 @@ func (d *Dashboard) createKey(_ http.ResponseWriter, r *request, f *form) (strin
 	if err == nil {
 		d.once.put(r.sessionID, keyKind, madeKey{made, secret, false})
 	}
-	return keyMade, err
+	return d.hereOnly(keyMade), err
 }
 
 // rollKey replaces a key. The old key works for another day.
@@ -110,7 +113,7 @@ func (d *Dashboard) rollKey(r *request) (string, error) {
 	if err == nil {
 		d.once.put(r.sessionID, keyKind, madeKey{made, secret, true})
 	}
-	return keyMade, err
+	return d.hereOnly(keyMade), err
 }
 
 func (d *Dashboard) revokeKey(r *request) (string, error) {

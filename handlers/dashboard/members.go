@@ -81,6 +81,9 @@ func roleText(role store.Role) text.Key {
 func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	p := membersPage{Form: cmp.Or(f, newForm(nil))}
 	if r.URL.Query().Has("made") {
+		if d.elsewhere(w, r) {
+			return nil
+		}
 		var found bool
 		p.Made, found = d.once.take(r.sessionID, linkKind).(madeLink)
 		p.Gone = !found
@@ -107,7 +110,7 @@ func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f
 // keepLink stores a new link for the page that shows it. It returns the address of the page.
 func (d *Dashboard) keepLink(r *request, l store.Link, token string) string {
 	d.once.put(r.sessionID, linkKind, madeLink{l, handlers.LinkAddress(d.cfg.BaseURL, l.Kind, token)})
-	return linkMade
+	return d.hereOnly(linkMade)
 }
 
 func (d *Dashboard) invite(_ http.ResponseWriter, r *request, f *form) (string, error) {

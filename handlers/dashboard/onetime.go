@@ -1,6 +1,9 @@
 package dashboard
 
 import (
+	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -55,6 +58,27 @@ func (o *oneTime) drop() {
 	if len(o.values) >= maxOneTime {
 		delete(o.values, oldest)
 	}
+}
+
+// nodeParameter names the runner of the node that has a value, where several nodes may get the request
+// for the page.
+const nodeParameter = "node"
+
+// hereOnly returns the address of a page with a value that only this node has.
+func (d *Dashboard) hereOnly(address string) string {
+	if !d.store.Shared() {
+		return address
+	}
+	separator := "?"
+	if strings.Contains(address, "?") {
+		separator = "&"
+	}
+	return address + separator + nodeParameter + "=" + url.QueryEscape(d.cfg.Runner.ID())
+}
+
+// elsewhere lets the node that has the value of a page answer, and reports whether it has.
+func (d *Dashboard) elsewhere(w http.ResponseWriter, r *request) (answered bool) {
+	return d.cfg.API.ForwardPageTo(w, r.Request, r.URL.Query().Get(nodeParameter))
 }
 
 // take returns and removes the value of a kind of a session. It returns nil if there is none, or if

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"journeyman/runner/tool/mcp"
 	"journeyman/store"
@@ -32,6 +33,15 @@ func (d *Dashboard) logins(r *request) ([]mcp.LoginState, error) {
 	return d.cfg.Servers.Logins(r.Context())
 }
 
+// serversPath begins the addresses of the pages for a sign-in.
+const serversPath = "/settings/system/servers/"
+
+// nodeCookie names the runner of the node at which a sign-in has begun. Only that node can complete it.
+const nodeCookie = "journeyman_node"
+
+// nodeCookieTime is how long a browser stays with that node. It is the time limit of a sign-in.
+const nodeCookieTime = 10 * time.Minute
+
 // signInServer begins a sign-in. It returns a page with a link. A redirect to the other site would
 // fail, because the policy of the pages forbids it. The user also sees the target of the link.
 func (d *Dashboard) signInServer(r *request) (string, error) {
@@ -49,7 +59,7 @@ func (d *Dashboard) signInServer(r *request) (string, error) {
 		return "", store.Errorf(store.Conflict, "the authorization server has no valid address")
 	}
 	d.once.put(r.sessionID, serverKind(name), serverPage{name, u.Host, address})
-	return "/settings/system/servers/" + url.PathEscape(name) + "/sign-in", nil
+	return d.hereOnly(serversPath + url.PathEscape(name) + "/sign-in"), nil
 }
 
 // serverKind returns the kind of the sign-in to a server in oneTime.
@@ -57,12 +67,20 @@ func serverKind(name string) string { return "server " + name }
 
 // showServerSignIn shows the link of a sign-in that was just begun.
 func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *request) error {
+	if d.elsewhere(w, r) {
+		return nil
+	}
 	kind := serverKind(r.params.ByName("server"))
 	p, found := d.once.take(r.sessionID, kind).(serverPage)
 	if !found {
 		return store.Errorf(store.NotFound, "no sign-in to this server has begun here: begin it on the page System")
 	}
 	d.once.put(r.sessionID, kind, p) // the link is no secret, so a reload may show it again
+	if d.store.Shared() {
+		// The authorization server returns the browser to an address that names no node.
+		http.SetCookie(w, &http.Cookie{Name: nodeCookie, Value: d.cfg.Runner.ID(), Path: serversPath,
+			MaxAge: int(nodeCookieTime.Seconds()), HttpOnly: true, Secure: d.secure, SameSite: http.SameSiteLaxMode})
+	}
 	return d.page(w, r, "server.html", r.t("Sign in to %s", p.Server), p)
 }
 
@@ -71,6 +89,9 @@ func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *request) error {
 	name := r.params.ByName("server")
 	if d.cfg.Servers == nil {
 		return errNotFound
+	}
+	if c, err := r.Cookie(nodeCookie); err == nil && d.cfg.API.ForwardPageTo(w, r.Request, c.Value) {
+		return nil
 	}
 	if err := d.store.Maintenance(); err != nil { // the only GET that changes something
 		return err

@@ -79,16 +79,24 @@ func (n *Nodes) Forward(w http.ResponseWriter, r *http.Request, workerID string)
 	if err != nil || place.URL == "" {
 		return false // the answer comes from the database, or says that it cannot be reached
 	}
-	target, err := url.Parse(place.URL)
-	if err != nil {
-		n.cfg.Log.Error("the address of a node is wrong", "url", place.URL, "err", err)
+	return n.ForwardTo(w, r, place.RunnerID)
+}
+
+// ForwardTo is Forward for the node of a runner.
+func (n *Nodes) ForwardTo(w http.ResponseWriter, r *http.Request, runnerID string) (answered bool) {
+	if _, claims := r.Context().Value(forwardedKey{}).(bool); claims {
 		return false
 	}
 	n.mu.Lock()
-	p := n.peers[place.RunnerID]
+	p := n.peers[runnerID]
 	n.mu.Unlock()
 	if p == nil {
-		return false // it is new, or has lost its lease
+		return false // it is this one, is new, or has lost its lease
+	}
+	target, err := url.Parse(p.url)
+	if err != nil {
+		n.cfg.Log.Error("the address of a node is wrong", "url", p.url, "err", err)
+		return false
 	}
 	return n.proxy(w, r, p, target)
 }
