@@ -28,6 +28,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	r.noteAlive() // a health check must not fail before the dispatcher's first round
 	r.claimer.Go(r.dispatch)
 	r.leaser.Go(func() { r.keepLease(begun) })
+	r.leaser.Go(r.keepOrder)
 	if r.cfg.Store.Shared() {
 		r.leaser.Go(r.followNodes)
 	}
@@ -48,9 +49,10 @@ func (r *Runner) Stop(ctx context.Context) error {
 	case <-done:
 	case <-ctx.Done():
 	}
-	r.cancel(errStopped) // ends keepLease too
+	r.cancel(errStopped) // ends keepLease and keepOrder, too
 	<-done               // a paid step still reaches the journal
 	r.leaser.Wait()
+	r.cfg.Store.Resign() // before the row of the leader is deleted: another node may lead then
 	if r.alive.Load() == nil || r.cfg.Store.WritableIn(r.ctx) != nil {
 		return nil // the runner never started, or the next start claims its turns
 	}

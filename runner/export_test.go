@@ -19,7 +19,7 @@ func (r *Runner) Kept() (rings, running, watched, reserved int) {
 	return rings, running, watched, len(r.ledger.accounts)
 }
 
-// ExpireSuspended ends the suspended turns that have waited too long, like keepLease.
+// ExpireSuspended ends the suspended turns that have waited too long, like keepOrder.
 func (r *Runner) ExpireSuspended() { r.expireSuspended() }
 
 // MaxApprovals is the maximum number of approvals of one step. ApprovalWait is the time to decide

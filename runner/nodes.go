@@ -126,7 +126,7 @@ func (r *Runner) fence() {
 }
 
 // holdsLease reports whether this runner certainly has its lease. After a pause of the process or of its
-// machine, the timer of fence may be late, so that what nothing else guards asks here just before. The
+// machine, the timer of fence may be late. So whatever nothing else guards asks here just before it begins. The
 // monotonic clock may stand still while a machine sleeps, so the wall clock counts, too.
 func (r *Runner) holdsLease() bool {
 	renewed := r.renewed.Load()
@@ -137,8 +137,7 @@ func (r *Runner) holdsLease() bool {
 	return now.Sub(*renewed) < limit && now.Round(0).Sub(renewed.Round(0)) < limit
 }
 
-// keepLease renews the lease until the runner stops. begun is a time before the lease began. At the same
-// interval it removes old stream data and ends turns that have waited too long.
+// keepLease renews the lease until the runner stops. begun is a time before the lease began.
 func (r *Runner) keepLease(begun time.Time) {
 	lease, renew := r.terms()
 	tick := time.NewTicker(renew)
@@ -158,17 +157,35 @@ func (r *Runner) keepLease(begun time.Time) {
 			if err == nil {
 				r.renewed.Store(&begun)
 				fence.Reset(r.fenceAfter() - time.Since(begun))
-				err = r.keepPlace(r.ID())
-			}
-			if err != nil && r.ctx.Err() == nil {
+			} else if r.ctx.Err() == nil {
 				r.cfg.Log.Error("renew lease", "err", err) // the next tick tries again, well before the lease expires
 			}
-			r.ledger.storeAgain()
-			r.Streams.Prune()
-			r.expireSuspended()
 		case <-r.ctx.Done():
 			return
 		}
+	}
+}
+
+// keepOrder does the regular work that no renewal of the lease may wait for, until the runner stops. It
+// returns the turns of dead nodes to the queue, removes old stream data and ends turns that have waited
+// too long.
+func (r *Runner) keepOrder() {
+	_, pause := r.terms()
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-r.ctx.Done():
+			return
+		}
+		err := r.cfg.Store.EndLeases(r.ctx)
+		if err = errors.Join(err, r.keepPlace(r.ID())); err != nil && r.ctx.Err() == nil {
+			r.cfg.Log.Error("end the leases of dead nodes, and keep the own place", "err", err)
+		}
+		r.ledger.storeAgain()
+		r.Streams.Prune()
+		r.expireSuspended()
 	}
 }
 
@@ -230,7 +247,7 @@ func (r *Runner) keepPlace(id string) error {
 	}
 	begins, err := st.Lead(r.ctx, id)
 	r.mu.Lock()
-	if r.fenced { // while Lead was under way
+	if r.fenced || r.id != id { // the lease ended while Lead was under way
 		st.Resign()
 	}
 	r.mu.Unlock()

@@ -48,7 +48,7 @@ type Runner struct {
 	claims  context.Context // ends when no more turns may be claimed
 	unclaim context.CancelFunc
 	claimer sync.WaitGroup            // counts dispatch
-	leaser  sync.WaitGroup            // counts keepLease
+	leaser  sync.WaitGroup            // counts keepLease, keepOrder and followNodes
 	turns   sync.WaitGroup            // counts the executions; only begin adds to it
 	renewed atomic.Pointer[time.Time] // a time before the lease began, or was renewed
 	alive   atomic.Pointer[time.Time] // the dispatcher's last round; with a monotonic reading

@@ -24,7 +24,7 @@ func (f *claimFate) begin() bool {
 // lose reports whether the runner knows nothing of the claims, and will not be told later.
 func (f *claimFate) lose() bool { return f.state.CompareAndSwap(0, claimsLost) }
 
-// abandoned are claims that no runner carries out. RenewLease puts their turns back into the queue.
+// abandoned are claims that no runner carries out. EndLeases puts their turns back into the queue.
 type abandoned struct {
 	mu     sync.Mutex // guards claims
 	claims []Claim

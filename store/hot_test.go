@@ -96,8 +96,7 @@ func (f *fixture) carryOut(runner string) error {
 }
 
 // TestClaimWithLostResponse commits a claim but returns an error to the runner. When the commit
-// is detected, no runner executes the turn. So the next renewal of the lease puts it back into the
-// queue.
+// is detected, no runner executes the turn. So EndLeases puts it back into the queue.
 func TestClaimWithLostResponse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -113,7 +112,7 @@ func TestClaimWithLostResponse(t *testing.T) {
 	settle()
 	is.Equal(begun, 0) // the runner has given its slot to another turn
 	is.Equal(f.reread(turn).Status, store.Running)
-	is.NoErr(f.RenewLease(t.Context(), "r", time.Hour))
+	is.NoErr(f.EndLeases(t.Context()))
 	is.Equal(f.reread(turn).Status, store.Pending)
 	f.checkCounters()
 	f.finish(f.claimOne("r"))

@@ -41,6 +41,7 @@ func (f *fixture) endLease(runner, other string) {
 	is.Helper()
 	storetest.Exec(f.t, f.Store, `UPDATE runners SET expires_at = 1 WHERE id = ?`, runner)
 	is.NoErr(f.RenewLease(f.ctx(), other, time.Minute))
+	is.NoErr(f.EndLeases(f.ctx()))
 }
 
 func (f *fixture) catchUp() {
@@ -65,6 +66,7 @@ func TestLeasesByTheServersClock(t *testing.T) {
 			for range 2 {
 				is.NoErr(nodes[0].RenewLease(t.Context(), "a", time.Minute))
 				is.NoErr(nodes[1].RenewLease(t.Context(), "b", time.Minute))
+				is.NoErr(errors.Join(nodes[0].EndLeases(t.Context()), nodes[1].EndLeases(t.Context())))
 			}
 			list, err := nodes[0].Nodes(t.Context())
 			is.NoErr(err)
@@ -87,7 +89,8 @@ func TestLostLease(t *testing.T) {
 	b.startRunner("b")
 	turn := a.accept(a.turn())
 	lost := a.claimOne("a")
-	is.NoErr(b.RenewLease(t.Context(), "b", time.Minute)) // the lease of a has its time
+	is.NoErr(b.RenewLease(t.Context(), "b", time.Minute))
+	is.NoErr(b.EndLeases(t.Context())) // the lease of a has its time
 	is.Equal(b.reread(turn).Status, store.Running)
 
 	b.endLease("a", "b")
@@ -288,20 +291,21 @@ func TestLeaseEndsDuringAClaim(t *testing.T) {
 	}
 	_, err := c.Exec(t.Context(), `BEGIN; SELECT 1 FROM tasks FOR UPDATE`) // the claim changes this row last
 	is.NoErr(err)
-	claims, renewed := make(chan []store.Claim, 1), make(chan error, 1)
+	claims, ended := make(chan []store.Claim, 1), make(chan error, 1)
 	go func() {
 		list, err := a.ClaimTurns(context.Background(), "a", 1)
 		a.check(err)
 		claims <- list
 	}()
 	waiting(1)
-	go func() { renewed <- b.RenewLease(context.Background(), "b", time.Minute) }()
+	is.NoErr(b.RenewLease(t.Context(), "b", time.Minute)) // it does not wait for the turns of a
+	go func() { ended <- b.EndLeases(context.Background()) }()
 	waiting(2)
 	_, err = c.Exec(t.Context(), `COMMIT`)
 	is.NoErr(err)
 	is.Equal(len(<-claims), 1)
-	is.NoErr(<-renewed)
-	is.NoErr(b.RenewLease(t.Context(), "b", time.Minute))
+	is.NoErr(<-ended)
+	is.NoErr(b.EndLeases(t.Context()))
 	is.Equal(b.reread(turn).Status, store.Pending)
 	b.catchUp()
 	is.Equal(b.claimOne("b").ID, turn.ID)

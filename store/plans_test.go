@@ -398,6 +398,7 @@ func callTurns(t *testing.T, f *fixture) {
 	_, err = f.FinishTurn(ctx, claims[0], &last, store.Outcome{Status: store.Completed})
 	is.NoErr(err)
 	is.NoErr(f.RenewLease(ctx, "r", time.Minute))
+	is.NoErr(f.EndLeases(ctx))
 	is.NoErr(f.ReturnTurn(ctx, store.Claim{RunnerID: "r"}))
 	is.NoErr(f.StopRunner(ctx, "r"))
 	is.NoErr(f.StartRunner(ctx, "r2", time.Minute))

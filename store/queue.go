@@ -38,8 +38,9 @@ func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Durat
 	})
 }
 
-// RenewLease extends the lease of runnerID to ttl from now. Turns of runners whose lease
-// is over go back to the queue. Among nodes, it returns ErrLeaseLost if the lease was over already.
+// RenewLease extends the lease of runnerID to ttl from now. Without other nodes, turns of runners whose
+// lease is over go back to the queue. Among nodes, EndLeases does that, so that its work holds up no
+// renewal. There RenewLease returns ErrLeaseLost if the lease was over already.
 //
 // It may be locking: the lease is one row, and the statement that deletes leases decides on the rows
 // that it deletes. If it finds turns of such a runner, it becomes serializable.
@@ -48,8 +49,7 @@ func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Durati
 	if err != nil {
 		return err
 	}
-	err = s.hot(ctx, true, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, now, ttl) })
-	return errors.Join(err, s.returnAbandoned(ctx)) // later, because the lease has a time limit
+	return s.hot(ctx, true, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, now, ttl) })
 }
 
 func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, now time.Time, ttl time.Duration) error {
@@ -62,10 +62,22 @@ func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, now time
 	case n == 0:
 		_, err = tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, ?)`, runnerID, now.Add(ttl).UnixMilli())
 	}
-	if err != nil {
+	if err != nil || s.node != nil {
 		return err
 	}
 	return s.endLeases(ctx, tx, now)
+}
+
+// EndLeases returns the turns of nodes whose leases are over to the queue, and those of abandoned claims.
+func (s *Store) EndLeases(ctx context.Context) error {
+	if s.node == nil {
+		return s.returnAbandoned(ctx)
+	}
+	now, err := s.leaseClock(ctx)
+	if err == nil {
+		err = s.hot(ctx, true, func(tx Tx) error { return s.endLeases(ctx, tx, now) })
+	}
+	return errors.Join(err, s.returnAbandoned(ctx))
 }
 
 // endLeases deletes the runners whose leases are over. Their turns go back to the queue.
