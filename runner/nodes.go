@@ -118,9 +118,7 @@ func (r *Runner) fence() {
 	for _, e := range r.executions {
 		e.cancel(errLeaseLost)
 	}
-	for _, workerID := range r.Streams.WatchedWorkers() {
-		r.Streams.Leave(workerID) // the clients find the worker on another node
-	}
+	r.Streams.LeaveAll() // the clients find their workers on other nodes
 	r.cfg.Log.Error("the lease of this node was not renewed: its turns stop here and continue elsewhere",
 		"turns", len(r.executions))
 }

@@ -110,12 +110,16 @@ func TestCancelOnAnotherNode(t *testing.T) {
 	is.Equal(nodes[1].wait(turn).Status, store.Aborted)
 }
 
-// TestLeaseIsLost ends the lease of a node, as another node does when the lease is over, while a turn runs. Another node continues the turn,
-// and the first one gets a new lease.
+// TestLeaseIsLost ends the lease of a node, as another node does when the lease is over, while a turn
+// runs. Another node continues the turn, and the first one gets a new lease. It keeps no ring, which would
+// lack the events of the other node.
 func TestLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	nodes := newNodes(t, 2)
+	s, err := nodes[0].Streams.Worker(t.Context(), nodes[0].worker.ID, "")
+	is.NoErr(err)
+	s.Close()
 	turn := nodes[0].accept(script(`tool write_file {"path":"a","content":"x"}`, "wait 8s", "say done"))
 	old := nodes[0].ID()
 	storetest.Eventually(t, "the first call", func() bool { return len(nodes[0].journal(turn)) > 0 })
@@ -127,6 +131,8 @@ func TestLeaseIsLost(t *testing.T) {
 		return nodes[0].ID() != old && len(nodes[0].nodes()) == 2
 	})
 	is.True(strings.HasPrefix(nodes[0].ID(), "run_"))
+	rings, _, _, _ := nodes[0].Kept()
+	is.Equal(rings, 0)
 	is.Equal(nodes[0].run("Hello").Status, store.Completed)
 }
 

@@ -51,8 +51,12 @@ func (h *Hub) leaveRing(rg *ring) {
 func (h *Hub) Prune() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	age := RingAge
+	if h.store.Shared() {
+		age = nodeRingAge
+	}
 	for id, rg := range h.rings {
-		if rg.watchers == 0 && h.now().Sub(rg.left) > RingAge {
+		if rg.watchers == 0 && h.now().Sub(rg.left) > age {
 			delete(h.rings, id)
 			continue
 		}

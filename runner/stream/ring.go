@@ -11,10 +11,14 @@ import (
 const (
 	RingAge   = 5 * time.Minute
 	RingBytes = 4 << 20
+
+	// Among nodes a ring that nobody watches must be gone before the worker may move to another node:
+	// when the worker comes back, the ring would lack that node's events.
+	nodeRingAge = 30 * time.Second
 )
 
 // A ring holds the recent events of a worker, in one order for all watchers. A worker has a
-// ring while somebody watches the worker, and for RingAge afterwards.
+// ring while somebody watches the worker, and for RingAge afterwards, or nodeRingAge among nodes.
 type ring struct {
 	watchers int       // guarded by the mu of the hub
 	left     time.Time // when the last watcher left; guarded by the mu of the hub
@@ -26,7 +30,7 @@ type ring struct {
 	index   map[string]int64 // number of an event by its id
 	bytes   int              // total length of all events
 	changed signal           // fires when an event is added, and when the ring is over
-	over    bool             // another node executes the worker's turns: see Hub.Leave
+	over    bool             // no event follows: see Hub.Leave
 	wakeUp  *alarm
 }
 
@@ -103,7 +107,7 @@ func (rg *ring) watch(number int64) (changed <-chan struct{}, leave func()) {
 	}
 }
 
-// isOver reports whether no event follows, because another node executes the worker's turns.
+// isOver reports whether no event follows: see Hub.Leave.
 func (rg *ring) isOver() bool {
 	rg.mu.RLock()
 	defer rg.mu.RUnlock()

@@ -1,0 +1,57 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner"
+	"journeyman/runner/stream"
+	"journeyman/store"
+)
+
+// TestLostNews tells a node that it may have missed the end of a turn. The client of the worker-wide
+// stream then opens the stream again, and gets the turn.
+func TestLostNews(t *testing.T) {
+	t.Parallel()
+	over, cancel := context.WithCancel(t.Context())
+	cancel() // the node cannot read the turn
+	for name, tt := range map[string]struct {
+		ctx  context.Context
+		news func(worker, other string) runner.News
+	}{
+		"all": {t.Context(), func(string, string) runner.News { return runner.News{All: true} }},
+		"unreadable": {over, func(worker, other string) runner.News {
+			return runner.News{Ended: []stream.EndedTurn{{ID: "a", WorkerID: other}, {ID: "b", WorkerID: worker}}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			other := f.newWorker(store.NewWorker{Title: "Other"})
+			unused, err := f.Streams.Worker(t.Context(), other.ID, "")
+			is.NoErr(err)
+			unused.Close()
+			s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
+			is.NoErr(err)
+			defer s.Close()
+			first := f.run(script("say one"))
+			got, _, err := s.Next(t.Context())
+			is.NoErr(err)
+			err = f.Hear(tt.ctx, tt.news(f.worker.ID, other.ID))
+			is.Equal(err != nil, tt.ctx == over)
+			for err = nil; err == nil; { // what the stream already has still reaches the client
+				_, _, err = s.Next(t.Context())
+			}
+			is.True(errors.Is(err, stream.ErrClosed))
+			rings, _, _, _ := f.Kept()
+			is.Equal(rings, 0) // also those that nobody watches
+			w := f.readWide(got[0].ID, 1)
+			is.Equal(w.restarts, 1)
+			w.check(f, []store.Turn{first})
+		})
+	}
+}
