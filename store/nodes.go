@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"journeyman/store/sqlite"
 )
 
 // This file holds what servers need that share one database: nodes. Each node has a runner, whose row
@@ -60,11 +63,35 @@ func (s *Store) ClockAhead(ctx context.Context) (time.Duration, error) {
 	return own.Add(-took / 2).Sub(theirs), err
 }
 
-// registerNode adds the row of a node's runner.
-func (s *Store) registerNode(tx Tx, runnerID string, expires time.Time) error {
-	_, err := tx.Exec(`INSERT INTO runners (id, expires_at, url, version, started_at) VALUES (?, ?, ?, ?, ?)`,
-		runnerID, expires.UnixMilli(), s.node.URL, s.node.Version, s.millis())
-	return err
+// startNode is StartRunner for a node. The lock of the node contains the id of its runner. The one that it
+// contains before is dead, even if its lease is not over, because its process had this lock.
+func (s *Store) startNode(ctx context.Context, runnerID string, now time.Time, ttl time.Duration) error {
+	lock, ok := s.lock.(*sqlite.NodeLock)
+	if !ok {
+		return errors.New("the data folder is not locked for a node")
+	}
+	earlier, err := lock.Note()
+	if err != nil {
+		return err
+	}
+	err = s.write(ctx, func(tx Tx) error {
+		if _, err := tx.Exec(`DELETE FROM runners WHERE id = ?`, earlier); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`INSERT INTO runners (id, expires_at, url, version, started_at) VALUES (?, ?, ?, ?, ?)`,
+			runnerID, now.Add(ttl).UnixMilli(), s.node.URL, s.node.Version, s.millis())
+		if err != nil {
+			return err
+		}
+		return s.endLeases(ctx, tx, now)
+	})
+	if err != nil {
+		return err
+	}
+	if err := lock.SetNote(runnerID); err != nil { // such as on a full disk
+		s.disk.log.Warn("after a crash, the turns of this node will wait for the end of its lease", "err", err)
+	}
+	return nil
 }
 
 // A NodeState is a node as the others see it.

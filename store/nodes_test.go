@@ -210,6 +210,33 @@ func TestPlaces(t *testing.T) {
 	is.Equal(placeOf(a, "a"), "http://node1.test:8080")
 }
 
+// TestRestartWithoutStop starts a node again that was killed. Its turn continues at once, although the lease
+// of the earlier runner is not over. The other node keeps its own.
+func TestRestartWithoutStop(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 2, store.Options{})
+	a, b := nodes[0], nodes[1]
+	a.startRunner("a")
+	b.startRunner("b")
+	turn := a.accept(a.turn())
+	a.claimOne("a")
+	is.NoErr(b.Close())
+	again := *b
+	again.Store = storetest.Reopen(t, a.Dir(), store.Options{Node: &store.Node{URL: b.NodeURL(), Version: "test"}})
+	again.startRunner("b2")
+	is.Equal(again.texts(`SELECT id FROM runners ORDER BY id`), []string{"a", "b2"})
+	is.Equal(len(again.claim("b2", 1)), 0) // a has the turn
+
+	is.NoErr(a.Close())
+	first := *a
+	first.Store = storetest.Reopen(t, a.Dir(), store.Options{Node: &store.Node{URL: a.NodeURL(), Version: "test"}})
+	first.startRunner("a2")
+	is.Equal(first.texts(`SELECT id FROM runners ORDER BY id`), []string{"a2", "b2"})
+	is.Equal(first.claimOne("a2").ID, turn.ID)
+	is.Equal(first.count(`SELECT interruptions FROM turns`), int64(1))
+}
+
 // TestPlaceOfADeadRunner claims the turns of a worker whose runner has no lease any more.
 func TestPlaceOfADeadRunner(t *testing.T) {
 	t.Parallel()

@@ -18,19 +18,16 @@ const maxInterruptions = 3
 
 // StartRunner registers runnerID with a lease of ttl. A process that has the database alone knows that
 // every other runner is dead: its turns go back to the queue. Among nodes, a runner whose lease is over
-// is dead.
+// is dead, and the earlier one of this node.
 func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Duration) error {
 	now, err := s.leaseClock(ctx)
 	if err != nil {
 		return err
 	}
+	if s.node != nil {
+		return s.startNode(ctx, runnerID, now, ttl)
+	}
 	return s.write(ctx, func(tx Tx) error {
-		if s.node != nil {
-			if err := s.registerNode(tx, runnerID, now.Add(ttl)); err != nil {
-				return err
-			}
-			return s.endLeases(ctx, tx, now)
-		}
 		if _, err := tx.Exec(`DELETE FROM runners`); err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func Lock(dir string) (*os.File, error) { return lock(dir, lockName, unix.LOCK_E
 
 // LockNode locks a data folder together with other processes that call LockNode with other names. It
 // returns ErrLocked if a process holds the lock of Lock, or that of the same name.
-func LockNode(dir, name string) (io.Closer, error) {
+func LockNode(dir, name string) (*NodeLock, error) {
 	shared, err := lock(dir, lockName, unix.LOCK_SH)
 	if err != nil {
 		return nil, err
@@ -45,17 +45,37 @@ func LockNode(dir, name string) (io.Closer, error) {
 	if err != nil {
 		return nil, errors.Join(err, shared.Close())
 	}
-	return files{shared, own}, nil
+	return &NodeLock{shared, own}, nil
 }
 
-// files are closed together.
-type files []*os.File
+// A NodeLock is a lock of LockNode. Its file contains a note for the next process that gets the lock.
+type NodeLock struct{ shared, own *os.File }
 
-func (list files) Close() (err error) {
-	for _, f := range list {
-		err = errors.Join(err, f.Close())
+// Close releases the lock. The note remains.
+func (l *NodeLock) Close() error { return errors.Join(l.shared.Close(), l.own.Close()) }
+
+// maxNote is the greatest length of a note, in bytes.
+const maxNote = 1000
+
+// Note returns the note, which an earlier process may have written. It is empty if there is none.
+func (l *NodeLock) Note() (string, error) {
+	text, err := io.ReadAll(io.NewSectionReader(l.own, 0, maxNote))
+	if err != nil {
+		return "", fmt.Errorf("read lock file: %w", err)
 	}
-	return err
+	return string(text), nil
+}
+
+// SetNote replaces the note. A crash of the machine may leave another text.
+func (l *NodeLock) SetNote(text string) error {
+	_, err := l.own.WriteAt([]byte(text), 0)
+	if err == nil {
+		err = l.own.Truncate(int64(len(text)))
+	}
+	if err != nil {
+		return fmt.Errorf("write lock file: %w", err)
+	}
+	return nil
 }
 
 // lock locks a file of a folder. how is LOCK_EX or LOCK_SH.

@@ -58,8 +58,20 @@ func TestLockNode(t *testing.T) {
 	is.True(errors.Is(err, sqlite.ErrLocked)) // the same name
 	b, err := sqlite.LockNode(dir, "b")
 	is.NoErr(err)
+	for _, text := range []string{"", "a longer note", "note"} { // the last one is kept
+		is.NoErr(a.SetNote(text))
+	}
 	is.NoErr(a.Close())
 	is.True(locked())
+	a, err = sqlite.LockNode(dir, "a")
+	is.NoErr(err)
+	note, err := a.Note()
+	is.NoErr(err)
+	is.Equal(note, "note")
+	is.NoErr(a.Close())
+	note, err = b.Note()
+	is.NoErr(err)
+	is.Equal(note, "") // each node has its own
 	_, err = sqlite.Lock(dir)
 	is.True(errors.Is(err, sqlite.ErrLocked)) // b still uses the folder
 	is.NoErr(b.Close())
