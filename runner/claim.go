@@ -31,6 +31,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	r.leaser.Go(r.keepOrder)
 	if r.cfg.Store.Shared() {
 		r.leaser.Go(r.followNodes)
+		r.leaser.Go(r.followWatchers)
 	}
 	return nil
 }

@@ -24,6 +24,8 @@ const (
 	fencedPoll   = 20 * time.Millisecond
 	idlePlace    = time.Minute      // after this time without a turn, a worker may move to another node
 	retryEvery   = 5 * catchUpEvery // pause between two looks for suspended turns of other nodes
+	watchedEvery = 5 * catchUpEvery // pause between two looks whether watched workers are placed here
+	countPauses  = 10               // a pause is so many times as long as the count of waiting turns before
 )
 
 // errLeaseLost is the cause of contexts that end because the lease may be over. It is not a failure:
@@ -263,27 +265,65 @@ func (r *Runner) LookNow() {
 	}
 }
 
-// followNodes looks for the changes of other nodes until the runner stops.
+// followNodes looks for the changes of other nodes until the runner stops. News make it look sooner for
+// cancelled turns, and then for waiting ones.
 func (r *Runner) followNodes() {
 	tick := time.NewTicker(catchUpEvery)
 	defer tick.Stop()
-	for retried := time.Now(); ; {
+	count := time.NewTimer(catchUpEvery)
+	defer count.Stop()
+	next := time.Now() // news count the waiting turns at this time at the earliest
+	for retried := next; ; {
+		look := r.cfg.Store.CatchUp
 		select {
 		case <-tick.C:
+			r.stopRequested()
 		case <-r.lookNow:
+			r.stopRequested()
+			count.Reset(time.Until(next))
+			continue
+		case <-count.C:
+			look = r.cfg.Store.CountQueued
 		case <-r.ctx.Done():
 			return
 		}
-		if err := r.catchUp(); err != nil && r.ctx.Err() == nil {
+		begun := time.Now()
+		if err := look(r.ctx); err != nil && r.ctx.Err() == nil {
 			r.cfg.Log.Error("look for the changes of other nodes", "err", err)
 		}
+		next = time.Now().Add(countPauses * time.Since(begun))
 		if time.Since(retried) >= retryEvery {
 			retried = time.Now()
 			r.nextRetry.Store(0) // the turns that a dead node has suspended, too
-			r.keepWatched()
 		}
 		if r.cfg.Store.Queued() > 0 {
 			r.Wake()
+		}
+	}
+}
+
+// stopRequested stops the turns that were cancelled on other nodes.
+func (r *Runner) stopRequested() {
+	ids, err := r.cfg.Store.RequestedAborts(r.ctx, r.ID())
+	if err != nil && r.ctx.Err() == nil {
+		r.cfg.Log.Error("look for turns that were cancelled on other nodes", "err", err) // the next tick tries again
+	}
+	for _, id := range ids {
+		r.stopExecution(id)
+	}
+}
+
+// followWatchers calls keepWatched until the runner stops. It is apart from followNodes, because many
+// watched workers take a while, and cancelled turns must not wait for them.
+func (r *Runner) followWatchers() {
+	tick := time.NewTicker(watchedEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r.keepWatched()
+		case <-r.ctx.Done():
+			return
 		}
 	}
 }
@@ -299,15 +339,4 @@ func (r *Runner) keepWatched() {
 			r.cfg.Log.Warn("keep a watched worker", "worker", workerID, "err", err)
 		}
 	}
-}
-
-func (r *Runner) catchUp() error {
-	if err := r.cfg.Store.CatchUp(r.ctx); err != nil {
-		return err
-	}
-	ids, err := r.cfg.Store.RequestedAborts(r.ctx, r.ID())
-	for _, id := range ids {
-		r.stopExecution(id)
-	}
-	return err
 }

@@ -287,10 +287,18 @@ func (s *Store) CatchUp(ctx context.Context) error {
 	if s.node == nil {
 		return nil
 	}
+	s.known.changes.Add(1)
+	s.modelChanges.Add(1)
+	return s.CountQueued(ctx)
+}
+
+// CountQueued is CatchUp for the number of waiting turns alone.
+func (s *Store) CountQueued(ctx context.Context) error {
+	if s.node == nil {
+		return nil
+	}
 	if err := s.countQueue(ctx); err != nil {
 		return fmt.Errorf("catch up with the other nodes: %w", err)
 	}
-	s.known.changes.Add(1)
-	s.modelChanges.Add(1)
 	return nil
 }

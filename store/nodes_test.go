@@ -352,8 +352,13 @@ func TestQueueAmongNodes(t *testing.T) {
 	_, err := a.CreateTurn(t.Context(), a.turn())
 	is.True(err != nil && strings.Contains(err.Error(), "queue is full"))
 	is.Equal(b.Queued(), int64(0))
+	models := b.ModelChanges()
+	is.NoErr(b.CountQueued(t.Context()))
+	is.Equal(b.Queued(), int64(3))
+	is.Equal(b.ModelChanges(), models) // news come often: they forget nothing
 	b.catchUp()
 	is.Equal(b.Queued(), int64(3))
+	is.True(b.ModelChanges() > models)
 	_, err = b.CreateTurn(t.Context(), b.turn())
 	is.True(err != nil && strings.Contains(err.Error(), "queue is full"))
 	is.Equal(len(a.claim("a", 1)), 1)

@@ -872,6 +872,7 @@ func callNodes(t *testing.T, f *fixture) {
 	_, err = f.RequestedAborts(ctx, "run_node")
 	is.NoErr(err)
 	is.NoErr(f.CatchUp(ctx))
+	is.NoErr(f.CountQueued(ctx))
 	credits := 1e6
 	storetest.CapCredits(t, f.Store, f.owner.Caller, &credits)
 	hold := store.Hold{Account: "a", RunnerID: "run_node", Decide: func(int64, int64) int64 { return 5 }}
