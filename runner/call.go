@@ -230,8 +230,8 @@ func (r *Runner) endCall(ctx context.Context, e *execution, st *store.Step, run 
 	if err != nil && call.State != store.CallInterrupted {
 		call.State = store.CallFailed
 		if run.tool != nil && ctx.Err() != nil {
-			// When the runner stops or loses its lease, the call gets no result. The next claim repeats the call, or
-			// reports the interruption to the model.
+			// When the runner stops or loses its lease, the call gets no result. The next claim repeats the
+			// call, or reports the interruption to the model.
 			if interrupted(ctx) {
 				return false, context.Cause(ctx)
 			}
@@ -290,9 +290,7 @@ func (r *Runner) runTool(ctx context.Context, run *callRun) {
 	if run.tool == nil || run.err != nil {
 		return
 	}
-	if !r.holdsLease() {
-		r.fence() // cancels ctx, so that the call gets no result
-		run.err = errLeaseLost
+	if run.err = r.mayAct(ctx, run.host.e); run.err != nil {
 		return
 	}
 	defer func() {
@@ -317,6 +315,18 @@ func (r *Runner) runTool(ctx context.Context, run *callRun) {
 		// Cleaned here, so that the journal, streams and messages contain the same bytes.
 		run.row.Output = view.CleanOutput(run.host.e.tools.secrets.scrub(out))
 	}
+}
+
+// mayAct returns an error if a tool of an execution must not begin now. Opening the workspace may have
+// taken so long that another runner has the turn, and this one has a new lease.
+func (r *Runner) mayAct(ctx context.Context, e *execution) error {
+	if !r.holdsLease() {
+		r.fence() // cancels ctx, so that the call gets no result
+	}
+	if e.claim.RunnerID != r.ID() {
+		e.cancel(errLeaseLost)
+	}
+	return context.Cause(ctx)
 }
 
 // callOutput returns the output of a call for the journal: its result, or an error message for the

@@ -57,5 +57,12 @@ func (r *Runner) Detach(n *store.NewTurn) { (&placement{r: r}).detach(n) }
 // Begin executes a claimed turn, as the store's callback does.
 func (r *Runner) Begin(c store.Claim) { r.begin(c) }
 
+// MayAct returns an error if a tool of a turn that a runner has claimed must not begin.
+func (r *Runner) MayAct(ctx context.Context, runnerID string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	return r.mayAct(ctx, &execution{claim: store.Claim{RunnerID: runnerID}, cancel: cancel})
+}
+
 // PollHolds is the pause between two looks of a call that waits for those of other nodes.
 const PollHolds = pollHolds

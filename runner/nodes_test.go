@@ -112,7 +112,7 @@ func TestCancelOnAnotherNode(t *testing.T) {
 
 // TestLeaseIsLost ends the lease of a node, as another node does when the lease is over, while a turn
 // runs. Another node continues the turn, and the first one gets a new lease. It keeps no ring, which would
-// lack the events of the other node.
+// lack the events of the other node. No tool of the old lease begins under the new one.
 func TestLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -133,6 +133,8 @@ func TestLeaseIsLost(t *testing.T) {
 	is.True(strings.HasPrefix(nodes[0].ID(), "run_"))
 	rings, _, _, _ := nodes[0].Kept()
 	is.Equal(rings, 0)
+	is.NoErr(nodes[0].MayAct(t.Context(), nodes[0].ID()))
+	is.True(nodes[0].MayAct(t.Context(), old) != nil)
 	is.Equal(nodes[0].run("Hello").Status, store.Completed)
 }
 
