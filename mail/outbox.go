@@ -62,7 +62,8 @@ func (s *Server) sendReplies() {
 			if more, err = s.sendDue(); store.IsKind(err, store.Busy) {
 				released = false // the database went away: what happened to the replies may not be recorded
 			}
-			if !store.IsMaintenance(err) { // maintenance may begin between two batches
+			// Maintenance may begin between two batches, and another node may become the leader.
+			if !store.IsMaintenance(err) && !errors.Is(err, store.ErrLeaseLost) {
 				s.logUnlessStopped("send replies", err)
 			}
 		}
@@ -70,7 +71,7 @@ func (s *Server) sendReplies() {
 }
 
 // sendDue sends the replies that are due now. It reports whether there may be more. The error is of
-// kind Busy if the database could not record the result of one.
+// kind Busy if the database could not record the result of one, or if this node leads no more.
 func (s *Server) sendDue() (more bool, err error) {
 	defer recovering("find replies", &err)
 	// Read first, because most ticks find nothing and should not write.
@@ -120,6 +121,9 @@ func (s *Server) logUnlessStopped(what string, err error) {
 // sendReply composes and sends a reply. If a reply makes this program panic, it is retried later, like
 // any that cannot be composed.
 func (s *Server) sendReply(r store.Reply, c *relayConn) error {
+	if !s.cfg.Store.Leads() {
+		return store.ErrLeaseLost // the next leader releases the claim and sends the reply
+	}
 	err := s.reply(r, c)
 	if errors.Is(err, errPanic) {
 		c.drop()

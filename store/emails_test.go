@@ -110,6 +110,10 @@ func TestReplyOfATurn(t *testing.T) {
 	replies, err = f.ClaimReplies(f.ctx(), 1, time.Minute)
 	is.NoErr(err)
 	is.Equal(replies[0].Attempts, int64(2)) // the first attempt has no recorded result
+	late := replies[0]
+	late.Attempts = 1
+	is.NoErr(f.RetryReply(f.ctx(), late, f.clock.now(), "late"))
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE claimed = 1 AND attempts = 2`), int64(1))
 	is.NoErr(f.ComposeReply(f.ctx(), &replies[0], "Re: Hello", []byte("reply")))
 	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
 	is.NoErr(f.RetryReply(f.ctx(), replies[0], f.clock.now(), "late")) // a sent mail stays sent

@@ -76,9 +76,9 @@ func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (r
 }
 
 // ReleaseReplies makes the replies due that a dead process has claimed, and returns their number.
-// Only one process at a time has the data folder open, so at its start every claim belongs to a
-// dead process. Call ReleaseReplies before the first ClaimReplies. A reply whose sending was
-// recorded stays sent.
+// Only the leader claims replies. So when a process becomes the leader, or has the database alone and
+// starts, every claim belongs to an earlier leader. Call ReleaseReplies before the first ClaimReplies. A
+// reply whose sending was recorded stays sent.
 func (s *Store) ReleaseReplies(ctx context.Context) (int64, error) {
 	return s.exec(ctx, `UPDATE outbound_emails INDEXED BY outbound_emails_due SET claimed = 0, next_attempt_at = ?
 		WHERE next_attempt_at IS NOT NULL AND claimed = 1`, s.millis())
@@ -176,13 +176,17 @@ func (s *Store) endReply(tx Tx, r Reply, status EmailStatus, reason string) (boo
 	return n > 0, err
 }
 
-// RetryReply schedules the next attempt of a reply that could not be sent.
+// RetryReply schedules the next attempt of a reply that could not be sent. It changes nothing if the
+// claim of r is over.
 func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason string) error {
 	return s.write(ctx, func(tx Tx) error {
-		s.tell(tx, r.OrgID, ChangedOutbox)
-		tx.OnCommit(func() { s.counters.EmailsRetried.Add(1) })
-		_, err := tx.Exec(`UPDATE outbound_emails SET next_attempt_at = ?, claimed = 0, error_message = ?
-			WHERE num = ? AND status = 'queued'`, at.UnixMilli(), reason, r.num)
+		n, err := tx.Exec(`UPDATE outbound_emails SET next_attempt_at = ?, claimed = 0, error_message = ?
+			WHERE num = ? AND status = 'queued' AND claimed = 1 AND attempts = ?`,
+			at.UnixMilli(), reason, r.num, r.Attempts)
+		if n > 0 {
+			s.tell(tx, r.OrgID, ChangedOutbox)
+			tx.OnCommit(func() { s.counters.EmailsRetried.Add(1) })
+		}
 		return err
 	})
 }
