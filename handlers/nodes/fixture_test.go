@@ -41,6 +41,7 @@ type node struct {
 	seen    atomic.Value // the address of the last one's client, as a string
 	stopped atomic.Bool
 	deaf    atomic.Bool // messages are lost
+	full    atomic.Bool // all requests except messages are refused
 }
 
 // option changes the API of a node.
@@ -98,7 +99,7 @@ func (d *node) start(options ...option) {
 	})
 	front := d.nodes.Front(counted)
 	d.web.Config = handlers.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if d.deaf.Load() && r.URL.Path == "/internal/news" {
+		if news := r.URL.Path == "/internal/news"; news && d.deaf.Load() || !news && d.full.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}

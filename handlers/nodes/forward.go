@@ -2,6 +2,8 @@ package nodes
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -52,7 +54,7 @@ func (n *Nodes) marked(r *http.Request) *http.Request {
 	r.Header.Del(clientHeader)
 	if trusted {
 		r.RemoteAddr = net.JoinHostPort(client, "0")
-	} else if n.warned.CompareAndSwap(false, true) {
+	} else if n.mayWarn() {
 		n.cfg.Log.Warn("a request claims to come from a node, but its signature is wrong: check that all nodes have "+
 			"the same --cluster-secret, the right --node-url and the same time", "remote", r.RemoteAddr)
 	}
@@ -123,6 +125,11 @@ func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *u
 			n.signer.sign(req.Out, p.url, nil)
 		},
 		ModifyResponse: func(resp *http.Response) error {
+			// It counts all requests from this node as those of one address.
+			if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
+				return fmt.Errorf("the node answers with status %d", resp.StatusCode)
+			}
+			resp.Body = &forwardedBody{resp.Body, ctx, r.Context()}
 			for name := range resp.Header {
 				w.Header().Del(name) // the node has set it again
 			}
@@ -134,4 +141,19 @@ func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *u
 		}}
 	proxy.ServeHTTP(w, r.WithContext(ctx))
 	return answered
+}
+
+// A forwardedBody is the body of another node's answer. Where proxy ends it, it ends as the streams of this
+// node do, without a broken connection.
+type forwardedBody struct {
+	io.ReadCloser
+	proxied, client context.Context
+}
+
+func (b *forwardedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && b.proxied.Err() != nil && b.client.Err() == nil {
+		err = io.EOF
+	}
+	return n, err
 }

@@ -101,6 +101,33 @@ func TestNodeIsGone(t *testing.T) {
 	is.True(strings.HasPrefix(v["requestId"].(string), "req_"))
 }
 
+// TestFullNode asks for a stream of a worker whose node refuses it. The stream comes from the database.
+func TestFullNode(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	list := newNodes(t, 2)
+	a, b := list[0], list[1]
+	worker := a.newWorker()
+	a.full.Store(true)
+	is.True(strings.Contains(b.stream("GET", "/api/workers/"+worker+"?stream=true", "").until("[DONE]"), "Hello"))
+}
+
+// TestStopEndsForwardedStream stops the node to which a client is connected. The stream ends as one of its
+// own does.
+func TestStopEndsForwardedStream(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	list := newNodes(t, 2)
+	a, b := list[0], list[1]
+	r := b.stream("POST", "/api/tasks", task(a.newWorker(), script("say one", "wait 1h"), true))
+	r.until(`"delta":"one`)
+	b.runner.Streams.Close()
+	for ok := true; ok; {
+		_, ok = r.next()
+	}
+	is.NoErr(r.in.Err())
+}
+
 // TestNoCircles moves a worker while a request for it is forwarded. The node to which it came answers.
 func TestNoCircles(t *testing.T) {
 	t.Parallel()

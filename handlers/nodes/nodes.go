@@ -35,6 +35,7 @@ const (
 	newsPause   = 20 * time.Millisecond // between two messages to a node
 	retryPause  = time.Second           // after a message that a node did not get
 	listEvery   = time.Second           // pause between two looks which nodes there are
+	warnPause   = time.Minute           // between two warnings of wrong signatures
 	dialTimeout = 2 * time.Second       // to a node to which a request is forwarded
 )
 
@@ -55,7 +56,7 @@ type Nodes struct {
 	client  *http.Client
 	forward *http.Transport
 	live    atomic.Int64 // number of nodes, with this one
-	warned  atomic.Bool  // the log says that a signature was wrong
+	warned  atomic.Int64 // when the log said that a signature was wrong, in Unix nanoseconds
 
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -93,7 +94,8 @@ func (n *Nodes) Start(context.Context) error {
 	if !n.cfg.Store.Shared() {
 		return nil
 	}
-	n.refresh() // before the first request: an error is logged, and the next look is soon
+	// Before the first request. An error is logged, and the next look is soon.
+	n.refresh(false) // this node has told nothing yet that the others can have missed
 	n.loops.Go(n.run)
 	return nil
 }
@@ -119,15 +121,15 @@ func (n *Nodes) run() {
 		case <-n.cfg.Runner.HasNews():
 			n.tell(n.cfg.Runner.TakeNews())
 		case <-tick.C:
-			n.refresh()
+			n.refresh(true)
 		case <-n.ctx.Done():
 			return
 		}
 	}
 }
 
-// refresh reads which nodes there are.
-func (n *Nodes) refresh() {
+// refresh reads which nodes there are. missed tells whether a new one may have missed news.
+func (n *Nodes) refresh(missed bool) {
 	ctx, cancel := context.WithTimeout(n.ctx, newsTimeout)
 	defer cancel()
 	list, err := n.cfg.Store.Peers(ctx)
@@ -144,7 +146,7 @@ func (n *Nodes) refresh() {
 	for _, node := range list {
 		here[node.RunnerID] = true
 		if n.peers[node.RunnerID] == nil && node.URL != n.cfg.Store.NodeURL() {
-			n.add(node)
+			n.add(node, missed)
 		}
 	}
 	for id, p := range n.peers {
@@ -155,9 +157,13 @@ func (n *Nodes) refresh() {
 	}
 }
 
-// add begins to send messages to a node. The caller holds mu.
-func (n *Nodes) add(node store.NodeState) {
-	p := &peer{id: node.RunnerID, url: node.URL, wake: make(chan struct{}, 1)}
+// add begins to send messages to a node. If it may have missed news, it is told so. The caller
+// holds mu.
+func (n *Nodes) add(node store.NodeState, missed bool) {
+	p := &peer{id: node.RunnerID, url: node.URL, wake: make(chan struct{}, 1), unsent: runner.News{All: missed}}
+	if missed {
+		p.wake <- struct{}{}
+	}
 	p.gone, p.leave = context.WithCancel(n.ctx)
 	n.peers[p.id] = p
 	n.loops.Go(func() { n.tellPeer(p) })
@@ -227,7 +233,7 @@ func (n *Nodes) send(p *peer, news runner.News) error {
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<10)) // so that the connection can be used again
 	_ = resp.Body.Close()
-	if resp.StatusCode == http.StatusForbidden && n.warned.CompareAndSwap(false, true) {
+	if resp.StatusCode == http.StatusForbidden && n.mayWarn() {
 		n.cfg.Log.Warn("a node refuses messages: check that all nodes have the same --cluster-secret, the right "+
 			"--node-url and the same time", "url", p.url)
 	}
@@ -235,6 +241,13 @@ func (n *Nodes) send(p *peer, news runner.News) error {
 		return fmt.Errorf("the node answers with status %d", resp.StatusCode)
 	}
 	return nil
+}
+
+// mayWarn reports whether the log may say that a signature is wrong. It does so once in warnPause: strangers
+// must neither fill the log nor hide a wrong secret.
+func (n *Nodes) mayWarn() bool {
+	now, last := n.cfg.Now().UnixNano(), n.warned.Load()
+	return now-last >= int64(warnPause) && n.warned.CompareAndSwap(last, now)
 }
 
 // serveNews takes the news of another node.

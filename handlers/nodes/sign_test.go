@@ -95,3 +95,15 @@ func TestSignerForgets(t *testing.T) {
 	use()
 	is.Equal(len(s.used), 1)
 }
+
+// TestWarnings warns of wrong signatures, but not often.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	now := time.Now()
+	n := &Nodes{cfg: Config{Now: func() time.Time { return now }}}
+	is.True(n.mayWarn())
+	is.True(!n.mayWarn())
+	now = now.Add(warnPause)
+	is.True(n.mayWarn())
+}
