@@ -24,7 +24,7 @@ type ledger struct {
 type account struct {
 	users int // reservations that wait or hold; guarded by the ledger's mu
 
-	mu      sync.Mutex    // held during the database read, for which other accounts need not wait
+	busy    chan struct{} // full while somebody uses the fields below, also during a read or write of the database
 	held    int64         // nano-dollars of all reservations
 	shared  bool          // other nodes may see a sum of this account
 	settled chan struct{} // closed when the next reservation is settled, and then replaced
@@ -55,7 +55,7 @@ func (l *ledger) reserve(ctx context.Context, key string,
 	decide func(held int64) (verdict, error)) (*reservation, error) {
 	rv := &reservation{ledger: l, key: key, account: l.join(key)}
 	for {
-		settled, shared, err := rv.hold(decide)
+		settled, shared, err := rv.hold(ctx, decide)
 		if err == nil && settled == nil {
 			return rv, nil
 		}
@@ -89,13 +89,17 @@ func await(ctx context.Context, settled <-chan struct{}, shared bool) error {
 
 // hold calls decide once. It returns the channel to wait for, or nil if the reservation has been
 // made. shared reports whether other nodes use the account.
-func (rv *reservation) hold(decide func(held int64) (verdict, error)) (
+func (rv *reservation) hold(ctx context.Context, decide func(held int64) (verdict, error)) (
 	settled <-chan struct{}, shared bool, err error) {
 	a := rv.account
-	// The cost of a call is stored before its reservation is settled, and settle needs this lock.
-	// So decide finds each call in the database, in held, or in both.
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	select {
+	case a.busy <- struct{}{}:
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+	defer func() { <-a.busy }()
+	// The cost of a call is stored before its reservation is settled, and settle waits until the account is
+	// free. So decide finds each call in the database, in held, or in both.
 	v, err := decide(a.held)
 	a.shared = a.shared || v.shared
 	if err != nil {
@@ -105,7 +109,7 @@ func (rv *reservation) hold(decide func(held int64) (verdict, error)) (
 		return nil, false, err
 	}
 	if v.wait {
-		return a.settled, v.shared, nil // read under the lock, so that no settlement is missed
+		return a.settled, v.shared, nil // read before the account is free, so that no settlement is missed
 	}
 	rv.nanos = v.nanos
 	a.held += v.nanos
@@ -120,22 +124,29 @@ func (rv *reservation) settle() {
 	}
 	defer rv.also.settle()
 	if a := rv.account; rv.nanos > 0 {
-		a.mu.Lock()
+		a.busy <- struct{}{}
 		a.held -= rv.nanos
 		rv.ledger.store(rv.key, a)
 		close(a.settled) // wakes all waiters: their needs are not known here
 		a.settled = make(chan struct{})
-		a.mu.Unlock()
+		<-a.busy
 	}
 	rv.ledger.leave(rv.key)
 }
 
-// store stores the sum of an account that other nodes see. The account is locked. If the store accepts no
-// write, the other nodes see a sum that is too high until storeAgain.
+// store stores the sum of an account that other nodes see. The caller has the account busy. If the store
+// accepts no write, the other nodes see a sum that is too high until storeAgain. Until then store does not
+// try again, so that in an outage the calls of an account do not wait for one another's time-outs.
 func (l *ledger) store(key string, a *account) {
-	if !a.shared {
-		return
+	l.mu.Lock()
+	failed := l.unstored[key]
+	l.mu.Unlock()
+	if a.shared && !failed {
+		l.storeNow(key, a)
 	}
+}
+
+func (l *ledger) storeNow(key string, a *account) {
 	err := l.publish(key, a.held)
 	if err == nil {
 		a.shared = a.held > 0
@@ -159,10 +170,9 @@ func (l *ledger) storeAgain() {
 	l.mu.Unlock()
 	for _, key := range keys {
 		a := l.join(key)
-		a.mu.Lock()
-		a.shared = true
-		l.store(key, a)
-		a.mu.Unlock()
+		a.busy <- struct{}{}
+		l.storeNow(key, a)
+		<-a.busy
 		l.leave(key)
 	}
 }
@@ -173,7 +183,7 @@ func (l *ledger) join(key string) *account {
 	defer l.mu.Unlock()
 	a := l.accounts[key]
 	if a == nil {
-		a = &account{settled: make(chan struct{})}
+		a = &account{busy: make(chan struct{}, 1), settled: make(chan struct{})}
 		if l.accounts == nil {
 			l.accounts = map[string]*account{}
 		}

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"strconv"
 	"sync"
@@ -77,4 +79,51 @@ func TestOrganizationsDoNotWaitForEachOther(t *testing.T) {
 	close(answer)
 	slow.Wait()
 	is.Equal(len(l.accounts), 0)
+}
+
+// TestLedgerInAnOutage settles the calls of a shared account while no sum can be stored. Only the first one
+// tries. A call that waits for the account ends when it is cancelled.
+func TestLedgerInAnOutage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	down, tries, last := true, 0, int64(-1)
+	asked, answer := make(chan struct{}, 10), make(chan struct{})
+	l := ledger{publish: func(_ string, held int64) error {
+		tries++
+		if down {
+			asked <- struct{}{}
+			<-answer
+			return errors.New("the database does not answer")
+		}
+		last = held
+		return nil
+	}}
+	one := func(int64) (verdict, error) { return verdict{nanos: 1, shared: true}, nil }
+	var calls []*reservation
+	for range 5 {
+		rv, err := l.reserve(t.Context(), "acme", one)
+		is.NoErr(err)
+		calls = append(calls, rv)
+	}
+	var settling sync.WaitGroup
+	settling.Go(func() {
+		for _, rv := range calls[1:] {
+			rv.settle()
+		}
+	})
+	<-asked
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStopped)
+	_, err := l.reserve(ctx, "acme", one)
+	is.Equal(err, errStopped)
+	close(answer)
+	settling.Wait()
+	is.Equal(tries, 1)
+	down = false
+	l.storeAgain()
+	is.Equal(last, int64(1)) // of the call in progress
+	calls[0].settle()
+	is.Equal(last, int64(0))
+	is.Equal(len(l.accounts), 0)
+	is.Equal(len(l.unstored), 0)
 }
