@@ -24,8 +24,12 @@ type queue struct {
 // delivery.
 func (d *Dispatcher) added(workerID string) { d.expect(workerID, d.now()) }
 
-// expect schedules the worker's deliveries for the given time.
+// expect schedules the worker's deliveries for the given time. If another node is the leader, that one
+// finds them by Look.
 func (d *Dispatcher) expect(workerID string, due time.Time) {
+	if !d.cfg.Store.Leads() {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.endpoints[workerID]
@@ -46,7 +50,7 @@ func (d *Dispatcher) schedule(e *endpoint, due time.Time) {
 		e.added = true
 	case wait <= 0:
 		d.enqueue(e)
-	case wait <= lookEvery: // later deliveries get a timer when Look runs again
+	case wait <= d.lookPause(): // later deliveries get a timer when Look runs again
 		time.AfterFunc(wait, func() { d.expect(e.workerID, due) })
 	}
 }

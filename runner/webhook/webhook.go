@@ -129,8 +129,8 @@ func (d *Dispatcher) Stop(ctx context.Context) {
 func (d *Dispatcher) now() time.Time { return d.cfg.Now().Round(0) }
 
 // Look reads from the database which workers have pending deliveries, and when they are due. It
-// also runs every 30 seconds: no event reports that a clock was set, and a delivery that is due
-// later than that has no timer.
+// also runs at the interval of lookPause: no event reports that a clock was set, or what another node
+// has stored. A delivery that is due later than the next Look has no timer.
 func (d *Dispatcher) Look(ctx context.Context) error {
 	for after := ""; ; {
 		workerID, due, ok, err := d.cfg.Store.NextDelivery(ctx, after)
@@ -142,12 +142,16 @@ func (d *Dispatcher) Look(ctx context.Context) error {
 	}
 }
 
-func (d *Dispatcher) lookOften() {
-	pause := lookEvery
+// lookPause returns the pause between two runs of Look.
+func (d *Dispatcher) lookPause() time.Duration {
 	if d.cfg.Store.Shared() {
-		pause = lookNodes
+		return lookNodes
 	}
-	tick := time.NewTicker(pause)
+	return lookEvery
+}
+
+func (d *Dispatcher) lookOften() {
+	tick := time.NewTicker(d.lookPause())
 	defer tick.Stop()
 	for {
 		select {
