@@ -239,11 +239,15 @@ func (r *Runner) awaitFenced(lease time.Duration) {
 	}
 }
 
-// keepPlace becomes the leader of the nodes if there is none, and gives up idle workers.
+// keepPlace becomes the leader of the nodes if there is none, and gives up idle workers. In maintenance
+// it leaves both to nodes that start work.
 func (r *Runner) keepPlace(id string) error {
 	st := r.cfg.Store
 	if !st.Shared() {
 		return nil
+	}
+	if st.Maintenance() != nil {
+		return st.GiveUp(r.ctx, id)
 	}
 	begins, err := st.Lead(r.ctx, id)
 	r.mu.Lock()

@@ -156,6 +156,25 @@ func (s *Store) Leads() bool { return s.node == nil || s.leads.Load() }
 // Resign ends the part of the leader, because the lease of this node may soon be over.
 func (s *Store) Resign() { s.leads.Store(false) }
 
+// GiveUp ends the part of the leader and the placements of a runner, except those of workers that have
+// running turns. A node in maintenance calls it, because it starts no work.
+func (s *Store) GiveUp(ctx context.Context, runnerID string) error {
+	s.Resign()
+	if s.node == nil {
+		return nil
+	}
+	return s.write(ctx, func(tx Tx) error {
+		_, err := tx.Exec(`DELETE FROM leaders WHERE name = ? AND runner_id = ?`, housekeeping, runnerID)
+		if err != nil {
+			return err
+		}
+		// A claim changes the row of the placement, so this write and the claim cannot both commit.
+		_, err = tx.Exec(`DELETE FROM placements WHERE runner_id = ?1 AND NOT EXISTS (SELECT 1
+			FROM turns INDEXED BY turns_running WHERE runner_id = ?1 AND worker_num = placements.worker_num)`, runnerID)
+		return err
+	})
+}
+
 // workersHere returns a query for the workers with claimable turns in a range of the queue, in the order
 // of the queue. It omits those that are placed on another runner than the one of the parameter, if that
 // one has a lease. A runner's row is deleted when its lease is over. The query goes from worker to worker,

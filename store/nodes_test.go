@@ -294,6 +294,30 @@ func TestStoppedRunner(t *testing.T) {
 	is.Equal(b.count(`SELECT interruptions FROM turns`), int64(0))
 }
 
+// TestGiveUp gives up the part of the leader and the workers without running turns, but no others.
+func TestGiveUp(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 2, store.Options{})
+	a, b := nodes[0], nodes[1]
+	a.startRunner("a")
+	b.startRunner("b")
+	begins, err := a.Lead(t.Context(), "a")
+	is.NoErr(err)
+	is.True(begins && a.Leads())
+	a.accept(a.turn())
+	c := a.claimOne("a")
+	is.NoErr(a.GiveUp(t.Context(), "a"))
+	is.True(!a.Leads())
+	begins, err = b.Lead(t.Context(), "b")
+	is.NoErr(err)
+	is.True(begins)
+	is.Equal(a.count(`SELECT count(*) FROM placements`), int64(1))
+	a.finish(c)
+	is.NoErr(a.GiveUp(t.Context(), "a"))
+	is.Equal(a.count(`SELECT count(*) FROM placements`), int64(0))
+}
+
 // TestLeaseEndsDuringAClaim ends the lease of a runner whose claim is not yet committed. The claim comes
 // first, so the turn is found and goes back to the queue.
 func TestLeaseEndsDuringAClaim(t *testing.T) {

@@ -867,6 +867,7 @@ func callNodes(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	_, err = f.PlaceHere(ctx, f.worker.ID, "run_node")
 	is.NoErr(err)
+	is.NoErr(f.GiveUp(ctx, "run_node"))
 	_, err = f.PlaceOf(ctx, f.worker.ID, "run_node")
 	is.NoErr(err)
 	_, err = f.RequestedAborts(ctx, "run_node")
