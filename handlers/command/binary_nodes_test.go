@@ -29,8 +29,8 @@ func TestNodesShowNewKeysOnce(t *testing.T) {
 	is := is.New(t)
 	database, dir := pgtest.URL(t), t.TempDir()
 	var nodes []*instance
-	for range 2 {
-		host := fmt.Sprintf("127.55.%d.%d:8080", 1+os.Getpid()%250, nodeAddresses.Add(1))
+	for i := range 2 {
+		host := fmt.Sprintf("127.55.%d.%d:8080", 1+os.Getpid()%250, 1+i) // an address that no other test uses
 		s := invocation{}.serve(t, dir, testKey, "--data", dir, "--addr", host, "--smtp-addr", "", "--database", database,
 			"--node-url", "http://"+host, "--cluster-secret", "the secret of the nodes of this test",
 			"--base-url", "http://"+host, "--api-key", testKey, "--admin-email", "ann@acme.test",
