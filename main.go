@@ -244,11 +244,11 @@ func (s *server) parts() []command.Part {
 			s.webhooks.Stop(ctx)
 			return nil
 		}},
+		{Name: "other nodes", Start: s.nodes.Start, Stop: s.nodes.Stop}, // they also learn how the last turns end
 		// The mail server sends replies even where it has no listener.
 		{Name: "runner", Start: s.Runner.Start, Stop: func() error { return s.service.Drain(s.mail) }},
 		{Name: "mail", Start: func(context.Context) error { s.mail.Start(); return nil }},
 		{Name: "scheduler", Start: s.schedule.Start, Stop: s.schedule.Stop},
-		{Name: "other nodes", Start: s.nodes.Start, Stop: s.nodes.Stop},
 	}
 }
 

@@ -92,24 +92,27 @@ func (s *Server) sendDue() (more bool, err error) {
 	var wg sync.WaitGroup
 	var busy atomic.Pointer[error]
 	for range min(maxSending, len(replies)) {
-		wg.Go(func() {
-			c := &relayConn{relay: s.relay.Load(), helo: s.cfg.Domain}
-			defer c.close(s.ctx)
-			for r := range due {
-				err := s.sendReply(r, c)
-				if store.IsKind(err, store.Busy) {
-					busy.Store(&err) // the caller logs one of them
-					continue
-				}
-				s.logUnlessStopped("send reply "+r.ID, err)
-			}
-		})
+		wg.Go(func() { s.sendFrom(due, &busy) })
 	}
 	wg.Wait()
 	if err := busy.Load(); err != nil {
 		return false, *err
 	}
 	return len(replies) == claimReplies && s.ctx.Err() == nil, nil
+}
+
+// sendFrom sends the replies of a channel, on one connection to the relay.
+func (s *Server) sendFrom(due <-chan store.Reply, busy *atomic.Pointer[error]) {
+	c := &relayConn{relay: s.relay.Load(), helo: s.cfg.Domain}
+	defer c.close(s.ctx)
+	for r := range due {
+		err := s.sendReply(r, c)
+		if store.IsKind(err, store.Busy) {
+			busy.Store(&err) // the caller logs one of them
+			continue
+		}
+		s.logUnlessStopped("send reply "+r.ID, err)
+	}
 }
 
 func (s *Server) logUnlessStopped(what string, err error) {

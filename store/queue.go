@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -398,47 +397,6 @@ func scanClaim(row scanner) (c Claim, err error) {
 // the queue.
 func (s *Store) RunningTurns(ctx context.Context) (int64, error) {
 	return one(ctx, s.db, scanInt, `SELECT count(*) FROM turns INDEXED BY turns_running WHERE runner_id IS NOT NULL`)
-}
-
-// Queued returns the number of waiting turns. Among nodes, it is as old as the last CatchUp.
-func (s *Store) Queued() int64 {
-	total, _ := s.waiting.counts("")
-	return max(total, 0)
-}
-
-// ScheduleRoom returns how many turns schedules may add to the queue of all
-// organizations together: they fill at most half of it. DueSchedules keeps each
-// organization within its own half. While the disk is full, it returns 0: see Room.
-func (s *Store) ScheduleRoom() int64 {
-	if s.Room() != nil {
-		return 0
-	}
-	return s.waiting.inAll/2 - s.Queued()
-}
-
-// countQueue counts the turns that an earlier process left waiting, or that any node has added or claimed.
-func (s *Store) countQueue(ctx context.Context) error {
-	s.waiting.begin()
-	var total int64
-	by := map[string]int64{}
-	add := func(row scanner) (struct{}, error) {
-		var organizationID string
-		var n int64
-		err := row.Scan(&organizationID, &n)
-		total += n
-		by[organizationID] += n
-		return struct{}{}, err
-	}
-	// Two ranges of the index. A turn that becomes ready meanwhile counts twice, and never not at all.
-	for _, ready := range []int{0, 1} {
-		_, err := all(ctx, s.db, add, `SELECT `+idOfOrganization+`, count(*) FROM turns INDEXED BY turns_queued
-			WHERE status = 'pending' AND ready = ? GROUP BY organization_num`, ready)
-		if err != nil {
-			return fmt.Errorf("count queue: %w", err)
-		}
-	}
-	s.waiting.set(total, by)
-	return nil
 }
 
 // maxPlace bounds what QueuePlace counts.
