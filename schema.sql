@@ -331,7 +331,8 @@ CREATE TABLE placements (
 
 CREATE INDEX placements_by_runner ON placements (runner_id);
 
--- The node that does the work which one does for all. As in placements, it needs a row in runners.
+-- The leader among the nodes: see store/nodes.go. As in placements, a row counts only while its runner has
+-- one in runners.
 CREATE TABLE leaders (
     name      TEXT PRIMARY KEY,
     runner_id TEXT NOT NULL

@@ -194,9 +194,10 @@ func workersHere(within, param string) string {
 // has lost its lease. Without other nodes, every worker is placed here.
 //
 // It is right in a locking write. The runner's row is locked, so the lease cannot end before the claim is
-// committed: who ends it then finds the turn. A placement changes hands only if its holder has no lease
-// in the snapshot that shows the placement. That stays so, because a runner has its row before its first
-// placement, and gets no row again. If another runner has taken the worker since, the row names that one.
+// committed, and a write that ends it later finds the claimed turn. A placement changes hands only if its
+// holder has no lease in the snapshot that shows the placement. That stays so, because a runner has its row
+// before its first placement, and gets no row again. If another runner has taken the worker since, the row
+// names that one.
 func (s *Store) place(tx Tx, runnerID string, workerNum int64) (placed bool, err error) {
 	if s.node == nil {
 		return true, nil
