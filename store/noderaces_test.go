@@ -59,7 +59,7 @@ func TestNodesRaceForWorkers(t *testing.T) {
 		workers = append(workers, nodes[0].newWorker(nodes[0].owner, store.NewWorker{Title: "One"}).ID)
 	}
 	w := &placeWatch{running: map[string]map[string]int{}, claims: map[string]int{}}
-	rounds := storetest.Rounds(200, 40)
+	const rounds = 40
 	ctx, done := context.WithCancel(t.Context())
 	var adding, others sync.WaitGroup
 	for i, f := range nodes {
