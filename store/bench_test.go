@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -35,6 +36,7 @@ type turnCycle struct {
 	*store.Store
 	who    store.Identity
 	worker store.Worker
+	runner string
 	empty  *atomic.Int64 // claims that found no turn
 }
 
@@ -49,7 +51,7 @@ func benchmarkTurn(b *testing.B, organizations int, database string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		cycles = append(cycles, turnCycle{s, who, w, &empty})
+		cycles = append(cycles, turnCycle{s, who, w, "r1", &empty})
 	}
 	if err := s.StartRunner(b.Context(), "r1", time.Hour); err != nil {
 		b.Fatal(err)
@@ -84,10 +86,10 @@ func (c turnCycle) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	claims, err := c.ClaimTurns(ctx, "r1", 1)
+	claims, err := c.ClaimTurns(ctx, c.runner, 1)
 	for err == nil && len(claims) == 0 && c.OnServer() { // see ClaimTurns
 		c.empty.Add(1)
-		claims, err = c.ClaimTurns(ctx, "r1", 1)
+		claims, err = c.ClaimTurns(ctx, c.runner, 1)
 	}
 	if err != nil || len(claims) != 1 {
 		return fmt.Errorf("%d claims, %w", len(claims), err)
@@ -99,6 +101,72 @@ func (c turnCycle) run(ctx context.Context) error {
 	_, err = c.FinishTurn(ctx, claims[0], &step, store.Outcome{Status: store.Completed, OutputText: answer,
 		Duration: time.Second})
 	return err
+}
+
+// BenchmarkNodes processes turns on one node and on three nodes, which share a distant database. Each
+// node has few clients, so that the distance limits them and not the processors, which all nodes and
+// the database share here. x-one is the rate relative to one node.
+func BenchmarkNodes(b *testing.B) {
+	if !storetest.OnServer() {
+		b.Skip("nodes share a database on a server")
+	}
+	one := 0.0
+	for _, nodes := range []int{1, 3} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			rate := benchmarkNodes(b, nodes)
+			if nodes == 1 {
+				one = rate
+			}
+			b.ReportMetric(rate, "turns/s")
+			b.ReportMetric(rate/one, "x-one")
+		})
+	}
+}
+
+// benchmarkNodes returns the number of turns in a second.
+func benchmarkNodes(b *testing.B, nodes int) float64 {
+	const clients = 8 // of a node
+	database := pgtest.Far(b, pgtest.URL(b), 10*time.Millisecond)
+	dir := b.TempDir()
+	var empty atomic.Int64
+	var cycles []turnCycle
+	for n := range nodes {
+		s := storetest.Reopen(b, dir, store.Options{QueueLimit: 1 << 30, Database: database,
+			Node: &store.Node{URL: fmt.Sprintf("http://node%d.test:8080", n), Version: "test"}})
+		runner := fmt.Sprint("r", n)
+		if err := s.StartRunner(b.Context(), runner, time.Hour); err != nil {
+			b.Fatal(err)
+		}
+		for i := range clients {
+			who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", n, i), fmt.Sprintf("ann@acme%d-%d.test", n, i), store.RoleOwner)
+			w, _, err := s.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
+				store.IdempotencyKey{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			c := turnCycle{s, who, w, runner, &empty}
+			if err := c.run(b.Context()); err != nil { // places the worker on this node
+				b.Fatal(err)
+			}
+			cycles = append(cycles, c)
+		}
+	}
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var running sync.WaitGroup
+	b.ResetTimer()
+	for _, c := range cycles {
+		running.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := c.run(b.Context()); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	return float64(b.N) / b.Elapsed().Seconds()
 }
 
 // BenchmarkTable reads in a small and in a large database. x-1000 is the duration relative to a
