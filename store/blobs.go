@@ -21,8 +21,6 @@ type Blob struct {
 	Size   int64
 }
 
-const blobFolders = 256 // one for each first byte of the SHA-256
-
 func (s *Store) blobDir() string { return filepath.Join(s.dir, "files") }
 
 func (s *Store) blobPath(sha string) string { return filepath.Join(s.blobDir(), sha[:2], sha) }

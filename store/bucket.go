@@ -25,9 +25,6 @@ import (
 // in the data folder, so that every tool of such stores can copy between them.
 
 const (
-	// bucketName is the file of the data folder that names the bucket of its blobs.
-	bucketName = "files-bucket"
-
 	// renewAge is the age at which PutBlob uploads the same bytes again. An object is younger than
 	// orphanAge when PutBlob returns, so it is not removed before a row refers to it.
 	renewAge = orphanAge / 2

@@ -36,6 +36,14 @@ const diskReportedName = "disk-alert"
 // database in the first line, and a sentence for people in the second.
 const serverName = "database-server"
 
+// bucketName is the file that names the bucket of the folder's blobs.
+const bucketName = "files-bucket"
+
+const (
+	blobFolders   = 256        // one for each first byte of the SHA-256
+	removedSuffix = ".removed" // of the name of a blob that is being removed
+)
+
 // sealKeyName is the file of the key that seals secrets at rest. Backups do not contain it,
 // so a backup alone reveals no secret. The operator keeps a separate copy of the file.
 const sealKeyName = "secret.key"

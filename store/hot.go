@@ -46,3 +46,21 @@ func (s *Store) hot(ctx context.Context, locking bool, fn func(tx Tx) error) err
 	}
 	return s.write(ctx, fn)
 }
+
+// oneLater calls scan with the first row of a query, before the result of any later statement is
+// returned: see engine.Tx. Without a row, the error is without. If tx is not locking, scan is called
+// before oneLater returns: then a write may read more rows by what scan has read.
+func oneLater(tx Tx, without error, scan func(scanner) error, query string, args ...any) error {
+	read := func(rows engine.Rows) error {
+		_, err := first(tx, rows, func(row scanner) (struct{}, error) { return struct{}{}, scan(row) })
+		return noRow(err, without)
+	}
+	if isLocking(tx) {
+		return Unavailable(tx.QueryLater(read, query, args...))
+	}
+	rows, err := tx.Query(context.Background(), query, args...)
+	if err != nil {
+		return Unavailable(err)
+	}
+	return read(rows)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"journeyman/store/sqlite"
@@ -17,23 +16,6 @@ import (
 // A worker is placed on one runner at a time, which alone carries out its turns. So the edits in a
 // workspace meet in one process, and one process has the worker's stream. A placement ends with its
 // runner, or when the worker has had no turn for a while.
-
-// A Node describes a server that shares its database with others.
-type Node struct {
-	URL     string // where the other nodes reach it
-	Version string // of the program
-}
-
-// Name returns the name of the node's own files in the data folder.
-func (n *Node) Name() string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-':
-			return r
-		}
-		return '_'
-	}, strings.TrimPrefix(strings.TrimPrefix(n.URL, "https://"), "http://"))
-}
 
 // Shared reports whether other servers may use the database at the same time.
 func (s *Store) Shared() bool { return s.node != nil }

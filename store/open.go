@@ -13,50 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"journeyman/store/objects"
 	"journeyman/store/sqlite"
 )
-
-// Options change how Open works. The zero value is right for a program.
-type Options struct {
-	Now        func() time.Time // the clock; nil means time.Now
-	QueueLimit int              // most waiting turns of one organization; 0 means 10,000
-	QueueTotal int              // most waiting turns; 0 means ten times QueueLimit
-	Timezone   *time.Location   // of cron schedules that name none; nil means UTC
-	Log        *slog.Logger     // nil means that nothing is logged
-	BeginAnew  bool             // create a database although files show that there was one
-
-	// Database is the URL of a PostgreSQL database (postgres://...). "" means the embedded database
-	// in the data folder.
-	Database string
-
-	// Node describes this server if others share the database and the data folder with it. nil means
-	// that it has both alone. It needs Database.
-	Node *Node
-
-	// Blobs is the bucket that has the files: see PutBlob. The data folder then holds copies of those
-	// in use. nil means that the data folder has them. It needs Database: a backup of an embedded
-	// database would not have the files.
-	Blobs *objects.Bucket
-
-	DiskReserve DiskLimit // below it, new work is refused
-	DiskWarning DiskLimit // below it, the level of the disk is DiskLow
-
-	// Statfs measures the file system of a folder; nil means the function of that name.
-	Statfs func(dir string) (DiskSpace, error)
-
-	// PasswordMemory is the memory, in KiB, that hashing one password takes. 0 means the
-	// amount that protects passwords. Only tests choose less.
-	PasswordMemory uint32
-
-	// NoSync makes commits not wait for the disk: they survive the death of the process, but not the
-	// loss of power. Only tests choose it. It is about the embedded database.
-	NoSync bool
-
-	// RepeatWrites runs each write twice and undoes the first run. Only tests choose it: a write
-	// must have the same result however often it runs.
-	RepeatWrites bool
-}
 
 // Open opens the data folder dir, and creates or upgrades its database. schema is the
 // text of schema.sql, which must describe the newest version. Open fails if another

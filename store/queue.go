@@ -315,14 +315,9 @@ const (
 		api_key_num, own_folder, triggered_by, input, budget, created_at, claims, envelope, depth, abort_requested`
 
 	selectQueued = `SELECT ` + acceptedColumns + `, abort_requested,
-		EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), ` + hasSecrets + `, instructions, output_schema,
+		EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), ` + turnHasSecrets + `, instructions, output_schema,
 		v_model, approval_tools, mcp_tools, tools, stranger_tools, organization_num, worker_num`
 
-	// withSettings joins a version of a worker. Only names of these columns are added. The condition
-	// on w and v follows.
-	withSettings = ` CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema,
-			model v_model, approval_tools, mcp_tools, tools, stranger_tools
-		FROM worker_versions) AS settings ON w = `
 	ofTurn = idOfWorker + ` AND v = worker_version`
 )
 
@@ -378,8 +373,8 @@ func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, next queuedTu
 	return c, s.setRunning(tx, c.OrganizationID, c.taskNum, true)
 }
 
-// hasSecrets is an expression for a turn: whether TurnSecrets returns any secret.
-const hasSecrets = `EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
+// turnHasSecrets is an expression for a turn: whether TurnSecrets returns any secret.
+const turnHasSecrets = `EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
 	WHERE organization_id = ` + idOfOrganization + ` AND coalesce(worker_id, '') IN ('', ` + idOfWorker + `))`
 
 // OnClaimed sets the function that is called with each turn that a runner claims, after the commit.

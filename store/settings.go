@@ -54,6 +54,12 @@ func checkNames(f *Fields, path string, names []string, most int, form *regexp.R
 // settingsColumns are the columns of worker_versions that hold settings.
 const settingsColumns = `model, approval_tools, mcp_tools, tools, stranger_tools`
 
+// withSettings joins a version of a worker. Only names of these columns are added. The condition
+// on w and v follows.
+const withSettings = ` CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema,
+	model v_model, approval_tools, mcp_tools, tools, stranger_tools
+	FROM worker_versions) AS settings ON w = `
+
 // columns returns the destinations of settingsColumns.
 func (s *WorkerSettings) columns() []any {
 	return []any{asText{&s.Model}, (*nameList)(&s.ApprovalTools), (*nameList)(&s.MCPTools), &s.Tools, &s.StrangerTools}

@@ -74,24 +74,6 @@ func first[T any](q querier, rows engine.Rows, scan func(scanner) (T, error)) (T
 	return v, Unavailable(q.Note(err))
 }
 
-// oneLater calls scan with the first row of a query, before the result of any later statement is
-// returned: see engine.Tx. Without a row, the error is without. If tx is not locking, scan is called
-// before oneLater returns: then a write may read more rows by what scan has read.
-func oneLater(tx Tx, without error, scan func(scanner) error, query string, args ...any) error {
-	read := func(rows engine.Rows) error {
-		_, err := first(tx, rows, func(row scanner) (struct{}, error) { return struct{}{}, scan(row) })
-		return noRow(err, without)
-	}
-	if isLocking(tx) {
-		return Unavailable(tx.QueryLater(read, query, args...))
-	}
-	rows, err := tx.Query(context.Background(), query, args...)
-	if err != nil {
-		return Unavailable(err)
-	}
-	return read(rows)
-}
-
 // into is a scan function for queries whose columns are variables of the caller.
 func into(dest ...any) func(scanner) (struct{}, error) {
 	return func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(dest...) }

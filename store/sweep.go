@@ -41,9 +41,6 @@ func (s *Store) SweepBlobs(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// removedSuffix is added to the name of a blob that is being removed.
-const removedSuffix = ".removed"
-
 // sweepBlobFolder removes the blobs of a folder that nothing refers to, from the bucket, too.
 func (s *Store) sweepBlobFolder(ctx context.Context, folder string) (n int64, err error) {
 	if s.bucket != nil {
