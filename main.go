@@ -175,8 +175,6 @@ func (c *serveCommand) Run(p *command.Program, first *command.Invocation, repars
 	if err != nil {
 		return err
 	}
-	found := p.DetectSandbox()
-	defer found() // a failed start must wait for the process, too
 	notifier := &command.Notifier{Log: p.Log}
 	var st *store.Store
 	if err := notifier.Opening(func() (err error) { st, err = p.OpenStore(); return err }); err != nil {
@@ -186,7 +184,7 @@ func (c *serveCommand) Run(p *command.Program, first *command.Invocation, repars
 	defer p.WatchDisk(st)()
 	service := &command.Service{Log: p.Log, Store: st, DrainDelay: c.DrainDelay, Grace: p.Grace, Notifier: notifier,
 		Maintenance: c.Maintenance}
-	s, banner, err := c.open(p, service, sockets, found)
+	s, banner, err := c.open(p, service, sockets)
 	if err != nil {
 		return err
 	}
@@ -249,13 +247,17 @@ func (s *server) parts() []command.Part {
 		{Name: "runner", Start: s.Runner.Start, Stop: func() error { return s.service.Drain(s.mail) }},
 		{Name: "mail", Start: func(context.Context) error { s.mail.Start(); return nil }},
 		{Name: "scheduler", Start: s.schedule.Start, Stop: s.schedule.Stop},
+		// The tools need the result of a process that tries the confinement of commands. The server is
+		// ready without it: the first turn waits. A stop waits, too, so that no process is left behind.
+		{Name: "tools", Start: func(context.Context) error { go s.Runner.ToolNames(); return nil },
+			Stop: func() error { s.Runner.ToolNames(); return nil }},
 	}
 }
 
 // open listens on every address and creates every part, but starts none of them. It closes
 // nothing after an error, because the process exits then.
-func (c *serveCommand) open(p *command.Program, service *command.Service, sockets map[string]net.Listener,
-	found func() sandbox.Confinement) (*server, *command.Banner, error) {
+func (c *serveCommand) open(p *command.Program, service *command.Service, sockets map[string]net.Listener) (
+	*server, *command.Banner, error) {
 	st := service.Store
 	proxies, err := handlers.ParseProxies(c.TrustedProxy)
 	if err != nil {
@@ -270,7 +272,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	s := &server{service: service, metricsToken: new(atomic.Pointer[string])}
 	baseURL := strings.TrimRight(cmp.Or(c.BaseURL, c.Certificate.BaseURL(ln.Addr())), "/")
 	s.metricsToken.Store(&c.MetricsToken)
-	if s.Engine, err = p.NewEngine(st, baseURL, found); err != nil {
+	if s.Engine, err = p.NewEngine(st, baseURL); err != nil {
 		return nil, nil, err
 	}
 	mailLn, err := c.listenMail(p, sockets)
@@ -344,25 +346,30 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 		Documents: s.Filters, Trace: s.Trace, Starting: s.service.Starting, Stopping: s.service.Stopping})
 	system := dashboard.System{Shell: "not offered", Relay: c.Mail.Relay != "",
 		SchedulerAlive: s.schedule.Alive, StartedAt: time.Now()}
-	switch {
-	case s.Found.Possible: // first: if the machine can confine commands, the flag has no effect
-		system.Shell = "confined"
-	case p.UnsafeShell:
+	if p.UnsafeShell {
 		system.Shell = "NOT confined (--unsafe-shell)"
-	}
-	for _, l := range s.Found.Layers {
-		system.Layers = append(system.Layers, dashboard.Layer(l))
 	}
 	pages, err := dashboard.New(dashboard.Config{Examine: c.Examine(p, b, s.Found, s.mail.CheckRelay), Store: st,
 		Runner: s.Runner, API: api, Log: p.Log, Now: p.Now,
 		Webhooks: manual, Alerts: s.webhooks, Backups: s.backups, ScheduleChanged: s.schedule.Wake,
 		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain, Inbox: s.mail, ReadMail: s.mail.Preview, MailAddr: b.MailAddr,
-		ReadDocument: tool.NewDocuments(s.Filters).Text, System: system, Version: p.Version, Model: s.ModelName(),
+		ReadDocument: tool.NewDocuments(s.Filters).Text, System: func() dashboard.System { return confinedBy(system, s.Found()) }, Version: p.Version, Model: s.ModelName(),
 		MCPServers: s.Servers.Names, Servers: s.Servers})
 	if err != nil {
 		return nil, err
 	}
 	return s.nodes.Front(handlers.Front(api, pages)), nil
+}
+
+// confinedBy returns system with the means that confine commands.
+func confinedBy(system dashboard.System, found sandbox.Confinement) dashboard.System {
+	if found.Possible { // then the flag for unconfined commands has no effect
+		system.Shell = "confined"
+	}
+	for _, l := range found.Layers {
+		system.Layers = append(system.Layers, dashboard.Layer(l))
+	}
+	return system
 }
 
 // newMail returns the mail server. ln is its listener, nil where mail is off.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"journeyman/runner/model"
@@ -23,8 +24,9 @@ type Config struct {
 	Dialer        sandbox.Dialer // to providers that users connect; the zero value reaches public addresses only
 	Prices        *model.Prices
 	Tools         []tool.Tool
-	Remote        tool.Source // tools of MCP servers; none if nil
-	BaseURL       string      // in addresses of published files, without a slash at the end
+	Shell         func() tool.Tool // returns the tool after Tools, or nil; may be slow, and is called when tools are needed
+	Remote        tool.Source      // tools of MCP servers; none if nil
+	BaseURL       string           // in addresses of published files, without a slash at the end
 	Log           *slog.Logger
 	Concurrency   int                         // turns at once; 64 if 0
 	ContextWindow int64                       // tokens, of unlisted models; defaultContextWindow if 0
@@ -35,6 +37,17 @@ type Config struct {
 	Trace         *trace.Tracer               // traces nothing if nil
 	Now           func() time.Time            // time.Now if nil
 	NodeLease     time.Duration               // of runners that share the database; 20 seconds if 0
+}
+
+// ownTools returns the tools of this program. The first call may take long: see Shell.
+func (cfg *Config) ownTools() []tool.Tool {
+	if cfg.Shell == nil {
+		return cfg.Tools
+	}
+	if shell := cfg.Shell(); shell != nil {
+		return append(slices.Clone(cfg.Tools), shell)
+	}
+	return cfg.Tools
 }
 
 func (cfg *Config) setDefaults() {

@@ -75,7 +75,7 @@ func windowFindings(m pricedModel, cfg Config) []Finding {
 	if m.isDescribed {
 		found = append(found, abilityFinding(m.can))
 	}
-	return append(found, fitFinding(m.Name(), fixedTokens(cfg.Tools, window), window))
+	return append(found, fitFinding(m.Name(), fixedTokens(cfg.ownTools(), window), window))
 }
 
 // fixedTokens returns the approximate tokens of the constant part of each prompt: the preamble and

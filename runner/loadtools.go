@@ -13,8 +13,8 @@ import (
 
 // loadToolset determines the tools that a turn may call, and adds them to the prompt.
 func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
-	s := &e.tools
-	*s = toolset{permission: permissionOf(e.claim), own: r.cfg.Tools, source: r.cfg.Remote,
+	s, tools := &e.tools, r.tools()
+	*s = toolset{permission: permissionOf(e.claim), own: tools.list, source: r.cfg.Remote,
 		approval: e.claim.Settings.ApprovalTools}
 	// If no mail reaches the author, a question would only wait until it expires. So such a turn
 	// gets no tool for questions.
@@ -37,9 +37,9 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 	if s.remote, err = r.remoteTools(ctx, e); err != nil {
 		return err
 	}
-	own := r.tools
+	own := tools.specs
 	if s.remote.Lean {
-		s.own, own = leanToolset(e.claim, s.own), r.leanTools
+		s.own, own = leanToolset(e.claim, s.own), tools.lean
 	}
 	e.prompt.Tools = s.describe(own)
 	e.prompt.Preamble = prompt.Preamble(s.setting(e.claim, e.prompt.Tools))

@@ -54,9 +54,7 @@ type Runner struct {
 	alive   atomic.Pointer[time.Time] // the dispatcher's last round; with a monotonic reading
 
 	setup atomic.Pointer[setup] // replaced by Reload
-	tools []model.Tool          // cfg.Tools in the form for the model
-
-	leanTools []model.Tool // tools in the form for models with a small window
+	tools func() ownTools       // computes its result once
 
 	mu         sync.Mutex            // guards the fields below
 	id         string                // of the lease
@@ -96,8 +94,8 @@ func New(cfg Config) *Runner {
 	cfg.Store.OnChange(r.recordsChanged)
 	r.Streams.OnEnd(r.tellEnded)
 	r.setup.Store(newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices))
-	r.tools = toolSpecs(cfg.Tools)
-	r.leanTools = leanSpecs(r.tools)
+	// Late, because it takes time that a start does not have.
+	r.tools = sync.OnceValue(func() ownTools { return newOwnTools(cfg.ownTools()) })
 	// The parent is not a caller's context, because turns outlive the requests that started them.
 	// Turns that run when maintenance begins may finish during it.
 	r.ctx, r.cancel = context.WithCancelCause(store.DuringMaintenance(context.Background()))

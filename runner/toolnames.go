@@ -10,8 +10,9 @@ import (
 
 // ToolNames lists the tools of every worker, in the same order as in model requests.
 func (r *Runner) ToolNames() []string {
-	names := make([]string, len(r.tools))
-	for i, t := range r.tools {
+	specs := r.tools().specs
+	names := make([]string, len(specs))
+	for i, t := range specs {
 		names[i] = t.Name
 	}
 	return names

@@ -20,6 +20,18 @@ type toolset struct {
 	secrets  secrets      // that tools may send
 }
 
+// ownTools are the tools of this program.
+type ownTools struct {
+	list  []tool.Tool
+	specs []model.Tool // list in the form for the model
+	lean  []model.Tool // specs in the form for models with a small window
+}
+
+func newOwnTools(list []tool.Tool) ownTools {
+	specs := toolSpecs(list)
+	return ownTools{list, specs, leanSpecs(specs)}
+}
+
 // setting returns the data about tools for the preamble of a turn.
 func (s *toolset) setting(c store.Claim, tools []model.Tool) prompt.Setting {
 	setting := prompt.Setting{OwnFolder: c.OwnFolder, Lean: s.remote.Lean}

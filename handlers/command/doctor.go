@@ -66,7 +66,7 @@ const checkTime = 90 * time.Second
 
 // Run makes all checks, and prints the results.
 func (d *Doctor) Run(p *Program) error {
-	x := &examination{Doctor: d, Program: p, found: sandbox.Detect(p.Context)}
+	x := &examination{Doctor: d, Program: p, found: p.detectSandbox()}
 	x.running = p.controlClient().answers(p.Context)
 	sections := x.examine(p.Context, checkTime, x.allParts())
 	var err error
@@ -103,7 +103,7 @@ func printSection(p *Program, s section) {
 type examination struct {
 	*Doctor
 	*Program
-	found   sandbox.Confinement
+	found   func() sandbox.Confinement
 	running bool // a server has the data folder open
 }
 

@@ -13,7 +13,7 @@ const insideTime = 45 * time.Second
 
 // Examine returns a function that runs the checks that a running server can make. Doctor describes
 // checkRelay.
-func (c *ServeFlags) Examine(p *Program, b *Banner, found sandbox.Confinement,
+func (c *ServeFlags) Examine(p *Program, b *Banner, found func() sandbox.Confinement,
 	checkRelay func(context.Context) (string, error)) func(context.Context) []handlers.Checks {
 	return Doctor{Addr: c.Addr, BaseURL: b.BaseURL, Certificate: c.Certificate, SMTPAddr: b.MailAddr,
 		MailDomain: b.MailDomain, CheckRelay: checkRelay}.Inside(p, found)
@@ -21,7 +21,7 @@ func (c *ServeFlags) Examine(p *Program, b *Banner, found sandbox.Confinement,
 
 // Inside returns a function that runs the checks that a running server can make. found describes
 // how this machine confines commands. The checks end with the program.
-func (d Doctor) Inside(p *Program, found sandbox.Confinement) func(context.Context) []handlers.Checks {
+func (d Doctor) Inside(p *Program, found func() sandbox.Confinement) func(context.Context) []handlers.Checks {
 	own := *p // a reload changes p meanwhile
 	return func(ctx context.Context) (list []handlers.Checks) {
 		ctx, cancel := context.WithCancel(ctx)

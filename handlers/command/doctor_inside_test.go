@@ -30,7 +30,7 @@ func TestDoctorInside(t *testing.T) {
 	d := command.Doctor{Addr: ln.Addr().String(), BaseURL: "http://127.0.0.1:1", MailDomain: "localhost",
 		CheckRelay: func(context.Context) (string, error) { return "relay.test", errors.New("535 wrong password") }}
 	found := map[string]handlers.CheckStatus{}
-	for _, part := range d.Inside(p, sandbox.Confinement{})(t.Context()) {
+	for _, part := range d.Inside(p, func() sandbox.Confinement { return sandbox.Confinement{} })(t.Context()) {
 		for _, c := range part.List {
 			found[part.Title+"/"+c.Name] = c.Status
 			is.True(c.Detail != "") // the check says nothing
@@ -57,7 +57,7 @@ func TestDoctorInsidePanics(t *testing.T) {
 	p.Env = command.NewEnvironment(func(string) string { return "" })
 	d := command.Doctor{MailDomain: "localhost", CheckRelay: func(context.Context) (string, error) { panic("a token") }}
 	found := map[string][]handlers.Check{}
-	for _, part := range d.Inside(p, sandbox.Confinement{})(t.Context()) {
+	for _, part := range d.Inside(p, func() sandbox.Confinement { return sandbox.Confinement{} })(t.Context()) {
 		found[part.Title] = part.List
 	}
 	is.Equal(found["Mail"], []handlers.Check{handlers.BrokenCheck()})

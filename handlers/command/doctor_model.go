@@ -14,11 +14,11 @@ import (
 
 // confinement returns a sentence about the confinement of shell commands.
 func (x *examination) confinement() string {
-	verdict := "possible: workers get the shell tool"
+	verdict, possible := "possible: workers get the shell tool", x.found().Possible
 	switch {
-	case !x.found.Possible && x.UnsafeShell:
+	case !possible && x.UnsafeShell:
 		verdict = "NOT POSSIBLE, but --unsafe-shell: workers get the shell tool, with all rights of this user"
-	case !x.found.Possible:
+	case !possible:
 		verdict = "not possible: workers get no shell tool (--unsafe-shell gives them one, unconfined)"
 	}
 	return "Confinement of shell commands: " + verdict
@@ -27,7 +27,7 @@ func (x *examination) confinement() string {
 // checkShell reports how commands of workers are confined, and the limits that apply to
 // them. A missing layer is no failure: the others hold, or there is no shell.
 func (x *examination) checkShell(context.Context) (list []check) {
-	for _, l := range x.found.Layers {
+	for _, l := range x.found().Layers {
 		c := check{l.Name, statusOK, l.Detail, ""}
 		if !l.Active {
 			c.Status = statusWarning
@@ -35,7 +35,7 @@ func (x *examination) checkShell(context.Context) (list []check) {
 		list = append(list, c)
 	}
 	// Unsafe, because the Shell runs nothing: it only describes its limits.
-	shell, err := sandbox.NewShell(x.found, sandbox.ShellConfig{Unsafe: true})
+	shell, err := sandbox.NewShell(x.found(), sandbox.ShellConfig{Unsafe: true})
 	if err != nil {
 		return append(list, check{"shell", statusFailed, err.Error(), ""})
 	}
@@ -62,12 +62,8 @@ func (x *examination) checkModel(ctx context.Context) (list []check) {
 	if err != nil {
 		return []check{{"search", statusFailed, err.Error(), "correct --search-url or --search-key"}}
 	}
-	tools, err := x.newTools(sandbox.NewFilterPool(), x.found, search)
-	if err != nil {
-		return []check{{"tools", statusFailed, err.Error(), ""}}
-	}
 	for _, f := range runner.Diagnose(ctx, runner.Config{Model: chain[0], Fallbacks: chain[1:],
-		Prices: prices, Tools: tools, ContextWindow: x.Window, Log: x.Log}) {
+		Prices: prices, Tools: x.newTools(sandbox.NewFilterPool(), search), Shell: x.newShell(x.found), ContextWindow: x.Window, Log: x.Log}) {
 		c := check{f.About, statusOK, f.Detail, ""}
 		switch {
 		case f.Bad && f.About == "answers":

@@ -97,7 +97,7 @@ type Engine struct {
 	Servers *mcp.Pool     // its user stops it
 	Trace   *trace.Tracer // nil if nothing is traced; its user calls CloseTraces
 	Filters *sandbox.FilterPool
-	Found   sandbox.Confinement // how this machine confines commands
+	Found   func() sandbox.Confinement // how this machine confines commands; the first call detects it
 
 	prices    *model.Prices
 	catalogue *model.Catalogue
@@ -124,17 +124,15 @@ func (e Engine) CloseTraces(grace time.Duration) {
 	e.Trace.Close(ctx)
 }
 
-// DetectSandbox starts to detect how this machine can confine commands. This runs a process, so the
-// caller opens the data folder meanwhile. The caller must call found, which waits for the result.
-func (p *Program) DetectSandbox() (found func() sandbox.Confinement) {
-	detected := make(chan sandbox.Confinement, 1) // buffered: nobody may wait any more
-	go func() { detected <- sandbox.Detect(p.Context) }()
-	return sync.OnceValue(func() sandbox.Confinement { return <-detected })
+// detectSandbox returns a function whose first call detects how this machine can confine commands.
+// This runs a process, which takes longer than the rest of a start. A shutdown does not interrupt
+// it: a turn in its grace period would lack the shell.
+func (p *Program) detectSandbox() func() sandbox.Confinement {
+	return sync.OnceValue(func() sandbox.Confinement { return sandbox.Detect(context.WithoutCancel(p.Context)) })
 }
 
-// NewEngine returns an engine with the configured model and tools. found is the result of
-// DetectSandbox.
-func (p *Program) NewEngine(st *store.Store, baseURL string, found func() sandbox.Confinement) (e Engine, err error) {
+// NewEngine returns an engine with the configured model and tools.
+func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err error) {
 	if e.Models, e.catalogue, err = p.openCatalogue(p.Env); err != nil {
 		return e, err
 	}
@@ -144,11 +142,7 @@ func (p *Program) NewEngine(st *store.Store, baseURL string, found func() sandbo
 	if e.search, err = newSearchTool(p.Settings, p.UserAgent()); err != nil {
 		return e, err
 	}
-	e.Filters, e.Found = sandbox.NewFilterPool(), found()
-	tools, err := p.newTools(e.Filters, e.Found, e.search, p.Data)
-	if err != nil {
-		return e, err
-	}
+	e.Filters, e.Found = sandbox.NewFilterPool(), p.detectSandbox()
 	if e.Servers, err = p.OpenMCP(st, baseURL); err != nil {
 		return e, err
 	}
@@ -158,7 +152,7 @@ func (p *Program) NewEngine(st *store.Store, baseURL string, found func() sandbo
 	b := p.Budgets
 	e.Runner = runner.New(runner.Config{Store: st, Model: e.Models[0], Fallbacks: e.Models[1:], Models: e.catalogue,
 		Dialer: p.Dialer(),
-		Prices: e.prices, Tools: tools, Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
+		Prices: e.prices, Tools: p.newTools(e.Filters, e.search), Shell: p.newShell(e.Found, p.Data), Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
 		Concurrency: p.Concurrency, ContextWindow: p.Window, ModelPatience: p.Patience, NodeLease: p.NodeLease, Now: p.Now,
 		Budgets: map[store.Budget]runner.Limits{
 			store.BudgetLow: runner.Limits(b.Low), store.BudgetStandard: runner.Limits(b.Standard),
@@ -204,28 +198,36 @@ func (p *Program) openModels(env *Environment) (chain []model.Model, err error) 
 	return chain, cmp.Or(unread, err)
 }
 
-// newTools returns the tools that this machine and the configuration permit. Commands of
-// the shell do not see the folders of hide.
-func (p *Program) newTools(filters *sandbox.FilterPool, found sandbox.Confinement, search *searchTool,
-	hide ...string) ([]tool.Tool, error) {
+// newTools returns the tools that the configuration permits, besides the shell.
+func (p *Program) newTools(filters *sandbox.FilterPool, search *searchTool) []tool.Tool {
 	documents := tool.NewDocuments(filters)
 	tools := append(tool.All(documents), tool.WebFetch(documents, p.Dialer(), p.UserAgent()))
 	if search != nil {
 		tools = append(tools, search)
 	}
-	// The data folder may be in a folder of programs, and it holds the database.
-	shell, err := sandbox.NewShell(found, sandbox.ShellConfig{Hide: hide, Unsafe: p.UnsafeShell})
-	if errors.Is(err, sandbox.ErrUnconfined) {
-		p.Log.Info("workers get no shell", "err", found.Err)
-		return tools, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !shell.Confined() {
-		p.Log.Warn("commands of workers run unconfined", "err", found.Err)
-	}
-	return append(tools, tool.Shell(shell)), nil
+	return tools
+}
+
+// newShell returns a function whose first call creates the shell. It returns nil if this machine and
+// the configuration permit none. Commands do not see the folders of hide: the data folder may be in a
+// folder of programs, and it holds the database.
+func (p *Program) newShell(found func() sandbox.Confinement, hide ...string) func() tool.Tool {
+	cfg := sandbox.ShellConfig{Hide: hide, Unsafe: p.UnsafeShell} // a reload changes p meanwhile
+	return sync.OnceValue(func() tool.Tool {
+		shell, err := sandbox.NewShell(found(), cfg)
+		if errors.Is(err, sandbox.ErrUnconfined) {
+			p.Log.Info("workers get no shell", "err", found().Err)
+			return nil
+		}
+		if err != nil {
+			p.Log.Error("workers get no shell", "err", err)
+			return nil
+		}
+		if !shell.Confined() {
+			p.Log.Warn("commands of workers run unconfined", "err", found().Err)
+		}
+		return tool.Shell(shell)
+	})
 }
 
 // Dialer returns the dialer for addresses that workers and users name.

@@ -35,14 +35,12 @@ type Run struct {
 // Run runs the task. Progress goes to stderr and the answer to stdout. Run returns
 // an error when the task did not complete.
 func (c *Run) Run(p *Program) (err error) {
-	found := p.DetectSandbox()
-	defer found() // no process is left behind by a start that fails
 	st, err := p.OpenStore()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	engine, err := p.NewEngine(st, localURL, found)
+	engine, err := p.NewEngine(st, localURL)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ type Config struct {
 
 	// ReadMail returns the readable text of a mail and the names of its attachments.
 	ReadMail func(ctx context.Context, raw []byte) (text string, attachments []string)
-	System   System
+	System   func() System // the first call may take long
 
 	// Examine checks the server and its machine. If it is nil, the pages offer no checks.
 	Examine func(ctx context.Context) []handlers.Checks

@@ -94,9 +94,10 @@ func (d *Dashboard) readNodes(r *request, p *systemPage) error {
 const backupAge = 7 * 24 * time.Hour
 
 func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
-	p := systemPage{System: d.cfg.System, Version: d.cfg.Version, Folder: d.store.Dir(),
+	system := d.cfg.System()
+	p := systemPage{System: system, Version: d.cfg.Version, Folder: d.store.Dir(),
 		MailAddr: d.cfg.MailAddr, OnServer: d.store.OnServer(),
-		Alive:   d.cfg.System.SchedulerAlive == nil || d.cfg.System.SchedulerAlive(),
+		Alive:   system.SchedulerAlive == nil || system.SchedulerAlive(),
 		Running: int64(d.cfg.Runner.Running()), Queued: d.store.Queued(), Streams: d.cfg.API.OpenStreams(),
 		DatabaseWorks: d.store.Ping(r.Context()) == nil, Model: d.cfg.Runner.ModelFindings(r.Context(), r.who.OrganizationID)}
 	p.Backups = d.cfg.Backups.State()

@@ -20,8 +20,10 @@ func TestSystemPage(t *testing.T) {
 	is := is.New(t)
 	alive := true
 	s := newSite(t, func(c *dashboard.Config) {
-		c.System = dashboard.System{Shell: "confined", Layers: []dashboard.Layer{{Name: "namespaces", Active: true, Detail: "own root"}, {Name: "landlock"}},
-			SchedulerAlive: func() bool { return alive }, StartedAt: time.Now().Add(-3 * time.Hour)}
+		c.System = func() dashboard.System {
+			return dashboard.System{Shell: "confined", Layers: []dashboard.Layer{{Name: "namespaces", Active: true, Detail: "own root"}, {Name: "landlock"}},
+				SchedulerAlive: func() bool { return alive }, StartedAt: time.Now().Add(-3 * time.Hour)}
+		}
 	})
 	s.join("ada@example.com", store.RoleAdmin)
 	is.Equal(s.signIn("ada@example.com").get("/settings/system").status, http.StatusForbidden) // the page is about the whole server
