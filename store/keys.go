@@ -144,6 +144,24 @@ func (n NewKey) check() error {
 // for the caller, or for the user whom an Operator names in n. It returns Forbidden for a Member.
 // If an Operator gives the secret of an existing key, that key stays as it is.
 func (s *Store) CreateKey(ctx context.Context, c Caller, n NewKey) (k Key, secret string, err error) {
+	return s.createKey(ctx, c, n, func(Tx) error { return nil })
+}
+
+// CreateFirstKey is CreateKey for an Operator where no key exists. Otherwise it returns an empty secret. Of
+// several servers that start at once on an empty database, one creates the key.
+func (s *Store) CreateFirstKey(ctx context.Context, n NewKey) (secret string, err error) {
+	_, secret, err = s.createKey(ctx, Operator(), n, func(tx Tx) error { return refuseIf(ctx, tx, errNotFirst, anyKey) })
+	if errors.Is(err, errNotFirst) {
+		return "", nil
+	}
+	return secret, err
+}
+
+// errNotFirst ends a write that would create a first secret where there is one.
+var errNotFirst = errors.New("it is not the first one")
+
+// createKey is CreateKey unless may returns an error.
+func (s *Store) createKey(ctx context.Context, c Caller, n NewKey, may func(Tx) error) (k Key, secret string, err error) {
 	if err := n.check(); err != nil {
 		return Key{}, "", err
 	}
@@ -152,6 +170,9 @@ func (s *Store) CreateKey(ctx context.Context, c Caller, n NewKey) (k Key, secre
 	}
 	secret = cmp.Or(n.Secret, newSecret("jm_live_"))
 	err = s.write(ctx, func(tx Tx) error {
+		if err := may(tx); err != nil {
+			return err
+		}
 		// The user of the key may have another address now, and must not be created again.
 		k, err = one(ctx, tx, scanKey, selectKeys+`WHERE k.hash = ?`, hashSecret(secret))
 		if !errors.Is(err, sql.ErrNoRows) {
@@ -190,9 +211,11 @@ func (s *Store) insertKey(ctx context.Context, tx Tx, holder Caller, name, secre
 	return one(ctx, tx, scanKey, selectKey, id)
 }
 
+const anyKey = `SELECT EXISTS (SELECT 1 FROM api_keys)`
+
 // HasKeys reports whether any API key was ever created. It is false at the first start.
 func (s *Store) HasKeys(ctx context.Context) (bool, error) {
-	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM api_keys)`)
+	return one(ctx, s.db, scanBool, anyKey)
 }
 
 // Keys lists the API keys of the named organization, or of all for an empty name,

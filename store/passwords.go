@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	_ "embed" // for the list of common passwords
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -98,11 +99,29 @@ func (s *Store) newPassword(ctx context.Context, password string) (hash string, 
 // SetPassword sets the password of the user with that email address, for the owner of
 // the data folder. It ends the user's sessions and their links to choose a password.
 func (s *Store) SetPassword(ctx context.Context, email, password string) error {
+	return s.setPasswordOf(ctx, email, password, func(Tx) error { return nil })
+}
+
+// SetFirstPassword is SetPassword where no user has a password. Otherwise it does nothing, and set is false.
+// Of several servers that start at once on an empty database, one sets the password.
+func (s *Store) SetFirstPassword(ctx context.Context, email, password string) (set bool, err error) {
+	err = s.setPasswordOf(ctx, email, password, func(tx Tx) error { return refuseIf(ctx, tx, errNotFirst, anyPassword) })
+	if errors.Is(err, errNotFirst) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// setPasswordOf is SetPassword unless may returns an error.
+func (s *Store) setPasswordOf(ctx context.Context, email, password string, may func(Tx) error) error {
 	hash, err := s.newPassword(ctx, password)
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx Tx) error {
+		if err := may(tx); err != nil {
+			return err
+		}
 		userID, err := userByEmail(ctx, tx, email)
 		if err != nil {
 			return err
@@ -179,9 +198,11 @@ func (s *Store) CheckPassword(ctx context.Context, email, password string) (Call
 	return c, nil
 }
 
+const anyPassword = `SELECT EXISTS (SELECT 1 FROM users WHERE password_hash IS NOT NULL)`
+
 // HasPasswords reports whether any user has a password to sign in with.
 func (s *Store) HasPasswords(ctx context.Context) (bool, error) {
-	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM users WHERE password_hash IS NOT NULL)`)
+	return one(ctx, s.db, scanBool, anyPassword)
 }
 
 // hashPassword returns the hash of a password in PHC form, which names algorithm and cost.

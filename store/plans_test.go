@@ -124,6 +124,11 @@ func callEverything(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	_, err = f.HasPasswords(ctx)
 	is.NoErr(err)
+	_, err = f.CreateFirstKey(ctx, store.NewKey{Name: "First"}) // there is one
+	is.NoErr(err)
+	set, err := f.SetFirstPassword(ctx, f.owner.Email, "a new password 4711")
+	is.NoErr(err)
+	is.True(set)
 	_, secret, err := f.CreateKey(ctx, store.Operator(), store.NewKey{Name: "first"})
 	is.NoErr(err)
 	_, err = f.Authenticate(ctx, secret)

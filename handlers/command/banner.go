@@ -31,18 +31,16 @@ func (b *Banner) CreateSecrets(ctx context.Context, st *store.Store) error {
 	if err != nil {
 		return err
 	}
-	if !has || b.APIKey != "" {
-		_, b.key, err = st.CreateKey(ctx, store.Operator(),
-			store.NewKey{Name: "First key", Email: b.AdminEmail, Role: store.RoleOwner, Secret: b.APIKey})
-		if err != nil && b.APIKey != "" {
-			err = fmt.Errorf("--api-key: %w", err)
+	key := store.NewKey{Name: "First key", Email: b.AdminEmail, Role: store.RoleOwner, Secret: b.APIKey}
+	switch {
+	case b.APIKey != "": // the operator knows it already
+		if _, _, err := st.CreateKey(ctx, store.Operator(), key); err != nil {
+			return fmt.Errorf("--api-key: %w", err)
 		}
-		if err != nil {
+	case !has:
+		if b.key, err = st.CreateFirstKey(ctx, key); err != nil {
 			return err
 		}
-	}
-	if b.APIKey != "" {
-		b.key = "" // the operator knows it already
 	}
 	if b.AdminPassword != "" {
 		defer debug.FreeOSMemory() // hashing took 19 MiB, which an idle server does not need
@@ -76,10 +74,12 @@ func (b *Banner) generatePassword(ctx context.Context, st *store.Store) error {
 	if _, err := st.Owner(ctx, b.AdminEmail); err != nil {
 		return fmt.Errorf("--admin-email: %w", err)
 	}
-	b.password = strings.ToLower(rand.Text()[:20]) // 100 random bits, which a person can type
-	if err := st.SetPassword(ctx, b.AdminEmail, b.password); err != nil {
+	password := strings.ToLower(rand.Text()[:20]) // 100 random bits, which a person can type
+	set, err := st.SetFirstPassword(ctx, b.AdminEmail, password)
+	if err != nil || !set { // another server has just set one, and shows it
 		return err
 	}
+	b.password = password
 	_, token, err := st.CreatePasswordLink(ctx, store.Operator(), store.LinkWelcome, b.AdminEmail)
 	b.link = handlers.LinkAddress(b.BaseURL, store.LinkWelcome, token)
 	return err
