@@ -120,3 +120,20 @@ func (f *fixture) endBegun(ctx context.Context, w *placeWatch, begun <-chan stor
 		}
 	}
 }
+
+// TestPingAlone locks the lease of another node. The node still finds that it can write.
+func TestPingAlone(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 2, store.Options{})
+	nodes[0].startRunner("a")
+	nodes[1].startRunner("b")
+	c := connectTo(t, storetest.DatabaseOf(nodes[0].Dir()))
+	_, err := c.Exec(t.Context(), `BEGIN; SELECT 1 FROM runners WHERE id = 'b' FOR UPDATE`)
+	is.NoErr(err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	is.NoErr(nodes[0].Ping(ctx))
+	_, err = c.Exec(t.Context(), `COMMIT`)
+	is.NoErr(err)
+}

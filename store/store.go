@@ -82,6 +82,11 @@ func (s *Store) Dir() string { return s.dir }
 
 // Ping returns an error if the database cannot be written, or if damage was found.
 func (s *Store) Ping(ctx context.Context) error {
+	if s.node != nil {
+		// A node may hang in the middle of this write, which must not hold up the leases of other nodes.
+		_, err := s.exec(ctx, `UPDATE runners SET expires_at = expires_at WHERE url = ?`, s.node.URL)
+		return err
+	}
 	// SQLite writes the page although no value changes, so a full disk causes an error.
 	_, err := s.exec(ctx, `UPDATE runners SET expires_at = expires_at`)
 	return err

@@ -85,14 +85,23 @@ func (c *config) option(name string) string {
 	return value
 }
 
+// idleTime is the setting that limits how long a process may keep the locks of a transaction in which it
+// does nothing, because its machine stands still. The values are in milliseconds. A process that shares the
+// database must not hold up the others for longer than they wait for the lease of a dead one.
+const (
+	idleTime       = "idle_in_transaction_session_timeout"
+	idleTimeAlone  = "60000"
+	idleTimeShared = "10000"
+)
+
 // keepAlives makes the server end a connection, its transaction and its locks if the client
 // disappears without closing it. A proxy would refuse the settings.
 func (c *config) keepAlives() {
 	for name, value := range map[string]string{
-		"tcp_keepalives_idle":                 "15",
-		"tcp_keepalives_interval":             "5",
-		"tcp_keepalives_count":                "3",
-		"idle_in_transaction_session_timeout": "60000",
+		"tcp_keepalives_idle":     "15",
+		"tcp_keepalives_interval": "5",
+		"tcp_keepalives_count":    "3",
+		idleTime:                  idleTimeAlone,
 	} {
 		c.RuntimeParams[name] = cmp.Or(c.RuntimeParams[name], value)
 	}

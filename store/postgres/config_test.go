@@ -109,6 +109,31 @@ func TestPlannerSettings(t *testing.T) {
 	}
 }
 
+// TestIdleTime reads the longest time for which a process may keep locks and do nothing. It is shorter if others
+// share the database. A URL may override it.
+func TestIdleTime(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	alone, err := postgres.Open(t.Context(), url, schema, nil)
+	is.NoErr(err)
+	is.Equal(idleTime(t, alone), "1min")
+	is.NoErr(alone.Close())
+	is.Equal(idleTime(t, openShared(t, url, first)), "10s")
+	is.Equal(idleTime(t, openShared(t, url+"&idle_in_transaction_session_timeout=7000", first)), "7s")
+}
+
+func idleTime(t *testing.T, db *postgres.DB) (text string) {
+	t.Helper()
+	is := is.New(t)
+	rows, err := db.Query(t.Context(), `SELECT current_setting('idle_in_transaction_session_timeout')`)
+	is.NoErr(err)
+	is.True(rows.Next())
+	is.NoErr(rows.Scan(&text))
+	is.NoErr(rows.Close())
+	return text
+}
+
 // TestUnreachable checks that the error for an unreachable database means "unavailable".
 func TestUnreachable(t *testing.T) {
 	t.Parallel()

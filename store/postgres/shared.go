@@ -24,6 +24,9 @@ func OpenShared(ctx context.Context, url, schema string, migrations []string, ol
 	if err != nil {
 		return nil, err
 	}
+	if cfg.RuntimeParams[idleTime] == idleTimeAlone { // the URL names no other one
+		cfg.RuntimeParams[idleTime] = idleTimeShared
+	}
 	p := plan{script, migrations, int64(oldest)}
 	for until := time.Now().Add(startPatience); ; {
 		db, version, err := openBeside(ctx, cfg, p)
