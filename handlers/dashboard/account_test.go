@@ -25,14 +25,14 @@ func TestAccountPage(t *testing.T) {
 	earlier := sessions()
 	third := s.signIn("ann@example.com")
 	p := b.get("/account")
-	is.True(p.has("Acme, as Owner", "this browser", "Go-http-client", "Sign out everywhere else"))
+	p.shows("Acme, as Owner", "this browser", "Go-http-client", "Sign out everywhere else")
 
 	is.Equal(b.post("/account/name", "name", "Ann <i>").location(), "/account?done=saved")
 	p = b.get("/account?done=saved")
-	is.True(p.has("Ann &lt;i&gt;", "Saved."))
+	p.shows("Ann &lt;i&gt;", "Saved.")
 	p = b.post("/account/name", "name", " ")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("Must not be blank"))
+	p.shows("Must not be blank")
 
 	is.Equal(len(sessions()), 2)
 	// Sessions of the same millisecond have no order, so the newest one need not be the first.
@@ -49,7 +49,7 @@ func TestAccountPage(t *testing.T) {
 	is.Equal(other.get("/account").status, http.StatusOK)
 	is.Equal(b.post("/account/sessions").location(), "/account?done=sessions-ended")
 	is.Equal(other.get("/account").status, http.StatusSeeOther)
-	is.True(!b.get("/account").has("everywhere else"))
+	b.get("/account").lacks("everywhere else")
 }
 
 func TestPasswordChange(t *testing.T) {
@@ -59,10 +59,10 @@ func TestPasswordChange(t *testing.T) {
 	b, other := s.signIn("ann@example.com"), s.signIn("ann@example.com")
 	p := b.post("/account/password", "old", "wrong", "password", "another password")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("Is not your password."))
+	p.shows("Is not your password.")
 	p = b.post("/account/password", "old", password, "password", "short")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("Must have 8 characters or more"))
+	p.shows("Must have 8 characters or more")
 	is.Equal(other.get("/account").status, http.StatusOK)
 	is.Equal(b.post("/account/password", "old", password, "password", "another password").location(), "/account?done=password-changed")
 	is.Equal(b.get("/account").status, http.StatusOK)
@@ -87,7 +87,7 @@ func TestThrottledSignIn(t *testing.T) {
 	}
 	p := v.post("/sign-in", "email", "ann@example.com", "password", password) // the right password is refused, too
 	is.Equal(p.status, http.StatusTooManyRequests)
-	is.True(p.has("There were too many wrong passwords. Try again in 15 minutes.", `value="ann@example.com"`))
+	p.shows("There were too many wrong passwords. Try again in 15 minutes.", `value="ann@example.com"`)
 	is.Equal(p.header.Get("Retry-After"), "901")
 	p = b.post("/account/password", "old", password, "password", "another password")
 	is.Equal(p.status, http.StatusTooManyRequests)
@@ -104,11 +104,11 @@ func TestPreferences(t *testing.T) {
 	is := is.New(t)
 	s := newSite(t)
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/account").has(`<html lang="en">`, `name="theme" value="" checked`)) // the defaults
+	b.get("/account").shows(`<html lang="en">`, `name="theme" value="" checked`) // the defaults
 	p := b.post("/account/preferences", "theme", "pink")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
 	is.Equal(b.post("/account/preferences", "theme", "dark", "language", "de").location(), "/account?done=saved")
-	is.True(b.get("/account").has(`<html lang="de" data-theme="dark">`, `content="dark"`, `data-shortcuts="off"`))
+	b.get("/account").shows(`<html lang="de" data-theme="dark">`, `content="dark"`, `data-shortcuts="off"`)
 	is.Equal(b.post("/account/preferences", "theme", "", "language", "xx", "shortcuts", "1").status, http.StatusSeeOther)
-	is.True(b.get("/account").has(`<html lang="en">`)) // an unknown language counts as not chosen
+	b.get("/account").shows(`<html lang="en">`) // an unknown language counts as not chosen
 }

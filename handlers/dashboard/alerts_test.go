@@ -24,7 +24,7 @@ func TestAlertsPage(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/settings/alerts").has("No alert channels yet", `value="ann@example.com"`))
+	b.get("/settings/alerts").shows("No alert channels yet", `value="ann@example.com"`)
 	all := []string{"topics", "failed", "topics", "waiting", "rhythm", "now"}
 	for to, says := range map[string]string{
 		"":                        "Must be a member&#39;s email address, or a URL",
@@ -35,26 +35,26 @@ func TestAlertsPage(t *testing.T) {
 	} {
 		p := b.post("/settings/alerts", append(all, "to", to)...)
 		is.Equal(p.status, http.StatusUnprocessableEntity)
-		is.True(p.has(says)) // the field shows the fault
+		p.shows(says) // the field shows the fault
 	}
 	p := b.post("/settings/alerts", "to", "ann@example.com", "rhythm", "now")
-	is.True(p.has("ust name at least one event"))
+	p.shows("ust name at least one event")
 
 	secret := endpoint.URL + "/services/supersecret"
 	is.Equal(b.post("/settings/alerts", append(all, "to", secret)...).location(), "/settings/alerts?done=alert-added")
 	p = b.get("/settings/alerts")
-	is.True(p.has(strings.TrimPrefix(endpoint.URL, "http://"), "A task failed · A task waits for an approval or an answer"))
-	is.True(!p.has("supersecret")) // the address is a secret
+	p.shows(strings.TrimPrefix(endpoint.URL, "http://"), "A task failed · A task waits for an approval or an answer")
+	p.lacks("supersecret") // the address is a secret
 	channel := regexp.MustCompile(`/settings/alerts/alc_\w+`).FindString(p.body)
 	is.Equal(b.post(channel+"/test").location(), "/settings/alerts?done=alert-tested")
-	is.True(b.get("/settings/alerts").has("Failed permanently: 403 Forbidden: invalid_token"))
+	b.get("/settings/alerts").shows("Failed permanently: 403 Forbidden: invalid_token")
 	is.Equal(b.post(channel+"/pause").location(), "/settings/alerts?done=alert-paused")
-	is.True(b.get("/settings/alerts").has("Paused", channel+"/resume"))
+	b.get("/settings/alerts").shows("Paused", channel+"/resume")
 	is.Equal(b.post(channel+"/resume").location(), "/settings/alerts?done=alert-resumed")
 	is.Equal(b.post(channel+"/remove").location(), "/settings/alerts?done=alert-removed")
-	is.True(b.get("/settings/alerts").has("No alert channels yet"))
-	is.True(b.get("/settings/audit").has("alerts.add", "alerts.test", "alerts.remove"))
-	is.True(!b.get("/settings/audit").has("supersecret"))
+	b.get("/settings/alerts").shows("No alert channels yet")
+	b.get("/settings/audit").shows("alerts.add", "alerts.test", "alerts.remove")
+	b.get("/settings/audit").lacks("supersecret")
 }
 
 // TestTaskElsewhere opens the link to a task of another organization of the user. A button leads
@@ -85,12 +85,12 @@ func TestTaskElsewhere(t *testing.T) {
 	for _, link := range []string{path, path + "?organization=" + other.OrganizationID, "/tasks/same"} {
 		p := b.get(link)
 		is.Equal(p.status, http.StatusOK)
-		is.True(p.has("Switch to Other", "You are now viewing Acme."))
-		is.True(!p.has("Secret plan")) // nothing of the task is shown before
+		p.shows("Switch to Other", "You are now viewing Acme.")
+		p.lacks("Secret plan") // nothing of the task is shown before
 	}
 	p := b.post("/organization", "organization", other.OrganizationID, "next", path)
 	is.Equal(p.location(), path)
-	is.True(b.get(path).has("Secret plan"))
+	b.get(path).shows("Secret plan")
 	p = b.post("/organization", "organization", other.OrganizationID, "next", "https://evil.example/")
 	is.Equal(p.location(), "/") // a form redirects only to a page of this server
 }

@@ -99,10 +99,10 @@ func TestClientConnectsByOAuth(t *testing.T) {
 	}
 
 	keys := s.signIn("ann@example.com").get("/settings/keys")
-	is.True(keys.has("Assistant &lt;b&gt;", "connected program"))                      // Owners see whose access there is
+	keys.shows("Assistant &lt;b&gt;", "connected program")                             // Owners see whose access there is
 	is.Equal(strings.Count(keys.body, "/roll"), strings.Count(keys.body, "/revoke")-1) // a program's token cannot be rolled
 	account := bob.get("/account")
-	is.True(account.has("Assistant &lt;b&gt;")) // the user sees the program
+	account.shows("Assistant &lt;b&gt;") // the user sees the program
 	grant := regexp.MustCompile(`/account/programs/ogr_[a-z0-9]+/revoke`).FindString(account.body)
 	is.Equal(s.signIn("ann@example.com").post(grant).status, http.StatusNotFound) // an Owner cannot end the grant of another user here
 	is.Equal(bob.post(grant).status, http.StatusSeeOther)
@@ -159,7 +159,7 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 	p := ann.get("/oauth/authorize?" + good.Encode())
 	is.Equal(p.status, http.StatusOK)
 	is.True(strings.Contains(p.header.Get("Content-Security-Policy"), "form-action 'self' http://127.0.0.1:1;"))
-	is.True(p.has("127.0.0.1:1", "Acme", "ann@example.com"))
+	p.shows("127.0.0.1:1", "Acme", "ann@example.com")
 
 	// The browser is never redirected to an unregistered address.
 	for name, address := range map[string]string{

@@ -41,7 +41,7 @@ func TestDecisionByLink(t *testing.T) {
 	for range 3 { // mail scanners open it
 		p := guest.get(link)
 		is.Equal(p.status, 200)
-		is.True(p.has("Allow <code>write_file</code>?", "&lt;b&gt;.txt", `name="decision" value="approve"`))
+		p.shows("Allow <code>write_file</code>?", "&lt;b&gt;.txt", `name="decision" value="approve"`)
 		is.Equal([]string{p.header.Get("Referrer-Policy"), p.header.Get("Cache-Control")}, []string{"no-referrer", "no-store"})
 		is.True(strings.Contains(p.header.Get("Content-Security-Policy"), "default-src 'none'"))
 	}
@@ -50,21 +50,21 @@ func TestDecisionByLink(t *testing.T) {
 	is.Equal(guest.post(link, "decision", "approve").location(), link)
 	is.Equal(s.ended("one").Status, store.Completed)
 	p := guest.get(link)
-	is.True(p.has("Approved by", "Nothing is left to decide"))
+	p.shows("Approved by", "Nothing is left to decide")
 	is.Equal(p.has("<button name"), false)
 	is.Equal(guest.post(link, "decision", "deny").location(), link) // the decision has no effect
-	is.True(guest.get(link).has("Approved by"))
+	guest.get(link).shows("Approved by")
 
 	// A question.
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "two", Input: scripted(`tool ask_user {"question": "Which <i>?", "choices": ["red"]}`, "say {{last}}")})
 	link = s.decisionLink(s.owner, "two")
-	is.True(guest.get(link).has("Which &lt;i&gt;?", `name="choice" value="1">red</button>`))
+	guest.get(link).shows("Which &lt;i&gt;?", `name="choice" value="1">red</button>`)
 	refused := guest.post(link, "answer", " ")
 	is.Equal(refused.status, 422)
-	is.True(refused.has("must not be empty"))
+	refused.shows("must not be empty")
 	is.Equal(guest.post(link, "answer", "blue").location(), link)
 	is.Equal(s.ended("two").OutputText, `{"answer":"blue"}`)
-	is.True(guest.get(link).has("Answered by"))
+	guest.get(link).shows("Answered by")
 }
 
 // TestForgedDecisionLinks checks the pages of forged links, and that they do not block valid links.

@@ -28,17 +28,17 @@ func TestDiskNotice(t *testing.T) {
 		is.NoErr(s.store.WatchDisk(t.Context()))
 	}
 	set(5000)
-	is.True(!owner.get("/workers").has(`id="disk"`)) // there is no notice
+	owner.get("/workers").lacks(`id="disk"`) // there is no notice
 	set(1500)
 	for _, path := range []string{"/", "/workers", "/settings", "/settings/system"} {
-		is.True(owner.get(path).has("The server’s disk is nearly full.", "are free.")) // on every page
+		owner.get(path).shows("The server’s disk is nearly full.", "are free.") // on every page
 	}
 	set(500)
-	is.True(owner.get("/tasks").has("The server’s disk is full.", "The server refuses new work")) // the more urgent notice
-	is.True(!member.get("/tasks").has(`id="disk"`))                                               // a member cannot do anything about it
+	owner.get("/tasks").shows("The server’s disk is full.", "The server refuses new work") // the more urgent notice
+	member.get("/tasks").lacks(`id="disk"`)                                                // a member cannot do anything about it
 	open := s.store.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the disk was full at the start"))
-	is.True(member.get("/tasks").has("Nothing can be changed now.", "the disk was full at the start")) // for everybody
+	member.get("/tasks").shows("Nothing can be changed now.", "the disk was full at the start") // for everybody
 	open()
 	set(5000)
-	is.True(!owner.get("/tasks").has(`id="disk"`)) // the notice disappears by itself
+	owner.get("/tasks").lacks(`id="disk"`) // the notice disappears by itself
 }

@@ -56,5 +56,5 @@ func TestWorkOutlastsItsForm(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	p := b.post("/workers", "from", "prompt", "prompt", scripted("wait "+(2*formTime).String(), "fail 400 nothing comes to mind"))
 	is.True(p.status >= http.StatusBadRequest)
-	is.True(p.has("</html>"))
+	p.shows("</html>")
 }

@@ -159,6 +159,7 @@ func (s *site) signIn(email string) *browser {
 
 // A page is an answer to a browser.
 type page struct {
+	t      testing.TB
 	status int
 	header http.Header
 	body   string
@@ -166,6 +167,34 @@ type page struct {
 
 // location returns the address of a redirect.
 func (p page) location() string { return p.header.Get("Location") }
+
+// smallerThan requires that the page has fewer bytes than limit.
+func (p page) smallerThan(limit int) {
+	p.t.Helper()
+	if len(p.body) >= limit {
+		p.t.Errorf("the page has %d bytes, not less than %d", len(p.body), limit)
+	}
+}
+
+// shows requires that the page holds every text.
+func (p page) shows(texts ...string) {
+	p.t.Helper()
+	for _, text := range texts {
+		if !p.has(text) {
+			p.t.Errorf("the page with status %d does not hold %q", p.status, text)
+		}
+	}
+}
+
+// lacks requires that the page holds none of the texts.
+func (p page) lacks(texts ...string) {
+	p.t.Helper()
+	for _, text := range texts {
+		if p.has(text) {
+			p.t.Errorf("the page with status %d holds %q", p.status, text)
+		}
+	}
+}
 
 // has reports whether the page holds every text.
 func (p page) has(texts ...string) bool {
@@ -219,5 +248,5 @@ func (b *browser) send(r *http.Request) page {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return page{res.StatusCode, res.Header, string(body)}
+	return page{b.t, res.StatusCode, res.Header, string(body)}
 }

@@ -56,7 +56,7 @@ func TestHome(t *testing.T) {
 	s := newSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
-	is.True(ann.get("/").has("Tasks that are running, waiting for you or failed appear here.", "credits"))
+	ann.get("/").shows("Tasks that are running, waiting for you or failed appear here.", "credits")
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	hidden := s.worker(s.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "broken", Input: scripted("fail 400 no ink")})
@@ -67,7 +67,7 @@ func TestHome(t *testing.T) {
 	is.Equal(mo.get("/").has("Spent in"), false) // a Member may not see it
 	half := 1e6
 	storetest.CapCredits(t, s.store, s.owner.Caller, &half)
-	is.True(ann.get("/").has("of 1000000.00 credits", `role="img"`))
+	ann.get("/").shows("of 1000000.00 credits", `role="img"`)
 
 	// An instruction goes to the chosen worker, or to a new one.
 	p := ann.send(ann.form("/run", []string{"workerId", w.ID, "from", "home", "input", "Hello"}))
@@ -85,7 +85,7 @@ func TestHome(t *testing.T) {
 	for path, shows := range map[string]string{"/run": "First steps", "/workers/" + w.ID + "/run": "Schedules"} {
 		p = ann.send(ann.form(path, []string{"from", "home", "input", "Keep these words"}, tooMany...))
 		is.Equal(p.status, http.StatusUnprocessableEntity)
-		is.True(p.has("A request has at most 20 files.", "Keep these words</textarea>", `value="standard" selected`, shows))
+		p.shows("A request has at most 20 files.", "Keep these words</textarea>", `value="standard" selected`, shows)
 	}
 	is.Equal(mo.send(mo.form("/run", []string{"workerId", hidden.ID, "from", "home", "input", "x"})).status, http.StatusUnprocessableEntity) // the worker is hidden from Mo
 }
@@ -99,8 +99,8 @@ func TestPinnedWorkers(t *testing.T) {
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	is.Equal(ann.get("/tasks").has("Scribe</span>"), false)
 	is.Equal(ann.post("/workers/"+w.ID+"/pin", "back", "/workers?q=Scr").location(), "/workers?q=Scr")
-	is.True(ann.get("/tasks").has(`id="pinned"`, "Scribe</span>"))
-	is.True(ann.get("/workers").has("Unpin Scribe"))
+	ann.get("/tasks").shows(`id="pinned"`, "Scribe</span>")
+	ann.get("/workers").shows("Unpin Scribe")
 	is.Equal(ann.post("/workers/"+w.ID+"/unpin", "back", "//evil.example/").location(), "/workers")
 	is.Equal(ann.get("/tasks").has(`id="pinned"`), false)
 }

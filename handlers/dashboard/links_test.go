@@ -45,19 +45,19 @@ func TestWelcomePage(t *testing.T) {
 	s := newSite(t)
 	path := s.link(store.LinkWelcome, "ann@example.com")
 	v := s.visitor()
-	is.True(v.get(path).has("Welcome to Journeyman", `value="ann@example.com"`))
+	v.get(path).shows("Welcome to Journeyman", `value="ann@example.com"`)
 	is.Equal(v.get(strings.Replace(path, "welcome", "reset", 1)).status, http.StatusNotFound) // each kind has its own page
 	p := v.post(path, "name", "Ann Arbor", "email", "no address", "password", "short")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("Must be an email address.", "Must have 8 characters or more.", `value="no address"`))
+	p.shows("Must be an email address.", "Must have 8 characters or more.", `value="no address"`)
 	p = v.post(path, "name", "", "email", "me@example.com", "password", "password1")
-	is.True(p.has("Must have 1 to 200 characters.", "Must not be a password that many people choose"))
+	p.shows("Must have 1 to 200 characters.", "Must not be a password that many people choose")
 	p = v.post(path, "name", "Ann Arbor", "email", "me@example.com", "password", "my own password")
 	is.Equal(p.location(), "/workers/new?done=password-chosen")
-	is.True(v.get("/account").has("me@example.com", "Acme, as Owner", `value="Ann Arbor"`))
+	v.get("/account").shows("me@example.com", "Acme, as Owner", `value="Ann Arbor"`)
 	p = s.visitor().post(path, "name", "Eve", "email", "eve@example.com", "password", "her own password")
 	is.Equal(p.status, http.StatusNotFound)
-	is.True(p.has("has been used"))
+	p.shows("has been used")
 	is.Equal(s.visitor().post("/sign-in", "email", "me@example.com", "password", "my own password").status, http.StatusSeeOther)
 }
 
@@ -71,9 +71,9 @@ func TestResetPage(t *testing.T) {
 	s.join("bob@example.com", store.RoleMember)
 	v := s.signIn("bob@example.com")
 	path := s.link(store.LinkReset, "ann@example.com")
-	is.True(v.get(path).has("For ann@example.com."))
+	v.get(path).shows("For ann@example.com.")
 	is.Equal(v.post(path, "email", "eve@example.com", "password", "my own password").location(), "/workers?done=password-chosen")
-	is.True(v.get("/account").has("ann@example.com"))
+	v.get("/account").shows("ann@example.com")
 	is.Equal(before.get("/account").location(), "/sign-in?next=%2Faccount")
 	is.Equal(v.get(path).status, http.StatusNotFound)
 	is.Equal(s.visitor().post("/sign-in", "email", "ann@example.com", "password", password).status, http.StatusUnprocessableEntity)
@@ -104,8 +104,8 @@ func TestSessionFixation(t *testing.T) {
 			p := in(victim)
 			is.Equal(p.status, http.StatusSeeOther)
 			is.True(victim.client.Jar.Cookies(r.URL)[0].Value != planted.client.Jar.Cookies(r.URL)[0].Value)
-			is.True(!victim.get("/account").has("eve@example.com"))
-			is.True(planted.get("/account").has("eve@example.com")) // it is still only the attacker's session
+			victim.get("/account").lacks("eve@example.com")
+			planted.get("/account").shows("eve@example.com") // it is still only the attacker's session
 		})
 	}
 }
@@ -117,13 +117,13 @@ func TestInvitationPage(t *testing.T) {
 	s := newSite(t)
 	path := s.invitation("new@example.com", store.RoleAdmin)
 	v := s.visitor()
-	is.True(v.get(path).has("Join Acme", "ann@example.com has invited new@example.com to Acme", "as Admin", `name="name"`))
-	is.True(v.get(path).has("Join Acme")) // opening the link does not use it up
+	v.get(path).shows("Join Acme", "ann@example.com has invited new@example.com to Acme", "as Admin", `name="name"`)
+	v.get(path).shows("Join Acme") // opening the link does not use it up
 	p := v.post(path, "name", "", "password", "short")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("Must have 1 to 200 characters", "Must have 8 characters or more"))
+	p.shows("Must have 1 to 200 characters", "Must have 8 characters or more")
 	is.Equal(v.post(path, "name", "New <b>", "password", password).location(), "/workers?done=joined")
-	is.True(v.get("/account").has("Acme, as Admin", "New &lt;b&gt;"))
+	v.get("/account").shows("Acme, as Admin", "New &lt;b&gt;")
 	is.Equal(s.visitor().post(path, "name", "Eve", "password", password).status, http.StatusNotFound)
 
 	withdrawn := s.invitation("other@example.com", store.RoleMember)
@@ -149,23 +149,23 @@ func TestInvitationOfExistingUser(t *testing.T) {
 	globex("sam@globex.test")
 	path := s.invitation("sam@globex.test", store.RoleMember)
 	v := s.visitor()
-	is.True(!v.get(path).has(`name="name"`))
+	v.get(path).lacks(`name="name"`)
 	p := v.post(path, "name", "Eve", "password", "a new password")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("The email address or the password is wrong."))
+	p.shows("The email address or the password is wrong.")
 	is.Equal(v.get("/account").status, http.StatusSeeOther) // nobody is signed in
 	is.Equal(v.post(path, "password", password).location(), "/workers?done=joined")
-	is.True(v.get("/account").has("Acme, as Member", `action="/organization"`)) // now with a switcher
+	v.get("/account").shows("Acme, as Member", `action="/organization"`) // now with a switcher
 
 	globex("kim@globex.test")
 	path = s.invitation("kim@globex.test", store.RoleMember)
 	b := s.signIn("kim@globex.test")
-	is.True(!b.get(path).has("password"))
+	b.get(path).lacks("password")
 	is.Equal(b.post(path).location(), "/workers?done=joined")
-	is.True(b.get("/account").has("Acme, as Member"))
+	b.get("/account").shows("Acme, as Member")
 
 	path = s.invitation("new@example.com", store.RoleMember)
-	is.True(b.get(path).has("You are signed in here as kim@globex.test."))
+	b.get(path).shows("You are signed in here as kim@globex.test.")
 	is.Equal(b.post(path, "name", "New", "password", password).location(), "/workers?done=joined")
-	is.True(b.get("/account").has("new@example.com"))
+	b.get("/account").shows("new@example.com")
 }

@@ -130,7 +130,7 @@ func TestRunAgain(t *testing.T) {
 	is.Equal(b.send(sent).status, 303)
 	is.Equal(s.ended("talk").Status, store.Failed)
 	p := b.get("/tasks/talk")
-	is.True(p.has(`action="/tasks/talk/turns/1/again"`, "Try again</button>"))
+	p.shows(`action="/tasks/talk/turns/1/again"`, "Try again</button>")
 	token := regexp.MustCompile(`turns/1/again".*?name="token" value="([^"]+)"`).FindStringSubmatch(p.body)[1]
 	for range 2 { // two clicks are one turn
 		p := b.post("/tasks/talk/turns/1/again", "token", token)
@@ -145,7 +145,7 @@ func TestRunAgain(t *testing.T) {
 	is.Equal(len(files), 1) // the attached file is attached again
 
 	p = b.get("/tasks/talk?edit=1")
-	is.True(p.has(`name="from" value="1"`, "fail 400 on strike", "notes.txt"))
+	p.shows(`name="from" value="1"`, "fail 400 on strike", "notes.txt")
 	is.Equal(b.send(b.form("/tasks/talk", []string{"from", "1", "input", scripted("say edited"), "budget", "low"}, "more.txt", "x")).status, 303)
 	turn = s.ended("talk")
 	is.Equal(turn.OutputText, "edited")
@@ -171,16 +171,16 @@ func TestAllowRestOfTask(t *testing.T) {
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "rest", Input: scripted(calling("write_file", "path", "a.txt", "content", "one\ntwo\n"),
 		calling("write_file", "path", "b.txt", "content", "x"), calling("edit_file", "path", "a.txt", "old", "two", "new", "three"), "say over")})
 	id := s.approval("rest")
-	is.True(b.get("/tasks/rest").has("Write a.txt?", "one\ntwo", "This call replaces the file if it exists.", "Allow write_file for the rest of this task"))
+	b.get("/tasks/rest").shows("Write a.txt?", "one\ntwo", "This call replaces the file if it exists.", "Allow write_file for the rest of this task")
 	is.Equal(b.post("/tasks/rest/approvals/"+id, "decision", "approve", "restOfTask", "yes").location(), "/tasks/rest?done=tool-allowed")
 	next := s.approval("rest")
 	p := b.get("/tasks/rest")
-	is.True(p.has("Change a.txt?", `class="del"`, `class="add"`)) // another tool needs approval, and shows a difference
-	is.True(!p.has("Write b.txt?"))
+	p.shows("Change a.txt?", `class="del"`, `class="add"`) // another tool needs approval, and shows a difference
+	p.lacks("Write b.txt?")
 	is.Equal(b.post("/tasks/rest/approvals/"+next, "decision", "deny").status, 303)
 	is.Equal(s.ended("rest").Status, store.Completed)
 	is.Equal(b.post("/tasks/rest/approvals/"+next, "decision", "approve").location(), "/tasks/rest?done=decided-already")
 	refused := b.post("/tasks/rest/approvals/"+next, "decision", "maybe")
 	is.Equal(refused.status, 422)
-	is.True(refused.has(`role="alert"`, "must be approve or deny")) // on the page of the task
+	refused.shows(`role="alert"`, "must be approve or deny") // on the page of the task
 }

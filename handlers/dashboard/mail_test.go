@@ -67,11 +67,11 @@ func TestHostileMail(t *testing.T) {
 	for _, path := range []string{"/mail", "/mail/held", "/mail/messages/" + e.ID} {
 		p := b.get(path)
 		is.Equal(p.status, http.StatusOK)
-		is.True(p.has("&lt;img src=x onerror=alert(1)&gt;"))
-		is.True(!p.has("<script>alert", "<img"))
+		p.shows("&lt;img src=x onerror=alert(1)&gt;")
+		p.lacks("<script>alert", "<img")
 	}
 	p := b.get("/mail/messages/" + e.ID)
-	is.True(p.has("&lt;/pre&gt;&lt;script&gt;alert(&#34;text&#34;)", "&lt;/li&gt;", "Message-ID: &lt;1@elsewhere.example&gt;"))
+	p.shows("&lt;/pre&gt;&lt;script&gt;alert(&#34;text&#34;)", "&lt;/li&gt;", "Message-ID: &lt;1@elsewhere.example&gt;")
 
 	p = b.get("/mail/messages/" + e.ID + "/source")
 	is.Equal(p.header.Get("Content-Type"), "message/rfc822")
@@ -86,20 +86,20 @@ func TestHeldMailIsReleased(t *testing.T) {
 	e := receive("bob@elsewhere.example", "From: bob@elsewhere.example\nSubject: Rivers\nMessage-ID: <2@x>\n\nSay something.\n")
 	s.join("mo@example.com", store.RoleMember)
 	member := s.signIn("mo@example.com")
-	is.True(!member.get("/mail/messages/" + e.ID).has("Release to the worker"))
+	member.get("/mail/messages/" + e.ID).lacks("Release to the worker")
 	is.Equal(member.post("/mail/messages/"+e.ID+"/release").status, http.StatusForbidden)
 	is.Equal(member.post("/mail/messages/"+e.ID+"/retry").status, http.StatusForbidden)
 
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/mail/held").has("Rivers", "bob@elsewhere.example"))
-	is.True(b.get("/mail/messages/"+e.ID).has("Release to the worker", "Say something."))
+	b.get("/mail/held").shows("Rivers", "bob@elsewhere.example")
+	b.get("/mail/messages/"+e.ID).shows("Release to the worker", "Say something.")
 	p := b.post("/mail/messages/" + e.ID + "/release")
 	is.Equal(p.status, http.StatusSeeOther)
 	p = b.get(p.location())
-	is.True(p.has("The mail is released", "/tasks/tsk_"))
-	is.True(!p.has("Release to the worker"))
+	p.shows("The mail is released", "/tasks/tsk_")
+	p.lacks("Release to the worker")
 	is.Equal(b.post("/mail/messages/"+e.ID+"/release").status, http.StatusConflict)
-	is.True(b.get("/mail/held").has("No held mail"))
+	b.get("/mail/held").shows("No held mail")
 }
 
 // TestLargeMail checks that the pages and the list of large mails stay small.
@@ -121,14 +121,14 @@ func TestLargeMail(t *testing.T) {
 	for path, says := range map[string]string{"/mail": "Older »", "/mail/held": "Older »", "/mail/messages/" + last.ID: "The text is truncated"} {
 		p := b.get(path)
 		is.Equal(p.status, http.StatusOK)
-		is.True(len(p.body) < maxPage)
-		is.True(p.has(says))
+		p.smallerThan(maxPage)
+		p.shows(says)
 	}
 	next := regexp.MustCompile(`href="(/mail\?[^"]+)" rel="next"`).FindStringSubmatch(b.get("/mail").body)
 	is.Equal(len(next), 2)
 	p := b.get(html.UnescapeString(next[1]))
 	is.Equal(strings.Count(p.body, `href="/mail/messages/`), 5)
-	is.True(p.has("« Newest"))
+	p.shows("« Newest")
 }
 
 func TestMailIsOfTheOrganization(t *testing.T) {
@@ -137,7 +137,7 @@ func TestMailIsOfTheOrganization(t *testing.T) {
 	s, worker, receive := newMailSite(t)
 	e := receive("bob@elsewhere.example", "From: bob@elsewhere.example\nSubject: Secret\nMessage-ID: <3@x>\n\nGo.\n")
 	other := s.stranger("eve@umbrella.example")
-	is.True(!other.get("/mail").has("Secret"))
+	other.get("/mail").lacks("Secret")
 	for _, path := range []string{"", "/source"} {
 		is.Equal(other.get("/mail/messages/"+e.ID+path).status, http.StatusForbidden)
 	}
@@ -147,7 +147,7 @@ func TestMailIsOfTheOrganization(t *testing.T) {
 	is.Equal(s.signIn("ann@example.com").get("/mail?workerId="+worker.ID+"&status=held").has("Secret"), true)
 	p := s.signIn("ann@example.com").get("/mail?status=%3Cscript%3E")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(!p.has("<script>alert"))
+	p.lacks("<script>alert")
 }
 
 func TestBrowserMail(t *testing.T) {

@@ -58,15 +58,15 @@ func TestModelsPage(t *testing.T) {
 	is := is.New(t)
 	s := newSite(t)
 	p, b := newFakeProvider(t), s.signIn("ann@example.com")
-	is.True(b.get("/workers").has(`id="no-model"`, "/settings/models", "No model connected")) // the banner links to the page
-	is.True(b.get("/settings/models").has("Anthropic", "OpenAI", "Ollama", "OpenRouter", "http://127.0.0.1:11434"))
+	b.get("/workers").shows(`id="no-model"`, "/settings/models", "No model connected") // the banner links to the page
+	b.get("/settings/models").shows("Anthropic", "OpenAI", "Ollama", "OpenRouter", "http://127.0.0.1:11434")
 
 	is.Equal(p.connected(b, "box").location(), "/settings/models?done=provider-connected#p-box")
 	shown := b.get("/settings/models")
-	is.True(shown.has("Connected", "small answered in", "Hello from the model.", "EfGh", "32k", "1M", "box:small")) // the result of the test
+	shown.shows("Connected", "small answered in", "Hello from the model.", "EfGh", "32k", "1M", "box:small") // the result of the test
 	is.True(!shown.has(modelKey) && !shown.has("<script>alert(1)") && shown.harmless())
-	is.True(!b.get("/workers").has(`id="no-model"`)) // the model is the default now
-	is.True(b.get("/workers").has(`<span class="cut">box:small</span>`))
+	b.get("/workers").lacks(`id="no-model"`) // the model is the default now
+	b.get("/workers").shows(`<span class="cut">box:small</span>`)
 
 	// The chain, without scripts.
 	was := "box:small"
@@ -75,7 +75,7 @@ func TestModelsPage(t *testing.T) {
 		{"remove 0", "", "box:large"}, {"up 0", "", "box:large"}, {"add", "offline", "box:large,offline"},
 	} {
 		is.Equal(b.post("/settings/models/default", "was", was, "do", step.do, "model", step.model).location(), "/settings/models?done=default-changed")
-		is.True(b.get("/settings/models").has(`name="was" value="` + step.then + `"`)) // the order
+		b.get("/settings/models").shows(`name="was" value="` + step.then + `"`) // the order
 		was = step.then
 	}
 	for _, wrong := range [][]string{{"was", was, "do", "add"}, {"was", was, "do", "add", "otherModel", "nowhere:m"}, {"was", was, "do", "add", "model", "offline"},
@@ -87,10 +87,10 @@ func TestModelsPage(t *testing.T) {
 	}
 	refused := b.post("/settings/models/providers/box/remove")
 	is.Equal(refused.status, http.StatusUnprocessableEntity)
-	is.True(refused.has("take its models out of the default first")) // in the provider's card
+	refused.shows("take its models out of the default first") // in the provider's card
 	is.Equal(b.post("/settings/models/default", "was", was, "do", "remove 0").location(), "/settings/models?done=default-changed")
 	is.Equal(b.post("/settings/models/providers/box/remove").location(), "/settings/models?done=provider-removed")
-	is.True(!b.get("/settings/models").has("p-box"))
+	b.get("/settings/models").lacks("p-box")
 }
 
 // TestModelsPageRefuses sends forms with invalid values, and tests providers that do not answer.
@@ -115,25 +115,25 @@ func TestModelsPageRefuses(t *testing.T) {
 		refused := b.post("/settings/models/providers", tt.values...)
 		is.Equal(refused.status, http.StatusUnprocessableEntity)
 		is.True(refused.has(`id="e-`+tt.field+`"`) && refused.harmless()) // the error is at its field
-		is.True(!refused.has("sk-ant-of-another"))                        // no key is shown again
+		refused.lacks("sk-ant-of-another")                                // no key is shown again
 	}
 
 	// A wrong key is stored, and the page shows the provider's message and the advice.
 	is.Equal(b.post("/settings/models/providers", "kind", "openai-compatible", "name", "box", "baseUrl", p.URL+"/v1", "key", "sk-wrong-0123456789-key").location(),
 		"/settings/models#p-box")
 	shown := b.get("/settings/models")
-	is.True(shown.has("Key refused", "401: Incorrect API key provided: Bearer [key]", "create a new one"))
+	shown.shows("Key refused", "401: Incorrect API key provided: Bearer [key]", "create a new one")
 	is.True(!shown.has("sk-wrong") && !shown.has("<b>bold"))
-	is.True(b.get("/workers").has(`id="no-model"`)) // there is still no model
+	b.get("/workers").shows(`id="no-model"`) // there is still no model
 	is.Equal(b.post("/settings/models/providers/box", "key", modelKey, "baseUrl", p.URL+"/v1").location(), "/settings/models?done=provider-changed#p-box")
 	is.Equal(b.post("/settings/models/providers/box/test", "model", "large").location(), "/settings/models?done=provider-tested#p-box")
-	is.True(b.get("/settings/models").has("large answered in"))
+	b.get("/settings/models").shows("large answered in")
 
 	// A stored key is not sent to another host.
 	other := newFakeProvider(t)
 	refused := b.post("/settings/models/providers/box", "baseUrl", other.URL+"/v1")
 	is.Equal(refused.status, http.StatusUnprocessableEntity)
-	is.True(refused.has(`id="e-p-box-key"`, "entered again"))
+	refused.shows(`id="e-p-box-key"`, "entered again")
 	is.Equal(other.calls.Load(), int64(0))
 	p.says.Store("<img src=x onerror=alert(1)>")
 	is.Equal(b.post("/settings/models/providers/box/test").status, http.StatusSeeOther)
@@ -148,14 +148,14 @@ func TestModelsPageByRole(t *testing.T) {
 	s.join("ada@example.com", store.RoleAdmin)
 	s.join("mo@example.com", store.RoleMember)
 	member := s.signIn("mo@example.com")
-	is.True(member.get("/workers").has(`id="no-model"`, "An Owner can connect a model"))
+	member.get("/workers").shows(`id="no-model"`, "An Owner can connect a model")
 	p := newFakeProvider(t)
 	is.Equal(p.connected(s.signIn("ann@example.com"), "box").status, http.StatusSeeOther)
 	shown := s.signIn("ada@example.com").get("/settings/models")
-	is.True(shown.has("box:small", "Connected"))
+	shown.shows("box:small", "Connected")
 	is.True(!shown.has("/settings/models/providers") && !shown.has(`type="password"`)) // no form
 	is.Equal(member.get("/settings/models").status, http.StatusForbidden)
-	is.True(member.get("/workers/new").has("<option>box:small</option>", "<option>box:large</option>")) // a Member may choose these
+	member.get("/workers/new").shows("<option>box:small</option>", "<option>box:large</option>") // a Member may choose these
 }
 
 // TestWorkersModelField chooses a worker's model from the list, types another one, and saves a
@@ -168,7 +168,7 @@ func TestWorkersModelField(t *testing.T) {
 	is.Equal(p.connected(b, "box").status, http.StatusSeeOther)
 	w := s.worker(s.owner, store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: "box:unlisted"}})
 	path := "/workers/" + w.ID + "/settings"
-	is.True(b.get(path).has(`<option value="box:unlisted" selected>`)) // saving the form keeps it
+	b.get(path).shows(`<option value="box:unlisted" selected>`) // saving the form keeps it
 	for _, tt := range []struct{ model, other, want, says string }{
 		{"box:small", "", "box:small", ""}, {"box:small", "box:x, offline", "box:x, offline", ""}, {"", "", "", ""},
 		{"", "nowhere:m", "", "connected providers are box:NAME"}, {hostile, "", "", "must be one of"},

@@ -17,8 +17,8 @@ func TestWorkersOfTasks(t *testing.T) {
 	s := newSite(t)
 	b := s.signIn("ann@example.com")
 	s.worker(s.owner, store.NewWorker{Title: "Clerk"})
-	is.True(!b.get("/workers").has("Workers made by tasks")) // there are none
-	is.True(b.get("/workers?origin=task").has("There are no workers made by tasks"))
+	b.get("/workers").lacks("Workers made by tasks") // there are none
+	b.get("/workers?origin=task").shows("There are no workers made by tasks")
 
 	p := b.send(b.form("/run", []string{"from", "home", "input", scripted("say Only once")}))
 	is.Equal(p.status, http.StatusSeeOther)
@@ -33,20 +33,20 @@ func TestWorkersOfTasks(t *testing.T) {
 	is.Equal(b.get("/workers?q=once").workers(), nil)
 	is.True(!offered("/") && !offered("/tasks"))
 	is.True(!listed("/search?q=once"))
-	is.True(b.get("/tasks?workerId=" + made[0].ID).has(`value="` + made[0].ID + `" selected>` + made[0].Title)) // it was chosen
+	b.get("/tasks?workerId=" + made[0].ID).shows(`value="` + made[0].ID + `" selected>` + made[0].Title) // it was chosen
 	task := b.get(p.header.Get("Location"))
-	is.True(task.has(`href="` + address + `"`)) // the page of the task leads to it
+	task.shows(`href="` + address + `"`) // the page of the task leads to it
 	all := b.get(link(b.get("/workers"), "Workers made by tasks"))
 	is.Equal(all.workers(), []string{made[0].Title})
 	is.Equal(b.get("/workers?origin=task&q=zebra").workers(), nil)
 
 	mo := s.signIn(s.join("mo@example.com", store.RoleMember).Email)
-	is.True(!mo.get(address).has(">Keep<"))
+	mo.get(address).lacks(">Keep<")
 	is.Equal(mo.post(address+"/keep").status, http.StatusForbidden)
-	is.True(b.get(address).has("A task made this worker", ">Keep<"))
+	b.get(address).shows("A task made this worker", ">Keep<")
 	p = b.post(address + "/keep")
-	is.True(b.get(p.header.Get("Location")).has("The worker is in the lists now."))
-	is.True(!b.get(address).has("A task made this worker"))
+	b.get(p.header.Get("Location")).shows("The worker is in the lists now.")
+	b.get(address).lacks("A task made this worker")
 	is.Equal(b.get("/workers").workers(), []string{made[0].Title, "Clerk"})
 	is.True(offered("/") && offered("/tasks") && listed("/search?q=once"))
 	is.Equal(b.post(address+"/keep").status, http.StatusSeeOther) // a second click

@@ -35,7 +35,7 @@ func TestProgramsGetNoPages(t *testing.T) {
 	is.True(strings.HasPrefix(s.visitor().get("/none").location(), "/sign-in")) // a browser cannot find out which pages exist
 	p := s.signIn("ann@example.com").get("/none")
 	is.Equal(p.status, 404)
-	is.True(p.has("</html>"))
+	p.shows("</html>")
 
 	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/tasks", nil)
 	is.NoErr(err)
@@ -43,5 +43,5 @@ func TestProgramsGetNoPages(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	p = s.visitor().send(r)
 	is.Equal(p.status, 404) // a page, not the API
-	is.True(p.has("begin with /api/"))
+	p.shows("begin with /api/")
 }

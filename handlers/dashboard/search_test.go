@@ -26,15 +26,15 @@ func TestSearch(t *testing.T) {
 
 	p := ann.get("/search?q=QUART")
 	is.Equal(p.status, http.StatusOK)
-	is.True(p.has("<mark>Quart</mark>erly reporter", "<mark>Quart</mark>erly secret", "Compare <mark>quart</mark>ers",
-		"/workers/"+w.ID+"/preview/quart%20a.txt", "/workers/"+w.ID+"#f-input", "/tasks?q=QUART"))
+	p.shows("<mark>Quart</mark>erly reporter", "<mark>Quart</mark>erly secret", "Compare <mark>quart</mark>ers",
+		"/workers/"+w.ID+"/preview/quart%20a.txt", "/workers/"+w.ID+"#f-input", "/tasks?q=QUART")
 	member := mo.get("/search?q=quart")
 	is.True(member.has("reporter", "Compare ") && !member.has("secret") && !member.has("Hidden") && !member.has("quart%20b"))
-	is.True(ann.get("/search?q=audit").has("/settings/audit"))
-	is.True(mo.get("/search?q=audit").has("No name matches.")) // a Member may not open the page
-	is.True(ann.get("/search").has("New worker", "<kbd>C</kbd>"))
+	ann.get("/search?q=audit").shows("/settings/audit")
+	mo.get("/search?q=audit").shows("No name matches.") // a Member may not open the page
+	ann.get("/search").shows("New worker", "<kbd>C</kbd>")
 	part := ann.get("/search?part=1&q=quart")
 	is.True(part.has("<mark>") && !part.has("<html") && len(part.body) < 8<<10)
 	is.Equal(ann.get("/search?q="+strings.Repeat("x", 201)).status, http.StatusUnprocessableEntity)
-	is.True(ann.get("/search?q=%25").has("No name matches.")) // % is no wildcard
+	ann.get("/search?q=%25").shows("No name matches.") // % is no wildcard
 }

@@ -18,14 +18,14 @@ func TestSecretPages(t *testing.T) {
 	w := s.worker(s.owner, store.NewWorker{Title: "W"})
 	for _, path := range []string{"/workers/" + w.ID + "/secrets", "/settings/secrets"} {
 		is := is.New(t)
-		is.True(b.get(path).has("There are no secrets yet"))
+		b.get(path).shows("There are no secrets yet")
 		set := b.post(path, "name", " CRM_KEY ", "value", "the value of it", "hosts", "api.example.com, *.example.org")
 		is.Equal(set.location(), path+"?done=secret-set")
 		p := b.get(path)
-		is.True(p.has("CRM_KEY", "api.example.com", "*.example.org", path+"/CRM_KEY/delete"))
-		is.True(!p.has("the value of it")) // the page shows a value
+		p.shows("CRM_KEY", "api.example.com", "*.example.org", path+"/CRM_KEY/delete")
+		p.lacks("the value of it") // the page shows a value
 		is.Equal(b.post(path, "name", "CRM_KEY", "value", "", "hosts", "").location(), path+"?done=secret-set")
-		is.True(b.get(path).has("no host"))
+		b.get(path).shows("no host")
 		for _, name := range []string{"", "a b", hostile} {
 			p = b.post(path, "name", name, "value", "the value of it")
 			is.Equal(p.status, http.StatusUnprocessableEntity)
@@ -33,7 +33,7 @@ func TestSecretPages(t *testing.T) {
 		}
 		p = b.post(path, "name", "B", "value", "short")
 		is.Equal(p.status, http.StatusUnprocessableEntity)
-		is.True(p.has(`id="e-value"`))
+		p.shows(`id="e-value"`)
 		is.Equal(b.post(path+"/CRM_KEY/delete").location(), path+"?done=secret-deleted")
 		is.Equal(b.post(path+"/CRM_KEY/delete").status, http.StatusNotFound)
 	}

@@ -48,7 +48,7 @@ func TestOneServerSignsInToAnother(t *testing.T) {
 	toolset := near.Servers.Toolset(t.Context(), []string{"office"}, nil)
 	is.Equal(len(toolset.Tools), 0)
 	is.True(strings.Contains(toolset.Note, "sign in"))
-	is.True(here.get("/settings/system").has("office", "sign-in needed", far.url+"/mcp"))
+	here.get("/settings/system").shows("office", "sign-in needed", far.url+"/mcp")
 
 	p := here.post("/settings/system/servers/office/sign-in")
 	is.Equal(p.location(), "/settings/system/servers/office/sign-in")
@@ -57,9 +57,9 @@ func TestOneServerSignsInToAnother(t *testing.T) {
 	link := regexp.MustCompile(`href="(http[^"]*)"`).FindStringSubmatch(p.body)
 	is.Equal(len(link), 2)
 	address := html.UnescapeString(link[1])
-	is.True(p.has(strings.TrimPrefix(far.url, "http://"))) // the page shows the target of the link
+	p.shows(strings.TrimPrefix(far.url, "http://")) // the page shows the target of the link
 	consent := there.get(strings.TrimPrefix(address, far.url))
-	is.True(consent.has("Journeyman", strings.TrimPrefix(s.url, "http://")))
+	consent.shows("Journeyman", strings.TrimPrefix(s.url, "http://"))
 	back := there.post("/oauth/authorize", append(consent.fields(), "decision", "allow")...)
 	path, own := strings.CutPrefix(back.location(), s.url)
 	is.True(own) // the browser returns to the first server
@@ -70,8 +70,8 @@ func TestOneServerSignsInToAnother(t *testing.T) {
 	is.Equal(s.signIn("bob@example.com").get(path).status, http.StatusForbidden) // not an Owner
 	is.Equal(here.get(path).location(), "/settings/system?done=server-in")
 	is.Equal(here.get(path).status, http.StatusConflict) // an answer is accepted once
-	is.True(here.get("/settings/system").has("office", "signed in"))
-	is.True(here.get("/settings/audit").has("signed in to an MCP server"))
+	here.get("/settings/system").shows("office", "signed in")
+	here.get("/settings/audit").shows("signed in to an MCP server")
 	for end := time.Now().Add(time.Minute); len(toolset.Tools) == 0; toolset = near.Servers.Toolset(t.Context(), []string{"office"}, nil) {
 		if time.Now().After(end) {
 			t.Fatal("the tools are never offered: ", toolset.Note)
@@ -79,7 +79,7 @@ func TestOneServerSignsInToAnother(t *testing.T) {
 	}
 
 	is.Equal(here.post("/settings/system/servers/office/sign-out").status, http.StatusSeeOther)
-	is.True(!here.get("/settings/system").has("signed in</span>")) // the tokens are still there
+	here.get("/settings/system").lacks("signed in</span>") // the tokens are still there
 	is.Equal(here.post("/settings/system/servers/none/sign-in").status, http.StatusConflict)
 	is.Equal(here.post("/settings/system/servers/none/sign-out").status, http.StatusNotFound)
 }

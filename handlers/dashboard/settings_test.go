@@ -37,11 +37,11 @@ func TestKeysPage(t *testing.T) {
 	}
 	p := b.post("/settings/keys", "name", "")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("Must have 1 to 200 characters."))
+	p.shows("Must have 1 to 200 characters.")
 
 	p = b.post("/settings/keys", "name", `<script>alert(1)</script>`)
-	is.Equal(p.location(), "/settings/keys?made=1")                                    // reloading the next page creates no second key
-	is.True(!s.signIn("ann@example.com").get(p.location()).has(`data-copy="jm_live_`)) // another browser does not see it
+	is.Equal(p.location(), "/settings/keys?made=1")                            // reloading the next page creates no second key
+	s.signIn("ann@example.com").get(p.location()).lacks(`data-copy="jm_live_`) // another browser does not see it
 	p = b.get(p.location())
 	old := secretOf(p)
 	is.True(p.has("curl "+s.url+"/api/tasks", "&lt;script&gt;alert(1)&lt;/script&gt;") && !p.has("<script>alert"))
@@ -53,14 +53,14 @@ func TestKeysPage(t *testing.T) {
 	roll := regexp.MustCompile(`/settings/keys/key_\w+/roll`).FindString(p.body)
 	rolled := b.get(b.post(roll).location())
 	next := secretOf(rolled)
-	is.True(rolled.has("The old one works for another 24 hours"))
+	rolled.shows("The old one works for another 24 hours")
 	is.Equal(me(old), http.StatusOK)
 	is.Equal(me(next), http.StatusOK)
 	is.Equal(b.post(roll).status, http.StatusConflict) // once
 	is.Equal(b.post(strings.Replace(roll, "/roll", "/revoke", 1)).location(), "/settings/keys?done=key-revoked")
 	is.Equal(me(old), http.StatusUnauthorized) // at once
 	is.Equal(me(next), http.StatusOK)
-	is.True(b.get("/settings/keys").has("revoked", "active"))
+	b.get("/settings/keys").shows("revoked", "active")
 
 	s.join("ada@example.com", store.RoleAdmin)
 	is.Equal(s.signIn("ada@example.com").post(roll).status, http.StatusForbidden) // the key would make her an Owner
@@ -77,7 +77,7 @@ func TestKeysPaging(t *testing.T) {
 	}
 	b := s.signIn("ann@example.com")
 	p := b.get("/settings/keys")
-	is.True(len(p.body) < 50<<10)
+	p.smallerThan(50 << 10)
 	next := regexp.MustCompile(`href="(/settings/keys\?cursor=[^"]+)"`).FindStringSubmatch(p.body)
 	is.Equal(len(next), 2)
 	p = b.get(next[1])
@@ -92,12 +92,12 @@ func TestMembersPage(t *testing.T) {
 	bob := s.join("bob@example.com", store.RoleMember)
 	b, his := s.signIn("ann@example.com"), s.signIn("bob@example.com")
 	p := b.get("/settings/members")
-	is.True(p.has("bob@example.com", "you", "Invite somebody"))
+	p.shows("bob@example.com", "you", "Invite somebody")
 	p = b.post("/settings/members", "email", "bob@example.com", "role", "member")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("Is a member&#39;s already."))
+	p.shows("Is a member&#39;s already.")
 	p = b.post("/settings/members", "email", "x", "role", "king")
-	is.True(p.has("Must be an email address.", "Must be owner, admin or member"))
+	p.shows("Must be an email address.", "Must be owner, admin or member")
 
 	at := "/settings/members/" + bob.UserID
 	is.Equal(his.get("/settings/keys").status, http.StatusForbidden)
@@ -108,7 +108,7 @@ func TestMembersPage(t *testing.T) {
 	is.Equal(his.post("/settings/members/"+s.owner.UserID+"/remove").status, http.StatusForbidden)
 	is.Equal(his.post(at+"/role", "role", "owner").status, http.StatusForbidden)
 	is.Equal(b.post("/settings/members/"+s.owner.UserID+"/role", "role", "admin").status, http.StatusConflict) // the last owner
-	is.True(!his.get("/settings/members").has(`value="owner"`))
+	his.get("/settings/members").lacks(`value="owner"`)
 
 	p = b.get(b.post(at + "/reset").location())
 	link := regexp.MustCompile(`data-copy="` + s.url + `(/reset/[^"]+)"`).FindStringSubmatch(p.body)
@@ -119,7 +119,7 @@ func TestMembersPage(t *testing.T) {
 	is.Equal(s.visitor().get(link[1]).status, http.StatusNotFound)
 	p = s.visitor().post("/sign-in", "email", "bob@example.com", "password", password)
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("This user is in no organization."))
+	p.shows("This user is in no organization.")
 	is.Equal(b.post(at+"/remove").status, http.StatusNotFound)
 	is.Equal(b.post("/settings/members/"+s.owner.UserID+"/remove").status, http.StatusConflict)
 }
@@ -132,10 +132,10 @@ func TestOrganizationPage(t *testing.T) {
 	for _, wrong := range []string{"x", "-1", "NaN", "1e999"} {
 		p := b.post("/settings/organization", "name", "Acme", "monthlyCreditCap", wrong)
 		is.Equal(p.status, http.StatusUnprocessableEntity)
-		is.True(p.has("Must be 0 or more", `value="`+wrong+`"`))
+		p.shows("Must be 0 or more", `value="`+wrong+`"`)
 	}
 	is.Equal(b.post("/settings/organization", "name", "Acme <b>", "monthlyCreditCap", " 12.5 ").location(), "/settings/organization?done=saved")
-	is.True(b.get("/settings/organization").has("Acme &lt;b&gt;", `value="12.5"`))
+	b.get("/settings/organization").shows("Acme &lt;b&gt;", `value="12.5"`)
 	is.Equal(b.post("/settings/organization", "name", "Acme", "monthlyCreditCap", "").status, http.StatusSeeOther)
 	_, limited, err := s.store.Allowance(t.Context(), s.owner.OrganizationID)
 	is.NoErr(err)
@@ -153,15 +153,15 @@ func TestAuditPage(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	p := b.get("/settings/audit?action=key.create&email=ann%40example.com")
 	is.True(p.has("created an API key", "&lt;script&gt;", "ann@example.com") && !p.has("<script>alert", "signed in"))
-	is.True(len(p.body) < 50<<10)
+	p.smallerThan(50 << 10)
 	next := regexp.MustCompile(`href="(/settings/audit\?[^"]*cursor=[^"]+)"`).FindStringSubmatch(p.body)
 	p = b.get(strings.ReplaceAll(next[1], "&amp;", "&"))
 	is.Equal(strings.Count(p.body, "<th scope=\"row\">"), 10)
-	is.True(!p.has("Older »"))
-	is.True(b.get("/settings/audit?to=2020-01-01").has("No entry matches"))
+	p.lacks("Older »")
+	b.get("/settings/audit?to=2020-01-01").shows("No entry matches")
 	p = b.get("/settings/audit?from=yesterday&cursor=x")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("Must be a date"))
+	p.shows("Must be a date")
 
 	p = b.get("/settings/audit.csv?action=key.create")
 	is.Equal(p.header.Get("Content-Type"), "text/csv; charset=utf-8")
@@ -228,8 +228,8 @@ func TestReservedPages(t *testing.T) {
 	}
 	is.True(tried > 12)
 	is.True(browsers[store.RoleMember].get("/settings").has(`href="/account"`) && !browsers[store.RoleMember].get("/settings").has("/settings/keys"))
-	is.True(browsers[store.RoleAdmin].get("/settings").has("/settings/keys"))
-	is.True(!browsers[store.RoleAdmin].get("/settings/keys").has("/settings/organization", "/settings/system"))
+	browsers[store.RoleAdmin].get("/settings").shows("/settings/keys")
+	browsers[store.RoleAdmin].get("/settings/keys").lacks("/settings/organization", "/settings/system")
 }
 
 // TestAuditNames checks that the log names the changed records, with links, and shows neither ids
@@ -246,7 +246,7 @@ func TestAuditNames(t *testing.T) {
 	is.Equal(b.post("/workers/"+w.ID+"/members", "email", "mo@example.com").status, http.StatusSeeOther)
 	is.Equal(b.post("/settings/organization", "name", "Acme", "monthlyCreditCap", "5").status, http.StatusSeeOther)
 	p := b.get("/settings/audit?action=worker.member.add")
-	is.True(p.has(`invited somebody to a worker: <a class="inline" href="/workers/`+w.ID+`">Scribe &lt;b&gt;</a>`, "mo@example.com"))
+	p.shows(`invited somebody to a worker: <a class="inline" href="/workers/`+w.ID+`">Scribe &lt;b&gt;</a>`, "mo@example.com")
 	p = b.get("/settings/audit")
 	is.True(p.has("changed the credit cap") && !p.has("none</td>", "<code>"))
 	shown := regexp.MustCompile(`>[^<]*\b[a-z]{2,5}_[0-9a-z]{26}`).FindString(p.body)

@@ -30,7 +30,7 @@ func TestPasswordsAreShared(t *testing.T) {
 	p := ann.post("/sign-in", "email", "ann@example.com", "password", password)
 	is.Equal(p.status, http.StatusTooManyRequests)
 	is.Equal(p.header.Get("Retry-After"), "5")
-	is.True(p.has("Your address has 32 passwords being checked, the most it may have"))
+	p.shows("Your address has 32 passwords being checked, the most it may have")
 	p = ann.post(invitation, "name", "New", "password", password)
 	is.Equal(p.status, http.StatusTooManyRequests)
 
@@ -63,6 +63,6 @@ func TestPagesAreShared(t *testing.T) {
 	p := ann.get("/workers")
 	is.Equal(p.status, http.StatusTooManyRequests)
 	is.Equal(p.header.Get("Retry-After"), "5")
-	is.True(p.has("This user has 4096 requests under way"))
+	p.shows("This user has 4096 requests under way")
 	is.Equal(mo.get("/workers").status, http.StatusOK)
 }

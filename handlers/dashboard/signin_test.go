@@ -20,12 +20,12 @@ func TestSignIn(t *testing.T) {
 	p := v.get("/tasks/tsk_1?x=y")
 	is.Equal(p.status, http.StatusSeeOther)
 	is.Equal(p.location(), "/sign-in?next="+url.QueryEscape("/tasks/tsk_1?x=y"))
-	is.True(v.get(p.location()).has(`name="next" value="/tasks/tsk_1?x=y"`))
+	v.get(p.location()).shows(`name="next" value="/tasks/tsk_1?x=y"`)
 
 	p = v.post("/sign-in", "email", "ann@example.com", "password", "wrong", "next", "/tasks")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("The email address or the password is wrong.", `value="ann@example.com"`, `value="/tasks"`))
-	is.True(!p.has("wrong\"")) // passwords are not shown again
+	p.shows("The email address or the password is wrong.", `value="ann@example.com"`, `value="/tasks"`)
+	p.lacks("wrong\"") // passwords are not shown again
 
 	p = v.post("/sign-in", "email", " ann@example.com ", "password", password, "next", "/settings")
 	is.Equal(p.status, http.StatusSeeOther)
@@ -72,11 +72,11 @@ func TestOrganizationSwitch(t *testing.T) {
 	there, _ := storetest.Caller(t, s.store, "Globex <b>", "ann@example.com", store.RoleMember)
 	foreign, _ := storetest.Caller(t, s.store, "Initech", "sam@initech.test", store.RoleOwner)
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/account").has("Acme, as Owner", "Globex &lt;b&gt;"))
-	is.True(!b.get("/account").has("Initech"))
+	b.get("/account").shows("Acme, as Owner", "Globex &lt;b&gt;")
+	b.get("/account").lacks("Initech")
 	is.Equal(b.post("/organization", "organization", there.OrganizationID).location(), "/workers")
-	is.True(b.get("/account").has("Globex &lt;b&gt;, as Member"))
+	b.get("/account").shows("Globex &lt;b&gt;, as Member")
 	is.Equal(b.get("/settings/keys").status, http.StatusForbidden) // a Member there
 	is.Equal(b.post("/organization", "organization", foreign.OrganizationID).status, http.StatusForbidden)
-	is.True(s.signIn("ann@example.com").get("/account").has("Globex &lt;b&gt;, as Member")) // the last organization of the user
+	s.signIn("ann@example.com").get("/account").shows("Globex &lt;b&gt;, as Member") // the last organization of the user
 }

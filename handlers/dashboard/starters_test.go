@@ -25,7 +25,7 @@ func TestStarters(t *testing.T) {
 		id := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(id, func(t *testing.T) {
 			is := is.New(t)
-			is.True(page.has(`action="/starters/` + id + `/try"`)) // the gallery shows the starter
+			page.shows(`action="/starters/` + id + `/try"`) // the gallery shows the starter
 			p := b.post("/starters/"+id+"/try", "token", "one")
 			is.Equal(p.status, 303)
 			is.Equal(b.post("/starters/"+id+"/try", "token", "one").location(), p.location()) // a second click
@@ -71,7 +71,7 @@ func TestImportPage(t *testing.T) {
 	is.Equal(made.Instructions, wrk.Instructions)
 	p := b.send(b.form("/import", []string{"token", "three", "file", "journeyman: 1\ntitel: " + hostile}))
 	is.Equal(p.status, 422)
-	is.True(p.has("titel: is not a field")) // the field and the rule
+	p.shows("titel: is not a field") // the field and the rule
 	is.True(p.harmless())
 	is.Equal(b.send(b.form("/import", []string{"file", "a: &a [*a]"})).status, 422)
 }

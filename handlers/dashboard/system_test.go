@@ -31,23 +31,23 @@ func TestSystemPage(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	p := b.get("/settings/system")
 	is.Equal(p.status, http.StatusOK)
-	is.True(p.has("0 running, 0 queued", "writable", "running", "Up for", "3 h 0 min", "own root", s.store.Dir(), "off: start the server with",
-		"1,000,000 tokens (by the price table)", "before instructions and files", "being measured", "none since the start"))
+	p.shows("0 running, 0 queued", "writable", "running", "Up for", "3 h 0 min", "own root", s.store.Dir(), "off: start the server with",
+		"1,000,000 tokens (by the price table)", "before instructions and files", "being measured", "none since the start")
 	is.Equal(p.has("never", "Create a backup"), !storetest.OnServer())
-	is.True(!p.has("journeyman vacuum")) // a new database returns its space
+	p.lacks("journeyman vacuum") // a new database returns its space
 	is.NoErr(s.store.MeasureStorage(t.Context()))
 	_, err := s.store.EndPruning(t.Context(), 0, 0)
 	is.NoErr(err)
-	is.True(b.get("/settings/system").has("Tasks and their turns", "Webhook deliveries", "0 tasks, 0 webhook records"))
+	b.get("/settings/system").shows("Tasks and their turns", "Webhook deliveries", "0 tasks, 0 webhook records")
 	alive = false
 	if !storetest.OnServer() {
 		_, err = s.store.Backup(t.Context(), io.Discard)
 		is.NoErr(err)
-		is.True(b.get("/settings/system").has("just now"))
+		b.get("/settings/system").shows("just now")
 	}
 	p = b.get("/settings/system")
-	is.True(p.has("stopped: schedules do not run"))
-	is.True(!p.has("Create a backup"))
+	p.shows("stopped: schedules do not run")
+	p.lacks("Create a backup")
 }
 
 // TestDoctorOnSystemPage runs the checks with the button, as a user who may see the page.
@@ -70,13 +70,13 @@ func TestDoctorOnSystemPage(t *testing.T) {
 	other := s.stranger("eve@example.com") // an Owner of another organization than the one that runs the server
 	is.Equal(other.post("/settings/system/doctor", "").status, http.StatusForbidden)
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/settings/system").has("The checks have not run", "Check now"))
+	b.get("/settings/system").shows("The checks have not run", "Check now")
 	is.Equal(runs, 0) // opening the page runs no checks
 	p := b.post("/settings/system/doctor", "")
 	is.Equal(p.location(), "/settings/system?done=checked#doctor")
-	is.True(b.get("/settings/system?done=checked").has("The checks have finished", "1 failed, 0 warnings, 1 passed, 0 skipped", "3 MiB &lt;left&gt;", "delete what is not needed"))
+	b.get("/settings/system?done=checked").shows("The checks have finished", "1 failed, 0 warnings, 1 passed, 0 skipped", "3 MiB &lt;left&gt;", "delete what is not needed")
 	is.Equal(runs, 1)
-	is.True(b.get("/settings/system").has("3 MiB &lt;left&gt;")) // the result stays
+	b.get("/settings/system").shows("3 MiB &lt;left&gt;") // the result stays
 	p = other.get("/settings/system")
 	is.Equal(p.status, http.StatusOK)
 	is.True(!p.has("Check now") && !p.has("free space")) // they may see the other parts of the page
@@ -84,7 +84,7 @@ func TestDoctorOnSystemPage(t *testing.T) {
 	is.True(s.store.BeginMaintenance())
 	is.Equal(b.post("/settings/system/doctor", "").location(), "/settings/system?done=checked#doctor") // the checks change nothing
 	is.Equal(runs, 2)
-	is.True(!newSite(t).signIn("ann@example.com").get("/settings/system").has("Check now")) // a server without checks
+	newSite(t).signIn("ann@example.com").get("/settings/system").lacks("Check now") // a server without checks
 }
 
 func TestBrowserSystem(t *testing.T) {
@@ -117,6 +117,6 @@ func TestSystemPageOfNodes(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	p := b.get("/settings/system")
 	is.Equal(p.status, http.StatusOK)
-	is.True(p.has("Nodes", "http://node1.test:8080", "7.8.9", "this node", "leader", "has renewed its lease"))
-	is.True(!p.has("has lost its lease", "The clock of this node differs"))
+	p.shows("Nodes", "http://node1.test:8080", "7.8.9", "this node", "leader", "has renewed its lease")
+	p.lacks("has lost its lease", "The clock of this node differs")
 }

@@ -85,21 +85,21 @@ func TestTaskPage(t *testing.T) {
 		calling("publish_file", "path", "out/poem.md"), calling("read_file", "path", "missing.txt"), "say Here is **your** poem.", "usage 300 45")})
 	is.Equal(turn.Status, store.Completed)
 	p := b.get("/tasks/all")
-	is.True(p.has("<h1>A bit of all</h1>", `<a class="link" href="/workers/`+w.ID+`">Scribe</a>`, "Done</span>"))
-	is.True(p.has(`<details class="fold reasoning"`, "Let me see."))
-	is.True(p.has("I write.", `<span class="tool">write_file</span><span class="arg">out/poem.md</span><span class="res">6 B`, "&#34;path&#34;: &#34;out/poem.md&#34;"))
-	is.True(p.has(`<span class="tool">read_file</span><span class="arg">missing.txt</span><span class="res bad">`, "no file or folder &#34;missing.txt&#34;"))
-	is.True(p.has("Here is <strong>your</strong> poem."))
+	p.shows("<h1>A bit of all</h1>", `<a class="link" href="/workers/`+w.ID+`">Scribe</a>`, "Done</span>")
+	p.shows(`<details class="fold reasoning"`, "Let me see.")
+	p.shows("I write.", `<span class="tool">write_file</span><span class="arg">out/poem.md</span><span class="res">6 B`, "&#34;path&#34;: &#34;out/poem.md&#34;")
+	p.shows(`<span class="tool">read_file</span><span class="arg">missing.txt</span><span class="res bad">`, "no file or folder &#34;missing.txt&#34;")
+	p.shows("Here is <strong>your</strong> poem.")
 	is.Equal(strings.Count(p.body, "<strong>your</strong>"), 1) // the page shows the answer once
-	is.True(p.has(`/files/out/poem.md?v=`, ">poem.md</span>"))
-	is.True(p.has(`viewBox="0 0 600 26"`, `aria-label="The model worked for`, "in 4 calls", "in 3 calls"))
-	is.True(p.has("Continue this task", `enctype="multipart/form-data"`, "Run again", "Edit and run again"))
+	p.shows(`/files/out/poem.md?v=`, ">poem.md</span>")
+	p.shows(`viewBox="0 0 600 26"`, `aria-label="The model worked for`, "in 4 calls", "in 3 calls")
+	p.shows("Continue this task", `enctype="multipart/form-data"`, "Run again", "Edit and run again")
 	is.Equal(p.has("live.js"), false) // nothing runs
 	is.Equal(p.has("Stop</button>"), false)
-	is.True(len(p.body) < maxPage)
+	p.smallerThan(maxPage)
 	file := regexp.MustCompile(`href="(/api/workers/[^"]*)"`).FindStringSubmatch(p.body)
 	is.Equal(b.get(file[1]).body, "# Poem") // the session gives access to the file
-	is.True(b.get("/tasks/all/calls/0/2/0").has("<h1><code>read_file</code></h1>", "missing.txt"))
+	b.get("/tasks/all/calls/0/2/0").shows("<h1><code>read_file</code></h1>", "missing.txt")
 	is.Equal(b.get("/tasks/all/raw/0/output").body, "Here is **your** poem.")
 	is.True(strings.HasPrefix(b.get("/tasks/all/raw/0/output").header.Get("Content-Type"), "text/plain"))
 	is.Equal(b.get("/tasks/all/raw/0/0/parts/0").body, "Let me see.")
@@ -119,12 +119,12 @@ func TestTaskEnds(t *testing.T) {
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe", OutputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "json", Title: "Count", Input: "Count." + "\n\n" + scripted(`json {"n":7}`)})
 	p := b.get("/tasks/json")
-	is.True(p.has("Structured output", "&#34;n&#34;: 7"))
+	p.shows("Structured output", "&#34;n&#34;: 7")
 	is.Equal(strings.Count(p.body, "&#34;n&#34;"), 2) // in the script and as the output, but not as an answer
 
 	free := s.worker(s.owner, store.NewWorker{Title: "Free"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "failed", Input: scripted("fail 400 the model is on strike")})
-	is.True(b.get("/tasks/failed").has("Failed.", "The model is on strike.", "Try again</button>"))
+	b.get("/tasks/failed").shows("Failed.", "The model is on strike.", "Try again</button>")
 
 	n := store.NewTurn{Caller: s.owner.Caller, WorkerID: free.ID, TaskID: "short", Budget: store.BudgetLow,
 		Input: scripted("repeat 20", calling("list_files"))}
@@ -132,7 +132,7 @@ func TestTaskEnds(t *testing.T) {
 	is.NoErr(err)
 	s.runner.Wake()
 	is.Equal(s.ended("short").IncompleteLimit, "steps")
-	is.True(b.get("/tasks/short").has("Incomplete.", "the budget &#34;low&#34; has used up its model calls"))
+	b.get("/tasks/short").shows("Incomplete.", "the budget &#34;low&#34; has used up its model calls")
 }
 
 // TestHostileTask puts hostile text into every string of a task.
@@ -154,10 +154,10 @@ func TestHostileTask(t *testing.T) {
 		p := b.get(path)
 		is.Equal(p.status, 200)
 		is.Equal(acts.FindString(p.body), "")
-		is.True(p.has("&lt;script&gt;alert(1)")) // the text is shown
+		p.shows("&lt;script&gt;alert(1)") // the text is shown
 	}
 	raw := b.get("/tasks/evil/raw/0/input")
-	is.True(raw.has("<script>"))
+	raw.shows("<script>")
 	is.Equal(raw.header.Get("X-Content-Type-Options"), "nosniff")
 	is.Equal(raw.header.Get("Content-Security-Policy"), "sandbox; default-src 'none'")
 	is.Equal(raw.header.Get("Content-Type"), "text/plain; charset=utf-8")
@@ -184,7 +184,7 @@ func TestLongTask(t *testing.T) {
 	small := func(path string) page {
 		p := b.get(path)
 		is.Equal(p.status, 200)
-		is.True(len(p.body) < maxPage) // a page is small
+		p.smallerThan(maxPage) // a page is small
 		return p
 	}
 	turns := map[string]bool{}
@@ -232,7 +232,7 @@ func TestFollowUp(t *testing.T) {
 	is.Equal(turn.TriggeredBy, store.TriggerUI)
 	is.Equal(turn.Budget, store.BudgetLow)
 	is.True(strings.Contains(turn.OutputText, "remember the milk"))
-	is.True(b.get("/tasks/talk").has(">notes.txt</span>", "remember the milk", "Turn 2"))
+	b.get("/tasks/talk").shows(">notes.txt</span>", "remember the milk", "Turn 2")
 
 	p := b.send(b.form("/tasks/talk", []string{"token", token, "input", "line\r\nanother", "budget", "low"}))
 	is.Equal(p.status, 303) // the form comes from the browser's history, and has another text
@@ -241,7 +241,7 @@ func TestFollowUp(t *testing.T) {
 	for name, fields := range map[string][]string{"empty": {"input", ""}, "budget": {"input", "kept text", "budget", "huge"}} {
 		p := b.send(b.form("/tasks/talk", fields))
 		is.Equal(p.status, 422)
-		is.True(p.has(map[string]string{"empty": "is required", "budget": "kept text"}[name]))
+		p.shows(map[string]string{"empty": "is required", "budget": "kept text"}[name])
 	}
 	tooMany := make([]string, 2*21)
 	for i := range tooMany {
@@ -249,7 +249,7 @@ func TestFollowUp(t *testing.T) {
 	}
 	p = b.followUp("talk", "Keep these words", tooMany...)
 	is.Equal(p.status, 422)
-	is.True(p.has("A request has at most 20 files.", "Keep these words</textarea>"))
+	p.shows("A request has at most 20 files.", "Keep these words</textarea>")
 	r := b.form("/tasks/talk", []string{"input", "cut"})
 	r.Header.Set("Content-Type", "multipart/form-data; boundary=other")
 	is.Equal(b.send(r).status, 400)
@@ -260,10 +260,10 @@ func TestFollowUp(t *testing.T) {
 	is.Equal(s.ended("talk").Input, "line\nanother") // the refused form had no effect
 
 	is.Equal(b.post("/tasks/talk/archive").location(), "/tasks?done=task-archived")
-	is.True(b.get("/tasks/talk").has("The task is archived and takes no new instructions.", `<span class="pill">archived</span>`))
+	b.get("/tasks/talk").shows("The task is archived and takes no new instructions.", `<span class="pill">archived</span>`)
 	is.Equal(b.followUp("talk", "more").status, 422)
 	is.NoErr(s.store.DeleteWorker(t.Context(), s.owner.Caller, w.ID))
-	is.True(b.get("/tasks/talk").has("The worker is deleted", "Scribe (deleted)"))
+	b.get("/tasks/talk").shows("The worker is deleted", "Scribe (deleted)")
 }
 
 // TestCancelTask opens a running task and cancels it.
@@ -277,9 +277,9 @@ func TestCancelTask(t *testing.T) {
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("wait 1h", "say never")})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("say queued")})
 	p := b.get("/tasks/slow")
-	is.True(p.has(`<script src="/assets/`, `live.js"`, "Stop</button>", `<noscript><meta http-equiv="refresh" content="10"></noscript>`))
+	p.shows(`<script src="/assets/`, `live.js"`, "Stop</button>", `<noscript><meta http-equiv="refresh" content="10"></noscript>`)
 	is.True(strings.Index(p.body, `id="turn-0"`) < strings.Index(p.body, `id="flow-1"`)) // ended turns have no live part
-	is.True(p.has(`id="turn-2"`, `id="flow-2"`, "Queued"))
+	p.shows(`id="turn-2"`, `id="flow-2"`, "Queued")
 	is.Equal(b.get("/tasks/slow?still").has("http-equiv"), false)
 	stream := strings.ReplaceAll(regexp.MustCompile(`data-stream="([^"]+)"`).FindStringSubmatch(p.body)[1], "&amp;", "&")
 	is.True(strings.HasPrefix(stream, "/tasks/slow/live?") && strings.Contains(stream, "turn=1"))
@@ -290,7 +290,7 @@ func TestCancelTask(t *testing.T) {
 	is.True(strings.Contains(events, `"end-1"`) && strings.Contains(events, `"end-2"`) && strings.HasSuffix(events, "data: [DONE]\n\n"))
 	is.Equal(strings.Contains(events, `"turn-0"`), false) // it begins after the pieces that the page has
 	after := b.get("/tasks/slow?done=task-cancelled")
-	is.True(after.has("The task is cancelled.", "Cancelled.", "Cancelled</span>"))
+	after.shows("The task is cancelled.", "Cancelled.", "Cancelled</span>")
 	is.Equal(after.has("live.js"), false)
 	is.Equal(b.post("/tasks/slow/cancel").status, 303) // a second cancel changes nothing
 }
@@ -309,17 +309,17 @@ func TestApprovalPage(t *testing.T) {
 	}
 	id := asked("yes")
 	p := b.get("/tasks/yes")
-	is.True(p.has("Write &lt;b&gt;.txt?", `<span class="pill">write_file</span>`, `action="/tasks/yes/approvals/`+id+`"`, "waits for approval"))
-	is.True(b.get("/tasks").has("Waiting for you", `href="/tasks/yes"`))
+	p.shows("Write &lt;b&gt;.txt?", `<span class="pill">write_file</span>`, `action="/tasks/yes/approvals/`+id+`"`, "waits for approval")
+	b.get("/tasks").shows("Waiting for you", `href="/tasks/yes"`)
 	other := member.get("/tasks/yes")
-	is.True(other.has("Write &lt;b&gt;.txt?", "an Owner or an Admin must decide"))
+	other.shows("Write &lt;b&gt;.txt?", "an Owner or an Admin must decide")
 	is.Equal(other.has(">Approve</button>"), false)
 	is.Equal(member.post("/tasks/yes/approvals/"+id, "decision", "approve").status, 403)
 	is.Equal(b.post("/tasks/yes/approvals/"+id, "decision", "maybe").status, 422)
 	is.Equal(b.post("/tasks/yes/approvals/apr_none", "decision", "approve").status, 404)
 	is.Equal(b.post("/tasks/yes/approvals/"+id, "decision", "approve").location(), "/tasks/yes?done=call-approved")
 	is.Equal(s.ended("yes").Status, store.Completed)
-	is.True(b.get("/tasks/yes").has("Approved by", `<span class="tool">write_file</span>`))
+	b.get("/tasks/yes").shows("Approved by", `<span class="tool">write_file</span>`)
 	late := b.post("/tasks/yes/approvals/"+id, "decision", "deny")
 	is.Equal(late.location(), "/tasks/yes?done=decided-already") // an outdated page leads to the task
 
@@ -327,7 +327,7 @@ func TestApprovalPage(t *testing.T) {
 	is.Equal(b.post("/tasks/no/approvals/"+id, "decision", "deny", "reason", strings.Repeat("x", 1001)).status, 422)
 	is.Equal(b.post("/tasks/no/approvals/"+id, "decision", "deny", "reason", "not <that> file").location(), "/tasks/no?done=call-denied")
 	is.Equal(s.ended("no").Status, store.Completed)
-	is.True(b.get("/tasks/no").has("Denied by", "Not &lt;that&gt; file.", "a person has denied this call"))
+	b.get("/tasks/no").shows("Denied by", "Not &lt;that&gt; file.", "a person has denied this call")
 }
 
 // TestQuestionPage answers a worker's questions with a button and as text.
@@ -344,10 +344,10 @@ func TestQuestionPage(t *testing.T) {
 	}
 	id := ask("one", `{"question": "Which <b>?", "choices": ["red & hot", "blue"]}`)
 	p := b.get("/tasks/one")
-	is.True(p.has("Which &lt;b&gt;?", `name="choice" value="1">red &amp; hot</button>`, "waits for an answer", `name="answer"`))
-	is.True(b.get("/tasks?waitingFor=person").has(`1<span class="unseen"> waiting for you</span>`, `href="/tasks/one"`))
+	p.shows("Which &lt;b&gt;?", `name="choice" value="1">red &amp; hot</button>`, "waits for an answer", `name="answer"`)
+	b.get("/tasks?waitingFor=person").shows(`1<span class="unseen"> waiting for you</span>`, `href="/tasks/one"`)
 	is.Equal(member.get("/tasks").has("waiting for you"), false)
-	is.True(b.get("/tasks?waitingFor=model").has("No task matches"))
+	b.get("/tasks?waitingFor=model").shows("No task matches")
 	is.Equal(b.get("/tasks?waitingFor=rain").status, 422)
 	is.Equal(member.get("/tasks/one").has(`name="answer"`), false)
 	is.Equal(member.post("/tasks/one/approvals/"+id, "answer", "red").status, 403)
@@ -355,12 +355,12 @@ func TestQuestionPage(t *testing.T) {
 	is.Equal(b.post("/tasks/one/approvals/"+id, "decision", "approve").status, 422) // the form is for another kind
 	is.Equal(b.post("/tasks/one/approvals/"+id, "choice", "1").location(), "/tasks/one?done=question-answered")
 	s.ended("one")
-	is.True(b.get("/tasks/one").has("Answered by", "red &amp; hot"))
+	b.get("/tasks/one").shows("Answered by", "red &amp; hot")
 	is.Equal(b.post("/tasks/one/approvals/"+id, "answer", "late").location(), "/tasks/one?done=decided-already")
 	id = ask("two", `{"question": "When?"}`)
 	is.Equal(b.post("/tasks/two/approvals/"+id, "answer", "at\r\nnoon").location(), "/tasks/two?done=question-answered")
 	s.ended("two")
-	is.True(b.get("/tasks/two").has(`at\nnoon`))
+	b.get("/tasks/two").shows(`at\nnoon`)
 }
 
 // TestManyApprovals has a turn with more approvals, and longer arguments, than a page can show.
@@ -395,9 +395,9 @@ func TestManyApprovals(t *testing.T) {
 		t.Fatal(len(p.body))
 	}
 	is.Equal(strings.Count(p.body, ">Approve</button>"), 6)
-	is.True(p.has("26 more calls need approval after these."))
-	is.True(b.get("/tasks/asks/raw/0/0/calls/5/input").has(`"n": 5`))
-	is.True(p.has(`href="/tasks/asks/raw/0/0/calls/5/input"`))
+	p.shows("26 more calls need approval after these.")
+	b.get("/tasks/asks/raw/0/0/calls/5/input").shows(`"n": 5`)
+	p.shows(`href="/tasks/asks/raw/0/0/calls/5/input"`)
 }
 
 // approval waits until a task asks for an approval, and returns its id.
@@ -449,11 +449,11 @@ func TestCompactionNotes(t *testing.T) {
 	is.NoErr(err)
 	is.NoErr(st.StopRunner(ctx, "r"))
 	p := newSiteOf(t, st).signIn("ann@example.com").get("/tasks/full")
-	is.True(p.has("3 long tool outputs were truncated to 2.0 KiB each. The conversation was shortened to fit small-model, from about 9,000 to 4,000 tokens."))
-	is.True(p.has("1 attached file is listed by name only."))
-	is.True(p.has("12 earlier model calls were summarised. The conversation was too long for small-model", "They spoke of &lt;b&gt;rivers&lt;/b&gt;."))
-	is.True(p.has("4 earlier model calls were left out"))
-	is.True(p.has("Feedback to the model", "Call a &lt;tool&gt;."))
+	p.shows("3 long tool outputs were truncated to 2.0 KiB each. The conversation was shortened to fit small-model, from about 9,000 to 4,000 tokens.")
+	p.shows("1 attached file is listed by name only.")
+	p.shows("12 earlier model calls were summarised. The conversation was too long for small-model", "They spoke of &lt;b&gt;rivers&lt;/b&gt;.")
+	p.shows("4 earlier model calls were left out")
+	p.shows("Feedback to the model", "Call a &lt;tool&gt;.")
 	is.True(strings.Index(p.body, "One.") < strings.Index(p.body, "were summarised"))
 	is.True(strings.Index(p.body, "Two.") > strings.Index(p.body, "were summarised"))
 }

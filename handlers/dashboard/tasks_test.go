@@ -82,7 +82,7 @@ func TestTaskFilters(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	empty := b.get("/tasks")
 	is.Equal(empty.has("Filter tasks"), false) // there is nothing to filter
-	is.True(empty.has("There are no tasks yet", "curl "+s.url+"/api/tasks", "@mail.example"))
+	empty.shows("There are no tasks yet", "curl "+s.url+"/api/tasks", "@mail.example")
 
 	scribe := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	clerk := s.worker(s.owner, store.NewWorker{Title: "Clerk"})
@@ -126,11 +126,11 @@ func TestTaskFilters(t *testing.T) {
 		p := b.get("/tasks?" + query)
 		is.Equal(p.status, http.StatusUnprocessableEntity)
 		if field != "" {
-			is.True(p.has(`id="e-` + field + `"`)) // the error is beside its field
+			p.shows(`id="e-` + field + `"`) // the error is beside its field
 		}
 	}
 	is.Equal(b.get("/tasks?workerId=wrk_none").status, http.StatusNotFound)
-	is.True(b.get("/tasks?status=error&q=x").has(`<option value="error" selected>`, `value="x"`)) // the chosen values stay
+	b.get("/tasks?status=error&q=x").shows(`<option value="error" selected>`, `value="x"`) // the chosen values stay
 }
 
 // TestTaskPaging reads a long list to its end, with a filter.
@@ -149,7 +149,7 @@ func TestTaskPaging(t *testing.T) {
 	for ; next != ""; pages++ {
 		p := b.get(next)
 		is.Equal(p.status, 200)
-		is.True(len(p.body) < 50<<10)
+		p.smallerThan(50 << 10)
 		is.Equal(p.has(">Newest</a>"), pages > 0)
 		for _, title := range p.listed() {
 			is.True(!seen[title]) // shown once
@@ -269,7 +269,7 @@ func TestTaskNames(t *testing.T) {
 		path := address.ResolveReference(&url.URL{}).EscapedPath() // as a browser requests the address
 		p := b.get(path)
 		is.Equal(p.status, 200)
-		is.True(p.has("<h1>named " + id + "</h1>"))
+		p.shows("<h1>named " + id + "</h1>")
 		is.Equal(b.get(path+"/turns/0").status, 200)
 		is.Equal(b.get(path+"/calls/0/0/0").status, 200)
 		is.Equal(b.followUp(strings.TrimPrefix(path, "/tasks/"), "again").status, 303)

@@ -29,7 +29,7 @@ func TestManyTasks(t *testing.T) {
 	secret := task(s.owner, hidden, "fail 400 no")
 
 	to := ann.post("/tasks", "do", "retry", "id", failed, "id", failedToo, "id", failed, "id", fine, "token", "one").location()
-	is.True(ann.get(to).has("2 tasks run again.", "One task was not changed:"))
+	ann.get(to).shows("2 tasks run again.", "One task was not changed:")
 	again := ann.post("/tasks", "do", "retry", "id", failed, "token", "one").location() // a second click
 	is.True(strings.Contains(again, "did=1") || strings.Contains(again, "why=state"))   // the same turn, which may still run
 	turns := func(id string) int64 {
@@ -46,8 +46,8 @@ func TestManyTasks(t *testing.T) {
 	is.True(strings.Contains(to, "did=0&not=1&why=rights"))
 	is.Equal(turns(secret), int64(1))
 
-	is.True(ann.get(ann.post("/tasks", "do", "archive", "id", fine).location()).has("One task is archived."))
-	is.True(ann.get(ann.post("/tasks", "do", "cancel", "id", failed).location()).has("the task has ended"))
+	ann.get(ann.post("/tasks", "do", "archive", "id", fine).location()).shows("One task is archived.")
+	ann.get(ann.post("/tasks", "do", "cancel", "id", failed).location()).shows("the task has ended")
 	is.Equal(ann.post("/tasks", "do", "burn", "id", fine).status, http.StatusBadRequest)
 	var many []string
 	for range 101 {
@@ -77,10 +77,10 @@ func TestRunAgainForWhom(t *testing.T) {
 
 	stranger := store.Identity{Caller: store.Caller{OrganizationID: s.owner.OrganizationID, Trigger: store.TriggerEmail}}
 	s.carryOut(stranger, store.NewTurn{WorkerID: w.ID, TaskID: "mail", Input: scripted("fail 400 no")})
-	is.True(!ann.get("/tasks/mail").has("turns/0/again"))
+	ann.get("/tasks/mail").lacks("turns/0/again")
 	refused := ann.post("/tasks/mail/turns/0/again", "token", "x")
 	is.Equal(refused.status, http.StatusUnprocessableEntity)
-	is.True(refused.has("from a non-member"))
+	refused.shows("from a non-member")
 	is.True(strings.Contains(ann.post("/tasks", "do", "retry", "id", "mail", "token", "t").location(), "did=0"))
 	is.Equal(s.ended("mail").Seq, int64(0)) // no turn of a member has the non-member's instruction
 }
@@ -106,9 +106,9 @@ func TestWaitingTasksComeFirst(t *testing.T) {
 
 	list := ann.get("/tasks")
 	is.Equal(list.listed(), []string{"asks first", "broken", "newer"}) // the first one only once
-	is.True(list.has("asks: write_file", "Review", "the sky fell", "<title>(1) Tasks", "icon-waiting.svg"))
+	list.shows("asks: write_file", "Review", "the sky fell", "<title>(1) Tasks", "icon-waiting.svg")
 	is.Equal(ann.get("/tasks?show=waiting").listed(), []string{"asks first"})
 	is.Equal(mo.get("/tasks").listed(), []string{"broken", "newer", "asks first"}) // others decide
-	is.True(mo.get("/tasks").has("waits for a person", "<title>Tasks"))
-	is.True(mo.get("/tasks?show=waiting").has("Nothing waits for you."))
+	mo.get("/tasks").shows("waits for a person", "<title>Tasks")
+	mo.get("/tasks?show=waiting").shows("Nothing waits for you.")
 }

@@ -24,7 +24,7 @@ func TestTeamOnPages(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(children), 1)
 	p := b.get("/tasks/team")
-	is.True(p.has(`<a class="link" href="/tasks/`+children[0].TaskID+`">Reader</a>`, "Read this &lt;b&gt;."))
+	p.shows(`<a class="link" href="/tasks/`+children[0].TaskID+`">Reader</a>`, "Read this &lt;b&gt;.")
 	p = b.get("/tasks/" + children[0].TaskID)
-	is.True(p.has(`<a class="link" href="/tasks/team">by another worker`))
+	p.shows(`<a class="link" href="/tasks/team">by another worker`)
 }

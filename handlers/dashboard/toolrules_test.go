@@ -19,8 +19,8 @@ func TestToolRules(t *testing.T) {
 		StrangerTools: store.ToolRules{}}})
 	path := "/workers/" + w.ID + "/settings"
 	p := b.get(path)
-	is.True(p.has(`name="toolsMode" value="only" checked`, `name="tools" value="web_fetch" checked`, `name="tools" value="shell">`,
-		`value="*.example.org a.test"`, `value="gone.send"`, `name="strangerToolsMode" value="only" checked`, `<option value="task" selected`))
+	p.shows(`name="toolsMode" value="only" checked`, `name="tools" value="web_fetch" checked`, `name="tools" value="shell">`,
+		`value="*.example.org a.test"`, `value="gone.send"`, `name="strangerToolsMode" value="only" checked`, `<option value="task" selected`)
 	base := []string{"title", "Clerk", "visibility", "public", "toolsMode", "only", "tools", "read_file", "tools", "web_fetch", "toolsHosts", "*.example.org a.test",
 		"toolsOther", "gone.send", "strangerToolsMode", "only", "workspace", "task"}
 	now := func() store.Worker {
@@ -31,20 +31,20 @@ func TestToolRules(t *testing.T) {
 	is.Equal(b.post(path, base...).location(), path+"?done=worker-changed")
 	is.Equal(now().Version, int64(1)) // saving it unchanged changes nothing: a named server may not exist any more
 	p = b.post(path, append(base, "strangerTools", "read_file", "strangerToolsOther", "gone.read")...)
-	is.True(p.has("names &#34;gone.read&#34;, which is no tool", `name="strangerTools" value="read_file" checked`))
+	p.shows("names &#34;gone.read&#34;, which is no tool", `name="strangerTools" value="read_file" checked`)
 	is.Equal(b.post(path, "title", "Clerk", "visibility", "public", "toolsMode", "default", "strangerToolsMode", "default", "workspace", "shared").status, 303)
 	is.Equal(now().Settings, store.WorkerSettings{ApprovalTools: []string{}, MCPTools: []string{}})
 	is.Equal(now().Workspace, store.SharedWorkspace)
 	p = b.get(path)
-	is.True(p.has(`name="toolsMode" value="default" checked`, `name="tools" value="shell" checked`, `name="strangerTools" value="publish_file" checked`,
-		`name="strangerTools" value="shell">`)) // the tools of the default, so that the user can remove some
+	p.shows(`name="toolsMode" value="default" checked`, `name="tools" value="shell" checked`, `name="strangerTools" value="publish_file" checked`,
+		`name="strangerTools" value="shell">`) // the tools of the default, so that the user can remove some
 
 	// Users who may not change the rules see them.
 	s.join("mo@example.com", store.RoleMember)
 	mo := s.signIn("mo@example.com")
-	is.True(mo.get(path).has("<dt>Tools</dt><dd>all</dd>", "<code>publish_file</code>", "one folder for all tasks"))
+	mo.get(path).shows("<dt>Tools</dt><dd>all</dd>", "<code>publish_file</code>", "one folder for all tasks")
 	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, w.ID, store.WorkerPatch{Tools: &store.ToolRules{{Tool: "shell", Commands: []string{"git", "ls"}}},
 		StrangerTools: &store.ToolRules{}})
 	is.NoErr(err)
-	is.True(mo.get(path).has("<code>shell: git ls</code>", "<dt>Tools for non-members</dt><dd>none</dd>"))
+	mo.get(path).shows("<code>shell: git ls</code>", "<dt>Tools for non-members</dt><dd>none</dd>")
 }

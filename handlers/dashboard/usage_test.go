@@ -37,7 +37,7 @@ func TestUsagePage(t *testing.T) {
 
 	p := b.get("/usage")
 	is.Equal(p.status, http.StatusOK)
-	is.True(p.has("Nothing was used in these days", "curl "+s.url+"/api/tasks", "There is no monthly cap")) // empty, with advice
+	p.shows("Nothing was used in these days", "curl "+s.url+"/api/tasks", "There is no monthly cap") // empty, with advice
 
 	s.used(25, 90)
 	limit := 2.5
@@ -53,12 +53,12 @@ func TestUsagePage(t *testing.T) {
 	} {
 		p := b.get("/usage" + tt.query)
 		is.Equal(p.status, http.StatusOK)
-		is.True(p.has(tt.says, "<svg", `class="f0"`, `class="bar-hit"`))
-		is.True(!p.has("style=", "<b>Worker")) // colours are in the style sheet; titles are text
-		is.True(len(p.body) < maxPage)         // with as many parts as have a colour
+		p.shows(tt.says, "<svg", `class="f0"`, `class="bar-hit"`)
+		p.lacks("style=", "<b>Worker") // colours are in the style sheet; titles are text
+		p.smallerThan(maxPage)         // with as many parts as have a colour
 	}
 	p = b.get("/usage")
-	is.True(p.has("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="fr"`, "The table leaves out 6 more."))
+	p.shows("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="fr"`, "The table leaves out 6 more.")
 }
 
 func TestUsageCSV(t *testing.T) {
@@ -87,7 +87,7 @@ func TestMembersSeeUsageAlerts(t *testing.T) {
 	for _, path := range []string{"/usage", "/usage.csv"} {
 		p := b.get(path)
 		is.Equal(p.status, http.StatusForbidden)
-		is.True(p.has("The role member may not see usage"))
+		p.shows("The role member may not see usage")
 	}
 }
 

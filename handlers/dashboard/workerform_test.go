@@ -68,7 +68,7 @@ func TestFormWorker(t *testing.T) {
 
 	p := b.post(settings, "outputSchema", "{", "summary", strings.Repeat("x", 81))
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`)) // all faults at once
+	p.shows(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`) // all faults at once
 	s.join("mo@example.com", store.RoleMember)
 	b = s.signIn("mo@example.com")
 	is.Equal(post(settings).status, http.StatusForbidden)
@@ -158,7 +158,7 @@ func TestTwoPeopleEdit(t *testing.T) {
 			if tt.status != http.StatusConflict {
 				return
 			}
-			is.True(p.has("Somebody else changed this", tt.says, tt.form)) // the page shows both
+			p.shows("Somebody else changed this", tt.says, tt.form) // the page shows both
 			// The values of the page can be saved.
 			values = formValues(p.body)
 			is.Equal(values["revision"], now.Revision())

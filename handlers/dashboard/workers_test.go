@@ -37,7 +37,7 @@ func TestWorkerList(t *testing.T) {
 	is := is.New(t)
 	s := newSite(t)
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/workers").has("There are no workers yet", "curl "+s.url+"/api/tasks"))
+	b.get("/workers").shows("There are no workers yet", "curl "+s.url+"/api/tasks")
 	mo := s.join("mo@example.com", store.RoleMember)
 	s.worker(mo, store.NewWorker{Title: "Mo's own", Visibility: store.Private})
 	for i := range 30 {
@@ -50,15 +50,15 @@ func TestWorkerList(t *testing.T) {
 	is.Equal(first.status, http.StatusOK)
 	is.Equal(len(first.workers()), 25)
 	is.True(first.harmless())
-	is.True(first.has(`data-state="completed"`, `class="spark"`))
-	is.True(len(first.body) < 50<<10)
+	first.shows(`data-state="completed"`, `class="spark"`)
+	first.smallerThan(50 << 10)
 	second := b.get(link(first, "Older workers"))
 	is.Equal(len(second.workers()), 7) // with Mo's: an Owner sees every worker
 	is.True(second.has("To the newest") && !second.has("Older workers"))
 	is.Equal(b.get("/workers?q=worker+07").workers(), []string{"Worker 07"})
-	is.True(b.get("/workers?q=zebra").has("No worker matches"))
+	b.get("/workers?q=zebra").shows("No worker matches")
 	is.Equal(b.get("/workers?cursor=%21").status, http.StatusUnprocessableEntity)
-	is.True(b.get("/workers?q=" + strings.Repeat("x", 201)).has(`id="e-q"`))
+	b.get("/workers?q=" + strings.Repeat("x", 201)).shows(`id="e-q"`)
 
 	kim := s.join("kim@example.com", store.RoleMember)
 	is.True(!slices.Contains(s.signIn(kim.Email).get("/workers?q=own").workers(), "Mo&#39;s own"))
@@ -74,7 +74,7 @@ func TestWorkerPage(t *testing.T) {
 	p := b.get("/workers/" + w.ID)
 	is.Equal(p.status, http.StatusOK)
 	is.True(p.harmless())
-	is.True(p.has(w.ID+"@mail.example", "This worker has no tasks yet", "ann@example.com", "Show all of it"))
+	p.shows(w.ID+"@mail.example", "This worker has no tasks yet", "ann@example.com", "Show all of it")
 	is.True(len(p.body) < 30<<10) // long instructions are truncated
 
 	// A run redirects to the page of its task, whose trigger is ui.
@@ -91,7 +91,7 @@ func TestWorkerPage(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(files), 2)
 	is.Equal(files[0].Path, "notes.txt")
-	is.True(b.get("/workers/"+w.ID).has("say hello", "/tasks/"+task.ID))
+	b.get("/workers/"+w.ID).shows("say hello", "/tasks/"+task.ID)
 }
 
 func TestRunTwiceIsOneTask(t *testing.T) {
@@ -125,7 +125,7 @@ func TestRunRefused(t *testing.T) {
 	w := s.worker(s.owner, store.NewWorker{})
 	p := b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "  ", "budget", "low"}))
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has(`id="e-input"`, "must not be empty", `value="low" selected`))
+	p.shows(`id="e-input"`, "must not be empty", `value="low" selected`)
 	p = b.send(b.form("/workers/"+w.ID+"/run", []string{"input", hostile, "budget", "vast"}))
 	is.Equal(p.status, http.StatusUnprocessableEntity)
 	is.True(p.has("must be low, standard, high or unlimited") && p.harmless() && p.has("&lt;script&gt;alert(1)"))
@@ -135,7 +135,7 @@ func TestRunRefused(t *testing.T) {
 	}
 	p = b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "hi"}, many...))
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("at most 20 files"))
+	p.shows("at most 20 files")
 	is.Equal(b.post("/workers/"+w.ID+"/run", "input", "hi").status, http.StatusUnprocessableEntity) // no multipart form
 	tasks, _, err := s.store.Tasks(t.Context(), s.owner.Caller, store.TaskQuery{WorkerID: w.ID, Limit: 10})
 	is.NoErr(err)
@@ -147,7 +147,7 @@ func TestNewWorker(t *testing.T) {
 	is := is.New(t)
 	s := newSite(t)
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/workers/new").has("Run a task now", "Describe a worker", "Write it by hand", `value="publish_file"`))
+	b.get("/workers/new").shows("Run a task now", "Describe a worker", "Write it by hand", `value="publish_file"`)
 
 	p := b.send(b.form("/run", []string{"input", "Write a haiku about rivers to haiku.md", "token", "x"}))
 	is.True(strings.HasPrefix(p.location(), "/tasks/"))
@@ -157,16 +157,16 @@ func TestNewWorker(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(made.Title, "Write a haiku about rivers to haiku.md")
 	is.Equal(made.Instructions, "Write a haiku about rivers to haiku.md")
-	is.True(b.send(b.form("/run", []string{"input", ""})).has(`id="e-input"`))
+	b.send(b.form("/run", []string{"input", ""})).shows(`id="e-input"`)
 
 	p = b.post("/workers", "from", "prompt", "prompt", "a worker that sums up minutes of meetings", "token", "p")
 	is.True(strings.HasSuffix(p.location(), "/settings?done=worker-written"))
 	is.Equal(b.post("/workers", "from", "prompt", "prompt", "a worker that sums up minutes of meetings", "token", "p").location(), p.location())
-	is.True(b.get(p.location()).has("This is what the model wrote"))
+	b.get(p.location()).shows("This is what the model wrote")
 	p = b.post("/workers", "from", "prompt", "prompt", "")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has(`id="e-prompt"`))
-	is.True(b.post("/workers", "from", "prompt", "prompt", strings.Repeat("x", 10_001)).has("at most 10000 characters"))
+	p.shows(`id="e-prompt"`)
+	b.post("/workers", "from", "prompt", "prompt", strings.Repeat("x", 10_001)).shows("at most 10000 characters")
 
 	fields := []string{"title", " Clerk ", "summary", "keeps books", "instructions", "One.\r\nTwo.", "visibility", "private", "model", "offline",
 		"outputSchema", `{"type": "object"}`, "approvalTools", "publish_file", "approvalTools", "write_file", "otherApprovalTools", "crm.delete, crm.send",
@@ -217,7 +217,7 @@ func TestNewWorkerRefused(t *testing.T) {
 			fields := []string{"title", hostile, "visibility", "public", "approvalTools", "publish_file", "toolsMode", "only"}
 			p := b.post("/workers", append([]string{tt.field, tt.value}, fields...)...)
 			is.Equal(p.status, http.StatusUnprocessableEntity)
-			is.True(p.has(tt.says, `<details class="card pad" open>`, `value="publish_file" checked`)) // the fault is beside the field, and the typed values stay
+			p.shows(tt.says, `<details class="card pad" open>`, `value="publish_file" checked`) // the fault is beside the field, and the typed values stay
 			is.True(p.harmless())
 		})
 	}
@@ -261,7 +261,7 @@ func TestWorkerSettings(t *testing.T) {
 		Settings: store.WorkerSettings{ApprovalTools: []string{"write_file", "crm.send"}, MCPTools: []string{"crm"}}})
 	path := "/workers/" + w.ID + "/settings"
 	p := b.get(path)
-	is.True(p.has(`value="Clerk"`, "Be brief.</textarea>", "{\n  &#34;type&#34;: &#34;object&#34;\n}", `value="write_file" checked`, `value="crm.send"`, `value="crm"`))
+	p.shows(`value="Clerk"`, "Be brief.</textarea>", "{\n  &#34;type&#34;: &#34;object&#34;\n}", `value="write_file" checked`, `value="crm.send"`, `value="crm"`)
 
 	// Saving the page unchanged creates no version.
 	same := []string{"title", "Clerk", "summary", "", "instructions", "Be brief.", "visibility", "public", "outputSchema", "{\r\n  \"type\": \"object\"\r\n}",
@@ -284,7 +284,7 @@ func TestWorkerSettings(t *testing.T) {
 
 	p = b.post("/workers/" + w.ID + "/delete")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("Tick the box"))
+	p.shows("Tick the box")
 	is.Equal(b.post("/workers/"+w.ID+"/delete", "confirm", "yes").location(), "/workers?done=worker-deleted")
 	is.Equal(b.get("/workers/"+w.ID).status, http.StatusNotFound)
 }
@@ -297,11 +297,11 @@ func TestWorkerMembers(t *testing.T) {
 	mo := s.join("mo@example.com", store.RoleMember)
 	w := s.worker(s.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
 	path := "/workers/" + w.ID + "/members"
-	is.True(b.get(path).has("No members are invited yet", `<option value="mo@example.com">`))
+	b.get(path).shows("No members are invited yet", `<option value="mo@example.com">`)
 	theirs := s.signIn(mo.Email)
 	is.Equal(theirs.get("/workers/"+w.ID).status, http.StatusForbidden)
 	is.Equal(b.post(path, "email", " MO@example.com ").location(), path+"?done=worker-member-invited")
-	is.True(b.get(path).has("mo@example.com", "/members/"+mo.UserID+"/remove"))
+	b.get(path).shows("mo@example.com", "/members/"+mo.UserID+"/remove")
 	is.Equal(theirs.get("/workers/"+w.ID).status, http.StatusOK)
 	storetest.Caller(t, s.store, "Globex", "eve@globex.example", store.RoleOwner)
 	for _, email := range []string{"nobody@example.com", "eve@globex.example", hostile} {

@@ -71,7 +71,7 @@ func TestScheduleIsMade(t *testing.T) {
 			is.Equal(list[0].Input, hostile+"\n")
 			p := b.get(path)
 			is.True(p.has(tt.says...) && p.harmless())
-			is.True(p.has("Times are in Europe/Berlin"))
+			p.shows("Times are in Europe/Berlin")
 
 			// The form shows the schedule, and saving it unchanged changes no time.
 			own := p.schedules()[0]
@@ -140,7 +140,7 @@ func TestScheduleRefused(t *testing.T) {
 				is.Equal(p.status, http.StatusUnprocessableEntity)
 				is.True(p.harmless())
 				is.True(tt.id == "" || p.has(`id="`+tt.id+`"`))
-				is.True(p.has(`class="error"`))
+				p.shows(`class="error"`)
 			}
 		})
 	}
@@ -157,14 +157,14 @@ func TestScheduleButtons(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	w := s.worker(s.owner, store.NewWorker{})
 	path := "/workers/" + w.ID + "/schedules"
-	is.True(b.get(path).has("There are no schedules yet", "curl "+s.url+"/api/workers/"+w.ID+"/schedules"))
+	b.get(path).shows("There are no schedules yet", "curl "+s.url+"/api/workers/"+w.ID+"/schedules")
 	b.post(path, "input", scripted("say done"), "budget", "low", "when.type", "interval", "when.intervalSeconds", "1", "intervalUnit", "3600")
 	own := b.get(path).schedules()[0]
 
 	is.Equal(b.post(own+"/pause").location(), path+"?done=schedule-paused")
-	is.True(b.get(path).has("paused</span>", "none while it is paused", own+"/resume"))
+	b.get(path).shows("paused</span>", "none while it is paused", own+"/resume")
 	is.Equal(b.post(own+"/resume").location(), path+"?done=schedule-resumed")
-	is.True(b.get(path).has(own + "/pause"))
+	b.get(path).shows(own + "/pause")
 
 	first := b.post(own+"/run", "token", "t").location()
 	is.True(strings.HasPrefix(first, "/tasks/"))
@@ -174,7 +174,7 @@ func TestScheduleButtons(t *testing.T) {
 	is.Equal(turn.TriggeredBy, store.TriggerSchedule)
 
 	is.Equal(b.post(own+"/cancel").location(), path+"?done=schedule-cancelled")
-	is.True(b.get(path).has("There are no schedules yet"))
+	b.get(path).shows("There are no schedules yet")
 	is.Equal(b.get(own).status, http.StatusNotFound)
 }
 
@@ -193,7 +193,7 @@ func TestSchedulePages(t *testing.T) {
 	p := b.get(path)
 	for _, want := range []int{20, 20, 5} {
 		is.Equal(len(p.schedules()), want)
-		is.True(len(p.body) < 50<<10)
+		p.smallerThan(50 << 10)
 		if want == 20 {
 			p = b.get(link(p, "Next page"))
 		}
@@ -230,7 +230,7 @@ func TestPreviewRuns(t *testing.T) {
 			p := b.get("/workers/" + w.ID + "/next-runs?" + tt.query)
 			is.Equal(p.status, tt.status)
 			is.Equal(len(strings.Split(strings.TrimSpace(p.body), "\n")), tt.lines)
-			is.True(p.has(tt.says)) // the times, or the fault
+			p.shows(tt.says) // the times, or the fault
 		})
 	}
 }

@@ -24,16 +24,16 @@ func TestVersionPages(t *testing.T) {
 	p := v.get(base + "/versions")
 	is.Equal(p.status, 200)
 	for _, text := range []string{`instructions <span class="good">+1</span> <span class="bad">−1</span>`, "model the default", "approvals changed", "created"} {
-		is.True(p.has(text)) // the list shows the differences
+		p.shows(text) // the list shows the differences
 	}
 	p = v.get(base + "/versions/2")
-	is.True(p.has("From version 1 to version 2"))
-	is.True(p.has(`<div class="del">`))
-	is.True(p.has("Be kind."))
-	is.True(p.has("&lt;b&gt;")) // the text of users is escaped
+	p.shows("From version 1 to version 2")
+	p.shows(`<div class="del">`)
+	p.shows("Be kind.")
+	p.shows("&lt;b&gt;") // the text of users is escaped
 	reversed := v.get(base + "/versions/1?with=2")
-	is.True(reversed.has("From version 1 to version 2")) // the older one is on the left
-	is.True(v.get(base + "/versions/2?with=2").has("Both have the same content."))
+	reversed.shows("From version 1 to version 2") // the older one is on the left
+	v.get(base + "/versions/2?with=2").shows("Both have the same content.")
 	for _, path := range []string{"/versions/3", "/versions/x", "/versions/2?with=9", "/versions/2?with=x"} {
 		is.Equal(v.get(base+path).status, 404)
 	}
@@ -42,8 +42,8 @@ func TestVersionPages(t *testing.T) {
 		is.Equal(p.location(), base+"/versions?done=version-restored")
 	}
 	p = v.get(base + "/versions")
-	is.True(p.has("restored from v1"))
-	is.True(!p.has(">v4<")) // there is no second version
+	p.shows("restored from v1")
+	p.lacks(">v4<") // there is no second version
 
 	s.join("mo@example.com", store.RoleMember)
 	member := s.signIn("mo@example.com")

@@ -28,7 +28,7 @@ func TestWebhookPage(t *testing.T) {
 	t.Cleanup(end.Close)
 	w := s.worker(s.owner, store.NewWorker{Title: "Teller"})
 	path := "/workers/" + w.ID + "/webhook"
-	is.True(b.get(path).has("Nothing is sent without a webhook", "curl -X PUT "+s.url))
+	b.get(path).shows("Nothing is sent without a webhook", "curl -X PUT "+s.url)
 	for _, url := range []string{"", "ftp://example.com", "javascript:alert(1)", hostile, "https://x y"} {
 		p := b.post(path, "url", url)
 		is.Equal(p.status, http.StatusUnprocessableEntity)
@@ -40,7 +40,7 @@ func TestWebhookPage(t *testing.T) {
 	hook, err := s.store.Webhook(t.Context(), s.owner.Caller, w.ID)
 	is.NoErr(err)
 	p := b.get(path)
-	is.True(p.has(hook.Token, "Show the token", "Nothing was sent yet"))
+	p.shows(hook.Token, "Show the token", "Nothing was sent yet")
 
 	is.Equal(b.post(path+"/regenerate").location(), path+"?done=webhook-renewed")
 	renewed, err := s.store.Webhook(t.Context(), s.owner.Caller, w.ID)
@@ -53,17 +53,17 @@ func TestWebhookPage(t *testing.T) {
 	is.True(strings.Contains(<-got, "This is a test of the webhook."))
 	is.Equal(len(got), 0)
 	shown := b.get(p.location())
-	is.True(shown.has("POST /hook HTTP/1.1", "X-Service-Token: (hidden)", "This is a test of the webhook.", "418", "the endpoint answered 418", "Send it again", "a test"))
+	shown.shows("POST /hook HTTP/1.1", "X-Service-Token: (hidden)", "This is a test of the webhook.", "418", "the endpoint answered 418", "Send it again", "a test")
 	is.True(shown.harmless() && shown.has("&lt;script&gt;alert(1)"))
 	is.True(!shown.has(renewed.Token) && !shown.has(renewed.SigningSecret))
 
 	again := b.post(strings.TrimSuffix(p.location(), "?done=delivery-sent")+"/redeliver", "token", "two").location()
 	is.True(again != p.location() && strings.Contains(<-got, "This is a test"))
-	is.True(b.get(path).has(again[:len(again)-len("?done=delivery-sent")], "(2)", "418"))
+	b.get(path).shows(again[:len(again)-len("?done=delivery-sent")], "(2)", "418")
 	is.Equal(b.get(path+"/executions/whe_none").status, http.StatusNotFound)
 
 	is.Equal(b.post(path+"/remove").location(), path+"?done=webhook-removed")
-	is.True(!b.get(path).has("Show the token"))
+	b.get(path).lacks("Show the token")
 	is.Equal(b.get(again).status, http.StatusOK) // the sent request can still be read
 }
 
@@ -89,7 +89,7 @@ func TestExecutionPages(t *testing.T) {
 	for _, want := range []int{50, 50, 1} {
 		is.Equal(len(rows.FindAllString(p.body, -1)), want)
 		is.True(p.harmless())
-		is.True(len(p.body) < 50<<10)
+		p.smallerThan(50 << 10)
 		if want == 50 {
 			p = b.get(link(p, "Older"))
 		}

@@ -51,7 +51,7 @@ func TestWorkspacePages(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Printer"})
 	base := "/workers/" + w.ID
-	is.True(b.get(base + "/workspace/").has("This folder is empty."))
+	b.get(base + "/workspace/").shows("This folder is empty.")
 	folder := store.FolderPath(s.store.Dir(), store.Folder{WorkerID: w.ID})
 	_, err := os.Lstat(folder)
 	is.True(os.IsNotExist(err)) // opening a folder creates none
@@ -66,8 +66,8 @@ func TestWorkspacePages(t *testing.T) {
 	is.NoErr(os.Symlink(s.store.Dir(), filepath.Join(folder, "up")))
 
 	p := b.get(base + "/workspace/")
-	is.True(p.has("a b?#", "page.html", "a link, not followed"))
-	is.True(!p.has(`workspace/leak"`)) // a link has no page
+	p.shows("a b?#", "page.html", "a link, not followed")
+	p.lacks(`workspace/leak"`) // a link has no page
 	is.True(p.harmless())
 	for _, path := range []string{"leak", "up/journeyman.db", "up", "../" + w.ID, "none", "%2e%2e/x", "bad%0Aname"} {
 		for _, kind := range []string{"workspace", "workspace-file", "workspace-zip"} {
@@ -78,10 +78,10 @@ func TestWorkspacePages(t *testing.T) {
 		}
 	}
 	p = b.get(base + "/workspace/a%20b%3F%23/x%252F.md")
-	is.True(p.has("<h2>Hello", "x%2F.md"))
+	p.shows("<h2>Hello", "x%2F.md")
 	is.True(p.harmless())
 	p = b.get(base + "/workspace/page.html")
-	is.True(p.has(`sandbox=""`))
+	p.shows(`sandbox=""`)
 	p = b.get(base + "/workspace-file/page.html")
 	is.Equal(p.body, hostile)
 	is.True(strings.HasPrefix(p.header.Get("Content-Security-Policy"), "sandbox;")) // it cannot act as this site
@@ -107,10 +107,10 @@ func TestWorkspaceOfATask(t *testing.T) {
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "My own", Input: scripted(calling("write_file", "path", "own.txt", "content", "mine"))})
 	base := "/workers/" + w.ID
 	p := b.get(base + "/workspace/")
-	is.True(p.has("My own", "?task="+turn.TaskID))
-	is.True(!p.has("own.txt")) // the file is not in the shared folder
-	is.True(b.get(base + "/workspace/?task=" + turn.TaskID).has("own.txt"))
-	is.True(b.get(base + "/workspace/own.txt?task=" + turn.TaskID).has("mine"))
+	p.shows("My own", "?task="+turn.TaskID)
+	p.lacks("own.txt") // the file is not in the shared folder
+	b.get(base + "/workspace/?task=" + turn.TaskID).shows("own.txt")
+	b.get(base + "/workspace/own.txt?task=" + turn.TaskID).shows("mine")
 	is.Equal(unzip(t, b.get(base+"/workspace-zip/?task="+turn.TaskID)), map[string]string{"own.txt": "mine"})
 	other := s.worker(s.owner, store.NewWorker{Title: "Other"})
 	is.Equal(b.get("/workers/"+other.ID+"/workspace/?task="+turn.TaskID).status, http.StatusNotFound)
@@ -121,7 +121,7 @@ func TestWorkspaceOfATask(t *testing.T) {
 	}
 	p = b.get(base + "/workspace/?task=" + turn.TaskID)
 	is.True(p.has("f049") && !p.has("f050"))
-	is.True(len(p.body) < 60<<10)
+	p.smallerThan(60 << 10)
 	p = b.get(strings.ReplaceAll(link(p, "More"), "&amp;", "&"))
 	is.True(p.has("f050", "f099") && !p.has("f049"))
 }
@@ -143,11 +143,11 @@ func TestArchives(t *testing.T) {
 	is.Equal(unzip(t, p), map[string]string{"a.txt": "second", "dir/b.txt": "b"})
 	is.True(!strings.ContainsAny(p.header.Get("Content-Disposition"), "/\r\n")) // a title is no path
 	is.Equal(unzip(t, b.get("/tasks/"+turn.TaskID+"/files.zip")), map[string]string{"dir/b.txt": "b"})
-	is.True(b.get("/workers/" + w.ID + "/files").has("/files.zip"))
+	b.get("/workers/" + w.ID + "/files").shows("/files.zip")
 	two := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Input: scripted(calling("write_file", "path", "c.txt", "content", "c"),
 		calling("publish_file", "path", "c.txt"), calling("publish_file", "path", "a.txt"))})
-	is.True(b.get("/tasks/" + two.TaskID).has("/tasks/" + two.TaskID + "/files.zip"))
-	is.True(!b.get("/tasks/" + turn.TaskID).has("/files.zip")) // one file needs no archive
+	b.get("/tasks/" + two.TaskID).shows("/tasks/" + two.TaskID + "/files.zip")
+	b.get("/tasks/" + turn.TaskID).lacks("/files.zip") // one file needs no archive
 
 	folder := store.FolderPath(s.store.Dir(), store.Folder{WorkerID: w.ID})
 	f, err := os.Create(filepath.Join(folder, "huge"))
@@ -156,5 +156,5 @@ func TestArchives(t *testing.T) {
 	is.NoErr(f.Close())
 	p = b.get("/workers/" + w.ID + "/workspace-zip/")
 	is.Equal(p.status, http.StatusRequestEntityTooLarge)
-	is.True(p.has("An archive can hold 2000 files and 1024 MiB"))
+	p.shows("An archive can hold 2000 files and 1024 MiB")
 }
