@@ -93,18 +93,19 @@ func newCluster(t testing.TB, seed uint64) *cluster {
 	return c
 }
 
-// logs shows the ends of the logs of all nodes.
+// logs shows the wrong lines in the logs of all nodes, and their ends.
 func (c *cluster) logs() {
 	for i, n := range c.nodes {
 		if n.now == nil {
 			continue
 		}
-		c.t.Logf("node %d, %s: %s", i, n.web, n.now.stderr.end())
+		text := n.now.stderr.String()
+		c.t.Logf("node %d, %s: wrong lines: %s\nthe end: %s", i, n.web, wrongLine.FindAllString(text, -1), n.now.stderr.end())
 	}
 }
 
 // wrongLine matches lines of a log that no fault excuses.
-var wrongLine = regexp.MustCompile(`(?m)^.*("status":500|panic|"msg":"tool panicked).*$`)
+var wrongLine = regexp.MustCompile(`(?m)^.*("status":500|panic|turn failed by an internal error).*$`)
 
 // checkLog requires that a node has logged no internal error since its start.
 func (c *cluster) checkLog(n *node) {
@@ -270,6 +271,9 @@ func TestFaultNodes(t *testing.T) {
 		c.sum.rounds++
 		c.check()
 		c.sound()
+		for _, n := range c.nodes {
+			c.checkLog(n)
+		}
 		t.Logf("round %d, %s: %v", n, b.name, time.Since(round).Round(time.Millisecond))
 		if t.Failed() {
 			t.Fatalf("round %d failed: %s", n, b.name)

@@ -53,3 +53,22 @@ func TestBoundedWritesEnd(t *testing.T) {
 	is.Equal(notes(t, db), []string{"a"})
 	is.NoErr(db.Write(t.Context(), engine.Locking, note("b")))
 }
+
+// TestLongWritesRunAgain makes the server take too long for a statement. The write runs again, as it
+// does after the end of a connection.
+func TestLongWritesRunAgain(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	db := open(t)
+	db.SetLimit(time.Second)
+	runs := 0
+	is.NoErr(db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error {
+		if runs++; runs > 1 {
+			return note("a")(tx)
+		}
+		_, err := tx.Query(t.Context(), `SELECT pg_sleep(60)`)
+		return err
+	}))
+	is.Equal(runs, 2)
+	is.Equal(notes(t, db), []string{"a"})
+}

@@ -15,9 +15,10 @@ const maxPrepared = 1000
 // A conn is a connection of the pool. One goroutine at a time uses it.
 type conn struct {
 	pg      *pgconn.PgConn
-	unnamed bool // no statement stays prepared, but the types of its values are cached
-	reused  bool // it was idle since its last use, so the server may have closed it
-	stale   bool // it must not be used again
+	unnamed bool   // no statement stays prepared, but the types of its values are cached
+	reused  bool   // it was idle since its last use, so the server may have closed it
+	stale   bool   // it must not be used again
+	since   string // see selectSince; set by the pool
 
 	prepared map[string]*pgconn.StatementDescription // by text; see name
 	serial   int                                     // of the last prepared statement

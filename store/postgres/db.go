@@ -34,6 +34,7 @@ type DB struct {
 	lock     *lock
 	epoch    int64         // number of this opening of the database; see lock
 	settling time.Duration // settleTime, except in tests
+	limit    time.Duration // txTimeout, except in tests
 	stats    *engine.Stats
 	later    later
 
@@ -112,7 +113,7 @@ func prepare(ctx context.Context, cfg *config, p plan) (epoch int64, err error) 
 }
 
 func open(cfg *config, l *lock, epoch int64) *DB {
-	db := &DB{lock: l, epoch: epoch, settling: settleTime, stats: engine.NewStats()}
+	db := &DB{lock: l, epoch: epoch, settling: settleTime, limit: txTimeout, stats: engine.NewStats()}
 	db.pool = newPool(cfg, slices.Concat(db.opening(engine.Serializable), db.opening(engine.Locking)[:1]))
 	db.limiter = newLimiter(cap(db.pool.writers))
 	db.later = newLater()

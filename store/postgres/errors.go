@@ -51,6 +51,7 @@ func (e *conflictError) Unwrap() error { return e.err }
 
 // The SQLSTATE codes of server errors that this package handles.
 const (
+	codeInvalidValue  = "22023"
 	codeUnique        = "23505"
 	codeReadOnly      = "25006" // the server is a standby
 	codeSerialization = "40001"
@@ -85,7 +86,10 @@ func IsUnavailable(err error) bool {
 		return true
 	}
 	switch code := codeOf(err); {
-	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "53"), strings.HasPrefix(code, "57P0"):
+	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "53"), strings.HasPrefix(code, "57P0"),
+		strings.HasPrefix(code, "58"): // 58: the server cannot use its files
+		return true
+	case code == codeNoStatement, code == codePlanChanged: // another connection has no such statement
 		return true
 	default:
 		return code == codeReadOnly || code == codeLockTimeout || code == codeCanceled || isConflict(code)

@@ -94,17 +94,23 @@ func (p *pool) connect(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, text := range p.prepare {
-		if c.unnamed {
-			break
-		}
-		if _, err := c.prepare(ctx, text); err != nil {
-			err = failed(ctx, c, err)
-			c.close()
-			return nil, err
-		}
+	if err := p.ready(ctx, c); err != nil {
+		c.close()
+		return nil, err
 	}
 	return c, nil
+}
+
+func (p *pool) ready(ctx context.Context, c *conn) (err error) {
+	if _, c.since, err = c.readSince(ctx); err != nil || c.unnamed {
+		return err
+	}
+	for _, text := range p.prepare {
+		if _, err := c.prepare(ctx, text); err != nil {
+			return failed(ctx, c, err)
+		}
+	}
+	return nil
 }
 
 // renew replaces a connection that broke while it was idle. It also drops the other idle

@@ -85,6 +85,9 @@ func repeatable(err error) bool {
 	}
 }
 
+// errTooLong is the cause of a context that ends because one try of a write takes too long.
+var errTooLong = errors.New("the server did not answer for too long")
+
 // pause waits for a random time that grows with the number of tries.
 func pause(ctx context.Context, tries int) error {
 	longest := min(firstPause<<min(tries, 10), longestPause)
@@ -116,8 +119,8 @@ func (db *DB) tryLimited(ctx context.Context, mode engine.Mode, alone bool,
 	return failure, err
 }
 
-// try runs fn once, after the statements of opening. It returns the error for the caller, and the failure that caused it. The
-// failure is the first error of a statement, even if fn ignored or wrapped it.
+// try runs fn once, after the statements of opening. It returns the error for the caller, and the failure
+// that caused it. The failure is the first error of a statement, even if fn ignored or wrapped it.
 func (db *DB) try(ctx context.Context, opening []string, fn func(tx engine.Tx) error) (failure, err error) {
 	if err := db.lock.check(); err != nil {
 		return err, err
@@ -126,7 +129,7 @@ func (db *DB) try(ctx context.Context, opening []string, fn func(tx engine.Tx) e
 	if err != nil {
 		return err, err
 	}
-	limited, cancel := context.WithTimeout(engine.OfWrite(ctx), txTimeout)
+	limited, cancel := context.WithTimeoutCause(engine.OfWrite(ctx), db.limit, errTooLong)
 	defer cancel()
 	t := &tx{session: session{db: db, conn: c, opening: opening, writes: true}, ctx: limited}
 	c.trips = 0
@@ -147,6 +150,12 @@ func (db *DB) try(ctx context.Context, opening []string, fn func(tx engine.Tx) e
 		err = t.commit()
 		failure = err
 	}
+	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(limited), errTooLong) &&
+		!errors.Is(err, ErrUnknown) {
+		// This deadline is not the caller's.
+		err = &connectionError{doing: "write", err: errTooLong}
+		failure = err
+	}
 	switch {
 	case err == nil:
 		t.Committed()
@@ -157,48 +166,4 @@ func (db *DB) try(ctx context.Context, opening []string, fn func(tx engine.Tx) e
 		t.Undone()
 	}
 	return failure, err
-}
-
-// settleTime limits how long a commit waits for the status of its transaction.
-const settleTime = 15 * time.Second
-
-// settle returns nil if the transaction was committed although its connection broke with cause. If
-// the transaction was undone, the returned error permits a retry. If the status is unknown, the
-// error is ErrUnknown. After a failover without synchronous replication, the new server may have
-// lost the last transactions and reused their ids. With synchronous replication, this cannot
-// happen.
-func (db *DB) settle(id string, cause error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), db.settling)
-	defer cancel()
-	for try := 1; ; try++ {
-		switch status, err := db.statusOf(ctx, id); {
-		case err != nil || status == "in progress": // the server has not noticed the end, or is starting
-		case status == "committed":
-			return nil
-		case status == "aborted":
-			return &connectionError{doing: "commit", err: cause}
-		default:
-			return &connectionError{doing: "commit", err: errors.Join(ErrUnknown, cause)}
-		}
-		if pause(ctx, try) != nil {
-			return &connectionError{doing: "commit", err: errors.Join(ErrUnknown, cause)}
-		}
-	}
-}
-
-// statusOf returns the status of the transaction with that id, or "" if the server no longer stores
-// it.
-func (db *DB) statusOf(ctx context.Context, id string) (status string, err error) {
-	c, err := connect(ctx, db.pool.cfg)
-	if err != nil {
-		return "", err
-	}
-	defer c.close()
-	r, err := c.query(ctx, `SELECT coalesce(pg_xact_status(CAST($1 AS xid8)), '')`, []any{id})
-	if err != nil {
-		return "", err
-	}
-	r.Next()
-	err = r.Scan(&status)
-	return status, err
 }

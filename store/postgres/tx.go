@@ -44,7 +44,7 @@ func (s *session) send(ctx context.Context, more ...statement) ([]*rows, error) 
 	}
 	s.begun = true
 	results, err := s.conn.together(ctx, s.opening, list)
-	if err != nil && s.conn.reused && s.conn.broken() && ctx.Err() == nil {
+	if err != nil && (s.conn.reused && s.conn.broken() || s.conn.stale) && ctx.Err() == nil {
 		// Nothing was committed, so the statements can run again.
 		if s.conn, err = s.db.pool.renew(ctx, s.conn); err != nil {
 			return nil, err
@@ -201,7 +201,7 @@ func (t *tx) commit() error {
 	}
 	results, err := t.send(t.ctx, statement{text: commitText})
 	if err != nil && t.conn.broken() {
-		return t.db.settle(t.id, err)
+		return t.db.settle(transaction{t.id, t.conn.since}, err)
 	}
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)
@@ -219,7 +219,7 @@ type snapshot struct{ session }
 func (s *snapshot) Query(ctx context.Context, query string, args ...any) (engine.Rows, error) {
 	s.db.stats.Reads.Add(1)
 	if s.conn == nil {
-		return nil, errSnapshotEnded
+		return nil, &connectionError{doing: "query a snapshot", err: errSnapshotEnded}
 	}
 	r, err := s.run(ctx, query, args)
 	if err != nil {

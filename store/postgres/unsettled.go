@@ -22,7 +22,7 @@ type unsettled struct {
 }
 
 type unsettledWrite struct {
-	id      string // of its transaction
+	transaction
 	effects *engine.Effects
 }
 
@@ -37,7 +37,7 @@ func newUnsettled() *unsettled {
 
 func (u *unsettled) add(t *tx) {
 	u.mu.Lock()
-	u.writes = append(u.writes, unsettledWrite{t.id, &t.Effects})
+	u.writes = append(u.writes, unsettledWrite{transaction{t.id, t.conn.since}, &t.Effects})
 	u.mu.Unlock()
 	select {
 	case u.wake <- struct{}{}:
@@ -77,21 +77,21 @@ func (u *unsettled) ask(db *DB) (left bool) {
 	u.writes = nil
 	u.mu.Unlock()
 	for i, w := range writes {
-		status, err := db.statusOf(u.ctx, w.id)
+		status, err := db.statusOf(u.ctx, w.transaction)
 		switch {
 		case err != nil: // the server is unreachable, so do not ask about the others
 			u.mu.Lock()
 			u.writes = append(u.writes, writes[i:]...)
 			u.mu.Unlock()
 			return true
-		case status == "in progress":
+		case status == statusInProgress:
 			u.mu.Lock()
 			u.writes = append(u.writes, w)
 			u.mu.Unlock()
 			left = true
-		case status == "committed":
+		case status == statusCommitted:
 			w.effects.Committed()
-		default: // the server has deleted the status, so the transaction is very old
+		default: // aborted, or the server will never know more
 			w.effects.Undone()
 		}
 	}

@@ -1,0 +1,135 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/matryer/is"
+
+	"journeyman/store/engine"
+	"journeyman/store/postgres"
+	"journeyman/store/postgres/pgtest"
+)
+
+// TestServerCrashesDuringCommit ends the server while a write commits, and starts it again. A server that
+// crashes forgets the transactions of which its log on the disk contains nothing, and gives their ids to
+// others. A write that returned nil is stored all the same, and one that was undone runs again.
+func TestServerCrashesDuringCommit(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]crash{
+		"undone":                            {},
+		"undone, then a checkpoint":         {checkpoint: true},
+		"undone, and the id reused":         {reused: true, unknown: true},
+		"undone, reused, then a checkpoint": {reused: true, checkpoint: true, unknown: true},
+		"committed":                         {committed: true},
+		"committed, then a checkpoint":      {committed: true, checkpoint: true, unknown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			server := crashing(t)
+			p, u := throughProxy(t, server.URL())
+			db := openURL(t, u)
+			is.NoErr(db.Write(t.Context(), engine.Serializable, note("before")))
+			id, crashed, ended := tt.write(t.Context(), db, p)
+			tt.restart(t, server, <-id)
+			close(crashed)
+			begun := time.Now()
+			p.setDown(false)
+			err := <-ended
+			is.True(time.Since(begun) < settling/2) // no wait for a status that never comes
+			is.True(err == nil || postgres.IsUnavailable(err))
+			is.Equal(errors.Is(err, postgres.ErrUnknown), tt.unknown)
+			stored := len(notes(t, db)) == 2
+			is.True(tt.unknown || stored == (err == nil))
+			is.True(stored || !tt.committed)
+		})
+	}
+}
+
+const settling = 15 * time.Second
+
+// A crash is an end of the server during the commit of a write.
+type crash struct {
+	committed  bool // before the crash
+	reused     bool // another transaction gets the id after the crash
+	checkpoint bool // after that
+	unknown    bool // the result of the write
+}
+
+// write begins a write that cannot reach the server from its commit on. It sends the id of its transaction.
+// If the crash comes before the commit, the write waits until crashed is closed.
+func (c crash) write(ctx context.Context, db *postgres.DB, p *proxy) (id chan int64, crashed chan struct{},
+	ended chan error) {
+	id, crashed, ended = make(chan int64, 1), make(chan struct{}), make(chan error, 1)
+	runs := 0
+	go func() {
+		ended <- db.Write(ctx, engine.Serializable, func(tx engine.Tx) error {
+			if runs++; runs > 1 {
+				return note("a")(tx)
+			}
+			n, err := number(ctx, tx, `SELECT CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT)`)
+			err = errors.Join(err, note("a")(tx))
+			if id <- n; c.committed {
+				p.cutForGood("COMMIT")
+				return err
+			}
+			p.refuse()
+			<-crashed
+			return err
+		})
+	}()
+	return id, crashed, ended
+}
+
+// restart ends the server, and starts it again.
+func (c crash) restart(t *testing.T, server *pgtest.Cluster, id int64) {
+	t.Helper()
+	is := is.New(t)
+	if c.committed {
+		before := connected(t, server)
+		eventually(t, "the commit", func() bool {
+			var found bool
+			err := before.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM notes WHERE id = 'a')`).Scan(&found)
+			return err == nil && found
+		})
+	}
+	server.Stop(syscall.SIGQUIT)
+	server.Start()
+	after := connected(t, server)
+	for next := int64(0); c.reused && next != id; {
+		is.NoErr(after.QueryRow(t.Context(), `SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint)`).Scan(&next))
+		is.True(next <= id) // the server has forgotten the transaction
+	}
+	if c.checkpoint {
+		_, err := after.Exec(t.Context(), `CHECKPOINT`)
+		is.NoErr(err)
+	}
+}
+
+// crashing starts a server that writes its log only for a commit.
+func crashing(t *testing.T) *pgtest.Cluster {
+	t.Helper()
+	c := pgtest.NewCluster(t)
+	for _, setting := range []string{`wal_writer_delay = '10s'`, `wal_writer_flush_after = '1GB'`, `autovacuum = off`} {
+		c.Script(`ALTER SYSTEM SET ` + setting)
+	}
+	c.Stop(syscall.SIGINT)
+	c.Start()
+	return c
+}
+
+// connected connects without the proxy.
+func connected(t *testing.T, c *pgtest.Cluster) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), c.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(t.Context()) }) // the server may have crashed
+	return conn
+}
