@@ -115,9 +115,7 @@ func New(cfg Config) (*Dashboard, error) {
 		return nil, err
 	}
 	d.icons = iconNames(d.assets["icons.svg"].data)
-	if err := d.loadEditions(); err != nil {
-		return nil, err
-	}
+	d.setEditions()
 	d.routes()
 	return d, nil
 }

@@ -26,16 +26,13 @@ type edition struct {
 	pages  map[string]*template.Template // by file name, the ones used so far; each includes the layout
 }
 
-// loadEditions reads the languages.
-func (d *Dashboard) loadEditions() (err error) {
-	if d.languages, err = text.Languages(); err != nil {
-		return err
-	}
+// setEditions sets the languages and their editions.
+func (d *Dashboard) setEditions() {
+	d.languages = text.Languages()
 	d.editions = map[string]*edition{}
 	for _, l := range d.languages {
 		d.editions[l.Code] = &edition{lang: l, funcs: d.functions(l), pages: map[string]*template.Template{}}
 	}
-	return nil
 }
 
 // language returns the language of a request: the one that the user has chosen, otherwise the one
@@ -93,6 +90,9 @@ func (e *edition) partsAlone() (_ *template.Template, err error) {
 // part-. The caller holds e.mu.
 func (e *edition) copyShared() (_ *template.Template, err error) {
 	if e.shared == nil {
+		if err := e.lang.Check(); err != nil {
+			return nil, err
+		}
 		e.shared, err = template.New("").Funcs(e.funcs).ParseFS(embedded, "templates/"+layoutFile, "templates/part-*.html")
 		if err != nil {
 			return nil, err

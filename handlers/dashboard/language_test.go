@@ -14,7 +14,7 @@ func TestTemplatesParse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	d := &Dashboard{}
-	is.NoErr(d.loadEditions())
+	d.setEditions()
 	for code, e := range d.editions {
 		if _, err := e.partsAlone(); err != nil {
 			t.Errorf("%s: the parts: %v", code, err)

@@ -31,8 +31,7 @@ func TestCatalogueKeysAreUsed(t *testing.T) {
 	is.True(used["Saved."])                  // a table in Go is read
 	is.True(used["Sign in"])                 // a template is read
 	is.True(!used["nothing uses this text"]) // the search finds no other strings
-	languages, err := text.Languages()
-	is.NoErr(err)
+	languages := text.Languages()
 	for _, l := range languages {
 		for _, key := range l.Keys() {
 			if !used[key] {
@@ -48,10 +47,8 @@ func TestCatalogueKeysAreUsed(t *testing.T) {
 // TestCatalogueIsComplete finds texts of the pages without a translation.
 func TestCatalogueIsComplete(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
 	used := usedKeys(t)
-	languages, err := text.Languages()
-	is.NoErr(err)
+	languages := text.Languages()
 	for _, l := range languages[1:] {
 		for _, key := range slices.Sorted(maps.Keys(used)) {
 			if _, ok := slices.BinarySearch(l.Keys(), key); !ok {

@@ -13,9 +13,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed *.json
@@ -31,34 +33,56 @@ type Language struct {
 	Name  string // in the language itself
 	group string // the character between thousands
 	point string // the character before decimals
-	texts map[string]string
+
+	catalogue func() (map[string]string, error) // reads the texts once; nil for English
 }
 
 // English returns the language of the keys.
 func English() *Language { return &Language{Code: "en", Name: "English", group: ",", point: "."} }
 
-// Languages returns all languages, English first. It returns an error if a catalogue cannot
-// be read.
-func Languages() ([]*Language, error) {
+// Languages returns all languages, English first. The first use of a language reads its catalogue.
+func Languages() []*Language {
 	list := []*Language{English(), {Code: "de", Name: "Deutsch", group: ".", point: ","}}
 	for _, l := range list[1:] {
-		data, err := catalogues.ReadFile(l.Code + ".json")
-		if err == nil {
-			err = json.Unmarshal(data, &l.texts)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("catalogue %s: %w", l.Code, err)
-		}
+		l.catalogue = sync.OnceValues(func() (map[string]string, error) { return readCatalogue(l.Code) })
 	}
-	return list, nil
+	return list
+}
+
+func readCatalogue(code string) (texts map[string]string, err error) {
+	data, err := catalogues.ReadFile(code + ".json")
+	if err == nil {
+		err = json.Unmarshal(data, &texts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("catalogue %s: %w", code, err)
+	}
+	return texts, nil
+}
+
+// Check returns an error if the catalogue cannot be read. The other methods then use English.
+func (l *Language) Check() error {
+	_, err := l.texts()
+	return err
+}
+
+func (l *Language) texts() (map[string]string, error) {
+	if l.catalogue == nil {
+		return nil, nil
+	}
+	return l.catalogue()
+}
+
+// text returns the translation of a key.
+func (l *Language) text(key Key) string {
+	texts, _ := l.texts() // Check returns the error
+	return cmp.Or(texts[string(key)], string(key))
 }
 
 // Keys returns the keys that the catalogue translates, sorted.
 func (l *Language) Keys() []string {
-	keys := make([]string, 0, len(l.texts))
-	for key := range l.texts {
-		keys = append(keys, key)
-	}
+	texts, _ := l.texts() // Check returns the error
+	keys := slices.AppendSeq(make([]string, 0, len(texts)), maps.Keys(texts))
 	slices.Sort(keys)
 	return keys
 }
@@ -66,7 +90,7 @@ func (l *Language) Keys() []string {
 // T returns the text of a key with the values in the places of its verbs. The verb %d groups
 // the thousands of an integer as the language does.
 func (l *Language) T(key Key, values ...any) string {
-	pattern := cmp.Or(l.texts[string(key)], string(key))
+	pattern := l.text(key)
 	// Without values, a percent sign in the text is no verb.
 	if len(values) == 0 {
 		return pattern
@@ -84,7 +108,7 @@ func (l *Language) N(n int64, one, many Key, values ...any) string {
 	if n == 1 {
 		many = one
 	}
-	pattern := cmp.Or(l.texts[string(many)], string(many))
+	pattern := l.text(many)
 	// A text such as "Nothing waits" need not name the number.
 	if !strings.Contains(pattern, "%") {
 		return pattern
