@@ -23,14 +23,11 @@ const (
 
 // leanToolset returns this program's tools for a lean turn. It omits tools that other tools can
 // replace. If the worker has tool rules, it omits nothing, because the worker has already chosen.
-func leanToolset(c store.Claim, own []tool.Tool) []tool.Tool {
+func leanToolset(c store.Claim, own []ownTool) []ownTool {
 	if c.Settings.Tools != nil {
 		return own
 	}
-	return slices.DeleteFunc(slices.Clone(own), func(t tool.Tool) bool {
-		name := t.Spec().Name
-		return name == "update_plan" || name == "search_files"
-	})
+	return without(own, "update_plan", "search_files")
 }
 
 // toolSpecs returns the specs of tools for model requests.

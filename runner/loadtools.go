@@ -23,7 +23,7 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 		return fmt.Errorf("find who answers: %w", err)
 	}
 	if !answerable {
-		s.own = slices.DeleteFunc(slices.Clone(s.own), func(t tool.Tool) bool { return t.Spec().Name == tool.AskUser })
+		s.own = without(s.own, tool.AskUser)
 	}
 	// Secrets come before remoteTools, because MCP servers may need them.
 	if e.claim.HasSecrets {
@@ -32,7 +32,7 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 		}
 	}
 	if !e.model.sees() { // the image would be replaced by a line of text
-		s.own = slices.DeleteFunc(slices.Clone(s.own), func(t tool.Tool) bool { return t.Spec().Name == "view_image" })
+		s.own = without(s.own, "view_image")
 	}
 	if s.remote, err = r.remoteTools(ctx, e); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 // A toolset holds the tools that a turn may call. It does not change after loadToolset.
 type toolset struct {
 	permission
-	own      []tool.Tool  // tools of this program
+	own      []ownTool    // tools of this program
 	source   tool.Source  // makes tools in remote callable; nil if no MCP servers are configured
 	remote   tool.Toolset // tools of MCP servers that the turn may call
 	approval []string     // names of tools whose calls need approval
@@ -22,14 +22,35 @@ type toolset struct {
 
 // ownTools are the tools of this program.
 type ownTools struct {
-	list  []tool.Tool
+	list  []ownTool
 	specs []model.Tool // list in the form for the model
 	lean  []model.Tool // specs in the form for models with a small window
 }
 
 func newOwnTools(list []tool.Tool) ownTools {
 	specs := toolSpecs(list)
-	return ownTools{list, specs, leanSpecs(specs)}
+	return ownTools{named(list), specs, leanSpecs(specs)}
+}
+
+// An ownTool is a tool of this program with its name. Spec builds the whole description at each call,
+// so the name is read only once.
+type ownTool struct {
+	tool.Tool
+	name string
+}
+
+// named returns tools with their names.
+func named(tools []tool.Tool) []ownTool {
+	own := make([]ownTool, len(tools))
+	for i, t := range tools {
+		own[i] = ownTool{t, t.Spec().Name}
+	}
+	return own
+}
+
+// without returns the tools except those with one of the names.
+func without(tools []ownTool, names ...string) []ownTool {
+	return slices.DeleteFunc(slices.Clone(tools), func(t ownTool) bool { return slices.Contains(names, t.name) })
 }
 
 // setting returns the data about tools for the preamble of a turn.
@@ -39,7 +60,7 @@ func (s *toolset) setting(c store.Claim, tools []model.Tool) prompt.Setting {
 		setting.Tools = append(setting.Tools, t.Name)
 	}
 	for _, t := range s.own {
-		if shell, ok := t.(interface{ Programs() []string }); ok {
+		if shell, ok := t.Tool.(interface{ Programs() []string }); ok {
 			setting.Programs = shell.Programs()
 		}
 	}
@@ -94,8 +115,8 @@ const maxNearest = 100
 func (s *toolset) noTool(name string) error {
 	var names []string
 	for _, t := range s.own {
-		if known := t.Spec().Name; s.allows(toolID{name: known}) {
-			names = append(names, known)
+		if s.allows(toolID{name: t.name}) {
+			names = append(names, t.name)
 		}
 	}
 	for _, t := range s.remote.Tools {
@@ -111,9 +132,9 @@ func (s *toolset) noTool(name string) error {
 // there is none.
 func (s *toolset) find(name string) (tool.Tool, toolID) {
 	// Own tools have precedence: a remote server must not replace a tool by using its name.
-	if t := tool.Find(s.own, name); t != nil {
+	if i := slices.IndexFunc(s.own, func(t ownTool) bool { return t.name == name }); i >= 0 {
 		if id := (toolID{name: name}); s.allows(id) {
-			return t, id
+			return s.own[i].Tool, id
 		}
 		return nil, toolID{}
 	}

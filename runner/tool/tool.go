@@ -10,7 +10,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"journeyman/runner/sandbox"
 )
@@ -112,14 +111,6 @@ func Names() []string {
 		names = append(names, t.Spec().Name)
 	}
 	return names
-}
-
-// Find returns the tool with that name, nil if there is none.
-func Find(tools []Tool, name string) Tool {
-	if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Spec().Name == name }); i >= 0 {
-		return tools[i]
-	}
-	return nil
 }
 
 // Error returns the message.
