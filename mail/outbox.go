@@ -147,16 +147,12 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 	if r.Kind != store.ReplyAnswer && r.Kind != store.ReplyAlert && len(r.Asks) == 0 {
 		return s.cfg.Store.EndReply(ctx, r, store.EmailFailed, "not sent: there is nothing to decide any more")
 	}
-	// A retry sends the same bytes again, so that receivers can recognize a duplicate.
-	raw, err := s.cfg.Store.EmailSource(ctx, r.Email)
-	if err == nil && raw == nil {
-		var subject string
-		if subject, raw, err = s.compose(ctx, r); err == nil {
-			err = s.cfg.Store.ComposeReply(ctx, &r, subject, raw)
-		}
-	}
+	raw, kept, err := s.source(ctx, &r)
 	if err != nil {
 		return errors.Join(err, s.retry(ctx, r, "the reply could not be composed"))
+	}
+	if kept {
+		return nil
 	}
 	if s.relay.Load() == nil { // users read the reply in the outbox
 		return s.cfg.Store.EndReply(ctx, r, store.EmailKept, "")
@@ -173,6 +169,25 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 		return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now(), "the service stopped")
 	}
 	return s.retry(ctx, r, reasonOf(err))
+}
+
+// source returns the bytes of a reply. It composes and stores them at the first attempt. A retry sends the
+// same bytes again, so that receivers can recognize a duplicate. Without a relay, a reply that is composed
+// now stays in the outbox, and kept is true.
+func (s *Server) source(ctx context.Context, r *store.Reply) (raw []byte, kept bool, err error) {
+	if r.Size > 0 { // else it was never composed
+		if raw, err = s.cfg.Store.EmailSource(ctx, r.Email); err != nil || raw != nil {
+			return raw, false, err
+		}
+	}
+	subject, raw, err := s.compose(ctx, *r)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case s.relay.Load() == nil:
+		return nil, true, s.cfg.Store.KeepReply(ctx, *r, subject, raw)
+	}
+	return raw, false, s.cfg.Store.ComposeReply(ctx, r, subject, raw)
 }
 
 // record returns the context of writes that record the result of a reply. They are made even while

@@ -263,7 +263,10 @@ func withoutPath(err error) error {
 // acceptedEmail calls accepted for the turn of a mail. It sets only the turn's logged fields.
 func (r *Runner) acceptedEmail(e store.Email) {
 	turn := store.Turn{ID: e.TurnID, TaskID: e.TaskID, WorkerID: e.WorkerID, OrganizationID: e.OrgID,
-		TriggeredBy: store.TriggerEmail, Budget: store.BudgetStandard}
+		TriggeredBy: store.TriggerEmail, Budget: store.BudgetStandard, Status: store.Pending}
+	if e.Claimed {
+		turn.Status = store.Running
+	}
 	r.accepted(store.Accepted{Turn: turn}, "mail", e.ID)
 }
 

@@ -125,6 +125,37 @@ func TestClaimAtAcceptanceEqualsQueuedClaim(t *testing.T) {
 	}
 }
 
+// TestMailIsClaimedAtAcceptance receives mails for two workers, with one free slot. A mail that is undone
+// takes no slot.
+func TestMailIsClaimedAtAcceptance(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	r := f.slotRunner(1)
+	other := f.mail("1@x")
+	other.Worker = f.newWorker(f.owner, store.NewWorker{})
+	other.Turn.WorkerID = other.Worker.ID
+	other.Turn.Attachments = []store.File{{WorkerID: other.Worker.ID, TaskID: "other", Path: "a.txt", SHA256: sha("a")}}
+	_, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{f.mail("1@x"), other}, []byte("raw"), store.MailLimits{})
+	is.True(store.IsKind(err, store.Conflict)) // the file is in another folder
+	is.Equal([]int{r.left(), len(r.take())}, []int{1, 0})
+
+	other.Turn.Attachments = nil
+	list := f.receive(f.mail("1@x"), other)
+	is.Equal([]bool{list[0].Claimed, list[1].Claimed}, []bool{true, false}) // there was one slot
+	claims := r.take()
+	is.Equal(len(claims), 1)
+	is.Equal(claims[0].ID, list[0].TurnID)
+	is.Equal(f.reread(claims[0].Turn), claims[0].Turn)
+	is.Equal(f.receive(f.mail("1@x"))[0].TurnID, list[0].TurnID) // the same mail takes no slot
+	r.set(1)
+	is.Equal(f.receive(f.mail("2@x"))[0].Claimed, false) // the turn of the other worker has waited longer
+	is.Equal([]int{r.left(), len(r.take())}, []int{1, 0})
+	f.finish(claims[0])
+	is.Equal(f.claimReplies(1)[0].Inbound.ID, list[0].ID)
+	f.checkCounters()
+}
+
 // TestOnlyAFreeRunnerClaimsAtAcceptance accepts turns that must wait in the queue.
 func TestOnlyAFreeRunnerClaimsAtAcceptance(t *testing.T) {
 	t.Parallel()

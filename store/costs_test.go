@@ -181,6 +181,11 @@ func TestCostsOfOperations(t *testing.T) {
 	allowance()
 	var turn store.Turn
 	var claim store.Claim
+	var replies []store.Reply
+	for _, id := range []string{"a@x", "b@x"} {
+		f.receive(f.mail(id))
+		f.endWithAnswer(f.claimOne("r"))
+	}
 	once := func(key string) store.NewTurn {
 		n := f.turn()
 		n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash(key)}
@@ -204,6 +209,12 @@ func TestCostsOfOperations(t *testing.T) {
 			n.WorkerID, n.TaskID = "", turn.TaskID
 			f.accept(n)
 		}, cost{1, 9, 3, 0}},
+		{"receive and claim a mail", func() {
+			f.UseSlots(slots("r", 1))
+			f.receive(f.mail("c@x"))
+		}, cost{1, 10, 3, 0}},
+		{"claim replies", func() { replies = f.claimReplies(2) }, cost{1, 6, 2, 4}},
+		{"keep a reply", func() { is.NoErr(f.KeepReply(f.ctx(), replies[0], "Re", []byte("answer"))) }, cost{1, 6, 2, 0}},
 		{"allowance", allowance, cost{}},
 		{"list", func() { is.NoErr(f.readFirstPage()) }, cost{0, 0, 0, 2}},
 		{"run view", func() { is.NoErr(f.readRunView(1)) }, cost{0, 0, 0, 4}},

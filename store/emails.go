@@ -61,6 +61,7 @@ type Email struct {
 	SentAt      *time.Time // Outbound
 
 	Answered *Approval // Inbound: the question that this delivery answered; nil otherwise
+	Claimed  bool      // Inbound: this delivery started its turn, and a runner has claimed it already
 
 	sourceSHA256 string // '' for a small source
 }
@@ -79,11 +80,16 @@ const (
 		e.attempts, e.created_at, e.next_attempt_at, e.sent_at, e.source_sha256`
 )
 
-func scanEmail(row scanner) (e Email, err error) {
-	err = row.Scan(&e.num, &e.ID, &e.Direction, &e.OrgID, &e.WorkerID, asText{&e.TaskID}, asText{&e.TurnID}, &e.Status,
+// columns returns the destinations of inboundColumns and of outboundColumns.
+func (e *Email) columns() []any {
+	return []any{&e.num, &e.ID, &e.Direction, &e.OrgID, &e.WorkerID, asText{&e.TaskID}, asText{&e.TurnID}, &e.Status,
 		&e.Reason, &e.MessageID, &e.MailFrom, &e.From, &e.To, &e.ReplyTo, &e.Subject, asJSON(&e.Verdicts),
 		&e.RemoteAddr, &e.Size, &e.Attempts, asTime{&e.CreatedAt}, asTimeOrNil{&e.NextAttempt}, asTimeOrNil{&e.SentAt},
-		asText{&e.sourceSHA256})
+		asText{&e.sourceSHA256}}
+}
+
+func scanEmail(row scanner) (e Email, err error) {
+	err = row.Scan(e.columns()...)
 	return e, err
 }
 

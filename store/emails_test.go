@@ -20,6 +20,16 @@ func (f *fixture) mail(id string) store.NewEmail {
 		ReplyTo: "bob@example.net", Subject: "Hello", Verdicts: []byte(`{}`), RemoteAddr: "127.0.0.1"}
 }
 
+// claimReplies claims the n replies that are due.
+func (f *fixture) claimReplies(n int) []store.Reply {
+	f.t.Helper()
+	is := is.New(f.t)
+	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
+	is.NoErr(err)
+	is.Equal(len(replies), n)
+	return replies
+}
+
 func (f *fixture) receive(emails ...store.NewEmail) []store.Email {
 	f.t.Helper()
 	list, _, err := f.ReceiveEmails(f.ctx(), emails, []byte("source"), store.MailLimits{})

@@ -95,7 +95,7 @@ func (s *Store) EmailKnown(ctx context.Context, w Worker, messageID string) (boo
 
 // ReceiveEmails stores a mail for each of its workers, with the turns that it starts, in one
 // transaction. A worker that has the mail already gets no new turn. made reports which mails are
-// new.
+// new. As in CreateTurn, a runner with a free slot has claimed such a turn already: see UseSlots.
 func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte,
 	limits MailLimits) (list []Email, made []bool, err error) {
 	if err := s.RoomIn(ctx); err != nil {
@@ -108,7 +108,7 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 	}
 	for _, n := range emails {
 		if n.Turn != nil {
-			n.Turn.workspace = s.look(ctx, *n.Turn)
+			n.Turn.workspace, n.Turn.atOnce = s.look(ctx, *n.Turn), true
 		}
 	}
 	err = s.write(ctx, func(tx Tx) (err error) {
@@ -174,6 +174,7 @@ func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 		}
 		t := a.Turn
 		turnNum, e.TurnID, e.TaskID, e.Status = t.Num, t.ID, t.TaskID, EmailAccepted
+		e.Claimed = t.Status == Running
 	}
 	s.tell(tx, e.OrgID, ChangedOutbox)
 	e.num, err = insertInbound(tx, e, turnNum, src)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 )
@@ -40,39 +41,58 @@ type Reply struct {
 	Inbound Email        // the mail that it answers; zero if it answers none
 	Asks    []Approval   // the pending approvals that it asks for
 	Alert   AlertMessage // for an alert, which has no turn
+
+	inboundNum, approvalNum, alertNum int64 // 0 for none
+}
+
+const replyColumns = outboundColumns + `, kind, coalesce(user_id, ''), coalesce(inbound_num, 0),
+	coalesce(approval_num, 0), coalesce(alert_num, 0)`
+
+func scanReply(row scanner) (r Reply, err error) {
+	err = row.Scan(append(r.Email.columns(), &r.Kind, &r.UserID, &r.inboundNum, &r.approvalNum, &r.alertNum)...)
+	return r, err
 }
 
 // ClaimReplies returns up to n replies that are due, and counts an attempt for each. A
 // reply whose result is not stored within lease is due again. It may then be sent twice,
 // under one Message-ID, but is never lost.
 func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (replies []Reply, err error) {
-	err = s.write(ctx, func(tx Tx) error {
-		replies = nil
-		// The lease counts from the claim: it ends even if the process does.
-		now := s.now()
-		nums, err := all(ctx, tx, scanInt, `SELECT num FROM outbound_emails INDEXED BY outbound_emails_due
-			WHERE next_attempt_at <= ? ORDER BY next_attempt_at, num LIMIT ?`, now.UnixMilli(), n)
-		if err != nil {
-			return err
-		}
-		for _, num := range nums {
-			_, err := tx.Exec(`UPDATE outbound_emails SET attempts = attempts + 1, next_attempt_at = ?, claimed = 1
-				WHERE num = ?`, now.Add(lease).UnixMilli(), num)
-			if err != nil {
-				return err
-			}
-			r, err := s.reply(ctx, tx, num)
-			if err != nil {
-				return err
-			}
-			replies = append(replies, r)
-		}
-		return nil
+	err = s.write(ctx, func(tx Tx) (err error) {
+		replies, err = s.claimReplies(ctx, tx, n, lease)
+		return err
 	})
 	if err != nil {
 		return nil, err // the claims of this call are undone
 	}
+	// The records are read after the claim, because the writer serves all other writes, too.
+	for i := range replies {
+		if err := s.fillReply(ctx, &replies[i]); err != nil {
+			// Only the caller claims replies, so all claims without a result are those of this call.
+			_, undo := s.ReleaseReplies(ctx)
+			return nil, errors.Join(err, undo)
+		}
+	}
 	return replies, nil
+}
+
+// claimReplies claims the replies that are due, and returns them without the records of fillReply.
+func (s *Store) claimReplies(ctx context.Context, tx Tx, n int, lease time.Duration) ([]Reply, error) {
+	const due = ` FROM outbound_emails e INDEXED BY outbound_emails_due WHERE next_attempt_at <= ?
+		ORDER BY next_attempt_at, num LIMIT ?`
+	// The lease counts from the claim: it ends even if the process does.
+	now := s.now()
+	end := fromMillis(now.Add(lease).UnixMilli())
+	replies, err := all(ctx, tx, scanReply, `SELECT `+replyColumns+due, now.UnixMilli(), n)
+	if err != nil || len(replies) == 0 {
+		return nil, err
+	}
+	for i := range replies {
+		replies[i].Attempts++
+		replies[i].NextAttempt = &end
+	}
+	return replies, tx.ExecLater(`UPDATE outbound_emails SET attempts = attempts + 1, next_attempt_at = ?,
+			claimed = 1
+		WHERE num IN (SELECT num`+due+`)`, end.UnixMilli(), now.UnixMilli(), n)
 }
 
 // ReleaseReplies makes the replies due that a dead process has claimed, and returns their number.
@@ -84,36 +104,27 @@ func (s *Store) ReleaseReplies(ctx context.Context) (int64, error) {
 		WHERE next_attempt_at IS NOT NULL AND claimed = 1`, s.millis())
 }
 
-func (s *Store) reply(ctx context.Context, q querier, num int64) (r Reply, err error) {
-	if r.Email, err = one(ctx, q, scanEmail, `SELECT `+outboundColumns+` FROM outbound_emails e WHERE num = ?`,
-		num); err != nil {
-		return r, err
+// fillReply reads the records that the text of a reply needs. They are read at each attempt: a late
+// retry must not ask about decided calls.
+func (s *Store) fillReply(ctx context.Context, r *Reply) (err error) {
+	if r.alertNum != 0 {
+		r.Alert, err = one(ctx, s.db, scanAlertMessage, selectAlertMessage+`WHERE m.num = ?`, r.alertNum)
+		return err
 	}
-	var approval, alert int64
-	_, err = one(ctx, q, into(&r.Kind, &r.UserID, &approval, &alert), `SELECT kind, coalesce(user_id, ''),
-		coalesce(approval_num, 0), coalesce(alert_num, 0) FROM outbound_emails WHERE num = ?`, num)
-	if err != nil {
-		return r, err
-	}
-	if alert != 0 {
-		r.Alert, err = one(ctx, q, scanAlertMessage, selectAlertMessage+`WHERE m.num = ?`, alert)
-		return r, err
-	}
-	if approval != 0 {
-		// The approvals are read at each attempt, because a late retry must not ask about decided
-		// calls.
-		if r.Asks, err = s.asked(ctx, q, approval, r.UserID); err != nil {
-			return r, err
+	if r.approvalNum != 0 {
+		if r.Asks, err = s.asked(ctx, s.db, r.approvalNum, r.UserID); err != nil {
+			return err
 		}
 	}
-	r.Inbound, err = one(ctx, q, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e WHERE num =
-		(SELECT inbound_num FROM outbound_emails WHERE num = ?)`, num)
-	// A mail to a member may answer no mail.
-	if err = noRow(err, nil); err != nil {
-		return r, err
+	if r.inboundNum != 0 { // a mail to a member may answer no mail
+		r.Inbound, err = one(ctx, s.db, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e WHERE num = ?`,
+			r.inboundNum)
+		if err = noRow(err, nil); err != nil {
+			return err
+		}
 	}
-	r.Turn, err = one(ctx, q, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, r.TurnID)
-	return r, err
+	r.Turn, err = one(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, r.TurnID)
+	return err
 }
 
 // RepliesDue returns the time when the next reply is due, or false if none waits.
@@ -130,11 +141,30 @@ func (s *Store) ComposeReply(ctx context.Context, r *Reply, subject string, raw 
 	if err != nil {
 		return err
 	}
-	_, err = s.exec(ctx, `UPDATE outbound_emails SET subject = ?, size = ?, source_sha256 = ?, source = ?
-		WHERE num = ?`, subject, src.size, src.sha256, src.bytes, r.num)
+	err = s.write(ctx, func(tx Tx) error { return composeReply(tx, *r, subject, src) })
 	r.Subject, r.Size = subject, src.size
 	r.sourceSHA256, _ = src.sha256.(string)
 	return err
+}
+
+// KeepReply stores the composed reply and the result EmailKept, in one transaction.
+func (s *Store) KeepReply(ctx context.Context, r Reply, subject string, raw []byte) error {
+	src, err := s.keepSource(ctx, raw)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx Tx) error {
+		if err := composeReply(tx, r, subject, src); err != nil {
+			return err
+		}
+		_, err := s.endReply(tx, r, EmailKept, "")
+		return err
+	})
+}
+
+func composeReply(tx Tx, r Reply, subject string, src source) error {
+	return tx.ExecLater(`UPDATE outbound_emails SET subject = ?, size = ?, source_sha256 = ?, source = ?
+		WHERE num = ?`, subject, src.size, src.sha256, src.bytes, r.num)
 }
 
 // EndReply stores the result of a reply: EmailSent, EmailKept, or EmailFailed with the reason.

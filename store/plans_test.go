@@ -795,6 +795,7 @@ func callReplies(t *testing.T, f *fixture) {
 	_, err = f.EmailSource(ctx, replies[0].Email)
 	is.NoErr(err)
 	is.NoErr(f.RetryReply(ctx, replies[1], f.clock.now(), "later"))
+	is.NoErr(f.KeepReply(ctx, replies[0], "Re", []byte("answer")))
 	is.NoErr(f.EndReply(ctx, replies[0], store.EmailSent, ""))
 	is.NoErr(f.BounceReply(ctx, f.worker, []string{replies[0].ID + "@localhost"}, "unknown"))
 	_, err = f.SendAgain(ctx, f.owner.Caller, replies[0].ID)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"sync"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
@@ -17,19 +18,29 @@ import (
 // RenderMarkdown returns Markdown as HTML that is safe to mail. Some texts take all
 // memory or time, so untrusted ones need a confined process.
 func RenderMarkdown(markdown []byte) ([]byte, error) {
-	noImages := parser.WithASTTransformers(util.Prioritized(imagesToLinks{}, 100))
-	md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(noImages))
 	var b bytes.Buffer
-	if err := md.Convert(markdown, &b); err != nil {
+	if err := converter().Convert(markdown, &b); err != nil {
 		return nil, fmt.Errorf("render answer: %w", err)
 	}
 	return htmlPolicy().SanitizeBytes(b.Bytes()), nil
 }
 
-// htmlPolicy allows the elements of Markdown, and nothing that a mail program would load. The
-// address of a picture could carry secrets to a server, which would also get the address of the
-// reader.
-func htmlPolicy() *bluemonday.Policy {
+// The converter and the policy are made at their first use, and never change afterwards. So many
+// goroutines may use them at the same time.
+var (
+	converter  = sync.OnceValue(newConverter)
+	htmlPolicy = sync.OnceValue(newHTMLPolicy)
+)
+
+func newConverter() goldmark.Markdown {
+	noImages := parser.WithASTTransformers(util.Prioritized(imagesToLinks{}, 100))
+	return goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(noImages))
+}
+
+// newHTMLPolicy returns a policy that allows the elements of Markdown, and nothing that a mail program
+// would load. The address of a picture could carry secrets to a server, which would also get the
+// address of the reader.
+func newHTMLPolicy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowURLSchemes("http", "https", "mailto")
 	p.RequireParseableURLs(true)
