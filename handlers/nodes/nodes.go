@@ -30,7 +30,7 @@ import (
 
 const (
 	newsPath    = "/internal/news"      // where a node takes messages
-	maxNews     = 1 << 20               // bytes of a message
+	maxNews     = 256 << 10             // bytes of a message; the greatest runner.News has about 150 KiB
 	newsTimeout = 2 * time.Second       // of one message
 	newsPause   = 20 * time.Millisecond // between two messages to a node
 	retryPause  = time.Second           // after a message that a node did not get
@@ -77,13 +77,19 @@ type peer struct {
 	unsent runner.News   // guarded by the mu of Nodes
 }
 
+// newClient returns the client for messages. It follows no redirect: a signature is for one node.
+func newClient() *http.Client {
+	return &http.Client{Transport: newTransport(), Timeout: newsTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
 // New returns the connections of a node. It does nothing before Start.
 func New(cfg Config) *Nodes {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
 	n := &Nodes{cfg: cfg, signer: newSigner(cfg.Secret, cfg.Store.NodeURL(), cfg.Now), forward: newTransport(),
-		client: &http.Client{Transport: newTransport(), Timeout: newsTimeout}, peers: map[string]*peer{}}
+		client: newClient(), peers: map[string]*peer{}}
 	n.live.Store(1)
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	return n
@@ -256,7 +262,16 @@ func (n *Nodes) serveNews(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(newsTimeout)) // a stranger may send it slowly
+	// Without these a stranger's message is refused before it is read.
+	if r.ContentLength > maxNews {
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		return
+	}
+	if _, ok := n.signer.find(r); !ok {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(newsTimeout)) // it may come slowly
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxNews))
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	var news runner.News

@@ -58,25 +58,40 @@ func (s *signer) sum(r *http.Request, uri, node, at, once string, body []byte) s
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// signed reports whether a node with the same secret has sent this request to this node just now, and
-// nobody has sent it again.
-func (s *signer) signed(r *http.Request, body []byte) bool {
+// A signature is what the header of a signed request holds.
+type signature struct {
+	at              time.Time
+	time, once, sum string // the parts of the header
+}
+
+// find returns the signature of a request. It returns false if there is none, or if its time is not about
+// the present time. The signature may still be wrong.
+func (s *signer) find(r *http.Request) (sig signature, ok bool) {
 	values := r.Header.Values(signatureHeader)
 	if len(values) != 1 {
-		return false
+		return sig, false
 	}
 	parts := strings.Split(values[0], " ")
 	if len(parts) != 3 {
-		return false
+		return sig, false
 	}
 	seconds, err := strconv.ParseInt(parts[0], 10, 64)
 	if err != nil {
+		return sig, false
+	}
+	sig = signature{time.Unix(seconds, 0), parts[0], parts[1], parts[2]}
+	return sig, s.now().Sub(sig.at).Abs() <= maxSkew
+}
+
+// signed reports whether a node with the same secret has sent this request to this node just now, and
+// nobody has sent it again.
+func (s *signer) signed(r *http.Request, body []byte) bool {
+	sig, ok := s.find(r)
+	if !ok {
 		return false
 	}
-	now := s.now()
-	at := time.Unix(seconds, 0)
-	sum := s.sum(r, r.RequestURI, s.own, parts[0], parts[1], body)
-	return now.Sub(at).Abs() <= maxSkew && hmac.Equal([]byte(parts[2]), []byte(sum)) && s.use(parts[1], at, now)
+	sum := s.sum(r, r.RequestURI, s.own, sig.time, sig.once, body)
+	return hmac.Equal([]byte(sig.sum), []byte(sum)) && s.use(sig.once, sig.at, s.now())
 }
 
 // use notes a number, and reports whether it is new. Only signed requests get here, so strangers cannot

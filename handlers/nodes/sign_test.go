@@ -1,6 +1,9 @@
 package nodes
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -8,6 +11,10 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/runner"
+	"journeyman/runner/stream"
+	"journeyman/store"
 )
 
 // TestSignatures sends signed requests that somebody has changed, kept or sent elsewhere.
@@ -74,6 +81,75 @@ func TestSignatures(t *testing.T) {
 			is.Equal(to.signed(r, []byte(body)), false) // a signature counts once
 		})
 	}
+}
+
+// An unread body fails a test if it is read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the message was read")
+	return 0, io.EOF
+}
+
+// TestMessagesOfStrangers sends messages without a signature that may be right. They are refused unread.
+func TestMessagesOfStrangers(t *testing.T) {
+	t.Parallel()
+	const url = "http://10.0.0.1:8080"
+	now := time.Now()
+	n := &Nodes{signer: newSigner("secret", url, func() time.Time { return now })}
+	for name, tt := range map[string]struct {
+		age    time.Duration // of the signature; negative for none
+		length int64
+		status int
+	}{
+		"no signature":   {-1, 100, http.StatusForbidden},
+		"unknown length": {-1, -1, http.StatusForbidden},
+		"an old one":     {maxSkew + 2*time.Second, 100, http.StatusForbidden},
+		"too much":       {0, maxNews + 1, http.StatusRequestEntityTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			r := httptest.NewRequest("POST", url+newsPath, unread{t})
+			r.ContentLength = tt.length
+			if tt.age >= 0 {
+				newSigner("secret", url, func() time.Time { return now.Add(-tt.age) }).sign(r, url, nil)
+			}
+			w := httptest.NewRecorder()
+			n.serveNews(w, r)
+			is.Equal(w.Code, tt.status)
+		})
+	}
+}
+
+// TestGreatestNews encodes as much news as one message may hold.
+func TestGreatestNews(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var news runner.News
+	for i := range 500 {
+		id := fmt.Sprintf("%026d", i)
+		news.Add(runner.News{Ended: []stream.EndedTurn{{ID: "trn_" + id, WorkerID: "wrk_" + id}},
+			Changed: map[string][]store.Change{"org_" + id: store.Changes()}})
+	}
+	is.True(!news.All)
+	body, err := json.Marshal(news)
+	is.NoErr(err)
+	is.True(len(body) > maxNews/4 && len(body) < maxNews/2)
+}
+
+// TestNoRedirect lets a node answer a message with a redirect, which nobody follows.
+func TestNoRedirect(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the message went on")
+	}))
+	defer other.Close()
+	node := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer node.Close()
+	n := &Nodes{signer: newSigner("secret", "http://a", time.Now), client: newClient()}
+	err := n.send(&peer{url: node.URL, gone: t.Context()}, runner.News{})
+	is.True(err != nil && strings.Contains(err.Error(), "307"))
 }
 
 // TestSignerForgets signs many requests. The numbers of old ones take no memory.
