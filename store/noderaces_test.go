@@ -121,6 +121,26 @@ func (f *fixture) endBegun(ctx context.Context, w *placeWatch, begun <-chan stor
 	}
 }
 
+// TestManyTurnsOfADeadNode ends the lease of a node with many turns. No write returns all of them, so none
+// holds their locks for long.
+func TestManyTurnsOfADeadNode(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 2, store.Options{})
+	a, b := nodes[0], nodes[1]
+	a.startRunner("a")
+	b.startRunner("b")
+	const turns = 250
+	for range turns {
+		a.accept(a.turn())
+	}
+	is.Equal(len(a.claim("a", turns)), turns)
+	b.endLease("a", "b")
+	is.Equal(a.count(`SELECT count(*) FROM turns WHERE status = 'pending'`), int64(turns))
+	is.Equal(a.count(`SELECT max(n) FROM (SELECT count(*) AS n FROM turns GROUP BY CAST(xmin AS TEXT)) AS writes`), int64(100))
+	is.Equal(b.Queued(), int64(turns))
+}
+
 // TestPingAlone locks the lease of another node. The node still finds that it can write.
 func TestPingAlone(t *testing.T) {
 	t.Parallel()

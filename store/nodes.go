@@ -62,10 +62,7 @@ func (s *Store) startNode(ctx context.Context, runnerID string, now time.Time, t
 		}
 		_, err := tx.Exec(`INSERT INTO runners (id, expires_at, url, version, started_at) VALUES (?, ?, ?, ?, ?)`,
 			runnerID, now.Add(ttl).UnixMilli(), s.node.URL, s.node.Version, s.millis())
-		if err != nil {
-			return err
-		}
-		return s.endLeases(ctx, tx, now)
+		return err
 	})
 	if err != nil {
 		return err
@@ -73,7 +70,7 @@ func (s *Store) startNode(ctx context.Context, runnerID string, now time.Time, t
 	if err := lock.SetNote(runnerID); err != nil { // such as on a full disk
 		s.disk.log.Warn("after a crash, the turns of this node will wait for the end of its lease", "err", err)
 	}
-	return nil
+	return s.EndLeases(ctx)
 }
 
 // A NodeState is a node as the others see it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -61,8 +62,13 @@ func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, now time
 	if err != nil || s.node != nil {
 		return err
 	}
-	return s.endLeases(ctx, tx, now)
+	_, err = s.endLeases(ctx, tx, now, math.MaxInt32)
+	return err
 }
+
+// returnedAtOnce is the number of turns of dead nodes that one write of EndLeases returns to the queue. It holds
+// their locks, and one that is too long would often have to run again.
+const returnedAtOnce = 100
 
 // EndLeases returns the turns of nodes whose leases are over to the queue, and those of abandoned claims.
 func (s *Store) EndLeases(ctx context.Context) error {
@@ -70,24 +76,28 @@ func (s *Store) EndLeases(ctx context.Context) error {
 		return s.returnAbandoned(ctx)
 	}
 	now, err := s.leaseClock(ctx)
-	if err == nil {
-		err = s.hot(ctx, true, func(tx Tx) error { return s.endLeases(ctx, tx, now) })
+	for returned := returnedAtOnce; err == nil && returned == returnedAtOnce; {
+		err = s.hot(ctx, true, func(tx Tx) (err error) {
+			returned, err = s.endLeases(ctx, tx, now, returnedAtOnce)
+			return err
+		})
 	}
 	return errors.Join(err, s.returnAbandoned(ctx))
 }
 
-// endLeases deletes the runners whose leases are over. Their turns go back to the queue.
-func (s *Store) endLeases(ctx context.Context, tx Tx, now time.Time) error {
+// endLeases deletes the runners whose leases are over. Up to limit of their turns go back to the queue; it
+// returns the number.
+func (s *Store) endLeases(ctx context.Context, tx Tx, now time.Time, limit int) (returned int, err error) {
 	if _, err := tx.Exec(`DELETE FROM runners WHERE expires_at <= ?`, now.UnixMilli()); err != nil {
-		return err
+		return 0, err
 	}
 	// NOT IN also finds the turns of a runner that claimed after its row was deleted.
 	const left = ` FROM turns INDEXED BY turns_running
 		WHERE runner_id IS NOT NULL AND runner_id NOT IN (SELECT id FROM runners)`
 	if isLocking(tx) {
-		return refuseIf(ctx, tx, errSerialize, `SELECT EXISTS (SELECT 1`+left+`)`)
+		return 0, refuseIf(ctx, tx, errSerialize, `SELECT EXISTS (SELECT 1`+left+`)`)
 	}
-	return s.interruptAll(ctx, tx, 1, `SELECT `+interruptedColumns+left)
+	return s.interruptAll(ctx, tx, 1, `SELECT `+interruptedColumns+left+` LIMIT ?`, limit)
 }
 
 // stopTime bounds StopRunner on a server, which may not answer. The next start finds the turns.
@@ -106,7 +116,7 @@ func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 		return err
 	}
 	return s.write(ctx, func(tx Tx) error {
-		err := s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
+		_, err := s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
 			WHERE runner_id = ?`, runnerID)
 		if err != nil {
 			return err
@@ -122,8 +132,9 @@ func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 // now. It does not count as an interruption. It changes nothing if the turn was claimed again since.
 func (s *Store) ReturnTurn(ctx context.Context, c Claim) error {
 	return s.write(ctx, func(tx Tx) error {
-		return s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns
+		_, err := s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns
 			WHERE num = ? AND runner_id = ? AND claims = ?`, c.Num, c.RunnerID, c.Claims)
+		return err
 	})
 }
 
@@ -145,13 +156,13 @@ func scanInterrupted(row scanner) (t interruptedTurn, err error) {
 }
 
 // interruptAll interrupts the turns that a query finds. count is 1 if the process died,
-// and 0 if it stopped in good order.
-func (s *Store) interruptAll(ctx context.Context, tx Tx, count int64, query string, args ...any) error {
+// and 0 if it stopped in good order. It returns the number of turns.
+func (s *Store) interruptAll(ctx context.Context, tx Tx, count int64, query string, args ...any) (int, error) {
 	turns, err := all(ctx, tx, scanInterrupted, query, args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return s.ending(tx, func(tx Tx) error {
+	return len(turns), s.ending(tx, func(tx Tx) error {
 		for _, t := range turns {
 			if err := s.interrupt(tx, t, count); err != nil {
 				return err
