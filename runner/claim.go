@@ -15,7 +15,6 @@ func (r *Runner) Start(ctx context.Context) error {
 	r.cfg.Store.OnClaimed(r.begin)
 	r.cfg.Store.UseEnvelopes(store.Envelopes{Look: r.lookAt, Compose: r.envelope})
 	err := r.checkClock(ctx)
-	begun := time.Now()
 	if err == nil {
 		err = r.register(ctx)
 	}
@@ -27,7 +26,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	}
 	r.noteAlive() // a health check must not fail before the dispatcher's first round
 	r.claimer.Go(r.dispatch)
-	r.leaser.Go(func() { r.keepLease(begun) })
+	r.leaser.Go(r.keepLease)
 	r.leaser.Go(r.keepOrder)
 	if r.cfg.Store.Shared() {
 		r.leaser.Go(r.followNodes)

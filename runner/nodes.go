@@ -137,14 +137,14 @@ func (r *Runner) holdsLease() bool {
 	return now.Sub(*renewed) < limit && now.Round(0).Sub(renewed.Round(0)) < limit
 }
 
-// keepLease renews the lease until the runner stops. begun is a time before the lease began.
-func (r *Runner) keepLease(begun time.Time) {
+// keepLease renews the lease until the runner stops.
+func (r *Runner) keepLease() {
 	lease, renew := r.terms()
 	tick := time.NewTicker(renew)
 	defer tick.Stop()
-	alone := !r.cfg.Store.Shared()
-	fence := time.AfterFunc(r.fenceAfter()-time.Since(begun), func() {
-		if !alone {
+	untilFence := func() time.Duration { return r.fenceAfter() - time.Since(*r.renewed.Load()) }
+	fence := time.AfterFunc(untilFence(), func() {
+		if !r.holdsLease() { // it may be a new one
 			r.fence()
 		}
 	})
@@ -152,11 +152,9 @@ func (r *Runner) keepLease(begun time.Time) {
 	for {
 		select {
 		case <-tick.C:
-			begun := time.Now()
 			err := r.renew(lease)
 			if err == nil {
-				r.renewed.Store(&begun)
-				fence.Reset(r.fenceAfter() - time.Since(begun))
+				fence.Reset(untilFence())
 			} else if r.ctx.Err() == nil {
 				r.cfg.Log.Error("renew lease", "err", err) // the next tick tries again, well before the lease expires
 			}
@@ -196,7 +194,11 @@ func (r *Runner) renew(lease time.Duration) error {
 	r.mu.Unlock()
 	st := r.cfg.Store
 	if !fenced {
+		begun := time.Now()
 		err := st.RenewLease(r.ctx, id, lease)
+		if err == nil {
+			r.renewed.Store(&begun)
+		}
 		if !errors.Is(err, store.ErrLeaseLost) {
 			return err
 		}

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -136,6 +138,35 @@ func TestLeaseIsLost(t *testing.T) {
 	is.NoErr(nodes[0].MayAct(t.Context(), nodes[0].ID()))
 	is.True(nodes[0].MayAct(t.Context(), old) != nil)
 	is.Equal(nodes[0].run("Hello").Status, store.Completed)
+}
+
+// TestSlowNewLease takes the lease of a node away, and then lets the database answer so late that the node
+// would have to stop its turns under the old lease. It keeps the new lease.
+func TestSlowNewLease(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	log := &logBook{}
+	f := newNodes(t, 1, func(c *runner.Config) {
+		c.NodeLease, c.Log = 3*time.Second, slog.New(slog.NewTextHandler(log, nil))
+	})[0]
+	old := f.ID()
+	storetest.Exec(t, f.store, `DELETE FROM runners`)
+	storetest.Exec(t, f.store, `DO LANGUAGE plpgsql 'BEGIN
+		LOCK TABLE leaders;
+		PERFORM pg_sleep(3);
+	END'`)
+	storetest.Eventually(t, "a new lease", func() bool { return f.ID() != old && f.Lease().Age < time.Second })
+	read := func() [][]string {
+		return storetest.RowsAt(t, storetest.DatabaseOf(f.store.Dir()), `SELECT id, expires_at FROM runners`)
+	}
+	first := read()
+	row := first
+	storetest.Eventually(t, "a renewal", func() bool {
+		row = read()
+		return len(row) > 0 && !slices.Equal(row[0], first[0])
+	})
+	is.Equal(row[0][0], f.ID())
+	is.Equal(strings.Count(log.String(), "was not renewed"), 1)
 }
 
 // TestWrongClock starts a node whose clock differs from that of the database.
