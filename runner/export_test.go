@@ -66,3 +66,9 @@ func (r *Runner) MayAct(ctx context.Context, runnerID string) error {
 
 // PollHolds is the pause between two looks of a call that waits for those of other nodes.
 const PollHolds = pollHolds
+
+// KeepWatched keeps the watched workers on this node.
+func (r *Runner) KeepWatched() { r.keepWatched() }
+
+// KeepPlace leads or gives up idle workers, as keepOrder does.
+func (r *Runner) KeepPlace(id string) error { return r.keepPlace(id) }

@@ -335,14 +335,31 @@ func (r *Runner) followWatchers() {
 }
 
 // keepWatched keeps the workers here whose worker-wide streams are read here. It ends the streams of a
-// worker that another node has.
+// worker that another node has. In maintenance it keeps none, so that other nodes can get them.
 func (r *Runner) keepWatched() {
-	for _, workerID := range r.Streams.WatchedWorkers() {
-		placed, err := r.cfg.Store.PlaceHere(r.ctx, workerID, r.ID())
-		if err == nil && !placed || store.IsNotFound(err) {
+	others, err := r.cfg.Store.KeepPlaced(r.ctx, r.Streams.WatchedWorkers(), r.ID())
+	for _, workerID := range others {
+		leave, failed := r.isElsewhere(workerID)
+		if leave {
 			r.Streams.Leave(workerID)
-		} else if err != nil && r.ctx.Err() == nil {
-			r.cfg.Log.Warn("keep a watched worker", "worker", workerID, "err", err)
 		}
+		err = errors.Join(err, failed)
 	}
+	if err != nil && r.ctx.Err() == nil {
+		r.cfg.Log.Warn("keep the watched workers", "err", err)
+	}
+}
+
+// isElsewhere reports whether another node has a watched worker, or the worker no longer exists. A worker
+// that no node has comes here, except in maintenance.
+func (r *Runner) isElsewhere(workerID string) (bool, error) {
+	if r.cfg.Store.Maintenance() != nil {
+		place, err := r.cfg.Store.PlaceOf(r.ctx, workerID, r.ID())
+		return place.URL != "", err
+	}
+	placed, err := r.cfg.Store.PlaceHere(r.ctx, workerID, r.ID())
+	if store.IsNotFound(err) {
+		return true, nil
+	}
+	return err == nil && !placed, err
 }

@@ -140,6 +140,35 @@ func TestLeaseIsLost(t *testing.T) {
 	is.Equal(nodes[0].run("Hello").Status, store.Completed)
 }
 
+// TestWatchedInMaintenance watches a worker on a node that goes into maintenance. The node gives the worker up.
+// When another node has it, the stream ends, so that the client finds that node.
+func TestWatchedInMaintenance(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 2)
+	a, b := nodes[0], nodes[1]
+	s, err := a.Streams.Worker(t.Context(), a.worker.ID, "")
+	is.NoErr(err)
+	defer s.Close()
+	place := func() string {
+		n, err := b.store.PlaceOf(t.Context(), a.worker.ID, "")
+		is.NoErr(err)
+		return n.RunnerID
+	}
+	a.KeepWatched()
+	is.Equal(place(), a.ID())
+	is.True(a.store.BeginMaintenance())
+	defer a.store.EndMaintenance()
+	is.NoErr(a.KeepPlace(a.ID()))
+	is.Equal(place(), "")
+	a.KeepWatched()
+	is.Equal(place(), "")
+	is.Equal(a.Streams.WatchedWorkers(), []string{a.worker.ID}) // no other node has it
+	is.Equal(b.run("Hello").Status, store.Completed)
+	a.KeepWatched()
+	is.Equal(len(a.Streams.WatchedWorkers()), 0)
+}
+
 // TestSlowNewLease takes the lease of a node away, and then lets the database answer so late that the node
 // would have to stop its turns under the old lease. It keeps the new lease.
 func TestSlowNewLease(t *testing.T) {

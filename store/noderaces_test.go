@@ -157,3 +157,37 @@ func TestPingAlone(t *testing.T) {
 	_, err = c.Exec(t.Context(), `COMMIT`)
 	is.NoErr(err)
 }
+
+// TestKeepPlaced keeps several watched workers on a node. That is one write, and only when it is time.
+func TestKeepPlaced(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 2, store.Options{})
+	a, b := nodes[0], nodes[1]
+	a.startRunner("a")
+	b.startRunner("b")
+	ids := []string{a.worker.ID, a.newWorker(a.owner, store.NewWorker{Title: "Two"}).ID, "wrk_missing"}
+	for _, id := range ids[:2] {
+		placed, err := a.PlaceHere(t.Context(), id, "a")
+		is.NoErr(err)
+		is.True(placed)
+	}
+	kept := func(f *fixture, runner string) (others []string, writes int64) {
+		t.Helper()
+		before := a.count(`SELECT sum(used_at) FROM placements`)
+		others, err := f.KeepPlaced(t.Context(), ids, runner)
+		is.NoErr(err)
+		return others, (a.count(`SELECT sum(used_at) FROM placements`) - before) / time.Minute.Milliseconds()
+	}
+	others, writes := kept(a, "a")
+	is.Equal(others, []string{"wrk_missing"})
+	is.Equal(writes, int64(0)) // they are new
+	a.clock.advance(time.Minute)
+	b.clock.advance(time.Minute)
+	others, writes = kept(b, "b")
+	is.Equal(others, ids)
+	is.Equal(writes, int64(0))
+	_, writes = kept(a, "a")
+	is.Equal(writes, int64(2))
+	is.Equal(a.count(`SELECT count(DISTINCT CAST(xmin AS TEXT)) FROM placements`), int64(1))
+}

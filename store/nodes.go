@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -271,6 +272,51 @@ func (s *Store) PlaceHere(ctx context.Context, workerID, runnerID string) (place
 		return err
 	})
 	return placed, err
+}
+
+// placeRenew is the age of a placement from which on KeepPlaced renews it. It is well below the time after which
+// ReleasePlacements ends an idle one.
+const placeRenew = 15 * time.Second
+
+// KeepPlaced keeps those workers on a runner that are there, because somebody watches them. It returns the
+// others. All of them cost one read, and one write when some were not renewed for placeRenew. In maintenance
+// it keeps none: see GiveUp.
+func (s *Store) KeepPlaced(ctx context.Context, workerIDs []string, runnerID string) (others []string, err error) {
+	if s.node == nil || len(workerIDs) == 0 {
+		return nil, nil
+	}
+	type placement struct{ num, usedAt int64 }
+	here := map[string]placement{}
+	_, err = all(ctx, s.db, func(row scanner) (struct{}, error) {
+		var id string
+		var p placement
+		err := row.Scan(&id, &p.num, &p.usedAt)
+		here[id] = p
+		return struct{}{}, err
+	}, `SELECT w.id, w.num, p.used_at FROM placements p CROSS JOIN workers w ON w.num = p.worker_num
+		WHERE p.runner_id = ?`, runnerID)
+	if err != nil {
+		return nil, err
+	}
+	now, old := s.millis(), []int64{}
+	for _, id := range workerIDs {
+		p, found := here[id]
+		if !found {
+			others = append(others, id)
+		} else if now-p.usedAt >= placeRenew.Milliseconds() {
+			old = append(old, p.num)
+		}
+	}
+	if len(old) == 0 || s.Maintenance() != nil {
+		return others, nil
+	}
+	nums, err := json.Marshal(old)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.exec(ctx, `UPDATE placements SET used_at = ?
+		WHERE runner_id = ? AND worker_num IN (SELECT value FROM json_each(?))`, now, runnerID, string(nums))
+	return others, err
 }
 
 // RequestedAborts returns the ids of a runner's turns that somebody wants to cancel. The request may
