@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"journeyman/handlers/command/startheap"
 	"journeyman/runner"
 	"journeyman/store"
 )
@@ -107,6 +108,7 @@ func (s *Service) await(ctx context.Context, failed chan error, hangUp chan os.S
 	for {
 		select {
 		case <-started.C:
+			startheap.Settle()
 			releaseStart()
 		case <-ctx.Done():
 			return nil
