@@ -29,13 +29,14 @@ func (s *Store) setBackRetries(ctx context.Context, by time.Duration) (n int64, 
 	// The loop goes from worker to worker, as the index does, so no query reads the whole
 	// table.
 	for after := ""; ; {
-		worker, _, ok, err := s.NextDelivery(ctx, after)
+		list, err := s.WaitingWorkers(ctx, after, 1)
 		if err != nil {
 			return n, err
 		}
-		if !ok {
+		if len(list) == 0 {
 			break
 		}
+		worker := list[0].ID
 		after = worker
 		changed, err := s.exec(ctx, `UPDATE deliveries INDEXED BY deliveries_due
 			SET next_attempt_at = max(?1, next_attempt_at - ?2)

@@ -191,6 +191,14 @@ func (c Conversation) HasCalls() bool {
 	return false
 }
 
+// EndWith removes the turns that are later than a turn.
+func (c *Conversation) EndWith(turnNum int64) {
+	later := func(num int64) bool { return num > turnNum } // the turns of a task are numbered in order
+	c.Turns = slices.DeleteFunc(c.Turns, func(t Turn) bool { return later(t.Num) })
+	c.Files = slices.DeleteFunc(c.Files, func(f File) bool { return later(f.TurnNum) })
+	c.Sources = slices.DeleteFunc(c.Sources, func(src Source) bool { return later(src.TurnNum) })
+}
+
 // Conversation returns all of a task as it is at one moment.
 func (s *Store) Conversation(ctx context.Context, task TaskRef) (c Conversation, err error) {
 	err = s.snapshot(ctx, func(q querier) (err error) {

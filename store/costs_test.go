@@ -186,6 +186,7 @@ func TestCostsOfOperations(t *testing.T) {
 		f.receive(f.mail(id))
 		f.endWithAnswer(f.claimOne("r"))
 	}
+	mailed, sent := f.due(), store.Attempt{Success: true, ResponseStatus: 200}
 	once := func(key string) store.NewTurn {
 		n := f.turn()
 		n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash(key)}
@@ -199,7 +200,18 @@ func TestCostsOfOperations(t *testing.T) {
 		{"create", func() { turn = f.accept(once("a")) }, cost{1, 8, 3, 0}},
 		{"claim", func() { claim = f.claimOne("r") }, cost{1, 8, 2, 0}},
 		{"end", func() { f.endWithAnswer(claim) }, cost{1, 10, 6, 0}},
-		{"deliver", func() { f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200}) }, cost{1, 9, 3, 1}},
+		{"deliver", func() { f.record(f.due()[2], sent) }, cost{1, 9, 3, 1}},
+		{"find the workers with deliveries", func() {
+			_, err := f.WaitingWorkers(f.ctx(), "", 1000)
+			is.NoErr(err)
+		}, cost{0, 0, 0, 1}},
+		{"read what a delivery reports", func() {
+			_, _, err := f.DeliveredConversation(f.ctx(), mailed[0])
+			is.NoErr(err)
+		}, cost{0, 0, 0, 1}},
+		{"deliver two", func() {
+			is.NoErr(f.RecordAttempts(f.ctx(), []store.MadeAttempt{{mailed[0], sent}, {mailed[1], sent}}))
+		}, cost{1, 11, 6, 0}},
 		{"create and claim", func() {
 			f.UseSlots(slots("r", 1))
 			f.accept(once("c"))

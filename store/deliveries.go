@@ -21,6 +21,7 @@ type Delivery struct {
 	num       int64
 	workerNum int64
 	turnNum   int64  // 0 for a test
+	taskNum   int64  // 0 for a test
 	ID        string // the same on every attempt
 	WorkerID  string
 	Type      string
@@ -40,12 +41,13 @@ const deliveryColumns = `d.num, d.worker_num, coalesce(d.turn_num, 0),
 	coalesce(d.id, (SELECT 'evt_' || substr(id, 5) FROM turns WHERE num = d.turn_num)),
 	(SELECT id FROM workers WHERE num = d.worker_num), d.type, d.attempts, d.created_at,
 	coalesce(d.task_status, ''), coalesce(d.task_turns, 0), coalesce(d.task_cost, 0), coalesce(d.task_duration, 0),
-	coalesce(w.url, ''), coalesce(w.token, ''), coalesce(w.signing_secret, '')`
+	coalesce(w.url, ''), coalesce(w.token, ''), coalesce(w.signing_secret, ''),
+	coalesce((SELECT task_num FROM turns WHERE num = d.turn_num), 0)`
 
 func scanDelivery(row scanner) (d Delivery, err error) {
 	err = row.Scan(&d.num, &d.workerNum, &d.turnNum, &d.ID, &d.WorkerID, &d.Type, &d.Attempts, asTime{&d.CreatedAt},
 		&d.task.status, &d.task.turns, &d.task.cost, &d.task.duration, &d.Webhook.URL, &d.Webhook.Token,
-		&d.Webhook.SigningSecret)
+		&d.Webhook.SigningSecret, &d.taskNum)
 	return d, err
 }
 
@@ -114,71 +116,6 @@ func deliveryType(t Turn, task taskState) string {
 // queued. fn must not block. Call OnDelivery before anything can be queued.
 func (s *Store) OnDelivery(fn func(workerID string)) { s.onDelivery.Store(&fn) }
 
-// NextDelivery returns the first worker that follows the id after and has pending deliveries.
-// Workers are in the order of their creation. at is the time of the worker's first delivery. ok is
-// false if there is no such worker.
-func (s *Store) NextDelivery(ctx context.Context, after string) (workerID string, at time.Time, ok bool, err error) {
-	_, err = one(ctx, s.db, into(&workerID, asTime{&at}), `SELECT `+idOfWorker+`, next_attempt_at
-		FROM deliveries INDEXED BY deliveries_due
-		WHERE worker_num > coalesce(`+numOfWorker+`, 0) AND next_attempt_at IS NOT NULL
-		ORDER BY worker_num, next_attempt_at LIMIT 1`, after)
-	return workerID, at, err == nil, noRow(err, nil)
-}
-
-// WorkerDelivery returns the time at which the next delivery of a worker is due; ok is false if
-// none is pending.
-func (s *Store) WorkerDelivery(ctx context.Context, workerID string) (at time.Time, ok bool, err error) {
-	_, err = one(ctx, s.db, into(asTime{&at}), `SELECT next_attempt_at FROM deliveries INDEXED BY deliveries_due
-		WHERE worker_num = `+numOfWorker+` AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`, workerID)
-	return at, err == nil, noRow(err, nil)
-}
-
-// DueDeliveries returns up to limit due deliveries of a worker, in the order in which they must be
-// sent: by the end of the turn, and retries by their time.
-func (s *Store) DueDeliveries(ctx context.Context, workerID string, limit int) ([]Delivery, error) {
-	return all(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d INDEXED BY deliveries_due
-		LEFT JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
-		WHERE d.worker_num = `+numOfWorker+` AND d.next_attempt_at <= ? ORDER BY d.next_attempt_at, d.num
-		LIMIT ?`, workerID, s.millis(), limit)
-}
-
-// CurrentDelivery returns a delivery and its webhook as they are now; ok is false if the
-// delivery has arrived or was given up.
-func (s *Store) CurrentDelivery(ctx context.Context, d Delivery) (now Delivery, ok bool, err error) {
-	now, err = one(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d
-		CROSS JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
-		WHERE d.num = ? AND d.next_attempt_at IS NOT NULL`, d.num)
-	return now, err == nil, noRow(err, nil)
-}
-
-// DeliverySubject returns the records that a delivery reports: the turn, its task as it was at the
-// end of the turn, and its worker. A test has only a worker.
-func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t Turn, w Worker, err error) {
-	w, err = one(ctx, s.db, scanWorker, selectWorker, d.WorkerID)
-	if err != nil || d.Test() {
-		return task, t, w, err
-	}
-	if t, err = one(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, d.turnNum); err != nil {
-		return task, t, w, err
-	}
-	task, err = one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, t.taskNum)
-	d.restore(&task, t)
-	return task, t, w, err
-}
-
-// restore changes the task to its state when the delivery was queued. So every attempt at a
-// delivery has the same body.
-func (d Delivery) restore(task *Task, t Turn) {
-	task.Status, task.TurnCount, task.Cost = d.task.status, d.task.turns, d.task.cost
-	task.Duration, task.Wait = time.Duration(d.task.duration)*time.Millisecond, t.Wait
-	if task.CompletedAt = nil; task.Status.Ended() {
-		task.CompletedAt = t.CompletedAt
-	}
-	if task.Wait = nil; d.Waiting() {
-		task.Wait = &Wait{For: WaitForPerson}
-	}
-}
-
 // An Attempt is the result of sending a delivery once.
 type Attempt struct {
 	Success        bool   // a response of 2xx
@@ -197,6 +134,9 @@ func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Exe
 	err = s.write(ctx, func(tx Tx) error {
 		num, err := s.recordAttempt(tx, d, a)
 		if err == nil {
+			err = trimExchanges(tx, d.workerNum, 1)
+		}
+		if err == nil {
 			e, err = one(ctx, tx, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.num = ?`, num)
 		}
 		return err
@@ -210,7 +150,7 @@ type MadeAttempt struct {
 	Attempt  Attempt
 }
 
-// RecordAttempts stores attempts in their order, all of them or none.
+// RecordAttempts stores attempts at deliveries of one worker in their order, all of them or none.
 func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
 	return s.write(ctx, func(tx Tx) error {
 		for _, m := range list {
@@ -218,7 +158,7 @@ func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
 				return err
 			}
 		}
-		return nil
+		return trimExchanges(tx, list[0].Delivery.workerNum, len(list))
 	})
 }
 
@@ -237,7 +177,9 @@ func (s *Store) recordAttempt(tx Tx, d Delivery, a Attempt) (num int64, err erro
 	if err != nil {
 		return 0, err
 	}
-	if err := keepExchange(tx, d.workerNum, num, a); err != nil {
+	err = tx.ExecLater(`INSERT INTO webhook_exchanges (execution_num, request, response) VALUES (?, ?, ?)`,
+		num, a.Request, a.Response)
+	if err != nil {
 		return 0, err
 	}
 	return num, s.scheduleRetry(tx, d, a)
@@ -247,18 +189,13 @@ func (s *Store) recordAttempt(tx Tx, d Delivery, a Attempt) (num int64, err erro
 // Those of failed attempts are always kept.
 const ExchangesKept = 100
 
-// keepExchange stores the request and response of a worker's newest attempt. It deletes those of
-// the attempt that is no longer among the newest ones, unless that attempt failed.
-func keepExchange(tx Tx, worker, num int64, a Attempt) error {
-	_, err := tx.Exec(`INSERT INTO webhook_exchanges (execution_num, request, response) VALUES (?, ?, ?)`,
-		num, a.Request, a.Response)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(`DELETE FROM webhook_exchanges WHERE execution_num = (SELECT num FROM webhook_executions
-		WHERE worker_num = ?1 AND seq = (SELECT max(seq) FROM webhook_executions WHERE worker_num = ?1) - ?2
-			AND request_status = 'success')`, worker, ExchangesKept)
-	return err
+// trimExchanges deletes the requests and responses of the attempts that are no longer among a worker's
+// newest ones, because it has stored n more attempts. Those of failed attempts stay.
+func trimExchanges(tx Tx, worker int64, n int) error {
+	return tx.ExecLater(`DELETE FROM webhook_exchanges WHERE execution_num IN (SELECT num FROM webhook_executions
+		WHERE worker_num = ?1 AND request_status = 'success'
+			AND seq > (SELECT max(seq) FROM webhook_executions WHERE worker_num = ?1) - ?2 - ?3
+			AND seq <= (SELECT max(seq) FROM webhook_executions WHERE worker_num = ?1) - ?2)`, worker, ExchangesKept, n)
 }
 
 // scheduleRetry stores the time of the next attempt at a delivery. A delivery that was given up
@@ -271,11 +208,10 @@ func (s *Store) scheduleRetry(tx Tx, d Delivery, a Attempt) error {
 	if err := s.alertGivenUp(tx, d, a); err != nil {
 		return err
 	}
-	_, err := tx.Exec(`UPDATE deliveries SET attempts = attempts + ?,
+	return tx.ExecLater(`UPDATE deliveries SET attempts = attempts + ?,
 			next_attempt_at = iif(next_attempt_at IS NULL, NULL, CAST(? AS BIGINT))
 		WHERE num = ?`,
 		!a.Manual, nullMillis(a.Retry), d.num)
-	return err
 }
 
 // alertGivenUp raises the alert of a delivery whose last attempt has failed.

@@ -823,7 +823,7 @@ func callWebhooks(t *testing.T, f *fixture) {
 	f.UseSlots(slots("w", 1))
 	f.accept(f.turn()) // it reads the queue, and the turn stays queued
 	f.finish(f.claim("w", 3)[0])
-	_, _, _, err = f.NextDelivery(ctx, "")
+	_, err = f.WaitingWorkers(ctx, "", 10)
 	is.NoErr(err)
 	_, _, err = f.WorkerDelivery(ctx, f.worker.ID)
 	is.NoErr(err)
@@ -832,6 +832,8 @@ func callWebhooks(t *testing.T, f *fixture) {
 	_, _, err = f.CurrentDelivery(ctx, due[0])
 	is.NoErr(err)
 	_, _, _, err = f.DeliverySubject(ctx, due[0])
+	is.NoErr(err)
+	_, _, err = f.DeliveredConversation(ctx, due[0])
 	is.NoErr(err)
 	is.NoErr(f.RecordAttempts(ctx, []store.MadeAttempt{{Delivery: due[0], Attempt: store.Attempt{Retry: f.clock.now()}}}))
 	e, err := f.RecordAttempt(ctx, due[0], store.Attempt{Retry: f.clock.now()})

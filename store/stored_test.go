@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,9 @@ func TestExchangesAreForgotten(t *testing.T) {
 		is.Equal(response != "", kept)
 	}
 	is.Equal(f.count(`SELECT count(*) FROM webhook_exchanges`), int64(store.ExchangesKept+1))
+	batch := slices.Repeat([]store.MadeAttempt{{Delivery: d, Attempt: attempt}}, 7)
+	is.NoErr(f.RecordAttempts(t.Context(), batch))
+	is.Equal(f.count(`SELECT count(*) FROM webhook_exchanges`), int64(store.ExchangesKept+1)) // of the newest, and the failure
 	again, err := f.ExecutedDelivery(t.Context(), f.owner.Caller, f.worker.ID, first.ID)
 	is.NoErr(err)
 	is.Equal(again.ID, d.ID)

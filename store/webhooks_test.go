@@ -288,35 +288,42 @@ func TestTestDelivery(t *testing.T) {
 	is.True(again.Test())
 }
 
-func TestNextDelivery(t *testing.T) {
+func TestWaitingWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	_, _, ok, err := f.NextDelivery(f.ctx(), "")
+	none, err := f.WaitingWorkers(f.ctx(), "", 10)
 	is.NoErr(err)
-	is.True(!ok)
+	is.Equal(len(none), 0)
 	f.startRunner("r")
-	want := map[string]bool{}
+	var want []store.WaitingWorker
 	for range 3 {
 		f.worker = f.newWorker(f.owner, store.NewWorker{})
 		f.webhook("https://a.example/")
-		want[f.worker.ID] = true
+		want = append(want, store.WaitingWorker{ID: f.worker.ID, Due: f.clock.now()})
 		for range 2 {
 			f.accept(f.turn())
 			f.finish(f.claimOne("r"))
+			f.clock.advance(time.Second)
 		}
 	}
-	after := ""
-	for len(want) > 0 {
-		id, at, ok, err := f.NextDelivery(f.ctx(), after)
-		is.NoErr(err)
-		is.True(ok && want[id] && at.Equal(f.clock.now()))
-		delete(want, id)
-		after = id
+	for limit := 1; limit <= 4; limit++ {
+		var got []store.WaitingWorker
+		for after := ""; ; {
+			list, err := f.WaitingWorkers(f.ctx(), after, limit)
+			is.NoErr(err)
+			is.True(len(list) <= limit)
+			if len(list) == 0 {
+				break
+			}
+			got, after = append(got, list...), list[len(list)-1].ID
+		}
+		is.Equal(len(got), len(want))
+		for i, w := range got {
+			is.Equal(w.ID, want[i].ID)        // in the order of their creation
+			is.True(w.Due.Equal(want[i].Due)) // of the first delivery
+		}
 	}
-	_, _, ok, err = f.NextDelivery(f.ctx(), after)
-	is.NoErr(err)
-	is.True(!ok)
 }
 
 func TestExecutionPages(t *testing.T) {

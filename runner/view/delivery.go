@@ -36,10 +36,12 @@ type Asked struct {
 // Delivery returns the JSON body of a delivery. It shows the turn, its task and its worker as they
 // were when the turn ended or began to wait. So each attempt sends the same body.
 func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error) {
-	task, turn, wrk, err := b.store.DeliverySubject(ctx, d)
+	conv, wrk, err := b.store.DeliveredConversation(ctx, d)
 	if err != nil {
 		return nil, err
 	}
+	task := conv.Task
+	var turn store.Turn
 	v := Delivery{ID: d.ID, Type: d.Type, CreatedAt: Timestamp(d.CreatedAt), Test: d.Test()}
 	if v.Test {
 		// A test delivery belongs to a worker only, so there is no task to read.
@@ -47,16 +49,11 @@ func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error)
 		v.Worker = b.WorkerRun(wrk)
 		v.Worker.describe(task, turn)
 	} else {
-		conv, err := b.conversationTo(ctx, turn)
-		if err != nil {
-			return nil, err
-		}
+		turn = conv.Turns[len(conv.Turns)-1]
 		if d.Waiting() {
 			turn = atWait(&conv, d.CreatedAt)
 			v.Waiting = &Asked{Approvals: pendingApprovals(conv)}
 		}
-		// Replace the task's current state by its state at that time.
-		conv.Task = task
 		v.Worker = b.run(wrk, conv, false)
 	}
 	v.Worker.setStatus(task.Status)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"path"
-	"slices"
 
 	"journeyman/store"
 )
@@ -155,10 +154,11 @@ func (b Builder) TaskRun(ctx context.Context, w store.Worker, task store.Task, a
 // TurnRun returns the run view for the client that sent a turn. It shows the task without
 // the turns that came later, and the status of that turn.
 func (b Builder) TurnRun(ctx context.Context, w store.Worker, t store.Turn, approvals bool) (Run, error) {
-	conv, err := b.conversationTo(ctx, t)
+	conv, err := b.store.Conversation(ctx, t)
 	if err != nil {
 		return Run{}, err
 	}
+	conv.EndWith(t.Num)
 	return b.LastTurnRun(ctx, w, conv, approvals)
 }
 
@@ -169,17 +169,6 @@ func (b Builder) LastTurnRun(ctx context.Context, w store.Worker, conv store.Con
 	v.setStatus(*v.Metadata.TurnStatus)
 	err := b.addTeam(ctx, &v, conv)
 	return v, err
-}
-
-// conversationTo returns the conversation of a turn's task without the later turns.
-func (b Builder) conversationTo(ctx context.Context, t store.Turn) (store.Conversation, error) {
-	conv, err := b.store.Conversation(ctx, t)
-	// Callers check err, so changing conv after an error does no harm.
-	later := func(num int64) bool { return num > t.Num } // the turns of a task are numbered in order
-	conv.Turns = slices.DeleteFunc(conv.Turns, func(o store.Turn) bool { return later(o.Num) })
-	conv.Files = slices.DeleteFunc(conv.Files, func(f store.File) bool { return later(f.TurnNum) })
-	conv.Sources = slices.DeleteFunc(conv.Sources, func(s store.Source) bool { return later(s.TurnNum) })
-	return conv, err
 }
 
 // run returns the run view of a conversation, without its status.

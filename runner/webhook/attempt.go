@@ -102,11 +102,9 @@ func (d *Dispatcher) request(ctx context.Context, del store.Delivery, body []byt
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{
-		"Content-Type": "application/json", "User-Agent": d.cfg.UserAgent, "X-Service-Token": del.Webhook.Token,
-		"Webhook-Id": del.ID, "Webhook-Timestamp": timestamp, "Webhook-Signature": signature,
-	} {
-		req.Header.Set(name, value)
+	req.Header = http.Header{
+		"Content-Type": {"application/json"}, "User-Agent": {d.cfg.UserAgent}, "X-Service-Token": {del.Webhook.Token},
+		"Webhook-Id": {del.ID}, "Webhook-Timestamp": {timestamp}, "Webhook-Signature": {signature},
 	}
 	d.cfg.Trace.Inject(ctx, req.Header)
 	return req, nil

@@ -46,8 +46,8 @@ func BenchmarkDeliver(b *testing.B) {
 				b.StopTimer()
 				runtime.ReadMemStats(&after)
 				storetest.Eventually(f.t, "all to be written down", func() bool {
-					_, _, ok, err := f.NextDelivery(b.Context(), "")
-					return err == nil && !ok
+					list, err := f.WaitingWorkers(b.Context(), "", 1)
+					return err == nil && len(list) == 0
 				})
 				f.stop()
 				b.StartTimer()

@@ -36,7 +36,7 @@ func (k *beginning) Write(b []byte) (int, error) {
 // others could use it to impersonate this server.
 func keptRequest(req *http.Request, w store.Webhook, body []byte) string {
 	start := &beginning{text: body[:min(len(body), keptBody+keptHead)], size: len(body)}
-	return kept(fmt.Sprintf("POST %s HTTP/1.1\nHost: %s\n", req.URL.RequestURI(), req.URL.Host), req.Header, start, w)
+	return kept("POST "+req.URL.RequestURI()+" HTTP/1.1\nHost: "+req.URL.Host+"\n", req.Header, start, w)
 }
 
 // keptResponse returns the text of a response in the same form.
@@ -50,13 +50,17 @@ const hidden = "(hidden)"
 // kept returns the beginning of an HTTP message in the HTTP/1.1 format.
 func kept(first string, header http.Header, start *beginning, w store.Webhook) string {
 	head := &strings.Builder{}
+	head.Grow(512) // for most heads
 	head.WriteString(first)
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		for _, value := range header[name] {
 			if name == "Set-Cookie" {
 				value = hidden
 			}
-			fmt.Fprintf(head, "%s: %s\n", name, value)
+			head.WriteString(name)
+			head.WriteString(": ")
+			head.WriteString(value)
+			head.WriteByte('\n')
 		}
 	}
 	body := hide(string(start.text), w)

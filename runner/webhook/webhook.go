@@ -51,6 +51,7 @@ const (
 	roomPause    = 5 * time.Second  // pause between two checks of a full disk
 	lookEvery    = 30 * time.Second // how often Look runs by itself
 	lookNodes    = time.Second      // the same where other nodes store deliveries
+	lookLimit    = 1000             // workers that Look reads with one query
 )
 
 // A Dispatcher sends deliveries. Its methods are safe for concurrent use.
@@ -133,12 +134,14 @@ func (d *Dispatcher) now() time.Time { return d.cfg.Now().Round(0) }
 // has stored. A delivery that is due later than the next Look has no timer.
 func (d *Dispatcher) Look(ctx context.Context) error {
 	for after := ""; ; {
-		workerID, due, ok, err := d.cfg.Store.NextDelivery(ctx, after)
-		if err != nil || !ok {
+		list, err := d.cfg.Store.WaitingWorkers(ctx, after, lookLimit)
+		for _, w := range list {
+			d.expect(w.ID, w.Due)
+			after = w.ID
+		}
+		if err != nil || len(list) < lookLimit {
 			return err
 		}
-		after = workerID // one row at a time, because thousands of workers may wait
-		d.expect(workerID, due)
 	}
 }
 
