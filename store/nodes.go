@@ -155,21 +155,6 @@ func (s *Store) GiveUp(ctx context.Context, runnerID string) error {
 	})
 }
 
-// workersHere returns a query for the workers with claimable turns in a range of the queue, in the order
-// of the queue. It omits those that are placed on another runner than the one of the parameter, if that
-// one has a lease. A runner's row is deleted when its lease is over. The query goes from worker to worker,
-// so it does not read all waiting turns of the workers that it omits. Only a server runs it.
-func workersHere(within, param string) string {
-	const first = ` ORDER BY organization_num, worker_num LIMIT 1) AS `
-	return `WITH RECURSIVE heads (organization, worker) AS (
-			SELECT * FROM (SELECT organization_num, worker_num` + queued + within + first + `head
-			UNION ALL SELECT head.* FROM heads, LATERAL (SELECT organization_num, worker_num` + queued + within + `
-				AND (organization_num, worker_num) > (heads.organization, heads.worker)` + first + `head)
-		SELECT organization, worker FROM heads
-		WHERE NOT EXISTS (SELECT 1 FROM placements CROSS JOIN runners ON runners.id = placements.runner_id
-			WHERE placements.worker_num = heads.worker AND placements.runner_id <> ` + param + `)`
-}
-
 // place places a worker on a runner. placed is false if another runner has the worker, or if this one
 // has lost its lease. Without other nodes, every worker is placed here.
 //

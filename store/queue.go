@@ -320,50 +320,6 @@ func (s *Store) nextInQueue(ctx context.Context, tx Tx, runnerID string) (queued
 	return next, nil
 }
 
-const (
-	// queuedColumns are the columns of a turn that selectQueued needs.
-	queuedColumns = `num, id, task_num, seq, organization_num, worker_num, worker_version, created_by_num,
-		api_key_num, own_folder, triggered_by, input, budget, created_at, claims, envelope, depth, abort_requested`
-
-	selectQueued = `SELECT ` + acceptedColumns + `, abort_requested,
-		EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), ` + turnHasSecrets + `, instructions, output_schema,
-		v_model, approval_tools, mcp_tools, tools, stranger_tools, organization_num, worker_num`
-
-	ofTurn = idOfWorker + ` AND v = worker_version`
-)
-
-const (
-	queued      = ` FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready = 1 AND `
-	lockSkipped = ` LIMIT 1 /* FOR NO KEY UPDATE SKIP LOCKED */`
-)
-
-// firstQueued returns a query for the first turn in a range of the queue that a runner may claim now. It
-// locks the turn and skips locked ones. Among nodes, param is the parameter of the runner's id: see
-// withRunner.
-func (s *Store) firstQueued(within, param string) string {
-	if s.node != nil {
-		return `SELECT found.* FROM (` + workersHere(within, param) + `) AS here, LATERAL (SELECT ` + queuedColumns + queued +
-			`organization_num = here.organization AND worker_num = here.worker ORDER BY num` + lockSkipped + `) AS found LIMIT 1`
-	}
-	return `SELECT ` + queuedColumns + queued + within + ` ORDER BY organization_num, worker_num, num` + lockSkipped
-}
-
-// anyQueued returns a condition: there is a turn that a runner may claim now. param is as for firstQueued.
-func (s *Store) anyQueued(param string) string {
-	if s.node != nil {
-		return `EXISTS (` + workersHere(`TRUE`, param) + `)`
-	}
-	return `EXISTS (SELECT 1` + queued + `TRUE)`
-}
-
-// withRunner returns the arguments of a query with firstQueued or anyQueued.
-func (s *Store) withRunner(runnerID string, args ...any) []any {
-	if s.node == nil {
-		return args
-	}
-	return append(args, runnerID)
-}
-
 // claim claims a turn that nextInQueue has returned. An UPDATE that returns the row would cost more than
 // the two statements.
 func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, next queuedTurn) (c Claim, err error) {
@@ -383,10 +339,6 @@ func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, next queuedTu
 	}
 	return c, s.setRunning(tx, c.OrganizationID, c.taskNum, true)
 }
-
-// turnHasSecrets is an expression for a turn: whether TurnSecrets returns any secret.
-const turnHasSecrets = `EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
-	WHERE organization_id = ` + idOfOrganization + ` AND coalesce(worker_id, '') IN ('', ` + idOfWorker + `))`
 
 // OnClaimed sets the function that is called with each turn that a runner claims, after the commit.
 // On SQLite no later write comes before the call. A request that cancels a claimed turn waits with

@@ -1,0 +1,66 @@
+package store
+
+// This file holds the queries for the turns in the queue.
+
+const (
+	// queuedColumns are the columns of a turn that selectQueued needs.
+	queuedColumns = `num, id, task_num, seq, organization_num, worker_num, worker_version, created_by_num,
+		api_key_num, own_folder, triggered_by, input, budget, created_at, claims, envelope, depth, abort_requested`
+
+	selectQueued = `SELECT ` + acceptedColumns + `, abort_requested,
+		EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), ` + turnHasSecrets + `, instructions, output_schema,
+		v_model, approval_tools, mcp_tools, tools, stranger_tools, organization_num, worker_num`
+
+	ofTurn = idOfWorker + ` AND v = worker_version`
+)
+
+const (
+	queued      = ` FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready = 1 AND `
+	lockSkipped = ` LIMIT 1 /* FOR NO KEY UPDATE SKIP LOCKED */`
+)
+
+// firstQueued returns a query for the first turn in a range of the queue that a runner may claim now. It
+// locks the turn and skips locked ones. Among nodes, param is the parameter of the runner's id: see
+// withRunner.
+func (s *Store) firstQueued(within, param string) string {
+	if s.node != nil {
+		return `SELECT found.* FROM (` + workersHere(within, param) + `) AS here, LATERAL (SELECT ` + queuedColumns + queued +
+			`organization_num = here.organization AND worker_num = here.worker ORDER BY num` + lockSkipped + `) AS found LIMIT 1`
+	}
+	return `SELECT ` + queuedColumns + queued + within + ` ORDER BY organization_num, worker_num, num` + lockSkipped
+}
+
+// anyQueued returns a condition: there is a turn that a runner may claim now. param is as for firstQueued.
+func (s *Store) anyQueued(param string) string {
+	if s.node != nil {
+		return `EXISTS (` + workersHere(`TRUE`, param) + `)`
+	}
+	return `EXISTS (SELECT 1` + queued + `TRUE)`
+}
+
+// withRunner returns the arguments of a query with firstQueued or anyQueued.
+func (s *Store) withRunner(runnerID string, args ...any) []any {
+	if s.node == nil {
+		return args
+	}
+	return append(args, runnerID)
+}
+
+// workersHere returns a query for the workers with claimable turns in a range of the queue, in the order
+// of the queue. It omits those that are placed on another runner than the one of the parameter, if that
+// one has a lease. A runner's row is deleted when its lease is over. The query goes from worker to worker,
+// so it does not read all waiting turns of the workers that it omits. Only a server runs it.
+func workersHere(within, param string) string {
+	const first = ` ORDER BY organization_num, worker_num LIMIT 1) AS `
+	return `WITH RECURSIVE heads (organization, worker) AS (
+			SELECT * FROM (SELECT organization_num, worker_num` + queued + within + first + `head
+			UNION ALL SELECT head.* FROM heads, LATERAL (SELECT organization_num, worker_num` + queued + within + `
+				AND (organization_num, worker_num) > (heads.organization, heads.worker)` + first + `head)
+		SELECT organization, worker FROM heads
+		WHERE NOT EXISTS (SELECT 1 FROM placements CROSS JOIN runners ON runners.id = placements.runner_id
+			WHERE placements.worker_num = heads.worker AND placements.runner_id <> ` + param + `)`
+}
+
+// turnHasSecrets is an expression for a turn: whether TurnSecrets returns any secret.
+const turnHasSecrets = `EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
+	WHERE organization_id = ` + idOfOrganization + ` AND coalesce(worker_id, '') IN ('', ` + idOfWorker + `))`
