@@ -26,6 +26,12 @@ import (
 func control(t testing.TB, st *store.Store, dir string) (*command.ControlClient, string) {
 	t.Helper()
 	path := filepath.Join(dir, "control.sock")
+	return controlAt(t, st, path), path
+}
+
+// controlAt is control on a socket with the given path.
+func controlAt(t testing.TB, st *store.Store, path string) *command.ControlClient {
+	t.Helper()
 	ln, err := command.ListenControl(path)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +45,7 @@ func control(t testing.TB, st *store.Store, dir string) (*command.ControlClient,
 		}
 		<-served
 	})
-	return command.NewControlClient(path), path
+	return command.NewControlClient(path)
 }
 
 func controlOf(st *store.Store) http.Handler {

@@ -54,6 +54,9 @@ func (p *Program) OpenStore() (*store.Store, error) {
 		if !errors.Is(err, store.ErrLocked) || p.controlClient().answers(patience) {
 			return st, err
 		}
+		if p.NodeURL == "" && p.nodesAnswer(patience) {
+			return nil, errNodes
+		}
 		select {
 		case <-patience.Done():
 			return nil, err

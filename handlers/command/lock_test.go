@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -60,4 +61,14 @@ func TestOpenBesideAServer(t *testing.T) {
 	is.True(errors.Is(err, store.ErrLocked)) // another process holds the lock
 	_, err = os.Stat(filepath.Join(st.Dir(), "control.sock"))
 	is.NoErr(err) // the server keeps its socket
+}
+
+// TestOpenBesideNodes runs a command that names no node on a folder that nodes have open.
+func TestOpenBesideNodes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	controlAt(t, st, filepath.Join(st.Dir(), "control-10.0.0.2_8080.sock"))
+	err := (&command.KeyList{}).Run(programOn(t, st.Dir()))
+	is.True(err != nil && strings.Contains(err.Error(), "--node-url"))
 }

@@ -1,9 +1,13 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"journeyman/store"
@@ -51,6 +55,21 @@ func (s *Settings) node(version string) (*store.Node, error) {
 // the folder it is the one of --node-url.
 func (s *Settings) controlClient() *ControlClient {
 	return NewControlClient(socketPath(s.Data, s.nodeName()))
+}
+
+// errNodes refuses a command on a data folder that several servers share, if it names none of them.
+var errNodes = errors.New("servers that share a database have the data folder open: " +
+	"run the command with the --node-url and the --cluster-secret of one of them, on its machine")
+
+// nodesAnswer reports whether a server runs on this machine that shares the data folder with others.
+func (s *Settings) nodesAnswer(ctx context.Context) bool {
+	sockets, err := filepath.Glob(socketPath(globQuote(s.Data), "*"))
+	return err == nil && slices.ContainsFunc(sockets, func(path string) bool { return NewControlClient(path).answers(ctx) })
+}
+
+// globQuote returns a pattern that matches only path.
+func globQuote(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // nodeName returns the part of the names of files that belong to this server alone, or "".
