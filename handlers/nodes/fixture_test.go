@@ -39,6 +39,7 @@ type node struct {
 	web     *httptest.Server
 	asked   atomic.Int64 // requests that arrived, except messages
 	seen    atomic.Value // the address of the last one's client, as a string
+	heard   atomic.Int64 // messages that were taken
 	stopped atomic.Bool
 	deaf    atomic.Bool // messages are lost
 	full    atomic.Bool // all requests except messages are refused
@@ -104,6 +105,9 @@ func (d *node) start(options ...option) {
 			return
 		}
 		front.ServeHTTP(w, r)
+		if r.URL.Path == "/internal/news" {
+			d.heard.Add(1)
+		}
 	}), d.runner).Server
 	d.web.Start()
 	if err := d.runner.Start(d.t.Context()); err != nil {

@@ -155,11 +155,17 @@ func TestClientOfForwardedRequest(t *testing.T) {
 	list := newNodes(t, 2, func(c *handlers.Config) { c.RateLimit = 600 })
 	a, b := list[0], list[1]
 	worker := a.newWorker()
+	a.seen.Store("")
 	resp := b.open("GET", "/api/workers/"+worker+"?stream=true", "", "X-Forwarded-For: 203.0.113.9",
-		"Journeyman-Client: 203.0.113.9", "Connection: Journeyman-Client")
+		"Connection: Journeyman-Client, Journeyman-Node")
 	is.Equal(resp.StatusCode, http.StatusOK)
 	is.Equal(a.seen.Load(), "127.0.0.1")
 	is.Equal(len(resp.Header.Values("RateLimit-Limit")), 1)
+	// A node does not believe a client that claims to be a node, and does not pass the claim on.
+	a.seen.Store("")
+	resp = b.open("GET", "/api/workers/"+worker+"?stream=true", "", "Journeyman-Client: 203.0.113.9")
+	is.Equal(resp.StatusCode, http.StatusOK)
+	is.Equal([]any{a.seen.Load(), b.seen.Load()}, []any{"", "127.0.0.1"})
 	// The path between nodes is nothing for clients, even for one that may read the turn.
 	status, v := a.do("GET", "/api/tasks", "")
 	is.Equal(status, http.StatusOK)
