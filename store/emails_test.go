@@ -84,6 +84,29 @@ func TestLargeSource(t *testing.T) {
 	is.Equal(string(source), string(raw))
 }
 
+// TestReplyWithoutItsRecords makes the records of claimed replies unreadable. The replies are due again, and
+// no attempt counts.
+func TestReplyWithoutItsRecords(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("run_1")
+	for _, id := range []string{"1@x", "2@x"} {
+		f.receive(f.mail(id))
+		f.finish(f.claimOne("run_1"))
+	}
+	storetest.Exec(t, f.Store, `ALTER TABLE inbound_emails RENAME TO hidden`)
+	_, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
+	is.True(err != nil)
+	storetest.Exec(t, f.Store, `ALTER TABLE hidden RENAME TO inbound_emails`)
+	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
+	is.NoErr(err)
+	is.Equal(len(replies), 2)
+	for _, r := range replies {
+		is.Equal(r.Attempts, int64(1))
+	}
+}
+
 // TestReplyOfATurn ends turns of every trigger in every way. Only turns started by mail get a
 // reply, which is in the same transaction.
 func TestReplyOfATurn(t *testing.T) {

@@ -67,9 +67,7 @@ func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (r
 	// The records are read after the claim, because the writer serves all other writes, too.
 	for i := range replies {
 		if err := s.fillReply(ctx, &replies[i]); err != nil {
-			// Only the caller claims replies, so all claims without a result are those of this call.
-			_, undo := s.ReleaseReplies(ctx)
-			return nil, errors.Join(err, undo)
+			return nil, errors.Join(err, s.unclaim(ctx, replies))
 		}
 	}
 	return replies, nil
@@ -93,6 +91,20 @@ func (s *Store) claimReplies(ctx context.Context, tx Tx, n int, lease time.Durat
 	return replies, tx.ExecLater(`UPDATE outbound_emails SET attempts = attempts + 1, next_attempt_at = ?,
 			claimed = 1
 		WHERE num IN (SELECT num`+due+`)`, end.UnixMilli(), now.UnixMilli(), n)
+}
+
+// unclaim undoes claims whose records could not be read. No attempt was made.
+func (s *Store) unclaim(ctx context.Context, replies []Reply) error {
+	return s.write(ctx, func(tx Tx) error {
+		for _, r := range replies {
+			err := tx.ExecLater(`UPDATE outbound_emails SET attempts = attempts - 1, claimed = 0, next_attempt_at = ?
+				WHERE num = ? AND claimed = 1`, s.millis(), r.num)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // ReleaseReplies makes the replies due that a dead process has claimed, and returns their number.
