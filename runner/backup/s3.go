@@ -26,7 +26,7 @@ const (
 
 // A bucket is a place in an S3-compatible store: a bucket and a prefix of object names.
 type bucket struct {
-	client       *minio.Client
+	client       *objects.Client
 	name, prefix string
 }
 
@@ -59,7 +59,7 @@ func (b *bucket) put(ctx context.Context, name string, atMost int64, write func(
 		_ = w.CloseWithError(err)
 		wrote <- err
 	}()
-	_, err := b.client.PutObject(ctx, b.name, b.key(name), r, -1, minio.PutObjectOptions{
+	_, err := b.client.Put(ctx, b.name, b.key(name), r, -1, minio.PutObjectOptions{
 		ContentType: "application/octet-stream", PartSize: partSize(atMost)})
 	_ = r.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // unblocks write after the upload failed
 	if failed := <-wrote; failed != nil && (err == nil || !errors.Is(failed, err)) {
@@ -76,7 +76,7 @@ func partSize(atMost int64) uint64 {
 }
 
 func (b *bucket) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	object, err := b.client.GetObject(ctx, b.name, b.key(name), minio.GetObjectOptions{})
+	object, err := b.client.Get(ctx, b.name, b.key(name), minio.GetObjectOptions{})
 	if err != nil {
 		return nil, explainS3(err)
 	}
@@ -97,7 +97,7 @@ func (b *bucket) finish(ctx context.Context, name string, damaged bool) error {
 
 // mark creates an empty object.
 func (b *bucket) mark(ctx context.Context, name string) error {
-	_, err := b.client.PutObject(ctx, b.name, b.key(name), bytes.NewReader(nil), 0, minio.PutObjectOptions{})
+	_, err := b.client.Put(ctx, b.name, b.key(name), bytes.NewReader(nil), 0, minio.PutObjectOptions{})
 	return explainS3(err)
 }
 
@@ -106,7 +106,7 @@ func (b *bucket) objects(ctx context.Context) (map[string]time.Time, error) {
 	ctx, cancel := context.WithCancel(ctx) // ends the listing after an error
 	defer cancel()
 	prefix, names := b.key("journeyman-"), map[string]time.Time{}
-	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: prefix}) {
+	for o := range b.client.List(ctx, b.name, minio.ListObjectsOptions{Prefix: prefix}) {
 		if o.Err != nil {
 			return nil, explainS3(o.Err)
 		}
@@ -130,11 +130,11 @@ func (b *bucket) list(ctx context.Context) (list []entry, err error) {
 func (b *bucket) remove(ctx context.Context, name string) error {
 	// Delete the okSuffix object first: without it, the backup is no longer listed.
 	for _, key := range []string{b.key(name + okSuffix), b.key(name + damagedSuffix), b.key(name)} {
-		if err := b.client.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{}); err != nil {
+		if err := b.client.Remove(ctx, b.name, key, minio.RemoveObjectOptions{}); err != nil {
 			return explainS3(err)
 		}
 	}
-	return explainS3(b.client.RemoveIncompleteUpload(ctx, b.name, b.key(name)))
+	return explainS3(b.client.RemoveUpload(ctx, b.name, b.key(name)))
 }
 
 func (b *bucket) clean(ctx context.Context, before time.Time) error {
@@ -150,12 +150,12 @@ func (b *bucket) clean(ctx context.Context, before time.Time) error {
 	}
 	ctx, cancel := context.WithCancel(ctx) // ends the listing after an error
 	defer cancel()
-	for u := range b.client.ListIncompleteUploads(ctx, b.name, b.key("journeyman-"), false) {
+	for u := range b.client.ListUploads(ctx, b.name, b.key("journeyman-"), false) {
 		if u.Err != nil {
 			return errors.Join(err, explainS3(u.Err))
 		}
 		if _, ours := madeAt(path.Base(u.Key)); ours && u.Initiated.Before(before) {
-			err = errors.Join(err, explainS3(b.client.RemoveIncompleteUpload(ctx, b.name, u.Key)))
+			err = errors.Join(err, explainS3(b.client.RemoveUpload(ctx, b.name, u.Key)))
 		}
 	}
 	return err

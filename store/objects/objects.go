@@ -37,7 +37,7 @@ type Access struct {
 // address. It sends nothing. flags begins the names of the flags of a in errors, for example
 // "--backup-s3-". getenv reads the environment variables of the AWS tools.
 func NewClient(place string, a Access, flags string, getenv func(string) string) (
-	client *minio.Client, bucket, prefix string, err error,
+	client *Client, bucket, prefix string, err error,
 ) {
 	bucket, prefix, _ = strings.Cut(strings.TrimPrefix(place, Scheme), "/")
 	if bucket == "" || !strings.HasPrefix(place, Scheme) {
@@ -56,12 +56,12 @@ func NewClient(place string, a Access, flags string, getenv func(string) string)
 	case access == "" || secret == "":
 		return nil, "", "", fmt.Errorf("%saccess-key and %[1]ssecret-key belong together", flags)
 	}
-	client, err = minio.New(u.Host, &minio.Options{Creds: keys, Secure: u.Scheme == "https",
+	c, err := minio.New(u.Host, &minio.Options{Creds: keys, Secure: u.Scheme == "https",
 		Region: cmp.Or(a.Region, getenv("AWS_REGION")), MaxRetries: 5})
 	if err != nil {
 		return nil, "", "", fmt.Errorf("%sendpoint: %w", flags, err)
 	}
-	return client, bucket, strings.Trim(prefix, "/"), nil
+	return newClient(c), bucket, strings.Trim(prefix, "/"), nil
 }
 
 // Explain adds the S3 error code to an error, and a hint for the user. flags is that of NewClient.
@@ -97,7 +97,7 @@ var ErrMissing = errors.New("the object does not exist")
 
 // A Bucket holds objects below a prefix of a bucket. Its methods may be called concurrently.
 type Bucket struct {
-	client       *minio.Client
+	client       *Client
 	name, prefix string
 	flags        string        // see NewClient
 	patience     time.Duration // see SetPatience
@@ -122,7 +122,7 @@ func (b *Bucket) Patience() time.Duration { return b.patience }
 
 // String returns the address of the bucket and its prefix, and that of the store.
 func (b *Bucket) String() string {
-	return Scheme + path.Join(b.name, b.prefix) + " at " + b.client.EndpointURL().String()
+	return Scheme + path.Join(b.name, b.prefix) + " at " + b.client.Endpoint
 }
 
 func (b *Bucket) key(name string) string { return path.Join(b.prefix, name) }
@@ -173,7 +173,7 @@ func (b *Bucket) Put(ctx context.Context, name string, f *os.File, size int64) e
 	ctx, cancel := b.within(ctx, size)
 	defer cancel()
 	// The section has its own offset, and lets the client repeat a request.
-	_, err := b.client.PutObject(ctx, b.name, b.key(name), io.NewSectionReader(f, 0, size), size,
+	_, err := b.client.Put(ctx, b.name, b.key(name), io.NewSectionReader(f, 0, size), size,
 		// In one request: a process that is killed between the parts of an upload leaves them in the store
 		// for ever. Stores take up to 5 GiB in one request.
 		minio.PutObjectOptions{ContentType: "application/octet-stream", DisableMultipart: true})
@@ -185,7 +185,7 @@ func (b *Bucket) Get(ctx context.Context, name string, w io.Writer) error {
 	ctx, renew, slow, cancel := b.renewable(ctx)
 	defer cancel()
 	// One GET, because the answer to a HEAD does not say whether the object or the bucket is missing.
-	body, info, _, err := minio.Core{Client: b.client}.GetObject(ctx, b.name, b.key(name), minio.GetObjectOptions{})
+	body, info, _, err := b.client.GetBody(ctx, b.name, b.key(name), minio.GetObjectOptions{})
 	if err != nil {
 		return b.explain(slow(err))
 	}
@@ -202,7 +202,7 @@ func (b *Bucket) Get(ctx context.Context, name string, w io.Writer) error {
 func (b *Bucket) Stat(ctx context.Context, name string) (size int64, at time.Time, err error) {
 	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
-	info, err := b.client.StatObject(ctx, b.name, b.key(name), minio.StatObjectOptions{})
+	info, err := b.client.Stat(ctx, b.name, b.key(name), minio.StatObjectOptions{})
 	return info.Size, info.LastModified, b.explain(err)
 }
 
@@ -213,7 +213,7 @@ func (b *Bucket) List(ctx context.Context, folder string) iter.Seq2[Object, erro
 		limited, renew, slow, cancel := b.renewable(ctx)
 		defer cancel()
 		prefix := b.key(folder) + "/"
-		for o := range b.client.ListObjectsIter(limited, b.name, minio.ListObjectsOptions{Prefix: prefix}) {
+		for o := range b.client.Iter(limited, b.name, minio.ListObjectsOptions{Prefix: prefix}) {
 			if o.Err != nil {
 				yield(Object{}, b.explain(slow(o.Err)))
 				return
@@ -239,7 +239,7 @@ type Object struct {
 func (b *Bucket) Remove(ctx context.Context, name string) error {
 	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
-	return b.explain(b.client.RemoveObject(ctx, b.name, b.key(name), minio.RemoveObjectOptions{}))
+	return b.explain(b.client.Remove(ctx, b.name, b.key(name), minio.RemoveObjectOptions{}))
 }
 
 // These objects are in no folder of List.
@@ -271,7 +271,7 @@ func (b *Bucket) SetOwner(ctx context.Context, owner string) error {
 func (b *Bucket) putText(ctx context.Context, name, text string) error {
 	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
-	_, err := b.client.PutObject(ctx, b.name, b.key(name), strings.NewReader(text), int64(len(text)),
+	_, err := b.client.Put(ctx, b.name, b.key(name), strings.NewReader(text), int64(len(text)),
 		minio.PutObjectOptions{ContentType: "text/plain"})
 	return b.explain(err)
 }
