@@ -25,7 +25,9 @@ func TestServerCrashesDuringCommit(t *testing.T) {
 		"undone, then a checkpoint":         {checkpoint: true},
 		"undone, and the id reused":         {reused: true, unknown: true},
 		"undone, reused, then a checkpoint": {reused: true, checkpoint: true, unknown: true},
-		"committed":                         {committed: true},
+		"reused, crash again":               {reused: true, checkpoint: true, again: syscall.SIGQUIT, unknown: true},
+		"reused, clean restart":             {reused: true, checkpoint: true, again: syscall.SIGINT, unknown: true},
+		"committed":                         {committed: true, unknown: true},
 		"committed, then a checkpoint":      {committed: true, checkpoint: true, unknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,10 +57,11 @@ const settling = 15 * time.Second
 
 // A crash is an end of the server during the commit of a write.
 type crash struct {
-	committed  bool // before the crash
-	reused     bool // another transaction gets the id after the crash
-	checkpoint bool // after that
-	unknown    bool // the result of the write
+	committed  bool           // before the crash
+	reused     bool           // another transaction gets the id after the crash
+	checkpoint bool           // after that
+	unknown    bool           // the result of the write
+	again      syscall.Signal // ends the server once more; 0 if nothing does
 }
 
 // write begins a write that cannot reach the server from its commit on. It sends the id of its transaction.
@@ -108,6 +111,11 @@ func (c crash) restart(t *testing.T, server *pgtest.Cluster, id int64) {
 	if c.checkpoint {
 		_, err := after.Exec(t.Context(), `CHECKPOINT`)
 		is.NoErr(err)
+	}
+	if c.again != 0 {
+		_ = after.Close(t.Context())
+		server.Stop(c.again)
+		server.Start()
 	}
 }
 

@@ -89,11 +89,18 @@ func IsUnavailable(err error) bool {
 	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "53"), strings.HasPrefix(code, "57P0"),
 		strings.HasPrefix(code, "58"): // 58: the server cannot use its files
 		return true
-	case code == codeNoStatement, code == codePlanChanged: // another connection has no such statement
+	case code == codeNoStatement, isPlanChanged(err): // another connection has no such statement
 		return true
 	default:
 		return code == codeReadOnly || code == codeLockTimeout || code == codeCanceled || isConflict(code)
 	}
+}
+
+// isPlanChanged reports whether a prepared statement now has other columns. Its code also means that the
+// server does not support something, so the function that has failed decides: messages are translated.
+func isPlanChanged(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == codePlanChanged && e.Routine == "RevalidateCachedQuery"
 }
 
 // IsDuplicate reports whether err means that a row with the same key exists.

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -52,16 +51,20 @@ type transaction struct {
 	since string // see selectSince; that of its connection
 }
 
-// selectSince selects whether the server is a standby, and the time since when the server counts
-// statistics. The server loses these in a crash and keeps them otherwise, and a standby that takes over
-// has its own. So the time tells whether the server can have forgotten a transaction.
+// selectSince selects whether the server is a standby. It also selects the time since when the server
+// counts statistics, and the timeline of its log. The server loses its statistics in a crash, and a standby
+// that takes over begins a timeline. So both tell whether the server can have forgotten a transaction.
 const selectSince = `SELECT pg_is_in_recovery(),
-	coalesce(CAST(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) AS text), '')`
+	concat(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), ' ', CASE WHEN NOT pg_is_in_recovery()
+		THEN left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END)`
 
-// readSince returns the result of selectSince.
+// readSince returns the result of selectSince. since is "" if the server refuses to tell it.
 func (c *conn) readSince(ctx context.Context) (standby bool, since string, err error) {
 	c.trips++
 	r, err := readRows(c.pg.ExecParams(ctx, selectSince, nil, nil, nil, nil))
+	if codeOf(err) != "" && !c.broken() {
+		return false, "", nil // some services do not permit it
+	}
 	if err != nil {
 		return false, "", failed(ctx, c, err)
 	}
@@ -96,29 +99,8 @@ func (db *DB) statusOf(ctx context.Context, t transaction) (status string, err e
 	}
 	r.Next()
 	err = r.Scan(&status)
-	if err == nil && status == statusCommitted && since != t.since {
-		return c.statusAfterCrash(ctx, t)
+	if err == nil && status == statusCommitted && (since == "" || since != t.since) {
+		return statusUnknown, nil
 	}
 	return status, err
-}
-
-// statusAfterCrash returns statusCommitted if the committed transaction is t, and not a later one with the
-// same id. The server makes a checkpoint when it starts after a crash. The ids before it are never
-// assigned again. Of checkpoints, only those at such a start and at a stop begin where they end.
-func (c *conn) statusAfterCrash(ctx context.Context, t transaction) (status string, err error) {
-	r, err := c.query(ctx, `SELECT redo_lsn = checkpoint_lsn AND CAST($1 AS bigint) <
-			CAST(split_part(next_xid, ':', 1) AS bigint) * 4294967296 + CAST(split_part(next_xid, ':', 2) AS bigint)
-		FROM pg_control_checkpoint()`, []any{t.id})
-	if codeOf(err) != "" && !c.broken() {
-		return statusUnknown, nil // some services permit no look at checkpoints
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the last checkpoint: %w", err)
-	}
-	var same bool
-	r.Next()
-	if err := r.Scan(&same); err != nil || !same {
-		return statusUnknown, err
-	}
-	return statusCommitted, nil
 }
