@@ -29,22 +29,23 @@ func (s *Store) setBackRetries(ctx context.Context, by time.Duration) (n int64, 
 	// The loop goes from worker to worker, as the index does, so no query reads the whole
 	// table.
 	for after := ""; ; {
-		list, err := s.WaitingWorkers(ctx, after, 1)
+		list, err := s.WaitingWorkers(ctx, after, 1000)
 		if err != nil {
 			return n, err
+		}
+		for _, w := range list {
+			changed, err := s.exec(ctx, `UPDATE deliveries INDEXED BY deliveries_due
+				SET next_attempt_at = max(?1, next_attempt_at - ?2)
+				WHERE worker_num = (SELECT num FROM workers WHERE id = ?3) AND next_attempt_at > ?1`,
+				now, earlier, w.ID)
+			if n += changed; err != nil {
+				return n, fmt.Errorf("correct due times: %w", err)
+			}
 		}
 		if len(list) == 0 {
 			break
 		}
-		worker := list[0].ID
-		after = worker
-		changed, err := s.exec(ctx, `UPDATE deliveries INDEXED BY deliveries_due
-			SET next_attempt_at = max(?1, next_attempt_at - ?2)
-			WHERE worker_num = (SELECT num FROM workers WHERE id = ?3) AND next_attempt_at > ?1`,
-			now, earlier, worker)
-		if n += changed; err != nil {
-			return n, fmt.Errorf("correct due times: %w", err)
-		}
+		after = list[len(list)-1].ID
 	}
 	for _, query := range []string{
 		`UPDATE outbound_emails INDEXED BY outbound_emails_due SET next_attempt_at = max(?1, next_attempt_at - ?2)

@@ -150,7 +150,7 @@ type MadeAttempt struct {
 	Attempt  Attempt
 }
 
-// RecordAttempts stores attempts at deliveries of one worker in their order, all of them or none.
+// RecordAttempts stores attempts, at least one, at deliveries of one worker in their order, all of them or none.
 func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
 	return s.write(ctx, func(tx Tx) error {
 		for _, m := range list {

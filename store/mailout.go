@@ -67,7 +67,7 @@ func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (r
 	// The records are read after the claim, because the writer serves all other writes, too.
 	for i := range replies {
 		if err := s.fillReply(ctx, &replies[i]); err != nil {
-			return nil, errors.Join(err, s.unclaim(ctx, replies))
+			return nil, errors.Join(err, s.unclaim(context.WithoutCancel(ctx), replies))
 		}
 	}
 	return replies, nil
@@ -93,12 +93,13 @@ func (s *Store) claimReplies(ctx context.Context, tx Tx, n int, lease time.Durat
 		WHERE num IN (SELECT num`+due+`)`, end.UnixMilli(), now.UnixMilli(), n)
 }
 
-// unclaim undoes claims whose records could not be read. No attempt was made.
+// unclaim undoes claims whose records could not be read. No attempt was made. If another process has
+// claimed a reply since, its claim stays.
 func (s *Store) unclaim(ctx context.Context, replies []Reply) error {
 	return s.write(ctx, func(tx Tx) error {
 		for _, r := range replies {
 			err := tx.ExecLater(`UPDATE outbound_emails SET attempts = attempts - 1, claimed = 0, next_attempt_at = ?
-				WHERE num = ? AND claimed = 1`, s.millis(), r.num)
+				WHERE num = ? AND claimed = 1 AND attempts = ?`, s.millis(), r.num, r.Attempts)
 			if err != nil {
 				return err
 			}
