@@ -247,14 +247,14 @@ func (s *server) parts() []command.Part {
 			return nil
 		}},
 		{Name: "other nodes", Start: s.nodes.Start, Stop: s.nodes.Stop}, // they also learn how the last turns end
-		// The mail server sends replies even where it has no listener.
-		{Name: "runner", Start: s.Runner.Start, Stop: func() error { return s.service.Drain(s.mail) }},
-		{Name: "mail", Start: func(context.Context) error { s.mail.Start(); return nil }},
-		{Name: "scheduler", Start: s.schedule.Start, Stop: s.schedule.Stop},
 		// The tools need the result of a process that tries the confinement of commands. The server is
 		// ready without it: the first turn waits. A stop waits, too, so that no process is left behind.
 		{Name: "tools", Start: func(context.Context) error { go s.Runner.ToolNames(); return nil },
 			Stop: func() error { s.Runner.ToolNames(); return nil }},
+		// The mail server sends replies even where it has no listener.
+		{Name: "runner", Start: s.Runner.Start, Stop: func() error { return s.service.Drain(s.mail) }},
+		{Name: "mail", Start: func(context.Context) error { s.mail.Start(); return nil }},
+		{Name: "scheduler", Start: s.schedule.Start, Stop: s.schedule.Stop},
 	}
 }
 
@@ -339,10 +339,9 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 	if st.Shared() {
 		peers = s.nodes
 	}
-	api := handlers.New(handlers.Config{Peers: peers, MCP: workers.Serve, Store: st, Runner: s.Runner, Log: p.Log, Version: p.Version,
-		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain,
+	api := handlers.New(handlers.Config{Peers: peers, MCP: workers.Serve, Store: st, Runner: s.Runner,
+		Log: p.Log, Version: p.Version, BaseURL: b.BaseURL, MailDomain: c.Mail.Domain, Webhooks: manual,
 		Now: p.Now, RateLimit: c.RateLimit, MetricsToken: func() string { return *s.metricsToken.Load() }, Inbox: s.mail,
-		Webhooks: manual,
 		Uploads: handlers.UploadLimits{
 			FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
 		Limits:          handlers.Limits{Requests: c.MaxConnections, Streams: c.MaxStreams, Uploads: c.MaxUploads},
@@ -357,8 +356,9 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 		Runner: s.Runner, API: api, Log: p.Log, Now: p.Now,
 		Webhooks: manual, Alerts: s.webhooks, Backups: s.backups, ScheduleChanged: s.schedule.Wake,
 		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain, Inbox: s.mail, ReadMail: s.mail.Preview, MailAddr: b.MailAddr,
-		ReadDocument: tool.NewDocuments(s.Filters).Text, System: func() dashboard.System { return confinedBy(system, s.Found()) }, Version: p.Version, Model: s.ModelName(),
-		MCPServers: s.Servers.Names, Servers: s.Servers})
+		ReadDocument: tool.NewDocuments(s.Filters).Text, Version: p.Version, Model: s.ModelName(),
+		MCPServers: s.Servers.Names, Servers: s.Servers,
+		System: func() dashboard.System { return confinedBy(system, s.Found()) }})
 	if err != nil {
 		return nil, err
 	}

@@ -59,10 +59,10 @@ func (r *Runner) register(ctx context.Context) error {
 	if err := r.cfg.Store.StartRunner(ctx, id, lease); err != nil {
 		return err
 	}
+	r.renewed.Store(&begun) // before fenced is false: the timer of the old lease looks at it then
 	r.mu.Lock()
 	r.id, r.fenced = id, false
 	r.mu.Unlock()
-	r.renewed.Store(&begun)
 	r.cfg.Store.UseSlots(store.Slots{RunnerID: id, Take: func() bool { return r.takeSlots(1) == 1 },
 		Release: func() { r.releaseSlots(1); r.Wake() }}) // a turn may wait for this slot
 	return nil
@@ -350,8 +350,8 @@ func (r *Runner) keepWatched() {
 	}
 }
 
-// isElsewhere reports whether another node has a watched worker, or the worker no longer exists. A worker
-// that no node has comes here, except in maintenance.
+// isElsewhere reports whether another node has a watched worker. A worker that no node has comes here,
+// except in maintenance. A worker that does not exist counts as elsewhere, but in maintenance as here.
 func (r *Runner) isElsewhere(workerID string) (bool, error) {
 	if r.cfg.Store.Maintenance() != nil {
 		place, err := r.cfg.Store.PlaceOf(r.ctx, workerID, r.ID())

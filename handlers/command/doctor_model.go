@@ -63,7 +63,8 @@ func (x *examination) checkModel(ctx context.Context) (list []check) {
 		return []check{{"search", statusFailed, err.Error(), "correct --search-url or --search-key"}}
 	}
 	for _, f := range runner.Diagnose(ctx, runner.Config{Model: chain[0], Fallbacks: chain[1:],
-		Prices: prices, Tools: x.newTools(sandbox.NewFilterPool(), search), Shell: x.newShell(x.found), ContextWindow: x.Window, Log: x.Log}) {
+		Prices: prices, Tools: x.newTools(sandbox.NewFilterPool(), search),
+		Shell: x.newShell(x.found), ContextWindow: x.Window, Log: x.Log}) {
 		c := check{f.About, statusOK, f.Detail, ""}
 		switch {
 		case f.Bad && f.About == "answers":

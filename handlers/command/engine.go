@@ -155,7 +155,8 @@ func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err erro
 	b := p.Budgets
 	e.Runner = runner.New(runner.Config{Store: st, Model: e.Models[0], Fallbacks: e.Models[1:], Models: e.catalogue,
 		Dialer: p.Dialer(),
-		Prices: e.prices, Tools: p.newTools(e.Filters, e.search), Shell: p.newShell(e.Found, p.Data), Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
+		Prices: e.prices, Tools: p.newTools(e.Filters, e.search),
+		Shell: p.newShell(e.Found, p.Data), Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
 		Concurrency: p.Concurrency, ContextWindow: p.Window, ModelPatience: p.Patience, NodeLease: p.NodeLease, Now: p.Now,
 		Budgets: map[store.Budget]runner.Limits{
 			store.BudgetLow: runner.Limits(b.Low), store.BudgetStandard: runner.Limits(b.Standard),

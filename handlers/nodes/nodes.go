@@ -262,7 +262,7 @@ func (n *Nodes) serveNews(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	// Without these a stranger's message is refused before it is read.
+	// A message that is too long, or has no plausible signature, is refused before it is read.
 	if r.ContentLength > maxNews {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
