@@ -98,6 +98,9 @@ func pass(w http.ResponseWriter, resp *http.Response) {
 	}
 	w.WriteHeader(resp.StatusCode)
 	out, buf := http.NewResponseController(w), make([]byte, 32<<10)
+	if out.Flush() != nil { // the client of an idle stream waits for its header
+		return
+	}
 	for {
 		n, err := resp.Body.Read(buf)
 		if _, failed := w.Write(buf[:n]); failed != nil {
