@@ -44,24 +44,25 @@ func (a *API) ForwardPageTo(w http.ResponseWriter, r *http.Request, runnerID str
 // hostTries limits how often host looks for the node of a worker, which may change meanwhile.
 const hostTries = 3
 
-// host makes this node the one of a worker, unless another node is: then that node answers the request.
-func (a *API) host(w http.ResponseWriter, r *request, workerID string) (answered bool, err error) {
+// host makes this node the one of a worker, unless another node is: then that node answers the request. If
+// it has not answered, here tells whether the worker is on this node.
+func (a *API) host(w http.ResponseWriter, r *request, workerID string) (answered, here bool, err error) {
 	if a.cfg.Peers == nil {
-		return false, nil
+		return false, true, nil
 	}
 	for range hostTries {
 		if a.forward(w, r.Request, workerID) {
-			return true, nil
+			return true, false, nil
 		}
 		placed, err := a.store.PlaceHere(r.Context(), workerID, a.runner.ID())
 		if store.IsMaintenance(err) {
-			return false, nil // no turn begins meanwhile
+			return false, false, nil // no turn begins meanwhile
 		}
 		if placed || err != nil {
-			return false, err
+			return false, placed, err
 		}
 	}
-	return false, nil // its node has just ended: see Runner.Streams.Leave
+	return false, false, nil // its node has just ended
 }
 
 // turnRequest returns the request for the stream of an accepted turn, for the client of the instruction.

@@ -76,13 +76,17 @@ func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if answered, err := a.host(w, r, wrk.ID); answered || err != nil {
+	answered, here, err := a.host(w, r, wrk.ID)
+	if answered || err != nil {
 		return err
 	}
 	last := lastEventID(r)
 	src, err := a.runner.Streams.Worker(r.Context(), wrk.ID, last)
 	if err != nil {
 		return err
+	}
+	if !here {
+		a.runner.Streams.Guest(wrk.ID)
 	}
 	defer recordOf(r.Request).atEnd(src.Close)
 	again, workerID := a.auth.reidentify(r.Request), wrk.ID // the check holds nothing else of the request

@@ -334,32 +334,26 @@ func (r *Runner) followWatchers() {
 	}
 }
 
-// keepWatched keeps the workers here whose worker-wide streams are read here. It ends the streams of a
-// worker that another node has. In maintenance it keeps none, so that other nodes can get them.
+// keepWatched keeps the workers here whose worker-wide streams are read here. It ends the streams of those
+// that are not here: their clients ask again, and find or choose the node of the worker. In maintenance this
+// node keeps none, and serves the streams of workers that no other node has.
 func (r *Runner) keepWatched() {
-	others, err := r.cfg.Store.KeepPlaced(r.ctx, r.Streams.WatchedWorkers(), r.ID())
+	st := r.cfg.Store
+	maintenance := st.Maintenance() != nil
+	if !maintenance {
+		r.Streams.LeaveGuests()
+	}
+	others, err := st.KeepPlaced(r.ctx, r.Streams.WatchedWorkers(), r.ID())
 	for _, workerID := range others {
-		leave, failed := r.isElsewhere(workerID)
-		if leave {
-			r.Streams.Leave(workerID)
+		if maintenance {
+			place, failed := st.PlaceOf(r.ctx, workerID, r.ID())
+			if err = errors.Join(err, failed); place.URL == "" {
+				continue
+			}
 		}
-		err = errors.Join(err, failed)
+		r.Streams.Leave(workerID)
 	}
 	if err != nil && r.ctx.Err() == nil {
 		r.cfg.Log.Warn("keep the watched workers", "err", err)
 	}
-}
-
-// isElsewhere reports whether another node has a watched worker. A worker that no node has comes here,
-// except in maintenance. A worker that does not exist counts as elsewhere, but in maintenance as here.
-func (r *Runner) isElsewhere(workerID string) (bool, error) {
-	if r.cfg.Store.Maintenance() != nil {
-		place, err := r.cfg.Store.PlaceOf(r.ctx, workerID, r.ID())
-		return place.URL != "", err
-	}
-	placed, err := r.cfg.Store.PlaceHere(r.ctx, workerID, r.ID())
-	if store.IsNotFound(err) {
-		return true, nil
-	}
-	return err == nil && !placed, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner"
+	"journeyman/runner/stream"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -155,6 +156,8 @@ func TestWatchedInMaintenance(t *testing.T) {
 		is.NoErr(err)
 		return n.RunnerID
 	}
+	_, err = a.store.PlaceHere(t.Context(), a.worker.ID, a.ID())
+	is.NoErr(err)
 	a.KeepWatched()
 	is.Equal(place(), a.ID())
 	is.True(a.store.BeginMaintenance())
@@ -167,6 +170,40 @@ func TestWatchedInMaintenance(t *testing.T) {
 	is.Equal(b.run("Hello").Status, store.Completed)
 	a.KeepWatched()
 	is.Equal(len(a.Streams.WatchedWorkers()), 0)
+}
+
+// TestWatchedGuest watches a worker on a node that does not have it. Another node executes a turn, and the
+// first node hears nothing of its end, but gets the worker afterwards. The stream ends, and the client gets
+// the turn when it continues.
+func TestWatchedGuest(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	nodes := newNodes(t, 2)
+	a, b := nodes[0], nodes[1]
+	is.Equal(b.run("Hello").Status, store.Completed)
+	before, err := a.Streams.Worker(t.Context(), a.worker.ID, "")
+	is.NoErr(err)
+	a.Streams.Guest(a.worker.ID)
+	missed := b.run("Hello again")
+	storetest.Exec(t, a.store, `UPDATE placements SET runner_id = ?`, a.ID())
+	a.KeepWatched()
+	is.Equal(len(a.Streams.WatchedWorkers()), 0)
+	_, done, err := before.Next(t.Context())
+	is.True(done || err != nil)
+	before.Close()
+
+	after, err := a.Streams.Worker(t.Context(), a.worker.ID, "unknown")
+	is.NoErr(err)
+	defer after.Close()
+	a.KeepWatched()
+	is.Equal(a.Streams.WatchedWorkers(), []string{a.worker.ID}) // the worker is here now
+	for told := false; !told; {
+		events, _, err := after.Next(t.Context())
+		is.NoErr(err)
+		told = slices.ContainsFunc(events, func(e stream.Event) bool {
+			return strings.Contains(string(e.Data), missed.ID) && strings.Contains(string(e.Data), `"finish"`)
+		})
+	}
 }
 
 // TestSlowNewLease takes the lease of a node away, and then lets the database answer so late that the node

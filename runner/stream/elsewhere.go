@@ -63,6 +63,32 @@ func (h *Hub) WatchedWorkers() (ids []string) {
 	return ids
 }
 
+// Guest notes that a worker is watched here although this node does not have it. Another node may execute
+// its turns, and may end before it has told the ends of them.
+func (h *Hub) Guest(workerID string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if rg := h.rings[workerID]; rg != nil {
+		rg.guest = true
+	}
+}
+
+// LeaveGuests ends the worker-wide streams that Guest has noted. This node may have the worker by now, but
+// the rings lack what happened before.
+func (h *Hub) LeaveGuests() {
+	h.mu.Lock()
+	var ids []string
+	for id, rg := range h.rings {
+		if rg.guest {
+			ids = append(ids, id)
+		}
+	}
+	h.mu.Unlock()
+	for _, id := range ids {
+		h.Leave(id)
+	}
+}
+
 // LeaveAll ends the worker-wide streams of all workers. It also drops the rings that nobody watches.
 func (h *Hub) LeaveAll() {
 	h.mu.Lock()

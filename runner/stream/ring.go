@@ -22,6 +22,7 @@ const (
 type ring struct {
 	watchers int       // guarded by the mu of the hub
 	left     time.Time // when the last watcher left; guarded by the mu of the hub
+	guest    bool      // see Hub.Guest; guarded by the mu of the hub
 
 	mu      sync.RWMutex
 	turns   map[int64]*ringTurn // the unfinished turns, by num
