@@ -305,6 +305,9 @@ func sum(_, rest []token) ([]token, int, error) {
 	if used == 0 || err != nil {
 		return nil, 0, err
 	}
+	if len(args) != 1 {
+		return nil, 0, fmt.Errorf("sum has %d arguments, not 1", len(args))
+	}
 	total := call("sum", args[0])
 	if len(rest) > used+1 && rest[used].is("FILTER") && rest[used+1].is("(") {
 		end := closing(rest, used+1) + 1

@@ -136,7 +136,7 @@ func FuzzTranslate(f *testing.F) {
 		`SELECT a FROM t INDEXED BY i CROSS JOIN u ON u.x IS t.x WHERE b LIKE ? ESCAPE '\' LIMIT -1 OFFSET ?2`,
 		`UPDATE users SET email = ? WHERE email = (SELECT email FROM users WHERE id = ?)`,
 		`iif(a, sum(b) FILTER (WHERE c), json_group_array(json_object('d', "e", 'it''s', max(f, g))))`,
-		"x -- y\n/* FOR UPDATE SKIP LOCKED */ z /* ORDER BY a */", `(`, `)`, `''''`, `?1?2?`, `IS`, `IS NOT`, `CROSS JOIN`, `WHERE email =`,
+		"x -- y\n/* FOR UPDATE SKIP LOCKED */ z /* ORDER BY a */", `(`, `)`, `''''`, `?1?2?`, `IS`, `IS NOT`, `CROSS JOIN`, `WHERE email =`, `sum(a, 'b')`, `sum()`,
 	} {
 		f.Add(seed)
 	}
