@@ -57,6 +57,9 @@ func (d Dialer) CheckHost(host string) error {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return d.CheckAddr(ip)
 	}
+	if strings.Contains(name, ":") { // "::%." would be the address "::" with a zone, without its last dot it is nothing
+		return fmt.Errorf("%q is neither a name nor an address", host)
+	}
 	if isLocalName(name) {
 		return d.CheckAddr(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
 	}
