@@ -133,8 +133,8 @@ func (f *fixture) queued(n int64) {
 }
 
 // timers is the number of timers while the scheduler waits: one of its loop, and one of gocron for
-// each of the four jobs that Start creates.
-const timers = 5
+// each of the five jobs that Start creates.
+const timers = 6
 
 // advance moves the clock after the scheduler's loop and all jobs of gocron wait for it. Otherwise the
 // loop could set a timer from the time before, or gocron could skip a tick.
