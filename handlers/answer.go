@@ -28,11 +28,12 @@ func (a *API) accept(w http.ResponseWriter, r *request, b *Body, instruction run
 		return err
 	}
 	instruction.Files, instruction.Log = b.files, []any{"request", r.id}
-	accepted, err := a.runner.Accept(r.Context(), instruction)
+	accepted, watch, err := a.runner.AcceptWatched(r.Context(), instruction)
+	defer watch.Leave()
 	if err != nil {
 		return err
 	}
-	return a.answer(w, r, accepted, stream, patient)
+	return a.answer(w, r, accepted, watch, stream, patient)
 }
 
 // checkAnswer refuses a request whose answer the client could not read. It runs before the turn is
@@ -48,8 +49,9 @@ func (a *API) checkAnswer(r *request, stream bool) error {
 }
 
 // answer writes the response for an accepted turn: as a stream, at once, or when the turn has
-// ended. accept describes patient.
-func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted, stream, patient bool) error {
+// ended. accept describes patient. watch is of the turn.
+func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted, watch *runner.Watch,
+	stream, patient bool) error {
 	t := accepted.Turn
 	approvals, _ := knowsApprovals(r) // checked before the turn was accepted
 	markReplay(w, accepted.Replayed)
@@ -68,7 +70,7 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 	}
 	status := http.StatusOK
 	h := &heldResponse{w: w}
-	conv, err := a.await(r.Context(), h, t.ID, wait)
+	conv, err := a.await(r.Context(), h, watch, wait)
 	switch over := errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil; {
 	case over && p.async: // the turn goes on
 		status = http.StatusAccepted
@@ -114,8 +116,8 @@ func waitProblem(r *request, t store.Turn, err error) error {
 
 // await waits until the turn has ended, but not longer than wait. Clients and proxies close a
 // connection that is silent for 30 or 60 seconds. So await writes spaces meanwhile: JSON allows
-// them before the value. It returns the conversation as WaitResult does.
-func (a *API) await(ctx context.Context, h *heldResponse, turnID string, wait time.Duration) (
+// them before the value. It returns the conversation as Watch.Result does.
+func (a *API) await(ctx context.Context, h *heldResponse, watch *runner.Watch, wait time.Duration) (
 	conv *store.Conversation, err error) {
 	if wait == 0 { // a space would send status 200, but the status may become 202
 		return nil, context.DeadlineExceeded
@@ -127,7 +129,7 @@ func (a *API) await(ctx context.Context, h *heldResponse, turnID string, wait ti
 	}
 	ended := make(chan struct{})
 	go func() { // ends with ctx; await returns only after it
-		conv, err = a.runner.WaitResult(ctx, turnID)
+		conv, err = watch.Result(ctx)
 		close(ended)
 	}()
 	keep := time.NewTimer(a.cfg.Timing.SilentFor)

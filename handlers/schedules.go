@@ -154,7 +154,9 @@ func (a *API) runSchedule(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return a.answer(w, r, accepted, false, false)
+	watch := a.runner.Watch(accepted.Turn.ID)
+	defer watch.Leave()
+	return a.answer(w, r, accepted, watch, false, false)
 }
 
 // when reads the field when and notes its errors. It returns nil where the field is absent

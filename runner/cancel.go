@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"journeyman/store"
 )
@@ -87,50 +86,6 @@ func (r *Runner) stopExecution(turnID string) (found bool) {
 		e.cancel(errAborted)
 	}
 	return e != nil
-}
-
-// errStopping is the error for a client that waits for a turn when the runner stops.
-var errStopping = &store.Error{Kind: store.Busy, Code: "stopping",
-	Message: "the service stops before the task has ended; the task continues at the next start"}
-
-// Wait waits until the turn has ended or ctx is done. It returns a store.Error of kind Busy if the
-// runner stops first.
-func (r *Runner) Wait(ctx context.Context, turnID string) error {
-	_, err := r.WaitResult(ctx, turnID)
-	return err
-}
-
-// WaitResult is Wait, and also returns the task as the store would return it at the end of the
-// turn. It returns a nil task if memory does not hold the whole task. Callers must not change the
-// task.
-func (r *Runner) WaitResult(ctx context.Context, turnID string) (*store.Conversation, error) {
-	poll := time.NewTicker(r.Streams.PollEvery())
-	defer poll.Stop()
-	for {
-		// Read before TurnEnded, so that a turn that ended before the stop is not reported as stopped.
-		stopped := r.ctx.Err() != nil
-		// The watch begins before the read: an end between them closes committed.
-		end, leave := r.Streams.WatchEnd(turnID)
-		ended, err := r.cfg.Store.TurnEnded(ctx, turnID)
-		switch {
-		case err != nil || ended:
-		case stopped:
-			err = errStopping
-		default:
-			select {
-			case <-end.Committed():
-				ended = true
-			case <-poll.C:
-			case <-r.ctx.Done():
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
-		}
-		leave()
-		if err != nil || ended {
-			return end.Conversation(), err
-		}
-	}
 }
 
 // stopBelow stops the executions of turns below a turn that has ended or was cancelled. It notifies

@@ -125,7 +125,7 @@ func (s *Store) insertTask(tx Tx, n NewTurn, w Worker, now int64) (Task, error) 
 
 func (s *Store) insertTurn(ctx context.Context, tx Tx, n NewTurn, task Task, w Worker,
 	now int64) (t Turn, err error) {
-	t = Turn{ID: NewID("trn", s.now()), taskNum: task.num, TaskID: task.ID, Seq: task.TurnCount,
+	t = Turn{ID: cmp.Or(n.TurnID, s.NewTurnID()), taskNum: task.num, TaskID: task.ID, Seq: task.TurnCount,
 		OrganizationID: w.OrganizationID, WorkerID: w.ID, WorkerVersion: w.Version,
 		CreatedByUserID: n.Caller.UserID, KeyID: n.Caller.KeyID, OwnFolder: task.OwnFolder || n.Caller.stranger(),
 		TriggeredBy: n.Caller.Trigger, Input: n.Input, Budget: n.Budget,

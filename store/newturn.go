@@ -11,6 +11,7 @@ type NewTurn struct {
 	NewWorker      *NewWorker
 	TaskID         string // from the client
 	NewTaskID      string // of a new task without TaskID; '' for a generated one
+	TurnID         string // from NewTurnID; '' for a generated one
 	Continue       bool   // not together with TaskID; creates a task if the caller has none of the worker
 	Input          string
 	Budget         Budget
@@ -34,6 +35,9 @@ type Accepted struct {
 	WorkerCreatedAt time.Time // of the turn's worker; the zero time if Replayed is set
 	Replayed        bool
 }
+
+// NewTurnID returns an id for a NewTurn, so that a caller can watch the turn before it is accepted.
+func (s *Store) NewTurnID() string { return NewID("trn", s.now()) }
 
 func (n NewTurn) check() error {
 	var f Fields
