@@ -129,7 +129,7 @@ func (w *statusWalk) finish(u *walkedTurn) {
 	out := store.Outcome{Status: store.Completed, OutputText: "done", Duration: time.Millisecond}
 	switch n := w.rnd.IntN(3); {
 	case u.cancelled && n > 0:
-		out = store.AbortedOutcome
+		out = store.AbortedOutcome()
 	case n == 0:
 		out = store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x", Message: "it broke"}}
 	}

@@ -42,7 +42,7 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 		return // the turn returns to the queue
 	}
 	// From here on the turn ends as cancelled or failed, and its output so far is kept.
-	last, out := r.partialStep(e), store.AbortedOutcome
+	last, out := r.partialStep(e), store.AbortedOutcome()
 	if !errors.Is(context.Cause(ctx), errAborted) {
 		f := r.failure(e, err)
 		out = store.Outcome{Status: store.Failed, Failure: &f}

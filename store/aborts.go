@@ -93,7 +93,7 @@ func (s *Store) abortTurns(ctx context.Context, tx Tx, taskNum int64, turns []Tu
 			return []string{t.ID}, nil
 		}
 		// endTurn also ends the turns that wait behind it.
-		_, err = s.endSuspended(ctx, tx, t, ApprovalCancelled, AbortedOutcome)
+		_, err = s.endSuspended(ctx, tx, t, ApprovalCancelled, AbortedOutcome())
 		return nil, err
 	}
 	waiting, err := s.abortWaiting(tx, taskNum)
@@ -121,7 +121,8 @@ func (s *Store) abortWaiting(tx Tx, taskNum int64) ([]Turn, error) {
 			return nil, err
 		}
 		t.Status, t.CompletedAt = Aborted, &now
-		t.Failure, t.IncompleteReason = AbortedOutcome.Failure, AbortedOutcome.IncompleteReason
+		out := AbortedOutcome()
+		t.Failure, t.IncompleteReason = out.Failure, out.IncompleteReason
 		turns[i] = t
 	}
 	// They leave the queue here, because endTurns does not know which of its turns waited.

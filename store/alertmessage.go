@@ -41,16 +41,14 @@ type AlertMessage struct {
 	sealed       []byte
 }
 
-// alertEmail selects a column of a message's mail in the outbox.
-func alertEmail(column string) string {
-	return `(SELECT ` + column + ` FROM outbound_emails WHERE alert_num = m.num)`
-}
+// ofAlertEmail ends the selection of a column of a message's mail in the outbox.
+const ofAlertEmail = ` FROM outbound_emails WHERE alert_num = m.num)`
 
-var selectAlertMessage = `SELECT m.num, m.id, coalesce(m.channel_id, ''), m.organization_id, o.name,
+const selectAlertMessage = `SELECT m.num, m.id, coalesce(m.channel_id, ''), m.organization_id, o.name,
 		coalesce(c.host, ''), m.test, m.items, m.status, m.attempts, m.answer, m.created_at, m.next_attempt_at,
-		m.status = 'mailed', coalesce(` + alertEmail("status") + `, ''), 
-		coalesce(` + alertEmail("error_message") + `, ''),
-		` + alertEmail("next_attempt_at") + `, c.sealed
+		m.status = 'mailed', coalesce((SELECT status` + ofAlertEmail + `, ''),
+		coalesce((SELECT error_message` + ofAlertEmail + `, ''),
+		(SELECT next_attempt_at` + ofAlertEmail + `, c.sealed
 	FROM alert_messages m CROSS JOIN organizations o ON o.id = m.organization_id
 		LEFT JOIN alert_channels c ON c.id = m.channel_id `
 

@@ -269,7 +269,7 @@ func TestAbortDuringSuspend(t *testing.T) {
 	_, _, err = f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
 	is.Equal(err, store.ErrAbortRequested)
 	c.Settings.ApprovalTools = []string{"tool0"}
-	_, err = f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome)
+	_, err = f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome())
 	is.NoErr(err)
 	is.Equal(f.count(`SELECT count(*) FROM approvals WHERE status = 'cancelled'`), int64(1))
 }

@@ -18,9 +18,11 @@ type Outcome struct {
 	Duration         time.Duration
 }
 
-// AbortedOutcome is the Outcome of a turn that was cancelled before it produced anything.
-var AbortedOutcome = Outcome{Status: Aborted, IncompleteReason: ReasonAborted,
-	Failure: &Failure{Code: "aborted", Message: "the task was cancelled"}}
+// AbortedOutcome returns the Outcome of a turn that was cancelled before it produced anything.
+func AbortedOutcome() Outcome {
+	return Outcome{Status: Aborted, IncompleteReason: ReasonAborted,
+		Failure: &Failure{Code: "aborted", Message: "the task was cancelled"}}
+}
 
 // FinishTurn ends a claimed turn and lets the next turn of the task run, in one
 // transaction. It also stores the turn's last step, unless last is nil. It returns

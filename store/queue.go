@@ -180,7 +180,7 @@ func (s *Store) interrupt(tx Tx, t interruptedTurn, count int64) error {
 	}
 	switch {
 	case t.AbortRequested:
-		return s.endInterrupted(tx, t, AbortedOutcome) // its runner died before it carried out the cancel
+		return s.endInterrupted(tx, t, AbortedOutcome()) // its runner died before it carried out the cancel
 	case t.interruptions+count >= maxInterruptions:
 		return s.endInterrupted(tx, t, Outcome{Status: Failed, Failure: &Failure{Code: "interrupted", Retryable: true,
 			Message: "the service stopped three times while it worked on this turn"}})

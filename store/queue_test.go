@@ -377,7 +377,7 @@ func TestAbort(t *testing.T) {
 	}
 	f.checkCounters()
 	again := f.follow(first) // sent after the cancellation
-	_, err = f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome)
+	_, err = f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome())
 	is.NoErr(err)
 	for _, w := range waiting { // they end with the running turn
 		w = f.reread(w)

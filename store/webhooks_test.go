@@ -142,7 +142,7 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 	_, _, err = f.AbortTask(f.ctx(), f.owner.Caller, queued.TaskID)
 	is.NoErr(err)
 	after := f.follow(queued) // not cancelled, and later than the delivery
-	_, err = f.FinishTurn(f.ctx(), cancelled, nil, store.AbortedOutcome)
+	_, err = f.FinishTurn(f.ctx(), cancelled, nil, store.AbortedOutcome())
 	is.NoErr(err)
 	f.finish(f.claimOne("r"))
 	given := f.accept(f.turn())
