@@ -215,8 +215,7 @@ func (c *conn) keep(text string, known *pgconn.StatementDescription) {
 // checked returns the error of a query. After an error about the connection's own state, it marks
 // the connection as unusable.
 func (c *conn) checked(ctx context.Context, err error) error {
-	switch codeOf(err) {
-	case codeNoStatement, codePlanChanged:
+	if codeOf(err) == codeNoStatement || isPlanChanged(err) {
 		c.stale = true
 	}
 	return failed(ctx, c, err)

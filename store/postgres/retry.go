@@ -77,12 +77,8 @@ func repeatable(err error) bool {
 	if e, ok := errors.AsType[*connectionError](err); ok {
 		return !e.fresh && !errors.Is(err, ErrUnknown)
 	}
-	switch code := codeOf(err); code {
-	case codeUnique, codeNoStatement, codePlanChanged:
-		return true
-	default:
-		return isConflict(code)
-	}
+	code := codeOf(err)
+	return code == codeUnique || code == codeNoStatement || isPlanChanged(err) || isConflict(code)
 }
 
 // errTooLong is the cause of a context that ends because one try of a write takes too long.
