@@ -85,9 +85,10 @@ func (c *config) option(name string) string {
 	return value
 }
 
-// idleTime is the setting that limits how long a process may keep the locks of a transaction in which it
-// does nothing, because its machine stands still. The values are in milliseconds. A process that shares the
-// database must not hold up the others for longer than they wait for the lease of a dead one.
+// idleTime is the setting that limits how long a transaction may stay idle. An idle transaction
+// keeps its locks, for example if the machine of its process is suspended. The values are in
+// milliseconds. Processes that share a database wait for the lease of a dead one. An idle process
+// must not block them for longer than that.
 const (
 	idleTime       = "idle_in_transaction_session_timeout"
 	idleTimeAlone  = "60000"

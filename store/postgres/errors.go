@@ -43,7 +43,7 @@ type conflictError struct {
 
 // Error returns the number of tries and the last conflict.
 func (e *conflictError) Error() string {
-	return fmt.Sprintf("the write met other writes %d times: %v", e.tries, e.err)
+	return fmt.Sprintf("the write conflicted with other writes %d times: %v", e.tries, e.err)
 }
 
 // Unwrap returns the last conflict.

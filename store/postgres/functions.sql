@@ -1,5 +1,5 @@
--- What SQLite has and PostgreSQL lacks. The functions stand in the schema of the tables: some
--- constraints call them.
+-- These functions exist in SQLite, but not in PostgreSQL. They are in the schema of the tables,
+-- because some constraints call them.
 
 CREATE FUNCTION json_valid(value text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 BEGIN
@@ -9,15 +9,15 @@ EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
     RETURN false;
 END $$;
 
--- The numbers of a JSON array.
+-- Returns the numbers of a JSON array.
 CREATE FUNCTION json_each(items text) RETURNS TABLE (value bigint) LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 100 AS
     $$ SELECT CAST(e.item AS bigint) FROM pg_catalog.json_array_elements_text(CAST(items AS json)) AS e (item) $$;
 
--- The place of a part in a text, from 1; 0 if the text does not have it.
+-- Returns the position of a part in a text, from 1, or 0 if the text does not contain it.
 CREATE FUNCTION instr(value text, part text) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
     $$ SELECT CAST(pg_catalog.strpos(value, part) AS bigint) $$;
 
--- NULL if one of the two is, unlike greatest and least.
+-- Both return NULL if one of the arguments is NULL, unlike greatest and least.
 CREATE FUNCTION max(a bigint, b bigint) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
     $$ SELECT greatest(a, b) $$;
 CREATE FUNCTION min(a bigint, b bigint) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
@@ -30,7 +30,7 @@ CREATE FUNCTION unhex(digits text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PA
 CREATE FUNCTION typeof(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
     $$ SELECT CASE WHEN pg_catalog.starts_with(value, E'\x01') THEN 'blob' ELSE 'text' END $$;
 
--- What this program knows about the database, such as the version of its tables.
+-- Facts about the database, such as the version of its tables.
 CREATE TABLE meta (
     name  TEXT COLLATE "C" PRIMARY KEY,
     value TEXT COLLATE "C" NOT NULL

@@ -19,11 +19,11 @@ type limiter struct {
 }
 
 const (
-	// fewer is the factor by which a conflict lowers the limit.
-	fewer = 0.8
-	// more is added to the limit after a success. At a limit of two, the limit is stable if one
+	// limitFactor is the factor by which a conflict lowers the limit.
+	limitFactor = 0.8
+	// limitIncrease is added to the limit after a success. At a limit of two, the limit is stable if one
 	// write in five conflicts. At sixteen, it is stable if one in thirty conflicts.
-	more = 0.1
+	limitIncrease = 0.1
 )
 
 func newLimiter(most int) *limiter { return &limiter{most: float64(most), limit: float64(most)} }
@@ -61,9 +61,9 @@ func (l *limiter) leave(conflict, committed bool) {
 	defer l.mu.Unlock()
 	switch {
 	case conflict:
-		l.limit = max(1, l.limit*fewer)
+		l.limit = max(1, l.limit*limitFactor)
 	case committed:
-		l.limit = min(l.most, l.limit+more)
+		l.limit = min(l.most, l.limit+limitIncrease)
 	}
 	l.running--
 	l.admit()

@@ -16,10 +16,10 @@ const closeTimeout = 2 * time.Second
 // use all connections: some are reserved for reads.
 type pool struct {
 	cfg     *config
-	prepare []string // texts that each new connection prepares
-	slots   chan struct{}
-	writers chan struct{}
-	waiting atomic.Int64 // writes that wait for a connection
+	prepare []string      // texts that each new connection prepares
+	slots   chan struct{} // holds a token for each connection in use
+	writers chan struct{} // holds a token for each write that has a connection
+	waiting atomic.Int64  // writes that wait for a connection
 
 	mu     sync.Mutex
 	idle   []*conn // guarded by mu; the most recently used connection is last

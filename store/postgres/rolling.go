@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// This file upgrades a database that other processes have open, so that servers which share it can be
-// replaced one after the other. A migration that only adds leaves the older programs working: they never
-// name what is new. The row oldest of the table meta has the oldest version whose programs may still use the
-// database. Each process holds a shared lock of its program's version, so an upgrade finds the processes
-// that it would break.
+// This file upgrades a database that other processes have open. So servers that share a database
+// can be replaced one after the other. A migration that only adds does not break older programs:
+// they never name the new parts. The row oldest of the table meta contains the oldest version whose
+// programs may still use the database. Each process holds a shared lock of its program's version,
+// so an upgrade finds the processes that it would break.
 
-// A plan is what a program makes of a database.
+// A plan describes the database that a program needs.
 type plan struct {
 	script     string   // creates the newest version
 	migrations []string // see migrate
@@ -41,9 +41,9 @@ func (e *olderError) Error() string {
 		"stop these servers before the first one with this program starts", e.version, e.newest, e.oldest)
 }
 
-// upgradeBeside applies the migrations from a version on in one transaction, while other processes have the
-// database open. Of several processes that do so at once, the others wait for the first and then find
-// nothing to do. c has no transaction.
+// upgradeBeside applies the migrations from a version on in one transaction, while other processes
+// have the database open. If several processes call it at once, the later ones wait for the first,
+// and then find nothing to do. c has no transaction.
 func upgradeBeside(ctx context.Context, c *conn, p plan) error {
 	// A migration waits for the transactions that use its tables, and later ones wait for the migration.
 	for _, text := range []string{`BEGIN`, `SET LOCAL lock_timeout = '3s'`} {
@@ -81,7 +81,7 @@ func upgradeBeside(ctx context.Context, c *conn, p plan) error {
 		}
 		return nil
 	}()
-	return errors.Join(err, rollback(ctx, c)) // of nothing after the commit
+	return errors.Join(err, rollback(ctx, c)) // after the commit, there is nothing to roll back
 }
 
 // errChanged means that another process has changed the version of the database meanwhile.
@@ -91,9 +91,8 @@ var errChanged = errors.New("another process has upgraded the database")
 // may end, or have ended their transactions.
 func mayTryAgain(err error) bool {
 	var older *olderError
-	const lockTimeout = "55P03"
 	return errors.Is(err, ErrInUse) || errors.Is(err, errChanged) || errors.As(err, &older) ||
-		codeOf(err) == codeDeadlock || codeOf(err) == lockTimeout
+		codeOf(err) == codeDeadlock || codeOf(err) == codeLockTimeout
 }
 
 // readOldest returns the oldest version whose programs may use a database of a version.

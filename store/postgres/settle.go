@@ -53,12 +53,13 @@ type transaction struct {
 
 // selectSince selects whether the server is a standby. It also selects the time since when the server
 // counts statistics, and the timeline of its log. The server loses its statistics in a crash, and a standby
-// that takes over begins a timeline. So both tell whether the server can have forgotten a transaction.
+// that takes over begins a timeline. If either has changed, the server may have
+// forgotten a transaction.
 const selectSince = `SELECT pg_is_in_recovery(),
 	concat(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), ' ', CASE WHEN NOT pg_is_in_recovery()
 		THEN left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END)`
 
-// readSince returns the result of selectSince. since is "" if the server refuses to tell it.
+// readSince returns the result of selectSince. since is "" if the server refuses the query.
 func (c *conn) readSince(ctx context.Context) (standby bool, since string, err error) {
 	c.trips++
 	r, err := readRows(c.pg.ExecParams(ctx, selectSince, nil, nil, nil, nil))
@@ -85,7 +86,7 @@ func (db *DB) statusOf(ctx context.Context, t transaction) (status string, err e
 	defer c.close()
 	standby, since, err := c.readSince(ctx)
 	if err == nil && standby {
-		err = errStandby // it may not have heard of the transaction yet
+		err = errStandby // it may not have received the transaction yet
 	}
 	if err != nil {
 		return "", err
