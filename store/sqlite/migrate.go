@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// Migrate brings the database file at path to the newest version, which is len(migrations)+1
-// and which schema describes. migrations[i] upgrades version i+1 to i+2. PRAGMA user_version of
-// a database holds its version.
+// Migrate upgrades the database file at path to the newest version, which schema describes. Its
+// number is len(migrations)+1. migrations[i] upgrades version i+1 to i+2. PRAGMA user_version of a
+// database holds its version.
 //
 // A file that does not exist is created from schema. An older database is copied to path.vN
 // first, then upgraded in one transaction. A database that is newer than the program is

@@ -10,7 +10,7 @@ import (
 // meanwhile. It belongs to one goroutine.
 type Snapshot struct {
 	db *DB
-	r  *readers // those that c belongs to
+	r  *readers // the readers to which c belongs
 	c  *conn
 }
 

@@ -179,7 +179,7 @@ func Rewrite(ctx context.Context, path string) error {
 		if _, err := c.ExecContext(ctx, `VACUUM INTO ?`, tmp); err != nil {
 			return fmt.Errorf("write the database anew: %w", err)
 		}
-		// The log must be empty: beside the new file its pages would be wrong.
+		// The log must be empty, because its pages do not belong to the new file.
 		var busy, log, done int
 		err := c.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &done)
 		if err == nil && busy != 0 {

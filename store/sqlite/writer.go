@@ -13,16 +13,16 @@ import (
 	"journeyman/store/engine"
 )
 
-// MaxBatch is the most operations in one transaction.
+// MaxBatch is the maximum number of operations in one transaction.
 const MaxBatch = 256
 
-// queueDepth is the most operations that wait. Beyond it, submitters wait.
+// queueDepth is the maximum number of waiting operations. Beyond it, submitters wait.
 const queueDepth = 1024
 
-// A writer owns the only connection that writes. It groups the operations that
-// wait into one transaction, so that one sync of the disk serves them all, and
-// answers each after COMMIT: group commit. Each operation has a savepoint, so that
-// one that fails leaves the others.
+// A writer owns the only connection that writes. It groups the waiting operations into one
+// transaction, so that one sync of the disk serves all of them. It answers each operation after
+// COMMIT: group commit. Each operation has its own savepoint, so that a failed one does not undo
+// the others.
 type writer struct {
 	tx       Tx
 	queue    chan *operation
@@ -41,7 +41,7 @@ type operation struct {
 	engine.Effects
 	ctx   context.Context
 	fn    func(tx engine.Tx) error
-	taken atomic.Bool // set by the writer, which then runs fn, or by the submitter, which gives up: the first wins
+	taken atomic.Bool // set by the writer when it runs fn, or by a submitter that gives up; the first one decides
 	err   error
 	begun time.Time  // of the submission
 	reply chan error // has room for the one answer, so that the writer never waits for a submitter
