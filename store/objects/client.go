@@ -11,9 +11,9 @@ import (
 
 // A Client sends the requests of this program to a store. Its functions are methods of a minio.Client.
 //
-// A Client has no field of that type, because the linker would then keep all of its methods in the binary,
-// 1.1 MB. Templates call methods by name, so the linker keeps each method of a type that reflection may
-// meet: the type of a value in an interface, and the types of its fields.
+// A Client has no field of that type. With one, the linker would keep all of its methods in the
+// binary: 1.1 MB. Templates call methods by name. So the linker keeps each method of a type that
+// reflection may meet: the type of a value in an interface, and the types of its fields.
 type Client struct {
 	Endpoint string // URL of the store
 

@@ -28,7 +28,7 @@ const Scheme = "s3://"
 // Access holds the flags that say how to reach a store.
 type Access struct {
 	Endpoint  string `default:"https://s3.amazonaws.com" help:"Address of the store for s3:// places; http:// only for this machine and private networks." placeholder:"URL"`
-	Region    string `help:"Region of the bucket, where the store has regions." placeholder:"REGION"`
+	Region    string `help:"Region of the bucket, if the store has regions." placeholder:"REGION"`
 	AccessKey string `help:"Access key of the store; by default AWS_ACCESS_KEY_ID, or the role of the machine." placeholder:"KEY"`
 	SecretKey string `help:"Secret key of the store; by default AWS_SECRET_ACCESS_KEY." placeholder:"KEY" secret:"the secret key of the store"`
 }
@@ -92,7 +92,7 @@ func IsRefused(err error) bool {
 	return false
 }
 
-// ErrMissing says that no object has the name.
+// ErrMissing means that no object has the name.
 var ErrMissing = errors.New("the object does not exist")
 
 // A Bucket holds objects below a prefix of a bucket. Its methods may be called concurrently.
@@ -127,7 +127,7 @@ func (b *Bucket) String() string {
 
 func (b *Bucket) key(name string) string { return path.Join(b.prefix, name) }
 
-// explain is Explain with ErrMissing for the store's error that says so.
+// explain is Explain, but it returns ErrMissing if the store answers that an object does not exist.
 func (b *Bucket) explain(err error) error {
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 		return ErrMissing
@@ -135,7 +135,7 @@ func (b *Bucket) explain(err error) error {
 	return Explain(err, b.flags)
 }
 
-// slowest is the least rate, in bytes a second, at which a body must come.
+// slowest is the minimum transfer rate of a body, in bytes a second.
 const slowest = 128 << 10
 
 // timeFor returns the time limit of a request with a body of size bytes.
@@ -148,7 +148,7 @@ func (b *Bucket) within(ctx context.Context, size int64) (context.Context, conte
 	return context.WithTimeout(ctx, b.timeFor(size))
 }
 
-// errSlow says that the store did not answer in time.
+// errSlow means that the store did not answer in time.
 var errSlow = fmt.Errorf("the store does not answer: %w", context.DeadlineExceeded)
 
 // renewable returns a context that ends after patience. renew sets a new limit, from now on. slow
@@ -262,7 +262,7 @@ func (b *Bucket) Owner(ctx context.Context) (string, error) {
 	return strings.TrimSpace(text.String()), nil
 }
 
-// SetOwner writes into the bucket whose objects it has.
+// SetOwner stores the id of the owner of the objects in the bucket.
 func (b *Bucket) SetOwner(ctx context.Context, owner string) error {
 	return b.putText(ctx, OwnerName, owner+"\n")
 }
