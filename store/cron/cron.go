@@ -2,8 +2,8 @@
 // does, in the time zone that the expression or the caller names. The times are correct across
 // changes to and from daylight saving time.
 //
-// It is pure: the same expression and time give the same result. It imports nothing of ours. Its
-// errors are messages for the author of the expression.
+// It is pure: the same expression and time give the same result. It imports no other package of
+// this module. Its errors are messages for the author of the expression.
 package cron
 
 import (

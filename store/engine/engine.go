@@ -65,8 +65,8 @@ type Tx interface {
 	Exec(query string, args ...any) (int64, error)
 
 	// ExecLater runs a statement whose result the write does not need. An engine may send it together
-	// with the next statement or with the commit, which then return its error. A row that many writes
-	// change is locked for the shortest time if the last statements of each write change it so.
+	// with the next statement or with the commit, which then return its error. If many
+	// writes change the same row, each should do so in its last statements: the lock is then brief.
 	ExecLater(query string, args ...any) error
 
 	// QueryLater is ExecLater for a query. read is called with its rows before the result of any later

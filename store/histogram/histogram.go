@@ -1,5 +1,5 @@
-// Package histogram counts values in buckets, as Prometheus expects them. It is pure: it
-// reads no clock, knows no metric's name, and imports nothing of ours.
+// Package histogram counts values in buckets, as Prometheus expects them. It is pure: it reads no
+// clock, knows no metric's name, and imports no other package of this module.
 package histogram
 
 import (

@@ -98,8 +98,8 @@ func Copy(t testing.TB, from, to string) error {
 	return os.CopyFS(to, os.DirFS(from))
 }
 
-// prepare gives a new data folder an empty database with its tables, so that Open has nothing to
-// create.
+// prepare creates an empty database with its tables for a new data folder, so that Open has nothing
+// to create.
 func prepare(t testing.TB, dir string) {
 	t.Helper()
 	if OnServer() {

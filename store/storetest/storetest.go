@@ -1,5 +1,5 @@
-// Package storetest opens real stores for tests: a database file in a temporary
-// folder, closed when the test ends. It imports store, and what starts databases on a server for tests.
+// Package storetest opens real stores for tests: a database file in a temporary folder, closed when
+// the test ends. It imports store, and the packages that open databases on a server for tests.
 package storetest
 
 import (
@@ -136,7 +136,7 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("the condition was not reached in time: %s", what)
 		}
 	}
 }
