@@ -100,7 +100,7 @@ func (s *Store) abortTurns(ctx context.Context, tx Tx, taskNum int64, turns []Tu
 	if err != nil || len(waiting) == 0 {
 		return nil, err
 	}
-	about := &surroundings{hasCap: true, hasWebhook: true} // or not: each is asked again
+	about := &endSettings{hasCap: true, hasWebhook: true} // assumed: later statements check both
 	if err := s.endTurns(tx, waiting, false, 0, about); err != nil {
 		return nil, err
 	}

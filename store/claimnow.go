@@ -47,22 +47,23 @@ func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task, w Wor
 // the one that ClaimTurns would have returned.
 func (s *Store) claimAccepted(ctx context.Context, tx Tx, t Turn, runnerID string, w Worker, hasFiles bool) error {
 	c := Claim{Turn: t, RunnerID: runnerID, HasFiles: hasFiles}
-	if w.ofClaim == nil {
-		if err := s.readOfClaim(ctx, tx, t, &w); err != nil {
+	if w.claim == nil {
+		if err := s.readClaimFacts(ctx, tx, t, &w); err != nil {
 			return err
 		}
 	}
-	c.HasSecrets, c.Instructions = w.ofClaim.hasSecrets, w.Instructions
+	c.HasSecrets, c.Instructions = w.claim.hasSecrets, w.Instructions
 	c.OutputSchema, c.Settings = w.OutputSchema, w.Settings
-	s.fair.follow(tx, w.ofClaim.organization, w.num)
+	s.fair.follow(tx, w.claim.organization, w.num)
 	s.claimed(tx, c)
 	return nil
 }
 
-// readOfClaim reads into w what claimableWorker would have read, of the version of a turn.
-func (s *Store) readOfClaim(ctx context.Context, tx Tx, t Turn, w *Worker) error {
-	w.ofClaim = new(factsOfClaim)
-	dest := append([]any{&w.ofClaim.organization, &w.ofClaim.hasSecrets, &w.Instructions, asJSON(&w.OutputSchema)},
+// readClaimFacts reads the fields that claimableWorker would have read into w, for the version of a
+// turn.
+func (s *Store) readClaimFacts(ctx context.Context, tx Tx, t Turn, w *Worker) error {
+	w.claim = new(claimFacts)
+	dest := append([]any{&w.claim.organization, &w.claim.hasSecrets, &w.Instructions, asJSON(&w.OutputSchema)},
 		w.Settings.columns()...)
 	_, err := one(ctx, tx, into(dest...), `SELECT (SELECT num FROM organizations WHERE id = ?1),
 			EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name

@@ -28,15 +28,16 @@ func AbortedOutcome() Outcome {
 // transaction. It also stores the turn's last step, unless last is nil. It returns
 // ErrClaimLost if the runner no longer has the turn.
 //
-// It may be locking if the turn completes, asked for no approvals, and neither has a parent nor
-// started turns: the end of a turn otherwise depends on other turns. It locks the turn first, so the
-// claim and the mark of a cancel hold still; a cancelled turn leads to a serializable write, as turns
-// that it has started do. StartChild locks the turn, too, so no child is missed. Then it changes the
-// task's row. Who adds a turn to the task or takes one from it changes that row as well, so the task's
-// sums and the turn behind this one hold still. A cap or a webhook that is set meanwhile counts from
-// the next turn on. The schedule of the task is decided on in the
-// statement that changes its row. The row of the webhook is locked until the delivery is committed:
-// see RemoveWebhook. The sums of the organization come last: see meter.
+// It may be a locking write (see hot) if the end of the turn depends on no other turn. That is so
+// if the turn completes, has asked for no approvals, has no parent and has started no turns.
+// FinishTurn first locks the turn, so neither the claim nor the mark of a cancel can change. If the
+// turn was cancelled or has started turns, the write becomes serializable. StartChild locks the
+// turn, too, so no child is missed. Then FinishTurn changes the row of the task. Every write that
+// adds a turn to the task, or takes one from it, changes that row as well. So the sums of the task
+// and the turn behind this one cannot change. A cap or a webhook that is set at the same time
+// applies from the next turn on. One statement checks whether the schedule of the task may run
+// again, and changes its row. The row of the webhook is locked until the delivery is committed: see
+// RemoveWebhook. The sums of the organization come last: see meter.
 func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome) (t Turn, err error) {
 	// A turn that completed without approval rules has no pending approvals. The common case then
 	// needs one statement less.
@@ -66,7 +67,7 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 }
 
 // endTurn ends a turn that c's runner has. If c has no RunnerID, it ends a suspended turn. A locking
-// write ends only a turn of which no other turn depends: see FinishTurn.
+// write ends only a turn on which no other turn depends: see FinishTurn.
 func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 	var used Usage
 	var model string
@@ -81,7 +82,7 @@ func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 	t.IncompleteReason, t.IncompleteLimit, t.Wait = out.IncompleteReason, out.IncompleteLimit, nil
 	t.FailingSince, t.FailedCalls = nil, 0
 	ended := []Turn{t}
-	var about surroundings
+	var about endSettings
 	if err := s.endClaimed(tx, c.RunnerID, &ended[0], model, used, &about); err != nil {
 		return Turn{}, err
 	}
@@ -119,7 +120,7 @@ func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 
 // endClaimed stores the end of a turn that a runner has, and reads into t what only the row knows. In a
 // locking write, these fields of t and about are set before the next result.
-func (s *Store) endClaimed(tx Tx, runnerID string, t *Turn, model string, used Usage, about *surroundings) error {
+func (s *Store) endClaimed(tx Tx, runnerID string, t *Turn, model string, used Usage, about *endSettings) error {
 	// Only these columns change after the claim. The condition on the runner decides the race
 	// with another runner that has claimed the turn since.
 	return oneLater(tx, ErrClaimLost, func(row scanner) error {
@@ -133,17 +134,17 @@ func (s *Store) endClaimed(tx Tx, runnerID string, t *Turn, model string, used U
 		append(endedArgs(t, nil, model, used), t.Num, nullable(runnerID))...)
 }
 
-// surroundings say which statements the end of a turn needs.
-type surroundings struct{ hasCap, hasWebhook bool }
+// endSettings holds the settings that decide which statements the end of a turn needs.
+type endSettings struct{ hasCap, hasWebhook bool }
 
-// capAndWebhook are expressions for the surroundings of a turn.
+// capAndWebhook selects the endSettings of a turn.
 const capAndWebhook = `EXISTS (SELECT 1 FROM organizations o WHERE o.num = organization_num
 		AND o.monthly_credit_cap IS NOT NULL),
 	EXISTS (SELECT 1 FROM webhooks h WHERE h.worker_id = ` + idOfWorker + `)`
 
 // meterEnded adds turns that have ended to the sums of their organization. used is the usage of the
 // first turn's last step. The usage of all earlier steps is in the sums already.
-func (s *Store) meterEnded(tx Tx, ended []Turn, used Usage, about surroundings) error {
+func (s *Store) meterEnded(tx Tx, ended []Turn, used Usage, about endSettings) error {
 	var list []metered
 	for i := range ended {
 		if i > 0 { // the other turns were waiting: they used nothing now
@@ -181,8 +182,8 @@ func endedArgs(t *Turn, taskStatus any, model string, used Usage) []any {
 		taskStatus}, usageArgs(model, used)...)
 }
 
-// updateEnded stores task as the task's status after the end of a turn. stored is whether the rest of
-// the end is stored.
+// updateEnded stores the status of the task after the end of a turn. stored is true if endClaimed
+// has stored the other columns of the end.
 func (s *Store) updateEnded(tx Tx, t *Turn, task Status, stored bool) error {
 	t.TaskStatus = task
 	var other any // NULL means the turn's own status
@@ -199,10 +200,11 @@ func (s *Store) updateEnded(tx Tx, t *Turn, task Status, stored bool) error {
 	return nil
 }
 
-// endTurns stores that turns of one task have ended, and makes the task's next turn ready.
-// ended, ran and cost are as in settleTask. If ran is true, endClaimed has stored the first one. about is
-// read after the task is settled. The caller then calls meterEnded.
-func (s *Store) endTurns(tx Tx, ended []Turn, ran bool, cost int64, about *surroundings) error {
+// endTurns stores that turns of one task have ended, and makes the task's next turn ready. ended,
+// ran and cost are as in settleTask. If ran is true, endClaimed has stored the end of the first
+// turn. endTurns reads about only after settleTask, because a locking write sets it late. The
+// caller then calls meterEnded.
+func (s *Store) endTurns(tx Tx, ended []Turn, ran bool, cost int64, about *endSettings) error {
 	task, err := s.settleTask(tx, ended, ran, cost)
 	if err != nil {
 		return err
@@ -272,8 +274,8 @@ func (s *Store) expireSuspended(ctx context.Context, tx Tx, limit int) (ended []
 		return ended, resumed, err
 	}
 	for _, t := range turns {
-		// A question asks for help, so its turn can go on without. An unapproved call
-		// must not run.
+		// A question asks for help, so its turn can go on without an answer. An unapproved
+		// call must not run.
 		answers, err := s.expireQuestions(ctx, tx, t)
 		if err != nil {
 			return ended, resumed, err

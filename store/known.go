@@ -5,21 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// A known holds what the store has read about callers and organizations, so that no request reads
-// it again. All that it holds is forgotten when a write changes it: see Store.forgetKnown.
-type known struct {
-	changes    atomic.Int64 // that have ended
-	changing   atomic.Int64 // writes under way that change what known holds
+// A callerCache holds data about callers and organizations that the store has read, so that no
+// request reads it again. A write that changes such data clears the cache: see Store.forgetKnown.
+type callerCache struct {
+	changes    atomic.Int64 // number of changes that have ended
+	changing   atomic.Int64 // writes under way that change cached data
 	identities memo[knownIdentity]
-	caps       memo[*float64] // of the credits a month, by organization; nil: no cap
+	caps       memo[*float64] // credits a month, by organization; nil: no cap
 }
 
-// noMoment is the moment of a read beside a write that changes what known holds. Nothing is
-// remembered then.
+// noMoment is the moment of a read at the same time as a write that changes cached data. The result
+// of such a read is not cached.
 const noMoment = -1
 
 // moment returns the count of changes before a read.
-func (k *known) moment() int64 {
+func (k *callerCache) moment() int64 {
 	if k.changing.Load() > 0 {
 		return noMoment
 	}
@@ -36,8 +36,8 @@ type knownIdentity struct {
 const (
 	// maxKnown bounds the entries of a memo.
 	maxKnown = 10_000
-	// knownFor is how long an entry of a memo is used, in milliseconds. A person who works on
-	// the database of a server by hand need not restart the service.
+	// knownFor is how long an entry of a memo is used, in milliseconds. So a change
+	// that a person makes directly in the database takes effect without a restart.
 	knownFor = 10_000
 )
 

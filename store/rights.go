@@ -70,7 +70,7 @@ func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id stri
 }
 
 // claimableWorker is runnableWorker with the fields that the claim of its turn needs, too: those of the
-// version, and ofClaim.
+// version, and claim.
 func (s *Store) claimableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
 	w, err := one(ctx, q, scanClaimable, selectClaimable, id)
 	return s.allowRunnable(ctx, q, c, w, err)
@@ -113,8 +113,8 @@ func scanRunnable(row scanner) (w Worker, err error) {
 }
 
 func scanClaimable(row scanner) (w Worker, err error) {
-	w.ofClaim = new(factsOfClaim)
-	err = row.Scan(slices.Concat(w.runnable(), []any{&w.ofClaim.organization, &w.ofClaim.hasSecrets, &w.Instructions,
+	w.claim = new(claimFacts)
+	err = row.Scan(slices.Concat(w.runnable(), []any{&w.claim.organization, &w.claim.hasSecrets, &w.Instructions,
 		asJSON(&w.OutputSchema)}, w.Settings.columns())...)
 	return w, err
 }

@@ -1,12 +1,12 @@
-// Package store keeps all data of Journeyman: organizations, workers, tasks, turns and their
-// journal in one SQLite file or on a PostgreSQL server, and the contents of files in the data
-// folder or in a bucket. It holds the records, the queries, the access rules, and every state change, each named
-// for what happens.
+// Package store keeps all data of Journeyman. Organizations, workers, tasks, turns and their
+// journal are in one SQLite file or on a PostgreSQL server. The contents of files are in the data
+// folder or in a bucket. The package holds the records, the queries and the access rules. It also
+// holds every state change, as a method that is named for the event.
 //
 // It is the only package that knows SQL. Of this module it imports only the database engines, the
-// client of buckets, the cron expressions and the histograms. A write that has returned is committed, and survives kill -9
-// and power loss. The store starts no work and sends nothing: the runner and the handlers act on
-// its rows.
+// client of buckets, the cron expressions and the histograms. A write that has returned is
+// committed, and survives kill -9 and power loss. The store starts no work and sends nothing: the
+// runner and the handlers act on its rows.
 package store
 
 import (
@@ -38,7 +38,7 @@ type Store struct {
 	waiting   waiting // turns with status pending
 	fair      fairness
 	lastUse   uses // of API keys and sessions
-	known     known
+	known     callerCache
 	counters  Counters
 	sealer    sealer        // of secrets at rest
 	hashing   chan struct{} // its capacity is the number of passwords that are hashed at once
@@ -116,7 +116,8 @@ func (s *Store) write(ctx context.Context, fn func(tx Tx) error) error {
 }
 
 func (s *Store) writeIn(ctx context.Context, mode engine.Mode, fn func(tx Tx) error) error {
-	// Before the look at the gate: who closes it can wait for the writes that it has let pass.
+	// This comes before the check of the gate: code that closes the gate can then wait for all writes
+	// that have passed it.
 	begun := s.underWay.begin()
 	defer s.underWay.end(begun)
 	if err := s.WritableIn(ctx); err != nil {

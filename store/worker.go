@@ -16,7 +16,7 @@ const (
 	Private Visibility = "private"
 )
 
-// A WorkerOrigin tells how a worker came about.
+// A WorkerOrigin is the way in which a worker was created.
 type WorkerOrigin string
 
 // A worker of CreatedOrigin was created or kept by somebody. A worker of TaskOrigin was made by a task
@@ -29,7 +29,7 @@ const (
 // Valid reports whether o is one of the origins.
 func (o WorkerOrigin) Valid() bool { return o == CreatedOrigin || o == TaskOrigin }
 
-// originRule tells clients the values of an origin.
+// originRule is the message for an invalid origin.
 const originRule = "must be created or task"
 
 // The limits of a worker's fields, in characters (interface, Limits).
@@ -62,12 +62,12 @@ type Worker struct {
 	UpdatedAt      time.Time
 	DeletedAt      *time.Time
 
-	creditCap *float64      // of its organization; only runnableWorker sets it, nil for none
-	ofClaim   *factsOfClaim // only claimableWorker sets it
+	creditCap *float64    // of its organization; only runnableWorker sets it, nil for none
+	claim     *claimFacts // only claimableWorker sets it
 }
 
-// factsOfClaim are what a claim of a worker's turn needs besides the turn and the worker.
-type factsOfClaim struct {
+// claimFacts are the data that a claim of a worker's turn needs besides the turn and the worker.
+type claimFacts struct {
 	organization int64 // num
 	hasSecrets   bool  // see Claim
 }
