@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// A claimFate says what a runner was told about the claims of one call of ClaimTurns. The connection
-// to a server can break during the commit. Then ClaimTurns returns an error, and the server says later
-// that the claims were committed.
+// A claimFate records what a runner has learned about the claims of one call of ClaimTurns. The
+// connection to a database server can break during the commit. Then ClaimTurns returns an error,
+// although the server may have committed the claims.
 type claimFate struct{ state atomic.Int32 }
 
 const (
@@ -21,7 +21,8 @@ func (f *claimFate) begin() bool {
 	return f.state.CompareAndSwap(0, claimsBegun) || f.state.Load() == claimsBegun
 }
 
-// lose reports whether the runner knows nothing of the claims, and will not be told later.
+// lose records that ClaimTurns has returned an error. It reports false if OnClaimed was called
+// before. Otherwise OnClaimed is never called for these claims.
 func (f *claimFate) lose() bool { return f.state.CompareAndSwap(0, claimsLost) }
 
 // abandoned are claims that no runner carries out. EndLeases puts their turns back into the queue.

@@ -8,12 +8,13 @@ import (
 // CreateTurn accepts an instruction. When it returns, the turn is durably in the queue, or a runner
 // has claimed it already: see UseSlots.
 //
-// It may be locking, unless it looks for the newest task. It locks the task to which it adds a turn,
-// so the number of the turn, and whether other turns are before it, hold still; each end of a turn
-// changes that row. The unique index on the ids of tasks decides who creates a task. The limits of the
-// queue are counted in memory, at once. The rights of the caller, the worker and the spending may
-// change meanwhile: that has the result of a change right after it. The deletion of a worker depends on
-// no task. remember decides between equal requests.
+// CreateTurn may be a locking write (see hot), unless it looks for the newest task. It locks the task
+// to which it adds a turn, and each end of a turn changes that row. So neither the number of the
+// new turn nor the turns before it can change. The unique index on the ids of tasks decides which
+// write creates a task. The limits of the queue are counted in memory, before the commit. The
+// rights of the caller, the worker and the spending may change at the same time. The result is then
+// the same as if they changed right after this write. The deletion of a worker does not depend on
+// its tasks. remember decides between equal requests.
 func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	if err := n.check(); err != nil {
 		return Accepted{}, err

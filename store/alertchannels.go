@@ -77,7 +77,7 @@ func (n NewAlertChannel) check(f *Fields) {
 	f.Check(len(n.Topics) > 0, "topics", "must name at least one event")
 	for i, t := range n.Topics {
 		f.Check(slices.Contains(AlertTopics(), t) && !slices.Contains(n.Topics[:i], t), "topics",
-			"must be different ones of failed, waiting, cap, delivery, backup and disk")
+			"must be different topics: failed, waiting, cap, delivery, backup or disk")
 	}
 	f.Check(slices.Contains(AlertRhythms(), n.Rhythm), "rhythm", "must be now, hour or day")
 	f.Check((n.Email == "") != (n.URL == ""), "to", "must be a member's email address, or a URL")
@@ -151,7 +151,7 @@ func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel
 			return err
 		}
 		if count >= MaxAlertChannels {
-			return Errorf(Conflict, "there are %d alert channels already, the most there may be: remove one first",
+			return Errorf(Conflict, "there are %d alert channels, which is the limit: remove one first",
 				count)
 		}
 		userID := ""

@@ -92,9 +92,9 @@ func (s *Store) channelSees(ctx context.Context, tx Tx, a AlertChannel, workerID
 
 func (s *Store) addAlert(ctx context.Context, tx Tx, a AlertChannel, o alertEvent) error {
 	if isLocking(tx) {
-		return errSerialize // the count below bounds the rows
+		return errSerialize // a locking write could miss rows that others add, and exceed the limit below
 	}
-	// Only events of workers can add any number of rows. Beyond the limit, further events of a kind
+	// Only events of workers can add an unlimited number of rows. Beyond the limit, further events of a kind
 	// share one row, which names no worker.
 	rows, err := one(ctx, tx, scanInt, `SELECT count(*) FROM alerts WHERE channel_id = ?1
 		AND NOT EXISTS (SELECT 1 FROM alerts WHERE channel_id = ?1 AND event = ?2 AND worker_id = ?3)`,

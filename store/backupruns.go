@@ -51,7 +51,7 @@ func (s *Store) BackupRuns() (runs []BackupRun, err error) {
 		err = json.Unmarshal(text, &runs)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what became of backups: %w", err)
+		return nil, fmt.Errorf("read the backup runs: %w", err)
 	}
 	return runs, nil
 }

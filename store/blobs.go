@@ -104,8 +104,8 @@ func (s *Store) placeBlob(tmp, path string) error {
 	return os.Rename(tmp, path)
 }
 
-// openBlobFile opens a blob. For a moment of a sweep on another node, it has the name for its removal, and
-// then its own name again: see endRemoval.
+// openBlobFile opens a blob. While another node sweeps, a blob can have the suffix removedSuffix
+// for a moment, and then its own name again: see endRemoval.
 func openBlobFile(path string) (f *os.File, err error) {
 	for _, name := range []string{path, path + removedSuffix, path} {
 		if f, err = os.Open(name); !errors.Is(err, os.ErrNotExist) {

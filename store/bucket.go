@@ -37,7 +37,7 @@ const (
 	// copyAgeLow is copyAge while the disk has little space.
 	copyAgeLow = 30 * time.Hour // longer than renewCopyAge, so that copies in use stay
 
-	uploadsAtOnce = 8 // of the first start
+	uploadsAtOnce = 8 // parallel uploads at the first start with a bucket
 
 	// lockPatience limits how long a request waits for another one, in units of Bucket.Patience.
 	lockPatience = 3
@@ -119,8 +119,8 @@ func (s *Store) openBucket(ctx context.Context, opt Options) error {
 
 // errOwned means that the bucket has the blobs of another database.
 var errOwned = fmt.Errorf("it has the files of another server, and this one would remove them: choose another "+
-	"prefix. If this server shall have those files, remove the object %s first. It then removes those to which its "+
-	"database does not refer and that are older than a day", objects.OwnerName)
+	"prefix. To use this one all the same, remove the object %s first. This server then deletes the files that are "+
+	"older than a day and to which its database does not refer", objects.OwnerName)
 
 // ownBucket returns an error if the bucket has the blobs of another database: the sweep would remove
 // them. It marks a bucket without an owner.

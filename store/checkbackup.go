@@ -112,7 +112,7 @@ func (c *CheckedBackup) checkDatabase(ctx context.Context, dir string, held *sql
 	return missingBlobs(ctx, database, has, func(name string) { c.addDamaged(name, errors.New("it is missing")) })
 }
 
-// VerifyArchive is the function of that name with the pauses of Archive.
+// VerifyArchive calls the function of that name. It pauses as Archive does.
 func (s *Store) VerifyArchive(ctx context.Context, r io.Reader, report BackupReport) error {
 	return VerifyArchive(ctx, s.pace(ctx).Reader(r), report)
 }

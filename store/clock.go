@@ -7,15 +7,15 @@ import (
 )
 
 // frequentInterval separates frequent schedules from others. Only frequent ones continue at once
-// after the clock was set back. Others would run a second time at a time that has passed already,
-// which people notice.
+// after the clock was set back. Others would run twice at the same clock time, and people would
+// notice that.
 const frequentInterval = time.Hour
 
-// ClockSetBack corrects the due times that were computed before the clock was set back by that
-// much. Retries of deliveries, mails, alerts and model calls, and delayed schedules, become due
-// earlier by the same duration. Schedules that run more than once an hour, and intervals, continue
-// from now. Others wait for the first time at which they have not run yet. It returns the number of
-// rows that changed.
+// ClockSetBack corrects due times after the clock was set back by the duration by. Retries of
+// deliveries, mails, alerts and model calls, and delayed schedules, become due earlier by this
+// duration. Schedules that run more than once an hour, and intervals, continue from now. Other
+// schedules wait for the first time at which they have not run yet. It returns the number of
+// changed rows.
 func (s *Store) ClockSetBack(ctx context.Context, by time.Duration) (n int64, err error) {
 	if n, err = s.setBackRetries(ctx, by); err != nil {
 		return n, err

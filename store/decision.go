@@ -132,8 +132,8 @@ func (s *Store) auditDecision(tx Tx, c Caller, task Task, a Approval, d Decision
 // forbidden returns the error for a caller who may see an approval but not decide on it.
 func forbidden(a Approval) error {
 	if a.Kind == KindQuestion {
-		return Errorf(Forbidden, "only who gave the instruction or began the task, the creator of the worker, "+
-			"Owners and Admins may answer its questions; a question to somebody who is no member is answered by mail")
+		return Errorf(Forbidden, "only the author of the instruction, the person who began the task, the creator of "+
+			"the worker, Owners and Admins may answer its questions. A question to a non-member needs an answer by mail")
 	}
 	return Errorf(Forbidden, "only the creator of the worker, Owners and Admins may decide on its tool calls")
 }

@@ -74,7 +74,7 @@ func (s *Store) approvalToDecide(ctx context.Context, tx Tx, c *Caller, taskID, 
 	return a, task, err
 }
 
-// decidedAlready returns the Conflict for a decision on an approval that waits no more.
+// decidedAlready returns the Conflict for a decision on an approval that is no longer pending.
 func decidedAlready(a Approval) error {
 	message := "the turn has ended before a decision"
 	switch a.Status {

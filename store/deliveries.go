@@ -150,7 +150,8 @@ type MadeAttempt struct {
 	Attempt  Attempt
 }
 
-// RecordAttempts stores attempts, at least one, at deliveries of one worker in their order, all of them or none.
+// RecordAttempts stores attempts at deliveries of one worker, in the order of the list. It stores
+// all of them or none. The list must not be empty.
 func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
 	return s.write(ctx, func(tx Tx) error {
 		for _, m := range list {
@@ -315,7 +316,7 @@ func (s *Store) Exchange(ctx context.Context, c Caller, workerID,
 	return e, request, response, noRow(err, nil)
 }
 
-// ExecutedDelivery returns the delivery of an execution, so that it can be made again. It
+// ExecutedDelivery returns the delivery of an execution, so that it can be sent again. It
 // returns Forbidden unless the caller created the worker, and a Conflict without a
 // webhook.
 func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, executionID string) (Delivery, error) {

@@ -29,8 +29,8 @@ func (l DiskLimit) of(total int64) int64 {
 // IsZero reports whether there is no limit.
 func (l DiskLimit) IsZero() bool { return l == DiskLimit{} }
 
-var errDiskLimit = errors.New(`must be a share such as "5%", an amount such as "256MiB", or both with a comma ` +
-	`between them, of which the smaller counts; 0 is none`)
+var errDiskLimit = errors.New(`must be a share such as "5%", an amount such as "256MiB", or both, separated by a ` +
+	`comma: then the smaller one counts; 0 means no limit`)
 
 // UnmarshalText reads a limit such as "5%,256MiB".
 func (l *DiskLimit) UnmarshalText(text []byte) error {

@@ -43,7 +43,7 @@ type Email struct {
 	OrgID       string
 	WorkerID    string // '' for a mail to the postmaster, and for an alert
 	TaskID      string // '' without a turn
-	TurnID      string // that it started, or that it answers; '' for none
+	TurnID      string // the turn that it started or answers; '' for none
 	Status      EmailStatus
 	Reason      string          // why ignored, held, failed, bounced or tried again
 	MessageID   string          // Inbound: without angle brackets; Outbound: the part before the @
@@ -55,7 +55,7 @@ type Email struct {
 	Verdicts    json.RawMessage // Inbound: the results of SPF, DKIM and DMARC
 	RemoteAddr  string          // Inbound
 	Size        int64           // of the source in bytes; Outbound: 0 until it is composed
-	Attempts    int64           // Outbound: to send it
+	Attempts    int64           // Outbound: number of attempts to send it
 	CreatedAt   time.Time
 	NextAttempt *time.Time // Outbound: nil unless queued
 	SentAt      *time.Time // Outbound
@@ -292,7 +292,7 @@ func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (
 // NewEmail is a received mail for one worker.
 type NewEmail struct {
 	Worker     Worker
-	Turn       *NewTurn    // that the mail starts; nil if it starts none
+	Turn       *NewTurn    // the turn that the mail starts; nil if it starts none
 	Answer     *MailAnswer // used instead of Turn if the question still waits; nil for none
 	Status     EmailStatus // without Turn: EmailIgnored or EmailHeld
 	Reason     string

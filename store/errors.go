@@ -29,7 +29,7 @@ const (
 	Stale                           // the record has changed since the caller read it
 )
 
-// An Error is a failure its caller may be told about. Message and Details are shown as they stand,
+// An Error is a failure its caller may be told about. Message and Details are shown unchanged,
 // so they hold no SQL, no paths and no secrets. Any other error is internal: it is logged, and the
 // caller learns only that there was an error.
 type Error struct {
@@ -122,7 +122,8 @@ func Unavailable(err error) error {
 		return err
 	}
 	if sqlite.IsOutOfFiles(err) {
-		return &Error{Kind: Busy, Code: CodeStorage, Message: "the server has no open files left now", cause: err}
+		return &Error{Kind: Busy, Code: CodeStorage, cause: err,
+			Message: "the server has reached its limit of open files: try again later"}
 	}
 	return &Error{Kind: Busy, Code: CodeStorage, Message: "the data folder cannot be written now", cause: err}
 }
@@ -131,8 +132,8 @@ func Unavailable(err error) error {
 func serverMessage(err error) string {
 	switch {
 	case errors.Is(err, postgres.ErrUnknown):
-		return "the connection to the database broke at the last moment: the request may have been carried out; " +
-			"repeat it with its Idempotency-Key, or look before you repeat it"
+		return "the connection to the database broke during the commit: the request may have been carried out. " +
+			"Repeat it with its Idempotency-Key, or check its result before you repeat it"
 	case postgres.IsFull(err):
 		return "the disk of the database server is full: it takes no new work until there is room again"
 	}

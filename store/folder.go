@@ -25,7 +25,7 @@ const begunAnewName = "begun-anew"
 // was killed before may be repeated.
 const begunAnewDoneName = "begun-anew-done"
 
-// backupRunsName is the file of the runs of backups.
+// backupRunsName is the file of the backup runs.
 const backupRunsName = "backups.json"
 
 // diskReportedName is the file that exists while an alert about the disk is open. So a server that
@@ -98,12 +98,12 @@ func openFolder(dir string, log *slog.Logger) error {
 		return err
 	}
 	if foreign != "" {
-		return fmt.Errorf("%s is open to other users (mode %04o) and holds %q, which is not ours: "+
+		return fmt.Errorf("%s is open to other users (mode %04o) and holds %q, which belongs to another program: "+
 			"choose a new folder, or close it with chmod 700 if nobody else needs it", dir, mode, foreign)
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
-		return fmt.Errorf("%s is open to other users (mode %04o) and cannot be closed to them: "+
-			"give it to the user that runs this program, or choose another folder: %w", dir, mode, err)
+		return fmt.Errorf("%s is open to other users (mode %04o) and its mode cannot be changed: "+
+			"make the user of this program its owner, or choose another folder: %w", dir, mode, err)
 	}
 	log.Warn("the data folder was open to other users and is now closed to them",
 		"folder", dir, "was", fmt.Sprintf("%04o", mode), "is", "0700")

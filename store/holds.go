@@ -2,17 +2,18 @@ package store
 
 import "context"
 
-// This file holds what the runners of several nodes reserve for model calls in progress: see Hold. The
-// node of a call has the details, and the table the sum of each node.
+// This file reserves money for model calls that are in progress on several nodes: see Hold. The
+// table holds has the sum of each node. The node of a call knows the details.
 
-// A Hold is a part of what an account has left, for the most that a model call may cost. An account is
-// what an organization may spend by its cap, or a team by its budget.
+// A Hold reserves a part of the money that an account has left: the highest price of a model call.
+// An account is the monthly cap of an organization, or the budget of a team.
 type Hold struct {
 	Account  string // the name of the account
 	RunnerID string
-	Own      int64 // nano-dollars that the runner holds already
-	// Decide returns how many nano-dollars the runner holds in addition. left does not include what any
-	// runner holds, and others is the sum that the other runners hold. It may be called several times.
+	Own      int64 // nano-dollars that the runner has reserved already
+	// Decide returns the nano-dollars that the runner reserves in addition. left is the unspent
+	// money, from which no reservation is subtracted. others is the sum that the other runners have
+	// reserved. Decide may be called several times.
 	Decide func(left, others int64) (nanos int64)
 }
 

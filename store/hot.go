@@ -7,15 +7,16 @@ import (
 	"journeyman/store/engine"
 )
 
-// This file runs the writes that every turn needs. A PostgreSQL server runs writes side by side, and
-// two that are serializable often conflict: one of them has to run again. So these writes run in the
-// mode engine.Locking, where they wait for one another instead. That is only right if a write decides
-// by nothing that another one can change meanwhile. The doc comment of each says why that is so.
+// This file runs the writes that every turn needs. A PostgreSQL server runs writes concurrently,
+// and two serializable ones often conflict: one of them has to run again. So these writes run in
+// the mode engine.Locking, where they wait for each other instead. This is correct only if their
+// decisions do not depend on rows that a concurrent write can change. The doc comment of each write
+// explains why that is so.
 //
-// PostgreSQL does not look for conflicts between a serializable write and one that is locking. Where
-// one reads what the other changes, either both change the same row, or the one locks the row that
-// the other changes. A serializable write fails, and runs again, if it changes or locks a row that
-// another write has changed since it began.
+// PostgreSQL does not look for conflicts between a serializable write and a locking one. So if one
+// reads what the other changes, one of two rules must hold. Both change the same row, or the reader
+// locks the row that the other changes. A serializable write fails if it changes or locks a row
+// that another write has changed since it began. Then it runs again.
 //
 // The order of locks is: a turn, its task, the turn behind it, then the sums of the organization in
 // usage and spending. A write that only adds to a task locks the task first and no turn. AbortTask
@@ -48,8 +49,9 @@ func (s *Store) hot(ctx context.Context, locking bool, fn func(tx Tx) error) err
 }
 
 // oneLater calls scan with the first row of a query, before the result of any later statement is
-// returned: see engine.Tx. Without a row, the error is without. If tx is not locking, scan is called
-// before oneLater returns: then a write may read more rows by what scan has read.
+// returned: see engine.Tx. If there is no row, it returns the error without. If tx is not locking,
+// scan is called before oneLater returns. So the caller can use the scanned values in its next
+// query.
 func oneLater(tx Tx, without error, scan func(scanner) error, query string, args ...any) error {
 	read := func(rows engine.Rows) error {
 		_, err := first(tx, rows, func(row scanner) (struct{}, error) { return struct{}{}, scan(row) })

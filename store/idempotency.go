@@ -71,7 +71,7 @@ func (s *Store) remember(tx Tx, k IdempotencyKey, resultID string) error {
 	case isLocking(tx):
 		return errSerialize // which finds what the equal request has created
 	}
-	return Errorf(Busy, "Idempotency-Key: an equal request is carried out at this moment")
+	return Errorf(Busy, "Idempotency-Key: an equal request is being processed: try again")
 }
 
 // insertResult stores the result of a request. If keep is true, the result of an equal request that

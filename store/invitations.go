@@ -45,7 +45,7 @@ func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 // checkInvitation returns an error if the caller may not invite that address now. It deletes an
 // earlier invitation of the address.
 func (s *Store) checkInvitation(ctx context.Context, tx Tx, c Caller, email string) error {
-	err := refuseIf(ctx, tx, Fields{{Path: "email", Message: "is a member's already"}}.Err(),
+	err := refuseIf(ctx, tx, Fields{{Path: "email", Message: "belongs to a member already"}}.Err(),
 		`SELECT EXISTS (SELECT 1 FROM users u JOIN memberships m ON m.user_id = u.id
 		WHERE u.email = ? AND m.organization_id = ?)`, email, c.OrganizationID)
 	if err != nil {

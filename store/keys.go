@@ -251,8 +251,8 @@ func (s *Store) OrganizationKeys(ctx context.Context, c Caller, cursor string, l
 	return page, next, err
 }
 
-// RevokeKey ends a key at once. A key that is revoked already stays as it is. See manageableKey for
-// the keys that a caller may name, and how.
+// RevokeKey ends a key at once. A key that is revoked already stays as it is. manageableKey
+// describes which keys a caller may name, and how.
 func (s *Store) RevokeKey(ctx context.Context, c Caller, which string) (k Key, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		if k, err = s.manageableKey(ctx, tx, &c, which); err != nil {

@@ -287,7 +287,7 @@ func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, er
 		case err != nil:
 			return err
 		case n == 0:
-			return Errorf(Conflict, "the mail is not to be sent: its status is %s", e.Status)
+			return Errorf(Conflict, "a mail with the status %s cannot be sent again", e.Status)
 		}
 		if e, err = s.visibleEmail(ctx, tx, c, id); err != nil {
 			return err

@@ -249,8 +249,8 @@ func (s *Store) insertMembership(tx Tx, organizationID string, m Member) error {
 	return err
 }
 
-// ensureUser returns the id of the user with that email address, who is created if
-// there is none.
+// ensureUser returns the id of the user with that email address. It creates the user if there is
+// none.
 func (s *Store) ensureUser(tx Tx, email string) (string, error) {
 	id, err := one(context.Background(), tx, scanString, `SELECT id FROM users WHERE email = ?`, email)
 	if !errors.Is(err, sql.ErrNoRows) {

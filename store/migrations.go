@@ -36,11 +36,11 @@ func steps() []migration {
 		{toVersion5, toVersion5OnServer}}
 }
 
-// oldestProgram is the version of the oldest programs that work with the newest version of the tables.
-// Nodes are replaced one after the other if it is not greater than the version before. So a step that only
-// adds tables, columns with defaults and indexes leaves it as it is. A step that takes something away, or
-// that older programs must not miss, sets it to the first version whose programs do without. Programs before
-// version 5 know no other nodes.
+// oldestProgram is the version of the oldest programs that work with the newest version of the
+// tables. If it is not greater than the version before, nodes can be replaced one after the other.
+// So a step that only adds tables, indexes and columns with defaults leaves it as it is. A step
+// that removes something, or that older programs must know, sets it to the first version that
+// allows for it. Programs older than version 5 do not support nodes.
 const oldestProgram = 5
 
 // migrations returns the scripts of steps for a database file.

@@ -10,9 +10,9 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// This file holds what servers need that share one database: nodes. Each node has a runner, whose row
-// is the node's lease. A node that is gone for longer than its lease loses its turns, its placements
-// and its part as the leader.
+// This file is about nodes: servers that share one database. Each node has a runner, whose row is
+// the node's lease. A node that does not renew its lease loses its turns, its placements and the
+// leadership.
 //
 // A worker is placed on one runner at a time, which alone carries out its turns. So the edits in a
 // workspace meet in one process, and one process has the worker's stream. A placement ends with its
@@ -23,7 +23,7 @@ func (s *Store) Shared() bool { return s.node != nil }
 
 // ErrLeaseLost means that the lease of a runner was over: other runners may have its turns.
 var ErrLeaseLost error = &Error{Kind: Busy, Code: CodeStorage,
-	Message: "this server has lost touch with the database; try again soon"}
+	Message: "this server could not renew its lease in the database: try again soon"}
 
 // leaseClock returns the time by which leases are measured. Nodes compare their times, so it is that
 // of the database's server.
@@ -46,8 +46,9 @@ func (s *Store) ClockAhead(ctx context.Context) (time.Duration, error) {
 	return own.Add(-took / 2).Sub(theirs), err
 }
 
-// startNode is StartRunner for a node. The lock of the node contains the id of its runner. The one that it
-// contains before is dead, even if its lease is not over, because its process had this lock.
+// startNode is StartRunner for a node. The file of the node's lock contains the id of its runner.
+// The runner that the file named before is dead, because its process held this lock. This is so
+// even if its lease is not over.
 func (s *Store) startNode(ctx context.Context, runnerID string, now time.Time, ttl time.Duration) error {
 	lock, ok := s.lock.(*sqlite.NodeLock)
 	if !ok {
@@ -130,13 +131,14 @@ func (s *Store) Lead(ctx context.Context, runnerID string) (begins bool, err err
 }
 
 // Leads reports whether this server does the work that one node does for all: schedules, webhooks,
-// replies by mail, and the deletion of old rows. A server that has the database alone does.
+// replies by mail, and the deletion of old rows. It returns true if the server has the database
+// alone.
 func (s *Store) Leads() bool { return s.node == nil || s.leads.Load() }
 
-// Resign ends the part of the leader, because the lease of this node may soon be over.
+// Resign gives up the leadership, because the lease of this node may soon be over.
 func (s *Store) Resign() { s.leads.Store(false) }
 
-// GiveUp ends the part of the leader and the placements of a runner, except those of workers that have
+// GiveUp gives up the leadership and the placements of a runner, except those of workers that have
 // running turns. A node in maintenance calls it, because it starts no work.
 func (s *Store) GiveUp(ctx context.Context, runnerID string) error {
 	s.Resign()
@@ -158,11 +160,11 @@ func (s *Store) GiveUp(ctx context.Context, runnerID string) error {
 // place places a worker on a runner. placed is false if another runner has the worker, or if this one
 // has lost its lease. Without other nodes, every worker is placed here.
 //
-// It is right in a locking write. The runner's row is locked, so the lease cannot end before the claim is
-// committed, and a write that ends it later finds the claimed turn. A placement changes hands only if its
-// holder has no lease in the snapshot that shows the placement. That stays so, because a runner has its row
-// before its first placement, and gets no row again. If another runner has taken the worker since, the row
-// names that one.
+// It is correct in a locking write. The runner's row is locked, so the lease cannot end before the
+// claim is committed. A write that ends the lease later finds the claimed turn. A placement moves
+// only from a runner that has no lease in the snapshot that shows the placement. That runner never
+// gets a lease again: its row was created before its first placement, and is never created again.
+// If another runner has taken the worker since, the row names that one.
 func (s *Store) place(tx Tx, runnerID string, workerNum int64) (placed bool, err error) {
 	if s.node == nil {
 		return true, nil
@@ -176,8 +178,8 @@ func (s *Store) place(tx Tx, runnerID string, workerNum int64) (placed bool, err
 	return n > 0, err
 }
 
-// ReleasePlacements ends the placements of a runner whose workers have had no turn for a while. It also
-// deletes what runners without a lease have left.
+// ReleasePlacements ends the placements of a runner whose workers have had no turn for the duration
+// idle. It also deletes the placements and holds of runners without a lease.
 func (s *Store) ReleasePlacements(ctx context.Context, runnerID string, idle time.Duration) error {
 	if s.node == nil {
 		return nil
@@ -196,7 +198,7 @@ func (s *Store) ReleasePlacements(ctx context.Context, runnerID string, idle tim
 	})
 }
 
-// forgetNode deletes what a runner has among nodes.
+// forgetNode deletes the placements, the holds and the leadership of a runner.
 func (s *Store) forgetNode(tx Tx, runnerID string) error {
 	if s.node == nil {
 		return nil
@@ -210,8 +212,8 @@ func (s *Store) forgetNode(tx Tx, runnerID string) error {
 	return err
 }
 
-// PlaceOf returns the runner and the URL of the node on which a worker is placed. They are empty if the
-// worker is not placed, or on the runner of the parameter.
+// PlaceOf returns the runner and the URL of the node on which a worker is placed. Both are empty if
+// the worker is not placed, or is placed on runnerID.
 func (s *Store) PlaceOf(ctx context.Context, workerID, runnerID string) (NodeState, error) {
 	if s.node == nil {
 		return NodeState{}, nil
@@ -263,9 +265,9 @@ func (s *Store) PlaceHere(ctx context.Context, workerID, runnerID string) (place
 // ReleasePlacements ends an idle one.
 const placeRenew = 15 * time.Second
 
-// KeepPlaced keeps those workers on a runner that are there, because somebody watches them. It returns the
-// others. All of them cost one read, and one write when some were not renewed for placeRenew. In maintenance
-// it keeps none: see GiveUp.
+// KeepPlaced renews the placements of those workers that are placed on a runner, because somebody
+// watches them. It returns the other workers. It makes one read for all workers, and one write if
+// some were not renewed for placeRenew. In maintenance it renews none: see GiveUp.
 func (s *Store) KeepPlaced(ctx context.Context, workerIDs []string, runnerID string) (others []string, err error) {
 	if s.node == nil || len(workerIDs) == 0 {
 		return nil, nil
@@ -311,8 +313,8 @@ func (s *Store) RequestedAborts(ctx context.Context, runnerID string) ([]string,
 		WHERE runner_id = ? AND abort_requested = 1`, runnerID)
 }
 
-// CatchUp reads what other nodes may have changed: the number of waiting turns. It also forgets what
-// is remembered of callers, models and caps.
+// CatchUp reads the number of waiting turns again, because other nodes may have changed it. It also
+// clears the caches of callers, models and caps.
 func (s *Store) CatchUp(ctx context.Context) error {
 	if s.node == nil {
 		return nil

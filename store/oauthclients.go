@@ -127,7 +127,7 @@ func wrongRedirect(uri string) string {
 		return "must have no fragment and no user"
 	case u.Scheme == "https" && redirectHost.compiled().MatchString(u.Host):
 		return ""
-	// Plain http would send the code over the network, except on the own machine (RFC
+	// Plain http would send the code over the network, except on the same machine (RFC
 	// 8252, section 8.3).
 	case u.Scheme == "http" && redirectHost.compiled().MatchString(u.Host) && loopback(u):
 		return ""

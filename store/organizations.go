@@ -31,8 +31,8 @@ func (s *Store) organizationsOf(ctx context.Context, q querier, userID string) (
 		WHERE m.user_id = ? ORDER BY m.created_at, m.organization_id`, userID)
 }
 
-// TaskElsewhere returns those of the caller's other organizations that have a task of that id,
-// which the caller may see there.
+// TaskElsewhere returns the caller's other organizations that have a task with that id which the
+// caller may see.
 func (s *Store) TaskElsewhere(ctx context.Context, c Caller, id string) (list []Organization, err error) {
 	organizations, err := s.organizationsOf(ctx, s.db, c.UserID)
 	for _, o := range organizations {
@@ -133,7 +133,7 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 		if noRow(err, nil) != nil {
 			return err
 		}
-		err = refuseIf(ctx, tx, Fields{{Path: "name", Message: "is another organization's"}}.Err(),
+		err = refuseIf(ctx, tx, Fields{{Path: "name", Message: "is the name of another organization"}}.Err(),
 			`SELECT EXISTS (SELECT 1 FROM organizations WHERE name = ? AND id <> ?)`, o.Name, c.OrganizationID)
 		if err != nil {
 			return err
@@ -156,8 +156,8 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 	return s.alertOvertaken(ctx, c.OrganizationID, spent, limit)
 }
 
-// alertOvertaken raises the alert of a new cap that writes have passed without a look at it: they had
-// read before the change that there is no cap. spent is the sum at the change.
+// alertOvertaken raises the alert of a new cap that concurrent writes have exceeded. These writes
+// did not check it, because they had read that there is no cap. spent is the sum at the change.
 func (s *Store) alertOvertaken(ctx context.Context, organizationID string, spent int64, limit *float64) error {
 	if err := s.AwaitWrites(ctx); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (s *Store) Allowance(ctx context.Context, organizationID string) (left int6
 	return left, true, err
 }
 
-// knownCap is creditCap outside of transactions. It remembers the cap.
+// knownCap is creditCap outside of transactions. It caches the cap.
 func (s *Store) knownCap(ctx context.Context, organizationID string) (*float64, error) {
 	moment, now := s.known.moment(), s.millis()
 	if credits, ok := s.known.caps.get([]byte(organizationID), moment, now); ok {

@@ -302,8 +302,8 @@ func (s *Store) allowReset(ctx context.Context, tx Tx, c Caller, userID string) 
 		there.OrganizationID = o.ID
 		err := s.allowManaging(ctx, tx, &there, o.Role)
 		if IsKind(err, Forbidden) {
-			return Errorf(Forbidden, "the user is in another organization, too, and the link would be access to that: "+
-				"who runs this server can make one with the command journeyman user reset")
+			return Errorf(Forbidden, "the user is in another organization, too, and the link would also give access to it: "+
+				"ask the operator of this server to run journeyman user reset")
 		}
 		if err != nil {
 			return err
@@ -365,7 +365,7 @@ func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string,
 // changeEmail sets the email address of the caller. The address of another user is
 // Invalid.
 func (s *Store) changeEmail(ctx context.Context, tx Tx, c Caller, email string) error {
-	err := refuseIf(ctx, tx, Fields{{Path: "email", Message: "is another user's"}}.Err(),
+	err := refuseIf(ctx, tx, Fields{{Path: "email", Message: "belongs to another user"}}.Err(),
 		`SELECT EXISTS (SELECT 1 FROM users WHERE email = ? AND id <> ?)`, email, c.UserID)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error 
 			return err
 		}
 		if n >= MaxPins {
-			return Errorf(Conflict, "you have pinned %d workers, the most there may be: unpin one first", MaxPins)
+			return Errorf(Conflict, "you have pinned %d workers, which is the limit: unpin one first", MaxPins)
 		}
 		s.tell(tx, c.OrganizationID, ChangedWorkers)
 		_, err = tx.Exec(`INSERT INTO worker_pins (organization_id, user_id, worker_id, created_at)

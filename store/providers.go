@@ -112,7 +112,7 @@ func (n NewProvider) Check(f *Fields) {
 	f.Check(!strings.ContainsFunc(n.Key, func(r rune) bool { return r <= ' ' || r > '~' }), "key",
 		"must have no spaces and only ASCII characters")
 	f.Check(n.ContextWindow == 0 || n.ContextWindow >= 1024 && n.ContextWindow <= maxContextWindow, "contextWindow",
-		"must be 1024 tokens or more, or 0 for what the provider says")
+		"must be 1024 tokens or more, or 0 for the value of the provider")
 }
 
 // checkProviderURL adds an error to f unless an address is a plain http or https address. The pages
@@ -183,7 +183,7 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 			return err
 		}
 		if len(list) >= MaxProviders {
-			return Errorf(Conflict, "there are %d providers already, the most there may be: remove one first",
+			return Errorf(Conflict, "there are %d providers, which is the limit: remove one first",
 				MaxProviders)
 		}
 		if slices.ContainsFunc(list, func(p Provider) bool { return p.Name == n.Name }) {

@@ -16,9 +16,9 @@ import (
 // last finished call. After that many interruptions, the turn itself is probably the cause.
 const maxInterruptions = 3
 
-// StartRunner registers runnerID with a lease of ttl. A process that has the database alone knows that
-// every other runner is dead: its turns go back to the queue. Among nodes, a runner whose lease is over
-// is dead, and the earlier one of this node.
+// StartRunner registers runnerID with a lease of ttl. A process that has the database alone knows
+// that every other runner is dead: its turns go back to the queue. Among nodes, two kinds of
+// runners are dead: those whose lease is over, and the earlier runner of this node.
 func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Duration) error {
 	now, err := s.leaseClock(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Durat
 // It may be locking: the lease is one row, and the statement that deletes leases decides on the rows
 // that it deletes. If it finds turns of such a runner, it becomes serializable.
 func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Duration) error {
-	now, err := s.leaseClock(ctx) // before the write, so that the lease is rather too short
+	now, err := s.leaseClock(ctx) // read before the write, so that the lease is never too long
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,9 @@ func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, now time
 	return err
 }
 
-// returnedAtOnce is the number of turns of dead nodes that one write of EndLeases returns to the queue. It holds
-// their locks, and one that is too long would often have to run again.
+// returnedAtOnce is the number of turns of dead nodes that one write of EndLeases returns to the
+// queue. The write holds their locks. A write with more turns would often conflict with others, and
+// run again.
 const returnedAtOnce = 100
 
 // EndLeases returns the turns of nodes whose leases are over to the queue, and those of abandoned claims.
@@ -228,10 +229,10 @@ func (s *Store) OnInterrupted(fn func(Turn)) { s.onInterrupted.Store(&fn) }
 // by worker. It takes none in maintenance and while the disk is full: see Room. On a server it may
 // return fewer than are waiting while other calls claim.
 //
-// It may be locking: nextInQueue locks the turn, and skips a turn that another write has locked. What
-// it then reads of the turn holds still, and the version of its worker never changes. It marks the task
-// of the turn, whatever the task's row holds. Secrets that are added or removed at the same moment may
-// or may not count.
+// It may be locking: nextInQueue locks the turn, and skips a turn that another write has locked. So
+// the row of the turn cannot change any more, and the version of its worker never changes. The
+// update of the task does not depend on the task's row. Secrets that are added or removed at the
+// same moment may or may not count.
 func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims []Claim, err error) {
 	if s.Room() != nil {
 		return nil, nil // the runner asks again soon
@@ -303,12 +304,13 @@ func (s *Store) nextInQueue(ctx context.Context, tx Tx, runnerID string) (queued
 	if err != nil {
 		return next, err
 	}
-	// The query has found the organization's first worker. The next one is another if one follows the last.
+	// The query has found the organization's first worker. If a worker follows the
+	// last claimed one, that worker is next instead.
 	if last := s.fair.lastWorker(next.organization); last >= next.worker && last < next.lastWorker {
 		following, err := one(ctx, tx, scanQueued, selectQueued+`, 0 FROM (`+
 			s.firstQueued(`organization_num = ?1 AND worker_num > ?2`, `?3`)+`) AS turns`+withSettings+ofTurn,
 			s.withRunner(runnerID, next.organization, last)...)
-		// Without a row, other writes claim the turns of those that follow.
+		// Without a row, other writes have locked all turns of the following workers.
 		if noRow(err, nil) != nil {
 			return next, err
 		}
@@ -341,8 +343,8 @@ func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, next queuedTu
 }
 
 // OnClaimed sets the function that is called with each turn that a runner claims, after the commit.
-// On SQLite no later write comes before the call. A request that cancels a claimed turn waits with
-// AwaitWrites, and then finds the records of fn. fn must not block.
+// On SQLite the call comes before any later write. A request that cancels a claimed turn first
+// calls AwaitWrites, and then finds the records of fn. fn must not block.
 func (s *Store) OnClaimed(fn func(Claim)) { s.onClaimed.Store(&fn) }
 
 func scanClaim(row scanner) (c Claim, err error) {

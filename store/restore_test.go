@@ -337,7 +337,7 @@ func TestOpenClosesItsFolder(t *testing.T) {
 		"with servers":       {0o750, []string{"mcp.json"}, "", "was=0750"},
 		"a new disk":         {0o755, []string{"lost+found"}, "", "was=0755"},
 		"in use":             {0o777, []string{"journeyman.db", "notes.txt"}, "", "was=0777"},
-		"somebody else's":    {0o777, []string{"notes.txt"}, `mode 0777) and holds "notes.txt", which is not ours`, ""},
+		"somebody else's":    {0o777, []string{"notes.txt"}, `mode 0777) and holds "notes.txt", which belongs to another program`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

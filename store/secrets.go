@@ -149,7 +149,7 @@ func (s *Store) insertSecret(ctx context.Context, tx Tx, c Caller, n NewSecret) 
 		return x, err
 	}
 	if count >= MaxSecrets {
-		return x, Errorf(Conflict, "there are %d secrets already, the most there may be: delete one first", count)
+		return x, Errorf(Conflict, "there are %d secrets, which is the limit: delete one first", count)
 	}
 	now := fromMillis(s.millis()) // in whole milliseconds, as a later read returns it
 	x = Secret{ID: NewID("sec", now), WorkerID: n.WorkerID, Name: n.Name, Hosts: n.Hosts,

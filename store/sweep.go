@@ -76,7 +76,7 @@ func (s *Store) sweepBlob(ctx context.Context, name string) (removed bool, err e
 	if !isSHA256(sha) {
 		return false, nil // a file of another program
 	}
-	if begun { // a process was killed at it
+	if begun { // a process was killed during the removal
 		return s.endRemoval(s.blobPath(sha))
 	}
 	if old, err := s.isOldBlob(sha); err != nil || !old {
@@ -95,7 +95,7 @@ func (s *Store) sweepBlob(ctx context.Context, name string) (removed bool, err e
 		return false, err
 	}
 	// On another node a request may store the same bytes at any moment. It then replaces the blob by a
-	// new one. Under the other name, nobody does.
+	// new one. No request replaces the renamed file.
 	path := s.blobPath(sha)
 	if err := os.Rename(path, path+removedSuffix); err != nil {
 		return false, err
@@ -103,8 +103,8 @@ func (s *Store) sweepBlob(ctx context.Context, name string) (removed bool, err e
 	return s.endRemoval(path)
 }
 
-// endRemoval removes a blob that has the name for it, or returns its own name if a request has
-// meanwhile stored the same bytes.
+// endRemoval completes a removal: it deletes the renamed blob. If a request has meanwhile stored
+// the same bytes, endRemoval restores the name instead.
 func (s *Store) endRemoval(path string) (removed bool, err error) {
 	info, err := os.Stat(path + removedSuffix)
 	switch {

@@ -70,7 +70,7 @@ func (s *Store) followUp(ctx context.Context, q querier, n NewTurn, task Task) (
 	}
 	if !task.Takes(n.Caller) {
 		return Task{}, Worker{}, Errorf(Forbidden,
-			"the task's folder holds a member's files: a stranger has no part in it")
+			"the task's folder holds a member's files: only members may add turns")
 	}
 	if task.ArchivedAt != nil {
 		return Task{}, Worker{}, Errorf(Conflict, "the task is archived and takes no new turns")

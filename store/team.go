@@ -80,12 +80,13 @@ func (s *Store) mayStart(ctx context.Context, tx Tx, p CallPlace, n *NewTurn) er
 	case p.Turn.OrganizationID != n.Caller.OrganizationID:
 		return Errorf(Forbidden, "a turn can only run workers of its own organization")
 	case left:
-		return Errorf(Forbidden, "who gave the instruction has left the organization")
+		return Errorf(Forbidden, "the author of the instruction has left the organization")
 	case n.TaskID != "":
 		// The task might wait for this turn, and then both would wait for ever.
 		return Errorf(Conflict, "a worker that runs inside a turn gets a new task: leave task out")
 	case p.Turn.Depth >= MaxDepth:
-		return Errorf(Conflict, "workers may run each other %d deep, and this turn is that deep: do the work yourself",
+		return Errorf(Conflict, "workers may start each other up to %d levels deep, and this turn is on the last level: "+
+			"do the work yourself",
 			MaxDepth)
 	}
 	// These limits stop workers that run each other without end. Both counts are exact,
@@ -101,7 +102,7 @@ func (s *Store) mayStart(ctx context.Context, tx Tx, p CallPlace, n *NewTurn) er
 	case beside >= MaxChildren:
 		return Errorf(Conflict, "at most %d workers run at once: run this one later", MaxChildren)
 	case team >= maxTeam:
-		return Errorf(Conflict, "the turns that come from one instruction are %d, the most there may be", maxTeam)
+		return Errorf(Conflict, "one instruction has led to %d turns of other workers, which is the limit", maxTeam)
 	}
 	n.Channel, n.asker = ChannelWorker, asker
 	return nil

@@ -19,7 +19,7 @@ type writesUnderWay struct {
 
 // writesBegun are the writes that have begun between two calls of wait.
 type writesBegun struct {
-	left    int           // of them, that have not returned
+	left    int           // number of them that have not returned
 	waited  bool          // no more are added
 	drained chan struct{} // closed once waited is true and none is left
 }

@@ -9,7 +9,7 @@ import (
 //
 // These are the rows that most writes change, so meter comes last in a write. In a locking write, each
 // sum is added to in one statement. From then on the row of spending is locked, so exactly one write
-// passes a part of the cap. UpdateOrganization locks the row before it changes a cap.
+// finds that the spending has exceeded a share of the cap. UpdateOrganization locks the row before it changes a cap.
 func (s *Store) meter(tx Tx, t Turn, u Usage, ended, hasCap bool) error {
 	return s.meterOrganization(tx, t.OrganizationID, []metered{{&t, u, ended, hasCap}})
 }

@@ -20,7 +20,7 @@ func (w WaitFor) valid() bool { return w == WaitForPerson || w == WaitForModel |
 // A Wait describes why a turn is suspended.
 type Wait struct {
 	For     WaitFor
-	Reason  string     // for people, such as the provider's error; "" mostly
+	Reason  string     // for people, such as the provider's error; usually ""
 	Until   time.Time  // when ExpireSuspended ends the wait
 	RetryAt *time.Time // when the turn returns to the queue; nil unless For is WaitForModel
 }

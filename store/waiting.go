@@ -115,10 +115,10 @@ func (w *waiting) refusal(organizationID string) error {
 	total, own := w.total, w.by[organizationID]
 	switch {
 	case own >= w.perOrganization:
-		return Errorf(Busy, "the organization's queue is full: %d of its turns are waiting, the most there may be; "+
+		return Errorf(Busy, "the organization's queue is full: %d of its turns are waiting, which is the limit; "+
 			"try again when some of them have run, or cancel tasks", own)
 	case total >= w.inAll:
-		return Errorf(Busy, "the server's queue is full: %d turns are waiting, the most there may be; try again later",
+		return Errorf(Busy, "the server's queue is full: %d turns are waiting, which is the limit; try again later",
 			total)
 	}
 	return nil
@@ -199,7 +199,7 @@ func (s *Store) countQueue(ctx context.Context) error {
 		by[organizationID] += n
 		return struct{}{}, err
 	}
-	// Two ranges of the index. A turn that becomes ready meanwhile counts twice, and never not at all.
+	// Two ranges of the index. A turn that becomes ready meanwhile may count twice, but is not missed.
 	for _, ready := range []int{0, 1} {
 		_, err := all(ctx, s.db, add, `SELECT `+idOfOrganization+`, count(*) FROM turns INDEXED BY turns_queued
 			WHERE status = 'pending' AND ready = ? GROUP BY organization_num`, ready)
