@@ -4,7 +4,8 @@
 -- exact; 10,000,000 of them are one credit. Ids that leave the program are a
 -- prefix, "_" and a lower-case ULID; num columns are internal, count up in the
 -- order of creation, and are what other tables refer to where rows are many.
--- This file is version 4; PRAGMA user_version of a database says which it has.
+-- This file is the newest version: see store.NewestVersion. PRAGMA user_version of a database, or
+-- the table meta on PostgreSQL, holds its own version.
 
 -- People and access ----------------------------------------------------------
 
@@ -16,7 +17,7 @@ CREATE TABLE organizations (
     name               TEXT NOT NULL UNIQUE CHECK (name <> ''),
     monthly_credit_cap REAL CHECK (monthly_credit_cap >= 0), -- credits a calendar month (UTC); NULL: no cap
     created_at         INTEGER NOT NULL,
-    models             TEXT NOT NULL DEFAULT ''          -- of workers that choose none: a chain such as anthropic:claude-sonnet-5-5,ollama:qwen3; '': the server's
+    models             TEXT NOT NULL DEFAULT ''          -- for workers without a model of their own: a chain such as anthropic:claude-sonnet-5-5,ollama:qwen3; '': the server's
 ) STRICT;
 
 -- A user is a person, known by email address. What they may do depends on the
@@ -44,9 +45,9 @@ CREATE TABLE memberships (
 
 CREATE INDEX memberships_by_user ON memberships (user_id, created_at, organization_id); -- a user's organizations, oldest first
 
--- An API key acts for the user who made it, in one organization. Only its hash is
--- kept: who reads this table cannot call the API. A key is good for nothing without
--- its user's membership, and is revoked when that ends.
+-- An API key acts for the user who made it, in one organization. Only its hash is stored,
+-- so a reader of this table cannot call the API. A key works only while its user is a
+-- member, and is revoked when the membership ends.
 CREATE TABLE api_keys (
     num             INTEGER PRIMARY KEY,
     id              TEXT NOT NULL UNIQUE,                -- key_
@@ -59,7 +60,7 @@ CREATE TABLE api_keys (
     last_used_at    INTEGER,                             -- to the minute
     expires_at      INTEGER,                             -- set when rolled: 24 h of grace
     revoked_at      INTEGER,
-    oauth_grant_id  TEXT REFERENCES oauth_grants (id) ON DELETE RESTRICT -- for which it is the access token; NULL: made by a person
+    oauth_grant_id  TEXT REFERENCES oauth_grants (id) ON DELETE RESTRICT -- the grant whose access token it is; NULL: a person made the key
 ) STRICT;
 
 CREATE INDEX api_keys_by_organization ON api_keys (organization_id, id); -- the key list
@@ -86,7 +87,7 @@ CREATE TABLE oauth_grants (
     user_id         TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT,
     code_hash       BLOB UNIQUE CHECK (length(code_hash) = 32), -- SHA-256 of the authorization code; NULL once it was used
     code_challenge  TEXT NOT NULL,                       -- of PKCE, S256
-    redirect_uri    TEXT NOT NULL,                       -- that the code was sent to
+    redirect_uri    TEXT NOT NULL,                       -- where the code was sent
     refresh_hash    BLOB UNIQUE CHECK (length(refresh_hash) = 32), -- SHA-256 of the newest refresh token; NULL before
     created_at      INTEGER NOT NULL,
     expires_at      INTEGER NOT NULL,                    -- of the code, then of the refresh token
@@ -97,19 +98,19 @@ CREATE INDEX oauth_grants_by_client ON oauth_grants (client_id);            -- p
 CREATE INDEX oauth_grants_by_user   ON oauth_grants (user_id, organization_id); -- a user's list, and the end of a membership
 CREATE INDEX oauth_grants_by_expiry ON oauth_grants (expires_at);           -- pruning
 
--- A link lets whoever holds it in, once: to join an organization, or to choose a
--- password. Only the hash of its token is kept. A row is a link that still works,
--- until it expires: the use of one, and its withdrawal, delete it.
+-- A link lets its holder join an organization or choose a password, once. Only the hash of
+-- its token is stored. A row is a valid link until it expires. The row is deleted when the
+-- link is used or withdrawn.
 CREATE TABLE links (
     id                 TEXT PRIMARY KEY,                 -- lnk_
     hash               BLOB NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of the token
     kind               TEXT NOT NULL CHECK (kind IN ('invitation', 'reset', 'welcome')),
     organization_id    TEXT REFERENCES organizations (id) ON DELETE RESTRICT -- joined, or in which it was made; NULL: the command line
                        CHECK (organization_id IS NOT NULL OR kind <> 'invitation'),
-    email              TEXT COLLATE NOCASE CHECK ((email IS NOT NULL) = (kind = 'invitation')), -- who is invited
+    email              TEXT COLLATE NOCASE CHECK ((email IS NOT NULL) = (kind = 'invitation')), -- the invited person
     role               TEXT CHECK (role IN ('owner', 'admin', 'member'))
                        CHECK ((role IS NOT NULL) = (kind = 'invitation')),
-    user_id            TEXT REFERENCES users (id) ON DELETE RESTRICT -- who is to choose a password
+    user_id            TEXT REFERENCES users (id) ON DELETE RESTRICT -- the user who may choose a password
                        CHECK ((user_id IS NOT NULL) = (kind <> 'invitation')),
     created_by_user_id TEXT REFERENCES users (id) ON DELETE RESTRICT, -- NULL: the command line
     created_at         INTEGER NOT NULL,
@@ -119,15 +120,15 @@ CREATE TABLE links (
 CREATE UNIQUE INDEX links_by_invited ON links (organization_id, email) WHERE kind = 'invitation'; -- one invitation at a time
 CREATE INDEX links_by_organization   ON links (organization_id, id)    WHERE kind = 'invitation'; -- the list of open ones
 CREATE INDEX links_by_user           ON links (user_id)                WHERE user_id IS NOT NULL; -- ended by a change of password
-CREATE INDEX links_by_creator        ON links (created_by_user_id)     WHERE created_by_user_id IS NOT NULL; -- ended with their maker's role
+CREATE INDEX links_by_creator        ON links (created_by_user_id)     WHERE created_by_user_id IS NOT NULL; -- ended with the role of their creator
 CREATE INDEX links_by_expiry         ON links (expires_at); -- pruning
 
--- A session is a browser signed in. Only the hash of its token is kept.
+-- A session is a browser in which a user is signed in. Only the hash of its token is kept.
 CREATE TABLE sessions (
     id              TEXT PRIMARY KEY,                    -- ses_
     hash            BLOB NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of the token
     user_id         TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT,
-    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT, -- the one being looked at
+    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT, -- the one that the pages show
     user_agent      TEXT NOT NULL,
     remote_addr     TEXT NOT NULL,                       -- at sign-in
     created_at      INTEGER NOT NULL,
@@ -138,7 +139,8 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_user   ON sessions (user_id, id);    -- a user's list
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);     -- pruning
 
--- Who changed what about access, and from where. Only ever appended to.
+-- The log of changes that concern access, with their authors. Rows are never changed. They
+-- are deleted only when they are old: see --keep-audit.
 CREATE TABLE audit_log (
     num             INTEGER PRIMARY KEY,
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
@@ -175,7 +177,7 @@ CREATE TABLE workers (
     deleted_at      INTEGER,
     workspace       TEXT NOT NULL DEFAULT 'shared'       -- of new tasks: one folder for all of them, or one for each
                     CHECK (workspace IN ('shared', 'task')),
-    keep_task_days  INTEGER CHECK (keep_task_days BETWEEN 0 AND 36500), -- after their end, until they are pruned; 0: for ever; NULL: as the server
+    keep_task_days  INTEGER CHECK (keep_task_days BETWEEN 0 AND 36500), -- from the end of a task to its deletion; 0: never; NULL: the server's setting
     origin          TEXT NOT NULL DEFAULT 'created'      -- created: somebody created or kept it; task: a task without a worker made it
                     CHECK (origin IN ('created', 'task'))
 ) STRICT;
@@ -183,8 +185,8 @@ CREATE TABLE workers (
 CREATE INDEX workers_by_organization ON workers (organization_id, num)    WHERE deleted_at IS NULL; -- the worker list, newest first
 CREATE INDEX workers_by_origin       ON workers (organization_id, origin) WHERE deleted_at IS NULL; -- the worker list of one origin
 
--- What a worker is told and how it works. A turn keeps the version it was accepted
--- with, so that a change reaches later turns only.
+-- The instructions and settings of a worker. A turn keeps the version with which it was
+-- accepted, so a change affects later turns only.
 CREATE TABLE worker_versions (
     worker_id      TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
     version        INTEGER NOT NULL,                     -- 1, 2, ...
@@ -192,16 +194,16 @@ CREATE TABLE worker_versions (
     output_schema  TEXT,                                 -- JSON Schema, Draft-07; NULL: free text
     model          TEXT CHECK (model <> ''),             -- such as openai:gpt-5-mini; NULL: the server's
     approval_tools TEXT NOT NULL DEFAULT '[]',           -- JSON array: tools whose calls wait for an approval
-    mcp_tools      TEXT NOT NULL DEFAULT '[]',           -- JSON array: servers, or their tools, that are offered
+    mcp_tools      TEXT NOT NULL DEFAULT '[]',           -- JSON array: MCP servers, or their tools, that the model may call
     created_at     INTEGER NOT NULL,
     tools          TEXT CHECK (json_valid(tools)),       -- JSON array: rules for what turns may call; NULL: every tool
     stranger_tools TEXT CHECK (json_valid(stranger_tools)), -- likewise, for turns of people who are no members; NULL: the default
-    user_id        TEXT REFERENCES users (id) ON DELETE RESTRICT, -- who made the version; NULL: made before this was kept
+    user_id        TEXT REFERENCES users (id) ON DELETE RESTRICT, -- the author of the version; NULL: not recorded
     restored_from  INTEGER CHECK (restored_from < version), -- the version whose content it repeats; NULL: none
     PRIMARY KEY (worker_id, version)
 ) STRICT;
 
--- Who may see a private worker besides its creator.
+-- The users who are invited to a private worker.
 CREATE TABLE worker_members (
     worker_id  TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
     user_id    TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT,
@@ -226,7 +228,7 @@ CREATE TABLE worker_pins (
 CREATE TABLE secrets (
     id                 TEXT PRIMARY KEY,                 -- sec_
     organization_id    TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
-    worker_id          TEXT REFERENCES workers (id) ON DELETE RESTRICT, -- that may use it; NULL: every worker of the organization
+    worker_id          TEXT REFERENCES workers (id) ON DELETE RESTRICT, -- the worker that may use it; NULL: every worker of the organization
     name               TEXT NOT NULL CHECK (name <> ''), -- as in ${secret:NAME}
     hosts              TEXT NOT NULL CHECK (json_valid(hosts)), -- JSON array: hosts that web_fetch may send it to
     sealed             BLOB NOT NULL,
@@ -237,7 +239,7 @@ CREATE TABLE secrets (
 
 CREATE UNIQUE INDEX secrets_by_name ON secrets (organization_id, coalesce(worker_id, ''), name); -- the list, and the one that a tool names
 
--- What signs this server in to an MCP server by OAuth: the client's registration and its
+-- The OAuth sign-in of this server at an MCP server: the client's registration and its
 -- tokens, sealed with the key file of the data folder.
 CREATE TABLE mcp_logins (
     server     TEXT PRIMARY KEY,                         -- its name in the configuration
@@ -278,8 +280,8 @@ CREATE TABLE tasks (
     worker_num         INTEGER NOT NULL REFERENCES workers (num) ON DELETE RESTRICT,
     created_by_num     INTEGER,                          -- num of a user; NULL: a stranger's mail
     title              TEXT NOT NULL,
-    -- The one rule that says a task's status. Every answer, filter, stream, webhook and
-    -- page takes it from here.
+    -- This is the only definition of a task's status. Every answer, filter, stream, webhook
+    -- and page reads it from here.
     status             TEXT NOT NULL GENERATED ALWAYS AS
                        (CASE WHEN running THEN 'running' WHEN unfinished THEN 'pending' ELSE outcome END) VIRTUAL,
     triggered_by       TEXT NOT NULL CHECK (triggered_by IN ('api', 'email', 'schedule', 'ui')),
@@ -294,7 +296,7 @@ CREATE TABLE tasks (
     completed_at       INTEGER CHECK ((completed_at IS NULL) = (unfinished > 0)),
     archived_at        INTEGER,
     own_folder         INTEGER NOT NULL DEFAULT 0 CHECK (own_folder IN (0, 1)), -- 1: its turns work in a folder that no other task sees
-    waits_for          TEXT CHECK (waits_for IN ('person', 'model', 'worker')) -- as of its running turn
+    waits_for          TEXT CHECK (waits_for IN ('person', 'model', 'worker')) -- as in its suspended turn
                        CHECK (waits_for IS NULL OR running = 1)
 ) STRICT;
 
@@ -309,9 +311,9 @@ CREATE INDEX tasks_waiting    ON tasks (organization_num, waits_for, created_at)
 CREATE INDEX tasks_by_caller  ON tasks (worker_num, created_by_num)                 WHERE archived_at IS NULL; -- "continue"
 CREATE INDEX tasks_ended      ON tasks (worker_num, completed_at)                   WHERE completed_at IS NOT NULL; -- pruning
 
--- A runner is a process that carries out turns. A turn it has claimed is its own
--- until the lease ends; a process that died leaves its row behind, and whoever
--- finds the lease over takes the turns back.
+-- A runner is a process that carries out turns. A turn that it has claimed belongs to it
+-- until its lease ends. A process that dies leaves its row behind. After the end of the
+-- lease, another runner returns the turns to the queue.
 CREATE TABLE runners (
     id         TEXT PRIMARY KEY,
     expires_at INTEGER NOT NULL,
@@ -338,8 +340,9 @@ CREATE TABLE leaders (
     runner_id TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What the model calls in progress may cost at most, where a cap or the budget of a team limits it and
--- several nodes make such calls. As in placements, a row needs one in runners.
+-- The highest price of the model calls that a node has in progress. The table is used where
+-- several nodes make calls that a cap or the budget of a team limits. As in placements, a
+-- row counts only while its runner has one in runners.
 CREATE TABLE holds (
     account   TEXT NOT NULL,                             -- an organization, or a team: see runner/ledger.go
     runner_id TEXT NOT NULL,
@@ -349,9 +352,9 @@ CREATE TABLE holds (
 
 CREATE INDEX holds_by_runner ON holds (runner_id);
 
--- A turn is one instruction to a worker and what became of it. Its row is
--- committed before anyone is told "accepted", whoever asked: API, mail, schedule
--- or page. It is deleted only with its task. It is also the queue: see turns_queued.
+-- A turn is one instruction to a worker, and its result. Its row is committed before any
+-- client learns that it was accepted: over the API, by mail, by a schedule or on a page. It
+-- is deleted only with its task. It is also the queue: see turns_queued.
 CREATE TABLE turns (
     num                INTEGER PRIMARY KEY,
     id                 TEXT NOT NULL UNIQUE,             -- trn_
@@ -371,9 +374,9 @@ CREATE TABLE turns (
     status             TEXT NOT NULL                     -- pending -> running -> completed | error | aborted
                        CHECK (status IN ('pending', 'running', 'completed', 'error', 'aborted')),
     ready              INTEGER NOT NULL CHECK (ready IN (0, 1)), -- 0 until all earlier turns of the task have ended
-    runner_id          TEXT                              -- who has claimed it
+    runner_id          TEXT                              -- the runner that has claimed it
                        CHECK ((runner_id IS NOT NULL) = (status = 'running' AND rests_until IS NULL)),
-    rests_until        INTEGER                           -- set while it is suspended: when it is given up
+    rests_until        INTEGER                           -- set while it is suspended: the end of the wait
                        CHECK (rests_until IS NULL OR status = 'running'),
     claims             INTEGER NOT NULL,                 -- how often it was claimed
     interruptions      INTEGER NOT NULL,                 -- claims that died since the last finished call
@@ -387,7 +390,7 @@ CREATE TABLE turns (
     incomplete_reason  TEXT CHECK (incomplete_reason IN ('budget_exhausted', 'max_output_tokens', 'content_filter', 'aborted')),
     incomplete_limit   TEXT CHECK (incomplete_limit IN ('credits', 'steps', 'time')),
 
-    model              TEXT NOT NULL,                    -- that answered last; '' before
+    model              TEXT NOT NULL,                    -- the one that answered last; '' before
     steps              INTEGER NOT NULL,
     input_tokens       INTEGER NOT NULL,
     output_tokens      INTEGER NOT NULL,
@@ -405,10 +408,10 @@ CREATE TABLE turns (
     created_at         INTEGER NOT NULL,
     started_at         INTEGER,                          -- of the first claim
     completed_at       INTEGER CHECK ((completed_at IS NULL) = (status IN ('pending', 'running'))),
-    task_status        TEXT                              -- the task's when this turn had ended; NULL: the turn's own
+    task_status        TEXT                              -- that of the task when this turn had ended; NULL: the same as the turn's
                        CHECK (task_status IS NULL OR completed_at IS NOT NULL AND task_status <> status),
 
-    envelope           TEXT NOT NULL DEFAULT '',         -- what the model is told before the input: when, who asks and how
+    envelope           TEXT NOT NULL DEFAULT '',         -- text for the model before the input: time, author and channel
 
     -- Set while it is suspended: what it waits for. 'person': a decision or an answer;
     -- 'model': its provider, until retry_at; 'worker': a turn that it has started.
@@ -416,11 +419,11 @@ CREATE TABLE turns (
                        CHECK (waits_for IS NULL OR rests_until IS NOT NULL),
     wait_reason        TEXT CHECK (wait_reason IS NULL OR waits_for IS NOT NULL), -- for people, such as the provider's error
     retry_at           INTEGER CHECK (retry_at IS NULL OR waits_for IS 'model'),
-    failing_since      INTEGER,                          -- the first of the failed model calls since the last that succeeded
-    failed_calls       INTEGER NOT NULL DEFAULT 0,       -- how many there are
+    failing_since      INTEGER,                          -- time of the first failed model call since the last success
+    failed_calls       INTEGER NOT NULL DEFAULT 0,       -- number of these failed calls
 
-    -- The call of run_worker that started it; NULL: somebody asked for it. All turns that
-    -- come from one spend its budget.
+    -- The call of run_worker that started it; NULL: no turn started it. A turn and all turns
+    -- below it share one budget.
     parent_turn_num    INTEGER REFERENCES turns (num) ON DELETE RESTRICT,
     parent_step_seq    INTEGER CHECK ((parent_step_seq IS NULL) = (parent_turn_num IS NULL)),
     parent_call_seq    INTEGER CHECK ((parent_call_seq IS NULL) = (parent_turn_num IS NULL)),
@@ -434,37 +437,37 @@ CREATE TABLE turns (
 -- The queue. Claiming walks from organization to organization and inside one from
 -- worker to worker, so that none waits behind another's thousands.
 CREATE INDEX turns_queued    ON turns (ready, organization_num, worker_num, num) WHERE status = 'pending';
-CREATE INDEX turns_running   ON turns (runner_id) WHERE runner_id IS NOT NULL; -- what a dead runner left
-CREATE INDEX turns_resting   ON turns (rests_until) WHERE rests_until IS NOT NULL; -- what has waited too long
-CREATE INDEX turns_retrying  ON turns (retry_at) WHERE retry_at IS NOT NULL;   -- whose provider is to be asked again
+CREATE INDEX turns_running   ON turns (runner_id) WHERE runner_id IS NOT NULL; -- turns of dead runners
+CREATE INDEX turns_resting   ON turns (rests_until) WHERE rests_until IS NOT NULL; -- suspended turns whose wait is over
+CREATE INDEX turns_retrying  ON turns (retry_at) WHERE retry_at IS NOT NULL;   -- turns that call their model again
 CREATE UNIQUE INDEX turns_by_parent ON turns (parent_turn_num, parent_step_seq, parent_call_seq) WHERE parent_turn_num IS NOT NULL; -- one turn a call
 CREATE INDEX turns_by_root   ON turns (root_turn_num) WHERE root_turn_num IS NOT NULL; -- what a team has spent, and its cancellation
-CREATE INDEX turns_by_worker ON turns (worker_num, num);                    -- what a worker-wide stream has missed
+CREATE INDEX turns_by_worker ON turns (worker_num, num);                    -- turns that a stream of a worker has missed
 
--- What turns were offered of the tools of other people's servers, as those described
--- them then. Equal offers are kept once.
+-- The toolsets of turns: the tools of MCP servers, as the servers described them at that
+-- time. Equal toolsets are stored once: see store.KeepToolset.
 CREATE TABLE tool_offers (
     hash  TEXT PRIMARY KEY,                              -- SHA-256 of offer, in hexadecimal
     offer TEXT NOT NULL CHECK (json_valid(offer))
 ) STRICT;
 
--- Which offer a turn has. It is written before the turn's first model call, so that
--- a turn that resumes has the tools it began with; turns without such tools have none.
+-- The toolset of a turn. The row is written before the turn's first model call, so that a
+-- resumed turn has the same tools. Turns without tools of MCP servers have no row.
 CREATE TABLE turn_offers (
     turn_num INTEGER PRIMARY KEY REFERENCES turns (num) ON DELETE RESTRICT,
     hash     TEXT NOT NULL REFERENCES tool_offers (hash) ON DELETE RESTRICT
 ) STRICT;
 
--- The journal: a step is one model call that has finished. It is written before
--- anything follows from it, and never changed.
+-- The journal: a step is one finished model call. It is written before any of its effects,
+-- and never changed.
 CREATE TABLE steps (
     turn_num           INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT,
     seq                INTEGER NOT NULL,                 -- 0, 1, ... in its turn
-    attempt            INTEGER NOT NULL,                 -- which try this is: streams tell a try cut off from the one that counts
+    attempt            INTEGER NOT NULL,                 -- number of the try: streams distinguish an interrupted try from the one that counts
     parts              TEXT NOT NULL,                    -- JSON array: reasoning, text and tool calls, in order; '': the answer alone
     finish             TEXT NOT NULL,                    -- stop, tool-calls, length, continued, content-filter, refused, other or aborted;
                                                          -- continued: cut at the output limit, and the turn goes on
-    feedback           TEXT NOT NULL,                    -- what the runner said to the model afterwards; '' mostly
+    feedback           TEXT NOT NULL,                    -- message of the runner to the model after the step; usually ''
     model              TEXT NOT NULL,
     estimated_tokens   INTEGER NOT NULL,                 -- of the input, counted from its text before the call
     input_tokens       INTEGER NOT NULL,
@@ -509,12 +512,12 @@ CREATE TABLE call_images (
     FOREIGN KEY (turn_num, step_seq, call_seq) REFERENCES tool_calls (turn_num, step_seq, seq) ON DELETE RESTRICT
 ) STRICT;
 
-CREATE INDEX call_images_by_sha256 ON call_images (sha256); -- what nothing refers to any more
+CREATE INDEX call_images_by_sha256 ON call_images (sha256); -- whether a file is still used
 
--- A tool call that waits for a person: one that may run only once it is approved, or a
+-- A tool call that waits for a person: it may run only once it is approved, or it asks a
 -- question, whose answer is the call's result. The row is written with the call's step.
--- While one of a step is pending and no other call is left to run, the turn is
--- suspended: it is nobody's claim, and is queued again by the last decision.
+-- While a call of a step is pending and no other call is left to run, the turn is
+-- suspended: no runner has it. The last decision returns the turn to the queue.
 CREATE TABLE approvals (
     num                INTEGER PRIMARY KEY,
     id                 TEXT NOT NULL UNIQUE,             -- apr_
@@ -539,46 +542,47 @@ CREATE TABLE approvals (
 ) STRICT;
 
 CREATE INDEX approvals_by_task ON approvals (task_num, num);                                -- the list of a task
-CREATE INDEX approvals_pending ON approvals (organization_id, num) WHERE status = 'pending'; -- what waits for a decision
+CREATE INDEX approvals_pending ON approvals (organization_id, num) WHERE status = 'pending'; -- the calls that wait for a decision
 
 -- A tool whose calls need no more decisions in a task: a person has approved one of them
 -- for the rest of the task. It holds while that person may decide on the task's calls.
 CREATE TABLE task_allowances (
     task_num   INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
     tool       TEXT NOT NULL CHECK (tool <> ''),      -- as the model names it
-    user_id    TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT, -- who has allowed it
-    worker_version INTEGER NOT NULL,                  -- that it holds for
+    user_id    TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT, -- the person who has allowed it
+    worker_version INTEGER NOT NULL,                  -- the version for which it holds
     created_at INTEGER NOT NULL,
     PRIMARY KEY (task_num, tool)
 ) STRICT, WITHOUT ROWID;
 
--- What was left out of a conversation so that it fits its model: from then on, what
--- stands before a place in the task is told shorter. The steps themselves stay whole.
+-- A compaction shortens the beginning of a conversation, so that the conversation fits its
+-- model. The beginning ends at a place in the task. Later prompts contain it in short form,
+-- but the steps themselves do not change.
 CREATE TABLE compactions (
     num           INTEGER PRIMARY KEY,
     task_num      INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
-    turn_num      INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT, -- that was to go on
-    step_seq      INTEGER NOT NULL,                      -- with this step, which may not be there yet
-    kind          TEXT NOT NULL                          -- cut: outputs and arguments of tools; files: attached ones are only named;
-                  CHECK (kind IN ('cut', 'files', 'summary', 'omission')), -- summary and omission: all, for a summary or a note
+    turn_num      INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT, -- the turn that needed it
+    step_seq      INTEGER NOT NULL,                      -- the step that needed it; its row may not exist yet
+    kind          TEXT NOT NULL                          -- cut: outputs and arguments of tools; files: only the names of attached files remain;
+                  CHECK (kind IN ('cut', 'files', 'summary', 'omission')), -- summary and omission: a summary or a note replaces everything
     before_turn   INTEGER NOT NULL,                      -- the place: seq of a turn of the task,
-    before_step   INTEGER NOT NULL,                      -- and of its first step that is told whole; 0: so is its instruction
-    cut_to        INTEGER CHECK ((cut_to IS NOT NULL) = (kind = 'cut')), -- bytes that are left of each text
-    items         INTEGER NOT NULL,                      -- texts, files or model calls that are told shorter
-    summary       TEXT CHECK ((summary IS NOT NULL) = (kind IN ('summary', 'omission'))), -- told in place of them
-    refused       INTEGER NOT NULL CHECK (refused IN (0, 1)), -- 1: the provider found the request too long; 0: we did
-    model         TEXT NOT NULL,                         -- that the conversation has to fit, and that wrote the summary
-    room          INTEGER NOT NULL,                      -- tokens of input that it is taken to have room for
+    before_step   INTEGER NOT NULL,                      -- and of its first step that stays complete; 0: its instruction does, too
+    cut_to        INTEGER CHECK ((cut_to IS NOT NULL) = (kind = 'cut')), -- bytes that remain of each text
+    items         INTEGER NOT NULL,                      -- number of shortened texts, files or model calls
+    summary       TEXT CHECK ((summary IS NOT NULL) = (kind IN ('summary', 'omission'))), -- the text in place of the beginning
+    refused       INTEGER NOT NULL CHECK (refused IN (0, 1)), -- 1: the provider refused the request as too long; 0: the runner's estimate
+    model         TEXT NOT NULL,                         -- the one that the conversation must fit; it also wrote the summary
+    room          INTEGER NOT NULL,                      -- tokens of input that the model is assumed to accept
     tokens_before INTEGER NOT NULL,                      -- of the request, estimated
     tokens_after  INTEGER NOT NULL,
-    input_tokens  INTEGER NOT NULL,                      -- that the summary took; 0 unless there is one
+    input_tokens  INTEGER NOT NULL,                      -- used for the summary; 0 without one
     output_tokens INTEGER NOT NULL,
     cost          INTEGER NOT NULL,                      -- nano-dollars
     started_at    INTEGER NOT NULL,
     completed_at  INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX compactions_by_task ON compactions (task_num, num); -- what the next call and turn build on, and the task page
+CREATE INDEX compactions_by_task ON compactions (task_num, num); -- the next call, the next turn, and the task page
 CREATE INDEX compactions_by_turn ON compactions (turn_num);      -- pruning
 
 -- A file as it was when a client attached it or a worker published it. The bytes
@@ -602,10 +606,10 @@ CREATE TABLE files (
 CREATE INDEX files_by_path ON files (worker_id, path, num); -- a file's address, newest version first
 CREATE INDEX files_by_task ON files (task_num, num);        -- the run view
 CREATE INDEX files_by_turn ON files (turn_num, num);        -- the turn list
-CREATE INDEX files_by_sha256 ON files (sha256);             -- what nothing refers to any more
+CREATE INDEX files_by_sha256 ON files (sha256);             -- whether a file is still used
 CREATE INDEX files_listed  ON files (worker_id, num) WHERE origin = 'published'; -- a worker's files, newest first
 
--- A web page that an answer rests on.
+-- A web page on which an answer is based.
 CREATE TABLE sources (
     num        INTEGER PRIMARY KEY,
     id         TEXT NOT NULL UNIQUE,                     -- src_
@@ -620,12 +624,13 @@ CREATE TABLE sources (
 CREATE INDEX sources_by_task ON sources (task_num, num); -- the run view
 CREATE INDEX sources_by_turn ON sources (turn_num, num); -- streams
 
--- What was asked once is done once: the POST that made a thing, by API key and
--- Idempotency-Key, or by the hash of the request for clients that only count
--- their retries. Written in the transaction that makes the thing.
+-- The results of requests, so that a repeated POST is carried out only once. The API key
+-- and the Idempotency-Key identify a request. For clients that only count their retries,
+-- the hash of the request does. The row is written in the transaction that creates the
+-- result.
 CREATE TABLE idempotency (
     api_key_num  INTEGER NOT NULL,                       -- 0: a form of the pages
-    user_num     INTEGER NOT NULL                        -- whose form it is; 0 with a key
+    user_num     INTEGER NOT NULL                        -- the user of the form; 0 with a key
                  CHECK ((user_num = 0) = (api_key_num <> 0)),
     key          ANY NOT NULL,                           -- TEXT: the client's key; BLOB: 16 bytes of the request's hash
     request_hash BLOB                                    -- of method, path and body, or a form; NULL if it is the key
@@ -637,15 +642,16 @@ CREATE TABLE idempotency (
 
 CREATE INDEX idempotency_by_expiry ON idempotency (expires_at); -- pruning
 
--- What was used, summed as it happens: plots and bills read this, never the turns.
+-- The usage of each day, added up when it occurs. Charts and bills read this table, never
+-- the turns.
 CREATE TABLE usage (
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     day             INTEGER NOT NULL,                    -- days since 1970-01-01, UTC
     worker_id       TEXT NOT NULL,
     api_key_id      TEXT NOT NULL,                       -- '' without one
     triggered_by    TEXT NOT NULL,
-    turns           INTEGER NOT NULL,                    -- that ended
-    failures        INTEGER NOT NULL,                    -- of these, in error
+    turns           INTEGER NOT NULL,                    -- number of ended turns
+    failures        INTEGER NOT NULL,                    -- number of these that failed
     steps           INTEGER NOT NULL,
     input_tokens    INTEGER NOT NULL,
     output_tokens   INTEGER NOT NULL,
@@ -672,21 +678,21 @@ CREATE TABLE schedules (
     id                 TEXT NOT NULL UNIQUE,             -- sch_
     organization_id    TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     worker_id          TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
-    created_by_user_id TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT, -- for whom it runs
+    created_by_user_id TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT, -- the user for whom it runs
     input              TEXT NOT NULL CHECK (input <> ''),
     budget             TEXT NOT NULL CHECK (budget IN ('low', 'standard', 'high', 'unlimited')),
     type               TEXT NOT NULL CHECK (type IN ('scheduled', 'delayed', 'cron', 'interval')),
     delay_seconds      REAL CHECK ((delay_seconds IS NOT NULL) = (type = 'delayed')),
     cron               TEXT CHECK ((cron IS NOT NULL) = (type = 'cron')),
     interval_seconds   REAL CHECK ((interval_seconds IS NOT NULL) = (type = 'interval')),
-    timezone           TEXT CHECK (timezone IS NULL OR type = 'cron'), -- that next_run_at was computed in; NULL: cron names its own
-    anchor_at          INTEGER NOT NULL,                 -- what a rhythm counts from, and the only time of a one-time schedule
+    timezone           TEXT CHECK (timezone IS NULL OR type = 'cron'), -- in which next_run_at was computed; NULL: the expression names its own
+    anchor_at          INTEGER NOT NULL,                 -- start of the intervals, or the only time of a one-time schedule
     next_run_at        INTEGER,                          -- NULL: fired for the last time, or cancelled
     last_run_at        INTEGER,
     paused             INTEGER NOT NULL CHECK (paused IN (0, 1)),
     created_at         INTEGER NOT NULL,
     cancelled_at       INTEGER,
-    running_task_num   INTEGER REFERENCES tasks (num) ON DELETE RESTRICT -- that its last run made; NULL once that has ended
+    running_task_num   INTEGER REFERENCES tasks (num) ON DELETE RESTRICT -- the task of its last run; NULL once that task has ended
 ) STRICT;
 
 CREATE INDEX schedules_due             ON schedules (next_run_at)                  WHERE next_run_at IS NOT NULL AND paused = 0 AND running_task_num IS NULL;
@@ -696,7 +702,7 @@ CREATE INDEX schedules_by_worker       ON schedules (worker_id, num)            
 CREATE INDEX schedules_by_timezone     ON schedules (timezone)                     WHERE next_run_at IS NOT NULL AND timezone IS NOT NULL; -- another --timezone
 CREATE INDEX schedules_by_last_run     ON schedules (last_run_at)                  WHERE next_run_at IS NOT NULL AND last_run_at IS NOT NULL; -- a clock set back
 
--- One webhook a worker. No row: none is configured.
+-- The webhook of a worker. A worker has at most one.
 CREATE TABLE webhooks (
     worker_id      TEXT PRIMARY KEY REFERENCES workers (id) ON DELETE RESTRICT,
     url            TEXT NOT NULL CHECK (url <> ''),
@@ -706,9 +712,9 @@ CREATE TABLE webhooks (
     updated_at     INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A delivery is a promise to tell a webhook that a turn ended, written in the
--- transaction that ends it. Its body is made when it is sent, and shows the task as it
--- was at that end, whatever has happened to it since.
+-- A delivery is a message to a webhook that a turn has ended, or waits for a person. The
+-- row is written in the transaction of that event. The body is made when the delivery is
+-- sent, and shows the task as it was at the event.
 CREATE TABLE deliveries (
     num             INTEGER PRIMARY KEY,
     id              TEXT                                 -- evt_, the same on every attempt; NULL: the turn's, after evt_
@@ -717,9 +723,9 @@ CREATE TABLE deliveries (
     turn_num        INTEGER REFERENCES turns (num) ON DELETE RESTRICT, -- NULL: a test
     type            TEXT NOT NULL,                       -- task.completed, turn.failed, ...
     attempts        INTEGER NOT NULL,
-    next_attempt_at INTEGER,                             -- NULL: done with, delivered or given up
+    next_attempt_at INTEGER,                             -- NULL: delivered or given up
     created_at      INTEGER NOT NULL,
-    task_status     TEXT,                                -- NULL, as the rest: a test
+    task_status     TEXT,                                -- NULL for a test, as the columns below
     task_turns      INTEGER,
     task_cost       INTEGER,                             -- nano-dollars
     task_duration   INTEGER                              -- milliseconds
@@ -733,11 +739,11 @@ CREATE TABLE webhook_executions (
     num             INTEGER PRIMARY KEY,
     id              TEXT NOT NULL UNIQUE,                -- whe_
     worker_num      INTEGER NOT NULL REFERENCES workers (num) ON DELETE RESTRICT,
-    seq             INTEGER NOT NULL,                    -- 1, 2, ... of the worker's, so that a page is a range
+    seq             INTEGER NOT NULL,                    -- 1, 2, ... of the worker, so that a page is a range
     delivery_num    INTEGER NOT NULL REFERENCES deliveries (num) ON DELETE RESTRICT,
     url             TEXT NOT NULL,
     request_status  TEXT NOT NULL CHECK (request_status IN ('success', 'error')),
-    response_status INTEGER,                             -- NULL: not reached
+    response_status INTEGER,                             -- NULL: no response
     error_message   TEXT,
     duration_ms     INTEGER NOT NULL,
     created_at      INTEGER NOT NULL,
@@ -746,8 +752,8 @@ CREATE TABLE webhook_executions (
 
 CREATE INDEX webhook_executions_by_delivery ON webhook_executions (delivery_num); -- pruning
 
--- What an attempt sent and got. It is kept of attempts that failed, and of the newest ones
--- of a worker: a delivery can be made again without it.
+-- The request and the response of an attempt. They are kept for failed attempts, and for
+-- the newest attempts of a worker. A delivery can be sent again without them.
 CREATE TABLE webhook_exchanges (
     execution_num INTEGER PRIMARY KEY REFERENCES webhook_executions (num) ON DELETE CASCADE,
     request       TEXT NOT NULL,                         -- as HTTP writes it: its beginning, without secrets
@@ -756,7 +762,7 @@ CREATE TABLE webhook_exchanges (
 
 -- Mail -------------------------------------------------------------------------
 
--- A mail that was answered 250, whatever became of it.
+-- A received mail. The server has confirmed to the sender that it keeps the mail.
 CREATE TABLE inbound_emails (
     num             INTEGER PRIMARY KEY,
     id              TEXT NOT NULL UNIQUE,                -- msg_
@@ -778,22 +784,23 @@ CREATE TABLE inbound_emails (
     created_at      INTEGER NOT NULL,
     source_sha256   TEXT,                                -- a large source lies in the data folder,
     source          BLOB,                                -- a small one here: no file to sync for each mail
-    CHECK (source IS NULL OR source_sha256 IS NULL),     -- both NULL: forgotten after a time, and the row kept for its thread
+    CHECK (source IS NULL OR source_sha256 IS NULL),     -- both NULL: the source was deleted as old; the row stays for the thread
     UNIQUE (worker_id, message_id)                       -- the same mail twice is one turn
 ) STRICT;
 
 CREATE INDEX inbound_emails_by_organization ON inbound_emails (organization_id, id);                         -- the list, newest first
-CREATE INDEX inbound_emails_held            ON inbound_emails (organization_id, id) WHERE status = 'held';   -- what waits for an Admin
+CREATE INDEX inbound_emails_held            ON inbound_emails (organization_id, id) WHERE status = 'held';   -- the mail that waits for an Admin
 CREATE INDEX inbound_emails_by_sender       ON inbound_emails (worker_id, from_address, created_at) WHERE status = 'accepted'; -- the guard against loops
-CREATE INDEX inbound_emails_by_turn         ON inbound_emails (turn_num) WHERE turn_num IS NOT NULL;         -- the reply, and who is in a thread
+CREATE INDEX inbound_emails_by_turn         ON inbound_emails (turn_num) WHERE turn_num IS NOT NULL;         -- the reply, and the participants of a thread
 CREATE INDEX inbound_emails_by_age          ON inbound_emails (created_at) WHERE source IS NOT NULL OR source_sha256 IS NOT NULL; -- pruning
-CREATE INDEX inbound_emails_by_source       ON inbound_emails (source_sha256) WHERE source_sha256 IS NOT NULL; -- what nothing refers to any more
+CREATE INDEX inbound_emails_by_source       ON inbound_emails (source_sha256) WHERE source_sha256 IS NOT NULL; -- whether a file is still used
 CREATE INDEX inbound_emails_of_postmaster   ON inbound_emails (num) WHERE worker_id IS NULL;                 -- the newest are kept
 
--- A mail to send, written in the transaction of its cause: the reply to a mail when its
--- turn ends, a question or a request for approval when its turn is suspended, or an
--- alert. The table is the outbox until the mail is sent. Its id is the local part of its
--- Message-ID: who answers it has received it.
+-- A mail to send, written in the transaction of its cause. A reply is written when a turn
+-- that a mail started ends. A question or a request for approval is written when its turn
+-- is suspended. The table is the outbox until the mail is sent. The id of a mail is the
+-- local part of its Message-ID: an answer with it comes from somebody who has received the
+-- mail.
 CREATE TABLE outbound_emails (
     num             INTEGER PRIMARY KEY,
     id              TEXT NOT NULL UNIQUE,                -- msg_
@@ -805,11 +812,11 @@ CREATE TABLE outbound_emails (
                     CHECK ((turn_num IS NULL) = (kind = 'alert')),
     inbound_num     INTEGER REFERENCES inbound_emails (num) ON DELETE RESTRICT -- the mail that it answers
                     CHECK (inbound_num IS NOT NULL OR kind <> 'reply'),
-    approval_num    INTEGER REFERENCES approvals (num) ON DELETE RESTRICT -- that it asks about
+    approval_num    INTEGER REFERENCES approvals (num) ON DELETE RESTRICT -- the approval that it asks about
                     CHECK ((approval_num IS NULL) = (kind IN ('reply', 'alert'))),
     alert_num       INTEGER REFERENCES alert_messages (num) ON DELETE RESTRICT -- the message of a channel
                     CHECK ((alert_num IS NULL) = (kind <> 'alert')),
-    user_id         TEXT REFERENCES users (id) ON DELETE RESTRICT -- who is asked; NULL: the author of the mail, or an alert
+    user_id         TEXT REFERENCES users (id) ON DELETE RESTRICT -- the member who is asked; NULL: the author of the mail, or an alert
                     CHECK (user_id IS NOT NULL OR kind <> 'approval'),
     recipient       TEXT NOT NULL,
     subject         TEXT NOT NULL,                       -- '' until composed
@@ -829,42 +836,42 @@ CREATE TABLE outbound_emails (
 CREATE INDEX outbound_emails_due             ON outbound_emails (next_attempt_at, num) WHERE next_attempt_at IS NOT NULL;
 CREATE INDEX outbound_emails_by_organization ON outbound_emails (organization_id, id); -- the list, newest first
 CREATE INDEX outbound_emails_by_age          ON outbound_emails (created_at) WHERE status <> 'queued' AND (source IS NOT NULL OR source_sha256 IS NOT NULL); -- pruning
-CREATE INDEX outbound_emails_by_source       ON outbound_emails (source_sha256) WHERE source_sha256 IS NOT NULL; -- what nothing refers to any more
+CREATE INDEX outbound_emails_by_source       ON outbound_emails (source_sha256) WHERE source_sha256 IS NOT NULL; -- whether a file is still used
 CREATE INDEX outbound_emails_by_inbound      ON outbound_emails (inbound_num) WHERE inbound_num IS NOT NULL; -- before a mail is pruned, whether it was answered
 CREATE INDEX outbound_emails_by_turn         ON outbound_emails (turn_num) WHERE turn_num IS NOT NULL; -- pruning
-CREATE INDEX outbound_emails_by_approval     ON outbound_emails (approval_num) WHERE approval_num IS NOT NULL; -- who was asked, and how it was answered
-CREATE INDEX outbound_emails_by_alert        ON outbound_emails (alert_num) WHERE alert_num IS NOT NULL; -- how it went, and pruning
+CREATE INDEX outbound_emails_by_approval     ON outbound_emails (approval_num) WHERE approval_num IS NOT NULL; -- its recipients, and the answer
+CREATE INDEX outbound_emails_by_alert        ON outbound_emails (alert_num) WHERE alert_num IS NOT NULL; -- its result, and pruning
 
 -- Alerts -----------------------------------------------------------------------
 
--- A channel brings the alerts of an organization to people: by mail to one member, or
--- to a webhook such as Slack's. The URL of a webhook is a secret: whoever knows it can
--- write there.
+-- A channel brings the alerts of an organization to people: by mail to one member, or to a
+-- webhook such as Slack's. The URL of a webhook is a secret, because anybody who knows it
+-- can write there.
 CREATE TABLE alert_channels (
     id              TEXT PRIMARY KEY,                    -- alc_
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
-    user_id         TEXT REFERENCES users (id) ON DELETE RESTRICT, -- who gets the mails; NULL: it is a webhook
+    user_id         TEXT REFERENCES users (id) ON DELETE RESTRICT, -- the recipient of the mails; NULL: it is a webhook
     host            TEXT NOT NULL                        -- of the URL, for people; '' for mail
                     CHECK ((host = '') = (user_id IS NOT NULL)),
     sealed          BLOB                                 -- the URL; NULL for mail
                     CHECK ((sealed IS NULL) = (user_id IS NOT NULL)),
-    topics          TEXT NOT NULL CHECK (json_valid(topics)), -- JSON array: failed, waiting, cap, delivery, backup
+    topics          TEXT NOT NULL CHECK (json_valid(topics)), -- JSON array: failed, waiting, cap, delivery, backup, disk
     rhythm          TEXT NOT NULL CHECK (rhythm IN ('now', 'hour', 'day')), -- how often it sends a message
     paused          INTEGER NOT NULL CHECK (paused IN (0, 1)), -- while paused, it collects nothing
     created_at      INTEGER NOT NULL,
     told_at         INTEGER                              -- when its last message was made; NULL: none yet
 ) STRICT;
 
-CREATE INDEX alert_channels_by_organization ON alert_channels (organization_id, id); -- the list, and what an event is told to
+CREATE INDEX alert_channels_by_organization ON alert_channels (organization_id, id); -- the list, and the channels of an event
 
--- What a channel has still to tell, written in the transaction of the event. Events of
--- one kind at one worker are one row with a count, so the rows of a channel are few.
--- The row stays for some minutes after a message, so that repetitions wait for each other.
+-- The alerts that a channel has to report, written in the transaction of the event. Events
+-- of one kind at one worker are one row with a count, so a channel has few rows. The row
+-- stays for some minutes after a message, so that a repeated event waits.
 CREATE TABLE alerts (
     channel_id TEXT NOT NULL REFERENCES alert_channels (id) ON DELETE CASCADE,
     event      TEXT NOT NULL,                            -- such as 'task.failed'
     worker_id  TEXT NOT NULL,                            -- '' without one
-    count      INTEGER NOT NULL,                         -- events that no message has told
+    count      INTEGER NOT NULL,                         -- events that no message has reported
     task_num   INTEGER REFERENCES tasks (num) ON DELETE RESTRICT, -- the newest; NULL without one
     first_at   INTEGER NOT NULL,                         -- of these events
     last_at    INTEGER NOT NULL,
