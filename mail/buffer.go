@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A buffer limits the memory of mails being received: in total, and from each network, so that one
-// peer cannot prevent the mail of others.
+// A buffer limits the memory of mails that are being received: in total, and for each network. So
+// one peer cannot block the mail of others.
 type buffer struct {
 	all   *semaphore.Weighted
 	share int64 // limit of a network, in bytes
@@ -25,8 +25,8 @@ type place struct {
 }
 
 var (
-	errNoRoom = errors.New("no memory for the mail now")
-	errShare  = errors.New("no room for more mail of this place now")
+	errNoRoom = errors.New("no room for the mail in the buffer now")
+	errShare  = errors.New("no room for more mail of this network now")
 )
 
 // newBuffer creates a buffer of size bytes, but for at least four of the largest mails. A growing

@@ -129,7 +129,7 @@ func answer(t store.Turn) string {
 // reply has links to the other files.
 const maxAttached = 10 << 20
 
-// splitFiles separates the files to attach from those that are too large together.
+// splitFiles returns the files to attach, and the files that would exceed maxAttached.
 func splitFiles(files []store.File) (attached, linked []store.File) {
 	room := int64(maxAttached)
 	for _, f := range files {

@@ -139,7 +139,7 @@ func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
 	// The mail has no content, or every recipient has it already. In the second case the store
 	// returns the first copy.
 	if text == "" {
-		return d.keep(ctx, store.EmailIgnored, "it says nothing")
+		return d.keep(ctx, store.EmailIgnored, "it has no text")
 	}
 	var emails []store.NewEmail
 	for _, r := range d.env.To {
@@ -209,7 +209,7 @@ func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
 		case store.IsKind(err, store.Busy):
 			return nil, err
 		}
-		// The page is at fault, so another try would not help.
+		// The page caused the error, so another try would fail, too.
 		s.cfg.Log.Warn("the HTML of a mail cannot be rendered", "err", err)
 		return nil, nil
 	}, keep)
@@ -319,7 +319,7 @@ func (d *delivery) task(ctx context.Context, r Recipient, c store.Caller) (store
 	case named:
 		// A reply without permission starts a new task. If the address names a task, this is not
 		// possible.
-		return store.Task{}, store.Errorf(store.Forbidden, "the sender does not take part in this task")
+		return store.Task{}, store.Errorf(store.Forbidden, "the sender does not participate in this task")
 	}
 	return store.Task{}, nil
 }

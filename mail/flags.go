@@ -20,7 +20,7 @@ type Flags struct {
 	Relay         string   `name:"smtp-relay" help:"Relay for replies: smtp://user:password@host:587, or smtps://. Without it, replies stay in the outbox." placeholder:"URL" secret:"the address of the relay and its password"`
 	Domain        string   `name:"mail-domain" default:"localhost" help:"Domain of worker addresses."`
 	Accept        string   `name:"mail-accept" help:"Who may mail workers: anyone, members, or addresses and @domains with commas; anyone on a loopback listener, else members." placeholder:"WHO"`
-	TrustedRelays []string `name:"mail-trusted-relay" help:"Your mail servers that deliver to this one, with the authserv-id of their trusted Authentication-Results fields; for example 127.0.0.1=mx.example.com." placeholder:"NETWORK=AUTHSERV-ID"`
+	TrustedRelays []string `name:"mail-trusted-relay" help:"Your own mail servers that deliver to this one, with the authserv-id of the Authentication-Results fields to trust; for example 127.0.0.1=mx.example.com." placeholder:"NETWORK=AUTHSERV-ID"`
 	Hold          bool     `name:"mail-hold" help:"Hold mail of senders who may not mail until an Admin releases it, instead of refusing it."`
 	MaxSize       int64    `name:"mail-max-size" default:"26214400" help:"Largest mail, in bytes."`
 	ThreadLimit   int      `name:"mail-thread-limit" default:"20" help:"Mails of one task in an hour that start turns, against loops; further ones get 450. 0 turns it off."`
@@ -94,7 +94,7 @@ func (f *Flags) Config(ln net.Listener, log *slog.Logger) (cfg Config, err error
 	switch local := ok && tcp.IP.IsLoopback(); {
 	case local && len(cfg.TrustedRelays) == 0 && !strings.EqualFold(f.Domain, "localhost"):
 		log.Info("mail counts as a member's only if DKIM verifies it: " +
-			"name the mail server that hands it in with --mail-trusted-relay")
+			"name the mail server that delivers it with --mail-trusted-relay")
 	case !local && cfg.Accept == "":
 		cfg.Accept = Members // this listener is reachable for strangers
 	}

@@ -1,6 +1,5 @@
-// Package mail is the interface by mail. It receives mail for workers, over SMTP or from the API,
-// and turns it into tasks. It decides whose mail starts work, composes the replies and sends them
-// into the thread.
+// Package mail receives mail for workers, over SMTP or from the API, and turns it into tasks. It
+// decides whose mail starts work, composes the replies, and sends them in the thread of the mail.
 //
 // It never runs a turn and holds no SQL: the runner accepts the turns that mails start. The end of
 // a turn writes a row for the reply, which this package sends. A mail is not trusted: names are
@@ -37,7 +36,7 @@ type Config struct {
 
 	// HTML converts the pages of a mail to text, with quotes as lines that begin with ">". It runs
 	// in a confined process, because a page may take all memory or time. Without HTML, or if it
-	// cannot convert them, pages only keep their words. If it stays busy, the server refuses the
+	// cannot convert them, only the words of the pages are kept. If it stays busy, the server refuses the
 	// mail temporarily, and the sender tries again.
 	HTML func(ctx context.Context, pages []string) (texts []string, err error)
 

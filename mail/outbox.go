@@ -16,7 +16,7 @@ import (
 
 const (
 	pollReplies  = 500 * time.Millisecond // between two checks for replies
-	replyLease   = 10 * time.Minute       // longer than composing and sending may take
+	replyLease   = 10 * time.Minute       // of a claim; the next claim begins only after all its replies were tried
 	maxSending   = 4                      // replies sent at the same time
 	claimReplies = 32                     // replies claimed together
 )
@@ -60,7 +60,7 @@ func (s *Server) sendReplies() {
 		for more := true; more; {
 			var err error
 			if more, err = s.sendDue(); store.IsKind(err, store.Busy) {
-				released = false // the database went away: what happened to the replies may not be recorded
+				released = false // the database failed: the results of some replies may not be stored
 			}
 			// Maintenance may begin between two batches, and another node may become the leader.
 			if !store.IsMaintenance(err) && !errors.Is(err, store.ErrLeaseLost) {
@@ -71,7 +71,7 @@ func (s *Server) sendReplies() {
 }
 
 // sendDue sends the replies that are due now. It reports whether there may be more. The error is of
-// kind Busy if the database could not record the result of one, or if this node leads no more.
+// kind Busy if the result of a reply could not be stored, or if this node is no longer the leader.
 func (s *Server) sendDue() (more bool, err error) {
 	defer recovering("find replies", &err)
 	// Read first, because most ticks find nothing and should not write.
@@ -121,8 +121,8 @@ func (s *Server) logUnlessStopped(what string, err error) {
 	}
 }
 
-// sendReply composes and sends a reply. If a reply makes this program panic, it is retried later, like
-// any that cannot be composed.
+// sendReply composes and sends a reply. If a reply causes a panic, it is retried later, like a
+// reply that cannot be composed.
 func (s *Server) sendReply(r store.Reply, c *relayConn) error {
 	if !s.cfg.Store.Leads() {
 		return store.ErrLeaseLost // the next leader releases the claim and sends the reply

@@ -66,7 +66,7 @@ func (s *Server) recipients(ctx context.Context, who store.Identity, to []string
 	for _, r := range list {
 		if !list[0].decidedWith(r) {
 			return nil, store.Errorf(store.Invalid,
-				"a private worker decides about mail by itself: post it once for each")
+				"the recipients have different rules for senders: post the mail once for each of them")
 		}
 	}
 	return list, nil

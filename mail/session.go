@@ -113,7 +113,7 @@ func (c *session) rcpt(address string) (err error) {
 	// All recipients of a mail get the same answer, so one decision must be right for all of them.
 	// The peer sends another mail to the others.
 	if len(to) > 0 && !to[0].decidedWith(r) {
-		return refusal(452, 4, 5, 3, "this recipient decides about mail by itself: send it in a mail of its own")
+		return refusal(452, 4, 5, 3, "this recipient has other rules for senders: send it a separate mail")
 	}
 	if !slices.ContainsFunc(to, r.equals) {
 		c.setEnvelope(from, append(slices.Clone(to), r))
@@ -146,7 +146,7 @@ func (c *session) data(env Envelope, r io.Reader) (err error) {
 	if message.HasBareLineEnd(raw) {
 		// Servers that disagree about line ends may disagree about the end of a mail, so that one
 		// accepts a second, hidden mail.
-		return refusal(550, 5, 6, 0, "line ends must be CRLF, and CR and LF never stand alone")
+		return refusal(550, 5, 6, 0, "line ends must be CRLF: a mail must not contain CR or LF alone")
 	}
 	if _, err := c.s.Deliver(c.s.ctx, env, raw); err != nil {
 		return err
@@ -155,8 +155,8 @@ func (c *session) data(env Envelope, r io.Reader) (err error) {
 	return nil
 }
 
-// roomTime limits how long a mail waits for room in the buffer, in total. The time in which the peer
-// sends does not count: a slow line is no lack of room.
+// roomTime limits how long a mail waits for room in the buffer, in total. The time in which the
+// peer sends does not count, because a slow connection is no lack of room.
 const roomTime = 20 * time.Second
 
 // smallMail is the size of mails that fit into pooled memory, in bytes.
@@ -199,8 +199,8 @@ func (s *Server) readMessage(ctx context.Context, place string, r io.Reader) (ra
 	}
 }
 
-// awaitRoom takes n bytes of the buffer, for which it waits at most most. It returns how much of most
-// remains.
+// awaitRoom takes n bytes of the buffer. It waits for them for at most the duration most, and
+// returns the rest of it.
 func (s *Server) awaitRoom(ctx context.Context, place string, n int64, most time.Duration) (left time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -222,7 +222,7 @@ func (c *session) readError(err error) error {
 	case errors.Is(err, smtp.ErrTooLongLine):
 		return refusal(500, 5, 6, 0, fmt.Sprintf("a line has at most %d bytes", c.s.cfg.Limits.Line))
 	}
-	return refusal(451, 4, 4, 2, "the mail broke off")
+	return refusal(451, 4, 4, 2, "the connection ended before the end of the mail")
 }
 
 func refusal(code, class, subject, detail int, message string) *smtp.SMTPError {

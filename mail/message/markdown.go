@@ -19,9 +19,9 @@ import (
 // memory or time, so untrusted ones need a confined process.
 func RenderMarkdown(markdown []byte) ([]byte, error) { return renderer()(markdown) }
 
-// renderer returns RenderMarkdown. The function is made at its first use and changes nothing, so many
-// goroutines may call it at the same time. A generic function of the converter's or the policy's type
-// would keep all of their methods in the binary: 0.2 MB.
+// renderer returns the function that renders. It is created at its first use. The function changes
+// nothing, so many goroutines may call it at the same time. A sync.OnceValue of the converter's or the
+// policy's type would keep all methods of that type in the binary: 0.2 MB.
 var renderer = sync.OnceValue(newRenderer)
 
 func newRenderer() func(markdown []byte) ([]byte, error) {

@@ -7,7 +7,7 @@ import (
 )
 
 // ConvertHTML converts the HTML parts of one mail to text, with quotes as lines that begin with
-// ">". It returns nil if it cannot convert a page: the pages then only keep their words. An error
+// ">". It returns nil if it cannot convert a page: then only the words of the pages are kept. An error
 // ends the reading of the mail, and the sender has to repeat it.
 //
 // Implementations must not trust a page: it may make the converter use all memory or time.
