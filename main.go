@@ -72,7 +72,7 @@ type config struct {
 	Upgrade command.Upgrade     `cmd:"" help:"Replace this binary with a newer one, with a backup, checks and a rollback."`
 	Health  command.Probe       `cmd:"" help:"Check whether the running server of the data folder is ready."`
 	Reload  command.Reloading   `cmd:"" help:"Reload the files and flags of the running server, as SIGHUP does."`
-	Pause   command.Maintenance `cmd:"" name:"maintenance" help:"Turn maintenance of the running server on or off, in which it refuses changes and new work."`
+	Pause   command.Maintenance `cmd:"" name:"maintenance" help:"Turn maintenance on or off. In maintenance, the running server refuses changes and new work."`
 	Migrate command.Migrate     `cmd:"" help:"Copy the database of a stopped server from the data folder to a PostgreSQL server, or back."`
 	Doctor  command.Doctor      `cmd:"" help:"Check what a server needs: data folder, disk, clock, ports, base URL, mail and models."`
 	Bench   command.Bench       `cmd:"" help:"Measure how fast a server is on this machine, and compare it with an earlier run."`
@@ -365,7 +365,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 	return s.nodes.Front(handlers.Front(api, pages)), nil
 }
 
-// confinedBy returns system with the means that confine commands.
+// confinedBy returns system with the layers that confine commands.
 func confinedBy(system dashboard.System, found sandbox.Confinement) dashboard.System {
 	if found.Possible { // then the flag for unconfined commands has no effect
 		system.Shell = "confined"
