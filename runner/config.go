@@ -100,10 +100,11 @@ func DefaultBudgets() map[store.Budget]Limits {
 	}
 }
 
-// retryDelay returns the pause after try 1, 2, ... of a model call: half a second, doubled each
-// time. A random variation of a quarter spreads the retries of many turns.
+// retryDelay returns the pause after try 1, 2, ... of a model call. It is half a second at first,
+// doubled each time, up to 32 seconds. A random variation of a quarter spreads the retries of many
+// turns. The limit also prevents an overflow: a turn that waits for resources makes many tries.
 func retryDelay(try int) time.Duration {
-	d := 500 * time.Millisecond << (try - 1)
+	d := 500 * time.Millisecond << min(try-1, 6)
 	return d*3/4 + rand.N(d/2)
 }
 
