@@ -123,11 +123,13 @@ func (r *Runner) reserve(ctx context.Context, organizationID string, x expense) 
 		}})
 }
 
-// A balance returns the nano-dollars that the owner of an account may still spend. limited is false for
-// an owner without a limit.
+// A balance holds the functions that read what the owner of an account may still spend. limited is false
+// for an owner without a limit.
 type balance struct {
-	left func(context.Context) (nanos int64, limited bool, err error)
-	hold func(context.Context, store.Hold) (limited bool, err error) // the same among nodes
+	left func(context.Context) (nanos int64, limited bool, err error) // used by a single node
+
+	// hold is used among nodes. It calls h.Decide with the amount, and stores the result of Decide.
+	hold func(ctx context.Context, h store.Hold) (limited bool, err error)
 }
 
 // hold is reserve for any account of the ledger.
@@ -160,8 +162,8 @@ func (r *Runner) hold(ctx context.Context, account string, x expense, b balance)
 	return a, err
 }
 
-// holdAmongNodes decides on a reservation together with the other nodes. The sum of this node's
-// reservations is stored in the same transaction.
+// holdAmongNodes decides on a reservation, with regard to the reservations of all nodes. It stores the new
+// sum of this node's reservations in the same transaction.
 func (r *Runner) holdAmongNodes(ctx context.Context, account string, own int64, b balance,
 	decide func(room, held int64) verdict) (v verdict, err error) {
 	limited, err := b.hold(ctx, store.Hold{Account: account, RunnerID: r.ID(), Own: own,
@@ -179,15 +181,15 @@ func (r *Runner) holdAmongNodes(ctx context.Context, account string, own int64, 
 	return v, err
 }
 
-// storeHold stores for the other nodes what this one holds of an account. A turn that stops has settled
-// its calls, too.
+// storeHold writes the sum of this node's reservations in an account to the database, for the other nodes.
+// A stop of the runner does not cancel the write, because turns that stop also settle their calls.
 func (r *Runner) storeHold(account string, nanos int64) error {
 	err := r.cfg.Store.SetHold(context.WithoutCancel(r.ctx), account, r.ID(), nanos)
 	if errors.Is(err, store.ErrLeaseLost) {
-		return nil // its holds do not count any more
+		return nil // the reservations of an expired lease no longer count
 	}
 	if err != nil {
-		r.cfg.Log.Error("store what model calls may cost at most: will retry", "err", err)
+		r.cfg.Log.Error("store the reservations of model calls, will retry", "err", err)
 	}
 	return err
 }

@@ -27,7 +27,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	r.noteAlive() // a health check must not fail before the dispatcher's first round
 	r.claimer.Go(r.dispatch)
 	r.leaser.Go(r.keepLease)
-	r.leaser.Go(r.keepOrder)
+	r.leaser.Go(r.housekeep)
 	if r.cfg.Store.Shared() {
 		r.leaser.Go(r.followNodes)
 		r.leaser.Go(r.followWatchers)
@@ -49,10 +49,10 @@ func (r *Runner) Stop(ctx context.Context) error {
 	case <-done:
 	case <-ctx.Done():
 	}
-	r.cancel(errStopped) // ends keepLease and keepOrder, too
+	r.cancel(errStopped) // also ends the goroutines of r.leaser
 	<-done               // a paid step still reaches the journal
 	r.leaser.Wait()
-	r.cfg.Store.Resign() // before the row of the leader is deleted: another node may lead then
+	r.cfg.Store.Resign() // before StopRunner deletes the leader's row: then another node may become leader
 	if r.alive.Load() == nil || r.cfg.Store.WritableIn(r.ctx) != nil {
 		return nil // the runner never started, or the next start claims its turns
 	}

@@ -19,7 +19,7 @@ func (r *Runner) Kept() (rings, running, watched, reserved int) {
 	return rings, running, watched, len(r.ledger.accounts)
 }
 
-// ExpireSuspended ends the suspended turns that have waited too long, like keepOrder.
+// ExpireSuspended ends the suspended turns that have waited too long, like housekeep.
 func (r *Runner) ExpireSuspended() { r.expireSuspended() }
 
 // MaxApprovals is the maximum number of approvals of one step. ApprovalWait is the time to decide
@@ -70,5 +70,5 @@ const PollHolds = pollHolds
 // KeepWatched keeps the watched workers on this node.
 func (r *Runner) KeepWatched() { r.keepWatched() }
 
-// KeepPlace leads or gives up idle workers, as keepOrder does.
+// KeepPlace leads or gives up idle workers, as housekeep does.
 func (r *Runner) KeepPlace(id string) error { return r.keepPlace(id) }

@@ -10,8 +10,8 @@ import (
 
 // A ledger records the maximum cost of each model call in progress, by organization and by team.
 // With it, parallel calls cannot exceed an organization's cap or a team's budget together. It is
-// not stored, because after a restart no call is in progress. Only among nodes, the sum of each account
-// with a limit is stored, so that the nodes keep the limit together.
+// not stored, because after a restart no call is in progress. Among nodes, however, the sum of each
+// account with a limit is stored. So the calls of all nodes together cannot exceed the limit.
 type ledger struct {
 	publish func(key string, held int64) error // stores the sum of an account; nil without other nodes
 
@@ -24,9 +24,9 @@ type ledger struct {
 type account struct {
 	users int // reservations that wait or hold; guarded by the ledger's mu
 
-	busy    chan struct{} // full while somebody uses the fields below, also during a read or write of the database
+	busy    chan struct{} // the lock of the fields below; also held while the database is read or written
 	held    int64         // nano-dollars of all reservations
-	shared  bool          // other nodes may see a sum of this account
+	shared  bool          // the database may contain a sum of this account
 	settled chan struct{} // closed when the next reservation is settled, and then replaced
 }
 
@@ -46,7 +46,8 @@ type verdict struct {
 	shared bool  // other nodes use the account, and the new sum is stored
 }
 
-// pollHolds is the pause after which a reservation that waits looks for what other nodes have settled.
+// pollHolds is the pause after which a waiting reservation is decided again, because other nodes may have
+// settled reservations.
 const pollHolds = 250 * time.Millisecond
 
 // reserve calls decide to get the amount to hold. held is the sum of all current reservations. If
@@ -69,8 +70,8 @@ func (l *ledger) reserve(ctx context.Context, key string,
 	}
 }
 
-// await waits until a reservation is settled. Those of other nodes are not reported, so it also returns
-// after a while if other nodes share the account.
+// await waits until a reservation is settled. No event reports the settlements of other nodes. So if other
+// nodes share the account, await also returns after pollHolds.
 func await(ctx context.Context, settled <-chan struct{}, shared bool) error {
 	var poll <-chan time.Time
 	if shared {
@@ -103,7 +104,7 @@ func (rv *reservation) hold(ctx context.Context, decide func(held int64) (verdic
 	v, err := decide(a.held)
 	a.shared = a.shared || v.shared
 	if err != nil {
-		if v.shared { // the sum may be stored all the same
+		if v.shared { // despite the error, the database may contain the new sum
 			rv.ledger.store(rv.key, a)
 		}
 		return nil, false, err
@@ -134,9 +135,9 @@ func (rv *reservation) settle() {
 	rv.ledger.leave(rv.key)
 }
 
-// store stores the sum of an account that other nodes see. The caller has the account busy. If the store
-// accepts no write, the other nodes see a sum that is too high until storeAgain. Until then store does not
-// try again, so that in an outage the calls of an account do not wait for one another's time-outs.
+// store writes the sum of a shared account to the database. The caller holds a.busy. If the write fails,
+// the other nodes see a sum that is too high until storeAgain succeeds. Until then store does nothing:
+// during an outage of the database, each settlement would otherwise wait for a time-out.
 func (l *ledger) store(key string, a *account) {
 	l.mu.Lock()
 	failed := l.unstored[key]
@@ -163,7 +164,7 @@ func (l *ledger) storeNow(key string, a *account) {
 	l.unstored[key] = true
 }
 
-// storeAgain stores the sums that could not be stored.
+// storeAgain retries the writes of sums that have failed.
 func (l *ledger) storeAgain() {
 	l.mu.Lock()
 	keys := slices.Collect(maps.Keys(l.unstored))

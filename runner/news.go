@@ -8,17 +8,17 @@ import (
 	"journeyman/store"
 )
 
-// This file holds what a node tells the other nodes, so that they need not wait until they look by
-// themselves.
+// This file implements the news that nodes send to each other. Without news, a node finds the changes of
+// other nodes later, when it next reads the store.
 
-// News is what has happened on a node and matters to the others.
+// News holds the changes on one node that concern other nodes.
 type News struct {
 	Ended   []stream.EndedTurn        `json:"ended,omitempty"`
 	Changed map[string][]store.Change `json:"changed,omitempty"` // kinds of records, by organization
-	All     bool                      `json:"all,omitempty"`     // news were lost, so anything may have happened
+	All     bool                      `json:"all,omitempty"`     // news was lost, so other changes may have happened
 }
 
-// maxNews is the greatest number of turns, and of organizations, in News.
+// maxNews is the maximum number of turns, and of organizations, in News.
 const maxNews = 500
 
 // Add adds later news.
@@ -48,8 +48,8 @@ func (n *News) addChange(organizationID string, kind store.Change) {
 	n.Changed[organizationID] = append(n.Changed[organizationID], kind)
 }
 
-// HasNews returns a channel that receives a value when TakeNews has something for the other nodes.
-// Even empty news make them look for changes.
+// HasNews returns a channel that receives a value when the result of TakeNews should be sent to the other
+// nodes. Even empty News makes them read the store.
 func (r *Runner) HasNews() <-chan struct{} { return r.hasNews }
 
 // TakeNews returns the news since the last call.
@@ -61,21 +61,22 @@ func (r *Runner) TakeNews() News {
 	return n
 }
 
-// tellNodes makes the other nodes look for changes. Without it they find them a second later.
+// tellNodes makes the other nodes read the store at once. Without it they read the store up to a second
+// later.
 func (r *Runner) tellNodes() { r.addNews(func(*News) {}) }
 
-// WakeAll makes the runners of all nodes look for new turns at once.
+// WakeAll wakes the runners of all nodes: see Wake.
 func (r *Runner) WakeAll() {
 	r.Wake()
 	r.tellNodes()
 }
 
-// tellEnded tells the other nodes that this one has committed the end of a turn.
+// tellEnded notifies the other nodes that this node has committed the end of a turn.
 func (r *Runner) tellEnded(t stream.EndedTurn) {
 	r.addNews(func(n *News) { n.Add(News{Ended: []stream.EndedTurn{t}}) })
 }
 
-// recordsChanged notifies the pages of this node and of the others.
+// recordsChanged notifies the pages on all nodes that records of an organization have changed.
 func (r *Runner) recordsChanged(organizationID string, what store.Change) {
 	r.Streams.RecordsChanged(organizationID, what)
 	r.addNews(func(n *News) { n.addChange(organizationID, what) })
@@ -94,7 +95,8 @@ func (r *Runner) addNews(add func(*News)) {
 	}
 }
 
-// Hear takes the news of another node: it notifies the watchers on this one, and looks for new work.
+// Hear handles the news of another node. It notifies the watchers on this node, and makes the runner read
+// the store.
 func (r *Runner) Hear(ctx context.Context, n News) error {
 	r.LookNow()
 	if n.All {

@@ -9,31 +9,32 @@ import (
 	"journeyman/store"
 )
 
-// This file keeps the lease of the runner, without which others may have its turns. Among nodes it also
-// looks for what other nodes have stored.
+// This file renews the lease of the runner. After its lease has expired, other runners may execute its
+// turns. Among nodes, this file also reads the changes of other nodes from the store.
 
 const (
 	leaseTime  = 60 * time.Second // without a renewal for this time, a runner loses its turns
 	leaseRenew = 15 * time.Second // three renewals may fail before the lease expires
 
-	// The same among nodes. There another runner takes the turns over as soon as the lease is over, so
-	// this one stops them before.
-	nodeLease = 20 * time.Second // unless Config.NodeLease has another one
+	// nodeLease replaces leaseTime among nodes. Another node takes over the turns as soon as the lease
+	// expires, so this node stops them earlier: see fenceAfter.
+	nodeLease = 20 * time.Second // default of Config.NodeLease
 
-	catchUpEvery = time.Second // pause between two looks for changes of other nodes
-	fencedPoll   = 20 * time.Millisecond
-	idlePlace    = time.Minute      // after this time without a turn, a worker may move to another node
-	retryEvery   = 5 * catchUpEvery // pause between two looks for suspended turns of other nodes
-	watchedEvery = 5 * catchUpEvery // pause between two looks whether watched workers are placed here
-	countPauses  = 10               // a pause is so many times as long as the count of waiting turns before
+	catchUpEvery = time.Second           // pause between two reads of the changes of other nodes
+	fencedPoll   = 20 * time.Millisecond // pause between two checks of awaitFenced
+	idlePlace    = time.Minute           // after this time without a turn, a worker may move to another node
+	retryEvery   = 5 * catchUpEvery      // pause between two searches for suspended turns of other nodes
+	watchedEvery = 5 * catchUpEvery      // pause between two calls of keepWatched
+	// Minimum pause between two counts of the waiting turns, as a multiple of the duration of a count.
+	countPauseFactor = 10
 )
 
-// errLeaseLost is the cause of contexts that end because the lease may be over. It is not a failure:
-// another runner continues the turn.
+// errLeaseLost is the cause of contexts that end because the lease may have expired. It is not a
+// failure: another runner continues the turn.
 var errLeaseLost = errors.New("the runner has lost its lease")
 
-// interrupted reports whether a turn ends here because its runner stops or has lost its lease. The turn
-// returns to the queue.
+// interrupted reports whether ctx has ended because the runner stops or has lost its lease. The turn
+// then returns to the queue.
 func interrupted(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, errStopped) || errors.Is(cause, errLeaseLost)
@@ -50,8 +51,8 @@ func (r *Runner) terms() (lease, renew time.Duration) {
 // fenceAfter returns how long after a renewal the turns of this node stop.
 func (r *Runner) fenceAfter() time.Duration { return r.cfg.NodeLease * 2 / 3 }
 
-// register gets a lease. The id of a runner is that of its lease, so that nothing that began under an
-// older lease counts under a new one.
+// register gets a new lease. The runner takes the id of its lease, so it has another id after each loss.
+// So an operation that began under an older lease cannot pass for one of the new lease.
 func (r *Runner) register(ctx context.Context) error {
 	begun := time.Now()
 	id := store.NewID("run", r.cfg.Now())
@@ -59,7 +60,7 @@ func (r *Runner) register(ctx context.Context) error {
 	if err := r.cfg.Store.StartRunner(ctx, id, lease); err != nil {
 		return err
 	}
-	r.renewed.Store(&begun) // before fenced is false: the timer of the old lease looks at it then
+	r.renewed.Store(&begun) // before fenced is false, because the timer of the old lease may fire then
 	r.mu.Lock()
 	r.id, r.fenced = id, false
 	r.mu.Unlock()
@@ -77,8 +78,8 @@ func (r *Runner) ID() string {
 
 // A Lease is the state of the runner's lease.
 type Lease struct {
-	Age  time.Duration // since it was renewed
-	Lost bool          // no turn runs here until the runner has a new one
+	Age  time.Duration // time since the last renewal
+	Lost bool          // no turn runs here until the runner has a new lease
 }
 
 // Lease returns the state of the lease.
@@ -94,21 +95,22 @@ func (r *Runner) Lease() Lease {
 	return l
 }
 
-// maxClockAhead is the greatest difference between the clocks of a node and of the database at a start.
+// maxClockAhead is the maximum difference between the clocks of a node and of the database at a start.
 const maxClockAhead = 5 * time.Second
 
-// checkClock returns an error if the clock of this machine is wrong: nodes compare times that other
-// nodes have stored.
+// checkClock returns an error if the clock of this machine differs too much from that of the database.
+// Nodes compare their own time with times that other nodes have stored.
 func (r *Runner) checkClock(ctx context.Context) error {
 	ahead, err := r.cfg.Store.ClockAhead(ctx)
 	if err == nil && ahead.Abs() > maxClockAhead {
-		err = fmt.Errorf("the clock of this machine differs from that of the database by %s, and %s are allowed among "+
-			"servers that share it: set the clocks by NTP", ahead.Abs().Round(time.Millisecond), maxClockAhead)
+		err = fmt.Errorf("the clock of this machine differs by %s from the clock of the database; servers that share "+
+			"a database may differ by at most %s: synchronize the clocks with NTP",
+			ahead.Abs().Round(time.Millisecond), maxClockAhead)
 	}
 	return err
 }
 
-// fence stops all executions without a further write, because the lease may soon be over.
+// fence stops all executions. They write nothing more, because the lease may soon expire.
 func (r *Runner) fence() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,14 +122,14 @@ func (r *Runner) fence() {
 	for _, e := range r.executions {
 		e.cancel(errLeaseLost)
 	}
-	r.Streams.LeaveAll() // the clients find their workers on other nodes
-	r.cfg.Log.Error("the lease of this node was not renewed: its turns stop here and continue elsewhere",
+	r.Streams.LeaveAll() // the clients connect again, to other nodes
+	r.cfg.Log.Error("the lease of this node was not renewed: its turns continue on other nodes",
 		"turns", len(r.executions))
 }
 
 // holdsLease reports whether this runner certainly has its lease. After a pause of the process or of its
-// machine, the timer of fence may be late. So whatever nothing else guards asks here just before it begins. The
-// monotonic clock may stand still while a machine sleeps, so the wall clock counts, too.
+// machine, the timer of fence may be late. So actions that no transaction protects call holdsLease just
+// before they begin. The monotonic clock may stop while a machine sleeps, so the wall clock counts, too.
 func (r *Runner) holdsLease() bool {
 	renewed := r.renewed.Load()
 	if renewed == nil || !r.cfg.Store.Shared() {
@@ -144,7 +146,7 @@ func (r *Runner) keepLease() {
 	defer tick.Stop()
 	untilFence := func() time.Duration { return r.fenceAfter() - time.Since(*r.renewed.Load()) }
 	fence := time.AfterFunc(untilFence(), func() {
-		if !r.holdsLease() { // it may be a new one
+		if !r.holdsLease() { // otherwise the lease was renewed meanwhile
 			r.fence()
 		}
 	})
@@ -164,10 +166,10 @@ func (r *Runner) keepLease() {
 	}
 }
 
-// keepOrder does the regular work that no renewal of the lease may wait for, until the runner stops. It
-// returns the turns of dead nodes to the queue, removes old stream data and ends turns that have waited
-// too long.
-func (r *Runner) keepOrder() {
+// housekeep does periodic work until the runner stops. It returns the turns of dead nodes to the queue,
+// removes old stream data, and ends turns that have waited too long. It is apart from keepLease, so that
+// slow work never delays a renewal of the lease.
+func (r *Runner) housekeep() {
 	_, pause := r.terms()
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -179,7 +181,7 @@ func (r *Runner) keepOrder() {
 		}
 		err := r.cfg.Store.EndLeases(r.ctx)
 		if err = errors.Join(err, r.keepPlace(r.ID())); err != nil && r.ctx.Err() == nil {
-			r.cfg.Log.Error("end the leases of dead nodes, and keep the own place", "err", err)
+			r.cfg.Log.Error("end the leases of dead nodes, and update the leader and the placed workers", "err", err)
 		}
 		r.ledger.storeAgain()
 		r.Streams.Prune()
@@ -187,7 +189,7 @@ func (r *Runner) keepOrder() {
 	}
 }
 
-// renew renews the lease. After a lease was lost, it gets a new one.
+// renew renews the lease. After the lease was lost, renew gets a new one.
 func (r *Runner) renew(lease time.Duration) error {
 	r.mu.Lock()
 	id, fenced := r.id, r.fenced
@@ -217,8 +219,8 @@ func (r *Runner) renew(lease time.Duration) error {
 	return nil
 }
 
-// awaitFenced waits until the executions of the old lease have ended, because other runners would work
-// in the same folders. They may do so anyway when the lease is over.
+// awaitFenced waits until the executions of the old lease have ended. Otherwise two executions of a turn
+// could use the same folder. It waits at most until the old lease expires: then other runners may begin.
 func (r *Runner) awaitFenced(lease time.Duration) {
 	over := time.NewTimer(lease - r.fenceAfter())
 	defer over.Stop()
@@ -241,8 +243,8 @@ func (r *Runner) awaitFenced(lease time.Duration) {
 	}
 }
 
-// keepPlace becomes the leader of the nodes if there is none, and gives up idle workers. In maintenance
-// it leaves both to nodes that start work.
+// keepPlace makes this node the leader if there is none, and releases the workers that are idle here.
+// During maintenance, this node gives up both, so that a node that may start work takes them.
 func (r *Runner) keepPlace(id string) error {
 	st := r.cfg.Store
 	if !st.Shared() {
@@ -253,7 +255,7 @@ func (r *Runner) keepPlace(id string) error {
 	}
 	begins, err := st.Lead(r.ctx, id)
 	r.mu.Lock()
-	if r.fenced || r.id != id { // the lease ended while Lead was under way
+	if r.fenced || r.id != id { // the lease was lost during the call of Lead
 		st.Resign()
 	}
 	r.mu.Unlock()
@@ -263,7 +265,7 @@ func (r *Runner) keepPlace(id string) error {
 	return errors.Join(err, st.ReleasePlacements(r.ctx, id, idlePlace))
 }
 
-// LookNow makes the runner look at once for what other nodes have stored.
+// LookNow makes the runner read the changes of other nodes at once.
 func (r *Runner) LookNow() {
 	select {
 	case r.lookNow <- struct{}{}:
@@ -271,14 +273,14 @@ func (r *Runner) LookNow() {
 	}
 }
 
-// followNodes looks for the changes of other nodes until the runner stops. News make it look sooner for
-// cancelled turns, and then for waiting ones.
+// followNodes reads the changes of other nodes every catchUpEvery, until the runner stops. News from another
+// node makes it stop cancelled turns at once, and then count the waiting turns.
 func (r *Runner) followNodes() {
 	tick := time.NewTicker(catchUpEvery)
 	defer tick.Stop()
 	count := time.NewTimer(catchUpEvery)
 	defer count.Stop()
-	next := time.Now() // news count the waiting turns at this time at the earliest
+	next := time.Now() // earliest time of the next count of the waiting turns
 	for retried := next; ; {
 		look := r.cfg.Store.CatchUp
 		select {
@@ -295,12 +297,12 @@ func (r *Runner) followNodes() {
 		}
 		begun := time.Now()
 		if err := look(r.ctx); err != nil && r.ctx.Err() == nil {
-			r.cfg.Log.Error("look for the changes of other nodes", "err", err)
+			r.cfg.Log.Error("read the changes of other nodes", "err", err)
 		}
-		next = time.Now().Add(countPauses * time.Since(begun))
+		next = time.Now().Add(countPauseFactor * time.Since(begun))
 		if time.Since(retried) >= retryEvery {
 			retried = time.Now()
-			r.nextRetry.Store(0) // the turns that a dead node has suspended, too
+			r.nextRetry.Store(0) // find the turns that a dead node has suspended, too
 		}
 		if r.cfg.Store.Queued() > 0 {
 			r.Wake()
@@ -312,15 +314,15 @@ func (r *Runner) followNodes() {
 func (r *Runner) stopRequested() {
 	ids, err := r.cfg.Store.RequestedAborts(r.ctx, r.ID())
 	if err != nil && r.ctx.Err() == nil {
-		r.cfg.Log.Error("look for turns that were cancelled on other nodes", "err", err) // the next tick tries again
+		r.cfg.Log.Error("find the turns that were cancelled on other nodes", "err", err) // the next tick tries again
 	}
 	for _, id := range ids {
 		r.stopExecution(id)
 	}
 }
 
-// followWatchers calls keepWatched until the runner stops. It is apart from followNodes, because many
-// watched workers take a while, and cancelled turns must not wait for them.
+// followWatchers calls keepWatched periodically until the runner stops. It is apart from followNodes: with
+// many watched workers keepWatched takes long, and must not delay the stop of cancelled turns.
 func (r *Runner) followWatchers() {
 	tick := time.NewTicker(watchedEvery)
 	defer tick.Stop()
@@ -334,9 +336,9 @@ func (r *Runner) followWatchers() {
 	}
 }
 
-// keepWatched keeps the workers here whose worker-wide streams are read here. It ends the streams of those
-// that are not here: their clients ask again, and find or choose the node of the worker. In maintenance this
-// node keeps none, and serves the streams of workers that no other node has.
+// keepWatched keeps the workers on this node whose worker-wide streams clients read here. It ends the
+// streams of workers that another node has: their clients connect again, and reach that node. During
+// maintenance, this node keeps no worker. It then serves only the streams of workers without a node.
 func (r *Runner) keepWatched() {
 	st := r.cfg.Store
 	maintenance := st.Maintenance() != nil

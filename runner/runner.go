@@ -37,8 +37,8 @@ type Runner struct {
 	cfg  Config
 	wake chan struct{} // buffers one signal, so that a wake-up during a claim is not lost
 
-	lookNow chan struct{} // buffers one signal, as wake
-	hasNews chan struct{} // the same: there is news
+	lookNow chan struct{} // makes followNodes read the store; buffers one signal, like wake
+	hasNews chan struct{} // see HasNews; buffers one signal, like wake
 
 	newsMu sync.Mutex // guards news
 	news   News       // for the other nodes
@@ -48,9 +48,9 @@ type Runner struct {
 	claims  context.Context // ends when no more turns may be claimed
 	unclaim context.CancelFunc
 	claimer sync.WaitGroup            // counts dispatch
-	leaser  sync.WaitGroup            // counts keepLease, keepOrder and followNodes
+	leaser  sync.WaitGroup            // counts keepLease, housekeep, followNodes and followWatchers
 	turns   sync.WaitGroup            // counts the executions; only begin adds to it
-	renewed atomic.Pointer[time.Time] // a time before the lease began, or was renewed
+	renewed atomic.Pointer[time.Time] // time just before the last renewal of the lease
 	alive   atomic.Pointer[time.Time] // the dispatcher's last round; with a monotonic reading
 
 	setup atomic.Pointer[setup] // replaced by Reload
@@ -58,7 +58,7 @@ type Runner struct {
 
 	mu         sync.Mutex            // guards the fields below
 	id         string                // of the lease
-	fenced     bool                  // there is no lease: no turn may run
+	fenced     bool                  // the lease is lost: no turn may run
 	executions map[string]*execution // by turn id
 	taken      int                   // slots of executions and of uncommitted claims
 
@@ -94,7 +94,7 @@ func New(cfg Config) *Runner {
 	cfg.Store.OnChange(r.recordsChanged)
 	r.Streams.OnEnd(r.tellEnded)
 	r.setup.Store(newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices))
-	// Late, because it takes time that a start does not have.
+	// The tools are built at their first use, because this would delay the start.
 	r.tools = sync.OnceValue(func() ownTools { return newOwnTools(cfg.ownTools()) })
 	// The parent is not a caller's context, because turns outlive the requests that started them.
 	// Turns that run when maintenance begins may finish during it.
@@ -103,8 +103,7 @@ func New(cfg Config) *Runner {
 	return r
 }
 
-// Wake makes the runner look for new turns at once. Without Wake, the runner finds them at its next
-// poll.
+// Wake makes the runner claim new turns at once. Without Wake, the runner finds them at its next poll.
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -112,19 +111,19 @@ func (r *Runner) Wake() {
 	}
 }
 
-// ClockSet tells the runner that the due times of suspended turns have changed.
+// ClockSet makes the runner read the due times of suspended turns again, because they have changed.
 func (r *Runner) ClockSet() {
 	r.nextRetry.Store(0)
 	r.Wake()
 }
 
-// Alive reports whether the dispatcher has looked for turns within the last minute.
+// Alive reports whether the dispatcher has polled for turns within the last minute.
 func (r *Runner) Alive() bool {
 	last := r.alive.Load()
 	return last != nil && r.cfg.Now().Sub(*last) < time.Minute
 }
 
-// noteAlive records that the dispatcher looks for turns now.
+// noteAlive records that the dispatcher polls for turns now.
 func (r *Runner) noteAlive() {
 	now := r.cfg.Now() // a monotonic reading, if present, is not affected when the clock is set
 	r.alive.Store(&now)
