@@ -20,7 +20,7 @@ const (
 	// to eight times the price of an input token.
 	outputWeight = 5
 
-	// maxBilledTokens limits the token counts of a provider, so that sums cannot overflow.
+	// maxBilledTokens limits the token counts of a provider, so that record cannot overflow.
 	maxBilledTokens = 1 << 40
 
 	maxBilledModels = 1000 // users choose the names of models

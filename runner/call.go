@@ -178,7 +178,7 @@ func (r *Runner) beginCall(ctx context.Context, e *execution, st *store.Step, c 
 			"the service stopped during this call, which may have taken effect: check before repeating it")
 		return run, nil
 	}
-	run.tool, run.err = t, r.outlast(ctx, e, func() error { return r.openWorkspace(ctx, e) })
+	run.tool, run.err = t, r.retryWhileExhausted(ctx, e, func() error { return r.openWorkspace(ctx, e) })
 	return run, nil
 }
 
@@ -318,10 +318,10 @@ func (r *Runner) runTool(ctx context.Context, run *callRun) {
 }
 
 // mayAct returns an error if a tool of an execution must not begin now. Opening the workspace may have
-// taken so long that another runner has the turn, and this one has a new lease.
+// taken very long: another runner may have the turn, and this runner may have a new lease.
 func (r *Runner) mayAct(ctx context.Context, e *execution) error {
 	if !r.holdsLease() {
-		r.fence() // cancels ctx, so that the call gets no result
+		r.fence() // cancels ctx, so the call gets no result
 	}
 	if e.claim.RunnerID != r.ID() {
 		e.cancel(errLeaseLost)
@@ -341,8 +341,8 @@ func callOutput(out json.RawMessage, err error) (json.RawMessage, error) {
 	return out, err
 }
 
-// stamp returns now, or a later time that is greater than all stamps before. Source ids contain
-// these times, so sources are listed in the order of the calls, whichever call ended first.
+// stamp returns now, or a later time that is greater than all results before. Source ids contain
+// these times, so sources are listed in the order in which their calls began.
 func (e *execution) stamp(now time.Time) time.Time {
 	if last := e.stamped.Add(time.Millisecond); now.Before(last) {
 		now = last

@@ -40,7 +40,7 @@ func (l *latencies) observe(kind Latency, took time.Duration) {
 
 // failureCounts counts failed model calls, for the operator's metrics.
 type failureCounts struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards by
 	by map[Failing]int64
 }
 

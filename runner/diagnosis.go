@@ -18,7 +18,7 @@ import (
 type Finding struct {
 	About  string // the subject, in one or two words
 	Detail string
-	Bad    bool // the operator should correct it, and Detail says how
+	Bad    bool // the operator should correct it; Detail then contains the solution
 }
 
 // ModelFindings returns findings about the default models of an organization. It makes no model

@@ -20,12 +20,12 @@ func exhausted(err error) bool {
 	return ok && e.Code == store.CodeStorage || sandbox.Exhausted(err)
 }
 
-// outlast calls do until it no longer fails for lack of resources. It returns the last error when
-// ctx ends, so the turn's time budget limits the wait.
-func (r *Runner) outlast(ctx context.Context, e *execution, do func() error) error {
+// retryWhileExhausted calls do until it no longer fails for lack of resources. It returns the last error
+// when ctx ends, so the turn's time budget limits the wait.
+func (r *Runner) retryWhileExhausted(ctx context.Context, e *execution, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
-		if !exhausted(err) || !r.waitForRoom(ctx, e, try, err) {
+		if !exhausted(err) || !r.waitForResources(ctx, e, try, err) {
 			return err
 		}
 	}
@@ -34,8 +34,8 @@ func (r *Runner) outlast(ctx context.Context, e *execution, do func() error) err
 // maxPause limits the pauses of a turn that waits for resources.
 const maxPause = 15 * time.Second
 
-// waitForRoom waits before a retry. It returns false if ctx ends first.
-func (r *Runner) waitForRoom(ctx context.Context, e *execution, try int, why error) bool {
+// waitForResources waits before a retry. It returns false if ctx ends first.
+func (r *Runner) waitForResources(ctx context.Context, e *execution, try int, why error) bool {
 	pause := min(r.cfg.Retry(try), maxPause)
 	r.cfg.Log.Warn("the machine has too few resources, the turn waits",
 		append(turnIDs(e.claim.Turn), "try", try, "pause", pause, "err", why)...)
@@ -50,13 +50,13 @@ func (r *Runner) waitForRoom(ctx context.Context, e *execution, try int, why err
 // runPatiently runs the tool of a call, and retries while the machine lacks resources. It does not
 // retry a call that may have had effects: the model gets the error and decides.
 func (r *Runner) runPatiently(ctx context.Context, run *callRun) (out []byte, err error) {
-	err = r.outlast(ctx, run.host.e, func() error {
+	err = r.retryWhileExhausted(ctx, run.host.e, func() error {
 		run.host.files, run.host.sources, run.host.images = nil, nil, nil // of the try before
 		out, err = run.tool.Run(ctx, run.host, run.Input)
 		_, notStarted := errors.AsType[*sandbox.StartError](err)
 		if exhausted(err) && !notStarted && !run.tool.Spec().Repeatable {
-			return tool.Errorf("the server lacked open files, processes, disk space or its store of files during this call, " +
-				"which may have taken effect: check before repeating it")
+			return tool.Errorf("the server had too few open files, processes or disk space, or no access to its stored files, " +
+				"during this call, which may have taken effect: check before repeating it")
 		}
 		return err
 	})
@@ -67,7 +67,7 @@ func (r *Runner) runPatiently(ctx context.Context, run *callRun) (out []byte, er
 // and keeps its slot, because the machine must not get more work at once. putBack returns false if
 // the turn is cancelled or the runner stops meanwhile.
 func (r *Runner) putBack(ctx context.Context, e *execution, why error) bool {
-	if ctx.Err() != nil || !r.waitForRoom(ctx, e, int(e.claim.Claims), why) {
+	if ctx.Err() != nil || !r.waitForResources(ctx, e, int(e.claim.Claims), why) {
 		return false
 	}
 	err := r.persist("put turn back into the queue", func(ctx context.Context) error {

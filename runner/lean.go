@@ -11,8 +11,8 @@ import (
 	"journeyman/store"
 )
 
-// Turns of a model with a window below leanWindow tokens get fewer tools, with short descriptions.
-// Each request contains all tools, and the conversation must fit into the rest of the window.
+// leanWindow is a window size, in tokens. Turns of a model with a smaller window get fewer tools, with
+// short descriptions. Each request contains all tools, and the conversation needs the rest of the window.
 const leanWindow = 16_000
 
 // Limits of the descriptions in a lean tool, in characters.

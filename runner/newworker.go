@@ -17,8 +17,7 @@ type Draft struct {
 }
 
 // CheckWorker adds to wrong the fields of a draft that exceed their limits, or that name unknown
-// models or tools. It does not look up tools again that the worker has already named, because their
-// server may be down.
+// models or tools. It skips tools that the worker has already named, because their server may be down.
 func (r *Runner) CheckWorker(ctx context.Context, c store.Caller, wrong *store.Fields, d Draft,
 	before store.WorkerSettings) {
 	d.Check(wrong)

@@ -30,9 +30,9 @@ type outages struct {
 }
 
 const (
-	probeWait = 15 * time.Second // after which turns look again while a probe runs
-	goneTime  = 5 * time.Minute  // for which chains skip a model that is gone
-	maxModels = 256              // models to remember; users choose their names
+	probeWait = 15 * time.Second // longest wait for the result of a probe
+	goneTime  = 5 * time.Minute  // how long chains skip a model that is gone
+	maxModels = 256              // models in a map, beyond which old entries are dropped; users choose the names
 )
 
 // minRetryAfter is the shortest pause requested by a provider that replaces the backoff.

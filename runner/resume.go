@@ -9,7 +9,7 @@ import (
 
 const (
 	resumeBatch = 100             // limits the turns that are resumed in one write
-	pollEvery   = 5 * time.Second // the dispatcher's longest sleep, in case a Wake is missing
+	pollEvery   = 5 * time.Second // the dispatcher's longest pause, in case a call of Wake is missing
 
 	noRetry = math.MaxInt64 // no turn waits for its model
 )
@@ -45,7 +45,7 @@ func (r *Runner) resumeIfAnswered(e *execution, since time.Time) {
 	r.Wake()
 }
 
-// expectRetry makes the dispatcher look for turns to resume at the given time or earlier. It never
+// expectRetry makes the dispatcher resume suspended turns at the given time or earlier. It never
 // replaces an earlier time, because another turn relies on that time.
 func (r *Runner) expectRetry(at time.Time) {
 	for ms := at.UnixMilli(); ; {
@@ -56,8 +56,8 @@ func (r *Runner) expectRetry(at time.Time) {
 	}
 }
 
-// resumeDue puts suspended turns back into the queue when the time of their next model call has
-// come. It returns how long the dispatcher may sleep.
+// resumeDue puts suspended turns back into the queue when their next model call is due. It returns how long
+// the dispatcher may wait.
 func (r *Runner) resumeDue() time.Duration {
 	if r.cfg.Store.Writable() != nil {
 		return pollEvery // during maintenance, turns keep waiting

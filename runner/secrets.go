@@ -82,8 +82,8 @@ func (l secrets) scrubText(text string) string {
 	return l.replacer().Replace(text)
 }
 
-// scrubError is scrub for errors that the model reads. Other errors are only logged, and tools put
-// no secret values into them.
+// scrubError is scrub for errors of tools that the model reads. The model also reads the errors of the
+// workspace, which contain only paths. All others are only logged, and contain no secret values.
 func (l secrets) scrubError(err error) error {
 	if te, ok := errors.AsType[*tool.Error](err); ok {
 		return tool.Errorf("%s", l.scrubText(te.Message))

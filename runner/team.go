@@ -32,7 +32,7 @@ func (h *toolHost) RunWorker(ctx context.Context, errand tool.Errand) (json.RawM
 		return nil, tool.Errorf("no call of this task has started the task %q", errand.TaskID)
 	}
 	if err == nil && !found {
-		if err = h.start(ctx, errand); err == nil { // read it: it may have ended already
+		if err = h.start(ctx, errand); err == nil { // read the child, because it may have ended already
 			child, _, err = h.child(ctx, "")
 		}
 	}

@@ -24,7 +24,7 @@ func (r *Runner) notifyEnded(ctx context.Context, t store.Turn) error {
 	return r.Streams.TurnEnded(ctx, t)
 }
 
-// notifyAborted tells the watchers of a task which turns after seq were cancelled.
+// notifyAborted notifies the watchers of a task's turns after seq that were cancelled.
 func (r *Runner) notifyAborted(ctx context.Context, task store.TaskRef, seq int64) error {
 	turns, err := r.cfg.Store.Turns(ctx, task)
 	if err != nil {
