@@ -8,9 +8,9 @@ import (
 	"journeyman/store"
 )
 
-// A Compactor shortens a prompt that does not fit into its model's window. It has four
-// strategies: it drops attachments, cuts tool output, or replaces the oldest part by a summary.
-// If a summary is not possible, it omits that part.
+// A Compactor shortens a prompt that does not fit into its model's window. It drops attachments,
+// cuts tool output, or replaces the oldest part by a summary. If no summary is possible, a note
+// replaces that part.
 type Compactor struct {
 	prompt   *Prompt
 	window   Window
@@ -36,7 +36,7 @@ type Proposal struct {
 	earlier       string // the summary that the new one replaces
 }
 
-// A strategy proposes compactions until the request reaches the goal, or none is possible.
+// A strategy proposes compactions until the request reaches the goal, or no proposal helps.
 type strategy struct {
 	goal    int64 // maximum tokens of the request
 	propose func() (Proposal, bool)

@@ -19,12 +19,12 @@ type conversation struct {
 
 // A rendering holds the messages for the first passages of a conversation.
 type rendering struct {
-	rendered int // number of passages that it covers
-	messages []model.Message
-	tokens   int64 // estimated tokens of messages
-	start    int   // index in messages of the current turn's instruction
-	leftOut  int   // model calls of the current turn that only a summary covers
-	noted    bool  // messages contains the summary
+	rendered   int // number of passages that it covers
+	messages   []model.Message
+	tokens     int64 // estimated tokens of messages
+	start      int   // index in messages of the current turn's instruction
+	leftOut    int   // model calls of the current turn that only a summary covers
+	summarised bool  // messages contains the summary
 
 	images     int   // number of images of tool calls in messages
 	imageBytes int64 // total size of these images
@@ -104,8 +104,8 @@ func (c *conversation) render() {
 			}
 			continue
 		}
-		if sum != nil && !c.noted && sum.BeforeStep == 0 {
-			c.noted = true
+		if sum != nil && !c.summarised && sum.BeforeStep == 0 {
+			c.summarised = true
 			c.show(summaryMessages(sum.Summary, ""))
 		}
 		if p.step < 0 && p.turn == c.turn {
@@ -114,8 +114,8 @@ func (c *conversation) render() {
 		c.show(c.shortened(p))
 		// A summary that ends within a turn follows the instruction of that turn. The model's
 		// reply to the summary is omitted there, because the next step is the reply.
-		if sum != nil && !c.noted && p.step < 0 && p.turn == sum.BeforeTurn {
-			c.noted = true
+		if sum != nil && !c.summarised && p.step < 0 && p.turn == sum.BeforeTurn {
+			c.summarised = true
 			c.show(summaryMessages(sum.Summary, c.plan(*sum))[:1])
 		}
 	}

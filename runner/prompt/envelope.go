@@ -123,8 +123,7 @@ func authorWords(o store.EnvelopeFacts) string {
 	if name != "" && name != address {
 		words = quote(name, maxQuoted) + ", " + words
 	}
-	// The preamble tells the model not to disclose data of others to people who are not
-	// members.
+	// By the preamble, the model must not disclose data of others to people who are not members.
 	standing := ", a member of the organization"
 	if o.Turn.Stranger() {
 		standing = ", not a member of the organization"
@@ -198,7 +197,7 @@ func quote(text string, most int) string { return strconv.Quote(plain(text, most
 // plain returns a text on one line, cut to a number of characters. It omits invisible
 // characters, such as marks that reverse the direction of writing.
 func plain(text string, most int) string {
-	text = store.FirstRunes(text, 4*most) // first, because the steps below are expensive for a long text
+	text = store.FirstRunes(text, 4*most) // cut first, because the steps below are slow for a long text
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) && !unicode.IsSpace(r) {
 			return -1

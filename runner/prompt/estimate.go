@@ -9,8 +9,8 @@ import (
 	"journeyman/store"
 )
 
-// Limits of the ratio. Real text seldom has a ratio below the lower limit. A lower count means
-// that the provider has not counted or not read the whole prompt.
+// Limits of calibration.ratio. Real text seldom has a ratio below minCalibration. A lower ratio
+// means that the provider has not counted or not read the whole prompt.
 const minCalibration, maxCalibration = 0.8, 3
 
 // A calibration corrects estimates by the token counts of the provider. Its zero value changes

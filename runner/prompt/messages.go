@@ -49,7 +49,7 @@ func (p *Prompt) AddStep(st store.Step) {
 func (p *Prompt) AddSteps(t store.Turn, steps []store.Step) {
 	last := model.RoleUser
 	for _, st := range steps {
-		// So the counts of earlier turns already correct the estimate of the first request.
+		// The counts of earlier turns already correct the estimate of the first request.
 		p.Calibrate(st)
 		if messages := p.stepMessages(st); len(messages) > 0 {
 			p.noteRepeats(messages)

@@ -16,9 +16,9 @@ const (
 	maxPlan      = 2000 // bytes
 )
 
-// plan returns the newest plan in the part of an unfinished turn that a summary covers. The
-// result is a list of lines, "" without a plan. It depends only on the covered part, so that
-// the message with the summary does not change during the turn.
+// plan returns the newest plan in the part of an unfinished turn that a summary covers, "" if
+// there is none. The plan has one line for each item. It depends only on the covered part, so
+// that the message with the summary does not change during the turn.
 func (c *conversation) plan(m store.Compaction) string {
 	for _, p := range slices.Backward(c.passages) {
 		if p.turn != m.BeforeTurn || p.step < 0 || p.step >= m.BeforeStep {

@@ -30,7 +30,7 @@ func (r *repeats) count(tool, input, result string) int {
 func (p *Prompt) Repeats() int { return p.repeats.n }
 
 // noteRepeats counts the calls of a step. If Hints is set, it adds a hint to the results of
-// repeated calls. The same steps give the same messages, so that caches stay valid.
+// repeated calls. The same steps always get the same hints, so that caches stay valid.
 func (p *Prompt) noteRepeats(messages []model.Message) {
 	// A result does not contain the arguments of its call, but its message follows the call.
 	inputs := map[string]string{}

@@ -28,7 +28,7 @@ func cutMessages(messages []model.Message, size int) ([]model.Message, int) {
 	})
 }
 
-// nameImages replaces the images of a part by their names. changed reports whether it had
+// nameImages replaces the images of a part by their names. changed reports whether the part had
 // images.
 func nameImages(p model.Part) (named model.Part, changed bool) {
 	images := slices.Clone(p.Images) // other renderings of the conversation share them

@@ -77,8 +77,8 @@ func omissionNote(m store.Compaction) string {
 
 // summarise proposes a summary of the oldest passages. It chooses enough passages to make the
 // request small, but no more than a model can read at once. It proposes nothing if the summary
-// would save less than worth tokens.
-func (c *Compactor) summarise(worth int64) (Proposal, bool) {
+// would save less than minSaved tokens.
+func (c *Compactor) summarise(minSaved int64) (Proposal, bool) {
 	conv := &c.prompt.conversation
 	p := Proposal{summaryTokens: c.summaryTokens()}
 	saved := -p.summaryTokens // tokens saved apart from the passages: the old summary minus the new one
@@ -96,9 +96,9 @@ func (c *Compactor) summarise(worth int64) (Proposal, bool) {
 	if len(spans) == 0 {
 		return p, false
 	}
-	k := c.enough(spans, saved)
+	k := c.chooseSpan(spans, saved)
 	// All limits are in tokens of the provider, so each estimate is calibrated first.
-	if c.prompt.Calibrated(spans[k].tokens+saved) < worth {
+	if c.prompt.Calibrated(spans[k].tokens+saved) < minSaved {
 		return p, false // it saves too little for a model call
 	}
 	// The request for the summary must fit into the window too.
@@ -127,11 +127,11 @@ func (c *Compactor) summarise(worth int64) (Proposal, bool) {
 	return p, true
 }
 
-// enough returns the index of the span that a summary should replace. saved is the number of
-// tokens that the summary saves apart from the span. enough prefers a span large enough to
+// chooseSpan returns the index of the span that a summary should replace. saved is the number of
+// tokens that the summary saves apart from the span. chooseSpan prefers a span large enough to
 // postpone the next summary, then one that reaches the target, then the largest. It prefers
 // whole turns to parts of a turn.
-func (c *Compactor) enough(spans []span, saved int64) int {
+func (c *Compactor) chooseSpan(spans []span, saved int64) int {
 	now := c.tokens()
 	for _, goal := range []int64{c.room * 2 / 5, c.target} {
 		reaches := func(s span) bool { return now-c.prompt.Calibrated(s.tokens+saved) <= goal }
