@@ -13,8 +13,8 @@ import (
 	"journeyman/store"
 )
 
-// This file sends the dashboard pages of an organization the kinds of records that changed. An
-// event contains only these kinds: a page reads the records again, with the rights of its user.
+// This file sends the dashboard pages of an organization the kinds of records that have changed.
+// An event contains only these kinds: a page reads the records again, with the rights of its user.
 
 // A changeLog counts the changes of each organization. A page or a returning client sends the
 // position of its last change, and gets only the changes after it.
@@ -22,7 +22,7 @@ type changeLog struct {
 	now func() time.Time
 
 	mu      sync.Mutex // guards the fields below, except changed
-	begun   time.Time  // the log has all changes since then
+	begun   time.Time  // the log contains all changes since this time
 	start   string     // prefix of this log's positions
 	counts  map[string]*changeCounts
 	changed signals // by organization id
@@ -40,8 +40,8 @@ type lastChange struct {
 	at     time.Time
 }
 
-// A position of another node counts by its time. The clocks of nodes differ, and the news of a change
-// takes its time, so this much before that time counts as after it.
+// changeMargin is subtracted from the time in a position of another node. Changes that happened within
+// this margin are sent again: the clocks of nodes differ, and news of a change arrives late.
 const changeMargin = 5 * time.Second
 
 func newChangeLog(now func() time.Time) *changeLog {
@@ -75,7 +75,7 @@ func (l *changeLog) add(organizationID string, what store.Change) {
 	l.changed.fire(organizationID)
 }
 
-// forget makes all pages of all organizations read all kinds of records again.
+// forget forgets all changes, so the pages of all organizations read all kinds of records again.
 func (l *changeLog) forget() {
 	l.mu.Lock()
 	l.begin()
@@ -185,7 +185,7 @@ func (s *ChangeStream) pause(ctx context.Context, d time.Duration) error {
 
 func changeEvent(position string, kinds []store.Change) Event {
 	data, err := view.Marshal(map[string][]store.Change{"changed": kinds})
-	if err != nil { // impossible: position and kinds are plain strings
+	if err != nil { // impossible: kinds are plain strings
 		data = []byte(`{}`)
 	}
 	return NewEvent(position, bytes.TrimSpace(data))

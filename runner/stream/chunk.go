@@ -20,8 +20,8 @@ type Event struct {
 
 // A wire is the encoded form of an event, shared by all its readers.
 type wire struct {
-	mu   sync.Mutex
-	form []byte // nil until the first reader asks for it
+	mu   sync.Mutex // guards form; held while form is encoded
+	form []byte     // nil until the first reader needs it
 }
 
 // NewEvent returns an event that many readers share.

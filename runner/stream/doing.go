@@ -8,7 +8,7 @@ import (
 
 // An Activity is the current activity of a task.
 type Activity struct {
-	Kind  store.PartType  // the kind of the part in progress; PartToolCall for a call; '' before the first output
+	Kind  store.PartType  // the kind of the part in progress; PartToolCall for a call; "" before the first output
 	Tool  string          // the name of the called tool
 	Input json.RawMessage // the arguments of the call; they may be incomplete
 	Step  int             // number of the step, from 1

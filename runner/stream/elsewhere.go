@@ -9,9 +9,9 @@ import (
 	"journeyman/store"
 )
 
-// This file is about turns that other nodes execute. Their watchers on this node read the store.
+// This file handles turns that other nodes execute. Their watchers on this node read the store.
 
-// An EndedTurn names a turn that has ended.
+// An EndedTurn identifies a turn that has ended.
 type EndedTurn struct {
 	ID       string `json:"id"`
 	WorkerID string `json:"workerId"`
@@ -24,14 +24,14 @@ func (h *Hub) OnEnd(fn func(EndedTurn)) { h.onEnd = fn }
 // OnClose calls fn when the Hub is closed, unless stop is called before.
 func (h *Hub) OnClose(fn func()) (stop func() bool) { return context.AfterFunc(h.open, fn) }
 
-// EndedElsewhere notifies the watchers of turns whose ends other nodes have committed. A worker-wide
-// stream ends if it cannot get the end of a turn: its client opens it again, and gets the turn then.
+// EndedElsewhere notifies the watchers of turns whose ends other nodes have committed. If the store cannot
+// be read, the worker-wide streams of that worker end. Their clients connect again, and then get the turn.
 func (h *Hub) EndedElsewhere(ctx context.Context, turns []EndedTurn) error {
 	var failed []error
 	for _, t := range turns {
 		h.changed.fire(t.ID)
 		h.ended.fire(t.ID)
-		// The ring of the worker is here if the turn was cancelled before this node has executed it.
+		// This node has a ring of the worker if, for example, the turn was cancelled before it ran here.
 		if err := h.feedStored(ctx, t.WorkerID, t.ID, h.feedEnded); err != nil && !store.IsNotFound(err) {
 			h.Leave(t.WorkerID)
 			failed = append(failed, err)
@@ -40,9 +40,9 @@ func (h *Hub) EndedElsewhere(ctx context.Context, turns []EndedTurn) error {
 	return errors.Join(failed...)
 }
 
-// AllChanged makes all watchers read the store again, and all pages of all organizations. Those that
-// wait for an end look by themselves: see PollEvery. Worker-wide streams end, because any of them may
-// lack the end of a turn.
+// AllChanged makes all watchers and all pages of all organizations read the store again. It does not wake
+// the callers of WatchEnd, which poll the store: see PollEvery. It ends all worker-wide streams, because
+// any of them may lack the end of a turn.
 func (h *Hub) AllChanged() {
 	for _, id := range h.changed.ids() {
 		h.changed.fire(id)
@@ -51,7 +51,7 @@ func (h *Hub) AllChanged() {
 	h.LeaveAll()
 }
 
-// WatchedWorkers returns the ids of the workers whose worker-wide streams are read here.
+// WatchedWorkers returns the ids of the workers whose worker-wide streams have watchers on this node.
 func (h *Hub) WatchedWorkers() (ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,8 +63,8 @@ func (h *Hub) WatchedWorkers() (ids []string) {
 	return ids
 }
 
-// Guest notes that a worker is watched here although this node does not have it. Another node may execute
-// its turns, and may end before it has told the ends of them.
+// Guest records that a worker has watchers on this node, but is not placed on this node. Another node may
+// execute its turns. That node may die before it sends the ends of these turns: see LeaveGuests.
 func (h *Hub) Guest(workerID string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,8 +73,8 @@ func (h *Hub) Guest(workerID string) {
 	}
 }
 
-// LeaveGuests ends the worker-wide streams that Guest has noted. This node may have the worker by now, but
-// the rings lack what happened before.
+// LeaveGuests ends the worker-wide streams of all workers that Guest has recorded. A worker may have been
+// placed on this node since then, but its ring lacks the earlier events.
 func (h *Hub) LeaveGuests() {
 	h.mu.Lock()
 	var ids []string
@@ -89,7 +89,7 @@ func (h *Hub) LeaveGuests() {
 	}
 }
 
-// LeaveAll ends the worker-wide streams of all workers. It also drops the rings that nobody watches.
+// LeaveAll ends the worker-wide streams of all workers. It also drops the rings without watchers.
 func (h *Hub) LeaveAll() {
 	h.mu.Lock()
 	ids := slices.Collect(maps.Keys(h.rings))
@@ -99,8 +99,8 @@ func (h *Hub) LeaveAll() {
 	}
 }
 
-// Leave ends the worker-wide streams of a worker, because another node executes its turns, or the
-// ring may lack events. The clients open them again, and get what they lack.
+// Leave ends the worker-wide streams of a worker, because another node executes its turns, or because the
+// ring may lack events. The clients connect again, and then get the missing events.
 func (h *Hub) Leave(workerID string) {
 	h.mu.Lock()
 	rg := h.rings[workerID]

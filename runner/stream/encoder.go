@@ -18,14 +18,14 @@ type snapshot struct {
 	shared   *encodings     // nil unless this process executes the turn
 }
 
-// An encoder returns the events between its position and a snapshot of a turn. Clients build
-// the same messages, wherever their streams were interrupted.
+// An encoder returns the events between its position and a snapshot of a turn. From these events,
+// clients build the same messages, at whatever position their streams were interrupted.
 type encoder struct {
 	views  view.Builder
 	at     position // clients have received all events up to here
 	wide   bool     // for a worker-wide stream: each chunk contains the ids of its task and turn
 	replay bool     // for the replay of a worker-wide stream: the event ids end with replayMark
-	words  bool     // texts are sent word by word
+	byWord bool     // texts are sent word by word
 
 	// approvals enables the approval chunks of AI SDK 6. Version 5 rejects a stream that
 	// contains such chunks.

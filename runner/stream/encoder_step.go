@@ -106,7 +106,7 @@ const maxWordwise = 4 << 10
 // instruction gets single words. So the events that it receives do not depend on how fast it
 // reads.
 func (e *encoder) nextDelta(text string) string {
-	if !e.words || len(text) > maxWordwise {
+	if !e.byWord || len(text) > maxWordwise {
 		return text
 	}
 	word := strings.IndexFunc(text, unicode.IsSpace)

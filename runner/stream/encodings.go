@@ -27,7 +27,7 @@ const (
 // encode returns events that follow the position of a reader's encoder. It may return fewer
 // events than the snapshot has: the next call returns more.
 func (c *encodings) encode(e *encoder, s snapshot) []Event {
-	if c == nil || e.words { // only the client that sent an instruction gets texts word by word
+	if c == nil || e.byWord { // only the client that sent an instruction gets texts word by word
 		return e.encode(s)
 	}
 	c.mu.Lock()

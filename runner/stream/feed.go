@@ -137,8 +137,8 @@ func (h *Hub) release(l *Live) {
 	})
 }
 
-// unfinished returns the unfinished turns at the positions of the ring, oldest first, and the
-// number of the next event.
+// unfinished returns snapshots of the unfinished turns, oldest first, and the number of the ring's
+// next event. Each snapshot ends where the ring's next event of its turn begins.
 func (h *Hub) unfinished(rg *ring) (snaps []snapshot, next int64) {
 	rg.mu.Lock()
 	defer rg.mu.Unlock()

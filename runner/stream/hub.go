@@ -25,7 +25,7 @@ import (
 	"journeyman/store"
 )
 
-// ErrClosed is returned by the streams when the service stops.
+// ErrClosed is returned by streams when the service stops. A WorkerStream also returns it after Leave.
 var ErrClosed = errors.New("the service stops")
 
 // A Hub connects the loop with the watchers of its turns. Its methods are safe for concurrent

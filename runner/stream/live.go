@@ -179,8 +179,8 @@ func (l *Live) changeLast(change func(*store.Step)) {
 	})
 }
 
-// Suspended marks the turn as waiting for people. Nobody executes the turn until they have
-// decided on its tool calls.
+// Suspended marks the turn as waiting for people or for child turns. Nobody executes the turn
+// until the wait is over.
 func (l *Live) Suspended() { l.suspended = true }
 
 // Waiting marks the turn as waiting for its model, and sends the reason to all watchers. It

@@ -12,8 +12,8 @@ const (
 	RingAge   = 5 * time.Minute
 	RingBytes = 4 << 20
 
-	// Among nodes a ring that nobody watches must be gone before the worker may move to another node:
-	// when the worker comes back, the ring would lack that node's events.
+	// nodeRingAge replaces RingAge among nodes. A ring without watchers must be dropped before its worker
+	// can move to another node. If the worker returned later, the ring would lack that node's events.
 	nodeRingAge = 30 * time.Second
 )
 
@@ -24,14 +24,14 @@ type ring struct {
 	left     time.Time // when the last watcher left; guarded by the mu of the hub
 	guest    bool      // see Hub.Guest; guarded by the mu of the hub
 
-	mu      sync.RWMutex
+	mu      sync.RWMutex        // guards the fields below, except wakeUp
 	turns   map[int64]*ringTurn // the unfinished turns, by num
 	events  []ringEvent
 	first   int64            // number of events[0]
 	index   map[string]int64 // number of an event by its id
 	bytes   int              // total length of all events
 	changed signal           // fires when an event is added, and when the ring is over
-	over    bool             // no event follows: see Hub.Leave
+	over    bool             // no further event follows: see Hub.Leave
 	wakeUp  *alarm
 }
 
@@ -97,7 +97,7 @@ func (rg *ring) watch(number int64) (changed <-chan struct{}, leave func()) {
 	rg.mu.Lock()
 	defer rg.mu.Unlock()
 	w := rg.changed.watch()
-	if number < rg.end() || rg.over { // it happened before the lock was taken
+	if number < rg.end() || rg.over { // the event was added before the lock was taken
 		rg.changed.leave(w)
 		close(w.changed)
 	}
@@ -108,7 +108,7 @@ func (rg *ring) watch(number int64) (changed <-chan struct{}, leave func()) {
 	}
 }
 
-// isOver reports whether no event follows: see Hub.Leave.
+// isOver reports whether no further event follows: see Hub.Leave.
 func (rg *ring) isOver() bool {
 	rg.mu.RLock()
 	defer rg.mu.RUnlock()

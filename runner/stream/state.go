@@ -22,6 +22,6 @@ func (h *Hub) State(ctx context.Context, turnID string) (s State, changed <-chan
 	return State{Turn: snap.turn, Steps: snap.steps, Current: snap.current, Children: snap.children}, changed, leave, err
 }
 
-// Await waits for a change, but at most pollEvery, because another process may have changed the
-// turn. It returns ErrClosed when the service stops.
+// Await waits for a change, but at most PollEvery, because another node may have changed the turn.
+// It returns ErrClosed when the service stops.
 func (h *Hub) Await(ctx context.Context, changed <-chan struct{}) error { return h.await(ctx, changed) }

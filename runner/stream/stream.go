@@ -10,7 +10,7 @@ import (
 // goroutine.
 type Stream struct {
 	hub     *Hub
-	single  bool // ends with its first turn
+	single  bool // the stream ends with its first turn
 	turn    store.Turn
 	encoder encoder
 	ended   bool
@@ -44,7 +44,7 @@ func (h *Hub) Task(ctx context.Context, task store.TaskRef, lastEventID string) 
 // Turn returns the stream of one turn, for the client that sent its instruction. The stream
 // does not repeat the instruction.
 func (h *Hub) Turn(t store.Turn) *Stream {
-	e := encoder{views: h.views, most: manyBytes, words: true,
+	e := encoder{views: h.views, most: manyBytes, byWord: true,
 		at: position{turn: t.Num, step: startStep, slot: slotUserMessage}}
 	return &Stream{hub: h, single: true, turn: t, encoder: e}
 }
@@ -55,8 +55,7 @@ func (s *Stream) WithApprovals() *Stream {
 	return s
 }
 
-// Next returns after this many events, or after the event that reaches this many bytes, even if
-// there are more.
+// Limits of one call of Next. The next call returns the remaining events.
 const (
 	manyEvents = 256
 	manyBytes  = 256 << 10

@@ -22,8 +22,8 @@ type WorkerStream struct {
 type replay func(ctx context.Context) ([]Event, error)
 
 const (
-	maxReplayed = 200              // turns that a restarted stream replays at most
-	nodesDiffer = 30 * time.Second // between the clocks of two nodes at most
+	maxReplayed = 200              // maximum number of turns that a restarted stream replays
+	nodesDiffer = 30 * time.Second // maximum difference between the clocks of two nodes
 )
 
 // Worker returns the worker-wide stream. If lastEventID is the id of an event, the stream
@@ -36,7 +36,7 @@ func (h *Hub) Worker(ctx context.Context, workerID, lastEventID string) (*Worker
 		s.next = last + 1
 		return s, nil
 	}
-	// Both come from one call, under one lock: no event may be missing, or sent twice.
+	// Both results come from one call, under one lock. So no event is missing, and none is sent twice.
 	var unfinished []snapshot
 	unfinished, s.next = h.unfinished(s.ring)
 	if lastEventID != "" {
@@ -69,7 +69,7 @@ func (s *WorkerStream) restart(ctx context.Context, lastEventID string, unfinish
 		}
 	}
 	if s.hub.store.Shared() {
-		since = since.Add(-nodesDiffer) // another node may have ended a turn, by its own clock
+		since = since.Add(-nodesDiffer) // CompletedAt may be a time of another node's clock
 	}
 	if in.Num != last.turn {
 		last = position{turn: in.Num, step: startStep, slot: slotUserMessage} // a client may return with this id
@@ -81,8 +81,8 @@ func (s *WorkerStream) restart(ctx context.Context, lastEventID string, unfinish
 	for _, t := range turns {
 		follows := func(snap snapshot) bool { return snap.turn.Num == t.Num }
 		missed := t.Status.Ended() && !t.CompletedAt.Before(since)
-		// No turn is sent twice: these follow as unfinished turns, or from the ring.
-		if missed && !slices.ContainsFunc(unfinished, follows) && !s.comes(t) {
+		// Skip turns that follow anyway, as unfinished turns or from the ring: no turn is sent twice.
+		if missed && !slices.ContainsFunc(unfinished, follows) && !s.inRing(t) {
 			s.past = append(s.past, s.replayOf(t))
 		}
 	}
@@ -100,15 +100,15 @@ func (s *WorkerStream) replayOf(t store.Turn) replay {
 	}
 }
 
-// comes reports whether the ring will deliver all events of a turn.
-func (s *WorkerStream) comes(t store.Turn) bool {
+// inRing reports whether the ring will deliver all events of a turn.
+func (s *WorkerStream) inRing(t store.Turn) bool {
 	number, ok := s.ring.numberOf(firstID(t))
 	return ok && number >= s.next
 }
 
 // Next waits for events. done is always false: new turns may always follow. It returns an error
-// when ctx ends, and ErrClosed when the service stops. If the client is too slow, it returns a
-// store.Error of kind Busy. It never returns events together with an error.
+// when ctx ends, and ErrClosed when the service stops or after Leave. If the client is too slow, it
+// returns a store.Error of kind Busy. It never returns events together with an error.
 func (s *WorkerStream) Next(ctx context.Context) (events []Event, done bool, err error) {
 	for len(s.past) > 0 {
 		events, err := s.past[0](ctx)
