@@ -67,6 +67,11 @@ func (r *Runner) MayAct(ctx context.Context, runnerID string) error {
 // PollHolds is the pause between two looks of a call that waits for those of other nodes.
 const PollHolds = pollHolds
 
+// NotifyAborted notifies the watchers of a task's turns after seq that were cancelled.
+func (r *Runner) NotifyAborted(ctx context.Context, task store.TaskRef, seq int64) error {
+	return r.notifyAborted(ctx, task, seq)
+}
+
 // KeepWatched keeps the watched workers on this node.
 func (r *Runner) KeepWatched() { r.keepWatched() }
 

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 
 	"journeyman/store"
 )
@@ -15,28 +16,21 @@ func (r *Runner) notifyParent(ctx context.Context, t store.Turn) error {
 	return r.Streams.ChildChanged(ctx, p)
 }
 
-// notifyEnded notifies the watchers of a turn that has ended without an execution.
+// notifyEnded notifies the watchers of a turn that has ended without an execution. The end is committed,
+// so the watchers get it even if the client that caused it has disconnected.
 func (r *Runner) notifyEnded(ctx context.Context, t store.Turn) error {
 	r.logEnd(t)
-	if err := r.notifyParent(ctx, t); err != nil {
-		return err
-	}
-	return r.Streams.TurnEnded(ctx, t)
+	ctx = context.WithoutCancel(ctx)
+	return errors.Join(r.notifyParent(ctx, t), r.Streams.TurnEnded(ctx, t))
 }
 
 // notifyAborted notifies the watchers of a task's turns after seq that were cancelled.
 func (r *Runner) notifyAborted(ctx context.Context, task store.TaskRef, seq int64) error {
-	turns, err := r.cfg.Store.Turns(ctx, task)
-	if err != nil {
-		return err
-	}
+	turns, err := r.cfg.Store.Turns(context.WithoutCancel(ctx), task) // as in notifyEnded
 	for _, t := range turns {
-		if t.Seq <= seq || t.Status != store.Aborted {
-			continue
-		}
-		if err := r.notifyEnded(ctx, t); err != nil {
-			return err
+		if t.Seq > seq && t.Status == store.Aborted {
+			err = errors.Join(err, r.notifyEnded(ctx, t))
 		}
 	}
-	return nil
+	return err
 }
