@@ -7,8 +7,60 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner/stream"
 	"journeyman/store"
 )
+
+// TestUnreadEnd lets the read of a turn fail that has just ended. A worker-wide stream then ends, and its
+// client gets the end of the turn when it continues.
+func TestUnreadEnd(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(ctx context.Context, h *stream.Hub, before, turn store.Turn) error{
+		"without an execution": func(ctx context.Context, h *stream.Hub, before, turn store.Turn) error {
+			return h.TurnEnded(ctx, turn)
+		},
+		"of an execution": func(ctx context.Context, h *stream.Hub, before, turn store.Turn) error {
+			live := h.Begin(before)
+			defer live.Close()
+			live.Loaded(nil, nil, nil)
+			return live.Ended(ctx, turn, nil, true)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t, withModel(questions(`{"question":"When?"}`)))
+			s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
+			is.NoErr(err)
+			turn := f.accept("go")
+			f.pending(turn, 1)
+			before, err := f.store.Turn(t.Context(), turn.ID)
+			is.NoErr(err)
+			_, _, err = f.store.AbortTask(t.Context(), f.owner, turn.TaskID)
+			is.NoErr(err)
+			turn = f.wait(turn)
+
+			unreadable, cancel := context.WithCancel(t.Context())
+			cancel()
+			is.True(end(unreadable, f.Streams, before, turn) != nil)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			w := newWideReader(t)
+			for err == nil {
+				var events []stream.Event
+				events, _, err = s.Next(ctx)
+				for _, e := range events {
+					w.take(e)
+				}
+			}
+			is.Equal(err, stream.ErrClosed) // the stream ends
+			s.Close()
+			is.Equal(w.done(), 0)
+			is.NoErr(w.follow(f, 1, 0, false, nil, nil))
+			w.check(f, []store.Turn{turn})
+		})
+	}
+}
 
 // TestCancelledByLeavingClient cancels a suspended turn for a client that disconnects after the commit.
 // A worker-wide stream still gets the end of the turn.

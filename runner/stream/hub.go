@@ -85,7 +85,11 @@ func (h *Hub) TurnEnded(ctx context.Context, t store.Turn) error {
 	h.changed.fire(t.ID)
 	h.ended.fire(t.ID)
 	h.onEnd(EndedTurn{t.ID, t.WorkerID})
-	return h.feedStored(ctx, t.WorkerID, t.ID, h.feedEnded)
+	err := h.feedStored(ctx, t.WorkerID, t.ID, h.feedEnded)
+	if err != nil {
+		h.Leave(t.WorkerID) // the ring lacks the end of the turn
+	}
+	return err
 }
 
 // ApprovalDecided notifies the watchers of a suspended turn that a person has decided on one of

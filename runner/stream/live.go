@@ -19,7 +19,9 @@ type Live struct {
 
 	organizationID string
 
-	suspended bool // accessed only by the loop's goroutine
+	// Accessed only by the loop's goroutine.
+	suspended bool
+	unread    bool // the turn has ended, but its end could not be read, so the ring lacks it
 
 	mu     sync.Mutex // guards the fields below
 	known  snapshot
@@ -47,7 +49,10 @@ func (l *Live) Close() {
 	}
 	h.mu.Unlock()
 	h.release(l)
-	h.changed.fire(l.turnID) // watchers of this Live must look again, in the store
+	h.changed.fire(l.turnID) // watchers of this Live must read the turn again, from the store
+	if l.unread {
+		h.Leave(l.workerID) // now, because until here a new ring would begin with the state before the end
+	}
 }
 
 // update changes the snapshot and notifies all watchers.
@@ -206,6 +211,7 @@ func (l *Live) Ended(ctx context.Context, t store.Turn, last *store.Step, publis
 	// announced.
 	if published {
 		if err := l.hub.readFiles(ctx, &end); err != nil {
+			l.unread = true
 			return err
 		}
 	}
