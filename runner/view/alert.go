@@ -68,7 +68,7 @@ func orNil(text string) *string {
 // An AlertLine is the sentence of an alert about one event. Link is the part that links to a page.
 type AlertLine struct {
 	Before, Link, After string
-	URL                 string // of Link; '' without a page
+	URL                 string // of Link; "" without a page
 
 	item store.AlertItem
 }
@@ -85,7 +85,7 @@ func (l AlertLine) slack() string {
 	return slackText(l.Before) + "<" + l.URL + "|" + slackText(l.Link) + ">" + slackText(l.After)
 }
 
-// slackText escapes a text as Slack asks for. A title could otherwise hold a misleading link, or
+// slackText escapes a text by the rules of Slack. A title could otherwise hold a misleading link, or
 // notify everybody in the channel with "<!channel>". Mattermost also interprets Markdown and
 // "@all": a zero-width space makes them plain text.
 func slackText(text string) string {

@@ -61,8 +61,8 @@ func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error)
 	return v.marshal()
 }
 
-// marshal returns the delivery as JSON. If the body is too long, marshal removes first the texts of
-// the worker, then all other fields without a limit.
+// marshal returns the delivery as JSON. If the body is too long, marshal first removes the texts of
+// the worker. If that is not enough, it also removes all other fields without a limit.
 func (v *Delivery) marshal() ([]byte, error) {
 	body, err := Marshal(v)
 	if err != nil || len(body) <= maxDelivery {
@@ -86,7 +86,7 @@ func (v *Delivery) marshal() ([]byte, error) {
 	return Marshal(v)
 }
 
-// atWait restores a conversation to the state in which its last turn began to wait for a user, and
+// atWait restores a conversation to the state when its last turn began to wait for a user. It
 // returns that turn. So all attempts of a delivery have the same body, even if users have decided
 // since then.
 func atWait(conv *store.Conversation, at time.Time) store.Turn {

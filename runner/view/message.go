@@ -66,8 +66,8 @@ type Part struct {
 	Approval   *Approval       `json:"approval,omitempty"`
 }
 
-// An Approval is the state of an approval in the part of its tool call, as the AI SDK 6 defines
-// it.
+// An Approval is the state of an approval, by the definition of the AI SDK 6. It belongs to the part
+// of a tool call.
 type Approval struct {
 	ID       string `json:"id"`
 	Approved *bool  `json:"approved,omitempty"`
@@ -129,8 +129,8 @@ func (b Builder) endParts(c store.Conversation, t store.Turn) []Part {
 	return parts
 }
 
-// appendStep appends the parts of step i. A step that continues the step before it is
-// shown as part of that step, and the text that was cut off is joined.
+// appendStep appends the parts of step i. A step that continues the step before it is shown as part
+// of that step. The text that was cut off is joined with its continuation.
 func appendStep(parts, added []Part, steps []store.Step, i int) []Part {
 	if !store.Continues(steps, i) {
 		return append(parts, added...)
@@ -173,8 +173,8 @@ func stepParts(t store.Turn, steps []store.Step, i int, approvals bool) []Part {
 	return parts
 }
 
-// toolPart returns the part of a tool call. over says that the turn has continued after the step of
-// the call.
+// toolPart returns the part of a tool call. over reports whether the turn has continued after the
+// step of the call.
 func toolPart(st store.Step, call store.ToolCall, over bool) Part {
 	part := Part{Type: "dynamic-tool", ToolName: call.ToolName, ToolCallID: call.CallID,
 		State: "input-available", Input: call.Input}
@@ -194,9 +194,9 @@ func toolPart(st store.Step, call store.ToolCall, over bool) Part {
 	return part
 }
 
-// CallOutcome returns the output of a tool call, or why it has none. ended is false while the call
-// may still run. over says that the turn has continued after the step of the call: a call without a
-// result then never ran.
+// CallOutcome returns the output of a tool call, or the error text if there is none. ended is false
+// while the call may still run. over reports whether the turn has continued after the step of the
+// call: a call without a result then never ran.
 func CallOutcome(st store.Step, call store.ToolCall, over bool) (out json.RawMessage, errorText string, ended bool) {
 	c, ended := st.Call(call.N)
 	switch {

@@ -31,7 +31,7 @@ type Run struct {
 	WaitingFor        *Waiting        `json:"waitingFor"`
 }
 
-// A RunError says why a turn failed.
+// A RunError is the reason why a turn failed.
 type RunError struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
@@ -57,8 +57,8 @@ type RunMetadata struct {
 
 	PendingApprovals []PendingApproval `json:"pendingApprovals,omitempty"` // approvals that the task waits for
 
-	StartedBy *TeamTurn  `json:"startedBy,omitempty"` // a turn of another worker
-	Children  []TeamTurn `json:"children,omitempty"`  // that the task's turns have started
+	StartedBy *TeamTurn  `json:"startedBy,omitempty"` // the turn of another worker that started the task
+	Children  []TeamTurn `json:"children,omitempty"`  // turns of other workers that the task has started
 }
 
 // A PendingApproval is a tool call that waits for a user's decision or answer.

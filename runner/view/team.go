@@ -21,7 +21,7 @@ func teamTurn(t store.Turn) TeamTurn {
 		Credits: store.Credits(t.Usage.Cost()), WaitingFor: WaitingOf(t.Wait)}
 }
 
-// addTeam adds the turn that has started a task, and those that the task has started.
+// addTeam adds the turn that has started a task, and the turns that the task has started.
 func (b Builder) addTeam(ctx context.Context, v *Run, conv store.Conversation) error {
 	// The first turn created the task, so its parent is the turn that started the task.
 	parent, found, err := b.store.Parent(ctx, conv.Turns[0])
