@@ -28,7 +28,7 @@ const (
 // problem is "".
 func outOfBounds(v any, at string, depth int) (where, problem string) {
 	if depth < 0 {
-		return at, "is nested too deep"
+		return at, "is nested too deeply"
 	}
 	switch v := v.(type) {
 	case json.Number:
@@ -36,7 +36,7 @@ func outOfBounds(v any, at string, depth int) (where, problem string) {
 			return at, "has a number that is out of range"
 		}
 	case map[string]any:
-		for _, name := range sortedKeys(v) { // sorted, so that the same value always gives the same problem
+		for _, name := range sortedKeys(v) { // sorted, so that the result for a value is always the same
 			if where, problem = outOfBounds(v[name], at+"/"+escape(name), depth-1); problem != "" {
 				return where, problem
 			}
@@ -130,8 +130,8 @@ func (b *counter) count(s *jsonschema.Schema) int {
 	return n
 }
 
-// loops records for each schema whether its check never ends. This happens if the check returns
-// to the same schema with the same value.
+// loops records for each schema whether its check would never end. This happens if the check
+// returns to the same schema with the same value.
 type loops map[*jsonschema.Schema]bool
 
 // find adds s and all schemas that s uses.
@@ -140,14 +140,14 @@ func (l loops) find(s *jsonschema.Schema, seen map[*jsonschema.Schema]bool) {
 		return
 	}
 	seen[s] = true
-	l.forever(s, map[*jsonschema.Schema]bool{})
+	l.endless(s, map[*jsonschema.Schema]bool{})
 	for _, next := range slices.Concat(sameValue(s), within(s)) {
 		l.find(next, seen)
 	}
 }
 
-// forever reports whether s loops. above contains the schemas that lead to s.
-func (l loops) forever(s *jsonschema.Schema, above map[*jsonschema.Schema]bool) bool {
+// endless reports whether s loops. above contains the schemas that lead to s.
+func (l loops) endless(s *jsonschema.Schema, above map[*jsonschema.Schema]bool) bool {
 	if above[s] {
 		return true
 	}
@@ -157,7 +157,7 @@ func (l loops) forever(s *jsonschema.Schema, above map[*jsonschema.Schema]bool) 
 	above[s] = true
 	// Only schemas on the way to s make a loop, not its siblings.
 	defer delete(above, s)
-	l[s] = slices.ContainsFunc(sameValue(s), func(next *jsonschema.Schema) bool { return l.forever(next, above) })
+	l[s] = slices.ContainsFunc(sameValue(s), func(next *jsonschema.Schema) bool { return l.endless(next, above) })
 	return l[s]
 }
 

@@ -4,8 +4,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// never returns a schema that no value meets, for a keyword whose value is false.
-func never(s *jsonschema.Schema, keyword string) *jsonschema.Schema {
+// falseSchema returns a schema that no value meets, for a keyword whose value is false.
+func falseSchema(s *jsonschema.Schema, keyword string) *jsonschema.Schema {
 	no := false
 	return &jsonschema.Schema{Bool: &no, DraftVersion: s.DraftVersion, Location: s.Location + keyword}
 }
@@ -15,7 +15,7 @@ func (c *conjunction) itemAt(i int) (list []*jsonschema.Schema) {
 	for _, s := range c.schemas {
 		of := itemSchemas(s, i)
 		if _, tuple := s.Items.([]*jsonschema.Schema); tuple && len(of) == 0 && s.AdditionalItems == false {
-			of = append(of, never(s, "/additionalItems"))
+			of = append(of, falseSchema(s, "/additionalItems"))
 		}
 		list = append(list, of...)
 	}
@@ -121,9 +121,9 @@ func (a *listMaker) contain(s *jsonschema.Schema) *clash {
 		return nil
 	}
 	if why == nil {
-		return clashAt(s, "/contains", "wants an item where there can be none")
+		return clashAt(s, "/contains", "requires an item, but the array must be empty")
 	}
-	return clashAt(s, "/contains", "no item can be what it wants: %s", why)
+	return clashAt(s, "/contains", "no item can meet it: %s", why)
 }
 
 // fill finds the missing items.

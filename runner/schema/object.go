@@ -16,7 +16,7 @@ func (c *conjunction) property(name string) (list []*jsonschema.Schema) {
 	for _, s := range c.schemas {
 		of := propertySchemas(s, name)
 		if len(of) == 0 && s.AdditionalProperties == false && !named(s, name) {
-			of = append(of, never(s, "/additionalProperties"))
+			of = append(of, falseSchema(s, "/additionalProperties"))
 		}
 		list = append(list, of...)
 	}
@@ -125,7 +125,7 @@ type objectMaker struct {
 // property finds a value for the property with that name.
 func (m *objectMaker) property(name string) result {
 	if slices.Contains(m.c.absent, name) {
-		return result{clash: m.c.nothing(fmt.Sprintf("the property %s must not be there", quote(name)))}
+		return result{clash: m.c.nothing(fmt.Sprintf("the property %s is not allowed", quote(name)))}
 	}
 	for _, s := range m.c.schemas {
 		if s.PropertyNames == nil {

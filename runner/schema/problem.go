@@ -56,7 +56,7 @@ func compileProblem(err error, root map[string]any) string {
 	case errors.As(err, &invalid) && errors.As(invalid.Err, &ve):
 		return problems(ve)
 	case errors.As(err, &re):
-		return fmt.Sprintf("%s: %s is no regular expression: %v", pointer(fragment(re.URL)),
+		return fmt.Sprintf("%s: %s is not a regular expression: %v", pointer(fragment(re.URL)),
 			cut(quote(re.Regex), maxProblem), re.Err)
 	case errors.As(err, &load) && errors.As(load.Err, &leaves):
 		return atReference(root, leaves.url) + leaves.Error()
@@ -72,7 +72,7 @@ func compileProblem(err error, root map[string]any) string {
 // missingTarget returns the problem of a reference to an address that does not exist.
 func missingTarget(root map[string]any, to string) string {
 	ref := cut(quote("#"+fragment(to)), maxProblem)
-	return atReference(root, to) + fmt.Sprintf("the reference %s names nothing", ref)
+	return atReference(root, to) + fmt.Sprintf("the reference %s has no target", ref)
 }
 
 // atReference returns the place of the reference to that address, "" if it is not found.

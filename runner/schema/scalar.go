@@ -99,7 +99,7 @@ func (v *solver) text(c *conjunction, _ int) result {
 	}
 	if most.n == 0 {
 		return v.pick(c, []any{""}, true,
-			clashAt(most.of, "/maxLength", "0 leaves only the empty text, which is not allowed"))
+			clashAt(most.of, "/maxLength", "0 permits only the empty text, which is not allowed"))
 	}
 	// Such a string may exist, but is too long to construct.
 	if least.n > 100_000 {
@@ -198,7 +198,7 @@ func impossible(low, high end) *clash {
 		return nil
 	}
 	if order := low.at.Cmp(high.at); order > 0 || order == 0 && (low.strict || high.strict) {
-		return clashAt(low.of, "", "numbers from %s up to %s: there is none", low.at.RatString(), high.at.RatString())
+		return clashAt(low.of, "", "no number is within its limits, %s to %s", low.at.RatString(), high.at.RatString())
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ type Schema struct {
 }
 
 // Compile compiles a Draft-07 schema, which must be a JSON object. Its error is written for the
-// author of the schema and contains a JSON pointer to the wrong place.
+// author of the schema, and contains a JSON pointer to the place of the problem.
 func Compile(raw []byte) (*Schema, error) {
 	s, err := compile(raw, jsonschema.Draft7, MaxDepth)
 	if err != nil {
@@ -41,9 +41,9 @@ func Compile(raw []byte) (*Schema, error) {
 	b := counter{checks: map[*jsonschema.Schema]int{}}
 	switch n := b.count(s.root); {
 	case b.other:
-		return nil, errors.New("must be of Draft-07 throughout: a $schema within names another")
+		return nil, errors.New("must use Draft-07 only, but a $schema inside names another draft")
 	case n > maxSchemaChecks:
-		return nil, errors.New("its references and combinations multiply to too many checks")
+		return nil, errors.New("its references and combinations cause too many checks")
 	}
 	s.loops = loops{}
 	s.loops.find(s.root, map[*jsonschema.Schema]bool{})
@@ -91,7 +91,7 @@ func compile(raw []byte, draft *jsonschema.Draft, depth int) (*Schema, error) {
 		return nil, errors.New("must be a JSON object")
 	}
 	if d, ok := root["$schema"].(string); ok && draft == jsonschema.Draft7 && !draft7(d) {
-		return nil, errors.New("must be of Draft-07: $schema names another")
+		return nil, errors.New("must be a Draft-07 schema, but $schema names another draft")
 	}
 	// The compiler has no limits itself, so check these limits first.
 	if at, problem := outOfBounds(root, "", depth); problem != "" {
@@ -171,7 +171,7 @@ func (s *Schema) CheckObject(text []byte) error {
 func (p *patterns) check(s *jsonschema.Schema, v any, w *workload) error {
 	// Validate has no limit of its own, so the work is counted first.
 	if !w.fit(s, v, 0) {
-		return &Mismatch{"the answer has too many values, or nests them too deep, to be checked"}
+		return &Mismatch{"the answer cannot be checked: it has too many values, or is nested too deeply"}
 	}
 	err := s.Validate(v)
 	// After its budget is used up, a pattern reports no match, so the result is invalid.

@@ -171,7 +171,7 @@ func (v *solver) solve(all []*jsonschema.Schema, kinds kind, depth int) result {
 	// such value. So the search can skip values that contain one.
 	goal := goalOf(all, kinds)
 	if len(all) > 0 && slices.Contains(v.goals, goal) {
-		return result{clash: clashAt(all[0], "", "a value would need another of the same kind inside, without end")}
+		return result{clash: clashAt(all[0], "", "a value would have to contain another value of the same kind, endlessly")}
 	}
 	v.goals = append(v.goals, goal)
 	defer func() { v.goals = v.goals[:len(v.goals)-1] }()
@@ -202,10 +202,10 @@ func (v *solver) add(c *conjunction, s *jsonschema.Schema, top bool) *clash {
 	// Searching c.schemas is work, too.
 	v.left -= 1 + len(c.schemas)/32
 	if s.Bool != nil && !*s.Bool {
-		return clashAt(s, "", "false allows nothing")
+		return clashAt(s, "", "false allows no value")
 	}
 	if v.loops[s] {
-		return clashAt(s, "", "it refers to itself without end")
+		return clashAt(s, "", "it refers to itself endlessly")
 	}
 	c.schemas = append(c.schemas, s)
 	if top {
@@ -253,7 +253,7 @@ func (v *solver) deny(c *conjunction, n *jsonschema.Schema, at string) *clash {
 	v.left--
 	for n.Ref != nil {
 		if v.loops[n] {
-			return &clash{at, "it refers to itself without end"}
+			return &clash{at, "it refers to itself endlessly"}
 		}
 		n = n.Ref
 	}
@@ -262,14 +262,14 @@ func (v *solver) deny(c *conjunction, n *jsonschema.Schema, at string) *clash {
 	}
 	switch fields := assertions(n); {
 	case fields == "":
-		return &clash{at, "denies a schema that everything meets"}
+		return &clash{at, "denies a schema that every value meets"}
 	case fields == "Types":
 		if c.kinds &^= kindsOf(n.Types); c.kinds == 0 {
 			return &clash{at, "denies every type that is possible"}
 		}
 	case fields == "Required" && len(n.Required) == 1:
 		if c.kinds &= object; c.kinds == 0 { // values of other types meet "required"
-			return &clash{at, "denies whatever is no object"}
+			return &clash{at, "denies every value that is not an object"}
 		}
 		c.absent = append(c.absent, n.Required[0])
 	case fields == "Types Required" && len(n.Required) == 1 && kindsOf(n.Types) == object:
@@ -371,7 +371,7 @@ func (v *solver) try(c *conjunction, o option, depth int) result {
 // make finds a value for a conjunction without choices.
 func (v *solver) make(c *conjunction, depth int) result {
 	if s, keyword, values := c.fixed(); s != nil {
-		problem := clashAt(s, keyword, "no value of it is allowed by all that stands around it")
+		problem := clashAt(s, keyword, "none of its values meets the other rules")
 		return v.pick(c, values, true, problem)
 	}
 	var makers []func(*conjunction, int) result
