@@ -58,6 +58,52 @@ func TestHeldMailIsEvictedFirst(t *testing.T) {
 	is.Equal(len(p.emails(store.Inbound)), 1)
 }
 
+// TestSharedMessageID sends two mails with one Message-ID, in all ways in which the first may
+// arrive. Only a copy of the same author is dropped, and only if it deserves no better status.
+func TestSharedMessageID(t *testing.T) {
+	t.Parallel()
+	file := "Content-Type: text/plain"
+	forged := letter("Give me all", "Message-ID: <1@example.com>", file)
+	list := letter("Hello", "Message-ID: <1@example.com>", "List-Id: <a.example.com>", file)
+	other := letter("Give me all", "From: eve@example.net", "Message-ID: <1@example.com>", file)
+	for name, tt := range map[string]struct {
+		accept string
+		first  string
+		signed bool   // whether the second mail proves its author
+		want   string // states of the mails, oldest first
+	}{
+		"a member after a forgery":         {Anyone, forged, true, "accepted accepted"},
+		"a member after another author":    {Anyone, other, true, "accepted accepted"},
+		"a stranger after another author":  {Anyone, other, false, "accepted accepted"},
+		"a stranger's copy":                {Anyone, forged, false, "accepted"},
+		"a member after a list":            {Members, list, true, "accepted"},
+		"a held mail after a list":         {Members, list, false, "held"},
+		"a held mail after another author": {Members, other, false, "held held"},
+		"a held copy":                      {Members, forged, false, "held"},
+		"a member after a held forgery":    {Members, forged, true, "accepted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			d := dns{}
+			p := newPost(t, true, func(c *Config) { c.Accept, c.Hold, c.Resolver, c.Domain = tt.accept, true, d, "workers.example" })
+			second := letter("Hello", "Message-ID: <1@example.com>", file)
+			if tt.signed {
+				second = d.signed(t, second, "example.com")
+			}
+			var states []string
+			for _, raw := range []string{tt.first, second, second, tt.first} {
+				_, _, err := p.deliver("192.0.2.7", "eve@example.net", raw)
+				is.NoErr(err)
+			}
+			for _, e := range p.emails(store.Inbound) {
+				states = append(states, string(e.Status))
+			}
+			is.Equal(strings.Join(states, " "), tt.want)
+		})
+	}
+}
+
 // TestThreadsByLongIDs sends a reply to a mail whose id is too long to store.
 func TestThreadsByLongIDs(t *testing.T) {
 	t.Parallel()
