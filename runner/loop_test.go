@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -329,6 +331,21 @@ func TestPublishedFiles(t *testing.T) {
 	is.Equal(newest[0].SHA256, files[1].SHA256)
 	url := f.FileURL(newest[0])
 	is.True(strings.HasPrefix(url, "http://jm.test/api/workers/"+f.worker.ID+"/files/a%20b/%C3%BC.txt?v="))
+}
+
+// TestPublishTooLarge publishes a file above the limit. The model gets the reason, and the turn goes
+// on.
+func TestPublishTooLarge(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	dir := store.FolderPath(f.store.Dir(), store.Folder{WorkerID: f.worker.ID})
+	is.NoErr(os.MkdirAll(dir, 0o700))
+	is.NoErr(os.WriteFile(filepath.Join(dir, "large.bin"), nil, 0o600))
+	is.NoErr(os.Truncate(filepath.Join(dir, "large.bin"), runner.MaxFileSize+1))
+	turn := f.run(script(`tool publish_file {"path":"large.bin"}`, `say {{last}}`))
+	is.True(turn.Failure == nil)
+	is.True(strings.Contains(turn.OutputText, `"large.bin" cannot be published: a published file has at most 26214400 bytes`))
 }
 
 // TestLoopEnds uses a model that makes the same call again and again.
