@@ -3,6 +3,8 @@ package message
 import (
 	"net/mail"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -75,7 +77,16 @@ func looseAddresses(value string) []string {
 
 // NormalAddress returns an address in the form in which addresses are compared.
 func NormalAddress(a string) string {
-	return strings.ToLower(printable(strings.TrimSpace(a)))
+	return strings.Map(lower, printable(strings.TrimSpace(a)))
+}
+
+// lower returns the lower-case form of r. It never converts another character to ASCII, as
+// unicode.ToLower does with the Kelvin sign: then an author could take the address of a member.
+func lower(r rune) rune {
+	if l := unicode.ToLower(r); r < utf8.RuneSelf || l >= utf8.RuneSelf {
+		return l
+	}
+	return r
 }
 
 // DomainOf returns the domain of an address in its ASCII form, or an empty string.
@@ -89,7 +100,7 @@ func DomainOf(address string) string {
 
 // ASCIIDomain returns a domain in the form that the DNS uses.
 func ASCIIDomain(domain string) string {
-	domain = strings.ToLower(strings.TrimSuffix(domain, "."))
+	domain = strings.Map(lower, strings.TrimSuffix(domain, "."))
 	if ascii, err := idna.Lookup.ToASCII(domain); err == nil {
 		return ascii
 	}
