@@ -165,6 +165,31 @@ func TestScheduleTwice(t *testing.T) {
 	is.Equal(s.must(t, "GET", path, "").size("schedules"), 2)
 }
 
+// TestScheduleTwiceAfterItsEnd repeats the creation of schedules that have ended. The answers have the
+// time of the first answers.
+func TestScheduleTwiceAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, idle)
+	path := "/api/workers/" + s.newWorker(t, fields{}) + "/schedules"
+	for name, when := range map[string]string{
+		"scheduled": `{"type":"scheduled","date":"2099-12-01T09:00:00Z"}`,
+		"delayed":   `{"type":"delayed","delayInSeconds":600}`,
+		"cron":      `{"type":"cron","cron":"0 0 29 2 *"}`,
+		"interval":  `{"type":"interval","intervalSeconds":60}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			body := `{"input":"x","when":` + when + `}`
+			first := s.must(t, "POST", path, body, "Idempotency-Key: "+name)
+			s.must(t, "DELETE", path+"/"+first.text("id"), "")
+			again := s.must(t, "POST", path, body, "Idempotency-Key: "+name)
+			is.Equal(again.text("id"), first.text("id"))
+			is.Equal(again.text("nextRunAt"), first.text("nextRunAt"))
+			is.Equal(again.size("nextRuns"), 0)
+		})
+	}
+}
+
 func TestScheduleOfOthers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -53,13 +53,18 @@ func (s *Store) begin(c *Schedule, w When, now time.Time) error {
 			c.zone = s.zone.String()
 		}
 	}
-	next, err := s.after(*c, now)
-	// The anchor of a schedule that runs once is its only time.
-	if w.Type.Once() {
-		next = c.anchor
-	}
-	c.NextRunAt = next
+	var err error
+	c.NextRunAt, err = s.firstRun(*c)
 	return err
+}
+
+// firstRun returns the first time at which a schedule is due by its rule, even if that time has
+// passed.
+func (s *Store) firstRun(c Schedule) (time.Time, error) {
+	if c.When.Type.Once() {
+		return c.anchor, nil
+	}
+	return s.after(c, c.anchor)
 }
 
 // after returns the first time after t at which a repeating schedule is due. For a
@@ -116,11 +121,15 @@ func (s *Store) Timezone() string { return s.zone.String() }
 
 // CreateSchedule creates a schedule of a worker that the caller may see. If a request
 // with the same key has created one before, it returns that schedule, and replayed is
-// true.
+// true. NextRunAt of a schedule that has ended since then is the first time of its rule.
 func (s *Store) CreateSchedule(ctx context.Context, c Caller, n NewSchedule,
 	key IdempotencyKey) (sch Schedule, replayed bool, err error) {
 	return createOnce(ctx, s, key, func(tx Tx, id string) (Schedule, error) {
 		sch, err := one(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE id = ?`, id)
+		s.showPaused(&sch)
+		if err == nil && sch.ended { // the first answer had a time, and clients rely on it
+			sch.NextRunAt, err = s.firstRun(sch)
+		}
 		return sch, notFound(err, "schedule")
 	}, func(tx Tx) (Schedule, string, error) {
 		sch, err := s.createSchedule(ctx, tx, c, n)
