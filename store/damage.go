@@ -66,6 +66,16 @@ func fileWithoutDatabase(ctx context.Context, dir string) (string, error) {
 	return "", nil
 }
 
+// Unused reports whether dir has neither a database nor files of a lost one: no server has started
+// on it. The folder need not exist.
+func Unused(ctx context.Context, dir string) (bool, error) {
+	if _, err := os.Stat(filepath.Join(dir, databaseName)); !errors.Is(err, fs.ErrNotExist) {
+		return false, nil // whoever opens the database reports other errors
+	}
+	held, err := fileWithoutDatabase(ctx, dir)
+	return held == "" && err == nil, err
+}
+
 // markBegunAnewDone records that the new database of a marked folder exists.
 func markBegunAnewDone(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, begunAnewName)); errors.Is(err, fs.ErrNotExist) {

@@ -30,6 +30,9 @@ func (c *Backup) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
+	if err := p.needsData(); err != nil {
+		return err
+	}
 	return p.administer("", func(admin Admin) error {
 		name, from := target.NewName(time.Now()), adminSource{admin}
 		written, err := target.Write(p.Context, name, store.BackupSize(p.Context, p.Data), from)

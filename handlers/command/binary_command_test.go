@@ -134,9 +134,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		"revoke without a key":   {args: []string{"key", "revoke"}, says: `expected "<key>"`},
 		"create without a name":  {args: []string{"key", "create"}, says: `--name`},
 		"create with a bad role": {args: []string{"key", "create", "--name", "n", "--role", "king"}, says: `--role must be one of`},
-		"roll unknown":           {args: []string{"key", "roll", "jm_live_unknown_to_all"}, says: `no API key`},
-		"keys of nobody":         {args: []string{"key", "list", "--org", "Nobody"}, says: `no organization is named "Nobody"`},
-		"revoke unknown":         {args: []string{"key", "revoke", "jm_live_unknown_to_all"}, says: `no API key`},
+		"keys of no server":      {args: []string{"key", "list"}, says: `there is no data in \./data: name the folder`},
 		"run without words":      {args: []string{"run"}, says: `expected "<instruction>"`},
 		"run with empty words":   {args: []string{"run", ""}, says: `input.*required`},
 		"run with no such file":  {args: []string{"run", "read it", "--file", file + "-not"}, says: `no such file|does not exist`},
@@ -195,6 +193,10 @@ func TestKeyCommands(t *testing.T) {
 			successor := strings.TrimSuffix(key("roll", secret), "\n")
 			is.True(regexp.MustCompile(`(?m)^key_\S+ +robot .*expires `).MatchString(key("list")))
 			is.True(strings.HasPrefix(key("revoke", secret), "revoked key_"))
+			for says, args := range map[string][]string{`no API key`: {"roll", "jm_live_unknown_to_all"}, `no API key has`: {"revoke", "jm_live_unknown_to_all"},
+				`no organization is named "Nobody"`: {"list", "--org", "Nobody"}} {
+				invocation{}.start(t, append([]string{"--data", dir, "key"}, args...)...).exitedWith(t, 1, says)
+			}
 			if !beside {
 				s = serve(t, dir)
 			}

@@ -45,6 +45,19 @@ func (p *Program) needsFile(command string) error {
 		command, store.BackupInstead)
 }
 
+// needsData returns an error if no server has ever started on the data folder. A command that only
+// reads must not create the folder: a mistyped --data would look like a server without any data.
+func (p *Program) needsData() error {
+	if p.Database != "" {
+		return nil
+	}
+	unused, err := store.Unused(p.Context, p.Data)
+	if err == nil && unused {
+		err = fmt.Errorf("there is no data in %s: name the folder of your server with --data", p.Data)
+	}
+	return err
+}
+
 // administer calls do for the data folder: through the running server or, if no server runs, on the
 // folder itself. In the second case links begin with baseURL; a running server uses its own base
 // URL.
@@ -64,6 +77,11 @@ func (p *Program) administer(baseURL string, do func(Admin) error) (err error) {
 // call performs one operation, and shows its reply. It shows the reply before the folder is closed:
 // an error of closing must not hide a secret that only the reply has.
 func (p *Program) call(baseURL string, c Call, show func(Reply)) error {
+	if !c.prepares() {
+		if err := p.needsData(); err != nil {
+			return err
+		}
+	}
 	return p.administer(baseURL, func(admin Admin) error {
 		reply, err := admin.Do(p.Context, c)
 		if err == nil {

@@ -44,6 +44,12 @@ type Call struct {
 	Maintenance *MaintenanceCall `json:"maintenance,omitempty"`
 }
 
+// prepares reports whether the call makes sense before the first start of a server: it creates
+// something that the server then has.
+func (c Call) prepares() bool {
+	return c.Create != nil || c.Provider != nil && (c.Provider.Add != nil || c.Provider.Default != nil)
+}
+
 // A Reply is the result of a Call.
 type Reply struct {
 	Secret string       `json:"secret,omitempty"` // of the created key

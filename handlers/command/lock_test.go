@@ -72,3 +72,42 @@ func TestOpenBesideNodes(t *testing.T) {
 	err := (&command.KeyList{}).Run(programOn(t, st.Dir()))
 	is.True(err != nil && strings.Contains(err.Error(), "--node-url"))
 }
+
+// TestNoData runs commands on a folder that does not exist. They must not create it: a mistyped
+// --data would look like a server without any data, and its backups like good ones.
+func TestNoData(t *testing.T) {
+	t.Parallel()
+	storetest.Embedded(t)
+	for name, tt := range map[string]struct {
+		run     func(p *command.Program, target string) error
+		creates bool
+	}{
+		"key list":        {func(p *command.Program, _ string) error { return (&command.KeyList{}).Run(p) }, false},
+		"key revoke":      {func(p *command.Program, _ string) error { return (&command.KeyRevoke{Key: "key_x"}).Run(p) }, false},
+		"user list":       {func(p *command.Program, _ string) error { return command.UserList{}.Run(p) }, false},
+		"provider list":   {func(p *command.Program, _ string) error { return (&command.ProviderList{}).Run(p) }, false},
+		"provider remove": {func(p *command.Program, _ string) error { return (&command.ProviderRemove{Name: "x"}).Run(p) }, false},
+		"backup":          {func(p *command.Program, to string) error { return (&command.Backup{File: to}).Run(p) }, false},
+		"key create": {func(p *command.Program, _ string) error {
+			return (&command.KeyCreate{Name: "robot", User: "ann@example.com", Role: "owner"}).Run(p)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			dir, target := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "all.tgz")
+			p := programOn(t, dir)
+			p.Env = command.NewEnvironment(os.Getenv)
+			err := tt.run(p, target)
+			_, missing := os.Stat(dir)
+			is.Equal(os.IsNotExist(missing), !tt.creates)
+			if tt.creates {
+				is.NoErr(err)
+				return
+			}
+			is.True(err != nil && strings.Contains(err.Error(), "there is no data in "+dir)) // and says how to name another folder
+			_, err = os.Stat(target)
+			is.True(os.IsNotExist(err)) // no backup of nothing
+		})
+	}
+}
