@@ -190,7 +190,7 @@ func TestSecondSignalKills(t *testing.T) {
 			_ = s.begin(t, "/api/tasks", map[string]any{"workerId": worker, "input": offlineScript("wait 1h", "say done")})
 			v := s.awaitTask(t, worker, "running")
 			s.signal(t, sig)
-			s.await(t, s.stderr, stoppingLogged)
+			s.await(t, s.stderr, secondSignalLogged) // people learn that they need not wait
 			s.signal(t, sig)
 			is.Equal(s.wait(t), -1) // killed by the signal, long before the end of the grace period
 			again := serve(t, dir)
@@ -198,5 +198,7 @@ func TestSecondSignalKills(t *testing.T) {
 		})
 	}
 }
+
+var secondSignalLogged = regexp.MustCompile(`"msg":"stopping","running":1,.*a second signal stops at once`)
 
 var stoppingLogged = regexp.MustCompile(`"msg":"stopping"`)

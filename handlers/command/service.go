@@ -160,7 +160,12 @@ func (s *Service) start(ctx context.Context) error {
 // stops every part. If delay is set, it waits for the load balancers.
 func (s *Service) shutdown(delay bool) error {
 	s.stopping.Store(true)
-	s.Log.Info("stopping", "running", s.Runner.Running())
+	if running := s.Runner.Running(); running > 0 { // somebody may watch the terminal meanwhile
+		s.Log.Info("stopping", "running", running, "grace", s.Grace,
+			"note", "turns that do not end in this time continue at the next start; a second signal stops at once")
+	} else {
+		s.Log.Info("stopping", "running", running)
+	}
 	s.Notifier.Stopping(s.DrainDelay + s.Grace + stopMargin)
 	if delay && s.DrainDelay > 0 {
 		time.Sleep(s.DrainDelay) // the server works as before; a second signal kills the process
