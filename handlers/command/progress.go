@@ -123,7 +123,7 @@ func (p *Progress) show(c chunk) {
 		// A model may repeat an id: the later call replaces the earlier one.
 		p.count++
 		p.calls[c.ToolCallID], p.activity = toolCall{number: p.count, input: c.Input}, name
-		p.line(fmt.Sprintf("%2d  %-14s %s", p.count, name, detail(c.Input)))
+		p.line(strings.TrimRight(fmt.Sprintf("%2d  %-14s %s", p.count, name, detail(c.Input)), " "))
 	case "tool-output-available":
 		p.activity = "thinking"
 	}
@@ -133,13 +133,18 @@ func (p *Progress) show(c chunk) {
 	}
 }
 
-// detail returns the path argument of a call or, without one, the start of all
-// arguments.
+// detail returns the argument of a call that says most: the path, the command, the address, the
+// query or the pattern. Without one, it returns the start of all arguments.
 func detail(input json.RawMessage) string {
 	var fields map[string]any
 	if json.Unmarshal(input, &fields) == nil {
-		if path, ok := fields["path"].(string); ok {
-			return shorten(printable(path), maxDetail)
+		for _, name := range []string{"path", "command", "url", "query", "pattern"} {
+			if value, ok := fields[name].(string); ok {
+				return shorten(printable(value), maxDetail)
+			}
+		}
+		if len(fields) == 0 {
+			return ""
 		}
 	}
 	return shorten(printable(string(input)), maxDetail)

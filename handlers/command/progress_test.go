@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +70,25 @@ func TestPipe(t *testing.T) {
 	is.Equal(follow(t, nil, &command.Progress{}, steps), ` 1  write_file     a.txt
  2  read_file      b.txt
  2  failed: no file or folder "b.txt" in the workspace
+`)
+}
+
+// TestCallLines checks the line of a call: its most telling argument instead of JSON.
+func TestCallLines(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var parts []model.Part
+	for i, input := range []string{`{"command":"ls -la"}`, `{"offset":2,"path":"a.txt"}`, `{"url":"https://example.com/"}`,
+		`{"pattern":"x+","glob":"*.go"}`, `{}`, `{"items":[1]}`} {
+		parts = append(parts, model.Part{Type: model.PartToolCall, CallID: strconv.Itoa(i), ToolName: "some_tool", Input: json.RawMessage(input)})
+	}
+	out := regexp.MustCompile(`(?m)^ \d  failed.*\n`).ReplaceAllString(follow(t, &calling{parts: parts}, &command.Progress{}, "go"), "")
+	is.Equal(out, ` 1  some_tool      ls -la
+ 2  some_tool      a.txt
+ 3  some_tool      https://example.com/
+ 4  some_tool      x+
+ 5  some_tool
+ 6  some_tool      {"items":[1]}
 `)
 }
 
