@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	netmail "net/mail"
 	"strings"
 	"time"
 
@@ -76,6 +77,9 @@ func (s *Server) CheckRelay(ctx context.Context) (host string, err error) {
 func (f *Flags) Config(ln net.Listener, log *slog.Logger) (cfg Config, err error) {
 	cfg = Config{Log: log, Domain: f.Domain, Accept: f.Accept, Hold: f.Hold, MaxSize: f.MaxSize,
 		Loops: store.MailLimits{PerThread: limitOf(f.ThreadLimit), PerSender: limitOf(f.SenderLimit)}}
+	if !addressableDomain(f.Domain) {
+		return cfg, fmt.Errorf("--mail-domain: %q is not a domain such as agents.example.com", f.Domain)
+	}
 	if err := ParseAccept(f.Accept); err != nil {
 		return cfg, fmt.Errorf("--mail-accept: %w", err)
 	}
@@ -100,6 +104,13 @@ func (f *Flags) Config(ln net.Listener, log *slog.Logger) (cfg Config, err error
 	}
 	cfg.TLS, err = LoadTLS(f.TLSCert, f.TLSKey, f.Domain, time.Now())
 	return cfg, err
+}
+
+// addressableDomain reports whether workers can have addresses in a domain. Their addresses are
+// local parts without quotes, which every domain takes.
+func addressableDomain(domain string) bool {
+	address, err := netmail.ParseAddress("wrk@" + domain)
+	return err == nil && address.Name == "" && address.Address == "wrk@"+domain && !strings.Contains(domain, "/")
 }
 
 // limitOf converts a flag to a field of store.MailLimits. In the flag 0 means no limit,

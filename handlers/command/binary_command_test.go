@@ -127,6 +127,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		"base url":               {args: []string{"--base-url", "not a url"}, says: `--base-url`},
 		"address":                {args: []string{"--addr", "nonsense"}, says: `listen tcp.*missing port`},
 		"port":                   {args: []string{"--addr", "127.0.0.1:99999"}, says: `invalid port`},
+		"mail domain":            {args: []string{"--mail-domain", "two words"}, says: `--mail-domain: .*"two words" is not a domain`},
 		"model":                  {args: []string{"--model", "crystal:ball"}, says: `crystal`},
 		"prices":                 {args: []string{"--prices", file + "-not"}, says: `no such file`},
 		"prices not JSON":        {args: []string{"--prices", file}, says: `file`},
