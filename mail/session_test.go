@@ -187,45 +187,50 @@ func TestConnectionLimits(t *testing.T) {
 	other.must("421 4.7.0 too many connections,", other.answer())
 }
 
+// newRoom creates a server that only reads mails, with room for four of the largest.
+func newRoom() *Server {
+	return &Server{cfg: Config{MaxSize: 100_000}, buffer: newBuffer(1, 100_000)}
+}
+
 // TestOnePlaceLeavesRoom receives as much mail from one network as it may send at once.
 func TestOnePlaceLeavesRoom(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
-	p := newPost(t, true, func(c *Config) { c.MaxSize = 100_000; c.Limits.Buffered = 1 })
-	mail := strings.Repeat("x", 100_000)
-	_, first, err := p.readMessage(t.Context(), "a", strings.NewReader(mail))
-	is.NoErr(err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // a short wait
-	defer cancel()
-	_, second, err := p.readMessage(ctx, "a", strings.NewReader(mail))
-	is.Equal(err, errShare)
-	second()
-	_, other, err := p.readMessage(t.Context(), "b", strings.NewReader(strings.Repeat("x", 20_000)))
-	is.NoErr(err) // another network is not limited
-	other()
-	first()
-	is.Equal(len(p.buffer.places), 0) // no network is left
-	is.Equal(p.buffer.all.TryAcquire(400_000), true)
+	synctest.Test(t, func(t *testing.T) { // the wait for room takes no time
+		is := is.New(t)
+		s := newRoom()
+		mail := strings.Repeat("x", 100_000)
+		_, first, err := s.readMessage(t.Context(), "a", strings.NewReader(mail))
+		is.NoErr(err)
+		_, second, err := s.readMessage(t.Context(), "a", strings.NewReader(mail))
+		is.Equal(err, errShare)
+		second()
+		_, other, err := s.readMessage(t.Context(), "b", strings.NewReader(strings.Repeat("x", 20_000)))
+		is.NoErr(err) // another network is not limited
+		other()
+		first()
+		is.Equal(len(s.buffer.places), 0) // no network is left
+		is.Equal(s.buffer.all.TryAcquire(400_000), true)
+	})
 }
 
 func TestRoomForMails(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
-	p := newPost(t, true, func(c *Config) { c.MaxSize = 100_000; c.Limits.Buffered = 1 })
-	is.Equal(p.buffer.all.TryAcquire(400_000), true)                     // all of it
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // a short wait
-	defer cancel()
-	_, release, err := p.readMessage(ctx, "a", strings.NewReader(strings.Repeat("x", 20_000)))
-	release()
-	is.Equal(err, errNoRoom)
-	p.buffer.all.Release(400_000)
-	raw, release, err := p.readMessage(t.Context(), "a", strings.NewReader(strings.Repeat("x", 100_000)))
-	is.NoErr(err)
-	is.Equal(len(raw), 100_000)
-	is.Equal(p.buffer.all.TryAcquire(400_000), false) // held as long as the mail
-	release()
-	is.Equal(p.buffer.all.TryAcquire(400_000), true)
-	p.buffer.all.Release(400_000)
+	synctest.Test(t, func(t *testing.T) { // the wait for room takes no time
+		is := is.New(t)
+		s := newRoom()
+		is.Equal(s.buffer.all.TryAcquire(400_000), true) // all of it
+		_, release, err := s.readMessage(t.Context(), "a", strings.NewReader(strings.Repeat("x", 20_000)))
+		release()
+		is.Equal(err, errNoRoom)
+		s.buffer.all.Release(400_000)
+		raw, release, err := s.readMessage(t.Context(), "a", strings.NewReader(strings.Repeat("x", 100_000)))
+		is.NoErr(err)
+		is.Equal(len(raw), 100_000)
+		is.Equal(s.buffer.all.TryAcquire(400_000), false) // held as long as the mail
+		release()
+		is.Equal(s.buffer.all.TryAcquire(400_000), true)
+		s.buffer.all.Release(400_000)
+	})
 }
 
 // A slowReader sends 1000 bytes a second.
@@ -242,7 +247,7 @@ func TestSlowMail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		s := &Server{cfg: Config{MaxSize: 100_000}, buffer: newBuffer(1, 100_000)}
+		s := newRoom()
 		raw, release, err := s.readMessage(t.Context(), "a", slowReader{strings.NewReader(strings.Repeat("x", 100_000))})
 		is.NoErr(err)
 		is.Equal(len(raw), 100_000)
