@@ -29,6 +29,7 @@ type Delivery struct {
 	CreatedAt time.Time
 	Webhook   Webhook   // as it was when the delivery was read
 	task      taskState // as it was at the end of the turn, or at the beginning of its wait
+	moment    int64     // of Store.webhooks before the delivery was read; noMoment: the webhook must be read again
 }
 
 // Waiting reports whether the delivery says that a turn waits for a person.
@@ -48,6 +49,7 @@ func scanDelivery(row scanner) (d Delivery, err error) {
 	err = row.Scan(&d.num, &d.workerNum, &d.turnNum, &d.ID, &d.WorkerID, &d.Type, &d.Attempts, asTime{&d.CreatedAt},
 		&d.task.status, &d.task.turns, &d.task.cost, &d.task.duration, &d.Webhook.URL, &d.Webhook.Token,
 		&d.Webhook.SigningSecret, &d.taskNum)
+	d.moment = noMoment
 	return d, err
 }
 
@@ -132,6 +134,7 @@ type Attempt struct {
 // RecordAttempt stores an attempt at a delivery, and the time of the next one.
 func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Execution, err error) {
 	err = s.write(ctx, func(tx Tx) error {
+		s.webhooks.begin(tx)
 		num, err := s.recordAttempt(tx, d, a)
 		if err == nil {
 			err = trimExchanges(tx, d.workerNum, 1)
@@ -151,7 +154,8 @@ type MadeAttempt struct {
 }
 
 // RecordAttempts stores attempts at deliveries of one worker, in the order of the list. It stores
-// all of them or none. The list must not be empty.
+// all of them or none. The list must not be empty. CurrentDelivery may not see them: the caller must
+// not ask it for the same deliveries again.
 func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
 	return s.write(ctx, func(tx Tx) error {
 		for _, m := range list {

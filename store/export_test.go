@@ -23,6 +23,9 @@ const (
 	MaxTurns   = maxTurns
 )
 
+// ChangeWebhooks counts a write as a change of webhooks.
+func ChangeWebhooks(s *Store, tx Tx) { s.webhooks.begin(tx) }
+
 // Write runs fn in a write.
 func (s *Store) Write(ctx context.Context, fn func(tx Tx) error) error { return s.write(ctx, fn) }
 

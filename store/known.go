@@ -8,22 +8,44 @@ import (
 // A callerCache holds data about callers and organizations that the store has read, so that no
 // request reads it again. A write that changes such data clears the cache: see Store.forgetKnown.
 type callerCache struct {
-	changes    atomic.Int64 // number of changes that have ended
-	changing   atomic.Int64 // writes under way that change cached data
+	changes
 	identities memo[knownIdentity]
 	caps       memo[*float64] // credits a month, by organization; nil: no cap
 }
 
-// noMoment is the moment of a read at the same time as a write that changes cached data. The result
-// of such a read is not cached.
+// changes count the writes that change certain rows. Data that was read at one moment is current while
+// moment returns the same number.
+type changes struct {
+	ended    atomic.Int64
+	underWay atomic.Int64
+}
+
+// noMoment is the moment of a read at the same time as a write that changes the rows. The result of
+// such a read is not cached.
 const noMoment = -1
 
 // moment returns the count of changes before a read.
-func (k *callerCache) moment() int64 {
-	if k.changing.Load() > 0 {
+func (c *changes) moment() int64 {
+	if c.underWay.Load() > 0 {
 		return noMoment
 	}
-	return k.changes.Load()
+	return c.ended.Load()
+}
+
+// same reports whether nothing has changed since an earlier moment.
+func (c *changes) same(moment int64) bool { return moment != noMoment && moment == c.moment() }
+
+// begin counts a write as a change. The write calls begin before it changes a row. Everybody sees the
+// change before the write returns. A write that fails counts, too: a server may have committed it
+// all the same.
+func (c *changes) begin(tx Tx) {
+	c.underWay.Add(1)
+	end := func() {
+		c.ended.Add(1)
+		c.underWay.Add(-1)
+	}
+	tx.OnCommit(end)
+	tx.OnUndo(end)
 }
 
 // A knownIdentity is an identity as its API key has proved it.
@@ -42,18 +64,8 @@ const (
 )
 
 // forgetKnown makes all callers read their identities and caps again. A write calls it before it
-// changes a column that authenticate or knownCap reads. All callers see the change before the write
-// returns. After an error the memory is cleared, too: the server may have committed the write all
-// the same.
-func (s *Store) forgetKnown(tx Tx) {
-	s.known.changing.Add(1)
-	end := func() {
-		s.known.changes.Add(1)
-		s.known.changing.Add(-1)
-	}
-	tx.OnCommit(end)
-	tx.OnUndo(end)
-}
+// changes a column that authenticate or knownCap reads.
+func (s *Store) forgetKnown(tx Tx) { s.known.begin(tx) }
 
 // A memo holds values by the keys of their rows.
 type memo[V any] struct {

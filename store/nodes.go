@@ -319,7 +319,7 @@ func (s *Store) CatchUp(ctx context.Context) error {
 	if s.node == nil {
 		return nil
 	}
-	s.known.changes.Add(1)
+	s.known.ended.Add(1)
 	s.modelChanges.Add(1)
 	return s.CountQueued(ctx)
 }

@@ -829,6 +829,7 @@ func callWebhooks(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	due, err := f.DueDeliveries(ctx, f.worker.ID, 10)
 	is.NoErr(err)
+	f.webhook("https://b.example/") // so that the delivery is read again
 	_, _, err = f.CurrentDelivery(ctx, due[0])
 	is.NoErr(err)
 	_, _, _, err = f.DeliverySubject(ctx, due[0])
