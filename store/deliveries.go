@@ -30,6 +30,8 @@ type Delivery struct {
 	Webhook   Webhook   // as it was when the delivery was read
 	task      taskState // as it was at the end of the turn, or at the beginning of its wait
 	moment    int64     // of Store.webhooks before the delivery was read; noMoment: the webhook must be read again
+
+	WorkerCreatedAt time.Time // which the body shows of the worker besides its id
 }
 
 // Waiting reports whether the delivery says that a turn waits for a person.
@@ -40,15 +42,16 @@ func (d Delivery) Test() bool { return d.turnNum == 0 }
 
 const deliveryColumns = `d.num, d.worker_num, coalesce(d.turn_num, 0),
 	coalesce(d.id, (SELECT 'evt_' || substr(id, 5) FROM turns WHERE num = d.turn_num)),
-	(SELECT id FROM workers WHERE num = d.worker_num), d.type, d.attempts, d.created_at,
+	(SELECT id FROM workers WHERE num = d.worker_num), (SELECT created_at FROM workers WHERE num = d.worker_num),
+	d.type, d.attempts, d.created_at,
 	coalesce(d.task_status, ''), coalesce(d.task_turns, 0), coalesce(d.task_cost, 0), coalesce(d.task_duration, 0),
 	coalesce(w.url, ''), coalesce(w.token, ''), coalesce(w.signing_secret, ''),
 	coalesce((SELECT task_num FROM turns WHERE num = d.turn_num), 0)`
 
 func scanDelivery(row scanner) (d Delivery, err error) {
-	err = row.Scan(&d.num, &d.workerNum, &d.turnNum, &d.ID, &d.WorkerID, &d.Type, &d.Attempts, asTime{&d.CreatedAt},
-		&d.task.status, &d.task.turns, &d.task.cost, &d.task.duration, &d.Webhook.URL, &d.Webhook.Token,
-		&d.Webhook.SigningSecret, &d.taskNum)
+	err = row.Scan(&d.num, &d.workerNum, &d.turnNum, &d.ID, &d.WorkerID, asTime{&d.WorkerCreatedAt}, &d.Type,
+		&d.Attempts, asTime{&d.CreatedAt}, &d.task.status, &d.task.turns, &d.task.cost, &d.task.duration,
+		&d.Webhook.URL, &d.Webhook.Token, &d.Webhook.SigningSecret, &d.taskNum)
 	d.moment = noMoment
 	return d, err
 }
@@ -351,7 +354,7 @@ func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID strin
 		// The caller sends the test itself. Without next_attempt_at, the queue never
 		// finds the row.
 		d = Delivery{ID: NewID("evt", s.now()), workerNum: worker.num, WorkerID: workerID, Type: TaskCompleted,
-			CreatedAt: fromMillis(s.millis()), Webhook: w}
+			CreatedAt: fromMillis(s.millis()), WorkerCreatedAt: worker.CreatedAt, Webhook: w, moment: noMoment}
 		d.num, err = tx.Insert(`INSERT INTO deliveries (id, worker_num, type, attempts, created_at)
 			VALUES (?, ?, ?, 0, ?)`,
 			d.ID, d.workerNum, d.Type, d.CreatedAt.UnixMilli())

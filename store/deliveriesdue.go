@@ -88,24 +88,21 @@ func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t T
 	return task, t, w, err
 }
 
-// DeliveredConversation returns the task of a delivery as it was when the delivery was queued, with the
-// turns up to the one that the delivery reports, and its worker. A test has only a worker.
-func (s *Store) DeliveredConversation(ctx context.Context, d Delivery) (c Conversation, w Worker, err error) {
+// DeliveredConversation returns the task of a delivery, which is no test, as it was when the delivery
+// was queued, with the turns up to the one that the delivery reports.
+func (s *Store) DeliveredConversation(ctx context.Context, d Delivery) (c Conversation, err error) {
 	err = s.snapshot(ctx, func(q querier) error {
-		if w, err = one(ctx, q, scanWorker, selectWorker, d.WorkerID); err != nil || d.Test() {
-			return err
-		}
 		c, err = s.conversation(ctx, q, d.taskNum)
 		return err
 	})
-	if err != nil || d.Test() {
-		return c, w, err
+	if err != nil {
+		return c, err
 	}
 	if c.EndWith(d.turnNum); len(c.Turns) == 0 {
-		return c, w, Errorf(NotFound, "the turn of the delivery was deleted")
+		return c, Errorf(NotFound, "the turn of the delivery was deleted")
 	}
 	d.restore(&c.Task, c.Turns[len(c.Turns)-1])
-	return c, w, nil
+	return c, nil
 }
 
 // restore changes the task to its state when the delivery was queued. So every attempt at a

@@ -834,7 +834,7 @@ func callWebhooks(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	_, _, _, err = f.DeliverySubject(ctx, due[0])
 	is.NoErr(err)
-	_, _, err = f.DeliveredConversation(ctx, due[0])
+	_, err = f.DeliveredConversation(ctx, due[0])
 	is.NoErr(err)
 	is.NoErr(f.RecordAttempts(ctx, []store.MadeAttempt{{Delivery: due[0], Attempt: store.Attempt{Retry: f.clock.now()}}}))
 	e, err := f.RecordAttempt(ctx, due[0], store.Attempt{Retry: f.clock.now()})

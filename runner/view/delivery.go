@@ -36,26 +36,38 @@ type Asked struct {
 // Delivery returns the JSON body of a delivery. It shows the turn, its task and its worker as they
 // were when the turn ended or began to wait. So each attempt sends the same body.
 func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error) {
-	conv, wrk, err := b.store.DeliveredConversation(ctx, d)
+	if d.Test() {
+		return b.testDelivery(ctx, d)
+	}
+	conv, err := b.store.DeliveredConversation(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	task := conv.Task
-	var turn store.Turn
-	v := Delivery{ID: d.ID, Type: d.Type, CreatedAt: Timestamp(d.CreatedAt), Test: d.Test()}
-	if v.Test {
-		// A test delivery belongs to a worker only, so there is no task to read.
-		task, turn = sample(d, wrk)
-		v.Worker = b.WorkerRun(wrk)
-		v.Worker.describe(task, turn)
-	} else {
-		turn = conv.Turns[len(conv.Turns)-1]
-		if d.Waiting() {
-			turn = atWait(&conv, d.CreatedAt)
-			v.Waiting = &Asked{Approvals: pendingApprovals(conv)}
-		}
-		v.Worker = b.run(wrk, conv, false)
+	v := Delivery{ID: d.ID, Type: d.Type, CreatedAt: Timestamp(d.CreatedAt)}
+	turn := conv.Turns[len(conv.Turns)-1]
+	if d.Waiting() {
+		turn = atWait(&conv, d.CreatedAt)
+		v.Waiting = &Asked{Approvals: pendingApprovals(conv)}
 	}
+	v.Worker = b.newRun(d.WorkerID, d.WorkerCreatedAt)
+	b.complete(&v.Worker, conv, false)
+	return v.body(b, conv.Task, turn)
+}
+
+// testDelivery returns the body of a test, which belongs to a worker only.
+func (b Builder) testDelivery(ctx context.Context, d store.Delivery) ([]byte, error) {
+	_, _, wrk, err := b.store.DeliverySubject(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	v := Delivery{ID: d.ID, Type: d.Type, CreatedAt: Timestamp(d.CreatedAt), Test: true, Worker: b.WorkerRun(wrk)}
+	task, turn := sample(d, wrk)
+	v.Worker.describe(task, turn)
+	return v.body(b, task, turn)
+}
+
+// body completes the delivery with its task and turn, and returns it as JSON.
+func (v *Delivery) body(b Builder, task store.Task, turn store.Turn) ([]byte, error) {
 	v.Worker.setStatus(task.Status)
 	v.Task, v.Turn = b.Task(task), TurnOf(turn)
 	return v.marshal()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path"
+	"time"
 
 	"journeyman/store"
 )
@@ -133,9 +134,12 @@ type OutputText struct {
 }
 
 // WorkerRun returns the run view of a worker that has no task.
-func (b Builder) WorkerRun(w store.Worker) Run {
-	return Run{ID: w.ID, CreatedAt: w.CreatedAt.Unix(), Files: []File{}, Messages: []Message{}, Object: "worker",
-		Output: []OutputItem{}, Sources: []Source{}, Status: store.Pending, URL: b.WorkerURL(w.ID)}
+func (b Builder) WorkerRun(w store.Worker) Run { return b.newRun(w.ID, w.CreatedAt) }
+
+// newRun returns the run view of a worker, without a task, by what it shows of the worker.
+func (b Builder) newRun(workerID string, createdAt time.Time) Run {
+	return Run{ID: workerID, CreatedAt: createdAt.Unix(), Files: []File{}, Messages: []Message{}, Object: "worker",
+		Output: []OutputItem{}, Sources: []Source{}, Status: store.Pending, URL: b.WorkerURL(workerID)}
 }
 
 // TaskRun returns the run view of a worker and one of its tasks. approvals is set for
@@ -174,6 +178,12 @@ func (b Builder) LastTurnRun(ctx context.Context, w store.Worker, conv store.Con
 // run returns the run view of a conversation, without its status.
 func (b Builder) run(w store.Worker, conv store.Conversation, approvals bool) Run {
 	v := b.WorkerRun(w)
+	b.complete(&v, conv, approvals)
+	return v
+}
+
+// complete sets the fields that a conversation determines.
+func (b Builder) complete(v *Run, conv store.Conversation, approvals bool) {
 	v.Messages = b.Messages(conv, approvals)
 	v.Files = b.Files(store.PublishedFiles(conv.Files))
 	for _, s := range conv.Sources {
@@ -181,7 +191,6 @@ func (b Builder) run(w store.Worker, conv store.Conversation, approvals bool) Ru
 	}
 	v.describe(conv.Task, conv.Turns[len(conv.Turns)-1])
 	v.Metadata.PendingApprovals = pendingApprovals(conv)
-	return v
 }
 
 // describe sets the fields that a task and one of its turns determine.
