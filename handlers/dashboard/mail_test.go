@@ -207,3 +207,22 @@ func TestPostmasterMail(t *testing.T) {
 	is.Equal(p.status, http.StatusOK)
 	is.True(p.has("Hello", "for you") && !p.has("Release to the worker"))
 }
+
+// TestMailByHTTP posts a mail to the address that the page shows while no SMTP listener runs.
+func TestMailByHTTP(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	worker := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	shown := regexp.MustCompile(`curl (\S+) --data-binary`).FindStringSubmatch(s.signIn("ann@example.com").get("/mail").body)
+	is.True(shown != nil) // the page shows a command
+	raw := "From: ann@example.com\nTo: " + worker.ID + "@mail.example\nSubject: A haiku\n\nWrite a haiku about rivers\n"
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, shown[1], strings.NewReader(raw))
+	is.NoErr(err)
+	r.Header.Set("Content-Type", "message/rfc822")
+	r.Header.Set("Authorization", "Bearer "+s.key)
+	resp, err := http.DefaultClient.Do(r)
+	is.NoErr(err)
+	is.NoErr(resp.Body.Close())
+	is.Equal(resp.StatusCode, http.StatusOK)
+}
