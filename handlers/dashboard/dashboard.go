@@ -290,12 +290,12 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *request, err error) {
 	}
 }
 
-// sentence returns a message of the store with a capital letter and a full stop.
+// sentence returns a message, of the store or of a provider, with a capital letter and a full stop.
 func sentence(text string) string {
 	if text == "" {
 		return ""
 	}
-	text = strings.ToUpper(text[:1]) + text[1:]
+	text = capital(text)
 	if !strings.HasSuffix(text, ".") {
 		text += "."
 	}
