@@ -1,6 +1,6 @@
-// Adds to all pages: copy buttons, selects that submit their form, questions before a form is sent,
-// toasts. The script uses attributes of the page, and a page without it is complete. The page
-// provides all texts.
+// Adds to all pages: copy buttons, a question before a form is sent, buttons that show a password,
+// and toasts. The script finds its elements by their data attributes. Without it, every page works.
+// The page provides all texts.
 "use strict";
 
 // copied shows on a button that its text is copied, and its own label again after two seconds.
@@ -19,11 +19,6 @@ function enhance(root) {
       await navigator.clipboard.writeText(button.dataset.copy);
       copied(button);
     });
-  }
-  for (const select of root.querySelectorAll("select[data-submit]")) {
-    const button = select.form.querySelector("button");
-    if (button) button.hidden = true;
-    select.addEventListener("change", () => select.form.requestSubmit());
   }
   for (const form of root.querySelectorAll("form[data-confirm]")) {
     form.addEventListener("submit", (event) => {
@@ -74,7 +69,7 @@ for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
   tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 24;
 }
 
-// An open menu closes when the focus moves outside.
+// An open menu closes after a click outside it, and when Escape is pressed.
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target)) menu.open = false;

@@ -22,7 +22,7 @@
   }
 
   // The user, or another script, sets these.
-  const own = new Set(["open", "hidden", "value", "checked", "selected", "tabindex", "data-current"]);
+  const own = new Set(["open", "hidden", "value", "checked", "selected", "tabindex"]);
 
   function syncAttributes(old, fresh) {
     for (const { name } of [...old.attributes]) {
