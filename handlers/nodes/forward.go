@@ -21,8 +21,8 @@ func newTransport() *http.Transport {
 		ResponseHeaderTimeout: streamWait, TLSHandshakeTimeout: dialTimeout}
 }
 
-// forwardedKey is the context key of a bool: whether a node has forwarded the request. It is false for a
-// request that only claims so.
+// forwardedKey is the context key of a bool: whether a node has forwarded the request. It is false if the
+// signature of such a request is wrong.
 type forwardedKey struct{}
 
 // Front takes the messages of the other nodes, and marks the requests that they forward. It passes all
@@ -125,7 +125,8 @@ func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *u
 			n.signer.sign(req.Out, p.url, nil)
 		},
 		ModifyResponse: func(resp *http.Response) error {
-			// It counts all requests from this node as those of one address.
+			// The other node counts all connections from this node for one address. It may refuse a
+			// client that is within its limits.
 			if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
 				return fmt.Errorf("the node answers with status %d", resp.StatusCode)
 			}
@@ -143,8 +144,8 @@ func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *u
 	return answered
 }
 
-// A forwardedBody is the body of another node's answer. Where proxy ends it, it ends as the streams of this
-// node do, without a broken connection.
+// A forwardedBody is the body of another node's answer. When the context of the forwarded request ends, the
+// client sees the regular end of a stream, and no broken connection.
 type forwardedBody struct {
 	io.ReadCloser
 	proxied, client context.Context

@@ -1,13 +1,14 @@
-// Package nodes connects servers that share a database. It tells the other nodes what has happened on
-// this one, and it forwards streams of a worker's events to the node on which the worker is placed:
-// only that node has the steps in progress in memory.
+// Package nodes connects servers that share a database. It sends news of this node to the other nodes. It
+// forwards streams of a worker's events to the node on which the worker is placed: only that node has the
+// steps in progress in memory.
 //
 // Nothing depends on it except speed. A node that gets no message finds each change in the database
 // within a second, and a stream that cannot be forwarded is read from the database. Only the lists on
-// open pages of other nodes then stay as they are.
+// open pages of other nodes are not updated then.
 //
-// Nodes trust requests that are signed with their secret: see signer. It must not decide who may do
-// what: a forwarded request carries the credentials of its client, and the other node checks them.
+// Nodes trust requests that are signed with their secret: see signer. The package makes no
+// access decision: a forwarded request carries the credentials of its client, and the other node checks
+// them.
 //
 // It may import store and runner.
 package nodes
@@ -34,7 +35,7 @@ const (
 	newsTimeout = 2 * time.Second       // of one message
 	newsPause   = 20 * time.Millisecond // between two messages to a node
 	retryPause  = time.Second           // after a message that a node did not get
-	listEvery   = time.Second           // pause between two looks which nodes there are
+	listEvery   = time.Second           // between two reads of the list of nodes
 	warnPause   = time.Minute           // between two warnings of wrong signatures
 	dialTimeout = 2 * time.Second       // to a node to which a request is forwarded
 )
@@ -45,7 +46,7 @@ type Config struct {
 	Runner *runner.Runner
 	Secret string // shared by all nodes
 	Log    *slog.Logger
-	Now    func() time.Time // time.Now where nil
+	Now    func() time.Time // time.Now if nil
 }
 
 // Nodes sends messages to the other nodes. Its methods are safe for concurrent use. Without other
@@ -100,8 +101,8 @@ func (n *Nodes) Start(context.Context) error {
 	if !n.cfg.Store.Shared() {
 		return nil
 	}
-	// Before the first request. An error is logged, and the next look is soon.
-	n.refresh(false) // this node has told nothing yet that the others can have missed
+	// This runs before the first request. An error is logged, and run soon reads the list again.
+	n.refresh(false) // this node has sent no news yet that the others can have missed
 	n.loops.Go(n.run)
 	return nil
 }
@@ -125,7 +126,7 @@ func (n *Nodes) run() {
 	for {
 		select {
 		case <-n.cfg.Runner.HasNews():
-			n.tell(n.cfg.Runner.TakeNews())
+			n.announce(n.cfg.Runner.TakeNews())
 		case <-tick.C:
 			n.refresh(true)
 		case <-n.ctx.Done():
@@ -134,14 +135,14 @@ func (n *Nodes) run() {
 	}
 }
 
-// refresh reads which nodes there are. missed tells whether a new one may have missed news.
+// refresh reads the list of nodes. missed reports whether a new node may have missed news.
 func (n *Nodes) refresh(missed bool) {
 	ctx, cancel := context.WithTimeout(n.ctx, newsTimeout)
 	defer cancel()
 	list, err := n.cfg.Store.Peers(ctx)
 	if err != nil {
 		if n.ctx.Err() == nil {
-			n.cfg.Log.Warn("look for the other nodes", "err", err) // the next look is the retry
+			n.cfg.Log.Warn("look for the other nodes", "err", err) // the next call is the retry
 		}
 		return
 	}
@@ -163,8 +164,8 @@ func (n *Nodes) refresh(missed bool) {
 	}
 }
 
-// add begins to send messages to a node. If it may have missed news, it is told so. The caller
-// holds mu.
+// add begins to send messages to a node. If it may have missed news, the first
+// message says so. The caller holds mu.
 func (n *Nodes) add(node store.NodeState, missed bool) {
 	p := &peer{id: node.RunnerID, url: node.URL, wake: make(chan struct{}, 1), unsent: runner.News{All: missed}}
 	if missed {
@@ -172,12 +173,12 @@ func (n *Nodes) add(node store.NodeState, missed bool) {
 	}
 	p.gone, p.leave = context.WithCancel(n.ctx)
 	n.peers[p.id] = p
-	n.loops.Go(func() { n.tellPeer(p) })
+	n.loops.Go(func() { n.sendNews(p) })
 }
 
-// tell adds news to the messages for all other nodes. Each node gets its own messages, so that one that
+// announce adds news to the messages for all other nodes. Each node gets its own messages, so that one that
 // does not answer delays no other.
-func (n *Nodes) tell(news runner.News) {
+func (n *Nodes) announce(news runner.News) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, p := range n.peers {
@@ -189,8 +190,8 @@ func (n *Nodes) tell(news runner.News) {
 	}
 }
 
-// tellPeer sends news to a node until the node is gone. News during a pause share one message.
-func (n *Nodes) tellPeer(p *peer) {
+// sendNews sends news to a node until the node is gone. News during a pause share one message.
+func (n *Nodes) sendNews(p *peer) {
 	for failed := false; ; {
 		pause := newsPause
 		if failed {
@@ -208,7 +209,7 @@ func (n *Nodes) tellPeer(p *peer) {
 		n.mu.Unlock()
 		err := n.send(p, news)
 		if failed = err != nil; failed && p.gone.Err() == nil {
-			n.cfg.Log.Debug("tell another node", "url", p.url, "err", err) // it looks by itself every second
+			n.cfg.Log.Debug("tell another node", "url", p.url, "err", err) // it reads the database every second
 			n.mu.Lock()
 			p.unsent = runner.News{All: true} // it cannot know what it has missed
 			n.mu.Unlock()

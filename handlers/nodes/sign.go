@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// The headers of requests between nodes. No other client can make them count, because the signature
-// covers them.
+// The headers of requests between nodes. The signature covers them, so no other client can use
+// them.
 const (
-	// signatureHeader holds the time of a request, a number that is used once, and the signature.
+	// signatureHeader holds the time of a request, a nonce, and the signature.
 	signatureHeader = "Journeyman-Node"
 
 	// clientHeader holds the address of the client whose request a node forwards.
@@ -33,9 +33,9 @@ type signer struct {
 	own    string // address of this node
 	now    func() time.Time
 
-	mu    sync.Mutex // guards the fields below
-	used  map[string]time.Time
-	swept time.Time
+	mu    sync.Mutex           // guards the fields below
+	used  map[string]time.Time // times of requests, by nonce
+	swept time.Time            // when old nonces were last removed
 }
 
 func newSigner(secret, own string, now func() time.Time) *signer {
@@ -46,22 +46,22 @@ func newSigner(secret, own string, now func() time.Time) *signer {
 // empty for a forwarded request.
 func (s *signer) sign(r *http.Request, node string, body []byte) {
 	at := strconv.FormatInt(s.now().Unix(), 10)
-	once := rand.Text()
-	r.Header.Set(signatureHeader, at+" "+once+" "+s.sum(r, r.URL.RequestURI(), node, at, once, body))
+	nonce := rand.Text()
+	r.Header.Set(signatureHeader, at+" "+nonce+" "+s.sum(r, r.URL.RequestURI(), node, at, nonce, body))
 }
 
 // sum returns the signature of a request.
-func (s *signer) sum(r *http.Request, uri, node, at, once string, body []byte) string {
+func (s *signer) sum(r *http.Request, uri, node, at, nonce string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(s.secret))
-	fmt.Fprintf(mac, "journeyman node 1\n%s\n%s\n%s\n%s\n%s\n%q\n%x\n", r.Method, node, uri, at, once,
+	fmt.Fprintf(mac, "journeyman node 1\n%s\n%s\n%s\n%s\n%s\n%q\n%x\n", r.Method, node, uri, at, nonce,
 		r.Header.Values(clientHeader), sha256.Sum256(body))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // A signature is what the header of a signed request holds.
 type signature struct {
-	at              time.Time
-	time, once, sum string // the parts of the header
+	at               time.Time
+	time, nonce, sum string // the parts of the header
 }
 
 // find returns the signature of a request. It returns false if there is none, or if its time is not about
@@ -90,24 +90,24 @@ func (s *signer) signed(r *http.Request, body []byte) bool {
 	if !ok {
 		return false
 	}
-	sum := s.sum(r, r.RequestURI, s.own, sig.time, sig.once, body)
-	return hmac.Equal([]byte(sig.sum), []byte(sum)) && s.use(sig.once, sig.at, s.now())
+	sum := s.sum(r, r.RequestURI, s.own, sig.time, sig.nonce, body)
+	return hmac.Equal([]byte(sig.sum), []byte(sum)) && s.use(sig.nonce, sig.at, s.now())
 }
 
-// use notes a number, and reports whether it is new. Only signed requests get here, so strangers cannot
+// use stores a nonce, and reports whether it is new. Only signed requests get here, so strangers cannot
 // fill the memory.
-func (s *signer) use(once string, at, now time.Time) bool {
+func (s *signer) use(nonce string, at, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.swept) > maxSkew {
 		s.swept = now
-		for number, at := range s.used {
+		for nonce, at := range s.used {
 			if now.Sub(at) > maxSkew {
-				delete(s.used, number)
+				delete(s.used, nonce)
 			}
 		}
 	}
-	_, found := s.used[once]
-	s.used[once] = at
+	_, found := s.used[nonce]
+	s.used[nonce] = at
 	return !found
 }
