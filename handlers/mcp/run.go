@@ -42,7 +42,7 @@ func (s *Server) runWorker(ctx context.Context, c *call) (*sdk.CallToolResult, e
 	}
 	turn.IdempotencyKey.Retry = false // equal arguments may be a new call
 	in := runner.Instruction{NewTurn: turn, Log: []any{"request", c.requestID}}
-	accepted, own, err := s.cfg.Runner.AcceptFor(ctx, c.from(), in)
+	accepted, own, err := s.cfg.Runner.AcceptFor(ctx, c.callToken(), in)
 	switch {
 	case err != nil:
 		return nil, err
@@ -59,9 +59,9 @@ func (s *Server) runWorker(ctx context.Context, c *call) (*sdk.CallToolResult, e
 	return s.await(ctx, c, accepted.Turn, wait)
 }
 
-// from returns the token of the tool call that makes the request, or "" if no turn of this server
+// callToken returns the token of the tool call that makes the request, or "" if no turn of this server
 // makes it. Only the store can check whether the token is genuine.
-func (c *call) from() string {
+func (c *call) callToken() string {
 	token, _ := c.tool.Params.Meta[runner.CallMeta].(string)
 	return token
 }
@@ -87,7 +87,7 @@ func (s *Server) getTask(ctx context.Context, c *call) (*sdk.CallToolResult, err
 	if len(turns) == 0 {
 		return nil, store.Errorf(store.NotFound, "task %q has no turns", id)
 	}
-	_, own, err := s.cfg.Store.CallOfToken(ctx, c.from())
+	_, own, err := s.cfg.Store.CallOfToken(ctx, c.callToken())
 	if err != nil {
 		return nil, err
 	}

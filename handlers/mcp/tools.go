@@ -43,7 +43,7 @@ type tool struct {
 const runFields = `
 	"input": {"type": "string", "description": "The instruction, with everything that the worker needs to know."},
 	"budget": {"type": "string", "enum": ["low", "standard", "high", "unlimited"],
-		"description": "How much it may cost and take; standard by default."},
+		"description": "The limit of its cost and time; standard by default."},
 	"task": {"type": "string",
 		"description": "The id of a task of the worker to continue, or an id for a new task. ` +
 	`Without it, a new task gets a generated id."},` + waitField

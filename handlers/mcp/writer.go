@@ -56,7 +56,7 @@ func (w *writer) Write(b []byte) (int, error) {
 }
 
 // keepAlive writes comments to a silent event stream until stop is called, because proxies close a
-// silent connection. Only the handler of a call may use it, because its beginning sets the headers.
+// silent connection. Only the handler of a call may use it: the headers are set before it.
 func (w *writer) keepAlive(silent, every time.Duration) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() { // ends with stop
