@@ -31,7 +31,7 @@ func (s *session) drained(ctx context.Context) error {
 	})
 }
 
-// watched subscribes to a worker, and returns how many of its turns have ended since.
+// watched subscribes to a worker. ends returns the number of its turns that have ended since then.
 func (s *session) watched(ctx context.Context, worker string) (ends func() int64, stop func() error, err error) {
 	s.stream = newClient(s.url, s.key)
 	s.stream.http.Timeout = 0
@@ -97,13 +97,13 @@ func (s *session) mail(ctx context.Context, connections int) (err error) {
 	if err != nil {
 		return err
 	}
-	late := time.Now()
+	drainBegun := time.Now()
 	err = eventually(ctx, "the tasks of all mails", func() (bool, error) { return ends() >= sent.Load(), nil })
 	if err != nil {
 		return err
 	}
 	s.add(Figure{Name: fmt.Sprintf("mails to completed, %d connections", connections), Unit: "/s",
-		Value: float64(sent.Load()) / (r.elapsed + time.Since(late)).Seconds(), Times: r.times(),
+		Value: float64(sent.Load()) / (r.elapsed + time.Since(drainBegun)).Seconds(), Times: r.times(),
 		Machine: s.machine(syncs)})
 	return nil
 }
@@ -166,13 +166,13 @@ func (s *session) webhooks(ctx context.Context, receivers int) (err error) {
 	if err != nil {
 		return err
 	}
-	late := time.Now()
+	drainBegun := time.Now()
 	want := int64(len(r.took))
 	if err := eventually(ctx, "all deliveries", func() (bool, error) { return got.Load() >= want, nil }); err != nil {
 		return err
 	}
 	s.add(Figure{Name: fmt.Sprintf("tasks to delivered, %d webhooks", receivers), Unit: "/s",
-		Value: float64(want) / (r.elapsed + time.Since(late)).Seconds(), Machine: s.machine(barePosts)})
+		Value: float64(want) / (r.elapsed + time.Since(drainBegun)).Seconds(), Machine: s.machine(barePosts)})
 	return nil
 }
 
@@ -228,9 +228,8 @@ func measureSchedules(ctx context.Context, s *session) (err error) {
 // errEnough ends a loop that has created enough.
 var errEnough = errors.New("enough")
 
-// withSchedules returns the workers from the first one on that has schedules which have not run: a
-// worker does not list past ones. The server is busy, so each worker is asked no more often than
-// necessary.
+// withSchedules returns workers without the leading ones that have no schedules left. A schedule that has
+// run is no longer listed. The server is busy, so each worker is asked no more often than necessary.
 func (s *session) withSchedules(ctx context.Context, workers []string) ([]string, error) {
 	for i, id := range workers {
 		body, err := s.do(ctx, http.MethodGet, "/api/workers/"+id+"/schedules", "")

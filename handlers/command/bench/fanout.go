@@ -97,7 +97,7 @@ func (s *session) fanOut(ctx context.Context, n int) (err error) {
 	}
 	if n >= manyReaders {
 		for range stuckReaders {
-			c, err := s.stick(ctx, worker)
+			c, err := s.openStuck(ctx, worker)
 			if err != nil {
 				return fmt.Errorf("after %d streams: %w", n+len(all.stuck), err)
 			}
@@ -122,8 +122,8 @@ func (s *session) keys(ctx context.Context, n int) ([]string, error) {
 	return keys, nil
 }
 
-// stick opens a stream of a worker and reads only the beginning of its header.
-func (s *session) stick(ctx context.Context, worker string) (c net.Conn, err error) {
+// openStuck opens a stream of a worker and reads only the beginning of its header.
+func (s *session) openStuck(ctx context.Context, worker string) (c net.Conn, err error) {
 	req, err := s.stream.request(ctx, http.MethodGet, "/api/workers/"+worker+"/stream", "")
 	if err != nil {
 		return nil, err

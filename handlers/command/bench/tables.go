@@ -115,7 +115,7 @@ func (s *session) table(ctx context.Context, folder string, n int) error {
 		Unit: "ms", Less: true})
 	s.add(Figure{Name: "start with " + size + " tasks: ready", Value: milliseconds(s.server.ready),
 		Unit: "ms", Less: true})
-	if err := s.calm(ctx); err != nil {
+	if err := s.awaitIdle(ctx); err != nil {
 		return err
 	}
 	for _, read := range []struct{ name, path, want string }{
@@ -138,9 +138,9 @@ func (s *session) table(ctx context.Context, folder string, n int) error {
 	return nil
 }
 
-// calm waits until the session's own server uses no CPU time. After its start it checks the whole
+// awaitIdle waits until the session's own server uses no CPU time. After its start it checks the whole
 // database and measures the data folder, which takes the longer the larger the tables are.
-func (s *session) calm(ctx context.Context) error {
+func (s *session) awaitIdle(ctx context.Context) error {
 	last, ok := s.used()
 	for ok {
 		select {
