@@ -49,7 +49,7 @@ func (a *API) checkAnswer(r *request, stream bool) error {
 }
 
 // answer writes the response for an accepted turn: as a stream, at once, or when the turn has
-// ended. accept describes patient. watch is of the turn.
+// ended. For patient, see accept. watch is the Watch of the turn.
 func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted, watch *runner.Watch,
 	stream, patient bool) error {
 	t := accepted.Turn

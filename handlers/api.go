@@ -69,7 +69,7 @@ type handle func(w http.ResponseWriter, r *request) error
 // on registers a handle that needs a valid API key.
 func (a *API) on(method, pattern string, h handle) { a.onWith(a.auth.key, method, pattern, h) }
 
-// onWith registers a handle that needs the caller that the function key returns.
+// onWith registers a handle. key identifies the caller, whom the handle needs.
 func (a *API) onWith(key func(http.ResponseWriter, *http.Request) (store.Identity, error),
 	method, pattern string, h handle) {
 	a.open(method, pattern, func(w http.ResponseWriter, r *request) error {
@@ -139,7 +139,7 @@ func (a *API) open(method, pattern string, h handle) {
 func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 	begun := a.cfg.Now()
 	err := a.recovered(w, r, h)
-	// Before the early returns, so that the requests of disconnected clients count, too.
+	// This comes before the early returns, so that the requests of disconnected clients count, too.
 	method, route := r.Method, r.route // a stream must not keep the request in memory
 	recordOf(r.Request).atEnd(func() { a.meter.observe(method, route, err, a.cfg.Now().Sub(begun)) })
 	Describe(r.Context(), r.route, r.who, r.params.ByName)

@@ -139,7 +139,7 @@ func (l *limiter) part() (perMinute, burst int) {
 	return max(1, l.perMinute/l.nodes), max(1, max(20, l.perMinute/10)/l.nodes)
 }
 
-// share makes all limiters follow the number of nodes. The caller holds mu.
+// share adapts all limiters to the number of live nodes. The caller holds mu.
 func (l *limiter) share(now time.Time) {
 	if l.peers == nil {
 		return
@@ -163,7 +163,7 @@ func (l *limiter) take(w http.ResponseWriter, keyID string) error {
 		return nil
 	}
 	now := l.now()
-	lim := l.of(keyID, now)
+	lim := l.forKey(keyID, now)
 	allowed := lim.AllowN(now, 1)
 	tokens := max(0, lim.TokensAt(now))
 	perSecond, burst := float64(lim.Limit()), float64(lim.Burst())
@@ -182,9 +182,9 @@ func (l *limiter) take(w http.ResponseWriter, keyID string) error {
 // maxLimited bounds the keys and sessions that a limiter counts at once.
 const maxLimited = 100_000
 
-// of returns the limiter of a key. Once a minute it removes the keys that have their full
+// forKey returns the limiter of a key. Once a minute it removes the keys that have their full
 // allowance again.
-func (l *limiter) of(keyID string, now time.Time) *rate.Limiter {
+func (l *limiter) forKey(keyID string, now time.Time) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.share(now)

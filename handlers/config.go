@@ -26,11 +26,11 @@ type Config struct {
 	Timing       Timing
 	MetricsToken func() string // the token of /metrics; with "" or nil, only this machine may read it
 	Limits       Limits
-	Now          func() time.Time // the clock of rate limits and request ids; time.Now where nil
+	Now          func() time.Time // the clock of rate limits and request ids; time.Now if nil
 
 	Webhooks        Webhooks
 	ScheduleChanged func()        // wakes the scheduler; may be nil
-	SchedulerAlive  func() bool   // for readiness; not checked where nil
+	SchedulerAlive  func() bool   // for readiness; not checked if nil
 	Starting        func() bool   // for readiness: some parts of the server do not run yet; may be nil
 	Stopping        func() bool   // for readiness: the server shuts down; may be nil
 	Inbox           Inbox         // receives posted mails; only the email endpoints need it
@@ -46,7 +46,7 @@ type Config struct {
 // Peers are the servers that share the database with this one: nodes.
 type Peers interface {
 	// Forward lets the node on which a worker is placed answer a GET request. It returns false, and has
-	// written nothing, if this node is to answer.
+	// written nothing, if this node must answer.
 	Forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool)
 
 	// ForwardTo is Forward for the node of a runner.
@@ -55,7 +55,7 @@ type Peers interface {
 	// Forwarded reports whether another node has forwarded a request. That node has counted it.
 	Forwarded(r *http.Request) bool
 
-	// Live returns the number of nodes, with this one. Each takes its part of the limits of rates.
+	// Live returns the number of nodes, with this one. Each enforces its part of the rate limits.
 	Live() int
 }
 

@@ -123,7 +123,7 @@ func (b *Body) has(name string) bool {
 	return ok && string(raw) != "null"
 }
 
-// text reads a string, nil where it is absent or null.
+// text reads a string, or nil if it is absent or null.
 func (b *Body) text(name string) *string {
 	if !b.has(name) {
 		return nil
@@ -136,7 +136,7 @@ func (b *Body) text(name string) *string {
 	return &v
 }
 
-// Text reads a string, "" where it is absent or null.
+// Text reads a string, or "" if it is absent or null.
 func (b *Body) Text(name string) string {
 	if v := b.text(name); v != nil {
 		return *v
@@ -144,7 +144,7 @@ func (b *Body) Text(name string) string {
 	return ""
 }
 
-// Integer reads a whole number in a range. sent is false where it is absent or null.
+// Integer reads a whole number in a range. sent is false if it is absent or null.
 func (b *Body) Integer(name string, least, most int) (n int, sent bool) {
 	if !b.has(name) {
 		return 0, false
@@ -165,7 +165,7 @@ func (b *Body) json(name string) json.RawMessage {
 	return raw
 }
 
-// names reads an array of strings, nil where it is absent or null.
+// names reads an array of strings, or nil if it is absent or null.
 func (b *Body) names(name string) *[]string {
 	if !b.has(name) {
 		return nil
@@ -197,7 +197,7 @@ func (b *Body) Instruction() string {
 	return ""
 }
 
-// flag reads a boolean, false where it is absent or null.
+// flag reads a boolean, or false if it is absent or null.
 func (b *Body) flag(name string) bool {
 	var v bool
 	if b.has(name) && json.Unmarshal(b.json(name), &v) != nil {
@@ -206,7 +206,7 @@ func (b *Body) flag(name string) bool {
 	return v
 }
 
-// Budget reads the field budget, BudgetStandard where it is absent or null.
+// Budget reads the field budget, or BudgetStandard if it is absent or null.
 func (b *Body) Budget() store.Budget {
 	v := b.text("budget")
 	if v == nil {

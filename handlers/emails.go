@@ -82,11 +82,11 @@ func (a *API) receiveEmail(w http.ResponseWriter, r *request) error {
 // store recognizes the mail itself.
 func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte,
 	do func(context.Context) ([]store.Email, error)) ([]store.Email, error) {
-	o, err := namedKey(r, content)
+	key, err := namedKey(r, content)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.store.Replay(r.Context(), o)
+	done, err := a.store.Replay(r.Context(), key)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte,
 	for i, e := range emails {
 		ids[i] = e.ID
 	}
-	return emails, a.store.Remember(r.Context(), o, strings.Join(ids, " "))
+	return emails, a.store.Remember(r.Context(), key, strings.Join(ids, " "))
 }
 
 func (a *API) listEmails(w http.ResponseWriter, r *request) error {

@@ -60,7 +60,7 @@ var (
 // MetricNames returns the names of all samples of GET /metrics.
 func MetricNames() map[string]bool {
 	names := map[string]bool{}
-	for name := range newDescriptions(families()).by {
+	for name := range newDescriptions(families()).familyOf {
 		names[name] = true
 	}
 	return names

@@ -58,19 +58,19 @@ func labelled(labels []string) string {
 // A family is a metric with all its labels.
 type family struct{ name, kind, help string }
 
-// descriptions holds the family of each metric. by maps the name of a sample to its family: the
-// samples of a histogram have three names.
+// descriptions holds the family of each metric. familyOf maps the name of a sample to that of its family:
+// the samples of a histogram have three names.
 type descriptions struct {
-	list []family
-	by   map[string]string
+	list     []family
+	familyOf map[string]string
 }
 
 func newDescriptions(list []family) descriptions {
 	d := descriptions{list, map[string]string{}}
 	for _, f := range list {
-		d.by[f.name] = f.name
+		d.familyOf[f.name] = f.name
 		if f.kind == "histogram" || f.kind == "summary" {
-			d.by[f.name+"_bucket"], d.by[f.name+"_sum"], d.by[f.name+"_count"] = f.name, f.name, f.name
+			d.familyOf[f.name+"_bucket"], d.familyOf[f.name+"_sum"], d.familyOf[f.name+"_count"] = f.name, f.name, f.name
 		}
 	}
 	return d
@@ -82,7 +82,7 @@ func (d descriptions) write(out io.Writer, text string) error {
 	lines := map[string][]string{}
 	for line := range strings.Lines(text) {
 		if i := strings.IndexAny(line, "{ "); i > 0 {
-			name := d.by[line[:i]]
+			name := d.familyOf[line[:i]]
 			lines[name] = append(lines[name], line)
 		}
 	}

@@ -73,7 +73,7 @@ func nodeFamilies() []family {
 		{"journeyman_node_leader", "gauge",
 			"1 if this node runs schedules, webhooks, replies and pruning for all nodes, else 0."},
 		{"journeyman_node_workers", "gauge", "Workers that are placed on this node."},
-		{"journeyman_node_lease_age_seconds", "gauge", "Time since this node has renewed its lease."},
+		{"journeyman_node_lease_age_seconds", "gauge", "Time since this node last renewed its lease."},
 		{"journeyman_node_lease_lost", "gauge", "1 while this node has no lease and runs no turns, else 0."},
 		{"journeyman_node_clock_ahead_seconds", "gauge",
 			"Time by which the clock of this node is ahead of that of the database."},

@@ -10,7 +10,7 @@ import (
 // turnsPath is where nodes ask each other for the streams of turns. It is no part of the API.
 const turnsPath = "/internal/turns/"
 
-// nodeRoutes registers what only other nodes may ask for.
+// nodeRoutes registers the endpoints for requests of other nodes.
 func (a *API) nodeRoutes() {
 	if a.cfg.Peers != nil {
 		a.on("GET", turnsPath+":turnId", a.streamForwarded)
@@ -36,7 +36,8 @@ func (a *API) ForwardPage(w http.ResponseWriter, r *http.Request, workerID strin
 	return a.forward(w, r, workerID)
 }
 
-// ForwardPageTo is ForwardPage for what only the node of a runner has in memory.
+// ForwardPageTo lets the node of a runner answer a request for a page. It is for data that only that node
+// has in memory.
 func (a *API) ForwardPageTo(w http.ResponseWriter, r *http.Request, runnerID string) (answered bool) {
 	return a.cfg.Peers != nil && runnerID != "" && a.cfg.Peers.ForwardTo(w, r, runnerID)
 }
@@ -44,8 +45,8 @@ func (a *API) ForwardPageTo(w http.ResponseWriter, r *http.Request, runnerID str
 // hostTries limits how often host looks for the node of a worker, which may change meanwhile.
 const hostTries = 3
 
-// host makes this node the one of a worker, unless another node is: then that node answers the request. If
-// it has not answered, here tells whether the worker is on this node.
+// host places a worker on this node, unless it is placed on another one. Then that node answers the request.
+// If it has not answered, here reports whether the worker is on this node.
 func (a *API) host(w http.ResponseWriter, r *request, workerID string) (answered, here bool, err error) {
 	if a.cfg.Peers == nil {
 		return false, true, nil
@@ -65,15 +66,16 @@ func (a *API) host(w http.ResponseWriter, r *request, workerID string) (answered
 	return false, false, nil // its node has just ended
 }
 
-// turnRequest returns the request for the stream of an accepted turn, for the client of the instruction.
+// turnRequest returns the request with which this node asks another one for the stream of an accepted turn.
+// It carries the credentials of the client that sent r.
 func turnRequest(r *http.Request, turnID string) *http.Request {
-	again := r.Clone(r.Context())
-	again.Method, again.Body, again.ContentLength, again.TransferEncoding = http.MethodGet, nil, 0, nil
-	again.URL = &url.URL{Path: turnsPath + turnID, RawQuery: url.Values{"aiSdk": r.URL.Query()["aiSdk"]}.Encode()}
+	forwarded := r.Clone(r.Context())
+	forwarded.Method, forwarded.Body, forwarded.ContentLength, forwarded.TransferEncoding = http.MethodGet, nil, 0, nil
+	forwarded.URL = &url.URL{Path: turnsPath + turnID, RawQuery: url.Values{"aiSdk": r.URL.Query()["aiSdk"]}.Encode()}
 	for _, name := range []string{"Content-Type", "Content-Length", "Idempotency-Key", "Prefer", "Last-Event-ID"} {
-		again.Header.Del(name)
+		forwarded.Header.Del(name)
 	}
-	return again
+	return forwarded
 }
 
 // streamForwarded streams a turn that another node has accepted for the client.

@@ -28,9 +28,9 @@ func singleSlashes(r *http.Request) *http.Request {
 	}
 	u := *r.URL
 	u.Path, u.RawPath = doubledSlashes.ReplaceAllString(u.Path, "/"), doubledSlashes.ReplaceAllString(u.RawPath, "/")
-	once := *r
-	once.URL = &u
-	return &once
+	copied := *r
+	copied.URL = &u
+	return &copied
 }
 
 var doubledSlashes = regexp.MustCompile(`//+`)

@@ -231,7 +231,7 @@ func (c *gateConn) CloseWrite() error {
 // gateConnKey is the context key of the gate's connection that a request came over.
 type gateConnKey struct{}
 
-// gateConnOf returns the gate's connection below c, nil where there is none.
+// gateConnOf returns the gate's connection below c, or nil if there is none.
 func gateConnOf(c net.Conn) *gateConn {
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS wraps the gate's connection
 		c = t.NetConn()

@@ -16,18 +16,18 @@ func IdempotencyKey(r *http.Request, keyID string, content []byte) (store.Idempo
 	h := sha256.New()
 	h.Write([]byte(r.Method + " " + r.URL.Path + "\n"))
 	h.Write(content)
-	o := store.IdempotencyKey{KeyID: keyID, Hash: h.Sum(nil)}
+	key := store.IdempotencyKey{KeyID: keyID, Hash: h.Sum(nil)}
 	if values := r.Header.Values("Idempotency-Key"); len(values) > 0 {
-		o.Key = values[0]
-		if n := utf8.RuneCountInString(o.Key); len(values) > 1 || n < 1 || n > 255 {
-			return o, invalid("Idempotency-Key", "must be one header of 1 to 255 characters")
+		key.Key = values[0]
+		if n := utf8.RuneCountInString(key.Key); len(values) > 1 || n < 1 || n > 255 {
+			return key, invalid("Idempotency-Key", "must be one header of 1 to 255 characters")
 		}
 	}
 	// Clients that Stainless has generated count their retries from 1.
 	if n, err := strconv.Atoi(r.Header.Get("X-Stainless-Retry-Count")); err == nil && n > 0 {
-		o.Retry = true
+		key.Retry = true
 	}
-	return o, nil
+	return key, nil
 }
 
 // namedKey returns the key of a request with an Idempotency-Key, and the zero value for a request

@@ -49,7 +49,7 @@ func (p Proxies) Behind(h http.Handler) http.Handler {
 	})
 }
 
-// client returns the address of a request's client, or "" where no trusted proxy names it.
+// client returns the address of a request's client, or "" if no trusted proxy names it.
 func (p Proxies) client(r *http.Request) string {
 	peer, err := netip.ParseAddr(ClientAddr(r))
 	if err != nil || !p.trusted(peer) {

@@ -86,11 +86,11 @@ func (a *API) createSchedule(w http.ResponseWriter, r *request) error {
 	} else if !b.has("when") {
 		b.Invalid.Add("when", "is required")
 	}
-	o, err := b.checkedKey(w, r)
+	key, err := b.checkedKey(w, r)
 	if err != nil {
 		return err
 	}
-	c, replayed, err := a.store.CreateSchedule(r.Context(), r.who.Caller, n, o)
+	c, replayed, err := a.store.CreateSchedule(r.Context(), r.who.Caller, n, key)
 	if err != nil {
 		return err
 	}
@@ -145,12 +145,12 @@ func (a *API) cancelSchedule(w http.ResponseWriter, r *request) error {
 
 // runSchedule creates a task of a schedule now. The next time of the schedule stays the same.
 func (a *API) runSchedule(w http.ResponseWriter, r *request) error {
-	o, err := idempotencyKey(r, nil)
+	key, err := idempotencyKey(r, nil)
 	if err != nil {
 		return err
 	}
 	accepted, err := a.runner.RunSchedule(r.Context(), r.who.Caller, r.param("workerId"), r.param("scheduleId"),
-		o, r.id)
+		key, r.id)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (a *API) runSchedule(w http.ResponseWriter, r *request) error {
 	return a.answer(w, r, accepted, watch, false, false)
 }
 
-// when reads the field when and notes its errors. It returns nil where the field is absent
+// when reads the field when and notes its errors. It returns nil if the field is absent
 // or no object.
 func (a *API) when(b *Body) *store.When {
 	if !b.has("when") {

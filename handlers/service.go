@@ -124,8 +124,8 @@ func (a *API) serverState(answer map[string]any) string {
 	return ""
 }
 
-// getMetrics writes the metrics in the text format of Prometheus, for clients on this
-// machine or with the token.
+// getMetrics writes the metrics in the text format of Prometheus. It needs the token of --metrics-token.
+// Without that setting, only clients on this machine may read the metrics.
 func (a *API) getMetrics(w http.ResponseWriter, r *request) error {
 	if err := a.mayMeasure(r); err != nil {
 		return err

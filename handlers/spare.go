@@ -34,7 +34,7 @@ const (
 	pollMillis = 100
 )
 
-// KeepSpare returns a listener that accepts from ln.
+// KeepSpare returns a listener that accepts from ln and keeps spare descriptors.
 func KeepSpare(ln net.Listener) *SpareListener {
 	l := &SpareListener{Listener: ln, yield: func() bool { return false }}
 	l.refill()

@@ -92,7 +92,7 @@ func (t *takenConns) stop() <-chan struct{} {
 	return t.gone
 }
 
-// cut closes the connections for whose use which returns true.
+// cut closes the connections whose use makes which return true.
 func (t *takenConns) cut(which func(connUse) bool) {
 	t.mu.Lock()
 	var list []*takenConn

@@ -106,11 +106,11 @@ func (a *API) archiveTask(w http.ResponseWriter, r *request) error {
 // ended, so clients may repeat it. A repetition with the same Idempotency-Key aborts no turns that
 // were added after the first request.
 func (a *API) cancelTask(w http.ResponseWriter, r *request) error {
-	o, err := namedKey(r, nil)
+	key, err := namedKey(r, nil)
 	if err != nil {
 		return err
 	}
-	done, err := a.store.Replay(r.Context(), o)
+	done, err := a.store.Replay(r.Context(), key)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (a *API) cancelTask(w http.ResponseWriter, r *request) error {
 	if markReplay(w, done != ""); done != "" {
 		task, _, err = a.store.Task(r.Context(), r.who.Caller, done)
 	} else if task, err = a.runner.AbortTask(r.Context(), r.who.Caller, r.param("taskId")); err == nil {
-		err = a.store.Remember(r.Context(), o, task.ID)
+		err = a.store.Remember(r.Context(), key, task.ID)
 	}
 	return respondOK(w, map[string]any{"task": a.views.Task(task)}, err)
 }

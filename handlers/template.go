@@ -96,7 +96,7 @@ func fieldGroup(path string) int {
 	return 3 // tools and strangerTools
 }
 
-// keepTaskDays reads how long ended tasks are kept. It returns nil where the field is absent.
+// keepTaskDays reads how long ended tasks are kept. It returns nil if the field is absent.
 // null stands for the server's setting.
 func (b *Body) keepTaskDays() **int64 {
 	if _, sent := b.field("keepTaskDays"); !sent {

@@ -53,11 +53,11 @@ func (a *API) deleteWebhook(w http.ResponseWriter, r *request) error {
 }
 
 func (a *API) regenerateToken(w http.ResponseWriter, r *request) error {
-	o, err := idempotencyKey(r, nil)
+	key, err := idempotencyKey(r, nil)
 	if err != nil {
 		return err
 	}
-	h, replayed, err := a.store.RenewWebhook(r.Context(), r.who.Caller, r.param("workerId"), o)
+	h, replayed, err := a.store.RenewWebhook(r.Context(), r.who.Caller, r.param("workerId"), key)
 	if err != nil {
 		return err
 	}
