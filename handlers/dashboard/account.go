@@ -74,7 +74,7 @@ func browserName(agent string) string {
 	return ellipsis(agent, 40)
 }
 
-// accountPage writes the page. The forms of p are refused ones; nil for a form that was not sent.
+// accountPage writes the page. Each form of p is a refused form, or nil if it was not sent.
 func (d *Dashboard) accountPage(w http.ResponseWriter, r *request, status int, p accountPage) (err error) {
 	sessions, err := d.store.Sessions(r.Context(), r.who.Caller)
 	if err != nil {

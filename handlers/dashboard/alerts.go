@@ -58,7 +58,7 @@ type alertsPage struct {
 	Members  []store.Member
 }
 
-// An alertTopic is a box of the form.
+// An alertTopic is a topic with its check box.
 type alertTopic struct {
 	store.AlertTopic
 	Label   string
@@ -119,7 +119,7 @@ func alertTopicLabel(t store.AlertTopic) text.Key {
 	return map[store.AlertTopic]text.Key{
 		store.TopicFailed:   "A task failed",
 		store.TopicWaiting:  "A task waits for an approval or an answer",
-		store.TopicCap:      "80% or 100% of the monthly credits are used",
+		store.TopicCap:      "80% or 99% of the monthly credits are used",
 		store.TopicDelivery: "A webhook delivery or a mail failed permanently",
 		store.TopicBackup:   "A backup of the server failed",
 		store.TopicDisk:     "The server’s disk is nearly full, or has room again",

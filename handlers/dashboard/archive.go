@@ -50,7 +50,7 @@ func (p paced) Write(b []byte) (int, error) {
 // done removes the deadline, so that the connection may serve another request.
 func (p paced) done() { _ = p.control.SetWriteDeadline(time.Time{}) }
 
-// An archived file is a file for an archive.
+// An archived is one file of an archive.
 type archived struct {
 	name     string // in the archive
 	size     int64

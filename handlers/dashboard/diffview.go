@@ -140,8 +140,8 @@ func (v *diffView) run(i int, class string) (n int) {
 	return n
 }
 
-// markPair marks the part in which two lines differ: between the words at which both begin and
-// those at which both end. Lines with little in common get no marks.
+// markPair marks the part in which two lines differ. It leaves out the equal words at their beginning
+// and end. Lines with little in common get no marks.
 func markPair(del, add *diffRow) {
 	a, b := del.Before, add.Before
 	head := commonHead(a, b)

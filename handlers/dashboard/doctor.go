@@ -20,14 +20,14 @@ const (
 	doctorWait = 8 * time.Second
 )
 
-// A doctor runs the checks of the server on demand. It runs them once at a time, and keeps the
+// A doctor runs the checks of the server on demand. It makes one run at a time, and keeps the
 // results of the last run in memory.
 type doctor struct {
 	examine func(ctx context.Context) []handlers.Checks // nil: the server has no checks
 	now     func() time.Time
 	log     *slog.Logger
 
-	mu    sync.Mutex    // guards what follows
+	mu    sync.Mutex    // guards the fields below
 	ended chan struct{} // closed when the current run ends; nil without one
 	found []handlers.Checks
 	at    time.Time // when the last run ended
@@ -58,7 +58,7 @@ func (x *doctor) begin(ctx context.Context) <-chan struct{} {
 		go func() {
 			defer cancel()
 			var found []handlers.Checks
-			defer func() { x.end(found) }() // in every case, because the next run waits for the end of this one
+			defer func() { x.end(found) }() // deferred: after a panic, too, the run must end
 			found = x.look(ctx)
 		}()
 	}

@@ -15,13 +15,13 @@ const maxHighlighted = 24 << 10
 // with the length of the code, whatever the text is. A library with grammars for more languages
 // would add four megabytes to the program, and its regular expressions can need exponential time.
 type syntax struct {
-	line   []string    // begin a comment that ends with the line
-	block  [][2]string // begin and end a comment
-	quotes string      // delimit strings with escapes by backslash, on one line
-	raw    string      // delimit strings over several lines
+	line   []string    // texts that begin a comment up to the end of the line
+	block  [][2]string // pairs of texts that begin and end a comment
+	quotes string      // characters around a string on one line, with backslash as the escape
+	raw    string      // characters around a string that may have several lines
 	words  string      // the keywords, separated by spaces
 	keys   bool        // a name before a colon or an equals sign is a key
-	fold   bool        // keywords have no case
+	fold   bool        // keywords may be in upper or lower case
 	markup bool        // tags and attributes, as in HTML
 }
 

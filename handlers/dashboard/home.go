@@ -144,7 +144,7 @@ func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
 	}
 	steps := []firstStep{
 		step(text.Key("Create your first worker"),
-			text.Key("An agent with standing instructions, from a template or in your own words."), "/workers/new",
+			text.Key("An agent with permanent instructions, from a template or in your own words."), "/workers/new",
 			taken.Worker),
 		step(text.Key("Send it a mail"),
 			text.Key("Every worker has its own address, which its page shows."), "/mail", taken.Mail),
@@ -155,7 +155,7 @@ func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
 	if r.who.Role.May(store.ManageProviders) {
 		connected := !d.modelState(r.Context(), r.who.OrganizationID).Offline
 		steps = append([]firstStep{step(text.Key("Connect a model"),
-			text.Key("Until then, workers answer with the built-in offline stand-in, which can only quote text."),
+			text.Key("Until then, workers answer with the built-in offline model, which can only quote text."),
 			"/settings/models", connected)}, steps...)
 	}
 	for _, s := range steps {

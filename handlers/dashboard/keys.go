@@ -76,7 +76,7 @@ func keyStateText(state string) text.Key {
 func (d *Dashboard) keysPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	p := keysPage{Form: cmp.Or(f, newForm(nil))}
 	if r.URL.Query().Has("made") {
-		if d.elsewhere(w, r) {
+		if d.forwardToNode(w, r) {
 			return nil
 		}
 		var found bool

@@ -130,16 +130,16 @@ func (p prose) blocks(source string) []string {
 		}
 		// Each block is sanitised separately, so that no block can open an element for the next
 		// one.
-		if html := p.dress(strings.TrimSpace(string(sanitised.SanitizeBytes(b.Bytes())))); html != "" {
+		if html := p.addFrames(strings.TrimSpace(string(sanitised.SanitizeBytes(b.Bytes())))); html != "" {
 			list = append(list, html)
 		}
 	}
 	return list
 }
 
-// dress adds HTML that the sanitiser would remove: the frames of code and tables. In sanitised
+// addFrames adds HTML that the sanitiser would remove: the frames of code and tables. In sanitised
 // HTML, only tags hold the characters < and >, because texts and attributes escape them.
-func (p prose) dress(html string) string {
+func (p prose) addFrames(html string) string {
 	html = codeStart.ReplaceAllStringFunc(html, func(tag string) string {
 		lang := codeStart.FindStringSubmatch(tag)[1]
 		return p.codeHead(lang) + "<pre tabindex=\"0\"><code>"
@@ -182,8 +182,8 @@ func preformatted(source string) template.HTML {
 
 // blocksOf returns the blocks of a text. An unfinished text of a model may end inside a table or a
 // block of code. It is then rendered as if that element had ended.
-func (p prose) blocksOf(source string, growing bool) []string {
-	if growing {
+func (p prose) blocksOf(source string, unfinished bool) []string {
+	if unfinished {
 		source = asEnded(source)
 	}
 	return p.blocks(source)

@@ -85,7 +85,7 @@ func FuzzMarkdown(f *testing.F) {
 			t.Fatal(err)
 		}
 		space := func(html string) string { return strings.Join(strings.Fields(html), " ") }
-		want := p.dress(string(sanitised.SanitizeBytes(b.Bytes())))
+		want := p.addFrames(string(sanitised.SanitizeBytes(b.Bytes())))
 		if !strings.HasPrefix(whole, "<pre>") && strings.ReplaceAll(space(whole), "> <", "><") != strings.ReplaceAll(space(want), "> <", "><") {
 			t.Fatalf("blocks of %q:\n%s\nthe whole:\n%s", source, whole, want)
 		}

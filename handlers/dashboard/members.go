@@ -81,7 +81,7 @@ func roleText(role store.Role) text.Key {
 func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	p := membersPage{Form: cmp.Or(f, newForm(nil))}
 	if r.URL.Query().Has("made") {
-		if d.elsewhere(w, r) {
+		if d.forwardToNode(w, r) {
 			return nil
 		}
 		var found bool

@@ -180,8 +180,8 @@ func (c providerCard) State() state {
 	return state{Class: "bad", Icon: "warn", Key: text.Key("No answer")}
 }
 
-// WayOut returns the advice for a failed test.
-func (c providerCard) WayOut() text.Key {
+// Advice returns the advice for a failed test.
+func (c providerCard) Advice() text.Key {
 	switch c.Test.Code {
 	case "401", "403":
 		return text.Key("Check the key, or create a new one and replace it here.")

@@ -20,7 +20,7 @@ const (
 type oneTime struct {
 	now func() time.Time
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards values
 	values map[onceKey]onceValue
 }
 
@@ -60,8 +60,22 @@ func (o *oneTime) drop() {
 	}
 }
 
-// nodeParameter names the runner of the node that has a value, where several nodes may get the request
-// for the page.
+// take returns and removes the value of a kind of a session. It returns nil if there is none, or if
+// it has expired.
+func (o *oneTime) take(session, kind string) any {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := onceKey{session, kind}
+	v, found := o.values[key]
+	delete(o.values, key)
+	if !found || o.now().After(v.until) {
+		return nil
+	}
+	return v.value
+}
+
+// nodeParameter is the parameter of an address with the id of the node that has the page's value. Any
+// node may get the request for the page.
 const nodeParameter = "node"
 
 // hereOnly returns the address of a page with a value that only this node has.
@@ -76,21 +90,7 @@ func (d *Dashboard) hereOnly(address string) string {
 	return address + separator + nodeParameter + "=" + url.QueryEscape(d.cfg.Runner.ID())
 }
 
-// elsewhere lets the node that has the value of a page answer, and reports whether it has.
-func (d *Dashboard) elsewhere(w http.ResponseWriter, r *request) (answered bool) {
+// forwardToNode lets the node that has the value of a page answer, and reports whether it has.
+func (d *Dashboard) forwardToNode(w http.ResponseWriter, r *request) (answered bool) {
 	return d.cfg.API.ForwardPageTo(w, r.Request, r.URL.Query().Get(nodeParameter))
-}
-
-// take returns and removes the value of a kind of a session. It returns nil if there is none, or if
-// it has expired.
-func (o *oneTime) take(session, kind string) any {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	key := onceKey{session, kind}
-	v, found := o.values[key]
-	delete(o.values, key)
-	if !found || o.now().After(v.until) {
-		return nil
-	}
-	return v.value
 }

@@ -11,25 +11,25 @@ import (
 	"journeyman/store"
 )
 
-// foundOfEach is how many results of one kind a search shows.
-const foundOfEach = 6
+// maxPerKind is the greatest number of results of one kind that a search shows.
+const maxPerKind = 6
 
 // A searchPage is the data of the results of a search.
 type searchPage struct {
 	Form   *form
-	Groups []foundGroup
+	Groups []resultGroup
 	Text   string
 }
 
-// A foundGroup is the results of one kind.
-type foundGroup struct {
+// A resultGroup holds the results of one kind.
+type resultGroup struct {
 	Title string
-	Items []found
+	Items []searchResult
 	More  string // address of all results of this kind; "" for none
 }
 
-// A found is one result.
-type found struct {
+// A searchResult is one result.
+type searchResult struct {
 	Address              string
 	Before, Match, After string // the title, and its part that matches the search
 	Sign                 template.HTML
@@ -64,7 +64,7 @@ func (d *Dashboard) search(w http.ResponseWriter, r *request) error {
 func (d *Dashboard) addFound(r *request, p *searchPage) error {
 	for _, kind := range []struct {
 		title text.Key
-		find  func(*request, string) ([]found, error)
+		find  func(*request, string) ([]searchResult, error)
 		more  string
 	}{
 		{text.Key("Workers"), d.findWorkers, "/workers"},
@@ -81,7 +81,7 @@ func (d *Dashboard) addFound(r *request, p *searchPage) error {
 		if err != nil {
 			return err
 		}
-		g := foundGroup{Title: r.t(kind.title), Items: items}
+		g := resultGroup{Title: r.t(kind.title), Items: items}
 		if kind.more != "" {
 			g.More = kind.more + "?" + url.Values{"q": {p.Text}}.Encode()
 		}
@@ -93,19 +93,19 @@ func (d *Dashboard) addFound(r *request, p *searchPage) error {
 }
 
 // marked returns a result with the matching part of its title.
-func marked(title, part string) found {
+func marked(title, part string) searchResult {
 	lower := strings.ToLower(title)
 	at := strings.Index(lower, strings.ToLower(part))
 	// Some letters have another length in lower case: then nothing is marked.
 	if part == "" || at < 0 || len(lower) != len(title) || at+len(part) > len(title) {
-		return found{Before: title}
+		return searchResult{Before: title}
 	}
-	return found{Before: title[:at], Match: title[at : at+len(part)], After: title[at+len(part):]}
+	return searchResult{Before: title[:at], Match: title[at : at+len(part)], After: title[at+len(part):]}
 }
 
-func (d *Dashboard) findWorkers(r *request, part string) (list []found, err error) {
+func (d *Dashboard) findWorkers(r *request, part string) (list []searchResult, err error) {
 	workers, _, err := d.store.Workers(r.Context(), r.who.Caller,
-		store.WorkerQuery{Text: part, Origin: store.CreatedOrigin, Limit: foundOfEach, Scan: store.MaxSearched})
+		store.WorkerQuery{Text: part, Origin: store.CreatedOrigin, Limit: maxPerKind, Scan: store.MaxSearched})
 	for _, w := range workers {
 		f := marked(w.Title, part)
 		f.Address, f.Run, f.Hint = "/workers/"+w.ID, "/workers/"+w.ID+"#f-input", ellipsis(w.Summary, titleInFilter)
@@ -117,9 +117,9 @@ func (d *Dashboard) findWorkers(r *request, part string) (list []found, err erro
 	return list, err
 }
 
-func (d *Dashboard) findTasks(r *request, part string) (list []found, err error) {
+func (d *Dashboard) findTasks(r *request, part string) (list []searchResult, err error) {
 	tasks, _, err := d.store.Tasks(r.Context(), r.who.Caller,
-		store.TaskQuery{Text: part, Limit: foundOfEach, Scan: store.MaxSearched})
+		store.TaskQuery{Text: part, Limit: maxPerKind, Scan: store.MaxSearched})
 	for _, t := range tasks {
 		f := marked(t.Title, part)
 		f.Address, f.State = taskPath(t.ID), string(t.Status)
@@ -128,8 +128,8 @@ func (d *Dashboard) findTasks(r *request, part string) (list []found, err error)
 	return list, err
 }
 
-func (d *Dashboard) findFiles(r *request, part string) (list []found, err error) {
-	files, err := d.store.SearchFiles(r.Context(), r.who.Caller, part, foundOfEach)
+func (d *Dashboard) findFiles(r *request, part string) (list []searchResult, err error) {
+	files, err := d.store.SearchFiles(r.Context(), r.who.Caller, part, maxPerKind)
 	for _, file := range files {
 		f := marked(file.Path, part)
 		f.Address, f.Hint = "/workers/"+file.WorkerID+"/preview/"+escapedPath(file.Path),
@@ -184,16 +184,16 @@ func commandsToFind() []destination {
 	}
 }
 
-func (d *Dashboard) findPages(r *request, part string) ([]found, error) {
+func (d *Dashboard) findPages(r *request, part string) ([]searchResult, error) {
 	return d.findPlaces(r, part, pagesToFind())
 }
 
-func (d *Dashboard) findCommands(r *request, part string) ([]found, error) {
+func (d *Dashboard) findCommands(r *request, part string) ([]searchResult, error) {
 	return d.findPlaces(r, part, commandsToFind())
 }
 
 // findPlaces returns the places whose name matches the search, and whose page the user may open.
-func (d *Dashboard) findPlaces(r *request, part string, places []destination) (list []found, err error) {
+func (d *Dashboard) findPlaces(r *request, part string, places []destination) (list []searchResult, err error) {
 	for _, p := range places {
 		title, may := r.t(p.title), p.right == "" || r.who.Role.May(p.right)
 		if !may || !strings.Contains(strings.ToLower(title), strings.ToLower(part)) {

@@ -67,7 +67,7 @@ func serverKind(name string) string { return "server " + name }
 
 // showServerSignIn shows the link of a sign-in that was just begun.
 func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *request) error {
-	if d.elsewhere(w, r) {
+	if d.forwardToNode(w, r) {
 		return nil
 	}
 	kind := serverKind(r.params.ByName("server"))

@@ -17,7 +17,7 @@ import (
 type starter struct {
 	ID             string
 	Title, Summary text.Key
-	Needs          []text.Key // the means that it needs
+	Needs          []text.Key // what it needs, such as files or the web
 	Sample         string     // file of the demonstration
 }
 

@@ -181,7 +181,7 @@ type reasoningBlock struct {
 }
 
 // call adds a tool call. Consecutive calls share a holder.
-func (m *pieceMaker) call(v stepView, p store.Part, n int64, growing bool) error {
+func (m *pieceMaker) call(v stepView, p store.Part, n int64, unfinished bool) error {
 	if m.calls == "" {
 		m.calls = fmt.Sprintf("calls%d-%d-%d", m.turn.Seq, v.step.Seq, n)
 		m.hold(m.calls, "calls")
@@ -190,21 +190,21 @@ func (m *pieceMaker) call(v stepView, p store.Part, n int64, growing bool) error
 	if v.open {
 		cb.State, cb.Class = "prepared", "run"
 	}
-	if growing { // its arguments are not complete
+	if unfinished { // its arguments are not complete
 		cb.Argument, cb.Body = "", callBody{}
 	}
 	return m.put(cb.ID, m.calls, "call", cb)
 }
 
 // text adds a text of the model: a holder with a piece for each block.
-func (m *pieceMaker) text(id, source string, limit int, whole string, growing bool) error {
+func (m *pieceMaker) text(id, source string, limit int, whole string, unfinished bool) error {
 	m.calls = ""
 	e := excerptOf(source, limit).at(whole)
-	blocks := m.b.prose().blocksOf(e.Text, growing && !e.Cut())
+	blocks := m.b.prose().blocksOf(e.Text, unfinished && !e.Cut())
 	m.hold(id, "md")
 	for i, html := range blocks {
 		at := fmt.Sprintf("%s-b%d", id, i)
-		m.list = append(m.list, piece{ID: at, Parent: id, HTML: named(html, at, growing && i == len(blocks)-1)})
+		m.list = append(m.list, piece{ID: at, Parent: id, HTML: named(html, at, unfinished && i == len(blocks)-1)})
 	}
 	if e.Cut() {
 		return m.put(id+"-more", "", "cut", cutBlock{ID: id + "-more", Excerpt: e})
