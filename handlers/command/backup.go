@@ -63,7 +63,7 @@ func (adminSource) VerifyArchive(ctx context.Context, r io.Reader, report store.
 	return store.VerifyArchive(ctx, r, report)
 }
 
-// NewKeeper returns the keeper of the server's backups, or nil without a place for them.
+// NewKeeper returns the keeper of the server's backups, or nil if --backup-to is not set.
 func (p *Program) NewKeeper(st *store.Store, repeat backup.Repeat) (*backup.Keeper, error) {
 	if p.Storage.To == "" {
 		if repeat.Every != "" {

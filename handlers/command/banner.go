@@ -57,7 +57,7 @@ func (b *Banner) CreateSecrets(ctx context.Context, st *store.Store) error {
 // setPassword sets the password of the flags unless it is set already: setting a
 // password ends all sessions of its user.
 func (b *Banner) setPassword(ctx context.Context, st *store.Store) error {
-	// The flags stay the same at every start, which must not sign the owner out.
+	// The flags are the same at every start, and a restart must not sign the owner out.
 	_, err := st.CheckPassword(ctx, b.AdminEmail, b.AdminPassword)
 	if store.IsKind(err, store.Unauthorized) {
 		err = st.SetPassword(ctx, b.AdminEmail, b.AdminPassword)

@@ -99,7 +99,7 @@ func printSection(p *Program, s section) {
 	}
 }
 
-// An examination is one run of the doctor.
+// An examination is one run of the command doctor.
 type examination struct {
 	*Doctor
 	*Program

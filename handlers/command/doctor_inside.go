@@ -8,11 +8,11 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// insideTime limits each part of the checks within a server: somebody waits for them at a page.
+// insideTime limits each part of the checks within a server: a person waits for them on a page.
 const insideTime = 45 * time.Second
 
-// Examine returns a function that runs the checks that a running server can make. Doctor describes
-// checkRelay.
+// Examine returns a function that runs the checks that a running server can make. For
+// checkRelay, see Doctor.
 func (c *ServeFlags) Examine(p *Program, b *Banner, found func() sandbox.Confinement,
 	checkRelay func(context.Context) (string, error)) func(context.Context) []handlers.Checks {
 	return Doctor{Addr: c.Addr, BaseURL: b.BaseURL, Certificate: c.Certificate, SMTPAddr: b.MailAddr,

@@ -113,7 +113,7 @@ func (x *examination) checkBaseURL(ctx context.Context) (list []check) {
 	if base == "" || !x.running {
 		return append(list, check{"address", statusSkipped, "no server runs on this data folder", ""})
 	}
-	title, err := ask(ctx, 15*time.Second, func(ctx context.Context) (found, error) { return lookAt(ctx, base) })
+	title, err := ask(ctx, 15*time.Second, func(ctx context.Context) (serverInfo, error) { return lookAt(ctx, base) })
 	if err != nil {
 		return append(list, unreachable(base, err))
 	}
@@ -146,8 +146,8 @@ func (x *examination) baseURL() (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// A found describes the server at an address.
-type found struct {
+// A serverInfo describes the server at an address.
+type serverInfo struct {
 	name        string    // of the API
 	certificate time.Time // when it ends; zero without TLS
 }
@@ -158,7 +158,7 @@ func onceClient() *http.Client {
 		TLSHandshakeTimeout: 10 * time.Second}}
 }
 
-func lookAt(ctx context.Context, base string) (f found, err error) {
+func lookAt(ctx context.Context, base string) (f serverInfo, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/openapi.json", nil)
 	if err != nil {
 		return f, err

@@ -21,7 +21,7 @@ type NodeFlags struct {
 	ClockOffset   time.Duration `hidden:"" help:"Moves the clock of this process. Only tests of servers with different clocks use it."`
 }
 
-// Now returns the time.
+// Now returns the time of this process, moved by ClockOffset.
 func (f *NodeFlags) Now() time.Time { return time.Now().Add(f.ClockOffset) }
 
 const (
@@ -29,7 +29,8 @@ const (
 	leastLease  = 3 * time.Second // a busy machine may delay a renewal by a second
 )
 
-// node returns how the other servers see this one, or nil if it has its database alone.
+// node returns the description of this server for the other servers, or nil if no other server shares
+// its database.
 func (s *Settings) node(version string) (*store.Node, error) {
 	switch {
 	case s.NodeURL == "" && s.ClusterSecret == "":

@@ -8,7 +8,7 @@ import (
 // Reloading is the command that makes a running server read its configuration again.
 type Reloading struct{}
 
-// Run prints the changes.
+// Run asks the server to reload its configuration, and prints the changes.
 func (Reloading) Run(p *Program) error {
 	reply, err := p.askServer(Call{Reload: true})
 	if err == nil {

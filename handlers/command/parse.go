@@ -25,9 +25,9 @@ const (
 	fileSuffix = "-file" // of flags that name the file of a secret
 )
 
-// Parse reads the command line into the structure that cfg points to. A flag on the command line
-// wins over its environment variable, that over the configuration file, and that over the default.
-// Secrets come from files, too; stdin is the file "-".
+// Parse reads the command line into the structure that cfg points to. The command line
+// overrides the environment, the environment overrides the configuration file, and the file overrides
+// the defaults. A secret may be in a file; the file "-" is stdin.
 func Parse(cfg any, args []string, stdin io.Reader, options ...kong.Option) (*Invocation, error) {
 	inv := &Invocation{}
 	// The secret's flags come first, so that they get environment variables.
@@ -54,8 +54,7 @@ func Parse(cfg any, args []string, stdin io.Reader, options ...kong.Option) (*In
 }
 
 // useConfigFile loads the configuration file, if a flag names one. Kong calls it for each part of
-// the command line, before it resolves values that neither the command line, the environment nor a
-// default sets.
+// the command line, before it asks the resolvers for the values that are not set yet.
 func (inv *Invocation) useConfigFile(ctx *kong.Context) error {
 	if inv.loaded {
 		return nil

@@ -21,7 +21,7 @@ import (
 // A Reload collects all changes before it applies them, so that a fault in one file changes
 // nothing.
 type Reload struct {
-	changes []string // names of what changes, never values
+	changes []string // names of the changed parts, never values
 	commits []func()
 	restart []string // names of flags that only a restart changes
 	faults  []error
@@ -109,11 +109,11 @@ func (e *Engine) Prepare(r *Reload, p *Program, next Settings) {
 		return // the steps below would fail for the same reason
 	}
 	changed = slices.DeleteFunc(changed, func(name string) bool {
-		once := strings.HasPrefix(name, "AWS_") || strings.HasPrefix(name, "OTEL_")
-		if once { // the value was needed only at the start
+		startOnly := strings.HasPrefix(name, "AWS_") || strings.HasPrefix(name, "OTEL_")
+		if startOnly { // the value was needed only at the start
 			r.NeedsRestart(name)
 		}
-		return once
+		return startOnly
 	})
 	what := changed
 	prices, err := model.LoadPrices(next.Prices)
@@ -186,8 +186,8 @@ func (s *searchTool) Run(ctx context.Context, host tool.Host, input json.RawMess
 	return (*s.now.Load()).Run(ctx, host, input)
 }
 
-// liveFlags are the flags whose values a reload can replace. Those of secrets come from files,
-// too.
+// liveFlags are the flags whose values a reload can replace. A secret among them may come
+// from a file.
 func liveFlags() []string {
 	return []string{"log-level", "prices", "mcp", "search-key", "metrics-token", "smtp-relay", "tls-cert", "tls-key",
 		"smtp-tls-cert", "smtp-tls-key"}

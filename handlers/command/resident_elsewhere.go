@@ -4,5 +4,5 @@ package command
 
 import "runtime/debug"
 
-// releaseStart returns the free memory of the heap to the system, which only the start has needed.
+// releaseStart returns free memory of the heap that only the start needed to the system.
 func releaseStart() { debug.FreeOSMemory() }

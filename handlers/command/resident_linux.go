@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseStart returns the memory to the system that only the start has needed: free memory of the
-// heap, and the pages of the program itself. The kernel keeps those pages in its cache, and maps a
+// releaseStart returns memory that only the start needed to the system: free memory of the heap, and
+// the pages of the program itself. The kernel keeps those pages in its cache, and maps a
 // page again when the program uses it. Without this call they count as memory of the process until
 // memory is short. A failure costs that memory only, so releaseStart ignores errors.
 //

@@ -72,8 +72,8 @@ func (s *Service) Stopping() bool { return s.stopping.Load() }
 // Starting reports whether parts do not run yet, although the listeners may serve.
 func (s *Service) Starting() bool { return !s.started.Load() }
 
-// Run starts the parts and serves until ctx ends or a listener fails. It calls started once
-// everything runs, and stop when the service begins to stop.
+// Run starts the parts and serves until ctx ends or a listener fails. It calls started when
+// the listeners serve, and stop when the service begins to stop.
 func (s *Service) Run(ctx context.Context, started, stop func()) error {
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP) // before the first part starts: the signal must not kill it
@@ -97,8 +97,8 @@ func (s *Service) Run(ctx context.Context, started, stop func()) error {
 	return errors.Join(err, s.shutdown(err == nil))
 }
 
-// settled is how long after a start what only the start needs is released: clients that wait for
-// the start come first.
+// settled is the delay between a start and the release of memory that only the start needed. Clients
+// that wait for the start are served first.
 const settled = time.Second
 
 // await waits for the end of ctx or for a listener that fails, and reloads at each signal.
@@ -121,7 +121,8 @@ func (s *Service) await(ctx context.Context, failed chan error, hangUp chan os.S
 }
 
 // startWhenWritable starts the parts. If the disk is full, only the listeners serve until it has
-// room: then the parts start, and a failure goes to failed. wait ends the waiting. In maintenance
+// room: then the parts start, and a failure goes to failed. wait cancels the wait, and returns
+// when a late start has ended. In maintenance
 // the parts start and do no work, except for backups.
 func (s *Service) startWhenWritable(ctx context.Context, failed chan<- error) (wait func(), err error) {
 	ctx = store.DuringMaintenance(ctx)

@@ -13,8 +13,8 @@ import (
 	"journeyman/store"
 )
 
-// An Upgrade replaces this binary with a newer one. If it is killed at any moment, a binary that
-// runs and a database that it can read are left.
+// An Upgrade replaces this binary with a newer one. A kill at any moment
+// leaves a binary that runs and a database that it can read.
 type Upgrade struct {
 	From      string        `help:"The new binary: a file or an https:// address, also of a release's .tar.gz archive." placeholder:"FILE"`
 	Checksums string        `help:"File or https:// address with SHA-256 sums; checksums.txt beside the new binary by default." placeholder:"FILE"`
@@ -23,7 +23,7 @@ type Upgrade struct {
 	Service   string        `help:"Unit of systemd to restart; by default that of the running server." placeholder:"UNIT"`
 	Backup    string        `name:"backup-file" help:"Path of the backup; DATA.before-upgrade.tgz beside the data folder by default." placeholder:"FILE"`
 	Wait      time.Duration `name:"ready-within" default:"2m" min:"0" help:"Time for the new server to become ready before the command rolls back."`
-	Try       bool          `hidden:"" help:"Open the data folder as a start does, and exit. The old binary asks this of the new one."`
+	Try       bool          `hidden:"" help:"Open the data folder as a start does, and exit. The old binary runs the new one with this flag."`
 }
 
 // The suffixes of the files beside the binary.
@@ -67,7 +67,7 @@ func (p *Program) tryFolder() error {
 	return errors.Join(st.Ping(p.Context), st.Close())
 }
 
-// An upgrade is an Upgrade that is carried out.
+// An upgrade is one run of the command Upgrade.
 type upgrade struct {
 	*Upgrade
 	*Program
