@@ -86,6 +86,7 @@ type Dashboard struct {
 	doctor    *doctor
 	once      *oneTime
 	archives  chan struct{} // holds a token for each archive that is being sent
+	documents chan struct{} // holds a token for each document that a preview reads
 	secure    bool          // browsers send cookies over https only
 }
 
@@ -101,7 +102,8 @@ func New(cfg Config) (*Dashboard, error) {
 	d := &Dashboard{cfg: cfg, store: cfg.Store, router: httprouter.New(), origins: http.NewCrossOriginProtection(),
 		throttle: newThrottle(cfg.Now, cfg.API.Nodes), doctor: &doctor{examine: cfg.Examine, now: cfg.Now, log: cfg.Log},
 		once: &oneTime{now: cfg.Now}, archives: make(chan struct{}, maxArchives),
-		secure: strings.HasPrefix(cfg.BaseURL, "https://")}
+		documents: make(chan struct{}, maxDocuments),
+		secure:    strings.HasPrefix(cfg.BaseURL, "https://")}
 	// A proxy may send another host name than the browser does: forms from the base URL
 	// are always accepted.
 	base, err := url.Parse(cfg.BaseURL)

@@ -22,6 +22,7 @@ const (
 	readForTable = 1 << 20  // bytes that are read of a table
 	readDocument = 25 << 20 // bytes of a document whose text is read
 	documentTime = 20 * time.Second
+	maxDocuments = 4 // documents in memory at the same time
 )
 
 // A preview is a file on a page. A page never holds more than its text. Pictures and HTML come from
@@ -132,12 +133,19 @@ func (d *Dashboard) previewDocument(ctx context.Context, mediaType string, size 
 	if d.cfg.ReadDocument == nil || size > readDocument {
 		return preview{}, nil
 	}
+	limited, cancel := context.WithTimeout(ctx, documentTime)
+	defer cancel()
+	select { // the documents of many requests would need too much memory
+	case d.documents <- struct{}{}:
+		defer func() { <-d.documents }()
+	case <-limited.Done():
+		p.Failed = true
+		return p, ctx.Err()
+	}
 	document, err := io.ReadAll(io.LimitReader(src, readDocument))
 	if err != nil {
 		return p, fmt.Errorf("read file: %w", err)
 	}
-	limited, cancel := context.WithTimeout(ctx, documentTime)
-	defer cancel()
 	text, known, err := d.cfg.ReadDocument(limited, mediaType, document)
 	switch {
 	case ctx.Err() != nil:
