@@ -71,6 +71,12 @@ func (m *meter) observe(method, route string, err error, took time.Duration) {
 		method, route)).Update(took.Seconds())
 }
 
+// queryContext returns the context of the queries of one writer. A database that hangs must not keep
+// the other metrics from an operator.
+func queryContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 2*time.Second)
+}
+
 func writeTurns(out samples, st *store.Store, rn *runner.Runner) {
 	c := st.Counters()
 	out.value("journeyman_turns_running", float64(rn.Running()))
@@ -79,7 +85,9 @@ func writeTurns(out samples, st *store.Store, rn *runner.Runner) {
 		"aborted": &c.TurnsAborted} {
 		out.count("journeyman_turns_total", n.Load(), "status", status)
 	}
-	waiting, err := st.Suspended(context.Background())
+	ctx, cancel := queryContext()
+	defer cancel()
+	waiting, err := st.Suspended(ctx)
 	for _, w := range []store.WaitFor{store.WaitForPerson, store.WaitForModel, store.WaitForWorker} {
 		n := float64(waiting[w])
 		if err != nil {
@@ -99,7 +107,7 @@ func writeTurns(out samples, st *store.Store, rn *runner.Runner) {
 
 // writeBacklog writes no samples if the database does not answer: zeros would hide waiting work.
 func writeBacklog(out samples, st *store.Store) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := queryContext()
 	defer cancel()
 	b, err := st.Backlog(ctx)
 	if err != nil {

@@ -1,10 +1,5 @@
 package handlers
 
-import (
-	"context"
-	"time"
-)
-
 // writeNode writes the state of a node. It leaves out what it cannot learn from the database.
 func writeNode(out samples, cfg Config) {
 	if cfg.Peers == nil {
@@ -14,7 +9,7 @@ func writeNode(out samples, cfg Config) {
 	out.value("journeyman_node_lease_age_seconds", lease.Age.Seconds())
 	out.flag("journeyman_node_lease_lost", lease.Lost)
 	out.flag("journeyman_node_leader", cfg.Store.Leads())
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := queryContext()
 	defer cancel()
 	if ahead, err := cfg.Store.ClockAhead(ctx); err == nil {
 		out.value("journeyman_node_clock_ahead_seconds", ahead.Seconds())

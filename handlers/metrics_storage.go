@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"math"
 	"slices"
 
@@ -41,7 +40,9 @@ func writeDisk(out samples, st *store.Store) {
 // few times a day.
 func writeStorage(out samples, st *store.Store) {
 	free := math.NaN() // unknown
-	if sp, err := st.Space(context.Background()); err == nil {
+	ctx, cancel := queryContext()
+	defer cancel()
+	if sp, err := st.Space(ctx); err == nil {
 		free = float64(sp.Free)
 	}
 	out.value("journeyman_database_free_bytes", free)
