@@ -257,6 +257,28 @@ func TestSendAgain(t *testing.T) {
 	is.True(store.IsKind(err, store.Conflict)) // the mail was already delivered
 }
 
+// TestMailNeedsTheRoleOfNow demotes an Admin whose requests have already begun.
+func TestMailNeedsTheRoleOfNow(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("run_1")
+	held, answered := f.mail("held@x"), f.mail("answered@x")
+	held.Turn, held.Status = nil, store.EmailHeld
+	list := f.receive(held, answered)
+	f.finish(f.claimOne("run_1"))
+	reply := f.claimReplies(1)[0]
+	is.NoErr(f.EndReply(f.ctx(), reply, store.EmailFailed, "given up"))
+
+	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
+	_, err := f.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, store.RoleMember)
+	is.NoErr(err)
+	_, err = f.ReleaseEmail(f.ctx(), admin.Caller, list[0].ID, *answered.Turn)
+	is.True(store.IsKind(err, store.Forbidden))
+	_, err = f.SendAgain(f.ctx(), admin.Caller, reply.ID)
+	is.True(store.IsKind(err, store.Forbidden))
+}
+
 // TestOldMailIsDeleted lets mails of every status expire, and answers a mail after its source was
 // deleted.
 func TestOldMailIsDeleted(t *testing.T) {

@@ -315,6 +315,9 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewTurn) (e Email, err error) {
 	turn.workspace = s.look(ctx, turn)
 	err = s.write(ctx, func(tx Tx) error {
+		if err := s.roleNow(ctx, tx, &c); err != nil {
+			return err
+		}
 		if e, err = s.releasable(ctx, tx, c, id); err != nil {
 			return err
 		}
@@ -350,7 +353,7 @@ func (s *Store) releasable(ctx context.Context, q querier, c Caller, id string) 
 	switch {
 	case err != nil:
 		return e, err
-	case !c.Role.manages():
+	case !c.Role.May(ManageMail):
 		return e, Errorf(Forbidden, "only an Owner or Admin may release mail")
 	case e.WorkerID == "":
 		return e, Errorf(Conflict, "the mail is for the postmaster and starts no work")

@@ -274,6 +274,9 @@ func (s *Store) BounceAlert(ctx context.Context, messageIDs []string, reason str
 // received mail. It returns Forbidden for a Member.
 func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, err error) {
 	err = s.write(ctx, func(tx Tx) error {
+		if err := s.roleNow(ctx, tx, &c); err != nil {
+			return err
+		}
 		if e, err = s.visibleEmail(ctx, tx, c, id); err != nil {
 			return err
 		}
