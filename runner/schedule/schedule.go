@@ -56,7 +56,7 @@ const (
 	tick       = time.Second      // pause between two polls
 	idle       = 10 * time.Second // longer than a tick, so that the tick wakes the loop
 	batch      = 500              // schedules that one query returns
-	quietTime  = 4 * time.Second  // longest time in which turns are queued before Fired is called
+	quietTime  = 4 * time.Second  // maximum time between the start of a turn and the call of Fired
 	retryPause = time.Minute      // for a schedule whose turn could not be started
 	leastJump  = time.Minute      // smallest jump of the clock that is handled; less counts as drift
 	pruneEvery = 10 * time.Minute // pause between two prunings
@@ -82,7 +82,7 @@ type Scheduler struct {
 	alive atomic.Int64 // result of passed in the last round
 
 	// Owned by the loop.
-	turn int           // counts batches: the organization that comes first rotates
+	turn int           // number of batches so far; it determines which organization comes first
 	wall time.Time     // wall clock time of the last round
 	mono time.Duration // result of passed in the last round
 }
@@ -215,7 +215,7 @@ func (s *Scheduler) round() (wait time.Duration) {
 	s.fireDue()
 	at, ok, err := s.cfg.Store.NextScheduleAt(s.ctx)
 	if err != nil {
-		s.logError("look for schedules", err)
+		s.logError("read the next due time", err)
 	}
 	if wait = at.Sub(s.now()); ok && wait > 0 && wait < tick {
 		return wait
@@ -252,7 +252,7 @@ func (s *Scheduler) detectJump() {
 func (s *Scheduler) realign(ctx context.Context) error {
 	n, err := s.cfg.Store.RealignSchedules(ctx)
 	if err != nil {
-		return fmt.Errorf("look at schedules anew: %w", err)
+		return fmt.Errorf("correct the due times of schedules: %w", err)
 	}
 	if n > 0 {
 		s.cfg.Log.Info("next runs of schedules are corrected", "count", n)
@@ -260,24 +260,24 @@ func (s *Scheduler) realign(ctx context.Context) error {
 	return nil
 }
 
-// fireDue starts due schedules until the queue is full or nothing is due: after an outage, many
-// schedules are due. Running turns would slow the start of the others down, so Fired is called
-// after all have started, or every quietTime.
+// fireDue starts due schedules until the queue is full or none is due. After an outage, many
+// schedules are due. Running turns would delay the start of the others. So Fired is called after
+// all have started, or every quietTime.
 func (s *Scheduler) fireDue() {
-	told, settled := s.passed(), false
+	lastFired, settled := s.passed(), false
 	for more := true; more; {
 		var some bool
 		some, more = s.fireSome()
 		settled = settled || some
-		if now := s.passed(); settled && (!more || now-told >= quietTime) {
+		if now := s.passed(); settled && (!more || now-lastFired >= quietTime) {
 			s.cfg.Fired()
-			told, settled = now, false
+			lastFired, settled = now, false
 		}
 	}
 }
 
 // fireSome starts a batch of due schedules if the queue has room. It reports whether at least one
-// is no longer due, and whether more may be due.
+// schedule is no longer due, and whether more schedules may be due.
 func (s *Scheduler) fireSome() (settled, more bool) {
 	limit := int(min(batch, s.cfg.Store.ScheduleRoom()))
 	if limit <= 0 || s.ctx.Err() != nil {
@@ -287,16 +287,16 @@ func (s *Scheduler) fireSome() (settled, more bool) {
 	s.turn++
 	due, err := s.cfg.Store.DueSchedules(s.ctx, limit, s.turn)
 	if err != nil {
-		s.logError("look for due schedules", err)
+		s.logError("read due schedules", err)
 		return false, false
 	}
 	settled = s.fireAll(due)
 	return settled, settled && len(due) == limit
 }
 
-// fireAll starts schedules concurrently, so that the store can commit them together: running turns
-// have a part in each commit, and few large commits leave them less than many small ones. It
-// reports whether at least one is no longer due.
+// fireAll starts schedules concurrently, so that the store can commit them together. Running turns
+// wait for each commit of the store, so a few large commits delay them less than many small ones.
+// fireAll reports whether at least one schedule is no longer due.
 func (s *Scheduler) fireAll(due []store.DueSchedule) bool {
 	var settled atomic.Bool
 	var group errgroup.Group
@@ -332,7 +332,7 @@ func (s *Scheduler) fire(d store.DueSchedule) bool {
 	default:
 		s.logError("fire schedule "+d.ID, err)
 		if err := s.cfg.Store.DelaySchedule(s.ctx, d, retryPause); err != nil {
-			s.logError("put schedule "+d.ID+" off", err)
+			s.logError("delay schedule "+d.ID, err)
 		}
 	}
 	return false
