@@ -104,8 +104,8 @@ func newPlace(s Storage, to string, getenv func(string) string) (place, error) {
 	return newFolder(to)
 }
 
-// Outside returns an error if the target is a folder inside the data folder, because losing the
-// data folder would then destroy its backups, too.
+// Outside returns an error if the target is a folder inside the data folder. Otherwise the loss of
+// the data folder would destroy its backups, too.
 func (t *Target) Outside(data string) error {
 	f, ok := t.place.(*folder)
 	if !ok {
@@ -136,7 +136,7 @@ func (t *Target) NewName(now time.Time) string {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	name := "journeyman-" + now.UTC().Format(nameTime) + "-" + hex.EncodeToString(random[:]) + ".tgz"
-	if t.seal.on() {
+	if t.seal.enabled() {
 		name += ".age"
 	}
 	return name
@@ -242,7 +242,7 @@ func (t *Target) readBack(ctx context.Context, name string, written *digest, ope
 	case err != nil:
 		return fmt.Errorf("read it again: %w", err)
 	case read.size != written.size || !slices.Equal(read.Sum(nil), written.Sum(nil)):
-		return fmt.Errorf("read it again: %d bytes were stored that differ from the %d written ones",
+		return fmt.Errorf("read it again: the %d stored bytes differ from the %d written bytes",
 			read.size, written.size)
 	}
 	return nil

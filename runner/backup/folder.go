@@ -45,8 +45,8 @@ func (f *folder) room(atMost int64) error {
 	return roomIn(f.dir, last, atMost)
 }
 
-// roomIn returns an error if the disk of a folder has too little room for a backup of at most
-// atMost bytes. last is the size of the previous backup.
+// roomIn returns an error if the disk of a folder has too little room for a backup. The backup has at
+// most atMost bytes. last is the size of the previous backup.
 func roomIn(dir string, last, atMost int64) error {
 	if last == 0 {
 		return nil // the compression ratio is not known yet: the first backup may fit

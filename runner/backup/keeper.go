@@ -165,8 +165,8 @@ func (k *Keeper) end(ctx context.Context, run store.BackupRun, err error) {
 	}
 }
 
-// save stores the runs. The caller holds mu. It only logs a failure: a backup without a record is
-// better than a failed backup.
+// save stores the runs. The caller holds mu. A failure is only logged, because a backup without a
+// record is better than a failed backup.
 func (k *Keeper) save() {
 	if n := len(k.runs); n > store.MaxBackupRuns {
 		k.runs = k.runs[n-store.MaxBackupRuns:]
@@ -195,9 +195,9 @@ func (k *Keeper) last() *store.BackupRun {
 	return &k.runs[len(k.runs)-1]
 }
 
-// next returns the time at which the next backup is due, or false for ok if none is. A time in the
-// past means that a backup was missed; it is made once. The caller holds mu and compares the result
-// with the same now, because a second reading of the clock would return a later time.
+// next returns the time at which the next backup is due. ok is false without a schedule. A time in
+// the past means that a backup was missed; it is made once. The caller holds mu. It compares the
+// result with the same now, because a second reading of the clock would return a later time.
 func (k *Keeper) next(now time.Time) (at time.Time, ok bool) {
 	if k.every == 0 && k.cron == nil {
 		return at, false
@@ -270,7 +270,7 @@ func (k *Keeper) State() State {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	s := State{Place: k.cfg.Target.Path(""), Sealed: k.cfg.Target.seal.on(), Running: k.running || k.requested != "",
+	s := State{Place: k.cfg.Target.Path(""), Sealed: k.cfg.Target.seal.enabled(), Running: k.running || k.requested != "",
 		Keep: k.cfg.Repeat}
 	if at, ok := k.next(k.cfg.Now()); ok {
 		s.Next = &at

@@ -15,7 +15,7 @@ import (
 type Stored struct {
 	io.ReadCloser
 	Path string // for messages
-	Note string // tells the user why this backup was chosen among several; may be ""
+	Note string // for the user: why this backup was chosen among several; may be ""
 
 	// Unsure is an error if another backup may be the newest one, because a clock is or was wrong.
 	// The user must then name the backup to restore. It is nil if the user named one, or if the
@@ -27,8 +27,8 @@ type Stored struct {
 const clockSlack = time.Hour
 
 // Open opens the backup at an address: a file, an object, or the newest backup of a folder or
-// prefix. It uses backups with a future time only if there are no others. Such a time means that
-// the clock of the writing machine was ahead, or that the clock of this machine is behind.
+// prefix. It uses backups with a future time only if there are no others. Such a time means that the
+// clock of the writing machine was ahead, or this machine's clock is behind.
 func Open(ctx context.Context, s Storage, from string, getenv func(string) string, now time.Time) (*Stored, error) {
 	dir, name := from, ""
 	if cut := strings.LastIndexByte(from, '/'); strings.HasPrefix(from, objects.Scheme) {
@@ -65,8 +65,8 @@ func Open(ctx context.Context, s Storage, from string, getenv func(string) strin
 	return stored, nil
 }
 
-// chooseNewest moves the newest backup that is not from after latest to the beginning of a list. If
-// some backups are later than latest, it returns an error that tells the user so.
+// chooseNewest moves the newest backup of a list, without those after latest, to its beginning. If
+// only some backups are after latest, it returns an error for the user.
 func chooseNewest(p place, list []entry, latest time.Time) error {
 	ahead := sortAhead(list, latest)
 	if ahead == 0 || ahead == len(list) {

@@ -26,10 +26,10 @@ func newSealer(keys []string) (s sealer, err error) {
 	return s, nil
 }
 
-func (s sealer) on() bool { return len(s.recipients) > 0 }
+func (s sealer) enabled() bool { return len(s.recipients) > 0 }
 
-// A sealing is the encryption of one backup. It keeps the key of this backup in memory, so that
-// the backup can be read again. No other backup can be read with it.
+// A sealing is the encryption of one backup. It keeps the key of this backup in memory, so that the
+// backup can be read again. The key decrypts no other backup.
 type sealing struct {
 	recipients []age.Recipient
 	fileKey    []byte
