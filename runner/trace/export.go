@@ -29,7 +29,7 @@ type exporter struct {
 
 	mu     sync.Mutex // guards the fields below
 	logged time.Time  // when an error was logged last
-	silent int        // errors since then
+	lost   int        // spans lost since then
 }
 
 const (
@@ -112,13 +112,13 @@ func (x *exporter) post(ctx context.Context, body []byte) (pause time.Duration, 
 	return 0, nil
 }
 
-// logError logs an error, at most one per minute.
+// logError logs an error and the number of lost spans. It logs at most once per minute.
 func (x *exporter) logError(err error, lost int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.silent += lost
+	x.lost += lost
 	if now := x.now(); now.Sub(x.logged) >= logEvery {
-		x.log.Warn("traces are not exported", "err", err, "lost", x.silent)
-		x.logged, x.silent = now, 0
+		x.log.Warn("traces are not exported", "err", err, "lost", x.lost)
+		x.logged, x.lost = now, 0
 	}
 }

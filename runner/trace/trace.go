@@ -258,8 +258,8 @@ func idsOf(turnID string) (traceID trace.TraceID, spanID trace.SpanID) {
 
 var ownID = regexp.MustCompile(`^[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}$`)
 
-// plainID returns an id that is safe to export. A client may choose a task's id and put personal
-// data into it, so plainID replaces such an id by its hash.
+// plainID returns an id that is safe to export. A client may choose the id of a task and put personal
+// data into it. So plainID replaces such an id by its hash.
 func plainID(id string) string {
 	if ownID.MatchString(id) {
 		return id
