@@ -44,8 +44,8 @@ type Server struct {
 	Tools      []string      // names of the permitted tools; nil permits all
 	TrustHints bool          // trust the server's hints about calls that may be repeated
 
-	secrets []string // values that must not reach models, pages or logs
-	wants   []string // sorted names of the workers' secrets that env and headers refer to
+	secrets     []string // values that must not reach models, pages or logs
+	secretNames []string // sorted names of the workers' secrets that env and headers refer to
 }
 
 // OAuth configures the sign-in to a server. With the zero value, this program registers itself

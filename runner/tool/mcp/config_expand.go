@@ -37,7 +37,7 @@ func (s *Server) expand(getenv func(string) string) (err error) {
 		if s.Headers[name], err = s.fill("headers."+name, s.Headers[name], getenv); err != nil {
 			return err
 		}
-		s.conceal(s.Headers[name]) // always concealed, because the file itself may contain the key
+		s.addSecret(s.Headers[name]) // always concealed, because the file itself may contain the key
 	}
 	for name, field := range map[string]*string{"clientId": &s.OAuth.ClientID, "clientSecret": &s.OAuth.ClientSecret,
 		"issuer": &s.OAuth.Issuer, "scope": &s.OAuth.Scope} {
@@ -45,13 +45,13 @@ func (s *Server) expand(getenv func(string) string) (err error) {
 			return err
 		}
 	}
-	s.conceal(s.OAuth.ClientSecret)
+	s.addSecret(s.OAuth.ClientSecret)
 	if s.URL, err = s.fill("url", s.URL, getenv); err != nil {
 		return err
 	}
 	// Sorted and without duplicates: tenants.go hashes the secrets in this order.
-	slices.Sort(s.wants)
-	s.wants = slices.Compact(s.wants)
+	slices.Sort(s.secretNames)
+	s.secretNames = slices.Compact(s.secretNames)
 	return cmp.Or(s.checkEnv(), s.checkHeaders(), s.checkURL())
 }
 
@@ -67,7 +67,7 @@ func (s *Server) fill(where, text string, getenv func(string) string) (string, e
 				// in a log.
 				err = fmt.Errorf("%s: secrets have names of letters, digits and _, and stand in env and headers", where)
 			}
-			s.wants = append(s.wants, secret)
+			s.secretNames = append(s.secretNames, secret)
 			return ref // kept until a turn uses the server: then filled in tenants.go replaces it
 		}
 		name, otherwise, hasDefault := strings.Cut(ref[2:len(ref)-1], ":-")
@@ -78,7 +78,7 @@ func (s *Server) fill(where, text string, getenv func(string) string) (string, e
 		case value == "":
 			err = fmt.Errorf("%s: the environment variable %q is not set", where, name)
 		}
-		s.conceal(value)
+		s.addSecret(value)
 		return value
 	})
 	// A NUL would end the text in the arguments or the environment of a program.
@@ -150,19 +150,19 @@ func (s *Server) checkURL() error {
 	}
 	// Errors of net/http contain the address with its query.
 	if password, has := u.User.Password(); has {
-		s.conceal(password)
+		s.addSecret(password)
 	}
 	for _, values := range u.Query() {
 		for _, value := range values {
-			s.conceal(value)
+			s.addSecret(value)
 		}
 	}
 	return nil
 }
 
-// conceal adds a value to those that without removes. It ignores short values: they are weak
+// addSecret adds a value to those that redact removes. It ignores short values: they are weak
 // secrets, and removing them would change many other words.
-func (s *Server) conceal(value string) {
+func (s *Server) addSecret(value string) {
 	const shortest = 6
 	// A server may return the token without the scheme of its header.
 	value = strings.TrimSpace(strings.TrimPrefix(value, "Bearer "))
@@ -171,8 +171,8 @@ func (s *Server) conceal(value string) {
 	}
 }
 
-// without returns a text without the server's secrets.
-func (s *Server) without(text string) string {
+// redact returns a text without the server's secrets.
+func (s *Server) redact(text string) string {
 	// Longest first: a secret may begin with another one, and its remainder must not stay
 	// visible.
 	longest := func(a, b string) int { return len(b) - len(a) }

@@ -31,7 +31,7 @@ func TestConfig(t *testing.T) {
 		{Name: "web", URL: "https://mcp.test/mcp?key=tok-12345678", Headers: map[string]string{"Authorization": "Bearer tok-12345678", "X-Team": "a"},
 			Timeout: 1500 * time.Millisecond, secrets: servers[1].secrets},
 	})
-	is.Equal(servers[1].without("Post https://mcp.test/mcp?key=tok-12345678: refused tok-12345678"),
+	is.Equal(servers[1].redact("Post https://mcp.test/mcp?key=tok-12345678: refused tok-12345678"),
 		"Post https://mcp.test/mcp?key=[secret]: refused [secret]")
 }
 
@@ -132,7 +132,7 @@ func FuzzConfig(f *testing.F) {
 			if !validName.MatchString(s.Name) || s.stdio() == (s.URL != "") || s.Timeout < 0 || s.Timeout > maxTimeout {
 				t.Errorf("taken: %+v", s)
 			}
-			_ = s.without(s.URL)
+			_ = s.redact(s.URL)
 		}
 	})
 }
@@ -141,7 +141,7 @@ func FuzzConfig(f *testing.F) {
 func TestKindredSecrets(t *testing.T) {
 	t.Parallel()
 	s := Server{}
-	s.conceal("token-1")
-	s.conceal("token-1-of-production")
-	is.New(t).Equal(s.without("token-1-of-production, token-1"), "[secret], [secret]")
+	s.addSecret("token-1")
+	s.addSecret("token-1-of-production")
+	is.New(t).Equal(s.redact("token-1-of-production, token-1"), "[secret], [secret]")
 }

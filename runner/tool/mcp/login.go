@@ -65,7 +65,7 @@ const renewBefore = time.Minute
 // configured an Authorization header, or headers with the secrets of workers. Such secrets lead
 // to several connections, each with a keychain: a renewal by one would invalidate the others.
 func (s *server) signsIn() bool {
-	if len(s.wants) > 0 {
+	if len(s.secretNames) > 0 {
 		return false
 	}
 	for name := range s.Headers {

@@ -95,7 +95,7 @@ func (p *Pool) Start() {
 
 // greet begins to connect to a server.
 func (p *Pool) greet(s *server) {
-	if len(s.wants) > 0 {
+	if len(s.secretNames) > 0 {
 		return // only turns have the secrets that the connection needs
 	}
 	p.begin(func() {
@@ -203,9 +203,9 @@ func (p *Pool) Status(ctx context.Context) []Status {
 	for i, s := range servers {
 		work.Go(func() {
 			all[i] = Status{Server: s.Name, Address: s.address()}
-			if len(s.wants) > 0 {
+			if len(s.secretNames) > 0 {
 				all[i].Err = fmt.Errorf("it is reached with the secrets of each worker: %s",
-					strings.Join(s.wants, ", "))
+					strings.Join(s.secretNames, ", "))
 				return
 			}
 			all[i].Tools, all[i].Err = s.tools(ctx)

@@ -73,7 +73,7 @@ func readResult(r *sdk.CallToolResult) (result, error) {
 	}
 	// By the MCP specification, the text should repeat the structured content. So keep only one
 	// of them. The text of a failure contains the reason.
-	if !(out.failed && out.text != "") && !carries(out.text, r.StructuredContent) {
+	if !(out.failed && out.text != "") && !containsValues(out.text, r.StructuredContent) {
 		out.text, out.structured = "", raw
 	}
 	return out, nil
@@ -103,13 +103,13 @@ func (r *result) embed(c *sdk.ResourceContents, texts []string) []string {
 	return texts
 }
 
-// maxCompared limits the work of carries: the total bytes of text that it searches.
+// maxCompared limits the work of containsValues: the total bytes of text that it searches.
 const maxCompared = 64 << 20
 
-// carries reports whether a text contains all values of the structured content, so that the
+// containsValues reports whether a text contains all values of the structured content, so that the
 // model needs only the text. It returns false for JSON: servers send JSON text for older
 // clients, and the structured content is equivalent. Other text may only be a summary.
-func carries(text string, v any) bool {
+func containsValues(text string, v any) bool {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || strings.ContainsAny(trimmed[:1], "{[") && json.Valid([]byte(trimmed)) || sameJSON(trimmed, v) {
 		return false

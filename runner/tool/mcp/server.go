@@ -60,7 +60,7 @@ func (s *server) address() string {
 		return "http"
 	}
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return s.without(u.String())
+	return s.redact(u.String())
 }
 
 // maxMessage limits a server's error text for models and logs, in bytes.
@@ -68,7 +68,7 @@ const maxMessage = 1000
 
 // safe returns the text of an error for models and logs: shortened, and without the server's
 // secrets.
-func (s *server) safe(text string) string { return shorten(s.without(text), maxMessage) }
+func (s *server) safe(text string) string { return shorten(s.redact(text), maxMessage) }
 
 // patience is the maximum pause between attempts for which a call waits. If the pause is
 // longer, the call returns the last error.

@@ -21,7 +21,7 @@ type stderrLog struct {
 	server *server
 	limit  *rate.Limiter
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below
 	line    []byte
 	dropped int // lines dropped since the last logged line
 }
@@ -56,7 +56,7 @@ func (l *stderrLog) flush() {
 	case !l.limit.Allow():
 		l.dropped++
 	default:
-		attrs := []any{"line", l.server.without(line)}
+		attrs := []any{"line", l.server.redact(line)}
 		if l.dropped > 0 {
 			attrs = append(attrs, "dropped", l.dropped)
 		}

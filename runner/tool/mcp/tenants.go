@@ -34,15 +34,15 @@ type tenant struct {
 	users    int       // number of turns and calls that use it now
 }
 
-// with returns the server with the secrets of a turn. The caller must call leave when it no
-// longer uses the server. If s needs no secrets, with returns s.
-func (s *server) with(secret tool.SecretSource) (at *server, leave func(), err error) {
-	if len(s.wants) == 0 {
+// withSecrets returns the server with the secrets of a turn. The caller must call leave when it no
+// longer uses the server. If s needs no secrets, withSecrets returns s.
+func (s *server) withSecrets(secret tool.SecretSource) (at *server, leave func(), err error) {
+	if len(s.secretNames) == 0 {
 		return s, func() {}, nil
 	}
 	values := map[string]string{}
 	hash := sha256.New() // the key of the map is a hash, so that the map contains no secret
-	for _, name := range s.wants {
+	for _, name := range s.secretNames {
 		if values[name], err = secret(name, ""); err != nil {
 			return nil, nil, err
 		}
@@ -116,11 +116,11 @@ func (s *server) forget(key [sha256.Size]byte) {
 // filled returns a copy of the server with values instead of the references to secrets.
 func (s *server) filled(values map[string]string) (*server, error) {
 	c := s.Server
-	c.wants, c.secrets = nil, slices.Clone(s.secrets)
+	c.secretNames, c.secrets = nil, slices.Clone(s.secrets)
 	fill := func(texts map[string]string) map[string]string {
 		texts = maps.Clone(texts)
 		for name, text := range texts {
-			// values contains every name in wants, so this source returns no error.
+			// values contains every name in secretNames, so this source returns no error.
 			texts[name], _ = tool.ExpandSecrets(text, "",
 				func(name, _ string) (string, error) { return values[name], nil })
 		}
@@ -128,7 +128,7 @@ func (s *server) filled(values map[string]string) (*server, error) {
 	}
 	c.Env, c.Headers = fill(s.Env), fill(s.Headers)
 	for _, value := range values {
-		c.conceal(value)
+		c.addSecret(value)
 	}
 	// The configuration was checked without the values, which may contain a line break.
 	for name, value := range c.Headers {

@@ -81,7 +81,7 @@ func TestSecretsOfServers(t *testing.T) {
 func TestManySecretsOfAServer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := &server{Server: Server{Name: "web", URL: "http://127.0.0.1:1", wants: []string{"KEY"},
+	s := &server{Server: Server{Name: "web", URL: "http://127.0.0.1:1", secretNames: []string{"KEY"},
 		Headers: map[string]string{"Authorization": "${secret:KEY}"}}, pool: New(nil, Config{})}
 	t.Cleanup(s.pool.Stop)
 	secret := func(n int) tool.SecretSource {
@@ -89,21 +89,21 @@ func TestManySecretsOfAServer(t *testing.T) {
 	}
 	var leaves []func()
 	for n := range maxTenants {
-		at, leave, err := s.with(secret(n))
+		at, leave, err := s.withSecrets(secret(n))
 		is.NoErr(err)
 		is.Equal(at.Headers["Authorization"], fmt.Sprintf("key number %d", n))
 		leaves = append(leaves, leave)
 	}
-	_, _, err := s.with(secret(maxTenants))
+	_, _, err := s.withSecrets(secret(maxTenants))
 	is.True(err != nil) // all are in use
-	same, leave, err := s.with(secret(1))
+	same, leave, err := s.withSecrets(secret(1))
 	is.NoErr(err) // an existing connection needs no room
 	leave()
 	leaves[0]()
-	_, leave, err = s.with(secret(maxTenants))
+	_, leave, err = s.withSecrets(secret(maxTenants))
 	is.NoErr(err) // the idle connection made room
 	is.Equal(len(s.tenants.by), maxTenants)
-	again, _, err := s.with(secret(1))
+	again, _, err := s.withSecrets(secret(1))
 	is.NoErr(err)
 	is.True(same == again) // a connection in use was not ended
 	leave()
@@ -134,6 +134,6 @@ func TestSecretsInTheConfiguration(t *testing.T) {
 			continue
 		}
 		is.NoErr(err)
-		is.Equal(servers[0].wants, []string{"KEY", "OTHER"})
+		is.Equal(servers[0].secretNames, []string{"KEY", "OTHER"})
 	}
 }

@@ -208,7 +208,7 @@ type answer struct {
 
 // answerWith is like answer, for the server with the secrets of a turn.
 func (s *server) answerWith(ctx context.Context, wanted []string, secret tool.SecretSource) answer {
-	at, leave, err := s.with(secret)
+	at, leave, err := s.withSecrets(secret)
 	if err != nil {
 		return answer{missing: []string{s.Name + " (" + shorten(err.Error(), maxMessage) + ")"}}
 	}
@@ -320,7 +320,7 @@ func (r remote) Run(ctx context.Context, host tool.Host, input json.RawMessage) 
 	if !bytes.HasPrefix(bytes.TrimSpace(input), []byte("{")) {
 		return nil, tool.Errorf("the arguments must be a JSON object")
 	}
-	s, leave, err := s.with(host.Secret)
+	s, leave, err := s.withSecrets(host.Secret)
 	if err != nil {
 		return nil, err
 	}
