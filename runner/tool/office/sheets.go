@@ -47,7 +47,7 @@ func Xlsx(data []byte, expired func() bool) ([]byte, error) {
 		if err != nil {
 			break
 		}
-		// The sheets so far are useful, so this is no error.
+		// The sheets so far are useful, so this is not an error.
 		if i == maxSheets {
 			d.note("[%d more sheets are not read]\n", len(book.sheets)-i)
 			break
@@ -108,17 +108,17 @@ func (w *workbook) date(serial float64) string {
 
 // sharedStrings reads the texts that cells refer to.
 type sharedStrings struct {
-	book   *workbook
-	text1  strings.Builder
-	inText bool
-	skip   bool // inside a phonetic reading, which repeats the text
-	size   int  // total bytes of all strings so far
+	book    *workbook
+	current strings.Builder // text of the present item
+	inText  bool
+	skip    bool // inside a phonetic reading, which repeats the text
+	size    int  // total bytes of all strings so far
 }
 
 func (v *sharedStrings) start(name string, _ attributes) error {
 	switch name {
 	case "si":
-		v.text1.Reset()
+		v.current.Reset()
 	case "t":
 		v.inText = true
 	case "rPh":
@@ -129,7 +129,7 @@ func (v *sharedStrings) start(name string, _ attributes) error {
 
 func (v *sharedStrings) text(text string) error {
 	if v.inText && !v.skip {
-		v.text1.WriteString(text)
+		v.current.WriteString(text)
 	}
 	return nil
 }
@@ -141,8 +141,8 @@ func (v *sharedStrings) end(name string) error {
 	case "rPh":
 		v.skip = false
 	case "si":
-		v.size += v.text1.Len()
-		v.book.strings = append(v.book.strings, v.text1.String())
+		v.size += v.current.Len()
+		v.book.strings = append(v.book.strings, v.current.String())
 		// All strings stay in memory until the last sheet has been read.
 		if len(v.book.strings) > maxStrings || v.size > maxShared {
 			return errors.New("it holds too many texts")
