@@ -24,7 +24,7 @@ type ignorer struct {
 	ws      *sandbox.Workspace
 	folders []ignoreRules // rules of the folders above the current entry, outermost first
 	off     bool          // the path of the call is ignored itself, so the walk shows everything
-	left    bool          // the walk has omitted an entry
+	omitted bool          // the walk has omitted an entry
 }
 
 // ignoreRules are the rules of one .gitignore file.
@@ -74,7 +74,7 @@ func (g *ignorer) skip(e sandbox.Entry) bool {
 		g.folders = g.folders[:len(g.folders)-1]
 	}
 	if !g.off && (path.Base(e.Path) == ".git" || g.ignored(e)) {
-		g.left = true
+		g.omitted = true
 		return true
 	}
 	if e.Mode.IsDir() {
@@ -179,7 +179,7 @@ func walkFiles(ctx context.Context, ws *sandbox.Workspace, start string, visit f
 		}
 		return nil
 	})
-	return g.left, err
+	return g.omitted, err
 }
 
 // ignoreNote tells the model which entries walkFiles omits.
