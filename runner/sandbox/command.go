@@ -110,11 +110,11 @@ type ShellConfig struct {
 // A Shell runs commands in workspaces, confined as this machine allows. It is safe for
 // concurrent use.
 type Shell struct {
-	cfg      ShellConfig
-	confined bool
-	groups   *groups     // nil if commands get no control group
-	report   childReport // report of the command that Detect ran
-	plain    bool        // behave like a kernel without Landlock; for tests
+	cfg        ShellConfig
+	confined   bool
+	groups     *groups     // nil if commands get no control group
+	report     childReport // report of the command that Detect ran
+	noLandlock bool        // behave like a kernel without Landlock; for tests
 }
 
 // stopped is the cause of a context that ends because its command is killed.

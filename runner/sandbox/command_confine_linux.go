@@ -21,12 +21,12 @@ func (spec *childSpec) confine(r *childReport) error {
 	// Close files that the service inherited from its own parent. Older kernels lack the call,
 	// but Go closes its own files at an exec anyway.
 	_ = unix.CloseRange(reportFile+1, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
-	sacrifice()
-	if abi, err := ll.LandlockGetABIVersion(); err == nil && !spec.Plain {
+	raiseOOMScore()
+	if abi, err := ll.LandlockGetABIVersion(); err == nil && !spec.NoLandlock {
 		spec.abi = abi
 	}
 	for _, step := range []func(*childReport) error{
-		spec.openFolder, spec.becomeNobody, spec.enterRoot, spec.startNetwork, spec.restrictPaths, spec.dropRights,
+		spec.openFolder, spec.changeUser, spec.enterRoot, spec.startNetwork, spec.restrictPaths, spec.dropRights,
 	} {
 		if err := step(r); err != nil {
 			return err
@@ -44,9 +44,9 @@ func (spec *childSpec) openFolder(*childReport) (err error) {
 	return nil
 }
 
-// becomeNobody changes to the user with the number insideID in this namespace. The capabilities
+// changeUser changes to the user with the number insideID in this namespace. The capabilities
 // stay for now: they are only valid within this namespace.
-func (spec *childSpec) becomeNobody(*childReport) error {
+func (spec *childSpec) changeUser(*childReport) error {
 	if spec.Leave {
 		if err := syscall.Setgroups(nil); err != nil {
 			return fmt.Errorf("leave groups: %w", err)

@@ -63,7 +63,7 @@ func (w *Workspace) commandUser() int {
 
 // prepare makes w usable for the user of its commands, and returns the content of w.
 func (w *Workspace) prepare() (holding, error) {
-	steps := []func(string, fs.FileInfo) error{w.mend}
+	steps := []func(string, fs.FileInfo) error{w.restorePermissions}
 	if user := w.commandUser(); user != os.Geteuid() {
 		steps = append(steps, w.chown(user))
 	}
@@ -94,7 +94,7 @@ func (s *Shell) runConfined(ctx context.Context, w *Workspace, folder *os.File, 
 	defer func() { stop(nil); <-done }()
 	r, err := s.startLimited(ctx, out, w.commandUser(), childSpec{Folder: dir, Script: c.Script, Hide: s.cfg.Hide,
 		Limits: s.limitsIn(w, held), NoNewFiles: held.files >= w.limits.Files || held.deep,
-		CPU: c.Timeout * time.Duration(runtime.NumCPU()), Leave: os.Geteuid() == 0, Plain: s.plain})
+		CPU: c.Timeout * time.Duration(runtime.NumCPU()), Leave: os.Geteuid() == 0, NoLandlock: s.noLandlock})
 	if ctx.Err() != nil {
 		return childReport{}, context.Cause(ctx)
 	}

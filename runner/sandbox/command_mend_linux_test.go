@@ -85,7 +85,7 @@ func TestMendingFollowsNoLink(t *testing.T) {
 	is.NoErr(os.Symlink(filepath.Join(dir, "folder"), filepath.Join(dir, "ws", "up")))
 	is.NoErr(w.WriteFile("bits", []byte("x")))
 	is.NoErr(os.Chmod(filepath.Join(dir, "ws", "bits"), fs.ModeSetuid|fs.ModeSetgid|0o755))
-	_, err := w.survey(w.everything(), w.mend)
+	_, err := w.survey(w.everything(), w.restorePermissions)
 	is.NoErr(err)
 	for name, want := range map[string]fs.FileMode{"outside": 0o200, "folder": fs.ModeDir | 0o100, "ws/bits": 0o755} {
 		info, err := os.Lstat(filepath.Join(dir, name))

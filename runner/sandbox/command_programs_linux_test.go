@@ -146,7 +146,7 @@ func confinements(t *testing.T, cfg ShellConfig) map[string]*Shell {
 	without := *s
 	without.groups = nil
 	plain := without
-	plain.plain, plain.report.Layers = true, []string{layerLandlock}
+	plain.noLandlock, plain.report.Layers = true, []string{layerLandlock}
 	all := map[string]*Shell{"without groups": &without, "without Landlock": &plain}
 	if s.groups != nil {
 		all["with groups"] = s

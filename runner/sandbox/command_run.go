@@ -86,7 +86,7 @@ func (s *Shell) settle(w *Workspace, folder *os.File) (note string, err error) {
 	if err := mendFolder(folder); err != nil {
 		return "", fmt.Errorf("mend permissions: %w", err)
 	}
-	held, err := w.survey(w.everything(), w.mend)
+	held, err := w.survey(w.everything(), w.restorePermissions)
 	if err != nil {
 		return "", fmt.Errorf("mend permissions: %w", err)
 	}

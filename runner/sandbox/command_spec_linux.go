@@ -47,7 +47,7 @@ type childSpec struct {
 
 	NoNewFiles bool // the workspace has reached its limit of files
 	Counted    bool // a control group limits the memory
-	Plain      bool // do not use Landlock
+	NoLandlock bool // do not use Landlock
 
 	folder int // the workspace, open
 	socket int // maximum memory of one socket, in bytes

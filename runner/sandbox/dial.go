@@ -57,7 +57,8 @@ func (d Dialer) CheckHost(host string) error {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return d.CheckAddr(ip)
 	}
-	if strings.Contains(name, ":") { // "::%." would be the address "::" with a zone, without its last dot it is nothing
+	// A colon cannot be in a name: "::%." without its dot is an address without the name of its zone.
+	if strings.Contains(name, ":") {
 		return fmt.Errorf("%q is neither a name nor an address", host)
 	}
 	if isLocalName(name) {

@@ -31,7 +31,7 @@ func confineFilter(memory int) error {
 	if err != nil {
 		return err
 	}
-	sacrifice()
+	raiseOOMScore()
 	if err := landlock.V11.BestEffort().Restrict(); err != nil { // sets no_new_privs, too
 		return fmt.Errorf("restrict paths: %w", err)
 	}

@@ -30,10 +30,10 @@ func limitProcess(pid int, limits map[int]uint64) error {
 	return nil
 }
 
-// sacrifice makes the kernel kill this process and its children first if the machine runs out
+// raiseOOMScore makes the kernel kill this process and its children first if the machine runs out
 // of memory. Otherwise the kernel might kill the server. Without /proc it has no effect, but
 // the other limits still apply.
-func sacrifice() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
+func raiseOOMScore() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
 // hasProc reports whether there is a /proc for commands and for the memoryWatch.
 func hasProc() bool {

@@ -65,11 +65,11 @@ func (w *Workspace) everything() holding {
 	return holding{files: 10 * w.limits.Files, bytes: math.MaxInt64, deep: true}
 }
 
-// mend gives the owner of a file or folder the permissions that this service needs. It also
+// restorePermissions gives the owner of a file or folder the permissions that this service needs. It also
 // clears the setuid and setgid bits, because a command could leave a dangerous program with
 // them. It does not change links. It cannot change files of another user, which stay as usable
 // as they are.
-func (w *Workspace) mend(p string, info fs.FileInfo) error {
+func (w *Workspace) restorePermissions(p string, info fs.FileInfo) error {
 	mode := info.Mode()
 	mended := mode
 	switch {
