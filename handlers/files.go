@@ -23,8 +23,22 @@ func Confine(h http.Header) {
 	h.Set("X-Frame-Options", "SAMEORIGIN")
 }
 
+// RefuseCode returns a Forbidden error if a page of this server asks for a file of any author as its
+// script, style or plugin. Otherwise a page in which somebody has injected an element would run the
+// file: the page's policy permits code of this server.
+func RefuseCode(r *http.Request) error {
+	switch r.Header.Get("Sec-Fetch-Dest") {
+	case "script", "style", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet", "xslt", "manifest":
+		return store.Errorf(store.Forbidden, "a file of a worker cannot be code of a page: download it instead")
+	}
+	return nil
+}
+
 // getFile writes the bytes of a file that was published, or attached to a task.
 func (a *API) getFile(w http.ResponseWriter, r *request) error {
+	if err := RefuseCode(r.Request); err != nil {
+		return err
+	}
 	path := strings.TrimPrefix(r.param("filePath"), "/")
 	f, err := a.store.File(r.Context(), r.who.Caller, r.param("workerId"), path, r.URL.Query().Get("v"))
 	if err != nil {

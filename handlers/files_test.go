@@ -133,6 +133,21 @@ func TestFileTypes(t *testing.T) {
 	}
 }
 
+// TestFilesAreNoCode asks for a file as browsers do for each use in a page.
+func TestFilesAreNoCode(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	path := s.published(t, "script.js", "alert(1)") + "/files/script.js"
+	for status, uses := range map[int]string{
+		403: "script style worker sharedworker serviceworker audioworklet paintworklet xslt manifest",
+		200: "document empty image iframe audio video object embed",
+	} {
+		for use := range strings.FieldsSeq(uses) {
+			is.New(t).Equal(s.do(t, "GET", path, "", "Sec-Fetch-Dest: "+use).status, status)
+		}
+	}
+}
+
 // TestFileVersions publishes a path twice. Each version keeps its URL.
 func TestFileVersions(t *testing.T) {
 	t.Parallel()

@@ -246,6 +246,9 @@ func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, head worker
 // sendWorkspaceFile sends the bytes of a file, with a policy that lets them run nothing.
 func (d *Dashboard) sendWorkspaceFile(w http.ResponseWriter, r *request) error {
 	at, err := d.place(r)
+	if err == nil {
+		err = handlers.RefuseCode(r.Request)
+	}
 	if err != nil {
 		return err
 	}

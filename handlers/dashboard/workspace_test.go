@@ -86,6 +86,10 @@ func TestWorkspacePages(t *testing.T) {
 	is.Equal(p.body, hostile)
 	is.True(strings.HasPrefix(p.header.Get("Content-Security-Policy"), "sandbox;")) // it cannot act as this site
 	is.Equal(p.header.Get("X-Frame-Options"), "SAMEORIGIN")
+	asScript, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+base+"/workspace-file/page.html", nil)
+	is.NoErr(err)
+	asScript.Header.Set("Sec-Fetch-Dest", "script")
+	is.Equal(b.send(asScript).status, http.StatusForbidden)
 
 	files := unzip(t, b.get(base+"/workspace-zip/"))
 	is.Equal(slices.Sorted(maps.Keys(files)), []string{"a b?#/x%2F.md", "page.html"}) // no link, and no unusable name
