@@ -39,8 +39,12 @@ func (a *API) getFile(w http.ResponseWriter, r *request) error {
 	if err := RefuseCode(r.Request); err != nil {
 		return err
 	}
-	path := strings.TrimPrefix(r.param("filePath"), "/")
-	f, err := a.store.File(r.Context(), r.who.Caller, r.param("workerId"), path, r.URL.Query().Get("v"))
+	query, err := parseQuery(r)
+	if err != nil {
+		return err
+	}
+	path, version := strings.TrimPrefix(r.param("filePath"), "/"), query.Get("v")
+	f, err := a.store.File(r.Context(), r.who.Caller, r.param("workerId"), path, version)
 	if err != nil {
 		return err
 	}
@@ -59,7 +63,7 @@ func (a *API) getFile(w http.ResponseWriter, r *request) error {
 	h.Set("Cache-Control", "private, no-cache")
 	// A browser asks each time: after its user has signed out, the next user must not open the file
 	// from the browser's cache. A program with a key may cache a version, which never changes.
-	if r.who.KeyID != "" && r.URL.Query().Get("v") != "" {
+	if r.who.KeyID != "" && version != "" {
 		h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
 	return serveContent(w, r, blob, f)

@@ -72,6 +72,9 @@ func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, app
 
 // streamWorker streams all tasks of a worker as they run.
 func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
+	if _, err := parseQuery(r); err != nil { // a dropped lastEventId would lose events
+		return err
+	}
 	wrk, err := a.store.Worker(r.Context(), r.who.Caller, r.param("workerId"))
 	if err != nil {
 		return err
