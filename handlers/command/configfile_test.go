@@ -189,3 +189,34 @@ func TestServeWithConfigFile(t *testing.T) {
 	is.NoErr(os.WriteFile(path, []byte(config+"max-conections: 3\n"), 0o600))
 	c.start(t).exitedWith(t, 1, `line 13: max-conections: is no flag; did you mean max-connections\? \(see --help\)$`)
 }
+
+// TestEnvironmentNames sets flags by the variables that their names promise, also where a name has
+// a digit.
+func TestEnvironmentNames(t *testing.T) { // not parallel: it sets variables
+	for variable, want := range map[string]string{
+		"JOURNEYMAN_PLACE_S3_REGION":  "a value,",
+		"JOURNEYMAN_PLACE_S_3_REGION": "a value,", // of earlier versions
+		"JOURNEYMAN_PLACE_S3_KEY":     ",a value",
+		"JOURNEYMAN_OTHER":            ",",
+	} {
+		t.Run(variable, func(t *testing.T) {
+			is := is.New(t)
+			t.Setenv(variable, "a value")
+			var s struct {
+				PlaceS3Region string `name:"place-s3-region"`
+				PlaceS3Key    string `name:"place-s3-key" secret:"the key"`
+			}
+			_, err := command.Parse(&s, nil, strings.NewReader(""))
+			is.NoErr(err)
+			is.Equal(s.PlaceS3Region+","+s.PlaceS3Key, want)
+		})
+	}
+	is := is.New(t)
+	t.Setenv("JOURNEYMAN_PLACE_S3_KEY_FILE", "-")
+	var s struct {
+		Key string `name:"place-s3-key" secret:"the key"`
+	}
+	_, err := command.Parse(&s, nil, strings.NewReader("from a file\n"))
+	is.NoErr(err)
+	is.Equal(s.Key, "from a file")
+}

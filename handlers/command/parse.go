@@ -23,6 +23,7 @@ type Invocation struct {
 const (
 	configFlag = "config"
 	fileSuffix = "-file" // of flags that name the file of a secret
+	envPrefix  = "JOURNEYMAN"
 )
 
 // Parse reads the command line into the structure that cfg points to. The command line
@@ -31,8 +32,8 @@ const (
 func Parse(cfg any, args []string, stdin io.Reader, options ...kong.Option) (*Invocation, error) {
 	inv := &Invocation{}
 	// The secret's flags come first, so that they get environment variables.
-	options = slices.Concat([]kong.Option{kong.PostBuild(addSecretFiles), kong.DefaultEnvars("JOURNEYMAN"),
-		kong.WithBeforeResolve(inv.useConfigFile)}, options)
+	options = slices.Concat([]kong.Option{kong.PostBuild(addSecretFiles), kong.DefaultEnvars(envPrefix),
+		kong.PostBuild(addPlainEnvars), kong.WithBeforeResolve(inv.useConfigFile)}, options)
 	parser, err := kong.New(cfg, options...)
 	if err != nil {
 		return nil, err
@@ -94,6 +95,21 @@ func (inv *Invocation) Changed(next *Invocation) (names []string) {
 		}
 	}
 	return names
+}
+
+// addPlainEnvars gives every flag the variable of its name in capitals, such as
+// JOURNEYMAN_BACKUP_S3_REGION. The parser separates digits, as in JOURNEYMAN_BACKUP_S_3_REGION; that
+// variable still works.
+func addPlainEnvars(k *kong.Kong) error {
+	plain := strings.NewReplacer("-", "_")
+	for _, f := range allFlags(k.Model.Node) {
+		name := envPrefix + "_" + strings.ToUpper(plain.Replace(f.Name))
+		if len(f.Envs) == 1 && f.Envs[0] != name && strings.ReplaceAll(f.Envs[0], "_", "") == strings.ReplaceAll(name, "_", "") {
+			f.Envs = []string{name, f.Envs[0]}
+			f.Tag.Envs = f.Envs
+		}
+	}
+	return nil
 }
 
 // isSecret reports whether the value of a flag must not be shown.
