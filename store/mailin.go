@@ -87,6 +87,16 @@ func (s *Store) Answerable(ctx context.Context, t Turn) (bool, error) {
 		WHERE turn_num = ? AND reply_to <> '')`, t.Num)
 }
 
+// Sender returns the From address of the mail that started a turn, or "" if no mail did. Anybody
+// can write any address there.
+func (s *Store) Sender(ctx context.Context, t Turn) (string, error) {
+	if t.TriggeredBy != TriggerEmail {
+		return "", nil
+	}
+	return one(ctx, s.db, scanString, `SELECT COALESCE((SELECT from_address FROM inbound_emails WHERE turn_num = ?), '')`,
+		t.Num)
+}
+
 // KnownEmail returns the copy of a mail that has started a turn of its worker, and reports whether
 // there is one.
 func (s *Store) KnownEmail(ctx context.Context, n NewEmail) (known Email, ok bool, err error) {

@@ -98,6 +98,8 @@ func TestHeldMailIsReleased(t *testing.T) {
 	p = b.get(p.location())
 	p.shows("The mail is released", "/tasks/tsk_")
 	p.lacks("Release to the worker")
+	task := b.get(regexp.MustCompile(`/tasks/tsk_\w+`).FindString(p.body))
+	is.Equal(strings.Count(task.body, "bob@elsewhere.example"), 2) // above the instruction, and as the origin of the task
 	is.Equal(b.post("/mail/messages/"+e.ID+"/release").status, http.StatusConflict)
 	b.get("/mail/held").shows("No held mail")
 }

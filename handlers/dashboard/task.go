@@ -24,7 +24,7 @@ type taskPage struct {
 	Task         store.Task
 	Path         string
 	Worker       store.Worker
-	Creator      string      // name of the user; "" for mail of a non-member
+	Creator      string      // name of the user, or else the address in the mail
 	Turns        []turnBlock // ended turns
 	Current      []turnBlock // waiting and running turns
 	Older        string      // address of the page with older turns; "" without any
@@ -120,6 +120,8 @@ func (d *Dashboard) newTaskPage(r *request) (*taskPage, error) {
 	}
 	if task.CreatedByUserID != "" {
 		p.Creator, err = d.store.UserName(r.Context(), task.CreatedByUserID)
+	} else {
+		p.Creator, err = d.store.Sender(r.Context(), first)
 	}
 	return p, err
 }

@@ -110,7 +110,7 @@ type railAbout struct {
 	Task      store.Task
 	Worker    store.Worker
 	Turn      store.Turn // the newest
-	Creator   string     // "" for mail of a non-member
+	Creator   string     // the user, or else the address in the mail
 	StartedBy *store.Turn
 	Credits   float64
 }

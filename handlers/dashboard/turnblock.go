@@ -35,7 +35,7 @@ type turnBlock struct {
 	store.Turn
 	Path        string // address of its own page
 	TaskPath    string
-	By          string // name of the user who sent it; "" for mail of a non-member
+	By          string // name of the user who sent it, or else the address in its mail
 	Instruction excerpt
 	Attached    []fileLink
 	Shown       []store.Step  // the steps that the page shows
@@ -239,7 +239,10 @@ func (b *turnBuilder) frame(t store.Turn) (block turnBlock, err error) {
 		}
 		block.Steps = m.list
 	}
-	if block.By, err = b.name(t.CreatedByUserID); err != nil {
+	if block.By, err = b.name(t.CreatedByUserID); err == nil && block.By == "" {
+		block.By, err = b.d.store.Sender(b.r.Context(), t)
+	}
+	if err != nil {
 		return block, err
 	}
 	if err := b.addFiles(&block); err != nil {
