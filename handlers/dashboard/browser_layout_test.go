@@ -1,0 +1,49 @@
+package dashboard_test
+
+import (
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestBrowserLayout measures what a picture shows at first sight and a list of faults does not: gaps
+// of empty elements, frames in frames, and what stands in one line.
+func TestBrowserLayout(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Invoice clerk"})
+	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, Title: "An invoice", Input: scripted("say Done.")})
+	_, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: wrk.ID, Input: "Go", Budget: store.BudgetLow,
+		When: store.When{Type: store.CronType, Cron: "0 8 * * 1-5"}}, store.IdempotencyKey{})
+	is.NoErr(err)
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+
+	w.open("/tasks/" + turn.TaskID)
+	is.Equal(w.text("getComputedStyle(document.querySelector('.composer textarea')).borderTopWidth"), "0px") // the box has the frame
+	// The id and its button stand in one line, beside the label.
+	is.Equal(w.text(inLine("#about dd.row > .mono", "#about dd.row > button", "#about dt:last-of-type")), "true")
+	is.Equal(w.text(inLine(".crumbs svg", ".crumbs .late svg")), "true")
+
+	// Without waiting decisions there is one gap between the top of the page and the search.
+	w.open("/workers")
+	is.Equal(w.text("document.querySelector('#deciding').checkVisibility()"), "false")
+
+	// A list of one page has no row for other pages, and buttons are as wide as their words.
+	w.open("/workers/" + wrk.ID + "/schedules")
+	is.Equal(w.text("document.querySelector('.pager').checkVisibility()"), "false")
+	is.Equal(w.text("document.querySelector('form.card > button').offsetWidth < 300"), "true")
+}
+
+// inLine returns an expression that reports whether the centres of elements have the same height,
+// within a pixel.
+func inLine(selectors ...string) string {
+	list := ""
+	for _, css := range selectors {
+		list += quoted(css) + ", "
+	}
+	return `(() => { const at = [` + list + `].map((css) => { const r = document.querySelector(css).getBoundingClientRect(); return r.top + r.height / 2; });
+		return Math.max(...at) - Math.min(...at) <= 1; })()`
+}
