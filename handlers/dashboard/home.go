@@ -42,8 +42,8 @@ type firstStep struct {
 type monthSpent struct {
 	Credits float64
 	Cap     *float64 // nil for none
-	Month   time.Time
-	Percent int // of the cap, at most 100
+	Month   string   // its name
+	Percent int      // of the cap, at most 100
 }
 
 // homePage writes the page. f is an instruction that was refused, or nil.
@@ -126,7 +126,7 @@ func (d *Dashboard) monthSpent(r *request) (*monthSpent, error) {
 		return nil, nil
 	}
 	spent, most, err := d.store.MonthSpending(r.Context(), r.who.Caller)
-	m := &monthSpent{Credits: store.Credits(spent), Cap: most, Month: d.cfg.Now().UTC()}
+	m := &monthSpent{Credits: store.Credits(spent), Cap: most, Month: r.month(d.cfg.Now().UTC())}
 	if most != nil && *most > 0 {
 		m.Percent = int(min(100, 100*m.Credits / *most))
 	}

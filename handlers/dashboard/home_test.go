@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -64,7 +65,8 @@ func TestHome(t *testing.T) {
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "fine", Input: scripted("say x")})
 	is.Equal(ann.get("/").listed(), []string{"secret", "broken"})
 	is.Equal(mo.get("/").listed(), []string{"broken"})
-	is.Equal(mo.get("/").has("Spent in"), false) // a Member may not see it
+	is.Equal(mo.get("/").has("Spent in"), false)                        // a Member may not see it
+	ann.get("/").shows("Spent in " + time.Now().UTC().Month().String()) // as the page of the usage names it
 	half := 1e6
 	storetest.CapCredits(t, s.store, s.owner.Caller, &half)
 	ann.get("/").shows("of 1000000.00 credits", `role="img"`)
