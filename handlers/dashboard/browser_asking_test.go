@@ -22,6 +22,8 @@ func TestBrowserQuestion(t *testing.T) {
 	w.open("/tasks/lunch")
 	w.sees("Soup or <b>salad</b>?", "Waiting for your answer")
 	w.look("task-question")
+	is.Equal(w.text(`(() => { const bottom = (e) => document.querySelector(e).getBoundingClientRect().bottom;
+		return document.querySelector(".answering .main").getBoundingClientRect().top - bottom(".answering textarea") >= 8; })()`), "true")
 	w.click("Salad")
 	w.sees("Answered. The worker continues.")
 	s.approval("lunch") // the list of tasks shows it once the turn is suspended
