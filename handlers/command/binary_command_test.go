@@ -164,6 +164,9 @@ func TestKeyCommands(t *testing.T) {
 	t.Parallel()
 	for name, beside := range map[string]bool{"beside a server": true, "on a stopped folder": false} {
 		t.Run(name, func(t *testing.T) {
+			if !beside {
+				storetest.Slow(t) // three servers; TestFirstSignIn has commands on a stopped folder, too
+			}
 			t.Parallel()
 			is := is.New(t)
 			dir := t.TempDir()
