@@ -193,17 +193,25 @@ func (s *Store) recordAttempt(tx Tx, d Delivery, a Attempt) (num int64, err erro
 	return num, s.scheduleRetry(tx, d, a)
 }
 
-// ExchangesKept is the number of a worker's newest attempts whose request and response are kept.
-// Those of failed attempts are always kept.
-const ExchangesKept = 100
+const (
+	// ExchangesKept is the number of a worker's newest attempts whose request and response are kept.
+	// Those of failed attempts are always kept.
+	ExchangesKept = 100
+	// trimStep is the number of attempts whose requests and responses are deleted together. So up to
+	// trimStep - 1 more than ExchangesKept are stored.
+	trimStep = 32
+)
 
 // trimExchanges deletes the requests and responses of the attempts that are no longer among a worker's
-// newest ones, because it has stored n more attempts. Those of failed attempts stay.
+// newest ones, because it has stored n more attempts. Those of failed attempts stay. It deletes only
+// when the number of attempts passes a multiple of trimStep: one range costs less than its rows one
+// by one.
 func trimExchanges(tx Tx, worker int64, n int) error {
 	return tx.ExecLater(`DELETE FROM webhook_exchanges WHERE execution_num IN (SELECT num FROM webhook_executions
 		WHERE worker_num = ?1 AND request_status = 'success'
-			AND seq > (SELECT max(seq) FROM webhook_executions WHERE worker_num = ?1) - ?2 - ?3
-			AND seq <= (SELECT max(seq) FROM webhook_executions WHERE worker_num = ?1) - ?2)`, worker, ExchangesKept, n)
+			AND seq > ((SELECT max(seq) FROM webhook_executions WHERE worker_num = ?1) - ?3) / ?4 * ?4 - ?2
+			AND seq <= (SELECT max(seq) FROM webhook_executions WHERE worker_num = ?1) / ?4 * ?4 - ?2)`,
+		worker, ExchangesKept, n, trimStep)
 }
 
 // scheduleRetry stores the time of the next attempt at a delivery. A delivery that was given up

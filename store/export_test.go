@@ -21,6 +21,7 @@ const (
 	MaxScanned = maxScanned
 	MaxMembers = maxWorkerMembers
 	MaxTurns   = maxTurns
+	TrimStep   = trimStep
 )
 
 // ChangeWebhooks counts a write as a change of webhooks.

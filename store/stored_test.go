@@ -77,23 +77,29 @@ func TestExchangesAreForgotten(t *testing.T) {
 	attempt := store.Attempt{Success: true, ResponseStatus: 200, Request: "POST /", Response: "HTTP/1.1 200 OK", Manual: true}
 	failure := attempt
 	failure.Success, failure.ErrorMessage = false, "no"
-	first, failed := f.record(d, attempt), f.record(d, failure)
-	second := f.record(d, attempt)
-	for range store.ExchangesKept - 1 {
-		f.record(d, attempt)
+	stored := func() int64 { return f.count(`SELECT count(*) FROM webhook_exchanges`) }
+	const all = (store.ExchangesKept/store.TrimStep + 1) * store.TrimStep
+	const old = all - store.ExchangesKept
+	ids := []string{f.record(d, attempt).ID, f.record(d, failure).ID}
+	for len(ids) < all-1 {
+		ids = append(ids, f.record(d, attempt).ID)
 	}
-	for id, kept := range map[string]bool{first.ID: false, failed.ID: true, second.ID: true} {
-		e, request, response, err := f.Exchange(t.Context(), f.owner.Caller, f.worker.ID, id)
+	is.Equal(stored(), int64(all-1)) // nothing is deleted yet
+	f.record(d, attempt)
+	for i, kept := range map[int]bool{0: false, 1: true, old - 1: false, old: true} {
+		e, request, response, err := f.Exchange(t.Context(), f.owner.Caller, f.worker.ID, ids[i])
 		is.NoErr(err)
-		is.Equal(e.ID, id)
+		is.Equal(e.ID, ids[i])
 		is.Equal(request != "", kept)
 		is.Equal(response != "", kept)
 	}
-	is.Equal(f.count(`SELECT count(*) FROM webhook_exchanges`), int64(store.ExchangesKept+1))
-	batch := slices.Repeat([]store.MadeAttempt{{Delivery: d, Attempt: attempt}}, 7)
-	is.NoErr(f.RecordAttempts(t.Context(), batch))
-	is.Equal(f.count(`SELECT count(*) FROM webhook_exchanges`), int64(store.ExchangesKept+1)) // of the newest, and the failure
-	again, err := f.ExecutedDelivery(t.Context(), f.owner.Caller, f.worker.ID, first.ID)
+	is.Equal(stored(), int64(store.ExchangesKept+1)) // of the newest, and the failure
+	for _, want := range []int64{7, 14, 21, 28, 35 - store.TrimStep} {
+		batch := slices.Repeat([]store.MadeAttempt{{Delivery: d, Attempt: attempt}}, 7)
+		is.NoErr(f.RecordAttempts(t.Context(), batch))
+		is.Equal(stored(), store.ExchangesKept+1+want)
+	}
+	again, err := f.ExecutedDelivery(t.Context(), f.owner.Caller, f.worker.ID, ids[0])
 	is.NoErr(err)
 	is.Equal(again.ID, d.ID)
 }
