@@ -34,7 +34,7 @@ func (d *Dashboard) secretsPage(w http.ResponseWriter, r *request, status int, f
 		if err != nil {
 			return err
 		}
-		p.Head, title = &head, head.PageTitle()
+		p.Head, title = &head, head.title(r)
 	}
 	if p.Secrets, err = d.store.Secrets(r.Context(), r.who.Caller, workerID); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
@@ -21,12 +22,16 @@ func (h workerHead) Base() string { return "/workers/" + h.ID }
 // Restricted reports whether the worker may call only some tools.
 func (h workerHead) Restricted() bool { return h.Settings.Tools != nil }
 
-// PageTitle returns the title for the browser.
-func (h workerHead) PageTitle() string {
-	if h.Tab == "overview" {
-		return h.Title
+// workerTabs are the names of a worker's pages in the titles of the browser. The overview has none.
+var workerTabs = map[string]text.Key{"settings": "Settings", "schedules": "Schedules", "versions": "Versions",
+	"files": "Files", "webhook": "Webhook", "secrets": "Secrets", "members": "Members"}
+
+// title returns the title for the browser.
+func (h workerHead) title(r *request) string {
+	if name, ok := workerTabs[h.Tab]; ok {
+		return h.Title + " · " + r.t(name)
 	}
-	return h.Title + " · " + h.Tab
+	return h.Title
 }
 
 // head returns the head of a page for the worker that the address names.
@@ -86,7 +91,7 @@ func (d *Dashboard) workerPage(w http.ResponseWriter, r *request, status int, f 
 	if err := d.addTriggers(r, &p); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "worker.html", head.PageTitle(), p)
+	return d.render(w, r, status, "worker.html", head.title(r), p)
 }
 
 // addTriggers adds to p the schedules and the webhook of the worker.

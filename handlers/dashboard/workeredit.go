@@ -177,7 +177,7 @@ func (d *Dashboard) updateWorker(w http.ResponseWriter, r *request) error {
 			return err
 		}
 		p.Fields, p.Both = d.workerFields(r, f), both
-		return d.render(w, r, http.StatusConflict, "worker-settings.html", p.Head.PageTitle(), p)
+		return d.render(w, r, http.StatusConflict, "worker-settings.html", p.Head.title(r), p)
 	case err == nil:
 		return redirect(w, r, done(head.Base()+"/settings", "worker-changed"))
 	case !head.Mine || !f.refused(err):

@@ -55,7 +55,7 @@ func (d *Dashboard) listFiles(w http.ResponseWriter, r *request) error {
 	for _, f := range files {
 		p.Files = append(p.Files, d.fileRow(f.File, f.TaskID))
 	}
-	return d.page(w, r, "worker-files.html", head.PageTitle(), p)
+	return d.page(w, r, "worker-files.html", head.title(r), p)
 }
 
 // A previewPage is the data of the preview of a file.

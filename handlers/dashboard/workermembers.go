@@ -39,7 +39,7 @@ func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *request, status 
 	if p.Candidates, _, err = d.store.Members(r.Context(), r.who.Caller, "", 100); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "worker-members.html", head.PageTitle(), p)
+	return d.render(w, r, status, "worker-members.html", head.title(r), p)
 }
 
 func (d *Dashboard) inviteWorkerMember(_ http.ResponseWriter, r *request, f *form) (string, error) {

@@ -289,6 +289,18 @@ func TestWorkerSettings(t *testing.T) {
 	is.Equal(b.get("/workers/"+w.ID).status, http.StatusNotFound)
 }
 
+// TestWorkerPagesInGerman reads texts that do not come from a template.
+func TestWorkerPagesInGerman(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	b.post("/account/preferences", "language", "de")
+	w := s.worker(s.owner, store.NewWorker{Title: "Clerk"})
+	b.get("/workers/" + w.ID).shows("<title>Clerk")
+	b.get("/workers/" + w.ID + "/schedules").shows("<title>Clerk · Zeitpläne")
+	b.post("/workers/" + w.ID + "/delete").shows("Setze das Häkchen")
+}
+
 func TestWorkerMembers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -77,11 +77,11 @@ func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *request, status int,
 		}
 		p.Schedules = append(p.Schedules, row)
 	}
-	return d.render(w, r, status, "worker-schedules.html", head.PageTitle(), p)
+	return d.render(w, r, status, "worker-schedules.html", head.title(r), p)
 }
 
-// previewRuns answers with the next runs of the schedule in a form, one a line, or with its fault.
-// A script calls it while the user types.
+// previewRuns answers with the next runs of the schedule in a form, one a line, or with the
+// message of its first error. A script calls it while the user types.
 func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
 	if _, err := d.store.Worker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	var refused *store.Error
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && len(refused.Details) > 0 {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_, _ = io.WriteString(w, refused.Details[0].Message) // the browser may have closed the connection
 		return nil
@@ -226,7 +226,7 @@ func (d *Dashboard) schedulePage(w http.ResponseWriter, r *request, status int, 
 		return err
 	}
 	p := schedulePage{Head: head, Row: row, Fields: d.scheduleFields(r, f)}
-	return d.render(w, r, status, "worker-schedule.html", head.PageTitle(), p)
+	return d.render(w, r, status, "worker-schedule.html", head.title(r), p)
 }
 
 func (d *Dashboard) updateSchedule(_ http.ResponseWriter, r *request, f *form) (string, error) {

@@ -144,7 +144,7 @@ func (d *Dashboard) workerSettingsPage(w http.ResponseWriter, r *request, status
 	if f != nil {
 		p.Fields = d.workerFields(r, f)
 	}
-	return d.render(w, r, status, "worker-settings.html", p.Head.PageTitle(), p)
+	return d.render(w, r, status, "worker-settings.html", p.Head.title(r), p)
 }
 
 // deleteWorkerPage shows the settings with a refused deletion.
@@ -154,7 +154,7 @@ func (d *Dashboard) deleteWorkerPage(w http.ResponseWriter, r *request, status i
 		return err
 	}
 	p.Delete = f
-	return d.render(w, r, status, "worker-settings.html", p.Head.PageTitle(), p)
+	return d.render(w, r, status, "worker-settings.html", p.Head.title(r), p)
 }
 
 func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
@@ -163,7 +163,7 @@ func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	if f.Get("confirm") != "yes" {
-		f.Error = "Tick the box to delete the worker."
+		f.Error = r.t("Tick the box to delete the worker.")
 		return d.deleteWorkerPage(w, r, http.StatusUnprocessableEntity, f)
 	}
 	if err := d.store.DeleteWorker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {

@@ -56,7 +56,7 @@ func (d *Dashboard) listVersions(w http.ResponseWriter, r *request) error {
 	}
 	p := versionsPage{Head: head, Versions: rows, Later: cursor != "", Token: d.token(),
 		Next: listPage(head.Base()+"/versions", nil, next)}
-	return d.page(w, r, "worker-versions.html", head.PageTitle(), p)
+	return d.page(w, r, "worker-versions.html", head.title(r), p)
 }
 
 // versionRows returns a page of a worker's versions, and the cursor of the next page.
@@ -221,7 +221,7 @@ func (d *Dashboard) versionPage(w http.ResponseWriter, r *request) error {
 		"strangerTools"} {
 		p.Whole = append(p.Whole, option{contentText(r, v.WorkerContent, field), r.t(fieldLabel(field))})
 	}
-	return d.page(w, r, "worker-version.html", head.PageTitle(), p)
+	return d.page(w, r, "worker-version.html", head.title(r), p)
 }
 
 // Older returns the number of the older version of the comparison.

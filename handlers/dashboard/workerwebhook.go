@@ -50,7 +50,7 @@ func (d *Dashboard) webhookPage(w http.ResponseWriter, r *request, status int, f
 		p.Executions[i].TaskTitle, _ = cut(p.Executions[i].TaskTitle, 80)
 	}
 	p.Before, p.Next = neighbours(head.Base()+"/webhook", page, p.Total, store.ExecutionsPerPage)
-	return d.render(w, r, status, "worker-webhook.html", head.PageTitle(), p)
+	return d.render(w, r, status, "worker-webhook.html", head.title(r), p)
 }
 
 func (d *Dashboard) setWebhook(_ http.ResponseWriter, r *request, f *form) (string, error) {
@@ -124,7 +124,7 @@ func (d *Dashboard) showExecution(w http.ResponseWriter, r *request) error {
 	}
 	p := executionPage{Head: head, Execution: e, Request: indentBody(sent), Response: indentBody(received),
 		Token: d.token(), Forgotten: sent == "" && e.RequestStatus == "success", Kept: store.ExchangesKept}
-	return d.page(w, r, "worker-execution.html", head.PageTitle(), p)
+	return d.page(w, r, "worker-execution.html", head.title(r), p)
 }
 
 // indentBody returns an HTTP message with its JSON body indented.

@@ -162,7 +162,7 @@ func (d *Dashboard) showFolder(w http.ResponseWriter, r *request, head workerHea
 			p.Tasks = append(p.Tasks, ownFolder{t, own.address("workspace", ".")})
 		}
 	}
-	return d.page(w, r, "workspace.html", head.PageTitle(), p)
+	return d.page(w, r, "workspace.html", head.title(r), p)
 }
 
 // oneQuery joins the two queries of an address.
