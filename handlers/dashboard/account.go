@@ -122,7 +122,7 @@ func (d *Dashboard) changePassword(_ http.ResponseWriter, r *request, f *form) (
 	return done("/account", "password-changed"), err
 }
 
-// wrongField reports whether err says that the field is wrong.
+// wrongField reports whether err is about the field.
 func wrongField(err error, path string) bool {
 	var e *store.Error
 	return errors.As(err, &e) &&

@@ -230,8 +230,8 @@ func nameLength(text string) int {
 	return len(text)
 }
 
-// until returns the length of a text up to the end of the next end mark after the first n
-// bytes, or of all of it.
+// until returns the length of a text up to the end of the first end mark behind the first n bytes.
+// Without such a mark, it returns the length of the whole text.
 func until(text, end string, n int) int {
 	if i := strings.Index(text[n:], end); i >= 0 {
 		return n + i + len(end)

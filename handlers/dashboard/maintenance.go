@@ -2,9 +2,9 @@ package dashboard
 
 import "net/http"
 
-// refuseInMaintenance returns an error for a form during maintenance. A few forms work: users need
-// a session to read pages, the checks of a schema and of the server change nothing, and a backup
-// changes only its destination.
+// refuseInMaintenance returns an error for a form during maintenance. A few forms work. Users need
+// a session to read pages. The checks of a schema and of the server change nothing. A backup changes
+// only its destination.
 func (d *Dashboard) refuseInMaintenance(method, pattern string) error {
 	if method == http.MethodGet {
 		return nil

@@ -1,5 +1,5 @@
-// Adds files that are dropped on a form, or pasted into it, to its file field, and shows the names of
-// the chosen files. Without this script, the button of the field adds files.
+// Adds files to the file field of a form when the user drops them on the form or pastes them into it.
+// Shows the names of the chosen files. Without this script, the button of the field adds files.
 "use strict";
 
 for (const form of document.querySelectorAll("form[data-drop]")) {
