@@ -2,9 +2,9 @@
 // forwards streams of a worker's events to the node on which the worker is placed: only that node has the
 // steps in progress in memory.
 //
-// Nothing depends on it except speed. A node that gets no message finds each change in the database
-// within a second, and a stream that cannot be forwarded is read from the database. Only the lists on
-// open pages of other nodes are not updated then.
+// Only speed depends on it. A node that gets no message finds each change in the database within a
+// second. A stream that cannot be forwarded is read from the database. Only the lists on open pages of
+// other nodes are not updated then.
 //
 // Nodes trust requests that are signed with their secret: see signer. The package makes no
 // access decision: a forwarded request carries the credentials of its client, and the other node checks

@@ -83,8 +83,8 @@ func (s *signer) find(r *http.Request) (sig signature, ok bool) {
 	return sig, s.now().Sub(sig.at).Abs() <= maxSkew
 }
 
-// signed reports whether a node with the same secret has sent this request to this node just now, and
-// nobody has sent it again.
+// signed reports whether a node with the same secret has just sent this request to this node. It returns
+// true only once for each signature.
 func (s *signer) signed(r *http.Request, body []byte) bool {
 	sig, ok := s.find(r)
 	if !ok {
