@@ -20,7 +20,7 @@ type Banner struct {
 	MailAddr                                  string // listen address for mail, "" where mail is off
 	APIKey, AdminEmail, AdminPassword         string // from the flags
 
-	key, password, link string // generated; "" where there is nothing to show
+	key, password, link string // generated; "" if there is nothing to show
 }
 
 // CreateSecrets creates the first owner's API key and password. It uses those of the flags. Without

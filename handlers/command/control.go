@@ -78,7 +78,7 @@ type DataFolder struct {
 }
 
 // Backup writes the folder to w. If it fails or finds damage, it raises an alert for the
-// organizations, because nobody may read the output of a regular backup command.
+// organizations: perhaps nobody reads the output of a regular backup command.
 func (d DataFolder) Backup(ctx context.Context, w io.Writer) (store.BackupReport, error) {
 	report, err := d.Store.Backup(ctx, w)
 	if err != nil || report.Damaged > 0 {

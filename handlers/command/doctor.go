@@ -27,7 +27,7 @@ type Doctor struct {
 	MailDomain string `name:"mail-domain" default:"localhost" help:"Domain of worker addresses."`
 
 	// CheckRelay signs in to the relay of the server and sends nothing. It returns an empty text
-	// and no error where there is no relay. main sets it.
+	// and no error if there is no relay. main sets it.
 	CheckRelay func(ctx context.Context) (host string, err error) `kong:"-"`
 
 	// Resolver asks the DNS; the system's if nil.

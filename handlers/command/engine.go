@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// lockPatience is how long a start waits for the lock of a data folder. If a server is killed
-	// while it starts a command, its forked process holds the lock until it executes the command,
-	// usually for milliseconds.
+	// lockPatience is how long a start waits for the lock of a data folder. A server may be
+	// killed while it starts a command. Its forked process then holds the lock until it executes the
+	// command, usually for milliseconds.
 	lockPatience = 3 * time.Second
 	lockRetry    = 20 * time.Millisecond
 )

@@ -108,7 +108,7 @@ func PrintKeys(w io.Writer, keys []store.Key) {
 		fmt.Fprintf(t, "%s\t%s\t%s…\t%s\t%s\t%s\t%s\t%s\n", k.ID, printable(k.Name), k.Prefix, printable(k.Email),
 			k.Role, k.CreatedAt.Format(time.RFC3339), used, state)
 	}
-	_ = t.Flush() // it fails only where nobody reads the output any more
+	_ = t.Flush() // it fails only if the reader has closed the output
 }
 
 // PrintUsers writes a table of users.
@@ -123,5 +123,5 @@ func PrintUsers(w io.Writer, users []store.User) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n",
 			u.ID, printable(u.Email), printable(u.Name), printable(u.OrganizationName), u.Role, password)
 	}
-	_ = t.Flush() // it fails only where nobody reads the output any more
+	_ = t.Flush() // it fails only if the reader has closed the output
 }

@@ -214,5 +214,5 @@ func printProviders(w io.Writer, list []store.Provider) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", p.Name, p.Kind, printable(address), printable(key), len(p.Models),
 			testResult(p))
 	}
-	_ = t.Flush() // it fails only where nobody reads the output any more
+	_ = t.Flush() // it fails only if the reader has closed the output
 }

@@ -38,10 +38,10 @@ func releaseStart() {
 // An addressRange is a part of the address space.
 type addressRange struct{ from, to uintptr }
 
-// unchangedRanges returns the ranges of smaps, a file as proc_pid_smaps(5) describes it, that map
-// the program, are not writable, and hold no page that differs from the program's file. The kernel
-// can read each page of these ranges again. A page that differs, for example after a relocation or
-// with a breakpoint, would be lost.
+// unchangedRanges returns the ranges of smaps that map the program and are not writable. It leaves
+// out ranges with a page that differs from the program's file. The kernel can read each page of the
+// result again. A page that differs, for example after a relocation or with a breakpoint, would be
+// lost. For the format of smaps, see proc_pid_smaps(5).
 func unchangedRanges(smaps io.Reader, program string) (ranges []addressRange) {
 	var r addressRange
 	ours := false

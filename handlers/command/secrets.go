@@ -17,8 +17,8 @@ import (
 // maxSecret bounds a file that holds a secret, in bytes.
 const maxSecret = 64 << 10
 
-// readSecrets sets the secrets that files hold. A secret is a flag NAME beside a flag NAME-file,
-// because every user of the machine can read the command line in the list of processes. Errors
+// readSecrets sets the secrets that files hold. A secret has a flag NAME and a flag NAME-file:
+// every user of the machine can read the command line in the list of processes. Errors
 // name the flag and the file, and never show the content of the file.
 func readSecrets(app *kong.Application, stdin io.Reader) error {
 	flags, byName := allFlags(app.Node), map[string]*kong.Flag{}

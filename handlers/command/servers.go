@@ -31,7 +31,7 @@ func (Servers) Run(p *Program) error {
 		for _, o := range s.Tools {
 			fmt.Fprintf(t, "  %s.%s\t%s\t%s\n", o.Server, printable(o.Tool), o.Name, firstLine(o.Description))
 		}
-		_ = t.Flush() // it fails only where nobody reads the output any more
+		_ = t.Flush() // it fails only if the reader has closed the output
 	}
 	switch {
 	case len(servers) == 0:
