@@ -100,8 +100,8 @@ func (a *API) turnRun(ctx context.Context, accepted store.Accepted, conv *store.
 	return a.views.TurnRun(ctx, wrk, accepted.Turn, approvals)
 }
 
-// waitProblem returns the error of a failed wait with the ids of the task and the turn, so that the
-// client can read the result later. It returns err unchanged if the client has disconnected.
+// waitProblem returns the error of a failed wait. It adds the ids of the task and the turn, so that
+// the client can read the result later. It returns err unchanged if the client has disconnected.
 func waitProblem(r *request, t store.Turn, err error) error {
 	if r.Context().Err() != nil {
 		return err

@@ -21,8 +21,8 @@ import (
 )
 
 // A meter writes the samples of GET /metrics. To add a metric, add its description to families, and
-// write its samples in one of the functions of newMeter. A label must not hold an id or the text of
-// a client or a model, so that the number of series is bounded: see TestMetricsStayBounded.
+// write its samples in one of the functions of newMeter. The number of series must be bounded: a
+// label holds neither an id nor the text of a client or a model. See TestMetricsStayBounded.
 type meter struct {
 	set      *metrics.Set
 	describe descriptions

@@ -76,8 +76,8 @@ func oauthProblem(err error) error {
 	return &p
 }
 
-// mcpKey identifies the caller of the MCP endpoint. A refusal names the metadata that tells a
-// client how to get access.
+// mcpKey identifies the caller of the MCP endpoint. A refusal names the address of the
+// metadata. The metadata describes how to get access.
 func (a *API) mcpKey(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
 	who, err := a.auth.mcpKey(w, r)
 	if store.IsKind(err, store.Unauthorized) {

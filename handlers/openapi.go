@@ -26,8 +26,8 @@ var openAPIJSON = sync.OnceValues(func() ([]byte, error) {
 	return doc.Bytes(), nil
 })
 
-// OpenAPI returns the description of this API, OpenAPI 3.1 in JSON, with its fields
-// in the order of openapi.yaml and version as its info.version. It fails only if
+// OpenAPI returns the description of this API as OpenAPI 3.1 in JSON. Its fields are in the order of
+// openapi.yaml. version is its info.version. It fails only if
 // openapi.yaml is malformed.
 func OpenAPI(version string) ([]byte, error) {
 	doc, err := openAPIJSON()

@@ -141,8 +141,8 @@ func escapeBrackets(text string) string {
 	return strings.NewReplacer("[", `\u005b`, "{", `\u007b`).Replace(text)
 }
 
-// yamlText returns a text as a block, if it has several lines and a block can hold it unchanged,
-// and otherwise as a JSON string. It hides brackets that stay open from yamlToJSON, which also counts
+// yamlText returns a text as a block if it has several lines and a block can hold it unchanged.
+// Otherwise it returns a JSON string. It hides brackets that stay open from yamlToJSON, which also counts
 // the brackets in texts and would refuse the file.
 func yamlText(text, indent string) string {
 	if open, most := openBrackets([]byte(text), 0); open > 0 || most > maxYAMLDepth/2 {

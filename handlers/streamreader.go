@@ -74,8 +74,8 @@ func (rd *reader) beat() {
 // lastWrite returns the time of the last write. Any goroutine may call it.
 func (rd *reader) lastWrite() time.Time { return time.Unix(0, rd.writtenAt.Load()) }
 
-// run writes the stream in its own goroutine. The stack frames of run, step and the sources'
-// methods that wait are small, so that a waiting stream needs only the smallest stack.
+// run writes the stream in its own goroutine. A waiting stream needs only the smallest
+// stack. So the stack frames of run, step and the waiting methods of the sources must be small.
 func (rd *reader) run() {
 	more := false
 	defer func() {
