@@ -88,6 +88,7 @@ func TestNoData(t *testing.T) {
 		"provider list":   {func(p *command.Program, _ string) error { return (&command.ProviderList{}).Run(p) }, false},
 		"provider remove": {func(p *command.Program, _ string) error { return (&command.ProviderRemove{Name: "x"}).Run(p) }, false},
 		"backup":          {func(p *command.Program, to string) error { return (&command.Backup{File: to}).Run(p) }, false},
+		"vacuum":          {func(p *command.Program, _ string) error { return command.Vacuum{}.Run(p) }, false},
 		"key create": {func(p *command.Program, _ string) error {
 			return (&command.KeyCreate{Name: "robot", User: "ann@example.com", Role: "owner"}).Run(p)
 		}, true},

@@ -18,6 +18,9 @@ func (Vacuum) Run(p *Program) error {
 	if p.Database != "" {
 		return errors.New("the database is on a PostgreSQL server, which returns its space by itself (autovacuum)")
 	}
+	if err := p.needsData(); err != nil {
+		return err
+	}
 	plan, err := store.PlanVacuum(p.Context, p.Data)
 	if err != nil {
 		return err
