@@ -101,10 +101,10 @@ func (inv *Invocation) Changed(next *Invocation) (names []string) {
 // JOURNEYMAN_BACKUP_S3_REGION. The parser separates digits, as in JOURNEYMAN_BACKUP_S_3_REGION; that
 // variable still works.
 func addPlainEnvars(k *kong.Kong) error {
-	plain := strings.NewReplacer("-", "_")
+	plain, letters := strings.NewReplacer("-", "_"), strings.NewReplacer("_", "")
 	for _, f := range allFlags(k.Model.Node) {
 		name := envPrefix + "_" + strings.ToUpper(plain.Replace(f.Name))
-		if len(f.Envs) == 1 && f.Envs[0] != name && strings.ReplaceAll(f.Envs[0], "_", "") == strings.ReplaceAll(name, "_", "") {
+		if len(f.Envs) == 1 && f.Envs[0] != name && letters.Replace(f.Envs[0]) == letters.Replace(name) {
 			f.Envs = []string{name, f.Envs[0]}
 			f.Tag.Envs = f.Envs
 		}
