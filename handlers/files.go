@@ -28,7 +28,8 @@ func Confine(h http.Header) {
 // file: the page's policy permits code of this server.
 func RefuseCode(r *http.Request) error {
 	switch r.Header.Get("Sec-Fetch-Dest") {
-	case "script", "style", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet", "xslt", "manifest":
+	case "script", "style", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet", "xslt",
+		"manifest":
 		return store.Errorf(store.Forbidden, "a file of a worker cannot be code of a page: download it instead")
 	}
 	return nil

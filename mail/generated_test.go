@@ -30,11 +30,15 @@ func (m *mailMaker) pick(list ...string) string { return list[m.IntN(len(list))]
 // from returns a From field that is malformed, or claims to be of a member.
 func (m *mailMaker) from() string {
 	victim := m.pick("ann@example.com", "ANN@EXAMPLE.COM", `"ann"@example.com`, "ann@example.com.", "<ann@example.com>")
-	return "From: " + m.pick(victim, victim, "Ann <ann@example.com>", "eve@example.net", "eve@example.net, "+victim, victim+", eve@example.net",
+	return "From: " + m.pick(victim, victim, "Ann <ann@example.com>", "eve@example.net", "eve@example.net, "+victim,
+		victim+", eve@example.net",
 		"friends: "+victim+", eve@example.net;", "friends:;", "=?utf-8?q?ann=40example=2Ecom?= <eve@example.net>",
-		"=?utf-8?q?Ann=0D=0ABcc=3A_x?= <ann@example.com>", "ann@example.com (<eve@example.net>)", "(ann@example.com) eve@example.net",
-		`"ann@example.com" <eve@example.net>`, `"<ann@example.com>," eve@example.net`, "ann@example.com\n\t<eve@example.net>", "", "\x00", "ann@ex\u0430mple.com",
-		"ann@\u212Axample.com", "ann @example.com", "ann@[192.0.2.7]", "ann", "@example.com", "ann@example.com@example.net", "\xff\xfe@example.com") + "\n"
+		"=?utf-8?q?Ann=0D=0ABcc=3A_x?= <ann@example.com>", "ann@example.com (<eve@example.net>)",
+		"(ann@example.com) eve@example.net",
+		`"ann@example.com" <eve@example.net>`, `"<ann@example.com>," eve@example.net`,
+		"ann@example.com\n\t<eve@example.net>", "", "\x00", "ann@ex\u0430mple.com",
+		"ann@\u212Axample.com", "ann @example.com", "ann@[192.0.2.7]", "ann", "@example.com",
+		"ann@example.com@example.net", "\xff\xfe@example.com") + "\n"
 }
 
 // header returns random fields.
@@ -48,7 +52,8 @@ func (m *mailMaker) header() string {
 		func() string { return "From : ann@example.com\n" },
 		func() string { return m.pick("FROM", "from") + ": ann@example.com\n" },
 		func() string {
-			return "Reply-To: " + m.pick("ann@example.com", "eve@example.net", "eve@example.com", "x@example.net, y@example.net", "<x\r@example.net>", "noreply@example.net") + "\n"
+			return "Reply-To: " + m.pick("ann@example.com", "eve@example.net", "eve@example.com",
+				"x@example.net, y@example.net", "<x\r@example.net>", "noreply@example.net") + "\n"
 		},
 		func() string {
 			return "Message-ID: " + m.pick("<", "", "<<") + m.id() + m.pick(">", "", " x>", "\n >") + "\n"
@@ -56,19 +61,24 @@ func (m *mailMaker) header() string {
 		func() string { return "In-Reply-To: <" + m.id() + ">\n" },
 		func() string { return "References: <" + m.id() + "> <" + m.id() + ">\n" },
 		func() string {
-			return "Authentication-Results: " + m.pick("workers.example", "mx.example.com", "localhost") + "; dmarc=pass header.from=example.com\n"
+			return "Authentication-Results: " + m.pick("workers.example", "mx.example.com",
+				"localhost") + "; dmarc=pass header.from=example.com\n"
 		},
 		func() string {
-			return "DKIM-Signature: v=1; a=rsa-sha256; d=example.com; s=s1; h=From:Subject; bh=" + m.pick("", "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=") + "; b=AAAA\n"
+			return "DKIM-Signature: v=1; a=rsa-sha256; d=example.com; s=s1; h=From:Subject; bh=" + m.pick("",
+				"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=") + "; b=AAAA\n"
 		},
 		func() string {
-			return "Subject: " + m.pick("Hi", "=?utf-8?b?"+base64.StdEncoding.EncodeToString([]byte("a\r\nBcc: x"))+"?=", "=?utf-8?q?=00=1B[31m?=", "=?nope?q?x?=",
+			return "Subject: " + m.pick("Hi",
+				"=?utf-8?b?"+base64.StdEncoding.EncodeToString([]byte("a\r\nBcc: x"))+"?=", "=?utf-8?q?=00=1B[31m?=",
+				"=?nope?q?x?=",
 				strings.Repeat("=?utf-8?q?=F0=9F=98=80?= ", 300), "<script>alert(1)</script>", "\xff\xfe") + "\n"
 		},
 		func() string { return "Auto-Submitted: " + m.pick("no", "No", "no ; x=y", "(x)no", "") + "\n" },
 		func() string { return strings.Repeat("X-A: b\n", m.IntN(3000)) },
 		func() string {
-			return m.pick("no colon here\n", ": empty\n", " folded\n", "X\x00: y\n", "X: "+strings.Repeat("y", 9000)+"\n")
+			return m.pick("no colon here\n", ": empty\n", " folded\n", "X\x00: y\n", "X: "+strings.Repeat("y",
+				9000)+"\n")
 		},
 		func() string { return "Date: " + m.pick("never", "Thu, 1 Jan 1970 00:00:00 +9999") + "\n" },
 		func() string { return "To: " + m.address + ", <" + m.address + ">\n" },
@@ -90,20 +100,26 @@ func (m *mailMaker) part(depth int) string {
 	if depth < 6 && m.IntN(3) == 0 {
 		boundary := m.pick("b", "b"+fmt.Sprint(depth), "", "b b", strings.Repeat("b", 80), "b\"")
 		var b strings.Builder
-		fmt.Fprintf(&b, "Content-Type: multipart/%s; boundary=%q\n\n", m.pick("mixed", "alternative", "related", "signed", "digest", "x"), boundary)
+		fmt.Fprintf(&b, "Content-Type: multipart/%s; boundary=%q\n\n", m.pick("mixed", "alternative", "related",
+			"signed", "digest", "x"), boundary)
 		for range m.IntN(4) {
 			b.WriteString("--" + boundary + "\n" + m.part(depth+1) + "\n")
 		}
 		return b.String() + m.pick("--"+boundary+"--\n", "--"+boundary, "")
 	}
-	name := m.pick("a.txt", "../../etc/passwd", "..\\..\\x", "/etc/passwd", "", ".", "..", "a\x00b", "CON", "=?utf-8?q?a=2Fb?=", "\u202Egpj.exe", strings.Repeat("n", 400), "a\nb", ".git", "tasks")
-	kind := m.pick("text/plain", "text/html", "application/pdf", "message/rfc822", "image/png", "text/calendar", "garbage", "") +
+	name := m.pick("a.txt", "../../etc/passwd", "..\\..\\x", "/etc/passwd", "", ".", "..", "a\x00b", "CON",
+		"=?utf-8?q?a=2Fb?=", "\u202Egpj.exe", strings.Repeat("n", 400), "a\nb", ".git", "tasks")
+	kind := m.pick("text/plain", "text/html", "application/pdf", "message/rfc822", "image/png", "text/calendar",
+		"garbage", "") +
 		m.pick("", "; charset=utf-8", "; charset=utf-16", "; charset=nope", "; charset=iso-2022-jp", "; format=flowed")
 	coded := base64.StdEncoding.EncodeToString([]byte("Hello <script>alert(1)</script> \x1b[31m"))
-	content := m.pick("Hello", "<p>Hi<script>alert(1)</script><img src=http://x>", "\x00\xff\xfe", coded, coded[:len(coded)-3], "a=\n=ZZ=0", "> quoted\n> only", "From: x\n\nbody",
+	content := m.pick("Hello", "<p>Hi<script>alert(1)</script><img src=http://x>", "\x00\xff\xfe", coded,
+		coded[:len(coded)-3], "a=\n=ZZ=0", "> quoted\n> only", "From: x\n\nbody",
 		".\n..\n.x", strings.Repeat("w", 900), "")
-	return "Content-Type: " + kind + "\nContent-Transfer-Encoding: " + m.pick("base64", "quoted-printable", "8bit", "7bit", "x-uuencode", "") +
-		"\nContent-Disposition: " + m.pick("attachment", "inline", "", "x") + fmt.Sprintf("; filename=%q", name) + "\n\n" + content
+	return "Content-Type: " + kind + "\nContent-Transfer-Encoding: " + m.pick("base64", "quoted-printable", "8bit",
+		"7bit", "x-uuencode", "") +
+		"\nContent-Disposition: " + m.pick("attachment", "inline", "", "x") + fmt.Sprintf("; filename=%q",
+		name) + "\n\n" + content
 }
 
 // mail returns a random mail, with a marker that no other mail has.
@@ -246,7 +262,8 @@ func (p *post) checkStranger(e store.Email, own map[string]bool) {
 		p.t.Errorf("the answer to %q goes to %q", e.From, to)
 	}
 	for _, text := range []string{e.Subject, e.From, e.ReplyTo, turn.Input} {
-		if !utf8.ValidString(text) || strings.Contains(text, "\x00") || text != turn.Input && strings.ContainsFunc(text, unicode.IsControl) {
+		if !utf8.ValidString(text) || strings.Contains(text,
+			"\x00") || text != turn.Input && strings.ContainsFunc(text, unicode.IsControl) {
 			p.t.Errorf("%q is no line of text", text)
 		}
 	}

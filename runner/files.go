@@ -33,7 +33,8 @@ func (r *Runner) publish(ctx context.Context, ws *sandbox.Workspace, folder stor
 		return f, err
 	}
 	defer src.Close()
-	f, err = r.keep(ctx, src, store.File{WorkerID: folder.WorkerID, Path: folder.Published(clean), Title: title}, MaxFileSize)
+	f = store.File{WorkerID: folder.WorkerID, Path: folder.Published(clean), Title: title}
+	f, err = r.keep(ctx, src, f, MaxFileSize)
 	if store.IsKind(err, store.TooLarge) {
 		return f, tool.Errorf("%q cannot be published: a published file has at most %d bytes. "+
 			"Compress it, or publish it in parts", clean, MaxFileSize)

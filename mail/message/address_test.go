@@ -21,7 +21,10 @@ func TestNormalAddress(t *testing.T) {
 			t.Errorf("%q became %q", a, got)
 		}
 	}
-	for a, want := range map[string]string{" ANN@Example.COM ": "ann@example.com", "\u00dcbel@B\u00dcCHER.example": "\u00fcbel@b\u00fccher.example"} {
+	for a, want := range map[string]string{
+		" ANN@Example.COM ":             "ann@example.com",
+		"\u00dcbel@B\u00dcCHER.example": "\u00fcbel@b\u00fccher.example",
+	} {
 		if got := NormalAddress(a); got != want {
 			t.Errorf("%q became %q", a, got)
 		}

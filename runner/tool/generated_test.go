@@ -16,7 +16,6 @@ import (
 	"unicode/utf8"
 
 	"journeyman/runner/sandbox"
-	"journeyman/store/storetest"
 )
 
 // outside is the content of a file outside of the workspace.
@@ -43,7 +42,8 @@ func newSaboteur(t *testing.T, seed, stream uint64, dir, outside string) *sabote
 func (s *saboteur) pick(list ...string) string { return list[s.IntN(len(list))] }
 
 func hostileNames() []string {
-	return []string{"a", "b", "d", "d/a", "d/d/a", "x.pdf", "x.docx", "x.xlsx", "x.png", ".gitignore", "d/.gitignore", "nl\nname", "bad\xff",
+	return []string{"a", "b", "d", "d/a", "d/d/a", "x.pdf", "x.docx", "x.xlsx", "x.png", ".gitignore", "d/.gitignore",
+		"nl\nname", "bad\xff",
 		"esc\x1b[31m", "\u202Egnp.exe", strings.Repeat("n", 250), "-rf", "*", "tasks/t/a", ".git/config", "a ", "A"}
 }
 
@@ -60,7 +60,8 @@ func (s *saboteur) act() {
 	flags := os.O_WRONLY | os.O_CREATE | syscall.O_NONBLOCK
 	switch s.IntN(10) {
 	case 0:
-		_ = s.root.Symlink(s.pick(s.outside, filepath.Join(s.outside, "secret"), "..", ".", "/", "/proc/self/environ", "/dev/zero", p, "a",
+		_ = s.root.Symlink(s.pick(s.outside, filepath.Join(s.outside, "secret"), "..", ".", "/", "/proc/self/environ",
+			"/dev/zero", p, "a",
 			"../"+filepath.Base(s.outside), "missing"), p)
 	case 1:
 		if !strings.Contains(p, "/") {
@@ -79,7 +80,8 @@ func (s *saboteur) act() {
 		_ = s.root.Rename(p, s.pick(hostileNames()...))
 	default:
 		if f, err := s.root.OpenFile(p, flags|os.O_TRUNC, 0o644); err == nil {
-			_, _ = f.WriteString(s.pick("hello\nworld\n", "\x00\x01\xff", "", strings.Repeat("long ", 100_000), "%PDF-1.4\n", "PK\x03\x04", "\x89PNG\r\n\x1a\n",
+			_, _ = f.WriteString(s.pick("hello\nworld\n", "\x00\x01\xff", "", strings.Repeat("long ", 100_000),
+				"%PDF-1.4\n", "PK\x03\x04", "\x89PNG\r\n\x1a\n",
 				"*\n!a\n", strings.Repeat("[", 5000), "**/**/**/**/**/**/x\n"))
 			_ = f.Close()
 		}
@@ -91,16 +93,20 @@ func (s *saboteur) call() (name string, input string) {
 	pick := func(list ...any) any { return list[s.IntN(len(list))] }
 	path := func() any {
 		name := s.pick(hostileNames()...)
-		return pick(name, name, name, "d/../"+name, "./"+name+"/", "d/d/../../../"+filepath.Base(s.outside)+"/secret", "../"+filepath.Base(s.outside)+"/secret",
-			filepath.Join(s.outside, "secret"), "/etc/passwd", "", ".", "..", "d/secret", "a/secret", "a\x00b", "C:\\x", "d\\..\\..\\x", strings.Repeat("d/", 400)+"a", "\uff0e\uff0e/a", "~/a", 7, nil)
+		return pick(name, name, name, "d/../"+name, "./"+name+"/", "d/d/../../../"+filepath.Base(s.outside)+"/secret",
+			"../"+filepath.Base(s.outside)+"/secret",
+			filepath.Join(s.outside, "secret"), "/etc/passwd", "", ".", "..", "d/secret", "a/secret", "a\x00b",
+			"C:\\x", "d\\..\\..\\x", strings.Repeat("d/", 400)+"a", "\uff0e\uff0e/a", "~/a", 7, nil)
 	}
 	text := func() any {
-		return pick("hello", "", "o", "world\n", strings.Repeat("x", 100_000), "\x00", "(a+)+$", "(?:.*.*)*x", "[", "(?i)\\bsecret|operator", "**", "{a,b}{c,d}{e,f}", "*/../*", "\u202e", 1.5)
+		return pick("hello", "", "o", "world\n", strings.Repeat("x", 100_000), "\x00", "(a+)+$", "(?:.*.*)*x", "[",
+			"(?i)\\bsecret|operator", "**", "{a,b}{c,d}{e,f}", "*/../*", "\u202e", 1.5)
 	}
 	number := func() any { return pick(0, 1, 5, -1, 1e18, 1e300, "7", 3.5, 1000000) }
 	a := object{}
 	name = s.pick("read_file", "write_file", "edit_file", "list_files", "search_files", "view_image", "publish_file")
-	for _, key := range []string{"path", "content", "old", "new", "pattern", "glob", "offset", "limit", "depth", "context", "title", "all", "edits"} {
+	for _, key := range []string{"path", "content", "old", "new", "pattern", "glob", "offset", "limit", "depth",
+		"context", "title", "all", "edits"} {
 		switch {
 		case s.IntN(6) == 0: // left out
 		case key == "path":
@@ -113,7 +119,8 @@ func (s *saboteur) call() (name string, input string) {
 			a[key] = pick(true, false, "yes")
 		case key == "edits":
 			if s.IntN(3) == 0 {
-				a[key] = pick([]any{object{"old": text(), "new": text()}}, []any{}, 1, slices.Repeat([]any{object{"old": "o", "new": "oo"}}, 300))
+				a[key] = pick([]any{object{"old": text(), "new": text()}}, []any{}, 1,
+					slices.Repeat([]any{object{"old": "o", "new": "oo"}}, 300))
 			}
 		default:
 			a[key] = text()
@@ -125,8 +132,10 @@ func (s *saboteur) call() (name string, input string) {
 
 // keep removes most of the arguments that a tool does not have.
 func keep(a object, name string) object {
-	has := map[string]string{"read_file": "path offset limit", "write_file": "path content", "edit_file": "path old new all edits",
-		"list_files": "path glob depth", "search_files": "pattern path glob context", "view_image": "path", "publish_file": "path title"}[name]
+	has := map[string]string{"read_file": "path offset limit", "write_file": "path content",
+		"edit_file":  "path old new all edits",
+		"list_files": "path glob depth", "search_files": "pattern path glob context", "view_image": "path",
+		"publish_file": "path title"}[name]
 	for key := range a {
 		if !slices.Contains(strings.Fields(has), key) {
 			delete(a, key)
@@ -161,7 +170,11 @@ func TestGeneratedCalls(t *testing.T) {
 		}
 	})
 	s := newSaboteur(t, seed, 2, h.dir, beside)
-	for range storetest.Rounds(3000, 200) {
+	rounds := 200
+	if os.Getenv("LONG") != "" {
+		rounds = 3000
+	}
+	for range rounds {
 		name, input := s.call()
 		begun := time.Now()
 		out, err := h.run(t, name, input)
