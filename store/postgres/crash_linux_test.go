@@ -27,10 +27,12 @@ func TestServerCrashesDuringCommit(t *testing.T) {
 		"undone, then a checkpoint":         {checkpoint: true, slow: true},
 		"undone, and the id reused":         {reused: true, unknown: true, slow: true},
 		"undone, reused, then a checkpoint": {reused: true, checkpoint: true, unknown: true},
-		"reused, crash again":               {reused: true, checkpoint: true, again: syscall.SIGQUIT, unknown: true, slow: true},
-		"reused, clean restart":             {reused: true, checkpoint: true, again: syscall.SIGINT, unknown: true, slow: true},
-		"committed":                         {committed: true, unknown: true},
-		"committed, then a checkpoint":      {committed: true, checkpoint: true, unknown: true, slow: true},
+		"reused, crash again": {reused: true, checkpoint: true, again: syscall.SIGQUIT, unknown: true,
+			slow: true},
+		"reused, clean restart": {reused: true, checkpoint: true, again: syscall.SIGINT, unknown: true,
+			slow: true},
+		"committed":                    {committed: true, unknown: true},
+		"committed, then a checkpoint": {committed: true, checkpoint: true, unknown: true, slow: true},
 	} {
 		if tt.slow && !storetest.Slowly() {
 			continue
