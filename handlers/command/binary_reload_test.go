@@ -121,7 +121,7 @@ func TestRefusedReload(t *testing.T) {
 		{"config", "log-level: loud\n", `config: line 1: log-level: must be one of debug, info, warn, error`},
 		{"token", "\n", `--metrics-token-file: \S+token is empty`},
 		{"key", "", `OPENAI_API_KEY_FILE: \S+key is empty`},
-		{"key", "sk-with a space\n", `OPENAI_API_KEY holds a character that no key has`},
+		{"key", "sk-with a space\n", `OPENAI_API_KEY contains a character that is not valid in a key`},
 	} {
 		good, err := os.ReadFile(r.path(tt.file))
 		is.NoErr(err)

@@ -290,7 +290,7 @@ func (s *claudeStream) response(req *Request, model string) (Response, error) {
 	for i := range parts {
 		parts[i].Meta = s.meta(i)
 	}
-	// Users have already seen the parts, so a refusal after parts is no error.
+	// Users have already seen the parts, so a refusal after parts is not an error.
 	if reason == FinishRefused && len(parts) == 0 {
 		return Response{}, refusedError(s.why)
 	}

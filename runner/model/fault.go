@@ -219,7 +219,7 @@ func readAPIError(resp *http.Response) *apiError {
 func (r *apiError) readBody(h http.Header, raw []byte) {
 	switch {
 	case r.status >= 300 && r.status < 400:
-		r.message = "the model server redirects elsewhere; set its base URL to where it really is"
+		r.message = "the model server redirects to another address; set its base URL to that address"
 	case !r.read(raw) && !json.Valid(raw) && !looksLikePage(h, raw):
 		r.message = string(raw)
 	}

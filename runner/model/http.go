@@ -189,13 +189,13 @@ func isHost(u *url.URL, domain string) bool {
 func checkKey(variable, key string, base *url.URL) error {
 	for _, c := range []byte(key) {
 		if c <= ' ' || c > '~' {
-			return fmt.Errorf("%s holds a character that no key has", variable)
+			return fmt.Errorf("%s contains a character that is not valid in a key", variable)
 		}
 	}
 	ofAnthropic := strings.HasPrefix(key, "sk-ant-")
 	ofOpenAI := !ofAnthropic && strings.HasPrefix(key, "sk-")
 	if ofAnthropic && isHost(base, "openai.com") || ofOpenAI && isHost(base, "anthropic.com") {
-		return fmt.Errorf("%s holds a key of another provider than %s, which would learn it", variable, base.Hostname())
+		return fmt.Errorf("%s is the key of another provider, so it is not sent to %s", variable, base.Hostname())
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func TestListFails(t *testing.T) {
 		"broken":     {answers(200, "application/json", `{"data":[`), "unknown form"},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL+"/models", http.StatusTemporaryRedirect)
-		}, "redirects elsewhere"},
+		}, "redirects to another address"},
 		"endless": {func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				if _, err := fmt.Fprint(w, strings.Repeat(" ", 1<<20), "\n"); err != nil {
@@ -135,7 +135,7 @@ func TestProviderOpen(t *testing.T) {
 		"compatible":       {Provider{Name: "work", Kind: ProviderCompatible, BaseURL: "http://box:8000/v1"}, "", ""},
 		"OpenRouter":       {Provider{Name: "work", Kind: ProviderOpenRouter, Key: "sk-or-x"}, "", ""},
 		"Ollama":           {Provider{Name: "work", Kind: ProviderOllama}, "", ""},
-		"key of another":   {Provider{Name: "work", Kind: ProviderOpenAI, Key: "sk-ant-hush"}, "", "the key holds a key of another provider"},
+		"key of another":   {Provider{Name: "work", Kind: ProviderOpenAI, Key: "sk-ant-hush"}, "", "the key is the key of another provider"},
 		"no such kind":     {Provider{Name: "work", Kind: "x"}, "", "unknown kind"},
 		"broken address":   {Provider{Name: "work", Kind: ProviderCompatible, BaseURL: "ftp://x"}, "", "the base URL is not"},
 		"address of hosts": {Provider{Name: "work", Kind: ProviderOllama, BaseURL: "http://box:11434", ContextWindow: 4096}, "", ""},

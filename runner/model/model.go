@@ -224,7 +224,7 @@ func (e *Error) Filtered() bool { return e.Code == codeContentFilter || e.Code =
 // users, so it is omitted.
 func (e *Error) LogValue() slog.Value {
 	if e.Quoted {
-		return slog.StringValue("in the provider's words, which the turn shows")
+		return slog.StringValue("omitted, because it quotes the provider; see the turn")
 	}
 	return slog.StringValue(e.Message)
 }

@@ -25,16 +25,16 @@ func TestOpenProviders(t *testing.T) {
 		"no key":                 {"openai:m", nil, "", "needs OPENAI_API_KEY"},
 		"no key of Anthropic":    {"anthropic:m", []string{"OPENAI_API_KEY", "sk-x"}, "", "needs ANTHROPIC_API_KEY"},
 		"not an address":         {"openai:m", []string{"OPENAI_BASE_URL", "user:hunter2@localhost"}, "", "OPENAI_BASE_URL is not an http or https address"},
-		"a key of another":       {"openai:m", []string{"OPENAI_API_KEY", "sk-ant-secret"}, "", "another provider than api.openai.com"},
-		"and the other way":      {"anthropic:m", []string{"ANTHROPIC_API_KEY", "sk-proj-secret"}, "", "another provider than api.anthropic.com"},
-		"to the other's address": {"anthropic:m", []string{"ANTHROPIC_API_KEY", "sk-ant-secret", "ANTHROPIC_BASE_URL", "https://api.openai.com"}, "", "another provider than api.openai.com"},
+		"a key of another":       {"openai:m", []string{"OPENAI_API_KEY", "sk-ant-secret"}, "", "another provider, so it is not sent to api.openai.com"},
+		"and the other way":      {"anthropic:m", []string{"ANTHROPIC_API_KEY", "sk-proj-secret"}, "", "another provider, so it is not sent to api.anthropic.com"},
+		"to the other's address": {"anthropic:m", []string{"ANTHROPIC_API_KEY", "sk-ant-secret", "ANTHROPIC_BASE_URL", "https://api.openai.com"}, "", "another provider, so it is not sent to api.openai.com"},
 		"Ollama":                 {"ollama:qwen3:8b", nil, "ollama:qwen3:8b", ""},
 		"Ollama alone":           {"", []string{"OLLAMA_HOST", "10.0.0.1"}, "", "unknown model \"offline\""},
 		"Ollama without a name":  {"ollama", nil, "", "name the model"},
 		"not Ollama's address":   {"ollama:m", []string{"OLLAMA_HOST", "ftp://user:hunter2@x"}, "", "OLLAMA_HOST is not a host"},
 		"not a length":           {"ollama:m", []string{"OLLAMA_CONTEXT_LENGTH", "32k"}, "", "OLLAMA_CONTEXT_LENGTH is not a number"},
 		"not a duration":         {"ollama:m", []string{"OLLAMA_KEEP_ALIVE", "long"}, "", "OLLAMA_KEEP_ALIVE is not a duration"},
-		"a key with a gap":       {"openai:m", []string{"OPENAI_API_KEY", "sk secret"}, "", "a character that no key has"},
+		"a key with a gap":       {"openai:m", []string{"OPENAI_API_KEY", "sk secret"}, "", "a character that is not valid in a key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

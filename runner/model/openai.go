@@ -56,7 +56,8 @@ const maxAdaptations = 6
 // Generate makes a call. If the server rejects an optional part of the request, Generate
 // repeats the call without that part.
 func (o *openAI) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
-	// Only requests with both can fail silently, so no other call waits for inspect.
+	// Only a request with a schema and tools can fail silently, so only such calls wait for
+	// inspect.
 	if len(req.OutputSchema) > 0 && len(req.Tools) > 0 {
 		o.inspected.Do(o.inspect)
 	}

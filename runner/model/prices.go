@@ -232,13 +232,13 @@ func parsePrice(key string, raw json.RawMessage) (Price, error) {
 	}
 	p := Price{Known: true, Rates: rates, ContextWindow: in.ContextWindow, MaxOutput: in.MaxOutput}
 	if p.ContextWindow < 0 || p.MaxOutput < 0 {
-		return Price{}, errors.New("contextWindow and maxOutput are not below 0")
+		return Price{}, errors.New("contextWindow and maxOutput must not be negative")
 	}
 	if in.LongPrompt == nil {
 		return p, nil
 	}
 	if p.LongAbove = in.LongPrompt.Above; p.LongAbove <= 0 {
-		return Price{}, errors.New("longPrompt: above is over 0")
+		return Price{}, errors.New("longPrompt: above must be greater than 0")
 	}
 	if p.Long, err = in.LongPrompt.rates(); err != nil {
 		return Price{}, fmt.Errorf("longPrompt: %w", err)

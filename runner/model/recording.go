@@ -88,7 +88,8 @@ func digestRequest(req *Request, secrets []string) digest {
 	return d
 }
 
-// digestPart returns the line of a part. Reasoning has no line, because it is no question.
+// digestPart returns the line of a part. Reasoning has no line,
+// because it does not change the question.
 // Texts of the service have none either: like the preamble, they change with the version of
 // this program.
 func digestPart(role Role, p Part) (label, text string) {
@@ -126,7 +127,8 @@ func (d digest) key() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// contentSum returns a hash of a file, or the file's size if its content cannot be read.
+// contentSum returns a hash of the content of a file. If the part has no content, it returns the
+// file's size. If the content cannot be read, it returns "unreadable".
 func contentSum(p Part) string {
 	if p.Open == nil {
 		return strconv.FormatInt(p.Size, 10)

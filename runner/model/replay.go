@@ -89,7 +89,7 @@ func openReplay(dir string) (Model, error) {
 // recordedModel returns the model's name in a folder's first readable recording, "" if there is
 // none.
 func recordedModel(dir string) string {
-	files, _ := filepath.Glob(filepath.Join(dir, "*.json")) // explain has the reason why the error is ignored
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json")) // the comment of explain states why the error is ignored
 	for _, file := range files[:min(len(files), maxCompared)] {
 		if rec, err := readRecording(file); err == nil {
 			return rec.Model
