@@ -28,21 +28,8 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 		return task, err
 	}
 	r.Wake() // a turn that waited for one of these may now continue
-	if err := r.stopExecutions(ctx, running); err != nil {
+	if err := r.stopAborted(ctx, task, turns, running, below); err != nil {
 		return task, err
-	}
-	// The executions of running turns notify the watchers when they stop.
-	below = slices.DeleteFunc(below, func(t store.Turn) bool { return slices.Contains(running, t.ID) })
-	if err := r.stopBelow(ctx, below); err != nil {
-		return task, err
-	}
-	// No turn of the task runs, so AbortTask has ended all of them. No execution exists that could
-	// notify the watchers.
-	if task.Unfinished == 0 {
-		first := slices.IndexFunc(turns, func(t store.Turn) bool { return !t.Status.Ended() })
-		if err := r.notifyAborted(ctx, task, int64(first)-1); err != nil {
-			return task, err
-		}
 	}
 	for _, turnID := range running {
 		// finish also notifies the watchers of the turns behind this one, which end with it.
@@ -54,6 +41,26 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 	return task, err
 }
 
+// stopAborted stops the running turns of a cancelled task, and the turns below its turns. It notifies
+// the watchers of turns without an execution. turns and below are from before the cancel. The cancel is committed, so
+// the turns stop even if the client has disconnected.
+func (r *Runner) stopAborted(ctx context.Context, task store.Task, turns []store.Turn, running []string,
+	below []store.Turn) error {
+	ctx = context.WithoutCancel(ctx)
+	if err := r.stopExecutions(ctx, running); err != nil {
+		return err
+	}
+	// The executions of running turns notify the watchers when they stop.
+	below = slices.DeleteFunc(below, func(t store.Turn) bool { return slices.Contains(running, t.ID) })
+	if err := r.stopBelow(ctx, below); err != nil || task.Unfinished > 0 {
+		return err
+	}
+	// No turn of the task runs, so the cancel has ended all of them. No execution exists that could
+	// notify the watchers.
+	first := slices.IndexFunc(turns, func(t store.Turn) bool { return !t.Status.Ended() })
+	return r.notifyAborted(ctx, task, int64(first)-1)
+}
+
 // stopExecutions stops cancelled turns all at once, so that the turns of a team need not wait for
 // each other.
 func (r *Runner) stopExecutions(ctx context.Context, turnIDs []string) error {
@@ -62,8 +69,8 @@ func (r *Runner) stopExecutions(ctx context.Context, turnIDs []string) error {
 		return nil
 	}
 	// A turn may be claimed in the store before begin has registered its execution. After the
-	// pending writes, begin has run. The turns must stop even if the client has disconnected.
-	if err := r.cfg.Store.AwaitWrites(context.WithoutCancel(ctx)); err != nil {
+	// pending writes, begin has run.
+	if err := r.cfg.Store.AwaitWrites(ctx); err != nil {
 		return err
 	}
 	elsewhere := false

@@ -72,6 +72,11 @@ func (r *Runner) NotifyAborted(ctx context.Context, task store.TaskRef, seq int6
 	return r.notifyAborted(ctx, task, seq)
 }
 
+// StopAborted stops the turns of a cancelled task that have no execution, and the turns below them.
+func (r *Runner) StopAborted(ctx context.Context, task store.Task, turns, below []store.Turn) error {
+	return r.stopAborted(ctx, task, turns, nil, below)
+}
+
 // KeepWatched keeps the watched workers on this node.
 func (r *Runner) KeepWatched() { r.keepWatched() }
 

@@ -276,6 +276,35 @@ func TestCancelTeam(t *testing.T) {
 	is.Equal(f.run("after").Status, store.Completed)
 }
 
+// TestCancelTeamOfLeavingClient cancels the root of a team for a client that disconnects after the
+// commit. The child that runs still ends.
+func TestCancelTeamOfLeavingClient(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	g := newGate("look", true)
+	m := teamModel(func(input string) []string {
+		if input == "root" {
+			return []string{"run_worker", `{"worker":"Scribe","input":"leaf"}`}
+		}
+		return []string{"look", called(input)}
+	})
+	f := newFixture(t, withModel(m), withTools(g))
+	turn := f.accept("root")
+	until(t, g.begun, "the leaf runs")
+	_, turns, err := f.store.TaskTurns(f.ctx(), f.owner, turn.TaskID)
+	is.NoErr(err)
+	below, err := f.store.UnfinishedBelow(f.ctx(), turn)
+	is.NoErr(err)
+	is.Equal(len(below), 1)
+	task, _, err := f.store.AbortTask(f.ctx(), f.owner, turn.TaskID)
+	is.NoErr(err)
+
+	left, leave := context.WithCancel(f.ctx())
+	leave()
+	is.NoErr(f.StopAborted(left, task, turns, below))
+	is.Equal(f.wait(below[0]).Status, store.Aborted)
+}
+
 // TestCancelChild cancels only a child: its parent gets an error and continues.
 func TestCancelChild(t *testing.T) {
 	t.Parallel()
