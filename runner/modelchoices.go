@@ -90,16 +90,17 @@ func (r *Runner) defaultModels(models store.OrganizationModels) (names []string)
 // serverModels returns the models of the price table that the server's environment can open. It
 // omits models whose names begin with the name of a connected provider.
 func (r *Runner) serverModels(models store.OrganizationModels) (list []store.ListedModel) {
-	if r.setup.Load().models == nil {
+	setup := r.setup.Load() // once: a reload may replace it meanwhile
+	if setup.models == nil {
 		return nil
 	}
-	for _, name := range r.setup.Load().prices.Names() {
+	for _, name := range setup.prices.Names() {
 		_, _, own := providerOf(models, name)
-		if own || strings.HasSuffix(name, ":") || r.setup.Load().models.Check(name) != nil {
+		if own || strings.HasSuffix(name, ":") || setup.models.Check(name) != nil {
 			continue
 		}
 		list = append(list, store.ListedModel{Name: name,
-			ContextWindow: r.setup.Load().prices.Lookup(name).ContextWindow})
+			ContextWindow: setup.prices.Lookup(name).ContextWindow})
 	}
 	return list
 }

@@ -58,10 +58,11 @@ func (r *Runner) checkOne(models store.OrganizationModels, name string) error {
 		_, err := r.provider(p, models.First).Open(rest)
 		return err
 	}
-	if r.setup.Load().models == nil {
+	setup := r.setup.Load() // once: a reload may replace it meanwhile
+	if setup.models == nil {
 		return errNoModels
 	}
-	err := r.setup.Load().models.Check(name)
+	err := setup.models.Check(name)
 	if err != nil && len(models.Providers) > 0 {
 		var own []string
 		for _, p := range models.Providers {

@@ -57,18 +57,18 @@ func (r *Runner) provider(p store.OpenProvider, first bool) model.Provider {
 // openModel returns the model of a name: from the organization's own provider, else from the
 // server's environment.
 func (r *Runner) openModel(models store.OrganizationModels, name string) (pricedModel, error) {
-	p, rest, ok := providerOf(models, name)
-	switch {
-	case ok:
+	if p, rest, ok := providerOf(models, name); ok {
 		return r.openConnected(p, models.First, rest)
-	case r.setup.Load().models == nil:
+	}
+	setup := r.setup.Load() // once: a reload may replace it meanwhile
+	if setup.models == nil {
 		return pricedModel{}, errNoModels
 	}
-	m, err := r.setup.Load().models.Open(name)
+	m, err := setup.models.Open(name)
 	if err != nil {
 		return pricedModel{}, err
 	}
-	return priced(m, r.setup.Load().prices), nil
+	return priced(m, setup.prices), nil
 }
 
 // openConnected returns a model of a connected provider. It returns the same model each time, with
@@ -85,15 +85,15 @@ func (r *Runner) openConnected(p store.OpenProvider, first bool, name string) (p
 	if m, ok := k.open[id]; ok {
 		return m, nil
 	}
-	open := model.Provider.Open
-	if r.setup.Load().models != nil {
-		open = r.setup.Load().models.Connected // may record or replay
+	open, setup := model.Provider.Open, r.setup.Load()
+	if setup.models != nil {
+		open = setup.models.Connected // may record or replay
 	}
 	opened, err := open(r.provider(p, first), name)
 	if err != nil {
 		return pricedModel{}, err
 	}
-	m := priced(opened, r.setup.Load().prices)
+	m := priced(opened, setup.prices)
 	m.id, m.kind = id, string(p.Kind)
 	if p.ContextWindow > 0 {
 		m.price.ContextWindow = p.ContextWindow
