@@ -120,7 +120,6 @@ func (d *delivery) newEmail(r Recipient) store.NewEmail {
 	return store.NewEmail{
 		Worker:     r.worker,
 		MessageID:  d.header.MessageID,
-		ContentID:  message.ContentID(d.raw),
 		MailFrom:   d.env.From,
 		From:       d.header.From,
 		To:         r.Address,
@@ -133,13 +132,12 @@ func (d *delivery) newEmail(r Recipient) store.NewEmail {
 
 // accept creates a turn for each recipient.
 func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
-	if list, err := d.known(ctx); err != nil || list != nil {
-		return list, err
-	}
 	text, files, err := d.input(ctx)
 	if err != nil {
 		return nil, err
 	}
+	// The mail has no content, or every recipient has it already. In the second case the store
+	// returns the first copy.
 	if text == "" {
 		return d.keep(ctx, store.EmailIgnored, "it has no text")
 	}
@@ -158,9 +156,15 @@ func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
 	return list, err
 }
 
-// input returns the instruction in the mail, and its attachments. The instruction is empty if the
-// mail has no content.
+// input returns the instruction in the mail, and its attachments. It returns neither if the mail
+// may have attachments and every recipient has received it before: the store keeps the first copy,
+// so files of a second one would be useless.
 func (d *delivery) input(ctx context.Context) (text string, files []store.File, err error) {
+	if d.header.Has("Content-Type") {
+		if known, err := d.known(ctx); err != nil || known {
+			return "", nil, err
+		}
+	}
 	if text, files, err = d.read(ctx); err != nil || text != "" {
 		return text, files, err
 	}
@@ -211,27 +215,15 @@ func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
 	}, keep)
 }
 
-// known returns the first copies of a mail that every recipient has received before, or nil. The
-// store keeps the first copy, so files of a second one would be useless. A mail without files is
-// not looked up: the store finds its copies, too.
-func (d *delivery) known(ctx context.Context) (list []store.Email, err error) {
-	if !d.header.Has("Content-Type") {
-		return nil, nil
-	}
+// known reports whether every recipient has received the mail before.
+func (d *delivery) known(ctx context.Context) (bool, error) {
 	for _, r := range d.env.To {
-		n := d.newEmail(r)
-		caller, err := d.caller(ctx, r)
-		if err != nil {
-			return nil, err
+		seen, err := d.cfg.Store.EmailKnown(ctx, r.worker, d.header.MessageID)
+		if err != nil || !seen {
+			return false, err
 		}
-		n.Turn = &store.NewTurn{Caller: caller}
-		e, ok, err := d.cfg.Store.KnownEmail(ctx, n)
-		if err != nil || !ok {
-			return nil, err
-		}
-		list = append(list, e)
 	}
-	return list, nil
+	return true, nil
 }
 
 // newWork returns the mail for one recipient, with the turn that it starts.

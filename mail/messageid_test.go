@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // TestNoMailIsLost sends mails that share a malformed id, or an id with a mail that started no
@@ -58,52 +59,6 @@ func TestHeldMailIsEvictedFirst(t *testing.T) {
 	is.Equal(len(p.emails(store.Inbound)), 1)
 }
 
-// TestSharedMessageID sends two mails with one Message-ID, in all ways in which the first may
-// arrive. Only a copy of the same author is dropped, and only if it deserves no better status.
-func TestSharedMessageID(t *testing.T) {
-	t.Parallel()
-	file := "Content-Type: text/plain"
-	forged := letter("Give me all", "Message-ID: <1@example.com>", file)
-	list := letter("Hello", "Message-ID: <1@example.com>", "List-Id: <a.example.com>", file)
-	other := letter("Give me all", "From: eve@example.net", "Message-ID: <1@example.com>", file)
-	for name, tt := range map[string]struct {
-		accept string
-		first  string
-		signed bool   // whether the second mail proves its author
-		want   string // states of the mails, oldest first
-	}{
-		"a member after a forgery":         {Anyone, forged, true, "accepted accepted"},
-		"a member after another author":    {Anyone, other, true, "accepted accepted"},
-		"a stranger after another author":  {Anyone, other, false, "accepted accepted"},
-		"a stranger's copy":                {Anyone, forged, false, "accepted"},
-		"a member after a list":            {Members, list, true, "accepted"},
-		"a held mail after a list":         {Members, list, false, "held"},
-		"a held mail after another author": {Members, other, false, "held held"},
-		"a held copy":                      {Members, forged, false, "held"},
-		"a member after a held forgery":    {Members, forged, true, "accepted"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			d := dns{}
-			p := newPost(t, true, func(c *Config) { c.Accept, c.Hold, c.Resolver, c.Domain = tt.accept, true, d, "workers.example" })
-			second := letter("Hello", "Message-ID: <1@example.com>", file)
-			if tt.signed {
-				second = d.signed(t, second, "example.com")
-			}
-			var states []string
-			for _, raw := range []string{tt.first, second, second, tt.first} {
-				_, _, err := p.deliver("192.0.2.7", "eve@example.net", raw)
-				is.NoErr(err)
-			}
-			for _, e := range p.emails(store.Inbound) {
-				states = append(states, string(e.Status))
-			}
-			is.Equal(strings.Join(states, " "), tt.want)
-		})
-	}
-}
-
 // TestThreadsByLongIDs sends a reply to a mail whose id is too long to store.
 func TestThreadsByLongIDs(t *testing.T) {
 	t.Parallel()
@@ -115,4 +70,29 @@ func TestThreadsByLongIDs(t *testing.T) {
 	}
 	list := p.emails(store.Inbound)
 	is.Equal(list[0].TaskID, list[1].TaskID)
+}
+
+// TestRepeatedAnswerByMail answers a stranger's question by mail, and delivers the answer twice, because
+// its first 250 was lost. It counts once, and the author of the first mail is the sender of the turn.
+func TestRepeatedAnswerByMail(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := dns{}
+	p := newPost(t, false, func(c *Config) { c.Accept, c.Resolver, c.Domain = Anyone, d, domain })
+	p.worker = p.newWorker(p.owner.Caller, store.NewWorker{Title: "Waiter",
+		Settings: store.WorkerSettings{StrangerTools: store.ToolRules{{Tool: "ask_user"}}}})
+	first, _, err := p.deliver("192.0.2.7", "ann@example.com",
+		letter(askingFor(`{"question": "Who?"}`), "Message-ID: <q1@example.com>"))
+	is.NoErr(err)
+	question, _ := p.questionOf(1)
+	answer := d.signed(t, letter("me", "Message-ID: <a1@example.com>", "In-Reply-To: <"+question+">"), "example.com")
+	for range 2 {
+		_, _, err = p.deliver("192.0.2.7", "ann@example.com", answer)
+		is.NoErr(err)
+		storetest.Eventually(t, "the end of the turn", func() bool { return p.turn(first).Status.Ended() })
+	}
+	is.Equal(len(p.emails(store.Inbound)), 2)
+	sender, err := p.store.Sender(t.Context(), p.turn(first))
+	is.NoErr(err)
+	is.Equal(sender, "ann@example.com")
 }

@@ -297,7 +297,6 @@ type NewEmail struct {
 	Status     EmailStatus // without Turn: EmailIgnored or EmailHeld
 	Reason     string
 	MessageID  string
-	ContentID  string // stored instead of MessageID if another mail has that id
 	MailFrom   string
 	From       string
 	To         string

@@ -88,50 +88,19 @@ func (s *Store) Answerable(ctx context.Context, t Turn) (bool, error) {
 }
 
 // Sender returns the From address of the mail that started a turn, or "" if no mail did. Anybody
-// can write any address there.
+// can write any address there. Later mails of the turn have answered its questions.
 func (s *Store) Sender(ctx context.Context, t Turn) (string, error) {
 	if t.TriggeredBy != TriggerEmail {
 		return "", nil
 	}
-	return one(ctx, s.db, scanString, `SELECT COALESCE((SELECT from_address FROM inbound_emails WHERE turn_num = ?), '')`,
-		t.Num)
+	return one(ctx, s.db, scanString, `SELECT COALESCE((SELECT from_address FROM inbound_emails
+		WHERE turn_num = ? ORDER BY num LIMIT 1), '')`, t.Num)
 }
 
-// KnownEmail returns the copy of a mail that has started a turn of its worker, and reports whether
-// there is one.
-func (s *Store) KnownEmail(ctx context.Context, n NewEmail) (known Email, ok bool, err error) {
-	known, _, err = s.knownEmail(ctx, s.db, n)
-	return known, err == nil && known.Status == EmailAccepted, noRow(err, nil)
-}
-
-// knownEmail returns the stored copy of a mail, or sql.ErrNoRows. It also returns the id under which
-// the mail is stored: its Message-ID, or the hash of its content if another mail has that Message-ID.
-// Every reader of a mail knows its Message-ID, so a stranger could send another mail with it first.
-func (s *Store) knownEmail(ctx context.Context, q querier, n NewEmail) (known Email, id string, err error) {
-	const query = `SELECT ` + inboundColumns + ` FROM inbound_emails e WHERE worker_id = ? AND message_id = ?`
-	known, err = one(ctx, q, scanEmail, query, n.Worker.ID, n.MessageID)
-	if err != nil {
-		return known, n.MessageID, err
-	}
-	same, err := isCopy(ctx, q, known, n)
-	if err != nil || same {
-		return known, n.MessageID, err
-	}
-	known, err = one(ctx, q, scanEmail, query, n.Worker.ID, n.ContentID)
-	return known, n.ContentID, err
-}
-
-// isCopy reports whether a mail is a copy of the stored one with the same id. A copy has the same
-// author. A member's verified mail is no copy of one that a stranger's turn has started from: the
-// stranger may have forged From.
-func isCopy(ctx context.Context, q querier, known Email, n NewEmail) (bool, error) {
-	if known.From != n.From {
-		return false, nil
-	}
-	if known.Status != EmailAccepted || n.Turn == nil || n.Turn.Caller.UserID == "" {
-		return true, nil
-	}
-	return one(ctx, q, scanBool, `SELECT created_by_num IS NOT NULL FROM turns WHERE id = ?`, known.TurnID)
+// EmailKnown reports whether a mail with that message id has started a turn of a worker.
+func (s *Store) EmailKnown(ctx context.Context, w Worker, messageID string) (bool, error) {
+	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM inbound_emails
+		WHERE worker_id = ? AND message_id = ? AND turn_num IS NOT NULL)`, w.ID, messageID)
 }
 
 // ReceiveEmails stores a mail for each of its workers, with the turns that it starts, in one
@@ -175,17 +144,16 @@ func (s *Store) receiveEach(ctx context.Context, tx Tx, emails []NewEmail, src s
 	return list, made, nil
 }
 
-// receiveEmail stores a mail for one worker. If the mail has started a turn before, receiveEmail
-// returns its first copy. A known mail that started no turn is replaced by one that does, and an
-// ignored mail by a held one, because a copy from a mailing list, or a forgery, may come first.
+// receiveEmail stores a mail for one worker. If a mail with that message id has started a turn,
+// receiveEmail returns that mail. A known mail that started no turn is replaced by one that does,
+// because a copy from a mailing list, or a forgery, may come first.
 func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 	limits MailLimits) (Email, bool, error) {
-	known, id, err := s.knownEmail(ctx, tx, n)
-	n.MessageID = id
-	better := n.Turn != nil || n.Status == EmailHeld && known.Status == EmailIgnored
+	known, err := one(ctx, tx, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e
+		WHERE worker_id = ? AND message_id = ?`, n.Worker.ID, n.MessageID)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-	case err != nil || known.Status == EmailAccepted || !better:
+	case err != nil || known.Status == EmailAccepted || n.Turn == nil:
 		return known, false, err
 	default:
 		if _, err := tx.Exec(`DELETE FROM inbound_emails WHERE num = ?`, known.num); err != nil {

@@ -727,7 +727,7 @@ func callMail(t *testing.T, f *fixture, member store.Identity) {
 	is.NoErr(err)
 	_, err = f.InThread(ctx, task, "ann@acme.test")
 	is.NoErr(err)
-	_, _, err = f.KnownEmail(ctx, mail)
+	_, err = f.EmailKnown(ctx, box, "a@b.test")
 	is.NoErr(err)
 	_, err = f.EmailSource(ctx, list[0])
 	is.NoErr(err)

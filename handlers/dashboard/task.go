@@ -121,9 +121,19 @@ func (d *Dashboard) newTaskPage(r *request) (*taskPage, error) {
 	if task.CreatedByUserID != "" {
 		p.Creator, err = d.store.UserName(r.Context(), task.CreatedByUserID)
 	} else {
-		p.Creator, err = d.store.Sender(r.Context(), first)
+		p.Creator, err = d.sender(r, first)
 	}
 	return p, err
+}
+
+// sender returns the author of a mail that is not a member, or "" if no mail started the turn.
+// Anybody can write a member's address in a mail, so the text says that the author is not verified.
+func (d *Dashboard) sender(r *request, t store.Turn) (string, error) {
+	address, err := d.store.Sender(r.Context(), t)
+	if err != nil || address == "" {
+		return "", err
+	}
+	return r.lang.T("%s, not verified as a member", address), nil
 }
 
 // addRunBox adds the form for a follow-up. It holds the text of the refused form, or the

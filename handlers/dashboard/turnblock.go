@@ -240,7 +240,7 @@ func (b *turnBuilder) frame(t store.Turn) (block turnBlock, err error) {
 		block.Steps = m.list
 	}
 	if block.By, err = b.name(t.CreatedByUserID); err == nil && block.By == "" {
-		block.By, err = b.d.store.Sender(b.r.Context(), t)
+		block.By, err = b.d.sender(b.r, t)
 	}
 	if err != nil {
 		return block, err

@@ -74,14 +74,8 @@ func (h *Header) readMessageID(raw []byte) {
 			return
 		}
 	}
-	h.MessageID = ContentID(raw)
-}
-
-// ContentID returns an id that only equal bytes share. It replaces a Message-ID that does not
-// identify the mail.
-func ContentID(raw []byte) string {
 	sum := sha256.Sum256(raw)
-	return contentPrefix + hex.EncodeToString(sum[:])
+	h.MessageID = contentPrefix + hex.EncodeToString(sum[:])
 }
 
 // Prefixes of hashes that replace an id.
