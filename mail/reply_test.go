@@ -548,34 +548,3 @@ func TestReplyToAForgottenMail(t *testing.T) {
 	is.Equal(r.Header.Get("References"), "<old@example.com>")
 	is.Equal(r.Header.Get("Subject"), "Re: Question")
 }
-
-// TestReplyAfterKill has a process die after it has claimed a reply. The next one sends it at
-// once, although the lease of the claim lasts for minutes.
-func TestReplyAfterKill(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	h := newHub(t, false)
-	var claimed []store.Reply
-	newPost(t, true, func(cfg *Config) {
-		// Nothing has started yet: this is the dead process.
-		ctx := t.Context()
-		owner, _ := storetest.Caller(t, cfg.Store, "Rival", "rik@rival.test", store.RoleOwner)
-		w, _, err := cfg.Store.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "Scribe"}, store.IdempotencyKey{})
-		is.NoErr(err)
-		turn := &store.NewTurn{Caller: store.Caller{OrganizationID: owner.OrganizationID, Trigger: store.TriggerEmail},
-			WorkerID: w.ID, Input: "Hello", Budget: store.BudgetLow}
-		_, _, err = cfg.Store.ReceiveEmails(ctx, []store.NewEmail{{Worker: w, Turn: turn, MessageID: "1@x",
-			From: "bob@example.net", ReplyTo: "bob@example.net", Verdicts: []byte(`{}`)}}, []byte("mail"), store.MailLimits{})
-		is.NoErr(err)
-		is.NoErr(cfg.Store.StartRunner(ctx, "run", time.Minute))
-		claims, err := cfg.Store.ClaimTurns(ctx, "run", 1)
-		is.NoErr(err)
-		_, err = cfg.Store.FinishTurn(ctx, claims[0], nil, store.Outcome{Status: store.Completed, OutputText: "Hi"})
-		is.NoErr(err)
-		claimed, err = cfg.Store.ClaimReplies(ctx, 10, replyLease)
-		is.NoErr(err)
-		cfg.Relay = h.relay
-	})
-	is.Equal(len(claimed), 1)
-	storetest.Eventually(t, "the reply", func() bool { return h.count() == 1 })
-}
