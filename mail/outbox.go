@@ -142,6 +142,9 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 	if s.cfg.Store.Maintenance() != nil {
 		return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now(), "the server is in maintenance")
 	}
+	if r.Unreadable != nil {
+		return errors.Join(r.Unreadable, s.retry(ctx, r, "the records of the reply cannot be read"))
+	}
 	// Somebody has decided in the meantime, or the turn has ended. A mail would only confuse its
 	// recipient.
 	if r.Kind != store.ReplyAnswer && r.Kind != store.ReplyAlert && len(r.Asks) == 0 {

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -36,6 +37,13 @@ func queueReplies(t testing.TB, st *store.Store, n int) (turns []store.Turn) {
 	return turns
 }
 
+// replyOf returns the status of a turn's reply, its reason, and the number of attempts.
+func (p *post) replyOf(turn store.Turn) []string {
+	p.t.Helper()
+	return storetest.Rows(p.t, p.store.Dir(), `SELECT status, error_message, attempts FROM outbound_emails
+		WHERE turn_num = (SELECT num FROM turns WHERE id = ?)`, turn.ID)[0]
+}
+
 // TestReplyAfterKill has a process die after it has claimed a reply. The next one sends it at
 // once, although the lease of the claim lasts for minutes.
 func TestReplyAfterKill(t *testing.T) {
@@ -53,4 +61,40 @@ func TestReplyAfterKill(t *testing.T) {
 	})
 	is.Equal(len(claimed), 1)
 	storetest.Eventually(t, "the reply", func() bool { return h.count() == 1 })
+}
+
+// TestReplyWithDamagedRecord damages the turn of the first of three replies. The others are sent, and the
+// first gets an attempt.
+func TestReplyWithDamagedRecord(t *testing.T) {
+	t.Parallel()
+	storetest.Embedded(t) // a database server cannot ignore the constraints of its schema
+	last := len(retryDelays())
+	for name, tt := range map[string]struct {
+		attempts int // before
+		status   store.EmailStatus
+		reason   string
+	}{
+		"first attempt": {0, store.EmailQueued, "the records of the reply cannot be read"},
+		"last attempt": {last, store.EmailFailed,
+			fmt.Sprintf("given up after %d attempts: the records of the reply cannot be read", last+1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			h := newHub(t, false)
+			var turns []store.Turn
+			p := newPost(t, true, func(cfg *Config) {
+				turns = queueReplies(t, cfg.Store, 3)
+				storetest.Exec(t, cfg.Store, `PRAGMA ignore_check_constraints = 1;
+					UPDATE turns SET own_folder = 7 WHERE id = '`+turns[0].ID+`'`)
+				storetest.Exec(t, cfg.Store, `UPDATE outbound_emails SET attempts = ?
+					WHERE turn_num = (SELECT num FROM turns WHERE id = ?)`, tt.attempts, turns[0].ID)
+				cfg.Relay = h.relay
+			})
+			storetest.Eventually(t, "the other replies", func() bool { return h.count() == 2 })
+			storetest.Eventually(t, "the reason", func() bool { return p.replyOf(turns[0])[1] != "" })
+			// The number of attempts shows that the reply is not claimed again soon.
+			is.Equal(p.replyOf(turns[0]), []string{string(tt.status), tt.reason, strconv.Itoa(tt.attempts + 1)})
+		})
+	}
 }

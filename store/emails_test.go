@@ -107,6 +107,40 @@ func TestReplyWithoutItsRecords(t *testing.T) {
 	}
 }
 
+// damageTurn stores a value that the schema forbids, so that the row of a turn cannot be read.
+func (f *fixture) damageTurn(id string) {
+	f.t.Helper()
+	storetest.Exec(f.t, f.Store, `PRAGMA ignore_check_constraints = 1; UPDATE turns SET own_folder = 7 WHERE id = '`+id+`'`)
+}
+
+// TestReplyWithADamagedRecord damages the turn of one reply. The other reply is claimed with its records.
+func TestReplyWithADamagedRecord(t *testing.T) {
+	t.Parallel()
+	storetest.Embedded(t) // a database server cannot ignore the constraints of its schema
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("run_1")
+	f.receive(f.mail("1@x"))
+	damaged := f.finish(f.claimOne("run_1"))
+	f.receive(f.mail("2@x"))
+	f.finish(f.claimOne("run_1"))
+	f.damageTurn(damaged.ID)
+	for _, want := range []int64{1, 2} { // the attempts
+		replies := f.claimReplies(2)
+		for _, r := range replies {
+			is.Equal(r.Attempts, want)
+			is.Equal(r.Unreadable != nil, r.TurnID == damaged.ID)
+			is.Equal(r.Turn.OutputText == "Done", r.TurnID != damaged.ID)
+			is.NoErr(f.RetryReply(f.ctx(), r, f.clock.now(), "later"))
+		}
+		is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE claimed = 0`), int64(2))
+	}
+	r := f.claimReplies(2)[0]
+	is.True(r.Unreadable != nil)
+	is.NoErr(f.GiveUpReply(f.ctx(), r, "given up")) // no record is needed for it
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE status = 'failed' AND error_message = 'given up'`), int64(1))
+}
+
 // TestReplyOfATurn ends turns of every trigger in every way. Only turns started by mail get a
 // reply, which is in the same transaction.
 func TestReplyOfATurn(t *testing.T) {

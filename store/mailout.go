@@ -42,6 +42,10 @@ type Reply struct {
 	Asks    []Approval   // the pending approvals that it asks for
 	Alert   AlertMessage // for an alert, which has no turn
 
+	// Unreadable is not nil if one of the records above cannot be read although the database works. Such
+	// a reply cannot be composed.
+	Unreadable error
+
 	inboundNum, approvalNum, alertNum int64 // 0 for none
 }
 
@@ -55,7 +59,7 @@ func scanReply(row scanner) (r Reply, err error) {
 
 // ClaimReplies returns up to n replies that are due, and counts an attempt for each. A
 // reply whose result is not stored within lease is due again. It may then be sent twice,
-// under one Message-ID, but is never lost.
+// under one Message-ID, but is never lost. If the database fails, no reply is claimed.
 func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (replies []Reply, err error) {
 	err = s.write(ctx, func(tx Tx) (err error) {
 		replies, err = s.claimReplies(ctx, tx, n, lease)
@@ -66,7 +70,12 @@ func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (r
 	}
 	// The records are read after the claim, because the writer serves all other writes, too.
 	for i := range replies {
-		if err := s.fillReply(ctx, &replies[i]); err != nil {
+		err := s.fillReply(ctx, &replies[i])
+		if isOfOneRow(err) { // it must not delay the other replies
+			replies[i].Unreadable = err
+			continue
+		}
+		if err != nil {
 			return nil, errors.Join(err, s.unclaim(context.WithoutCancel(ctx), replies))
 		}
 	}

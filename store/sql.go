@@ -38,7 +38,7 @@ func all[T any](ctx context.Context, q querier, scan func(scanner) (T, error), q
 	for rows.Next() {
 		v, err := scan(rows)
 		if err != nil {
-			return nil, Unavailable(q.Note(err))
+			return nil, Unavailable(q.Note(&rowError{err}))
 		}
 		list = append(list, v)
 	}
@@ -67,11 +67,28 @@ func first[T any](q querier, rows engine.Rows, scan func(scanner) (T, error)) (T
 		return zero, sql.ErrNoRows
 	}
 	v, err := scan(rows)
+	if err != nil {
+		err = &rowError{err}
+	}
 	// The end of the query can fail after its first row.
 	if end := rows.Close(); err == nil {
 		err = end
 	}
 	return v, Unavailable(q.Note(err))
+}
+
+// A rowError is the error of a scan function: the database has returned the row, but a value in it
+// is damaged.
+type rowError struct{ error }
+
+// Unwrap returns the error of the scan function.
+func (e *rowError) Unwrap() error { return e.error }
+
+// isOfOneRow reports whether err is a missing row or a rowError. A later attempt fails, too, but other
+// rows can be read.
+func isOfOneRow(err error) bool {
+	_, damaged := errors.AsType[*rowError](err)
+	return damaged || errors.Is(err, sql.ErrNoRows)
 }
 
 // into is a scan function for queries whose columns are variables of the caller.
