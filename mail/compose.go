@@ -45,10 +45,25 @@ func (s *Server) compose(ctx context.Context, r store.Reply) (subject string, ra
 		return "", nil, err
 	}
 	var b bytes.Buffer
-	if err := reply.Write(&b); err != nil {
+	if err := reply.Write(&boundWriter{ctx, &b}); err != nil {
 		return "", nil, fmt.Errorf("compose reply: %w", err)
 	}
 	return reply.Subject(), b.Bytes(), nil
+}
+
+// A boundWriter returns an error when its context has ended, so that large files do not delay a stop.
+// Also, the HTML of a reply is incomplete if the context ended while it was rendered.
+type boundWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+// Write writes to the underlying writer.
+func (b *boundWriter) Write(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return b.w.Write(p)
 }
 
 // original returns the header of the mail that a reply answers.

@@ -97,9 +97,8 @@ func (p *post) stop(idle bool, served chan error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = p.Shutdown(ctx) // a test may have left connections open
-	if err := p.Close(); err != nil {
-		p.t.Error(err)
-	}
+	_ = p.Close()       // a machine under load may have left replies
+	p.loops.Wait()
 	if err := <-served; err != nil {
 		p.t.Error(err)
 	}

@@ -14,7 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -101,13 +103,19 @@ type Server struct {
 	relay  atomic.Pointer[Relay] // nil without one
 	small  sync.Pool             // of *[smallMail]byte, the memory of small mails
 
-	ctx    context.Context // ends with Shutdown
-	cancel context.CancelFunc
-	loops  sync.WaitGroup // goroutines that Shutdown waits for
+	ctx           context.Context // of received mails; ends when Shutdown no longer waits for them
+	cancel        context.CancelFunc
+	sending       context.Context // of replies being composed or sent; ends when Shutdown begins
+	stopSending   context.CancelFunc
+	recording     context.Context // of the writes of results; ends when Shutdown returns
+	stopRecording context.CancelFunc
+	loops         sync.WaitGroup // goroutines that Shutdown waits for
 
-	mu      sync.Mutex // guards the fields below
-	gates   []*gate    // listeners of Serve
-	stopped bool       // Serve returns at once
+	mu      sync.Mutex          // guards the fields below
+	gates   []*gate             // listeners of Serve
+	stopped bool                // Serve returns at once
+	active  map[string]struct{} // ids of the replies being composed or sent
+	left    error               // names the replies for which Shutdown did not wait any longer
 }
 
 // New creates a server. It sends nothing before Start, and receives nothing over SMTP
@@ -135,13 +143,15 @@ func New(cfg Config) *Server {
 			return nil, errors.New("no renderer is configured")
 		}
 	}
-	s := &Server{cfg: cfg, buffer: newBuffer(cfg.Limits.Buffered, cfg.MaxSize)}
+	s := &Server{cfg: cfg, buffer: newBuffer(cfg.Limits.Buffered, cfg.MaxSize), active: map[string]struct{}{}}
 	s.relay.Store(cfg.Relay)
 	// Without a relay, replies stay in the outbox, where no user would find a question.
 	if cfg.Relay != nil {
 		cfg.Store.AskByMail()
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.sending, s.stopSending = context.WithCancel(context.Background())
+	s.recording, s.stopRecording = context.WithCancel(store.DuringMaintenance(context.Background()))
 	s.smtp = s.newSMTP()
 	return s
 }
@@ -170,27 +180,56 @@ func (s *Server) Serve(ln net.Listener) error {
 }
 
 // Shutdown stops the server. It accepts no new connection, and waits for mails being received until
-// ctx ends. It interrupts replies being sent: the next start sends them. If connections are left,
-// it returns the error of ctx, and Close ends them.
+// ctx ends. It interrupts replies being composed or sent: the next start sends them. If connections or
+// replies are left at the end of ctx, it returns an error with the error of ctx in its chain. Then Close
+// ends the connections, and the store can be closed: a reply that is left writes nothing to it.
 func (s *Server) Shutdown(ctx context.Context) error {
+	defer s.stopRecording()
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()
 	s.eachGate((*gate).closeIdle)
+	s.stopSending()
 	err := s.smtp.Shutdown(ctx)
 	s.cancel() // after the mails being received, which need s.ctx
-	s.loops.Wait()
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, smtp.ErrServerClosed) {
-		return nil
+		err = nil
 	}
-	return err
+	return errors.Join(err, s.awaitReplies(ctx))
+}
+
+// awaitReplies waits for the goroutines that compose and send replies. If ctx ends before, it returns an
+// error that names the replies.
+func (s *Server) awaitReplies(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { defer close(done); s.loops.Wait() }() // ends with the last reply
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-done: // select chooses at random if both have ended
+		return nil
+	default:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what := "the outbox still runs"
+	if len(s.active) > 0 {
+		what = "replies are still being composed or sent: " + strings.Join(slices.Sorted(maps.Keys(s.active)), ", ")
+	}
+	s.left = fmt.Errorf("%s: %w", what, ctx.Err())
+	return s.left
 }
 
 // Close ends the connections that Shutdown has left. A peer that did not get 250 sends its mail
-// again.
+// again. If Shutdown has left replies, Close returns the error that names them.
 func (s *Server) Close() error {
 	s.eachGate((*gate).closeAll)
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
 }
 
 func (s *Server) eachGate(do func(*gate)) {

@@ -36,7 +36,7 @@ func (s *Server) sendReplies() {
 	defer tick.Stop()
 	for released := false; ; {
 		select {
-		case <-s.ctx.Done():
+		case <-s.sending.Done():
 			return
 		case <-tick.C:
 		}
@@ -48,7 +48,7 @@ func (s *Server) sendReplies() {
 			continue // in maintenance nothing is sent
 		}
 		if !released {
-			n, err := s.cfg.Store.ReleaseReplies(s.ctx)
+			n, err := s.cfg.Store.ReleaseReplies(s.sending)
 			if err != nil { // the next tick tries again; a claim must come after the release
 				s.logUnlessStopped("release replies", err)
 				continue
@@ -75,11 +75,11 @@ func (s *Server) sendReplies() {
 func (s *Server) sendDue() (more bool, err error) {
 	defer recovering("find replies", &err)
 	// Read first, because most ticks find nothing and should not write.
-	next, any, err := s.cfg.Store.RepliesDue(s.ctx)
+	next, any, err := s.cfg.Store.RepliesDue(s.sending)
 	if err != nil || !any || next.After(s.cfg.Now()) {
 		return false, err
 	}
-	replies, err := s.cfg.Store.ClaimReplies(s.ctx, claimReplies, replyLease)
+	replies, err := s.cfg.Store.ClaimReplies(s.sending, claimReplies, replyLease)
 	if err != nil {
 		return false, err
 	}
@@ -98,14 +98,17 @@ func (s *Server) sendDue() (more bool, err error) {
 	if err := busy.Load(); err != nil {
 		return false, *err
 	}
-	return len(replies) == claimReplies && s.ctx.Err() == nil, nil
+	return len(replies) == claimReplies && s.sending.Err() == nil, nil
 }
 
 // sendFrom sends the replies of a channel, on one connection to the relay.
 func (s *Server) sendFrom(due <-chan store.Reply, busy *atomic.Pointer[error]) {
 	c := &relayConn{relay: s.relay.Load(), helo: s.cfg.Domain}
-	defer c.close(s.ctx)
+	defer c.close(s.sending)
 	for r := range due {
+		if s.recording.Err() != nil {
+			return // Shutdown has returned, so the store may be closed
+		}
 		err := s.sendReply(r, c)
 		if store.IsKind(err, store.Busy) {
 			busy.Store(&err) // the caller logs one of them
@@ -116,7 +119,7 @@ func (s *Server) sendFrom(due <-chan store.Reply, busy *atomic.Pointer[error]) {
 }
 
 func (s *Server) logUnlessStopped(what string, err error) {
-	if err != nil && s.ctx.Err() == nil {
+	if err != nil && s.sending.Err() == nil {
 		s.cfg.Log.Error(what, "err", err)
 	}
 }
@@ -127,18 +130,31 @@ func (s *Server) sendReply(r store.Reply, c *relayConn) error {
 	if !s.cfg.Store.Leads() {
 		return store.ErrLeaseLost // the next leader releases the claim and sends the reply
 	}
+	s.setActive(r.ID, true)
+	defer s.setActive(r.ID, false)
 	err := s.reply(r, c)
-	if errors.Is(err, errPanic) {
+	if errors.Is(err, errPanic) && s.recording.Err() == nil {
 		c.drop()
-		err = errors.Join(err, s.retry(s.record(), r, "the reply could not be composed"))
+		err = errors.Join(err, s.retry(s.recording, r, "the reply could not be composed"))
 	}
 	return err
+}
+
+// setActive records whether a reply is being composed or sent.
+func (s *Server) setActive(id string, active bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if active {
+		s.active[id] = struct{}{}
+	} else {
+		delete(s.active, id)
+	}
 }
 
 // reply composes a reply, unless an earlier attempt has done so, and sends it.
 func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 	defer recovering("reply", &err)
-	ctx := s.record()
+	ctx := s.recording // results are stored even while the server stops, and in maintenance
 	if s.cfg.Store.Maintenance() != nil {
 		return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now(), "the server is in maintenance")
 	}
@@ -150,28 +166,39 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 	if r.Kind != store.ReplyAnswer && r.Kind != store.ReplyAlert && len(r.Asks) == 0 {
 		return s.cfg.Store.EndReply(ctx, r, store.EmailFailed, "not sent: there is nothing to decide any more")
 	}
-	raw, kept, err := s.source(ctx, &r)
-	if err != nil {
+	raw, kept, err := s.source(store.DuringMaintenance(s.sending), &r)
+	switch {
+	case ctx.Err() != nil: // Shutdown has returned, so the store may be closed
+		return ctx.Err()
+	case err != nil && s.sending.Err() != nil:
+		return s.interrupt(r)
+	case err != nil:
 		return errors.Join(err, s.retry(ctx, r, "the reply could not be composed"))
-	}
-	if kept {
+	case kept:
 		return nil
 	}
 	if s.relay.Load() == nil { // users read the reply in the outbox
 		return s.cfg.Store.EndReply(ctx, r, store.EmailKept, "")
 	}
-	err = c.send(s.ctx, s.senderOf(r), r.To, raw)
+	err = c.send(s.sending, s.senderOf(r), r.To, raw)
 	var no rejection
 	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case err == nil:
 		return s.recordSent(ctx, r)
 	case errors.As(err, &no):
 		s.logGivenUp(r, err)
 		return s.cfg.Store.GiveUpReply(ctx, r, reasonOf(err))
-	case s.ctx.Err() != nil: // not the relay's fault, so the next start tries at once
-		return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now(), "the service stopped")
+	case s.sending.Err() != nil: // not the relay's fault
+		return s.interrupt(r)
 	}
 	return s.retry(ctx, r, reasonOf(err))
+}
+
+// interrupt makes a reply due at once for the next start, because the server stops.
+func (s *Server) interrupt(r store.Reply) error {
+	return s.cfg.Store.RetryReply(s.recording, r, s.cfg.Now(), "the service stopped")
 }
 
 // source returns the bytes of a reply. It composes and stores them at the first attempt. A retry sends the
@@ -193,23 +220,17 @@ func (s *Server) source(ctx context.Context, r *store.Reply) (raw []byte, kept b
 	return raw, false, s.cfg.Store.ComposeReply(ctx, r, subject, raw)
 }
 
-// record returns the context of writes that record the result of a reply. They are made even while
-// the server stops, and in maintenance.
-func (s *Server) record() context.Context {
-	return store.DuringMaintenance(context.WithoutCancel(s.ctx))
-}
-
 // recordSent records that the relay has accepted a reply. It waits while the disk accepts no
 // writes: without the record, the reply would be sent twice.
 func (s *Server) recordSent(ctx context.Context, r store.Reply) error {
 	for {
 		err := s.cfg.Store.EndReply(ctx, r, store.EmailSent, "")
-		if !store.IsKind(err, store.Busy) || s.ctx.Err() != nil {
+		if !store.IsKind(err, store.Busy) || s.sending.Err() != nil {
 			return err
 		}
 		select {
 		case <-time.After(pollReplies):
-		case <-s.ctx.Done(): // one last try follows
+		case <-s.sending.Done(): // one last try follows
 		}
 	}
 }

@@ -1,8 +1,11 @@
 package mail
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,9 +15,9 @@ import (
 	"journeyman/store/storetest"
 )
 
-// queueReplies ends n turns that mails have started, so that n replies are due. Call it before the
+// queueReplies ends n turns that mails have started with an answer, so that n replies are due. Call it before the
 // server of the store starts.
-func queueReplies(t testing.TB, st *store.Store, n int) (turns []store.Turn) {
+func queueReplies(t testing.TB, st *store.Store, n int, answer string) (turns []store.Turn) {
 	t.Helper()
 	is := is.New(t)
 	ctx := t.Context()
@@ -30,17 +33,17 @@ func queueReplies(t testing.TB, st *store.Store, n int) (turns []store.Turn) {
 		is.NoErr(err)
 		claims, err := st.ClaimTurns(ctx, "run", 1)
 		is.NoErr(err)
-		_, err = st.FinishTurn(ctx, claims[0], nil, store.Outcome{Status: store.Completed, OutputText: "Hi"})
+		_, err = st.FinishTurn(ctx, claims[0], nil, store.Outcome{Status: store.Completed, OutputText: answer})
 		is.NoErr(err)
 		turns = append(turns, claims[0].Turn)
 	}
 	return turns
 }
 
-// replyOf returns the status of a turn's reply, its reason, and the number of attempts.
+// replyOf returns a turn's reply: its id, its status, the reason, the attempts, and 1 if it is claimed.
 func (p *post) replyOf(turn store.Turn) []string {
 	p.t.Helper()
-	return storetest.Rows(p.t, p.store.Dir(), `SELECT status, error_message, attempts FROM outbound_emails
+	return storetest.Rows(p.t, p.store.Dir(), `SELECT id, status, error_message, attempts, claimed FROM outbound_emails
 		WHERE turn_num = (SELECT num FROM turns WHERE id = ?)`, turn.ID)[0]
 }
 
@@ -53,7 +56,7 @@ func TestReplyAfterKill(t *testing.T) {
 	var claimed []store.Reply
 	newPost(t, true, func(cfg *Config) {
 		// Nothing has started yet: this is the dead process.
-		queueReplies(t, cfg.Store, 1)
+		queueReplies(t, cfg.Store, 1, "Hi")
 		var err error
 		claimed, err = cfg.Store.ClaimReplies(t.Context(), 10, replyLease)
 		is.NoErr(err)
@@ -84,7 +87,7 @@ func TestReplyWithDamagedRecord(t *testing.T) {
 			h := newHub(t, false)
 			var turns []store.Turn
 			p := newPost(t, true, func(cfg *Config) {
-				turns = queueReplies(t, cfg.Store, 3)
+				turns = queueReplies(t, cfg.Store, 3, "Hi")
 				storetest.Exec(t, cfg.Store, `PRAGMA ignore_check_constraints = 1;
 					UPDATE turns SET own_folder = 7 WHERE id = '`+turns[0].ID+`'`)
 				storetest.Exec(t, cfg.Store, `UPDATE outbound_emails SET attempts = ?
@@ -92,9 +95,55 @@ func TestReplyWithDamagedRecord(t *testing.T) {
 				cfg.Relay = h.relay
 			})
 			storetest.Eventually(t, "the other replies", func() bool { return h.count() == 2 })
-			storetest.Eventually(t, "the reason", func() bool { return p.replyOf(turns[0])[1] != "" })
+			storetest.Eventually(t, "the reason", func() bool { return p.replyOf(turns[0])[2] != "" })
 			// The number of attempts shows that the reply is not claimed again soon.
-			is.Equal(p.replyOf(turns[0]), []string{string(tt.status), tt.reason, strconv.Itoa(tt.attempts + 1)})
+			is.Equal(p.replyOf(turns[0])[1:4], []string{string(tt.status), tt.reason, strconv.Itoa(tt.attempts + 1)})
+		})
+	}
+}
+
+// TestShutdownWhileComposing stops a server while it renders a reply. The reply is not stored with
+// incomplete HTML.
+func TestShutdownWhileComposing(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		hangs bool // the renderer ignores the end of its context
+		want  []string
+	}{
+		"the renderer ends":  {false, []string{"queued", "the service stopped", "1", "0"}},
+		"the renderer hangs": {true, []string{"queued", "", "1", "1"}}, // the next start releases the claim
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			begun, release := make(chan struct{}), make(chan struct{})
+			var turns []store.Turn
+			p := newPost(t, true, func(cfg *Config) {
+				turns = queueReplies(t, cfg.Store, 1, strings.Repeat("> ", 1000)+"x")
+				cfg.Markdown = func(ctx context.Context, _ []byte) ([]byte, error) {
+					close(begun)
+					if tt.hangs {
+						<-release
+					} else {
+						<-ctx.Done()
+					}
+					return nil, errors.New("interrupted")
+				}
+			})
+			<-begun
+			id := p.replyOf(turns[0])[0]
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tt.hangs {
+				cancel() // the grace period is over
+			}
+			err := p.Shutdown(ctx)
+			is.Equal(errors.Is(err, context.Canceled), tt.hangs)
+			is.Equal(err != nil && strings.Contains(err.Error(), id), tt.hangs) // the error names the reply
+			is.Equal(p.Close() != nil, tt.hangs)
+			close(release)
+			p.loops.Wait()
+			is.Equal(p.replyOf(turns[0])[1:], tt.want) // nothing is written after Shutdown has returned
 		})
 	}
 }
