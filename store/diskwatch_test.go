@@ -75,6 +75,7 @@ func TestDiskReserve(t *testing.T) {
 	f := newFixtureWith(t, d.options())
 	f.startRunner("r")
 	again := f.turn()
+	sch := f.schedule(inSeconds(3600))
 	again.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "once", Hash: []byte("hash")}
 	first := f.accept(again)
 	running := f.claimOne("r")
@@ -93,7 +94,14 @@ func TestDiskReserve(t *testing.T) {
 	refused(nil, err)
 	_, _, err = f.ReceiveEmails(f.ctx(), nil, []byte("mail"), store.MailLimits{})
 	refused(nil, err)
-	title := "New"
+	_, err = f.ReceivePostmasterEmail(f.ctx(), store.NewEmail{To: "postmaster@localhost"}, []byte("mail"))
+	refused(nil, err)
+	pause, title := true, "New"
+	refused(f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, store.SchedulePatch{Input: &title, Paused: &pause}))
+	_, err = f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, store.SchedulePatch{Paused: &pause})
+	is.NoErr(err) // a pause starts no work
+	resume := false
+	refused(f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, store.SchedulePatch{Paused: &resume}))
 	refused(f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title}))
 	refused(f.RegisterOAuthClient(f.ctx(), "Program", []string{"https://program.example/back"}))
 	refused(nil, f.Room())

@@ -263,6 +263,9 @@ const maxPostmaster = 1000
 // first organization who manage mail see it. The fields Worker, Turn, Status and Reason
 // of n are ignored.
 func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []byte) (e Email, err error) {
+	if err := s.RoomIn(ctx); err != nil {
+		return Email{}, err
+	}
 	src, err := s.keepSource(ctx, raw)
 	if err != nil {
 		return Email{}, err

@@ -245,10 +245,21 @@ type SchedulePatch struct {
 	Paused *bool
 }
 
+// onlyPauses reports whether the patch changes nothing else than to pause the schedule.
+func (p SchedulePatch) onlyPauses() bool {
+	return p.Paused != nil && *p.Paused && p.Input == nil && p.Budget == nil && p.When == nil
+}
+
 // UpdateSchedule changes a schedule. A resumed schedule runs next at its first time after now. A
-// resumed one-time schedule whose time has passed runs at once.
+// resumed one-time schedule whose time has passed runs at once. On a full disk, a schedule can only be
+// paused, because a pause starts no work.
 func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id string,
 	p SchedulePatch) (sch Schedule, err error) {
+	if !p.onlyPauses() {
+		if err := s.RoomIn(ctx); err != nil {
+			return sch, err
+		}
+	}
 	err = s.write(ctx, func(tx Tx) error {
 		if sch, err = s.schedule(ctx, tx, c, workerID, id); err != nil {
 			return err
