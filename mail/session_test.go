@@ -142,20 +142,68 @@ func TestPipeliningAndChunks(t *testing.T) {
 func TestBrokenOff(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	p := newPost(t, true, func(c *Config) { c.Limits.Idle = 150 * time.Millisecond })
+	p := newPost(t, true, nil)
 	c := p.dial().greet()
 	c.must("250", c.say("MAIL FROM:<ann@example.com>"))
 	c.must("250", c.say("RCPT TO:<%s>", p.address()))
-	c.must("354", c.say("DATA"))
-	_, err := fmt.Fprint(c.Conn, "Subject: a\r\n\r\nHello\r\n")
-	is.NoErr(err)
+	// The server reads the mail together with the command. An unread part would reset the connection.
+	c.must("354", c.say("DATA\r\nSubject: a\r\n\r\nHello"))
+	storetest.Eventually(t, "the mail to begin", func() bool { return p.busy() == 1 })
+	p.expire()
 	c.must("451 4.4.2", c.answer()) // the time is over
 	c.must("421", c.answer())       // the connection ends
 	is.True(strings.Contains(c.answer(), "EOF"))
 	is.Equal(len(p.emails("")), 0)
 
 	c = p.dial().greet()
-	is.Equal(strings.Contains(c.answer(), "421 4.4.2"), true) // a silent peer
+	p.expire()
+	c.must("421 4.4.2", c.answer()) // a silent peer
+}
+
+// expire ends the time in which the peers may be silent, until the server has ended all connections.
+func (p *post) expire() {
+	p.t.Helper()
+	storetest.Eventually(p.t, "the connections to end", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		open := 0
+		for _, g := range p.gates {
+			g.mu.Lock()
+			open += len(g.open)
+			for c := range g.open {
+				_ = c.SetReadDeadline(time.Now()) // the next Read of the server may renew it
+			}
+			g.mu.Unlock()
+		}
+		return open == 0
+	})
+}
+
+// TestReadDeadline checks how long a peer may be silent.
+func TestReadDeadline(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		age  time.Duration // of the connection
+		open int           // connections, of at most 3
+		want time.Duration // from now
+	}{
+		"few connections":  {0, 1, time.Minute},
+		"many connections": {0, 2, 30 * time.Second},
+		"old connection":   {time.Hour - time.Second, 1, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // the clock stands still
+				is := is.New(t)
+				g := newGate(nil, Limits{Connections: 3, Idle: time.Minute, Total: time.Hour})
+				for range tt.open {
+					g.open[&conn{}] = struct{}{}
+				}
+				got := g.readDeadline(&conn{begun: time.Now().Add(-tt.age)})
+				is.Equal(time.Until(got), tt.want)
+			})
+		})
+	}
 }
 
 func TestConnectionLimits(t *testing.T) {
