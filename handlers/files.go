@@ -24,7 +24,7 @@ func Confine(h http.Header) {
 }
 
 // RefuseCode returns a Forbidden error if a page of this server asks for a file of any author as its
-// script, style or plugin. Otherwise a page in which somebody has injected an element would run the
+// script or style. Otherwise a page in which somebody has injected an element would run the
 // file: the page's policy permits code of this server.
 func RefuseCode(r *http.Request) error {
 	switch r.Header.Get("Sec-Fetch-Dest") {

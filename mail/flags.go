@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	netmail "net/mail"
+	"net/netip"
 	"strings"
 	"time"
+	"unicode"
 
 	"journeyman/store"
 )
@@ -77,7 +78,7 @@ func (s *Server) CheckRelay(ctx context.Context) (host string, err error) {
 func (f *Flags) Config(ln net.Listener, log *slog.Logger) (cfg Config, err error) {
 	cfg = Config{Log: log, Domain: f.Domain, Accept: f.Accept, Hold: f.Hold, MaxSize: f.MaxSize,
 		Loops: store.MailLimits{PerThread: limitOf(f.ThreadLimit), PerSender: limitOf(f.SenderLimit)}}
-	if !addressableDomain(f.Domain) {
+	if !addressableDomain(f.Domain) && (f.Domain != "" || ln != nil) { // without mail, it may be empty
 		return cfg, fmt.Errorf("--mail-domain: %q is not a domain such as agents.example.com", f.Domain)
 	}
 	if err := ParseAccept(f.Accept); err != nil {
@@ -106,12 +107,23 @@ func (f *Flags) Config(ln net.Listener, log *slog.Logger) (cfg Config, err error
 	return cfg, err
 }
 
-// addressableDomain reports whether workers can have addresses in a domain. Their addresses are
-// local parts without quotes, which every domain takes.
+// addressableDomain reports whether workers can have addresses in a domain: a name, or the address of a
+// host in brackets (RFC 5321, section 4.1.3).
 func addressableDomain(domain string) bool {
-	address, err := netmail.ParseAddress("wrk@" + domain)
-	return err == nil && address.Name == "" && address.Address == "wrk@"+domain && !strings.Contains(domain, "/")
+	if literal, ok := strings.CutPrefix(domain, "["); ok {
+		_, err := netip.ParseAddr(strings.TrimPrefix(strings.TrimSuffix(literal, "]"), "IPv6:"))
+		return err == nil && strings.HasSuffix(literal, "]")
+	}
+	for label := range strings.SplitSeq(domain, ".") {
+		if label == "" || strings.Trim(label, "-") != label || strings.ContainsFunc(label, notInLabel) {
+			return false
+		}
+	}
+	return true
 }
+
+// notInLabel reports whether no label of a domain contains r.
+func notInLabel(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_", r) }
 
 // limitOf converts a flag to a field of store.MailLimits. In the flag 0 means no limit,
 // in the field a negative number does.

@@ -100,10 +100,12 @@ func (r *Runner) stopExecution(turnID string) (found bool) {
 // before.
 func (r *Runner) stopBelow(ctx context.Context, list []store.Turn) error {
 	var running []string
+	var errs []error // an error of one turn must not keep the others running
 	for _, t := range list {
 		now, err := r.cfg.Store.Turn(ctx, t.ID)
 		if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		if !now.AbortRequested || r.stopExecution(t.ID) {
 			continue // not cancelled, or its execution notifies the watchers
@@ -112,9 +114,7 @@ func (r *Runner) stopBelow(ctx context.Context, list []store.Turn) error {
 			running = append(running, t.ID)
 			continue
 		}
-		if err := r.notifyEnded(ctx, now); err != nil {
-			return err
-		}
+		errs = append(errs, r.notifyEnded(ctx, now))
 	}
-	return r.stopExecutions(ctx, running)
+	return errors.Join(append(errs, r.stopExecutions(ctx, running))...)
 }

@@ -66,11 +66,13 @@ func fileWithoutDatabase(ctx context.Context, dir string) (string, error) {
 	return "", nil
 }
 
-// Unused reports whether dir has neither a database nor files of a lost one: no server has started
-// on it. The folder need not exist.
+// Unused reports whether dir has no database, neither in a file nor on a server, and no files of a lost
+// one: no server has started on it. The folder need not exist.
 func Unused(ctx context.Context, dir string) (bool, error) {
-	if _, err := os.Stat(filepath.Join(dir, databaseName)); !errors.Is(err, fs.ErrNotExist) {
-		return false, nil // whoever opens the database reports other errors
+	for _, name := range []string{databaseName, serverName} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return false, nil // the caller that opens the database reports other errors
+		}
 	}
 	held, err := fileWithoutDatabase(ctx, dir)
 	return held == "" && err == nil, err

@@ -353,3 +353,24 @@ func TestBegunAnew(t *testing.T) {
 		is.NoErr(s.Close())
 	}
 }
+
+// TestUnusedFolder looks for data in folders of a server with a database in a file, of one with a
+// database on a server, and of none.
+func TestUnusedFolder(t *testing.T) {
+	t.Parallel()
+	for name, unused := range map[string]bool{"": true, "notes.txt": true, "journeyman.db": false, "database-server": false,
+		"files/ab/abc": false, "workspaces/wrk_1/notes.txt": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			dir := t.TempDir()
+			if name != "" {
+				is.NoErr(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+				is.NoErr(os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
+			}
+			got, err := store.Unused(t.Context(), dir)
+			is.NoErr(err)
+			is.Equal(got, unused)
+		})
+	}
+}

@@ -133,15 +133,17 @@ func (d *Dashboard) previewDocument(ctx context.Context, mediaType string, size 
 	if d.cfg.ReadDocument == nil || size > readDocument {
 		return preview{}, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, documentTime)
-	defer cancel()
+	room, leave := context.WithTimeout(ctx, documentTime)
+	defer leave()
 	select { // the documents of many requests would need too much memory
 	case d.documents <- struct{}{}:
 		defer func() { <-d.documents }()
-	case <-limited.Done():
+	case <-room.Done():
 		p.Failed = true
 		return p, ctx.Err()
 	}
+	limited, cancel := context.WithTimeout(ctx, documentTime) // the wait for room took none of it
+	defer cancel()
 	document, err := io.ReadAll(io.LimitReader(src, readDocument))
 	if err != nil {
 		return p, fmt.Errorf("read file: %w", err)
