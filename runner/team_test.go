@@ -164,7 +164,7 @@ func TestDepth(t *testing.T) {
 	}
 	is.Equal(depth, store.MaxDepth)
 	_, out := f.output(turn, 0, 0)
-	is.True(strings.Contains(out, "5 deep")) // the refusal
+	is.True(strings.Contains(out, "5 levels deep")) // the refusal
 }
 
 // chain returns a script that runs the same worker with the inner script. Code fences cannot be

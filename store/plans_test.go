@@ -34,7 +34,7 @@ var (
 )
 
 // withoutSQL lists methods that TestQueriesUseIndexes need not call.
-var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "Leads", "NodeURL", "Resign", "Shared", "EndMaintenance", "InMaintenance",
+var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "Leads", "NewTurnID", "NodeURL", "Resign", "Shared", "EndMaintenance", "InMaintenance",
 	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "Writable", "WritableIn", "OnServer", "Storable",
 	"Archive", "BackupRuns", "NoteBackup", "SaveBackupRuns", "VerifyArchive",
 	"AlertURL", "Backup", "CheckDatabase", "CheckDueTables", "Close", "Counters", "Damage", "Dir", "EndPruning", "LastBackup", "LastPruning", "MeasureStorage", "OpenBlob", "PreviewRuns", "PutBlob", "Queued", "QueueCounts", "ReturnSpace", "Sizes", "Space", "Storage", "UsesRemembered", "WriteStats"}
@@ -728,6 +728,10 @@ func callMail(t *testing.T, f *fixture, member store.Identity) {
 	_, err = f.InThread(ctx, task, "ann@acme.test")
 	is.NoErr(err)
 	_, err = f.EmailKnown(ctx, box, "a@b.test")
+	is.NoErr(err)
+	mailed, err := f.Turn(ctx, list[0].TurnID)
+	is.NoErr(err)
+	_, err = f.Sender(ctx, mailed)
 	is.NoErr(err)
 	_, err = f.EmailSource(ctx, list[0])
 	is.NoErr(err)

@@ -223,7 +223,7 @@ func TestMailByHTTP(t *testing.T) {
 	is.NoErr(err)
 	r.Header.Set("Content-Type", "message/rfc822")
 	r.Header.Set("Authorization", "Bearer "+s.key)
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := ownClient.Do(r)
 	is.NoErr(err)
 	is.NoErr(resp.Body.Close())
 	is.Equal(resp.StatusCode, http.StatusOK)

@@ -95,7 +95,7 @@ func TestMembersPage(t *testing.T) {
 	p.shows("bob@example.com", "you", "Invite somebody")
 	p = b.post("/settings/members", "email", "bob@example.com", "role", "member")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("Is a member&#39;s already.")
+	p.shows("Belongs to a member already.")
 	p = b.post("/settings/members", "email", "x", "role", "king")
 	p.shows("Must be an email address.", "Must be owner, admin or member")
 

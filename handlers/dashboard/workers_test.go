@@ -200,7 +200,7 @@ func TestNewWorkerRefused(t *testing.T) {
 		"instructions":  {"instructions", strings.Repeat("x", 20_001), "Must have at most 20000 characters"},
 		"visibility":    {"visibility", "secret", "Must be public or private"},
 		"model":         {"model", "nobody:x", "must be one of"},
-		"schema's use":  {"outputSchema", `{"required": ["a"], "properties": {"a": false}}`, "no JSON object can meet it: /properties/a: false allows nothing"},
+		"schema's use":  {"outputSchema", `{"required": ["a"], "properties": {"a": false}}`, "no JSON object can meet it: /properties/a: false allows no value"},
 		"schema":        {"outputSchema", "{\n  \"type\": \"object\",\n}", "is not JSON: line 3, column 1"},
 		"schema's type": {"outputSchema", `{"type": "objekt"}`, "is not a Draft-07 JSON Schema"},
 		"approval":      {"otherApprovalTools", "a/b", "must hold names of tools"},
