@@ -123,7 +123,9 @@ func addressableDomain(domain string) bool {
 }
 
 // notInLabel reports whether no label of a domain contains r.
-func notInLabel(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_", r) }
+func notInLabel(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_", r)
+}
 
 // limitOf converts a flag to a field of store.MailLimits. In the flag 0 means no limit,
 // in the field a negative number does.
