@@ -22,13 +22,15 @@ func (h workerHead) Base() string { return "/workers/" + h.ID }
 // Restricted reports whether the worker may call only some tools.
 func (h workerHead) Restricted() bool { return h.Settings.Tools != nil }
 
-// workerTabs are the names of a worker's pages in the titles of the browser. The overview has none.
-var workerTabs = map[string]text.Key{"settings": "Settings", "schedules": "Schedules", "versions": "Versions",
-	"files": "Files", "webhook": "Webhook", "secrets": "Secrets", "members": "Members"}
+// tabName returns the name of a worker's page in the title of the browser, or "" for the overview.
+func tabName(tab string) text.Key {
+	return map[string]text.Key{"settings": "Settings", "schedules": "Schedules", "versions": "Versions",
+		"files": "Files", "webhook": "Webhook", "secrets": "Secrets", "members": "Members"}[tab]
+}
 
 // title returns the title for the browser.
 func (h workerHead) title(r *request) string {
-	if name, ok := workerTabs[h.Tab]; ok {
+	if name := tabName(h.Tab); name != "" {
 		return h.Title + " · " + r.t(name)
 	}
 	return h.Title
