@@ -21,21 +21,6 @@ type Watch struct {
 	leave  func()
 }
 
-// AcceptWatched is Accept, and also returns a Watch of the turn. A fast turn can end before Accept
-// returns. The Watch begins before the turn, so that the result of such a turn is not read from the
-// store again. The caller must call Leave.
-func (r *Runner) AcceptWatched(ctx context.Context, in Instruction) (store.Accepted, *Watch, error) {
-	in.TurnID = r.cfg.Store.NewTurnID()
-	w := r.Watch(in.TurnID)
-	w.fresh = true
-	a, err := r.Accept(ctx, in)
-	if err != nil || a.Turn.ID == in.TurnID {
-		return a, w, err
-	}
-	w.Leave() // a repeated request has the turn of the first one
-	return a, r.Watch(a.Turn.ID), nil
-}
-
 // Watch returns a Watch of a turn that exists. The caller must call Leave.
 func (r *Runner) Watch(turnID string) *Watch {
 	w := &Watch{r: r, turnID: turnID}
