@@ -107,10 +107,13 @@ func rewrite(tokens []token) (out []token, err error) {
 
 // indexedBy removes INDEXED BY, because PostgreSQL chooses the index.
 func indexedBy(_, rest []token) ([]token, int, error) {
-	if len(rest) > 2 && rest[0].is("INDEXED") && rest[1].is("BY") {
-		return nil, 3, nil
+	if len(rest) < 2 || !rest[0].is("INDEXED") || !rest[1].is("BY") {
+		return nil, 0, nil
 	}
-	return nil, 0, nil
+	if len(rest) == 2 || rest[2].kind != word {
+		return nil, 0, errors.New("INDEXED BY has no name of an index")
+	}
+	return nil, 3, nil
 }
 
 // crossJoin replaces CROSS JOIN by JOIN if it has a condition. In SQLite, CROSS JOIN fixes the

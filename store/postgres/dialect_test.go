@@ -31,6 +31,7 @@ func TestTranslate(t *testing.T) {
 		"another comment":           {`SELECT a /* FOR people */ FROM t`, `SELECT a FROM t`},
 		"white space":               {"SELECT a\n\tFROM t", "SELECT a\n\tFROM t"},
 		"an index":                  {`FROM t INDEXED BY t_by_a WHERE a`, `FROM t WHERE a`},
+		"an index and no space":     {`'a'INDEXED BY t_by_a'b'`, `'a' 'b'`},
 		"an updated index":          {`UPDATE t INDEXED BY t_by_a SET a = 1`, `UPDATE t SET a = 1`},
 		"joins":                     {`FROM a CROSS JOIN b ON b.x = a.x CROSS JOIN c ON c.y = b.y`, `FROM a JOIN b ON b.x = a.x JOIN c ON c.y = b.y`},
 		"a join of a query":         {`a CROSS JOIN (SELECT b FROM c JOIN d ON e) AS f ON g`, `a JOIN (SELECT b FROM c JOIN d ON e) AS f ON g`},
@@ -84,6 +85,8 @@ func TestTranslateRefuses(t *testing.T) {
 		"a huge parameter":     {`a = ?99999999999999999999`, "out of range"},
 		"one too many":         {`a = ?65535 AND b = ?`, "no number"},
 		"two arguments of iif": {`iif(a, b)`, "2 arguments"},
+		"no index":             {`FROM t INDEXED BY`, "name of an index"},
+		"an index in quotes":   {`FROM t INDEXED BY'i' WHERE a`, "name of an index"},
 		"emails in a list":     {`WHERE email IN (?, ?)`, "email IN"},
 		"email on the right":   {`WHERE ? = u.email`, "left"},
 		"email and a number":   {`WHERE email = 1`, "no translation"},
@@ -137,6 +140,7 @@ func FuzzTranslate(f *testing.F) {
 		`UPDATE users SET email = ? WHERE email = (SELECT email FROM users WHERE id = ?)`,
 		`iif(a, sum(b) FILTER (WHERE c), json_group_array(json_object('d', "e", 'it''s', max(f, g))))`,
 		"x -- y\n/* FOR UPDATE SKIP LOCKED */ z /* ORDER BY a */", `(`, `)`, `''''`, `?1?2?`, `IS`, `IS NOT`, `CROSS JOIN`, `WHERE email =`, `sum(a, 'b')`, `sum()`,
+		`t INDEXED BY'i'`, `t INDEXED BY ?`, `t INDEXED BY`,
 	} {
 		f.Add(seed)
 	}

@@ -154,10 +154,14 @@ func isLetter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '$' || c >= 0x80
 }
 
-// join returns the text of tokens.
+// join returns the text of tokens. It separates two words, and two texts, that a removed clause
+// stood between.
 func join(tokens []token) string {
 	var b strings.Builder
-	for _, t := range tokens {
+	for i, t := range tokens {
+		if i > 0 && t.space == "" && t.kind == tokens[i-1].kind && t.kind != symbol {
+			t.space = " "
+		}
 		b.WriteString(t.space)
 		b.WriteString(t.text)
 	}
