@@ -67,7 +67,7 @@ type Reply struct {
 
 // A DataFolder is the Admin of a store that this process has open.
 type DataFolder struct {
-	*store.Store
+	Store   *store.Store
 	BaseURL string // the base of the links in replies
 
 	// Runner returns the runner that connects and tests providers of models. If it is nil, providers
@@ -82,7 +82,7 @@ type DataFolder struct {
 func (d DataFolder) Backup(ctx context.Context, w io.Writer) (store.BackupReport, error) {
 	report, err := d.Store.Backup(ctx, w)
 	if err != nil || report.Damaged > 0 {
-		err = errors.Join(err, d.AlertBackup(context.WithoutCancel(ctx)))
+		err = errors.Join(err, d.Store.AlertBackup(context.WithoutCancel(ctx)))
 	}
 	return report, err
 }
@@ -93,20 +93,20 @@ func (d DataFolder) Do(ctx context.Context, c Call) (r Reply, err error) {
 	ctx = store.DuringMaintenance(ctx)
 	switch {
 	case c.Create != nil:
-		_, r.Secret, err = d.CreateKey(ctx, operator, *c.Create)
+		_, r.Secret, err = d.Store.CreateKey(ctx, operator, *c.Create)
 	case c.List != nil:
-		r.Keys, err = d.Keys(ctx, *c.List)
+		r.Keys, err = d.Store.Keys(ctx, *c.List)
 	case c.Revoke != nil:
 		r.Keys = make([]store.Key, 1)
-		r.Keys[0], err = d.RevokeKey(ctx, operator, *c.Revoke)
+		r.Keys[0], err = d.Store.RevokeKey(ctx, operator, *c.Revoke)
 	case c.Roll != nil:
 		r.Keys = make([]store.Key, 1)
-		r.Keys[0], r.Secret, err = d.RollKey(ctx, operator, *c.Roll)
+		r.Keys[0], r.Secret, err = d.Store.RollKey(ctx, operator, *c.Roll)
 	case c.Users:
-		r.Users, err = d.Users(ctx)
+		r.Users, err = d.Store.Users(ctx)
 	case c.Reset != nil:
 		var token string
-		if _, token, err = d.CreatePasswordLink(ctx, operator, store.LinkReset, *c.Reset); err == nil {
+		if _, token, err = d.Store.CreatePasswordLink(ctx, operator, store.LinkReset, *c.Reset); err == nil {
 			r.Link = handlers.LinkAddress(d.BaseURL, store.LinkReset, token)
 		}
 	case c.Provider != nil:

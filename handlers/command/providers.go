@@ -38,7 +38,7 @@ type ProviderCall struct {
 // doProvider performs an operation on providers as the operator. A test returns the provider
 // alone, with its result.
 func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []store.Provider, err error) {
-	c, err := d.OperatorOf(ctx, call.Org)
+	c, err := d.Store.OperatorOf(ctx, call.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -57,14 +57,14 @@ func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []s
 	case call.Test != "":
 		_, err = rn.TestProvider(ctx, c, call.Test, call.Model)
 	case call.Remove != "":
-		_, err = d.RemoveProvider(ctx, c, call.Remove)
+		_, err = d.Store.RemoveProvider(ctx, c, call.Remove)
 	case call.Default != nil:
 		err = d.setDefault(ctx, c, rn, strings.TrimSpace(*call.Default))
 	}
 	if err != nil {
 		return nil, err
 	}
-	all, err := d.Providers(ctx, c)
+	all, err := d.Store.Providers(ctx, c)
 	for _, p := range all {
 		if call.Test == "" || p.Name == call.Test {
 			list = append(list, p)
@@ -88,11 +88,11 @@ func (d DataFolder) setDefault(ctx context.Context, c store.Caller, rn *runner.R
 		}
 		chain = strings.Join(model.Chain(chain), ",")
 	}
-	now, err := d.OrganizationModels(ctx, c.OrganizationID)
+	now, err := d.Store.OrganizationModels(ctx, c.OrganizationID)
 	if err != nil {
 		return err
 	}
-	return d.SetDefaultModels(ctx, c, now.Chain, chain)
+	return d.Store.SetDefaultModels(ctx, c, now.Chain, chain)
 }
 
 // idleRunner returns a runner that executes no turns. It connects and tests the providers of a

@@ -73,7 +73,7 @@ const vacuumTime = 10 * time.Second
 func (d DataFolder) vacuum(ctx context.Context) (*Vacuumed, error) {
 	some, cancel := context.WithTimeout(ctx, vacuumTime)
 	defer cancel()
-	n, err := d.ReturnSpace(some, 0)
+	n, err := d.Store.ReturnSpace(some, 0)
 	if ctx.Err() == nil && errors.Is(some.Err(), context.DeadlineExceeded) {
 		return &Vacuumed{Returned: n}, nil
 	}
