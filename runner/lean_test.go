@@ -19,7 +19,7 @@ import (
 // toolTokens returns the approximate number of tokens of tools.
 func toolTokens(tools []model.Tool) (n int64) {
 	for _, t := range tools {
-		n += prompt.EstimateText(t.Name) + prompt.EstimateText(t.Description) + prompt.EstimateText(string(t.InputSchema))
+		n += prompt.EstimateText(t.Name) + prompt.EstimateText(t.Description) + prompt.EstimateText(t.InputSchema)
 	}
 	return n
 }

@@ -70,6 +70,7 @@ func (s *toolset) setting(c store.Claim, tools []model.Tool) prompt.Setting {
 // describe returns the tools for the model request: first the runner's own tools that the turn may
 // call, then the remote tools.
 func (s *toolset) describe(own []model.Tool) (tools []model.Tool) {
+	tools = make([]model.Tool, 0, len(own)+len(s.remote.Tools))
 	for _, t := range own {
 		if own, _ := s.find(t.Name); own != nil {
 			tools = append(tools, t)

@@ -64,8 +64,9 @@ func guidelines() []guideline {
 
 // Preamble returns the service's guidance for a turn. It mentions only tools that the turn has.
 func Preamble(s Setting) string {
-	var lines []string
-	for _, g := range guidelines() {
+	all := guidelines()
+	lines := make([]string, 0, len(all))
+	for _, g := range all {
 		if text := s.line(g); text != "" && (g.lean || !s.Lean) {
 			lines = append(lines, text)
 		}

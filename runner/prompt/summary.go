@@ -102,7 +102,7 @@ func (c *Compactor) summarise(minSaved int64) (Proposal, bool) {
 		return p, false // it saves too little for a model call
 	}
 	// The request for the summary must fit into the window too.
-	fixed := EstimateText(summaryInstructions) + EstimateText(string(lines))
+	fixed := EstimateText(summaryInstructions) + EstimateText(lines)
 	room := c.room - summaryOverhead - p.summaryTokens - c.prompt.Calibrated(fixed)
 	for k > 0 && c.prompt.Calibrated(spans[k].quoted) > room {
 		k--
@@ -157,7 +157,7 @@ type span struct {
 func (c *conversation) spans() (list []span) {
 	var all, instruction span // the passages so far, and the instruction of the current passage's turn
 	for i, p := range c.uncovered() {
-		tokens, quoted := estimateMessages(c.shortened(p)), EstimateText(string(quotePassage(p)))
+		tokens, quoted := estimateMessages(c.shortened(p)), EstimateText(quotePassage(p))
 		end := span{p.turn, max(p.step, 0), all.tokens, all.quoted}
 		if p.step >= 0 { // a span that ends within a turn does not contain the turn's instruction
 			end.tokens, end.quoted = all.tokens-instruction.tokens, all.quoted-instruction.quoted
