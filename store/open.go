@@ -46,6 +46,7 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 	s.disk = diskWatch{dir: dir, statfs: opt.Statfs, reserve: opt.DiskReserve, warning: opt.DiskWarning,
 		now: opt.Now, log: opt.Log}
 	s.disk.loadReported()
+	s.queue = s.newQueueQueries()
 	s.close = sync.OnceValue(s.closeAll)
 	if err := s.open(ctx, schema, opt); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -293,23 +293,14 @@ func scanQueued(row scanner) (q queuedTurn, err error) {
 // however long the queue is. It also reads what a claim holds, so a claim needs no other query. Among
 // nodes, it skips the turns of workers that are placed on another one.
 func (s *Store) nextInQueue(ctx context.Context, tx Tx, runnerID string) (queuedTurn, error) {
-	// These columns come from the row that is locked. Those that selectQueued adds never change, except
-	// for the secrets: see ClaimTurns. The second part of the UNION wraps around to the beginning of the
-	// circle. Without the LIMIT behind it, PostgreSQL would lock the rows of both parts.
-	next, err := one(ctx, tx, scanQueued, selectQueued+`, (SELECT max(q.worker_num) FROM turns AS q INDEXED BY turns_queued
-			WHERE q.status = 'pending' AND q.ready = 1 AND q.organization_num = turns.organization_num)
-		FROM (SELECT * FROM (`+s.firstQueued(`organization_num > ?1`, `?2`)+`) AS following
-		UNION ALL SELECT * FROM (`+s.firstQueued(`organization_num <= ?1`, `?2`)+`) AS first
-		LIMIT 1) AS turns`+withSettings+ofTurn, s.withRunner(runnerID, s.fair.lastOrganization())...)
+	next, err := one(ctx, tx, scanQueued, s.queue.next, s.withRunner(runnerID, s.fair.lastOrganization())...)
 	if err != nil {
 		return next, err
 	}
 	// The query has found the organization's first worker. If a worker follows the
 	// last claimed one, that worker is next instead.
 	if last := s.fair.lastWorker(next.organization); last >= next.worker && last < next.lastWorker {
-		following, err := one(ctx, tx, scanQueued, selectQueued+`, 0 FROM (`+
-			s.firstQueued(`organization_num = ?1 AND worker_num > ?2`, `?3`)+`) AS turns`+withSettings+ofTurn,
-			s.withRunner(runnerID, next.organization, last)...)
+		following, err := one(ctx, tx, scanQueued, s.queue.nextWorker, s.withRunner(runnerID, next.organization, last)...)
 		// Without a row, other writes have locked all turns of the following workers.
 		if noRow(err, nil) != nil {
 			return next, err

@@ -19,6 +19,27 @@ const (
 	lockSkipped = ` LIMIT 1 /* FOR NO KEY UPDATE SKIP LOCKED */`
 )
 
+// queueQueries holds the queries of nextInQueue. Their texts are long, so they are built only once.
+type queueQueries struct {
+	next       string // for the first turn of the organization that follows the given one
+	nextWorker string // for the first turn of a worker that follows the given one, in its organization
+}
+
+func (s *Store) newQueueQueries() queueQueries {
+	// These columns come from the row that is locked. Those that selectQueued adds never change, except
+	// for the secrets: see ClaimTurns. The second part of the UNION wraps around to the beginning of the
+	// circle. Without the LIMIT behind it, PostgreSQL would lock the rows of both parts.
+	return queueQueries{
+		next: selectQueued + `, (SELECT max(q.worker_num) FROM turns AS q INDEXED BY turns_queued
+			WHERE q.status = 'pending' AND q.ready = 1 AND q.organization_num = turns.organization_num)
+		FROM (SELECT * FROM (` + s.firstQueued(`organization_num > ?1`, `?2`) + `) AS following
+		UNION ALL SELECT * FROM (` + s.firstQueued(`organization_num <= ?1`, `?2`) + `) AS first
+		LIMIT 1) AS turns` + withSettings + ofTurn,
+		nextWorker: selectQueued + `, 0 FROM (` + s.firstQueued(`organization_num = ?1 AND worker_num > ?2`, `?3`) +
+			`) AS turns` + withSettings + ofTurn,
+	}
+}
+
 // firstQueued returns a query for the first turn in a range of the queue that a runner may claim now. It
 // locks the turn and skips locked ones. Among nodes, param is the parameter of the runner's id: see
 // withRunner.
