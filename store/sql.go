@@ -29,12 +29,17 @@ func (f scannerFunc) Scan(dest ...any) error { return f(dest...) }
 
 // all runs a query and returns the results of scan for each row.
 func all[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	return appendAll(ctx, q, nil, scan, query, args...)
+}
+
+// appendAll is all, and appends the results to list. A list with enough capacity is allocated once.
+func appendAll[T any](ctx context.Context, q querier, list []T, scan func(scanner) (T, error), query string,
+	args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, query, args...)
 	if err != nil {
 		return nil, Unavailable(err)
 	}
 	defer rows.Close()
-	var list []T
 	for rows.Next() {
 		v, err := scan(rows)
 		if err != nil {

@@ -9,6 +9,7 @@ package view
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -42,22 +43,29 @@ func (b Builder) WorkerURL(id string) string { return b.baseURL + "/workers/" + 
 func (b Builder) PageURL(path string) string { return b.baseURL + path }
 
 // TaskURL returns the address of a task's page.
-func (b Builder) TaskURL(id string) string { return b.baseURL + TaskPath(id) }
+func (b Builder) TaskURL(id string) string { return b.baseURL + taskPages + id }
 
 // DecisionURL returns the address of a link that decides on an approval.
 func (b Builder) DecisionURL(token string) string { return b.baseURL + "/decide/" + token }
 
 // TaskPath returns the path of a task's page.
-func TaskPath(id string) string { return "/tasks/" + id }
+func TaskPath(id string) string { return taskPages + id }
+
+const taskPages = "/tasks/"
 
 // Marshal returns v as one line of JSON that ends with a newline. The characters <, > and
 // & stay readable: the JSON is not part of a page.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
+	err := Encode(&b, v)
 	return b.Bytes(), err
+}
+
+// Encode writes what Marshal returns to w, in one Write. If v has no JSON, it writes nothing.
+func Encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // Timestamp returns a time as JSON shows it: RFC 3339, in UTC, with milliseconds.

@@ -99,7 +99,7 @@ func (r *Rows) scan(i int32, dest any) error {
 	switch to := dest.(type) {
 	case *string:
 		if kind == sqlite3.SQLITE_TEXT && to != nil {
-			*to = r.text(i)
+			r.setText(i, to)
 			return nil
 		}
 	case *int64:
@@ -141,12 +141,22 @@ func (r *Rows) value(i, kind int32) any {
 	return nil
 }
 
-// text returns a copy of a text, because SQLite's own is valid only until the next row.
-func (r *Rows) text(i int32) string {
+// text returns a text.
+func (r *Rows) text(i int32) (text string) {
+	r.setText(i, &text)
+	return text
+}
+
+// setText sets a variable to a copy of a text, because SQLite's own is valid only until the next row.
+// If the variable has that text from another row, it keeps it.
+func (r *Rows) setText(i int32, to *string) {
 	p := sqlite3.Xsqlite3_column_text(r.st.c.tls, r.st.handle, i)
 	n := sqlite3.Xsqlite3_column_bytes(r.st.c.tls, r.st.handle, i)
 	if p == 0 {
-		return ""
+		*to = ""
+		return
 	}
-	return string(libc.GoBytes(p, int(n)))
+	if text := libc.GoBytes(p, int(n)); string(text) != *to {
+		*to = string(text)
+	}
 }
