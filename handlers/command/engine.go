@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -187,13 +188,13 @@ func (p *Program) openModels(env *Environment) (chain []model.Model, err error) 
 	if !strings.HasPrefix(p.Model, "replay:") { // a folder's name may have commas
 		names = model.Chain(p.Model)
 	}
+	if i := slices.Index(names, ""); i >= 0 && len(names) > 1 {
+		return nil, fmt.Errorf("--model: model %d of the chain has no name", i+1)
+	}
 	if err := runner.CheckChain(names); err != nil {
 		return nil, fmt.Errorf("--model: %w", err)
 	}
-	for i, name := range names {
-		if name == "" && len(names) > 1 {
-			return nil, fmt.Errorf("--model: model %d of the chain has no name", i+1)
-		}
+	for _, name := range names {
 		m, failed := model.Open(model.Config{Model: name, Offline: offline.New(), Getenv: env.Get})
 		chain, err = append(chain, m), cmp.Or(err, failed)
 	}

@@ -45,6 +45,8 @@ func (c *Catalogue) Check(name string) error {
 	case !slices.Contains(providers(), provider), !named,
 		strings.TrimSpace(rest) != rest, rest == "", strings.ContainsFunc(rest, isControl):
 		return fmt.Errorf("must be one of: %s", c.possible())
+	case missingPart(provider, rest) != nil:
+		return fmt.Errorf("%w; it must be one of: %s", missingPart(provider, rest), c.possible())
 	// Recordings need no key, so a server that replays accepts every known provider.
 	case c.replay == nil && !c.has(provider) && provider == "ollama":
 		return fmt.Errorf("this server has no OLLAMA_HOST; it must be one of: %s", c.possible())

@@ -30,6 +30,7 @@ func TestCatalogueCheck(t *testing.T) {
 		{openAI, "anthropic:claude-sonnet-5", "no key for anthropic; it must be one of: offline, openai:NAME, or null"},
 		{openAI, "openai:", "must be one of"},
 		{openAI, "openai", "must be one of"},
+		{openAI, "openai::", `the name of the model is missing after "openai:"; it must be one of: offline, openai:NAME`},
 		{openAI, "openai: gpt", "must be one of"},
 		{openAI, "openai:a\nb", "must be one of"},
 		{openAI, "OpenAI:gpt-5", "must be one of"},

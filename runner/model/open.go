@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -30,6 +31,9 @@ func Open(cfg Config) (Model, error) {
 		name, why = defaultModel(cfg.Getenv)
 	}
 	provider, rest, named := strings.Cut(name, ":")
+	if err := missingPart(provider, rest); err != nil && named && provider != "replay" {
+		return nil, fmt.Errorf("model %q: %w; write PROVIDER:NAME, such as openai:%s", name, err, openAIModel)
+	}
 	var m Model
 	var err error
 	switch {
@@ -51,6 +55,21 @@ func Open(cfg Config) (Model, error) {
 		return nil, fmt.Errorf("open model %s%s: %w", name, why, err)
 	}
 	return m, nil
+}
+
+// missingPart returns an error that says which part of the model PROVIDER:NAME is missing, or nil.
+// An empty name selects the provider's default model. A name may have an empty part in its middle, as
+// those of fine-tuned models have.
+func missingPart(provider, name string) error {
+	switch {
+	case provider == "":
+		return errors.New("the provider is missing before the colon")
+	case strings.HasPrefix(name, ":"):
+		return fmt.Errorf("the name of the model is missing after %q", provider+":")
+	case strings.HasSuffix(name, ":"):
+		return fmt.Errorf("the end of the model's name is missing after %q", provider+":"+name)
+	}
+	return nil
 }
 
 // Chain returns the names in a chain of models, which are separated by commas. A chain has at

@@ -46,6 +46,9 @@ func (p Provider) Open(model string) (Model, error) {
 	if strings.TrimSpace(model) == "" {
 		return nil, errors.New("the name of the model is missing after " + p.Name + ":")
 	}
+	if err := missingPart(p.Name, model); err != nil {
+		return nil, err
+	}
 	switch p.Kind {
 	case ProviderAnthropic:
 		return openAnthropic(model, cfg, defaultTimeouts())
