@@ -134,7 +134,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		"folder is a file":       {args: []string{"--data", file}, says: `data folder: .*not a directory`},
 		"revoke without a key":   {args: []string{"key", "revoke"}, says: `expected "<key>"`},
 		"create without a name":  {args: []string{"key", "create"}, says: `--name`},
-		"create with a bad role": {args: []string{"key", "create", "--name", "n", "--role", "king"}, says: `--role must be one of`},
+		"create with a bad role": {args: []string{"key", "create", "--name", "n", "--role", "king"}, says: `--role must be one of "owner","admin","member" but`},
 		"keys of no server":      {args: []string{"key", "list"}, says: `there is no data in \./data: name the folder`},
 		"run without words":      {args: []string{"run"}, says: `expected "<instruction>"`},
 		"run with empty words":   {args: []string{"run", ""}, says: `input.*required`},

@@ -44,15 +44,15 @@ func (c *UserReset) Run(p *Program) error {
 
 // KeyCreate creates an API key.
 type KeyCreate struct {
-	Name string `required:"" help:"Name of the key, such as the program that uses it."`
-	User string `help:"Email address of its user, created if needed; the first owner by default." placeholder:"EMAIL"`
-	Role string `enum:",owner,admin,member" default:"" help:"The user's role: owner, admin or member."`
-	Org  string `help:"Organization, created if needed; the first one by default." placeholder:"NAME"`
+	Name string  `required:"" help:"Name of the key, such as the program that uses it."`
+	User string  `help:"Email address of its user, created if needed; the first owner by default." placeholder:"EMAIL"`
+	Role *string `enum:"owner,admin,member" help:"The user's role: owner, admin or member." placeholder:"ROLE"`
+	Org  string  `help:"Organization, created if needed; the first one by default." placeholder:"NAME"`
 }
 
 // Run prints nothing but the key, so that scripts can use the output.
 func (c *KeyCreate) Run(p *Program) error {
-	key := store.NewKey{Name: c.Name, Email: c.User, Role: store.Role(c.Role), OrganizationName: c.Org}
+	key := store.NewKey{Name: c.Name, Email: c.User, Role: store.Role(chosen(c.Role)), OrganizationName: c.Org}
 	return p.call("", Call{Create: &key}, func(r Reply) { fmt.Fprintln(p.Stdout, r.Secret) })
 }
 

@@ -90,7 +90,7 @@ func TestNoData(t *testing.T) {
 		"backup":          {func(p *command.Program, to string) error { return (&command.Backup{File: to}).Run(p) }, false},
 		"vacuum":          {func(p *command.Program, _ string) error { return command.Vacuum{}.Run(p) }, false},
 		"key create": {func(p *command.Program, _ string) error {
-			return (&command.KeyCreate{Name: "robot", User: "ann@example.com", Role: "owner"}).Run(p)
+			return (&command.KeyCreate{Name: "robot", User: "ann@example.com", Role: new("owner")}).Run(p)
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

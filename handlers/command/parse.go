@@ -112,6 +112,15 @@ func addPlainEnvars(k *kong.Kong) error {
 	return nil
 }
 
+// chosen returns the value of a flag that has a list of values and no default, or "". Such a flag is a
+// pointer: the parser would otherwise name the empty value among the allowed ones.
+func chosen(flag *string) string {
+	if flag == nil {
+		return ""
+	}
+	return *flag
+}
+
 // isSecret reports whether the value of a flag must not be shown.
 func isSecret(f *kong.Flag) bool { return f.Tag != nil && f.Tag.Has("secret") }
 

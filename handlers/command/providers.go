@@ -122,18 +122,18 @@ func (l *ProviderList) Run(p *Program) error {
 
 // ProviderAdd connects a provider.
 type ProviderAdd struct {
-	Name   string `arg:"" help:"Name of the provider; its models are named NAME:MODEL."`
-	Kind   string `enum:",anthropic,openai,ollama,openrouter,openai-compatible" default:"" help:"Kind: anthropic, openai, ollama, openrouter or openai-compatible; the name by default." placeholder:"KIND"`
-	Key    string `name:"provider-key" help:"Key of the provider; prefer a file." placeholder:"KEY" secret:"the key"`
-	URL    string `name:"provider-url" help:"Address of the provider's API; that of the kind by default." placeholder:"URL"`
-	Window int64  `name:"provider-window" min:"0" help:"Context window of its models, in tokens; 0 uses the provider's value."`
-	Model  string `name:"test-model" help:"Model to test; any by default." placeholder:"MODEL"`
-	Org    string `help:"Organization; the first one by default." placeholder:"NAME"`
+	Name   string  `arg:"" help:"Name of the provider; its models are named NAME:MODEL."`
+	Kind   *string `enum:"anthropic,openai,ollama,openrouter,openai-compatible" help:"Kind: anthropic, openai, ollama, openrouter or openai-compatible; the name by default." placeholder:"KIND"`
+	Key    string  `name:"provider-key" help:"Key of the provider; prefer a file." placeholder:"KEY" secret:"the key"`
+	URL    string  `name:"provider-url" help:"Address of the provider's API; that of the kind by default." placeholder:"URL"`
+	Window int64   `name:"provider-window" min:"0" help:"Context window of its models, in tokens; 0 uses the provider's value."`
+	Model  string  `name:"test-model" help:"Model to test; any by default." placeholder:"MODEL"`
+	Org    string  `help:"Organization; the first one by default." placeholder:"NAME"`
 }
 
 // Run connects the provider and prints how its test ended.
 func (a *ProviderAdd) Run(p *Program) error {
-	n := store.NewProvider{Name: a.Name, Kind: store.ProviderKind(cmp.Or(a.Kind, a.Name)), BaseURL: a.URL, Key: a.Key,
+	n := store.NewProvider{Name: a.Name, Kind: store.ProviderKind(cmp.Or(chosen(a.Kind), a.Name)), BaseURL: a.URL, Key: a.Key,
 		ContextWindow: a.Window}
 	return p.callTest(ProviderCall{Org: a.Org, Add: &n, Model: a.Model})
 }
