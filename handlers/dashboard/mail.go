@@ -62,8 +62,16 @@ func (m mailRow) Peer() string {
 	return brief(cmp.Or(m.From, m.MailFrom, m.r.t("nobody")))
 }
 
+// Kept reports whether the reply stays in the outbox, because the server had no relay.
+func (m mailRow) Kept() bool { return m.Status == store.EmailKept }
+
 // Why returns the beginning of the reason for the status.
-func (m mailRow) Why() string { return brief(m.Reason) }
+func (m mailRow) Why() string {
+	if m.Kept() {
+		return m.r.t("the server had no relay")
+	}
+	return brief(m.Reason)
+}
 
 // inList is the room for a text in a list, in bytes of HTML.
 const inList = 200
@@ -87,9 +95,6 @@ func (m mailRow) Title() string {
 	}
 	return m.r.t("(no subject)")
 }
-
-// Retryable reports whether the reply can be sent again.
-func (m mailRow) Retryable() bool { return m.Outbound() && m.Status != store.EmailSent }
 
 // mailStatuses returns the choices of the status filter. The outbox holds replies only.
 func mailStatuses(r *request, path string) []option {
@@ -160,6 +165,13 @@ type mailPage struct {
 	HasSource   bool
 	Worker      store.Worker
 	Releasable  bool // a user can release it, so that it starts work
+	Relay       bool // the server has a relay now, for a kept reply
+}
+
+// Retryable reports whether the reply can be sent again. Without a relay, a kept reply would only be
+// kept again.
+func (p mailPage) Retryable() bool {
+	return p.Outbound() && p.Status != store.EmailSent && (p.Relay || !p.Kept())
 }
 
 // The room for the parts of a mail on its page, in bytes of HTML. The source has the rest.
@@ -187,6 +199,7 @@ func (d *Dashboard) showMail(w http.ResponseWriter, r *request) error {
 	}
 	p := mailPage{mailRow: mailRow{e, r}, Full: excerptOf(e.Subject, maxShownSubject), HasSource: source != nil,
 		Verdicts: verdictsOf(r, e.Verdicts)}
+	p.Relay = p.Kept() && d.cfg.System().Relay // only where it matters: the first call may take long
 	// The mail of a deleted worker stays readable.
 	if p.Worker, err = d.store.Worker(r.Context(), r.who.Caller, e.WorkerID); err != nil && !store.IsNotFound(err) {
 		return err

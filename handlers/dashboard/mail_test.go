@@ -197,6 +197,43 @@ func (s *site) stranger(email string) *browser {
 	return s.signIn(email)
 }
 
+// TestKeptReply checks that the page of a kept reply says why the server did not send it.
+func TestKeptReply(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		relay, german bool
+		says, lacks   string
+	}{
+		"no relay": {says: "The server has no relay, so this reply stays in the outbox.", lacks: "Send now"},
+		"German":   {german: true, says: "Der Server hat kein Relay", lacks: "Jetzt senden"},
+		"a new relay": {relay: true, says: "The server had no relay when this reply was due. It has one now",
+			lacks: "--smtp-relay"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			s := newSite(t, func(c *dashboard.Config) {
+				c.System = func() dashboard.System { return dashboard.System{Relay: tt.relay} }
+			})
+			storetest.Exec(t, s.store, `INSERT INTO alert_messages (num, id, organization_id, test, items, status, attempts, answer, created_at)
+				VALUES (1, 'alm_kept', ?, 0, '[]', 'mailed', 1, '', 1)`, s.owner.OrganizationID)
+			storetest.Exec(t, s.store, `INSERT INTO outbound_emails (id, kind, organization_id, alert_num, recipient, subject, status,
+				attempts, error_message, created_at, size)
+				VALUES ('msg_kept', 'alert', ?, 1, 'bob@example.org', '', 'kept', 1, '', 1, 0)`, s.owner.OrganizationID)
+			b := s.signIn("ann@example.com")
+			if tt.german {
+				b.post("/account/preferences", "theme", "dark", "language", "de")
+			}
+			p := b.get("/mail/messages/msg_kept")
+			is.Equal(p.status, http.StatusOK)
+			p.shows(tt.says)
+			p.lacks(tt.lacks)
+			p = b.get("/mail/outbox")
+			is.True(p.has("the server had no relay") != tt.german)
+		})
+	}
+}
+
 // TestPostmasterMail checks that the page of a mail for the postmaster has no release button,
 // because the mail starts no work.
 func TestPostmasterMail(t *testing.T) {
