@@ -55,6 +55,7 @@ func TestBrowserLive(t *testing.T) {
 	w.sees("The call is approved and runs.", "All done.")
 	w.until("the end", "document.querySelector('#box-1 .acts')")
 	is.Equal(w.text("document.querySelector('#bar-state').innerText.trim()"), "Done")
+	is.True(strings.HasPrefix(w.text("document.querySelector('#now').innerText"), "Last turn")) // no longer "Now"
 	w.sees("a.txt", "Run again")
 	w.lacks("Stop")
 }

@@ -94,6 +94,8 @@ func TestTaskPage(t *testing.T) {
 	p.shows(`/files/out/poem.md?v=`, ">poem.md</span>")
 	p.shows(`viewBox="0 0 600 26"`, `aria-label="The model worked for`, "in 4 calls", "in 3 calls")
 	p.shows("Continue this task", `enctype="multipart/form-data"`, "Run again", "Edit and run again")
+	p.shows(`<section id="now"><h2>Last turn<`, "4 steps</span></h2>")
+	p.lacks("Now<", "Step 4")
 	is.Equal(p.has("live.js"), false) // nothing runs
 	is.Equal(p.has("Stop</button>"), false)
 	p.smallerThan(maxPage)

@@ -44,6 +44,7 @@ type activity struct {
 	Rate    float64 // credits a second, while the model works
 	Step    int64   // number of the step; 0 before the first
 	Now     int64   // the server's time, in Unix milliseconds
+	Ended   bool    // the turn has ended: Step is the number of its steps
 }
 
 // activityOf returns the current activity of a turn. place is its place in the queue. asks are its
@@ -52,8 +53,8 @@ func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Appro
 	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
 	brief := statusOf(b.r.lang, s.Turn.Status, s.Turn.Wait, mine)
 	a := activity{state: brief, Brief: brief, Took: s.Turn.Duration,
-		Credits: store.Credits(usageOf(s).Cost()), Step: int64(len(s.Steps)), Now: b.d.cfg.Now().UnixMilli()}
-	if s.Turn.Status.Ended() {
+		Credits: store.Credits(usageOf(s).Cost()), Step: usageOf(s).Steps, Now: b.d.cfg.Now().UnixMilli()}
+	if a.Ended = s.Turn.Status.Ended(); a.Ended {
 		return a
 	}
 	if s.Current != nil {
