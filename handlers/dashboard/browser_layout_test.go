@@ -37,6 +37,29 @@ func TestBrowserLayout(t *testing.T) {
 	is.Equal(w.text("document.querySelector('form.card > button').offsetWidth < 300"), "true")
 }
 
+// TestBrowserToasts checks that a message covers no button at the lower edge of a page.
+func TestBrowserToasts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Invoice clerk"})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "sent", Title: "An invoice", Input: scripted("say Done.")})
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	for _, tt := range []struct {
+		path, bar string
+		width     int64
+	}{
+		{"/tasks/sent?done=call-approved", ".composer", 1366}, {"/tasks/sent?done=call-approved", ".composer", 390},
+		{"/workers/" + wrk.ID + "/settings?done=saved", ".savebar", 1366},
+	} {
+		w.size(tt.width, "light")
+		w.open(tt.path)
+		w.until("the message", "document.querySelector('.toast')")
+		is.Equal(w.text(`(() => { const [a, b] = ['.toast', `+quoted(tt.bar)+`].map((css) => document.querySelector(css).getBoundingClientRect());
+			return a.bottom <= b.top || a.top >= b.bottom || a.right <= b.left || a.left >= b.right; })()`), "true") // they do not overlap
+	}
+}
+
 // inLine returns an expression that reports whether the centres of elements have the same height,
 // within a pixel.
 func inLine(selectors ...string) string {
