@@ -20,7 +20,7 @@ func TestSignIn(t *testing.T) {
 	p := v.get("/tasks/tsk_1?x=y")
 	is.Equal(p.status, http.StatusSeeOther)
 	is.Equal(p.location(), "/sign-in?next="+url.QueryEscape("/tasks/tsk_1?x=y"))
-	v.get(p.location()).shows(`name="next" value="/tasks/tsk_1?x=y"`)
+	v.get(p.location()).shows(`name="next" value="/tasks/tsk_1?x=y"`, "<code>journeyman user reset EMAIL</code>")
 
 	p = v.post("/sign-in", "email", "ann@example.com", "password", "wrong", "next", "/tasks")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
