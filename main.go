@@ -314,7 +314,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	}
 	control := command.Control(command.DataFolder{Store: st, BaseURL: baseURL, Service: service,
 		Runner: func() (*runner.Runner, error) { return s.Runner, nil }}, p.Log)
-	operator, err := c.ListenOperator(p, command.WithReadiness(web, control, p.Version), s.Runner)
+	operator, err := c.ListenOperator(p, command.WithReadiness(web, control, p.Version, baseURL), s.Runner)
 	service.Listeners = append(service.Listeners, operator...)
 	service.Runner, service.SchedulerAlive, service.BaseURL = s.Runner, s.schedule.Alive, baseURL
 	return s, banner, err

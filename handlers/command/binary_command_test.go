@@ -77,7 +77,7 @@ func TestOneProcessAFolder(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir)
 	invocation{}.run(t, "--data", dir, "--addr", "127.0.0.1:0").exitedWith(t, 1, `in use by another process`)
-	invocation{}.run(t, "--data", dir, "run", "hello").exitedWith(t, 1, `in use by another process`)
+	invocation{}.run(t, "--data", dir, "run", "hello").exitedWith(t, 1, `curl `+regexp.QuoteMeta(s.url)+`/api/tasks`)
 	is.Equal(s.mustPost(t, "/api/tasks", map[string]any{"input": "still there"}).Status, "completed")
 }
 

@@ -32,11 +32,17 @@ func control(t testing.TB, st *store.Store, dir string) (*command.ControlClient,
 // controlAt is control on a socket with the given path.
 func controlAt(t testing.TB, st *store.Store, path string) *command.ControlClient {
 	t.Helper()
+	return serveAt(t, path, controlOf(st))
+}
+
+// serveAt serves a handler on a socket. It returns a client.
+func serveAt(t testing.TB, path string, handler http.Handler) *command.ControlClient {
+	t.Helper()
 	ln, err := command.ListenControl(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := &http.Server{Handler: controlOf(st)} //nolint:gosec // a socket that only this user opens
+	web := &http.Server{Handler: handler} //nolint:gosec // a socket that only this user opens
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(ln) }()
 	t.Cleanup(func() {

@@ -48,6 +48,7 @@ const (
 	// Headers of answers on the control socket.
 	versionHeader = "Journeyman-Version"
 	processHeader = "Journeyman-Process"
+	addressHeader = "Journeyman-Address"
 )
 
 // pause waits for d, or until ctx ends.
@@ -59,8 +60,8 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // WithReadiness returns the handler of the data folder's socket: web answers readiness checks,
-// control everything else.
-func WithReadiness(web, control http.Handler, version string) http.Handler {
+// control everything else. Clients learn the version and the base URL of the server.
+func WithReadiness(web, control http.Handler, version, baseURL string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != readyPath {
 			control.ServeHTTP(w, r)
@@ -68,6 +69,7 @@ func WithReadiness(web, control http.Handler, version string) http.Handler {
 		}
 		w.Header().Set(versionHeader, version)
 		w.Header().Set(processHeader, strconv.Itoa(os.Getpid()))
+		w.Header().Set(addressHeader, baseURL)
 		web.ServeHTTP(w, r)
 	})
 }
@@ -75,7 +77,8 @@ func WithReadiness(web, control http.Handler, version string) http.Handler {
 // A Readiness is the answer of a running server.
 type Readiness struct {
 	Version string
-	Process int // its number
+	Process int    // its number
+	Address string // its base URL; "" for a server of an older version
 
 	status int
 	Checks map[string]string `json:"checks"`
@@ -97,7 +100,7 @@ func (c *ControlClient) Ready(ctx context.Context) (r Readiness, err error) {
 		return r, fmt.Errorf("no server answers for this data folder: %w", errors.Unwrap(err))
 	}
 	defer resp.Body.Close()
-	r.Version, r.status = resp.Header.Get(versionHeader), resp.StatusCode
+	r.Version, r.Address, r.status = resp.Header.Get(versionHeader), resp.Header.Get(addressHeader), resp.StatusCode
 	r.Process, err = strconv.Atoi(resp.Header.Get(processHeader))
 	if err != nil {
 		return r, errors.New("a server of an older version runs, which does not report its state here")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,34 @@ func TestOpenBesideAServer(t *testing.T) {
 	is.True(errors.Is(err, store.ErrLocked)) // another process holds the lock
 	_, err = os.Stat(filepath.Join(st.Dir(), "control.sock"))
 	is.NoErr(err) // the server keeps its socket
+}
+
+// TestRunBesideServer runs a task on a folder that another process has open. The error says how to
+// give the task to a server.
+func TestRunBesideServer(t *testing.T) {
+	t.Parallel()
+	storetest.Embedded(t)
+	for name, tt := range map[string]struct {
+		address string // of the server
+		says    string
+	}{
+		"server":           {"https://jm.example", "a server uses the data folder DIR: give it the task through its API, with curl https://jm.example/api/tasks "},
+		"an older version": {"", "curl ADDRESS/api/tasks "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			st := storetest.Open(t, store.Options{})
+			ready := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+			serveAt(t, filepath.Join(st.Dir(), "control.sock"), command.WithReadiness(ready, controlOf(st), "1", tt.address))
+			p := programOn(t, st.Dir())
+			p.Env = command.NewEnvironment(func(string) string { return "" })
+			err := (&command.Run{Instruction: "Write a haiku."}).Run(p)
+			is.True(err != nil)
+			is.True(strings.Contains(err.Error(), strings.ReplaceAll(tt.says, "DIR", st.Dir())))
+			is.True(strings.Contains(err.Error(), "another folder with --data"))
+		})
+	}
 }
 
 // TestOpenBesideNodes runs a command that names no node on a folder that nodes have open.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,9 @@ type Run struct {
 // an error when the task did not complete.
 func (c *Run) Run(p *Program) (err error) {
 	st, err := p.OpenStore()
+	if errors.Is(err, store.ErrLocked) {
+		return p.besideServer(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -63,6 +67,21 @@ func (c *Run) Run(p *Program) (err error) {
 	}
 	turn := store.NewTurn{Input: c.Instruction, Budget: store.Budget(c.Budget), WorkerID: c.Worker}
 	return task.Run(p.Context, turn, c.File)
+}
+
+// besideServer returns the error of a task on a folder that another process has open. If that process
+// is a server, the error says how to give it the task. Otherwise it is locked.
+func (p *Program) besideServer(locked error) error {
+	client := p.controlClient()
+	ctx, cancel := context.WithTimeout(p.Context, lockPatience)
+	defer cancel()
+	if !client.answers(ctx) {
+		return locked
+	}
+	state, _ := client.Ready(ctx) // a server that is not ready has an address, too
+	return fmt.Errorf("a server uses the data folder %s: give it the task through its API, "+
+		`with curl %s/api/tasks -H "Authorization: Bearer KEY" --json '{"input": "..."}', `+
+		"or name another folder with --data", p.Data, cmp.Or(printable(state.Address), "ADDRESS"))
 }
 
 // A Task is a task that a runner of this process executes for the person at the terminal.
