@@ -144,19 +144,10 @@ type parser func() (config, *command.Invocation, error)
 func parse(args []string, stdin io.Reader, stdout, stderr io.Writer) (cfg config, inv *command.Invocation, err error) {
 	inv, err = command.Parse(&cfg, args, stdin, kong.Name("journeyman"), kong.Writers(stdout, stderr),
 		kong.Description("Runs AI agent workers: API, runner and files in one binary. Without a command it serves."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Help(help))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}), kong.Help(command.PrintHelp))
 	cfg.Doctor.CheckRelay = cfg.Serve.Mail.CheckRelay // the server's relay, by environment or file
 	// Check the base URL here, so that its error ends with the same hint as that of every wrong flag.
 	return cfg, inv, cmp.Or(err, cfg.Serve.CheckBaseURL())
-}
-
-// help prints the help. Without a command it adds the flags of the default command.
-func help(opt kong.HelpOptions, ctx *kong.Context) error {
-	if ctx.Selected() == nil {
-		// Kong shows the flags of a command only in the help of that command.
-		ctx.Model.Flags = append(ctx.Model.Flags, ctx.Model.DefaultCmd.Flags...)
-	}
-	return kong.DefaultHelpPrinter(opt, ctx)
 }
 
 // A server holds the parts that run while the program serves.

@@ -223,6 +223,19 @@ func statusAs(t *testing.T, s *instance, key string) int {
 	return a.status
 }
 
+// isOrdered checks that the parts occur in a text in this order.
+func isOrdered(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		_, after, found := strings.Cut(text, part)
+		if !found {
+			t.Errorf("the text lacks %q, or has it too early", part)
+			return
+		}
+		text = after
+	}
+}
+
 func TestPrintingCommands(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -255,6 +268,10 @@ func TestPrintingCommands(t *testing.T) {
 			t.Errorf("--help does not tell of %s", flag)
 		}
 	}
+	isOrdered(t, help, "Commands:", "key create", "Flags:", "--addr", "--base-url", "Flags of all commands:", "--data", "--model",
+		"--concurrency")
+	isOrdered(t, print("run", "--help"), "<instruction>", "Flags:", "--file", "--ask", "Flags of all commands:", "Show this help.",
+		"--data", "--model", "--config", "--timezone", "--log-level", "--database")
 	entries, err := os.ReadDir(c.dir)
 	is.NoErr(err)
 	is.Equal(len(entries), 0) // the commands create no data folder

@@ -97,6 +97,21 @@ func (inv *Invocation) Changed(next *Invocation) (names []string) {
 	return names
 }
 
+// PrintHelp prints the help of a command: its own flags, then those of all commands. Without a command,
+// it prints the flags of the default command.
+func PrintHelp(opt kong.HelpOptions, ctx *kong.Context) error {
+	shared := &kong.Group{Key: "shared", Title: "Flags of all commands:"}
+	for _, f := range ctx.Model.Flags {
+		f.Group = shared
+	}
+	ctx.Model.HelpFlag.Help = "Show this help."
+	if ctx.Selected() == nil {
+		// The parser shows the flags of a command only in the help of that command.
+		ctx.Model.Flags = append(ctx.Model.Flags, ctx.Model.DefaultCmd.Flags...)
+	}
+	return kong.DefaultHelpPrinter(opt, ctx)
+}
+
 // addPlainEnvars gives every flag the variable of its name in capitals, such as
 // JOURNEYMAN_BACKUP_S3_REGION. The parser separates digits, as in JOURNEYMAN_BACKUP_S_3_REGION; that
 // variable still works.
@@ -151,7 +166,7 @@ func addSecretFilesTo(node *kong.Node) {
 func secretFile(of *kong.Flag) *kong.Flag {
 	value, tag := *of.Value, *of.Tag
 	value.Name = of.Name + fileSuffix
-	value.Help = "File with " + strings.ToLower(of.Tag.Get("secret")) + "; - is standard input."
+	value.Help = "File with " + of.Tag.Get("secret") + "; - is standard input."
 	value.Target = reflect.New(of.Target.Type()).Elem()
 	value.Tag, value.OrigHelp, value.Set = &tag, value.Help, false
 	tag.Envs = nil

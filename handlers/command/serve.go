@@ -17,11 +17,11 @@ import (
 // ServeFlags holds the flags of the command that serves, besides those of mail.
 type ServeFlags struct {
 	Addr          string        `default:"127.0.0.1:8080" help:"HTTP listen address; port 0 chooses one."`
-	DrainDelay    time.Duration `default:"0s" min:"0" help:"Time at a shutdown between the end of readiness and the end of the listeners, so that load balancers can react."`
 	BaseURL       string        `help:"Base of every url field; http:// and the listen address by default." placeholder:"URL"`
 	APIKey        string        `name:"api-key" help:"API key of the first owner, at least 16 characters; generated and printed once by default. Other users of this machine see it in the list of processes: prefer a file or the environment for every secret." placeholder:"KEY" secret:"the API key"`
 	AdminEmail    string        `default:"owner@localhost" help:"Email address of the first owner."`
 	AdminPassword string        `help:"Password of the first owner, at least 8 characters." placeholder:"PASSWORD" secret:"the password"`
+	DrainDelay    time.Duration `default:"0s" min:"0" help:"Time at a shutdown between the end of readiness and the end of the listeners, so that load balancers can react."`
 	handlers.Certificate
 	TrustedProxy []string `help:"Addresses or networks of proxies whose X-Forwarded-For the server trusts." placeholder:"ADDR"`
 	MetricsToken string   `help:"Token for /metrics; without it, only clients on this machine get an answer." placeholder:"TOKEN" secret:"the metrics token"`

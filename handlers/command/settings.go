@@ -14,31 +14,31 @@ import (
 	"journeyman/store/objects"
 )
 
-// Settings holds the flags that all commands share. Every flag is also an environment
-// variable. The tag "min" bounds a number from below.
+// Settings holds the flags that all commands share, those that are used most at the top. Every flag is
+// also an environment variable. The tag "min" bounds a number from below.
 type Settings struct {
-	Config      string        `help:"YAML file that sets flags by name; the command line and the environment override it." placeholder:"FILE"`
 	Data        string        `default:"./data" help:"Data folder: database, workspaces, published files."`
-	Database    string        `help:"PostgreSQL database, 14 or later: postgres://user:password@host/name. By default the database is a file in the data folder." placeholder:"URL" secret:"the address of the database and its password"`
-	Blobs       string        `help:"Place of the files that are attached or published, instead of the data folder: s3://BUCKET/PREFIX. It needs --database." placeholder:"PLACE"`
-	BeginAnew   bool          `help:"Create an empty database in a data folder that has files but no database, instead of refusing to start."`
-	Model       string        `help:"Model: offline, openai:NAME, anthropic:NAME, ollama:NAME or replay:DIR. A list separated by commas is a chain of fallbacks. By default, API keys in the environment select the model."`
-	Patience    time.Duration `name:"model-patience" default:"0s" min:"0" help:"How long a turn waits for models that are down before it fails; 0s means the time of its budget."`
-	Record      string        `help:"Folder for recordings of the model's answers, for --model replay:DIR." placeholder:"DIR"`
+	Model       string        `help:"Model: offline, openai:NAME, anthropic:NAME, ollama:NAME or replay:DIR. A list separated by commas is a chain of fallbacks. By default, API keys in the environment select the model." placeholder:"NAME"`
+	Config      string        `help:"YAML file that sets flags by name; the command line and the environment override it." placeholder:"FILE"`
+	Timezone    string        `default:"UTC" help:"Time zone of cron schedules without their own."`
+	MCP         string        `name:"mcp" help:"JSON file that lists MCP servers for the workers; mcp.json in the data folder by default." placeholder:"FILE"`
+	SearchURL   string        `help:"Address of a SearXNG instance for the tool web_search." placeholder:"URL"`
+	SearchKey   string        `help:"Key of Brave's search API, instead of SearXNG." placeholder:"KEY" secret:"the search key"`
+	UnsafeShell bool          `help:"Offer workers a shell even where this machine cannot confine it."`
+	Private     bool          `name:"allow-private-network" help:"Let webhooks and web tools reach private and loopback addresses, and let webhooks on this machine use http://."`
 	Prices      string        `help:"JSON file with prices of models; it overrides the built-in table." placeholder:"FILE"`
 	Window      int64         `name:"context-window" default:"32768" min:"1024" help:"Context window, in tokens, of models that the price table does not list."`
+	Patience    time.Duration `name:"model-patience" default:"0s" min:"0" help:"How long a turn waits for models that are down before it fails; 0s means the time of its budget."`
+	Record      string        `help:"Folder for recordings of the model's answers, for --model replay:DIR." placeholder:"DIR"`
 	Concurrency int           `default:"64" min:"1" help:"Number of turns that run at once."`
 	QueueLimit  int           `default:"10000" min:"1" help:"Number of turns of one organization that may wait; further ones get 503."`
 	QueueTotal  int           `min:"0" help:"Number of turns of all organizations that may wait; ten times --queue-limit by default."`
 	Grace       time.Duration `default:"10s" min:"0" help:"Time for running turns to end at a shutdown; the next start continues the others."`
-	Timezone    string        `default:"UTC" help:"Time zone of cron schedules without their own."`
-	Private     bool          `name:"allow-private-network" help:"Let webhooks and web tools reach private and loopback addresses, and let webhooks on this machine use http://."`
-	UnsafeShell bool          `help:"Offer workers a shell even where this machine cannot confine it."`
-	MCP         string        `name:"mcp" help:"JSON file that lists MCP servers for the workers; mcp.json in the data folder by default." placeholder:"FILE"`
-	SearchURL   string        `help:"Address of a SearXNG instance for the tool web_search." placeholder:"URL"`
-	SearchKey   string        `help:"Key of Brave's search API, instead of SearXNG." placeholder:"KEY" secret:"the search key"`
 	LogFormat   string        `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`
 	LogLevel    string        `enum:"debug,info,warn,error" default:"info" help:"Lowest log level: debug, info, warn or error."`
+	BeginAnew   bool          `help:"Create an empty database in a data folder that has files but no database, instead of refusing to start."`
+	Database    string        `help:"PostgreSQL database, 14 or later: postgres://user:password@host/name. By default the database is a file in the data folder." placeholder:"URL" secret:"the address of the database and its password"`
+	Blobs       string        `help:"Place of the files that are attached or published, instead of the data folder: s3://BUCKET/PREFIX. It needs --database." placeholder:"PLACE"`
 
 	NodeFlags
 	DiskLimits
