@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -111,4 +112,21 @@ func TestPreferences(t *testing.T) {
 	b.get("/account").shows(`<html lang="de" data-theme="dark">`, `content="dark"`, `data-shortcuts="off"`)
 	is.Equal(b.post("/account/preferences", "theme", "", "language", "xx", "shortcuts", "1").status, http.StatusSeeOther)
 	b.get("/account").shows(`<html lang="en">`) // an unknown language counts as not chosen
+}
+
+// TestErrorsAreTranslated checks errors of the store on German pages: of a form, of an address, and of a
+// filter.
+func TestErrorsAreTranslated(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	b.post("/account/preferences", "theme", "dark", "language", "de")
+	b.post("/settings/keys", "name", strings.Repeat("x", 1001)).shows("Muss 1 bis ", " Zeichen haben.")
+	p := b.get("/tasks/tsk_none")
+	is.Equal(p.status, http.StatusNotFound)
+	p.shows("Keine Aufgabe hat diese ID.")
+	b.get("/mail?cursor=x").shows("gehört nicht zu dieser Liste")
+	b.get("/nowhere").shows("Unter dieser Adresse gibt es keine Seite.")
+	s.visitor().post("/sign-in", "email", "ann@example.com", "password", "wrong").shows("The email address or the password is wrong.")
 }

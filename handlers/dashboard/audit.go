@@ -218,7 +218,7 @@ func (d *Dashboard) showAudit(w http.ResponseWriter, r *request) error {
 	if err == nil {
 		entries, next, err = d.store.AuditLog(r.Context(), r.who.Caller, q)
 	}
-	status, err := p.Form.listStatus(err)
+	status, err := p.Form.listStatus(r, err)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,13 @@
 package dashboard
 
 import (
+	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"journeyman/handlers/dashboard/text"
+	"journeyman/store"
 )
 
 // An errorPage is the data of the error page.
@@ -56,4 +60,23 @@ func (r *request) fieldLabel(path string) string {
 		return path
 	}
 	return r.t(label)
+}
+
+// translated returns err with its messages in the language of the page. An error without messages for
+// users stays as it is.
+func (r *request) translated(err error) error {
+	e, ok := errors.AsType[*store.Error](err)
+	if !ok || r.lang.Code == text.English().Code {
+		return err
+	}
+	shown := *e
+	shown.Message = r.lang.Message(errorTexts(), e.Message)
+	shown.Details = slices.Clone(e.Details)
+	for i, detail := range e.Details {
+		shown.Details[i].Message = r.lang.Message(errorTexts(), detail.Message)
+	}
+	if len(e.Details) > 0 && strings.HasPrefix(e.Message, e.Details[0].Path+": ") { // as Fields.Err makes it
+		shown.Message = r.fieldLabel(e.Details[0].Path) + ": " + shown.Details[0].Message
+	}
+	return &shown
 }

@@ -75,7 +75,7 @@ func submitted(act action, page formPage) handle {
 			return redirect(w, r, next)
 		case err == nil:
 			return nil
-		case page == nil || !f.refused(err):
+		case page == nil || !f.refused(r, err):
 			return err
 		}
 		return page(w, r, refusalStatus(w.Header(), err), f)
@@ -112,9 +112,9 @@ func (f *form) text(name string) string { return strings.ReplaceAll(f.Get(name),
 
 // refused adds the faults in err to the form. It returns false if the user cannot correct the
 // error.
-func (f *form) refused(err error) bool {
+func (f *form) refused(r *request, err error) bool {
 	var e *store.Error
-	if !errors.As(err, &e) {
+	if !errors.As(r.translated(err), &e) {
 		return false
 	}
 	for _, detail := range e.Details {
@@ -130,11 +130,11 @@ func (f *form) refused(err error) bool {
 
 // listStatus returns the status of a list whose query returned err. If the filters are invalid, the
 // page shows their faults and an empty list.
-func (f *form) listStatus(err error) (int, error) {
+func (f *form) listStatus(r *request, err error) (int, error) {
 	switch {
 	case err == nil:
 		return http.StatusOK, nil
-	case f.refused(err):
+	case f.refused(r, err):
 		return http.StatusUnprocessableEntity, nil
 	}
 	return 0, err

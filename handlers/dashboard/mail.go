@@ -126,7 +126,7 @@ func (d *Dashboard) listMail(path string) handle {
 			q.Direction = store.Outbound
 		}
 		list, next, err := d.store.Emails(r.Context(), r.who.Caller, q)
-		status, err := p.Form.listStatus(err)
+		status, err := p.Form.listStatus(r, err)
 		if err != nil {
 			return err
 		}

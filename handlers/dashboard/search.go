@@ -43,7 +43,7 @@ type searchResult struct {
 func (d *Dashboard) search(w http.ResponseWriter, r *request) error {
 	typed := r.URL.Query()
 	p := searchPage{Form: formOf(typed), Text: strings.TrimSpace(typed.Get("q"))}
-	status, err := p.Form.listStatus(d.addFound(r, &p))
+	status, err := p.Form.listStatus(r, d.addFound(r, &p))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (d *Dashboard) onTask(act action) handle {
 // followUp adds a turn to a task.
 func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {
 	sent, f, err := d.readRunBox(w, r)
-	if f.Get("input") != "" && f.refused(err) { // the user must not lose the instruction
+	if f.Get("input") != "" && f.refused(r, err) { // the user must not lose the instruction
 		return d.taskPage(w, r, http.StatusUnprocessableEntity, f, nil)
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {
 	switch {
 	case err == nil:
 		return redirect(w, r, taskPath(task.ID)+"#newest")
-	case !f.refused(err):
+	case !f.refused(r, err):
 		return err
 	}
 	return d.taskPage(w, r, http.StatusUnprocessableEntity, f, nil)

@@ -128,7 +128,7 @@ func (d *Dashboard) listTasks(w http.ResponseWriter, r *request) error {
 	// The form shows invalid filters. Other errors, such as for a worker that the user may not see,
 	// have their own page.
 	if err := d.addTasks(r, &p, set); err != nil {
-		if !store.IsKind(err, store.Invalid) || !p.Form.refused(err) {
+		if !store.IsKind(err, store.Invalid) || !p.Form.refused(r, err) {
 			return err
 		}
 		status = http.StatusUnprocessableEntity

@@ -141,7 +141,7 @@ func (d *Dashboard) runWorker(w http.ResponseWriter, r *request) error {
 	if err == nil {
 		return redirect(w, r, taskPath(turn.TaskID))
 	}
-	if !f.refused(err) {
+	if !f.refused(r, err) {
 		return err
 	}
 	return d.workerPage(w, r, http.StatusUnprocessableEntity, f)

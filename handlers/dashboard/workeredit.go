@@ -180,7 +180,7 @@ func (d *Dashboard) updateWorker(w http.ResponseWriter, r *request) error {
 		return d.render(w, r, http.StatusConflict, "worker-settings.html", p.Head.title(r), p)
 	case err == nil:
 		return redirect(w, r, done(head.Base()+"/settings", "worker-changed"))
-	case !head.Mine || !f.refused(err):
+	case !head.Mine || !f.refused(r, err):
 		return err // other users get no form
 	}
 	return d.workerSettingsPage(w, r, http.StatusUnprocessableEntity, f)

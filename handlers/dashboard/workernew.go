@@ -44,7 +44,7 @@ func (d *Dashboard) runAnything(w http.ResponseWriter, r *request) error {
 	if err == nil {
 		return redirect(w, r, taskPath(turn.TaskID))
 	}
-	if !f.refused(err) {
+	if !f.refused(r, err) {
 		return err
 	}
 	if f.Get("from") == "home" {

@@ -43,7 +43,7 @@ func (d *Dashboard) importWorker(w http.ResponseWriter, r *request) error {
 	if err == nil {
 		return redirect(w, r, done("/workers/"+wrk.ID, "worker-made"))
 	}
-	if !f.refused(err) {
+	if !f.refused(r, err) {
 		return err
 	}
 	p := d.newWorkerPage(r)

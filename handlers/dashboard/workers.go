@@ -81,7 +81,7 @@ func (d *Dashboard) listWorkers(w http.ResponseWriter, r *request) error {
 		q.Origin = store.TaskOrigin
 	}
 	workers, next, err := d.store.Workers(r.Context(), r.who.Caller, q)
-	status, err := p.Form.listStatus(err)
+	status, err := p.Form.listStatus(r, err)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,68 @@
+package text
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// verb matches a verb of a pattern that Message reads.
+const verb = `%[dsq]`
+
+// Message returns the translation of a message that another package has made, in English, from one of
+// the patterns. The first pattern that fits decides. A value that is itself one of the patterns is
+// translated, too. A message that fits no pattern stays as it is.
+func (l *Language) Message(patterns []Key, message string) string {
+	if l.catalogue == nil {
+		return message
+	}
+	if slices.Contains(patterns, Key(message)) {
+		return l.T(Key(message))
+	}
+	for _, pattern := range patterns {
+		if values, ok := valuesOf(string(pattern), message); ok {
+			for i, v := range values {
+				if s, ok := v.(string); ok && slices.Contains(patterns, Key(s)) {
+					values[i] = l.T(Key(s))
+				}
+			}
+			return l.T(pattern, values...)
+		}
+	}
+	return message
+}
+
+// valuesOf returns the values from which a pattern makes the message. It returns false if the pattern
+// does not fit, or has no verb.
+func valuesOf(pattern, message string) (values []any, ok bool) {
+	verbs := regexp.MustCompile(verb)
+	list := verbs.FindAllString(pattern, -1)
+	if len(list) == 0 {
+		return nil, false
+	}
+	expression := "^"
+	for i, literal := range verbs.Split(pattern, -1) {
+		expression += regexp.QuoteMeta(literal)
+		if i < len(list) {
+			expression += map[string]string{"%d": `(-?\d+)`, "%s": `((?s:.*?))`, "%q": `("(?:[^"\\]|\\.)*")`}[list[i]]
+		}
+	}
+	found := regexp.MustCompile(expression + "$").FindStringSubmatch(message)
+	if found == nil {
+		return nil, false
+	}
+	for i, v := range found[1:] {
+		value, err := any(v), error(nil)
+		switch list[i] {
+		case "%d":
+			value, err = strconv.ParseInt(v, 10, 64)
+		case "%q":
+			value, err = strconv.Unquote(v)
+		}
+		if err != nil {
+			return nil, false
+		}
+		values = append(values, value)
+	}
+	return values, true
+}
