@@ -174,7 +174,11 @@ func TestBrowserFollowUp(t *testing.T) {
 	is.NoErr(os.WriteFile(chosen, []byte("from the disk"), 0o600))
 	w.open("/tasks/read")
 	w.sees("Ready.")
-	w.choose("#f-files", chosen)
+	wrong := filepath.Join(t.TempDir(), "wrong.txt")
+	is.NoErr(os.WriteFile(wrong, []byte("private"), 0o600))
+	w.choose("#f-files", wrong, chosen)
+	w.click("Remove wrong.txt")
+	is.Equal(w.text("document.activeElement.id"), "f-input") // the removed button had the focus
 	is.Equal(w.text(`(() => {
 		const carried = new DataTransfer();
 		carried.items.add(new File(['from a drop'], '<b>dropped.txt'));
