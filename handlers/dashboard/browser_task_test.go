@@ -56,6 +56,7 @@ func TestBrowserLive(t *testing.T) {
 	w.until("the end", "document.querySelector('#box-1 .acts')")
 	is.Equal(w.text("document.querySelector('#bar-state').innerText.trim()"), "Done")
 	is.True(strings.HasPrefix(w.text("document.querySelector('#now').innerText"), "Last turn")) // no longer "Now"
+	is.Equal(w.text("document.querySelector('#f-input').placeholder"), "Continue this task")
 	w.sees("a.txt", "Run again")
 	w.lacks("Stop")
 }

@@ -26,7 +26,12 @@ function reveal(root) {
   for (const button of root.querySelectorAll("[data-copy-code][hidden], [data-copy-from][hidden]")) button.hidden = false;
 }
 reveal(document);
-document.addEventListener("fresh", (event) => reveal(event.target));
+document.addEventListener("fresh", (event) => {
+  reveal(event.target);
+  // The field itself is never replaced, because somebody may be typing in it.
+  const field = document.getElementById("f-input");
+  if (field && event.target.dataset.placeholder) field.placeholder = event.target.dataset.placeholder;
+});
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy-code], [data-copy-from]");
   if (button) press(button);
