@@ -3,9 +3,10 @@ package dashboard
 import "journeyman/handlers/dashboard/text"
 
 // errorTexts returns the messages of errors that pages show. The packages below know no language, so
-// their messages are in English. A message with other values than text is a pattern, as in Errorf.
+// their messages are in English. A message that holds values is a pattern, as in Errorf.
 func errorTexts() (list []text.Key) {
-	for _, texts := range [][]text.Key{faultTexts(), accessTexts(), missingTexts(), limitTexts()} {
+	for _, texts := range [][]text.Key{faultTexts(), accessTexts(), rightTexts(), missingTexts(), limitTexts(),
+		failureTexts()} {
 		list = append(list, texts...)
 	}
 	return list
@@ -114,6 +115,26 @@ func accessTexts() []text.Key {
 	}
 }
 
+// rightTexts returns the rights, which the error for a missing right names.
+func rightTexts() []text.Key {
+	return []text.Key{
+		"see every worker",
+		"manage keys",
+		"manage members",
+		"manage mail",
+		"decide on tool calls",
+		"see the audit log",
+		"see usage",
+		"manage owners",
+		"manage organization",
+		"manage secrets",
+		"manage models",
+		"see model providers",
+		"manage alerts",
+		"see the system state",
+	}
+}
+
 // missingTexts returns the errors about things that do not exist.
 func missingTexts() []text.Key {
 	return []text.Key{
@@ -200,5 +221,21 @@ func limitTexts() []text.Key {
 		"the data folder cannot be written now",
 		"the server's database is damaged: its operator has to restore a backup",
 		"the server has reached its limit of open files: try again later",
+	}
+}
+
+// failureTexts returns the reasons why turns failed or wait. Those of a provider stay as they are.
+func failureTexts() []text.Key {
+	return []text.Key{
+		"an internal error ended the turn",
+		"nobody decided in time on a tool call that needs approval",
+		"the service stopped three times while it worked on this turn",
+		"the model made the same tool call %d times in a row, with the same result",
+		"the model ended without an answer, and so did the retry",
+		"the model failed in the middle of its answer",
+		"the model server did not answer in time",
+		"no connection to the model server: %s",
+		"the answer of the model broke off",
+		"the answer of the model broke off: %s",
 	}
 }

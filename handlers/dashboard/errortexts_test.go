@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/matryer/is"
+
 	"journeyman/handlers/dashboard/text"
+	"journeyman/store"
 )
 
 // TestErrorTexts compares the texts that are translated with the messages of errors in the sources, so
@@ -18,7 +21,7 @@ import (
 func TestErrorTexts(t *testing.T) {
 	t.Parallel()
 	made := map[string]bool{}
-	for _, folder := range []string{"../../store", "../../runner", "../../runner/webhook", "../../runner/backup", "..", "."} {
+	for _, folder := range []string{"../../store", "../../runner", "../../runner/model", "../../runner/webhook", "../../runner/backup", "..", "."} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +34,8 @@ func TestErrorTexts(t *testing.T) {
 	}
 	known := errorTexts()
 	for _, key := range known {
-		if _, ok := made[string(key)]; !ok {
+		_, ok := made[string(key)]
+		if _, begins := made[strings.TrimSuffix(string(key), "%s")]; !ok && !begins {
 			t.Errorf("no error has the message %q", key)
 		}
 	}
@@ -40,6 +44,20 @@ func TestErrorTexts(t *testing.T) {
 			t.Errorf("errorTexts lacks %q", message)
 		}
 	}
+}
+
+// TestFailuresAreTranslated translates the reasons why turns failed or wait.
+func TestFailuresAreTranslated(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	german := text.Languages()[1]
+	failed := store.Turn{Status: store.Failed, Failure: &store.Failure{Message: "the model made the same tool call 5 times in a row, with the same result"}}
+	is.Equal(problemText(german, failed),
+		"Das Modell hat denselben Werkzeugaufruf 5 Mal hintereinander gemacht, mit demselben Ergebnis.")
+	is.Equal(outageText(german, "connection: no connection to the model server: no such host"),
+		"connection: keine Verbindung zum Modellserver: no such host")
+	is.Equal(outageText(german, "overloaded"), "overloaded")
+	is.Equal(german.Message(errorTexts(), "the role member may not manage keys"), "die Rolle member darf nicht: Schlüssel verwalten")
 }
 
 // otherMessages returns messages of the store that no page shows, because only the API, mail, programs,

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"journeyman/handlers/dashboard/text"
@@ -133,7 +134,7 @@ func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) s
 	case w != nil && w.For == store.WaitForPerson:
 		return b.asksText(asks, mine)
 	case w != nil && w.For == store.WaitForModel:
-		why := l.T("Waiting for the model: %s", sentence(store.FirstRunes(w.Reason, maxOutage)))
+		why := l.T("Waiting for the model: %s", sentence(store.FirstRunes(outageText(l, w.Reason), maxOutage)))
 		if w.RetryAt != nil {
 			why += " " + l.T("Next try at %s.", w.RetryAt.UTC().Format("15:04:05 UTC"))
 		}
@@ -148,6 +149,15 @@ func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) s
 		return l.T("Queued: it runs next")
 	}
 	return b.works(s)
+}
+
+// outageText returns the error of a provider, with its code before it, in the language of the page.
+func outageText(l *text.Language, reason string) string {
+	code, message, ok := strings.Cut(reason, ": ")
+	if !ok {
+		return l.Message(errorTexts(), reason)
+	}
+	return code + ": " + l.Message(errorTexts(), message)
 }
 
 // works returns the activity of a running turn, as text.
