@@ -24,33 +24,41 @@ import (
 // write its samples in one of the functions of newMeter. The number of series must be bounded: a
 // label holds neither an id nor the text of a client or a model. See TestMetricsStayBounded.
 type meter struct {
-	set      *metrics.Set
+	set      *metrics.Set // of the requests
+	writers  []func(ctx context.Context, out samples)
 	describe descriptions
 }
 
 // newMeter creates the meter. openStreams returns the number of event streams.
 func newMeter(cfg Config, openStreams func() int64) *meter {
-	m := &meter{metrics.NewSet(), newDescriptions(families())}
-	for _, write := range []func(samples){
-		func(out samples) { writeTurns(out, cfg.Store, cfg.Runner) },
-		func(out samples) { writeStore(out, cfg.Store) },
-		func(out samples) { writeDisk(out, cfg.Store) },
-		func(out samples) { writeStorage(out, cfg.Store) },
-		func(out samples) { writeBacklog(out, cfg.Store) },
-		func(out samples) { writeMail(out, cfg.Store.Counters()) },
-		func(out samples) { writeBackups(out, cfg.Store, cfg.Now()) },
-		func(out samples) { writeLatencies(out, cfg.Runner) },
-		func(out samples) { writeNode(out, cfg) },
-		func(out samples) { writeServer(out, cfg, openStreams()) },
-	} {
-		m.set.RegisterMetricsWriter(func(out io.Writer) { write(samples{out}) })
-	}
-	return m
+	return &meter{set: metrics.NewSet(), describe: newDescriptions(families()),
+		writers: []func(context.Context, samples){
+			func(ctx context.Context, out samples) { writeTurns(ctx, out, cfg.Store, cfg.Runner) },
+			func(_ context.Context, out samples) { writeStore(out, cfg.Store) },
+			func(_ context.Context, out samples) { writeDisk(out, cfg.Store) },
+			func(ctx context.Context, out samples) { writeStorage(ctx, out, cfg.Store) },
+			func(ctx context.Context, out samples) { writeBacklog(ctx, out, cfg.Store) },
+			func(_ context.Context, out samples) { writeMail(out, cfg.Store.Counters()) },
+			func(_ context.Context, out samples) { writeBackups(out, cfg.Store, cfg.Now()) },
+			func(_ context.Context, out samples) { writeLatencies(out, cfg.Runner) },
+			func(ctx context.Context, out samples) { writeNode(ctx, out, cfg) },
+			func(_ context.Context, out samples) { writeServer(out, cfg, openStreams()) },
+		}}
 }
 
-// write writes all metrics in the text format of Prometheus.
-func (m *meter) write(out io.Writer) error {
+// scrapeTime bounds all database queries of one scrape together. A database that hangs must not keep
+// the other metrics from an operator, and scrapers wait for few seconds.
+const scrapeTime = 2 * time.Second
+
+// write writes all metrics in the text format of Prometheus. It marks or leaves out those that it
+// cannot read from the database before ctx ends, or within scrapeTime.
+func (m *meter) write(ctx context.Context, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, scrapeTime)
+	defer cancel()
 	var b bytes.Buffer
+	for _, write := range m.writers {
+		write(ctx, samples{&b})
+	}
 	m.set.WritePrometheus(&b)
 	metrics.WriteProcessMetrics(&b)
 	metrics.WriteFDMetrics(&b)
@@ -71,13 +79,7 @@ func (m *meter) observe(method, route string, err error, took time.Duration) {
 		method, route)).Update(took.Seconds())
 }
 
-// queryContext returns the context of the queries of one writer. A database that hangs must not keep
-// the other metrics from an operator.
-func queryContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), 2*time.Second)
-}
-
-func writeTurns(out samples, st *store.Store, rn *runner.Runner) {
+func writeTurns(ctx context.Context, out samples, st *store.Store, rn *runner.Runner) {
 	c := st.Counters()
 	out.value("journeyman_turns_running", float64(rn.Running()))
 	out.value("journeyman_turns_queued", float64(st.Queued()))
@@ -85,8 +87,6 @@ func writeTurns(out samples, st *store.Store, rn *runner.Runner) {
 		"aborted": &c.TurnsAborted} {
 		out.count("journeyman_turns_total", n.Load(), "status", status)
 	}
-	ctx, cancel := queryContext()
-	defer cancel()
 	waiting, err := st.Suspended(ctx)
 	for _, w := range []store.WaitFor{store.WaitForPerson, store.WaitForModel, store.WaitForWorker} {
 		n := float64(waiting[w])
@@ -106,9 +106,7 @@ func writeTurns(out samples, st *store.Store, rn *runner.Runner) {
 }
 
 // writeBacklog writes no samples if the database does not answer: zeros would hide waiting work.
-func writeBacklog(out samples, st *store.Store) {
-	ctx, cancel := queryContext()
-	defer cancel()
+func writeBacklog(ctx context.Context, out samples, st *store.Store) {
 	b, err := st.Backlog(ctx)
 	if err != nil {
 		return

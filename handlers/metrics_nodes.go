@@ -1,7 +1,9 @@
 package handlers
 
+import "context"
+
 // writeNode writes the state of a node. It leaves out what it cannot learn from the database.
-func writeNode(out samples, cfg Config) {
+func writeNode(ctx context.Context, out samples, cfg Config) {
 	if cfg.Peers == nil {
 		return
 	}
@@ -9,8 +11,6 @@ func writeNode(out samples, cfg Config) {
 	out.value("journeyman_node_lease_age_seconds", lease.Age.Seconds())
 	out.flag("journeyman_node_lease_lost", lease.Lost)
 	out.flag("journeyman_node_leader", cfg.Store.Leads())
-	ctx, cancel := queryContext()
-	defer cancel()
 	if ahead, err := cfg.Store.ClockAhead(ctx); err == nil {
 		out.value("journeyman_node_clock_ahead_seconds", ahead.Seconds())
 	}

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -38,10 +39,8 @@ func writeDisk(out samples, st *store.Store) {
 
 // writeStorage writes the sizes of the data folder. It is cheap: the store measures the folder a
 // few times a day.
-func writeStorage(out samples, st *store.Store) {
+func writeStorage(ctx context.Context, out samples, st *store.Store) {
 	free := math.NaN() // unknown
-	ctx, cancel := queryContext()
-	defer cancel()
 	if sp, err := st.Space(ctx); err == nil {
 		free = float64(sp.Free)
 	}

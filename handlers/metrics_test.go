@@ -1,7 +1,9 @@
 package handlers_test
 
 import (
+	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +53,31 @@ func TestMetrics(t *testing.T) {
 	for _, word := range []string{s.key, s.owner.OrganizationID, "tsk_", "wrk_"} {
 		is.True(!strings.Contains(string(res.body), word)) // metrics hold no names
 	}
+}
+
+// TestMetricsOfUnansweredQueries checks that one context bounds all queries of a scrape. The database
+// does not answer before it ends. The answer has the metrics that need no query.
+func TestMetricsOfUnansweredQueries(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	req := httptest.NewRequestWithContext(ctx, http.MethodGet, s.url+"/metrics", nil)
+	req.RemoteAddr = "127.0.0.1:1"
+	w := httptest.NewRecorder()
+	s.api.ServeHTTP(w, req)
+	is.Equal(w.Code, http.StatusOK)
+	text := w.Body.String()
+	for _, line := range []string{
+		`journeyman_turns_waiting{for="person"} NaN`,
+		`journeyman_database_free_bytes NaN`,
+		`journeyman_turns_running 0`,
+		`journeyman_build_info{`,
+	} {
+		is.True(strings.Contains(text, line)) // a metric that is unknown, or that needs no query
+	}
+	is.True(!strings.Contains(text, "journeyman_deliveries_pending")) // zeros would hide waiting work
 }
 
 func TestMetricsAreForFew(t *testing.T) {
