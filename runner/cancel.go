@@ -58,7 +58,7 @@ func (r *Runner) stopAborted(ctx context.Context, task store.Task, turns []store
 	// No turn of the task runs, so the cancel has ended all of them. No execution exists that could
 	// notify the watchers.
 	first := slices.IndexFunc(turns, func(t store.Turn) bool { return !t.Status.Ended() })
-	return r.notifyAborted(ctx, task, int64(first)-1)
+	return r.notifyAborted(ctx, task.WorkerID, task, int64(first)-1)
 }
 
 // stopExecutions stops cancelled turns all at once, so that the turns of a team need not wait for

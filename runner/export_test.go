@@ -67,9 +67,9 @@ func (r *Runner) MayAct(ctx context.Context, runnerID string) error {
 // PollHolds is the pause between two looks of a call that waits for those of other nodes.
 const PollHolds = pollHolds
 
-// NotifyAborted notifies the watchers of a task's turns after seq that were cancelled.
-func (r *Runner) NotifyAborted(ctx context.Context, task store.TaskRef, seq int64) error {
-	return r.notifyAborted(ctx, task, seq)
+// NotifyAborted notifies the watchers of the turns from t on that were cancelled.
+func (r *Runner) NotifyAborted(ctx context.Context, t store.Turn) error {
+	return r.notifyAborted(ctx, t.WorkerID, t, t.Seq-1)
 }
 
 // StopAborted stops the turns of a cancelled task that have no execution, and the turns below them.

@@ -87,7 +87,7 @@ func (r *Runner) partialStep(e *execution) *store.Step {
 // were cancelled with t, or the next of them may run now.
 func (r *Runner) notifyLaterTurns(ctx context.Context, t store.Turn) error {
 	if t.AbortRequested { // the same transaction has ended the turns behind t
-		return r.notifyAborted(ctx, t, t.Seq)
+		return r.notifyAborted(ctx, t.WorkerID, t, t.Seq)
 	}
 	if t.TaskStatus.Ended() {
 		return nil

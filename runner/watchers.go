@@ -24,9 +24,14 @@ func (r *Runner) notifyEnded(ctx context.Context, t store.Turn) error {
 	return errors.Join(r.notifyParent(ctx, t), r.Streams.TurnEnded(ctx, t))
 }
 
-// notifyAborted notifies the watchers of a task's turns after seq that were cancelled.
-func (r *Runner) notifyAborted(ctx context.Context, task store.TaskRef, seq int64) error {
+// notifyAborted notifies the watchers of a task's turns after seq that were cancelled. The task belongs
+// to the worker. If the turns cannot be read, the worker-wide streams of the worker end. Their clients
+// connect again, and then get the turns.
+func (r *Runner) notifyAborted(ctx context.Context, workerID string, task store.TaskRef, seq int64) error {
 	turns, err := r.cfg.Store.Turns(context.WithoutCancel(ctx), task) // as in notifyEnded
+	if err != nil {
+		r.Streams.Leave(workerID)
+	}
 	for _, t := range turns {
 		if t.Seq > seq && t.Status == store.Aborted {
 			err = errors.Join(err, r.notifyEnded(ctx, t))

@@ -9,6 +9,7 @@ import (
 
 	"journeyman/runner/stream"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // TestUnreadEnd lets the read of a turn fail that has just ended. A worker-wide stream then ends, and its
@@ -46,14 +47,7 @@ func TestUnreadEnd(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			w := newWideReader(t)
-			for err == nil {
-				var events []stream.Event
-				events, _, err = s.Next(ctx)
-				for _, e := range events {
-					w.take(e)
-				}
-			}
-			is.Equal(err, stream.ErrClosed) // the stream ends
+			is.Equal(w.takeAll(ctx, s), stream.ErrClosed) // the stream ends
 			s.Close()
 			is.Equal(w.done(), 0)
 			is.NoErr(w.follow(f, 1, 0, false, nil, nil))
@@ -78,7 +72,7 @@ func TestCancelledByLeavingClient(t *testing.T) {
 
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	is.NoErr(f.NotifyAborted(left, turn, turn.Seq-1))
+	is.NoErr(f.NotifyAborted(left, turn))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	w := newWideReader(t)
@@ -90,4 +84,43 @@ func TestCancelledByLeavingClient(t *testing.T) {
 		}
 	}
 	w.check(f, []store.Turn{turn})
+}
+
+// TestUnreadAborted lets the read of a task's turns fail after they were cancelled. A worker-wide stream
+// then ends, and its client gets the end of the turn when it continues.
+func TestUnreadAborted(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, withModel(questions(`{"question":"When?"}`)))
+	s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
+	is.NoErr(err)
+	turn := f.accept("go")
+	f.pending(turn, 1)
+	_, _, err = f.store.AbortTask(t.Context(), f.owner, turn.TaskID)
+	is.NoErr(err)
+
+	storetest.Exec(t, f.store, `ALTER TABLE turns RENAME TO hidden`)
+	err = f.NotifyAborted(t.Context(), turn)
+	storetest.Exec(t, f.store, `ALTER TABLE hidden RENAME TO turns`)
+	is.True(err != nil) // the turns could not be read
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	w := newWideReader(t)
+	is.Equal(w.takeAll(ctx, s), stream.ErrClosed) // the stream ends
+	s.Close()
+	is.NoErr(w.follow(f, 1, 0, false, nil, nil))
+	w.check(f, []store.Turn{f.wait(turn)})
+}
+
+// takeAll reads a stream to its end and returns the error of the end.
+func (w *wideReader) takeAll(ctx context.Context, s *stream.WorkerStream) error {
+	for {
+		events, _, err := s.Next(ctx)
+		for _, e := range events {
+			w.take(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
