@@ -1,21 +1,16 @@
 package dashboard_test
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"os"
 	"regexp"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 
-	"journeyman/handlers/dashboard"
 	"journeyman/store"
 )
 
@@ -138,45 +133,4 @@ func TestFilePreviews(t *testing.T) {
 			is.Equal(file.header.Get("X-Content-Type-Options"), "nosniff")
 		})
 	}
-}
-
-// TestDocumentPreviewsAtOnce opens the previews of many documents at the same time: few are in memory.
-func TestDocumentPreviewsAtOnce(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	const few, many = 4, 12
-	var running atomic.Int64
-	var tooMany atomic.Bool
-	var once sync.Once
-	full := make(chan struct{}) // closed when the first few are read
-	s := newSite(t, func(c *dashboard.Config) {
-		c.ReadDocument = func(context.Context, string, []byte) (string, bool, error) {
-			n := running.Add(1)
-			defer running.Add(-1)
-			if n > few {
-				tooMany.Store(true)
-			}
-			if n == few {
-				once.Do(func() { close(full) })
-			}
-			<-full
-			time.Sleep(20 * time.Millisecond) // further ones would begin now
-			return "the text", true, nil
-		}
-	})
-	b := s.signIn("ann@example.com")
-	w := s.worker(s.owner, store.NewWorker{})
-	b.publishBytes(w, "one.pdf", []byte("%PDF-1.7"))
-	var all sync.WaitGroup
-	var shown atomic.Int64
-	for range many {
-		all.Go(func() {
-			if b.get("/workers/" + w.ID + "/preview/one.pdf").has("the text") {
-				shown.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	is.Equal(shown.Load(), int64(many)) // the others have waited
-	is.Equal(tooMany.Load(), false)
 }
