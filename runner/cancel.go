@@ -42,8 +42,8 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 }
 
 // stopAborted stops the running turns of a cancelled task, and the turns below its turns. It notifies
-// the watchers of turns without an execution. turns and below are from before the cancel. The cancel is committed, so
-// the turns stop even if the client has disconnected.
+// the watchers of turns without an execution. turns and below are from before the cancel. The cancel
+// is committed, so the turns stop even if the client has disconnected.
 func (r *Runner) stopAborted(ctx context.Context, task store.Task, turns []store.Turn, running []string,
 	below []store.Turn) error {
 	ctx = context.WithoutCancel(ctx)

@@ -276,11 +276,10 @@ func TestCancelTeam(t *testing.T) {
 	is.Equal(f.run("after").Status, store.Completed)
 }
 
-// TestCancelTeamOfLeavingClient cancels the root of a team for a client that disconnects after the
-// commit. The child that runs still ends.
-func TestCancelTeamOfLeavingClient(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
+// withRunningLeaf returns a fixture with a turn that waits for a child, its leaf. The leaf runs until it
+// is cancelled.
+func withRunningLeaf(t *testing.T) (f *fixture, root store.Turn) {
+	t.Helper()
 	g := newGate("look", true)
 	m := teamModel(func(input string) []string {
 		if input == "root" {
@@ -288,9 +287,18 @@ func TestCancelTeamOfLeavingClient(t *testing.T) {
 		}
 		return []string{"look", called(input)}
 	})
-	f := newFixture(t, withModel(m), withTools(g))
-	turn := f.accept("root")
+	f = newFixture(t, withModel(m), withTools(g))
+	root = f.accept("root")
 	until(t, g.begun, "the leaf runs")
+	return f, root
+}
+
+// TestCancelTeamOfLeavingClient cancels the root of a team for a client that disconnects after the
+// commit. The child that runs still ends.
+func TestCancelTeamOfLeavingClient(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f, turn := withRunningLeaf(t)
 	_, turns, err := f.store.TaskTurns(f.ctx(), f.owner, turn.TaskID)
 	is.NoErr(err)
 	below, err := f.store.UnfinishedBelow(f.ctx(), turn)
@@ -309,16 +317,7 @@ func TestCancelTeamOfLeavingClient(t *testing.T) {
 func TestCancelChild(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	g := newGate("look", true)
-	m := teamModel(func(input string) []string {
-		if input == "root" {
-			return []string{"run_worker", `{"worker":"Scribe","input":"leaf"}`}
-		}
-		return []string{"look", called(input)}
-	})
-	f := newFixture(t, withModel(m), withTools(g))
-	turn := f.accept("root")
-	until(t, g.begun, "the leaf runs")
+	f, turn := withRunningLeaf(t)
 	_, err := f.AbortTask(f.ctx(), f.owner, f.children(turn)[0].TaskID)
 	is.NoErr(err)
 	is.Equal(f.wait(turn).Status, store.Completed)
