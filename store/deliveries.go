@@ -362,7 +362,7 @@ func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID strin
 		// The caller sends the test itself. Without next_attempt_at, the queue never
 		// finds the row.
 		d = Delivery{ID: NewID("evt", s.now()), workerNum: worker.num, WorkerID: workerID, Type: TaskCompleted,
-			CreatedAt: fromMillis(s.millis()), WorkerCreatedAt: worker.CreatedAt, Webhook: w, moment: noMoment}
+			CreatedAt: fromMillis(s.millis()), Webhook: w, moment: noMoment}
 		d.num, err = tx.Insert(`INSERT INTO deliveries (id, worker_num, type, attempts, created_at)
 			VALUES (?, ?, ?, 0, ?)`,
 			d.ID, d.workerNum, d.Type, d.CreatedAt.UnixMilli())

@@ -11,7 +11,7 @@ type NewTurn struct {
 	NewWorker      *NewWorker
 	TaskID         string // from the client
 	NewTaskID      string // of a new task without TaskID; '' for a generated one
-	TurnID         string // from NewTurnID; '' for a generated one
+	TurnID         string // from NewTurnID, maybe older than the task's id; '' for a generated one
 	Continue       bool   // not together with TaskID; creates a task if the caller has none of the worker
 	Input          string
 	Budget         Budget
