@@ -404,26 +404,3 @@ func TestFirstKilled(t *testing.T) {
 	is.Equal(e.r.Stopped, StopKilled)
 	is.Equal(e.r.Output, "begun\n")
 }
-
-// TestBlocksCount allocates blocks beyond the end of a file, which commands of an earlier
-// release could do.
-func TestBlocksCount(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{TotalSize: 8 << 20})
-	is.NoErr(w.WriteFile("f", nil))
-	f, err := w.root.OpenFile("f", os.O_WRONLY, 0)
-	is.NoErr(err)
-	defer f.Close()
-	err = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, 16<<20)
-	if errors.Is(err, unix.EOPNOTSUPP) {
-		t.Log("the file system of the test's folder allocates no blocks beyond the end of a file")
-		return
-	}
-	is.NoErr(err)
-	w.Changed()
-	held, err := w.survey(w.everything())
-	is.NoErr(err)
-	is.True(held.bytes >= 16<<20)
-	is.Equal(kind(w.WriteFile("g", []byte("x"))), Full)
-}

@@ -66,7 +66,7 @@ func (w *Workspace) Remove(name string) error {
 	if err := w.root.Remove(p); err != nil {
 		return explain(p, err)
 	}
-	w.release(1, entry(p, info).Size)
+	w.release(1, entry(p, info).room)
 	return w.sync(path.Dir(p))
 }
 
@@ -92,7 +92,7 @@ func (w *Workspace) replace(p string, data []byte) error {
 	// Reserve before the write: a rejected write must change nothing.
 	files, grow, mode := 1, int64(len(data)), fs.FileMode(0o644)
 	if old != nil {
-		files, grow, mode = 0, grow-old.Size(), old.Mode().Perm()
+		files, grow, mode = 0, grow-room(old), old.Mode().Perm()
 	}
 	if err := w.reserve(files, grow); err != nil {
 		return err
