@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sync"
@@ -50,12 +51,18 @@ func (p *Process) Stop(grace time.Duration) {
 			}
 		}
 		<-p.done
-		if p.life != nil {
-			_ = p.life.Close()
-		}
-		_ = p.Stdout.Close()
+		_ = p.closeFiles() // some are closed already
 	})
 	<-p.done
+}
+
+// closeFiles closes this process's ends of all pipes.
+func (p *Process) closeFiles() error {
+	err := errors.Join(p.Stdin.Close(), p.Stdout.Close())
+	if p.life != nil {
+		err = errors.Join(err, p.life.Close())
+	}
+	return err
 }
 
 func (p *Process) goneIn(d time.Duration) bool {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -140,6 +141,24 @@ func TestMissingProgramDoesNotStart(t *testing.T) {
 	p.Stop(0)
 	_, err = StartProgram(Program{Path: "/bin/sh", Dir: "/nowhere/at/all"})
 	is.True(err != nil)
+}
+
+// TestUnstartedProgramLeavesNoFiles starts programs in a folder that does not exist. No file stays open.
+// The test is not parallel, because other tests open files.
+func TestUnstartedProgramLeavesNoFiles(t *testing.T) {
+	is := is.New(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector closes files that nothing refers to
+	count := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		is.NoErr(err)
+		return len(entries)
+	}
+	before := count()
+	for range 10 {
+		_, err := StartProgram(Program{Path: "/bin/sh", Dir: "/nowhere/at/all"})
+		is.True(err != nil)
+	}
+	is.True(count() <= before) // earlier tests may close files meanwhile
 }
 
 // TestProgramEndsWithItsParent kills, with SIGKILL, a process that runs a program.

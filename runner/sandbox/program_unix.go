@@ -35,7 +35,7 @@ func StartProgram(prog Program) (*Process, error) {
 		_ = f.Close() // the other process has its own copy
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", prog.Path, err), inIn.Close(), outOut.Close())
+		return nil, errors.Join(fmt.Errorf("start %s: %w", prog.Path, err), p.closeFiles())
 	}
 	p.kill = func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // fails if the process has ended
 	go func() {
