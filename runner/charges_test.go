@@ -165,6 +165,42 @@ func TestFailedDescriptionsAreCharged(t *testing.T) {
 	}
 }
 
+// TestFailedProviderTestsAreCharged checks that a failed test of a provider is charged like a failed
+// call of a turn: with the provider's counts, or else with estimates.
+func TestFailedProviderTestsAreCharged(t *testing.T) {
+	t.Parallel()
+	const prices = `{"box:m":{"input":3,"output":15}}`
+	half := said{text: strings.Repeat("half ", 8), in: 1000, out: 70, broken: true}
+	counted := half
+	counted.counted = true
+	for name, tt := range map[string]struct {
+		says        said
+		least, most model.Usage
+	}{
+		"counted":   {counted, model.Usage{InputTokens: 1000, OutputTokens: 70}, model.Usage{InputTokens: 1000, OutputTokens: 70}},
+		"uncounted": {half, model.Usage{InputTokens: 5, OutputTokens: 7}, model.Usage{InputTokens: 100, OutputTokens: 20}},
+		"refused":   {said{status: 500, body: `{}`}, model.Usage{}, model.Usage{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			w := newWire(t, func(asked) said { return tt.says })
+			f := newFixture(t, withCatalogue(nil), withPrices(t, prices))
+			f.connect("box", w.URL+"/v1", "")
+			storetest.CapCredits(t, f.store, f.owner, ptr(1000.0))
+			before, _, err := f.store.Allowance(t.Context(), f.owner.OrganizationID)
+			is.NoErr(err)
+			got, err := f.TestProvider(f.ctx(), f.owner, "box", "m")
+			is.NoErr(err)
+			is.True(got.Error != "")
+			after, _, err := f.store.Allowance(t.Context(), f.owner.OrganizationID)
+			is.NoErr(err)
+			price := f.cfg.Prices.Lookup("box:m")
+			is.True(before-after >= price.Cost(tt.least) && before-after <= price.Cost(tt.most))
+		})
+	}
+}
+
 // TestChargesAsMaintenanceBegins begins maintenance during a model call that does not belong to a
 // turn.
 func TestChargesAsMaintenanceBegins(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"journeyman/runner/model"
+	"journeyman/runner/prompt"
 	"journeyman/runner/sandbox"
 	"journeyman/store"
 )
@@ -174,13 +175,18 @@ func (r *Runner) examine(ctx context.Context, models store.OrganizationModels, p
 	return t, list, used
 }
 
-// askShortly asks a model a short question, and stores the answer or the failure in t.
+// askShortly asks a model a short question, and stores the answer or the failure in t. used is the
+// usage to charge: that of a failed call is charged as in a turn.
 func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) {
 	req := model.Request{MaxTokens: testTokens, Messages: []model.Message{{Role: model.RoleUser,
 		Parts: []model.Part{{Type: model.PartText, Text: "Say hello in five words or fewer."}}}}}
+	cost := callCost{input: prompt.EstimateRequest(req), local: model.Local(m.Model)}
 	started := time.Now() // use the real clock to measure the model's response time
-	resp, err := m.Generate(ctx, req, func(model.Delta) {})
+	resp, err := m.Generate(ctx, req, cost.count)
 	t.Took = time.Since(started)
+	if err != nil {
+		resp.Usage = cost.used(resp.Usage, ctx.Err() != nil)
+	}
 	t.InputTokens, t.OutputTokens = resp.Usage.InputTokens, resp.Usage.OutputTokens
 	*used = m.usage(resp.Usage)
 	switch me, ok := errors.AsType[*model.Error](err); {
