@@ -32,7 +32,7 @@ type outages struct {
 const (
 	probeWait = 15 * time.Second // longest wait for the result of a probe
 	goneTime  = 5 * time.Minute  // how long chains skip a model that is gone
-	maxModels = 256              // models in a map, beyond which old entries are dropped; users choose the names
+	maxModels = 256              // models in a map, because users choose the names
 )
 
 // minRetryAfter is the shortest pause requested by a provider that replaces the backoff.
@@ -94,14 +94,24 @@ func (o *outages) begin(name string, now time.Time) *outage {
 	if o.down == nil {
 		o.down = map[string]*outage{}
 	}
-	for other, d := range o.down {
-		if len(o.down) >= maxModels && now.Sub(d.until) > time.Hour {
-			delete(o.down, other) // no turn has asked for it for a long time
-		}
+	if len(o.down) >= maxModels {
+		o.forgetOne()
 	}
 	d := &outage{waiting: map[string]struct{}{}, until: now}
 	o.down[name] = d
 	return d
+}
+
+// forgetOne drops the outage whose model may be asked soonest. The next calls of that model detect it
+// again. The caller holds o.mu.
+func (o *outages) forgetOne() {
+	var soonest string
+	for name, d := range o.down {
+		if first := o.down[soonest]; first == nil || d.until.Before(first.until) {
+			soonest = name
+		}
+	}
+	delete(o.down, soonest)
 }
 
 // leave ends a probe that has no result.

@@ -1,0 +1,33 @@
+package runner
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/model"
+)
+
+// TestOutagesAreBounded records outages of more models than a map holds. The one that would end first is
+// forgotten.
+func TestOutagesAreBounded(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var o outages
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	pause := func(int) time.Duration { return time.Minute }
+	for i := range 2 * maxModels {
+		at := now.Add(time.Duration(i) * time.Millisecond)
+		o.failed(fmt.Sprint("down ", i), "trn_1", &model.Error{Code: "503"}, at, at, pause)
+		o.succeeded(fmt.Sprint("up ", i), at)
+	}
+	is.True(len(o.down) == maxModels && len(o.answered) <= maxModels)
+	blocked := func(i int) bool {
+		_, found := o.blocked(fmt.Sprint("down ", i), "trn_2", now.Add(time.Second))
+		return found
+	}
+	is.True(!blocked(0) && !blocked(maxModels-1))
+	is.True(blocked(maxModels) && blocked(2*maxModels-1))
+}
