@@ -103,6 +103,8 @@ func TestIgnoredFields(t *testing.T) {
 			"when.interval_seconds", "is not a field"},
 		"webhook": {"PUT /api/workers/" + worker + "/webhook", `{"url":null,"secret":"x"}`, "secret",
 			"is not a field"},
+		"no name":          {"POST /api/tasks", `{"input":"x","":1}`, `""`, "is not a field"},
+		"no name, and one": {"POST /api/tasks", `{"input":"x","":1,"a":1}`, `"", a`, "is not a field"},
 		"not for a header": {"POST /api/tasks", `{"input":"x","a\r\nB: c":1}`, "a%0D%0AB%3A+c", "is not a field"},
 	} {
 		t.Run(name, func(t *testing.T) {

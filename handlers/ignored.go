@@ -20,11 +20,14 @@ const (
 // plainField matches names that a header may hold as they are.
 var plainField = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// listOfFields writes names as a header may hold them.
+// listOfFields writes names as a header may hold them. It writes an empty name as "".
 func listOfFields(names []string) string {
 	var list []string
 	for _, name := range names[:min(len(names), maxIgnored)] {
-		if name = store.FirstRunes(name, maxIgnoredName); !plainField.MatchString(name) {
+		switch name = store.FirstRunes(name, maxIgnoredName); {
+		case name == "":
+			name = `""`
+		case !plainField.MatchString(name):
 			name = url.QueryEscape(name)
 		}
 		list = append(list, name)
