@@ -27,20 +27,20 @@ const (
 
 // runAlerts creates and sends the messages of alert channels until the dispatcher stops.
 func (d *Dispatcher) runAlerts() {
-	pause := d.cfg.LookForAlerts
+	pause := d.cfg.PollAlerts
 	for {
 		select {
 		case <-time.After(pause):
-		case <-d.begins.Done():
+		case <-d.open.Done():
 			return
 		}
 		if !d.cfg.Store.Leads() {
 			continue // another node sends them
 		}
-		err := d.sendDueAlerts(d.begins)
+		err := d.sendDueAlerts(d.open)
 		switch {
 		case err == nil:
-		case d.begins.Err() != nil:
+		case d.open.Err() != nil:
 			return
 		case store.IsKind(err, store.Damaged):
 			d.cfg.Log.Error("alerts are off until a restart: the database is damaged", "err", err)
@@ -48,7 +48,7 @@ func (d *Dispatcher) runAlerts() {
 		default:
 			d.cfg.Log.Error("send alerts", "err", err)
 		}
-		pause = nextPause(pause, d.cfg.LookForAlerts, err)
+		pause = nextPause(pause, d.cfg.PollAlerts, err)
 	}
 }
 

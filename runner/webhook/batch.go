@@ -27,7 +27,7 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 		}
 		made := <-bodies
 		del, ok, err := d.cfg.Store.CurrentDelivery(d.ctx, del)
-		if err != nil || d.begins.Err() != nil {
+		if err != nil || d.open.Err() != nil {
 			return failing, err
 		}
 		if !ok {

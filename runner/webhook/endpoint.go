@@ -25,7 +25,7 @@ type queue struct {
 func (d *Dispatcher) added(workerID string) { d.expect(workerID, d.now()) }
 
 // expect schedules the worker's deliveries for the given time. If another node is the leader, that one
-// finds them by Look.
+// finds them by Poll.
 func (d *Dispatcher) expect(workerID string, due time.Time) {
 	if !d.cfg.Store.Leads() {
 		return
@@ -45,12 +45,12 @@ func (d *Dispatcher) expect(workerID string, due time.Time) {
 func (d *Dispatcher) schedule(e *endpoint, due time.Time) {
 	wait := due.Sub(d.now())
 	switch {
-	case d.begins.Err() != nil || !d.cfg.Store.Leads(): // the leader finds the delivery by Look
+	case d.open.Err() != nil || !d.cfg.Store.Leads(): // the leader finds the delivery by Poll
 	case e.busy:
 		e.added = true
 	case wait <= 0:
 		d.enqueue(e)
-	case wait <= d.lookPause(): // later deliveries get a timer when Look runs again
+	case wait <= d.pollPause(): // later deliveries get a timer when Poll runs again
 		time.AfterFunc(wait, func() { d.expect(e.workerID, due) })
 	}
 }
@@ -79,7 +79,7 @@ func (d *Dispatcher) enqueue(e *endpoint) {
 func (d *Dispatcher) next(q *queue) *endpoint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(q.waiting) == 0 || d.begins.Err() != nil {
+	if len(q.waiting) == 0 || d.open.Err() != nil {
 		q.taken--
 		return nil
 	}
@@ -119,7 +119,7 @@ func (d *Dispatcher) serve(e *endpoint) {
 		if d.ctx.Err() == nil {
 			d.cfg.Log.Error("deliver", "worker", e.workerID, "err", err)
 		}
-		due, more = d.now().Add(lookEvery), true // wait before the next try, because the database fails
+		due, more = d.now().Add(pollEvery), true // wait before the next try, because the database fails
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

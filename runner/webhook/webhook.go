@@ -41,7 +41,7 @@ type Config struct {
 
 	Trace *trace.Tracer // nil: no tracing
 
-	LookForAlerts time.Duration // pause between two polls; 0: 500 ms
+	PollAlerts time.Duration // pause between two polls; 0: 500 ms
 }
 
 const (
@@ -49,9 +49,9 @@ const (
 	failingSlots = 32               // concurrent attempts at endpoints whose last attempt failed
 	manualSlots  = 16               // concurrent attempts that users requested
 	roomPause    = 5 * time.Second  // pause between two checks of a full disk
-	lookEvery    = 30 * time.Second // how often Look runs by itself
-	lookNodes    = time.Second      // the same where other nodes store deliveries
-	lookLimit    = 1000             // workers that Look reads with one query
+	pollEvery    = 30 * time.Second // how often Poll runs by itself
+	pollShared   = time.Second      // the same where other nodes store deliveries
+	pollLimit    = 1000             // workers that Poll reads with one query
 )
 
 // A Dispatcher sends deliveries. Its methods are safe for concurrent use.
@@ -67,7 +67,7 @@ type Dispatcher struct {
 
 	ctx     context.Context // of every attempt; cancel interrupts them
 	cancel  context.CancelFunc
-	begins  context.Context // done when no further attempt may begin
+	open    context.Context // done when no further attempt may begin
 	close   context.CancelFunc
 	running sync.WaitGroup // the goroutine that looks, and one for each taken slot
 
@@ -85,25 +85,25 @@ func New(cfg Config) *Dispatcher {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	cfg.LookForAlerts = cmp.Or(cfg.LookForAlerts, 500*time.Millisecond)
+	cfg.PollAlerts = cmp.Or(cfg.PollAlerts, 500*time.Millisecond)
 	d := &Dispatcher{cfg: cfg, views: view.New(cfg.Store, cfg.BaseURL), client: newClient(cfg),
 		manual: make(chan struct{}, manualSlots), alerts: make(chan struct{}, alertSlots),
 		buffers:   sync.Pool{New: func() any { b := make([]byte, 4<<10); return &b }},
 		endpoints: map[string]*endpoint{}, working: queue{slots: workingSlots}, failing: queue{slots: failingSlots}}
 	// Attempts that are in progress when maintenance begins are recorded during maintenance.
 	d.ctx, d.cancel = context.WithCancel(store.DuringMaintenance(context.Background()))
-	d.begins, d.close = context.WithCancel(d.ctx)
+	d.open, d.close = context.WithCancel(d.ctx)
 	return d
 }
 
 // Start begins to send deliveries, beginning with those that an earlier process did not send.
 func (d *Dispatcher) Start(ctx context.Context) error {
 	d.cfg.Store.OnDelivery(d.added)
-	if err := d.Look(ctx); err != nil {
+	if err := d.Poll(ctx); err != nil {
 		d.Stop(ctx)
 		return fmt.Errorf("start deliveries: %w", err)
 	}
-	d.running.Go(d.lookOften)
+	d.running.Go(d.runPolls)
 	d.running.Go(d.runAlerts)
 	return nil
 }
@@ -129,32 +129,32 @@ func (d *Dispatcher) Stop(ctx context.Context) {
 // wall clock's time, and it can jump.
 func (d *Dispatcher) now() time.Time { return d.cfg.Now().Round(0) }
 
-// Look reads from the database which workers have pending deliveries, and when they are due. It
-// also runs at the interval of lookPause: no event reports that a clock was set, or what another node
-// has stored. A delivery that is due later than the next Look has no timer.
-func (d *Dispatcher) Look(ctx context.Context) error {
+// Poll reads from the database which workers have pending deliveries, and when they are due. It
+// also runs at the interval of pollPause: no event reports that a clock was set, or what another node
+// has stored. A delivery that is due later than the next Poll has no timer.
+func (d *Dispatcher) Poll(ctx context.Context) error {
 	for after := ""; ; {
-		list, err := d.cfg.Store.WaitingWorkers(ctx, after, lookLimit)
+		list, err := d.cfg.Store.WaitingWorkers(ctx, after, pollLimit)
 		for _, w := range list {
 			d.expect(w.ID, w.Due)
 			after = w.ID
 		}
-		if err != nil || len(list) < lookLimit {
+		if err != nil || len(list) < pollLimit {
 			return err
 		}
 	}
 }
 
-// lookPause returns the pause between two runs of Look.
-func (d *Dispatcher) lookPause() time.Duration {
+// pollPause returns the pause between two runs of Poll.
+func (d *Dispatcher) pollPause() time.Duration {
 	if d.cfg.Store.Shared() {
-		return lookNodes
+		return pollShared
 	}
-	return lookEvery
+	return pollEvery
 }
 
-func (d *Dispatcher) lookOften() {
-	tick := time.NewTicker(d.lookPause())
+func (d *Dispatcher) runPolls() {
+	tick := time.NewTicker(d.pollPause())
 	defer tick.Stop()
 	for {
 		select {
@@ -162,10 +162,10 @@ func (d *Dispatcher) lookOften() {
 			if !d.cfg.Store.Leads() {
 				continue // another node sends the deliveries
 			}
-			if err := d.Look(d.begins); err != nil && d.begins.Err() == nil {
+			if err := d.Poll(d.open); err != nil && d.open.Err() == nil {
 				d.cfg.Log.Error("find due deliveries", "err", err)
 			}
-		case <-d.begins.Done():
+		case <-d.open.Done():
 			return
 		}
 	}

@@ -246,7 +246,7 @@ func TestRetries(t *testing.T) {
 			t.Errorf("attempt %d comes after %v, want about %v", n+2, wait, pause)
 		}
 		f.clock.advance(wait)
-		is.NoErr(f.hooks.Look(t.Context())) // timers do not notice that the test moved the clock
+		is.NoErr(f.hooks.Poll(t.Context())) // timers do not notice that the test moved the clock
 	}
 	f.executions(w, 7)
 	_, ok, err := f.WorkerDelivery(t.Context(), w.ID)
