@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	alertSlots  = 16          // messages that are sent at the same time
-	makeAlerts  = 32          // messages created in one transaction
-	alertLease  = time.Minute // longer than an attempt can last
+	alertSlots  = 16          // maximum number of messages that are sent at the same time
+	makeAlerts  = 32          // maximum number of messages that one transaction creates
+	alertLease  = time.Minute // of a claimed message; longer than an attempt can last
 	alertsPause = time.Minute // longest pause between two polls after database errors
-	alertAnswer = 200         // characters of a response that are stored
+	alertAnswer = 200         // maximum number of stored characters of a response
 )
 
 // runAlerts creates and sends the messages of alert channels until the dispatcher stops.
@@ -35,7 +35,7 @@ func (d *Dispatcher) runAlerts() {
 			return
 		}
 		if !d.cfg.Store.Leads() {
-			continue // another node sends them
+			continue // another node is the leader and sends the messages
 		}
 		err := d.sendDueAlerts(d.open)
 		switch {
@@ -97,8 +97,8 @@ func (d *Dispatcher) sendDueAlerts(ctx context.Context) error {
 func (d *Dispatcher) sendAlert(m store.AlertMessage, last bool) (store.AlertMessage, error) {
 	sent, answer, retry := d.postAlert(m)
 	if d.ctx.Err() != nil {
-		// The attempt was interrupted by Stop, so it does not count as a failure. The message is
-		// due again after its lease.
+		// Stop interrupted the attempt, so the endpoint has not failed. The message is due again after
+		// its lease.
 		return m, errors.New("the service stops")
 	}
 	if m.Answer = answer; last {
@@ -171,7 +171,7 @@ func alertReply(status int, body string) string {
 }
 
 // hideURL removes the parts of a webhook's URL from an endpoint's response. Some servers echo the
-// path, which is a secret: whoever knows it can post to the channel.
+// path, which is a secret: everybody who knows the path can post to the channel.
 func hideURL(text string, u *url.URL) string {
 	text = strings.ReplaceAll(text, u.RequestURI(), hidden)
 	secrets := strings.FieldsFunc(u.Path+"/"+u.RawQuery, func(r rune) bool { return strings.ContainsRune("/&=", r) })
@@ -183,15 +183,15 @@ func hideURL(text string, u *url.URL) string {
 	return text
 }
 
-// TestAlert sends a test message through a channel and returns the message with the response. A
-// mail goes to the outbox, whose row holds the result later. TestAlert returns a Busy error while
-// users send too many messages at the same time.
+// TestAlert sends a test message through a channel and returns the message with the response. A test
+// by mail goes to the outbox, which has the result later. TestAlert returns a Busy error while users
+// send too many messages at the same time.
 func (d *Dispatcher) TestAlert(ctx context.Context, c store.Caller, channelID string) (store.AlertMessage, error) {
 	select {
 	case d.manual <- struct{}{}:
 		defer func() { <-d.manual }()
 	default:
-		return store.AlertMessage{}, store.Errorf(store.Busy, "too many messages are being sent by hand")
+		return store.AlertMessage{}, store.Errorf(store.Busy, "too many test messages are being sent: try again in a moment")
 	}
 	m, err := d.cfg.Store.TestAlertChannel(ctx, c, channelID, alertLease)
 	if err != nil || m.Mailed() {

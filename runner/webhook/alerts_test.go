@@ -124,7 +124,7 @@ func TestAlertsAreGivenUp(t *testing.T) {
 				return last != nil && last.Attempts == attempt
 			}
 			pause := last.NextAttempt.Sub(f.clock.now())
-			return pause < 30*time.Second || pause > 2*time.Minute // the pause is not the lease
+			return pause < 30*time.Second || pause > 2*time.Minute // the pause is not that of the lease
 		})
 	}
 	last := f.channel().Last

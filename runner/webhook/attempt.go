@@ -76,7 +76,7 @@ func (d *Dispatcher) send(ctx context.Context, del store.Delivery, body []byte) 
 		if a.Success = resp.StatusCode/100 == 2; !a.Success {
 			a.ErrorMessage = refusal(resp.StatusCode)
 		}
-		start := &beginning{} // kept after a failure, too: the body may hold the reason
+		start := &beginning{} // of a refusal, too, because the body may contain the reason
 		d.drain(resp.Body, start, cancel)
 		a.Response = keptResponse(resp, del.Webhook, start)
 	}
@@ -148,8 +148,9 @@ func sign(secret, id, timestamp string, body []byte) (string, error) {
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)), nil
 }
 
-// drain reads the rest of a response so that its connection can be reused. If the response is too
-// long or too slow, drain closes the connection.
+// drain reads the body of a response into start, so that the connection can be reused. If the body
+// is too long, drain closes the connection. If the body is too slow, drain calls cut, which must
+// cancel the request.
 func (d *Dispatcher) drain(body io.ReadCloser, start *beginning, cut context.CancelFunc) {
 	slow := time.AfterFunc(drainTime, cut)
 	defer slow.Stop()
@@ -159,7 +160,7 @@ func (d *Dispatcher) drain(body io.ReadCloser, start *beginning, cut context.Can
 		n, err := body.Read((*buf)[:min(left, len(*buf))])
 		_, _ = start.Write((*buf)[:n])
 		if left -= n; err != nil {
-			break // an error does not matter: only the status decides about success
+			break // an error is ignored, because only the status decides about success
 		}
 	}
 	_ = body.Close()

@@ -35,7 +35,7 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 		}
 		a := d.attempt(del, made)
 		if d.ctx.Err() != nil {
-			return failing, nil // Stop interrupted the attempt: this is no failure of the endpoint
+			return failing, nil // Stop interrupted the attempt, so the endpoint has not failed
 		}
 		d.logAttempt(del, a)
 		records.made <- store.MadeAttempt{Delivery: del, Attempt: a}
@@ -53,7 +53,7 @@ type madeBody struct {
 }
 
 // makeBodies builds the bodies of deliveries in their order, each while the one before it is sent.
-// stop ends the work and waits for its end.
+// stop cancels the work and waits until it has ended.
 func (d *Dispatcher) makeBodies(list []store.Delivery) (bodies <-chan madeBody, stop func()) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	made := make(chan madeBody)
@@ -89,16 +89,16 @@ func (d *Dispatcher) attempt(del store.Delivery, body madeBody) store.Attempt {
 		Retry: d.retry(del.Attempts, nil)}
 }
 
-// maxQueued is the number of attempts that wait to be recorded while others are being recorded. It
-// bounds the attempts of an endpoint that a crash repeats to 2 * (maxQueued + 1).
+// maxQueued is the largest number of attempts that wait while others are being recorded. So at most
+// 2 * (maxQueued + 1) attempts at an endpoint are made again after a crash.
 const maxQueued = 7
 
-// A recorder stores the attempts of one endpoint in their order. A commit waits for the disk, so
-// the attempts that end meanwhile share the next commit.
+// A recorder stores the attempts at one endpoint in their order. A commit waits for the disk.
+// Attempts that end during a commit share the next one.
 type recorder struct {
 	made   chan store.MadeAttempt
-	done   chan error  // holds the result of the last record
-	failed atomic.Bool // an attempt could not be recorded, so it will be repeated
+	done   chan error  // receives the result of run
+	failed atomic.Bool // an attempt could not be recorded, so it will be made again
 }
 
 // record starts a recorder.
@@ -108,8 +108,8 @@ func (d *Dispatcher) record() *recorder {
 	return r
 }
 
-// run records attempts until close. The attempts were made, so Stop must not prevent their record.
-// After the first error it records nothing more.
+// run records attempts until close. Its context outlives Stop, because attempts that were made must
+// be recorded. After the first error, run records nothing more.
 func (r *recorder) run(s *store.Store, ctx context.Context) (err error) {
 	for first := range r.made {
 		list := []store.MadeAttempt{first}

@@ -45,7 +45,7 @@ func BenchmarkDeliver(b *testing.B) {
 				<-all
 				b.StopTimer()
 				runtime.ReadMemStats(&after)
-				storetest.Eventually(f.t, "all to be written down", func() bool {
+				storetest.Eventually(f.t, "all to be recorded", func() bool {
 					list, err := f.WaitingWorkers(b.Context(), "", 1)
 					return err == nil && len(list) == 0
 				})

@@ -2,30 +2,30 @@ package webhook
 
 import "time"
 
-// batch is the number of deliveries that an endpoint may send before it must give up its slot.
+// batch is the largest number of deliveries that an endpoint gets before another one takes its slot.
 const batch = 32
 
 // An endpoint is a worker's webhook that has pending deliveries.
 type endpoint struct {
 	workerID string
-	busy     bool // it waits for a slot or holds one, so no other slot may serve it
-	added    bool // a delivery was added after its slot read the due ones
+	busy     bool // it waits for a slot or has one, so it must not enter a queue again
+	added    bool // a delivery was added after the slot had read the due deliveries
 	failing  bool // its last attempt failed
 }
 
-// A queue holds the endpoints that wait for a slot, first come first served.
+// A queue holds the endpoints that wait for a slot, in the order in which they entered.
 type queue struct {
 	slots   int // maximum concurrent attempts
 	taken   int // slots in use
 	waiting []*endpoint
 }
 
-// added makes a worker's new delivery due now. The store's writer calls it after each commit of a
-// delivery.
+// added schedules the deliveries of a worker for now. The store calls it after each commit of a
+// delivery, so it must not block.
 func (d *Dispatcher) added(workerID string) { d.expect(workerID, d.now()) }
 
-// expect schedules the worker's deliveries for the given time. If another node is the leader, that one
-// finds them by Poll.
+// expect schedules the worker's deliveries for the given time. If another node is the leader, expect
+// does nothing, because the leader finds them in a poll.
 func (d *Dispatcher) expect(workerID string, due time.Time) {
 	if !d.cfg.Store.Leads() {
 		return
@@ -40,22 +40,23 @@ func (d *Dispatcher) expect(workerID string, due time.Time) {
 	d.schedule(e, due)
 }
 
-// schedule puts an endpoint into its queue at the given time. A superfluous timer does no harm: it
-// finds nothing to send. d.mu is held.
+// schedule puts an endpoint into its queue at the given time. It may start several timers for one
+// endpoint. That is harmless, because a slot that finds no due delivery sends nothing. The caller
+// holds d.mu.
 func (d *Dispatcher) schedule(e *endpoint, due time.Time) {
 	wait := due.Sub(d.now())
 	switch {
-	case d.open.Err() != nil || !d.cfg.Store.Leads(): // the leader finds the delivery by Poll
+	case d.open.Err() != nil || !d.cfg.Store.Leads(): // the next start or the leader sends them
 	case e.busy:
 		e.added = true
 	case wait <= 0:
 		d.enqueue(e)
-	case wait <= d.pollPause(): // later deliveries get a timer when Poll runs again
+	case wait <= d.pollPause(): // later deliveries get their timer in a later poll
 		time.AfterFunc(wait, func() { d.expect(e.workerID, due) })
 	}
 }
 
-// enqueue appends an endpoint to its queue and takes a free slot for it. d.mu is held.
+// enqueue appends an endpoint to its queue, and starts a slot if one is free. The caller holds d.mu.
 func (d *Dispatcher) enqueue(e *endpoint) {
 	q := &d.working
 	if e.failing {
@@ -63,7 +64,7 @@ func (d *Dispatcher) enqueue(e *endpoint) {
 	}
 	e.busy = true
 	q.waiting = append(q.waiting, e)
-	// Otherwise a slot in use takes the endpoint when its current one is done.
+	// If all slots are in use, the next one that is done with its endpoint takes this one.
 	if q.taken < q.slots {
 		q.taken++
 		d.running.Go(func() {
@@ -85,11 +86,11 @@ func (d *Dispatcher) next(q *queue) *endpoint {
 	}
 	e := q.waiting[0]
 	q.waiting = q.waiting[1:]
-	e.added = false // deliveries added until now are among those that the slot will read
+	e.added = false // the slot will read all deliveries that were added before now
 	return e
 }
 
-// forget leaves the deliveries of an endpoint to another node.
+// forget removes an endpoint, because another node sends its deliveries.
 func (d *Dispatcher) forget(e *endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,7 +103,7 @@ func (d *Dispatcher) serve(e *endpoint) {
 		d.forget(e)
 		return
 	}
-	full := d.cfg.Store.Room() != nil // recording an attempt needs disk space for its request and response
+	full := d.cfg.Store.Room() != nil // the record of an attempt needs disk space for the request and the response
 	failing, err := e.failing, error(nil)
 	if !full {
 		failing, err = d.deliver(e)
@@ -113,17 +114,18 @@ func (d *Dispatcher) serve(e *endpoint) {
 		due, more, err = d.cfg.Store.WorkerDelivery(d.ctx, e.workerID)
 	}
 	if full {
-		due = d.now().Add(roomPause) // they stay in the queue
+		due = d.now().Add(roomPause) // the deliveries stay in the database
 	}
 	if err != nil {
 		if d.ctx.Err() == nil {
 			d.cfg.Log.Error("deliver", "worker", e.workerID, "err", err)
 		}
-		due, more = d.now().Add(pollEvery), true // wait before the next try, because the database fails
+		due, more = d.now().Add(pollEvery), true // the database fails: pause before the next try
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// Under the lock: a delivery added now either sets e.added or schedules the endpoint.
+	// Read and change the endpoint under one lock. A delivery that is added before it sets e.added,
+	// and one that is added after it schedules the endpoint.
 	e.busy, e.failing = false, failing
 	if e.added && err == nil {
 		if more = true; !full {

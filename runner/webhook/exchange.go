@@ -24,33 +24,33 @@ type beginning struct {
 	size int
 }
 
-// Write never fails. It keeps more bytes than are shown later, so that hide also finds a secret
-// that crosses the end of the shown part.
-func (k *beginning) Write(b []byte) (int, error) {
-	k.text = append(k.text, b[:min(len(b), keptBody+keptHead-len(k.text))]...)
-	k.size += len(b)
+// Write never fails. It keeps more bytes than the owner will see. Otherwise hide would not find a
+// secret that begins in the visible part and ends after it.
+func (s *beginning) Write(b []byte) (int, error) {
+	s.text = append(s.text, b[:min(len(b), keptBody+keptHead-len(s.text))]...)
+	s.size += len(b)
 	return len(b), nil
 }
 
-// keptRequest returns the text of a request for the webhook's owner. It hides the token, because
-// others could use it to impersonate this server.
+// keptRequest returns the text of a request that is stored for the webhook's owner. It hides the
+// token, because a reader of the token could impersonate this server.
 func keptRequest(req *http.Request, w store.Webhook, body []byte) string {
 	start := &beginning{text: body[:min(len(body), keptBody+keptHead)], size: len(body)}
 	return kept("POST "+req.URL.RequestURI()+" HTTP/1.1\nHost: "+req.URL.Host+"\n", req.Header, start, w)
 }
 
-// keptResponse returns the text of a response in the same form.
+// keptResponse returns the text of a response as keptRequest does for a request.
 func keptResponse(resp *http.Response, w store.Webhook, start *beginning) string {
 	return kept(resp.Proto+" "+resp.Status+"\n", resp.Header, start, w)
 }
 
-// hidden replaces a secret.
+// hidden is the text that replaces a secret.
 const hidden = "(hidden)"
 
-// kept returns the beginning of an HTTP message in the HTTP/1.1 format.
+// kept returns the beginning of an HTTP message in the HTTP/1.1 format. first is its first line.
 func kept(first string, header http.Header, start *beginning, w store.Webhook) string {
 	head := &strings.Builder{}
-	head.Grow(512) // for most heads
+	head.Grow(512) // enough for most headers
 	head.WriteString(first)
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		for _, value := range header[name] {
@@ -75,7 +75,7 @@ func kept(first string, header http.Header, start *beginning, w store.Webhook) s
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\x00", "?")
 }
 
-// beginningOf returns at most the first n bytes of a text, or "" if they are not valid text.
+// beginningOf returns at most the first n bytes of a text, or "" if they are not valid UTF-8.
 func beginningOf(text string, n int) string {
 	if text = sandbox.Cut(text, n); !utf8.ValidString(text) {
 		return ""

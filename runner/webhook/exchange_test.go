@@ -51,10 +51,10 @@ func TestExchangeIsKept(t *testing.T) {
 	is.True(strings.HasPrefix(response, "HTTP/1.1 202 Accepted\n"))
 	is.True(strings.Contains(response, "\nX-Echo: (hidden)\n"))
 	is.True(strings.HasSuffix(response, "\n\nthanks for (hidden)"))
-	is.True(!strings.Contains(response, "session=abc")) // the cookie is shown
+	is.True(!strings.Contains(response, "session=abc")) // the cookie is hidden
 	for _, text := range []string{request, response} {
-		is.True(!strings.Contains(text, token))  // the token is shown
-		is.True(!strings.Contains(text, secret)) // the signing secret is shown
+		is.True(!strings.Contains(text, token))  // the token is hidden
+		is.True(!strings.Contains(text, secret)) // so is the signing secret
 	}
 }
 
@@ -80,7 +80,7 @@ func TestExchangeIsBounded(t *testing.T) {
 				_, _ = io.WriteString(w, tt.body)
 			})
 			is.True(utf8.ValidString(response))
-			is.True(len(response) < 13<<10) // too much of the response is kept
+			is.True(len(response) < 13<<10) // the stored response is bounded
 			if !strings.HasSuffix(response, tt.ends) {
 				t.Errorf("ends with %q", response[max(0, len(response)-80):])
 			}
@@ -106,5 +106,5 @@ func TestKeptHeadersAreBounded(t *testing.T) {
 		_, _ = io.WriteString(w, "body")
 	})
 	is.True(strings.HasSuffix(response, "h\n\nbody"))
-	is.True(len(response) < 5<<10) // too much of the header is kept
+	is.True(len(response) < 5<<10) // the stored headers are bounded
 }

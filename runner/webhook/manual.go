@@ -38,7 +38,7 @@ func (m Manual) Test(ctx context.Context, c store.Caller, workerID string, key s
 	})
 }
 
-// Redeliver sends the delivery of an earlier attempt again. Its results are those of Test.
+// Redeliver sends the delivery of an earlier attempt again. It returns the same values as Test.
 func (m Manual) Redeliver(ctx context.Context, c store.Caller, workerID, executionID string, key store.IdempotencyKey) (
 	e store.Execution, replayed bool, err error) {
 	return m.send(ctx, c, workerID, key, func() (store.Delivery, error) {

@@ -1,13 +1,14 @@
 // Package webhook sends the pending deliveries in the store. The deliveries of one worker go to its
 // endpoint one after the other, in the order in which their turns ended. A delivery that fails
-// waits for its retry and does not hold up the others. Endpoints do not wait for one another.
-// Endpoints whose last attempt failed share separate slots, so that dead endpoints cannot occupy
+// waits for its retry and does not delay the others. Endpoints do not wait for one another.
+// Endpoints whose last attempt failed have slots of their own, so that dead endpoints cannot occupy
 // all slots.
 //
 // It also sends the alert messages of organizations to their webhook channels.
 //
-// It may import store, view, trace and sandbox. The due deliveries exist only in the database. A
-// crash therefore loses no delivery; at worst the few attempts that were not recorded are repeated.
+// The package may import store, view, trace and sandbox. The due deliveries exist only in the
+// database, so a crash loses no delivery. After a crash, a few attempts that were not recorded are
+// made again.
 package webhook
 
 import (
@@ -35,13 +36,13 @@ type Config struct {
 	BaseURL   string // prefix of the URLs in bodies, without a trailing slash
 	UserAgent string
 	Dialer    sandbox.Dialer   // the zero value reaches public addresses only
-	RootCAs   *x509.CertPool   // trusted certificate authorities; nil: the system's
+	RootCAs   *x509.CertPool   // trusted certificate authorities; nil: those of the system
 	Timeout   time.Duration    // of one attempt; 0: 10 s
 	Now       func() time.Time // the clock of the store; nil: time.Now
 
 	Trace *trace.Tracer // nil: no tracing
 
-	PollAlerts time.Duration // pause between two polls; 0: 500 ms
+	PollAlerts time.Duration // pause between two polls for alert messages; 0: 500 ms
 }
 
 const (
@@ -49,9 +50,9 @@ const (
 	failingSlots = 32               // concurrent attempts at endpoints whose last attempt failed
 	manualSlots  = 16               // concurrent attempts that users requested
 	roomPause    = 5 * time.Second  // pause between two checks of a full disk
-	pollEvery    = 30 * time.Second // how often Poll runs by itself
-	pollShared   = time.Second      // the same where other nodes store deliveries
-	pollLimit    = 1000             // workers that Poll reads with one query
+	pollEvery    = 30 * time.Second // pause between two polls
+	pollShared   = time.Second      // the same if other nodes store deliveries
+	pollLimit    = 1000             // maximum number of workers in one query of Poll
 )
 
 // A Dispatcher sends deliveries. Its methods are safe for concurrent use.
@@ -62,22 +63,22 @@ type Dispatcher struct {
 	manual chan struct{} // holds a token for each attempt that a user requested
 	alerts chan struct{} // holds a token for each alert that is being sent
 
-	// buffers read responses. Most responses are empty, and io.Copy would allocate 32 KiB for each.
+	// buffers holds memory for reading responses. Most responses are empty, and io.Copy would allocate 32 KiB for each.
 	buffers sync.Pool
 
 	ctx     context.Context // of every attempt; cancel interrupts them
 	cancel  context.CancelFunc
-	open    context.Context // done when no further attempt may begin
-	close   context.CancelFunc
-	running sync.WaitGroup // the goroutine that looks, and one for each taken slot
+	open    context.Context    // ends when no further attempt may begin
+	close   context.CancelFunc // ends open
+	running sync.WaitGroup     // runPolls, runAlerts, and a goroutine for each slot in use
 
 	mu        sync.Mutex           // guards the fields below
-	endpoints map[string]*endpoint // by worker: those that have deliveries to make
+	endpoints map[string]*endpoint // by the worker's id; only those with pending deliveries
 	working   queue
 	failing   queue
 }
 
-// New creates a dispatcher. Before Start, it sends nothing except by Send.
+// New creates a dispatcher. Before Start, only Send and TestAlert send anything.
 func New(cfg Config) *Dispatcher {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 10 * time.Second
@@ -112,10 +113,10 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 // them. The remaining deliveries are sent after the next start.
 func (d *Dispatcher) Stop(ctx context.Context) {
 	d.mu.Lock()
-	d.close() // under the lock: no slot can be taken afterwards, so Wait misses none
+	d.close() // under the lock, so that no slot is taken after Wait has begun
 	d.mu.Unlock()
 	done := make(chan struct{})
-	go func() { d.running.Wait(); close(done) }() // ends soon after cancel, as the attempts do
+	go func() { d.running.Wait(); close(done) }() // ends soon after cancel, which interrupts the attempts
 	select {
 	case <-done:
 	case <-ctx.Done():
@@ -125,13 +126,13 @@ func (d *Dispatcher) Stop(ctx context.Context) {
 	d.client.CloseIdleConnections()
 }
 
-// now returns the time of the wall clock, without the monotonic clock: rows hold the
-// wall clock's time, and it can jump.
+// now returns the time of the wall clock, without a monotonic reading. Rows hold the time of the
+// wall clock, which can jump.
 func (d *Dispatcher) now() time.Time { return d.cfg.Now().Round(0) }
 
-// Poll reads from the database which workers have pending deliveries, and when they are due. It
-// also runs at the interval of pollPause: no event reports that a clock was set, or what another node
-// has stored. A delivery that is due later than the next Poll has no timer.
+// Poll reads which workers have pending deliveries and when these are due, and schedules them. The
+// dispatcher polls regularly, because no event reports that the clock was set or that another node
+// has stored a delivery. A delivery that is due after the next poll gets its timer in a later poll.
 func (d *Dispatcher) Poll(ctx context.Context) error {
 	for after := ""; ; {
 		list, err := d.cfg.Store.WaitingWorkers(ctx, after, pollLimit)
@@ -145,7 +146,7 @@ func (d *Dispatcher) Poll(ctx context.Context) error {
 	}
 }
 
-// pollPause returns the pause between two runs of Poll.
+// pollPause returns the pause between two polls.
 func (d *Dispatcher) pollPause() time.Duration {
 	if d.cfg.Store.Shared() {
 		return pollShared
@@ -153,6 +154,7 @@ func (d *Dispatcher) pollPause() time.Duration {
 	return pollEvery
 }
 
+// runPolls polls until the dispatcher stops.
 func (d *Dispatcher) runPolls() {
 	tick := time.NewTicker(d.pollPause())
 	defer tick.Stop()
@@ -171,14 +173,15 @@ func (d *Dispatcher) runPolls() {
 	}
 }
 
-// Send makes one attempt at a delivery at a user's request, and returns the row with its result. It
-// returns a Busy error while too many such attempts are in progress.
+// Send makes one attempt at a delivery at a user's request, and returns its result. It returns a
+// Busy error while too many such attempts are in progress.
 func (d *Dispatcher) Send(ctx context.Context, del store.Delivery) (store.Execution, error) {
 	select {
 	case d.manual <- struct{}{}:
 		defer func() { <-d.manual }()
-	default: // refused, not queued: the user's request would only time out
-		return store.Execution{}, store.Errorf(store.Busy, "too many deliveries are being sent by hand")
+	default: // refuse it: in a queue, the user's request would time out
+		return store.Execution{}, store.Errorf(store.Busy,
+			"too many manual deliveries are in progress: try again in a moment")
 	}
 	body, err := d.views.Delivery(ctx, del)
 	if err != nil {
@@ -195,7 +198,7 @@ func (d *Dispatcher) Send(ctx context.Context, del store.Delivery) (store.Execut
 }
 
 // logAttempt logs an attempt at a delivery and the time of its retry. It does not log the
-// endpoint's response, which the list of executions holds.
+// endpoint's response, which users see in the list of executions.
 func (d *Dispatcher) logAttempt(del store.Delivery, a store.Attempt) {
 	attrs := []any{"delivery", del.ID, "type", del.Type, "worker", del.WorkerID, "attempt", del.Attempts + 1,
 		"status", a.ResponseStatus, "took", a.Duration}

@@ -38,7 +38,7 @@ func TestDelivers(t *testing.T) {
 	f := newFixture(t)
 	r := f.receive(answering(204))
 	w := f.worker(r.URL + "/hook?a=b")
-	f.end(w, 1) // before the start: no dispatcher runs yet
+	f.end(w, 1) // before the dispatcher starts
 	f.start()
 	f.end(w, 2)
 	list := f.executions(w, 3)
@@ -52,18 +52,18 @@ func TestDelivers(t *testing.T) {
 		is.Equal(e.ResponseStatus, 204)
 		is.Equal(e.ErrorMessage, "")
 		is.Equal(e.URL, r.URL+"/hook?a=b")
-		is.True(e.Duration < 10*time.Second) // the delivery took too long
+		is.True(e.Duration < 10*time.Second) // the delivery took no timeout
 		header := got[i].header
 		is.Equal(header.Get("Content-Type"), "application/json")
 		is.Equal(header.Get("User-Agent"), "Journeyman/test")
 		is.Equal(header.Get("X-Service-Token"), h.Token)
 		id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
-		is.True(strings.Contains(string(got[i].body), `"id":"`+id+`"`)) // the body has another id
+		is.True(strings.Contains(string(got[i].body), `"id":"`+id+`"`)) // the body has the same id
 		ids[id] = true
 		is.Equal(header.Get("webhook-signature"), signature(t, h.SigningSecret, id, timestamp, got[i].body))
 		unix, err := strconv.ParseInt(timestamp, 10, 64)
 		is.NoErr(err)
-		is.True(time.Since(time.Unix(unix, 0)) < time.Minute) // the time in the header is old
+		is.True(time.Since(time.Unix(unix, 0)) < time.Minute) // the header has the present time
 	}
 	is.Equal(len(ids), 3)
 	is.Equal([]string{got[0].input, got[1].input, got[2].input}, []string{"0", "0", "1"}) // in order
@@ -98,7 +98,7 @@ func TestFailures(t *testing.T) {
 		url    func(*fixture) string
 		status int
 		says   string // '' for a success
-		tries  bool   // again
+		tries  bool   // it tries again later
 	}{
 		"no content":     {serving(answering(204)), 204, "", false},
 		"created":        {serving(answering(201)), 201, "", false},
@@ -142,7 +142,7 @@ func TestFailures(t *testing.T) {
 			begun := time.Now()
 			f.end(w, 1)
 			e := f.executions(w, 1)[0]
-			is.True(time.Since(begun) < 60*time.Second) // the delivery took too long
+			is.True(time.Since(begun) < 60*time.Second) // the delivery took no timeout
 			is.Equal(e.ResponseStatus, tt.status)
 			is.Equal(e.RequestStatus == "success", tt.says == "")
 			if !strings.Contains(e.ErrorMessage, tt.says) || (tt.says == "") != (e.ErrorMessage == "") || strings.Contains(e.ErrorMessage, "secret") {
@@ -251,7 +251,7 @@ func TestRetries(t *testing.T) {
 	f.executions(w, 7)
 	_, ok, err := f.WorkerDelivery(t.Context(), w.ID)
 	is.NoErr(err)
-	is.True(!ok) // given up
+	is.True(!ok) // it tries no more
 	ids, stamps := map[string]bool{}, map[string]bool{}
 	for _, got := range r.all() {
 		ids[got.header.Get("webhook-id")] = true
@@ -364,7 +364,7 @@ func TestFailingEndpointsDelayNoOther(t *testing.T) {
 	slices.Sort(delays)
 	t.Logf("from before the end of a turn to its arrival: median %v, p90 %v, longest %v", delays[25], delays[45], delays[49])
 	// A delivery that waits for a hanging endpoint would take seconds, until the timeout.
-	is.True(delays[25] < time.Second) // bad endpoints delay the good one
+	is.True(delays[25] < time.Second) // the others do not delay the working endpoint
 }
 
 func TestConnectionsAreUsedAgain(t *testing.T) {
@@ -403,7 +403,7 @@ func TestRemovedAndRenewedMeanwhile(t *testing.T) {
 	close(answer)
 	f.executions(w, 2)
 	f.idle(w)
-	is.Equal(len(r.all()), 2) // the third was sent
+	is.Equal(len(r.all()), 2) // the third was not sent
 }
 
 // TestStopRepeatsInterrupted checks that an attempt that Stop interrupts is repeated after the next
@@ -425,7 +425,7 @@ func TestStopRepeatsInterrupted(t *testing.T) {
 	f.end(w, 1)
 	<-arrived
 	f.stop()
-	is.Equal(len(f.page(w)), 0) // the interruption counts as a failure
+	is.Equal(len(f.page(w)), 0) // the interruption is no failure
 	f.start()
 	is.Equal(f.executions(w, 1)[0].RequestStatus, "success")
 	is.Equal(r.all()[0].header.Get("webhook-id"), r.all()[1].header.Get("webhook-id"))
@@ -441,7 +441,7 @@ func TestBodyThatCannotBeMade(t *testing.T) {
 	f.start()
 	list := f.executions(w, 2)
 	is.Equal(list[0].ErrorMessage, "the body could not be made")
-	is.Equal(list[1].RequestStatus, "success") // it blocks the next delivery
+	is.Equal(list[1].RequestStatus, "success") // the next delivery was not blocked
 }
 
 func TestSend(t *testing.T) {
@@ -462,7 +462,7 @@ func TestSend(t *testing.T) {
 	is.Equal(e.ResponseStatus, 500)
 	_, waits, err := f.WorkerDelivery(t.Context(), w.ID)
 	is.NoErr(err)
-	is.True(waits) // the automatic retries stopped
+	is.True(waits) // the automatic retries go on
 	status.Store(200)
 	e, err = f.hooks.Send(t.Context(), d)
 	is.NoErr(err)
@@ -494,7 +494,7 @@ func TestMaintenanceBeginsDuringAnAttempt(t *testing.T) {
 	is.Equal(first.RequestStatus, "success")
 	again, replayed, err := m.Test(t.Context(), f.owner.Caller, w.ID, key)
 	is.NoErr(err)
-	is.True(replayed) // the repeated request sends once more
+	is.True(replayed) // the repeated request sends nothing
 	is.Equal(again.ID, first.ID)
 	is.Equal(len(r.all()), 1)
 }
@@ -580,7 +580,7 @@ func TestCheckURL(t *testing.T) {
 			err := webhook.CheckURL(sandbox.Dialer{}, url)
 			is.Equal(err == nil, want[0])
 			if rule := ruleOf(url); rule != "" {
-				is.True(strings.Contains(err.Error(), rule)) // the error does not name the rule
+				is.True(strings.Contains(err.Error(), rule)) // the error names the rule
 			}
 			err = webhook.CheckURL(sandbox.Dialer{AllowPrivate: true}, url)
 			is.Equal(err == nil, want[1])
