@@ -37,12 +37,12 @@ type node struct {
 	runner  *runner.Runner
 	nodes   *nodes.Nodes
 	web     *httptest.Server
-	asked   atomic.Int64 // requests that arrived, except messages
-	seen    atomic.Value // the address of the last one's client, as a string
-	heard   atomic.Int64 // messages that were taken
+	asked   atomic.Int64 // number of requests that arrived, except messages
+	seen    atomic.Value // a string, the address of the client of the last request
+	heard   atomic.Int64 // number of messages that arrived
 	stopped atomic.Bool
-	deaf    atomic.Bool // messages are lost
-	full    atomic.Bool // all requests except messages are refused
+	deaf    atomic.Bool // it refuses all messages
+	full    atomic.Bool // it refuses all requests except messages
 }
 
 // option changes the API of a node.

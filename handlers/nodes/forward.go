@@ -15,18 +15,19 @@ import (
 // streamWait is the longest time until a node begins to answer a forwarded request.
 const streamWait = 5 * time.Second
 
+// newTransport returns a transport for messages, or for forwarded requests.
 func newTransport() *http.Transport {
 	return &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext,
 		MaxIdleConnsPerHost: 32, IdleConnTimeout: time.Minute, DisableCompression: true,
 		ResponseHeaderTimeout: streamWait, TLSHandshakeTimeout: dialTimeout}
 }
 
-// forwardedKey is the context key of a bool: whether a node has forwarded the request. It is false if the
-// signature of such a request is wrong.
+// forwardedKey is the context key of a bool. It is true in a request that a node has forwarded, and false
+// in one that only claims so: its signature is wrong. Other requests have no such value.
 type forwardedKey struct{}
 
-// Front takes the messages of the other nodes, and marks the requests that they forward. It passes all
-// requests except messages to next.
+// Front returns a handler that receives the messages of the other nodes, and marks the requests that they
+// forward. It passes all requests except messages to next.
 func (n *Nodes) Front(next http.Handler) http.Handler {
 	if !n.cfg.Store.Shared() {
 		return next
@@ -43,9 +44,9 @@ func (n *Nodes) Front(next http.Handler) http.Handler {
 	})
 }
 
-// marked returns a request that claims to come from a node, with the address of its client if the claim
-// is true. Without a valid signature it is the request of a stranger; the node that has sent it may have
-// another secret by mistake.
+// marked returns a copy of a request that claims to come from a node. If the signature is valid, the copy
+// has the address of the client whose request the node forwards. Otherwise it is treated like a request of
+// any client: a stranger may have sent it, or a node with another secret.
 func (n *Nodes) marked(r *http.Request) *http.Request {
 	trusted := n.signer.signed(r, nil)
 	client := r.Header.Get(clientHeader)
@@ -67,10 +68,10 @@ func (n *Nodes) Forwarded(r *http.Request) bool {
 	return trusted
 }
 
-// Forward lets the node on which a worker is placed answer a GET request. It returns false, and has
-// written nothing, if the worker is not placed on another node, or if that node does not answer: then
-// this node answers from the database. A request that another node has forwarded is always answered
-// here, so no request goes in circles.
+// Forward forwards a GET request to the node on which a worker is placed, and writes that node's answer.
+// It returns false, and writes nothing, if the worker is not placed on another node, or if that node does
+// not answer. The caller then answers from the database. Forward never forwards a request that another
+// node has forwarded, so that two nodes cannot send a request to each other forever.
 func (n *Nodes) Forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool) {
 	if _, claims := r.Context().Value(forwardedKey{}).(bool); claims || !n.cfg.Store.Shared() {
 		return false
@@ -79,12 +80,12 @@ func (n *Nodes) Forward(w http.ResponseWriter, r *http.Request, workerID string)
 	place, err := n.cfg.Store.PlaceOf(ctx, workerID, n.cfg.Runner.ID())
 	cancel()
 	if err != nil || place.URL == "" {
-		return false // the answer comes from the database, or says that it cannot be reached
+		return false // the caller reads the database, or reports that it cannot be reached
 	}
 	return n.ForwardTo(w, r, place.RunnerID)
 }
 
-// ForwardTo is Forward for the node of a runner.
+// ForwardTo forwards a request to the node of a runner, as Forward does.
 func (n *Nodes) ForwardTo(w http.ResponseWriter, r *http.Request, runnerID string) (answered bool) {
 	if _, claims := r.Context().Value(forwardedKey{}).(bool); claims {
 		return false
@@ -93,18 +94,18 @@ func (n *Nodes) ForwardTo(w http.ResponseWriter, r *http.Request, runnerID strin
 	p := n.peers[runnerID]
 	n.mu.Unlock()
 	if p == nil {
-		return false // it is this one, is new, or has lost its lease
+		return false // the node is this one, is not in the list yet, or has lost its lease
 	}
 	target, err := url.Parse(p.url)
 	if err != nil {
-		n.cfg.Log.Error("the address of a node is wrong", "url", p.url, "err", err)
+		n.cfg.Log.Error("the URL of a node is not valid", "url", p.url, "err", err)
 		return false
 	}
 	return n.proxy(w, r, p, target)
 }
 
-// proxy lets a node answer a request. It ends an answer when the node has lost its lease, or when this
-// one stops: the client asks again, and gets the rest.
+// proxy forwards a request to a node and copies the answer. It ends the answer when that node has lost its
+// lease, or when this server stops. The client then connects again, and gets the missing events.
 func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *url.URL) (answered bool) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -119,38 +120,40 @@ func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *u
 		ErrorLog: slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug),
 		Rewrite: func(req *httputil.ProxyRequest) {
 			req.Out.URL.Scheme, req.Out.URL.Host = target.Scheme, target.Host
-			req.Out.Host = req.In.Host // the other node checks from which site a browser's request comes
+			req.Out.Host = req.In.Host // the other node compares it with the origin of a browser's request
 			req.Out.Body, req.Out.ContentLength = nil, 0
 			req.Out.Header.Set(clientHeader, client)
 			n.signer.sign(req.Out, p.url, nil)
 		},
 		ModifyResponse: func(resp *http.Response) error {
-			// The other node counts all connections from this node for one address. It may refuse a
-			// client that is within its limits.
+			// The other node counts all connections from this node towards the limit of one address. So it
+			// may refuse a client that is within its own limit.
 			if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
 				return fmt.Errorf("the node answers with status %d", resp.StatusCode)
 			}
 			resp.Body = &forwardedBody{resp.Body, ctx, r.Context()}
 			for name := range resp.Header {
-				w.Header().Del(name) // the node has set it again
+				w.Header().Del(name) // the node's answer has this header, too
 			}
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
-			answered = r.Context().Err() != nil // nobody needs an answer then
-			n.cfg.Log.Debug("forward to another node", "url", p.url, "err", err)
+			answered = r.Context().Err() != nil // the client has disconnected, so no answer is needed
+			n.cfg.Log.Debug("forward a request to another node", "url", p.url, "err", err)
 		}}
 	proxy.ServeHTTP(w, r.WithContext(ctx))
 	return answered
 }
 
-// A forwardedBody is the body of another node's answer. When the context of the forwarded request ends, the
-// client sees the regular end of a stream, and no broken connection.
+// A forwardedBody is the body of another node's answer. When this server ends the forwarded request, the
+// client gets the regular end of a stream, and no broken connection.
 type forwardedBody struct {
 	io.ReadCloser
-	proxied, client context.Context
+	proxied context.Context // of the forwarded request
+	client  context.Context // of the client's request
 }
 
+// Read reads the body. It returns io.EOF if this server has ended the forwarded request.
 func (b *forwardedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && b.proxied.Err() != nil && b.client.Err() == nil {

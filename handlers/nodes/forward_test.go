@@ -12,8 +12,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestStreamsOfAnotherNode opens each kind of stream on a node that does not execute the turn. Each
-// has the pieces of the step in progress, which only the other node knows.
+// TestStreamsOfAnotherNode opens each kind of stream on a node that does not execute the turn. Each stream
+// contains the step in progress, which is only in the memory of the other node.
 func TestStreamsOfAnotherNode(t *testing.T) {
 	t.Parallel()
 	list := newNodes(t, 2)
@@ -41,8 +41,8 @@ func TestStreamsOfAnotherNode(t *testing.T) {
 	})
 }
 
-// TestWatchedWorker watches a worker that no node has yet. The turns then run on the node of the
-// stream, wherever they are accepted.
+// TestWatchedWorker opens the stream of a worker that is not placed yet. The turns of the worker then run
+// on the node of the stream, although another node accepts them.
 func TestWatchedWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -60,7 +60,7 @@ func TestWatchedWorker(t *testing.T) {
 }
 
 // TestNodeEndsStream ends the node that executes a turn in the middle of a forwarded stream. The client
-// comes again with its last event, and gets the rest from the other node.
+// connects again with the id of its last event, and gets the missing events from the other node.
 func TestNodeEndsStream(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -74,15 +74,15 @@ func TestNodeEndsStream(t *testing.T) {
 	for ok := true; ok; { // the stream breaks off
 		_, ok = r.next()
 	}
-	is.True(r.in.Err() != nil) // and does not look complete
+	is.True(r.in.Err() != nil) // the end is not that of a complete stream
 	storetest.Exec(t, b.store, `DELETE FROM runners WHERE id = ?`, a.runner.ID())
 	again := b.stream("GET", "/api/workers/"+worker+"?stream=true", "", "Last-Event-ID: "+r.last)
 	rest := again.until("[DONE]")
 	is.True(strings.Contains(rest, "two"))
-	is.True(!strings.Contains(rest, `"type":"start"`)) // it continues, and does not begin anew
+	is.True(!strings.Contains(rest, `"type":"start"`)) // it continues the message and does not repeat it
 }
 
-// TestNodeIsGone asks for streams of a worker whose node does not answer. They come from the database.
+// TestNodeIsGone opens streams of a worker whose node does not answer. They are read from the database.
 func TestNodeIsGone(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -93,7 +93,7 @@ func TestNodeIsGone(t *testing.T) {
 	is.True(strings.Contains(b.stream("GET", "/api/workers/"+worker+"?stream=true", "").until("[DONE]"), "Hello"))
 	resp := b.open("GET", "/api/workers/"+worker+"/stream", "")
 	is.Equal(resp.StatusCode, http.StatusOK)
-	// The headers of an answer that was begun for the other node are whole.
+	// The failed attempt to forward has not repeated a header.
 	is.Equal(len(resp.Header.Values("X-Content-Type-Options")), 1)
 	status, v := b.do("GET", "/api/workers/"+worker+"?stream=true&taskId=missing", "")
 	is.Equal(status, http.StatusNotFound)
@@ -101,7 +101,7 @@ func TestNodeIsGone(t *testing.T) {
 	is.True(strings.HasPrefix(v["requestId"].(string), "req_"))
 }
 
-// TestFullNode asks for a stream of a worker whose node refuses it. The stream comes from the database.
+// TestFullNode opens a stream of a worker whose node refuses it. The stream is read from the database.
 func TestFullNode(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -112,8 +112,8 @@ func TestFullNode(t *testing.T) {
 	is.True(strings.Contains(b.stream("GET", "/api/workers/"+worker+"?stream=true", "").until("[DONE]"), "Hello"))
 }
 
-// TestStopEndsForwardedStream stops the node to which a client is connected. The stream ends as one of its
-// own does.
+// TestStopEndsForwardedStream stops the node to which a client is connected. The forwarded stream has a
+// regular end.
 func TestStopEndsForwardedStream(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -128,18 +128,17 @@ func TestStopEndsForwardedStream(t *testing.T) {
 	is.NoErr(r.in.Err())
 }
 
-// TestNoCircles moves a worker while a request for it is forwarded. The node to which it came answers.
+// TestNoCircles moves a worker to another node. A request for the worker is forwarded once.
 func TestNoCircles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	list := newNodes(t, 2)
 	a, b := list[0], list[1]
 	worker := a.newWorker()
-	// Each node takes the other one for that of the worker.
 	asked := a.asked.Load() + b.asked.Load()
 	storetest.Exec(t, a.store, `UPDATE placements SET runner_id = ?`, b.runner.ID())
 	a.stream("GET", "/api/workers/"+worker+"?stream=true", "").until("[DONE]")
-	is.Equal(a.asked.Load()+b.asked.Load(), asked+2) // once here, once there
+	is.Equal(a.asked.Load()+b.asked.Load(), asked+2) // one request to each node
 
 	// A request that claims to be forwarded is answered where it arrives.
 	asked = b.asked.Load()
@@ -147,8 +146,8 @@ func TestNoCircles(t *testing.T) {
 	is.Equal(b.asked.Load(), asked)
 }
 
-// TestClientOfForwardedRequest forwards a request with headers that a stranger has written. The other
-// node knows the client's own address, and counts the request only where it came in.
+// TestClientOfForwardedRequest forwards a request with forged headers. The other node gets the client's
+// real address, and does not count the request towards the rate limit again.
 func TestClientOfForwardedRequest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -161,12 +160,12 @@ func TestClientOfForwardedRequest(t *testing.T) {
 	is.Equal(resp.StatusCode, http.StatusOK)
 	is.Equal(a.seen.Load(), "127.0.0.1")
 	is.Equal(len(resp.Header.Values("RateLimit-Limit")), 1)
-	// A node does not believe a client that claims to be a node, and does not pass the claim on.
+	// A node ignores the claim of a client to be a node, and does not forward the claim.
 	a.seen.Store("")
 	resp = b.open("GET", "/api/workers/"+worker+"?stream=true", "", "Journeyman-Client: 203.0.113.9")
 	is.Equal(resp.StatusCode, http.StatusOK)
 	is.Equal([]any{a.seen.Load(), b.seen.Load()}, []any{"", "127.0.0.1"})
-	// The path between nodes is nothing for clients, even for one that may read the turn.
+	// Clients get no internal path, not even of a turn that they may read.
 	status, v := a.do("GET", "/api/tasks", "")
 	is.Equal(status, http.StatusOK)
 	taskID := v["items"].([]any)[0].(map[string]any)["id"].(string)

@@ -1,16 +1,15 @@
-// Package nodes connects servers that share a database. It sends news of this node to the other nodes. It
-// forwards streams of a worker's events to the node on which the worker is placed: only that node has the
-// steps in progress in memory.
+// Package nodes connects servers that share a database. It sends news of this node's changes to the
+// other nodes. It forwards requests for a stream of a worker's events to the node on which the worker is
+// placed, because only that node has the steps in progress in memory.
 //
-// Only speed depends on it. A node that gets no message finds each change in the database within a
-// second. A stream that cannot be forwarded is read from the database. Only the lists on open pages of
-// other nodes are not updated then.
+// The connections only make the servers faster. A node that gets no news finds each change in the
+// database within a second. Only the lists on its open pages are not updated. If a request cannot be
+// forwarded, its stream is read from the database.
 //
-// Nodes trust requests that are signed with their secret: see signer. The package makes no
-// access decision: a forwarded request carries the credentials of its client, and the other node checks
-// them.
+// Nodes trust requests that are signed with their secret: see signer. The package makes no access
+// decision. A forwarded request has the credentials of its client, which the other node checks.
 //
-// It may import store and runner.
+// The package may import store and runner.
 package nodes
 
 import (
@@ -30,17 +29,17 @@ import (
 )
 
 const (
-	newsPath    = "/internal/news"      // where a node takes messages
-	maxNews     = 256 << 10             // bytes of a message; the greatest runner.News has about 150 KiB
+	newsPath    = "/internal/news"      // where a node receives messages
+	maxNews     = 256 << 10             // maximum bytes of a message; the largest runner.News has about 150 KiB
 	newsTimeout = 2 * time.Second       // of one message
 	newsPause   = 20 * time.Millisecond // between two messages to a node
-	retryPause  = time.Second           // after a message that a node did not get
+	retryPause  = time.Second           // after a message that could not be sent
 	listEvery   = time.Second           // between two reads of the list of nodes
 	warnPause   = time.Minute           // between two warnings of wrong signatures
-	dialTimeout = 2 * time.Second       // to a node to which a request is forwarded
+	dialTimeout = 2 * time.Second       // of a connection to a node
 )
 
-// A Config holds what Nodes needs.
+// A Config holds the dependencies and settings of Nodes.
 type Config struct {
 	Store  *store.Store
 	Runner *runner.Runner
@@ -49,21 +48,21 @@ type Config struct {
 	Now    func() time.Time // time.Now if nil
 }
 
-// Nodes sends messages to the other nodes. Its methods are safe for concurrent use. Without other
-// nodes they do nothing.
+// Nodes sends messages and forwards requests to the other nodes. Its methods are safe for concurrent
+// use. Without other nodes they do nothing.
 type Nodes struct {
 	cfg     Config
 	signer  *signer
 	client  *http.Client
 	forward *http.Transport
-	live    atomic.Int64 // number of nodes, with this one
-	warned  atomic.Int64 // when the log said that a signature was wrong, in Unix nanoseconds
+	live    atomic.Int64 // number of nodes, including this one
+	warned  atomic.Int64 // time of the last warning of a wrong signature, in Unix nanoseconds; 0 for none
 
 	ctx   context.Context
 	stop  context.CancelFunc
 	loops sync.WaitGroup
 
-	mu    sync.Mutex       // guards peers
+	mu    sync.Mutex       // guards peers, and unsent of each peer
 	peers map[string]*peer // by id
 }
 
@@ -72,19 +71,20 @@ type peer struct {
 	id  string // of its runner
 	url string
 
-	gone   context.Context // ends when the node has no lease any more
+	gone   context.Context // ends when the node has lost its lease
 	leave  context.CancelFunc
-	wake   chan struct{} // buffers one signal
+	wake   chan struct{} // signals unsent news; buffers one signal
 	unsent runner.News   // guarded by the mu of Nodes
 }
 
-// newClient returns the client for messages. It follows no redirect: a signature is for one node.
+// newClient returns the client for messages. It follows no redirects, because a signature is valid for one
+// node only.
 func newClient() *http.Client {
 	return &http.Client{Transport: newTransport(), Timeout: newsTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// New returns the connections of a node. It does nothing before Start.
+// New creates the connections of this node. They send nothing before Start.
 func New(cfg Config) *Nodes {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -96,18 +96,18 @@ func New(cfg Config) *Nodes {
 	return n
 }
 
-// Start begins to send messages.
+// Start begins to send messages if other servers may share the database.
 func (n *Nodes) Start(context.Context) error {
 	if !n.cfg.Store.Shared() {
 		return nil
 	}
-	// This runs before the first request. An error is logged, and run soon reads the list again.
-	n.refresh(false) // this node has sent no news yet that the others can have missed
+	// Read the list before the first request arrives. After an error, run soon reads it again.
+	n.refresh(false) // this node has sent no news yet, so the others have missed none
 	n.loops.Go(n.run)
 	return nil
 }
 
-// Stop ends the messages.
+// Stop stops the sending of messages, and waits until it has ended.
 func (n *Nodes) Stop() error {
 	n.stop()
 	n.loops.Wait()
@@ -116,10 +116,10 @@ func (n *Nodes) Stop() error {
 	return nil
 }
 
-// Live returns the number of nodes that have a lease, at least 1. It is a second old at most.
+// Live returns the number of nodes that have a lease, at least 1. It is updated every second.
 func (n *Nodes) Live() int { return int(n.live.Load()) }
 
-// run passes the news of the runner to all other nodes.
+// run sends the news of the runner to all other nodes, and reads the list of nodes regularly, until Stop.
 func (n *Nodes) run() {
 	tick := time.NewTicker(listEvery)
 	defer tick.Stop()
@@ -135,37 +135,37 @@ func (n *Nodes) run() {
 	}
 }
 
-// refresh reads the list of nodes. missed reports whether a new node may have missed news.
+// refresh reads the list of nodes. missed means that a node that is new in the list may have missed news.
 func (n *Nodes) refresh(missed bool) {
 	ctx, cancel := context.WithTimeout(n.ctx, newsTimeout)
 	defer cancel()
 	list, err := n.cfg.Store.Peers(ctx)
 	if err != nil {
 		if n.ctx.Err() == nil {
-			n.cfg.Log.Warn("look for the other nodes", "err", err) // the next call is the retry
+			n.cfg.Log.Warn("read the list of nodes", "err", err) // the next call is the retry
 		}
 		return
 	}
 	n.live.Store(int64(max(1, len(list))))
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	here := map[string]bool{}
+	listed := map[string]bool{}
 	for _, node := range list {
-		here[node.RunnerID] = true
+		listed[node.RunnerID] = true
 		if n.peers[node.RunnerID] == nil && node.URL != n.cfg.Store.NodeURL() {
 			n.add(node, missed)
 		}
 	}
 	for id, p := range n.peers {
-		if !here[id] {
+		if !listed[id] {
 			p.leave()
 			delete(n.peers, id)
 		}
 	}
 }
 
-// add begins to send messages to a node. If it may have missed news, the first
-// message says so. The caller holds mu.
+// add begins to send messages to a node. missed means that the node may have missed news: the first
+// message then reports that everything may have changed. The caller holds mu.
 func (n *Nodes) add(node store.NodeState, missed bool) {
 	p := &peer{id: node.RunnerID, url: node.URL, wake: make(chan struct{}, 1), unsent: runner.News{All: missed}}
 	if missed {
@@ -176,8 +176,8 @@ func (n *Nodes) add(node store.NodeState, missed bool) {
 	n.loops.Go(func() { n.sendNews(p) })
 }
 
-// announce adds news to the messages for all other nodes. Each node gets its own messages, so that one that
-// does not answer delays no other.
+// announce adds news to the next message for each other node. The nodes get separate messages, so that a
+// node that does not answer does not delay the others.
 func (n *Nodes) announce(news runner.News) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -190,7 +190,7 @@ func (n *Nodes) announce(news runner.News) {
 	}
 }
 
-// sendNews sends news to a node until the node is gone. News during a pause share one message.
+// sendNews sends news to a node until the node is gone. All news of one pause is sent in one message.
 func (n *Nodes) sendNews(p *peer) {
 	for failed := false; ; {
 		pause := newsPause
@@ -209,9 +209,9 @@ func (n *Nodes) sendNews(p *peer) {
 		n.mu.Unlock()
 		err := n.send(p, news)
 		if failed = err != nil; failed && p.gone.Err() == nil {
-			n.cfg.Log.Debug("tell another node", "url", p.url, "err", err) // it reads the database every second
+			n.cfg.Log.Debug("send news to another node", "url", p.url, "err", err) // the node reads the database anyway
 			n.mu.Lock()
-			p.unsent = runner.News{All: true} // it cannot know what it has missed
+			p.unsent = runner.News{All: true} // the node has lost some news, so everything may have changed
 			n.mu.Unlock()
 		}
 		select {
@@ -238,7 +238,7 @@ func (n *Nodes) send(p *peer, news runner.News) error {
 	if err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<10)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<10)) // so that the connection can be reused
 	_ = resp.Body.Close()
 	if resp.StatusCode == http.StatusForbidden && n.mayWarn() {
 		n.cfg.Log.Warn("a node refuses messages: check that all nodes have the same --cluster-secret, the right "+
@@ -250,20 +250,20 @@ func (n *Nodes) send(p *peer, news runner.News) error {
 	return nil
 }
 
-// mayWarn reports whether the log may say that a signature is wrong. It does so once in warnPause: strangers
-// must neither fill the log nor hide a wrong secret.
+// mayWarn reports whether a warning of a wrong signature may be logged. It returns true once in warnPause,
+// so that strangers cannot fill the log. The warning is repeated, because a node may have a wrong secret.
 func (n *Nodes) mayWarn() bool {
 	now, last := n.cfg.Now().UnixNano(), n.warned.Load()
 	return now-last >= int64(warnPause) && n.warned.CompareAndSwap(last, now)
 }
 
-// serveNews takes the news of another node.
+// serveNews receives a message with news of another node.
 func (n *Nodes) serveNews(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	// A message that is too long, or has no plausible signature, is refused before it is read.
+	// Refuse a message that is too long or has no recent signature before its body is read.
 	if r.ContentLength > maxNews {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
@@ -272,7 +272,7 @@ func (n *Nodes) serveNews(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(newsTimeout)) // it may come slowly
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(newsTimeout)) // the sender may be slow
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxNews))
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	var news runner.News
@@ -285,7 +285,7 @@ func (n *Nodes) serveNews(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 	default:
 		if err := n.cfg.Runner.Hear(r.Context(), news); err != nil {
-			n.cfg.Log.Warn("take the news of another node", "err", err)
+			n.cfg.Log.Warn("receive news of another node", "err", err)
 		}
 		w.WriteHeader(http.StatusNoContent)
 	}

@@ -15,8 +15,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestAnswersOfAnotherNode asks one node for what another one executes: results, cancelled tasks,
-// repeated requests and decisions.
+// TestAnswersOfAnotherNode sends requests to one node about turns that another node executes. It runs,
+// repeats and cancels tasks.
 func TestAnswersOfAnotherNode(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -29,7 +29,7 @@ func TestAnswersOfAnotherNode(t *testing.T) {
 	is.Equal(v["output_text"], "done")
 	place, err := b.store.PlaceOf(t.Context(), worker, b.runner.ID())
 	is.NoErr(err)
-	is.Equal(place.URL, a.url) // the other node has carried it out
+	is.Equal(place.URL, a.url) // the other node has executed the turn
 
 	_, first := b.run(worker, script("say once"), "Idempotency-Key: one")
 	_, again := a.run(worker, script("say once"), "Idempotency-Key: one")
@@ -44,7 +44,7 @@ func TestAnswersOfAnotherNode(t *testing.T) {
 	is.Equal(v["task"].(map[string]any)["status"], "aborted")
 }
 
-// TestLostMessages lets one node get no message. It finds everything by itself.
+// TestLostMessages loses all messages. The nodes find the changes in the database.
 func TestLostMessages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -57,7 +57,7 @@ func TestLostMessages(t *testing.T) {
 	is.Equal(status, http.StatusOK)
 	is.Equal(v["output_text"], "done")
 
-	// The first message afterwards says that anything may have happened.
+	// The first message after that reports that everything may have changed.
 	changes := b.runner.Streams.Changes(a.owner.OrganizationID, b.runner.Streams.ChangesNow(a.owner.OrganizationID))
 	a.run(worker, script("say more"))
 	b.deaf.Store(false)
@@ -67,8 +67,8 @@ func TestLostMessages(t *testing.T) {
 	}
 }
 
-// TestNewNode gives a node a new lease, after which it is a new one for the others. It may have missed
-// their news.
+// TestNewNode gives a node another id, so that it is new to the other node. It may have missed news of the
+// other node.
 func TestNewNode(t *testing.T) {
 	t.Parallel()
 	list := newNodes(t, 2)
@@ -94,7 +94,7 @@ func nextChanges(t *testing.T, changes *stream.ChangeStream) string {
 	return string(events[0].Data)
 }
 
-// TestPagesOfAnotherNode changes records on one node. The pages of another one learn of it.
+// TestPagesOfAnotherNode changes records on one node. The open pages of another node are notified.
 func TestPagesOfAnotherNode(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -105,14 +105,14 @@ func TestPagesOfAnotherNode(t *testing.T) {
 	changes := b.runner.Streams.Changes(org, b.runner.Streams.ChangesNow(org))
 	a.do("POST", "/api/workers", `{"title":"New"}`)
 	begun := time.Now()
-	is.True(strings.Contains(nextChanges(t, changes), `"workers"`)) // a node that has just started tells of all kinds
-	is.True(time.Since(begun) < 30*time.Second)                     // soon, even on a busy machine
-	// The page continues on the other node, which knows what has changed since.
+	is.True(strings.Contains(nextChanges(t, changes), `"workers"`)) // the first news of a node may list all kinds
+	is.True(time.Since(begun) < 30*time.Second)                     // soon; the machine may be busy
+	// The page connects to the other node, which knows the changes since the position.
 	data := nextChanges(t, b.runner.Streams.Changes(org, position))
 	is.True(strings.Contains(data, "workers"))
 }
 
-// TestNodesShareRates ends a node. The other one then allows the whole rate of requests.
+// TestNodesShareRates stops a node. The other node then allows the whole rate of requests.
 func TestNodesShareRates(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -128,7 +128,7 @@ func TestNodesShareRates(t *testing.T) {
 	is.Equal(remaining("eve@acme.test"), "59")
 }
 
-// TestStateOfNodes reads what a node says of itself and of the others.
+// TestStateOfNodes checks the health and the metrics of a node.
 func TestStateOfNodes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -26,8 +26,8 @@ const (
 // maxSkew bounds the age of a signature. It includes the difference between the clocks of two nodes.
 const maxSkew = 30 * time.Second
 
-// A signer signs the requests to other nodes, and checks theirs. Each signature is valid once, for one
-// node, and for a short time.
+// A signer signs requests to other nodes, and checks the signatures of their requests. Each signature is
+// valid for one request, for one node, and for a short time.
 type signer struct {
 	secret string
 	own    string // address of this node
@@ -50,7 +50,7 @@ func (s *signer) sign(r *http.Request, node string, body []byte) {
 	r.Header.Set(signatureHeader, at+" "+nonce+" "+s.sum(r, r.URL.RequestURI(), node, at, nonce, body))
 }
 
-// sum returns the signature of a request.
+// sum returns the signature, in hexadecimal, of a request to the node with the given address.
 func (s *signer) sum(r *http.Request, uri, node, at, nonce string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(s.secret))
 	fmt.Fprintf(mac, "journeyman node 1\n%s\n%s\n%s\n%s\n%s\n%q\n%x\n", r.Method, node, uri, at, nonce,
@@ -58,14 +58,14 @@ func (s *signer) sum(r *http.Request, uri, node, at, nonce string, body []byte) 
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// A signature is what the header of a signed request holds.
+// A signature is the parsed signatureHeader of a request.
 type signature struct {
 	at               time.Time
-	time, nonce, sum string // the parts of the header
+	time, nonce, sum string // the parts of the header, as texts
 }
 
-// find returns the signature of a request. It returns false if there is none, or if its time is not about
-// the present time. The signature may still be wrong.
+// find returns the signature of a request. ok is false if there is none, or if its time differs from the
+// present time by more than maxSkew. find does not check whether the signature is right.
 func (s *signer) find(r *http.Request) (sig signature, ok bool) {
 	values := r.Header.Values(signatureHeader)
 	if len(values) != 1 {
@@ -94,8 +94,8 @@ func (s *signer) signed(r *http.Request, body []byte) bool {
 	return hmac.Equal([]byte(sig.sum), []byte(sum)) && s.use(sig.nonce, sig.at, s.now())
 }
 
-// use stores a nonce, and reports whether it is new. Only signed requests get here, so strangers cannot
-// fill the memory.
+// use stores a nonce, and reports whether it is new. The caller has checked the signature, so strangers
+// cannot fill the memory with nonces.
 func (s *signer) use(nonce string, at, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

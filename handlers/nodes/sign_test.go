@@ -17,13 +17,13 @@ import (
 	"journeyman/store"
 )
 
-// TestSignatures sends signed requests that somebody has changed, kept or sent elsewhere.
+// TestSignatures checks signed requests that were changed, delayed or sent to another node.
 func TestSignatures(t *testing.T) {
 	t.Parallel()
 	const url = "http://10.0.0.1:8080"
 	now := time.Unix(1_800_000_000, 0)
 	from := newSigner("secret", "http://10.0.0.2:8080", func() time.Time { return now })
-	// signed returns a request as it arrives.
+	// signed returns a signed request as a server receives it.
 	signed := func(s *signer) *http.Request {
 		r := httptest.NewRequest("GET", url+"/api/workers/wrk_a?stream=true", nil)
 		r.Header.Set(clientHeader, "192.0.2.7")
@@ -78,7 +78,7 @@ func TestSignatures(t *testing.T) {
 				tt.change(r)
 			}
 			is.Equal(to.signed(r, []byte(body)), tt.right)
-			is.Equal(to.signed(r, []byte(body)), false) // a signature counts once
+			is.Equal(to.signed(r, []byte(body)), false) // a signature is valid once
 		})
 	}
 }
@@ -91,7 +91,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestMessagesOfStrangers sends messages without a signature that may be right. They are refused unread.
+// TestMessagesOfStrangers sends messages without a recent signature, or too long ones. They are refused
+// before they are read.
 func TestMessagesOfStrangers(t *testing.T) {
 	t.Parallel()
 	const url = "http://10.0.0.1:8080"
@@ -121,8 +122,8 @@ func TestMessagesOfStrangers(t *testing.T) {
 	}
 }
 
-// TestGreatestNews encodes as much news as one message may hold.
-func TestGreatestNews(t *testing.T) {
+// TestLargestNews encodes the largest news that one message may contain.
+func TestLargestNews(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var news runner.News
@@ -137,12 +138,12 @@ func TestGreatestNews(t *testing.T) {
 	is.True(len(body) > maxNews/4 && len(body) < maxNews/2)
 }
 
-// TestNoRedirect lets a node answer a message with a redirect, which nobody follows.
+// TestNoRedirect answers a message with a redirect, which is not followed.
 func TestNoRedirect(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("the message went on")
+		t.Error("the redirect was followed")
 	}))
 	defer other.Close()
 	node := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
@@ -152,7 +153,7 @@ func TestNoRedirect(t *testing.T) {
 	is.True(err != nil && strings.Contains(err.Error(), "307"))
 }
 
-// TestSignerForgets signs many requests. The numbers of old ones take no memory.
+// TestSignerForgets checks many signatures. The nonces of old ones are removed.
 func TestSignerForgets(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -172,7 +173,7 @@ func TestSignerForgets(t *testing.T) {
 	is.Equal(len(s.used), 1)
 }
 
-// TestWarnings warns of wrong signatures, but not often.
+// TestWarnings checks that warnings of wrong signatures are at least warnPause apart.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
