@@ -9,14 +9,15 @@ import (
 	"strconv"
 )
 
-// An IntScanner is a destination that reads integers faster than as values of any type.
+// An IntScanner is a destination that can be set to an integer without the cost of an interface value.
 type IntScanner interface {
 	sql.Scanner
 	ScanInt(n int64)
 }
 
-// Assign sets the variable to which dest points. The value is nil, an int64, a float64, a string,
-// or a []byte that the caller no longer uses. Assign converts it as database/sql does.
+// Assign sets the variable to which dest points. The value is nil, an int64, a float64, a string or
+// a []byte. Assign converts it as database/sql does. The variable may keep the bytes of a []byte, so
+// the caller must not change them.
 func Assign(dest, value any) error {
 	switch to := dest.(type) {
 	case sql.Scanner:
@@ -54,10 +55,10 @@ func Assign(dest, value any) error {
 	return set(to.Elem(), value)
 }
 
-// set sets a variable of a type that Assign does not list.
+// set sets a variable of a type that Assign has no case for.
 func set(to reflect.Value, value any) error {
 	if s, ok := value.(string); ok && to.Kind() == reflect.String {
-		to.SetString(s) // most texts; reflect converts types more slowly
+		to.SetString(s) // the most frequent case; the general conversion is slower
 		return nil
 	}
 	from := reflect.ValueOf(value)
@@ -83,7 +84,8 @@ func set(to reflect.Value, value any) error {
 	return parse(to, value)
 }
 
-// parse sets a variable to the number that the value's text represents.
+// parse sets a number to the value, which is converted by way of its text. It also sets a string to a
+// []byte.
 func parse(to reflect.Value, value any) error {
 	var err error
 	switch text := asString(value); to.Kind() {

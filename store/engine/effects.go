@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// Effects are the effects of a write in memory: the functions that it registers with OnCommit and
-// OnUndo.
+// Effects collects the functions that a write registers with OnCommit and OnUndo.
 type Effects struct {
-	undo  []func() // run if the changes are undone, last first
-	after []func() // run once the changes are committed, in order
+	undo  []func() // run in reverse order if the changes are undone
+	after []func() // run in order after the changes are committed
 }
 
-// OnUndo registers fn, which Undone runs.
+// OnUndo registers a function that Undone will call.
 func (e *Effects) OnUndo(fn func()) { e.undo = append(e.undo, fn) }
 
-// OnCommit registers fn, which Committed runs.
+// OnCommit registers a function that Committed will call.
 func (e *Effects) OnCommit(fn func()) { e.after = append(e.after, fn) }
 
-// Committed runs the functions of OnCommit.
+// Committed calls the functions of OnCommit in their order.
 func (e *Effects) Committed() {
 	for _, fn := range e.after {
 		fn()
 	}
 }
 
-// Undone runs the functions of OnUndo and drops those of OnCommit, so that the write can run again.
+// Undone calls the functions of OnUndo in reverse order. It then removes all functions, so that the write
+// can run again.
 func (e *Effects) Undone() {
 	for _, fn := range slices.Backward(e.undo) {
 		fn()
@@ -34,8 +34,8 @@ func (e *Effects) Undone() {
 	e.undo, e.after = nil, nil
 }
 
-// Recovered runs fn and returns a panic as an error, because a panic in one write must not end the
-// engine, which serves all callers.
+// Recovered calls fn and returns its error. It returns a panic as an error with the stack, because a
+// panic in one write must not end the program.
 func Recovered(fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -14,21 +14,21 @@ func TestEffects(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var seen []string
-	note := func(s string) func() { return func() { seen = append(seen, s) } }
+	log := func(s string) func() { return func() { seen = append(seen, s) } }
 	var e engine.Effects
 	run := func() {
-		e.OnUndo(note("undo 1"))
-		e.OnCommit(note("after 1"))
-		e.OnUndo(note("undo 2"))
-		e.OnCommit(note("after 2"))
+		e.OnUndo(log("undo 1"))
+		e.OnCommit(log("after 1"))
+		e.OnUndo(log("undo 2"))
+		e.OnCommit(log("after 2"))
 	}
 
 	run()
 	e.Undone()
-	is.Equal(seen, []string{"undo 2", "undo 1"}) // the last change is taken back first
+	is.Equal(seen, []string{"undo 2", "undo 1"}) // the last change is undone first
 	e.Undone()
 	e.Committed()
-	is.Equal(len(seen), 2) // nothing is left of the first run
+	is.Equal(len(seen), 2) // no function of the first run is left
 
 	seen = nil
 	run()

@@ -9,16 +9,17 @@ import (
 
 // Stats are counters of the transactions and queries since the database was opened.
 type Stats struct {
-	Commits, Operations atomic.Int64         // transactions, and the operations that they grouped
-	Statements          atomic.Int64         // statements inside of write transactions
-	RoundTrips          atomic.Int64         // waits of write transactions for a server; 0 for an embedded engine
-	Reads               atomic.Int64         // queries outside of them
-	Retries             atomic.Int64         // operations that ran again after a conflict
-	Batch               *histogram.Histogram // operations of a transaction
-	Write               *histogram.Histogram // seconds from the submission of an operation to its answer
+	Commits    atomic.Int64         // committed transactions
+	Operations atomic.Int64         // writes in these transactions; one transaction may group several
+	Statements atomic.Int64         // statements in write transactions
+	RoundTrips atomic.Int64         // times that a write transaction waited for a server; 0 for an embedded engine
+	Reads      atomic.Int64         // queries outside of write transactions
+	Retries    atomic.Int64         // writes that ran again after a conflict
+	Batch      *histogram.Histogram // number of writes in a transaction
+	Write      *histogram.Histogram // seconds from the submission of a write to its result
 }
 
-// NewStats returns counters that are zero.
+// NewStats returns counters that are all zero.
 func NewStats() *Stats {
 	return &Stats{
 		Batch: histogram.New(1, 2, 4, 8, 16, 32, 64, 128, 256),
