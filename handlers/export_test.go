@@ -65,3 +65,6 @@ func MetricNames() map[string]bool {
 	}
 	return names
 }
+
+// ScrapeTime is the time limit of all queries of GET /metrics.
+const ScrapeTime = scrapeTime

@@ -34,8 +34,7 @@ func newMeter(cfg Config, openStreams func() int64) *meter {
 	return &meter{set: metrics.NewSet(), describe: newDescriptions(families()),
 		writers: []func(context.Context, samples){
 			func(ctx context.Context, out samples) { writeTurns(ctx, out, cfg.Store, cfg.Runner) },
-			func(_ context.Context, out samples) { writeStore(out, cfg.Store) },
-			func(_ context.Context, out samples) { writeDisk(out, cfg.Store) },
+			func(ctx context.Context, out samples) { writeStore(ctx, out, cfg.Store) },
 			func(ctx context.Context, out samples) { writeStorage(ctx, out, cfg.Store) },
 			func(ctx context.Context, out samples) { writeBacklog(ctx, out, cfg.Store) },
 			func(_ context.Context, out samples) { writeMail(out, cfg.Store.Counters()) },

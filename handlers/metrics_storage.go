@@ -8,26 +8,30 @@ import (
 	"journeyman/store"
 )
 
-func writeStore(out samples, st *store.Store) {
+func writeStore(ctx context.Context, out samples, st *store.Store) {
 	out.flag("journeyman_store_damaged", st.Damage() != nil)
-	writes, size := st.WriteStats(), st.Sizes()
+	writes, size := st.WriteStats(), st.Sizes(ctx)
 	out.count("journeyman_store_commits_total", writes.Commits.Load())
 	out.count("journeyman_store_operations_total", writes.Operations.Load())
 	out.histogram("journeyman_store_batch_operations", writes.Batch.Read())
 	out.histogram("journeyman_store_write_duration_seconds", writes.Write.Read())
-	out.value("journeyman_database_size_bytes", float64(size.Database))
+	database := float64(size.Database)
+	if database == 0 {
+		database = math.NaN() // the server does not answer
+	}
+	out.value("journeyman_database_size_bytes", database)
 	out.value("journeyman_database_wal_size_bytes", float64(size.WAL))
 	out.flag("journeyman_store_read_only", st.Writable() != nil)
 	codes := st.ReadOnlyCodes()
 	for _, known := range []string{store.CodeStorage, store.CodeMaintenance} {
 		out.flag("journeyman_store_read_only_reason", slices.Contains(codes, known), "reason", known)
 	}
+	writeDisk(out, st, size)
 }
 
-func writeDisk(out samples, st *store.Store) {
+func writeDisk(out samples, st *store.Store, size store.Sizes) {
 	_, level := st.Disk()
 	out.value("journeyman_disk_level", float64(level))
-	size := st.Sizes()
 	if size.Disk <= 0 {
 		return // unknown: a zero would raise alarms
 	}

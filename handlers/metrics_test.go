@@ -10,7 +10,9 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/handlers"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 func TestMetrics(t *testing.T) {
@@ -78,6 +80,20 @@ func TestMetricsOfUnansweredQueries(t *testing.T) {
 		is.True(strings.Contains(text, line)) // a metric that is unknown, or that needs no query
 	}
 	is.True(!strings.Contains(text, "journeyman_deliveries_pending")) // zeros would hide waiting work
+}
+
+// TestMetricsOfAHangingDatabase locks tables, so that several queries of a scrape wait. They share one time
+// limit.
+func TestMetricsOfAHangingDatabase(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	storetest.LockTables(t, s.store, "turns", "deliveries")
+	begun := time.Now()
+	res := s.as("").do(t, "GET", "/metrics", "")
+	is.Equal(res.status, http.StatusOK)
+	is.True(strings.Contains(string(res.body), `journeyman_turns_waiting{for="person"} NaN`))
+	is.True(time.Since(begun) < 2*handlers.ScrapeTime)
 }
 
 func TestMetricsAreForFew(t *testing.T) {

@@ -88,11 +88,12 @@ type Sizes struct {
 	Reserve int64 // free space below which no new work is taken; 0 without a limit
 }
 
-// Sizes returns the sizes of the database and its disk.
-func (s *Store) Sizes() Sizes {
+// Sizes returns the sizes of the database and its disk. The size of a database on a server is 0 if the
+// server does not answer before ctx ends.
+func (s *Store) Sizes(ctx context.Context) Sizes {
 	size := Sizes{Free: -1, Disk: -1}
 	if s.server != nil {
-		size.Database = s.serverSize()
+		size.Database = s.serverSize(ctx)
 	}
 	for name, to := range map[string]*int64{databaseName: &size.Database, databaseName + "-wal": &size.WAL} {
 		if info, err := os.Stat(filepath.Join(s.dir, name)); err == nil {

@@ -45,12 +45,12 @@ func TestSizes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	s := f.Sizes()
+	s := f.Sizes(t.Context())
 	is.True(s.Database > 0)
 	is.True(s.WAL > 0 || storetest.OnServer()) // both files exist
 	is.True(s.Free > 0 && s.Free <= s.Disk)    // the folder is on a disk
 	is.Equal(s.Reserve, int64(0))              // the store has no disk limit
-	limited := newFixtureWith(t, store.Options{DiskReserve: store.DiskLimit{Bytes: 7}, DiskWarning: store.DiskLimit{Share: 0.5}}).Sizes()
+	limited := newFixtureWith(t, store.Options{DiskReserve: store.DiskLimit{Bytes: 7}, DiskWarning: store.DiskLimit{Share: 0.5}}).Sizes(t.Context())
 	is.Equal(limited.Reserve, int64(7))
 	is.Equal(limited.Warning, limited.Disk/2)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"journeyman/store/postgres"
 	"journeyman/store/sqlite"
@@ -154,14 +153,9 @@ func (s *Store) pace(ctx context.Context) *sqlite.Pace {
 // BackupInstead is the advice on how to back up a database on a server.
 const BackupInstead = "back it up with pg_dump, and copy the data folder after it"
 
-// serverTimeout bounds the time that a measurement waits for the database server.
-const serverTimeout = 2 * time.Second
-
 // serverSize returns the size of the database on its server, in bytes, and 0 if the server does
-// not answer.
-func (s *Store) serverSize() int64 {
-	ctx, cancel := context.WithTimeout(context.Background(), serverTimeout)
-	defer cancel()
+// not answer before ctx ends.
+func (s *Store) serverSize(ctx context.Context) int64 {
 	size, err := s.server.Size(ctx)
 	if err != nil {
 		return 0 // Ping reports that the server does not answer

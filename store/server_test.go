@@ -77,7 +77,7 @@ func TestPostgresOperations(t *testing.T) {
 	sp, err := s.Space(t.Context())
 	is.NoErr(err)
 	is.True(sp.File > 0 && sp.Free == 0 && sp.Incremental)
-	is.Equal(s.Sizes().Database, sp.File)
+	is.Equal(s.Sizes(t.Context()).Database, sp.File)
 	n, err := s.ReturnSpace(t.Context(), 0)
 	is.NoErr(err)
 	is.Equal(n, int64(0)) // the server manages its own files

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -34,6 +35,24 @@ func DatabaseOf(dir string) string {
 		return ""
 	}
 	return pgtest.Named(name)
+}
+
+// LockTables makes all queries of these tables wait until the test ends. It skips the test if the
+// database is a file, whose readers never wait.
+func LockTables(t testing.TB, s *store.Store, tables ...string) {
+	t.Helper()
+	if !OnServer() {
+		t.Skip("only a server's tables can be locked: .ci/postgres runs a command with a server")
+	}
+	tx, err := open(t, s.Dir(), "").BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() }) // it has changed nothing
+	_, err = tx.ExecContext(t.Context(), `LOCK TABLE `+strings.Join(tables, ", ")+` IN ACCESS EXCLUSIVE MODE`)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // databaseIn returns the name of the database on the server that belongs to a folder, so that a test
