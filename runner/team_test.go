@@ -288,9 +288,8 @@ func withRunningLeaf(t *testing.T) (f *fixture, root store.Turn) {
 		return []string{"look", called(input)}
 	})
 	f = newFixture(t, withModel(m), withTools(g))
-	root = f.accept("root")
-	until(t, g.begun, "the leaf runs")
-	return f, root
+	defer until(t, g.begun, "the leaf runs")
+	return f, f.accept("root")
 }
 
 // TestCancelTeamOfLeavingClient cancels the root of a team for a client that disconnects after the
@@ -306,7 +305,6 @@ func TestCancelTeamOfLeavingClient(t *testing.T) {
 	is.Equal(len(below), 1)
 	task, _, err := f.store.AbortTask(f.ctx(), f.owner, turn.TaskID)
 	is.NoErr(err)
-
 	left, leave := context.WithCancel(f.ctx())
 	leave()
 	is.NoErr(f.StopAborted(left, task, turns, below))

@@ -80,7 +80,7 @@ func (p *Program) besideServer(locked error) error {
 	}
 	state, _ := client.Ready(ctx) // a server that is not ready has an address, too
 	return fmt.Errorf("a server uses the data folder %s: give it the task through its API, "+
-		`with curl %s/api/tasks -H "Authorization: Bearer KEY" --json '{"input": "..."}', `+
+		`with curl %s/api/tasks -H "Authorization: Bearer KEY" -H "Content-Type: application/json" -d '{"input": "..."}', `+
 		"or name another folder with --data", p.Data, cmp.Or(printable(state.Address), "ADDRESS"))
 }
 
