@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"journeyman/store/engine"
 	"journeyman/store/postgres"
 	"journeyman/store/postgres/pgtest"
-	"journeyman/store/storetest"
 )
 
 // TestServerCrashesDuringCommit ends the server while a write commits, and starts it again. A server that
@@ -34,7 +34,7 @@ func TestServerCrashesDuringCommit(t *testing.T) {
 		"committed":                    {committed: true, unknown: true},
 		"committed, then a checkpoint": {committed: true, checkpoint: true, unknown: true, slow: true},
 	} {
-		if tt.slow && !storetest.Slowly() {
+		if tt.slow && !slowly() {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -59,6 +59,9 @@ func TestServerCrashesDuringCommit(t *testing.T) {
 		})
 	}
 }
+
+// slowly is storetest.Slowly, which tests of this package must not import.
+func slowly() bool { return os.Getenv("SLOW") != "" || os.Getenv("LONG") != "" }
 
 const settling = 15 * time.Second
 
