@@ -195,7 +195,7 @@ func TestGeneratedMail(t *testing.T) {
 	for worker := range 4 {
 		group.Go(func() {
 			m := &mailMaker{rand.New(rand.NewPCG(seed, uint64(worker))), address, ids}
-			for i := range storetest.Rounds(1000, 60) {
+			for i := range storetest.Rounds(1000, 20) {
 				marker := fmt.Sprintf("m%d-%d-", worker, i)
 				raw := m.mail(marker)
 				answer := m.sendIn(p, raw)

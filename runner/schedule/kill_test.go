@@ -124,7 +124,7 @@ func TestKilledAroundDueTimes(t *testing.T) {
 	is.NoErr(f.Close())
 	now := begin
 	var downs []down
-	for n := range storetest.Rounds(50, 5) {
+	for n := range storetest.Rounds(50, 3) {
 		settled := runAndKill(t, f.Dir(), now, random)
 		now = settled.Add(500 * time.Millisecond) // the clock may have reached this time before the kill
 		if n == 0 || random.IntN(2) == 0 {        // at least one stop is long enough to miss due times

@@ -170,11 +170,7 @@ func TestGeneratedCalls(t *testing.T) {
 		}
 	})
 	s := newSaboteur(t, seed, 2, h.dir, beside)
-	rounds := 200
-	if os.Getenv("LONG") != "" {
-		rounds = 3000
-	}
-	for range rounds {
+	for range rounds(3000, 80) {
 		name, input := s.call()
 		begun := time.Now()
 		out, err := h.run(t, name, input)

@@ -3,7 +3,9 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,9 +78,14 @@ func rounds(many, few int) int {
 // error.
 func TestHostilePages(t *testing.T) {
 	t.Parallel()
-	for name, page := range hostilePages(rounds(1, 40)) {
+	pages := hostilePages(rounds(1, 40))
+	for i, name := range slices.Sorted(maps.Keys(pages)) {
+		if i%3 != 0 && rounds(1, 0) == 0 {
+			continue // each page starts two processes
+		}
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
+			page := pages[name]
 			texts, err := testDocuments.MailHTML(t.Context(), []string{page})
 			is.NoErr(err)
 			is.True(strings.Contains(texts[0], "needle")) // mail

@@ -45,11 +45,7 @@ func TestIgnoreAsGit(t *testing.T) {
 	if err != nil {
 		t.Skip("git is not installed")
 	}
-	rounds := 20
-	if os.Getenv("LONG") != "" {
-		rounds = 300
-	}
-	for round := range rounds {
+	for round := range rounds(300, 8) {
 		compareWithGit(t, git, rand.New(rand.NewPCG(7, uint64(round))))
 	}
 }

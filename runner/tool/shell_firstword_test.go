@@ -106,7 +106,7 @@ func TestFirstWordHolds(t *testing.T) {
 		">x", "#", "{owned,}", "(", ")", "~", "*", "!", "=", "a", "%", "^", ",", "[a]", "&&owned", "-c", "@(owned)", "$'\\n'", "\u00a0", "\v"}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	ran := 0
-	for ran < 150 {
+	for ran < rounds(150, 40) {
 		script := "git"
 		for range rnd.IntN(9) {
 			script += pieces[rnd.IntN(len(pieces))]

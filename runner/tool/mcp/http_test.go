@@ -53,8 +53,10 @@ func TestToolsOfAnAddress(t *testing.T) {
 			is.Equal(names, []string{"web__echo", "web__fail"})
 			is.Equal(f.must("web", "echo", `{"text":"hi"}`), `"hi"`)
 			is.Equal(f.refused("web", "fail", `{}`), "the moon is down")
-			contains(t, f.refused("web", "huge", `{}`), "failed")
-			is.Equal(f.must("web", "echo", `{"text":"again"}`), `"again"`)
+			if name == "sessions" || storetest.Slowly() {
+				contains(t, f.refused("web", "huge", `{}`), "failed")
+				is.Equal(f.must("web", "echo", `{"text":"again"}`), `"again"`)
+			}
 			is.True(!strings.Contains(f.log.String(), "s3cret")) // the log shows the secret
 		})
 	}
