@@ -51,17 +51,17 @@ func (e *edition) page(file string) (*template.Template, error) {
 	if page := e.pages[file]; page != nil {
 		return page, nil
 	}
-	// Each page defines a template "content": without a copy they would overwrite each other.
-	all, err := e.copyShared()
-	if err == nil {
-		all, err = all.ParseFS(embedded, "templates/"+file)
+	if err := e.parseShared(); err != nil {
+		return nil, err
 	}
+	// Each page defines a template "content": in one set they would overwrite each other.
+	own, err := template.New("").Funcs(e.funcs).ParseFS(embedded, "templates/"+file)
 	if err != nil {
 		return nil, err
 	}
 	// A page needs few of the parts. The others would only use memory.
 	page := template.New(layoutFile).Funcs(e.funcs)
-	if err := addReachable(page, all, layoutFile); err != nil {
+	if err := addReachable(page, layoutFile, own, e.shared); err != nil {
 		return nil, err
 	}
 	e.pages[file] = page
@@ -80,41 +80,51 @@ func (e *edition) part(w io.Writer, name string, data any) error {
 func (e *edition) partsAlone() (_ *template.Template, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.parts == nil {
-		e.parts, err = e.copyShared()
+	if e.parts != nil {
+		return e.parts, nil
 	}
+	if err := e.parseShared(); err != nil {
+		return nil, err
+	}
+	e.parts, err = e.shared.Clone()
 	return e.parts, err
 }
 
-// copyShared returns a copy of the layout and the parts. The file names of the parts begin with
-// part-. The caller holds e.mu.
-func (e *edition) copyShared() (_ *template.Template, err error) {
-	if e.shared == nil {
-		if err := e.lang.Check(); err != nil {
-			return nil, err
-		}
-		e.shared, err = template.New("").Funcs(e.funcs).ParseFS(embedded, "templates/"+layoutFile, "templates/part-*.html")
-		if err != nil {
-			return nil, err
-		}
+// parseShared parses the layout and the parts, once. The file names of the parts begin with part-. The
+// caller holds e.mu.
+func (e *edition) parseShared() error {
+	if e.shared != nil {
+		return nil
 	}
-	return e.shared.Clone()
+	if err := e.lang.Check(); err != nil {
+		return err
+	}
+	shared, err := template.New("").Funcs(e.funcs).ParseFS(embedded, "templates/"+layoutFile, "templates/part-*.html")
+	if err != nil {
+		return err
+	}
+	e.shared = shared
+	return nil
 }
 
-// addReachable adds the template name of from to a set, and the templates that it includes.
-func addReachable(to, from *template.Template, name string) error {
+// addReachable adds copies of a template and of those that it includes to a set. It takes each from own
+// or, if it is not there, from shared.
+func addReachable(to *template.Template, name string, own, shared *template.Template) error {
 	if t := to.Lookup(name); t != nil && t.Tree != nil {
 		return nil // it is there already
 	}
-	t := from.Lookup(name)
+	t := own.Lookup(name)
+	if t == nil {
+		t = shared.Lookup(name)
+	}
 	if t == nil {
 		return fmt.Errorf("there is no template %q", name)
 	}
-	if _, err := to.AddParseTree(name, t.Tree); err != nil {
+	if _, err := to.AddParseTree(name, t.Tree.Copy()); err != nil { // the first execution changes the tree
 		return err
 	}
 	for _, included := range includes(t.Tree.Root, nil) {
-		if err := addReachable(to, from, included); err != nil {
+		if err := addReachable(to, included, own, shared); err != nil {
 			return err
 		}
 	}
