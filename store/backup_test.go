@@ -274,7 +274,7 @@ func TestBackupBesideASwapper(t *testing.T) {
 		}
 		swapped <- err
 	}()
-	for range storetest.Rounds(30, 8) {
+	for range storetest.Rounds(30, 3) {
 		var archive bytes.Buffer
 		_, err := s.Backup(t.Context(), &archive)
 		is.NoErr(err)

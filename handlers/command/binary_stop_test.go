@@ -182,6 +182,9 @@ func TestSecondSignalKills(t *testing.T) {
 	t.Parallel()
 	for name, sig := range map[string]syscall.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT} {
 		t.Run(name, func(t *testing.T) {
+			if sig == syscall.SIGINT {
+				storetest.Slow(t)
+			}
 			t.Parallel()
 			is := is.New(t)
 			dir := t.TempDir()

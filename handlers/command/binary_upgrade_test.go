@@ -100,6 +100,9 @@ func TestUpgradeOfAStoppedFolder(t *testing.T) {
 		"upgrades, then dies": {upgradesDatabase + "exit 4", "", "the newer one is"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "fails at the start" {
+				storetest.Slow(t) // "upgrades, then dies" goes back to the old program, too
+			}
 			t.Parallel()
 			is := is.New(t)
 			in := install(t)
