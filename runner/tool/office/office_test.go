@@ -175,11 +175,17 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
+// long skips a test that takes long, unless the environment has LONG. The section long finds its callers.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("LONG") == "" {
+		t.Skip("takes long: LONG=1 runs it")
+	}
+}
+
 // TestZipBomb reads a document whose parts have a too large total size.
 func TestZipBomb(t *testing.T) {
-	if os.Getenv("LONG") == "" {
-		t.Skip("long: set LONG=1")
-	}
+	long(t)
 	t.Parallel()
 	bomb := strings.Repeat(" ", maxUnpacked/2+1)
 	_, err := Docx(docx(t, para("x")+bomb, "word/footnotes.xml", "<f>"+bomb+"</f>"), never)
