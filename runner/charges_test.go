@@ -2,6 +2,10 @@ package runner_test
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -197,6 +201,44 @@ func TestFailedProviderTestsAreCharged(t *testing.T) {
 			is.NoErr(err)
 			price := f.cfg.Prices.Lookup("box:m")
 			is.True(before-after >= price.Cost(tt.least) && before-after <= price.Cost(tt.most))
+		})
+	}
+}
+
+// TestAbandonedProviderTest ends the context of a test, as a user does who closes the page. Such a test
+// has no result, and it costs nothing if the model was not asked.
+func TestAbandonedProviderTest(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		hangs string // the method of the request without an answer
+		costs bool
+	}{
+		"list": {http.MethodGet, false},
+		"call": {http.MethodPost, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			ctx, leave := context.WithCancel(t.Context())
+			p := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // net/http notices a closed connection only after the body
+				if r.Method == tt.hangs {
+					leave()
+					<-r.Context().Done()
+				}
+				_, _ = io.WriteString(w, `{"data":[]}`)
+			}))
+			t.Cleanup(p.Close)
+			f := newFixture(t, withCatalogue(nil), withPrices(t, `{"box:m":{"input":3,"output":15}}`))
+			f.connect("box", p.URL+"/v1", "")
+			_, err := f.TestProvider(ctx, f.owner, "box", "m")
+			is.True(errors.Is(err, context.Canceled))
+			spent, _, err := f.store.MonthSpending(f.ctx(), f.owner)
+			is.NoErr(err)
+			is.Equal(spent > 0, tt.costs)
+			list, err := f.store.Providers(f.ctx(), f.owner)
+			is.NoErr(err)
+			is.Equal(list[0].Test, nil) // the page shows no failure of the provider
 		})
 	}
 }

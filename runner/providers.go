@@ -102,7 +102,8 @@ const (
 
 // TestProvider lists the models of a provider and asks one of them a short question. It stores and
 // returns the result. modelName is the model to ask; "" chooses one. If the organization has no
-// models of its own and the model answers, the model becomes the default.
+// models of its own and the model answers, the model becomes the default. If ctx ends before the model
+// answers, TestProvider returns the error of ctx and stores no result.
 func (r *Runner) TestProvider(ctx context.Context, c store.Caller, name, modelName string) (store.ProviderTest, error) {
 	if err := c.Allow(store.ManageProviders); err != nil {
 		return store.ProviderTest{}, err
@@ -123,9 +124,7 @@ func (r *Runner) TestProvider(ctx context.Context, c store.Caller, name, modelNa
 			store.FirstRunes(name, store.MaxProviderName))
 	}
 	t, list, used := r.examine(ctx, models, p, modelName)
-	if ctx.Err() != nil && used == (store.Usage{}) {
-		return t, ctx.Err() // the page was closed: there is no result and no cost
-	}
+	closed := ctx.Err() // the page was closed, so a failure is no result
 	// The test has a result and perhaps a cost, so record them even if maintenance has begun.
 	ctx = store.DuringMaintenance(context.WithoutCancel(ctx))
 	if used != (store.Usage{}) {
@@ -133,6 +132,9 @@ func (r *Runner) TestProvider(ctx context.Context, c store.Caller, name, modelNa
 		if err := r.cfg.Store.MeterCaller(ctx, c, used); err != nil {
 			return t, fmt.Errorf("meter test: %w", err)
 		}
+	}
+	if closed != nil && !t.OK() {
+		return t, closed
 	}
 	chain := ""
 	if t.OK() {
@@ -167,7 +169,7 @@ func (r *Runner) examine(ctx context.Context, models store.OrganizationModels, p
 		return t, list, used
 	}
 	m, err := r.openConnected(p, models.First, t.Model)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil { // a call that is never made must cost nothing
 		t.Error = err.Error()
 		return t, list, used
 	}
