@@ -73,6 +73,7 @@ func TestMessage(t *testing.T) {
 		"must have at most 65536 bytes":                                "darf höchstens 65.536 Byte haben",
 		"must have 8 to 4096 bytes":                                    "muss 8 bis 4.096 Byte haben",
 		`names "a \"b\" c" twice`:                                      `nennt "a \"b\" c" zweimal`,
+		`names "minutes" twice`:                                        `nennt "minutes" zweimal`,      // the name of something
 		"must have at most many bytes":                                 "must have at most many bytes", // no pattern fits
 		"must have at most 5 bytes, too":                               "must have at most 5 bytes, too",
 		"There were too many wrong passwords. Try again in 5 minutes.": "Das Passwort war zu oft falsch. Versuche es in 5 Minuten wieder.",
