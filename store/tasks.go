@@ -81,7 +81,9 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 	limit := pageLimit(q.Limit)
 	// The first subquery is the outer loop, so its order is the order of the result. The joins cost
 	// less than the subqueries of taskColumns, which open their tables again for each row.
-	rows, err := appendAll(ctx, s.db, make([]Task, 0, limit+1), taskScanner(), `SELECT num, id, w_organization, w_id, coalesce(u_id, ''), `+taskValues+`
+	list := make([]Task, 0, limit+1)
+	rows, err := appendAll(ctx, s.db, list, taskScanner(), `
+		SELECT num, id, w_organization, w_id, coalesce(u_id, ''), `+taskValues+`
 		FROM (SELECT *`+from+`LIMIT ?6) t
 		CROSS JOIN (SELECT num w_num, id w_id, organization_id w_organization, visibility w_visibility, user_id w_user
 			FROM workers) AS w ON w_num = worker_num

@@ -37,7 +37,7 @@ func (w *Workspace) reserve(files int, bytes int64) error {
 	return nil
 }
 
-// release cancels the reservation of a write that failed.
+// release subtracts files and bytes from the usage, after a failed write or a removal.
 func (w *Workspace) release(files int, bytes int64) {
 	w.use.mu.Lock()
 	defer w.use.mu.Unlock()
