@@ -52,8 +52,8 @@ const taskValues = `title, status, triggered_by, turn_count, unfinished, cost, d
 func scanTask(row scanner) (Task, error) { return taskScanner()(row) }
 
 // taskScanner returns a scanTask for the rows of one query. It reads them all into the same memory,
-// because a row would otherwise allocate twice the size of its task. Each row sets every field, and
-// a text that is the same as in the row before is not copied again.
+// because a row would otherwise allocate twice the size of its task. Each row sets every field. The
+// embedded engine copies no text that is the same as in the row before.
 func taskScanner() func(scanner) (Task, error) {
 	t := new(Task)
 	dest := []any{&t.num, &t.ID, &t.OrganizationID, &t.WorkerID, &t.CreatedByUserID, &t.Title, &t.Status,

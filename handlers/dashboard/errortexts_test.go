@@ -16,8 +16,8 @@ import (
 	"journeyman/store"
 )
 
-// TestErrorTexts compares the texts that are translated with the messages of errors in the sources, so
-// that a changed message keeps its translation, and a new message gets one.
+// TestErrorTexts compares the translated texts with the messages of errors in the sources. So a changed
+// message keeps its translation, and a new message gets one.
 func TestErrorTexts(t *testing.T) {
 	t.Parallel()
 	made := map[string]bool{}
@@ -60,8 +60,8 @@ func TestFailuresAreTranslated(t *testing.T) {
 	is.Equal(german.Message(errorTexts(), "the role member may not manage keys"), "die Rolle member darf nicht: Schlüssel verwalten")
 }
 
-// otherMessages returns messages of the store that no page shows, because only the API, mail, programs,
-// workers or commands get them, or because forms offer valid values only.
+// otherMessages returns messages of the store that no page shows. Only the API, mail, programs, workers or
+// commands get them, or forms offer valid values only.
 func otherMessages() []string {
 	return []string{
 		"%d workers have the title %q: name one by its id, such as %s",

@@ -71,7 +71,7 @@ func (n *Nodes) Forwarded(r *http.Request) bool {
 // Forward forwards a GET request to the node on which a worker is placed, and writes that node's answer.
 // It returns false, and writes nothing, if the worker is not placed on another node, or if that node does
 // not answer. The caller then answers from the database. Forward never forwards a request that another
-// node has forwarded, so that two nodes cannot send a request to each other forever.
+// node has forwarded: two nodes could send it to each other forever.
 func (n *Nodes) Forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool) {
 	if _, claims := r.Context().Value(forwardedKey{}).(bool); claims || !n.cfg.Store.Shared() {
 		return false

@@ -1,6 +1,6 @@
 // Package nodes connects servers that share a database. It sends news of this node's changes to the
 // other nodes. It forwards requests for a stream of a worker's events to the node on which the worker is
-// placed, because only that node has the steps in progress in memory.
+// placed. Only that node has the steps in progress in memory.
 //
 // The connections only make the servers faster. A node that gets no news finds each change in the
 // database within a second. Only the lists on its open pages are not updated. If a request cannot be

@@ -113,7 +113,7 @@ const (
 	Serializable Mode = iota
 
 	// Locking writes conflict less often, but each statement sees what other writes have committed
-	// before it. A write that depends on a row must lock the row before it reads it, or test the row
-	// in the WHERE clause of the statement that changes it.
+	// before it. A write that depends on a row must lock the row before it reads it. Or the statement
+	// that changes the row must test it in its WHERE clause.
 	Locking
 )
