@@ -52,13 +52,14 @@ func (r *Runner) stopAborted(ctx context.Context, task store.Task, turns []store
 	}
 	// The executions of running turns notify the watchers when they stop.
 	below = slices.DeleteFunc(below, func(t store.Turn) bool { return slices.Contains(running, t.ID) })
-	if err := r.stopBelow(ctx, below); err != nil || task.Unfinished > 0 {
+	err := r.stopBelow(ctx, below)
+	if task.Unfinished > 0 {
 		return err
 	}
 	// No turn of the task runs, so the cancel has ended all of them. No execution exists that could
 	// notify the watchers.
 	first := slices.IndexFunc(turns, func(t store.Turn) bool { return !t.Status.Ended() })
-	return r.notifyAborted(ctx, task.WorkerID, task, int64(first)-1)
+	return errors.Join(err, r.notifyAborted(ctx, task.WorkerID, task, int64(first)-1))
 }
 
 // stopExecutions stops cancelled turns all at once, so that the turns of a team need not wait for
@@ -104,6 +105,7 @@ func (r *Runner) stopBelow(ctx context.Context, list []store.Turn) error {
 	for _, t := range list {
 		now, err := r.cfg.Store.Turn(ctx, t.ID)
 		if err != nil {
+			r.Streams.Leave(t.WorkerID) // as in notifyAborted
 			errs = append(errs, err)
 			continue
 		}

@@ -112,6 +112,38 @@ func TestUnreadAborted(t *testing.T) {
 	w.check(f, []store.Turn{f.wait(turn)})
 }
 
+// TestUnreadBelow lets the reads fail of a cancelled task and of a turn below it. The worker-wide streams of
+// both workers end.
+func TestUnreadBelow(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, withModel(questions(`{"question":"When?"}`)))
+	other := f.newWorker(store.NewWorker{Title: "Scribe"})
+	turn := f.accept("go")
+	child := f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: other.ID, Input: "help", Budget: store.BudgetStandard})
+	f.pending(turn, 1)
+	f.pending(child, 1)
+	var streams []*stream.WorkerStream
+	for _, id := range []string{f.worker.ID, other.ID} {
+		s, err := f.Streams.Worker(t.Context(), id, "")
+		is.NoErr(err)
+		defer s.Close()
+		streams = append(streams, s)
+	}
+	task, _, err := f.store.AbortTask(t.Context(), f.owner, turn.TaskID)
+	is.NoErr(err)
+
+	storetest.Exec(t, f.store, `ALTER TABLE turns RENAME TO hidden`)
+	err = f.StopAborted(t.Context(), task, []store.Turn{turn}, []store.Turn{child})
+	storetest.Exec(t, f.store, `ALTER TABLE hidden RENAME TO turns`)
+	is.True(err != nil) // no turn could be read
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for _, s := range streams {
+		is.Equal(newWideReader(t).takeAll(ctx, s), stream.ErrClosed) // the stream ends
+	}
+}
+
 // takeAll reads a stream to its end and returns the error of the end.
 func (w *wideReader) takeAll(ctx context.Context, s *stream.WorkerStream) error {
 	for {
