@@ -21,7 +21,8 @@ import (
 func TestErrorTexts(t *testing.T) {
 	t.Parallel()
 	made := map[string]bool{}
-	for _, folder := range []string{"../../store", "../../runner", "../../runner/model", "../../runner/webhook", "../../runner/backup", "..", "."} {
+	for _, folder := range []string{"../../store", "../../store/cron", "../../runner", "../../runner/model",
+		"../../runner/webhook", "../../runner/backup", "..", "."} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil {
 			t.Fatal(err)
@@ -58,6 +59,7 @@ func TestFailuresAreTranslated(t *testing.T) {
 		"connection: keine Verbindung zum Modellserver: no such host")
 	is.Equal(outageText(german, "overloaded"), "overloaded")
 	is.Equal(german.Message(errorTexts(), "the role member may not manage keys"), "die Rolle member darf nicht: Schlüssel verwalten")
+	is.Equal(german.Message(errorTexts(), "names a date that never comes"), "nennt ein Datum, das nie kommt") // of a schedule
 }
 
 // otherMessages returns messages of the store that no page shows. Only the API, mail, programs, workers or
