@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -102,16 +103,30 @@ func (o *outages) begin(name string, now time.Time) *outage {
 	return d
 }
 
-// forgetOne drops the outage whose model may be asked soonest. The next calls of that model detect it
-// again. The caller holds o.mu.
+// forgetOne drops the outage that matters least, or else the one that ends first. The next calls of its
+// model detect it again. The caller holds o.mu.
 func (o *outages) forgetOne() {
-	var soonest string
+	var least string
 	for name, d := range o.down {
-		if first := o.down[soonest]; first == nil || d.until.Before(first.until) {
-			soonest = name
+		other := o.down[least]
+		if other == nil || cmp.Or(d.weight()-other.weight(), d.until.Compare(other.until)) < 0 {
+			least = name
 		}
 	}
-	delete(o.down, soonest)
+	delete(o.down, least)
+}
+
+// weight is higher for an outage that must be remembered longer. A success wakes only the waiting turns
+// of a known outage. A model that is gone fails fast, and may be only a wrong name. The caller holds the
+// lock of the outages.
+func (d *outage) weight() int {
+	switch {
+	case len(d.waiting) > 0:
+		return 2
+	case d.gone:
+		return 0
+	}
+	return 1
 }
 
 // leave ends a probe that has no result.

@@ -31,3 +31,24 @@ func TestOutagesAreBounded(t *testing.T) {
 	is.True(!blocked(0) && !blocked(maxModels-1))
 	is.True(blocked(maxModels) && blocked(2*maxModels-1))
 }
+
+// TestWrongNamesKeepOutages asks for many models that do not exist. The outage of another model is still
+// known, and so are the turns that wait for it.
+func TestWrongNamesKeepOutages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var o outages
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	pause := func(int) time.Duration { return time.Second } // shorter than goneTime
+	for _, name := range []string{"down", "waited for"} {
+		o.failed(name, "trn_1", &model.Error{Code: "503"}, now, now, pause)
+	}
+	o.await("waited for", "trn_2", now)
+	for i := range 2 * maxModels {
+		o.lost(fmt.Sprint("wrong ", i), &model.Error{Code: "404"}, now)
+	}
+	is.Equal(len(o.down), maxModels)
+	_, found := o.blocked("down", "trn_3", now)
+	is.True(found)
+	is.Equal(o.succeeded("waited for", now), []string{"trn_2"})
+}
