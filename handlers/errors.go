@@ -131,25 +131,19 @@ func invalid(path, message string) error {
 	return f.Err()
 }
 
-// respond writes v as the whole JSON response.
+// respond writes v as the whole JSON response. It does not pass the encoder's own buffer to w, because
+// with HTTP/2 a Write may return while the connection still sends its bytes: if the client cancels.
+// The encoder would write another client's response into that buffer.
 func respond(w http.ResponseWriter, status int, v any) error {
-	return view.Encode(wholeBody{w, status}, v)
-}
-
-// A wholeBody writes a response whose body comes in one Write, as view.Encode passes it. So the
-// body is not copied to learn its length.
-type wholeBody struct {
-	w      http.ResponseWriter
-	status int
-}
-
-// Write writes the response. It ignores errors, because the client may have disconnected.
-func (b wholeBody) Write(raw []byte) (int, error) {
-	b.w.Header().Set("Content-Type", "application/json")
-	b.w.Header().Set("Content-Length", strconv.Itoa(len(raw))) // a response without it is sent in chunks
-	b.w.WriteHeader(b.status)
-	_, _ = b.w.Write(raw)
-	return len(raw), nil
+	raw, err := view.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(raw))) // a response without it is sent in chunks
+	w.WriteHeader(status)
+	_, _ = w.Write(raw) // the client may have disconnected
+	return nil
 }
 
 // respondOK writes v as the response with status 200. If err is not nil, it returns err and ignores

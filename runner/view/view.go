@@ -9,7 +9,6 @@ package view
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -57,15 +56,10 @@ const taskPages = "/tasks/"
 // & stay readable: the JSON is not part of a page.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
-	err := Encode(&b, v)
-	return b.Bytes(), err
-}
-
-// Encode writes what Marshal returns to w, in one Write. If v has no JSON, it writes nothing.
-func Encode(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // Timestamp returns a time as JSON shows it: RFC 3339, in UTC, with milliseconds.
