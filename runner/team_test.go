@@ -288,8 +288,9 @@ func withRunningLeaf(t *testing.T) (f *fixture, root store.Turn) {
 		return []string{"look", called(input)}
 	})
 	f = newFixture(t, withModel(m), withTools(g))
-	defer until(t, g.begun, "the leaf runs")
-	return f, f.accept("root")
+	root = f.accept("root")
+	until(t, g.begun, "the leaf runs")
+	return f, root
 }
 
 // TestCancelTeamOfLeavingClient cancels the root of a team for a client that disconnects after the
