@@ -21,14 +21,16 @@ func (l *Language) Message(patterns []Key, message string) string {
 		return l.T(Key(message))
 	}
 	for _, pattern := range patterns {
-		if values, ok := valuesOf(string(pattern), message); ok {
-			for i, v := range values {
-				if s, ok := v.(string); ok && slices.Contains(patterns, Key(s)) {
-					values[i] = l.T(Key(s))
-				}
-			}
-			return l.T(pattern, values...)
+		values, ok := valuesOf(string(pattern), message)
+		if !ok {
+			continue
 		}
+		for i, v := range values {
+			if s, ok := v.(string); ok && slices.Contains(patterns, Key(s)) {
+				values[i] = l.T(Key(s))
+			}
+		}
+		return l.T(pattern, values...)
 	}
 	return message
 }
