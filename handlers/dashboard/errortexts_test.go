@@ -124,8 +124,9 @@ func errorMessages(t *testing.T, file string, made map[string]bool) {
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BasicLit, *ast.BinaryExpr:
-			if s := constantText(n.(ast.Expr)); s != "" {
-				made[s] = made[s]
+			s := constantText(n.(ast.Expr))
+			if _, known := made[s]; s != "" && !known {
+				made[s] = false
 			}
 		case *ast.CallExpr:
 			if i := messageArgument(n); ofStore && i < len(n.Args) {

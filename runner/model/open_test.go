@@ -55,6 +55,6 @@ func TestOpen(t *testing.T) {
 	m, err := Open(Config{Offline: standIn{}})
 	is.NoErr(err) // without an environment
 	is.Equal(m.Name(), "offline")
-	m, err = Open(Config{Model: "openai:ft:gpt-5:org::id", Getenv: func(string) string { return "http://127.0.0.1:1" }})
+	_, err = Open(Config{Model: "openai:ft:gpt-5:org::id", Getenv: func(string) string { return "http://127.0.0.1:1" }})
 	is.True(err == nil || !strings.Contains(err.Error(), "missing")) // a fine-tuned model without a suffix
 }
