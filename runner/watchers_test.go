@@ -44,11 +44,7 @@ func TestUnreadEnd(t *testing.T) {
 			unreadable, cancel := context.WithCancel(t.Context())
 			cancel()
 			is.True(end(unreadable, f.Streams, before, turn) != nil)
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
-			w := newWideReader(t)
-			is.Equal(w.takeAll(ctx, s), stream.ErrClosed) // the stream ends
-			s.Close()
+			w := readToEnd(t, s)
 			is.Equal(w.done(), 0)
 			is.NoErr(w.follow(f, 1, 0, false, nil, nil))
 			w.check(f, []store.Turn{turn})
@@ -103,11 +99,7 @@ func TestUnreadAborted(t *testing.T) {
 	err = f.NotifyAborted(t.Context(), turn)
 	storetest.Exec(t, f.store, `ALTER TABLE hidden RENAME TO turns`)
 	is.True(err != nil) // the turns could not be read
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	w := newWideReader(t)
-	is.Equal(w.takeAll(ctx, s), stream.ErrClosed) // the stream ends
-	s.Close()
+	w := readToEnd(t, s)
 	is.NoErr(w.follow(f, 1, 0, false, nil, nil))
 	w.check(f, []store.Turn{f.wait(turn)})
 }
@@ -127,7 +119,6 @@ func TestUnreadBelow(t *testing.T) {
 	for _, id := range []string{f.worker.ID, other.ID} {
 		s, err := f.Streams.Worker(t.Context(), id, "")
 		is.NoErr(err)
-		defer s.Close()
 		streams = append(streams, s)
 	}
 	task, _, err := f.store.AbortTask(t.Context(), f.owner, turn.TaskID)
@@ -137,22 +128,27 @@ func TestUnreadBelow(t *testing.T) {
 	err = f.StopAborted(t.Context(), task, []store.Turn{turn}, []store.Turn{child})
 	storetest.Exec(t, f.store, `ALTER TABLE hidden RENAME TO turns`)
 	is.True(err != nil) // no turn could be read
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
 	for _, s := range streams {
-		is.Equal(newWideReader(t).takeAll(ctx, s), stream.ErrClosed) // the stream ends
+		readToEnd(t, s)
 	}
 }
 
-// takeAll reads a stream to its end and returns the error of the end.
-func (w *wideReader) takeAll(ctx context.Context, s *stream.WorkerStream) error {
+// readToEnd reads a stream until the server ends it, and closes it.
+func readToEnd(t *testing.T, s *stream.WorkerStream) *wideReader {
+	t.Helper()
+	is := is.New(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	w := newWideReader(t)
 	for {
 		events, _, err := s.Next(ctx)
 		for _, e := range events {
 			w.take(e)
 		}
 		if err != nil {
-			return err
+			is.Equal(err, stream.ErrClosed) // the server has ended the stream
+			s.Close()
+			return w
 		}
 	}
 }
