@@ -137,11 +137,13 @@ func (p callProfile) rules() []callRule {
 			load(atArg0), jump(unix.BPF_JSET, newNamespaces, 2, 0), jump(unix.BPF_JSET, unix.CLONE_THREAD, 0, 2),
 			jump(unix.BPF_JSET, unix.CLONE_FILES, 1, 0), fail(unix.EPERM), allow(),
 		}},
-		// TIOCSTI simulates input in a terminal, perhaps that of another user. The other
-		// requests allocate blocks.
+		// TIOCSTI simulates input in a terminal, perhaps that of another user. TIOCLINUX pastes
+		// a selection into a console, which has the same effect. The other requests allocate
+		// blocks.
 		{unix.SYS_IOCTL, []unix.SockFilter{
-			load(atArg1), jump(unix.BPF_JEQ, unix.TIOCSTI, 3, 0), jump(unix.BPF_JEQ, ioctlReserve, 2, 0),
-			jump(unix.BPF_JEQ, ioctlReserve64, 1, 0), jump(unix.BPF_JEQ, ioctlZeroRange, 0, 1),
+			load(atArg1), jump(unix.BPF_JEQ, unix.TIOCSTI, 4, 0), jump(unix.BPF_JEQ, unix.TIOCLINUX, 3, 0),
+			jump(unix.BPF_JEQ, ioctlReserve, 2, 0), jump(unix.BPF_JEQ, ioctlReserve64, 1, 0),
+			jump(unix.BPF_JEQ, ioctlZeroRange, 0, 1),
 			fail(unix.ENOTTY), allow(),
 		}},
 		// Allocating blocks fills a disk faster than the diskWatch can notice. After

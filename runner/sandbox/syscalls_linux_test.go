@@ -114,6 +114,7 @@ func TestCallFilter(t *testing.T) {
 		"reserved, 64":     {sock(unix.SYS_IOCTL, 3, ioctlReserve64), refused(unix.ENOTTY), refused(unix.ENOTTY), refused(unix.ENOTTY)},
 		"zeroed blocks":    {sock(unix.SYS_IOCTL, 3, ioctlZeroRange), refused(unix.ENOTTY), refused(unix.ENOTTY), refused(unix.ENOTTY)},
 		"typing":           {sock(unix.SYS_IOCTL, 0, unix.TIOCSTI), refused(unix.ENOTTY), refused(unix.ENOTTY), refused(unix.ENOTTY)},
+		"pasting":          {sock(unix.SYS_IOCTL, 0, unix.TIOCLINUX), refused(unix.ENOTTY), refused(unix.ENOTTY), refused(unix.ENOTTY)},
 		"terminal's size":  {sock(unix.SYS_IOCTL, 0, unix.TIOCGWINSZ), permitted, permitted, permitted},
 		"personality":      {sock(unix.SYS_PERSONALITY, 0xffffffff), permitted, permitted, permitted},
 		"without chance":   {sock(unix.SYS_PERSONALITY, 0x40000), refused(unix.EPERM), refused(unix.EPERM), refused(unix.EPERM)},
