@@ -21,6 +21,7 @@ type stmt struct {
 	// buffer is C memory of size bytes that holds the texts and blobs of the parameters.
 	buffer uintptr
 	size   int
+	bound  []int32 // numbers of the parameters that point into the buffer
 }
 
 const (
@@ -61,8 +62,7 @@ func (st *stmt) finalize() {
 	st.freeBuffer()
 }
 
-// freeBuffer frees the buffer. SQLite reads the buffer only while the statement runs, and each
-// execution sets all parameters first.
+// freeBuffer frees the buffer. No parameter may point into it.
 func (st *stmt) freeBuffer() {
 	libc.Xfree(st.c.tls, st.buffer)
 	st.buffer, st.size = 0, 0
@@ -99,6 +99,16 @@ func (st *stmt) query(ctx context.Context, args []any) (*Rows, error) {
 	return r, nil
 }
 
+// unbind makes the parameters that point into the buffer NULL, so that SQLite never has a pointer to
+// freed memory. The others keep their values: SQLite 3.54 plans some statements again if a parameter
+// changes from 0 or 1, and sqlite3_clear_bindings has the same effect. The statement must be reset.
+func (st *stmt) unbind() {
+	for _, i := range st.bound {
+		sqlite3.Xsqlite3_bind_null(st.c.tls, st.handle, i) // fails only for a running statement
+	}
+	st.bound = st.bound[:0]
+}
+
 // reset ends an execution. It returns the error of SQLite unless the caller knows it already.
 func (st *stmt) reset(known error) error {
 	rc := sqlite3.Xsqlite3_reset(st.c.tls, st.handle)
@@ -107,6 +117,7 @@ func (st *stmt) reset(known error) error {
 		err = st.c.error(rc)
 	}
 	st.open = false
+	st.unbind()
 	if !st.kept {
 		st.finalize()
 	} else if st.size > keptBuffer {
@@ -119,6 +130,9 @@ func (st *stmt) reset(known error) error {
 // statement that is not kept.
 func (st *stmt) bind(args []any) (err error) {
 	defer func() {
+		if err != nil {
+			st.unbind()
+		}
 		if err != nil && !st.kept {
 			st.finalize()
 		}
@@ -197,6 +211,7 @@ func (st *stmt) bindOne(i int32, value any, at int) (n int, err error) {
 		rc = sqlite3.Xsqlite3_bind_double(tls, st.handle, i, v)
 	case string:
 		n = copy(libc.GoBytes(p, len(v)), v)
+		st.bound = append(st.bound, i)
 		rc = sqlite3.Xsqlite3_bind_text(tls, st.handle, i, p, int32(n), 0)
 	case []byte:
 		if v == nil {
@@ -204,6 +219,7 @@ func (st *stmt) bindOne(i int32, value any, at int) (n int, err error) {
 			break
 		}
 		n = copy(libc.GoBytes(p, len(v)), v)
+		st.bound = append(st.bound, i)
 		rc = sqlite3.Xsqlite3_bind_blob(tls, st.handle, i, p, int32(n), 0)
 	default: // a time.Time: the store writes times as integers
 		return 0, fmt.Errorf("the type %T is not known", value)
