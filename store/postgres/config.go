@@ -18,6 +18,8 @@ const (
 	defaultConns = 16
 	// maxConns is the largest number of connections that a URL may set.
 	maxConns = 1000
+	// defaultLifetime is the age at which an idle connection is closed if the URL does not set it.
+	defaultLifetime = time.Hour
 	// connectTimeout limits the time to open a connection, unless the URL sets another limit.
 	connectTimeout = 10 * time.Second
 	// silence is the time without any data or acknowledgement from the other side after which a
@@ -29,6 +31,9 @@ const (
 type config struct {
 	*pgconn.Config
 	conns int // connections of the pool
+	// lifetime is the age at which a connection of the pool is closed, as soon as it is idle. A random
+	// part of jitter is added, so that connections that were opened together do not end together.
+	lifetime, jitter time.Duration
 	// unnamed means that a proxy assigns a server connection only for each transaction. So prepared
 	// statements and locks do not survive a transaction.
 	unnamed bool
@@ -54,6 +59,12 @@ func parseConfig(text string) (*config, error) {
 			return nil, fmt.Errorf("pool_max_conns in the URL of the database must be a number from 2 to %d", maxConns)
 		}
 	}
+	if c.lifetime, err = c.duration("pool_max_conn_lifetime", defaultLifetime); err != nil {
+		return nil, err
+	}
+	if c.jitter, err = c.duration("pool_max_conn_lifetime_jitter", c.lifetime/10); err != nil {
+		return nil, err
+	}
 	switch mode := c.option("default_query_exec_mode"); mode {
 	case "", "cache_statement":
 		c.keepAlives()
@@ -76,6 +87,19 @@ func parseConfig(text string) (*config, error) {
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence / 2, Interval: silence / 6, Count: 3},
 	}).DialContext
 	return c, nil
+}
+
+// duration is option for a setting that is a duration.
+func (c *config) duration(name string, otherwise time.Duration) (time.Duration, error) {
+	text := c.option(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%s in the URL of the database must be a duration such as 30m", name)
+	}
+	return d, nil
 }
 
 // option removes a setting that is not a server setting, and returns its value.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/store/engine"
 	"journeyman/store/postgres"
 	"journeyman/store/postgres/pgtest"
 )
@@ -38,6 +39,7 @@ func TestSecretsInErrors(t *testing.T) {
 		"bad bracket":           "postgres://me:hush1hush@[::1/x",
 		"bad sslmode":           "postgres://me:hush1hush@localhost/x?sslmode=hush1hush",
 		"bad number":            "postgres://me:hush1hush@localhost/x?pool_max_conns=hush1",
+		"bad lifetime":          "postgres://me:hush1hush@localhost/x?pool_max_conn_lifetime=hush1",
 		"bad mode":              "postgres://me:hush1hush@localhost/x?default_query_exec_mode=hush1",
 		"missing certificate":   "postgres://me:hush1hush@localhost/x?sslmode=verify-full&sslrootcert=/nowhere/ca.pem",
 		"key and value":         "host=localhost user=me password=hush1hush",
@@ -70,6 +72,8 @@ func TestURL(t *testing.T) {
 		"schema":                 {"&search_path=public", ""},
 		"pool of one":            {"&pool_max_conns=1", "from 2 to 1000"},
 		"no number":              {"&pool_max_conns=many", "from 2 to 1000"},
+		"lifetime without unit":  {"&pool_max_conn_lifetime=60", "such as 30m"},
+		"negative jitter":        {"&pool_max_conn_lifetime_jitter=-1s", "such as 30m"},
 		"simple protocol":        {"&default_query_exec_mode=simple_protocol", "cache_statement"},
 		"unknown option":         {"&no_such_option=1", "no_such_option"},
 		"schema that is missing": {"&search_path=missing", "does not exist"},
@@ -132,6 +136,41 @@ func idleTime(t *testing.T, db *postgres.DB) (text string) {
 	is.NoErr(rows.Scan(&text))
 	is.NoErr(rows.Close())
 	return text
+}
+
+// TestLifetime uses a pool whose connections expire at once, and pools whose connections do not. In the
+// first one, neither queries nor writes use a connection again, and idle connections are closed.
+func TestLifetime(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		options string
+		reused  bool
+	}{
+		"the default": {"", true},
+		"at once":     {"&pool_max_conn_lifetime=1ns&pool_max_conn_lifetime_jitter=0s", false},
+		"jitter":      {"&pool_max_conn_lifetime=1ns&pool_max_conn_lifetime_jitter=1000h", true},
+		"long":        {"&pool_max_conn_lifetime=1000h&pool_max_conn_lifetime_jitter=0s", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			db := openURL(t, pgtest.URL(t)+tt.options)
+			const own = `SELECT pg_backend_pid()`
+			first, err := number(t.Context(), db, own)
+			is.NoErr(err)
+			var second int64
+			is.NoErr(db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) (err error) {
+				second, err = number(t.Context(), tx, own)
+				return err
+			}))
+			is.Equal(first == second, tt.reused)
+			is.NoErr(idle(t.Context(), db, 5))
+			eventually(t, "idle connections to end or to stay", func() bool {
+				n, err := number(t.Context(), db, `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()`)
+				return err == nil && (n >= 5) == tt.reused // the lock has a connection, too
+			})
+		})
+	}
 }
 
 // TestUnreachable checks that the error for an unreachable database means "unavailable".

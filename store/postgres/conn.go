@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -15,10 +16,11 @@ const maxPrepared = 1000
 // A conn is a connection of the pool. One goroutine at a time uses it.
 type conn struct {
 	pg      *pgconn.PgConn
-	unnamed bool   // no statement stays prepared, but the types of its values are cached
-	reused  bool   // it was idle since its last use, so the server may have closed it
-	stale   bool   // it must not be used again
-	since   string // see selectSince; set by the pool
+	unnamed bool      // no statement stays prepared, but the types of its values are cached
+	reused  bool      // it was idle since its last use, so the server may have closed it
+	stale   bool      // it must not be used again
+	since   string    // see selectSince; set by the pool
+	ends    time.Time // it must not be used again from then on; set by the pool
 
 	prepared map[string]*pgconn.StatementDescription // by text; see name
 	serial   int                                     // of the last prepared statement
@@ -41,7 +43,12 @@ func connect(ctx context.Context, cfg *config) (*conn, error) {
 func (c *conn) broken() bool { return c.pg.IsClosed() }
 
 // usable reports whether another caller can use the connection.
-func (c *conn) usable() bool { return !c.stale && !c.broken() && c.pg.TxStatus() == 'I' }
+func (c *conn) usable() bool {
+	return !c.stale && !c.expired() && !c.broken() && c.pg.TxStatus() == 'I'
+}
+
+// expired reports whether a connection of the pool has reached its lifetime.
+func (c *conn) expired() bool { return !time.Now().Before(c.ends) }
 
 // close closes the connection. The server then ends its transaction.
 func (c *conn) close() {

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,8 +74,12 @@ func (p *pool) getForWrite(ctx context.Context) (*conn, error) {
 	return c, err
 }
 
-// take returns an idle connection, or nil if there is none.
+// take returns an idle connection, or nil if there is none. It closes the connections that have
+// expired while they were idle.
 func (p *pool) take() (*conn, error) {
+	for _, old := range p.removeExpired() {
+		old.close()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -88,12 +94,27 @@ func (p *pool) take() (*conn, error) {
 	return c, nil
 }
 
+// removeExpired removes the idle connections that have reached their lifetime, and returns them.
+func (p *pool) removeExpired() (old []*conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = slices.DeleteFunc(p.idle, func(c *conn) bool {
+		expired := c.expired()
+		if expired {
+			old = append(old, c)
+		}
+		return expired
+	})
+	return old
+}
+
 // connect opens a connection and prepares the pool's texts on it.
 func (p *pool) connect(ctx context.Context) (*conn, error) {
 	c, err := connect(ctx, p.cfg)
 	if err != nil {
 		return nil, err
 	}
+	c.ends = time.Now().Add(p.cfg.lifetime + rand.N(max(1, p.cfg.jitter)))
 	if err := p.ready(ctx, c); err != nil {
 		c.close()
 		return nil, err
