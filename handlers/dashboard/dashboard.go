@@ -276,8 +276,8 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *request, err error) {
 		Message: r.t("The server could not handle this request. Its log has the details under the request's ID.")}
 	handlers.DescribeRefusal(r.Context(), err)
 	var e *store.Error
-	if errors.As(r.translated(err), &e) {
-		p.Status, p.Message = handlers.StatusOf(e), sentence(e.Message)
+	if errors.As(err, &e) {
+		p.Status, p.Message = handlers.StatusOf(e), sentence(r.explained(e))
 		if store.IsMaintenance(e) {
 			p.Message = r.t("The server is in maintenance: nothing can be changed until that ends. Try again later.")
 		}

@@ -1,11 +1,9 @@
 package dashboard
 
 import (
-	"errors"
 	"net/http"
-	"slices"
-	"strings"
 
+	"journeyman/handlers"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
@@ -62,21 +60,98 @@ func (r *request) fieldLabel(path string) string {
 	return r.t(label)
 }
 
-// translated returns err with its messages in the language of the page. An error without messages for
-// users stays as it is.
-func (r *request) translated(err error) error {
-	e, ok := errors.AsType[*store.Error](err)
-	if !ok || r.lang.Code == text.English().Code {
-		return err
+// explained returns the message of an error, which is in English, with the text of its code before it.
+// English pages show the message alone.
+func explained(l *text.Language, code, message string) string {
+	what, whole := codeText(code)
+	switch {
+	case what == "" || l.Code == text.English().Code:
+		return message
+	case whole || message == "":
+		return l.T(what)
 	}
-	shown := *e
-	shown.Message = r.lang.Message(errorTexts(), e.Message)
-	shown.Details = slices.Clone(e.Details)
-	for i, detail := range e.Details {
-		shown.Details[i].Message = r.lang.Message(errorTexts(), detail.Message)
+	return l.T(what) + ": " + message
+}
+
+// explained returns the message of an error in the language of the page. The code of its kind explains
+// an error whose own code has no text.
+func (r *request) explained(e *store.Error) string {
+	code := handlers.ProblemOf(e).Code
+	if what, _ := codeText(code); what == "" {
+		code = handlers.ProblemOf(&store.Error{Kind: e.Kind}).Code
 	}
-	if len(e.Details) > 0 && strings.HasPrefix(e.Message, e.Details[0].Path+": ") { // as Fields.Err makes it
-		shown.Message = r.fieldLabel(e.Details[0].Path) + ": " + shown.Details[0].Message
+	return explained(r.lang, code, e.Message)
+}
+
+// invalidField is the code of the fault of one field.
+const invalidField = "invalid_field"
+
+// codeText returns the text for a code of an error or of a turn's failure, or "" for an unknown code.
+// whole means that the message of such an error says nothing more.
+func codeText(code string) (what text.Key, whole bool) {
+	if what = wholeTexts()[code]; what != "" {
+		return what, true
 	}
-	return &shown
+	if what = errorTexts()[code]; what == "" {
+		what = failureTexts()[code]
+	}
+	return what, false
+}
+
+// wholeTexts returns the texts for codes whose errors all have the same message.
+func wholeTexts() map[string]text.Key {
+	return map[string]text.Key{
+		"unauthorized":     "The email address or the password is wrong",
+		"payment_required": "The credits of this month are used up.",
+		"credit_cap":       "The credits of this month are used up.",
+		"storage_damaged":  "The server's database is damaged: its operator has to restore a backup",
+		"internal":         "An internal error ended the turn",
+		"interrupted":      "The server stopped three times during this turn",
+		"approval_timeout": "Nobody decided in time on a tool call",
+		"empty_answer":     "The model ended twice without an answer",
+	}
+}
+
+// errorTexts returns the texts for codes of errors.
+func errorTexts() map[string]text.Key {
+	return map[string]text.Key{
+		invalidField:          "This value is not valid",
+		"invalid_request":     "The request is not valid",
+		"forbidden":           "This is not allowed",
+		"not_found":           "This does not exist",
+		"conflict":            "This is not possible now",
+		"precondition_failed": "Somebody has changed this meanwhile",
+		"too_large":           "This is too large",
+		"busy":                "The server is busy",
+		"rate_limited":        "There were too many tries",
+		"storage":             "The server cannot store anything now",
+		"maintenance":         "The server is in maintenance",
+		"stopping":            "The server is stopping",
+	}
+}
+
+// failureTexts returns the texts for codes of failed turns and of models that do not answer.
+func failureTexts() map[string]text.Key {
+	return map[string]text.Key{
+		"connection":        "The model server cannot be reached",
+		"timeout":           "The model server did not answer in time",
+		"stream":            "The answer of the model broke off",
+		"bad_response":      "The answer of the model cannot be read",
+		"context_length":    "The conversation is too long for the model",
+		"content_filter":    "The provider withheld the answer",
+		"refused":           "The model refused to answer",
+		"model_unavailable": "The model is not available",
+		"replay_miss":       "No recorded answer fits",
+		"script":            "The script is not valid",
+		"loop":              "The model repeated the same tool call",
+		"schema_mismatch":   "The answer does not match the answer format",
+		"401":               "The provider refused the key",
+		"402":               "The credit at the provider is used up",
+		"403":               "The provider refused access",
+		"404":               "The provider does not know the model",
+		"429":               "The limits at the provider are reached",
+		"500":               "The provider reports an error",
+		"503":               "The provider is overloaded",
+		"529":               "The provider is overloaded",
+	}
 }

@@ -114,16 +114,16 @@ func (f *form) text(name string) string { return strings.ReplaceAll(f.Get(name),
 // error.
 func (f *form) refused(r *request, err error) bool {
 	var e *store.Error
-	if !errors.As(r.translated(err), &e) {
+	if !errors.As(err, &e) {
 		return false
 	}
 	for _, detail := range e.Details {
 		if f.Errors[detail.Path] == "" {
-			f.Errors[detail.Path] = detail.Message
+			f.Errors[detail.Path] = explained(r.lang, invalidField, detail.Message)
 		}
 	}
 	if len(e.Details) == 0 {
-		f.Error = sentence(e.Message)
+		f.Error = sentence(r.explained(e))
 	}
 	return true
 }

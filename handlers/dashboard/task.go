@@ -74,7 +74,7 @@ func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, f *f
 		return err
 	}
 	if refusal != nil {
-		p.Refused = sentence(messageOf(r.translated(refusal)))
+		p.Refused = sentence(r.messageOf(refusal))
 	}
 	if p.ClosedReason == "" {
 		if err := d.addRunBox(r, p, f); err != nil {

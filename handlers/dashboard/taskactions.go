@@ -11,9 +11,9 @@ import (
 )
 
 // messageOf returns the message of an error that the user may see.
-func messageOf(err error) string {
+func (r *request) messageOf(err error) string {
 	if e, ok := errors.AsType[*store.Error](err); ok {
-		return e.Message
+		return r.explained(e)
 	}
 	return ""
 }

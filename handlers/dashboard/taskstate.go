@@ -151,13 +151,13 @@ func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) s
 	return b.works(s)
 }
 
-// outageText returns the error of a provider, with its code before it, in the language of the page.
+// outageText returns the error of a provider, whose code is before it, in the language of the page.
 func outageText(l *text.Language, reason string) string {
-	code, message, ok := strings.Cut(reason, ": ")
-	if !ok {
-		return l.Message(errorTexts(), reason)
+	code, message, _ := strings.Cut(reason, ": ")
+	if shown := explained(l, code, message); shown != message {
+		return shown
 	}
-	return code + ": " + l.Message(errorTexts(), message)
+	return reason
 }
 
 // works returns the activity of a running turn, as text.

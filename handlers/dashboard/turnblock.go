@@ -334,7 +334,7 @@ func problemText(l *text.Language, t store.Turn) string {
 	case t.Status == store.Aborted:
 		return l.T("Its results so far are kept.")
 	case t.Failure != nil:
-		why := firstNonEmpty(sentence(l.Message(errorTexts(), t.Failure.Message)), l.T("The turn failed."))
+		why := firstNonEmpty(sentence(explained(l, t.Failure.Code, t.Failure.Message)), l.T("The turn failed."))
 		if t.Failure.Retryable {
 			why += " " + l.T("Trying again may help.")
 		}

@@ -95,9 +95,10 @@ func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	var refused *store.Error
-	if errors.As(r.translated(err), &refused) && len(refused.Details) > 0 {
+	if errors.As(err, &refused) && len(refused.Details) > 0 {
 		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = io.WriteString(w, refused.Details[0].Message) // the browser may have closed the connection
+		// The browser may have closed the connection.
+		_, _ = io.WriteString(w, explained(r.lang, invalidField, refused.Details[0].Message))
 		return nil
 	}
 	if err != nil {

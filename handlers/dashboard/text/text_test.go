@@ -62,27 +62,3 @@ func TestChoose(t *testing.T) {
 		})
 	}
 }
-
-// TestMessage translates messages of other packages, which hold values.
-func TestMessage(t *testing.T) {
-	t.Parallel()
-	patterns := []text.Key{"is required", "must have at most %d bytes", "must have %d to %d bytes", "names %q twice",
-		"There were too many wrong passwords. Try again in %d %s.", "minutes"}
-	for message, want := range map[string]string{
-		"is required":                                                  "ist nötig",
-		"must have at most 65536 bytes":                                "darf höchstens 65.536 Byte haben",
-		"must have 8 to 4096 bytes":                                    "muss 8 bis 4.096 Byte haben",
-		`names "a \"b\" c" twice`:                                      `nennt "a \"b\" c" zweimal`,
-		`names "minutes" twice`:                                        `nennt "minutes" zweimal`,      // the name of something
-		"must have at most many bytes":                                 "must have at most many bytes", // no pattern fits
-		"must have at most 5 bytes, too":                               "must have at most 5 bytes, too",
-		"There were too many wrong passwords. Try again in 5 minutes.": "Das Passwort war zu oft falsch. Versuche es in 5 Minuten wieder.",
-	} {
-		t.Run(message, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			is.Equal(text.Languages()[1].Message(patterns, message), want)
-			is.Equal(text.English().Message(patterns, message), message)
-		})
-	}
-}
