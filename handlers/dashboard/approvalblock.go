@@ -118,11 +118,11 @@ func consequenceOf(r *request, b approvalBlock) string {
 // The limits of approvals on the page of a task. Users must not decide on arguments that they
 // cannot see. So the page shows where an argument is truncated, and links to the whole.
 const (
-	approvalsOfTask = 50      // approvals to read; the waiting ones are among the newest
-	approvalsShown  = 6       // waiting approvals on the page
-	argumentsBytes  = 1 << 10 // HTML of one call's arguments
-	bodyBytes       = 2 << 10 // HTML of the question or the call, on the page of the task
-	choiceOnButton  = 60      // characters of an answer to choose
+	approvalsOfTask = 50       // approvals to read; the waiting ones are among the newest
+	approvalsShown  = 6        // waiting approvals on the page
+	bodyBytes       = 2 << 10  // HTML of the question or the call, on the page of the task
+	decideBytes     = 32 << 10 // the same on the page of a link
+	choiceOnButton  = 60       // characters of an answer to choose
 )
 
 // pendingOf returns the waiting approvals of a task, the oldest first.
@@ -138,11 +138,7 @@ func (d *Dashboard) pendingOf(r *request, taskID string) ([]store.Approval, erro
 func (b *turnBuilder) asks(list []store.Approval, parent string) (pieces []piece, err error) {
 	m := pieceMaker{b: b, root: parent}
 	for i, a := range list[:min(len(list), approvalsShown)] {
-		most := bodyBytes
-		if len(list) > 2 {
-			most /= 4 // so that the page has room for all of them
-		}
-		block, err := b.d.newApprovalBlock(b.r, a, most)
+		block, err := b.d.newApprovalBlock(b.r, a, bodyBytes)
 		if err != nil {
 			return nil, err
 		}

@@ -39,6 +39,8 @@ const (
 	patience = 20 * time.Second
 	// maxPage is the largest size of a page, in bytes.
 	maxPage = 60 << 10
+	// maxLongPage is the same for a task whose texts all reach their limits.
+	maxLongPage = 256 << 10
 )
 
 // A window is a window of a real browser. The test fails at its end if a page caused a problem: an

@@ -30,7 +30,7 @@ type callBlock struct {
 	Ended    bool
 	Failed   bool
 	Decision string // of a person; "" if the call needed no approval
-	Bare     bool   // the page has room for the closed line only
+	Bare     bool   // the page shows the closed line only
 	Body     callBody
 	Input    excerpt // raw
 	Output   excerpt
@@ -90,9 +90,6 @@ func (a arguments) first(names ...string) string {
 	}
 	return ""
 }
-
-// leastBodyBytes is the least room for a body. With less room, a call links to its own page.
-const leastBodyBytes = 150
 
 // maxArgument is the number of characters of an argument on the closed line.
 const maxArgument = 90
@@ -204,7 +201,7 @@ func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage
 }
 
 // call returns the block of tool call number n of a step. Input and output take at most most bytes
-// of HTML each.
+// of HTML each. If most is 0, the block has the closed line only.
 func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, most int) *callBlock {
 	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", b.path, t.Seq, st.Seq, n)
 	a := argumentsOf(p.Input)
@@ -225,7 +222,7 @@ func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, m
 	if cb.Failed {
 		cb.Reason, cb.Result = oneLine(c.ErrorText()), ""
 	}
-	if cb.Bare = most < leastBodyBytes; cb.Bare {
+	if cb.Bare = most == 0; cb.Bare {
 		return cb
 	}
 	maker := bodyMaker{lang: b.r.lang, most: most, whole: raw}

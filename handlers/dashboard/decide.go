@@ -43,7 +43,7 @@ func (d *Dashboard) showDecision(w http.ResponseWriter, r *request, status int, 
 		f = newForm(nil)
 	}
 	p := decisionPage{Form: f, Link: l}
-	if p.Block, err = d.newApprovalBlock(r, l.Approval, contentBytes); err != nil {
+	if p.Block, err = d.newApprovalBlock(r, l.Approval, decideBytes); err != nil {
 		return err
 	}
 	// The forms are sent to this page: the address of the task would need a session.

@@ -46,14 +46,6 @@ func assemble(list []piece) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // made by templates
 }
 
-// sizeOf returns the bytes of pieces.
-func sizeOf(list []piece) (n int) {
-	for _, p := range list {
-		n += len(p.HTML)
-	}
-	return n
-}
-
 // A stepBlock is a step for a page.
 type stepBlock struct {
 	store.Step
@@ -122,7 +114,7 @@ func (m *pieceMaker) step(v stepView) error {
 	st := v.step
 	id := fmt.Sprintf("s%d-%d", m.turn.Seq, st.Seq)
 	raw := fmt.Sprintf("%s/raw/%d/%d", m.b.path, m.turn.Seq, st.Seq)
-	sb := stepBlock{Step: st, ID: id, Feedback: excerptOf(st.Feedback, min(textBytes, v.limit)).at(raw + "/feedback")}
+	sb := stepBlock{Step: st, ID: id, Feedback: excerptOf(st.Feedback, textBytes).at(raw + "/feedback")}
 	var err error
 	if sb.Notes, err = m.b.compactionNotes(m.turn.Num, st.Seq); err != nil {
 		return err
@@ -162,7 +154,7 @@ func (m *pieceMaker) parts(v stepView, id, raw string) error {
 		case strings.TrimSpace(p.Text) == "" || v.answers && slices.Contains(answer, i):
 		case p.Type == store.PartReasoning:
 			err = m.own(at, "reasoning", reasoningBlock{ID: at, Open: last,
-				Text: excerptOf(p.Text, min(reasoningBytes, v.limit)).at(whole)})
+				Text: excerptOf(p.Text, reasoningBytes).at(whole)})
 		case p.Type == store.PartText:
 			err = m.text(at, p.Text, v.limit, whole, last)
 		}
@@ -186,7 +178,11 @@ func (m *pieceMaker) call(v stepView, p store.Part, n int64, unfinished bool) er
 		m.calls = fmt.Sprintf("calls%d-%d-%d", m.turn.Seq, v.step.Seq, n)
 		m.hold(m.calls, "calls")
 	}
-	cb := m.b.call(m.turn, v.step, p, n, min(callBytes, v.limit))
+	most := callBytes
+	if n >= bodiesOfStep {
+		most = 0
+	}
+	cb := m.b.call(m.turn, v.step, p, n, most)
 	if v.open {
 		cb.State, cb.Class = "prepared", "run"
 	}
@@ -239,69 +235,39 @@ func named(html, id string, caret bool) template.HTML {
 // A stepOrder describes which steps of a turn a page shows, and how.
 type stepOrder struct {
 	oldest bool // from the oldest step on, with figures; otherwise the newest ones
-	must   bool // the first of them must be on the page: its texts are shortened until it fits
 	open   bool // the last step is in progress
 	limit  int  // bytes of HTML of each text
 }
 
-// addSteps adds the steps that fit on the page. It leaves out texts that are the turn's answer.
+// addSteps adds steps until the page has enough parts. It leaves out texts that are the turn's answer.
 func (b *turnBuilder) addSteps(block *turnBlock, steps []store.Step, o stepOrder) error {
-	from, to := answerSteps(block.Turn, steps)
+	answerFrom, answerTo := answerSteps(block.Turn, steps)
+	from, to := 0, len(steps)
+	if o.oldest {
+		for to = 0; to < len(steps) && b.parts < stepPartsShown; to++ {
+			b.parts += max(1, len(steps[to].Parts))
+		}
+	} else {
+		for from = len(steps); from > 0 && b.parts < stepPartsShown; from-- {
+			b.parts += max(1, len(steps[from-1].Parts))
+		}
+	}
 	root := block.ReplyID()
 	if !block.Ended() {
 		root = block.FlowID()
 	}
-	var views []stepView
-	for n := range steps {
-		i := n
-		if !o.oldest {
-			i = len(steps) - 1 - n
-		}
-		v := stepView{step: steps[i], answers: from <= i && i < to, figures: o.oldest, limit: o.limit,
-			open: o.open && i == len(steps)-1}
-		fits, err := b.fit(&v, block.Turn, o.must && n == 0)
-		if err != nil {
-			return err
-		}
-		if !fits {
-			break
-		}
-		views = append(views, v)
-	}
-	if !o.oldest {
-		slices.Reverse(views)
-	}
 	m := pieceMaker{b: b, turn: block.Turn, root: root}
-	for _, v := range views {
-		if err := m.step(v); err != nil {
+	for i := from; i < to; i++ {
+		if err := m.step(stepView{step: steps[i], answers: answerFrom <= i && i < answerTo, figures: o.oldest,
+			limit: o.limit, open: o.open && i == len(steps)-1}); err != nil {
 			return err
 		}
-		block.Shown = append(block.Shown, v.step)
 	}
+	block.Shown = steps[from:to]
 	if len(m.list) > 0 {
 		block.Steps = m.list
 	}
 	return nil
-}
-
-// fit reserves the room of a step. It returns false if the page has not enough room. With must, it
-// shortens the texts of the step until it fits.
-func (b *turnBuilder) fit(v *stepView, t store.Turn, must bool) (bool, error) {
-	// Most steps fit at once. A step with many long calls fits with shorter texts.
-	for ; ; v.limit /= 4 {
-		m := pieceMaker{b: b, turn: t}
-		if err := m.step(*v); err != nil {
-			return false, err
-		}
-		size := sizeOf(m.list)
-		if size <= b.room || must && v.limit <= leastTextBytes {
-			b.room -= size
-			return true, nil
-		}
-		if !must {
-			return false, nil
-		}
-	}
 }
 
 // answerSteps returns the range of the steps whose texts are the turn's answer. There are

@@ -11,13 +11,8 @@ import (
 	"journeyman/store"
 )
 
-const (
-	turnsOnPage = 10
-
-	// contentBytes is the room for turns on a page, in bytes of HTML. A page has at most 60 KB; the
-	// navigation, the rail and the forms use the rest.
-	contentBytes = 32 << 10
-)
+// turnsOnPage is the number of turns on the page of a task.
+const turnsOnPage = 10
 
 // A taskPage is the data of the page of a task.
 type taskPage struct {
@@ -171,11 +166,10 @@ func (d *Dashboard) addRunBox(r *request, p *taskPage, f *form) error {
 
 // builder returns the builder of the page's turns.
 func (d *Dashboard) builder(r *request, p *taskPage) *turnBuilder {
-	return &turnBuilder{d: d, r: r, task: p.Task, path: p.Path, room: contentBytes, again: p.ClosedReason == ""}
+	return &turnBuilder{d: d, r: r, task: p.Task, path: p.Path, again: p.ClosedReason == ""}
 }
 
-// addTurns adds the newest turns with a seq below before that fit on the page. The newest page
-// begins with the turns that have not ended.
+// addTurns adds the newest turns with a seq below before. The newest page begins with the turns that have not ended.
 func (d *Dashboard) addTurns(r *request, p *taskPage, before int64) error {
 	b := d.builder(r, p)
 	var err error
@@ -194,12 +188,9 @@ func (d *Dashboard) addTurns(r *request, p *taskPage, before int64) error {
 		return err
 	}
 	for _, t := range slices.Backward(turns) {
-		block, fits, err := b.turn(t)
+		block, err := b.turn(t)
 		if err != nil {
 			return err
-		}
-		if !fits {
-			break
 		}
 		p.Turns, before = append(p.Turns, block), t.Seq
 	}
@@ -237,12 +228,9 @@ func (d *Dashboard) addUnfinished(p *taskPage, b *turnBuilder, ended int64) erro
 			}
 			continue
 		}
-		block, fits, err := b.turn(t)
+		block, err := b.turn(t)
 		if err != nil {
 			return err
-		}
-		if !fits {
-			break // a later turn must not take the place of this one
 		}
 		p.Current = append(p.Current, block)
 	}
@@ -264,15 +252,9 @@ func (d *Dashboard) addCurrent(p *taskPage, b *turnBuilder, t store.Turn) error 
 	if err != nil {
 		return err
 	}
-	// Reserve room for the waiting calls first, and then for the frame.
 	if block.Asks, err = b.asks(asks, block.FlowID()); err != nil {
 		return err
 	}
-	b.room -= sizeOf(block.Asks)
-	if _, err := b.take("turn", block, true); err != nil {
-		return err
-	}
-	b.begun = true
 	if err := b.addLive(&block, s); err != nil {
 		return err
 	}
@@ -302,14 +284,14 @@ func (b *turnBuilder) waits(s stream.State) (asks []store.Approval, place int64,
 	return asks, 0, err
 }
 
-// addLive adds the steps of a turn that has not ended, as many of the newest as fit.
+// addLive adds the newest steps of a turn that has not ended.
 func (b *turnBuilder) addLive(block *turnBlock, s stream.State) error {
 	steps := slices.Clone(s.Steps)
 	if s.Current != nil {
 		steps = append(steps, *s.Current)
 	}
 	first := max(0, len(steps)-stepsOfTurn)
-	err := b.addSteps(block, steps[first:], stepOrder{must: true, open: s.Current != nil, limit: answerBytes})
+	err := b.addSteps(block, steps[first:], stepOrder{open: s.Current != nil, limit: answerBytes})
 	block.Earlier = int64(len(steps))
 	if len(block.Shown) > 0 {
 		block.Earlier = block.Shown[0].Seq

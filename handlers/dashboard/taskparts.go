@@ -35,7 +35,7 @@ func (d *Dashboard) showTurn(w http.ResponseWriter, r *request) error {
 		from = 1
 	}
 	from = min(from, max(1, turn.Usage.Steps)) - 1 // the journal counts from zero
-	b := &turnBuilder{d: d, r: r, task: task, path: taskPath(task.ID), room: contentBytes}
+	b := &turnBuilder{d: d, r: r, task: task, path: taskPath(task.ID)}
 	if b.children, err = d.store.Children(r.Context(), turn); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // The limits of each part of a turn on a page. Texts are measured in bytes of HTML. The page links
-// to the rest.
+// to the rest of a text.
 const (
 	inputBytes     = 2 << 10
 	answerBytes    = 12 << 10
@@ -23,11 +23,12 @@ const (
 	textBytes      = 3 << 10
 	callBytes      = 2 << 10 // of a call's input, and of its output
 	summaryBytes   = 1 << 10
-	leastTextBytes = 48 // of a text in a step that must fit
 	filesOfTurn    = 20
 	sourcesOfTurn  = 20
 	stepsOfTurn    = 12 // on the page of a task
 	stepsOnPage    = 20 // on the page of a turn
+	stepPartsShown = 40 // texts and calls of steps on a page; the last step may exceed it
+	bodiesOfStep   = 12 // calls with their content; further calls link to their own pages
 )
 
 // A turnBlock is a turn for a page.
@@ -145,14 +146,13 @@ func (f fileLink) Picture() bool {
 }
 
 // A turnBuilder creates the turns of one page. Every text has its own limit and a link to the
-// complete text. Turns and steps are added while the page has room.
+// complete text.
 type turnBuilder struct {
 	d           *Dashboard
 	r           *request
 	task        store.Task
 	path        string
-	room        int  // bytes of HTML that the page has left
-	begun       bool // the page has a turn
+	parts       int  // of steps that the page has
 	again       bool // the task accepts new turns
 	children    []store.Child
 	names       map[string]string
@@ -160,50 +160,28 @@ type turnBuilder struct {
 	read        bool // compactions were read
 }
 
-// take draws data with a shared template and subtracts its size from the room. If the page has not
-// enough room, it returns false and subtracts nothing, unless must is set.
-func (b *turnBuilder) take(template string, data any, must bool) (bool, error) {
-	html, err := b.draw(template, data)
-	if err != nil {
-		return false, err
-	}
-	if len(html) > b.room && !must {
-		return false, nil
-	}
-	b.room -= len(html)
-	return true, nil
-}
-
 // prose returns the renderer of Markdown in the language of the page.
 func (b *turnBuilder) prose() prose { return prose{b.r.lang} }
 
-// turn returns the block of a turn for the page of its task, with its newest steps. It
-// reports false if the page has no room for the turn. The first turn always fits.
-func (b *turnBuilder) turn(t store.Turn) (block turnBlock, fits bool, err error) {
-	must := !b.begun
-	if block, err = b.frame(t); err != nil {
-		return block, false, err
+// turn returns the block of a turn for the page of its task, with its newest steps.
+func (b *turnBuilder) turn(t store.Turn) (turnBlock, error) {
+	block, err := b.frame(t)
+	if err != nil {
+		return block, err
 	}
-	if fits, err = b.take("turn", block, must); err != nil || !fits {
-		return block, false, err
-	}
-	b.begun = true
-	// Reserve room for the frame first. The steps share the rest, the newest ones first.
 	steps, err := b.d.store.JournalPage(b.r.Context(), t, max(0, t.Usage.Steps-stepsOfTurn), stepsOfTurn)
 	if err != nil {
-		return block, false, err
+		return block, err
 	}
-	if err := b.addSteps(&block, steps, stepOrder{must: must, limit: textBytes}); err != nil {
-		return block, false, err
-	}
-	// The page links to the steps that it leaves out, even if none of them fits.
+	err = b.addSteps(&block, steps, stepOrder{limit: textBytes})
+	// The page links to the steps that it leaves out, even if it shows none.
 	switch {
 	case len(block.Shown) > 0:
 		block.Earlier = block.Shown[0].Seq
 	case len(steps) > 0:
 		block.Earlier = t.Usage.Steps
 	}
-	return block, true, nil
+	return block, err
 }
 
 // turnFrom returns the block of a turn for its own page, with its steps from one on.
@@ -212,14 +190,11 @@ func (b *turnBuilder) turnFrom(t store.Turn, from int64) (turnBlock, error) {
 	if err != nil {
 		return block, err
 	}
-	if _, err := b.take("turn", block, true); err != nil {
-		return block, err
-	}
 	steps, err := b.d.store.JournalPage(b.r.Context(), t, from, stepsOnPage)
 	if err != nil {
 		return block, err
 	}
-	return block, b.addSteps(&block, steps, stepOrder{oldest: true, must: true, limit: textBytes})
+	return block, b.addSteps(&block, steps, stepOrder{oldest: true, limit: textBytes})
 }
 
 // frame returns the block of a turn without its steps.
