@@ -8,6 +8,7 @@ package handlers
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -138,7 +139,7 @@ func (a *API) open(method, pattern string, h handle) {
 // serve is the only place where an error becomes a response.
 func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 	begun := a.cfg.Now()
-	err := a.recovered(w, r, h)
+	err := Recovered(a.cfg.Log, "handler", r.id, func() error { return h(w, r) }, "route", r.route)
 	// This comes before the early returns, so that the requests of disconnected clients count, too.
 	method, route := r.Method, r.route // a stream must not keep the request in memory
 	recordOf(r.Request).atEnd(func() { a.meter.observe(method, route, err, a.cfg.Now().Sub(begun)) })
@@ -153,18 +154,19 @@ func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 	ProblemOf(err).respond(w, r.id)
 }
 
-// recovered runs h and turns its panic into an error.
-func (a *API) recovered(w http.ResponseWriter, r *request, h handle) (err error) {
+// Recovered runs a handler of a request and turns its panic into an error, so that it ends one
+// request only. The log gets the panic with further attributes. what names the kind of handler.
+func Recovered(log *slog.Logger, what, requestID string, handler func() error, attributes ...any) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
 		case http.ErrAbortHandler:
 			panic(p) // net/http then closes the connection
 		default:
-			a.cfg.Log.Error("handler panicked", "request", r.id, "route", r.route, "panic", p,
-				"stack", string(debug.Stack()))
+			log.Error(what+" panicked", append(attributes, "request", requestID, "panic", p,
+				"stack", string(debug.Stack()))...)
 			err = errPanic
 		}
 	}()
-	return h(w, r)
+	return handler()
 }

@@ -18,7 +18,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -229,7 +228,7 @@ func (d *Dashboard) shared(w http.ResponseWriter, r *request, h handle) error {
 		// Before the page is read, so that it gets every later change.
 		r.since = d.cfg.Runner.Streams.ChangesNow(r.who.OrganizationID)
 	}
-	return d.recovered(w, r, h)
+	return handlers.Recovered(d.cfg.Log, "page", requestID(w), func() error { return h(w, r) })
 }
 
 // identify stores the signed-in user in r. It returns an error for a request that another site made
@@ -250,21 +249,6 @@ func (d *Dashboard) identify(r *request) error {
 	r.who, r.sessionID = who, sessionID
 	r.lang = d.language(r.Request, who.Language)
 	return err
-}
-
-// recovered runs h and turns a panic into an error, so that it ends one request only.
-func (d *Dashboard) recovered(w http.ResponseWriter, r *request, h handle) (err error) {
-	defer func() {
-		switch p := recover(); p {
-		case nil:
-		case http.ErrAbortHandler:
-			panic(p) // net/http closes the connection
-		default:
-			d.cfg.Log.Error("page panicked", "request", requestID(w), "panic", p, "stack", string(debug.Stack()))
-			err = errors.New("page panicked")
-		}
-	}()
-	return h(w, r)
 }
 
 // refuse writes the error page. No other place turns an error into a page.

@@ -70,7 +70,7 @@ func New(cfg Config) *Server {
 			"and may take minutes. A task continues if you stop waiting: get its result with get_task.",
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
 	for _, t := range s.tools() {
-		server.AddTool(t.Tool, s.recovered(t.handle))
+		server.AddTool(t.Tool, s.sdkHandler(t.handle))
 	}
 	server.AddReceivingMiddleware(s.withWorkers)
 	s.sdk = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{

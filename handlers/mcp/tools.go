@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -80,33 +79,27 @@ func (s *Server) tools() []tool {
 	}
 }
 
-// recovered returns the SDK's handler of a tool. A panic fails only its own call.
-func (s *Server) recovered(h handle) sdk.ToolHandler {
+// sdkHandler returns the SDK's handler of a tool. A panic fails only its own call.
+func (s *Server) sdkHandler(h handle) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.CallToolResult, err error) {
 		c, ok := ctx.Value(callKey{}).(*call)
 		if !ok {
 			return nil, errors.New("the call has no caller")
 		}
-		defer func() {
-			if p := recover(); p != nil {
-				s.cfg.Log.Error("MCP tool panicked", "request", c.requestID, "panic", p, "stack", string(debug.Stack()))
-				err = errPanic
+		err = handlers.Recovered(s.cfg.Log, "MCP tool", c.requestID, func() (err error) {
+			// A request holds one message, so the call is not shared with another tool.
+			c.tool = req
+			if c.args, err = readArguments(req.Params.Arguments); err == nil {
+				res, err = h(ctx, c)
 			}
-			if err != nil && ctx.Err() == nil {
-				res, err = s.failed(c, err), nil
-			}
-		}()
-		// A request holds one message, so the call is not shared with another tool.
-		c.tool = req
-		if c.args, err = readArguments(req.Params.Arguments); err != nil {
-			return nil, err
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
+			return s.failed(c, err), nil
 		}
-		return h(ctx, c)
+		return res, err
 	}
 }
-
-// errPanic stands for a panic, whose value and stack are in the log.
-var errPanic = errors.New("tool panicked")
 
 // failed returns the answer that explains the failure of a call to a model.
 func (s *Server) failed(c *call, err error) *sdk.CallToolResult {
