@@ -228,10 +228,7 @@ func (s *Server) recordSent(ctx context.Context, r store.Reply) error {
 		if !store.IsKind(err, store.Busy) || s.sending.Err() != nil {
 			return err
 		}
-		select {
-		case <-time.After(pollReplies):
-		case <-s.sending.Done(): // one last try follows
-		}
+		_ = store.Pause(s.sending, pollReplies) // after a stop, one last try follows
 	}
 }
 

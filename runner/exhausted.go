@@ -39,12 +39,7 @@ func (r *Runner) waitForResources(ctx context.Context, e *execution, try int, wh
 	pause := min(r.cfg.Retry(try), maxPause)
 	r.cfg.Log.Warn("the machine has too few resources, the turn waits",
 		append(turnIDs(e.claim.Turn), "try", try, "pause", pause, "err", why)...)
-	select {
-	case <-time.After(pause):
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	return store.Pause(ctx, pause) == nil && ctx.Err() == nil
 }
 
 // runPatiently runs the tool of a call, and retries while the machine lacks resources. It does not

@@ -42,10 +42,7 @@ func (r *Runner) persist(what string, write func(ctx context.Context) error) err
 		if try%60 == 0 { // about once a minute
 			r.cfg.Log.Error("the store accepts no writes, will retry", "err", err)
 		}
-		select {
-		case <-time.After(persistRetry):
-		case <-r.ctx.Done(): // one last try follows
-		}
+		_ = store.Pause(r.ctx, persistRetry) // after a stop, one last try follows
 	}
 }
 

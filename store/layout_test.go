@@ -61,7 +61,7 @@ var rooms = map[string][]string{
 	// Only this package handles the differences of providers.
 	"runner/model": {"runner/schema"},
 	// The stand-in for tests: no provider needs its rules.
-	"runner/model/offline": {"runner/model", "runner/schema"},
+	"runner/model/offline": {"runner/model", "runner/schema", "store"},
 	// Tools call the agent loop through an interface that this package declares.
 	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/office"},
 	// Pure: tools and pages show the same changes of a text.

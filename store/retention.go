@@ -125,11 +125,14 @@ func (p *pruning) pruneSome(ctx context.Context, list []endedTask, before int64)
 	case took < pruneTime/2:
 		p.size = min(p.size*2, maxPruned)
 	}
-	return pause(ctx, took)
+	return Pause(ctx, took)
 }
 
-// pause waits for a time, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits for d. It returns the error of ctx if ctx ends first.
+func Pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
 	select {
 	case <-time.After(d):
 		return nil

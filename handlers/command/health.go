@@ -30,7 +30,7 @@ func (c *Probe) Run(p *Program) error {
 	client := p.controlClient()
 	state, err := client.Ready(ctx)
 	for deadline := time.Now().Add(c.Wait); err != nil && time.Now().Before(deadline) && ctx.Err() == nil; {
-		pause(ctx, healthEvery)
+		_ = store.Pause(ctx, healthEvery) // the loop looks at ctx
 		state, err = client.Ready(ctx)
 	}
 	if err == nil {
@@ -50,14 +50,6 @@ const (
 	processHeader = "Journeyman-Process"
 	addressHeader = "Journeyman-Address"
 )
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
 
 // WithReadiness returns the handler of the data folder's socket: web answers readiness checks,
 // control everything else. Clients learn the version and the base URL of the server.

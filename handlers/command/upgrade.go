@@ -216,7 +216,7 @@ func (u *upgrade) awaitReplacement(process int) error {
 		case err == nil:
 			err = errors.New("the old process still serves")
 		}
-		pause(ctx, healthEvery)
+		_ = store.Pause(ctx, healthEvery)
 		if ctx.Err() != nil {
 			return fmt.Errorf("after %s: %w", u.Wait, err)
 		}

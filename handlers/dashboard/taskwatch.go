@@ -113,7 +113,7 @@ func (w *taskWatch) Next(ctx context.Context) (events []stream.Event, done bool,
 			}
 			continue
 		}
-		if err := w.pause(ctx); err != nil {
+		if err := store.Pause(ctx, time.Until(w.next)); err != nil {
 			return nil, false, err
 		}
 		event, err := w.look(ctx)
@@ -122,18 +122,6 @@ func (w *taskWatch) Next(ctx context.Context) (events []stream.Event, done bool,
 		}
 	}
 	return nil, true, nil
-}
-
-// pause waits until the next event may be sent.
-func (w *taskWatch) pause(ctx context.Context) error {
-	timer := time.NewTimer(time.Until(w.next))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // look returns the changed pieces. Without changes it waits for one, and returns nothing.

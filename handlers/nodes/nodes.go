@@ -214,9 +214,7 @@ func (n *Nodes) sendNews(p *peer) {
 			p.unsent = runner.News{All: true} // the node has lost some news, so everything may have changed
 			n.mu.Unlock()
 		}
-		select {
-		case <-time.After(pause):
-		case <-p.gone.Done():
+		if store.Pause(p.gone, pause) != nil {
 			return
 		}
 	}

@@ -156,7 +156,7 @@ func (s *ChangeStream) Next(ctx context.Context) (events []Event, done bool, err
 		case len(kinds) == 0:
 			err = s.hub.await(ctx, changed)
 		case wait > 0:
-			err = s.pause(ctx, wait)
+			err = s.hub.awaitFor(ctx, nil, wait) // later changes join the next event
 		default:
 			leave()
 			s.position, s.next = now, time.Now().Add(changesEvery)
@@ -166,20 +166,6 @@ func (s *ChangeStream) Next(ctx context.Context) (events []Event, done bool, err
 		if err != nil {
 			return nil, false, err
 		}
-	}
-}
-
-// pause waits for d, so that later changes join the next event.
-func (s *ChangeStream) pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-s.hub.open.Done():
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

@@ -205,12 +205,15 @@ func (h *Hub) PollEvery() time.Duration {
 
 // await waits for a change, but at most PollEvery. It returns ErrClosed when the service stops.
 func (h *Hub) await(ctx context.Context, changed <-chan struct{}) error {
-	poll := time.NewTimer(h.PollEvery())
-	defer poll.Stop()
+	return h.awaitFor(ctx, changed, h.PollEvery())
+}
+
+// awaitFor waits for a change, but at most for most. It returns ErrClosed when the service stops.
+func (h *Hub) awaitFor(ctx context.Context, changed <-chan struct{}, most time.Duration) error {
 	select {
 	case <-changed:
 		return nil
-	case <-poll.C:
+	case <-time.After(most):
 		return nil
 	case <-h.open.Done():
 		return ErrClosed

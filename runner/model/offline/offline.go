@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"journeyman/runner/model"
+	"journeyman/store"
 )
 
 // Name is the name of the model for workers, in the price table and in answers.
@@ -179,7 +180,7 @@ func (r *reply) play(ctx context.Context, nextCall int, emit func(model.Delta)) 
 		}
 		parts = append(parts, part)
 	}
-	if err := pause(ctx, r.wait); err != nil {
+	if err := store.Pause(ctx, r.wait); err != nil {
 		return nil, err
 	}
 	// A provider may also fail after some text, so the error of a script comes after its lines.
@@ -203,7 +204,7 @@ func (r *reply) playKind(ctx context.Context, kind lineKind, index int, emit fun
 		if ln.kind != kind {
 			continue
 		}
-		if err := pause(ctx, ln.wait); err != nil {
+		if err := store.Pause(ctx, ln.wait); err != nil {
 			return model.Part{}, err
 		}
 		text := ln.text
@@ -217,17 +218,4 @@ func (r *reply) playKind(ctx context.Context, kind lineKind, index int, emit fun
 		}
 	}
 	return model.Part{Type: kind.partType(), Text: all.String()}, nil
-}
-
-// pause waits for d. It returns the error of ctx if ctx ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
