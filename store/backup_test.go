@@ -327,15 +327,18 @@ func TestBackupUnprivileged(t *testing.T) {
 		return
 	}
 	is := is.New(t)
-	dir, err := os.MkdirTemp("/tmp", "store-unprivileged-") //nolint:usetesting // others may not enter t.TempDir
+	// Other users may be unable to enter t.TempDir and the folder of the sources.
+	top, err := os.MkdirTemp("/tmp", "store-unprivileged-") //nolint:usetesting
 	is.NoErr(err)
-	defer func() { is.NoErr(os.RemoveAll(dir)) }()
+	defer func() { is.NoErr(os.RemoveAll(top)) }()
+	dir := filepath.Join(top, "data")
 	work := filepath.Join(dir, "workspaces", "wrk_a")
+	makeFiles(t, top, map[string]string{"schema.sql": storetest.Schema(t)})
 	makeFiles(t, work, map[string]string{"none": "no rights", "folder/in": "in no rights", "listed/in": "in a folder that cannot be entered", "theirs": "not ours"})
 	const nobody = 65534
 	root := os.Getuid() == 0
 	if root {
-		is.NoErr(filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		is.NoErr(filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || filepath.Base(path) == "theirs" {
 				return err
 			}
@@ -346,7 +349,8 @@ func TestBackupUnprivileged(t *testing.T) {
 		is.NoErr(os.Chmod(filepath.Join(work, name), mode))
 	}
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run", "^TestBackupUnprivileged$", "-test.v")
-	cmd.Env = append(os.Environ(), unprivileged+"="+dir, "STORE_TEST_THEIRS="+fmt.Sprint(root))
+	cmd.Dir = top // storetest.Schema finds schema.sql there
+	cmd.Env = append(os.Environ(), "TMPDIR="+top, unprivileged+"="+dir, "STORE_TEST_THEIRS="+fmt.Sprint(root))
 	if root {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}

@@ -324,16 +324,18 @@ func TestUnwritableFolder(t *testing.T) {
 	storetest.Slow(t)
 	t.Parallel()
 	is := is.New(t)
-	dir := filepath.Join(t.TempDir(), "closed")
+	// Root may write anywhere, so the program runs as another user, who may be unable to enter t.TempDir.
+	top, err := os.MkdirTemp("/tmp", "journeyman-unwritable-") //nolint:usetesting
+	is.NoErr(err)
+	defer os.RemoveAll(top)
+	is.NoErr(os.Chmod(top, 0o755))
+	dir, program := filepath.Join(top, "closed"), filepath.Join(top, "journeyman")
 	is.NoErr(os.Mkdir(dir, 0o500))
-	path := programPath(t)
-	// Root may write anywhere, so the program runs as another user.
-	cmd := exec.Command(path, "--data", dir, "--addr", "127.0.0.1:0")
+	// If this process wrote the copy, a process that starts meanwhile could keep it open and so busy.
+	is.NoErr(exec.Command("cp", programPath(t), program).Run())
+	cmd := exec.Command(program, "--data", dir, "--addr", "127.0.0.1:0")
+	cmd.Dir = top
 	if os.Getuid() == 0 {
-		is.NoErr(os.Chmod(scratch, 0o755))
-		for d := filepath.Dir(dir); d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
-			is.NoErr(os.Chmod(d, 0o755))
-		}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 	cmd.Env = programEnv()
