@@ -160,7 +160,7 @@ func Long(t testing.TB) {
 }
 
 // Slow skips a test that takes about a second of processor time, or that waits for several seconds,
-// unless the environment has SLOW or LONG. CI sets SLOW in the sections race and postgres.
+// unless the environment has SLOW or LONG. CI sets SLOW in the sections test, race and postgres.
 func Slow(t testing.TB) {
 	t.Helper()
 	if !Slowly() {
