@@ -95,7 +95,10 @@ func correct(s *jsonschema.Schema, root any, seen map[*jsonschema.Schema]bool) {
 	if s.Ref != nil && s.DraftVersion < 2019 {
 		s.Const, s.Contains, s.PropertyNames, s.If, s.Then, s.Else = nil, nil, nil, nil, nil, nil
 	}
-	raw, _ := Lookup(root, "#"+fragment(s.Location))
+	raw := root
+	for _, key := range strings.Split(fragment(s.Location), "/")[1:] {
+		raw, _ = child(raw, unescape(key))
+	}
 	for key, limit := range map[string]*int{"minLength": s.MinLength, "maxLength": s.MaxLength, "minItems": s.MinItems,
 		"maxItems": s.MaxItems, "minProperties": s.MinProperties, "maxProperties": s.MaxProperties} {
 		v, _ := child(raw, key)
@@ -273,3 +276,5 @@ func itemSchemas(s *jsonschema.Schema, i int) (list []*jsonschema.Schema) {
 	}
 	return list
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/dlclark/regexp2/v2"
@@ -16,15 +17,20 @@ const (
 	maxStack   = 1 << 20                // saved positions, of 8 bytes each
 )
 
-// patterns compiles patterns, which share a time budget for matching. Neither patterns nor the
-// compiled patterns are safe for concurrent use.
+// patterns compiles patterns, which share a time budget for matching. The compiled patterns are not
+// safe for concurrent use.
 type patterns struct {
+	mu   sync.Mutex    // held while patterns are matched
 	left time.Duration // remaining time for matching
 	slow string        // the pattern that used up the budget, "" if none did
 }
 
-// restart resets the budget.
-func (p *patterns) restart() { p.left, p.slow = maxMatches, "" }
+// restart resets the budget, and locks the patterns until the returned function is called.
+func (p *patterns) restart() (unlock func()) {
+	p.mu.Lock()
+	p.left, p.slow = maxMatches, ""
+	return p.mu.Unlock
+}
 
 // compile parses a pattern by the rules of ECMA-262 with the flag u. The second attempt is
 // without it, because many authors use escapes that the flag forbids. Go's own syntax is the

@@ -2,17 +2,15 @@
 // Time and memory are limited: no schema or value can cause a long computation, load another
 // file or end the process.
 //
-// The package also decides whether any object meets a schema, and returns an example object. It
-// does not depend on workers or models.
+// The package also finds schemas that plainly contradict themselves. It does not depend on
+// workers or models.
 package schema
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -27,8 +25,7 @@ const (
 type Schema struct {
 	root     *jsonschema.Schema
 	loops    loops
-	mu       sync.Mutex // held while patterns are matched, because they share a budget
-	patterns *patterns  // guarded by mu
+	patterns *patterns
 }
 
 // Compile compiles a Draft-07 schema, which must be a JSON object. Its error is written for the
@@ -50,16 +47,16 @@ func Compile(raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-// CompileForObjects is like Compile, but also returns an error if it can prove that no JSON
-// object meets the schema. It never rejects a schema that some object meets. It does not find
-// all contradictions: see unsatisfiable.
+// CompileForObjects is like Compile, but also returns an error if the schema plainly contradicts
+// itself, so that no JSON object meets it. It never rejects a schema that some object meets. It
+// does not find all contradictions: see contradiction.
 func CompileForObjects(raw []byte) (*Schema, error) {
 	s, err := Compile(raw)
 	if err != nil {
 		return nil, err
 	}
-	if c := s.unsatisfiable(); c != nil {
-		return nil, fmt.Errorf("no JSON object can meet it: %s", c)
+	if c := s.contradiction(); c != nil {
+		return nil, fmt.Errorf("no JSON object can meet it: %s: %s", pointer(c.at), c.why)
 	}
 	return s, nil
 }
@@ -158,26 +155,25 @@ func (s *Schema) CheckObject(text []byte) error {
 	if _, ok := v.(map[string]any); !ok {
 		return &Mismatch{"the answer must be a JSON object"}
 	}
+	return s.Check(v)
+}
+
+// Check is like CheckObject, but for any value of parsed JSON. Its numbers must be of type
+// json.Number.
+func (s *Schema) Check(v any) error {
 	if at, problem := outOfBounds(v, "", maxAnswerDepth); problem != "" {
 		return &Mismatch{"the answer " + problem + " at " + cut(pointer(at), maxProblem)}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.patterns.restart()
-	return s.patterns.check(s.root, v, &workload{left: maxAnswerChecks, loops: s.loops})
-}
-
-// check checks a value whose depth and numbers are within the limits.
-func (p *patterns) check(s *jsonschema.Schema, v any, w *workload) error {
+	defer s.patterns.restart()()
 	// Validate has no limit of its own, so the work is counted first.
-	if !w.fit(s, v, 0) {
+	if w := (workload{left: maxAnswerChecks, loops: s.loops}); !w.fit(s.root, v, 0) {
 		return &Mismatch{"the answer cannot be checked: it has too many values, or is nested too deeply"}
 	}
-	err := s.Validate(v)
+	err := s.root.Validate(v)
 	// After its budget is used up, a pattern reports no match, so the result is invalid.
-	if p.slow != "" {
+	if s.patterns.slow != "" {
 		return &Mismatch{fmt.Sprintf("the pattern %s takes too long to match the answer",
-			cut(quote(p.slow), maxProblem))}
+			cut(quote(s.patterns.slow), maxProblem))}
 	}
 	var ve *jsonschema.ValidationError
 	switch {
@@ -187,32 +183,4 @@ func (p *patterns) check(s *jsonschema.Schema, v any, w *workload) error {
 		return &Mismatch{problems(ve)}
 	}
 	return &Mismatch{err.Error()}
-}
-
-// Lookup returns the target of a reference within a schema.
-func Lookup(root any, ref string) (any, bool) {
-	rest, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil, false
-	}
-	v := root
-	for _, key := range strings.Split(rest, "/")[1:] {
-		if v, ok = child(v, unescape(key)); !ok {
-			return nil, false
-		}
-	}
-	return v, true
-}
-
-// Parse parses JSON. Numbers become json.Number, so they keep all digits.
-func Parse(raw []byte) (any, error) { return jsonschema.UnmarshalJSON(bytes.NewReader(raw)) }
-
-func marshal(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return []byte("null") // impossible: all values in this package can be marshaled
-	}
-	return bytes.TrimSpace(b.Bytes())
 }

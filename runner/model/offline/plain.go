@@ -3,6 +3,7 @@ package offline
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -19,14 +20,23 @@ func (t *turn) plain() reply {
 	if t.req.Final && len(docs) == 0 && len(t.done) > 0 && t.req.OutputSchema == nil {
 		return textReply(t.wrapUp())
 	}
-	answer := t.compose(w, docs)
+	answer, note := t.compose(w, docs)
 	if call, ok := t.save(w.target, answer); ok {
 		return reply{calls: []toolCall{call}}
 	}
 	if t.req.OutputSchema != nil {
-		return reply{lines: []line{{kind: valueLine, text: answer}}}
+		return valueReply(answer, note)
 	}
 	return textReply(t.report(w.target, answer))
+}
+
+// valueReply returns a structured answer, after its note if there is one.
+func valueReply(value, note string) reply {
+	r := reply{lines: []line{{kind: valueLine, text: value}}}
+	if note != "" {
+		r.lines = append([]line{{kind: textLine, text: note}}, r.lines...)
+	}
+	return r
 }
 
 // gather returns the calls that read the remaining sources. They are all in one step, because
@@ -53,14 +63,24 @@ func newCall(tool, name string) toolCall {
 
 // find returns the newest call of this turn to the tool with that path or URL.
 func (t *turn) find(tool, name string) (toolRun, bool) {
-	for i := len(t.done) - 1; i >= 0; i-- {
+	for _, run := range slices.Backward(t.done) {
 		var got struct{ URL, Path string }
-		run := t.done[i]
 		if run.name == tool && json.Unmarshal(run.input, &got) == nil && cmp.Or(got.URL, got.Path) == name {
 			return run, true
 		}
 	}
 	return toolRun{}, false
+}
+
+// failed returns the reason why a call did not succeed, "" if it did.
+func (r toolRun) failed() string {
+	switch {
+	case !r.ended:
+		return "there is no result"
+	case r.isError:
+		return strings.TrimRight(shorten(r.output, 200), ".")
+	}
+	return ""
 }
 
 // A document is a source that was read for the answer.
@@ -74,26 +94,21 @@ type document struct {
 func (d *document) isPage() bool { return d.tool == "web_fetch" }
 
 // documents returns the documents that have been read so far, in the order of the intent.
-func (t *turn) documents(w *intent) []document {
-	var docs []document
+func (t *turn) documents(w *intent) (docs []document) {
 	for _, s := range w.sources {
-		doc := document{source: s}
 		run, ok := t.find(s.tool, s.name)
 		switch {
 		case ok:
-			doc.take(run)
-		case t.hasTool(s.tool) || t.req.Final:
-			continue // a limit was reached before it was read, so there is no result
-		default:
-			doc.problem = "no " + s.tool + " tool is offered here"
+			docs = append(docs, newDocument(s, run))
+		case !t.hasTool(s.tool) && !t.req.Final: // at a limit no tool is offered
+			docs = append(docs, document{source: s, problem: "no " + s.tool + " tool is offered here"})
 		}
-		docs = append(docs, doc)
 	}
 	return docs
 }
 
-// take sets the document's text from a tool's result, or the reason why there is none.
-func (d *document) take(run toolRun) {
+// newDocument returns the text in a tool's result, or the reason why there is none.
+func newDocument(s source, run toolRun) document {
 	// Tools use different names for the text. Output in another form is the text itself.
 	var out struct {
 		Content, Text, Markdown, Title string
@@ -102,12 +117,10 @@ func (d *document) take(run toolRun) {
 	if json.Unmarshal([]byte(run.output), &out) != nil {
 		out.Content = withoutNumbers(run.output)
 	}
+	d := document{source: s, problem: run.failed()}
 	text := cmp.Or(out.Content, out.Text, out.Markdown)
 	switch {
-	case !run.ended:
-		d.problem = "there is no result"
-	case run.isError:
-		d.problem = strings.TrimRight(shorten(run.output, 200), ".")
+	case d.problem != "":
 	case out.Binary || strings.Contains(text, "\x00"):
 		d.problem = "it is not text"
 	case strings.TrimSpace(text) == "":
@@ -115,6 +128,7 @@ func (d *document) take(run toolRun) {
 	default:
 		d.title, d.text = strings.TrimSpace(out.Title), text
 	}
+	return d
 }
 
 // numberedLine matches a line of read_file's result: its number, a tab and the line.
@@ -135,8 +149,8 @@ func withoutNumbers(output string) string {
 	return text.String()
 }
 
-// compose returns the answer.
-func (t *turn) compose(w *intent, docs []document) string {
+// compose returns the answer, and the note of a structured answer.
+func (t *turn) compose(w *intent, docs []document) (answer, note string) {
 	text := ""
 	for _, doc := range docs {
 		text += doc.text + "\n"
@@ -144,41 +158,47 @@ func (t *turn) compose(w *intent, docs []document) string {
 	switch {
 	case t.req.OutputSchema != nil:
 		return t.structured(text)
-	case strings.TrimSpace(text) != "":
-		return summarize(w, docs)
 	case len(docs) > 0:
-		return problems(docs)
-	// Sources have priority over the text in the instruction.
-	case w.text != "":
-		return w.text
-	case w.summary && len(t.input) > longInput:
-		_, given := splitRequest(t.input)
-		return summarize(w, []document{{text: cmp.Or(given, t.input)}})
+		return summarize(docs, w.sentences), ""
+	case w.text != "": // documents have priority over the text in the instruction
+		return w.text, ""
 	}
-	return t.quote()
+	return t.quote(w.sentences), ""
 }
 
-// longInput is a length in bytes. A longer input is assumed to contain the text that it is
-// about. Such an input is not quoted completely.
+// summarize returns the first telling sentences of the documents, the addresses of pages, and the
+// names of documents that could not be read, with the reasons.
+func summarize(docs []document, sentences int) string {
+	var paragraphs, sources, problems []string
+	for _, doc := range docs {
+		verb := "read"
+		if doc.isPage() {
+			verb = "fetch"
+		}
+		if doc.problem != "" {
+			problems = append(problems, "I could not "+verb+" "+doc.name+": "+doc.problem+".")
+			continue
+		}
+		text := strings.Join(pickSentences(doc.text, sentences), " ")
+		if len(docs) > 1 {
+			text = doc.name + ": " + text
+		}
+		paragraphs = append(paragraphs, text)
+		if doc.isPage() {
+			sources = append(sources, "Source: "+strings.TrimPrefix(shorten(doc.title, 200)+", "+doc.name, ", "))
+		}
+	}
+	if len(problems) > 0 {
+		sources = append(sources, strings.Join(problems, "\n"))
+	}
+	return strings.Join(append(paragraphs, sources...), "\n\n")
+}
+
+// longInput is a length in bytes. A longer input is not quoted completely.
 const longInput = 400
 
-// splitRequest splits an input into the request and the text that the request is about. The
-// text follows after the first line, or after a colon in it. text is empty if the first line is
-// too long to be a request.
-func splitRequest(input string) (request, text string) {
-	const longest = 200 // bytes of a request
-	first, rest, _ := strings.Cut(strings.TrimSpace(input), "\n")
-	if head, tail, colon := strings.Cut(first, ": "); colon && len(head) < longest {
-		return head, tail + "\n" + rest
-	}
-	if len(first) < longest {
-		return first, rest
-	}
-	return input, ""
-}
-
 // quote returns the answer if there are no sources: it shows that the input has arrived.
-func (t *turn) quote() string {
+func (t *turn) quote(sentences int) string {
 	input := strings.TrimSpace(t.input)
 	text := "This is the offline model: it follows fixed rules and can only quote."
 	// The instructions of a worker that was created from this input would only repeat it.
@@ -191,8 +211,7 @@ func (t *turn) quote() string {
 	case len(input) <= longInput:
 		return text + "\n\nInput: " + input
 	}
-	excerpt := cmp.Or(strings.Join(pickSentences(input, false, 2), " "), shorten(input, longInput))
-	return text + "\n\nInput, in extracts: " + excerpt
+	return text + "\n\nInput, in extracts: " + strings.Join(pickSentences(input, sentences), " ")
 }
 
 // save returns the next call for saving the answer: to write the file, then to publish it. It
@@ -218,30 +237,22 @@ func (t *turn) report(target, answer string) string {
 	if t.req.Final && len(t.done) > 0 {
 		answer = "A limit was reached; this is what there is.\n\n" + answer
 	}
-	if target != "" {
-		answer = t.saved(target) + "\n\n" + answer
+	if target == "" {
+		return answer
 	}
-	return answer
-}
-
-// saved returns a sentence about whether the file was saved and published.
-func (t *turn) saved(target string) string {
-	wrote, ok := t.find("write_file", target)
-	switch {
-	// A final call makes no tool calls, even if the tool is available.
-	case !ok && t.req.Final:
-		return target + " was not saved."
-	case !ok:
-		return target + " was not saved: no write_file tool is offered here."
-	case wrote.isError || !wrote.ended:
-		return target + " was not saved: " + shorten(wrote.output, 200)
-	}
+	wrote, began := t.find("write_file", target)
 	published, ok := t.find("publish_file", target)
 	switch {
+	case !began && t.req.Final:
+		return target + " was not saved.\n\n" + answer
+	case !began:
+		return target + " was not saved: no write_file tool is offered here.\n\n" + answer
+	case wrote.failed() != "":
+		return target + " was not saved: " + wrote.failed() + "\n\n" + answer
 	case !ok:
-		return "Saved to " + target + "."
-	case published.isError || !published.ended:
-		return "Saved to " + target + ", but not published: " + shorten(published.output, 200)
+		return "Saved to " + target + ".\n\n" + answer
+	case published.failed() != "":
+		return "Saved to " + target + ", but not published: " + published.failed() + "\n\n" + answer
 	}
-	return "Saved to " + target + " and published."
+	return "Saved to " + target + " and published.\n\n" + answer
 }

@@ -34,7 +34,7 @@ func TestPlainTurns(t *testing.T) {
 		"a file that is not there":     {"Summarise gone.md", nil, []string{`read_file {"path":"gone.md"}`}, `I could not read gone.md: there is no file "gone.md".`},
 		"a picture":                    {"What is in photo.png?", nil, []string{`read_file {"path":"photo.png"}`}, "I could not read photo.png: it is not text."},
 		"an empty file":                {"Summarise empty.txt", nil, []string{`read_file {"path":"empty.txt"}`}, "I could not read empty.txt: it is empty."},
-		"two files":                    {"Compare harbour.md with notes.txt in two sentences", nil, []string{`read_file {"path":"harbour.md"}`, `read_file {"path":"notes.txt"}`}, "harbour.md: " + telling1 + "\n\nnotes.txt: The pump in cellar nine broke on Monday morning."},
+		"two files":                    {"Compare harbour.md with notes.txt in one sentence each", nil, []string{`read_file {"path":"harbour.md"}`, `read_file {"path":"notes.txt"}`}, "harbour.md: " + telling1 + "\n\nnotes.txt: The pump in cellar nine broke on Monday morning."},
 		"a table":                      {"Summarise costs.csv", nil, []string{`read_file {"path":"costs.csv"}`}, "year;cost;who 2004;310,000;a 2019;1;b"},
 		"JSON":                         {"Summarise data.json", nil, []string{`read_file {"path":"data.json"}`}, "{\"b\":1,\"a\":[2]}"},
 		"code":                         {"Summarise main.go in two lines", nil, []string{`read_file {"path":"main.go"}`}, "package main func main() { println(1) }"},
@@ -45,7 +45,7 @@ func TestPlainTurns(t *testing.T) {
 		"as JSON":                      {"Put one sentence on notes.txt into out.json", nil, []string{`read_file {"path":"notes.txt"}`, `write_file {"content":"The pump in cellar nine broke on Monday morning.\n","path":"out.json"}`, `publish_file {"path":"out.json"}`}, "Saved to out.json and published...."},
 		"as a page":                    {"Save one sentence on notes.txt as out.html", nil, []string{`read_file {"path":"notes.txt"}`, `write_file {"content":"The pump in cellar nine broke on Monday morning.\n","path":"out.html"}`, `publish_file {"path":"out.html"}`}, "Saved to out.html and published...."},
 		"words to save":                {"Write hello big world to hello.txt", nil, []string{`write_file {"content":"hello big world\n","path":"hello.txt"}`, `publish_file {"path":"hello.txt"}`}, "Saved to hello.txt and published.\n\nhello big world"},
-		"quoted words to save":         {"Please create a file called `a b.txt` containing \"1 < 2\", thanks", nil, []string{`write_file {"content":"1 < 2\n","path":"a b.txt"}`, `publish_file {"path":"a b.txt"}`}, "Saved to a b.txt and published.\n\n1 < 2"},
+		"quoted words to save":         {"Please write “1 < 2” to a_b.txt, thanks", nil, []string{`write_file {"content":"1 < 2\n","path":"a_b.txt"}`, `publish_file {"path":"a_b.txt"}`}, "Saved to a_b.txt and published.\n\n1 < 2"},
 		"sentences to save":            {"The meeting is on Tuesday. It is at ten. Save it to note.txt", nil, []string{`write_file {"content":"The meeting is on Tuesday. It is at ten.\n","path":"note.txt"}`, `publish_file {"path":"note.txt"}`}, "Saved to note.txt and published.\n\nThe meeting is on Tuesday. It is at ten."},
 		"sentences to change":          {"Rain. Translate it and save it to t.txt", nil, []string{`write_file {"content":"This is the offline model: it follows fixed rules and can only quote.\n\nInstructions: You are a harbour clerk.\n\nInput: Rain. Translate it and save it to t.txt\n","path":"t.txt"}`, `publish_file {"path":"t.txt"}`}, "Saved to t.txt and published...."},
 		"nothing to do":                {"Say hello", nil, nil, "This is the offline model: it follows fixed rules and can only quote.\n\nInstructions: You are a harbour clerk.\n\nInput: Say hello"},
@@ -121,7 +121,7 @@ func TestTextInTheInput(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t)
 	answer, _ := w.converse(t, model.Request{Messages: []model.Message{user("Summarise this in one sentence:\n\n" + w.files["harbour.md"])}})
-	is.Equal(answer, telling1)
+	is.Equal(answer, "This is the offline model: it follows fixed rules and can only quote.\n\nInput, in extracts: "+telling1)
 	_, body, _ := strings.Cut(w.files["harbour.md"], "-->")
 	body, _, _ = strings.Cut(body, "A [scale model]")
 	answer, _ = w.converse(t, model.Request{Messages: []model.Message{user(body)}})
@@ -155,14 +155,17 @@ func TestURLs(t *testing.T) {
 		"see (https://a.example/x_(y)), ok":                    {"https://a.example/x_(y)"},
 		"[text](https://a.example/b?c=d&e=f#g).":               {"https://a.example/b?c=d&e=f#g"},
 		"<https://a.example> \"http://b.example/\"!":           {"https://a.example", "http://b.example/"},
-		"https://a.example https://a.example":                  {"https://a.example"},
+		"https://a.example/c.md https://a.example/c.md":        {"https://a.example/c.md"},
 		"http:// https:// httpx://a http https nothing":        nil,
 		"[![x](https://a.example/y.svg)](https://b.example/z)": {"https://a.example/y.svg", "https://b.example/z"},
 		"**https://a.example/ä**":                              {"https://a.example/ä"},
-		"https://" + strings.Repeat("a", 3000):                 nil,
 	} {
-		if got := formed(input, "uri"); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %q, want %q", cutBytes(input, 60), got, want)
+		var got []string
+		for _, s := range readTurn(&model.Request{Messages: []model.Message{user(input)}}).readIntent().sources {
+			got = append(got, s.name)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %q, want %q", input, got, want)
 		}
 	}
 }
@@ -176,23 +179,21 @@ func TestTargets(t *testing.T) {
 		"Read a.txt. Write its key points to ./dir/b.txt.":     {"dir/b.txt", "a.txt"},
 		"Write a summary of a.md":                              {"", "a.md"},
 		"Compare a.md to b.md":                                 {"", "a.md", "b.md"},
-		"Create notes.md with the content hello there.":        {"notes.md"},
 		"Create notes.md from a.md":                            {"notes.md", "a.md"},
+		"Create a file called notes.md":                        {"notes.md"},
 		"Write 'x' to b.weird":                                 {"b.weird"},
-		"Store “so it is” in “my file.txt” and publish it":     {"my file.txt"},
-		"save the answer to out.md, then read out.md":          {"out.md"},
+		"save the answer to out.md, then read out.md":          {"out.md", "out.md"},
+		"Shorten a.txt and write that to a.txt":                {"a.txt", "a.txt"},
 		"I wrote to a.md yesterday":                            {"", "a.md"},
+		"Make sure of it. Then compare it to a.md":             {"", "a.md"},
 		"Write the following to a.md:\n\n# Title\n\nSome text": {"a.md"},
 		"Write 5 lines about cats to cats.txt":                 {"cats.txt"},
+		"Write a mail to joe@example.md, e.g. at 3.14":         {""},
 	} {
-		found := findMentions(input)
-		var w intent
-		w.findTarget(input, found)
+		w := readTurn(&model.Request{Messages: []model.Message{user(input)}}).readIntent()
 		got := []string{w.target}
-		for _, m := range found {
-			if m.source {
-				got = append(got, m.name)
-			}
+		for _, s := range w.sources {
+			got = append(got, s.name)
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %q, want %q", input, got, want)
@@ -202,31 +203,20 @@ func TestTargets(t *testing.T) {
 
 func TestAmounts(t *testing.T) {
 	t.Parallel()
-	for input, want := range map[string]intent{
-		"in five sentences":          {sentences: 5, summary: true},
-		"a two-sentence summary":     {sentences: 2, summary: true},
-		"in a sentence":              {sentences: 1, summary: true},
-		"in a few sentences":         {},
-		"3 key bullet points":        {sentences: 3, summary: true},
-		"top ten takeaways":          {sentences: 10, summary: true},
-		"99 sentences":               {sentences: 20, summary: true},
-		"under 50 words":             {},
-		"one two three":              {},
-		"0 sentences":                {},
-		"12345678901234567890 lines": {},
-		"FIVE \u017fENTENCES":        {sentences: 5, summary: true},  // the long s
-		"ten ta\u212aeaways":         {sentences: 10, summary: true}, // the Kelvin sign
-		"Shorter":                    {summary: true},
-		"TL;DR":                      {summary: true},
-		"tldr":                       {summary: true},
-		"sum it up":                  {summary: true},
-		"Conden\u017fe":              {summary: true},
-		"briefly, some lines":        {},
+	for input, want := range map[string]int{
+		"in five sentences":          5,
+		"a two-sentence summary":     2,
+		"in a sentence":              1,
+		"in a single short sentence": 1,
+		"3 key points":               3,
+		"99 sentences":               maxSentences,
+		"0 sentences":                1,
+		"in a few words":             defaultSentences,
+		"one two three":              defaultSentences,
+		"12345678901234567890 lines": defaultSentences,
 	} {
-		var w intent
-		w.readAmount(input)
-		if !reflect.DeepEqual(w, want) {
-			t.Errorf("%s: %+v, want %+v", input, w, want)
+		if got := sentenceCount(input); got != want {
+			t.Errorf("%s: %d, want %d", input, got, want)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (t *turn) scripted(block, input string) (reply, error) {
 // match a schema.
 func (t *turn) scriptEnd(text string) reply {
 	if t.req.OutputSchema != nil {
-		return reply{lines: []line{{kind: valueLine, text: t.structured(text)}}}
+		return valueReply(t.structured(text))
 	}
 	return textReply(text)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -55,16 +54,6 @@ func firstLine(text string) string {
 	}
 	return ""
 }
-
-// lowerWords returns the words of the first 64 KiB of text, in lower case.
-func lowerWords(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(cutBytes(text, 64<<10)), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
-	})
-}
-
-// hasWord reports whether list, words between single spaces, contains the word.
-func hasWord(list, word string) bool { return strings.Contains(list, " "+word+" ") }
 
 // marshalJSON returns v as one line of JSON, without escaping <, > and &. v consists of
 // strings, numbers, slices and maps, which can always be marshaled.
