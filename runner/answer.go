@@ -11,8 +11,8 @@ import (
 )
 
 // CheckOutputSchema returns an error if raw is not a valid output schema. It must be a Draft-07
-// schema of limited size, without remote references, that some object satisfies. The error names
-// the problem and its place in the schema.
+// schema of limited size, without remote references and plain contradictions. The error names the
+// problem and its place in the schema.
 func CheckOutputSchema(raw json.RawMessage) error {
 	_, err := schema.CompileForObjects(raw)
 	return err
