@@ -75,7 +75,6 @@ type config struct {
 	Pause   command.Maintenance `cmd:"" name:"maintenance" help:"Turn maintenance on or off. In maintenance, the running server refuses changes and new work."`
 	Migrate command.Migrate     `cmd:"" help:"Copy the database of a stopped server from the data folder to a PostgreSQL server, or back."`
 	Doctor  command.Doctor      `cmd:"" help:"Check what a server needs: data folder, disk, clock, ports, base URL, mail and models."`
-	Bench   command.Bench       `cmd:"" help:"Measure how fast a server is on this machine, and compare it with an earlier run."`
 	Version command.Version     `cmd:"" help:"Print the version and the source of the binary."`
 }
 

@@ -28,7 +28,7 @@ import (
 )
 
 // The benchmarks here go over real HTTP with client and service in one process, for
-// profiles. The command bench measures the program by itself.
+// profiles. The program .ci/bench measures a server by itself.
 
 // A target is a server under load.
 type target struct {

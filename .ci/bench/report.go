@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"encoding/json"
@@ -76,11 +76,13 @@ func Load(path string) (*Report, error) {
 	return r, nil
 }
 
-// JSON writes the report for later comparisons.
-func (r *Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+// save writes the report as JSON, for later comparisons.
+func (r *Report) save(path string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o600)
 }
 
 // Table writes the report for people. Beside each figure it shows the value of the machine

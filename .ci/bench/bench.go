@@ -1,16 +1,9 @@
-// Package bench measures a server from outside, as a client over HTTP and SMTP. It starts a server
-// in a temporary folder, or uses the one at a given address. It also measures the machine without
-// the server, because only the ratio of the two figures can be compared with another machine.
-//
-// The package imports only the store, to fill the folder of a stopped server. It must not access
-// the data of a running one.
-package bench
+package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,16 +11,17 @@ import (
 	"time"
 )
 
-// Options choose the measures and the server.
+// Options are the flags: they choose the measures and the server.
 type Options struct {
-	Program  string        // the binary to start; unused with URL
-	Version  string        // of it, for the report
-	URL, Key string        // of a running server; "" starts one
-	For      time.Duration // of each load with clients
-	Tasks    []int         // sizes of the tables whose reads are measured, ascending
-	Readers  []int         // numbers of subscribers, ascending
-	Only     []string      // names of measures; none is all
-	Progress io.Writer
+	Program string        `help:"The binary to measure; by default, go build makes one of the current folder." placeholder:"FILE"`
+	URL     string        `name:"url" help:"Address of a running server, instead of one that the command starts. The tasks that it creates stay there." placeholder:"URL"`
+	Key     string        `help:"API key for --url." placeholder:"KEY"`
+	For     time.Duration `default:"3s" help:"Time of each load."`
+	Tasks   []int         `default:"1000,100000,1000000" help:"Sizes of the tables whose reads are measured."`
+	Readers []int         `default:"1,1000,10000" help:"Numbers of subscribers to one worker."`
+	Only    []string      `help:"Measures to carry out: machine, memory, tasks, followups, first-event, fanout, webhooks, mail, schedules, disk, tables." placeholder:"NAME"`
+	JSON    string        `name:"json" help:"File for the figures, for the flag --compare of a later run." placeholder:"FILE"`
+	Compare string        `help:"File with the figures of an earlier run." placeholder:"FILE"`
 }
 
 // A measure is one row or a few rows of the table.
@@ -55,15 +49,6 @@ func measures() []measure {
 	}
 }
 
-// Names returns the names of all measures.
-func Names() []string {
-	var names []string
-	for _, m := range measures() {
-		names = append(names, m.name)
-	}
-	return names
-}
-
 // A session holds the state that the measures of one run share.
 type session struct {
 	Options
@@ -75,17 +60,10 @@ type session struct {
 }
 
 // Run runs the measures and returns their figures. It leaves out a measure that needs its own
-// server if the options name a running one. After an error or the end of ctx the report holds the
-// figures so far.
-func Run(ctx context.Context, o Options) (r *Report, err error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
-	s := &session{Options: o, report: newReport(o.Version)}
-	if s.dir, err = os.MkdirTemp("", "journeyman-bench-"); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
+// server if the options name a running one. The servers' folders are in dir. After an error or the
+// end of ctx the report holds the figures so far.
+func Run(ctx context.Context, dir, version string, o Options) (r *Report, err error) {
+	s := &session{Options: o, report: newReport(version), dir: dir}
 	if o.URL != "" {
 		s.client = newClient(o.URL, o.Key)
 	} else if err := s.start(ctx, "server"); err != nil {
@@ -96,7 +74,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, m.name) || m.own && s.server == nil {
 			continue
 		}
-		fmt.Fprintf(o.Progress, "measuring %s\n", m.name)
+		fmt.Fprintf(os.Stderr, "measuring %s\n", m.name)
 		if err := m.run(ctx, s); err != nil {
 			return s.report, fmt.Errorf("measure %s: %w", m.name, err)
 		}
@@ -104,9 +82,12 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	return s.report, nil
 }
 
-// check returns an error that names an invalid option.
-func (o *Options) check() error {
-	names := Names()
+// Validate returns an error that names an invalid flag. The parser calls it.
+func (o *Options) Validate() error {
+	var names []string
+	for _, m := range measures() {
+		names = append(names, m.name)
+	}
 	for _, name := range o.Only {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("--only: no measure is named %q; there are %s", name, strings.Join(names, ", "))
@@ -147,5 +128,5 @@ func (s *session) stop() error {
 
 // progress prints a line about the current figure.
 func (s *session) progress(format string, args ...any) {
-	fmt.Fprintf(s.Progress, "  "+format+"\n", args...)
+	fmt.Fprintf(os.Stderr, "  "+format+"\n", args...)
 }
