@@ -69,7 +69,7 @@ type config struct {
 	OpenAPI command.OpenAPI     `cmd:"" name:"openapi" help:"Print the description of the API, OpenAPI 3.1 in JSON."`
 	Servers command.Servers     `cmd:"" name:"mcp" help:"Connect to the MCP servers and list their tools."`
 	Vacuum  command.Vacuum      `cmd:"" help:"Return the free space of the database to the disk, also while the server runs."`
-	Upgrade command.Upgrade     `cmd:"" help:"Replace this binary with a newer one, with a backup, checks and a rollback."`
+	Back    command.Rollback    `cmd:"" name:"rollback" help:"Go back to the copy of the database that an upgrade has made, for an older binary on a stopped server."`
 	Health  command.Probe       `cmd:"" help:"Check whether the running server of the data folder is ready."`
 	Reload  command.Reloading   `cmd:"" help:"Reload the files and flags of the running server, as SIGHUP does."`
 	Pause   command.Maintenance `cmd:"" name:"maintenance" help:"Turn maintenance on or off. In maintenance, the running server refuses changes and new work."`

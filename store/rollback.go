@@ -11,9 +11,9 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// FolderVersion returns the version of the database in a data folder, 0 if there is none. A server
+// folderVersion returns the version of the database in a data folder, 0 if there is none. A server
 // may have the folder open.
-func FolderVersion(ctx context.Context, dir string) (int, error) {
+func folderVersion(ctx context.Context, dir string) (int, error) {
 	path := filepath.Join(dir, databaseName)
 	version, err := fileVersion(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +44,7 @@ func fileVersion(ctx context.Context, path string) (int, error) {
 // After a kill at any moment, the folder has one of the two databases, undamaged.
 func RollBack(ctx context.Context, dir string, version int) (kept string, err error) {
 	path := filepath.Join(dir, databaseName)
-	now, err := FolderVersion(ctx, dir)
+	now, err := folderVersion(ctx, dir)
 	if err != nil || now <= version {
 		return "", err
 	}
@@ -76,18 +76,3 @@ func RollBack(ctx context.Context, dir string, version int) (kept string, err er
 	}
 	return kept, sqlite.SyncDir(dir)
 }
-
-// InUse reports whether another process has the data folder open.
-func InUse(dir string) bool {
-	if _, err := os.Stat(dir); err != nil {
-		return false // there is none yet
-	}
-	lock, err := sqlite.Lock(dir)
-	if err == nil {
-		_ = lock.Close() // nothing was written, so an error here changes nothing
-	}
-	return errors.Is(err, ErrLocked)
-}
-
-// SyncFolder writes the names in a folder to the disk. Only then a rename survives a crash.
-func SyncFolder(dir string) error { return sqlite.SyncDir(dir) }

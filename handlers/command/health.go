@@ -8,9 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -47,7 +45,6 @@ const (
 
 	// Headers of answers on the control socket.
 	versionHeader = "Journeyman-Version"
-	processHeader = "Journeyman-Process"
 	addressHeader = "Journeyman-Address"
 )
 
@@ -60,7 +57,6 @@ func WithReadiness(web, control http.Handler, version, baseURL string) http.Hand
 			return
 		}
 		w.Header().Set(versionHeader, version)
-		w.Header().Set(processHeader, strconv.Itoa(os.Getpid()))
 		w.Header().Set(addressHeader, baseURL)
 		web.ServeHTTP(w, r)
 	})
@@ -69,7 +65,6 @@ func WithReadiness(web, control http.Handler, version, baseURL string) http.Hand
 // A Readiness is the answer of a running server.
 type Readiness struct {
 	Version string
-	Process int    // its number
 	Address string // its base URL; "" for a server of an older version
 
 	status int
@@ -93,24 +88,10 @@ func (c *ControlClient) Ready(ctx context.Context) (r Readiness, err error) {
 	}
 	defer resp.Body.Close()
 	r.Version, r.Address, r.status = resp.Header.Get(versionHeader), resp.Header.Get(addressHeader), resp.StatusCode
-	r.Process, err = strconv.Atoi(resp.Header.Get(processHeader))
-	if err != nil {
-		return r, errors.New("a server of an older version runs, which does not report its state here")
-	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxReadiness)).Decode(&r); err != nil {
 		return r, fmt.Errorf("read the server's answer: %w", err)
 	}
 	return r, r.err()
-}
-
-// usable reports whether the server works, although it may be in maintenance.
-func (r Readiness) usable() bool {
-	for name, state := range r.Checks {
-		if state != "ok" && (name != "server" || state != store.CodeMaintenance) {
-			return false
-		}
-	}
-	return len(r.Checks) > 0
 }
 
 // err returns an error that names the failing checks, or nil.
