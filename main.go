@@ -165,10 +165,6 @@ type server struct {
 
 // Run serves until the context ends or a listener fails.
 func (c *serveCommand) Run(p *command.Program, first *command.Invocation, reparse parser) (err error) {
-	sockets, err := command.PassedSockets(p.Log) // first: a file that the process opens must not count as a socket
-	if err != nil {
-		return err
-	}
 	notifier := &command.Notifier{Log: p.Log}
 	var st *store.Store
 	if err := notifier.Opening(func() (err error) { st, err = p.OpenStore(); return err }); err != nil {
@@ -178,7 +174,7 @@ func (c *serveCommand) Run(p *command.Program, first *command.Invocation, repars
 	defer p.WatchDisk(st)()
 	service := &command.Service{Log: p.Log, Store: st, DrainDelay: c.DrainDelay, Grace: p.Grace, Notifier: notifier,
 		Maintenance: c.Maintenance}
-	s, banner, err := c.open(p, service, sockets)
+	s, banner, err := c.open(p, service)
 	if err != nil {
 		return err
 	}
@@ -250,8 +246,7 @@ func (s *server) parts() []command.Part {
 
 // open listens on every address and creates every part, but starts none of them. It closes
 // nothing after an error, because the process exits then.
-func (c *serveCommand) open(p *command.Program, service *command.Service, sockets map[string]net.Listener) (
-	*server, *command.Banner, error) {
+func (c *serveCommand) open(p *command.Program, service *command.Service) (*server, *command.Banner, error) {
 	st := service.Store
 	proxies, err := handlers.ParseProxies(c.TrustedProxy)
 	if err != nil {
@@ -259,7 +254,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	}
 	c.Fit(command.MachineCapacity(), p)
 	// The address comes before the parts: BaseURL may depend on the port that the system chose.
-	ln, err := c.Listen(p, sockets[command.SocketHTTP], proxies)
+	ln, err := c.Listen(p, proxies)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -269,7 +264,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	if s.Engine, err = p.NewEngine(st, baseURL); err != nil {
 		return nil, nil, err
 	}
-	mailLn, err := c.listenMail(p, sockets)
+	mailLn, err := c.Mail.Listen(p.Context, p.Log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -308,14 +303,6 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	service.Listeners = append(service.Listeners, operator...)
 	service.Runner, service.SchedulerAlive, service.BaseURL = s.Runner, s.schedule.Alive, baseURL
 	return s, banner, err
-}
-
-// listenMail returns the listener of mail, or nil where mail is off.
-func (c *serveCommand) listenMail(p *command.Program, sockets map[string]net.Listener) (net.Listener, error) {
-	if ln := sockets[command.SocketSMTP]; ln != nil {
-		return ln, nil
-	}
-	return c.Mail.Listen(p.Context, p.Log)
 }
 
 // newWeb returns the handler of the API and the dashboard.

@@ -5,7 +5,7 @@ set -e
 case "$1" in
 remove | deconfigure | 0)
     if [ -d /run/systemd/system ]; then
-        systemctl --no-reload disable --now journeyman.socket journeyman.service
+        systemctl --no-reload disable --now journeyman.service
     fi
     ;;
 esac

@@ -4,7 +4,6 @@ package command_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -12,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -134,85 +132,4 @@ func TestServiceManager(t *testing.T) {
 	is.NoErr(m.conn.SetReadDeadline(time.Now())) // messages after the end would have arrived
 	_, err := m.conn.Read(make([]byte, 10))
 	is.True(err != nil) // no keep-alive message follows the stop
-}
-
-// passing returns an invocation whose process gets listening sockets, as from systemd. The
-// environment must hold the process id, which only a shell can set in time.
-func passing(t *testing.T, names []string, sockets ...net.Listener) (c invocation) {
-	t.Helper()
-	c.wrap = []string{"sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`}
-	for _, ln := range sockets {
-		f, err := ln.(interface{ File() (*os.File, error) }).File()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.files = append(c.files, f)
-		t.Cleanup(func() { _ = f.Close() })
-	}
-	c.env = []string{"LISTEN_FDS=" + strconv.Itoa(len(sockets)), "LISTEN_FDNAMES=" + strings.Join(names, ":")}
-	return c
-}
-
-func listenAt(t *testing.T, network, address string) net.Listener {
-	t.Helper()
-	ln, err := (&net.ListenConfig{}).Listen(t.Context(), network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = ln.Close() })
-	return ln
-}
-
-// TestPassedSockets serves on sockets that were open before the server started: two for HTTP, one
-// for mail. A request that arrives before the start, or between two servers, waits for its answer.
-func TestPassedSockets(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	first, second, smtp := listenAt(t, "tcp", "127.0.0.1:0"), listenAt(t, "tcp", "127.0.0.1:0"), listenAt(t, "tcp", "127.0.0.1:0")
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // the stop waits for open connections
-	health := func(ln net.Listener) chan error {
-		done := make(chan error, 1)
-		go func() {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ln.Addr().String()+"/healthz", nil)
-			if err == nil {
-				var resp *http.Response
-				if resp, err = client.Do(req); err == nil {
-					_ = resp.Body.Close()
-				}
-			}
-			done <- err
-		}()
-		return done
-	}
-	programPath(t) // the build may take longer than a client waits
-	early := health(first)
-	dir := t.TempDir()
-	c := passing(t, []string{"http", "http", "smtp"}, first, second, smtp)
-	s := c.serve(t, "", testKey, serveArgs(dir, "--model", "offline", "--addr", "256.0.0.1:1")...)
-	is.Equal(s.url, "http://"+first.Addr().String())
-	is.NoErr(<-early)
-	is.NoErr(<-health(second))
-	is.Equal(s.await(t, s.stdout, mailPrinted)[1], smtp.Addr().String())
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", smtp.Addr().String())
-	is.NoErr(err)
-	is.NoErr(conn.SetDeadline(time.Now().Add(patience)))
-	greeting, err := bufio.NewReader(conn).ReadString('\n')
-	is.NoErr(err)
-	is.True(strings.HasPrefix(greeting, "220 ")) // the mail server answers on the passed socket
-	is.NoErr(conn.Close())
-	s.stop(t)
-
-	waiting := health(second) // waits in the socket's queue while no server runs
-	s = c.serve(t, "", testKey, serveArgs(dir, "--model", "offline")...)
-	is.NoErr(<-waiting)
-	s.stop(t)
-}
-
-func TestPassedSocketsAreNamed(t *testing.T) {
-	t.Parallel()
-	c := passing(t, []string{"journeyman.socket"}, listenAt(t, "tcp", "127.0.0.1:0"))
-	c.start(t, serveArgs(t.TempDir())...).exitedWith(t, 1,
-		regexp.QuoteMeta(`socket "journeyman.socket": it must be named http or smtp (FileDescriptorName=)`))
 }

@@ -128,8 +128,7 @@ type invocation struct {
 	env   []string // besides programEnv
 	dir   string   // the working folder
 	stdin io.Reader
-	wrap  []string   // a command that starts the program
-	files []*os.File // descriptors of the program, from 3 on
+	wrap  []string // a command that starts the program
 }
 
 // start starts the program. It is killed at the end of the test.
@@ -138,7 +137,7 @@ func (c invocation) start(t testing.TB, args ...string) *program {
 	line := slices.Concat(c.wrap, []string{programPath(t)}, args)
 	p := &program{cmd: exec.Command(line[0], line[1:]...), stdout: newPrinted(), stderr: newPrinted(), exited: make(chan struct{})}
 	p.cmd.Env, p.cmd.Dir, p.cmd.Stdin = programEnv(slices.Concat(c.database(t, args), c.env)...), c.dir, c.stdin
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = p.stdout, p.stderr, c.files
+	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -45,18 +45,16 @@ func (c *ServeFlags) CheckBaseURL() error {
 	return nil
 }
 
-// Listen returns the listener for http or https. ln is the socket that a service manager has
-// passed. If ln is nil, Listen opens one.
-func (c *ServeFlags) Listen(p *Program, ln net.Listener, proxies handlers.Proxies) (net.Listener, error) {
+// Listen returns the listener for http or https.
+func (c *ServeFlags) Listen(p *Program, proxies handlers.Proxies) (net.Listener, error) {
 	c.Folder = filepath.Join(p.Data, "acme")
 	secure, err := c.TLS(p.Log)
 	if err != nil {
 		return nil, err
 	}
-	if ln == nil {
-		if ln, err = (&net.ListenConfig{}).Listen(p.Context, "tcp", c.Addr); err != nil {
-			return nil, fmt.Errorf("--addr: %w", err)
-		}
+	ln, err := (&net.ListenConfig{}).Listen(p.Context, "tcp", c.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("--addr: %w", err)
 	}
 	// The gate counts connections below TLS, because a handshake already costs memory and time.
 	ln = handlers.NewGate(ln, c.MaxConnections, proxies)
