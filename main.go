@@ -26,7 +26,6 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/command"
-	"journeyman/handlers/command/startheap"
 	"journeyman/handlers/dashboard"
 	"journeyman/handlers/mcp"
 	"journeyman/handlers/nodes"
@@ -115,9 +114,6 @@ func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, st
 	}
 	if strings.HasPrefix(inv.Command(), "run") && cfg.LogLevel == "info" {
 		cfg.LogLevel = "warn" // the progress that "run" prints replaces the log
-	}
-	if inv.Command() != "serve" {
-		startheap.Settle() // a server settles when it is ready
 	}
 	level := new(slog.LevelVar)
 	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {

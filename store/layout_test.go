@@ -75,11 +75,9 @@ var rooms = map[string][]string{
 	// It commits a row and wakes the runner.
 	"handlers": {"store", "store/histogram", "runner", "runner/trace", "runner/view", "runner/stream"},
 	// Commands of operators on a data folder.
-	"handlers/command": {"handlers", "handlers/command/startheap", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox"},
+	"handlers/command": {"handlers", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox"},
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.
 	"handlers/nodes": {"store", "runner"},
-	// It must be initialized before nearly all other packages, so it imports none of them.
-	"handlers/command/startheap": {},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
 	"handlers/dashboard": {"handlers", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/diff", "runner/tool/mcp", "runner/sandbox"},
 	// Pure: the same key gives the same text in a language.

@@ -8,13 +8,13 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"journeyman/handlers/command/startheap"
 	"journeyman/runner"
 	"journeyman/store"
 )
@@ -91,25 +91,17 @@ func (s *Service) Run(ctx context.Context, started, stop func()) error {
 	}
 	started()
 	s.Notifier.Ready(s)
+	debug.FreeOSMemory() // the hash of a first password alone takes 19 MiB, which an idle server would keep
 	err = s.await(ctx, failed, hangUp)
 	stop() // from here on a second interrupt kills the process at once
 	wait() // a late start must not run beside the stop
 	return errors.Join(err, s.shutdown(err == nil))
 }
 
-// settled is the delay between a start and the release of memory that only the start needed. Clients
-// that wait for the start are served first.
-const settled = time.Second
-
 // await waits for the end of ctx or for a listener that fails, and reloads at each signal.
 func (s *Service) await(ctx context.Context, failed chan error, hangUp chan os.Signal) error {
-	started := time.NewTimer(settled)
-	defer started.Stop()
 	for {
 		select {
-		case <-started.C:
-			startheap.Settle()
-			releaseStart()
 		case <-ctx.Done():
 			return nil
 		case err := <-failed:
