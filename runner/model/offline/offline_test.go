@@ -90,17 +90,21 @@ func (w *world) run(p model.Part) model.Part {
 			res.IsError, res.Text = true, fmt.Sprintf("there is no file %q", in.Path)
 			return res
 		}
-		out = map[string]any{"path": in.Path, "content": text, "totalBytes": len(text)}
 		if strings.ContainsRune(text, 0) {
-			out = map[string]any{"path": in.Path, "binary": true, "mediaType": "image/png", "size": len(text)}
+			res.IsError, res.Text = true, fmt.Sprintf("%q is not text", in.Path)
+			return res
 		}
+		for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+			res.Text += fmt.Sprintf("%d\t%s\n", i+1, line)
+		}
+		return res
 	case "web_fetch":
 		text, ok := w.pages[in.URL]
 		if !ok {
 			res.IsError, res.Text = true, "the server answered 404"
 			return res
 		}
-		out = map[string]any{"url": in.URL, "title": "A page", "text": text}
+		out = map[string]any{"url": in.URL, "title": "A page", "content": text}
 	case "write_file":
 		w.files[in.Path] = in.Content
 		out = map[string]any{"path": in.Path, "size": len(in.Content)}

@@ -91,8 +91,6 @@ type document struct {
 	problem string // reason why there is no text
 }
 
-func (d *document) isPage() bool { return d.tool == "web_fetch" }
-
 // documents returns the documents that have been read so far, in the order of the intent.
 func (t *turn) documents(w *intent) (docs []document) {
 	for _, s := range w.sources {
@@ -107,46 +105,27 @@ func (t *turn) documents(w *intent) (docs []document) {
 	return docs
 }
 
+// numberedLine matches a line in a result of read_file. Notes about the file have no number.
+const numberedLine pattern = `(?m)^[0-9]+\t(.*\n?)`
+
 // newDocument returns the text in a tool's result, or the reason why there is none.
 func newDocument(s source, run toolRun) document {
-	// Tools use different names for the text. Output in another form is the text itself.
-	var out struct {
-		Content, Text, Markdown, Title string
-		Binary                         bool // the file is not text
+	var page struct{ Content, Title string }
+	if json.Unmarshal([]byte(run.output), &page) != nil { // read_file returns text
+		var lines strings.Builder
+		for _, m := range numberedLine.compiled().FindAllStringSubmatch(run.output, -1) {
+			lines.WriteString(m[1])
+		}
+		page.Content = cmp.Or(lines.String(), run.output)
 	}
-	if json.Unmarshal([]byte(run.output), &out) != nil {
-		out.Content = withoutNumbers(run.output)
-	}
-	d := document{source: s, problem: run.failed()}
-	text := cmp.Or(out.Content, out.Text, out.Markdown)
-	switch {
-	case d.problem != "":
-	case out.Binary || strings.Contains(text, "\x00"):
-		d.problem = "it is not text"
-	case strings.TrimSpace(text) == "":
+	d := document{source: s, title: strings.TrimSpace(page.Title), text: page.Content, problem: run.failed()}
+	if d.problem == "" && strings.TrimSpace(d.text) == "" {
 		d.problem = "it is empty"
-	default:
-		d.title, d.text = strings.TrimSpace(out.Title), text
+	}
+	if d.problem != "" {
+		d.text = ""
 	}
 	return d
-}
-
-// numberedLine matches a line of read_file's result: its number, a tab and the line.
-const numberedLine pattern = `^[0-9]+\t`
-
-// withoutNumbers returns the text in a result of read_file: without line numbers and the notes
-// after the text. It returns other texts unchanged.
-func withoutNumbers(output string) string {
-	if !numberedLine.compiled().MatchString(output) {
-		return output
-	}
-	var text strings.Builder
-	for line := range strings.Lines(output) {
-		if mark := numberedLine.compiled().FindString(line); mark != "" {
-			text.WriteString(line[len(mark):])
-		}
-	}
-	return text.String()
 }
 
 // compose returns the answer, and the note of a structured answer.
@@ -171,12 +150,8 @@ func (t *turn) compose(w *intent, docs []document) (answer, note string) {
 func summarize(docs []document, sentences int) string {
 	var paragraphs, sources, problems []string
 	for _, doc := range docs {
-		verb := "read"
-		if doc.isPage() {
-			verb = "fetch"
-		}
 		if doc.problem != "" {
-			problems = append(problems, "I could not "+verb+" "+doc.name+": "+doc.problem+".")
+			problems = append(problems, "I could not read "+doc.name+": "+doc.problem+".")
 			continue
 		}
 		text := strings.Join(pickSentences(doc.text, sentences), " ")
@@ -184,7 +159,7 @@ func summarize(docs []document, sentences int) string {
 			text = doc.name + ": " + text
 		}
 		paragraphs = append(paragraphs, text)
-		if doc.isPage() {
+		if doc.tool == "web_fetch" {
 			sources = append(sources, "Source: "+strings.TrimPrefix(shorten(doc.title, 200)+", "+doc.name, ", "))
 		}
 	}

@@ -32,14 +32,14 @@ func TestPlainTurns(t *testing.T) {
 		"named and attached":           {"Sum up `harbour.md` in a sentence", []string{"harbour.md"}, []string{`read_file {"path":"harbour.md"}`}, telling1},
 		"a name with spaces":           {"One sentence about my big notes.txt please", []string{"my big notes.txt"}, []string{`read_file {"path":"my big notes.txt"}`}, "The pump in cellar nine broke on Monday morning."},
 		"a file that is not there":     {"Summarise gone.md", nil, []string{`read_file {"path":"gone.md"}`}, `I could not read gone.md: there is no file "gone.md".`},
-		"a picture":                    {"What is in photo.png?", nil, []string{`read_file {"path":"photo.png"}`}, "I could not read photo.png: it is not text."},
+		"a picture":                    {"What is in photo.png?", nil, []string{`read_file {"path":"photo.png"}`}, "I could not read photo.png: \"photo.png\" is not text."},
 		"an empty file":                {"Summarise empty.txt", nil, []string{`read_file {"path":"empty.txt"}`}, "I could not read empty.txt: it is empty."},
 		"two files":                    {"Compare harbour.md with notes.txt in one sentence each", nil, []string{`read_file {"path":"harbour.md"}`, `read_file {"path":"notes.txt"}`}, "harbour.md: " + telling1 + "\n\nnotes.txt: The pump in cellar nine broke on Monday morning."},
 		"a table":                      {"Summarise costs.csv", nil, []string{`read_file {"path":"costs.csv"}`}, "year;cost;who 2004;310,000;a 2019;1;b"},
 		"JSON":                         {"Summarise data.json", nil, []string{`read_file {"path":"data.json"}`}, "{\"b\":1,\"a\":[2]}"},
 		"code":                         {"Summarise main.go in two lines", nil, []string{`read_file {"path":"main.go"}`}, "package main func main() { println(1) }"},
 		"a URL":                        {"Read https://example.org/harbour, in one sentence!", nil, []string{`web_fetch {"url":"https://example.org/harbour"}`}, telling1 + "\n\nSource: A page, https://example.org/harbour"},
-		"a URL that fails":             {"(see https://example.org/gone)", nil, []string{`web_fetch {"url":"https://example.org/gone"}`}, "I could not fetch https://example.org/gone: the server answered 404."},
+		"a URL that fails":             {"(see https://example.org/gone)", nil, []string{`web_fetch {"url":"https://example.org/gone"}`}, "I could not read https://example.org/gone: the server answered 404."},
 		"saved":                        {"Summarise harbour.md in one sentence and save it as out/sum.md.", nil, []string{`read_file {"path":"harbour.md"}`, `write_file {"content":"` + telling1 + `\n","path":"out/sum.md"}`, `publish_file {"path":"out/sum.md"}`}, "Saved to out/sum.md and published.\n\n" + telling1},
 		"saved over its source":        {"Shorten notes.txt to one sentence and write that to notes.txt", nil, []string{`read_file {"path":"notes.txt"}`, `write_file {"content":"The pump in cellar nine broke on Monday morning.\n","path":"notes.txt"}`, `publish_file {"path":"notes.txt"}`}, "Saved to notes.txt and published.\n\nThe pump..."},
 		"as JSON":                      {"Put one sentence on notes.txt into out.json", nil, []string{`read_file {"path":"notes.txt"}`, `write_file {"content":"The pump in cellar nine broke on Monday morning.\n","path":"out.json"}`, `publish_file {"path":"out.json"}`}, "Saved to out.json and published...."},
@@ -89,7 +89,7 @@ func TestManySources(t *testing.T) {
 func TestToolsThatAreNotOffered(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]string{
-		"Read https://example.org/harbour":   "I could not fetch https://example.org/harbour: no web_fetch tool is offered here.",
+		"Read https://example.org/harbour":   "I could not read https://example.org/harbour: no web_fetch tool is offered here.",
 		"Summarise harbour.md":               "I could not read harbour.md: no read_file tool is offered here.",
 		"Write hello to hello.txt":           "hello.txt was not saved: no write_file tool is offered here.\n\nhello",
 		"Write hello to the file greeting.x": "greeting.x was not saved: no write_file tool is offered here.\n\nhello",

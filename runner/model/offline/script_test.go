@@ -152,7 +152,7 @@ func TestScriptTurn(t *testing.T) {
 	w := newWorld(t)
 	answer, calls := w.converse(t, model.Request{Messages: []model.Message{user(script)}})
 	is.Equal(len(calls), 2)
-	is.True(strings.Contains(w.files["copy.txt"], `"path":"harbour.md"`)) // the first result, escaped and unescaped
+	is.True(strings.Contains(w.files["copy.txt"], "2\ttitle: Harbour study\n")) // the first result, escaped and unescaped
 	is.True(strings.HasPrefix(answer, `wrote {"path":"copy.txt"`))
 }
 
