@@ -23,22 +23,19 @@ func (d *Dashboard) alertRoutes() {
 	d.may(store.ManageAlerts, "GET", "/settings/alerts", blank(d.alertsPage))
 	d.may(store.ManageAlerts, "POST", "/settings/alerts", submitted(d.addAlertChannel, d.alertsPage))
 	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/test", button(d.testAlerts))
-	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/pause", button(d.pauseAlerts))
-	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/resume", button(d.resumeAlerts))
+	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/pause", button(d.pauseAlerts(true, "alert-paused")))
+	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/resume", button(d.pauseAlerts(false, "alert-resumed")))
 	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/remove", button(d.removeAlerts))
 }
 
 // channelOf returns the id of the channel in the address.
 func channelOf(r *request) string { return r.params.ByName("channelId") }
 
-func (d *Dashboard) pauseAlerts(r *request) (string, error) {
-	return done("/settings/alerts", "alert-paused"),
-		d.store.PauseAlertChannel(r.Context(), r.who.Caller, channelOf(r), true)
-}
-
-func (d *Dashboard) resumeAlerts(r *request) (string, error) {
-	return done("/settings/alerts", "alert-resumed"),
-		d.store.PauseAlertChannel(r.Context(), r.who.Caller, channelOf(r), false)
+// pauseAlerts returns the action of the button that pauses or resumes a channel.
+func (d *Dashboard) pauseAlerts(pause bool, message string) func(r *request) (string, error) {
+	return func(r *request) (string, error) {
+		return done("/settings/alerts", message), d.store.PauseAlertChannel(r.Context(), r.who.Caller, channelOf(r), pause)
+	}
 }
 
 func (d *Dashboard) removeAlerts(r *request) (string, error) {

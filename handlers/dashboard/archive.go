@@ -191,7 +191,7 @@ const archivePage = 100
 
 // zipTaskFiles sends the files that a task has published, each in its newest version.
 func (d *Dashboard) zipTaskFiles(w http.ResponseWriter, r *request) error {
-	task, _, err := d.store.Task(r.Context(), r.who.Caller, r.params.ByName("taskId"))
+	task, _, err := d.task(r)
 	if err != nil {
 		return err
 	}

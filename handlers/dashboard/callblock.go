@@ -96,7 +96,7 @@ const maxArgument = 90
 
 // oneLine returns a text as one line, shortened for the closed line.
 func oneLine(source string) string {
-	return ellipsis(strings.Join(strings.Fields(store.FirstRunes(source, 4*maxArgument)), " "), maxArgument)
+	return ellipsis(collapseSpace(store.FirstRunes(source, 4*maxArgument)), maxArgument)
 }
 
 // iconOf returns the icon of a tool.

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -202,7 +203,7 @@ func (m bodyMaker) web(a arguments, output json.RawMessage, failed bool) (b call
 		r.Results = append(r.Results[:0], struct{ Title, URL string }{r.Title, address})
 	}
 	for _, found := range r.Results[:min(len(r.Results), 10)] {
-		b.Links = append(b.Links, option{webAddress(found.URL), ellipsis(firstNonEmpty(found.Title, found.URL), 120)})
+		b.Links = append(b.Links, option{webAddress(found.URL), ellipsis(cmp.Or(found.Title, found.URL), 120)})
 	}
 	if r.Content != "" {
 		e := m.excerpt(r.Content, "/output")
@@ -218,16 +219,6 @@ func webAddress(address string) string {
 		return ""
 	}
 	return address
-}
-
-// firstNonEmpty returns the first text that is not empty.
-func firstNonEmpty(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 // maxValues is the number of arguments that a page lists.

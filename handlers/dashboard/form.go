@@ -183,12 +183,7 @@ func (f field) Require() field {
 }
 
 // WithList returns the field with the id of a list of suggestions.
-func (f field) WithList(id string) field {
-	extra := map[string]string{"list": id}
-	maps.Copy(extra, f.Extra)
-	f.Extra = extra
-	return f
-}
+func (f field) WithList(id string) field { return f.Attribute("list", id) }
 
 // Autocomplete returns the field with a token of the autocomplete attribute, which tells password
 // managers the purpose of the field.

@@ -48,7 +48,7 @@ type monthSpent struct {
 
 // homePage writes the page. f is an instruction that was refused, or nil.
 func (d *Dashboard) homePage(w http.ResponseWriter, r *request, status int, f *form) error {
-	p := homePage{Box: d.newRunBox("/run", r.t("What should be done?"), r.t("Run")), starterGallery: d.gallery(r)}
+	p := homePage{Box: d.newRunBox(r, "/run", r.t("What should be done?"), r.t("Run")), starterGallery: d.gallery(r)}
 	p.Box.Placeholder, p.Box.From = r.t("Describe it, drop files, press Run."), "home"
 	if f != nil {
 		p.Box.Form = f

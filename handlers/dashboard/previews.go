@@ -1,9 +1,7 @@
 package dashboard
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -100,11 +98,10 @@ func jsonLines(language, text string, cut bool) string {
 	if language != "json" || cut {
 		return text
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, []byte(text), "", "  ") != nil || b.Len() > 4*shownText {
-		return text
+	if lines := indented([]byte(text)); len(lines) <= 4*shownText {
+		return lines
 	}
-	return b.String()
+	return text
 }
 
 // previewTable reads the beginning of a table. A text that is no table is shown unchanged.

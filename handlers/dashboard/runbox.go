@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
 	"journeyman/store"
 )
@@ -18,20 +19,22 @@ type runBox struct {
 	Button string
 	Token  string // identifies the form, so that a second click creates no second turn
 
+	Budgets     []option
 	Placeholder string   // of the instruction; "" for none
 	Workers     []option // that the user may choose; empty if the address names one
 	From        string   // the page that shows a refused form again; "" for the default
 }
 
 // newRunBox returns an empty box.
-func (d *Dashboard) newRunBox(action, label, button string) runBox {
+func (d *Dashboard) newRunBox(r *request, action, label, button string) runBox {
 	return runBox{Form: newForm(map[string]string{"budget": string(store.BudgetStandard)}), Action: action,
-		Label: label, Button: button, Token: d.token()}
+		Label: label, Button: button, Token: d.token(), Budgets: budgets(r.lang)}
 }
 
-// Budgets returns the choices of the budget.
-func (b runBox) Budgets() []option {
-	return []option{{"low", "low"}, {"standard", "standard"}, {"high", "high"}, {"unlimited", "unlimited"}}
+// budgets returns the choices of a budget.
+func budgets(l *text.Language) []option {
+	return []option{{string(store.BudgetLow), l.T("Low")}, {string(store.BudgetStandard), l.T("Standard")},
+		{string(store.BudgetHigh), l.T("High")}, {string(store.BudgetUnlimited), l.T("Unlimited")}}
 }
 
 // readRunBox reads a run box that was sent. With an error, the form has the fields before the fault,

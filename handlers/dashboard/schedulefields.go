@@ -24,10 +24,7 @@ type scheduleFields struct {
 func (v scheduleFields) Is(kind string) bool { return v.Form.Get("when.type") == kind }
 
 // Budgets returns the choices of the budget.
-func (v scheduleFields) Budgets() []option {
-	return []option{{string(store.BudgetLow), v.lang.T("Low")}, {string(store.BudgetStandard), v.lang.T("Standard")},
-		{string(store.BudgetHigh), v.lang.T("High")}, {string(store.BudgetUnlimited), v.lang.T("Unlimited")}}
-}
+func (v scheduleFields) Budgets() []option { return budgets(v.lang) }
 
 // Units returns the choices of a unit of time. The values are seconds.
 func (v scheduleFields) Units() []option {

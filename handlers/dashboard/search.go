@@ -155,7 +155,7 @@ type destination struct {
 
 // pagesToFind returns the pages that a search finds.
 func pagesToFind() []destination {
-	return []destination{
+	list := []destination{
 		{text.Key("Home"), "/", "home", "", []string{"G", "H"}},
 		{text.Key("Workers"), "/workers", "workers", "", []string{"G", "W"}},
 		{text.Key("Tasks"), "/tasks", "tasks", "", []string{"G", "T"}},
@@ -163,15 +163,11 @@ func pagesToFind() []destination {
 		{text.Key("Mail"), "/mail", "mail", "", []string{"G", "M"}},
 		{text.Key("Outbox"), "/mail/outbox", "mail", "", nil},
 		{text.Key("Account"), "/account", "workers", "", nil},
-		{text.Key("Models"), "/settings/models", "model", store.SeeProviders, nil},
-		{text.Key("API keys"), "/settings/keys", "key", store.ManageKeys, nil},
-		{text.Key("Members"), "/settings/members", "users", store.ManageMembers, nil},
-		{text.Key("Secrets"), "/settings/secrets", "lock", store.ManageSecrets, nil},
-		{text.Key("Alerts"), "/settings/alerts", "bell", store.ManageAlerts, nil},
-		{text.Key("Audit log"), "/settings/audit", "history", store.SeeAudit, nil},
-		{text.Key("Organization"), "/settings/organization", "settings", store.ManageOrganization, nil},
-		{text.Key("System"), "/settings/system", "info", store.SeeSystem, nil},
 	}
+	for _, s := range sections() {
+		list = append(list, destination{title: s.title, address: s.Path, icon: s.Icon, right: s.right})
+	}
+	return list
 }
 
 // commandsToFind returns the commands that a search finds.

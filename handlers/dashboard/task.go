@@ -134,7 +134,7 @@ func (d *Dashboard) sender(r *request, t store.Turn) (string, error) {
 // addRunBox adds the form for a follow-up. It holds the text of the refused form, or the
 // instruction of the turn to run again.
 func (d *Dashboard) addRunBox(r *request, p *taskPage, f *form) error {
-	box := d.newRunBox(p.Path, r.t("Follow-up"), r.t("Send"))
+	box := d.newRunBox(r, p.Path, r.t("Follow-up"), r.t("Send"))
 	p.Run = &box
 	seq := r.URL.Query().Get("edit")
 	if f != nil {

@@ -98,19 +98,24 @@ func (d *Dashboard) runAgain(_ http.ResponseWriter, r *request, f *form) (string
 	if err != nil {
 		return "", err
 	}
-	turn, files, err := d.turnAgain(r, task, r.params.ByName("turn"))
+	seq := r.params.ByName("turn")
+	return taskPath(task.ID) + "#newest", d.repeat(r, task, seq, formKey(r.who.Caller, f.Get("token"), task.ID+"/"+seq))
+}
+
+// repeat adds the instruction and the files of the turn with that seq to its task again. Two clicks send
+// the same form twice; the key makes them one turn.
+func (d *Dashboard) repeat(r *request, task store.Task, seq string, key store.IdempotencyKey) error {
+	turn, files, err := d.turnAgain(r, task, seq)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if turn.Stranger() {
-		return "", errForeignInstruction
+		return errForeignInstruction
 	}
 	n := store.NewTurn{Caller: r.who.Caller, TaskID: task.ID, WorkerID: task.WorkerID, Input: turn.Input,
-		Budget: cmp.Or(turn.Budget, store.BudgetStandard),
-		// Two clicks send the same form twice. The key makes them one turn.
-		IdempotencyKey: formKey(r.who.Caller, f.Get("token"), turn.ID)}
+		Budget: cmp.Or(turn.Budget, store.BudgetStandard), IdempotencyKey: key}
 	_, err = d.cfg.Runner.Accept(r.Context(), runner.Instruction{NewTurn: n, Files: files})
-	return taskPath(task.ID) + "#newest", err
+	return err
 }
 
 func (d *Dashboard) cancelTask(r *request) (string, error) {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"strings"
 
 	"journeyman/runner/stream"
@@ -100,7 +101,7 @@ func (b *turnBuilder) sourcesOf(t store.Turn) (list railSourceList, err error) {
 	for _, s := range sources[:min(len(sources), railSources)] {
 		host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(s.URL, "https://"), "http://"), "/")
 		list.Sources = append(list.Sources,
-			railSource{webAddress(s.URL), ellipsis(firstNonEmpty(s.Title, s.URL), 90), ellipsis(host, 40)})
+			railSource{webAddress(s.URL), ellipsis(cmp.Or(s.Title, s.URL), 90), ellipsis(host, 40)})
 	}
 	return list, err
 }

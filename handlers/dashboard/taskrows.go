@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"encoding/json"
 	"strings"
 
 	"journeyman/handlers/dashboard/text"
@@ -160,7 +159,9 @@ func (m rowMaker) activity(a stream.Activity) string {
 	r := m.r
 	switch {
 	case a.Tool != "":
-		return ellipsis(strings.TrimSpace(a.Tool+" "+mainArgument(a.Input)), textInRow)
+		// The model may still write the arguments.
+		what := argumentsOf(a.Input).first("path", "command", "url", "query", "pattern", "worker", "question")
+		return ellipsis(strings.TrimSpace(a.Tool+" "+collapseSpace(what)), textInRow)
 	case a.Kind == store.PartText:
 		return r.t("Writing the answer · step %d", a.Step)
 	case a.Kind == store.PartReasoning:
@@ -185,20 +186,6 @@ func (m rowMaker) asks(list []store.Approval) string {
 		}
 	}
 	return m.r.t("asks: %s", strings.Join(names, ", "))
-}
-
-// mainArgument returns the most important argument of a call, on one line.
-func mainArgument(input json.RawMessage) string {
-	var arguments map[string]any
-	if json.Unmarshal(input, &arguments) != nil {
-		return "" // the model is still writing it
-	}
-	for _, name := range []string{"path", "command", "url", "query", "pattern", "worker", "question"} {
-		if value, ok := arguments[name].(string); ok {
-			return collapseSpace(value)
-		}
-	}
-	return ""
 }
 
 // collapseSpace returns a text with its white space as single spaces.

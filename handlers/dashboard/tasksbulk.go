@@ -1,13 +1,11 @@
 package dashboard
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"journeyman/handlers/dashboard/text"
-	"journeyman/runner"
 	"journeyman/store"
 )
 
@@ -94,24 +92,8 @@ func (d *Dashboard) retryOne(r *request, id string, f *form) error {
 	if task.Status != store.Failed && task.Status != store.Aborted {
 		return errWrongState
 	}
-	last, err := d.store.LastTurn(r.Context(), task)
-	if err != nil {
-		return err
-	}
-	if last.Stranger() {
-		return errForeignInstruction
-	}
-	_, files, err := d.turnAgain(r, task, strconv.FormatInt(last.Seq, 10))
-	if err != nil {
-		return err
-	}
-	n := store.NewTurn{Caller: r.who.Caller, TaskID: task.ID, WorkerID: task.WorkerID, Input: last.Input,
-		Budget: cmp.Or(last.Budget, store.BudgetStandard),
-		// Two clicks send the same form twice. The key makes them one turn.
-		IdempotencyKey: formKey(r.who.Caller, f.Get("token"), task.ID)}
-	_, err = d.cfg.Runner.Accept(r.Context(),
-		runner.Instruction{NewTurn: n, Files: files})
-	return err
+	// The key names no turn: a second click does nothing, even if the new turn has failed meanwhile.
+	return d.repeat(r, task, strconv.FormatInt(task.TurnCount-1, 10), formKey(r.who.Caller, f.Get("token"), task.ID))
 }
 
 // refusalOf returns the key of the reason why a task was not changed, or "" for an internal error.

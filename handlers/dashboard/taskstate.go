@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Appro
 	if s.Current != nil {
 		a.Step++
 	}
-	a.Label = firstNonEmpty(b.what(s, place, asks), a.Label)
+	a.Label = cmp.Or(b.what(s, place, asks), a.Label)
 	waits := slices.ContainsFunc(asks, func(p store.Approval) bool { return p.Status == store.ApprovalPending })
 	if waits && s.Turn.Wait == nil && s.Current == nil && len(openCallsOf(s)) == len(asks) {
 		// The runner is about to suspend the turn, so the page must not show it as running.

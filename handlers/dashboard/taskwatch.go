@@ -169,7 +169,7 @@ func (w *taskWatch) pieces(ctx context.Context, s stream.State) ([]piece, error)
 	r := &request{Request: w.r.WithContext(ctx), who: w.r.who, sessionID: w.r.sessionID, lang: w.r.lang,
 		params: w.r.params}
 	b := w.d.builder(r, w.page)
-	b.children, b.names = s.Children, map[string]string{}
+	b.children = s.Children
 	task := w.page.Task
 	// A further turn of the task changes its row.
 	if sign := signature(s, task); sign != w.sign || s.Turn.Status == store.Pending {

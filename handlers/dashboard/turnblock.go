@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"encoding/json"
 	"html/template"
 	"path"
@@ -239,15 +240,10 @@ func (b *turnBuilder) name(userID string) (string, error) {
 	if userID == "" {
 		return "", nil
 	}
-	if name, ok := b.names[userID]; ok {
-		return name, nil
-	}
-	name, err := b.d.store.UserName(b.r.Context(), userID)
 	if b.names == nil {
 		b.names = map[string]string{}
 	}
-	b.names[userID] = name
-	return name, err
+	return once(b.names, userID, func() (string, error) { return b.d.store.UserName(b.r.Context(), userID) })
 }
 
 // addFiles adds the files and sources of the turn, as many as a page shows.
@@ -309,7 +305,7 @@ func problemText(l *text.Language, t store.Turn) string {
 	case t.Status == store.Aborted:
 		return l.T("Its results so far are kept.")
 	case t.Failure != nil:
-		why := firstNonEmpty(sentence(explained(l, t.Failure.Code, t.Failure.Message)), l.T("The turn failed."))
+		why := cmp.Or(sentence(explained(l, t.Failure.Code, t.Failure.Message)), l.T("The turn failed."))
 		if t.Failure.Retryable {
 			why += " " + l.T("Trying again may help.")
 		}

@@ -74,7 +74,7 @@ func (d *Dashboard) workerPage(w http.ResponseWriter, r *request, status int, f 
 	if err != nil {
 		return err
 	}
-	p := workerPage{Head: head, Box: d.newRunBox(head.Base()+"/run", r.t("Instruction for %s", head.Title), r.t("Run")),
+	p := workerPage{Head: head, Box: d.newRunBox(r, head.Base()+"/run", r.t("Instruction for %s", head.Title), r.t("Run")),
 		Address: d.address(head.Worker), Uses: d.snippets(r, head.Worker), Token: d.token()}
 	p.Box.Placeholder = r.t("What should %s do?", ellipsis(head.Title, 60))
 	if f != nil {

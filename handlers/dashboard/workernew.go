@@ -25,7 +25,7 @@ type newWorkerPage struct {
 // newWorkerPage returns the page with empty forms and the usual choices.
 func (d *Dashboard) newWorkerPage(r *request) newWorkerPage {
 	fields := newForm(map[string]string{"visibility": string(store.Public), "workspace": string(store.SharedWorkspace)})
-	return newWorkerPage{Box: d.newRunBox("/run", r.t("What should be done?"), r.t("Run")), Prompt: newForm(nil),
+	return newWorkerPage{Box: d.newRunBox(r, "/run", r.t("What should be done?"), r.t("Run")), Prompt: newForm(nil),
 		Fields: d.workerFields(r, fields), Import: newForm(nil), starterGallery: d.gallery(r)}
 }
 

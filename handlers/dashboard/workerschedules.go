@@ -19,8 +19,8 @@ func (d *Dashboard) scheduleRoutes() {
 	d.on("POST", "/workers/:workerId/schedules", submitted(d.createSchedule, d.schedulesPage))
 	d.on("GET", "/workers/:workerId/schedules/:scheduleId", blank(d.schedulePage))
 	d.on("POST", "/workers/:workerId/schedules/:scheduleId", submitted(d.updateSchedule, d.schedulePage))
-	d.on("POST", "/workers/:workerId/schedules/:scheduleId/pause", button(d.pauseSchedule))
-	d.on("POST", "/workers/:workerId/schedules/:scheduleId/resume", button(d.resumeSchedule))
+	d.on("POST", "/workers/:workerId/schedules/:scheduleId/pause", button(d.pauseSchedule(true, "schedule-paused")))
+	d.on("POST", "/workers/:workerId/schedules/:scheduleId/resume", button(d.pauseSchedule(false, "schedule-resumed")))
 	d.on("POST", "/workers/:workerId/schedules/:scheduleId/run", submitted(d.runSchedule, nil))
 	d.on("POST", "/workers/:workerId/schedules/:scheduleId/cancel", button(d.cancelSchedule))
 }
@@ -60,9 +60,8 @@ func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *request, status int,
 		return err
 	}
 	if f == nil {
-		f = newForm(map[string]string{"when.type": string(store.CronType), "when.cron": "0 9 * * 1-5",
-			"budget": string(store.BudgetStandard), "when.delayInSeconds": "1", "delayUnit": "3600",
-			"when.intervalSeconds": "1", "intervalUnit": "3600"})
+		f = newForm(d.whenFields(store.When{Type: store.CronType, Cron: "0 9 * * 1-5"}))
+		f.Values.Set("budget", string(store.BudgetStandard))
 	}
 	p := schedulesPage{Head: head, Zone: d.store.Timezone(), Token: d.token(), Fields: d.scheduleFields(r, f)}
 	// A deletion may leave the requested page empty, so the number is limited to the last page.
@@ -262,14 +261,11 @@ func (d *Dashboard) patchSchedule(r *request, patch store.SchedulePatch, message
 	return done(schedulesPath(r), message), nil
 }
 
-func (d *Dashboard) pauseSchedule(r *request) (string, error) {
-	paused := true
-	return d.patchSchedule(r, store.SchedulePatch{Paused: &paused}, "schedule-paused")
-}
-
-func (d *Dashboard) resumeSchedule(r *request) (string, error) {
-	paused := false
-	return d.patchSchedule(r, store.SchedulePatch{Paused: &paused}, "schedule-resumed")
+// pauseSchedule returns the action of the button that pauses or resumes a schedule.
+func (d *Dashboard) pauseSchedule(pause bool, message string) func(r *request) (string, error) {
+	return func(r *request) (string, error) {
+		return d.patchSchedule(r, store.SchedulePatch{Paused: &pause}, message)
+	}
 }
 
 // runSchedule creates the schedule's task now and shows it.

@@ -147,24 +147,19 @@ func (d *Dashboard) workerSettingsPage(w http.ResponseWriter, r *request, status
 	return d.render(w, r, status, "worker-settings.html", p.Head.title(r), p)
 }
 
-// deleteWorkerPage shows the settings with a refused deletion.
-func (d *Dashboard) deleteWorkerPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	p, err := d.settings(r)
-	if err != nil {
-		return err
-	}
-	p.Delete = f
-	return d.render(w, r, status, "worker-settings.html", p.Head.title(r), p)
-}
-
 func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
 	f, err := readForm(w, r)
 	if err != nil {
 		return err
 	}
 	if f.Get("confirm") != "yes" {
+		p, err := d.settings(r)
+		if err != nil {
+			return err
+		}
 		f.Error = r.t("Tick the box to delete the worker.")
-		return d.deleteWorkerPage(w, r, http.StatusUnprocessableEntity, f)
+		p.Delete = f
+		return d.render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", p.Head.title(r), p)
 	}
 	if err := d.store.DeleteWorker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {
 		return err

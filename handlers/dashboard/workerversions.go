@@ -101,15 +101,12 @@ func fieldChanged(field string) text.Key {
 
 // fieldLabel returns the heading of a field of a worker's content.
 func fieldLabel(field string) text.Key {
-	return map[string]text.Key{
-		"instructions":  "Instructions",
-		"outputSchema":  "Answer format",
-		"model":         "Model",
-		"approvalTools": "Tools that need approval",
-		"mcpTools":      "MCP tools",
-		"tools":         "Allowed tools",
-		"strangerTools": "Tools for non-members",
-	}[field]
+	for _, f := range editedFields() {
+		if f.name == field {
+			return f.label
+		}
+	}
+	return ""
 }
 
 // versionNotes describes the differences between two contents of a worker.
