@@ -16,9 +16,7 @@ import (
 )
 
 func TestAccountPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	b, other := s.signIn("ann@example.com"), s.signIn("ann@example.com")
 	sessions := func() []string {
 		return regexp.MustCompile(`/account/sessions/ses_\w+/end`).FindAllString(b.get("/account").body, -1)
@@ -54,9 +52,7 @@ func TestAccountPage(t *testing.T) {
 }
 
 func TestPasswordChange(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	b, other := s.signIn("ann@example.com"), s.signIn("ann@example.com")
 	p := b.post("/account/password", "old", "wrong", "password", "another password")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
@@ -101,10 +97,7 @@ func TestThrottledSignIn(t *testing.T) {
 
 // TestPreferences checks that theme, language and shortcuts belong to the account.
 func TestPreferences(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, _, b := asOwner(t)
 	b.get("/account").shows(`<html lang="en">`, `name="theme" value="" checked`) // the defaults
 	p := b.post("/account/preferences", "theme", "pink")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
@@ -117,10 +110,7 @@ func TestPreferences(t *testing.T) {
 // TestErrorsAreTranslated checks errors of the store on German pages: of a form, of an address, and of a
 // filter.
 func TestErrorsAreTranslated(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	b.post("/account/preferences", "theme", "dark", "language", "de")
 	b.post("/settings/keys", "name", strings.Repeat("x", 1001)).shows("Diese Angabe ist ungültig: must have 1 to ")
 	p := b.get("/tasks/tsk_none")

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -16,9 +14,7 @@ import (
 // TestAlertsPage adds channels, tests one with a real endpoint, and pauses and removes it. The
 // address of a webhook is never shown again.
 func TestAlertsPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "invalid_token", http.StatusForbidden)
 	}))
@@ -60,9 +56,7 @@ func TestAlertsPage(t *testing.T) {
 // TestTaskElsewhere opens the link to a task of another organization of the user. A button leads
 // there, and other users cannot find out that the task exists.
 func TestTaskElsewhere(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	other, _ := storetest.Caller(t, s.store, "Other", "bob@example.com", store.RoleOwner)
 	w, _, err := s.store.CreateWorker(t.Context(), other.Caller, store.NewWorker{Title: "Theirs", Visibility: store.Private}, store.IdempotencyKey{})
 	is.NoErr(err)

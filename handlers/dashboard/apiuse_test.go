@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
@@ -19,9 +17,7 @@ var snippetCode = regexp.MustCompile(`(?s)<pre tabindex="0" id="use-([a-z]+)">(.
 
 // TestSnippetsWork copies the code from a worker's page and runs it.
 func TestSnippetsWork(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Greeter", Instructions: "```offline\nsay Good day\n```"})
 	p := s.signIn("ann@example.com").get("/workers/" + wrk.ID)
 	is.Equal(p.status, 200)

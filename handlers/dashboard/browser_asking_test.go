@@ -3,17 +3,13 @@ package dashboard_test
 import (
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestBrowserQuestion answers questions on the page of a task, by a button and as text, and decides
 // by the link of a mail without signing in.
 func TestBrowserQuestion(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Waiter", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "lunch", Title: "Order lunch", Input: scripted(
 		`tool ask_user {"question": "Soup or <b>salad</b>?", "choices": ["Soup", "Salad"]}`, `tool ask_user {"question": "For how many?"}`, "say Ordered {{last}}.")})

@@ -8,17 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestBrowserWorkspace opens previews and the workspace. A published page is shown, and its script
 // does not run.
 func TestBrowserWorkspace(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
 	b := s.signIn("ann@example.com")
 	w := newWindow(s).borrow(b)
@@ -61,9 +57,7 @@ func TestBrowserWorkspace(t *testing.T) {
 
 // TestBrowserAlerts adds a channel, tests it and reads the result.
 func TestBrowserAlerts(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }))
 	t.Cleanup(endpoint.Close)
 	w := newWindow(s).borrow(s.signIn("ann@example.com"))

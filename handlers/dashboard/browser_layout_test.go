@@ -3,17 +3,13 @@ package dashboard_test
 import (
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestBrowserLayout measures what a picture shows at first sight and a list of faults does not: gaps
 // of empty elements, frames in frames, and what stands in one line.
 func TestBrowserLayout(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Invoice clerk"})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, Title: "An invoice", Input: scripted("say Done.")})
 	_, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: wrk.ID, Input: "Go", Budget: store.BudgetLow,
@@ -39,9 +35,7 @@ func TestBrowserLayout(t *testing.T) {
 
 // TestBrowserToasts checks that a message covers no button at the lower edge of a page.
 func TestBrowserToasts(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Invoice clerk"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "sent", Title: "An invoice", Input: scripted("say Done.")})
 	w := newWindow(s).borrow(s.signIn("ann@example.com"))

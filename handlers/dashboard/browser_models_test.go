@@ -49,9 +49,7 @@ func TestBrowserFirstAnswer(t *testing.T) {
 // TestBrowserModels opens the page before and after providers are connected, tests one and changes
 // the default.
 func TestBrowserModels(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	p, b := newFakeProvider(t), s.signIn("ann@example.com")
 	w := newWindow(s).borrow(b)
 	w.open("/settings/models")

@@ -4,16 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestBrowserKeys creates, rolls and revokes a key.
 func TestBrowserKeys(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	w := newWindow(s).enter("ann@example.com")
 	w.click("Settings")
 	w.arrives("/settings")
@@ -40,9 +36,7 @@ func TestBrowserKeys(t *testing.T) {
 
 // TestBrowserMembers invites a person, who joins, gets another role and is removed.
 func TestBrowserMembers(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	w := newWindow(s).enter("ann@example.com")
 	w.open("/settings/members")
 	w.fill("Email address", "new@example.com")

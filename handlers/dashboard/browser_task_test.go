@@ -9,7 +9,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"github.com/matryer/is"
 
 	"journeyman/store"
 )
@@ -17,9 +16,7 @@ import (
 // TestBrowserLive watches a task run, approves one of its calls, and compares the end with the
 // server's page.
 func TestBrowserLive(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files", "write_file"}}})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "live", Title: "A live task", Input: scripted("say Before.")})
 	w := newWindow(s).borrow(s.signIn("ann@example.com"))
@@ -64,9 +61,7 @@ func TestBrowserLive(t *testing.T) {
 // TestBrowserLiveEnds checks that typed text stays when a task ends, and that the page does not
 // reload repeatedly.
 func TestBrowserLiveEnds(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "ends", Input: scripted(calling("list_files"), "say The end.")})
 	id := s.approval("ends")
@@ -109,9 +104,7 @@ func TestBrowserCancel(t *testing.T) {
 
 // TestBrowserTaskPages opens pages whose texts try to change the page.
 func TestBrowserTaskPages(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	evil := `<script>alert(1)</script><img src=x onerror=alert(1)>` + strings.Repeat("unbroken", 30)
 	wrk := s.worker(s.owner, store.NewWorker{Title: evil[:180], OutputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)})
@@ -165,9 +158,7 @@ func TestBrowserTasks(t *testing.T) {
 
 // TestBrowserFollowUp sends an instruction with a chosen and a dropped file, by keyboard.
 func TestBrowserFollowUp(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Reader"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "read", Title: "Reading", Input: scripted("say Ready.")})
 	w := newWindow(s).borrow(s.signIn("ann@example.com"))
@@ -208,9 +199,7 @@ const observeLost = `(() => {
 
 // TestBrowserReconnects closes the connection of a stream, which must continue where it stopped.
 func TestBrowserReconnects(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "broken", Title: "Broken", Input: "Go.\n\n" + scripted(
 		"think one", calling("list_files"), "think two", calling("list_files"), "say The end.")})

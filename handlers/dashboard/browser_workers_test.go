@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
@@ -42,9 +40,7 @@ func TestBrowserWorkerOfTask(t *testing.T) {
 }
 
 func TestBrowserNewWorker(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	w := newWindow(s).enter("ann@example.com")
 	w.open("/workers")
 	w.look("workers-empty")
@@ -89,9 +85,7 @@ func TestBrowserNewWorker(t *testing.T) {
 }
 
 func TestBrowserWorker(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	long := strings.Repeat("unbreakable", 30)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk", Summary: "Keeps the books of the harbour office", OutputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`),
 		Visibility: store.Private, Instructions: "You keep the books of the harbour office.\n\n- Be brief.\n- Name your sources. " + long,
@@ -163,9 +157,7 @@ func TestBrowserWorker(t *testing.T) {
 }
 
 func TestBrowserWebhook(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	end := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
 	t.Cleanup(end.Close)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
@@ -198,9 +190,7 @@ func TestBrowserWebhook(t *testing.T) {
 }
 
 func TestBrowserFiles(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
 	b := s.signIn("ann@example.com")
 	w := newWindow(s).borrow(b)
@@ -269,9 +259,7 @@ func TestBrowserWorkerWithoutScript(t *testing.T) {
 // TestBrowserStartersAndVersions tries a starter, changes its worker at the same time as another
 // user, and restores its first version.
 func TestBrowserStartersAndVersions(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	w := newWindow(s).enter("ann@example.com")
 	w.open("/workers/new")
 	w.look("worker-new-starters")

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -72,9 +71,7 @@ func (s *site) connect(t *testing.T, h auth.OAuthHandler) (*sdk.ClientSession, e
 }
 
 func TestClientConnectsByOAuth(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.join("bob@example.com", store.RoleMember)
 	bob := s.signIn("bob@example.com")
 	h := program(t, bob, "allow")
@@ -111,9 +108,7 @@ func TestClientConnectsByOAuth(t *testing.T) {
 }
 
 func TestConsentIsDenied(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	ann := s.signIn("ann@example.com")
 	_, err := s.connect(t, program(t, ann, "deny"))
 	is.True(err != nil) // connected although the user denied
@@ -139,9 +134,7 @@ func (s *site) register(t *testing.T, body string) (status int, answer map[strin
 }
 
 func TestHostileAuthorizationRequests(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	ann := s.signIn("ann@example.com")
 	status, client := s.register(t, `{"client_name": "x", "redirect_uris": ["`+callback+`"], "token_endpoint_auth_method": "client_secret_basic"}`)
 	is.Equal(status, http.StatusCreated)
@@ -200,9 +193,7 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 }
 
 func TestHostileTokenRequests(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	_, client := s.register(t, `{"redirect_uris": ["`+callback+`"]}`)
 	id := client["client_id"].(string)
 	is.Equal(client["client_name"], "Unnamed program")

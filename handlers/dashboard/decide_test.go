@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
@@ -31,9 +29,7 @@ func (s *site) decisionLink(who store.Identity, task string) string {
 
 // TestDecisionByLink decides without signing in.
 func TestDecisionByLink(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	guest := s.visitor()
 	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: scripted(calling("write_file", "path", "<b>.txt", "content", "x"), "say over")})
@@ -69,9 +65,7 @@ func TestDecisionByLink(t *testing.T) {
 
 // TestForgedDecisionLinks checks the pages of forged links, and that they do not block valid links.
 func TestForgedDecisionLinks(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	guest := s.visitor()
 	member := s.join("mo@example.com", store.RoleMember)
 	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})

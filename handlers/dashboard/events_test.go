@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -82,9 +80,7 @@ func (e *eventReader) next() string {
 // TestEventsTellKinds checks that a page gets the kinds of records that changed since it was read,
 // but none of another organization.
 func TestEventsTellKinds(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	rival, _ := storetest.Caller(t, s.store, "Rival", "rita@example.com", store.RoleOwner)
 	is.NoErr(s.store.SetPassword(t.Context(), "rita@example.com", password))
 	ann, rita := s.signIn("ann@example.com"), s.signIn("rita@example.com")
@@ -106,9 +102,7 @@ func TestEventsTellKinds(t *testing.T) {
 
 // TestEventsAreFew checks that many changes are combined into few events.
 func TestEventsAreFew(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	ours := s.signIn("ann@example.com").events("/workers")
 	begun, made := time.Now(), make(chan struct{})
 	go func() {
@@ -126,9 +120,7 @@ func TestEventsAreFew(t *testing.T) {
 // TestEventsEndWithTheSession checks that a stream ends with its session, and with a switch to
 // another organization.
 func TestEventsEndWithTheSession(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	ann := s.signIn("ann@example.com")
 	ours := ann.events("/workers")
 	ann.post("/sign-out")

@@ -50,10 +50,7 @@ func TestStuckForms(t *testing.T) {
 // TestWorkOutlastsItsForm sends a form whose processing takes longer than the deadline for the
 // form. The page must still show the result.
 func TestWorkOutlastsItsForm(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t, shortFormTime)
-	b := s.signIn("ann@example.com")
+	is, _, b := asOwner(t, shortFormTime)
 	p := b.post("/workers", "from", "prompt", "prompt", scripted("wait "+(2*formTime).String(), "fail 400 nothing comes to mind"))
 	is.True(p.status >= http.StatusBadRequest)
 	p.shows("</html>")

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard"
 	"journeyman/handlers/mcp"
@@ -66,6 +68,20 @@ type site struct {
 func newSite(t testing.TB, change ...func(*dashboard.Config)) *site {
 	t.Helper()
 	return newSiteOf(t, storetest.Open(t, store.Options{}), change...)
+}
+
+// onSite starts a site for a test that runs beside others.
+func onSite(t *testing.T, change ...func(*dashboard.Config)) (*is.I, *site) {
+	t.Helper()
+	t.Parallel()
+	return is.New(t), newSite(t, change...)
+}
+
+// asOwner starts a site like onSite. In the browser, its owner is signed in.
+func asOwner(t *testing.T, change ...func(*dashboard.Config)) (*is.I, *site, *browser) {
+	t.Helper()
+	is, s := onSite(t, change...)
+	return is, s, s.signIn("ann@example.com")
 }
 
 // newSiteOf starts a site on a store that may hold data.

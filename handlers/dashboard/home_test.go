@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -15,9 +13,7 @@ import (
 // TestFirstSteps checks that done steps are marked, and that the steps stay hidden once a user
 // hides them.
 func TestFirstSteps(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	left := func(b *browser) string { // the addresses of the remaining steps
@@ -52,9 +48,7 @@ func TestFirstSteps(t *testing.T) {
 // TestHome checks that the first page shows waiting, running and failed tasks, and the spent
 // credits.
 func TestHome(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	ann.get("/").shows("Tasks that are running, waiting for you or failed appear here.", "credits")
@@ -94,9 +88,7 @@ func TestHome(t *testing.T) {
 
 // TestPinnedWorkers pins a worker in the list, and checks that every page shows it.
 func TestPinnedWorkers(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	ann := s.signIn("ann@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	is.Equal(ann.get("/tasks").has("Scribe</span>"), false)

@@ -40,9 +40,7 @@ func (s *site) invitation(email string, role store.Role) string {
 
 // TestWelcomePage signs the first owner in for the first time.
 func TestWelcomePage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	path := s.link(store.LinkWelcome, "ann@example.com")
 	v := s.visitor()
 	v.get(path).shows("Welcome to Journeyman", `value="ann@example.com"`)
@@ -64,9 +62,7 @@ func TestWelcomePage(t *testing.T) {
 // TestResetPage checks that a new password ends the user's sessions in other browsers, even if
 // another user's browser opened the link.
 func TestResetPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	before := s.signIn("ann@example.com")
 	s.join("bob@example.com", store.RoleMember)
 	v := s.signIn("bob@example.com")
@@ -112,9 +108,7 @@ func TestSessionFixation(t *testing.T) {
 
 // TestInvitationPage lets a new person join, once.
 func TestInvitationPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	path := s.invitation("new@example.com", store.RoleAdmin)
 	v := s.visitor()
 	v.get(path).shows("Join Acme", "ann@example.com has invited new@example.com to Acme", "as Admin", `name="name"`)
@@ -138,9 +132,7 @@ func TestInvitationPage(t *testing.T) {
 // TestInvitationOfExistingUser checks that the link of a person with a password requires that
 // password.
 func TestInvitationOfExistingUser(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	globex := func(email string) {
 		_, _, err := s.store.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "k", Email: email, Role: store.RoleOwner, OrganizationName: "Globex"})
 		is.NoErr(err)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
@@ -78,10 +76,7 @@ func streamOf(p page) string {
 // TestLivePieces reads the updates of a hostile turn. They must be as harmless as a page, and a
 // reconnecting browser gets only the pieces that it does not have.
 func TestLivePieces(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: evil, Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "live", Title: evil, Input: evil + "\n\n" + scripted("think "+evil, "say "+evil,
 		calling("write_file", "path", "a.html", "content", evil), calling("read_file", "path", evil), calling("list_files"), "say # The **end** "+evil)})
@@ -120,10 +115,7 @@ func TestLivePieces(t *testing.T) {
 
 // TestRunAgain runs an instruction again, and an edited one. The files are attached again.
 func TestRunAgain(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: scripted("say one")})
 	sent := b.form("/tasks/talk", []string{"input", scripted("fail 400 on strike"), "budget", "low"}, "notes.txt", "remember the milk")
@@ -163,10 +155,7 @@ func TestRunAgain(t *testing.T) {
 
 // TestAllowRestOfTask approves a call for the rest of its task.
 func TestAllowRestOfTask(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file", "edit_file"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "rest", Input: scripted(calling("write_file", "path", "a.txt", "content", "one\ntwo\n"),
 		calling("write_file", "path", "b.txt", "content", "x"), calling("edit_file", "path", "a.txt", "old", "two", "new", "three"), "say over")})

@@ -249,9 +249,7 @@ func TestPostmasterMail(t *testing.T) {
 
 // TestMailByHTTP posts a mail to the address that the page shows while no SMTP listener runs.
 func TestMailByHTTP(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	worker := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	shown := regexp.MustCompile(`curl (\S+) --data-binary`).FindStringSubmatch(s.signIn("ann@example.com").get("/mail").body)
 	is.True(shown != nil) // the page shows a command

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
@@ -54,9 +52,7 @@ func (p *fakeProvider) connected(b *browser, name string) page {
 // TestModelsPage connects a provider, changes the default and removes the provider. No page shows a
 // key.
 func TestModelsPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	p, b := newFakeProvider(t), s.signIn("ann@example.com")
 	b.get("/workers").shows(`id="no-model"`, "/settings/models", "No model connected") // the banner links to the page
 	b.get("/settings/models").shows("Anthropic", "OpenAI", "Ollama", "OpenRouter", "http://127.0.0.1:11434")
@@ -95,9 +91,7 @@ func TestModelsPage(t *testing.T) {
 
 // TestModelsPageRefuses sends forms with invalid values, and tests providers that do not answer.
 func TestModelsPageRefuses(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	p, b := newFakeProvider(t), s.signIn("ann@example.com")
 	for _, tt := range []struct {
 		field  string
@@ -142,9 +136,7 @@ func TestModelsPageRefuses(t *testing.T) {
 
 // TestModelsPageByRole opens the page as an Admin, and a page with the banner as a Member.
 func TestModelsPageByRole(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.join("ada@example.com", store.RoleAdmin)
 	s.join("mo@example.com", store.RoleMember)
 	member := s.signIn("mo@example.com")
@@ -161,9 +153,7 @@ func TestModelsPageByRole(t *testing.T) {
 // TestWorkersModelField chooses a worker's model from the list, types another one, and saves a
 // worker whose model is in no list.
 func TestWorkersModelField(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	p, b := newFakeProvider(t), s.signIn("ann@example.com")
 	is.Equal(p.connected(b, "box").status, http.StatusSeeOther)
 	w := s.worker(s.owner, store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: "box:unlisted"}})

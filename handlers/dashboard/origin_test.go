@@ -5,17 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestWorkersOfTasks runs a task on the first page. Its worker is in no list until somebody keeps it.
 func TestWorkersOfTasks(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	s.worker(s.owner, store.NewWorker{Title: "Clerk"})
 	b.get("/workers").lacks("Workers made by tasks") // there are none
 	b.get("/workers?origin=task").shows("There are no workers made by tasks")
@@ -55,10 +50,7 @@ func TestWorkersOfTasks(t *testing.T) {
 // TestRunOfNewWorker runs an instruction on the page for a new worker. The user has asked for a
 // worker, so it is in the list.
 func TestRunOfNewWorker(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, _, b := asOwner(t)
 	is.Equal(b.send(b.form("/run", []string{"input", "Write a haiku"})).status, http.StatusSeeOther)
 	is.Equal(b.get("/workers").workers(), []string{"Write a haiku"})
 }

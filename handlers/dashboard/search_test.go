@@ -5,17 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestSearch checks that a search finds workers, tasks, files, pages and commands, but only those
 // that the user may see.
 func TestSearch(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Quarterly reporter"})

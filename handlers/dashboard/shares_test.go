@@ -5,17 +5,13 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestPasswordsAreShared checks as many passwords at once as one address may. Other addresses need
 // not wait.
 func TestPasswordsAreShared(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	invitation := s.invitation("new@example.com", store.RoleMember)
 	var releases []func()
 	for {
@@ -46,9 +42,7 @@ func TestPasswordsAreShared(t *testing.T) {
 
 // TestPagesAreShared holds as many requests as one user may.
 func TestPagesAreShared(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	who := s.owner

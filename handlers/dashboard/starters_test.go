@@ -56,10 +56,7 @@ func TestStarters(t *testing.T) {
 
 // TestImportPage exports a worker on its page, and imports it as a file and as text.
 func TestImportPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Clerk", Instructions: "Be brief.\nBe kind."})
 	file := b.get("/workers/" + wrk.ID + "/export")
 	is.Equal(file.status, 200)

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/matryer/is"
-
 	"journeyman/handlers"
 	"journeyman/store"
 	"journeyman/store/storetest"
@@ -23,9 +21,7 @@ var varying = regexp.MustCompile(`(?m)^(Date|X-Request-Id): .*\r\n|frm_\w+|\.\d{
 // TestStreamBytes compares the streams of pages on connections that are taken over from net/http
 // with those of net/http, byte by byte.
 func TestStreamBytes(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Done"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "done", Input: scripted("say hello")})
 	b := s.signIn("ann@example.com")

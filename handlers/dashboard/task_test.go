@@ -75,10 +75,7 @@ func (s *site) ended(taskID string) store.Turn {
 
 // TestTaskPage checks that the page shows everything that a turn can have.
 func TestTaskPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "all", Title: "A bit of all", Input: scripted(
 		"think Let me see.", "wait 5ms", "say I write.", calling("write_file", "path", "out/poem.md", "content", "# Poem"),
@@ -114,10 +111,7 @@ func TestTaskPage(t *testing.T) {
 
 // TestTaskEnds checks that the page explains how turns ended.
 func TestTaskEnds(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe", OutputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "json", Title: "Count", Input: "Count." + "\n\n" + scripted(`json {"n":7}`)})
 	p := b.get("/tasks/json")
@@ -139,10 +133,7 @@ func TestTaskEnds(t *testing.T) {
 
 // TestHostileTask puts hostile text into every string of a task.
 func TestHostileTask(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	evil := `<script>alert(1)</script><img src=x onerror=alert(1)>"'&`
 	w := s.worker(s.owner, store.NewWorker{Title: evil})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "evil", Title: evil, Input: evil + "\n\n" + scripted(
@@ -167,10 +158,7 @@ func TestHostileTask(t *testing.T) {
 
 // TestLongTask checks that the pages of a long task are bounded and that links reach all of it.
 func TestLongTask(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	quotes := strings.Repeat(`"<&>' `, 2000)
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "long", Input: quotes + "\n\n" + scripted(
@@ -216,10 +204,7 @@ func TestLongTask(t *testing.T) {
 
 // TestFollowUp continues a task with files. Two clicks must create one turn.
 func TestFollowUp(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: scripted("say one")})
 	token := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(b.get("/tasks/talk").body)[1]
@@ -270,10 +255,7 @@ func TestFollowUp(t *testing.T) {
 
 // TestCancelTask opens a running task and cancels it.
 func TestCancelTask(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("say first")})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("wait 1h", "say never")})
@@ -299,9 +281,7 @@ func TestCancelTask(t *testing.T) {
 
 // TestApprovalPage approves and denies tool calls.
 func TestApprovalPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	b, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
@@ -334,9 +314,7 @@ func TestApprovalPage(t *testing.T) {
 
 // TestQuestionPage answers a worker's questions with a button and as text.
 func TestQuestionPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	b, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Curious"})

@@ -76,10 +76,7 @@ func (p page) listed() (list []string) {
 }
 
 func TestTaskFilters(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	empty := b.get("/tasks")
 	is.Equal(empty.has("Filter tasks"), false) // there is nothing to filter
 	empty.shows("There are no tasks yet", "curl "+s.url+"/api/tasks", "@mail.example")
@@ -135,10 +132,7 @@ func TestTaskFilters(t *testing.T) {
 
 // TestTaskPaging reads a long list to its end, with a filter.
 func TestTaskPaging(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	for i := range 120 {
 		s.begin(s.owner, store.NewTurn{WorkerID: w.ID, Title: fmt.Sprintf("task %d", i), Input: scripted("say " + fmt.Sprint(i%2))})
@@ -215,9 +209,7 @@ func manyTasks(t testing.TB, n int) *store.Store {
 
 // TestTaskAccess checks that only users who may see a worker see its tasks.
 func TestTaskAccess(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	eve, _ := storetest.Caller(t, s.store, "Other", "eve@example.com", store.RoleOwner)
 	is.NoErr(s.store.SetPassword(t.Context(), "eve@example.com", password))
@@ -251,10 +243,7 @@ func TestTaskAccess(t *testing.T) {
 
 // TestTaskNames opens tasks with ids of clients, by the url field of the API.
 func TestTaskNames(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	for _, id := range []string{"order-1", "A.b_c:d-9", "...", "new", "-", strings.Repeat("x", 128)} {
 		s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: id, Title: "named " + id, Input: scripted(calling("list_files"), "say done")})

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -14,9 +12,7 @@ import (
 // TestManyTasks changes several tasks with one form, each as the user may, and checks the result in
 // the list.
 func TestManyTasks(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	ctx := t.Context()
 	mo := s.join("mo@example.com", store.RoleMember)
 	ann, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
@@ -61,9 +57,7 @@ func TestManyTasks(t *testing.T) {
 // TestRunAgainForWhom checks that a retry keeps the files, and that the instruction of a non-member
 // does not become that of a member.
 func TestRunAgainForWhom(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	ann := s.signIn("ann@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: scripted("say one")})
@@ -88,9 +82,7 @@ func TestRunAgainForWhom(t *testing.T) {
 // TestWaitingTasksComeFirst checks that tasks that wait for the user come first, and have their own
 // segment of the list.
 func TestWaitingTasksComeFirst(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	careful := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
 	plain := s.worker(s.owner, store.NewWorker{Title: "Plain"})

@@ -3,18 +3,13 @@ package dashboard_test
 import (
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestTeamOnPages checks that the page of a task links to the workers that it has run, and that
 // their pages link back.
 func TestTeamOnPages(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	s.worker(s.owner, store.NewWorker{Title: "Reader"})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "team", Input: scripted(

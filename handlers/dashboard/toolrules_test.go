@@ -3,17 +3,12 @@ package dashboard_test
 import (
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestToolRules opens the rules of a worker, sends them back unchanged, and changes them.
 func TestToolRules(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Clerk", Workspace: store.TaskWorkspace, Settings: store.WorkerSettings{
 		Tools:         store.ToolRules{{Tool: "gone.send"}, {Tool: "web_fetch", Hosts: []string{"*.example.org", "a.test"}}, {Tool: "read_file"}},
 		StrangerTools: store.ToolRules{}}})

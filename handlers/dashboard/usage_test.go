@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -30,10 +28,7 @@ func (s *site) used(workers, days int) {
 }
 
 func TestUsagePage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 
 	p := b.get("/usage")
 	is.Equal(p.status, http.StatusOK)
@@ -62,9 +57,7 @@ func TestUsagePage(t *testing.T) {
 }
 
 func TestUsageCSV(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.used(2, 10)
 	p := s.signIn("ann@example.com").get("/usage.csv?days=7")
 	is.Equal(p.header.Get("Content-Type"), "text/csv; charset=utf-8")
@@ -79,9 +72,7 @@ func TestUsageCSV(t *testing.T) {
 }
 
 func TestMembersSeeUsageAlerts(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	b := s.signIn("mo@example.com")
 	for _, path := range []string{"/usage", "/usage.csv"} {

@@ -47,10 +47,7 @@ func (b *browser) publishBytes(w store.Worker, name string, content []byte) {
 }
 
 func TestFileList(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Printer"})
 	path := "/workers/" + w.ID + "/files"
 	b.get(path).shows("This worker has published no files yet", "curl "+s.url)

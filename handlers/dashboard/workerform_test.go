@@ -27,10 +27,7 @@ func (s *site) madeWorker(p page) store.Worker {
 }
 
 func TestFormWorker(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	form := map[string]string{"title": "Clerk", "instructions": "Be brief.", "outputSchema": ` {"type": "object"} `, "model": "offline", "mcpTools": "crm"}
 	post := func(path string) page {
 		var fields []string
@@ -75,10 +72,7 @@ func TestFormWorker(t *testing.T) {
 }
 
 func TestFormWorkerOnce(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	ids := make([]string, 8)
 	var wg sync.WaitGroup
 	for i := range ids {

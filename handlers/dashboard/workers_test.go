@@ -33,10 +33,7 @@ func (p page) workers() (list []string) {
 }
 
 func TestWorkerList(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	b.get("/workers").shows("There are no workers yet", "curl "+s.url+"/api/tasks")
 	mo := s.join("mo@example.com", store.RoleMember)
 	s.worker(mo, store.NewWorker{Title: "Mo's own", Visibility: store.Private})
@@ -66,10 +63,7 @@ func TestWorkerList(t *testing.T) {
 }
 
 func TestWorkerPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: hostile, Summary: hostile, Instructions: hostile + strings.Repeat("ü", 18_000)})
 	p := b.get("/workers/" + w.ID)
 	is.Equal(p.status, http.StatusOK)
@@ -95,10 +89,7 @@ func TestWorkerPage(t *testing.T) {
 }
 
 func TestRunTwiceIsOneTask(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{})
 	run := func(token, input string) string {
 		p := b.send(b.form("/workers/"+w.ID+"/run", []string{"input", input, "budget", "low", "token", token}))
@@ -118,10 +109,7 @@ func TestRunTwiceIsOneTask(t *testing.T) {
 }
 
 func TestRunRefused(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{})
 	p := b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "  ", "budget", "low"}))
 	is.Equal(p.status, http.StatusUnprocessableEntity)
@@ -143,10 +131,7 @@ func TestRunRefused(t *testing.T) {
 }
 
 func TestNewWorker(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	b.get("/workers/new").shows("Run a task now", "Describe a worker", "Write it by hand", `value="publish_file"`)
 
 	p := b.send(b.form("/run", []string{"input", "Write a haiku about rivers to haiku.md", "token", "x"}))
@@ -253,10 +238,7 @@ func TestCheckSchema(t *testing.T) {
 }
 
 func TestWorkerSettings(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Clerk", OutputSchema: []byte(`{"type":"object"}`), Instructions: "Be brief.",
 		Settings: store.WorkerSettings{ApprovalTools: []string{"write_file", "crm.send"}, MCPTools: []string{"crm"}}})
 	path := "/workers/" + w.ID + "/settings"
@@ -302,10 +284,7 @@ func TestWorkerPagesInGerman(t *testing.T) {
 }
 
 func TestWorkerMembers(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	mo := s.join("mo@example.com", store.RoleMember)
 	w := s.worker(s.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
 	path := "/workers/" + w.ID + "/members"

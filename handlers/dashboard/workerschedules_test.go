@@ -179,10 +179,7 @@ func TestScheduleButtons(t *testing.T) {
 }
 
 func TestSchedulePages(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{})
 	for i := range 45 {
 		_, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: strings.Repeat("long ", 1000), Budget: store.BudgetLow,

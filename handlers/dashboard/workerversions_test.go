@@ -4,16 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestVersionPages changes a worker, compares its versions and restores the first.
 func TestVersionPages(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
+	is, s := onSite(t)
 	v := s.signIn("ann@example.com")
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Scribe", Instructions: "Write.\nBe brief.\n<b>", Settings: store.WorkerSettings{Model: "offline"}})
 	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, wrk.ID, store.WorkerPatch{

@@ -8,16 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 func TestWebhookPage(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	got := make(chan string, 10)
 	end := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -68,10 +63,7 @@ func TestWebhookPage(t *testing.T) {
 }
 
 func TestExecutionPages(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{})
 	_, err := s.store.SetWebhook(t.Context(), s.owner.Caller, w.ID, "https://example.com/"+strings.Repeat("x", 2000))
 	is.NoErr(err)

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
@@ -45,10 +43,7 @@ func unzip(t *testing.T, p page) map[string]string {
 
 // TestWorkspacePages opens a folder with all kinds of entries that a worker can create.
 func TestWorkspacePages(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Printer"})
 	base := "/workers/" + w.ID
 	b.get(base + "/workspace/").shows("This folder is empty.")
@@ -103,10 +98,7 @@ func TestWorkspacePages(t *testing.T) {
 
 // TestWorkspaceOfATask shows the own folder of a task, and the pages of a large folder.
 func TestWorkspaceOfATask(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Apart", Workspace: store.TaskWorkspace})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "My own", Input: scripted(calling("write_file", "path", "own.txt", "content", "mine"))})
 	base := "/workers/" + w.ID
@@ -133,10 +125,7 @@ func TestWorkspaceOfATask(t *testing.T) {
 // TestArchives downloads the published files of a worker and of a task, and requests more than an
 // archive may hold.
 func TestArchives(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "../Prin/ter\r\n"})
 	is.Equal(b.get("/workers/"+w.ID+"/files.zip").status, http.StatusNotFound) // there are none
 	s.publish(w, "a.txt", "first")
