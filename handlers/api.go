@@ -2,7 +2,7 @@
 // writes the response that openapi.yaml describes. The package identifies callers, limits request
 // rates, and maps errors to responses, each in one place.
 //
-// It imports store, runner, view, stream, trace and histogram. It holds no SQL and no rule
+// It imports store, runner, view, stream and trace. It holds no SQL and no rule
 // about workers or turns, and it never runs a turn: Runner.Accept takes instructions.
 package handlers
 

@@ -57,14 +57,5 @@ var (
 	YAMLText   = yamlText
 )
 
-// MetricNames returns the names of all samples of GET /metrics.
-func MetricNames() map[string]bool {
-	names := map[string]bool{}
-	for name := range newDescriptions(families()).familyOf {
-		names[name] = true
-	}
-	return names
-}
-
 // ScrapeTime is the time limit of all queries of GET /metrics.
 const ScrapeTime = scrapeTime

@@ -1,17 +1,11 @@
 package handlers
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -20,28 +14,45 @@ import (
 	"journeyman/store"
 )
 
-// A meter writes the samples of GET /metrics. To add a metric, add its description to families, and
-// write its samples in one of the functions of newMeter. The number of series must be bounded: a
-// label holds neither an id nor the text of a client or a model. See TestMetricsStayBounded.
+// A meter writes the metrics of GET /metrics. To add one, set it in one of the functions of newMeter,
+// and describe it in .package/monitoring/README.md. The number of series must be bounded: a label
+// holds neither an id nor the text of a client or a model. See TestMetricsStayBounded.
 type meter struct {
-	set      *metrics.Set // of the requests
-	writers  []func(ctx context.Context, out samples)
-	describe descriptions
+	requests *metrics.Set
+	kept     []*metrics.Set // of the store and the runner
+	readers  []func(ctx context.Context, out samples)
+}
+
+// samples are the values of one scrape.
+type samples struct{ *metrics.Set }
+
+// value sets a gauge. name ends with its labels, if it has any.
+func (s samples) value(name string, v float64) { s.GetOrCreateGauge(name, nil).Set(v) }
+
+// count sets a counter.
+func (s samples) count(name string, n int64) { s.GetOrCreateCounter(name).Set(uint64(n)) }
+
+// flag sets a gauge to 1 or 0.
+func (s samples) flag(name string, on bool) {
+	s.value(name, 0)
+	if on {
+		s.value(name, 1)
+	}
 }
 
 // newMeter creates the meter. openStreams returns the number of event streams.
 func newMeter(cfg Config, openStreams func() int64) *meter {
-	return &meter{set: metrics.NewSet(), describe: newDescriptions(families()),
-		writers: []func(context.Context, samples){
-			func(ctx context.Context, out samples) { writeTurns(ctx, out, cfg.Store, cfg.Runner) },
-			func(ctx context.Context, out samples) { writeStore(ctx, out, cfg.Store) },
-			func(ctx context.Context, out samples) { writeStorage(ctx, out, cfg.Store) },
-			func(ctx context.Context, out samples) { writeBacklog(ctx, out, cfg.Store) },
-			func(_ context.Context, out samples) { writeMail(out, cfg.Store.Counters()) },
-			func(_ context.Context, out samples) { writeBackups(out, cfg.Store, cfg.Now()) },
-			func(_ context.Context, out samples) { writeLatencies(out, cfg.Runner) },
-			func(ctx context.Context, out samples) { writeNode(ctx, out, cfg) },
-			func(_ context.Context, out samples) { writeServer(out, cfg, openStreams()) },
+	metrics.ExposeMetadata(true) // the type of each metric
+	return &meter{requests: metrics.NewSet(), kept: []*metrics.Set{cfg.Store.WriteStats().Metrics, cfg.Runner.Metrics()},
+		readers: []func(context.Context, samples){
+			func(ctx context.Context, out samples) { readTurns(ctx, out, cfg.Store, cfg.Runner) },
+			func(ctx context.Context, out samples) { readStore(ctx, out, cfg.Store) },
+			func(ctx context.Context, out samples) { readStorage(ctx, out, cfg.Store) },
+			func(ctx context.Context, out samples) { readBacklog(ctx, out, cfg.Store) },
+			func(_ context.Context, out samples) { readMail(out, cfg.Store.Counters()) },
+			func(_ context.Context, out samples) { readBackups(out, cfg.Store, cfg.Now()) },
+			func(ctx context.Context, out samples) { readNode(ctx, out, cfg) },
+			func(_ context.Context, out samples) { readServer(out, cfg, openStreams()) },
 		}}
 }
 
@@ -51,17 +62,18 @@ const scrapeTime = 2 * time.Second
 
 // write writes all metrics in the text format of Prometheus. It marks or leaves out those that it
 // cannot read from the database before ctx ends, or within scrapeTime.
-func (m *meter) write(ctx context.Context, out io.Writer) error {
+func (m *meter) write(ctx context.Context, out io.Writer) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTime)
 	defer cancel()
-	var b bytes.Buffer
-	for _, write := range m.writers {
-		write(ctx, samples{&b})
+	now := samples{metrics.NewSet()}
+	for _, read := range m.readers {
+		read(ctx, now)
 	}
-	m.set.WritePrometheus(&b)
-	metrics.WriteProcessMetrics(&b)
-	metrics.WriteFDMetrics(&b)
-	return m.describe.write(out, b.String())
+	for _, set := range append([]*metrics.Set{now.Set, m.requests}, m.kept...) {
+		set.WritePrometheus(out)
+	}
+	metrics.WriteProcessMetrics(out)
+	metrics.WriteFDMetrics(out)
 }
 
 // observe counts a request that was answered. Its labels have few values: a method of methodLabel,
@@ -72,40 +84,35 @@ func (m *meter) observe(method, route string, err error, took time.Duration) {
 		status = strconv.Itoa(ProblemOf(err).Status)
 	}
 	method = methodLabel(method)
-	m.set.GetOrCreateCounter(fmt.Sprintf(`journeyman_http_requests_total{method=%q,route=%q,status=%q}`,
+	m.requests.GetOrCreateCounter(fmt.Sprintf(`journeyman_http_requests_total{method=%q,route=%q,status=%q}`,
 		method, route, status)).Inc()
-	m.set.GetOrCreateSummary(fmt.Sprintf(`journeyman_http_request_duration_seconds{method=%q,route=%q}`,
+	m.requests.GetOrCreateSummary(fmt.Sprintf(`journeyman_http_request_duration_seconds{method=%q,route=%q}`,
 		method, route)).Update(took.Seconds())
 }
 
-func writeTurns(ctx context.Context, out samples, st *store.Store, rn *runner.Runner) {
+func readTurns(ctx context.Context, out samples, st *store.Store, rn *runner.Runner) {
 	c := st.Counters()
 	out.value("journeyman_turns_running", float64(rn.Running()))
 	out.value("journeyman_turns_queued", float64(st.Queued()))
-	for status, n := range map[string]*atomic.Int64{"completed": &c.TurnsCompleted, "error": &c.TurnsFailed,
-		"aborted": &c.TurnsAborted} {
-		out.count("journeyman_turns_total", n.Load(), "status", status)
-	}
+	out.count(`journeyman_turns_total{status="completed"}`, c.TurnsCompleted.Load())
+	out.count(`journeyman_turns_total{status="error"}`, c.TurnsFailed.Load())
+	out.count(`journeyman_turns_total{status="aborted"}`, c.TurnsAborted.Load())
 	waiting, err := st.Suspended(ctx)
 	for _, w := range []store.WaitFor{store.WaitForPerson, store.WaitForModel, store.WaitForWorker} {
 		n := float64(waiting[w])
 		if err != nil {
 			n = math.NaN() // unknown: a zero would hide waiting turns
 		}
-		out.value("journeyman_turns_waiting", n, "for", string(w))
+		out.value(fmt.Sprintf(`journeyman_turns_waiting{for=%q}`, w), n)
 	}
 	out.count("journeyman_steps_total", c.Steps.Load())
-	out.count("journeyman_tokens_total", c.InputTokens.Load(), "direction", "input")
-	out.count("journeyman_tokens_total", c.OutputTokens.Load(), "direction", "output")
-	out.value("journeyman_credits_total", store.Credits(c.Cost.Load()))
-	for kind, n := range rn.FailedCalls() {
-		out.count("journeyman_model_failures_total", n, "provider", kind.Provider, "code", kind.Code)
-	}
-	out.count("journeyman_model_retries_total", rn.Retries())
+	out.count(`journeyman_tokens_total{direction="input"}`, c.InputTokens.Load())
+	out.count(`journeyman_tokens_total{direction="output"}`, c.OutputTokens.Load())
+	out.GetOrCreateFloatCounter("journeyman_credits_total").Add(store.Credits(c.Cost.Load()))
 }
 
-// writeBacklog writes no samples if the database does not answer: zeros would hide waiting work.
-func writeBacklog(ctx context.Context, out samples, st *store.Store) {
+// readBacklog sets no values if the database does not answer: zeros would hide waiting work.
+func readBacklog(ctx context.Context, out samples, st *store.Store) {
 	b, err := st.Backlog(ctx)
 	if err != nil {
 		return
@@ -120,38 +127,20 @@ func writeBacklog(ctx context.Context, out samples, st *store.Store) {
 	out.value("journeyman_scheduler_lag_seconds", b.Schedule.Seconds())
 }
 
-func writeMail(out samples, c *store.Counters) {
-	out.count("journeyman_webhook_attempts_total", c.AttemptsSucceeded.Load(), "status", "success")
-	out.count("journeyman_webhook_attempts_total", c.AttemptsFailed.Load(), "status", "error")
-	out.count("journeyman_emails_received_total", c.EmailsAccepted.Load(), "status", "accepted")
-	out.count("journeyman_emails_received_total", c.EmailsHeld.Load(), "status", "held")
-	out.count("journeyman_emails_received_total", c.EmailsIgnored.Load(), "status", "ignored")
+func readMail(out samples, c *store.Counters) {
+	out.count(`journeyman_webhook_attempts_total{status="success"}`, c.AttemptsSucceeded.Load())
+	out.count(`journeyman_webhook_attempts_total{status="error"}`, c.AttemptsFailed.Load())
+	out.count(`journeyman_emails_received_total{status="accepted"}`, c.EmailsAccepted.Load())
+	out.count(`journeyman_emails_received_total{status="held"}`, c.EmailsHeld.Load())
+	out.count(`journeyman_emails_received_total{status="ignored"}`, c.EmailsIgnored.Load())
 	out.count("journeyman_emails_refused_total", c.EmailsRefused.Load())
-	out.count("journeyman_emails_sent_total", c.EmailsSent.Load(), "status", "success")
-	out.count("journeyman_emails_sent_total", c.EmailsRetried.Load(), "status", "retry")
-	out.count("journeyman_emails_sent_total", c.EmailsFailed.Load(), "status", "error")
+	out.count(`journeyman_emails_sent_total{status="success"}`, c.EmailsSent.Load())
+	out.count(`journeyman_emails_sent_total{status="retry"}`, c.EmailsRetried.Load())
+	out.count(`journeyman_emails_sent_total{status="error"}`, c.EmailsFailed.Load())
 }
 
-func writeLatencies(out samples, rn *runner.Runner) {
-	all := rn.Latencies()
-	kinds := slices.SortedFunc(maps.Keys(all), func(a, b runner.Latency) int {
-		return cmp.Or(strings.Compare(a.By, b.By), strings.Compare(a.Result, b.Result))
-	})
-	for _, kind := range kinds {
-		read := all[kind]
-		switch kind.What {
-		case "step":
-			out.histogram("journeyman_step_duration_seconds", read, "provider", kind.By)
-		case "model":
-			out.histogram("journeyman_model_call_duration_seconds", read, "provider", kind.By, "result", kind.Result)
-		case "tool":
-			out.histogram("journeyman_tool_call_duration_seconds", read, "tool", kind.By, "result", kind.Result)
-		}
-	}
-}
-
-func writeServer(out samples, cfg Config, openStreams int64) {
-	out.value("journeyman_build_info", 1, "version", cfg.Version)
+func readServer(out samples, cfg Config, openStreams int64) {
+	out.value(fmt.Sprintf(`journeyman_build_info{version=%q}`, cfg.Version), 1)
 	out.value("journeyman_streams_open", float64(openStreams))
 	if cfg.Documents != nil {
 		running, waiting := cfg.Documents.Load()

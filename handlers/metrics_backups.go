@@ -7,7 +7,7 @@ import (
 	"journeyman/store"
 )
 
-func writeBackups(out samples, st *store.Store, now time.Time) {
+func readBackups(out samples, st *store.Store, now time.Time) {
 	// Left out without a backup: an alert on a missing metric is clearer than an age since 1970.
 	if at, err := st.LastBackup(); err == nil && !at.IsZero() {
 		out.value("journeyman_backup_age_seconds", max(0, now.Sub(at).Seconds()))

@@ -2,8 +2,8 @@ package handlers
 
 import "context"
 
-// writeNode writes the state of a node. It leaves out what it cannot learn from the database.
-func writeNode(ctx context.Context, out samples, cfg Config) {
+// readNode reads the state of a node. It leaves out what it cannot learn from the database.
+func readNode(ctx context.Context, out samples, cfg Config) {
 	if cfg.Peers == nil {
 		return
 	}

@@ -2,19 +2,18 @@ package handlers
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
 	"journeyman/store"
 )
 
-func writeStore(ctx context.Context, out samples, st *store.Store) {
+func readStore(ctx context.Context, out samples, st *store.Store) {
 	out.flag("journeyman_store_damaged", st.Damage() != nil)
 	writes, size := st.WriteStats(), st.Sizes(ctx)
 	out.count("journeyman_store_commits_total", writes.Commits.Load())
 	out.count("journeyman_store_operations_total", writes.Operations.Load())
-	out.histogram("journeyman_store_batch_operations", writes.Batch.Read())
-	out.histogram("journeyman_store_write_duration_seconds", writes.Write.Read())
 	database := float64(size.Database)
 	if database == 0 {
 		database = math.NaN() // the server does not answer
@@ -24,12 +23,12 @@ func writeStore(ctx context.Context, out samples, st *store.Store) {
 	out.flag("journeyman_store_read_only", st.Writable() != nil)
 	codes := st.ReadOnlyCodes()
 	for _, known := range []string{store.CodeStorage, store.CodeMaintenance} {
-		out.flag("journeyman_store_read_only_reason", slices.Contains(codes, known), "reason", known)
+		out.flag(fmt.Sprintf(`journeyman_store_read_only_reason{reason=%q}`, known), slices.Contains(codes, known))
 	}
-	writeDisk(out, st, size)
+	readDisk(out, st, size)
 }
 
-func writeDisk(out samples, st *store.Store, size store.Sizes) {
+func readDisk(out samples, st *store.Store, size store.Sizes) {
 	_, level := st.Disk()
 	out.value("journeyman_disk_level", float64(level))
 	if size.Disk <= 0 {
@@ -41,9 +40,9 @@ func writeDisk(out samples, st *store.Store, size store.Sizes) {
 	out.value("journeyman_disk_reserve_bytes", float64(size.Reserve))
 }
 
-// writeStorage writes the sizes of the data folder. It is cheap: the store measures the folder a
+// readStorage reads the sizes of the data folder. It is cheap: the store measures the folder a
 // few times a day.
-func writeStorage(ctx context.Context, out samples, st *store.Store) {
+func readStorage(ctx context.Context, out samples, st *store.Store) {
 	free := math.NaN() // unknown
 	if sp, err := st.Space(ctx); err == nil {
 		free = float64(sp.Free)
@@ -52,7 +51,7 @@ func writeStorage(ctx context.Context, out samples, st *store.Store) {
 	// Left out before the first measurement: zeros would look like an empty folder.
 	if m := st.Storage(); !m.At.IsZero() {
 		for _, k := range m.Kinds {
-			out.value("journeyman_database_kind_bytes", float64(k.Bytes), "kind", k.Kind)
+			out.value(fmt.Sprintf(`journeyman_database_kind_bytes{kind=%q}`, k.Kind), float64(k.Bytes))
 		}
 		out.value("journeyman_files_bytes", float64(m.Files))
 		out.value("journeyman_workspaces_bytes", float64(m.Workspaces))

@@ -32,7 +32,7 @@ func TestMetrics(t *testing.T) {
 		`journeyman_http_requests_total{method="GET",route="/api/tasks/:taskId",status="404"} 1`,
 		`journeyman_http_requests_total{method="POST",route="/api/tasks",status="ok"} 2`,
 		`process_resident_memory_bytes `,
-		"# HELP journeyman_turns_total Turns that have ended, by status.\n# TYPE journeyman_turns_total counter\n",
+		"# TYPE journeyman_turns_total counter\n",
 		`journeyman_turns_queue_age_seconds 0`,
 		`journeyman_deliveries_pending 0`,
 		`journeyman_model_retries_total 4`,
@@ -120,25 +120,28 @@ func TestMetricsAreForFew(t *testing.T) {
 	is.Equal(get(closed, "Authorization", "Bearer secret-of-the-scraper"), http.StatusOK)
 }
 
-// TestMetricsAreDescribed checks that each family is in one block, with its description before it:
-// scrapers refuse a family that occurs twice.
+// TestMetricsAreDescribed checks that each family is in one block, with its type before it: scrapers
+// refuse a family that occurs twice. The table of metrics has each family of this program, with its
+// type.
 func TestMetricsAreDescribed(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t)
 	s.run(t, fields{"input": scripted("tool list_files {}", "say done")})
 	text := string(s.as("").do(t, "GET", "/metrics", "").body)
-	seen, family := map[string]bool{}, ""
+	described, seen, family := describedMetrics(t), map[string]bool{}, ""
 	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(line, "# HELP "); ok {
-			name, help, _ := strings.Cut(rest, " ")
-			is.True(!seen[name])           // the family occurs once
-			is.True(len(help) > len("x.")) // the family has a description
+		if rest, ok := strings.CutPrefix(line, "# TYPE "); ok {
+			name, kind, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			is.True(!seen[name]) // the family occurs once
 			seen[name], family = true, name
+			if want := described[name]; want != kind && (want != "" || strings.HasPrefix(name, "journeyman_")) {
+				t.Errorf("%s is a %s, and a %q in the table", name, kind, want)
+			}
 			continue
 		}
-		if !strings.HasPrefix(line, "# TYPE ") {
-			is.True(strings.HasPrefix(line, family)) // a sample follows the description of its family
+		if !strings.HasPrefix(line, "# ") {
+			is.True(strings.HasPrefix(line, family)) // a sample follows the type of its family
 		}
 	}
 	is.True(seen["journeyman_tool_call_duration_seconds"])                                                          // the tool call was counted
@@ -171,8 +174,8 @@ func TestMetricsOfBackups(t *testing.T) {
 	is.Equal(got["succeeded"], "1")
 	is.Equal(got["size_bytes"], "3")
 	is.Equal(got["duration_seconds"], "2")
-	is.Equal(got["failure_timestamp_seconds"], "1.777600802e+09") // two hours after begun
-	is.Equal(got["success_timestamp_seconds"], "")                // the data folder itself had no backup
+	is.Equal(got["failure_timestamp_seconds"], "1777600802") // two hours after begun
+	is.Equal(got["success_timestamp_seconds"], "")           // the data folder itself had no backup
 	is.NoErr(s.store.SaveBackupRuns([]store.BackupRun{run(1, ""), run(2, mark)}))
 	is.NoErr(s.store.NoteBackup())
 	got = read()

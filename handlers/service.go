@@ -131,9 +131,7 @@ func (a *API) getMetrics(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	var b bytes.Buffer
-	if err := a.meter.write(r.Context(), &b); err != nil {
-		return err
-	}
+	a.meter.write(r.Context(), &b)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write(b.Bytes()) // the client may have disconnected
 	return nil

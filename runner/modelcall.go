@@ -67,7 +67,7 @@ func (r *Runner) callFailed(e *execution, err error) {
 	if !ok {
 		return
 	}
-	r.failures.add(cmp.Or(e.model.kind, e.model.Name()), me.Code)
+	r.countFailure(cmp.Or(e.model.kind, e.model.Name()), me.Code)
 	if me.Retryable {
 		now := r.cfg.Now()
 		e.failingSince = cmp.Or(e.failingSince, &now)
@@ -138,7 +138,7 @@ func (r *Runner) retry(ctx context.Context, e *execution, call func() error) err
 			return err
 		}
 		r.logCall(e, "model call failed, trying again", err, "try", try, "pause", pause)
-		r.retries.Add(1)
+		r.retries.Inc()
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

@@ -75,7 +75,7 @@ func (r *Runner) endStep(e *execution) {
 	if e.stepBegun.IsZero() {
 		return
 	}
-	r.latencies.observe(Latency{What: "step", By: e.model.providerKind()}, r.cfg.Now().Sub(e.stepBegun))
+	r.observe(e.stepBegun, `journeyman_step_duration_seconds{provider=%q}`, e.model.providerKind())
 	e.stepSpan.End("")
 	e.stepBegun, e.stepSpan = time.Time{}, nil
 }
@@ -90,7 +90,7 @@ func (r *Runner) beginModel(ctx context.Context, e *execution) (
 	}
 	ctx, span := r.cfg.Trace.Chat(e.stepSpan.In(ctx), m.providerKind(), name, e.claim.TaskID)
 	return ctx, func(resp model.Response, err error) {
-		r.latencies.observe(Latency{"model", m.providerKind(), result(ctx, err)}, r.cfg.Now().Sub(begun))
+		r.observe(begun, `journeyman_model_call_duration_seconds{provider=%q,result=%q}`, m.providerKind(), result(ctx, err))
 		span.Answered(resp.Model, string(resp.Finish), tracedUsage(m.usage(resp.Usage)))
 		span.End(errorType(ctx, err))
 	}
@@ -105,7 +105,7 @@ func (r *Runner) beginTool(ctx context.Context, run *callRun) (context.Context, 
 	}
 	ctx, span := r.cfg.Trace.Tool(run.host.e.stepSpan.In(ctx), name, kind, run.host.e.claim.TaskID)
 	return ctx, func() {
-		r.latencies.observe(Latency{"tool", label, result(ctx, run.err)}, r.cfg.Now().Sub(begun))
+		r.observe(begun, `journeyman_tool_call_duration_seconds{tool=%q,result=%q}`, label, result(ctx, run.err))
 		span.End(errorType(ctx, run.err))
 	}
 }

@@ -1,8 +1,8 @@
 package runner_test
 
 import (
-	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -357,5 +357,5 @@ func TestFailingProviderHoldsNoSlot(t *testing.T) {
 		is.Equal(f.wait(turn).OutputText, "fine")
 	}
 	f.checkSums()
-	is.True(strings.Contains(fmt.Sprint(f.FailedCalls()), "{openai 503}"))
+	is.True(slices.Contains(f.Metrics().ListMetricNames(), `journeyman_model_failures_total{provider="openai",code="503"}`))
 }

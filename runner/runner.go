@@ -18,16 +18,16 @@ package runner
 import (
 	"context"
 	"errors"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"journeyman/runner/model"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
 	"journeyman/store"
-	"journeyman/store/histogram"
 )
 
 // A Runner executes the turns of a store. Its methods are safe for concurrent use.
@@ -66,9 +66,8 @@ type Runner struct {
 	ledger       ledger
 	billed       billedRates
 	outages      outages
-	failures     failureCounts
-	latencies    latencies
-	retries      atomic.Int64
+	metrics      *metrics.Set     // see Metrics
+	retries      *metrics.Counter // of model calls
 	folders      workspaces
 	placing      placing
 	capabilities capabilityCache
@@ -88,7 +87,8 @@ var errStopped = errors.New("the runner stops")
 func New(cfg Config) *Runner {
 	cfg.setDefaults()
 	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), lookNow: make(chan struct{}, 1), hasNews: make(chan struct{}, 1),
-		executions: map[string]*execution{}, views: view.New(cfg.Store, cfg.BaseURL)}
+		executions: map[string]*execution{}, views: view.New(cfg.Store, cfg.BaseURL), metrics: metrics.NewSet()}
+	r.retries = r.metrics.NewCounter("journeyman_model_retries_total")
 	r.Streams = stream.New(cfg.Store, r.views, cfg.Now)
 	r.ledger.publish = r.storeHold
 	cfg.Store.OnChange(r.recordsChanged)
@@ -134,26 +134,4 @@ func (r *Runner) Running() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.executions)
-}
-
-// Latencies returns the durations of steps, model calls and tool calls since the start.
-func (r *Runner) Latencies() map[Latency]histogram.Reading {
-	r.latencies.mu.Lock()
-	all := maps.Clone(r.latencies.by)
-	r.latencies.mu.Unlock()
-	list := make(map[Latency]histogram.Reading, len(all))
-	for kind, h := range all {
-		list[kind] = h.Read()
-	}
-	return list
-}
-
-// Retries returns the number of model calls that were retried since the start.
-func (r *Runner) Retries() int64 { return r.retries.Load() }
-
-// FailedCalls returns the number of failed model calls since the start, by kind.
-func (r *Runner) FailedCalls() map[Failing]int64 {
-	r.failures.mu.Lock()
-	defer r.failures.mu.Unlock()
-	return maps.Clone(r.failures.by)
 }

@@ -23,27 +23,25 @@ var rooms = map[string][]string{
 	// The only package that knows all others.
 	"": {"*"},
 	// The shared types and the only SQL: it must not import packages above it.
-	"store": {"store/engine", "store/sqlite", "store/postgres", "store/objects", "store/cron", "store/histogram"},
+	"store": {"store/engine", "store/sqlite", "store/postgres", "store/objects", "store/cron"},
 	// The interface of database engines, so that a second engine is possible.
-	"store/engine": {"store/histogram"},
+	"store/engine": {},
 	// The embedded engine: it knows no tables.
 	"store/sqlite": {"store/engine"},
 	// The client of a database server, and the translation of SQLite's statements: it knows no
 	// tables.
-	"store/postgres": {"store/engine", "store/histogram"},
+	"store/postgres": {"store/engine"},
 	// The client of an S3-compatible store: files and backups can be there.
 	"store/objects": {},
 	// Tests of that client, and of what uses it, need a store.
 	"store/objects/objectstest": {"store/objects"},
 	// Only tests of that engine need a server.
 	"store/postgres/pgtest": {},
-	// Pure: the engine and the runner measure durations in the same way.
-	"store/histogram": {},
 	// Pure: it reports errors in expressions of users.
 	"store/cron":      {},
 	"store/storetest": {"store", "store/postgres", "store/postgres/pgtest"},
 	// All work without a request.
-	"runner": {"store", "store/histogram", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/tool", "runner/trace", "runner/sandbox"},
+	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/tool", "runner/trace", "runner/sandbox"},
 	// Only this package uses OpenTelemetry.
 	"runner/trace": {},
 	// Pure: the same input gives the same prompt.
@@ -73,7 +71,7 @@ var rooms = map[string][]string{
 	// All confinement of processes and files is in one place.
 	"runner/sandbox": {},
 	// It commits a row and wakes the runner.
-	"handlers": {"store", "store/histogram", "runner", "runner/trace", "runner/view", "runner/stream"},
+	"handlers": {"store", "runner", "runner/trace", "runner/view", "runner/stream"},
 	// Commands of operators on a data folder.
 	"handlers/command": {"handlers", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox"},
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.

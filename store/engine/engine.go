@@ -2,7 +2,7 @@
 // implement them: sqlite is an embedded database, and postgres is a client of a server.
 //
 // Package engine also contains code that both implementations share. It contains no SQL, knows no
-// table, and imports no package of this module except histogram.
+// table, and imports no package of this module.
 package engine
 
 import (

@@ -31,14 +31,14 @@ func (db *DB) Write(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx)
 
 func (db *DB) write(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) error) error {
 	begun := time.Now()
-	defer func() { db.stats.Write.ObserveDuration(time.Since(begun)) }()
+	defer db.stats.Write.UpdateDuration(begun)
 	unique := 0
 	for try := 1; ; try++ {
 		failure, err := db.tryLimited(ctx, mode, try > maxShared, fn)
 		if err == nil {
 			db.stats.Commits.Add(1)
 			db.stats.Operations.Add(1)
-			db.stats.Batch.Observe(1)
+			db.stats.Batch.Update(1)
 			return nil
 		}
 		if codeOf(failure) == codeUnique {

@@ -161,7 +161,7 @@ func (w *writer) process(batch []*operation) []*operation {
 		} else {
 			op.Committed()
 		}
-		w.stats.Write.ObserveDuration(time.Since(op.begun))
+		w.stats.Write.UpdateDuration(op.begun)
 		full = full || IsFull(op.err)
 		op.reply <- op.err
 	}
@@ -202,7 +202,7 @@ func (w *writer) run(batch []*operation) ([]*operation, error) {
 	}
 	w.stats.Commits.Add(1)
 	w.stats.Operations.Add(int64(len(batch)))
-	w.stats.Batch.Observe(float64(len(batch)))
+	w.stats.Batch.Update(float64(len(batch)))
 	return batch, nil
 }
 
