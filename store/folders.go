@@ -4,6 +4,8 @@ import (
 	"encoding/base32"
 	"path/filepath"
 	"strings"
+
+	"journeyman/store/pattern"
 )
 
 // A WorkspaceKind decides which folder new tasks of a worker get.
@@ -61,14 +63,14 @@ const ownFoldersSuffix = ".tasks"
 
 // plainFolderName matches task ids that are safe names on every file system, also on one
 // that ignores case.
-const plainFolderName pattern = `^[a-z0-9][a-z0-9_-]{0,127}$`
+const plainFolderName pattern.Pattern = `^[a-z0-9][a-z0-9_-]{0,127}$`
 
 var folderEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // folderName returns the name of a task's own folder: the id if it is a plain name, else
 // '=' and the id in base32.
 func folderName(taskID string) string {
-	if plainFolderName.compiled().MatchString(taskID) {
+	if plainFolderName.Compiled().MatchString(taskID) {
 		return taskID
 	}
 	return "=" + folderEncoding.EncodeToString([]byte(taskID))

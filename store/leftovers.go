@@ -10,19 +10,20 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/store/pattern"
 	"journeyman/store/sqlite"
 )
 
 // olderTemp matches the names that older versions and the engine give to unfinished files of the
 // data folder.
-const olderTemp pattern = `^(backup|secret\.key|journeyman\.db\.(v[0-9]+|vacuum))\.tmp(-wal|-shm|-journal)?$`
+const olderTemp pattern.Pattern = `^(backup|secret\.key|journeyman\.db\.(v[0-9]+|vacuum))\.tmp(-wal|-shm|-journal)?$`
 
 // sweepTemp removes unfinished files of a killed process from the data folder and the folder of
 // kept files. The lock must be held. Other nodes may be writing such files, so only old ones are removed
 // from a shared folder.
 func (s *Store) sweepTemp() error {
 	inFiles := func(name string) bool { return isTemp(name) || strings.HasPrefix(name, "new-") }
-	inFolder := func(name string) bool { return isTemp(name) || olderTemp.compiled().MatchString(name) }
+	inFolder := func(name string) bool { return isTemp(name) || olderTemp.Compiled().MatchString(name) }
 	return errors.Join(s.removeNamed(s.dir, inFolder), s.removeNamed(s.blobDir(), inFiles))
 }
 
@@ -123,7 +124,7 @@ func sweepChecks(scratch string) error {
 		return err
 	}
 	for _, e := range entries {
-		if !e.IsDir() || !scratchFolder.compiled().MatchString(e.Name()) || !strings.HasPrefix(e.Name(), checkPrefix) {
+		if !e.IsDir() || !scratchFolder.Compiled().MatchString(e.Name()) || !strings.HasPrefix(e.Name(), checkPrefix) {
 			continue
 		}
 		dir := filepath.Join(scratch, e.Name())
@@ -142,7 +143,7 @@ func sweepChecks(scratch string) error {
 // scratchFolder matches the names of the short-lived folders that the program creates, by
 // os.MkdirTemp, in the temporary folder of the machine. Other processes of the program may run
 // there.
-const scratchFolder pattern = `^journeyman-(check|detect)-[0-9]+$`
+const scratchFolder pattern.Pattern = `^journeyman-(check|detect)-[0-9]+$`
 
 // sweepScratch removes the folders of killed processes from the temporary folder of the machine. It
 // keeps those that a process may still use. That folder may hold thousands of names of other
@@ -155,7 +156,7 @@ func sweepScratch(now time.Time) {
 	names, _ := scratch.Readdirnames(-1) // after an error, the names before it are used
 	_ = scratch.Close()                  // nothing was written
 	for _, name := range names {
-		if !strings.HasPrefix(name, "journeyman-") || !scratchFolder.compiled().MatchString(name) {
+		if !strings.HasPrefix(name, "journeyman-") || !scratchFolder.Compiled().MatchString(name) {
 			continue
 		}
 		path := filepath.Join(os.TempDir(), name)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"journeyman/store/pattern"
 )
 
 // The limits of programs that register themselves for OAuth.
@@ -111,8 +113,8 @@ func (s *Store) PruneOAuth(ctx context.Context, limit int) (int64, error) {
 // redirectHost and privateScheme match hosts and schemes that are safe in a page and in
 // its Content-Security-Policy header: they hold no space, quote or semicolon.
 const (
-	redirectHost  pattern = `^([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?$`
-	privateScheme pattern = `^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+$`
+	redirectHost  pattern.Pattern = `^([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?$`
+	privateScheme pattern.Pattern = `^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+$`
 )
 
 // wrongRedirect returns why a browser may not be sent to uri with a code, or "" if it may.
@@ -125,13 +127,13 @@ func wrongRedirect(uri string) string {
 	// address for the host.
 	case u.Fragment != "" || strings.Contains(uri, "#") || u.User != nil:
 		return "must have no fragment and no user"
-	case u.Scheme == "https" && redirectHost.compiled().MatchString(u.Host):
+	case u.Scheme == "https" && redirectHost.Compiled().MatchString(u.Host):
 		return ""
 	// Plain http would send the code over the network, except on the same machine (RFC
 	// 8252, section 8.3).
-	case u.Scheme == "http" && redirectHost.compiled().MatchString(u.Host) && loopback(u):
+	case u.Scheme == "http" && redirectHost.Compiled().MatchString(u.Host) && loopback(u):
 		return ""
-	case privateScheme.compiled().MatchString(u.Scheme) || slices.Contains(appSchemes(), u.Scheme):
+	case privateScheme.Compiled().MatchString(u.Scheme) || slices.Contains(appSchemes(), u.Scheme):
 		return ""
 	}
 	return "must begin with https://, with http:// and a loopback address, or with a private-use scheme (RFC 8252)"

@@ -32,12 +32,17 @@ func TestPatternsCompile(t *testing.T) {
 	is.True(found > 40) // otherwise the search finds no patterns
 }
 
-// patternsIn returns the expressions of constants of type pattern, and the patterns that functions
+// patternsIn returns the expressions of constants of type pattern.Pattern, and the patterns that functions
 // return.
 func patternsIn(file *ast.File) (list []ast.Expr) {
 	isPattern := func(e ast.Expr) bool {
-		id, ok := e.(*ast.Ident)
-		return ok && id.Name == "pattern"
+		switch e := e.(type) {
+		case *ast.Ident:
+			return e.Name == "pattern"
+		case *ast.SelectorExpr:
+			return e.Sel.Name == "Pattern"
+		}
+		return false
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"journeyman/store/pattern"
 )
 
 // A ProviderKind is the API of a provider of models.
@@ -95,11 +97,11 @@ type ProviderPatch struct {
 	ContextWindow *int64
 }
 
-const providerName pattern = `^[a-z0-9][a-z0-9.-]*$`
+const providerName pattern.Pattern = `^[a-z0-9][a-z0-9.-]*$`
 
 // Check adds to f the fields that break a rule.
 func (n NewProvider) Check(f *Fields) {
-	f.Check(len(n.Name) <= MaxProviderName && providerName.compiled().MatchString(n.Name), "name",
+	f.Check(len(n.Name) <= MaxProviderName && providerName.Compiled().MatchString(n.Name), "name",
 		"must have 1 to %d lower-case letters, digits, dots and hyphens, and begin with a letter or digit",
 		MaxProviderName)
 	f.Check(n.Name != "offline" && n.Name != "replay", "name", "must not be offline or replay, which mean other models")

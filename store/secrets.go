@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"journeyman/store/pattern"
 )
 
 // The limits of secrets.
@@ -41,11 +43,11 @@ type NewSecret struct {
 	Hosts    []string // nil keeps the hosts of an existing secret
 }
 
-const secretName pattern = `^[A-Za-z_][A-Za-z0-9_]*$`
+const secretName pattern.Pattern = `^[A-Za-z_][A-Za-z0-9_]*$`
 
 // Check adds to f the fields that break a rule.
 func (n NewSecret) Check(f *Fields) {
-	f.Check(len(n.Name) <= MaxSecretName && secretName.compiled().MatchString(n.Name), "name",
+	f.Check(len(n.Name) <= MaxSecretName && secretName.Compiled().MatchString(n.Name), "name",
 		"must have 1 to %d letters, digits and underscores, and not begin with a digit", MaxSecretName)
 	if n.Value != "" {
 		f.Check(len(n.Value) >= MinSecretValue && len(n.Value) <= MaxSecretValue, "value",

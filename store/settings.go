@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+
+	"journeyman/store/pattern"
 )
 
 // The limits of a worker's settings.
@@ -24,14 +26,14 @@ type WorkerSettings struct {
 	StrangerTools ToolRules // subset of Tools for turns of strangers; nil: the runner's default
 }
 
-const toolName pattern = `^[A-Za-z0-9_.-]{1,128}$`
+const toolName pattern.Pattern = `^[A-Za-z0-9_.-]{1,128}$`
 
 // Check adds to f the settings that break a limit. The store cannot tell whether a model exists.
 func (s WorkerSettings) Check(f *Fields) {
 	checkLine(f, "model", s.Model, MaxModelName)
-	checkNames(f, "approvalTools", s.ApprovalTools, MaxApprovalTools, toolName.compiled(),
+	checkNames(f, "approvalTools", s.ApprovalTools, MaxApprovalTools, toolName.Compiled(),
 		"must hold names of tools: 1 to 128 letters, digits, dots, underscores and hyphens each")
-	checkNames(f, "mcpTools", s.MCPTools, MaxMCPTools, mcpToolName.compiled(),
+	checkNames(f, "mcpTools", s.MCPTools, MaxMCPTools, mcpToolName.Compiled(),
 		`must hold "server" or "server.tool", each part of 1 to 128 letters, digits, underscores and hyphens`)
 	s.Tools.check(f, "tools")
 	s.StrangerTools.check(f, "strangerTools")

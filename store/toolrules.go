@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
+
+	"journeyman/store/pattern"
 )
 
 // The limits of a list of tool rules.
@@ -116,9 +118,9 @@ func (l ToolRules) Value() (driver.Value, error) {
 }
 
 const (
-	mcpToolName pattern = `^[A-Za-z0-9_-]{1,128}(\.[A-Za-z0-9_.-]{1,128})?$`
-	ruleHost    pattern = `^(\*\.)?[^*\s/:@?#\[\]]+$`
-	ruleCommand pattern = `^[A-Za-z0-9_./+-]{1,128}$`
+	mcpToolName pattern.Pattern = `^[A-Za-z0-9_-]{1,128}(\.[A-Za-z0-9_.-]{1,128})?$`
+	ruleHost    pattern.Pattern = `^(\*\.)?[^*\s/:@?#\[\]]+$`
+	ruleCommand pattern.Pattern = `^[A-Za-z0-9_./+-]{1,128}$`
 )
 
 // check adds to f the rules that are invalid. It does not check whether the tools exist:
@@ -128,7 +130,7 @@ func (l ToolRules) check(f *Fields, path string) {
 	seen := map[string]bool{}
 	for _, r := range l {
 		switch {
-		case !mcpToolName.compiled().MatchString(r.Tool):
+		case !mcpToolName.Compiled().MatchString(r.Tool):
 			f.Add(path, `must hold names of tools, or "server" or "server.tool" for those of MCP servers`)
 			return
 		case seen[r.Tool]:
@@ -158,7 +160,7 @@ func (r ToolRule) wrong() string {
 		return fmt.Sprintf("has more than %d items", MaxRuleItems)
 	}
 	for _, c := range r.Commands {
-		if !ruleCommand.compiled().MatchString(c) {
+		if !ruleCommand.Compiled().MatchString(c) {
 			return fmt.Sprintf("%q is no command: write its first word alone, of letters, digits and _ . / + -", c)
 		}
 	}
@@ -169,7 +171,7 @@ func (r ToolRule) wrong() string {
 func wrongHosts(hosts []string) string {
 	// A host is compared in the form that HostName returns, so HostName must accept it.
 	for _, h := range hosts {
-		if _, err := HostName(strings.TrimPrefix(h, "*.")); err != nil || !ruleHost.compiled().MatchString(h) {
+		if _, err := HostName(strings.TrimPrefix(h, "*.")); err != nil || !ruleHost.Compiled().MatchString(h) {
 			return fmt.Sprintf("%q is no host: write example.com, or *.example.com for its subdomains, "+
 				"without scheme, port and path", h)
 		}

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"journeyman/store/pattern"
 )
 
 // addresses returns the addresses in all fields of a name.
@@ -65,11 +67,11 @@ func withoutComments(value string) string {
 }
 
 // addressLike matches text that looks like an address, in a field that is malformed.
-const addressLike pattern = `[^\s<>()\[\],;:"@]+@[^\s<>()\[\],;:"@]+`
+const addressLike pattern.Pattern = `[^\s<>()\[\],;:"@]+@[^\s<>()\[\],;:"@]+`
 
 func looseAddresses(value string) []string {
 	var list []string
-	for _, a := range addressLike.compiled().FindAllString(value, 100) {
+	for _, a := range addressLike.Compiled().FindAllString(value, 100) {
 		list = append(list, NormalAddress(a))
 	}
 	return list

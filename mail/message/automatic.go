@@ -3,6 +3,8 @@ package message
 import (
 	"slices"
 	"strings"
+
+	"journeyman/store/pattern"
 )
 
 // Kinds of mail that a program has written. Such mail starts no work, because the program might
@@ -65,14 +67,14 @@ func (h *Header) isAutoReply() bool {
 	suppress := strings.ToLower(h.fields.Get("X-Auto-Response-Suppress"))
 	for v := range strings.SplitSeq(suppress, ",") {
 		if v = strings.TrimSpace(v); v == "all" || v == "autoreply" || v == "oof" {
-			return v == "all" || autoReplySubject.compiled().MatchString(h.Subject)
+			return v == "all" || autoReplySubject.Compiled().MatchString(h.Subject)
 		}
 	}
 	return false
 }
 
 // autoReplySubject matches the beginning of the subject of an automatic reply of mail programs.
-const autoReplySubject pattern = `(?i)^(automatic reply|auto reply|autoreply|out of office|automatische antwort|` +
+const autoReplySubject pattern.Pattern = `(?i)^(automatic reply|auto reply|autoreply|out of office|automatische antwort|` +
 	`abwesenheitsnotiz|réponse automatique|respuesta automática|risposta automatica|resposta automática|` +
 	`automatisch antwoord|autosvar|automaattinen vastaus|odpowiedź automatyczna|автоответ|自动答复|自動回覆|自動応答)`
 
@@ -89,15 +91,15 @@ func (h *Header) precedence() string {
 }
 
 const (
-	replyID    pattern = `(?i)msg_[0-9a-hjkmnp-tv-z]{26}`
-	diagnostic pattern = `(?im)^Diagnostic-Code:[ \t]*(?:smtp;[ \t]*)?(.{1,300})`
+	replyID    pattern.Pattern = `(?i)msg_[0-9a-hjkmnp-tv-z]{26}`
+	diagnostic pattern.Pattern = `(?im)^Diagnostic-Code:[ \t]*(?:smtp;[ \t]*)?(.{1,300})`
 )
 
 // ReplyIDs returns the ids of this server's replies near the beginning of a mail. Delivery reports
 // quote them in many places.
 func ReplyIDs(raw []byte) []string {
 	var ids []string
-	for _, match := range replyID.compiled().FindAll(raw[:min(len(raw), MaxHeader)], 20) {
+	for _, match := range replyID.Compiled().FindAll(raw[:min(len(raw), MaxHeader)], 20) {
 		if id := strings.ToLower(string(match)); !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
@@ -108,7 +110,7 @@ func ReplyIDs(raw []byte) []string {
 // BounceReason returns why a mail was not delivered: the reason in its delivery report, or the
 // subject of the report.
 func BounceReason(h Header, raw []byte) string {
-	if m := diagnostic.compiled().FindSubmatch(raw[:min(len(raw), MaxHeader)]); m != nil {
+	if m := diagnostic.Compiled().FindSubmatch(raw[:min(len(raw), MaxHeader)]); m != nil {
 		return OneLine(decodeWords(string(m[1])))
 	}
 	return h.Subject

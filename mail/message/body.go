@@ -10,6 +10,8 @@ import (
 
 	"github.com/emersion/go-message"
 	"github.com/emersion/go-message/textproto"
+
+	"journeyman/store/pattern"
 )
 
 // An Attachment is a file that came with a mail.
@@ -50,10 +52,10 @@ type bodyReader struct {
 }
 
 // htmlHint matches plain text that only points to the HTML form of the mail.
-const htmlHint pattern = `(?i)(view|display|see|read|support|enable|require)[^.]{0,60}\bhtml\b|` +
+const htmlHint pattern.Pattern = `(?i)(view|display|see|read|support|enable|require)[^.]{0,60}\bhtml\b|` +
 	`\bhtml\b[^.]{0,60}(view|enabled|client|reader|format)`
 
-func isHTMLHint(plain string) bool { return len(plain) < 300 && htmlHint.compiled().MatchString(plain) }
+func isHTMLHint(plain string) bool { return len(plain) < 300 && htmlHint.Compiled().MatchString(plain) }
 
 // part reads a part and the parts inside it. It returns the text, and passes attachments
 // to keep. alternative means that the part is one of several forms of the same content.

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"journeyman/store/pattern"
 )
 
 // authoredText returns the part of a text that its author has added to the conversation: the text
@@ -44,7 +46,7 @@ func mayQuote(text string) bool {
 			return true
 		case (strings.IndexByte(line, ':') >= 0 || strings.Contains(line, "：")) && headerName(line) == "from":
 			return true
-		case len(line) < 60 && forwardMark.compiled().MatchString(line):
+		case len(line) < 60 && forwardMark.Compiled().MatchString(line):
 			return true
 		}
 	}
@@ -53,12 +55,12 @@ func mayQuote(text string) bool {
 
 // forwardSubject matches the beginning of the subject of a forwarded mail, in the
 // languages of common mail programs.
-const forwardSubject pattern = `(?i)^\s*(\[[^\]]*\]\s*)?(fwd?|wg|tr|rv|i|enc|doorst|vs|vb|pd|ynt|ilt|转发|轉寄|転送)\s*:`
+const forwardSubject pattern.Pattern = `(?i)^\s*(\[[^\]]*\]\s*)?(fwd?|wg|tr|rv|i|enc|doorst|vs|vb|pd|ynt|ilt|转发|轉寄|転送)\s*:`
 
-func isForward(subject string) bool { return forwardSubject.compiled().MatchString(subject) }
+func isForward(subject string) bool { return forwardSubject.Compiled().MatchString(subject) }
 
 // forwardMark matches the line above a forwarded mail.
-const forwardMark pattern = `(?i)^[\s*_-]*(begin forwarded message|forwarded (message|by)|original message follows|` +
+const forwardMark pattern.Pattern = `(?i)^[\s*_-]*(begin forwarded message|forwarded (message|by)|original message follows|` +
 	`weitergeleitete nachricht|anfang der weitergeleiteten (nachricht|e-mail)|message transf[ée]r[ée]|` +
 	`d[ée]but du message (transf[ée]r[ée]|r[ée]exp[ée]di[ée])|` +
 	`mensaje reenviado|inicio del mensaje reenviado|messaggio inoltrato|inizio messaggio inoltrato|mensagem encaminhada|` +
@@ -73,7 +75,7 @@ func forwardStart(lines []string, forward bool) int {
 		if forward {
 			line = strings.TrimLeft(line, "> ") // Apple Mail quotes the mark, too
 		}
-		if len(line) < maxLine && forwardMark.compiled().MatchString(line) {
+		if len(line) < maxLine && forwardMark.Compiled().MatchString(line) {
 			return i
 		}
 	}
@@ -89,7 +91,7 @@ func forwardStart(lines []string, forward bool) int {
 }
 
 // originalMark matches the line that some programs write above the mail they answer.
-const originalMark pattern = `(?i)^[\s*_-]*(original (message|appointment)|reply (message|above this line)|` +
+const originalMark pattern.Pattern = `(?i)^[\s*_-]*(original (message|appointment)|reply (message|above this line)|` +
 	`urspr[üu]ngliche nachricht|originalnachricht|message d'origine|message original|mensaje original|` +
 	`messaggio originale|mensagem original|oorspronkelijk bericht|` +
 	`ursprungligt meddelande|opprinnelig melding|oprindelig meddelelse|alkuper[äa]inen viesti|wiadomo[śs][ćc] oryginalna|` +
@@ -108,15 +110,15 @@ func cutHistory(lines []string) []string {
 // isHistory reports whether the lines from i on are an older mail without quote marks.
 func isHistory(lines []string, i int) bool {
 	line := lines[i]
-	if len(line) < maxLine && strings.ContainsAny(line, "-_*") && originalMark.compiled().MatchString(line) {
+	if len(line) < maxLine && strings.ContainsAny(line, "-_*") && originalMark.Compiled().MatchString(line) {
 		return true
 	}
 	if isHeaderBlock(lines[i:]) {
 		return true
 	}
-	n := attribution(lines[i:], attributionSentence.compiled())
+	n := attribution(lines[i:], attributionSentence.Compiled())
 	if n == 0 {
-		n = attribution(lines[i:i+1], attributionEnd.compiled())
+		n = attribution(lines[i:i+1], attributionEnd.Compiled())
 	}
 	if n == 0 {
 		return false
@@ -203,10 +205,10 @@ func headerName(line string) string {
 // Patterns of the sentence above a quote, "On <date>, <name> wrote:", in the languages of common
 // mail programs. The first pattern also matches the beginning of the sentence.
 const (
-	attributionSentence pattern = `(?i)^\s*(on|le|el|il|em|op|am|den|dne|dnia|w dniu|в|на|ke|pe|ti|ma|på|d\.|kl\.|om) .*` +
+	attributionSentence pattern.Pattern = `(?i)^\s*(on|le|el|il|em|op|am|den|dne|dnia|w dniu|в|на|ke|pe|ti|ma|på|d\.|kl\.|om) .*` +
 		`(wrote|a écrit|escribió|ha scritto|escreveu|schreef|schrieb|geschrieben|skrev|napsala?|pisze|napisał(\(?a\)?)?|пишет|` +
 		`написал(\(?а\)?)?|kirjoitti|het volgende geschreven|följande)[^:]{0,80}\s*[:：]\s*$`
-	attributionEnd pattern = `(?i)^\s*(.*[@<\d].* (wrote|writes|schrieb|a écrit|escribió|ha scritto|escreveu|schreef|skrev|` +
+	attributionEnd pattern.Pattern = `(?i)^\s*(.*[@<\d].* (wrote|writes|schrieb|a écrit|escribió|ha scritto|escreveu|schreef|skrev|` +
 		`kirjoitti|пишет|написал(\(?а\)?)?|pisze|napisał(\(?a\)?)?)[^:]{0,40}` +
 		`|.*[@<\d].*(写道|寫道|書きました|のメール|작성|님이 쓴 글)[^:：]{0,20})\s*[:：]\s*$`
 )
@@ -260,7 +262,7 @@ func withAttribution(lines []string, begin int) int {
 	for above > 0 && lines[above-1] == "" {
 		above--
 	}
-	for _, form := range []*regexp.Regexp{attributionSentence.compiled(), attributionEnd.compiled()} {
+	for _, form := range []*regexp.Regexp{attributionSentence.Compiled(), attributionEnd.Compiled()} {
 		for n := 1; n <= 3 && above-n >= 0; n++ { // the sentence may be wrapped
 			if attribution(lines[above-n:], form) == n {
 				return above - n
@@ -302,7 +304,7 @@ func cutQuotes(lines []string) []string {
 }
 
 // mobileLine matches the line that programs add below every mail.
-const mobileLine pattern = `(?i)^[\s\[(]*((sent|get|gesendet|von meinem|diese nachricht wurde von|envoy[ée]|enviado|` +
+const mobileLine pattern.Pattern = `(?i)^[\s\[(]*((sent|get|gesendet|von meinem|diese nachricht wurde von|envoy[ée]|enviado|` +
 	`inviato|verzonden|verstuurd|skickat|sendt|wysłan[oe]|отправлено)\b.{0,80}\b(iphone|ipad|android|mobile|mobil|handy|` +
 	`smartphone|samsung|galaxy|blackberry|outlook|mail for windows|windows 10|yahoo|proton ?mail|fairphone|huawei|xiaomi|` +
 	`mailbox|aquamail|k-9 mail|thunderbird|gmx|web\.de|fastmail|apple mail|gmail|telefon|телефона|iphone'a)\b.{0,60}|` +
@@ -321,7 +323,7 @@ func cutSignature(lines []string) []string {
 	}
 	for n := len(lines); n > 0; n = len(lines) {
 		last := strings.TrimSpace(lines[n-1])
-		if last != "" && strings.Trim(last, "_-") != "" && (len(last) > maxLine || !mobileLine.compiled().MatchString(last)) {
+		if last != "" && strings.Trim(last, "_-") != "" && (len(last) > maxLine || !mobileLine.Compiled().MatchString(last)) {
 			break
 		}
 		lines = lines[:n-1]

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/emersion/go-message/mail"
+
+	"journeyman/store/pattern"
 )
 
 // A Reply is the answer to a mail.
@@ -38,7 +40,7 @@ func (r Reply) Subject() string {
 		return r.Title
 	case subject == "":
 		return "Re: your mail"
-	case replyPrefix.compiled().MatchString(subject):
+	case replyPrefix.Compiled().MatchString(subject):
 		return subject
 	default:
 		return "Re: " + subject
@@ -46,7 +48,7 @@ func (r Reply) Subject() string {
 }
 
 // replyPrefix matches the beginning of the subjects of replies.
-const replyPrefix pattern = `(?i)^\s*(re|aw|sv|antw|vs|odp|ynt|回复|答复)\s*(\[\d+\])?\s*[:：]`
+const replyPrefix pattern.Pattern = `(?i)^\s*(re|aw|sv|antw|vs|odp|ynt|回复|答复)\s*(\[\d+\])?\s*[:：]`
 
 // Write writes the whole mail: the text and the page as two forms of one part, followed by the
 // files.
