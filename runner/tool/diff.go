@@ -9,31 +9,29 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// The limits of a diff.
-const (
-	maxDiff     = 16 << 10 // bytes in the result of a tool
-	diffContext = 3        // equal lines around a change
-)
+const maxDiff = 16 << 10 // bytes of a diff in the result of a tool
 
 // unifiedDiff returns the difference of two versions of a file in the unified format of diff
 // -u. For equal versions it returns "".
 func unifiedDiff(path, before, after string) string {
-	a, b := slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after))
-	changes := diff.Lines(a, b)
-	if len(changes) == 0 {
+	lines := diff.Lines(slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after)))
+	if len(lines) == 0 {
 		return ""
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "--- a/%s\n+++ b/%s\n", path, path)
-	for len(changes) > 0 {
-		// Changes with adjacent context lines share a hunk, because hunks of a valid diff do
-		// not overlap.
+	a, b := 0, 0 // lines of both versions before the next hunk
+	for len(lines) > 0 {
+		if hidden := lines[0].Hidden; hidden > 0 {
+			a, b, lines = a+hidden, b+hidden, lines[1:]
+			continue
+		}
 		n := 1
-		for n < len(changes) && changes[n].A-changes[n-1].AEnd <= 2*diffContext {
+		for n < len(lines) && lines[n].Hidden == 0 {
 			n++
 		}
-		writeHunk(&text, a, b, changes[:n])
-		changes = changes[n:]
+		a, b = writeHunk(&text, a, b, lines[:n])
+		lines = lines[n:]
 		// Further hunks would be cut off anyway.
 		if text.Len() > maxDiff {
 			return sandbox.Cut(text.String(), maxDiff) + "\n[the diff is longer; read the file to see the rest]\n"
@@ -42,21 +40,31 @@ func unifiedDiff(path, before, after string) string {
 	return text.String()
 }
 
-// writeHunk writes adjacent changes with the equal lines around them.
-func writeHunk(text *strings.Builder, a, b []string, changes []diff.Change) {
-	first, last := changes[0], changes[len(changes)-1]
-	before := min(diffContext, first.A)
-	after := min(diffContext, len(a)-last.AEnd)
-	fmt.Fprintf(text, "@@ -%s +%s @@\n",
-		hunkRange(first.A-before, last.AEnd+after), hunkRange(first.B-before, last.BEnd+after))
-	at := first.A - before
-	for _, c := range changes {
-		writeLines(text, " ", a[at:c.A])
-		writeLines(text, "-", a[c.A:c.AEnd])
-		writeLines(text, "+", b[c.B:c.BEnd])
-		at = c.AEnd
+// writeHunk writes adjacent lines. a and b are the numbers of lines before them in both versions. It
+// returns these numbers after them.
+func writeHunk(text *strings.Builder, a, b int, lines []diff.Line) (aEnd, bEnd int) {
+	var body strings.Builder
+	aEnd, bEnd = a, b
+	for _, l := range lines {
+		mark := " "
+		switch l.Kind {
+		case "add":
+			mark = "+"
+			bEnd++
+		case "del":
+			mark = "-"
+			aEnd++
+		default:
+			aEnd, bEnd = aEnd+1, bEnd+1
+		}
+		body.WriteString(mark + l.Text)
+		// Only the last line of a file can lack its line end. diff -u marks it in the same way.
+		if !strings.HasSuffix(l.Text, "\n") {
+			body.WriteString("\n\\ No newline at end of file\n")
+		}
 	}
-	writeLines(text, " ", a[at:last.AEnd+after])
+	fmt.Fprintf(text, "@@ -%s +%s @@\n%s", hunkRange(a, aEnd), hunkRange(b, bEnd), body.String())
+	return aEnd, bEnd
 }
 
 // hunkRange returns a range of lines in the notation of hunk headers. from and to count lines
@@ -67,14 +75,4 @@ func hunkRange(from, to int) string {
 		return fmt.Sprintf("%d,0", from)
 	}
 	return fmt.Sprintf("%d,%d", from+1, to-from)
-}
-
-func writeLines(text *strings.Builder, mark string, lines []string) {
-	for _, line := range lines {
-		text.WriteString(mark + line)
-		// Only the last line of a file can lack its line end. diff -u marks it in the same way.
-		if !strings.HasSuffix(line, "\n") {
-			text.WriteString("\n\\ No newline at end of file\n")
-		}
-	}
 }
