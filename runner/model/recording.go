@@ -17,7 +17,7 @@ import (
 // the call and the key of the request. It contains no address, header or key of the provider.
 type recording struct {
 	Version  int             `json:"version"`
-	Place    *recordedPlace  `json:"place,omitempty"` // nil for a call outside of turns, and in version 1
+	Place    *recordedPlace  `json:"place,omitempty"` // nil for a call outside of turns
 	Model    string          `json:"model"`           // Name of the model that answered
 	Request  []string        `json:"request"`         // text that the key is computed from, for people to read
 	Response *recordedAnswer `json:"response,omitempty"`
@@ -48,8 +48,7 @@ type recordedError struct {
 	Message string `json:"message"`
 }
 
-// recordingVersion is the version of new recordings. Version 1, which has no place, can still
-// be read.
+// recordingVersion is the version of recordings.
 const recordingVersion = 2
 
 // maxRecording is the maximum size of a recording, in bytes.
@@ -232,8 +231,8 @@ func readRecording(name string) (*recording, error) {
 		return nil, fmt.Errorf("recording %s: %w", filepath.Base(name), err)
 	}
 	// Each recording has either a response or an error.
-	if rec.Version < 1 || rec.Version > recordingVersion || (rec.Response == nil) == (rec.Error == nil) {
-		return nil, fmt.Errorf("recording %s is not one of version 1 to %d", filepath.Base(name), recordingVersion)
+	if rec.Version != recordingVersion || (rec.Response == nil) == (rec.Error == nil) {
+		return nil, fmt.Errorf("recording %s is not one of version %d", filepath.Base(name), recordingVersion)
 	}
 	return rec, nil
 }

@@ -8,7 +8,6 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -111,20 +110,11 @@ func (r *recordings) find(asked digest, p Place) (m match, ok bool) {
 			return match{best.name, own.differs(best)}, true
 		}
 	}
-	// Calls outside of turns and recordings of version 1 have no place.
+	// Calls outside of turns have no place.
 	name := asked.key() + ".json"
-	if _, found := slices.BinarySearch(names, name); found {
-		return match{name: name}, true
-	}
-	if p.Task != "" {
-		ofShape := func(o outline) bool { return oldName.MatchString(o.name) && o.shape == own.shape }
-		best, ok = r.best(own, asked.key(), threadOf(p), names, ofShape)
-	}
-	return match{best.name, own.differs(best)}, ok
+	_, ok = slices.BinarySearch(names, name)
+	return match{name: name}, ok
 }
-
-// oldName matches the names of recordings without a place.
-var oldName = regexp.MustCompile(`^[0-9a-f]{32}\.json$`)
 
 // list returns the names of the files in the folder, sorted.
 func (r *recordings) list() []string {

@@ -210,30 +210,6 @@ func TestReplayMissesByPlace(t *testing.T) {
 	}
 }
 
-// TestReplayOfOldRecordings replays recordings of version 1, also if tools of this version
-// write other texts.
-func TestReplayOfOldRecordings(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	dir := t.TempDir()
-	want := record(t, dir, monday, "one")
-	files, err := os.ReadDir(dir)
-	is.NoErr(err)
-	for _, f := range files {
-		name := filepath.Join(dir, f.Name())
-		rec, err := readRecording(name)
-		is.NoErr(err)
-		rec.Version, rec.Place = 1, nil
-		parts := strings.Split(f.Name(), "-")
-		is.NoErr(rec.write(dir, parts[len(parts)-1]))
-		is.NoErr(os.Remove(name))
-	}
-	for _, r := range []run{monday, monday.on("Friday", "wrk_7", "tsk_7")} {
-		said, _ := r.play(t, replayOf(t, dir))
-		is.Equal(said, want)
-	}
-}
-
 // TestReplayCostsNothing checks that a replay does not repeat the provider's cost.
 func TestReplayCostsNothing(t *testing.T) {
 	t.Parallel()

@@ -153,7 +153,7 @@ func TestReplayMiss(t *testing.T) {
 	is := is.New(t)
 	_, err := ask(t, replayOf(t, t.TempDir()), callAnd("x"))
 	is.True(strings.Contains(asFailure(t, err).Message, "there is none in"))
-	for _, bad := range []string{"", "{", `{"version":3,"response":{}}`, `{"version":1}`, `{"version":1,"response":{},"error":{}}`} {
+	for _, bad := range []string{"", "{", `{"version":3,"response":{}}`, `{"version":2}`, `{"version":2,"response":{},"error":{}}`} {
 		is.NoErr(os.WriteFile(filepath.Join(dir, digestedKey(callAnd("bad"))+".json"), []byte(bad), 0o600))
 		_, err := ask(t, replayOf(t, dir), callAnd("bad"))
 		is.Equal(asFailure(t, err).Code, "replay_miss")
@@ -333,8 +333,8 @@ func TestNothingIsLeftRunning(t *testing.T) {
 
 // FuzzReplay reads recordings that a user may have edited.
 func FuzzReplay(f *testing.F) {
-	f.Add([]byte(`{"version":1,"model":"m","request":["user: x"],"response":{"finish":"stop","parts":[{"type":"text","text":"wrk_00000000000000000000000000 http://run-0.invalid/api/workers/"}]}}`))
-	f.Add([]byte(`{"version":1,"response":{"parts":[{"type":"tool-call","input":"{"},{"type":"?"}]}}`))
+	f.Add([]byte(`{"version":2,"model":"m","request":["user: x"],"response":{"finish":"stop","parts":[{"type":"text","text":"wrk_00000000000000000000000000 http://run-0.invalid/api/workers/"}]}}`))
+	f.Add([]byte(`{"version":2,"response":{"parts":[{"type":"tool-call","input":"{"},{"type":"?"}]}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		dir := t.TempDir()
 		req := runWith(firstWorker, "a")
