@@ -22,7 +22,6 @@ type fault struct {
 	clocked bool                                       // the play uses a clock that the test controls
 	cuts    bool                                       // responses are truncated
 	kills   bool                                       // the process dies; the call is estimated
-	late    bool                                       // kills, perhaps after the answer was read
 	ends    string                                     // end of the play; "" for the scenario's
 	not     []string                                   // wire formats that cannot express it
 }
