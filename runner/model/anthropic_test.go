@@ -112,12 +112,7 @@ func TestClaudeStreams(t *testing.T) {
 func TestClaudeBrokenStreams(t *testing.T) {
 	t.Parallel()
 	begun := claudeStart(oneUsage) + claudeEvent(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`) + claudeEvent(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}`)
-	for name, tt := range map[string]struct {
-		answer    http.HandlerFunc
-		code      string
-		says      string
-		retryable bool
-	}{
+	checkBroken(t, "anthropic", map[string]brokenStream{
 		"cut":            {cut(begun), "stream", "broke off", true},
 		"ended early":    {streams(begun), "stream", "broke off", true},
 		"ended at once":  {streams(""), "stream", "broke off", true},
@@ -128,18 +123,7 @@ func TestClaudeBrokenStreams(t *testing.T) {
 		"no JSON":        {streams(begun + "event: content_block_delta\ndata: oops\n\n"), "bad_response", "not JSON", true},
 		"a page":         {answers(200, "text/html", "<html>Welcome</html>"), "404", "base URL", false},
 		"refused at all": {streams(claudeStart(oneUsage) + claudeStop(`{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"This is about germs."}}`, `{"output_tokens":0}`)), "refused", "germs", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			p := newProvider(t, tt.answer)
-			_, err := ask(t, claudeAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-			e := asFailure(t, err)
-			is.Equal(e.Code, tt.code)
-			is.True(strings.Contains(e.Message, tt.says))
-			is.Equal(e.Retryable, tt.retryable)
-		})
-	}
+	})
 }
 
 // jsonText marshals a part of a request for comparison.

@@ -40,11 +40,7 @@ func toolDelta(call string) string { return chunk(`{"tool_calls":[` + call + `]}
 
 func TestOpenAIStreams(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		stream string
-		parts  string // in the format of spell
-		finish FinishReason
-	}{
+	checkStreams(t, "openai", usageChunk, Usage{InputTokens: 30, OutputTokens: 12, CacheReadTokens: 20, ReasoningTokens: 5}, map[string]wireAnswer{
 		"text": {sse(chunk(`{"role":"assistant","content":""}`), chunk(`{"content":"Hel"}`), chunk(`{"content":"lo"}`), finished("stop"), usageChunk, done), "text:Hello", FinishStop},
 		"reasoning_content": {sse(chunk(`{"role":"assistant","content":null,"reasoning_content":"Hm"}`), chunk(`{"reasoning_content":"m."}`), chunk(`{"content":"Hi"}`), finished("stop"), done),
 			"reasoning:Hmm. text:Hi", FinishStop},
@@ -99,42 +95,12 @@ func TestOpenAIStreams(t *testing.T) {
 		"function_call":              {sse(chunk(`{"function_call":{"name":"f","arguments":"{"}}`), chunk(`{"function_call":{"arguments":"}"}}`), finished("function_call"), done), `tool-call:f{}`, FinishToolCalls},
 		"an empty piece":             {sse(toolDelta(`{"index":0,"id":"","function":{"name":"","arguments":""}}`), chunk(`{"content":"a"}`), finished("stop"), done), `text:a`, FinishStop},
 		"an id that is a number":     {sse(toolDelta(`{"index":0,"id":7,"function":{"name":"f","arguments":"{}"}}`), finished("tool_calls"), done), `tool-call:f{}`, FinishToolCalls},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			answer := streams(tt.stream)
-			if name == "no stream" {
-				answer = answers(200, "application/json; charset=utf-8", tt.stream)
-			}
-			p := newProvider(t, answer)
-			resp, err := ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-			is.NoErr(err)
-			is.Equal(spell(resp.Parts), tt.parts)
-			is.Equal(resp.Finish, tt.finish)
-			ids := map[string]bool{}
-			for _, part := range resp.Parts {
-				is.True(part.Type != PartToolCall || part.CallID != "" && !ids[part.CallID]) // unique id
-				ids[part.CallID] = true
-			}
-			if strings.Contains(tt.stream, usageChunk) {
-				is.Equal(resp.Usage, Usage{InputTokens: 30, OutputTokens: 12, CacheReadTokens: 20, ReasoningTokens: 5})
-				is.Equal(resp.Model, "m-1")
-			}
-			is.True(resp.Usage.InputTokens > 0)  // estimated if unknown
-			is.True(resp.Usage.OutputTokens > 0) // the answer is not counted
-		})
-	}
+	})
 }
 
 func TestOpenAIBrokenStreams(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		answer    http.HandlerFunc
-		code      string
-		says      string
-		retryable bool
-	}{
+	checkBroken(t, "openai", map[string]brokenStream{
 		"cut":                       {cut(sse(chunk(`{"content":"a"}`))), "stream", "broke off", true},
 		"cut in a line":             {cut(`data: {"choices":[{"del`), "stream", "broke off", true},
 		"ended early":               {streams(sse(chunk(`{"content":"a"}`))), "stream", "broke off", true},
@@ -152,18 +118,7 @@ func TestOpenAIBrokenStreams(t *testing.T) {
 		"all filtered":              {streams(sse(finished("content_filter"), done)), "content_filter", "filter", false},
 		"a whole that is an error":  {answers(200, "application/json", `{"error":{"message":"nope","code":"invalid_request_error"}}`), "400", "nope", false},
 		"too many parts":            {streams(strings.Repeat(sse(chunk(`{"reasoning":"a","content":"b"}`)), maxParts)), "bad_response", "too long", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			p := newProvider(t, tt.answer)
-			_, err := ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-			e := asFailure(t, err)
-			is.Equal(e.Code, tt.code)
-			is.True(strings.Contains(e.Message, tt.says))
-			is.Equal(e.Retryable, tt.retryable)
-		})
-	}
+	})
 }
 
 const simple = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`

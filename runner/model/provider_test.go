@@ -224,6 +224,68 @@ func asFailure(t *testing.T, err error) *Error {
 	return e
 }
 
+// An wireAnswer is an answer in some wire format, and what it contains.
+type wireAnswer struct {
+	stream, parts string // parts are in the format of spell
+	finish        FinishReason
+}
+
+// checkStreams makes a call for each answer. An answer that contains counted has the given usage.
+func checkStreams(t *testing.T, format, counted string, usage Usage, cases map[string]wireAnswer) {
+	t.Helper()
+	for name, tt := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			answer := streams(tt.stream)
+			if name == "no stream" {
+				answer = answers(200, "application/json; charset=utf-8", tt.stream)
+			}
+			resp, err := ask(t, wires()[format].at(t, newProvider(t, answer).URL, quick()), Request{Messages: []Message{user("hi")}})
+			is.NoErr(err)
+			is.Equal(spell(resp.Parts), tt.parts)
+			is.Equal(resp.Finish, tt.finish)
+			ids := map[string]bool{}
+			for _, part := range resp.Parts {
+				is.True(part.Type != PartToolCall || part.CallID != "" && !ids[part.CallID]) // unique id
+				ids[part.CallID] = true
+			}
+			if strings.Contains(tt.stream, counted) {
+				is.Equal(resp.Usage, usage)
+				is.Equal(resp.Model, "m-1")
+			}
+			is.True(resp.Usage.InputTokens > 0)  // estimated if unknown
+			is.True(resp.Usage.OutputTokens > 0) // the answer is not counted
+		})
+	}
+}
+
+// A brokenStream is an answer without a complete response, and the error of the call.
+type brokenStream struct {
+	answer     http.HandlerFunc
+	code, says string
+	retryable  bool
+}
+
+// checkBroken makes a call for each answer, and checks its error.
+func checkBroken(t *testing.T, format string, cases map[string]brokenStream) {
+	t.Helper()
+	for name, tt := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			resp, err := ask(t, wires()[format].at(t, newProvider(t, tt.answer).URL, quick()), Request{Messages: []Message{user("hi")}})
+			e := asFailure(t, err)
+			is.Equal(e.Code, tt.code)
+			is.True(strings.Contains(e.Message, tt.says))
+			is.Equal(e.Retryable, tt.retryable)
+			if format == "responses" && strings.HasPrefix(name, "failed") {
+				is.Equal(resp.Usage.OutputTokens, int64(12)) // a failed call costs money, too
+			}
+		})
+	}
+}
+
 // callAnd returns a request whose conversation ends with the result of a tool call.
 func callAnd(result string) Request {
 	return Request{Messages: []Message{

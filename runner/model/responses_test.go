@@ -56,11 +56,7 @@ func responsesCut(reason string) string {
 func TestResponsesStreams(t *testing.T) {
 	t.Parallel()
 	const reasoned = `"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"ENC"`
-	for name, tt := range map[string]struct {
-		stream string
-		parts  string // in the format of spell
-		finish FinishReason
-	}{
+	checkStreams(t, "responses", responsesUsed, Usage{InputTokens: 30, OutputTokens: 12, CacheReadTokens: 20, CacheWriteTokens: 4, ReasoningTokens: 5}, map[string]wireAnswer{
 		"text": {sse(`{"type":"response.created","response":{"model":"m-1"}}`, item("added", 0, `"type":"message","id":"m","content":[]`), piece("output_text", 0, "Hel"), piece("output_text", 0, "lo"),
 			item("done", 0, `"type":"message","id":"m","content":[{"type":"output_text","text":"Hello"}]`), responsesDone(responsesUsed)), "text:Hello", FinishStop},
 		"not announced":     {responsesHello + sse(responsesDone("")), "text:Hello", FinishStop},
@@ -93,31 +89,7 @@ func TestResponsesStreams(t *testing.T) {
 		"incomplete, who knows":    {sse(piece("output_text", 0, "Hel"), responsesCut("steered")), "text:Hel", FinishOther},
 		"event lines and comments": {": ping\n\nevent: response.output_text.delta\n" + responsesHello + "event: response.completed\n" + sse(responsesDone("")), "text:Hello", FinishStop},
 		"no stream":                {`{"object":"response","model":"m-1","status":"completed","output":[{"type":"reasoning","summary":[{"text":"a"},{"text":"b"}]},{"type":"message","content":[{"text":"Hi"}]}],` + responsesUsed + `}`, "reasoning:a\n\nb text:Hi", FinishStop},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			answer := streams(tt.stream)
-			if name == "no stream" {
-				answer = answers(200, "application/json; charset=utf-8", tt.stream)
-			}
-			resp, err := ask(t, responsesAt(t, newProvider(t, answer).URL, quick()), Request{Messages: []Message{user("hi")}})
-			is.NoErr(err)
-			is.Equal(spell(resp.Parts), tt.parts)
-			is.Equal(resp.Finish, tt.finish)
-			ids := map[string]bool{}
-			for _, part := range resp.Parts {
-				is.True(part.Type != PartToolCall || part.CallID != "" && !ids[part.CallID]) // unique id
-				ids[part.CallID] = true
-			}
-			if strings.Contains(tt.stream, responsesUsed) {
-				is.Equal(resp.Usage, Usage{InputTokens: 30, OutputTokens: 12, CacheReadTokens: 20, CacheWriteTokens: 4, ReasoningTokens: 5})
-				is.Equal(resp.Model, "m-1")
-			}
-			is.True(resp.Usage.InputTokens > 0)  // estimated if unknown
-			is.True(resp.Usage.OutputTokens > 0) // the answer is not counted
-		})
-	}
+	})
 }
 
 func TestResponsesBrokenStreams(t *testing.T) {
@@ -125,12 +97,7 @@ func TestResponsesBrokenStreams(t *testing.T) {
 	failed := func(err string) string {
 		return `{"type":"response.failed","response":{"object":"response","status":"failed","error":` + err + `,` + responsesUsed + `}}`
 	}
-	for name, tt := range map[string]struct {
-		answer    http.HandlerFunc
-		code      string
-		says      string
-		retryable bool
-	}{
+	checkBroken(t, "responses", map[string]brokenStream{
 		"cut":                     {cut(responsesHello), "stream", "broke off", true},
 		"cut in a line":           {cut(`data: {"type":"resp`), "stream", "broke off", true},
 		"ended early":             {streams(responsesHello), "stream", "broke off", true},
@@ -151,20 +118,7 @@ func TestResponsesBrokenStreams(t *testing.T) {
 		"a page":                  {answers(200, "text/html", "<html>Welcome</html>"), "404", "base URL", false},
 		"all filtered":            {streams(sse(responsesCut("content_filter"))), "content_filter", "filter", false},
 		"too many items":          {streams(strings.Repeat(sse(item("done", 0, `"type":"message"`)), 3) + manyItems()), "bad_response", "too long", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			resp, err := responsesAt(t, newProvider(t, tt.answer).URL, quick()).Generate(t.Context(), Request{Messages: []Message{user("hi")}}, nil)
-			e := asFailure(t, err)
-			is.Equal(e.Code, tt.code)
-			is.True(strings.Contains(e.Message, tt.says))
-			is.Equal(e.Retryable, tt.retryable)
-			if strings.HasPrefix(name, "failed") {
-				is.Equal(resp.Usage.OutputTokens, int64(12)) // a failed call costs money, too
-			}
-		})
-	}
+	})
 }
 
 // manyItems returns a stream with more items than the limit.
