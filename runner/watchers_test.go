@@ -30,17 +30,8 @@ func TestUnreadEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			f := newFixture(t, withModel(questions(`{"question":"When?"}`)))
-			s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
-			is.NoErr(err)
-			turn := f.accept("go")
-			f.pending(turn, 1)
-			before, err := f.store.Turn(t.Context(), turn.ID)
-			is.NoErr(err)
-			_, _, err = f.store.AbortTask(t.Context(), f.owner, turn.TaskID)
-			is.NoErr(err)
-			turn = f.wait(turn)
-
+			f, s, before := abortedInStore(t)
+			turn := f.wait(before)
 			unreadable, cancel := context.WithCancel(t.Context())
 			cancel()
 			is.True(end(unreadable, f.Streams, before, turn) != nil)
@@ -57,15 +48,8 @@ func TestUnreadEnd(t *testing.T) {
 func TestCancelledByLeavingClient(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixture(t, withModel(questions(`{"question":"When?"}`)))
-	s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
-	is.NoErr(err)
+	f, s, turn := abortedInStore(t)
 	defer s.Close()
-	turn := f.accept("go")
-	f.pending(turn, 1)
-	_, _, err = f.store.AbortTask(t.Context(), f.owner, turn.TaskID)
-	is.NoErr(err)
-
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	is.NoErr(f.NotifyAborted(left, turn))
@@ -87,16 +71,9 @@ func TestCancelledByLeavingClient(t *testing.T) {
 func TestUnreadAborted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixture(t, withModel(questions(`{"question":"When?"}`)))
-	s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
-	is.NoErr(err)
-	turn := f.accept("go")
-	f.pending(turn, 1)
-	_, _, err = f.store.AbortTask(t.Context(), f.owner, turn.TaskID)
-	is.NoErr(err)
-
+	f, s, turn := abortedInStore(t)
 	storetest.Exec(t, f.store, `ALTER TABLE turns RENAME TO hidden`)
-	err = f.NotifyAborted(t.Context(), turn)
+	err := f.NotifyAborted(t.Context(), turn)
 	storetest.Exec(t, f.store, `ALTER TABLE hidden RENAME TO turns`)
 	is.True(err != nil) // the turns could not be read
 	w := readToEnd(t, s)
@@ -131,6 +108,23 @@ func TestUnreadBelow(t *testing.T) {
 	for _, s := range streams {
 		readToEnd(t, s)
 	}
+}
+
+// abortedInStore cancels a suspended turn without a notification of its watchers. It returns the turn
+// as it was before, and an open worker-wide stream.
+func abortedInStore(t *testing.T) (*fixture, *stream.WorkerStream, store.Turn) {
+	t.Helper()
+	is := is.New(t)
+	f := newFixture(t, withModel(questions(`{"question":"When?"}`)))
+	s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
+	is.NoErr(err)
+	turn := f.accept("go")
+	f.pending(turn, 1)
+	turn, err = f.store.Turn(t.Context(), turn.ID)
+	is.NoErr(err)
+	_, _, err = f.store.AbortTask(t.Context(), f.owner, turn.TaskID)
+	is.NoErr(err)
+	return f, s, turn
 }
 
 // readToEnd reads a stream until the server ends it, and closes it.
