@@ -48,6 +48,13 @@ type node struct {
 // option changes the API of a node.
 type option func(*handlers.Config)
 
+// newPair starts two servers on one database.
+func newPair(t *testing.T, options ...option) (a, b *node) {
+	t.Helper()
+	list := newNodes(t, 2, options...)
+	return list[0], list[1]
+}
+
 // newNodes starts n servers on one database.
 func newNodes(t *testing.T, n int, options ...option) []*node {
 	t.Helper()

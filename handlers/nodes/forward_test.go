@@ -16,8 +16,7 @@ import (
 // contains the step in progress, which is only in the memory of the other node.
 func TestStreamsOfAnotherNode(t *testing.T) {
 	t.Parallel()
-	list := newNodes(t, 2)
-	a, b := list[0], list[1]
+	a, b := newPair(t)
 	worker := a.newWorker()
 	input := script("say one", "wait 1h", "say two")
 	t.Run("of an instruction", func(t *testing.T) {
@@ -46,8 +45,7 @@ func TestStreamsOfAnotherNode(t *testing.T) {
 func TestWatchedWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	list := newNodes(t, 2)
-	a, b := list[0], list[1]
+	a, b := newPair(t)
 	_, v := a.do("POST", "/api/workers", `{"title":"Scribe"}`)
 	worker := v["id"].(string)
 	r := b.stream("GET", "/api/workers/"+worker+"/stream", "")
@@ -64,8 +62,7 @@ func TestWatchedWorker(t *testing.T) {
 func TestNodeEndsStream(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	list := newNodes(t, 2)
-	a, b := list[0], list[1]
+	a, b := newPair(t)
 	worker := a.newWorker()
 	r := b.stream("POST", "/api/tasks", task(worker, script(`tool write_file {"path":"a","content":"x"}`, "say one", "wait 3s",
 		"say two"), true))
@@ -86,8 +83,7 @@ func TestNodeEndsStream(t *testing.T) {
 func TestNodeIsGone(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	list := newNodes(t, 2)
-	a, b := list[0], list[1]
+	a, b := newPair(t)
 	worker := a.newWorker()
 	a.disappear()
 	is.True(strings.Contains(b.stream("GET", "/api/workers/"+worker+"?stream=true", "").until("[DONE]"), "Hello"))
@@ -105,8 +101,7 @@ func TestNodeIsGone(t *testing.T) {
 func TestFullNode(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	list := newNodes(t, 2)
-	a, b := list[0], list[1]
+	a, b := newPair(t)
 	worker := a.newWorker()
 	a.full.Store(true)
 	is.True(strings.Contains(b.stream("GET", "/api/workers/"+worker+"?stream=true", "").until("[DONE]"), "Hello"))
@@ -117,8 +112,7 @@ func TestFullNode(t *testing.T) {
 func TestStopEndsForwardedStream(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	list := newNodes(t, 2)
-	a, b := list[0], list[1]
+	a, b := newPair(t)
 	r := b.stream("POST", "/api/tasks", task(a.newWorker(), script("say one", "wait 1h"), true))
 	r.until(`"delta":"one`)
 	b.runner.Streams.Close()
@@ -132,8 +126,7 @@ func TestStopEndsForwardedStream(t *testing.T) {
 func TestNoCircles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	list := newNodes(t, 2)
-	a, b := list[0], list[1]
+	a, b := newPair(t)
 	worker := a.newWorker()
 	asked := a.asked.Load() + b.asked.Load()
 	storetest.Exec(t, a.store, `UPDATE placements SET runner_id = ?`, b.runner.ID())
@@ -151,8 +144,7 @@ func TestNoCircles(t *testing.T) {
 func TestClientOfForwardedRequest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	list := newNodes(t, 2, func(c *handlers.Config) { c.RateLimit = 600 })
-	a, b := list[0], list[1]
+	a, b := newPair(t, func(c *handlers.Config) { c.RateLimit = 600 })
 	worker := a.newWorker()
 	a.seen.Store("")
 	resp := b.open("GET", "/api/workers/"+worker+"?stream=true", "", "X-Forwarded-For: 203.0.113.9",

@@ -20,8 +20,7 @@ import (
 func TestAnswersOfAnotherNode(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	list := newNodes(t, 2)
-	a, b := list[0], list[1]
+	a, b := newPair(t)
 	worker := a.newWorker()
 
 	status, v := b.run(worker, script("say done"))
@@ -48,8 +47,7 @@ func TestAnswersOfAnotherNode(t *testing.T) {
 func TestLostMessages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	list := newNodes(t, 2)
-	a, b := list[0], list[1]
+	a, b := newPair(t)
 	worker := a.newWorker()
 	a.deaf.Store(true)
 	b.deaf.Store(true)
@@ -71,8 +69,7 @@ func TestLostMessages(t *testing.T) {
 // other node.
 func TestNewNode(t *testing.T) {
 	t.Parallel()
-	list := newNodes(t, 2)
-	a, b := list[0], list[1]
+	a, b := newPair(t)
 	// log returns the part of a position that changes when all positions become unknown.
 	log := func() string {
 		name, _, _ := strings.Cut(b.runner.Streams.ChangesNow(a.owner.OrganizationID), ".")
@@ -98,8 +95,7 @@ func nextChanges(t *testing.T, changes *stream.ChangeStream) string {
 func TestPagesOfAnotherNode(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	list := newNodes(t, 2)
-	a, b := list[0], list[1]
+	a, b := newPair(t)
 	org := a.owner.OrganizationID
 	position := a.runner.Streams.ChangesNow(org) // of a page that this node has sent
 	changes := b.runner.Streams.Changes(org, b.runner.Streams.ChangesNow(org))
@@ -116,8 +112,7 @@ func TestPagesOfAnotherNode(t *testing.T) {
 func TestNodesShareRates(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	list := newNodes(t, 2, func(c *handlers.Config) { c.RateLimit = 600 })
-	a, b := list[0], list[1]
+	a, b := newPair(t, func(c *handlers.Config) { c.RateLimit = 600 })
 	remaining := func(email string) string {
 		_, key := storetest.Caller(t, a.store, "Acme", email, store.RoleMember)
 		return a.open("GET", "/api/me", "", "Authorization: Bearer "+key).Header.Get("RateLimit-Remaining")
@@ -132,7 +127,7 @@ func TestNodesShareRates(t *testing.T) {
 func TestStateOfNodes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	a := newNodes(t, 2)[0]
+	a, _ := newPair(t)
 	a.newWorker()
 	status, v := a.do("GET", "/readyz", "")
 	is.Equal(status, http.StatusOK)
