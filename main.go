@@ -5,7 +5,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -18,7 +17,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -70,7 +68,6 @@ type config struct {
 	Vacuum  command.Vacuum      `cmd:"" help:"Return the free space of the database to the disk, also while the server runs."`
 	Back    command.Rollback    `cmd:"" name:"rollback" help:"Go back to the copy of the database that an upgrade has made, for an older binary on a stopped server."`
 	Health  command.Probe       `cmd:"" help:"Check whether the running server of the data folder is ready."`
-	Reload  command.Reloading   `cmd:"" help:"Reload the files and flags of the running server, as SIGHUP does."`
 	Pause   command.Maintenance `cmd:"" name:"maintenance" help:"Turn maintenance on or off. In maintenance, the running server refuses changes and new work."`
 	Migrate command.Migrate     `cmd:"" help:"Copy the database of a stopped server from the data folder to a PostgreSQL server, or back."`
 	Doctor  command.Doctor      `cmd:"" help:"Check what a server needs: data folder, disk, clock, ports, base URL, mail and models."`
@@ -106,9 +103,7 @@ func main() {
 
 // run parses the command line and runs the command.
 func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, stderr io.Writer) error {
-	// A reload reads the command line again. It cannot read standard input twice.
-	var input bytes.Buffer
-	cfg, inv, err := parse(args, io.TeeReader(os.Stdin, &input), stdout, stderr)
+	cfg, inv, err := parse(args, os.Stdin, stdout, stderr)
 	if err != nil {
 		return fmt.Errorf("%w (see --help)", err)
 	}
@@ -123,17 +118,18 @@ func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, st
 	for _, warning := range inv.Warnings {
 		log.Warn(warning)
 	}
-	reparse := parser(func() (config, *command.Invocation, error) {
-		next, parsed, err := parse(args, bytes.NewReader(input.Bytes()), io.Discard, io.Discard)
-		return next, parsed, err
-	})
+	setLevel := func() (slog.Level, error) {
+		// Standard input cannot be read twice. Only the level is used here, so any text stands for a secret.
+		next, _, err := parse(args, strings.NewReader("unused"), io.Discard, io.Discard)
+		if err == nil {
+			err = level.UnmarshalText([]byte(next.LogLevel))
+		}
+		return level.Level(), err
+	}
 	return inv.Run(&command.Program{Settings: cfg.Settings, Context: ctx, Stop: stop,
 		Version: command.ReadBuild(version).Version, Schema: schema, Env: command.NewEnvironment(os.Getenv),
-		Stdout: stdout, Stderr: stderr, Log: log, Level: level}, inv, reparse)
+		Stdout: stdout, Stderr: stderr, Log: log, SetLevel: setLevel})
 }
-
-// A parser reads the command line, the environment and the configuration file again.
-type parser func() (config, *command.Invocation, error)
 
 // parse reads the command line.
 func parse(args []string, stdin io.Reader, stdout, stderr io.Writer) (cfg config, inv *command.Invocation, err error) {
@@ -152,15 +148,12 @@ type server struct {
 	schedule *schedule.Scheduler
 	webhooks *webhook.Dispatcher
 	service  *command.Service
-	backups  *backup.Keeper            // nil if no place for backups is configured
-	nodes    *nodes.Nodes              // does nothing unless other servers share the database
-	mailPair *handlers.FileCertificate // for STARTTLS; nil unless the certificate is in files
-
-	metricsToken *atomic.Pointer[string]
+	backups  *backup.Keeper // nil if no place for backups is configured
+	nodes    *nodes.Nodes   // does nothing unless other servers share the database
 }
 
 // Run serves until the context ends or a listener fails.
-func (c *serveCommand) Run(p *command.Program, first *command.Invocation, reparse parser) (err error) {
+func (c *serveCommand) Run(p *command.Program) (err error) {
 	notifier := &command.Notifier{Log: p.Log}
 	var st *store.Store
 	if err := notifier.Opening(func() (err error) { st, err = p.OpenStore(); return err }); err != nil {
@@ -169,7 +162,7 @@ func (c *serveCommand) Run(p *command.Program, first *command.Invocation, repars
 	defer func() { err = errors.Join(err, st.Close()) }()
 	defer p.WatchDisk(st)()
 	service := &command.Service{Log: p.Log, Store: st, DrainDelay: c.DrainDelay, Grace: p.Grace, Notifier: notifier,
-		Maintenance: c.Maintenance}
+		Maintenance: c.Maintenance, SetLevel: p.SetLevel}
 	s, banner, err := c.open(p, service)
 	if err != nil {
 		return err
@@ -180,37 +173,7 @@ func (c *serveCommand) Run(p *command.Program, first *command.Invocation, repars
 		return banner.CreateSecrets(ctx, st)
 	}}
 	service.Parts = append([]command.Part{secrets}, s.parts()...)
-	service.Prepare = func(r *command.Reload) { c.prepare(r, p, s, first, reparse) }
 	return service.Run(p.Context, func() { banner.Print(p.Stdout) }, p.Stop)
-}
-
-// prepare reads the configuration again, and adds to r what differs from c and from the files that
-// were read before.
-func (c *serveCommand) prepare(r *command.Reload, p *command.Program, s *server, first *command.Invocation,
-	reparse parser) {
-	next, parsed, err := reparse()
-	if err != nil {
-		r.Add("flags", nil, err)
-		return
-	}
-	r.NeedsRestart(command.RestartFlags(first.Changed(parsed))...)
-	s.Engine.Prepare(r, p, next.Settings)
-	r.AddLevel(p.Level, next.LogLevel)
-	r.AddCertificate("--tls-cert", c.Files, next.Serve.CertFile, next.Serve.KeyFile)
-	r.AddCertificate("--smtp-tls-cert", s.mailPair, next.Serve.Mail.TLSCert, next.Serve.Mail.TLSKey)
-	if token := next.Serve.MetricsToken; token != *s.metricsToken.Load() {
-		r.Add("metrics-token", func() { s.metricsToken.Store(&token) }, nil)
-	}
-	relay := next.Serve.Mail.Relay
-	switch address, err := mail.ParseRelay(relay); {
-	case relay == c.Mail.Relay: // unchanged
-	case relay == "" || c.Mail.Relay == "":
-		r.NeedsRestart("smtp-relay")
-	case err != nil:
-		r.Add("--smtp-relay", nil, err)
-	default:
-		r.Add("smtp-relay", func() { c.Mail.Relay = relay; s.mail.UseRelay(address) }, nil)
-	}
 }
 
 // parts returns the parts in the order in which they start. They stop in reverse order. The
@@ -254,9 +217,8 @@ func (c *serveCommand) open(p *command.Program, service *command.Service) (*serv
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &server{service: service, metricsToken: new(atomic.Pointer[string])}
+	s := &server{service: service}
 	baseURL := strings.TrimRight(cmp.Or(c.BaseURL, c.Certificate.BaseURL(ln.Addr())), "/")
-	s.metricsToken.Store(&c.MetricsToken)
 	if s.Engine, err = p.NewEngine(st, baseURL); err != nil {
 		return nil, nil, err
 	}
@@ -264,7 +226,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service) (*serv
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.mail, s.mailPair, err = c.newMail(p, st, s.Engine, mailLn); err != nil {
+	if s.mail, err = c.newMail(p, st, s.Engine, mailLn); err != nil {
 		return nil, nil, err
 	}
 	if s.backups, err = p.NewKeeper(st, c.Backups); err != nil {
@@ -314,7 +276,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 	}
 	api := handlers.New(handlers.Config{Peers: peers, MCP: workers.Serve, Store: st, Runner: s.Runner,
 		Log: p.Log, Version: p.Version, BaseURL: b.BaseURL, MailDomain: c.Mail.Domain, Webhooks: manual,
-		Now: p.Now, RateLimit: c.RateLimit, MetricsToken: func() string { return *s.metricsToken.Load() }, Inbox: s.mail,
+		Now: p.Now, RateLimit: c.RateLimit, MetricsToken: c.MetricsToken, Inbox: s.mail,
 		Uploads: handlers.UploadLimits{
 			FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
 		Limits:          handlers.Limits{Requests: c.MaxConnections, Streams: c.MaxStreams, Uploads: c.MaxUploads},
@@ -351,14 +313,15 @@ func confinedBy(system dashboard.System, found sandbox.Confinement) dashboard.Sy
 
 // newMail returns the mail server. ln is its listener, nil where mail is off.
 func (c *serveCommand) newMail(p *command.Program, st *store.Store, e command.Engine, ln net.Listener) (
-	srv *mail.Server, pair *handlers.FileCertificate, err error) {
+	*mail.Server, error) {
 	cfg, err := c.Mail.Config(ln, p.Log)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if cfg.TLS != nil && c.Mail.TLSCert != "" {
-		if pair, err = handlers.OpenCertificate(c.Mail.TLSCert, c.Mail.TLSKey, p.Log); err != nil {
-			return nil, nil, fmt.Errorf("--smtp-tls-cert: %w", err)
+		pair, err := handlers.OpenCertificate(c.Mail.TLSCert, c.Mail.TLSKey, p.Log)
+		if err != nil {
+			return nil, fmt.Errorf("--smtp-tls-cert: %w", err)
 		}
 		cfg.TLS.Certificates, cfg.TLS.GetCertificate = nil, pair.Get // it reloads new files
 	}
@@ -367,5 +330,5 @@ func (c *serveCommand) newMail(p *command.Program, st *store.Store, e command.En
 	cfg.Markdown = func(ctx context.Context, text []byte) ([]byte, error) {
 		return e.Filters.Run(ctx, markdownFilter, text)
 	}
-	return mail.New(cfg), pair, nil
+	return mail.New(cfg), nil
 }

@@ -24,7 +24,7 @@ type Config struct {
 	RateLimit    int    // requests a minute for each key; 0: no limit
 	Uploads      UploadLimits
 	Timing       Timing
-	MetricsToken func() string // the token of /metrics; with "" or nil, only this machine may read it
+	MetricsToken string // the token of /metrics; with "", only this machine may read it
 	Limits       Limits
 	Now          func() time.Time // the clock of rate limits and request ids; time.Now if nil
 

@@ -114,7 +114,7 @@ func TestMetricsAreForFew(t *testing.T) {
 	}
 	is.Equal(get(s, "X-Forwarded-For", "192.0.2.1"), http.StatusForbidden)
 	is.Equal(get(s, "Forwarded", "for=192.0.2.1"), http.StatusForbidden)
-	closed := newServer(t, func(set *settings) { set.api.MetricsToken = func() string { return "secret-of-the-scraper" } })
+	closed := newServer(t, func(set *settings) { set.api.MetricsToken = "secret-of-the-scraper" })
 	is.Equal(get(closed, "", ""), http.StatusUnauthorized)
 	is.Equal(get(closed, "Authorization", "Bearer "+closed.key), http.StatusUnauthorized)
 	is.Equal(get(closed, "Authorization", "Bearer secret-of-the-scraper"), http.StatusOK)

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -12,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -30,8 +28,6 @@ type Certificate struct {
 	Email     string   `name:"acme-email" help:"Email address for the certificate authority." placeholder:"EMAIL"`
 	Directory string   `name:"acme-directory" help:"Another certificate authority's ACME directory." placeholder:"URL"`
 	Folder    string   `kong:"-"` // where the certificates of Domains are stored
-
-	Files *FileCertificate `kong:"-"` // set by TLS if the certificate is in files
 }
 
 // BaseURL returns a URL that reaches a listener at addr from this machine.
@@ -62,10 +58,11 @@ func (c *Certificate) TLS(log *slog.Logger) (cfg *tls.Config, err error) {
 	case files && (c.CertFile == "" || c.KeyFile == ""):
 		return nil, errors.New("--tls-cert and --tls-key belong together")
 	case files:
-		if c.Files, err = OpenCertificate(c.CertFile, c.KeyFile, log); err != nil {
+		pair, err := OpenCertificate(c.CertFile, c.KeyFile, log)
+		if err != nil {
 			return nil, fmt.Errorf("--tls-cert: %w", err)
 		}
-		return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.Files.Get,
+		return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.Get,
 			NextProtos: []string{"h2", "http/1.1"}}, nil
 	case len(c.Domains) > 0:
 		return c.automatic(), nil
@@ -88,14 +85,14 @@ func (c Certificate) automatic() *tls.Config {
 // A FileCertificate is a certificate in files. It notices by itself when they are replaced. Its
 // methods are safe for concurrent use.
 type FileCertificate struct {
-	log *slog.Logger
-	now func() time.Time
+	log       *slog.Logger
+	now       func() time.Time
+	cert, key string // the files
 
-	mu        sync.Mutex // guards the fields below
-	cert, key string
-	pair      *tls.Certificate
-	modified  time.Time // of the file that changed last
-	looked    time.Time // when the files were last examined
+	mu       sync.Mutex // guards the fields below
+	pair     *tls.Certificate
+	modified time.Time // of the file that changed last
+	looked   time.Time // when the files were last examined
 }
 
 // OpenCertificate reads a certificate and its key, two PEM files.
@@ -105,25 +102,6 @@ func OpenCertificate(cert, key string, log *slog.Logger) (*FileCertificate, erro
 		return nil, err
 	}
 	return f, nil
-}
-
-// Reread reads the certificate from the named files, which may be other ones now. New connections
-// get the new certificate after commit is called. commit is nil if the certificate is the same.
-func (f *FileCertificate) Reread(cert, key string) (commit func(), err error) {
-	next, err := OpenCertificate(cert, key, f.log)
-	if err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if slices.EqualFunc(f.pair.Certificate, next.pair.Certificate, bytes.Equal) && f.cert == cert && f.key == key {
-		return nil, nil
-	}
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.cert, f.key, f.pair, f.modified, f.looked = cert, key, next.pair, next.modified, next.looked
-	}, nil
 }
 
 // lookEvery is the shortest time between checks of the files.

@@ -314,38 +314,3 @@ func (a *authority) issue(request string) {
 	}
 	a.issued = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
-
-// TestRereadCertificate replaces the files of a certificate. An invalid pair keeps the old one, and
-// a valid one is used after commit.
-func TestRereadCertificate(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	writeCertificate(t, dir, 1, "127.0.0.1")
-	f, err := handlers.OpenCertificate(cert, key, slog.New(slog.DiscardHandler))
-	is.NoErr(err)
-	serial := func() int64 {
-		pair, err := f.Get(nil)
-		is.NoErr(err)
-		leaf, err := x509.ParseCertificate(pair.Certificate[0])
-		is.NoErr(err)
-		return leaf.SerialNumber.Int64()
-	}
-	commit, err := f.Reread(cert, key)
-	is.NoErr(err)
-	is.True(commit == nil) // nothing has changed
-	good, err := os.ReadFile(key)
-	is.NoErr(err)
-	is.NoErr(os.WriteFile(key, []byte("half a key"), 0o600))
-	_, err = f.Reread(cert, key)
-	is.True(err != nil) // the certificate and the key do not match
-	is.Equal(serial(), int64(1))
-	is.NoErr(os.WriteFile(key, good, 0o600))
-	writeCertificate(t, dir, 2, "127.0.0.1")
-	commit, err = f.Reread(cert, key)
-	is.NoErr(err)
-	is.Equal(serial(), int64(1))
-	commit()
-	is.Equal(serial(), int64(2))
-}

@@ -67,7 +67,7 @@ func (f *Flags) CheckRelay(ctx context.Context) (host string, err error) {
 
 // CheckRelay checks the relay that the server uses now, as Flags.CheckRelay does.
 func (s *Server) CheckRelay(ctx context.Context) (host string, err error) {
-	relay := s.relay.Load()
+	relay := s.cfg.Relay
 	if relay == nil {
 		return "", nil
 	}

@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/emersion/go-smtp"
@@ -100,8 +99,7 @@ type Server struct {
 	cfg    Config
 	smtp   *smtp.Server
 	buffer *buffer
-	relay  atomic.Pointer[Relay] // nil without one
-	small  sync.Pool             // of *[smallMail]byte, the memory of small mails
+	small  sync.Pool // of *[smallMail]byte, the memory of small mails
 
 	ctx           context.Context // of received mails; ends when Shutdown no longer waits for them
 	cancel        context.CancelFunc
@@ -144,7 +142,6 @@ func New(cfg Config) *Server {
 		}
 	}
 	s := &Server{cfg: cfg, buffer: newBuffer(cfg.Limits.Buffered, cfg.MaxSize), active: map[string]struct{}{}}
-	s.relay.Store(cfg.Relay)
 	// Without a relay, replies stay in the outbox, where no user would find a question.
 	if cfg.Relay != nil {
 		cfg.Store.AskByMail()
@@ -155,10 +152,6 @@ func New(cfg Config) *Server {
 	s.smtp = s.newSMTP()
 	return s
 }
-
-// UseRelay replaces the relay, for example after a change of its password. The server must have
-// started with a relay.
-func (s *Server) UseRelay(r *Relay) { s.relay.Store(r) }
 
 // Start starts to send replies.
 func (s *Server) Start() { s.loops.Go(s.sendReplies) }

@@ -103,7 +103,7 @@ func (s *Server) sendDue() (more bool, err error) {
 
 // sendFrom sends the replies of a channel, on one connection to the relay.
 func (s *Server) sendFrom(due <-chan store.Reply, busy *atomic.Pointer[error]) {
-	c := &relayConn{relay: s.relay.Load(), helo: s.cfg.Domain}
+	c := &relayConn{relay: s.cfg.Relay, helo: s.cfg.Domain}
 	defer c.close(s.sending)
 	for r := range due {
 		if s.recording.Err() != nil {
@@ -177,7 +177,7 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 	case kept:
 		return nil
 	}
-	if s.relay.Load() == nil { // users read the reply in the outbox
+	if s.cfg.Relay == nil { // users read the reply in the outbox
 		return s.cfg.Store.EndReply(ctx, r, store.EmailKept, "")
 	}
 	err = c.send(s.sending, s.senderOf(r), r.To, raw)
@@ -214,7 +214,7 @@ func (s *Server) source(ctx context.Context, r *store.Reply) (raw []byte, kept b
 	switch {
 	case err != nil:
 		return nil, false, err
-	case s.relay.Load() == nil:
+	case s.cfg.Relay == nil:
 		return nil, true, s.cfg.Store.KeepReply(ctx, *r, subject, raw)
 	}
 	return raw, false, s.cfg.Store.ComposeReply(ctx, r, subject, raw)

@@ -24,9 +24,8 @@ type execution struct {
 	chain  []candidate // models that may be asked, in order of preference
 	asking int         // index of model in chain
 
-	setup        *setup // the runner's setup when the chain was opened
-	modelChanges int64  // result of the runner's modelChanges when the chain was opened
-	probes       bool   // the model has failed before, and this turn tests whether it answers again
+	modelChanges int64 // the store's ModelChanges when the chain was opened
+	probes       bool  // the model has failed before, and this turn tests whether it answers again
 	tools        toolset
 	schema       *schema.Schema // of the output; nil for free text
 	team         *team          // nil if the turn has no parent and has not run a worker

@@ -81,7 +81,7 @@ func (r *Runner) defaultModels(models store.OrganizationModels) (names []string)
 	if models.Chain != "" && !r.replays() {
 		return model.Chain(models.Chain)
 	}
-	for _, m := range r.setup.Load().own {
+	for _, m := range r.setup.own {
 		names = append(names, m.Name())
 	}
 	return names
@@ -90,7 +90,7 @@ func (r *Runner) defaultModels(models store.OrganizationModels) (names []string)
 // serverModels returns the models of the price table that the server's environment can open. It
 // omits models whose names begin with the name of a connected provider.
 func (r *Runner) serverModels(models store.OrganizationModels) (list []store.ListedModel) {
-	setup := r.setup.Load() // once: a reload may replace it meanwhile
+	setup := r.setup
 	if setup.models == nil {
 		return nil
 	}

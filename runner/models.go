@@ -58,7 +58,7 @@ func (r *Runner) checkOne(models store.OrganizationModels, name string) error {
 		_, err := r.provider(p, models.First).Open(rest)
 		return err
 	}
-	setup := r.setup.Load() // once: a reload may replace it meanwhile
+	setup := r.setup
 	if setup.models == nil {
 		return errNoModels
 	}
@@ -86,7 +86,7 @@ func (r *Runner) chainOf(ctx context.Context, organizationID, name string) (chai
 		name, owner = models.Chain, "organization's"
 	}
 	if name == "" {
-		for _, m := range r.setup.Load().own {
+		for _, m := range r.setup.own {
 			chain = append(chain, candidate{pricedModel: r.billed.apply(r.described(ctx, m))})
 		}
 		return chain, nil
@@ -119,7 +119,7 @@ func (r *Runner) described(ctx context.Context, m pricedModel) pricedModel {
 
 // replays reports whether the server answers from recordings.
 func (r *Runner) replays() bool {
-	_, ok := r.setup.Load().own[0].Model.(interface{ Recorded() string })
+	_, ok := r.setup.own[0].Model.(interface{ Recorded() string })
 	return ok
 }
 
@@ -127,7 +127,7 @@ func (r *Runner) replays() bool {
 // them. So a new key applies from the next model call on. The chain keeps its order and length,
 // because the prompt refers to its indexes.
 func (r *Runner) refreshModels(ctx context.Context, e *execution) {
-	changes := r.modelChanges() // read before the rows, so that later changes are noticed
+	changes := r.cfg.Store.ModelChanges() // read before the rows, so that later changes are noticed
 	if changes == e.modelChanges {
 		return
 	}
@@ -136,29 +136,20 @@ func (r *Runner) refreshModels(ctx context.Context, e *execution) {
 		return // keep the present models; the next call tries again
 	}
 	e.modelChanges = changes
-	setup := r.setup.Load()
-	reloaded := setup != e.setup
-	e.setup = setup
 	e.chain[e.asking].pricedModel, e.chain[e.asking].window = e.model, e.window
 	for i := range e.chain {
 		c := &e.chain[i]
-		if c.chosen == "" { // a model of the server; a reload keeps their number and order
-			if reloaded {
-				c.pricedModel, c.failure = r.billed.apply(r.described(ctx, setup.own[i])), nil
-			}
+		if c.chosen == "" { // a model of the server
 			continue
 		}
 		m, err := r.openModel(models, c.chosen)
 		if err != nil {
-			m = priced(model.Unavailable(c.chosen, "the model is no longer available: "+err.Error()),
-				r.setup.Load().prices)
+			m = priced(model.Unavailable(c.chosen, "the model is no longer available: "+err.Error()), r.setup.prices)
 			m.id = "unavailable " + c.id
 		}
 		if m.id != c.id {
 			c.pricedModel, c.failure = r.billed.apply(r.described(ctx, m)), nil
 			c.window = prompt.Window{Size: r.windowOf(c.pricedModel), MaxOutput: int64(c.maxOutput())}
-		} else if reloaded { // the same model with another key: its known limits stay valid
-			c.pricedModel, c.failure = r.billed.apply(r.described(ctx, m)), nil
 		}
 	}
 	e.model, e.window = e.chain[e.asking].pricedModel, e.chain[e.asking].window

@@ -60,7 +60,7 @@ func (r *Runner) openModel(models store.OrganizationModels, name string) (priced
 	if p, rest, ok := providerOf(models, name); ok {
 		return r.openConnected(p, models.First, rest)
 	}
-	setup := r.setup.Load() // once: a reload may replace it meanwhile
+	setup := r.setup
 	if setup.models == nil {
 		return pricedModel{}, errNoModels
 	}
@@ -85,7 +85,7 @@ func (r *Runner) openConnected(p store.OpenProvider, first bool, name string) (p
 	if m, ok := k.open[id]; ok {
 		return m, nil
 	}
-	open, setup := model.Provider.Open, r.setup.Load()
+	open, setup := model.Provider.Open, r.setup
 	if setup.models != nil {
 		open = setup.models.Connected // may record or replay
 	}

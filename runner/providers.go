@@ -224,7 +224,7 @@ func (r *Runner) modelToTest(models store.OrganizationModels, p store.OpenProvid
 	}
 	for _, fits := range []func(store.ListedModel) bool{
 		func(m store.ListedModel) bool {
-			return r.setup.Load().prices.Lookup(string(p.Kind) + ":" + m.Name).Known
+			return r.setup.prices.Lookup(string(p.Kind) + ":" + m.Name).Known
 		},
 		func(m store.ListedModel) bool { return slices.Contains(m.Abilities, model.AbilityTools) },
 		func(store.ListedModel) bool { return true },

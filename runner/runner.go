@@ -53,8 +53,8 @@ type Runner struct {
 	renewed atomic.Pointer[time.Time] // time just before the last renewal of the lease
 	alive   atomic.Pointer[time.Time] // the dispatcher's last round; with a monotonic reading
 
-	setup atomic.Pointer[setup] // replaced by Reload
-	tools func() ownTools       // computes its result once
+	setup *setup
+	tools func() ownTools // computes its result once
 
 	mu         sync.Mutex            // guards the fields below
 	id         string                // of the lease
@@ -93,7 +93,7 @@ func New(cfg Config) *Runner {
 	r.ledger.publish = r.storeHold
 	cfg.Store.OnChange(r.recordsChanged)
 	r.Streams.OnEnd(r.tellEnded)
-	r.setup.Store(newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices))
+	r.setup = newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices)
 	// The tools are built at their first use, because this would delay the start.
 	r.tools = sync.OnceValue(func() ownTools { return newOwnTools(cfg.ownTools()) })
 	// The parent is not a caller's context, because turns outlive the requests that started them.

@@ -2,12 +2,11 @@ package runner
 
 import "journeyman/runner/model"
 
-// A setup holds the settings that an operator may replace while the runner runs.
+// A setup holds the models of the server itself, and their prices.
 type setup struct {
 	own    []pricedModel // the default chain; capabilities are requested later
 	models Models        // models that workers may choose; none if nil
 	prices *model.Prices
-	number int64 // number of reloads before this setup
 }
 
 func newSetup(own []model.Model, models Models, prices *model.Prices) *setup {

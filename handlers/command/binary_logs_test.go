@@ -10,9 +10,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/matryer/is"
@@ -224,4 +227,29 @@ func handMail(t *testing.T, address, from, to, mail string) (answer string) {
 		}
 	}
 	return answer
+}
+
+// TestLogLevelChanges changes the level in the configuration file of a running server. A wrong level
+// changes nothing.
+func TestLogLevelChanges(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	config := filepath.Join(dir, "journeyman.yaml")
+	write := func(level string) {
+		t.Helper()
+		is.NoErr(os.WriteFile(config, []byte("log-format: json\nlog-level: "+level+"\n"), 0o600))
+	}
+	write("warn")
+	s := invocation{stdin: strings.NewReader(testKey + "\n"), env: []string{"JOURNEYMAN_CONFIG=" + config}}.serve(t, "", testKey,
+		"--data", filepath.Join(dir, "data"), "--addr", "127.0.0.1:0", "--api-key-file", "-", "--model", "offline")
+	write("loud")
+	s.signal(t, syscall.SIGHUP)
+	s.await(t, s.stderr, regexp.MustCompile(`"msg":"the log level stays as it was".*line 2: log-level: must be one of`))
+	write("debug")
+	s.signal(t, syscall.SIGHUP)
+	s.await(t, s.stderr, regexp.MustCompile(`"msg":"the log level was read again","now":"DEBUG"`))
+	s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("say done")})
+	s.await(t, s.stderr, regexp.MustCompile(`"level":"DEBUG".*"msg":"request"`))
+	s.stop(t)
 }

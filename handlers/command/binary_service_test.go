@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -122,9 +121,6 @@ func TestServiceManager(t *testing.T) {
 	for range 3 {
 		is.Equal(m.until(t, "WATCHDOG=1")[0], "STATUS=Serving on "+s.url+", 0 turns are running")
 	}
-	s.signal(t, syscall.SIGHUP)
-	is.True(regexp.MustCompile(`^MONOTONIC_USEC=\d+$`).MatchString(m.until(t, "RELOADING=1")[1])) // of this reload
-	m.until(t, "READY=1")
 	s.signal(t, syscall.SIGTERM)
 	last := m.until(t, "STOPPING=1")
 	is.True(strings.HasPrefix(last[2], "EXTEND_TIMEOUT_USEC=")) // the grace period may be longer than the manager's time-out

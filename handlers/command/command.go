@@ -25,12 +25,13 @@ type Program struct {
 	Context context.Context    // ends when the operator interrupts the command
 	Stop    context.CancelFunc // afterwards a second interrupt kills the process
 	Version string
-	Schema  string         // of the database
-	Env     *Environment   // replaced by a reload
-	Level   *slog.LevelVar // of Log
+	Schema  string // of the database
+	Env     *Environment
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Log     *slog.Logger
+
+	SetLevel func() (slog.Level, error) // reads the level of Log again
 }
 
 // UserAgent returns the name of this program in HTTP requests.

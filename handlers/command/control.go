@@ -39,8 +39,6 @@ type Call struct {
 	Provider *ProviderCall `json:"provider,omitempty"`
 	Vacuum   bool          `json:"vacuum,omitempty"` // return free pages of the database, for some seconds
 
-	Reload bool `json:"reload,omitempty"`
-
 	Maintenance *MaintenanceCall `json:"maintenance,omitempty"`
 }
 
@@ -113,8 +111,6 @@ func (d DataFolder) Do(ctx context.Context, c Call) (r Reply, err error) {
 		r.Providers, err = d.doProvider(ctx, *c.Provider)
 	case c.Vacuum:
 		r.Vacuum, err = d.vacuum(ctx)
-	case c.Reload && d.Service != nil:
-		r.Result, err = d.Service.Reload()
 	case c.Maintenance != nil && d.Service != nil:
 		r.Result, r.Running, err = d.Service.maintain(ctx, *c.Maintenance)
 	default: // the command line of a newer version

@@ -22,14 +22,11 @@ func (c *ServeFlags) Examine(p *Program, b *Banner, found func() sandbox.Confine
 // Inside returns a function that runs the checks that a running server can make. found describes
 // how this machine confines commands. The checks end with the program.
 func (d Doctor) Inside(p *Program, found func() sandbox.Confinement) func(context.Context) []handlers.Checks {
-	own := *p // a reload changes p meanwhile
 	return func(ctx context.Context) (list []handlers.Checks) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(own.Context, cancel)()
-		program := own
-		program.Env, _, _ = own.Env.Reread() // the check of the model reports a file that cannot be read
-		x := &examination{Doctor: &d, Program: &program, found: found, running: true}
+		defer context.AfterFunc(p.Context, cancel)()
+		x := &examination{Doctor: &d, Program: p, found: found, running: true}
 		for _, s := range x.examine(ctx, insideTime, x.serverParts()) {
 			part := handlers.Checks{Title: s.Title}
 			for _, c := range s.Checks {

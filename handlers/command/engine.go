@@ -102,10 +102,6 @@ type Engine struct {
 	Trace   *trace.Tracer // nil if nothing is traced; its user calls CloseTraces
 	Filters *sandbox.FilterPool
 	Found   func() sandbox.Confinement // how this machine confines commands; the first call detects it
-
-	prices    *model.Prices
-	catalogue *model.Catalogue
-	search    *searchTool // nil if it is not configured
 }
 
 // ModelName returns the names of the server's own models, for people.
@@ -137,13 +133,16 @@ func (p *Program) detectSandbox() func() sandbox.Confinement {
 
 // NewEngine returns an engine with the configured model and tools.
 func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err error) {
-	if e.Models, e.catalogue, err = p.openCatalogue(p.Env); err != nil {
+	var catalogue *model.Catalogue
+	if e.Models, catalogue, err = p.openCatalogue(p.Env); err != nil {
 		return e, err
 	}
-	if e.prices, err = model.LoadPrices(p.Prices); err != nil {
+	prices, err := model.LoadPrices(p.Prices)
+	if err != nil {
 		return e, err
 	}
-	if e.search, err = newSearchTool(p.Settings, p.UserAgent()); err != nil {
+	search, err := newSearchTool(p.Settings, p.UserAgent())
+	if err != nil {
 		return e, err
 	}
 	e.Filters, e.Found = sandbox.NewFilterPool(), p.detectSandbox()
@@ -154,9 +153,8 @@ func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err erro
 		return e, err
 	}
 	b := p.Budgets
-	e.Runner = runner.New(runner.Config{Store: st, Model: e.Models[0], Fallbacks: e.Models[1:], Models: e.catalogue,
-		Dialer: p.Dialer(),
-		Prices: e.prices, Tools: p.newTools(e.Filters, e.search),
+	e.Runner = runner.New(runner.Config{Store: st, Model: e.Models[0], Fallbacks: e.Models[1:], Models: catalogue,
+		Dialer: p.Dialer(), Prices: prices, Tools: p.newTools(e.Filters, search),
 		Shell: p.newShell(e.Found, p.Data), Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
 		Concurrency: p.Concurrency, ContextWindow: p.Window, ModelPatience: p.Patience, NodeLease: p.NodeLease, Now: p.Now,
 		Budgets: map[store.Budget]runner.Limits{
@@ -203,8 +201,20 @@ func (p *Program) openModels(env *Environment) (chain []model.Model, err error) 
 	return chain, cmp.Or(unread, err)
 }
 
+// newSearchTool returns the tool of the configured search engine, nil if there is none.
+func newSearchTool(s Settings, userAgent string) (tool.Tool, error) {
+	if s.SearchURL == "" && s.SearchKey == "" {
+		return nil, nil
+	}
+	t, err := tool.WebSearch(tool.SearchConfig{URL: s.SearchURL, Key: s.SearchKey, UserAgent: userAgent})
+	if err != nil {
+		return nil, fmt.Errorf("--search-url: %w", err)
+	}
+	return t, nil
+}
+
 // newTools returns the tools that the configuration permits, besides the shell.
-func (p *Program) newTools(filters *sandbox.FilterPool, search *searchTool) []tool.Tool {
+func (p *Program) newTools(filters *sandbox.FilterPool, search tool.Tool) []tool.Tool {
 	documents := tool.NewDocuments(filters)
 	tools := append(tool.All(documents), tool.WebFetch(documents, p.Dialer(), p.UserAgent()))
 	if search != nil {
@@ -217,7 +227,7 @@ func (p *Program) newTools(filters *sandbox.FilterPool, search *searchTool) []to
 // the configuration permit none. Commands do not see the folders of hide: the data folder may be in a
 // folder of programs, and it holds the database.
 func (p *Program) newShell(found func() sandbox.Confinement, hide ...string) func() tool.Tool {
-	cfg := sandbox.ShellConfig{Hide: hide, Unsafe: p.UnsafeShell} // a reload changes p meanwhile
+	cfg := sandbox.ShellConfig{Hide: hide, Unsafe: p.UnsafeShell}
 	return sync.OnceValue(func() tool.Tool {
 		shell, err := sandbox.NewShell(found(), cfg)
 		if errors.Is(err, sandbox.ErrUnconfined) {

@@ -127,14 +127,6 @@ func (n *Notifier) status() string {
 	return "STATUS=" + strings.ReplaceAll(n.health.Status(), "\n", " ")
 }
 
-// Reloading reports that the server reads its configuration again. done reports the end of the
-// reload and its result.
-func (n *Notifier) Reloading() (done func(result string)) {
-	// Type=notify-reload needs the time, to distinguish this reload from an earlier one.
-	n.send(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()))
-	return func(result string) { n.send(daemon.SdNotifyReady, "STATUS="+strings.ReplaceAll(result, "\n", " ")) }
-}
-
 // Stopping reports that the server stops, and how long that may take. It ends the keep-alive
 // messages, because the manager now limits the time of the stop.
 func (n *Notifier) Stopping(atMost time.Duration) {

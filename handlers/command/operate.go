@@ -5,18 +5,6 @@ import (
 	"fmt"
 )
 
-// Reloading is the command that makes a running server read its configuration again.
-type Reloading struct{}
-
-// Run asks the server to reload its configuration, and prints the changes.
-func (Reloading) Run(p *Program) error {
-	reply, err := p.askServer(Call{Reload: true})
-	if err == nil {
-		fmt.Fprintln(p.Stdout, reply.Result)
-	}
-	return err
-}
-
 // askServer performs one operation through the running server.
 func (p *Program) askServer(c Call) (Reply, error) {
 	client := p.controlClient()

@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"io"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,9 +14,7 @@ import (
 type Invocation struct {
 	*kong.Context
 	Warnings []string // for the log, which exists only when the flags are known
-
-	values map[string]string // of all flags, by name; secrets among them
-	loaded bool              // the configuration file has been looked for
+	loaded   bool     // the configuration file has been looked for
 }
 
 const (
@@ -46,10 +43,6 @@ func Parse(cfg any, args []string, stdin io.Reader, options ...kong.Option) (*In
 	}
 	if err := checkMinimums(parser.Model); err != nil {
 		return nil, err
-	}
-	inv.values = map[string]string{}
-	for _, f := range allFlags(parser.Model.Node) {
-		inv.values[f.Name] = fmt.Sprint(reflect.Indirect(f.Target))
 	}
 	return inv, nil
 }
@@ -85,16 +78,6 @@ func (inv *Invocation) useConfigFile(ctx *kong.Context) error {
 	}
 	ctx.AddResolver(file)
 	return nil
-}
-
-// Changed returns the names of the flags whose values differ, sorted.
-func (inv *Invocation) Changed(next *Invocation) (names []string) {
-	for _, name := range slices.Sorted(maps.Keys(next.values)) {
-		if inv.values[name] != next.values[name] {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // PrintHelp prints the help of a command: its own flags, then those of all commands. Without a command,

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -100,7 +98,7 @@ func readSecret(stdin io.Reader, file string) (string, error) {
 
 // An Environment reads environment variables. Where NAME is not set, it reads the file that
 // NAME_FILE names, or the credential NAME of systemd: both provide secrets as files. It reads each
-// file once, until a reload. Its methods are safe for concurrent use.
+// file once. Its methods are safe for concurrent use.
 type Environment struct {
 	getenv func(string) string
 
@@ -150,20 +148,6 @@ func (e *Environment) read(name string) (string, error) {
 		return "", fmt.Errorf("credential %s: %w", name, err)
 	}
 	return text, nil
-}
-
-// Reread reads all variables again that were asked for, and returns the names of those that have
-// changed. It changes nothing.
-func (e *Environment) Reread() (next *Environment, changed []string, err error) {
-	next = NewEnvironment(e.getenv)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(e.values)) {
-		if next.Get(name) != e.values[name] {
-			changed = append(changed, name)
-		}
-	}
-	return next, changed, next.Check()
 }
 
 // Check reads the named variables and returns the first error of any Get.

@@ -34,13 +34,12 @@ type Service struct {
 	Notifier       *Notifier
 	Maintenance    bool // from the start
 
-	// Prepare reads the configuration again and adds the changes.
-	Prepare func(*Reload)
+	// SetLevel reads the level of the log again, and returns it.
+	SetLevel func() (slog.Level, error)
 
-	started   atomic.Bool // every part runs
-	stopping  atomic.Bool
-	stopped   map[int]bool // parts that have stopped, by their place; see stopParts
-	reloading sync.Mutex   // held during a reload
+	started  atomic.Bool // every part runs
+	stopping atomic.Bool
+	stopped  map[int]bool // parts that have stopped, by their place; see stopParts
 }
 
 // A Part is something that runs while the server serves. A nil function does nothing. Start
@@ -98,7 +97,7 @@ func (s *Service) Run(ctx context.Context, started, stop func()) error {
 	return errors.Join(err, s.shutdown(err == nil))
 }
 
-// await waits for the end of ctx or for a listener that fails, and reloads at each signal.
+// await waits for the end of ctx or for a listener that fails, and sets the log level at each signal.
 func (s *Service) await(ctx context.Context, failed chan error, hangUp chan os.Signal) error {
 	for {
 		select {
@@ -107,7 +106,11 @@ func (s *Service) await(ctx context.Context, failed chan error, hangUp chan os.S
 		case err := <-failed:
 			return err
 		case <-hangUp:
-			_, _ = s.Reload() // it has logged its error
+			if level, err := s.SetLevel(); err != nil {
+				s.Log.Error("the log level stays as it was", "err", err)
+			} else {
+				s.Log.Info("the log level was read again", "now", level)
+			}
 		}
 	}
 }

@@ -168,7 +168,7 @@ func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
 	return redirect(w, r, done("/workers", "worker-deleted"))
 }
 
-// mcpServers returns the names of the MCP servers that workers may use. A reload may change them.
+// mcpServers returns the names of the MCP servers that workers may use.
 func (d *Dashboard) mcpServers() []string {
 	if d.cfg.MCPServers == nil {
 		return nil

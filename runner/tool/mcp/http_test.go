@@ -92,7 +92,7 @@ func TestUnknownSession(t *testing.T) {
 	forget.Store(true)
 	is.Equal(f.must("web", "echo", `{"text":"b"}`), `"b"`) // the server has not processed the call, so a retry is safe
 	is.True(!forget.Load())
-	stale := f.list()[0]
+	stale := f.servers[0]
 	forget.Store(true)
 	stale.live.changed.Store(true)
 	names, _ := f.offered("web.echo")

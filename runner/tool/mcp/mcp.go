@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"journeyman/runner/sandbox"
@@ -59,7 +58,7 @@ func (t Timing) withDefaults() Timing {
 // A Pool holds the connections to servers. It is a tool.Source.
 type Pool struct {
 	cfg     Config
-	servers atomic.Pointer[[]*server] // sorted by name; Replace stores a new list
+	servers []*server // sorted by name
 	ctx     context.Context
 	cancel  context.CancelFunc
 
@@ -78,37 +77,27 @@ func New(servers []Server, cfg Config) *Pool {
 	cfg.Timing = cfg.Timing.withDefaults()
 	p := &Pool{cfg: cfg, signIns: map[string]*signIn{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	list := []*server{}
 	for _, s := range servers {
-		list = append(list, p.newServer(s))
+		p.servers = append(p.servers, p.newServer(s))
 	}
-	p.servers.Store(&list)
 	return p
 }
 
 // Start begins to connect to all servers, without waiting for them.
 func (p *Pool) Start() {
-	for _, s := range p.list() {
-		p.greet(s)
+	for _, s := range p.servers {
+		if len(s.secretNames) > 0 {
+			continue // only turns have the secrets that the connection needs
+		}
+		p.begin(func() {
+			_, _ = s.session(p.ctx) // server.failed logs the error
+		})
 	}
-}
-
-// greet begins to connect to a server.
-func (p *Pool) greet(s *server) {
-	if len(s.secretNames) > 0 {
-		return // only turns have the secrets that the connection needs
-	}
-	p.begin(func() {
-		_, _ = s.session(p.ctx) // server.failed logs the error
-	})
 }
 
 func (p *Pool) newServer(s Server) *server {
 	return &server{Server: s, pool: p, log: p.cfg.Log.With("mcp", s.Name)}
 }
-
-// list returns the servers, sorted by name. The caller must not change the list.
-func (p *Pool) list() []*server { return *p.servers.Load() }
 
 // Stop ends all connections and programs, and waits until they have ended. Calls in progress
 // fail.
@@ -155,18 +144,16 @@ func await[T any](ctx context.Context, p *Pool, f func() (T, error)) (T, error) 
 
 // find returns the server with that name, nil if there is none.
 func (p *Pool) find(name string) *server {
-	servers := p.list()
-	if i := slices.IndexFunc(servers, func(s *server) bool { return s.Name == name }); i >= 0 {
-		return servers[i]
+	if i := slices.IndexFunc(p.servers, func(s *server) bool { return s.Name == name }); i >= 0 {
+		return p.servers[i]
 	}
 	return nil
 }
 
 // Names returns the names of the servers, sorted.
 func (p *Pool) Names() []string {
-	servers := p.list()
-	names := make([]string, len(servers))
-	for i, s := range servers {
+	names := make([]string, len(p.servers))
+	for i, s := range p.servers {
 		names[i] = s.Name
 	}
 	return names
@@ -176,7 +163,7 @@ func (p *Pool) Names() []string {
 // that has listed its tools. It does not connect to any server.
 func (p *Pool) Known() []string {
 	var names []string
-	for _, s := range p.list() {
+	for _, s := range p.servers {
 		names = append(names, s.Name)
 		if tools := s.known.Load(); tools != nil {
 			for _, t := range *tools {
@@ -197,10 +184,9 @@ type Status struct {
 
 // Status connects to every server and returns their states, sorted by name.
 func (p *Pool) Status(ctx context.Context) []Status {
-	servers := p.list()
-	all := make([]Status, len(servers))
+	all := make([]Status, len(p.servers))
 	var work sync.WaitGroup // each goroutine writes to its own entry of all
-	for i, s := range servers {
+	for i, s := range p.servers {
 		work.Go(func() {
 			all[i] = Status{Server: s.Name, Address: s.address()}
 			if len(s.secretNames) > 0 {

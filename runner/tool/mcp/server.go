@@ -29,10 +29,7 @@ type server struct {
 
 	tenants tenants // connections with the secrets of workers; unused if wants is empty
 
-	inUse sync.RWMutex // held for reading during a call; see retire
-
 	mu        sync.Mutex // guards the fields below
-	retired   bool       // removed from the configuration: it must not connect again
 	live      *session   // nil or ended if there is no connection
 	dialing   *dial      // nil unless an attempt is in progress
 	failures  int        // consecutive failures
@@ -108,9 +105,6 @@ func (s *server) session(ctx context.Context) (*session, error) {
 
 // dialed returns the attempt in progress. If there is none, it begins one. s.mu is held.
 func (s *server) dialed() (*dial, error) {
-	if s.retired {
-		return nil, errRetired
-	}
 	if s.dialing == nil {
 		d := &dial{done: make(chan struct{})}
 		if !s.pool.begin(func() { s.dial(d) }) {
@@ -147,11 +141,7 @@ func (s *server) dial(d *dial) {
 	if s.live = d.sess; d.err != nil {
 		s.failed(d.err)
 	}
-	late := d.err == nil && s.retired
 	s.mu.Unlock()
-	if late {
-		d.sess.end()
-	}
 	// Closed after live is set, so that a new call does not dial again.
 	close(d.done)
 	if d.err != nil {
@@ -175,7 +165,7 @@ func (s *server) dial(d *dial) {
 
 // failed records a failure, and sets the following pause. s.mu is held.
 func (s *server) failed(err error) {
-	if s.pool.ctx.Err() != nil || s.retired { // this program ended the connection
+	if s.pool.ctx.Err() != nil { // this program ended the connection
 		return
 	}
 	s.lastErr = err
@@ -221,8 +211,6 @@ func (s *server) ask(ctx context.Context, name string,
 	if !s.permits(name) {
 		return result{}, tool.Errorf("the tool %q of the MCP server %q is no longer allowed", name, s.Name)
 	}
-	s.inUse.RLock()
-	defer s.inUse.RUnlock()
 	timed, limit := s.withLimit(ctx)
 	defer limit.stop()
 	// Repeat a call only if the server has certainly not processed it, and only once. Any other

@@ -50,7 +50,7 @@ type LoginState struct {
 // connects to no server.
 func (p *Pool) Logins(ctx context.Context) ([]LoginState, error) {
 	var all []LoginState
-	for _, s := range p.list() {
+	for _, s := range p.servers {
 		if !s.signsIn() || p.cfg.Logins == nil {
 			continue
 		}
@@ -142,7 +142,7 @@ func (s *server) challenged(ctx context.Context) (*http.Response, error) {
 // AskSignIn returns the sorted names of the servers that reject a request without a login. It
 // starts no program.
 func (p *Pool) AskSignIn(ctx context.Context) (names []string) {
-	for _, s := range p.list() {
+	for _, s := range p.servers {
 		if !s.signsIn() {
 			continue
 		}

@@ -358,7 +358,7 @@ func TestServersWithoutSignIn(t *testing.T) {
 		"b":{"url":"https://b.example","headers":{"authorization":"Bearer s3cret-value"}},"c":{"command":"x"}}}`), func(string) string { return "" })
 	is.NoErr(err)
 	f := newPool(t, quick, servers...)
-	for _, s := range f.list() {
+	for _, s := range f.servers {
 		is.True(!s.signsIn()) // a sign-in would replace the configured header
 	}
 	_, err = f.SignIn(t.Context(), "b", "ses_1")

@@ -165,11 +165,10 @@ func (p *Pool) Toolset(ctx context.Context, wanted []string, secret tool.SecretS
 	chosen := choose(wanted)
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timing.Toolset)
 	defer cancel()
-	servers := p.list() // once: a reload must not mix two lists
-	found := make([]answer, len(servers))
+	found := make([]answer, len(p.servers))
 	// Ask all servers concurrently, so that their times do not add up.
 	var waiting sync.WaitGroup
-	for i, s := range servers {
+	for i, s := range p.servers {
 		if names := chosen[s.Name]; names != nil || s.AllWorkers {
 			waiting.Go(func() { found[i] = s.answerWith(ctx, names, secret) })
 		}
@@ -178,7 +177,7 @@ func (p *Pool) Toolset(ctx context.Context, wanted []string, secret tool.SecretS
 	// Add the tools in the order of the servers, not of their responses. Then equal turns get
 	// equal toolsets, and providers can reuse their cache of the prompt.
 	b := builder{names: map[string]bool{}}
-	for i, s := range servers {
+	for i, s := range p.servers {
 		b.add(s, found[i])
 	}
 	// A name may belong to a server that the operator has removed.
