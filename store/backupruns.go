@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"journeyman/store/sqlite"
 )
 
 // A BackupRun describes one backup that the server made by itself. The runs are stored in a file
@@ -62,19 +60,7 @@ func (s *Store) SaveBackupRuns(runs []BackupRun) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(s.dir, backupRunsName)
-	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".tmp", path); err != nil {
-		return err
-	}
-	return sqlite.SyncDir(s.dir)
+	return writeNote(s.dir, backupRunsName, string(text))
 }
 
 // backupSizeTimeout bounds the duration of BackupSize.

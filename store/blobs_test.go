@@ -96,7 +96,7 @@ func TestLeftoversOfACrashAreRemoved(t *testing.T) {
 	kept, err := s.PutBlob(t.Context(), strings.NewReader("kept"), 10)
 	is.NoErr(err)
 	is.NoErr(s.Close())
-	is.NoErr(os.WriteFile(filepath.Join(dir, "files", "new-123"), []byte("half"), 0o600))
+	is.NoErr(os.WriteFile(filepath.Join(dir, "files", ".journeyman-123.tmp"), []byte("half"), 0o600))
 	s, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
 	is.NoErr(err)
 	left, err := s.UnnamedBlobs()

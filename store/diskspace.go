@@ -126,7 +126,8 @@ func (d *diskWatch) noteFull() {
 
 // A fullStart is the state of a store that was opened on a full disk.
 type fullStart struct {
-	schema string
-	log    *slog.Logger
-	end    func() // nil unless the store is read-only because of the disk
+	schema   string
+	versions *versions
+	log      *slog.Logger
+	end      func() // nil unless the store is read-only because of the disk
 }

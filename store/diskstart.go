@@ -37,14 +37,14 @@ func (s *Store) hasRoomToStart(ctx context.Context) error {
 	if s.file == nil {
 		return nil // the database is on the disk of its server
 	}
-	if err := s.file.Reopen(ctx, s.full.schema, migrations()); err != nil {
+	if err := s.file.Reopen(ctx, s.full.schema, s.full.versions.files()); err != nil {
 		return err
 	}
 	if space.Free >= probeRoom {
 		return nil
 	}
 	err := s.db.Write(ctx, engine.Serializable, func(tx Tx) error { // writes a page, although the value stays
-		_, err := tx.Exec(fmt.Sprintf(`PRAGMA user_version = %d`, NewestVersion()))
+		_, err := tx.Exec(fmt.Sprintf(`PRAGMA user_version = %d`, s.full.versions.newest()))
 		return err
 	})
 	if sqlite.IsFull(err) {

@@ -152,8 +152,8 @@ func TestLeftovers(t *testing.T) {
 	f := newFixture(t)
 	dir := f.Dir()
 	is.NoErr(f.Close())
-	gone := []string{".journeyman-backup.tmp", "backup.tmp", "secret.key.tmp", "journeyman.db.v2.tmp",
-		".journeyman-journeyman.db.v1.tmp", "files/.journeyman-ABC.tmp", "files/new-123"}
+	gone := []string{".journeyman-backup.tmp", "journeyman.db.vacuum.tmp", "journeyman.db.vacuum.tmp-journal",
+		".journeyman-journeyman.db.v1.tmp", "files/.journeyman-ABC.tmp"}
 	work := []string{"workspaces/w/.journeyman-DEF.tmp", "workspaces/w/deep/er/.journeyman-GHI.tmp"}
 	stay := []string{"notes.tmp", "files/other.tmp", "files/.hidden", "journeyman.db.v2", "workspaces/w/a.tmp",
 		"workspaces/w/.journeyman-x", "mcp.json"}

@@ -13,8 +13,9 @@ import (
 
 // Internals for tests.
 var (
-	IsServerID  = isServerID
-	ForgetKnown = (*Store).forgetKnown
+	IsServerID    = isServerID
+	ForgetKnown   = (*Store).forgetKnown
+	FolderVersion = folderVersion
 )
 
 const (
@@ -121,6 +122,14 @@ func PackEnvelope(text string) string { return packEnvelope(text) }
 
 // UnpackEnvelope reverses PackEnvelope.
 func UnpackEnvelope(stored string) string { return unpackEnvelope(stored) }
+
+// WithStep returns the options of a newer program, whose tables have one version more. file and server
+// are the scripts that lead to them. oldest is the version of the oldest programs that work with them.
+func (o Options) WithStep(file, server string, oldest int) Options {
+	known := knownVersions()
+	o.versions = &versions{append(known.steps, migration{file, server}), oldest}
+	return o
+}
 
 // AwaitsWrites reports whether a goroutine waits in AwaitWrites.
 func (s *Store) AwaitsWrites() bool {

@@ -117,7 +117,7 @@ func foreignName(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("look at data folder: %w", err)
 	}
-	ours := []string{databaseName, "lock", "control.sock", "backup.tmp", lastBackupName, begunAnewName,
+	ours := []string{databaseName, "lock", "control.sock", lastBackupName, begunAnewName,
 		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, serverName, bucketName, checksName,
 		"mcp.json", "files", "workspaces", "lost+found"} // in every new file system
 	foreign := ""

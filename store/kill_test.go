@@ -19,7 +19,7 @@ import (
 
 const (
 	killedFolder = "STORE_TEST_FOLDER" // set in the killed process: its data folder
-	killedWork   = "STORE_TEST_WORK"   // and its work: "prune" or "vacuum"
+	killedWork   = "STORE_TEST_WORK"   // and its work: "prune", "vacuum" or "upgrade"
 )
 
 // TestMain is also the main function of the processes that killAt kills.
@@ -45,6 +45,14 @@ func beKilled(dir, work string) error {
 	schema, err := os.ReadFile("../schema.sql")
 	if err != nil {
 		return err
+	}
+	if work == "upgrade" {
+		fmt.Println("begins")
+		s, err := openNext(ctx, dir, string(schema), storetest.DatabaseOf(dir))
+		if err != nil {
+			return err
+		}
+		return s.Close()
 	}
 	later := func() time.Time { return time.Now().Add(1000 * 24 * time.Hour) }
 	s, err := store.Open(ctx, dir, string(schema), store.Options{Database: storetest.DatabaseOf(dir), Now: later})

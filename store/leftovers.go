@@ -14,17 +14,15 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// olderTemp matches the names that older versions and the engine give to unfinished files of the
-// data folder.
-const olderTemp pattern.Pattern = `^(backup|secret\.key|journeyman\.db\.(v[0-9]+|vacuum))\.tmp(-wal|-shm|-journal)?$`
+// unfinishedVacuum begins the names of the files that an interrupted sqlite.Rewrite leaves behind.
+const unfinishedVacuum = databaseName + ".vacuum.tmp"
 
 // sweepTemp removes unfinished files of a killed process from the data folder and the folder of
 // kept files. The lock must be held. Other nodes may be writing such files, so only old ones are removed
 // from a shared folder.
 func (s *Store) sweepTemp() error {
-	inFiles := func(name string) bool { return isTemp(name) || strings.HasPrefix(name, "new-") }
-	inFolder := func(name string) bool { return isTemp(name) || olderTemp.Compiled().MatchString(name) }
-	return errors.Join(s.removeNamed(s.dir, inFolder), s.removeNamed(s.blobDir(), inFiles))
+	inFolder := func(name string) bool { return isTemp(name) || strings.HasPrefix(name, unfinishedVacuum) }
+	return errors.Join(s.removeNamed(s.dir, inFolder), s.removeNamed(s.blobDir(), isTemp))
 }
 
 // removeNamed removes the entries of a folder for whose names ours returns true.

@@ -30,6 +30,7 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 	opt.QueueTotal = cmp.Or(opt.QueueTotal, 10*opt.QueueLimit)
 	opt.Timezone = cmp.Or(opt.Timezone, time.UTC)
 	opt.PasswordMemory = cmp.Or(opt.PasswordMemory, argonMemory)
+	opt.versions = cmp.Or(opt.versions, knownVersions())
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	if err := openFolder(dir, opt.Log); err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 		return err
 	}
 	sweepScratch(time.Now()) // not s.now, because the times of files come from the system's clock
-	s.full = fullStart{schema: schema, log: opt.Log}
+	s.full = fullStart{schema: schema, versions: opt.versions, log: opt.Log}
 	if err := s.openDatabase(ctx, opt); err != nil {
 		return err
 	}
@@ -117,12 +118,12 @@ func (s *Store) openDatabase(ctx context.Context, opt Options) error {
 		if opt.NoSync {
 			open = sqlite.OpenVolatile
 		}
-		s.file, err = open(ctx, path, s.full.schema, migrations())
+		s.file, err = open(ctx, path, s.full.schema, opt.versions.files())
 	}
 	if sqlite.IsNoRoomToOpen(err) {
 		cause := err
 		if _, err = os.Stat(path); err == nil {
-			s.file, err = sqlite.OpenReadOnly(ctx, path, NewestVersion())
+			s.file, err = sqlite.OpenReadOnly(ctx, path, opt.versions.newest())
 		}
 		if err != nil {
 			return fmt.Errorf("the disk of %s is full: make room and start again: %w", s.dir, errors.Join(err, cause))

@@ -47,6 +47,9 @@ type Options struct {
 	// RepeatWrites runs each write twice and undoes the first run. Only tests choose it: a write
 	// must have the same result however often it runs.
 	RepeatWrites bool
+
+	// versions replaces the versions of the tables that the program knows. Only tests of upgrades set it.
+	versions *versions
 }
 
 // A Node describes a server that shares its database with others.

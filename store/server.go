@@ -28,10 +28,10 @@ func (s *Store) openServer(ctx context.Context, opt Options) error {
 	open := postgres.Open
 	if s.node != nil {
 		open = func(ctx context.Context, url, schema string, migrations []string) (*postgres.DB, error) {
-			return postgres.OpenShared(ctx, url, schema, migrations, oldestProgram)
+			return postgres.OpenShared(ctx, url, schema, migrations, opt.versions.oldest)
 		}
 	}
-	db, err := open(ctx, opt.Database, s.full.schema, serverMigrations())
+	db, err := open(ctx, opt.Database, s.full.schema, opt.versions.servers())
 	if err != nil {
 		return err
 	}

@@ -192,7 +192,7 @@ func (c ServerCopy) withBoth(ctx context.Context, path string,
 
 func (c ServerCopy) open(ctx context.Context, path string,
 	fn func(file *sqlite.DB, server *postgres.DB, tables []sqlite.Table) error) (err error) {
-	file, err := sqlite.Open(ctx, path, c.Schema, migrations())
+	file, err := sqlite.Open(ctx, path, c.Schema, knownVersions().files())
 	if err != nil {
 		return explainOpen(err)
 	}
@@ -201,7 +201,7 @@ func (c ServerCopy) open(ctx context.Context, path string,
 	if err != nil {
 		return err
 	}
-	server, err := postgres.Open(ctx, c.Database, c.Schema, serverMigrations())
+	server, err := postgres.Open(ctx, c.Database, c.Schema, knownVersions().servers())
 	if err != nil {
 		return err
 	}

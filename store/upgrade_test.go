@@ -1,112 +1,258 @@
 package store_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
 
-// TestUpgradeOfTasks upgrades tasks. In version 1, their status was that of their newest turn.
-func TestUpgradeOfTasks(t *testing.T) {
-	t.Parallel()
-	storetest.Embedded(t)
-	is := is.New(t)
-	old, err := os.ReadFile("testdata/schema-v1.sql")
-	is.NoErr(err)
-	path := filepath.Join(t.TempDir(), "a.db")
-	db := rawDatabase(t, path)
-	must(t, db, string(old)+`;
-		INSERT INTO organizations (id, name, created_at) VALUES ('org', 'Acme', 1);
-		INSERT INTO users (id, email, name, created_at) VALUES ('usr', 'a@acme.test', 'Ann', 1);
-		INSERT INTO workers (id, organization_id, user_id, title, summary, visibility, version, created_at, updated_at)
-			VALUES ('wrk', 'org', 'usr', 'W', '', 'public', 1, 1, 1)`)
-	// Each letter is a turn: Completed, Error, Aborted, Running, Pending.
-	words := map[rune]string{'C': "completed", 'E': "error", 'A': "aborted", 'R': "running", 'P': "pending"}
-	turn := 0
-	for i, turns := range []string{"C", "CE", "P", "R", "RP", "CRPP", "RA", "CP"} {
-		newest := words[rune(turns[len(turns)-1])]
-		unfinished := strings.Count(turns, "R") + strings.Count(turns, "P")
-		var completed any
-		if newest != "running" && newest != "pending" {
-			completed = 100
-		}
-		exec := func(query string, args ...any) {
-			t.Helper()
-			_, err := db.ExecContext(t.Context(), query, args...)
-			is.NoErr(err)
-		}
-		exec(`INSERT INTO tasks (num, id, organization_id, worker_id, title, status, triggered_by, turn_count, unfinished, cost, duration_ms, created_at, completed_at)
-			VALUES (?, ?, 'org', 'wrk', 'T', ?, 'api', ?, ?, 7, 9, 1, ?)`, i+1, turns, newest, len(turns), unfinished, completed)
-		for seq, letter := range turns {
-			turn++
-			status := words[letter]
-			var runner, completed any
-			if status == "running" {
-				runner = "run"
-			}
-			if status != "running" && status != "pending" {
-				completed = 50 + seq
-			}
-			exec(`INSERT INTO turns (num, id, task_num, seq, organization_id, worker_id, worker_version, triggered_by, input, budget, status, ready, runner_id,
-					claims, interruptions, abort_requested, output_text, model, steps, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
-					reasoning_tokens, model_cost, tool_cost, duration_ms, created_at, completed_at)
-				VALUES (?, 'trn' || ?, ?, ?, 'org', 'wrk', 1, 'api', 'x', 'low', ?, 1, ?, 0, 0, 0, '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, ?)`,
-				turn, turn, i+1, seq, status, runner, completed)
-		}
-	}
-	must(t, db, `INSERT INTO deliveries (num, id, worker_id, turn_num, type, attempts, created_at) VALUES (1, 'e1', 'wrk', 1, 'task.completed', 0, 1),
-		(2, 'e2', 'wrk', 3, 'task.failed', 0, 1), (3, 'e3', 'wrk', NULL, 'task.completed', 0, 1); PRAGMA user_version = 1`)
-	is.NoErr(db.Close())
-	s, err := store.Open(t.Context(), moveToFolder(t, path), storetest.Schema(t), store.Options{})
-	is.NoErr(err)
-	got, err := s.Strings(t.Context(),
-		`SELECT id || ' ' || status || ' ' || coalesce(completed_at, '-') FROM tasks ORDER BY num`)
-	is.NoErr(err)
-	is.Equal(got, []string{"C completed 50", "CE error 51", "P pending -", "R running -", "RP running -",
-		"CRPP running -", "RA running -", "CP pending -"})
-	got, err = s.Strings(t.Context(),
-		`SELECT coalesce(task_status, iif(completed_at IS NULL, '-', status)) FROM turns WHERE task_num IN (2, 6, 8) ORDER BY num`)
-	is.NoErr(err)
-	is.Equal(got, []string{"pending", "error", "pending", "-", "-", "-", "pending", "-"})
-	got, err = s.Strings(t.Context(),
-		`SELECT coalesce(task_status || task_turns || task_cost || task_duration, '-') FROM deliveries ORDER BY num`)
-	is.NoErr(err)
-	is.Equal(got, []string{"completed179", "error279", "-"})
-	is.NoErr(s.Close())
+// The tests below upgrade to a made-up version, which has a column and a table more.
+const (
+	badges = `CREATE TABLE badges (id TEXT PRIMARY KEY, turns INTEGER NOT NULL) STRICT;`
+	motto  = `motto TEXT NOT NULL DEFAULT ''`
+
+	toNextInFile = `ALTER TABLE organizations ADD COLUMN ` + motto + `; ` + badges + `
+		INSERT INTO badges SELECT id, (SELECT count(*) FROM turns WHERE organization_num = o.num) FROM organizations o;`
+	toNextOnServer = `ALTER TABLE organizations ADD COLUMN motto TEXT COLLATE "C" NOT NULL DEFAULT '';
+		CREATE TABLE badges (id TEXT COLLATE "C" PRIMARY KEY, turns BIGINT NOT NULL);
+		INSERT INTO badges SELECT id, (SELECT count(*) FROM turns WHERE organization_num = o.num) FROM organizations o`
+)
+
+// nextSchema returns the schema of the made-up version.
+func nextSchema(schema string) string {
+	organizations := regexp.MustCompile(`(?s)(CREATE TABLE organizations \(.*?)( *--[^\n]*)?\n\) STRICT;`)
+	return organizations.ReplaceAllString(schema, "$1, "+motto+"\n) STRICT;") + badges
 }
 
-// TestUpgradeOfReplyTo checks the addresses of pending answers. For a private worker they go to the
-// author of the mail. Otherwise they go only to the author's domain.
-func TestUpgradeOfReplyTo(t *testing.T) {
+// openNext opens a data folder with a program of the made-up version.
+func openNext(ctx context.Context, dir, schema, url string) (*store.Store, error) {
+	opt := store.Options{Database: url, PasswordMemory: 64}
+	return store.Open(ctx, dir, nextSchema(schema), opt.WithStep(toNextInFile, toNextOnServer, store.NewestVersion()))
+}
+
+// shape returns the declarations in a database file, without comments and formatting.
+func shape(t *testing.T, path string) (list []string) {
+	t.Helper()
+	comment, space := regexp.MustCompile(`--[^\n]*`), regexp.MustCompile(`\s*([(),])\s*|\s+`)
+	db := rawDatabase(t, path)
+	defer db.Close() // RollBack needs the file alone
+	rows, err := db.QueryContext(t.Context(), `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, strings.TrimSpace(space.ReplaceAllString(comment.ReplaceAllString(text, ""), "$1 ")))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestUpgrade upgrades a data folder with work in progress. Its database then has exactly the tables of
+// schema.sql, and the work goes on. The copy from before the upgrade has all rows: RollBack goes back to it.
+func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	is := is.New(t)
-	old, err := os.ReadFile("testdata/schema-v1.sql")
+	f := newFixture(t)
+	first := f.accept(f.turn())
+	f.startRunner("r")
+	f.finish(f.claimOne("r"))
+	f.accept(f.turn())
+	f.claimOne("r") // it is running when the older program ends
+	is.NoErr(f.Close())
+	path, version := store.DatabasePath(f.Dir()), store.NewestVersion()
+
+	s, err := openNext(t.Context(), f.Dir(), storetest.Schema(t), "")
 	is.NoErr(err)
-	path := filepath.Join(t.TempDir(), "a.db")
-	db := rawDatabase(t, path)
-	must(t, db, string(old)+`;
-		PRAGMA user_version = 1;
-		INSERT INTO organizations (id, name, created_at) VALUES ('org', 'Acme', 1);
-		INSERT INTO users (id, email, name, created_at) VALUES ('usr', 'a@acme.test', 'Ann', 1);
-		INSERT INTO workers (id, organization_id, user_id, title, summary, visibility, version, created_at, updated_at)
-			VALUES ('closed', 'org', 'usr', 'W', '', 'private', 1, 1, 1), ('open', 'org', 'usr', 'W', '', 'public', 1, 1, 1);
-		INSERT INTO inbound_emails (id, organization_id, worker_id, message_id, status, reason, mail_from, from_address, recipient, reply_to, subject,
-			verdicts, remote_addr, size, created_at)
-		SELECT worker || reply_to, 'org', worker, reply_to, 'held', 'x', '', 'ann@acme.test', '', reply_to, '', '{}', '', 1, 1
-		FROM (SELECT 'closed' AS worker UNION SELECT 'open'), (SELECT '' AS reply_to UNION SELECT 'ann@acme.test' UNION SELECT 'eve@evil.test')`)
-	is.NoErr(db.Close())
-	s, err := store.Open(t.Context(), moveToFolder(t, path), storetest.Schema(t), store.Options{})
+	is.NoErr(s.CheckDatabase(t.Context()))
+	turns, err := s.Ints(t.Context(), `SELECT turns FROM badges`)
+	is.NoErr(err)
+	is.Equal(turns, []int64{2})
+	is.NoErr(s.StartRunner(t.Context(), "next", time.Minute))
+	claims, err := s.ClaimTurns(t.Context(), "next", 10)
+	is.NoErr(err)
+	is.Equal(len(claims), 1)
+	_, err = s.FinishTurn(t.Context(), claims[0], nil, store.Outcome{Status: store.Completed, OutputText: "late"})
+	is.NoErr(err)
+	is.NoErr(s.Close())
+
+	fresh := filepath.Join(t.TempDir(), "fresh.db")
+	must(t, rawDatabase(t, fresh), nextSchema(storetest.Schema(t)))
+	is.Equal(shape(t, path), shape(t, fresh))
+	_, err = store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{})
+	is.True(err != nil && strings.Contains(err.Error(), "use a newer program"))
+
+	kept, err := store.RollBack(t.Context(), f.Dir(), version)
+	is.NoErr(err)
+	is.Equal(kept, fmt.Sprintf("%s.v%d", path, version+1))
+	now, err := store.FolderVersion(t.Context(), f.Dir())
+	is.NoErr(err)
+	is.Equal(now, version)
+	storetest.Sound(t, f.Dir())
+	s, err = store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{})
 	is.NoErr(err)
 	defer s.Close()
-	got, err := s.Strings(t.Context(), `SELECT worker_id || ' ' || reply_to FROM inbound_emails ORDER BY id`)
+	again, err := s.Turn(t.Context(), first.ID)
 	is.NoErr(err)
-	is.Equal(got, []string{"closed ", "closed ann@acme.test", "closed ann@acme.test", "open ", "open ann@acme.test",
-		"open ann@acme.test"})
+	is.Equal(again.Status, store.Completed)
+	running, err := s.Ints(t.Context(), `SELECT count(*) FROM turns WHERE status <> 'completed'`)
+	is.NoErr(err)
+	is.Equal(running, []int64{1}) // the newer database has the end of this turn
+}
+
+// TestRollBackRefuses keeps a newer database whose copy from before the upgrade is missing, and one that
+// a server has open.
+func TestRollBackRefuses(t *testing.T) {
+	t.Parallel()
+	storetest.Embedded(t)
+	is := is.New(t)
+	f := newFixture(t)
+	is.NoErr(f.Close())
+	path, version := store.DatabasePath(f.Dir()), store.NewestVersion()
+	kept, err := store.RollBack(t.Context(), f.Dir(), version)
+	is.NoErr(err)
+	is.Equal(kept, "") // the database is not newer
+	s, err := openNext(t.Context(), f.Dir(), storetest.Schema(t), "")
+	is.NoErr(err)
+	_, err = store.RollBack(t.Context(), f.Dir(), version)
+	is.True(errors.Is(err, store.ErrLocked))
+	is.NoErr(s.Close())
+	is.NoErr(os.Remove(fmt.Sprintf("%s.v%d", path, version)))
+	_, err = store.RollBack(t.Context(), f.Dir(), version)
+	is.True(err != nil && strings.Contains(err.Error(), "is missing"))
+	now, err := store.FolderVersion(t.Context(), f.Dir())
+	is.NoErr(err)
+	is.Equal(now, version+1)
+}
+
+// TestKilledInUpgrade kills processes during the upgrade. After each kill, the database has the older or the
+// newer version with all rows. An upgrade that is not killed ends, and its copy is complete.
+func TestKilledInUpgrade(t *testing.T) {
+	storetest.Slow(t)
+	skipUnderRace(t)
+	t.Parallel()
+	is := is.New(t)
+	dir := prunable(t, 3000)
+	path, version := store.DatabasePath(dir), store.NewestVersion()
+	turns := func(path string, want int) {
+		t.Helper()
+		db := rawDatabase(t, path)
+		defer db.Close()
+		var n int
+		var sound string
+		is.NoErr(db.QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM turns), (SELECT * FROM pragma_integrity_check)`).
+			Scan(&n, &sound))
+		is.Equal(sound, "ok")
+		is.Equal(n, want)
+	}
+	killed, upgraded := 0, 0
+	for round := range storetest.Rounds(60, 8) {
+		if killAt(t, dir, "upgrade", time.Duration(round%8+1)*60*time.Millisecond) != nil {
+			killed++
+		}
+		turns(path, 3000)
+		now, err := store.FolderVersion(t.Context(), dir)
+		is.NoErr(err)
+		if now > version { // go back, and upgrade again
+			upgraded++
+			_, err := store.RollBack(t.Context(), dir, version)
+			is.NoErr(err)
+			turns(path, 3000)
+		}
+	}
+	s, err := openNext(t.Context(), dir, storetest.Schema(t), storetest.DatabaseOf(dir))
+	is.NoErr(err)
+	is.NoErr(s.Close())
+	turns(path, 3000)
+	turns(fmt.Sprintf("%s.v%d", path, version), 3000)
+	left, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
+	is.NoErr(err)
+	is.Equal(len(left), 0) // incomplete copies
+	t.Logf("killed %d times, upgraded %d times", killed, upgraded)
+}
+
+// connectTo connects to a database on a server.
+func connectTo(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// declarations returns the columns, indexes and constraints of a database on a server.
+func declarations(t *testing.T, url string) []string {
+	t.Helper()
+	rows, err := connectTo(t, url).Query(t.Context(), `
+		SELECT concat_ws(' ', table_name, ordinal_position, column_name, data_type, collation_name, is_nullable, column_default,
+			is_generated, is_identity) FROM information_schema.columns WHERE table_schema = current_schema()
+		UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()
+		UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
+			WHERE connamespace = current_schema()::regnamespace`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestPostgresUpgrade upgrades a database on a server. Its declarations are then those of a new database,
+// and its work goes on. The older program refuses it.
+func TestPostgresUpgrade(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	f := newFixtureWith(t, store.Options{Database: url})
+	f.accept(f.turn())
+	is.NoErr(f.Close())
+	s, err := openNext(t.Context(), f.Dir(), storetest.Schema(t), url)
+	is.NoErr(err)
+	turns, err := s.Ints(t.Context(), `SELECT turns FROM badges`)
+	is.NoErr(err)
+	is.Equal(turns, []int64{1})
+	is.NoErr(s.StartRunner(t.Context(), "run", time.Minute))
+	claims, err := s.ClaimTurns(t.Context(), "run", 10)
+	is.NoErr(err)
+	is.Equal(len(claims), 1)
+	is.NoErr(s.Close())
+
+	fresh := pgtest.URL(t)
+	s, err = openNext(t.Context(), t.TempDir(), storetest.Schema(t), fresh)
+	is.NoErr(err)
+	is.NoErr(s.Close())
+	want := declarations(t, fresh)
+	is.True(len(want) > 300)
+	is.Equal(declarations(t, url), want)
+
+	_, err = openOn(t, f.Dir(), url)
+	is.True(err != nil && strings.Contains(err.Error(), "use a newer program"))
+	found := store.ExamineServer(t.Context(), url)[1]
+	is.True(found.Bad && strings.Contains(found.Detail, "use a newer program"))
 }

@@ -37,9 +37,9 @@ func TestStartAfterACrash(t *testing.T) {
 		}, false},
 		"no index of the log, and files half written": {func(is *is.I, dir string) {
 			is.NoErr(os.Remove(filepath.Join(dir, "journeyman.db-shm")))
-			is.NoErr(os.WriteFile(filepath.Join(dir, "journeyman.db.v0.tmp"), []byte("half"), 0o600)) // a copy of the database
+			is.NoErr(os.WriteFile(filepath.Join(dir, ".journeyman-journeyman.db.v0.tmp"), []byte("half"), 0o600)) // a copy of the database
 			for i := range 3 {
-				is.NoErr(os.WriteFile(filepath.Join(dir, files, fmt.Sprintf("new-%d", i)), []byte("half"), 0o600))
+				is.NoErr(os.WriteFile(filepath.Join(dir, files, fmt.Sprintf(".journeyman-%d.tmp", i)), []byte("half"), 0o600))
 			}
 		}, true},
 	} {
@@ -62,7 +62,7 @@ func TestStartAfterACrash(t *testing.T) {
 				}
 			}
 			is.Equal(s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("say again")}).OutputText, "again")
-			left, err := filepath.Glob(filepath.Join(dir, files, "new-*"))
+			left, err := filepath.Glob(filepath.Join(dir, files, ".journeyman-*"))
 			is.NoErr(err)
 			is.Equal(len(left), 0) // half-written files are gone
 			s.stop(t)

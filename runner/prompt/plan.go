@@ -49,7 +49,6 @@ func planLines(result string) string {
 	var plan struct {
 		Items []struct {
 			Text, State string
-			Done        bool // used by older versions instead of State
 		}
 	}
 	if json.Unmarshal([]byte(result), &plan) != nil {
@@ -59,7 +58,7 @@ func planLines(result string) string {
 	for _, item := range plan.Items[:min(len(plan.Items), maxPlanItems)] {
 		mark := "[ ] "
 		switch {
-		case item.Done || item.State == "done":
+		case item.State == "done":
 			mark = "[x] "
 		case item.State == "in_progress":
 			mark = "[in progress] "

@@ -58,15 +58,10 @@ func (updatePlan) Run(_ context.Context, _ Host, input json.RawMessage) (json.Ra
 	items := []planItem{}
 	for i, object := range a.objects("items", maxPlanItems) {
 		item := planItem{Text: object.text("text", true, maxPlanText), State: object.text("state", false, maxPlanText)}
-		// Earlier versions had the field done instead of state, and models imitate calls that
-		// they find in the conversation.
-		done := object.boolean("done")
 		switch item.State {
 		case planPending, planInProgress, planDone:
 		case "":
-			if item.State = planPending; done {
-				item.State = planDone
-			}
+			item.State = planPending
 		default:
 			a.wrong("items[%d].state must be pending, in_progress or done", i)
 		}

@@ -224,11 +224,7 @@ func (l *lock) retake(ctx context.Context) error {
 // checkVersion returns an error if the tables were upgraded to a version that this program cannot use. No
 // lock has prevented that meanwhile.
 func (l *lock) checkVersion(ctx context.Context) error {
-	version, err := readNumber(ctx, l.conn, selectVersion)
-	if err != nil {
-		return err
-	}
-	oldest, err := readOldest(ctx, l.conn, version)
+	oldest, err := readNumber(ctx, l.conn, selectOldest)
 	if err == nil && oldest > l.shared {
 		err = errFenced
 	}

@@ -17,10 +17,11 @@ const oldestServer = 14
 
 // The table meta, which Schema creates, has a row for each of these names. version is the version
 // of the tables. epoch counts the processes that have opened the database. checked is a checksum of
-// the schema and the tables that were last found to be equal. instance is the id of the database.
+// the schema and the tables that were last found to be equal. instance is the id of the database. oldest
+// is the oldest version whose programs may use the database.
 const (
 	createMeta = `INSERT INTO meta (name, value) VALUES ('version', '%d'), ('epoch', '0'), ('checked', ''),
-		('instance', gen_random_uuid()::text)`
+		('instance', gen_random_uuid()::text), ('oldest', '%d')`
 	selectVersion = `SELECT value FROM meta WHERE name = 'version'`
 	updateVersion = `UPDATE meta SET value = '%d' WHERE name = 'version'`
 	selectOpening = `SELECT value, CAST(pg_current_xact_id() AS text) FROM meta WHERE name = 'epoch'`
@@ -59,8 +60,8 @@ func serverState(ctx context.Context, c *conn) (encoding string, standby bool, e
 }
 
 // migrate upgrades the database to the newest version of a plan. migrations[i], in the server's SQL,
-// upgrades version i+1 to i+2; it is empty for versions that no program has created on a server. migrate
-// does not back up the older version: the operator must do that with pg_dump.
+// upgrades version i+1 to i+2. migrate does not back up the older version: the operator must do that with
+// pg_dump.
 func migrate(ctx context.Context, c *conn, version int64, p plan) error {
 	newest, migrations := p.newest(), p.migrations
 	switch {
@@ -71,11 +72,8 @@ func migrate(ctx context.Context, c *conn, version int64, p plan) error {
 	case version == 0:
 		return create(ctx, c, p)
 	}
-	if slices.Contains(migrations[version-1:], "") {
-		return fmt.Errorf("the database has version %d, which no program has created on a server", version)
-	}
 	scripts := append(slices.Clone(migrations[version-1:]), fmt.Sprintf(updateVersion, newest),
-		fmt.Sprintf(upsertOldest, p.oldest))
+		fmt.Sprintf(updateOldest, p.oldest))
 	return inTransaction(ctx, c, fmt.Sprintf("bring database to version %d", newest), scripts...)
 }
 
@@ -108,8 +106,7 @@ func readVersion(ctx context.Context, c *conn) (version int64, err error) {
 const codeNoTable = "42P01"
 
 func create(ctx context.Context, c *conn, p plan) error {
-	return inTransaction(ctx, c, "create the tables", p.script, fmt.Sprintf(createMeta, p.newest()),
-		fmt.Sprintf(upsertOldest, p.oldest))
+	return inTransaction(ctx, c, "create the tables", p.script, fmt.Sprintf(createMeta, p.newest(), p.oldest))
 }
 
 // inTransaction runs scripts in one transaction.

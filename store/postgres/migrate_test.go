@@ -104,9 +104,6 @@ func TestMigration(t *testing.T) {
 	_, err = postgres.Open(t.Context(), url, newer, []string{step + `; SELECT no_such_column FROM notes`})
 	is.True(err != nil && strings.Contains(err.Error(), "bring database to version 2"))
 
-	_, err = postgres.Open(t.Context(), url, newer, []string{""})
-	is.True(err != nil && strings.Contains(err.Error(), "no program has created"))
-
 	for range 2 {
 		db, err = postgres.Open(t.Context(), url, newer, []string{step})
 		is.NoErr(err)

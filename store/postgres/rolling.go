@@ -22,12 +22,11 @@ type plan struct {
 
 func (p plan) newest() int64 { return int64(len(p.migrations) + 1) }
 
-// The statements of the row oldest. Databases without it were made by a program whose version is the oldest.
+// The statements that an upgrade beside other processes needs, besides those of migrate.
 const (
 	selectOldest = `SELECT value FROM meta WHERE name = 'oldest'`
-	upsertOldest = `INSERT INTO meta (name, value) VALUES ('oldest', '%d')
-		ON CONFLICT (name) DO UPDATE SET value = excluded.value`
-	lockVersion = `SELECT value FROM meta WHERE name = 'version' FOR UPDATE`
+	updateOldest = `UPDATE meta SET value = '%d' WHERE name = 'oldest'`
+	lockVersion  = `SELECT value FROM meta WHERE name = 'version' FOR UPDATE`
 )
 
 // versionKey is the number of the lock of the processes whose programs have a version.
@@ -73,7 +72,7 @@ func upgradeBeside(ctx context.Context, c *conn, p plan) error {
 			}
 		}
 		scripts := append(slices.Clone(p.migrations[version-1:]), fmt.Sprintf(updateVersion, p.newest()),
-			fmt.Sprintf(upsertOldest, p.oldest), `COMMIT`)
+			fmt.Sprintf(updateOldest, p.oldest), `COMMIT`)
 		for _, text := range scripts {
 			if err := c.script(ctx, text); err != nil {
 				return fmt.Errorf("bring database to version %d: %w", p.newest(), err)
@@ -93,15 +92,6 @@ func mayTryAgain(err error) bool {
 	var older *olderError
 	return errors.Is(err, ErrInUse) || errors.Is(err, errChanged) || errors.As(err, &older) ||
 		codeOf(err) == codeDeadlock || codeOf(err) == codeLockTimeout
-}
-
-// readOldest returns the oldest version whose programs may use a database of a version.
-func readOldest(ctx context.Context, c *conn, version int64) (int64, error) {
-	oldest, err := readNumber(ctx, c, selectOldest)
-	if errors.Is(err, errNotMade) {
-		return version, nil
-	}
-	return oldest, err
 }
 
 // readNumber returns the value of a row of the table meta.

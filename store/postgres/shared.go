@@ -108,7 +108,7 @@ func prepareBeside(ctx context.Context, cfg *config, p plan) (epoch, version int
 // compared: a newer program has done so, and says by oldest who can use them.
 func checkBeside(ctx context.Context, c *conn, p plan, version int64) error {
 	if version > p.newest() {
-		oldest, err := readOldest(ctx, c, version)
+		oldest, err := readNumber(ctx, c, selectOldest)
 		if err == nil && oldest > p.newest() {
 			err = newerVersion(version, p.newest())
 		}
