@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
@@ -20,16 +19,9 @@ import (
 	"journeyman/handlers"
 )
 
-// maxConfigFile bounds the configuration file, in bytes.
-const maxConfigFile = 1 << 20
-
-// A configFile holds the flags that a YAML file sets. It is a kong.Resolver: a flag on the command
-// line or in the environment overrides the file, and the file overrides the default.
-type configFile struct {
-	path    string
-	entries map[string]entry // by the name of the flag
-	exposed bool             // other users of the machine can read the file
-}
+// A configFile holds the flags that a YAML file sets, by name. It is a kong.Resolver: a flag on the
+// command line or in the environment overrides the file, and the file overrides the default.
+type configFile map[string]entry
 
 // An entry is a line of the file.
 type entry struct {
@@ -40,22 +32,13 @@ type entry struct {
 
 // loadConfig reads and checks a configuration file. Its error names the file, and each faulty
 // line with its fault. Values do not appear in errors: they may be secrets.
-func loadConfig(path string, app *kong.Application) (*configFile, error) {
-	f, err := os.Open(path)
+func loadConfig(path string, app *kong.Application) (configFile, error) {
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxConfigFile+1)) // the extra byte shows that the file is too long
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	c := &configFile{path: path, exposed: info.Mode().Perm()&0o004 != 0}
-	if c.entries, err = parseConfig(raw); err == nil {
+	c, err := parseConfig(raw)
+	if err == nil {
 		err = c.check(app)
 	}
 	if err != nil {
@@ -65,10 +48,7 @@ func loadConfig(path string, app *kong.Application) (*configFile, error) {
 }
 
 // parseConfig returns the entries of a file. It refuses values that no flag can have.
-func parseConfig(raw []byte) (entries map[string]entry, err error) {
-	if len(raw) > maxConfigFile {
-		return nil, fmt.Errorf("the file has more than %d bytes", maxConfigFile)
-	}
+func parseConfig(raw []byte) (c configFile, err error) {
 	defer func() {
 		if recover() != nil { // a panic of the parser
 			err = errors.New("not valid YAML")
@@ -78,12 +58,12 @@ func parseConfig(raw []byte) (entries map[string]entry, err error) {
 	if err != nil {
 		return nil, yamlFault(err)
 	}
-	entries = map[string]entry{}
-	switch {
-	case len(file.Docs) == 0 || len(file.Docs) == 1 && isEmpty(file.Docs[0].Body):
-		return entries, nil // a file of comments, before the first line is filled in
-	case len(file.Docs) > 1:
+	c = configFile{}
+	if len(file.Docs) > 1 {
 		return nil, errors.New("the file must hold one YAML document")
+	}
+	if len(file.Docs) == 0 || isEmpty(file.Docs[0].Body) {
+		return c, nil // a file of comments, before the first line is filled in
 	}
 	body, ok := file.Docs[0].Body.(ast.MapNode)
 	if !ok {
@@ -91,16 +71,26 @@ func parseConfig(raw []byte) (entries map[string]entry, err error) {
 	}
 	var faults []error
 	for it := body.MapRange(); it.Next(); {
-		name, e, err := parseEntry(it.KeyValue())
-		if err == nil && entries[name].line > 0 {
-			err = fmt.Errorf("%s: is already set in line %d", name, entries[name].line)
+		key := it.KeyValue().Key.GetToken()
+		name, line := printable(key.Value), key.Position.Line
+		values, list, err := valuesOf(it.KeyValue().Value)
+		if before := c[name].line; err == nil && before > 0 {
+			err = fmt.Errorf("is already set in line %d", before)
 		}
 		if err != nil {
-			faults = append(faults, fmt.Errorf("line %d: %w", e.line, err))
+			faults = append(faults, fmt.Errorf("line %d: %s: %w", line, name, err))
 		}
-		entries[name] = e
+		c[name] = entry{line, values, list}
 	}
-	return entries, joinFaults(faults)
+	return c, oneLine(faults)
+}
+
+// oneLine returns one error for all faults, in one line.
+func oneLine(faults []error) error {
+	if err := errors.Join(faults...); err != nil {
+		return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return nil
 }
 
 func isEmpty(n ast.Node) bool {
@@ -116,140 +106,90 @@ func yamlFault(err error) error {
 	return errors.New("not valid YAML")
 }
 
-// joinFaults returns one error for all faults, in one line.
-func joinFaults(faults []error) error {
-	texts := make([]string, len(faults))
-	for i, err := range faults {
-		texts[i] = err.Error()
+// valuesOf returns a value, or those of a list, as they are written: a password of digits keeps its
+// zeros.
+func valuesOf(n ast.Node) (values []string, list bool, err error) {
+	nodes := []ast.Node{n}
+	sequence, list := n.(*ast.SequenceNode)
+	if list {
+		nodes = sequence.Values
 	}
-	if len(texts) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(texts, "; "))
-}
-
-// parseEntry reads one line of the file.
-func parseEntry(n *ast.MappingValueNode) (name string, e entry, err error) {
-	key := n.Key.GetToken()
-	name, e.line = key.Value, key.Position.Line
-	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return name, e, fmt.Errorf("%q: is no flag; journeyman --help lists them", name)
-	}
-	if list, ok := n.Value.(*ast.SequenceNode); ok {
-		e.list = true
-		for _, one := range list.Values {
-			text, err := scalar(one)
-			if err != nil {
-				return name, e, fmt.Errorf("%s: each value of the list %w", name, err)
-			}
-			e.values = append(e.values, text)
+	for _, n := range nodes {
+		switch n := n.(type) {
+		case *ast.LiteralNode: // several lines
+			values = append(values, n.Value.Value)
+		case *ast.StringNode:
+			values = append(values, n.Value)
+		case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+			values = append(values, n.GetToken().Value)
+		case *ast.NullNode:
+			return nil, list, errors.New(`has no value: write "" for an empty text`)
+		default:
+			return nil, list, errors.New("must be a text, a number, true or false, or a list of them")
 		}
-		return name, e, nil
 	}
-	text, err := scalar(n.Value)
-	e.values = []string{text}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	return name, e, err
-}
-
-// scalar returns a value as it is written: a password of digits keeps its zeros.
-func scalar(n ast.Node) (string, error) {
-	switch n := n.(type) {
-	case *ast.LiteralNode: // several lines
-		return n.Value.Value, nil
-	case *ast.StringNode:
-		return n.Value, nil
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return n.GetToken().Value, nil
-	case *ast.NullNode:
-		return "", errors.New(`has no value: write "" for an empty text`)
-	}
-	return "", errors.New("must be a text, a number, true or false")
+	return values, list, nil
 }
 
 // check returns an error for unknown flags, and for values that do not fit their flags.
-func (c *configFile) check(app *kong.Application) error {
-	byName, names := map[string][]*kong.Flag{}, []string{}
+func (c configFile) check(app *kong.Application) error {
+	faults, names := map[string]error{}, []string{}
 	for _, f := range allFlags(app.Node) {
-		if f.Name != "help" && f.Name != configFlag {
-			byName[f.Name] = append(byName[f.Name], f)
-			names = append(names, f.Name)
+		if f.Name == "help" || f.Name == configFlag {
+			continue
+		}
+		names = append(names, f.Name)
+		// Two commands may have flags of one name, of which one must accept the entry.
+		if err, tried := faults[f.Name]; !tried || err != nil {
+			faults[f.Name] = c[f.Name].fits(f)
 		}
 	}
-	var faults []error
-	for _, name := range c.inOrder() {
-		if err := c.entries[name].fits(byName[name], name, names); err != nil {
-			faults = append(faults, fmt.Errorf("line %d: %w", c.entries[name].line, err))
+	var found []error
+	inOrder := func(a, b string) int { return cmp.Compare(c[a].line, c[b].line) }
+	for _, name := range slices.SortedFunc(maps.Keys(c), inOrder) {
+		err, known := faults[name]
+		if like := handlers.Nearest(name, names); name == configFlag {
+			err = errors.New("cannot be set in the file")
+		} else if !known && like != "" {
+			err = fmt.Errorf("is no flag; did you mean %s?", like)
+		} else if !known {
+			err = errors.New("is no flag; journeyman --help lists them")
+		}
+		if err != nil {
+			found = append(found, fmt.Errorf("line %d: %s: %w", c[name].line, name, err))
 		}
 	}
-	return joinFaults(faults)
+	return oneLine(found)
 }
 
-// inOrder returns the names of the entries in the order of the file.
-func (c *configFile) inOrder() []string {
-	var names []string
-	for name := range c.entries {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(c.entries[a].line, c.entries[b].line) })
-	return names
-}
-
-// fits returns an error unless a flag accepts the entry. Two commands may have flags of the same
-// name.
-func (e entry) fits(flags []*kong.Flag, name string, known []string) error {
-	if name == configFlag {
-		return fmt.Errorf("%s: cannot be set in the file", name)
-	}
-	if len(flags) == 0 {
-		if like := handlers.Nearest(name, known); like != "" {
-			return fmt.Errorf("%s: is no flag; did you mean %s?", name, like)
-		}
-		return fmt.Errorf("%s: is no flag; journeyman --help lists them", name)
-	}
-	var err error
-	for _, f := range flags {
-		if err = e.fitsOne(f); err == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s: %w", name, err)
-}
-
-func (e entry) fitsOne(f *kong.Flag) error {
+// fits returns an error unless the flag accepts the entry. The error of the parser would quote the
+// value.
+func (e entry) fits(f *kong.Flag) error {
 	if e.list && !f.IsSlice() {
 		return errors.New("must be one value, not a list")
+	}
+	if e.line == 0 {
+		return nil // the file does not set the flag
 	}
 	value := reflect.New(f.Target.Type()).Elem()
 	set := f.Set // Parse sets it, but this value is only tried
 	err := f.Parse(kong.Scan().PushTyped(e.forKong(f), kong.FlagValueToken), value)
 	f.Set = set
-	if err != nil {
-		return errors.New(ruleOf(f.Target.Type()))
+	switch kind := value.Kind(); {
+	case err != nil && value.Type() == reflect.TypeFor[time.Duration]():
+		return errors.New("must be a duration such as 90s or 2h30m")
+	case err != nil && kind == reflect.Bool:
+		return errors.New("must be true or false")
+	case err != nil && kind == reflect.Float64:
+		return errors.New("must be a number")
+	case err != nil:
+		return errors.New("must be a whole number") // a text fits every other flag
 	}
 	unknown := func(v string) bool { return !slices.Contains(f.EnumSlice(), v) }
 	if f.Enum != "" && slices.ContainsFunc(e.values, unknown) {
 		return fmt.Errorf("must be one of %s", strings.Join(f.EnumSlice(), ", "))
 	}
 	return belowMinimum(f, value)
-}
-
-// ruleOf returns the rule for values of a type, as text. The error of the parser would quote the
-// value.
-func ruleOf(t reflect.Type) string {
-	switch {
-	case t == reflect.TypeFor[time.Duration]():
-		return "must be a duration such as 90s or 2h30m"
-	case t.Kind() == reflect.Bool:
-		return "must be true or false"
-	case t.Kind() == reflect.Float64:
-		return "must be a number"
-	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
-		return "must be a whole number"
-	}
-	return "does not fit the flag"
 }
 
 // forKong returns the value in the form of the command line.
@@ -268,20 +208,20 @@ func (e entry) forKong(f *kong.Flag) any {
 }
 
 // Validate does nothing: the file was checked when it was loaded.
-func (c *configFile) Validate(*kong.Application) error { return nil }
+func (c configFile) Validate(*kong.Application) error { return nil }
 
 // Resolve returns the value of a flag in the file, nil if there is none or the environment has
 // one. A secret and the file that holds it are two forms of one flag.
-func (c *configFile) Resolve(ctx *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
-	e, ok := c.entries[f.Name]
-	if !ok {
-		return nil, nil
-	}
+func (c configFile) Resolve(ctx *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
+	e, ok := c[f.Name]
 	base := strings.TrimSuffix(f.Name, fileSuffix)
 	for _, other := range allFlags(ctx.Model.Node) {
 		if (other.Name == base || other.Name == base+fileSuffix) && isGiven(ctx, other) {
 			return nil, nil
 		}
+	}
+	if !ok {
+		return nil, nil
 	}
 	return e.forKong(f), nil
 }

@@ -134,7 +134,7 @@ func TestRefusedConfigFile(t *testing.T) {
 		"truth":            {"quiet: perhaps\n", `line 1: quiet: must be true or false`},
 		"enum":             {"level: middle\n", `line 1: level: must be one of low, high`},
 		"list":             {"level: [low]\n", `line 1: level: must be one value, not a list`},
-		"list in a list":   {"hosts: [[a]]\n", `line 1: hosts: each value of the list must be a text`},
+		"list in a list":   {"hosts: [[a]]\n", `line 1: hosts: must be a text, a number, true or false, or a list of them`},
 		"section":          {"size:\n  low: 3\n", `line 1: size: must be a text, a number, true or false`},
 		"nothing":          {"token:\n", `line 1: token: has no value: write "" for an empty text`},
 		"twice":            {"size: 3\nquiet: true\nsize: 4\n", `line 3: size: is already set in line 1`},

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -68,11 +69,15 @@ func (inv *Invocation) useConfigFile(ctx *kong.Context) error {
 	}
 	var secrets []string
 	for _, f := range allFlags(ctx.Model.Node) {
-		if e, ok := file.entries[f.Name]; ok && isSecret(f) && strings.Join(e.values, "") != "" {
+		if e, ok := file[f.Name]; ok && isSecret(f) && strings.Join(e.values, "") != "" {
 			secrets = append(secrets, f.Name)
 		}
 	}
-	if slices.Sort(secrets); len(secrets) > 0 && file.exposed {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if slices.Sort(secrets); len(secrets) > 0 && info.Mode().Perm()&0o004 != 0 {
 		inv.Warnings = append(inv.Warnings, fmt.Sprintf("other users of this machine can read %s, "+
 			"which holds secrets (%s): chmod o-r", path, strings.Join(slices.Compact(secrets), ", ")))
 	}
