@@ -75,14 +75,12 @@ func keyStateText(state string) text.Key {
 
 func (d *Dashboard) keysPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	p := keysPage{Form: cmp.Or(f, newForm(nil))}
-	if r.URL.Query().Has("made") {
-		if d.forwardToNode(w, r) {
-			return nil
-		}
-		var found bool
-		p.Made, found = d.once.take(r.sessionID, keyKind).(madeKey)
-		p.Gone = !found
+	made, gone, answered := d.justMade(w, r, keyKind)
+	if answered {
+		return nil
 	}
+	p.Made, _ = made.(madeKey)
+	p.Gone = gone
 	cursor := r.URL.Query().Get("cursor")
 	keys, next, err := d.store.OrganizationKeys(r.Context(), r.who.Caller, cursor, pageSize)
 	if err != nil {

@@ -80,14 +80,12 @@ func roleText(role store.Role) text.Key {
 
 func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	p := membersPage{Form: cmp.Or(f, newForm(nil))}
-	if r.URL.Query().Has("made") {
-		if d.forwardToNode(w, r) {
-			return nil
-		}
-		var found bool
-		p.Made, found = d.once.take(r.sessionID, linkKind).(madeLink)
-		p.Gone = !found
+	made, gone, answered := d.justMade(w, r, linkKind)
+	if answered {
+		return nil
 	}
+	p.Made, _ = made.(madeLink)
+	p.Gone = gone
 	cursor := r.URL.Query().Get("cursor")
 	members, next, err := d.store.Members(r.Context(), r.who.Caller, cursor, pageSize)
 	if err != nil {

@@ -94,3 +94,16 @@ func (d *Dashboard) hereOnly(address string) string {
 func (d *Dashboard) forwardToNode(w http.ResponseWriter, r *request) (answered bool) {
 	return d.cfg.API.ForwardPageTo(w, r.Request, r.URL.Query().Get(nodeParameter))
 }
+
+// justMade returns the new value that a page shows once. gone means that it was shown already. answered
+// means that the node that has the value has sent the page.
+func (d *Dashboard) justMade(w http.ResponseWriter, r *request, kind string) (value any, gone, answered bool) {
+	if !r.URL.Query().Has("made") {
+		return nil, false, false
+	}
+	if d.forwardToNode(w, r) {
+		return nil, false, true
+	}
+	value = d.once.take(r.sessionID, kind)
+	return value, value == nil, false
+}

@@ -122,15 +122,21 @@ func (d *Dashboard) when(f *form, wrong *store.Fields) store.When {
 
 // date reads a date in the format of browsers or as people type it.
 func (d *Dashboard) date(text string, wrong *store.Fields) time.Time {
+	t, ok := typedTime(strings.TrimSpace(text), d.zone(), localDate, "2006-01-02T15:04")
+	wrong.Check(ok, "when.date", "must be a date and time such as 2030-01-31 09:00")
+	return t
+}
+
+// typedTime reads a time with the first of the layouts that fits.
+func typedTime(text string, zone *time.Location, layouts ...string) (t time.Time, ok bool) {
 	// Browsers put a T between the date and the time, people a space.
-	text = strings.Replace(strings.TrimSpace(text), " ", "T", 1)
-	for _, layout := range []string{localDate, "2006-01-02T15:04"} {
-		if t, err := time.ParseInLocation(layout, text, d.zone()); err == nil {
-			return t
+	text = strings.Replace(text, " ", "T", 1)
+	for _, layout := range layouts {
+		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return t, true
 		}
 	}
-	wrong.Add("when.date", "must be a date and time such as 2030-01-31 09:00")
-	return time.Time{}
+	return time.Time{}, false
 }
 
 // seconds reads a number and its unit.

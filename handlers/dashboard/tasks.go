@@ -226,13 +226,9 @@ func formTime(f *store.Fields, v url.Values, name string) time.Time {
 	if text == "" {
 		return time.Time{}
 	}
-	for _, layout := range []string{"2006-01-02T15:04", localDate, "2006-01-02 15:04", time.DateOnly, time.RFC3339} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t
-		}
-	}
-	f.Add(name, "must be a date and time such as 2026-01-31T12:00")
-	return time.Time{}
+	t, ok := typedTime(text, time.UTC, "2006-01-02T15:04", localDate, time.DateOnly, time.RFC3339)
+	f.Check(ok, name, "must be a date and time such as 2026-01-31T12:00")
+	return t
 }
 
 // workerOptions returns the choices of the worker filter: the newest workers, and the chosen one.

@@ -141,36 +141,29 @@ func (d *Dashboard) describeWhen(l *text.Language, c store.Schedule) string {
 
 // onceAfter returns a delay as text, in the largest unit that divides it.
 func onceAfter(l *text.Language, seconds float64) string {
-	amount, unit := inUnits(seconds)
-	n, err := strconv.ParseInt(amount, 10, 64)
-	switch {
-	case err != nil:
-		return l.T("once, %s seconds after creation", l.Decimal(amount))
-	case unit == "86400":
-		return l.N(n, "once, %d day after creation", "once, %d days after creation")
-	case unit == "3600":
-		return l.N(n, "once, %d hour after creation", "once, %d hours after creation")
-	case unit == "60":
-		return l.N(n, "once, %d minute after creation", "once, %d minutes after creation")
-	}
-	return l.N(n, "once, %d second after creation", "once, %d seconds after creation")
+	return inLargestUnit(l, seconds, "once, %s seconds after creation", map[string][2]text.Key{
+		"86400": {"once, %d day after creation", "once, %d days after creation"},
+		"3600":  {"once, %d hour after creation", "once, %d hours after creation"},
+		"60":    {"once, %d minute after creation", "once, %d minutes after creation"},
+		"1":     {"once, %d second after creation", "once, %d seconds after creation"}})
 }
 
 // every returns an interval as text, in the largest unit that divides it.
 func every(l *text.Language, seconds float64) string {
+	return inLargestUnit(l, seconds, "every %s seconds", map[string][2]text.Key{
+		"86400": {"every day", "every %d days"}, "3600": {"every hour", "every %d hours"},
+		"60": {"every minute", "every %d minutes"}, "1": {"every second", "every %d seconds"}})
+}
+
+// inLargestUnit returns the text for a time in the largest unit that divides it. units has the texts for
+// one and for many of each unit; fraction is the text for a part of a second.
+func inLargestUnit(l *text.Language, seconds float64, fraction text.Key, units map[string][2]text.Key) string {
 	amount, unit := inUnits(seconds)
 	n, err := strconv.ParseInt(amount, 10, 64)
-	switch {
-	case err != nil:
-		return l.T("every %s seconds", l.Decimal(amount))
-	case unit == "86400":
-		return l.N(n, "every day", "every %d days")
-	case unit == "3600":
-		return l.N(n, "every hour", "every %d hours")
-	case unit == "60":
-		return l.N(n, "every minute", "every %d minutes")
+	if err != nil {
+		return l.T(fraction, l.Decimal(amount))
 	}
-	return l.N(n, "every second", "every %d seconds")
+	return l.N(n, units[unit][0], units[unit][1])
 }
 
 // schedulesPath returns the address of the schedules of the worker that r names.
