@@ -23,15 +23,11 @@ func TestAccountPage(t *testing.T) {
 	}
 	earlier := sessions()
 	third := s.signIn("ann@example.com")
-	p := b.get("/account")
-	p.shows("Acme, as Owner", "this browser", "Go-http-client", "Sign out everywhere else")
+	b.get("/account").shows("Acme, as Owner", "this browser", "Go-http-client", "Sign out everywhere else")
 
 	is.Equal(b.post("/account/name", "name", "Ann <i>").location(), "/account?done=saved")
-	p = b.get("/account?done=saved")
-	p.shows("Ann &lt;i&gt;", "Saved.")
-	p = b.post("/account/name", "name", " ")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("Must not be blank")
+	b.get("/account?done=saved").shows("Ann &lt;i&gt;", "Saved.")
+	b.post("/account/name", "name", " ").answers(http.StatusUnprocessableEntity).shows("Must not be blank")
 
 	is.Equal(len(sessions()), 2)
 	// Sessions of the same millisecond have no order, so the newest one need not be the first.
@@ -54,12 +50,10 @@ func TestAccountPage(t *testing.T) {
 func TestPasswordChange(t *testing.T) {
 	is, s := onSite(t)
 	b, other := s.signIn("ann@example.com"), s.signIn("ann@example.com")
-	p := b.post("/account/password", "old", "wrong", "password", "another password")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("Is not your password.")
-	p = b.post("/account/password", "old", password, "password", "short")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("Must have 8 characters or more")
+	b.post("/account/password", "old", "wrong", "password", "another password").
+		answers(http.StatusUnprocessableEntity).shows("Is not your password.")
+	b.post("/account/password", "old", password, "password", "short").
+		answers(http.StatusUnprocessableEntity).shows("Must have 8 characters or more")
 	is.Equal(other.get("/account").status, http.StatusOK)
 	is.Equal(b.post("/account/password", "old", password, "password", "another password").location(), "/account?done=password-changed")
 	is.Equal(b.get("/account").status, http.StatusOK)
@@ -83,8 +77,7 @@ func TestThrottledSignIn(t *testing.T) {
 		is.Equal(v.post("/sign-in", "email", "ann@example.com", "password", "wrong").status, http.StatusUnprocessableEntity)
 	}
 	p := v.post("/sign-in", "email", "ann@example.com", "password", password) // the right password is refused, too
-	is.Equal(p.status, http.StatusTooManyRequests)
-	p.shows("There were too many wrong passwords. Try again in 15 minutes.", `value="ann@example.com"`)
+	p.answers(http.StatusTooManyRequests).shows("There were too many wrong passwords. Try again in 15 minutes.", `value="ann@example.com"`)
 	is.Equal(p.header.Get("Retry-After"), "901")
 	p = b.post("/account/password", "old", password, "password", "another password")
 	is.Equal(p.status, http.StatusTooManyRequests)
@@ -110,12 +103,10 @@ func TestPreferences(t *testing.T) {
 // TestErrorsAreTranslated checks errors of the store on German pages: of a form, of an address, and of a
 // filter.
 func TestErrorsAreTranslated(t *testing.T) {
-	is, s, b := asOwner(t)
+	_, s, b := asOwner(t)
 	b.post("/account/preferences", "theme", "dark", "language", "de")
 	b.post("/settings/keys", "name", strings.Repeat("x", 1001)).shows("Diese Angabe ist ungültig: must have 1 to ")
-	p := b.get("/tasks/tsk_none")
-	is.Equal(p.status, http.StatusNotFound)
-	p.shows("Das gibt es hier nicht: no task has that id.")
+	b.get("/tasks/tsk_none").answers(http.StatusNotFound).shows("Das gibt es hier nicht: no task has that id.")
 	b.get("/mail?cursor=x").shows("Diese Angabe ist ungültig: is not a nextCursor of this list")
 	b.get("/nowhere").shows("Das gibt es hier nicht: there is no page at this address.")
 	s.visitor().post("/sign-in", "email", "ann@example.com", "password", "wrong").shows("The email address or the password is wrong.")

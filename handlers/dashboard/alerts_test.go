@@ -30,15 +30,13 @@ func TestAlertsPage(t *testing.T) {
 		"http://169.254.169.254/": "Must begin with https://",
 	} {
 		p := b.post("/settings/alerts", append(all, "to", to)...)
-		is.Equal(p.status, http.StatusUnprocessableEntity)
-		p.shows(says) // the field shows the fault
+		p.answers(http.StatusUnprocessableEntity).shows(says) // the field shows the fault
 	}
-	p := b.post("/settings/alerts", "to", "ann@example.com", "rhythm", "now")
-	p.shows("ust name at least one event")
+	b.post("/settings/alerts", "to", "ann@example.com", "rhythm", "now").shows("ust name at least one event")
 
 	secret := endpoint.URL + "/services/supersecret"
 	is.Equal(b.post("/settings/alerts", append(all, "to", secret)...).location(), "/settings/alerts?done=alert-added")
-	p = b.get("/settings/alerts")
+	p := b.get("/settings/alerts")
 	p.shows(strings.TrimPrefix(endpoint.URL, "http://"), "A task failed · A task waits for an approval or an answer")
 	p.lacks("supersecret") // the address is a secret
 	channel := regexp.MustCompile(`/settings/alerts/alc_\w+`).FindString(p.body)
@@ -78,8 +76,7 @@ func TestTaskElsewhere(t *testing.T) {
 	storetest.Caller(t, s.store, "Other", "ann@example.com", store.RoleAdmin)
 	for _, link := range []string{path, path + "?organization=" + other.OrganizationID, "/tasks/same"} {
 		p := b.get(link)
-		is.Equal(p.status, http.StatusOK)
-		p.shows("Switch to Other", "You are now viewing Acme.")
+		p.answers(http.StatusOK).shows("Switch to Other", "You are now viewing Acme.")
 		p.lacks("Secret plan") // nothing of the task is shown before
 	}
 	p := b.post("/organization", "organization", other.OrganizationID, "next", path)

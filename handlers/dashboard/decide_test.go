@@ -36,8 +36,7 @@ func TestDecisionByLink(t *testing.T) {
 	link := s.decisionLink(s.owner, "one")
 	for range 3 { // mail scanners open it
 		p := guest.get(link)
-		is.Equal(p.status, 200)
-		p.shows("Allow <code>write_file</code>?", "&lt;b&gt;.txt", `name="decision" value="approve"`)
+		p.answers(200).shows("Allow <code>write_file</code>?", "&lt;b&gt;.txt", `name="decision" value="approve"`)
 		is.Equal([]string{p.header.Get("Referrer-Policy"), p.header.Get("Cache-Control")}, []string{"no-referrer", "no-store"})
 		is.True(strings.Contains(p.header.Get("Content-Security-Policy"), "default-src 'none'"))
 	}
@@ -55,9 +54,7 @@ func TestDecisionByLink(t *testing.T) {
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "two", Input: scripted(`tool ask_user {"question": "Which <i>?", "choices": ["red"]}`, "say {{last}}")})
 	link = s.decisionLink(s.owner, "two")
 	guest.get(link).shows("Which &lt;i&gt;?", `name="choice" value="1">red</button>`)
-	refused := guest.post(link, "answer", " ")
-	is.Equal(refused.status, 422)
-	refused.shows("must not be empty")
+	guest.post(link, "answer", " ").answers(422).shows("must not be empty")
 	is.Equal(guest.post(link, "answer", "blue").location(), link)
 	is.Equal(s.ended("two").OutputText, `{"answer":"blue"}`)
 	guest.get(link).shows("Answered by")

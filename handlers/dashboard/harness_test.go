@@ -184,6 +184,15 @@ type page struct {
 // location returns the address of a redirect.
 func (p page) location() string { return p.header.Get("Location") }
 
+// answers requires that the answer has the status.
+func (p page) answers(status int) page {
+	p.t.Helper()
+	if p.status != status {
+		p.t.Errorf("the answer has the status %d, not %d", p.status, status)
+	}
+	return p
+}
+
 // smallerThan requires that the page has fewer bytes than limit.
 func (p page) smallerThan(limit int) {
 	p.t.Helper()

@@ -80,8 +80,7 @@ func TestHome(t *testing.T) {
 	}
 	for path, shows := range map[string]string{"/run": "First steps", "/workers/" + w.ID + "/run": "Schedules"} {
 		p = ann.send(ann.form(path, []string{"from", "home", "input", "Keep these words"}, tooMany...))
-		is.Equal(p.status, http.StatusUnprocessableEntity)
-		p.shows("A request has at most 20 files.", "Keep these words</textarea>", `value="standard" selected`, shows)
+		p.answers(http.StatusUnprocessableEntity).shows("A request has at most 20 files.", "Keep these words</textarea>", `value="standard" selected`, shows)
 	}
 	is.Equal(mo.send(mo.form("/run", []string{"workerId", hidden.ID, "from", "home", "input", "x"})).status, http.StatusUnprocessableEntity) // the worker is hidden from Mo
 }

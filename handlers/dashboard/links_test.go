@@ -46,16 +46,14 @@ func TestWelcomePage(t *testing.T) {
 	v.get(path).shows("Welcome to Journeyman", `value="ann@example.com"`)
 	is.Equal(v.get(strings.Replace(path, "welcome", "reset", 1)).status, http.StatusNotFound) // each kind has its own page
 	p := v.post(path, "name", "Ann Arbor", "email", "no address", "password", "short")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("Must be an email address.", "Must have 8 characters or more.", `value="no address"`)
+	p.answers(http.StatusUnprocessableEntity).shows("Must be an email address.", "Must have 8 characters or more.", `value="no address"`)
 	p = v.post(path, "name", "", "email", "me@example.com", "password", "password1")
 	p.shows("Must have 1 to 200 characters.", "Must not be a password that many people choose")
 	p = v.post(path, "name", "Ann Arbor", "email", "me@example.com", "password", "my own password")
 	is.Equal(p.location(), "/workers/new?done=password-chosen")
 	v.get("/account").shows("me@example.com", "Acme, as Owner", `value="Ann Arbor"`)
-	p = s.visitor().post(path, "name", "Eve", "email", "eve@example.com", "password", "her own password")
-	is.Equal(p.status, http.StatusNotFound)
-	p.shows("has been used")
+	s.visitor().post(path, "name", "Eve", "email", "eve@example.com", "password", "her own password").
+		answers(http.StatusNotFound).shows("has been used")
 	is.Equal(s.visitor().post("/sign-in", "email", "me@example.com", "password", "my own password").status, http.StatusSeeOther)
 }
 
@@ -113,16 +111,15 @@ func TestInvitationPage(t *testing.T) {
 	v := s.visitor()
 	v.get(path).shows("Join Acme", "ann@example.com has invited new@example.com to Acme", "as Admin", `name="name"`)
 	v.get(path).shows("Join Acme") // opening the link does not use it up
-	p := v.post(path, "name", "", "password", "short")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("Must have 1 to 200 characters", "Must have 8 characters or more")
+	v.post(path, "name", "", "password", "short").
+		answers(http.StatusUnprocessableEntity).shows("Must have 1 to 200 characters", "Must have 8 characters or more")
 	is.Equal(v.post(path, "name", "New <b>", "password", password).location(), "/workers?done=joined")
 	v.get("/account").shows("Acme, as Admin", "New &lt;b&gt;")
 	is.Equal(s.visitor().post(path, "name", "Eve", "password", password).status, http.StatusNotFound)
 
 	withdrawn := s.invitation("other@example.com", store.RoleMember)
 	owner := s.signIn("ann@example.com")
-	p = owner.get("/settings/members")
+	p := owner.get("/settings/members")
 	id := regexp.MustCompile(`/settings/invitations/(lnk_\w+)/revoke`).FindStringSubmatch(p.body)
 	is.Equal(owner.post(id[0]).location(), "/settings/members?done=invitation-revoked")
 	is.Equal(s.visitor().get(withdrawn).status, http.StatusNotFound)
@@ -142,9 +139,8 @@ func TestInvitationOfExistingUser(t *testing.T) {
 	path := s.invitation("sam@globex.test", store.RoleMember)
 	v := s.visitor()
 	v.get(path).lacks(`name="name"`)
-	p := v.post(path, "name", "Eve", "password", "a new password")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("The email address or the password is wrong.")
+	v.post(path, "name", "Eve", "password", "a new password").
+		answers(http.StatusUnprocessableEntity).shows("The email address or the password is wrong.")
 	is.Equal(v.get("/account").status, http.StatusSeeOther) // nobody is signed in
 	is.Equal(v.post(path, "password", password).location(), "/workers?done=joined")
 	v.get("/account").shows("Acme, as Member", `action="/organization"`) // now with a switcher

@@ -66,14 +66,13 @@ func TestHostileMail(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	for _, path := range []string{"/mail", "/mail/held", "/mail/messages/" + e.ID} {
 		p := b.get(path)
-		is.Equal(p.status, http.StatusOK)
-		p.shows("&lt;img src=x onerror=alert(1)&gt;")
+		p.answers(http.StatusOK).shows("&lt;img src=x onerror=alert(1)&gt;")
 		p.lacks("<script>alert", "<img")
 	}
-	p := b.get("/mail/messages/" + e.ID)
-	p.shows("&lt;/pre&gt;&lt;script&gt;alert(&#34;text&#34;)", "&lt;/li&gt;", "Message-ID: &lt;1@elsewhere.example&gt;")
+	b.get("/mail/messages/"+e.ID).
+		shows("&lt;/pre&gt;&lt;script&gt;alert(&#34;text&#34;)", "&lt;/li&gt;", "Message-ID: &lt;1@elsewhere.example&gt;")
 
-	p = b.get("/mail/messages/" + e.ID + "/source")
+	p := b.get("/mail/messages/" + e.ID + "/source")
 	is.Equal(p.header.Get("Content-Type"), "message/rfc822")
 	is.Equal(p.header.Get("Content-Disposition"), `attachment; filename="`+e.ID+`.eml"`)
 	is.True(strings.HasPrefix(p.body, "From: ")) // byte for byte
@@ -225,8 +224,7 @@ func TestKeptReply(t *testing.T) {
 				b.post("/account/preferences", "theme", "dark", "language", "de")
 			}
 			p := b.get("/mail/messages/msg_kept")
-			is.Equal(p.status, http.StatusOK)
-			p.shows(tt.says)
+			p.answers(http.StatusOK).shows(tt.says)
 			p.lacks(tt.lacks)
 			p = b.get("/mail/outbox")
 			is.True(p.has("the server had no relay") != tt.german)

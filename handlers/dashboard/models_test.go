@@ -82,8 +82,7 @@ func TestModelsPage(t *testing.T) {
 		is.True(refused.harmless())
 	}
 	refused := b.post("/settings/models/providers/box/remove")
-	is.Equal(refused.status, http.StatusUnprocessableEntity)
-	refused.shows("take its models out of the default first") // in the provider's card
+	refused.answers(http.StatusUnprocessableEntity).shows("take its models out of the default first") // in the provider's card
 	is.Equal(b.post("/settings/models/default", "was", was, "do", "remove 0").location(), "/settings/models?done=default-changed")
 	is.Equal(b.post("/settings/models/providers/box/remove").location(), "/settings/models?done=provider-removed")
 	b.get("/settings/models").lacks("p-box")
@@ -126,8 +125,7 @@ func TestModelsPageRefuses(t *testing.T) {
 	// A stored key is not sent to another host.
 	other := newFakeProvider(t)
 	refused := b.post("/settings/models/providers/box", "baseUrl", other.URL+"/v1")
-	is.Equal(refused.status, http.StatusUnprocessableEntity)
-	refused.shows(`id="e-p-box-key"`, "entered again")
+	refused.answers(http.StatusUnprocessableEntity).shows(`id="e-p-box-key"`, "entered again")
 	is.Equal(other.calls.Load(), int64(0))
 	p.says.Store("<img src=x onerror=alert(1)>")
 	is.Equal(b.post("/settings/models/providers/box/test").status, http.StatusSeeOther)

@@ -33,15 +33,13 @@ func TestProgramsGetNoPages(t *testing.T) {
 	}
 	is := is.New(t)
 	is.True(strings.HasPrefix(s.visitor().get("/none").location(), "/sign-in")) // a browser cannot find out which pages exist
-	p := s.signIn("ann@example.com").get("/none")
-	is.Equal(p.status, 404)
-	p.shows("</html>")
+	s.signIn("ann@example.com").get("/none").answers(404).shows("</html>")
 
 	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/tasks", nil)
 	is.NoErr(err)
 	r.Header.Set("Accept", "*/*")
 	r.Header.Set("Authorization", "Bearer "+s.key)
-	p = s.visitor().send(r)
+	p := s.visitor().send(r)
 	is.Equal(p.status, 404) // a page, not the API
 	p.shows("begin with /api/")
 }

@@ -21,8 +21,7 @@ func TestSearch(t *testing.T) {
 	s.carryOut(s.owner, store.NewTurn{WorkerID: hidden.ID, Title: "Hidden quarters", Input: strings.ReplaceAll(write, "quart a", "quart b")})
 
 	p := ann.get("/search?q=QUART")
-	is.Equal(p.status, http.StatusOK)
-	p.shows("<mark>Quart</mark>erly reporter", "<mark>Quart</mark>erly secret", "Compare <mark>quart</mark>ers",
+	p.answers(http.StatusOK).shows("<mark>Quart</mark>erly reporter", "<mark>Quart</mark>erly secret", "Compare <mark>quart</mark>ers",
 		"/workers/"+w.ID+"/preview/quart%20a.txt", "/workers/"+w.ID+"#f-input", "/tasks?q=QUART")
 	member := mo.get("/search?q=quart")
 	is.True(member.has("reporter", "Compare ") && !member.has("secret") && !member.has("Hidden") && !member.has("quart%20b"))

@@ -27,11 +27,9 @@ func TestKeysPage(t *testing.T) {
 		}
 		return found[1]
 	}
-	p := b.post("/settings/keys", "name", "")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("Must have 1 to 200 characters.")
+	b.post("/settings/keys", "name", "").answers(http.StatusUnprocessableEntity).shows("Must have 1 to 200 characters.")
 
-	p = b.post("/settings/keys", "name", `<script>alert(1)</script>`)
+	p := b.post("/settings/keys", "name", `<script>alert(1)</script>`)
 	is.Equal(p.location(), "/settings/keys?made=1")                            // reloading the next page creates no second key
 	s.signIn("ann@example.com").get(p.location()).lacks(`data-copy="jm_live_`) // another browser does not see it
 	p = b.get(p.location())
@@ -79,13 +77,11 @@ func TestMembersPage(t *testing.T) {
 	is, s := onSite(t)
 	bob := s.join("bob@example.com", store.RoleMember)
 	b, his := s.signIn("ann@example.com"), s.signIn("bob@example.com")
-	p := b.get("/settings/members")
-	p.shows("bob@example.com", "you", "Invite somebody")
-	p = b.post("/settings/members", "email", "bob@example.com", "role", "member")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("Belongs to a member already.")
-	p = b.post("/settings/members", "email", "x", "role", "king")
-	p.shows("Must be an email address.", "Must be owner, admin or member")
+	b.get("/settings/members").shows("bob@example.com", "you", "Invite somebody")
+	b.post("/settings/members", "email", "bob@example.com", "role", "member").
+		answers(http.StatusUnprocessableEntity).shows("Belongs to a member already.")
+	b.post("/settings/members", "email", "x", "role", "king").
+		shows("Must be an email address.", "Must be owner, admin or member")
 
 	at := "/settings/members/" + bob.UserID
 	is.Equal(his.get("/settings/keys").status, http.StatusForbidden)
@@ -98,16 +94,15 @@ func TestMembersPage(t *testing.T) {
 	is.Equal(b.post("/settings/members/"+s.owner.UserID+"/role", "role", "admin").status, http.StatusConflict) // the last owner
 	his.get("/settings/members").lacks(`value="owner"`)
 
-	p = b.get(b.post(at + "/reset").location())
+	p := b.get(b.post(at + "/reset").location())
 	link := regexp.MustCompile(`data-copy="` + s.url + `(/reset/[^"]+)"`).FindStringSubmatch(p.body)
 	is.Equal(len(link), 2)
 	is.Equal(his.get("/account").status, http.StatusOK) // until the link is used
 	is.Equal(b.post(at+"/remove").location(), "/settings/members?done=member-removed")
 	is.Equal(his.get("/account").status, http.StatusSeeOther) // at once
 	is.Equal(s.visitor().get(link[1]).status, http.StatusNotFound)
-	p = s.visitor().post("/sign-in", "email", "bob@example.com", "password", password)
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("This user is in no organization.")
+	s.visitor().post("/sign-in", "email", "bob@example.com", "password", password).
+		answers(http.StatusUnprocessableEntity).shows("This user is in no organization.")
 	is.Equal(b.post(at+"/remove").status, http.StatusNotFound)
 	is.Equal(b.post("/settings/members/"+s.owner.UserID+"/remove").status, http.StatusConflict)
 }
@@ -116,8 +111,7 @@ func TestOrganizationPage(t *testing.T) {
 	is, s, b := asOwner(t)
 	for _, wrong := range []string{"x", "-1", "NaN", "1e999"} {
 		p := b.post("/settings/organization", "name", "Acme", "monthlyCreditCap", wrong)
-		is.Equal(p.status, http.StatusUnprocessableEntity)
-		p.shows("Must be 0 or more", `value="`+wrong+`"`)
+		p.answers(http.StatusUnprocessableEntity).shows("Must be 0 or more", `value="`+wrong+`"`)
 	}
 	is.Equal(b.post("/settings/organization", "name", "Acme <b>", "monthlyCreditCap", " 12.5 ").location(), "/settings/organization?done=saved")
 	b.get("/settings/organization").shows("Acme &lt;b&gt;", `value="12.5"`)
@@ -142,9 +136,7 @@ func TestAuditPage(t *testing.T) {
 	is.Equal(strings.Count(p.body, "<th scope=\"row\">"), 10)
 	p.lacks("Older »")
 	b.get("/settings/audit?to=2020-01-01").shows("No entry matches")
-	p = b.get("/settings/audit?from=yesterday&cursor=x")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("Must be a date")
+	b.get("/settings/audit?from=yesterday&cursor=x").answers(http.StatusUnprocessableEntity).shows("Must be a date")
 
 	p = b.get("/settings/audit.csv?action=key.create")
 	is.Equal(p.header.Get("Content-Type"), "text/csv; charset=utf-8")

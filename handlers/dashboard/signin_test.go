@@ -19,8 +19,7 @@ func TestSignIn(t *testing.T) {
 	v.get(p.location()).shows(`name="next" value="/tasks/tsk_1?x=y"`, "<code>journeyman user reset EMAIL</code>")
 
 	p = v.post("/sign-in", "email", "ann@example.com", "password", "wrong", "next", "/tasks")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("The email address or the password is wrong.", `value="ann@example.com"`, `value="/tasks"`)
+	p.answers(http.StatusUnprocessableEntity).shows("The email address or the password is wrong.", `value="ann@example.com"`, `value="/tasks"`)
 	p.lacks("wrong\"") // passwords are not shown again
 
 	p = v.post("/sign-in", "email", " ann@example.com ", "password", password, "next", "/settings")

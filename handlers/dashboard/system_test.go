@@ -30,8 +30,7 @@ func TestSystemPage(t *testing.T) {
 
 	b := s.signIn("ann@example.com")
 	p := b.get("/settings/system")
-	is.Equal(p.status, http.StatusOK)
-	p.shows("0 running, 0 queued", "writable", "running", "Up for", "3 h 0 min", "own root", s.store.Dir(), "off: start the server with",
+	p.answers(http.StatusOK).shows("0 running, 0 queued", "writable", "running", "Up for", "3 h 0 min", "own root", s.store.Dir(), "off: start the server with",
 		"1,000,000 tokens (by the price table)", "before instructions and files", "being measured", "none since the start")
 	is.Equal(p.has("never", "Create a backup"), !storetest.OnServer())
 	p.lacks("journeyman vacuum") // a new database returns its space
@@ -112,11 +111,9 @@ func TestSystemPageOfNodes(t *testing.T) {
 	if !storetest.OnServer() {
 		t.Skip("several nodes need a database on a server: .ci/postgres runs a command with one")
 	}
-	is := is.New(t)
 	s := newSiteOf(t, storetest.Open(t, store.Options{Node: &store.Node{URL: "http://node1.test:8080", Version: "7.8.9"}}))
 	b := s.signIn("ann@example.com")
 	p := b.get("/settings/system")
-	is.Equal(p.status, http.StatusOK)
-	p.shows("Nodes", "http://node1.test:8080", "7.8.9", "this node", "leader", "has renewed its lease")
+	p.answers(http.StatusOK).shows("Nodes", "http://node1.test:8080", "7.8.9", "this node", "leader", "has renewed its lease")
 	p.lacks("has lost its lease", "The clock of this node differs")
 }

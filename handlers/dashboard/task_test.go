@@ -227,16 +227,13 @@ func TestFollowUp(t *testing.T) {
 
 	for name, fields := range map[string][]string{"empty": {"input", ""}, "budget": {"input", "kept text", "budget", "huge"}} {
 		p := b.send(b.form("/tasks/talk", fields))
-		is.Equal(p.status, 422)
-		p.shows(map[string]string{"empty": "is required", "budget": "kept text"}[name])
+		p.answers(422).shows(map[string]string{"empty": "is required", "budget": "kept text"}[name])
 	}
 	tooMany := make([]string, 2*21)
 	for i := range tooMany {
 		tooMany[i] = "a.txt"
 	}
-	p = b.followUp("talk", "Keep these words", tooMany...)
-	is.Equal(p.status, 422)
-	p.shows("A request has at most 20 files.", "Keep these words</textarea>")
+	b.followUp("talk", "Keep these words", tooMany...).answers(422).shows("A request has at most 20 files.", "Keep these words</textarea>")
 	r := b.form("/tasks/talk", []string{"input", "cut"})
 	r.Header.Set("Content-Type", "multipart/form-data; boundary=other")
 	is.Equal(b.send(r).status, 400)
@@ -290,8 +287,8 @@ func TestApprovalPage(t *testing.T) {
 		return s.approval(id)
 	}
 	id := asked("yes")
-	p := b.get("/tasks/yes")
-	p.shows("Write &lt;b&gt;.txt?", `<span class="pill">write_file</span>`, `action="/tasks/yes/approvals/`+id+`"`, "waits for approval")
+	b.get("/tasks/yes").
+		shows("Write &lt;b&gt;.txt?", `<span class="pill">write_file</span>`, `action="/tasks/yes/approvals/`+id+`"`, "waits for approval")
 	b.get("/tasks").shows("Waiting for you", `href="/tasks/yes"`)
 	other := member.get("/tasks/yes")
 	other.shows("Write &lt;b&gt;.txt?", "an Owner or an Admin must decide")
@@ -323,8 +320,8 @@ func TestQuestionPage(t *testing.T) {
 		return s.approval(id)
 	}
 	id := ask("one", `{"question": "Which <b>?", "choices": ["red & hot", "blue"]}`)
-	p := b.get("/tasks/one")
-	p.shows("Which &lt;b&gt;?", `name="choice" value="1">red &amp; hot</button>`, "waits for an answer", `name="answer"`)
+	b.get("/tasks/one").
+		shows("Which &lt;b&gt;?", `name="choice" value="1">red &amp; hot</button>`, "waits for an answer", `name="answer"`)
 	b.get("/tasks?waitingFor=person").shows(`1<span class="unseen"> waiting for you</span>`, `href="/tasks/one"`)
 	is.Equal(member.get("/tasks").has("waiting for you"), false)
 	b.get("/tasks?waitingFor=model").shows("No task matches")

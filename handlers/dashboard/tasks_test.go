@@ -256,9 +256,7 @@ func TestTaskNames(t *testing.T) {
 		address, err := url.Parse(got.Task.URL)
 		is.NoErr(err)
 		path := address.ResolveReference(&url.URL{}).EscapedPath() // as a browser requests the address
-		p := b.get(path)
-		is.Equal(p.status, 200)
-		p.shows("<h1>named " + id + "</h1>")
+		b.get(path).answers(200).shows("<h1>named " + id + "</h1>")
 		is.Equal(b.get(path+"/turns/0").status, 200)
 		is.Equal(b.get(path+"/calls/0/0/0").status, 200)
 		is.Equal(b.followUp(strings.TrimPrefix(path, "/tasks/"), "again").status, 303)

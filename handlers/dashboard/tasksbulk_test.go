@@ -72,9 +72,8 @@ func TestRunAgainForWhom(t *testing.T) {
 	stranger := store.Identity{Caller: store.Caller{OrganizationID: s.owner.OrganizationID, Trigger: store.TriggerEmail}}
 	s.carryOut(stranger, store.NewTurn{WorkerID: w.ID, TaskID: "mail", Input: scripted("fail 400 no")})
 	ann.get("/tasks/mail").lacks("turns/0/again")
-	refused := ann.post("/tasks/mail/turns/0/again", "token", "x")
-	is.Equal(refused.status, http.StatusUnprocessableEntity)
-	refused.shows("from a non-member")
+	ann.post("/tasks/mail/turns/0/again", "token", "x").
+		answers(http.StatusUnprocessableEntity).shows("from a non-member")
 	is.True(strings.Contains(ann.post("/tasks", "do", "retry", "id", "mail", "token", "t").location(), "did=0"))
 	is.Equal(s.ended("mail").Seq, int64(0)) // no turn of a member has the non-member's instruction
 }

@@ -18,8 +18,7 @@ func TestTeamOnPages(t *testing.T) {
 	children, err := s.store.Children(t.Context(), turn)
 	is.NoErr(err)
 	is.Equal(len(children), 1)
-	p := b.get("/tasks/team")
-	p.shows(`<a class="link" href="/tasks/`+children[0].TaskID+`">Reader</a>`, "Read this &lt;b&gt;.")
-	p = b.get("/tasks/" + children[0].TaskID)
-	p.shows(`<a class="link" href="/tasks/team">by another worker`)
+	b.get("/tasks/team").
+		shows(`<a class="link" href="/tasks/`+children[0].TaskID+`">Reader</a>`, "Read this &lt;b&gt;.")
+	b.get("/tasks/" + children[0].TaskID).shows(`<a class="link" href="/tasks/team">by another worker`)
 }

@@ -31,8 +31,7 @@ func TestUsagePage(t *testing.T) {
 	is, s, b := asOwner(t)
 
 	p := b.get("/usage")
-	is.Equal(p.status, http.StatusOK)
-	p.shows("Nothing was used in these days", "curl "+s.url+"/api/tasks", "There is no monthly cap") // empty, with advice
+	p.answers(http.StatusOK).shows("Nothing was used in these days", "curl "+s.url+"/api/tasks", "There is no monthly cap") // empty, with advice
 
 	s.used(25, 90)
 	limit := 2.5
@@ -47,13 +46,12 @@ func TestUsagePage(t *testing.T) {
 		{"?days=9999&show=%3Cb%3E&by=nothing", "Credits by day and worker"}, // unknown values count as absent
 	} {
 		p := b.get("/usage" + tt.query)
-		is.Equal(p.status, http.StatusOK)
-		p.shows(tt.says, "<svg", `class="f0"`, `class="bar-hit"`)
+		p.answers(http.StatusOK).shows(tt.says, "<svg", `class="f0"`, `class="bar-hit"`)
 		p.lacks("style=", "<b>Worker") // colours are in the style sheet; titles are text
 		p.smallerThan(maxPage)         // with as many parts as have a colour
 	}
-	p = b.get("/usage")
-	p.shows("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="fr"`, "The table leaves out 6 more.")
+	b.get("/usage").
+		shows("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="fr"`, "The table leaves out 6 more.")
 }
 
 func TestUsageCSV(t *testing.T) {
@@ -72,13 +70,11 @@ func TestUsageCSV(t *testing.T) {
 }
 
 func TestMembersSeeUsageAlerts(t *testing.T) {
-	is, s := onSite(t)
+	_, s := onSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	b := s.signIn("mo@example.com")
 	for _, path := range []string{"/usage", "/usage.csv"} {
-		p := b.get(path)
-		is.Equal(p.status, http.StatusForbidden)
-		p.shows("The role member may not see usage")
+		b.get(path).answers(http.StatusForbidden).shows("The role member may not see usage")
 	}
 }
 

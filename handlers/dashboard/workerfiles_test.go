@@ -86,9 +86,7 @@ func TestFileList(t *testing.T) {
 }
 
 func TestFilePreviews(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	_, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{})
 	png, err := base64.StdEncoding.DecodeString(pixel)
 	if err != nil {
@@ -120,8 +118,7 @@ func TestFilePreviews(t *testing.T) {
 			is := is.New(t)
 			b.publishBytes(w, name, []byte(tt.content))
 			p := b.get("/workers/" + w.ID + "/preview/" + name)
-			is.Equal(p.status, http.StatusOK)
-			p.shows(tt.has)
+			p.answers(http.StatusOK).shows(tt.has)
 			p.lacks(tt.lacks)
 			is.True(p.harmless())
 			file := b.get("/api/workers/" + w.ID + "/files/" + name)

@@ -64,8 +64,7 @@ func TestFormWorker(t *testing.T) {
 	is.Equal(last.Title+last.Summary+string(last.Visibility), "Chief clerkxprivate")
 
 	p := b.post(settings, "outputSchema", "{", "summary", strings.Repeat("x", 81))
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`) // all faults at once
+	p.answers(http.StatusUnprocessableEntity).shows(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`) // all faults at once
 	s.join("mo@example.com", store.RoleMember)
 	b = s.signIn("mo@example.com")
 	is.Equal(post(settings).status, http.StatusForbidden)
@@ -101,9 +100,7 @@ func TestFormWorkerOnce(t *testing.T) {
 
 // TestTwoPeopleEdit opens the settings of a worker in two browsers and saves both forms.
 func TestTwoPeopleEdit(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	_, s, b := asOwner(t)
 	for name, tt := range map[string]struct {
 		theirs     store.WorkerPatch
 		change     []string // fields of the second form that its user changed

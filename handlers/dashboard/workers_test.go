@@ -112,8 +112,7 @@ func TestRunRefused(t *testing.T) {
 	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{})
 	p := b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "  ", "budget", "low"}))
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows(`id="e-input"`, "must not be empty", `value="low" selected`)
+	p.answers(http.StatusUnprocessableEntity).shows(`id="e-input"`, "must not be empty", `value="low" selected`)
 	p = b.send(b.form("/workers/"+w.ID+"/run", []string{"input", hostile, "budget", "vast"}))
 	is.Equal(p.status, http.StatusUnprocessableEntity)
 	is.True(p.has("must be low, standard, high or unlimited") && p.harmless() && p.has("&lt;script&gt;alert(1)"))
@@ -121,9 +120,8 @@ func TestRunRefused(t *testing.T) {
 	for i := range 21 {
 		many = append(many, fmt.Sprintf("%d.txt", i), "x")
 	}
-	p = b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "hi"}, many...))
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("at most 20 files")
+	b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "hi"}, many...)).
+		answers(http.StatusUnprocessableEntity).shows("at most 20 files")
 	is.Equal(b.post("/workers/"+w.ID+"/run", "input", "hi").status, http.StatusUnprocessableEntity) // no multipart form
 	tasks, _, err := s.store.Tasks(t.Context(), s.owner.Caller, store.TaskQuery{WorkerID: w.ID, Limit: 10})
 	is.NoErr(err)
@@ -148,9 +146,7 @@ func TestNewWorker(t *testing.T) {
 	is.True(strings.HasSuffix(p.location(), "/settings?done=worker-written"))
 	is.Equal(b.post("/workers", "from", "prompt", "prompt", "a worker that sums up minutes of meetings", "token", "p").location(), p.location())
 	b.get(p.location()).shows("This is what the model wrote")
-	p = b.post("/workers", "from", "prompt", "prompt", "")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows(`id="e-prompt"`)
+	b.post("/workers", "from", "prompt", "prompt", "").answers(http.StatusUnprocessableEntity).shows(`id="e-prompt"`)
 	b.post("/workers", "from", "prompt", "prompt", strings.Repeat("x", 10_001)).shows("at most 10000 characters")
 
 	fields := []string{"title", " Clerk ", "summary", "keeps books", "instructions", "One.\r\nTwo.", "visibility", "private", "model", "offline",
@@ -174,9 +170,7 @@ func TestNewWorker(t *testing.T) {
 }
 
 func TestNewWorkerRefused(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	_, _, b := asOwner(t)
 	for name, tt := range map[string]struct {
 		field, value, says string
 	}{
@@ -201,8 +195,7 @@ func TestNewWorkerRefused(t *testing.T) {
 			is := is.New(t)
 			fields := []string{"title", hostile, "visibility", "public", "approvalTools", "publish_file", "toolsMode", "only"}
 			p := b.post("/workers", append([]string{tt.field, tt.value}, fields...)...)
-			is.Equal(p.status, http.StatusUnprocessableEntity)
-			p.shows(tt.says, `<details class="card pad" open>`, `value="publish_file" checked`) // the fault is beside the field, and the typed values stay
+			p.answers(http.StatusUnprocessableEntity).shows(tt.says, `<details class="card pad" open>`, `value="publish_file" checked`) // the fault is beside the field, and the typed values stay
 			is.True(p.harmless())
 		})
 	}
@@ -218,9 +211,7 @@ func many(n int) string {
 }
 
 func TestCheckSchema(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	_, _, b := asOwner(t)
 	for typed, says := range map[string]string{
 		"":                     "",
 		" \r\n ":               "",
@@ -264,18 +255,14 @@ func TestWorkerSettings(t *testing.T) {
 	is.Equal(p.status, http.StatusUnprocessableEntity)
 	is.True(p.has(`id="e-title"`, "is not JSON") && p.harmless())
 
-	p = b.post("/workers/" + w.ID + "/delete")
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	p.shows("Tick the box")
+	b.post("/workers/" + w.ID + "/delete").answers(http.StatusUnprocessableEntity).shows("Tick the box")
 	is.Equal(b.post("/workers/"+w.ID+"/delete", "confirm", "yes").location(), "/workers?done=worker-deleted")
 	is.Equal(b.get("/workers/"+w.ID).status, http.StatusNotFound)
 }
 
 // TestWorkerPagesInGerman reads texts that do not come from a template.
 func TestWorkerPagesInGerman(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	_, s, b := asOwner(t)
 	b.post("/account/preferences", "language", "de")
 	w := s.worker(s.owner, store.NewWorker{Title: "Clerk"})
 	b.get("/workers/" + w.ID).shows("<title>Clerk")

@@ -203,9 +203,7 @@ func TestSchedulePages(t *testing.T) {
 
 // TestPreviewRuns requests the next runs of rules that a user types.
 func TestPreviewRuns(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	b := s.signIn("ann@example.com")
+	_, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Clerk"})
 	for name, tt := range map[string]struct {
 		query  string

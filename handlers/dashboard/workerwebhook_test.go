@@ -34,15 +34,14 @@ func TestWebhookPage(t *testing.T) {
 	is.Equal(b.post(path, "url", " "+end.URL+"/hook ").location(), path+"?done=webhook-set")
 	hook, err := s.store.Webhook(t.Context(), s.owner.Caller, w.ID)
 	is.NoErr(err)
-	p := b.get(path)
-	p.shows(hook.Token, "Show the token", "Nothing was sent yet")
+	b.get(path).shows(hook.Token, "Show the token", "Nothing was sent yet")
 
 	is.Equal(b.post(path+"/regenerate").location(), path+"?done=webhook-renewed")
 	renewed, err := s.store.Webhook(t.Context(), s.owner.Caller, w.ID)
 	is.NoErr(err)
 	is.True(renewed.Token != hook.Token && renewed.SigningSecret != hook.SigningSecret && renewed.URL == hook.URL)
 
-	p = b.post(path+"/test", "token", "one")
+	p := b.post(path+"/test", "token", "one")
 	is.True(strings.HasPrefix(p.location(), path+"/executions/whe_"))
 	is.Equal(b.post(path+"/test", "token", "one").location(), p.location()) // a double click
 	is.True(strings.Contains(<-got, "This is a test of the webhook."))

@@ -75,8 +75,7 @@ func TestWorkspacePages(t *testing.T) {
 	p = b.get(base + "/workspace/a%20b%3F%23/x%252F.md")
 	p.shows("<h2>Hello", "x%2F.md")
 	is.True(p.harmless())
-	p = b.get(base + "/workspace/page.html")
-	p.shows(`sandbox=""`)
+	b.get(base + "/workspace/page.html").shows(`sandbox=""`)
 	p = b.get(base + "/workspace-file/page.html")
 	is.Equal(p.body, hostile)
 	is.True(strings.HasPrefix(p.header.Get("Content-Security-Policy"), "sandbox;")) // it cannot act as this site
@@ -147,7 +146,6 @@ func TestArchives(t *testing.T) {
 	is.NoErr(err)
 	is.NoErr(f.Truncate(2 << 30)) // a sparse file: it uses no space
 	is.NoErr(f.Close())
-	p = b.get("/workers/" + w.ID + "/workspace-zip/")
-	is.Equal(p.status, http.StatusRequestEntityTooLarge)
-	p.shows("An archive can hold 2000 files and 1024 MiB")
+	b.get("/workers/" + w.ID + "/workspace-zip/").
+		answers(http.StatusRequestEntityTooLarge).shows("An archive can hold 2000 files and 1024 MiB")
 }
