@@ -6,6 +6,9 @@
 -- order of creation, and are what other tables refer to where rows are many.
 -- This file is the newest version: see store.NewestVersion. PRAGMA user_version of a database, or
 -- the table meta on PostgreSQL, holds its own version.
+--
+-- A column holds plain values: what a query shows is what it means. CHECKs hold in every SQLite
+-- since 3.35, in which json_valid(NULL) is 0.
 
 -- People and access ----------------------------------------------------------
 
@@ -148,7 +151,7 @@ CREATE TABLE audit_log (
     api_key_id      TEXT,                                -- the key used, if any
     action          TEXT NOT NULL,                       -- such as 'key.create'
     subject         TEXT NOT NULL,                       -- id of what was changed
-    detail          TEXT NOT NULL,                       -- JSON object, for people
+    detail          TEXT NOT NULL CHECK (json_valid(detail)), -- JSON object, for people
     remote_addr     TEXT NOT NULL,
     created_at      INTEGER NOT NULL
 ) STRICT;
@@ -191,13 +194,18 @@ CREATE TABLE worker_versions (
     worker_id      TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
     version        INTEGER NOT NULL,                     -- 1, 2, ...
     instructions   TEXT NOT NULL,
-    output_schema  TEXT,                                 -- JSON Schema, Draft-07; NULL: free text
+    output_schema  TEXT                                  -- JSON Schema, Draft-07; NULL: free text
+                   CHECK (output_schema IS NULL OR json_valid(output_schema)),
     model          TEXT CHECK (model <> ''),             -- such as openai:gpt-5-mini; NULL: the server's
-    approval_tools TEXT NOT NULL DEFAULT '[]',           -- JSON array: tools whose calls wait for an approval
-    mcp_tools      TEXT NOT NULL DEFAULT '[]',           -- JSON array: MCP servers, or their tools, that the model may call
+    approval_tools TEXT NOT NULL DEFAULT '[]'            -- JSON array: tools whose calls wait for an approval
+                   CHECK (json_valid(approval_tools)),
+    mcp_tools      TEXT NOT NULL DEFAULT '[]'            -- JSON array: MCP servers, or their tools, that the model may call
+                   CHECK (json_valid(mcp_tools)),
     created_at     INTEGER NOT NULL,
-    tools          TEXT CHECK (json_valid(tools)),       -- JSON array: rules for what turns may call; NULL: every tool
-    stranger_tools TEXT CHECK (json_valid(stranger_tools)), -- likewise, for turns of people who are no members; NULL: the default
+    tools          TEXT                                  -- JSON array: rules for what turns may call; NULL: every tool
+                   CHECK (tools IS NULL OR json_valid(tools)),
+    stranger_tools TEXT                                  -- likewise, for turns of people who are no members; NULL: the default
+                   CHECK (stranger_tools IS NULL OR json_valid(stranger_tools)),
     user_id        TEXT REFERENCES users (id) ON DELETE RESTRICT, -- the author of the version; NULL: not recorded
     restored_from  INTEGER CHECK (restored_from < version), -- the version whose content it repeats; NULL: none
     PRIMARY KEY (worker_id, version)
@@ -260,7 +268,8 @@ CREATE TABLE model_providers (
     key_end            TEXT NOT NULL,                    -- last characters of the key, for display
     context_window     INTEGER NOT NULL CHECK (context_window >= 0), -- tokens, for all its models; 0: as the provider says
     models             TEXT NOT NULL CHECK (json_valid(models)), -- JSON array: as the provider listed them at the last test
-    test               TEXT CHECK (json_valid(test)),    -- JSON object: how the last test ended; NULL: not tested since the last change
+    test               TEXT                              -- JSON object: how the last test ended; NULL: not tested since the last change
+                       CHECK (test IS NULL OR json_valid(test)),
     created_by_user_id TEXT REFERENCES users (id) ON DELETE RESTRICT, -- NULL: the command line
     created_at         INTEGER NOT NULL,
     updated_at         INTEGER NOT NULL,
@@ -383,7 +392,8 @@ CREATE TABLE turns (
     abort_requested    INTEGER NOT NULL CHECK (abort_requested IN (0, 1)),
 
     output_text        TEXT NOT NULL,
-    structured_output  TEXT,                             -- JSON
+    structured_output  TEXT                              -- JSON; NULL: the turn has none
+                       CHECK (structured_output IS NULL OR json_valid(structured_output)),
     error_code         TEXT,                             -- NULL: no error
     error_message      TEXT,
     error_retryable    INTEGER,
@@ -408,8 +418,8 @@ CREATE TABLE turns (
     created_at         INTEGER NOT NULL,
     started_at         INTEGER,                          -- of the first claim
     completed_at       INTEGER CHECK ((completed_at IS NULL) = (status IN ('pending', 'running'))),
-    task_status        TEXT                              -- that of the task when this turn had ended; NULL: the same as the turn's
-                       CHECK (task_status IS NULL OR completed_at IS NOT NULL AND task_status <> status),
+    task_status        TEXT                              -- that of the task when this turn had ended; NULL before
+                       CHECK ((task_status IS NULL) = (completed_at IS NULL)),
 
     envelope           TEXT NOT NULL DEFAULT '',         -- text for the model before the input: time, author and channel
 
@@ -464,7 +474,8 @@ CREATE TABLE steps (
     turn_num           INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT,
     seq                INTEGER NOT NULL,                 -- 0, 1, ... in its turn
     attempt            INTEGER NOT NULL,                 -- number of the try: streams distinguish an interrupted try from the one that counts
-    parts              TEXT NOT NULL,                    -- JSON array: reasoning, text and tool calls, in order; '': the answer alone
+    parts              TEXT NOT NULL                     -- JSON array: reasoning, text and tool calls, in order
+                       CHECK (json_valid(parts)),
     finish             TEXT NOT NULL,                    -- stop, tool-calls, length, continued, content-filter, refused, other or aborted;
                                                          -- continued: cut at the output limit, and the turn goes on
     feedback           TEXT NOT NULL,                    -- message of the runner to the model after the step; usually ''
@@ -478,7 +489,6 @@ CREATE TABLE steps (
     cost               INTEGER NOT NULL,                 -- nano-dollars
     started_at         INTEGER NOT NULL,
     completed_at       INTEGER NOT NULL,
-    answers            INTEGER NOT NULL DEFAULT 0 CHECK (answers IN (0, 1)), -- 1: the part with an empty text has the turn's output_text
     PRIMARY KEY (turn_num, seq)
 ) STRICT; -- not WITHOUT ROWID: rows of a kilobyte or more would each take a page of their own
 
@@ -489,7 +499,8 @@ CREATE TABLE tool_calls (
     step_seq     INTEGER NOT NULL,
     seq          INTEGER NOT NULL,                       -- 0, 1, ... in its step
     state        TEXT NOT NULL CHECK (state IN ('completed', 'error', 'interrupted')),
-    output       TEXT NOT NULL,                          -- JSON; an error: its message, as a JSON string
+    output       TEXT NOT NULL                           -- JSON; an error: its message, as a JSON string
+                 CHECK (json_valid(output)),
     cost         INTEGER NOT NULL,                       -- nano-dollars
     started_at   INTEGER NOT NULL,
     completed_at INTEGER NOT NULL,
@@ -626,18 +637,20 @@ CREATE INDEX sources_by_turn ON sources (turn_num, num); -- streams
 
 -- The results of requests, so that a repeated POST is carried out only once. The API key
 -- and the Idempotency-Key identify a request. For clients that only count their retries,
--- the hash of the request does. The row is written in the transaction that creates the
--- result.
+-- retry_hash does in place of the key. The row is written in the transaction that creates
+-- the result.
 CREATE TABLE idempotency (
     api_key_num  INTEGER NOT NULL,                       -- 0: a form of the pages
     user_num     INTEGER NOT NULL                        -- the user of the form; 0 with a key
                  CHECK ((user_num = 0) = (api_key_num <> 0)),
-    key          ANY NOT NULL,                           -- TEXT: the client's key; BLOB: 16 bytes of the request's hash
-    request_hash BLOB                                    -- of method, path and body, or a form; NULL if it is the key
-                 CHECK ((request_hash IS NULL) = (typeof(key) = 'blob')),
+    key          TEXT NOT NULL,                          -- the client's key; '' without one
+    retry_hash   BLOB NOT NULL                           -- 16 bytes of the hash of a request without a key; empty with one
+                 CHECK (length(retry_hash) = iif(key = '', 16, 0)),
+    request_hash BLOB                                    -- hash of method, path and body, or of a form; NULL without a key
+                 CHECK ((request_hash IS NULL) = (key = '')),
     result_id    TEXT NOT NULL,                          -- id of the turn, worker, schedule, ... that was made
     expires_at   INTEGER NOT NULL,
-    PRIMARY KEY (api_key_num, user_num, key)
+    PRIMARY KEY (api_key_num, user_num, key, retry_hash)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idempotency_by_expiry ON idempotency (expires_at); -- pruning
@@ -717,8 +730,7 @@ CREATE TABLE webhooks (
 -- sent, and shows the task as it was at the event.
 CREATE TABLE deliveries (
     num             INTEGER PRIMARY KEY,
-    id              TEXT                                 -- evt_, the same on every attempt; NULL: the turn's, after evt_
-                    CHECK (id IS NOT NULL OR turn_num IS NOT NULL AND type <> 'task.waiting'),
+    id              TEXT NOT NULL,                       -- evt_, the same on every attempt
     worker_num      INTEGER NOT NULL REFERENCES workers (num) ON DELETE RESTRICT,
     turn_num        INTEGER REFERENCES turns (num) ON DELETE RESTRICT, -- NULL: a test
     type            TEXT NOT NULL,                       -- task.completed, turn.failed, ...
@@ -778,7 +790,7 @@ CREATE TABLE inbound_emails (
     recipient       TEXT NOT NULL,                       -- the worker's address, as it was used
     reply_to        TEXT NOT NULL,                       -- where the answer goes
     subject         TEXT NOT NULL,
-    verdicts        TEXT NOT NULL,                       -- JSON: spf, dkim, dmarc
+    verdicts        TEXT NOT NULL CHECK (json_valid(verdicts)), -- JSON: spf, dkim, dmarc
     remote_addr     TEXT NOT NULL,
     size            INTEGER NOT NULL,                    -- bytes
     created_at      INTEGER NOT NULL,

@@ -150,7 +150,7 @@ func (s *Store) insertTurn(ctx context.Context, tx Tx, n NewTurn, task Task, w W
 		RETURNING num, task_num`,
 		t.ID, nullable(t.taskNum), t.TaskID, t.Seq, w.num, t.WorkerVersion, nullable(t.CreatedByUserID),
 		nullable(t.KeyID), t.OwnFolder, t.TriggeredBy, t.Input, t.Budget, t.Status, t.Ready,
-		nullable(n.runnerID), t.Claims, started, now, packEnvelope(t.Envelope), t.OrganizationID)
+		nullable(n.runnerID), t.Claims, started, now, t.Envelope, t.OrganizationID)
 	return t, err
 }
 

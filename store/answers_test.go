@@ -35,7 +35,7 @@ func TestFormerMembersCannotDecide(t *testing.T) {
 				is.NoErr(err)
 			}
 			answer := store.NewEmail{Worker: store.Worker{ID: turn.WorkerID, OrganizationID: turn.OrganizationID},
-				MessageID: "answer@b.test", From: "mo@acme.test", Answer: &store.MailAnswer{ApprovalID: st.Approvals[0].ID, Text: "this"},
+				MessageID: "answer@b.test", From: "mo@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: st.Approvals[0].ID, Text: "this"},
 				Turn: &store.NewTurn{Caller: n.Caller, WorkerID: turn.WorkerID, TaskID: turn.TaskID, Input: "this"}}
 			_, _, err = f.ReceiveEmails(t.Context(), []store.NewEmail{answer}, []byte("this"), store.MailLimits{})
 			is.True(leaves || err == nil) // the answer of a member is accepted

@@ -12,8 +12,7 @@ import (
 
 const stepColumns = `s.turn_num, s.seq, s.attempt, s.parts, s.finish, s.feedback, s.model, s.estimated_tokens,
 	s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.reasoning_tokens, s.cost,
-	s.started_at, s.completed_at, s.answers,
-	iif(s.answers = 1, (SELECT output_text FROM turns WHERE num = s.turn_num), '')`
+	s.started_at, s.completed_at`
 
 type turnStep struct {
 	turn int64
@@ -22,24 +21,15 @@ type turnStep struct {
 
 func scanStep(row scanner) (st turnStep, err error) {
 	var parts []byte
-	var answers bool
-	var answer string
 	u := &st.Usage
 	err = row.Scan(&st.turn, &st.Seq, &st.Attempt, &parts, &st.Finish, &st.Feedback, &st.Model, &st.Estimated,
 		&u.InputTokens, &u.OutputTokens, &u.CacheReadTokens, &u.CacheWriteTokens, &u.ReasoningTokens, &u.ModelCost,
-		asTime{&st.StartedAt}, asTime{&st.CompletedAt}, &answers, &answer)
+		asTime{&st.StartedAt}, asTime{&st.CompletedAt})
 	if err != nil {
 		return st, err
 	}
-	if answers && len(parts) == 0 {
-		st.Parts = []Part{{Type: PartText, Text: answer}}
-		return st, nil
-	}
 	if err := json.Unmarshal(parts, &st.Parts); err != nil {
 		return st, fmt.Errorf("decode step: %w", err)
-	}
-	if answers {
-		restoreAnswer(st.Parts, answer)
 	}
 	return st, nil
 }

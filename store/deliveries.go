@@ -41,8 +41,7 @@ func (d Delivery) Waiting() bool { return d.Type == TaskWaiting }
 func (d Delivery) Test() bool { return d.turnNum == 0 }
 
 const deliveryColumns = `d.num, d.worker_num, coalesce(d.turn_num, 0),
-	coalesce(d.id, (SELECT 'evt_' || substr(id, 5) FROM turns WHERE num = d.turn_num)),
-	(SELECT id FROM workers WHERE num = d.worker_num), (SELECT created_at FROM workers WHERE num = d.worker_num),
+	d.id, (SELECT id FROM workers WHERE num = d.worker_num), (SELECT created_at FROM workers WHERE num = d.worker_num),
 	d.type, d.attempts, d.created_at,
 	coalesce(d.task_status, ''), coalesce(d.task_turns, 0), coalesce(d.task_cost, 0), coalesce(d.task_duration, 0),
 	coalesce(w.url, ''), coalesce(w.token, ''), coalesce(w.signing_secret, ''),
@@ -84,16 +83,11 @@ func (s *Store) queueDelivery(tx Tx, t Turn, task taskState) error {
 
 func (s *Store) queueDeliveryOf(tx Tx, t Turn, kind string, task taskState) error {
 	now := s.millis()
-	// A turn ends once, so the delivery of its end has the turn's id. It may wait several times.
-	var id any
-	if kind == TaskWaiting {
-		id = NewID("evt", s.now())
-	}
 	// The SELECT finds no row for a worker without a webhook: then nothing is queued.
 	n, err := tx.Exec(`INSERT INTO deliveries (id, worker_num, turn_num, type, attempts, next_attempt_at, created_at,
 			task_status, task_turns, task_cost, task_duration)
 		SELECT ?, (SELECT num FROM workers WHERE id = worker_id), ?, ?, 0, ?, ?, ?, ?, ?, ? FROM webhooks
-		WHERE worker_id = ? /* FOR KEY SHARE */`, id, t.Num, kind, now, now,
+		WHERE worker_id = ? /* FOR KEY SHARE */`, NewID("evt", s.now()), t.Num, kind, now, now,
 		task.status, task.turns, task.cost, task.duration, t.WorkerID)
 	if fn := s.onDelivery.Load(); fn != nil && err == nil && n > 0 {
 		tx.OnCommit(func() { (*fn)(t.WorkerID) })

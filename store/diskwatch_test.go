@@ -94,7 +94,7 @@ func TestDiskReserve(t *testing.T) {
 	refused(nil, err)
 	_, _, err = f.ReceiveEmails(f.ctx(), nil, []byte("mail"), store.MailLimits{})
 	refused(nil, err)
-	_, err = f.ReceivePostmasterEmail(f.ctx(), store.NewEmail{To: "postmaster@localhost"}, []byte("mail"))
+	_, err = f.ReceivePostmasterEmail(f.ctx(), store.NewEmail{To: "postmaster@localhost", Verdicts: []byte(`{}`)}, []byte("mail"))
 	refused(nil, err)
 	pause, title := true, "New"
 	refused(f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, store.SchedulePatch{Input: &title, Paused: &pause}))

@@ -401,7 +401,8 @@ func TestPostmasterMailIsBounded(t *testing.T) {
 	f.receive(f.mail("work@x"))
 	var first, last store.Email
 	for i := range 1003 {
-		e, err := f.ReceivePostmasterEmail(f.ctx(), store.NewEmail{MessageID: fmt.Sprint(i % 2), To: "postmaster@x", Subject: fmt.Sprint(i)}, []byte("raw"))
+		e, err := f.ReceivePostmasterEmail(f.ctx(), store.NewEmail{MessageID: fmt.Sprint(i % 2), To: "postmaster@x", Subject: fmt.Sprint(i),
+			Verdicts: []byte(`{}`)}, []byte("raw"))
 		is.NoErr(err)
 		if last = e; i == 3 {
 			first = e

@@ -87,7 +87,7 @@ func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 		return Turn{}, err
 	}
 	if last != nil {
-		if err := s.insertStep(context.Background(), tx, t, *last, out.OutputText); err != nil {
+		if err := s.insertStep(context.Background(), tx, t, *last); err != nil {
 			return Turn{}, err
 		}
 	}
@@ -118,8 +118,9 @@ func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 	return ended[0], s.meterEnded(tx, ended, used, about)
 }
 
-// endClaimed stores the end of a turn that a runner has, and reads into t what only the row knows. In a
-// locking write, these fields of t and about are set before the next result.
+// endClaimed stores the end of a turn that a runner has, and reads into t what only the row knows. The
+// task usually gets the status of the turn: updateEnded corrects another one. In a locking write, these
+// fields of t and about are set before the next result.
 func (s *Store) endClaimed(tx Tx, runnerID string, t *Turn, model string, used Usage, about *endSettings) error {
 	// Only these columns change after the claim. The condition on the runner decides the race
 	// with another runner that has claimed the turn since.
@@ -131,7 +132,7 @@ func (s *Store) endClaimed(tx Tx, runnerID string, t *Turn, model string, used U
 		return err
 	}, `UPDATE turns SET `+endedColumns+` WHERE num = ? AND status = 'running' AND runner_id IS ?
 		RETURNING `+usageColumns+`, model, abort_requested, `+capAndWebhook,
-		append(endedArgs(t, nil, model, used), t.Num, nullable(runnerID))...)
+		append(endedArgs(t, t.Status, model, used), t.Num, nullable(runnerID))...)
 }
 
 // endSettings holds the settings that decide which statements the end of a turn needs.
@@ -166,36 +167,27 @@ const endedColumns = `status = ?, runner_id = NULL, rests_until = NULL, waits_fo
 	error_retryable = ?, incomplete_reason = ?, incomplete_limit = ?, duration_ms = ?, completed_at = ?,
 	task_status = ?, failing_since = NULL, failed_calls = 0, ` + addUsage
 
-// endedArgs returns the values of endedColumns. taskStatus is nil if the task has the turn's status. model
-// and used are those of a step that ends the turn.
-func endedArgs(t *Turn, taskStatus any, model string, used Usage) []any {
+// endedArgs returns the values of endedColumns. model and used are those of a step that ends the turn.
+func endedArgs(t *Turn, task Status, model string, used Usage) []any {
 	var code, message, retryable any
 	if f := t.Failure; f != nil {
 		code, message, retryable = f.Code, f.Message, f.Retryable
 	}
-	structured := nullable(string(t.StructuredOutput))
-	if structured == t.OutputText {
-		structured = "" // the answer is only the JSON, which is stored once
-	}
-	return append([]any{t.Status, t.OutputText, structured, code, message, retryable,
+	return append([]any{t.Status, t.OutputText, nullable(string(t.StructuredOutput)), code, message, retryable,
 		nullable(t.IncompleteReason), nullable(t.IncompleteLimit), t.Duration.Milliseconds(), t.CompletedAt.UnixMilli(),
-		taskStatus}, usageArgs(model, used)...)
+		task}, usageArgs(model, used)...)
 }
 
 // updateEnded stores the status of the task after the end of a turn. stored is true if endClaimed
 // has stored the other columns of the end.
 func (s *Store) updateEnded(tx Tx, t *Turn, task Status, stored bool) error {
 	t.TaskStatus = task
-	var other any // NULL means the turn's own status
-	if task != t.Status {
-		other = task
-	}
 	switch {
 	case !stored:
 		return tx.ExecLater(`UPDATE turns SET `+endedColumns+` WHERE num = ?`,
-			append(endedArgs(t, other, "", Usage{}), t.Num)...)
-	case other != nil:
-		return tx.ExecLater(`UPDATE turns SET task_status = ? WHERE num = ?`, other, t.Num)
+			append(endedArgs(t, task, "", Usage{}), t.Num)...)
+	case task != t.Status:
+		return tx.ExecLater(`UPDATE turns SET task_status = ? WHERE num = ?`, task, t.Num)
 	}
 	return nil
 }

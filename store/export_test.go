@@ -117,12 +117,6 @@ func (s *Store) UsesRemembered() int {
 // TaskWithNum returns a Task with only the field num set.
 func TaskWithNum(num int64) Task { return Task{num: num} }
 
-// PackEnvelope returns the database form of an envelope.
-func PackEnvelope(text string) string { return packEnvelope(text) }
-
-// UnpackEnvelope reverses PackEnvelope.
-func UnpackEnvelope(stored string) string { return unpackEnvelope(stored) }
-
 // WithStep returns the options of a newer program, whose tables have one version more. file and server
 // are the scripts that lead to them. oldest is the version of the oldest programs that work with them.
 func (o Options) WithStep(file, server string, oldest int) Options {

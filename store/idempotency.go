@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"math"
 	"time"
 )
@@ -14,7 +13,7 @@ const (
 	idempotencyLife = 24 * time.Hour
 	retryLife       = 10 * time.Minute
 
-	hashBytes = 16 // bytes of the hash that are stored for a request without a key
+	retryHashBytes = 16 // of the hash, which suffice to distinguish the requests of one caller
 )
 
 // An IdempotencyKey identifies a request, so that the same request is carried out once if
@@ -38,8 +37,8 @@ func (s *Store) findResult(ctx context.Context, q querier, k IdempotencyKey) (st
 	var hash []byte
 	var id string
 	_, err := one(ctx, q, into(&hash, &id),
-		`SELECT request_hash, result_id FROM idempotency WHERE `+byCaller+` AND key = coalesce(?2, unhex(?3)) AND expires_at > ?4`,
-		k.KeyID, nullable(k.Key), k.hashDigits(), s.millis())
+		`SELECT request_hash, result_id FROM idempotency WHERE `+byCaller+`
+			AND key = ?2 AND retry_hash = ?3 AND expires_at > ?4`, k.KeyID, k.Key, k.retryHash(), s.millis())
 	if err == nil && k.Key != "" && !bytes.Equal(hash, k.Hash) {
 		return "", Errorf(Mismatch, "Idempotency-Key: was used for another request: method, path or body differ")
 	}
@@ -92,14 +91,14 @@ func (s *Store) insertResult(tx Tx, k IdempotencyKey, resultID string, keep bool
 	if keep {
 		replaceable = now.UnixMilli()
 	}
-	const insert = `INSERT INTO idempotency (api_key_num, user_num, key, request_hash, result_id, expires_at)
+	const insert = `INSERT INTO idempotency (api_key_num, user_num, key, retry_hash, request_hash, result_id, expires_at)
 		VALUES (coalesce((SELECT num FROM api_keys WHERE id = ?1), 0), coalesce((SELECT num FROM users WHERE id = ?1), 0),
-			coalesce(?2, unhex(?3)), ?4, ?5, ?6)
-		ON CONFLICT (api_key_num, user_num, key) DO UPDATE SET request_hash = excluded.request_hash,
+			?2, ?3, ?4, ?5, ?6)
+		ON CONFLICT (api_key_num, user_num, key, retry_hash) DO UPDATE SET request_hash = excluded.request_hash,
 			result_id = excluded.result_id,
 			expires_at = excluded.expires_at
 			WHERE idempotency.expires_at <= ?7`
-	args := []any{k.KeyID, nullable(k.Key), k.hashDigits(), hash, resultID, now.Add(life).UnixMilli(), replaceable}
+	args := []any{k.KeyID, k.Key, k.retryHash(), hash, resultID, now.Add(life).UnixMilli(), replaceable}
 	if !keep {
 		return true, tx.ExecLater(insert, args...)
 	}
@@ -107,20 +106,19 @@ func (s *Store) insertResult(tx Tx, k IdempotencyKey, resultID string, keep bool
 	return n > 0, err
 }
 
-// hashDigits returns a part of the hash in hexadecimal, or nil for a request with a Key. The column
-// key has the Key as TEXT, or the part of the hash as a BLOB. So no client's key equals a hash. 128
-// bits suffice to distinguish the requests of one caller.
-func (k IdempotencyKey) hashDigits() any {
+// retryHash returns the part of the hash that identifies a request without a Key. It is empty for a
+// request with one.
+func (k IdempotencyKey) retryHash() []byte {
 	if k.Key != "" {
-		return nil
+		return []byte{}
 	}
-	return hex.EncodeToString(k.Hash[:min(len(k.Hash), hashBytes)])
+	return k.Hash[:retryHashBytes]
 }
 
 // PruneIdempotency deletes up to limit expired requests, and returns their number.
 func (s *Store) PruneIdempotency(ctx context.Context, limit int) (int64, error) {
-	return s.exec(ctx, `DELETE FROM idempotency WHERE (api_key_num, user_num, key) IN
-		(SELECT api_key_num, user_num, key FROM idempotency WHERE expires_at <= ? LIMIT ?)`, s.millis(), limit)
+	return s.exec(ctx, `DELETE FROM idempotency WHERE (api_key_num, user_num, key, retry_hash) IN
+		(SELECT api_key_num, user_num, key, retry_hash FROM idempotency WHERE expires_at <= ? LIMIT ?)`, s.millis(), limit)
 }
 
 // createOnce calls create in a write and remembers the id that it returns. If the same

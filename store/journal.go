@@ -18,7 +18,7 @@ func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
 		if err := claimedProgress(tx, c, st.Model, st.used()); err != nil {
 			return err
 		}
-		if err := s.insertStep(ctx, tx, c.Turn, st, ""); err != nil {
+		if err := s.insertStep(ctx, tx, c.Turn, st); err != nil {
 			return err
 		}
 		return s.addToSums(tx, c.Turn, st.used())
@@ -28,25 +28,20 @@ func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
 		c.Num, st.Seq, st.Attempt, st.StartedAt.UnixMilli(), st.CompletedAt.UnixMilli())
 }
 
-// insertStep stores a step, with the approvals that its calls need. answer is the output text
-// of the turn if the step ends it.
-func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step, answer string) error {
-	stored, answers := withoutAnswer(st.Parts, answer)
-	parts, err := json.Marshal(stored)
+// insertStep stores a step, with the approvals that its calls need.
+func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step) error {
+	parts, err := json.Marshal(st.Parts)
 	if err != nil {
 		return fmt.Errorf("encode step: %w", err)
-	}
-	if answers && string(parts) == onlyAnswer {
-		parts = nil
 	}
 	u := st.Usage
 	err = tx.ExecLater(`INSERT INTO steps (turn_num, seq, attempt, parts, finish, feedback, model, estimated_tokens,
 			input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost, started_at,
-			completed_at, answers)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			completed_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		t.Num, st.Seq, st.Attempt, string(parts), st.Finish, st.Feedback, st.Model, st.Estimated,
 		u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.ReasoningTokens, u.ModelCost,
-		st.StartedAt.UnixMilli(), st.CompletedAt.UnixMilli(), answers)
+		st.StartedAt.UnixMilli(), st.CompletedAt.UnixMilli())
 	if err != nil {
 		return err
 	}

@@ -199,7 +199,7 @@ func callEverything(t *testing.T, f *fixture) {
 	_, err = f.PruneIdempotency(ctx, 10)
 	is.NoErr(err)
 	f.put("of no use", 48*time.Hour)
-	_, err = f.ReceivePostmasterEmail(ctx, store.NewEmail{To: "postmaster@localhost"}, nil)
+	_, err = f.ReceivePostmasterEmail(ctx, store.NewEmail{To: "postmaster@localhost", Verdicts: []byte(`{}`)}, nil)
 	is.NoErr(err)
 	_, err = f.PruneEmails(ctx, time.Hour, 10)
 	is.NoErr(err)
@@ -716,7 +716,8 @@ func callMail(t *testing.T, f *fixture, member store.Identity) {
 	writer.Trigger = store.TriggerEmail
 	turn := store.NewTurn{Caller: writer, WorkerID: box.ID, Input: "Hello", Budget: store.BudgetLow}
 	limits := store.MailLimits{PerThread: 5, PerSender: 5}
-	mail := store.NewEmail{Worker: box, Turn: &turn, MessageID: "a@b.test", From: "ann@acme.test", To: "w@localhost", ReplyTo: "ann@acme.test"}
+	mail := store.NewEmail{Worker: box, Turn: &turn, MessageID: "a@b.test", From: "ann@acme.test", To: "w@localhost", ReplyTo: "ann@acme.test",
+		Verdicts: []byte(`{}`)}
 	held := mail
 	held.Turn, held.Status, held.MessageID = nil, store.EmailHeld, "b@b.test"
 	list, _, err := f.ReceiveEmails(ctx, []store.NewEmail{mail, held}, []byte("source"), limits)
@@ -763,7 +764,8 @@ func callQuestion(t *testing.T, f *fixture, c store.Claim) {
 	who := f.owner.Caller
 	who.UserID, who.Trigger = c.CreatedByUserID, store.TriggerEmail
 	answer := store.NewEmail{Worker: store.Worker{ID: c.WorkerID, OrganizationID: c.OrganizationID}, MessageID: "answer@b.test", From: "ann@acme.test",
-		Turn: &store.NewTurn{Caller: who, WorkerID: c.WorkerID, TaskID: c.TaskID, Input: "this"}, Answer: &store.MailAnswer{ApprovalID: st.Approvals[0].ID, Text: "this"}}
+		Verdicts: []byte(`{}`),
+		Turn:     &store.NewTurn{Caller: who, WorkerID: c.WorkerID, TaskID: c.TaskID, Input: "this"}, Answer: &store.MailAnswer{ApprovalID: st.Approvals[0].ID, Text: "this"}}
 	list, _, err := f.ReceiveEmails(ctx, []store.NewEmail{answer}, []byte("this"), store.MailLimits{})
 	is.NoErr(err)
 	is.Equal(list[0].Answered.Answer, "this")

@@ -22,9 +22,9 @@ const manyTasks = 20_000
 func (f *fixture) hangDeliveries() {
 	f.t.Helper()
 	for _, query := range []string{
-		`INSERT INTO steps (turn_num, seq, attempt, parts, answers, finish, feedback, model, estimated_tokens, input_tokens, output_tokens,
+		`INSERT INTO steps (turn_num, seq, attempt, parts, finish, feedback, model, estimated_tokens, input_tokens, output_tokens,
 			cache_read_tokens, cache_write_tokens, reasoning_tokens, cost, started_at, completed_at)
-			SELECT num, 0, 1, '[{"type":"text"}]', 1, 'stop', '', 'm', 1, 1, 1, 0, 0, 0, 1, 1, 1 FROM turns`,
+			SELECT num, 0, 1, '[{"type":"text"}]', 'stop', '', 'm', 1, 1, 1, 0, 0, 0, 1, 1, 1 FROM turns`,
 		`INSERT INTO deliveries (id, worker_num, turn_num, type, attempts, created_at, task_status, task_turns, task_cost, task_duration)
 			SELECT 'evt_' || id, worker_num, num, 'task.completed', 1, created_at, 'completed', 1, 1, 1 FROM turns`,
 		`INSERT INTO webhook_executions (id, worker_num, seq, delivery_num, url, request_status, response_status, duration_ms, created_at)

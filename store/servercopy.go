@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -288,19 +287,11 @@ func (r *CopyReport) add(t sqlite.Table, values []any, c sqlite.Column) {
 	}
 }
 
-// blobMark precedes the hexadecimal digits of bytes in a column of type ANY, which the server
-// stores as text.
-const blobMark = "\x01"
-
 // onServer returns a value in the form in which the server stores it.
 func onServer(c sqlite.Column, value any) any {
 	switch v := value.(type) {
 	case string:
 		return postgres.Clean(v)
-	case []byte:
-		if c.Type == "ANY" {
-			return blobMark + hex.EncodeToString(v)
-		}
 	case int64:
 		if c.Type == "REAL" {
 			return float64(v)
@@ -310,16 +301,11 @@ func onServer(c sqlite.Column, value any) any {
 }
 
 // inFile returns a value of the server in the form in which a database file stores it.
-func inFile(c sqlite.Column, value any) (any, error) {
-	text, ok := value.(string)
-	digits, marked := strings.CutPrefix(text, blobMark)
-	switch {
-	case c.Type == "ANY" && ok && marked:
-		return hex.DecodeString(digits)
-	case c.Type == "BLOB" && value != nil:
-		return append([]byte{}, value.([]byte)...), nil // a nil slice would be NULL
+func inFile(c sqlite.Column, value any) any {
+	if c.Type == "BLOB" && value != nil {
+		return append([]byte{}, value.([]byte)...) // a nil slice would be NULL
 	}
-	return value, nil
+	return value
 }
 
 // loadTable writes a table of a database file to the server.
@@ -373,10 +359,7 @@ func dumpTable(d *postgres.Dumper, tx engine.Tx, t sqlite.Table, sums map[string
 		sum.add(values)
 		stored := make([]any, len(values))
 		for i, c := range t.Columns {
-			var err error
-			if stored[i], err = inFile(c, values[i]); err != nil {
-				return err
-			}
+			stored[i] = inFile(c, values[i])
 		}
 		_, err := tx.Exec(insert, stored...)
 		return err

@@ -3,7 +3,6 @@ package store_test
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -11,9 +10,9 @@ import (
 	"journeyman/store"
 )
 
-// TestAnswerIsStoredOnce ends turns with answers of several forms. Each answer is read back
-// unchanged. The text of a plain answer is in the database only once.
-func TestAnswerIsStoredOnce(t *testing.T) {
+// TestAnswersAreStored ends turns with answers of several forms. Each answer is read back unchanged,
+// and its columns hold plain values.
+func TestAnswersAreStored(t *testing.T) {
 	t.Parallel()
 	text := func(s string) store.Part { return store.Part{Type: store.PartText, Text: s} }
 	thought := store.Part{Type: store.PartReasoning, Text: "Hm."}
@@ -21,16 +20,13 @@ func TestAnswerIsStoredOnce(t *testing.T) {
 		parts      []store.Part
 		output     string
 		structured string
-		times      int64 // how often the marked word is stored
 	}{
-		"one text":          {[]store.Part{text("the Answer")}, "the Answer", "", 1},
-		"after a thought":   {[]store.Part{thought, text("the Answer")}, "the Answer", "", 1},
-		"with an empty one": {[]store.Part{text(""), text("the Answer")}, "the Answer", "", 2},
-		"in two parts":      {[]store.Part{text("the Answer"), text("more")}, "the Answer\n\nmore", "", 2},
-		"twice the same":    {[]store.Part{text("the Answer"), text("the Answer")}, "the Answer", "", 2},
-		"no answer":         {[]store.Part{thought}, "", "", 0},
-		"only JSON":         {[]store.Part{text(`{"a":"Answer"}`)}, `{"a":"Answer"}`, `{"a":"Answer"}`, 1},
-		"JSON in text":      {[]store.Part{text(`So: {"a":"Answer"}`)}, `So: {"a":"Answer"}`, `{"a":"Answer"}`, 2},
+		"one text":          {[]store.Part{text("the Answer")}, "the Answer", ""},
+		"after a thought":   {[]store.Part{thought, text("the Answer")}, "the Answer", ""},
+		"with an empty one": {[]store.Part{text(""), text("the Answer")}, "the Answer", ""},
+		"no answer":         {[]store.Part{thought}, "", ""},
+		"only JSON":         {[]store.Part{text(`{"a":"Answer"}`)}, `{"a":"Answer"}`, `{"a":"Answer"}`},
+		"JSON in text":      {[]store.Part{text(`So: {"a":"Answer"}`)}, `So: {"a":"Answer"}`, `{"a":"Answer"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,10 +51,12 @@ func TestAnswerIsStoredOnce(t *testing.T) {
 			conv, err := f.Conversation(t.Context(), turn)
 			is.NoErr(err)
 			is.Equal(conv.Steps[turn.Num][0].Parts, tt.parts)
-			stored, err := f.Strings(t.Context(), `SELECT parts || output_text || coalesce(structured_output, '')
+			parts, err := json.Marshal(tt.parts)
+			is.NoErr(err)
+			stored, err := f.Strings(t.Context(), `SELECT parts || output_text || coalesce(structured_output, '') || task_status
 				FROM steps JOIN turns ON turns.num = turn_num`)
 			is.NoErr(err)
-			is.Equal(int64(strings.Count(stored[0], "Answer")), tt.times)
+			is.Equal(stored[0], string(parts)+tt.output+tt.structured+"completed")
 		})
 	}
 }
@@ -102,21 +100,4 @@ func TestExchangesAreForgotten(t *testing.T) {
 	again, err := f.ExecutedDelivery(t.Context(), f.owner.Caller, f.worker.ID, ids[0])
 	is.NoErr(err)
 	is.Equal(again.ID, d.ID)
-}
-
-// FuzzEnvelopesSurviveTheDatabase packs texts, including texts that contain the bytes of phrases.
-func FuzzEnvelopesSurviveTheDatabase(f *testing.F) {
-	for _, text := range []string{"", "\x01", "\x1f\x02", "\x1eplain", "\nAsked by: \"ann\"\nWorkspace: empty",
-		", at most \nBudget: x\nBudget: ", "Date: \t"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		stored := store.PackEnvelope(text)
-		if got := store.UnpackEnvelope(stored); got != text {
-			t.Fatalf("%q became %q", text, got)
-		}
-		if len(stored) > len(text)+1 {
-			t.Fatalf("%q takes %d bytes", text, len(stored))
-		}
-	})
 }

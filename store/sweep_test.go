@@ -70,7 +70,7 @@ func TestSweepsKeepReferencedFiles(t *testing.T) {
 	n := f.turn()
 	n.Attachments = []store.File{{Path: "a", SHA256: f.put("attached", 90*day)}}
 	f.accept(n)
-	mail := store.NewEmail{Worker: f.worker, Status: store.EmailIgnored, MessageID: "a@b.test"}
+	mail := store.NewEmail{Worker: f.worker, Status: store.EmailIgnored, MessageID: "a@b.test", Verdicts: []byte(`{}`)}
 	raw := strings.Repeat("large ", 20_000)
 	_, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{mail}, []byte(raw), store.MailLimits{})
 	is.NoErr(err)

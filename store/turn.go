@@ -83,7 +83,7 @@ type Turn struct {
 	TriggeredBy     Trigger
 	Input           string
 	Budget          Budget
-	Envelope        string // text for the model before Input; "" for turns of older versions
+	Envelope        string // text for the model before Input
 
 	Status         Status
 	Claims         int64 // number of claims
@@ -119,8 +119,7 @@ const usageColumns = `steps, input_tokens, output_tokens, cache_read_tokens, cac
 	model_cost, tool_cost`
 
 const turnColumns = acceptedColumns + `, status, abort_requested, ready,
-	iif(completed_at IS NULL, '', coalesce(task_status, status)),
-	output_text, iif(structured_output = '', output_text, structured_output), error_code,
+	coalesce(task_status, ''), output_text, structured_output, error_code,
 	coalesce(error_message, ''), coalesce(error_retryable, 0),
 	coalesce(incomplete_reason, ''), coalesce(incomplete_limit, ''), model, duration_ms, started_at, completed_at,
 	` + waitColumns + `, ` + usageColumns
@@ -129,7 +128,7 @@ const turnColumns = acceptedColumns + `, status, abort_requested, ready,
 func (t *Turn) accepted() []any {
 	return []any{&t.Num, &t.ID, &t.taskNum, &t.TaskID, &t.Seq, &t.OrganizationID, &t.WorkerID, &t.WorkerVersion,
 		&t.CreatedByUserID, &t.KeyID, &t.OwnFolder, &t.TriggeredBy, &t.Input, &t.Budget,
-		asTime{&t.CreatedAt}, &t.Claims, asEnvelope{&t.Envelope}, &t.Depth}
+		asTime{&t.CreatedAt}, &t.Claims, &t.Envelope, &t.Depth}
 }
 
 // columns returns the destinations of usageColumns.

@@ -412,7 +412,7 @@ func TestPrunesByAge(t *testing.T) {
 	is.NoErr(err)
 	_, err = f.RecordAttempt(t.Context(), d, store.Attempt{Manual: true, StartedAt: f.clock.Now()})
 	is.NoErr(err)
-	mail := store.NewEmail{Worker: f.worker, Status: store.EmailIgnored, MessageID: "a@b.test"}
+	mail := store.NewEmail{Worker: f.worker, Status: store.EmailIgnored, MessageID: "a@b.test", Verdicts: []byte(`{}`)}
 	list, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{mail}, []byte("raw"), store.MailLimits{})
 	is.NoErr(err)
 	s, err := schedule.New(schedule.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: f.clock, KeepMail: 45 * 24 * time.Hour, KeepDeliveries: 30 * 24 * time.Hour})

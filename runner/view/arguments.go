@@ -33,6 +33,9 @@ func CleanOutput(out json.RawMessage) json.RawMessage {
 	return quote(string(out))
 }
 
+// errTooDeep means that JSON has more than maxDepth values inside each other.
+var errTooDeep = errors.New("too many values inside each other")
+
 // quote returns a text as a JSON string.
 func quote(text string) json.RawMessage {
 	quoted, _ := json.Marshal(text) // a string always marshals
@@ -92,9 +95,13 @@ func objectProblem(raw []byte) string {
 	return ""
 }
 
+// maxDepth bounds the values inside each other in arguments and results: the database stores no JSON with
+// more than 1,000 of them.
+const maxDepth = 500
+
 // hostileKey returns the first key in valid JSON that clients in JavaScript refuse:
 // __proto__, or prototype inside a constructor. It returns an error for a number that
-// no float64 can hold.
+// no float64 can hold, and for more than maxDepth values inside each other.
 func hostileKey(raw []byte) (string, error) {
 	type level struct{ object, constructor bool }
 	open := []level{{}} // the values that enclose the next token, outermost first
@@ -118,6 +125,9 @@ func hostileKey(raw []byte) (string, error) {
 		}
 		switch tok {
 		case json.Delim('{'), json.Delim('['):
+			if len(open) > maxDepth {
+				return "", errTooDeep
+			}
 			open = append(open, level{tok == json.Delim('{'), tok == json.Delim('{') && key == "constructor"})
 		case json.Delim('}'), json.Delim(']'):
 			open = open[:len(open)-1]

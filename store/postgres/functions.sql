@@ -23,13 +23,6 @@ CREATE FUNCTION max(a bigint, b bigint) RETURNS bigint LANGUAGE sql IMMUTABLE ST
 CREATE FUNCTION min(a bigint, b bigint) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
     $$ SELECT least(a, b) $$;
 
--- A column of the type ANY holds texts and bytes. Here it is a text, and bytes are their digits in
--- hexadecimal after a control character, which no text of such a column begins with.
-CREATE FUNCTION unhex(digits text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
-    $$ SELECT E'\x01' || digits $$;
-CREATE FUNCTION typeof(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
-    $$ SELECT CASE WHEN pg_catalog.starts_with(value, E'\x01') THEN 'blob' ELSE 'text' END $$;
-
 -- Facts about the database, such as the version of its tables.
 CREATE TABLE meta (
     name  TEXT COLLATE "C" PRIMARY KEY,

@@ -17,7 +17,7 @@ var functions string
 // an empty schema of PostgreSQL. The script also creates the functions that translated statements
 // call. The rules are:
 //
-//   - INTEGER, REAL, TEXT, BLOB and ANY become BIGINT, DOUBLE PRECISION, TEXT, BYTEA and TEXT. The
+//   - INTEGER, REAL, TEXT and BLOB become BIGINT, DOUBLE PRECISION, TEXT and BYTEA. The
 //     order of all texts is that of their bytes, as in SQLite.
 //   - PostgreSQL assigns the values of the primary key num.
 //   - A virtual column becomes a stored one: PostgreSQL 14 has no virtual columns.
@@ -100,7 +100,7 @@ func (s *script) table(name string, body []token) error {
 // column translates the type and the other clauses of a column.
 func (s *script) column(name string, t *table, part []token) ([]token, error) {
 	known := map[string]string{"INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION", "BLOB": "BYTEA",
-		"TEXT": `TEXT COLLATE "C"`, "ANY": `TEXT COLLATE "C"`}
+		"TEXT": `TEXT COLLATE "C"`}
 	kind, ok := known[strings.ToUpper(part[1].text)]
 	if !ok {
 		return part, fmt.Errorf("the type %s has no translation", part[1].text)
