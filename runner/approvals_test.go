@@ -411,12 +411,8 @@ func TestApprovalTimeout(t *testing.T) {
 	is := is.New(t)
 	var e effects
 	c := newClock()
-	f := fixtureOn(t, storetest.Open(t, store.Options{Now: c.now}), withModel(asks("danger")), withTools(e.tool("danger")), withClock(c.now))
-	who, _ := storetest.Caller(t, f.store, "Acme", "ann@acme.test", store.RoleOwner)
-	f.owner = who.Caller
-	f.owner.Trigger = "api"
+	f := onClock(t, c, withModel(asks("danger")), withTools(e.tool("danger")))
 	f.askingWorker("danger")
-	f.start()
 	turn := f.accept("go")
 	f.pending(turn, 1)
 	next := f.accept("go on", turn.TaskID)

@@ -12,7 +12,6 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/store"
-	"journeyman/store/storetest"
 )
 
 // questions returns a model that calls ask_user with each of the arguments in its first step. Then
@@ -100,13 +99,8 @@ func TestUnansweredRequests(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	c := newClock()
-	f := fixtureOn(t, storetest.Open(t, store.Options{Now: c.now}), withModel(questions(`{"question":"Which?"}`)), withClock(c.now),
-		func(c *runner.Config) { c.Tools = tool.All(tool.Documents{}) })
-	who, _ := storetest.Caller(t, f.store, "Acme", "ann@acme.test", store.RoleOwner)
-	f.owner = who.Caller
-	f.owner.Trigger = "api"
+	f := onClock(t, c, withModel(questions(`{"question":"Which?"}`)), func(c *runner.Config) { c.Tools = tool.All(tool.Documents{}) })
 	f.worker = f.newWorker(store.NewWorker{Title: "Curious"})
-	f.start()
 	turn := f.accept("go")
 	f.pending(turn, 1)
 	c.advance(runner.ApprovalWait)

@@ -62,13 +62,25 @@ func withPrices(t testing.TB, json string) setup {
 // newFixture starts a runner with the offline model and the workspace tools.
 func newFixture(t testing.TB, setups ...setup) *fixture {
 	t.Helper()
-	f := fixtureOn(t, storetest.Open(t, store.Options{}), setups...)
-	who, _ := storetest.Caller(t, f.store, "Acme", "ann@acme.test", store.RoleOwner)
+	return startedOn(t, storetest.Open(t, store.Options{}), setups...)
+}
+
+// startedOn starts a runner over a store, which gets an organization with one worker.
+func startedOn(t testing.TB, st *store.Store, setups ...setup) *fixture {
+	t.Helper()
+	f := fixtureOn(t, st, setups...)
+	f.found()
+	f.start()
+	return f
+}
+
+// found creates the organization and its worker.
+func (f *fixture) found() {
+	f.t.Helper()
+	who, _ := storetest.Caller(f.t, f.store, "Acme", "ann@acme.test", store.RoleOwner)
 	f.owner = who.Caller
 	f.owner.Trigger = "api"
 	f.worker = f.newWorker(store.NewWorker{Title: "Scribe", Instructions: "Help."})
-	f.start()
-	return f
 }
 
 // fixtureOn returns a fixture over a store. Its runner is not started.

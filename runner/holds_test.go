@@ -116,30 +116,12 @@ func TestHoldOfADeadNode(t *testing.T) {
 func TestTeamBudgetAmongNodes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	m := teamModel(func(input string) []string {
-		if input == "root" {
-			var pairs []string
-			for i := range 6 {
-				pairs = append(pairs, "run_worker", fmt.Sprintf(`{"worker":"Leaf %d","input":"leaf"}`, i))
-			}
-			return pairs
-		}
-		return []string{"list_files", `{}`}
-	})
-	m.name = "priced"
-	spends := m.fn
-	m.fn = func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-		time.Sleep(rand.N(20 * time.Millisecond))
-		resp, err := spends(ctx, req, emit)
-		resp.Usage = model.Usage{InputTokens: 1000, OutputTokens: int64(min(req.MaxTokens, 1000))}
-		return resp, err
-	}
-	prices := withPrices(t, `{"priced":{"input":10,"output":10,"maxOutput":4000,"contextWindow":100000}}`)
-	nodes := newNodes(t, 2, withModel(m), prices, withBudget(runner.Limits{Credits: 20, Steps: 8, Time: time.Minute}))
+	leaf := func(i int) string { return fmt.Sprint("Leaf ", i) }
+	nodes := newNodes(t, 2, spendingTeam(t, leaf, 20*time.Millisecond)...)
 	root := nodes[0].worker
 	for i := range 6 {
 		f := nodes[i%2]
-		f.worker = f.newWorker(store.NewWorker{Title: fmt.Sprint("Leaf ", i)})
+		f.worker = f.newWorker(store.NewWorker{Title: leaf(i)})
 		f.run("hello") // places the worker
 	}
 	is.Equal(storetest.Rows(t, nodes[0].store.Dir(), `SELECT count(*) FROM placements GROUP BY runner_id`),

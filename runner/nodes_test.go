@@ -34,10 +34,7 @@ func newNodes(t *testing.T, n int, setups ...setup) []*fixture {
 		}
 		f := fixtureOn(t, st, setups...)
 		if i == 0 {
-			who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
-			f.owner = who.Caller
-			f.owner.Trigger = "api"
-			f.worker = f.newWorker(store.NewWorker{Title: "Scribe", Instructions: "Help."})
+			f.found()
 		} else {
 			f.owner, f.worker = nodes[0].owner, nodes[0].worker
 		}

@@ -34,13 +34,7 @@ func onClock(t testing.TB, c *clock, setups ...setup) *fixture {
 	setups = append([]setup{withClock(c.now), func(cfg *runner.Config) {
 		cfg.Suspend = func(n int) time.Duration { return min(10*time.Second<<(n-1), 5*time.Minute) }
 	}}, setups...)
-	f := fixtureOn(t, storetest.Open(t, store.Options{Now: c.now}), setups...)
-	who, _ := storetest.Caller(t, f.store, "Acme", "ann@acme.test", store.RoleOwner)
-	f.owner = who.Caller
-	f.owner.Trigger = "api"
-	f.worker = f.newWorker(store.NewWorker{Title: "Scribe", Instructions: "Help."})
-	f.start()
-	return f
+	return startedOn(t, storetest.Open(t, store.Options{Now: c.now}), setups...)
 }
 
 // waiting waits until a turn is suspended and holds no slot, and returns it.

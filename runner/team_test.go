@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -364,15 +365,14 @@ func TestBackground(t *testing.T) {
 	is.Equal(len(f.children(turn)), 1)
 }
 
-// TestTeamBudget checks that a team shares the budget of its root, also in parallel turns.
-func TestTeamBudget(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
+// spendingTeam returns the setups of a team with 20 credits. Its root runs six workers at once, whose
+// titles worker returns. Each model call takes up to pause.
+func spendingTeam(t *testing.T, worker func(i int) string, pause time.Duration) []setup {
 	m := teamModel(func(input string) []string {
 		if input == "root" {
 			var pairs []string
-			for range 6 {
-				pairs = append(pairs, "run_worker", `{"worker":"Scribe","input":"leaf"}`)
+			for i := range 6 {
+				pairs = append(pairs, "run_worker", fmt.Sprintf(`{"worker":%q,"input":"leaf"}`, worker(i)))
 			}
 			return pairs
 		}
@@ -381,12 +381,22 @@ func TestTeamBudget(t *testing.T) {
 	m.name = "priced"
 	spends := m.fn
 	m.fn = func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if pause > 0 {
+			<-time.After(rand.N(pause))
+		}
 		resp, err := spends(ctx, req, emit)
 		resp.Usage = model.Usage{InputTokens: 1000, OutputTokens: int64(min(req.MaxTokens, 1000))}
 		return resp, err
 	}
-	prices := withPrices(t, `{"priced":{"input":10,"output":10,"maxOutput":4000,"contextWindow":100000}}`)
-	f := newFixture(t, withModel(m), prices, withBudget(runner.Limits{Credits: 20, Steps: 8, Time: time.Minute}))
+	return []setup{withModel(m), withPrices(t, `{"priced":{"input":10,"output":10,"maxOutput":4000,"contextWindow":100000}}`),
+		withBudget(runner.Limits{Credits: 20, Steps: 8, Time: time.Minute})}
+}
+
+// TestTeamBudget checks that a team shares the budget of its root, also in parallel turns.
+func TestTeamBudget(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, spendingTeam(t, func(int) string { return "Scribe" }, 0)...)
 	turn := f.run("root")
 	is.Equal(turn.Status, store.Completed)
 	team, ok, err := f.store.Team(f.ctx(), turn)
