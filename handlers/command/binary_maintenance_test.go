@@ -164,17 +164,18 @@ func TestStartInMaintenance(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir, backups := t.TempDir(), t.TempDir()
-	s := serve(t, dir, "--grace", "0s")
-	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("wait 600ms", "say done")}, "Prefer", "respond-async")
+	beginFolder(t, dir)
+	c, release := newHeldModel(t)
+	s := c.serve(t, dir, testKey, serveArgs(dir, "--model", "openai:m", "--grace", "0s")...)
+	v := s.mustPost(t, "/api/tasks", map[string]any{"input": "Hello"}, "Prefer", "respond-async")
 	s.stop(t) // the turn is pending again
 
-	beginFolder(t, dir)
-	c := invocation{env: []string{"JOURNEYMAN_MAINTENANCE=true"}}
+	c.env = append(c.env, "JOURNEYMAN_MAINTENANCE=true")
 	repeat := []string{"--backup-every", "24h", "--backup-to", backups}
 	if storetest.OnServer() {
 		repeat = nil
 	}
-	s = c.serve(t, dir, testKey, serveArgs(dir, repeat...)...)
+	s = c.serve(t, dir, testKey, serveArgs(dir, append(repeat, "--model", "openai:m")...)...)
 	s.awaitReady(t, http.StatusServiceUnavailable)
 	s.refusedChange(t, "POST", "/api/tasks", `{"input":"Hello"}`)
 	storetest.Eventually(t, "a backup", func() bool {
@@ -184,10 +185,11 @@ func TestStartInMaintenance(t *testing.T) {
 	is.Equal(storetest.Rows(t, dir, `SELECT status FROM turns`)[0][0], "pending")
 	s.stop(t)
 
-	s = c.serve(t, dir, testKey, serveArgs(dir)...)
+	s = c.serve(t, dir, testKey, serveArgs(dir, "--model", "openai:m")...)
 	_, code := s.maintenance(t, "off") // the command ends the maintenance of the flag
 	is.Equal(code, 0)
-	is.Equal(s.ended(t, v).OutputText, "done")
+	release()
+	is.Equal(s.ended(t, v).OutputText, "all is well")
 	s.stop(t)
 	p := invocation{}.start(t, "maintenance", "on", "--data", dir)
 	is.Equal(p.wait(t), 1)
