@@ -165,9 +165,7 @@ func (s *site) metricsWith(t *testing.T, header string) int {
 		}
 	}
 	resp, err := ownClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer resp.Body.Close()
 	return resp.StatusCode
 }

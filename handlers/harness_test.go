@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/handlers"
 	"journeyman/handlers/mcp"
 	"journeyman/mail"
@@ -90,9 +92,7 @@ func withTiming(t handlers.Timing) option { return func(s *settings) { s.api.Tim
 func newServer(t testing.TB, opts ...option) *site {
 	t.Helper()
 	prices, err := model.LoadPrices("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	if testing.Verbose() && os.Getenv("HANDLERS_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -133,9 +133,7 @@ func newServer(t testing.TB, opts ...option) *site {
 	web.Listener = handlers.NewGate(web.Listener, 10_000, set.proxies)
 	web.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelError)
 	if !set.idle {
-		if err := rn.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(rn.Start(t.Context()))
 	}
 	web.Start()
 	t.Cleanup(func() { s.close(t) })
@@ -212,9 +210,7 @@ func (s *site) begin(t testing.TB, method, path, body string, headers ...string)
 	}()
 	return func() response {
 		t.Helper()
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(<-done)
 		if method != http.MethodOptions {
 			s.validator.check(t, req, resp, raw)
 		}
@@ -231,9 +227,7 @@ func (s *site) begin(t testing.TB, method, path, body string, headers ...string)
 func (s *site) request(t testing.TB, method, path, body string, headers ...string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	if s.key != "" {
 		req.Header.Set("Authorization", "Bearer "+s.key)
 	}

@@ -382,20 +382,14 @@ func TestRawRequests(t *testing.T) {
 func (s *site) raw(t testing.TB, request string) *http.Response {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(conn.SetDeadline(time.Now().Add(patience)))
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return resp
 }
 

@@ -35,9 +35,7 @@ func (c *rawClient) send(text string) {
 	c.t.Helper()
 	if c.conn == nil {
 		conn, err := net.Dial("tcp", c.addr)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		is.New(c.t).NoErr(err)
 		c.conn, c.in = conn, bufio.NewReader(conn)
 		_ = conn.SetDeadline(time.Now().Add(patience))
 	}

@@ -32,9 +32,7 @@ func dashboard(t testing.TB) []panel {
 	if err == nil {
 		err = json.Unmarshal(text, &d)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return d.Panels
 }
 

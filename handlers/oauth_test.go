@@ -18,19 +18,13 @@ import (
 func (s *site) form(t *testing.T, path, kind, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	req.Header.Set("Content-Type", kind)
 	res, err := ownClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer res.Body.Close()
 	got, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	s.validator.check(t, req, res, got)
 	return res.StatusCode, string(got)
 }
@@ -85,18 +79,14 @@ func TestOAuthEndpoints(t *testing.T) {
 func (s *site) challenge(t *testing.T, token string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	res, err := ownClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusUnauthorized {
 		return ""

@@ -292,12 +292,8 @@ func TestOpenAPIAnswersAreClosed(t *testing.T) {
 func clone(t *testing.T, value any) any {
 	t.Helper()
 	src, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	c, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return c
 }

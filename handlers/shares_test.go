@@ -174,16 +174,12 @@ func (c client) upload(t testing.TB) *slowUpload {
 	body := "--b\r\nContent-Disposition: form-data; name=\"input\"\r\n\r\nRead it\r\n--b\r\n" +
 		"Content-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\n" + strings.Repeat("x", 200_000) + "\r\n--b--\r\n"
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	_, err = fmt.Fprintf(conn, "POST /api/tasks HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\n%s\r\nPrefer: respond-async\r\n"+
 		"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n%s", c.key, from(c.addr), len(body), body[:100_000])
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return &slowUpload{conn, bufio.NewReader(conn), body[100_000:]}
 }
 
@@ -191,14 +187,10 @@ func (c client) upload(t testing.TB) *slowUpload {
 func (u *slowUpload) answer(t testing.TB) (status int, code string, retryAfter string) {
 	t.Helper()
 	resp, err := http.ReadResponse(u.in, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer resp.Body.Close()
 	var body struct{ Code string }
-	if err := json.NewDecoder(resp.Body).Decode(&body); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(json.NewDecoder(resp.Body).Decode(&body))
 	return resp.StatusCode, body.Code, resp.Header.Get("Retry-After")
 }
 
@@ -267,9 +259,7 @@ func gated(t testing.TB, most int, proxies handlers.Proxies) string {
 	t.Helper()
 	s := newServer(t, idle)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	web := handlers.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }), s.runner)
 	go func() { _ = web.Serve(handlers.NewGate(ln, most, proxies)) }() // ends with Close
 	t.Cleanup(func() { _ = web.Close() })
@@ -289,13 +279,9 @@ func connect(t testing.TB, to, from string) (conn net.Conn, resp *http.Response,
 	if _, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err == nil {
 		resp, err = http.ReadResponse(bufio.NewReader(conn), nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return conn, resp, string(bytes.TrimSpace(raw))
 }
 

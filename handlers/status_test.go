@@ -368,9 +368,7 @@ func TestStatusAgrees(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, idle)
-			if err := s.store.StartRunner(t.Context(), "walker", time.Hour); err != nil {
-				t.Fatal(err)
-			}
+			is.New(t).NoErr(s.store.StartRunner(t.Context(), "walker", time.Hour))
 			w := &statusWalk{site: s, t: t, is: is.New(t), rnd: rand.New(rand.NewPCG(uint64(seed), 9)), bodies: map[string]string{}}
 			w.worker = s.newWorker(t, fields{"title": "Walker"})
 			s.must(t, "PUT", "/api/workers/"+w.worker+"/webhook", `{"url":"https://a.example/"}`)

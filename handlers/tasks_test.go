@@ -224,13 +224,9 @@ func TestListTasks(t *testing.T) {
 		caller.Trigger = trigger
 		accepted, err := s.store.CreateTurn(t.Context(), store.NewTurn{Caller: caller, WorkerID: workers[worker], TaskID: id, Input: input, Budget: store.BudgetLow,
 			Title: fmt.Sprintf("Task %d 100%%_", i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		s.runner.Wake()
-		if err := s.runner.Wait(t.Context(), accepted.Turn.ID); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(s.runner.Wait(t.Context(), accepted.Turn.ID))
 		all = append(all, listed{id, workers[worker], status, string(trigger), now.Now()})
 	}
 	stamp := func(i int) string { return all[i].at.Format(time.RFC3339) }

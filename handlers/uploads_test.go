@@ -37,13 +37,9 @@ func form(t testing.TB, parts ...part) (body, contentType string) {
 		if err == nil {
 			_, err = pw.Write([]byte(p.content))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(w.Close())
 	return b.String(), "Content-Type: " + w.FormDataContentType()
 }
 

@@ -239,13 +239,9 @@ func (s *site) delivery(t testing.TB, worker string) (store.Delivery, response) 
 func (s *site) deliveryBody(t testing.TB, d store.Delivery) response {
 	t.Helper()
 	body, err := s.views().Delivery(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	if err := s.validator.validate("#/components/schemas/WebhookDelivery", value); err != nil {
 		t.Errorf("the body of a delivery is not as openapi.yaml says: %v\n%.2000s", err, body)
 	}

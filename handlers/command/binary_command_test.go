@@ -100,9 +100,7 @@ func TestTakenPort(t *testing.T) {
 func TestRefusedCommandLines(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(os.WriteFile(file, nil, 0o600))
 	type line struct {
 		args []string
 		env  string
@@ -217,9 +215,7 @@ func statusAs(t *testing.T, s *instance, key string) int {
 	as := *s
 	as.key = key
 	a, err := as.send(t.Context(), http.MethodGet, "/api/me", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return a.status
 }
 

@@ -153,9 +153,7 @@ func mailAnswer(t *testing.T, s *instance) (line string) {
 	t.Helper()
 	address := s.await(t, s.stdout, mailPrinted)[1]
 	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(patience))
 	r := bufio.NewReader(c)
@@ -163,9 +161,7 @@ func mailAnswer(t *testing.T, s *instance) (line string) {
 		if _, err = c.Write([]byte(say)); err == nil {
 			line, err = r.ReadString('\n')
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 	}
 	return line
 }

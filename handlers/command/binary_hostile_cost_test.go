@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/store/storetest"
 )
 
@@ -66,9 +68,7 @@ func (h *victim) cpu() time.Duration {
 	sum := 0
 	for _, s := range f[11:15] {
 		n, err := strconv.Atoi(s)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		is.New(h.t).NoErr(err)
 		sum += n
 	}
 	return time.Duration(sum) * 10 * time.Millisecond // the clock tick of all Linux systems
@@ -91,9 +91,7 @@ func (h *victim) peak() uint64 {
 		return 0
 	}
 	kib, err := strconv.ParseUint(string(m[1]), 10, 64)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	is.New(h.t).NoErr(err)
 	return kib << 10
 }
 
@@ -148,9 +146,7 @@ func watchHealth(t *testing.T, base string) func() time.Duration {
 func readers(t *testing.T, s *instance) int {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	n := 0
 	for _, p := range all {
 		line, err := os.ReadFile(p)

@@ -25,6 +25,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/store/storetest"
 )
 
@@ -145,18 +147,14 @@ func newVictim(t *testing.T) *victim {
 	t.Log(limitMemory(t, h.cmd.Process.Pid))
 	h.smtp = h.await(t, h.stdout, regexp.MustCompile(`(?i)mail.*(127\.0\.0\.1:\d+)`))[1]
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	h.browser = &http.Client{Transport: ownTransport, Jar: jar, Timeout: patience, CheckRedirect: func(*http.Request,
 		[]*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 	form := url.Values{"email": {"owner@localhost"}, "password": {"a long password"}}
 	req, err := http.NewRequest(http.MethodPost, h.url+"/sign-in", strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Sec-Fetch-Site", "same-origin")
 	res, err := h.browser.Do(req)

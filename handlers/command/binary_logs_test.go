@@ -195,9 +195,7 @@ func TestLogsTellEventsAndNoContent(t *testing.T) {
 func freePort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer ln.Close()
 	return ln.Addr().String()
 }
@@ -207,17 +205,13 @@ func freePort(t *testing.T) string {
 func handMail(t *testing.T, address, from, to, mail string) (answer string) {
 	t.Helper()
 	c, err := textproto.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer c.Close()
 	for _, step := range []struct{ says, wants string }{
 		{"", "220"}, {"HELO test.example", "250"}, {"MAIL FROM:<" + from + ">", "250"}, {"RCPT TO:<" + to + ">", "250"}, {"DATA", "354"}, {mail + ".", "250"},
 	} {
 		if step.says != "" {
-			if err := c.PrintfLine("%s", step.says); err != nil {
-				t.Fatal(err)
-			}
+			is.New(t).NoErr(c.PrintfLine("%s", step.says))
 		}
 		if answer, err = c.ReadLine(); err != nil {
 			t.Fatal(err)

@@ -63,22 +63,6 @@ func TestStopEndsToolServers(t *testing.T) {
 	is.Equal(sleepers(t, seconds), 0)
 }
 
-func TestCancelReachesAToolServer(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	dir, seconds := t.TempDir(), fmt.Sprintf("1103.%d", os.Getpid())
-	mark := toolServer(t, dir, seconds)
-	s := serve(t, dir)
-	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("tool local__block {}")}, "Prefer", "respond-async")
-	storetest.Eventually(t, "the call", func() bool { data, _ := os.ReadFile(mark); return len(data) > 0 })
-	a, err := s.post(t.Context(), "/api/tasks/"+v.Metadata.TaskID+"/cancel", nil)
-	is.NoErr(err)
-	is.Equal(a.status, 200)
-	v = s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript(`tool local__echo {}`, "say {{last}}")})
-	is.Equal(v.OutputText, "echo of {}") // the same server still works
-	is.Equal(sleepers(t, seconds), 1)
-}
-
 func TestBadToolServerConfigStopsStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -25,15 +25,11 @@ func (s *instance) form(t testing.TB, path, cookie string, values url.Values) (l
 	client := &http.Client{Transport: s.http.Transport, Timeout: patience,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(values.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Cookie", cookie)
 	res, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer res.Body.Close()
 	for _, c := range res.Cookies() {
 		session = c.Name + "=" + c.Value

@@ -192,20 +192,14 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 func onTerminalTyping(t *testing.T, env []string, typed string, args ...string) string {
 	t.Helper()
 	terminal, end, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer terminal.Close()
 	cmd := exec.Command(programPath(t), args...)
 	cmd.Env = programEnv(append([]string{"TERM=xterm-256color"}, env...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = end, end, end
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // the process has ended unless the test failed
-	if err := end.Close(); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(end.Close())
 	if _, err := terminal.WriteString(typed); err != nil {
 		t.Fatal(err)
 	}

@@ -88,9 +88,7 @@ func TestRefusedSecrets(t *testing.T) {
 	dir := t.TempDir()
 	empty, good := filepath.Join(dir, "empty"), filepath.Join(dir, "good")
 	for path, content := range map[string]string{empty: "\n", good: "a-secret-of-a-file\n"} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(os.WriteFile(path, []byte(content), 0o600))
 	}
 	for name, tt := range map[string]struct {
 		args []string

@@ -74,9 +74,7 @@ type manager struct {
 func newManager(t *testing.T) *manager {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "notify") // the path of the test's folder may be too long for an address
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	m := &manager{path: filepath.Join(dir, "s")}
 	if m.conn, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: m.path, Net: "unixgram"}); err != nil {
@@ -89,9 +87,7 @@ func newManager(t *testing.T) *manager {
 // until reads messages until one contains the line, and returns that message.
 func (m *manager) until(t *testing.T, line string) []string {
 	t.Helper()
-	if err := m.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(m.conn.SetReadDeadline(time.Now().Add(patience)))
 	buf := make([]byte, 4096)
 	for {
 		n, err := m.conn.Read(buf)

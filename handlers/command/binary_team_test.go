@@ -104,9 +104,7 @@ func (s *instance) countTasks(t *testing.T) (n int) {
 		if err == nil {
 			err = json.Unmarshal(a.body, &page)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		if n += len(page.Items); page.NextCursor == nil {
 			return n
 		}

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/store/storetest"
 )
 
@@ -77,9 +79,7 @@ var builtProgram = sync.OnceValues(func() (string, error) {
 func programPath(t testing.TB) string {
 	t.Helper()
 	path, err := builtProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return path
 }
 
@@ -138,9 +138,7 @@ func (c invocation) start(t testing.TB, args ...string) *program {
 	p := &program{cmd: exec.Command(line[0], line[1:]...), stdout: newPrinted(), stderr: newPrinted(), exited: make(chan struct{})}
 	p.cmd.Env, p.cmd.Dir, p.cmd.Stdin = programEnv(slices.Concat(c.database(t, args), c.env)...), c.dir, c.stdin
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(p.cmd.Start())
 	go func() {
 		defer close(p.exited)
 		_ = p.cmd.Wait() // ProcessState has the result
@@ -187,9 +185,7 @@ func (p *program) kill() {
 
 func (p *program) signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(p.cmd.Process.Signal(s))
 }
 
 // wait waits for the process to end and returns its exit code, or -1 if a signal ended it.
@@ -263,9 +259,7 @@ func firstDatabase(t testing.TB) []byte {
 		s.stop(t)
 	})
 	database, err := os.ReadFile(filepath.Join(scratch, "first", databaseName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return database
 }
 
@@ -296,9 +290,7 @@ func beginFolder(t testing.TB, data string) {
 	if storetest.OnServer() {
 		return // the copy of a database takes as long as a first start
 	}
-	if err := os.WriteFile(filepath.Join(data, databaseName), firstDatabase(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(os.WriteFile(filepath.Join(data, databaseName), firstDatabase(t), 0o600))
 }
 
 func (c invocation) serve(t testing.TB, data, key string, args ...string) *instance {

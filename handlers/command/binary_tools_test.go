@@ -76,20 +76,6 @@ func TestDoctorOfOllama(t *testing.T) {
 	is.True(strings.Contains(p.stdout.String(), "answers            no: no connection to the model server"))
 }
 
-// TestShellSeesNoSecrets runs a command in a server that has secrets.
-func TestShellSeesNoSecrets(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	dir := t.TempDir()
-	s := invocation{env: []string{"SOME_PROVIDER_KEY=sk-of-the-provider"}}.serve(t, dir, testKey,
-		"--data", dir, "--addr", "127.0.0.1:0", "--api-key", testKey, "--unsafe-shell")
-	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript(
-		toolLine("shell", map[string]any{"command": "env; echo end"}), "say {{last}}")})
-	is.True(strings.Contains(v.OutputText, "end"))
-	is.True(!strings.Contains(v.OutputText, "sk-of-the-provider"))
-	is.True(!strings.Contains(v.OutputText, testKey))
-}
-
 // TestKillDuringShell kills the program while a command runs. A confined command dies, too. It does
 // not run again, and the model gets the interruption.
 func TestKillDuringShell(t *testing.T) {

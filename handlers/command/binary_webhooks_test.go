@@ -19,9 +19,7 @@ func (s *instance) setHook(t testing.TB, worker, url string) int {
 	t.Helper()
 	a, err := s.send(t.Context(), http.MethodPut, "/api/workers/"+worker+"/webhook", strings.NewReader(fmt.Sprintf(`{"url": %q}`, url)),
 		"Content-Type", "application/json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return a.status
 }
 

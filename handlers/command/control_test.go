@@ -39,9 +39,7 @@ func controlAt(t testing.TB, st *store.Store, path string) *command.ControlClien
 func serveAt(t testing.TB, path string, handler http.Handler) *command.ControlClient {
 	t.Helper()
 	ln, err := command.ListenControl(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	web := &http.Server{Handler: handler} //nolint:gosec // a socket that only this user opens
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(ln) }()

@@ -137,9 +137,7 @@ func TestDoctorOnBackups(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	full := t.TempDir()
 	for _, path := range []string{file, filepath.Join(full, "journeyman-20260510T030000Z-0a1b2c3d.tgz")} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(os.WriteFile(path, nil, 0o600))
 	}
 	for name, tt := range map[string]struct {
 		storage                backup.Storage
@@ -234,9 +232,7 @@ func TestDoctorOnBaseURL(t *testing.T) {
 func serveDNS(t *testing.T, records map[string]string) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = conn.Close() })
 	go func() {
 		for buf := make([]byte, 1500); ; {

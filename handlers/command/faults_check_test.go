@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/matryer/is"
 )
 
 // A checkpoint stores how far a world was checked: the highest num of turns and mails.
@@ -275,9 +277,7 @@ func (w *world) keepHours(n int) {
 		a, err := w.now.post(w.t.Context(), "/api/workers/"+w.plain+"/schedules", map[string]any{"input": input,
 			"when": map[string]any{"type": "interval", "intervalSeconds": regularSeconds}})
 		var made struct{ NextRunAt time.Time }
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		is.New(w.t).NoErr(err)
 		decodeReply(w.t, a, &made)
 		w.hours = append(w.hours, regular{input, made.NextRunAt})
 	}
@@ -331,9 +331,7 @@ func (w *world) checkFolder() {
 		}
 		return err
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	is.New(w.t).NoErr(err)
 	if unknown > w.sum.rounds {
 		w.t.Errorf("%d stored files belong to nothing after %d kills", unknown, w.sum.rounds)
 	}

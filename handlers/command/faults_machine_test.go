@@ -161,14 +161,10 @@ func TestFaultDamage(t *testing.T) {
 func overwrite(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	noise, r := make([]byte, 1<<20), rand.New(rand.NewPCG(1, 2))
 	for i := range noise {
 		noise[i] = byte(r.Uint32())
@@ -177,43 +173,5 @@ func overwrite(t *testing.T, path string) {
 		if _, err := f.WriteAt(noise, at/4096*4096); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// TestFaultFolder starts the program on folders that others have changed. It refuses in one line
-// that names the fault, and changes nothing.
-func TestFaultFolder(t *testing.T) {
-	faults(t)
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		harm func(is *is.I, t *testing.T, dir string)
-		says string
-	}{
-		"the database is missing": {func(is *is.I, _ *testing.T, dir string) {
-			is.NoErr(os.Remove(filepath.Join(dir, databaseName)))
-		}, "begin-anew"},
-		"the database is empty": {func(is *is.I, _ *testing.T, dir string) {
-			is.NoErr(os.Truncate(filepath.Join(dir, databaseName), 0))
-		}, "begin-anew"},
-		"a column has another name": {func(_ *is.I, t *testing.T, dir string) {
-			storetest.Script(t, dir, `ALTER TABLE turns RENAME COLUMN output_text TO answer`)
-		}, "turns"},
-		"a newer program has written it": {func(_ *is.I, t *testing.T, dir string) {
-			storetest.Script(t, dir, `PRAGMA user_version = 4000`)
-		}, "4000"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			dir := t.TempDir()
-			s := serve(t, dir)
-			s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript(
-				toolLine("write_file", map[string]any{"path": "a", "content": "b"}), `tool publish_file {"path":"a"}`,
-				"say c")})
-			s.stop(t)
-			tt.harm(is, t, dir)
-			p := invocation{}.run(t, serveArgs(dir)...)
-			p.exitedWith(t, 1, tt.says)
-		})
 	}
 }

@@ -172,14 +172,10 @@ func (w *world) ready(status int) string {
 func (p *program) resident(t testing.TB) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return kib << 10
 }
 
@@ -202,9 +198,7 @@ var nameServers atomic.Int64
 func newNameServer(t *testing.T, mode string) *nameServer {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", fmt.Sprintf("127.53.%d.%d:53", os.Getpid()%250, 1+nameServers.Add(1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	s := &nameServer{PacketConn: pc}
 	s.mode.Store(mode)
 	t.Cleanup(func() { _ = pc.Close() })
@@ -216,13 +210,9 @@ func newNameServer(t *testing.T, mode string) *nameServer {
 func (s *nameServer) wrap(t *testing.T) []string {
 	t.Helper()
 	host, _, err := net.SplitHostPort(s.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	conf := filepath.Join(t.TempDir(), "resolv.conf")
-	if err := os.WriteFile(conf, []byte("nameserver "+host+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(os.WriteFile(conf, []byte("nameserver "+host+"\n"), 0o600))
 	return []string{"unshare", "--mount", "sh", "-c", `mount --bind "$0" /etc/resolv.conf && exec "$@"`, conf}
 }
 

@@ -32,14 +32,10 @@ func (w *world) sample() (s sample) {
 	w.t.Helper()
 	s.resident = w.now.resident(w.t)
 	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", w.now.cmd.Process.Pid))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	is.New(w.t).NoErr(err)
 	s.descriptors = len(fds)
 	a, err := w.now.send(w.t.Context(), "GET", "/metrics", nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	is.New(w.t).NoErr(err)
 	metric := func(name string) int {
 		_, rest, ok := strings.Cut(string(a.body), "\n"+name+" ")
 		if !ok {
@@ -47,24 +43,18 @@ func (w *world) sample() (s sample) {
 		}
 		line, _, _ := strings.Cut(rest, "\n")
 		n, err := strconv.ParseFloat(line, 64)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		is.New(w.t).NoErr(err)
 		return int(n)
 	}
 	s.goroutines, s.heap = metric("go_goroutines"), metric("go_memstats_heap_alloc_bytes")
 	path := filepath.Join(w.dir, databaseName)
 	for file, into := range map[string]*int{path: &s.database, path + "-wal": &s.wal} {
 		info, err := os.Stat(file)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		is.New(w.t).NoErr(err)
 		*into = int(info.Size())
 	}
 	s.tasks, err = strconv.Atoi(w.rows(`SELECT count(*) FROM tasks`)[0][0])
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	is.New(w.t).NoErr(err)
 	return s
 }
 

@@ -34,31 +34,23 @@ func follow(t *testing.T, m model.Model, p *command.Progress, input string) stri
 	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
 	who.Caller.Trigger = store.TriggerAPI
 	prices, err := model.LoadPrices("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	if m == nil {
 		m = offline.New()
 	}
 	rn := runner.New(runner.Config{Store: st, Model: m, Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), Log: slog.New(slog.DiscardHandler)})
-	if err := rn.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(rn.Start(t.Context()))
 	t.Cleanup(func() {
 		if err := rn.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
 	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Title: "W"}, Input: input, Budget: store.BudgetLow})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	rn.Wake()
 	var out bytes.Buffer
 	p.W = &out
-	if err := p.Follow(t.Context(), rn.Streams.Turn(a.Turn)); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(p.Follow(t.Context(), rn.Streams.Turn(a.Turn)))
 	return out.String()
 }
 
@@ -188,13 +180,9 @@ func carryOut(t *testing.T, stdin io.Reader, input string) (stdout, stderr strin
 	t.Helper()
 	st := storetest.Open(t, store.Options{})
 	prices, err := model.LoadPrices("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), Log: slog.New(slog.DiscardHandler)})
-	if err := rn.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(rn.Start(t.Context()))
 	t.Cleanup(func() {
 		if err := rn.Stop(context.Background()); err != nil {
 			t.Error(err)

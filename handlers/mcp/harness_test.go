@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/handlers"
 	"journeyman/handlers/mcp"
 	"journeyman/runner"
@@ -47,9 +49,7 @@ type settings struct {
 func newServer(t testing.TB, options ...func(*settings)) *site {
 	t.Helper()
 	prices, err := model.LoadPrices("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	log := slog.New(slog.DiscardHandler)
 	web := httptest.NewUnstartedServer(nil)
 	base := "http://" + web.Listener.Addr().String()
@@ -64,9 +64,7 @@ func newServer(t testing.TB, options ...func(*settings)) *site {
 	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
 	web.Config.Handler = handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, Version: "1.2.3", BaseURL: base, MCP: mcp.New(set.mcp).Serve})
 	if !set.idle {
-		if err := rn.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(rn.Start(t.Context()))
 	}
 	web.Start()
 	t.Cleanup(func() {

@@ -33,9 +33,7 @@ func (s *site) client(t testing.TB, version string, opt *sdk.ClientOptions) *sdk
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, opt).Connect(t.Context(),
 		&sdk.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: withKey{s.key}}, MaxRetries: -1},
 		&sdk.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -44,9 +42,7 @@ func (s *site) client(t testing.TB, version string, opt *sdk.ClientOptions) *sdk
 func callTool(t testing.TB, c *sdk.ClientSession, name string, args any) (string, map[string]any, *sdk.CallToolResult) {
 	t.Helper()
 	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	var texts []string
 	for _, part := range res.Content {
 		switch part := part.(type) {
@@ -64,9 +60,7 @@ func toolNames(t testing.TB, c *sdk.ClientSession) []string {
 	t.Helper()
 	var names []string
 	for tool, err := range c.Tools(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		names = append(names, tool.Name)
 	}
 	return names
@@ -76,9 +70,7 @@ func toolNames(t testing.TB, c *sdk.ClientSession) []string {
 func newWorker(t testing.TB, s *site, title string, v store.Visibility) store.Worker {
 	t.Helper()
 	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: title, Summary: "Says it.", Visibility: v}, store.IdempotencyKey{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return w
 }
 
@@ -303,9 +295,7 @@ func (s *site) post(t testing.TB, body string, header ...string) (*http.Response
 	t.Helper()
 	res := s.raw(t, "POST", body, header...)
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return res, string(text)
 }
 
@@ -313,9 +303,7 @@ func (s *site) post(t testing.TB, body string, header ...string) (*http.Response
 func (s *site) raw(t testing.TB, method, body string, header ...string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+"/mcp", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	if s.key != "" {
@@ -325,9 +313,7 @@ func (s *site) raw(t testing.TB, method, body string, header ...string) *http.Re
 		req.Header.Set(header[i], header[i+1])
 	}
 	res, err := ownClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = res.Body.Close() })
 	return res
 }

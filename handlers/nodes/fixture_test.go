@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/handlers"
 	"journeyman/handlers/nodes"
 	"journeyman/runner"
@@ -86,9 +88,7 @@ func newNodes(t *testing.T, n int, options ...option) []*node {
 func (d *node) start(options ...option) {
 	d.t.Helper()
 	prices, err := model.LoadPrices("")
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	is.New(d.t).NoErr(err)
 	log := slog.New(slog.DiscardHandler)
 	d.runner = runner.New(runner.Config{Store: d.store, Model: offline.New(), Prices: prices, BaseURL: "http://jm.test",
 		Log: log, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())),
@@ -117,12 +117,8 @@ func (d *node) start(options ...option) {
 		}
 	}), d.runner).Server
 	d.web.Start()
-	if err := d.runner.Start(d.t.Context()); err != nil {
-		d.t.Fatal(err)
-	}
-	if err := d.nodes.Start(d.t.Context()); err != nil {
-		d.t.Fatal(err)
-	}
+	is.New(d.t).NoErr(d.runner.Start(d.t.Context()))
+	is.New(d.t).NoErr(d.nodes.Start(d.t.Context()))
 	d.t.Cleanup(d.stop)
 }
 
@@ -153,9 +149,7 @@ func (d *node) disappear() {
 func (d *node) request(method, path, body string, headers ...string) *http.Request {
 	d.t.Helper()
 	req, err := http.NewRequestWithContext(d.t.Context(), method, d.url+path, strings.NewReader(body))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	is.New(d.t).NoErr(err)
 	req.Header.Set("Authorization", "Bearer "+d.key)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
@@ -172,9 +166,7 @@ func (d *node) open(method, path, body string, headers ...string) *http.Response
 	d.t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(d.request(method, path, body, headers...))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	is.New(d.t).NoErr(err)
 	d.t.Cleanup(func() { _ = resp.Body.Close() })
 	return resp
 }
@@ -184,9 +176,7 @@ func (d *node) do(method, path, body string, headers ...string) (status int, val
 	d.t.Helper()
 	resp := d.open(method, path, body, headers...)
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	is.New(d.t).NoErr(err)
 	if err := json.Unmarshal(raw, &value); err != nil {
 		d.t.Fatalf("%s %s: status %d, %q: %v", method, path, resp.StatusCode, raw, err)
 	}

@@ -85,9 +85,7 @@ func TestNewNode(t *testing.T) {
 func nextChanges(t *testing.T, changes *stream.ChangeStream) string {
 	t.Helper()
 	events, _, err := changes.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return string(events[0].Data)
 }
 
