@@ -253,7 +253,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service) (*serv
 	}
 	service.Listeners = []command.Listener{{Listener: ln, Server: handlers.NewServer(proxies.Behind(web), s.Runner)}}
 	if mailLn != nil {
-		service.Listeners = append(service.Listeners, command.Listener{Listener: handlers.KeepSpare(mailLn), Server: s.mail})
+		service.Listeners = append(service.Listeners, command.Listener{Listener: mailLn, Server: s.mail})
 	}
 	control := command.Control(command.DataFolder{Store: st, BaseURL: baseURL, Service: service,
 		Runner: func() (*runner.Runner, error) { return s.Runner, nil }}, p.Log)

@@ -119,7 +119,7 @@ func (a *API) shared(w http.ResponseWriter, r *request, h handle) error {
 	if err != nil {
 		return err
 	}
-	defer recordOf(r.Request).atEnd(release) // after the whole answer, also that of a stream
+	defer release()
 	return h(w, r)
 }
 
@@ -139,11 +139,13 @@ func (a *API) open(method, pattern string, h handle) {
 // serve is the only place where an error becomes a response.
 func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 	begun := a.cfg.Now()
-	err := Recovered(a.cfg.Log, "handler", r.id, func() error { return h(w, r) }, "route", r.route)
-	// This comes before the early returns, so that the requests of disconnected clients count, too.
-	method, route := r.Method, r.route // a stream must not keep the request in memory
-	recordOf(r.Request).atEnd(func() { a.meter.observe(method, route, err, a.cfg.Now().Sub(begun)) })
-	Describe(r.Context(), r.route, r.who, r.params.ByName)
+	var err error
+	// Deferred, so that the requests of disconnected clients and aborted answers count, too.
+	defer func() {
+		a.meter.observe(r.Method, r.route, err, a.cfg.Now().Sub(begun))
+		Describe(r.Context(), r.route, r.who, r.params.ByName)
+	}()
+	err = Recovered(a.cfg.Log, "handler", r.id, func() error { return h(w, r) }, "route", r.route)
 	if err == nil {
 		return
 	}

@@ -38,19 +38,6 @@ func (s *Shares) Holders() int {
 // UploadsUnderWay returns the number of upload shares in use.
 func (a *API) UploadsUnderWay() int64 { return a.shares.uploads.Total() }
 
-// TakesOver reports whether a server takes a connection over for a stream. All connections have
-// closed when it returns.
-func TakesOver(stopping bool) bool {
-	t, c := newTakenConns(), &takenConn{}
-	if stopping {
-		<-t.stop()
-	}
-	taken := t.use(c, streaming)
-	t.remove(c)
-	<-t.stop()
-	return taken
-}
-
 // YAMLToJSON and YAMLText read and write exported workers.
 var (
 	YAMLToJSON = yamlToJSON

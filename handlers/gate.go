@@ -29,18 +29,16 @@ type Gate struct {
 	idle *list.List // of *gateConn: kept alive without a request, the longest first
 }
 
-// maxRefused is the number of refused connections that get an answer at once.
-const maxRefused = 64
+const (
+	maxRefused = 64              // refused connections that get an answer at once
+	refusedFor = 3 * time.Second // how long a refused connection lives at most
+)
 
 // NewGate creates a gate for ln that accepts at most most connections, and half as many from one
 // address. Trusted proxies have no limit, because they carry the connections of all clients.
 func NewGate(ln net.Listener, most int, proxies Proxies) *Gate {
-	limits := SharesOf(most)
-	spare := KeepSpare(ln)
-	g := &Gate{Listener: spare, shares: NewShares("connections", "too_many_connections", limits), proxies: proxies,
+	return &Gate{Listener: ln, shares: NewShares("connections", "too_many_connections", SharesOf(most)), proxies: proxies,
 		refused: make(chan struct{}, maxRefused), idle: list.New()}
-	spare.yield = g.closeIdle
-	return g
 }
 
 // Accept returns the next connection. It marks a refused one: see answerMarked.
@@ -50,9 +48,6 @@ func (g *Gate) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := raw.(*SpareConn); ok { // spares are few, and need no share
-			return &gateConn{Conn: raw, gate: g, why: errOutOfFiles, release: func() {}}, nil
-		}
 		release, why := g.admit(raw)
 		if why == nil {
 			return &gateConn{Conn: raw, gate: g, release: release}, nil
@@ -61,16 +56,13 @@ func (g *Gate) Accept() (net.Conn, error) {
 		select {
 		case g.refused <- struct{}{}:
 			// A client that sends nothing must not delay the answers to others.
-			limit := time.AfterFunc(spareTime, func() { _ = raw.Close() })
+			limit := time.AfterFunc(refusedFor, func() { _ = raw.Close() })
 			return &gateConn{Conn: raw, gate: g, why: why, release: func() { limit.Stop(); <-g.refused }}, nil
 		default:
 			_ = raw.Close()
 		}
 	}
 }
-
-// errOutOfFiles turns away the connections for which the process has no file descriptor left.
-var errOutOfFiles = store.Errorf(store.Busy, "the server has no file descriptor left: try again later")
 
 // admit takes the share of a connection. If all shares are taken, it first closes an idle
 // connection.
@@ -134,8 +126,6 @@ type gateConn struct {
 	release func()
 	once    sync.Once
 
-	early []byte // bytes that were read ahead; the next Read returns them
-
 	ownDeadline atomic.Bool  // the handler limits its writes itself
 	armed       atomic.Int64 // when the deadline was set, in Unix nanoseconds
 }
@@ -144,18 +134,6 @@ type gateConn struct {
 func (c *gateConn) Close() error {
 	defer c.once.Do(c.release)
 	return c.Conn.Close()
-}
-
-// Read returns the bytes that were read ahead, and then reads from the client.
-func (c *gateConn) Read(b []byte) (int, error) {
-	if len(c.early) == 0 {
-		return c.Conn.Read(b)
-	}
-	n := copy(b, c.early)
-	if c.early = c.early[n:]; len(c.early) == 0 {
-		c.early = nil // an idle connection keeps no memory for it
-	}
-	return n, nil
 }
 
 // A client that accepts no byte of writePiece bytes within writeIn is disconnected. The duration of

@@ -129,7 +129,7 @@ func newServer(t testing.TB, opts ...option) *site {
 	if set.seen != nil {
 		set.seen(api)
 	}
-	web.Config = handlers.NewServer(set.proxies.Behind(api), rn).Server
+	web.Config = handlers.NewServer(set.proxies.Behind(api), rn)
 	web.Listener = handlers.NewGate(web.Listener, 10_000, set.proxies)
 	web.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelError)
 	if !set.idle {

@@ -9,9 +9,9 @@ import (
 	"journeyman/store"
 )
 
-// A monitor checks all open streams from one goroutine. It makes silent streams send a heartbeat,
-// and ends those whose client has lost the permission to read. So readers need no timers and only
-// wait for events.
+// A monitor checks all open streams from one goroutine. It sends heartbeats to silent streams, and
+// ends those whose client has lost the permission to read. So readers need no timers and only wait
+// for events.
 type monitor struct {
 	timing Timing
 

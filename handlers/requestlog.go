@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
-	"runtime/debug"
 	"time"
 
 	"journeyman/store"
@@ -21,11 +20,6 @@ type requestRecord struct {
 	task   string
 	code   string // of the refusal
 	err    error  // for the log only
-
-	// rest begins to write the rest of the answer when all handlers have returned, and calls end
-	// after it. It is nil for most answers.
-	rest func(end func(panicked any))
-	ends []func() // called after rest
 }
 
 type recordKey struct{}
@@ -36,36 +30,9 @@ type recordKey struct{}
 func Logged(log *slog.Logger, now func() time.Time, w http.ResponseWriter, r *http.Request,
 	next func(http.ResponseWriter, *http.Request)) {
 	rec, out, begun := &requestRecord{id: w.Header().Get("X-Request-Id")}, &statusWriter{ResponseWriter: w}, now()
-	method := methodLabel(r.Method)
-	defer func() { // also for an answer that a panic ends
-		status := out.status // the rest of an answer must not keep the writer in memory
-		rec.atEnd(func() { rec.log(log, status, method, now().Sub(begun)) })
-		if rec.rest != nil {
-			rec.rest(func(panicked any) { rec.finish(log, panicked) })
-		}
-	}()
+	// Deferred, because a panic may end the answer.
+	defer func() { rec.log(r.Context(), log, out.status, methodLabel(r.Method), now().Sub(begun)) }()
 	next(out, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
-}
-
-// atEnd calls end at the end of the answer: now, or after its rest.
-func (rec *requestRecord) atEnd(end func()) {
-	if rec == nil || rec.rest == nil {
-		end()
-		return
-	}
-	rec.ends = append(rec.ends, end)
-}
-
-// finish ends an answer after its rest. A panic there ends this answer only.
-func (rec *requestRecord) finish(log *slog.Logger, panicked any) {
-	if panicked != nil {
-		log.Error("stream panicked", "request", rec.id, "route", rec.route, "panic", panicked,
-			"stack", string(debug.Stack()))
-		rec.err = errPanic
-	}
-	for _, end := range rec.ends {
-		end()
-	}
 }
 
 // recordOf returns the record of a request that Logged answers, nil for another one.
@@ -74,9 +41,7 @@ func recordOf(r *http.Request) *requestRecord {
 	return rec
 }
 
-func (rec *requestRecord) log(log *slog.Logger, status int, method string, took time.Duration) {
-	// The context of the request may have ended, and a stream would keep the request in memory.
-	ctx := context.Background()
+func (rec *requestRecord) log(ctx context.Context, log *slog.Logger, status int, method string, took time.Duration) {
 	level := slog.LevelDebug
 	switch {
 	case status >= 500 || rec.err != nil:

@@ -1,81 +1,98 @@
 package handlers
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"net/http"
+	"net/url"
+	"sync"
 	"time"
+
+	"github.com/r3labs/sse/v2"
 
 	"journeyman/store"
 )
 
-// streams writes event streams. One goroutine for each stream waits for events and writes them, so
-// that a slow client delays no other. A source returns the events after a given one.
+// streams serves event streams. The library r3labs/sse writes each response, from a private stream
+// with one subscriber. So a slow client delays no other.
 type streams struct {
 	timing  Timing
 	open    *Shares
-	framer  sharedFramer
 	monitor *monitor
+	buffers sync.Pool         // of *bufio.Writer
+	headers map[string]string // of all responses; constant, as is address
+	address *url.URL          // with brokerQuery
 }
 
 func newStreams(timing Timing, most int) *streams {
 	return &streams{timing: timing, monitor: newMonitor(timing),
-		open: NewShares("open streams", "too_many_streams", SharesOf(most))}
+		open:    NewShares("open streams", "too_many_streams", SharesOf(most)),
+		buffers: sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }},
+		headers: map[string]string{
+			"X-Accel-Buffering":             "no", // proxies must pass each event on at once
+			"Cache-Control":                 "no-cache, no-transform",
+			"x-vercel-ai-ui-message-stream": "v1", // the AI SDK looks for it
+		}, address: &url.URL{RawQuery: brokerQuery}}
 }
 
 // serve writes the events of src until src is done, the client disconnects, or may returns an
-// error. It may return earlier: then the stream goes on after all handlers have returned. So src
-// and may should keep as little as possible of the request in memory.
+// error.
 func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identity, src source,
 	lastID string, may func(ctx context.Context) error) error {
-	framer, leave := s.framer.use()
-	if r.Method == http.MethodHead {
-		maps.Copy(w.Header(), framer.header)
-		leave()
-		return nil
-	}
-	release, err := s.open.Take(holderOf(who))
-	if err != nil {
-		leave()
-		return err
-	}
-	maps.Copy(w.Header(), framer.header)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
 	now := time.Now()
-	rd := &reader{src: src, may: may, subject: subjectOf(r, who), ctx: r.Context(), framer: framer,
-		within: s.timing.WriteIn, lastID: cmp.Or(lastID, "0"), checked: now}
+	rd := &reader{src: src, may: may, subject: subjectOf(r, who), checked: now, ctx: ctx, cancel: cancel,
+		ended: make(chan struct{}), out: w, controller: http.NewResponseController(w), http2: r.ProtoMajor >= 2,
+		buffers: &s.buffers, within: s.timing.WriteIn, lastID: cmp.Or(lastID, "0")}
 	rd.writtenAt.Store(now.UnixNano())
-	limitBuffer(r)
-	w.WriteHeader(http.StatusOK)
-	rd.close = func() {
-		s.monitor.remove(rd)
-		release()
-		leave()
-	}
-	conn := takeOver(w, r)
-	if conn == nil {
+	if r.Method == http.MethodHead {
+		cancel() // the library writes the header only
+		rd.broker = s.newBroker(rd)
+	} else {
+		release, err := s.open.Take(holderOf(who))
+		if err != nil {
+			return err
+		}
+		defer release()
+		limitBuffer(r)
+		rd.broker = s.newBroker(rd) // before the monitor uses it
 		s.monitor.add(rd)
-		defer rd.close() // after a panic, too
-		rd.out, rd.http2 = response{w, http.NewResponseController(w)}, r.ProtoMajor >= 2
-		rd.send() // clients learn at once that the stream is open
-		for rd.step() {
-		}
-		return nil
+		defer s.monitor.remove(rd)
 	}
-	rd.out, rd.ctx = conn, context.Background() // the context of the request ends before the stream
-	s.monitor.add(rd)
-	recordOf(r).rest = func(end func(panicked any)) {
-		rd.end = func(panicked any) {
-			rd.close()
-			conn.end(rd.within, panicked == nil) // a panic leaves the stream without its last chunk
-			end(panicked)
+	rd.broker.ServeHTTP(rd, (&http.Request{URL: s.address}).WithContext(ctx)) // without Last-Event-ID, which is for src
+	cancel()
+	<-rd.ended
+	if rd.panicked != nil {
+		if rec := recordOf(r); rec != nil {
+			rec.err = rd.panicked
 		}
-		go conn.attend(rd.cancel)
-		go rd.run()
+		panic(http.ErrAbortHandler) // the client must not take the stream for complete
 	}
 	return nil
+}
+
+// brokerStream is the name of the one stream of a broker, and brokerQuery asks for it.
+const (
+	brokerStream = "events"
+	brokerQuery  = "stream=" + brokerStream
+)
+
+// newBroker returns a server of the library for one response. When rd has subscribed, the broker
+// lets it publish its events.
+func (s *streams) newBroker(rd *reader) *sse.Server {
+	b := sse.New()
+	// AutoReplay would rewrite ids, and an unsplit newline would break a frame.
+	b.AutoReplay, b.AutoStream, b.SplitData, b.BufferSize = false, false, true, publishedAhead
+	b.Headers = s.headers
+	b.OnSubscribe = func(string, *sse.Subscriber) { rd.publish() }
+	// Only a stream without subscribers may be removed: the library leaks a goroutine for each.
+	b.OnUnsubscribe = func(stream string, _ *sse.Subscriber) { b.RemoveStream(stream) }
+	b.CreateStream(brokerStream)
+	return b
 }
 
 // subjectOf returns a key for the permission check of a reader: a hash of the user, the stream and

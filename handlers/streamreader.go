@@ -1,163 +1,169 @@
 package handlers
 
 import (
+	"bufio"
+	"bytes"
 	"context"
-	"io"
+	"fmt"
 	"net/http"
+	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/r3labs/sse/v2"
 
 	"journeyman/runner/stream"
 )
 
-// A reader writes one stream to its client. One goroutine calls its methods, unless they say
-// otherwise. A waiting reader holds no timer and no buffer.
+// A reader is one response with an event stream. Its goroutine publishes the events of a source.
+// The library writes them, in the goroutine of the request, to the reader as its ResponseWriter.
 type reader struct {
 	src     source
 	may     func(ctx context.Context) error // returns an error if the client may not read any more
 	subject string                          // readers of one subject share one permission check
 	checked time.Time                       // when may was last called; guarded by the monitor
 
-	ctx  context.Context // ends with the response
-	wait context.Context // ends with ctx, cancel or beat; for the wait for events
+	ctx    context.Context // ends with the response
+	cancel context.CancelFunc
+	broker *sse.Server
 
-	framer *framer
-	out    output
-	within time.Duration // how long the client may take to accept written bytes
-	armed  time.Time     // when the deadline was set
-	http2  bool          // a deadline of HTTP/2 ends the stream even while nothing is written
-	lastID string        // never empty: an empty id would clear the client's id
-	beaten bool          // the last thing written was a heartbeat
+	lastID    string        // never empty: an empty id would clear the client's id; belongs to publish
+	published atomic.Int64  // number of events that publish has given to the library, or is about to
+	ended     chan struct{} // closed when publish has returned
+	panicked  error         // the panic of the source; read after ended is closed
 
-	close func()             // releases the resources of the stream
-	end   func(panicked any) // ends a stream that has a goroutine of its own
-
-	writtenAt atomic.Int64 // when anything was last written, in Unix nanoseconds
-	due       atomic.Bool  // a heartbeat is due
-	canceled  atomic.Bool
-	interrupt atomic.Pointer[context.CancelFunc]
+	out        http.ResponseWriter
+	buffers    *sync.Pool    // of *bufio.Writer, shared by all streams
+	buffer     *bufio.Writer // nil while nothing is written
+	controller *http.ResponseController
+	within     time.Duration // how long the client may take to accept written bytes
+	armed      time.Time     // when the deadline was set
+	http2      bool          // a deadline of HTTP/2 ends the stream even while nothing is written
+	begun      int64         // number of events that the library has begun to write
+	writtenAt  atomic.Int64  // when anything was last sent, in Unix nanoseconds
 }
 
-// An output is the destination of a reader: a connection that was taken over, or a response of
-// net/http. Flush sends the written bytes.
-type output interface {
-	io.Writer
-	Flush() error
-	SetWriteDeadline(t time.Time) error
+const (
+	publishedAhead = 32       // how many events wait in the library's queue
+	bufferSize     = 32 << 10 // length of the writes while many events wait, in bytes
+)
+
+// A source returns the next events. done means that no more follow.
+type source interface {
+	Next(ctx context.Context) (events []stream.Event, done bool, err error)
 }
 
-// A response is an answer of net/http.
-type response struct {
-	io.Writer
-	*http.ResponseController
-}
-
-// cancel ends the stream. Any goroutine may call it.
-func (rd *reader) cancel() {
-	rd.canceled.Store(true) // before the interrupt, so that the reader sees it
-	if interrupt := rd.interrupt.Load(); interrupt != nil {
-		(*interrupt)()
+// publish publishes all events of the source, and then ends the response. It runs in a goroutine of
+// its own, so a panic must not pass it.
+func (rd *reader) publish() {
+	defer close(rd.ended)
+	defer func() {
+		if p := recover(); p != nil {
+			rd.panicked = fmt.Errorf("stream panicked: %v\n%s", p, debug.Stack())
+			rd.cancel()
+		}
+	}()
+	for more := true; more && rd.ctx.Err() == nil; {
+		more = rd.publishNext()
 	}
+	rd.broker.Publish(brokerStream, &sse.Event{}) // it ends the response
 }
 
-// over reports whether the client has disconnected, or the stream was canceled.
-func (rd *reader) over() bool { return rd.canceled.Load() || rd.ctx.Err() != nil }
+// publishNext publishes the next events, and reports whether there may be more.
+func (rd *reader) publishNext() (more bool) {
+	events, done, err := rd.src.Next(rd.ctx)
+	if err != nil {
+		return false // the client reconnects with its last id
+	}
+	n := len(events)
+	if done {
+		n++
+	}
+	rd.published.Add(int64(n))
+	for _, e := range events {
+		if rd.ctx.Err() != nil {
+			return false
+		}
+		rd.lastID = e.ID
+		if f := e.Frame(); !rd.broker.TryPublish(brokerStream, f) { // it costs less than Publish
+			rd.broker.Publish(brokerStream, f)
+		}
+	}
+	if done {
+		rd.broker.Publish(brokerStream, stream.NewEvent(rd.lastID, []byte("[DONE]")).Frame())
+	}
+	return !done
+}
 
-// beat makes the reader send a heartbeat. Any goroutine may call it.
+// beat sends a heartbeat, unless events wait to be sent. Any goroutine may call it.
 func (rd *reader) beat() {
-	rd.due.Store(true) // before the interrupt, so that the reader sees it
-	if interrupt := rd.interrupt.Load(); interrupt != nil {
-		(*interrupt)()
-	}
+	rd.broker.TryPublish(brokerStream, &sse.Event{Comment: []byte("heartbeat")})
 }
 
 // lastWrite returns the time of the last write. Any goroutine may call it.
 func (rd *reader) lastWrite() time.Time { return time.Unix(0, rd.writtenAt.Load()) }
 
-// run writes the stream in its own goroutine. A waiting stream needs only the smallest
-// stack. So the stack frames of run, step and the waiting methods of the sources must be small.
-func (rd *reader) run() {
-	more := false
-	defer func() {
-		if more {
-			go rd.run()
-			return
-		}
-		rd.end(recover())
-	}()
-	for rd.step() {
-		if rd.beaten { // the write has grown the stack, and only a new goroutine has a small one
-			rd.beaten, more = false, true
-			return
-		}
+// Header is part of http.ResponseWriter, as are the next two methods, which the library calls.
+func (rd *reader) Header() http.Header { return rd.out.Header() }
+
+// WriteHeader writes the header.
+func (rd *reader) WriteHeader(status int) { rd.out.WriteHeader(status) }
+
+// Write adds bytes for Flush. A stream holds a buffer only between its first write and Flush.
+func (rd *reader) Write(b []byte) (int, error) {
+	if bytes.HasPrefix(b, []byte("id: ")) { // the beginning of an event, and not of a comment
+		rd.begun++
 	}
+	if rd.buffer == nil {
+		rd.buffer = rd.buffers.Get().(*bufio.Writer)
+		rd.buffer.Reset(timedWriter{rd})
+	}
+	return rd.buffer.Write(b)
 }
 
-// step writes the next events and reports whether there may be more.
-func (rd *reader) step() (more bool) {
-	if rd.wait == nil || rd.wait.Err() != nil {
-		rd.renew()
+// Flush sends the written bytes, unless more events wait: one system call sends all events that
+// arrived together.
+func (rd *reader) Flush() {
+	if rd.published.Load() > rd.begun && rd.ctx.Err() == nil {
+		return
 	}
-	if rd.over() {
-		return false // it may have ended before renew stored the interrupt
+	if rd.buffer != nil {
+		_ = rd.buffer.Flush() // the timedWriter has ended the stream
+		rd.buffer.Reset(nil)
+		rd.buffers.Put(rd.buffer)
+		rd.buffer = nil
 	}
-	events, done, err := rd.src.Next(rd.wait)
-	return rd.deliver(events, done, err)
-}
-
-// renew creates a context for the next wait.
-func (rd *reader) renew() {
-	wait, interrupt := context.WithCancel(rd.ctx) // released with rd.ctx at the latest
-	rd.wait = wait
-	rd.interrupt.Store(&interrupt)
-}
-
-// deliver writes events, and reports whether there may be more.
-func (rd *reader) deliver(events []stream.Event, done bool, err error) (more bool) {
-	for _, e := range events {
-		rd.lastID = e.ID
-		rd.write(e.Wire(rd.framer.frame))
+	if rd.ctx.Err() != nil {
+		return
 	}
-	switch {
-	case rd.over():
-		return false
-	case err != nil && rd.wait.Err() == nil: // otherwise only the wait was interrupted
-		return false // the client reconnects with its last id
-	case done:
-		rd.write(rd.framer.frame(stream.Event{ID: rd.lastID, Data: []byte("[DONE]")}))
-	case rd.due.Swap(false) && len(events) == 0:
-		rd.write(rd.framer.heartbeat)
-		rd.beaten = true
-	}
-	rd.send()
-	return !done && !rd.over()
-}
-
-// write adds bytes for send. It ends the stream of a client that does not accept them in time.
-// Setting a deadline costs as much as the write, so one deadline serves for a tenth of its time.
-func (rd *reader) write(b []byte) {
-	if now := time.Now(); now.Sub(rd.armed) > rd.within/10 {
-		rd.armed = now
-		_ = rd.out.SetWriteDeadline(now.Add(rd.within)) // without support for deadlines, the time-outs of TCP apply
-	}
-	if _, err := rd.out.Write(b); err != nil {
-		rd.cancel()
-	}
-}
-
-// send sends the written bytes: one system call for all events that arrived together.
-func (rd *reader) send() {
 	rd.writtenAt.Store(time.Now().UnixNano())
-	if err := rd.out.Flush(); err != nil {
+	if err := rd.controller.Flush(); err != nil {
 		rd.cancel()
 	}
 	if rd.http2 && !rd.armed.IsZero() {
 		rd.armed = time.Time{}
-		_ = rd.out.SetWriteDeadline(rd.armed) // no deadline until the next write
+		_ = rd.controller.SetWriteDeadline(rd.armed) // no deadline until the next write
 	}
 }
 
-// A source returns the next events. done means that no more follow.
-type source interface {
-	Next(ctx context.Context) (events []stream.Event, done bool, err error)
+// A timedWriter writes to the client of a reader. It ends the stream if the client does not accept
+// the bytes in time: the library ignores errors.
+type timedWriter struct{ *reader }
+
+// Write writes b. Setting a deadline costs as much as the write, so one deadline serves for a tenth
+// of its time.
+func (w timedWriter) Write(b []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err // nothing is sent after the end
+	}
+	if now := time.Now(); now.Sub(w.armed) > w.within/10 {
+		w.armed = now
+		_ = w.controller.SetWriteDeadline(now.Add(w.within)) // without support for deadlines, the time-outs of TCP apply
+	}
+	n, err := w.out.Write(b)
+	if err != nil {
+		w.cancel()
+	}
+	return n, err
 }

@@ -60,7 +60,7 @@ func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, app
 	if approvals {
 		src.WithApprovals()
 	}
-	again, taskID := a.auth.reidentify(r.Request), task.ID // the check holds nothing else of the request
+	again, taskID := a.auth.reidentify(r.Request), task.ID
 	return a.streams.serve(w, r.Request, r.who, src, last, func(ctx context.Context) error {
 		who, err := again(ctx)
 		if err == nil {
@@ -91,8 +91,8 @@ func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 	if !here {
 		a.runner.Streams.Guest(wrk.ID)
 	}
-	defer recordOf(r.Request).atEnd(src.Close)
-	again, workerID := a.auth.reidentify(r.Request), wrk.ID // the check holds nothing else of the request
+	defer src.Close()
+	again, workerID := a.auth.reidentify(r.Request), wrk.ID
 	return a.streams.serve(w, r.Request, r.who, src, last, func(ctx context.Context) error {
 		who, err := again(ctx)
 		if err == nil {

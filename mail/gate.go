@@ -41,11 +41,7 @@ func (g *gate) Accept() (net.Conn, error) {
 		}
 		addr := hostOf(raw.RemoteAddr())
 		c := &conn{Conn: raw, gate: g, addr: addr, place: store.Place(addr), begun: time.Now()}
-		why := "4.3.2 no file descriptor left"
-		if spare, ok := raw.(interface{ OutOfFiles() bool }); !ok || !spare.OutOfFiles() {
-			why = g.admit(c)
-		}
-		if why != "" {
+		if why := g.admit(c); why != "" {
 			// The text fits into the socket's buffer, so this loop does not wait for the peer.
 			_ = raw.SetWriteDeadline(time.Now().Add(refuseTime))
 			_, _ = fmt.Fprintf(raw, "421 %s, try again later\r\n", why)

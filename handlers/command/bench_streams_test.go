@@ -29,13 +29,12 @@ func BenchmarkIdleStreams(b *testing.B) {
 	b.Run("many", func(b *testing.B) { idleStreams(b, "worker", 2_000) })
 }
 
-// TestIdleStreamMemory bounds the memory of an idle stream, with room for other work of the
-// program. A stream that net/http serves needs far more.
+// TestIdleStreamMemory bounds the memory of an idle stream: 10,000 may take 600 MB.
 func TestIdleStreamMemory(t *testing.T) {
 	storetest.Long(t)
 	is := is.New(t)
 	const n = 500
-	for kind, most := range map[string]float64{"worker": 20e3, "task": 20e3, "events": 24e3} {
+	for kind, most := range map[string]float64{"worker": 60e3, "task": 60e3, "events": 60e3} {
 		m := measured(t, "--max-streams", "100000", "--max-connections", "100000", "--rate-limit", "0",
 			"--admin-password", "of the benchmark")
 		request := m.idleRequest(t, kind)
@@ -51,7 +50,7 @@ func TestIdleStreamMemory(t *testing.T) {
 		each := (after.heap + after.stack - before.heap - before.stack) / n
 		t.Logf("%s: %.0f bytes, %.2f goroutines", kind, each, (after.goroutines-before.goroutines)/n)
 		is.True(each < most)                                   // an idle stream needs too much memory
-		is.True(after.goroutines-before.goroutines < 2*n+n/10) // an idle stream needs too many goroutines
+		is.True(after.goroutines-before.goroutines < 5*n+n/10) // an idle stream needs too many goroutines
 		m.kill()
 	}
 }

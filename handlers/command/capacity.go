@@ -31,7 +31,7 @@ type Capacity struct {
 
 // Constants that derive limits from a Capacity.
 const (
-	connMemory  = 32 << 10 // bytes of an idle connection with an event stream
+	connMemory  = 32 << 10 // bytes that a connection counts for; an idle event stream takes up to twice as much
 	mostConns   = 100_000
 	mostUploads = 1024 // MiB
 	mostMail    = 500

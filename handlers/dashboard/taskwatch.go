@@ -146,7 +146,7 @@ func (w *taskWatch) look(ctx context.Context) ([]stream.Event, error) {
 	}
 	w.next = time.Now().Add(frameEvery)
 	data, err := u.marshal()
-	return []stream.Event{{ID: fmt.Sprintf("%d-%d", w.turn.Seq, w.current), Data: data}}, err
+	return []stream.Event{stream.NewEvent(fmt.Sprintf("%d-%d", w.turn.Seq, w.current), data)}, err
 }
 
 // follow continues with the next turn of the task. If there is none, the watch is over.

@@ -115,7 +115,7 @@ func (d *node) start(options ...option) {
 		if r.URL.Path == "/internal/news" {
 			d.heard.Add(1)
 		}
-	}), d.runner).Server
+	}), d.runner)
 	d.web.Start()
 	is.New(d.t).NoErr(d.runner.Start(d.t.Context()))
 	is.New(d.t).NoErr(d.nodes.Start(d.t.Context()))

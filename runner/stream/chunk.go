@@ -4,42 +4,28 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"sync"
+
+	"github.com/r3labs/sse/v2"
 
 	"journeyman/runner/model"
 	"journeyman/runner/view"
 	"journeyman/store"
 )
 
-// An Event is one event of a stream.
+// An Event is one event of a stream. Many readers share it, so it never changes.
 type Event struct {
-	ID   string // opaque: a client that reconnects with it gets the events that follow
-	Data []byte // a chunk as JSON on one line
-	wire *wire  // nil for an event with a single reader
+	ID    string // opaque: a client that reconnects with it gets the events that follow
+	Data  []byte // a chunk as JSON on one line
+	frame *sse.Event
 }
 
-// A wire is the encoded form of an event, shared by all its readers.
-type wire struct {
-	mu   sync.Mutex // guards form; held while form is encoded
-	form []byte     // nil until the first reader needs it
+// NewEvent returns an event. Its data must not be empty.
+func NewEvent(id string, data []byte) Event {
+	return Event{ID: id, Data: data, frame: &sse.Event{ID: []byte(id), Data: data}}
 }
 
-// NewEvent returns an event that many readers share.
-func NewEvent(id string, data []byte) Event { return Event{ID: id, Data: data, wire: &wire{}} }
-
-// Wire returns the event in the form that encode returns. Readers that share an event call
-// encode only once.
-func (e Event) Wire(encode func(Event) []byte) []byte {
-	if e.wire == nil {
-		return encode(e)
-	}
-	e.wire.mu.Lock()
-	defer e.wire.mu.Unlock()
-	if e.wire.form == nil {
-		e.wire.form = encode(e)
-	}
-	return e.wire.form
-}
+// Frame returns the event for the library that writes it.
+func (e Event) Frame() *sse.Event { return e.frame }
 
 // A chunk is a chunk of the UI message stream. Its type determines which fields it has.
 // Strict clients accept no other field, and no null.

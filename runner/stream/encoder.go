@@ -15,7 +15,6 @@ type snapshot struct {
 	attached []store.File
 	files    []store.File   // published files; empty until the turn has ended
 	sources  []store.Source // sources of the answer; empty until the turn has ended
-	shared   *encodings     // nil unless this process executes the turn
 }
 
 // An encoder returns the events between its position and a snapshot of a turn. From these events,

@@ -33,7 +33,7 @@ type Live struct {
 // execution has ended.
 func (h *Hub) Begin(t store.Turn) *Live {
 	l := &Live{hub: h, turnID: t.ID, taskID: t.TaskID, workerID: t.WorkerID, organizationID: t.OrganizationID,
-		known: snapshot{turn: t, shared: &encodings{}}}
+		known: snapshot{turn: t}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.live[t.ID] = l
@@ -217,7 +217,6 @@ func (l *Live) Ended(ctx context.Context, t store.Turn, last *store.Step, publis
 	}
 	l.update(func() {
 		end.steps, end.children, end.attached = l.known.steps, l.known.children, l.known.attached
-		end.shared = l.known.shared
 		l.known = end
 	})
 	return nil

@@ -57,51 +57,6 @@ func longTurn(steps int) snapshot {
 	return s
 }
 
-// TestEncodedOnce checks that each event is encoded once for all readers of a turn.
-func TestEncodedOnce(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	shared := &encodings{}
-	var first []Event
-	for i := range 100 {
-		e := &encoder{}
-		var events []Event
-		for n := 1; n <= 3; n++ { // the turn continues, and the readers see different snapshots
-			s := longTurn(n)
-			if n < 3 {
-				s.turn.Status = store.Running
-			}
-			events = append(events, shared.encode(e, s)...)
-		}
-		if i == 0 {
-			first = events
-		}
-		is.Equal(len(events), len(first))
-		for j := range events {
-			is.True(events[j].wire == first[j].wire) // an event was encoded twice
-		}
-		is.True(e.done()) // the reader is not at the end
-	}
-	other := &encoder{approvals: true}
-	is.True(shared.encode(other, longTurn(3))[0].wire != first[0].wire) // other options give other events
-}
-
-// TestEncodingsAreBounded encodes a turn that is far longer than the cache for other readers.
-func TestEncodingsAreBounded(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	shared, e := &encodings{}, &encoder{}
-	for n := 1; n < 3*keptEncodings; n++ {
-		s := longTurn(n)
-		s.turn.Status = store.Running
-		shared.encode(e, s)
-		is.True(len(shared.list) <= keptEncodings) // too many
-		is.True(shared.bytes <= keptBytes)         // too large
-	}
-	late := (&encoder{}).encode(longTurn(3 * keptEncodings))
-	is.Equal(shared.encode(&encoder{}, longTurn(3*keptEncodings))[0].ID, late[0].ID) // a late reader encodes for itself
-}
-
 // TestEncodedInPieces encodes a turn with every value of most: no event may be lost or doubled.
 func TestEncodedInPieces(t *testing.T) {
 	t.Parallel()
@@ -130,18 +85,4 @@ func TestEncodedInPieces(t *testing.T) {
 			is.Equal(string(all[i].Data), string(whole[i].Data))
 		}
 	}
-}
-
-// TestWireOnce checks that readers of an event share its encoded form.
-func TestWireOnce(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	calls := 0
-	encode := func(e Event) []byte { calls++; return []byte(e.ID) }
-	e := NewEvent("1", nil)
-	for range 10 {
-		again := e // readers have copies
-		is.Equal(string(again.Wire(encode)), "1")
-	}
-	is.Equal(calls, 1)
 }

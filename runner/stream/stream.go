@@ -104,7 +104,7 @@ func (s *Stream) advance(ctx context.Context) (
 	events []Event, changed <-chan struct{}, leave func(), err error) {
 	snap, changed, leave, err := s.hub.look(ctx, s.turn.ID)
 	if err == nil {
-		events = snap.shared.encode(&s.encoder, snap)
+		events = s.encoder.encode(snap)
 	}
 	return events, changed, leave, err
 }

@@ -76,7 +76,7 @@ func (s *WorkerStream) restart(ctx context.Context, lastEventID string, unfinish
 	}
 	c := dataChunk("restart", struct{}{})
 	c.TaskID, c.TurnID = in.TaskID, in.ID
-	event := Event{ID: last.String() + replayMark, Data: c.marshal()}
+	event := NewEvent(last.String()+replayMark, c.marshal())
 	s.past = []replay{func(context.Context) ([]Event, error) { return []Event{event}, nil }}
 	for _, t := range turns {
 		follows := func(snap snapshot) bool { return snap.turn.Num == t.Num }

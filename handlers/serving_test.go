@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ import (
 
 // A streamServer is a server as the program runs it, with the API of a site.
 type streamServer struct {
-	*handlers.Server
+	*http.Server
 	site *site
 	addr string
 	tls  *tls.Config // of clients; nil for http
@@ -91,51 +92,6 @@ func (s *site) asks(path string, header ...string) string {
 		text += h + "\r\n"
 	}
 	return text + "\r\n"
-}
-
-// varying matches the differences between two answers to the same request.
-var varying = regexp.MustCompile(`(?m)^(Date|X-Request-Id): .*\r\n|"requestId":"[^"]*"`)
-
-// TestStreamBytes compares streams that are taken over with those of net/http, byte by byte.
-func TestStreamBytes(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	id := s.newWorker(t, fields{})
-	s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted("think hm", "say one two", calling("list_files"),
-		"say "+strings.Repeat("many words ", 500), calling("list_files"), "say "+strings.Repeat("x", 70_000))})
-	plain := httptest.NewServer(s.api) // without a gate, net/http keeps the connections
-	t.Cleanup(plain.Close)
-	own := s.serveStreams(t, 100, false)
-	path := "/api/workers/" + id + "?stream=true&taskId=t"
-	whole := s.open(t, "GET", path, "")
-	for len(whole.data) < 9 {
-		whole.read(t)
-	}
-	closing := "Connection: close"
-	for name, request := range map[string]string{
-		"1.1":           s.asks(path, closing),
-		"1.0":           strings.Replace(s.asks(path), "HTTP/1.1", "HTTP/1.0", 1),
-		"1.0, kept":     strings.Replace(s.asks(path, "Connection: keep-alive"), "HTTP/1.1", "HTTP/1.0", 1),
-		"from an event": s.asks(path, closing, "Last-Event-ID: "+whole.id),
-		"with a body":   s.asks(path, closing, "Content-Length: 5") + "hello",
-		"kept":          s.asks(path) + s.asks("/api/me", closing),
-		"refused":       s.asks("/api/workers/"+id+"?stream=maybe", closing),
-		"nothing":       strings.Replace(s.asks("/api/workers/"+id+"/stream", closing), "GET", "HEAD", 1),
-	} {
-		t.Run(name, func(t *testing.T) {
-			is := is.New(t)
-			var got [2]string
-			for i, addr := range []string{plain.Listener.Addr().String(), own.addr} {
-				raw, err := io.ReadAll(dialed(t, addr, nil, request))
-				is.NoErr(err)
-				got[i] = varying.ReplaceAllString(string(raw), "")
-			}
-			is.True(strings.HasPrefix(got[0], "HTTP/1.")) // there is no answer
-			if got[0] != got[1] {
-				t.Errorf("net/http writes\n%.3000q\nand a connection that is taken over\n%.3000q", got[0], got[1])
-			}
-		})
-	}
 }
 
 // TestStreamThenRequests sends several requests over the connection of a stream, after its end and
@@ -307,9 +263,9 @@ func TestServerStopsInTime(t *testing.T) {
 	storetest.Eventually(t, "no stream that is left", func() bool { return s.api.OpenStreams() == 0 })
 }
 
-// TestStreamOfPostTakenOver sends bodies of each kind. No part of them may be read as the next
+// TestStreamOfPostThenRequest sends bodies of each kind. No part of them may be read as the next
 // request.
-func TestStreamOfPostTakenOver(t *testing.T) {
+func TestStreamOfPostThenRequest(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	srv := s.serveStreams(t, 100, false)
@@ -351,31 +307,45 @@ func streamedForm(workerID, file string) string {
 	return b.String()
 }
 
-// TestNoStreamAfterStop starts a stream after the server has stopped: net/http keeps its
-// connection.
-func TestNoStreamAfterStop(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	is.Equal(handlers.TakesOver(false), true)
-	is.Equal(handlers.TakesOver(true), false)
-}
-
 // TestStreamLeavesNothing opens and ends streams, and counts goroutines. It is not parallel,
 // because other tests have goroutines too.
 func TestStreamLeavesNothing(t *testing.T) {
-	is := is.New(t)
 	s := newServer(t)
 	srv := s.serveStreams(t, 1000, false)
 	id := s.newWorker(t, fields{})
 	s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted("say hello")})
 	before := runtime.NumGoroutine()
-	for range 20 {
-		conn := srv.dial(t, s.asks("/api/workers/"+id+"?stream=true&taskId=t"))
-		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		is.NoErr(err)
-		_, err = io.Copy(io.Discard, resp.Body)
-		is.NoErr(err)
-		is.NoErr(conn.Close()) // while the server waits for the next request
+	paths := []string{"/api/workers/" + id + "/stream", "/api/workers/" + id + "?stream=true&taskId=t"}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			for range 125 {
+				disconnect(t, srv.addr, s.asks(paths[random.IntN(2)]), random)
+			}
+		})
 	}
+	wg.Wait()
+	storetest.Eventually(t, "no stream that is left", func() bool { return s.api.OpenStreams() == 0 })
 	storetest.Eventually(t, "no goroutine that is left", func() bool { return runtime.NumGoroutine() < before+5 })
+}
+
+// disconnect sends a request, reads part of the answer, and closes the connection in a random way.
+func disconnect(t *testing.T, addr, request string, random *rand.Rand) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, request[:len(request)-random.IntN(2)]); err != nil { // it may lack its last byte
+		t.Error(err)
+	}
+	if random.IntN(3) > 0 {
+		_ = conn.SetReadDeadline(time.Now().Add(time.Duration(random.IntN(20)) * time.Millisecond))
+		_, _ = io.CopyN(io.Discard, conn, random.Int64N(2000)) // an idle stream has no more bytes
+	}
+	if random.IntN(2) == 0 {
+		_ = conn.(*net.TCPConn).SetLinger(0) // a reset
+	}
 }
