@@ -178,7 +178,7 @@ func (r *Runner) beginCall(ctx context.Context, e *execution, st *store.Step, c 
 			"the service stopped during this call, which may have taken effect: check before repeating it")
 		return run, nil
 	}
-	run.tool, run.err = t, r.retryWhileExhausted(ctx, e, func() error { return r.openWorkspace(ctx, e) })
+	run.tool, run.err = t, r.retryWhileExhausted(ctx, e, func() error { return r.openWorkspace(e) })
 	return run, nil
 }
 

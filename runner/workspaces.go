@@ -1,9 +1,7 @@
 package runner
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 
@@ -69,37 +67,10 @@ func (r *Runner) closeWorkspace(folder store.Folder) {
 
 // openWorkspace opens the turn's folder before its first tool call. So a turn without tool calls
 // creates no folder. carryOut closes the folder.
-func (r *Runner) openWorkspace(ctx context.Context, e *execution) (err error) {
+func (r *Runner) openWorkspace(e *execution) (err error) {
 	if e.ws != nil {
 		return nil
 	}
-	if e.ws, err = r.workspace(e.claim.Folder()); err != nil || !e.claim.OwnFolder {
-		return err
-	}
-	return r.bringFiles(ctx, e)
-}
-
-// bringFiles copies files of the task that are stored in another folder into the task's own folder.
-// Strangers' tasks may be older than these own folders. Their files are in the shared folder, which
-// their turns can no longer read. bringFiles replaces no existing file.
-func (r *Runner) bringFiles(ctx context.Context, e *execution) error {
-	files, err := r.cfg.Store.FilesFromElsewhere(ctx, e.claim.Turn)
-	if err != nil {
-		return fmt.Errorf("read the task's files: %w", err)
-	}
-	for _, f := range store.NewestFiles(files) {
-		if _, err := e.ws.Stat(f.Path); !sandbox.IsNotFound(err) {
-			continue
-		}
-		data, err := r.readFile(ctx, f)
-		if err == nil {
-			err = e.ws.WriteFile(f.Path, data)
-		}
-		// A refusal means that the folder is full, or that another file has this path. The turn can
-		// continue without the file, so only other errors end the turn.
-		if _, refused := errors.AsType[*sandbox.Error](err); err != nil && !refused {
-			return fmt.Errorf("bring %s: %w", f.ID, err)
-		}
-	}
-	return nil
+	e.ws, err = r.workspace(e.claim.Folder())
+	return err
 }

@@ -89,13 +89,3 @@ func (s *Store) FilesByTask(ctx context.Context, task TaskRef) ([]File, error) {
 func (s *Store) FilesByTurn(ctx context.Context, t Turn) ([]File, error) {
 	return all(ctx, s.db, scanFile, `SELECT `+fileColumns+` FROM files WHERE turn_num = ? ORDER BY num`, t.Num)
 }
-
-// FilesFromElsewhere returns the files of strangers' turns in the turn's task, oldest
-// first, if their paths are not in the task's own folder.
-func (s *Store) FilesFromElsewhere(ctx context.Context, t Turn) ([]File, error) {
-	prefix := Folder{WorkerID: t.WorkerID, TaskID: t.TaskID}.prefix()
-	return all(ctx, s.db, scanFile, `SELECT `+fileColumns+` FROM files f WHERE task_num = ?1
-		AND substr(path, 1, length(?2)) <> ?2
-		AND EXISTS (SELECT 1 FROM turns t WHERE t.num = f.turn_num AND t.created_by_num IS NULL)
-		ORDER BY num`, t.taskNum, prefix)
-}

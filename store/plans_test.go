@@ -383,8 +383,6 @@ func callTurns(t *testing.T, f *fixture) {
 	f.accept(again)
 	_, err = f.TargetFolder(ctx, &again)
 	is.NoErr(err)
-	_, err = f.FilesFromElsewhere(ctx, first)
-	is.NoErr(err)
 	f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "none"}, 48*time.Hour)
 	_, err = f.SweepFolders(ctx)
 	is.NoErr(err)
