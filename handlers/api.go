@@ -2,11 +2,12 @@
 // writes the response that openapi.yaml describes. The package identifies callers, limits request
 // rates, and maps errors to responses, each in one place.
 //
-// It imports store, runner, view, stream and trace. It holds no SQL and no rule
+// It imports store, runner, share, view, stream and trace. It holds no SQL and no rule
 // about workers or turns, and it never runs a turn: Runner.Accept takes instructions.
 package handlers
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"journeyman/runner"
+	"journeyman/runner/share"
 	"journeyman/runner/view"
 	"journeyman/store"
 )
@@ -58,7 +60,7 @@ type request struct {
 	who    store.Identity // zero on open endpoints
 	params httprouter.Params
 	readIn time.Duration // for the next piece of the body
-	bodies *Shares       // for a large body, while it is in memory
+	bodies *share.Shares // for a large body, while it is in memory
 }
 
 // param returns the value of a named parameter of the route.
@@ -171,4 +173,10 @@ func Recovered(log *slog.Logger, what, requestID string, handler func() error, a
 		}
 	}()
 	return handler()
+}
+
+// holderOf returns the holder of an identity. A user who is signed in counts as one holder, with
+// any number of browsers.
+func holderOf(who store.Identity) share.Holder {
+	return share.Holder{Key: cmp.Or(who.KeyID, who.UserID), Address: who.RemoteAddr, Organization: who.OrganizationID}
 }

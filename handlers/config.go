@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"journeyman/runner"
+	"journeyman/runner/share"
 	"journeyman/runner/trace"
 	"journeyman/store"
 )
@@ -90,15 +91,15 @@ type Limits struct {
 }
 
 // shares are the resources that Limits bounds.
-type shares struct{ requests, uploads, passwords, sends *Shares }
+type shares struct{ requests, uploads, passwords, sends *share.Shares }
 
 func (m Limits) shares() shares {
 	return shares{
-		requests:  NewShares("requests under way", "too_many_requests", SharesOf(cmp.Or(m.Requests, 16_384))),
-		uploads:   NewShares("MiB of bodies on their way", "too_many_uploads", SharesOf(cmp.Or(m.Uploads, 256))),
-		passwords: NewShares("passwords being checked", "too_many_sign_ins", SharesOf(cmp.Or(m.Passwords, 64))),
-		sends: NewShares("webhook deliveries by hand under way", "too_many_deliveries",
-			SharesOf(cmp.Or(m.Sends, 16))),
+		requests:  share.New("requests under way", "too_many_requests", share.LimitsOf(cmp.Or(m.Requests, 16_384))),
+		uploads:   share.New("MiB of bodies on their way", "too_many_uploads", share.LimitsOf(cmp.Or(m.Uploads, 256))),
+		passwords: share.New("passwords being checked", "too_many_sign_ins", share.LimitsOf(cmp.Or(m.Passwords, 64))),
+		sends: share.New("webhook deliveries by hand under way", "too_many_deliveries",
+			share.LimitsOf(cmp.Or(m.Sends, 16))),
 	}
 }
 

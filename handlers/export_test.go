@@ -28,13 +28,6 @@ func LimitedKeys(n int, now func() time.Time) (int, error) {
 // MaxLimited is the largest number of keys in a rate limiter.
 const MaxLimited = maxLimited
 
-// Holders returns the number of holders with shares.
-func (s *Shares) Holders() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.taken)
-}
-
 // UploadsUnderWay returns the number of upload shares in use.
 func (a *API) UploadsUnderWay() int64 { return a.shares.uploads.Total() }
 

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"journeyman/runner/share"
 	"journeyman/store"
 )
 
@@ -21,7 +22,7 @@ import (
 // are closed.
 type Gate struct {
 	net.Listener
-	shares  *Shares
+	shares  *share.Shares
 	proxies Proxies
 	refused chan struct{} // limits how many refused connections get an answer at once
 
@@ -37,7 +38,7 @@ const (
 // NewGate creates a gate for ln that accepts at most most connections, and half as many from one
 // address. Trusted proxies have no limit, because they carry the connections of all clients.
 func NewGate(ln net.Listener, most int, proxies Proxies) *Gate {
-	return &Gate{Listener: ln, shares: NewShares("connections", "too_many_connections", SharesOf(most)), proxies: proxies,
+	return &Gate{Listener: ln, shares: share.New("connections", "too_many_connections", share.LimitsOf(most)), proxies: proxies,
 		refused: make(chan struct{}, maxRefused), idle: list.New()}
 }
 
@@ -67,7 +68,7 @@ func (g *Gate) Accept() (net.Conn, error) {
 // admit takes the share of a connection. If all shares are taken, it first closes an idle
 // connection.
 func (g *Gate) admit(raw net.Conn) (release func(), why error) {
-	h := Holder{Address: g.holder(raw)}
+	h := share.Holder{Address: g.holder(raw)}
 	release, why = g.shares.Take(h)
 	if store.IsKind(why, store.Busy) && g.closeIdle() {
 		return g.shares.Take(h)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"journeyman/runner/share"
 	"journeyman/store"
 )
 
@@ -28,7 +29,7 @@ func LinkAddress(baseURL string, kind store.LinkKind, token string) string {
 }
 
 // HoldPage counts a request for a page among the concurrent requests, until release is called. It
-// returns the errors of Shares.Take.
+// returns the errors of share.Shares.Take.
 func (a *API) HoldPage(who store.Identity) (release func(), err error) {
 	return a.shares.requests.Take(holderOf(who))
 }
@@ -46,7 +47,7 @@ func (a *API) HoldDelivery(ctx context.Context, who store.Identity, key store.Id
 // HoldPassword counts the hashing of a password, which takes memory and time, until release
 // is called. userID and organizationID are "" if nobody has signed in yet.
 func (a *API) HoldPassword(addr, userID, organizationID string) (release func(), err error) {
-	return a.shares.passwords.Take(Holder{Key: userID, Address: addr, Organization: organizationID})
+	return a.shares.passwords.Take(share.Holder{Key: userID, Address: addr, Organization: organizationID})
 }
 
 // ReadPageForm reads a form with files. It returns a store.Error for a form that breaks the
@@ -75,7 +76,7 @@ func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request, who store.Ide
 // StreamChanges streams the kinds of records of the caller's organization that have changed since a
 // position of stream.Hub.ChangesNow. A browser that reconnects sends its position in the header
 // Last-Event-ID. The stream ends when may returns an error, so may must look up the session each
-// time. It returns the errors of Shares.Take.
+// time. It returns the errors of share.Shares.Take.
 func (a *API) StreamChanges(w http.ResponseWriter, r *http.Request, who store.Identity, since string,
 	may func(context.Context) error) error {
 	since = cmp.Or(r.Header.Get("Last-Event-ID"), since)

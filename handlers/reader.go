@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"journeyman/runner/share"
 	"journeyman/store"
 )
 
@@ -45,8 +46,8 @@ type patientReader struct {
 
 	size     int64
 	onDisk   bool // the body goes to files: it takes one share
-	bodies   *Shares
-	holder   Holder
+	bodies   *share.Shares
+	holder   share.Holder
 	releases []func()
 	refused  error // why a share was refused
 }
@@ -74,7 +75,7 @@ func (p *patientReader) done() {
 // take takes the shares that a body of this size needs. One body takes no more than half of the
 // share of a key.
 func (p *patientReader) take() error {
-	need := min(int(p.size>>20)+1, max(1, p.bodies.most.Key/2))
+	need := min(int(p.size>>20)+1, max(1, p.bodies.Limits().Key/2))
 	if p.onDisk {
 		need = 1
 	}

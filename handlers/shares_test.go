@@ -20,61 +20,6 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestShares takes shares until each limit is reached.
-func TestShares(t *testing.T) {
-	t.Parallel()
-	limits := handlers.SharesOf(8)
-	for name, tt := range map[string]struct {
-		holder func(i int) handlers.Holder
-		most   int
-		kind   store.Kind
-		says   string
-	}{
-		"a key": {func(i int) handlers.Holder {
-			return handlers.Holder{Key: "k", Address: fmt.Sprint(i), Organization: fmt.Sprint(i)}
-		}, 2, store.Limited, "this key has 2 things, the most it may have: end some, or try again later"},
-		"an address": {func(i int) handlers.Holder {
-			return handlers.Holder{Key: fmt.Sprint(i), Address: "192.0.2.1", Organization: fmt.Sprint(i)}
-		}, 4, store.Limited, "your address has 4 things"},
-		"a network": {func(i int) handlers.Holder {
-			return handlers.Holder{Address: fmt.Sprintf("2001:db8::%x", i)}
-		}, 4, store.Limited, "your address has 4 things"},
-		"an organization": {func(i int) handlers.Holder {
-			return handlers.Holder{Key: fmt.Sprint(i), Address: fmt.Sprint(i), Organization: "o"}
-		}, 4, store.Limited, "the organization has 4 things"},
-		"all": {func(i int) handlers.Holder {
-			return handlers.Holder{Key: fmt.Sprint(i), Address: fmt.Sprint(i), Organization: fmt.Sprint(i)}
-		}, 8, store.Busy, "the server has 8 things, the most there may be: try again later"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			s := handlers.NewShares("things", "too_many_things", limits)
-			var releases []func()
-			for i := range tt.most {
-				release, err := s.Take(tt.holder(i))
-				is.NoErr(err)
-				releases = append(releases, release)
-			}
-			_, err := s.Take(tt.holder(9))
-			is.True(store.IsKind(err, tt.kind))
-			is.True(strings.Contains(err.Error(), tt.says))
-			is.Equal(s.Check(tt.holder(9)).Error(), err.Error())
-			if tt.kind == store.Limited {
-				release, err := s.Take(handlers.Holder{Key: "other", Address: "192.0.2.9", Organization: "other"})
-				is.NoErr(err) // other holders have their own shares
-				release()
-			}
-			for _, release := range releases {
-				release()
-			}
-			is.Equal(s.Total(), int64(0))
-			is.NoErr(s.Check(tt.holder(9)))
-			is.Equal(s.Holders(), 0) // no holder has shares left
-		})
-	}
-}
-
 // withProxy makes the server trust X-Forwarded-For.
 func withProxy(set *settings) {
 	var err error

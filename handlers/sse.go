@@ -13,6 +13,7 @@ import (
 
 	"github.com/r3labs/sse/v2"
 
+	"journeyman/runner/share"
 	"journeyman/store"
 )
 
@@ -20,7 +21,7 @@ import (
 // with one subscriber. So a slow client delays no other.
 type streams struct {
 	timing  Timing
-	open    *Shares
+	open    *share.Shares
 	monitor *monitor
 	buffers sync.Pool         // of *bufio.Writer
 	headers map[string]string // of all responses; constant, as is address
@@ -29,7 +30,7 @@ type streams struct {
 
 func newStreams(timing Timing, most int) *streams {
 	return &streams{timing: timing, monitor: newMonitor(timing),
-		open:    NewShares("open streams", "too_many_streams", SharesOf(most)),
+		open:    share.New("open streams", "too_many_streams", share.LimitsOf(most)),
 		buffers: sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }},
 		headers: map[string]string{
 			"X-Accel-Buffering":             "no", // proxies must pass each event on at once

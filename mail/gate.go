@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"journeyman/runner/share"
 	"journeyman/store"
 )
 
@@ -18,15 +19,16 @@ import (
 type gate struct {
 	net.Listener
 	limits Limits
+	shares *share.Shares // of the connections
 
-	mu        sync.Mutex // guards the fields below
-	open      map[*conn]struct{}
-	byNetwork map[string]int // number of open connections by conn.place
-	closed    bool           // only connections that send a mail may continue
+	mu     sync.Mutex       // guards the fields below
+	open   map[*conn]func() // each releases the connection's share
+	closed bool             // only connections that send a mail may continue
 }
 
 func newGate(ln net.Listener, limits Limits) *gate {
-	return &gate{Listener: ln, limits: limits, open: map[*conn]struct{}{}, byNetwork: map[string]int{}}
+	return &gate{Listener: ln, limits: limits, open: map[*conn]func(){},
+		shares: share.New("connections", "", share.Limits{All: limits.Connections, Address: limits.PerAddress})}
 }
 
 // refuseTime is how long the server tries to send the reason to a refused peer.
@@ -56,28 +58,26 @@ func (g *gate) Accept() (net.Conn, error) {
 func (g *gate) admit(c *conn) (why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case g.closed:
+	if g.closed {
 		return "4.3.2 closing"
-	case len(g.open) >= g.limits.Connections:
+	}
+	release, err := g.shares.Take(share.Holder{Address: c.addr})
+	switch {
+	case store.IsKind(err, store.Busy):
 		return "4.7.0 too many connections"
-	case g.byNetwork[c.place] >= g.limits.PerAddress:
+	case err != nil:
 		return "4.7.0 too many connections from your address"
 	}
-	g.open[c] = struct{}{}
-	g.byNetwork[c.place]++
+	g.open[c] = release
 	return ""
 }
 
 func (g *gate) leave(c *conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, ok := g.open[c]; !ok {
-		return // the library closes some connections twice
-	}
-	delete(g.open, c)
-	if g.byNetwork[c.place]--; g.byNetwork[c.place] == 0 {
-		delete(g.byNetwork, c.place)
+	if release := g.open[c]; release != nil { // the library closes some connections twice
+		release()
+		delete(g.open, c)
 	}
 }
 

@@ -197,7 +197,7 @@ func TestReadDeadline(t *testing.T) {
 				is := is.New(t)
 				g := newGate(nil, Limits{Connections: 3, Idle: time.Minute, Total: time.Hour})
 				for range tt.open {
-					g.open[&conn{}] = struct{}{}
+					g.open[&conn{}] = func() {}
 				}
 				got := g.readDeadline(&conn{begun: time.Now().Add(-tt.age)})
 				is.Equal(time.Until(got), tt.want)

@@ -56,6 +56,8 @@ var rooms = map[string][]string{
 	"runner/schedule": {"store"},
 	// It works on rows, independent of the agent loop.
 	"runner/webhook": {"store", "runner/trace", "runner/view", "runner/sandbox"},
+	// The HTTP server and the mail server limit their clients in the same way.
+	"runner/share": {"store"},
 	// One compiler for hostile schemas.
 	"runner/schema": {},
 	// Only this package handles the differences of providers.
@@ -73,7 +75,7 @@ var rooms = map[string][]string{
 	// All confinement of processes and files is in one place.
 	"runner/sandbox": {},
 	// It commits a row and wakes the runner.
-	"handlers": {"store", "runner", "runner/trace", "runner/view", "runner/stream"},
+	"handlers": {"store", "runner", "runner/share", "runner/trace", "runner/view", "runner/stream"},
 	// Commands of operators on a data folder.
 	"handlers/command": {"handlers", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox"},
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.
@@ -85,7 +87,7 @@ var rooms = map[string][]string{
 	// Workers as tools: another protocol than the API.
 	"handlers/mcp": {"handlers", "store", "runner", "runner/view"},
 	// A second way to create tasks, which does not use the API.
-	"mail": {"store", "runner", "runner/view", "mail/message"},
+	"mail": {"store", "runner", "runner/share", "runner/view", "mail/message"},
 	// It stores and encrypts backups on a schedule. The store defines their content.
 	"runner/backup": {"store", "store/sqlite", "store/objects", "store/cron"},
 	// Pure: the same bytes give the same mail.

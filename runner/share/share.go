@@ -1,7 +1,9 @@
-package handlers
+// Package share limits how much of a resource clients use at once, such as connections, so that
+// none of them can use all of it. It knows nothing of the resource: its owner takes a share before
+// the use, and releases it afterwards.
+package share
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,37 +17,31 @@ import (
 type Shares struct {
 	what string // such as "open streams"
 	code string // of the refusal of a holder at its limit
-	most ShareLimits
+	most Limits
 
 	mu    sync.Mutex // held for moments
 	total int
 	taken map[string]int // shares by holder; a holder without shares is not in it
 }
 
-// ShareLimits are the limits of Shares.
-type ShareLimits struct{ All, Organization, Address, Key int }
+// Limits are the limits of Shares.
+type Limits struct{ All, Organization, Address, Key int }
 
-// SharesOf returns the usual limits: half of all for an organization and for an address, a quarter
+// LimitsOf returns the usual limits: half of all for an organization and for an address, a quarter
 // for a key.
-func SharesOf(all int) ShareLimits {
+func LimitsOf(all int) Limits {
 	half := max(1, all/2)
-	return ShareLimits{All: all, Organization: half, Address: half, Key: max(1, all/4)}
+	return Limits{All: all, Organization: half, Address: half, Key: max(1, all/4)}
 }
 
-// NewShares creates the shares of a resource. A holder at its limit is refused with code.
-func NewShares(what, code string, most ShareLimits) *Shares {
+// New creates the shares of a resource. A holder at its limit is refused with code.
+func New(what, code string, most Limits) *Shares {
 	return &Shares{what: what, code: code, most: most, taken: map[string]int{}}
 }
 
 // A Holder is a client that takes a share. Empty fields are not counted. Key is the id
 // of an API key, or of a user who is signed in.
 type Holder struct{ Key, Address, Organization string }
-
-// holderOf returns the holder of an identity. A user who is signed in counts as one holder, with
-// any number of browsers.
-func holderOf(who store.Identity) Holder {
-	return Holder{Key: cmp.Or(who.KeyID, who.UserID), Address: who.RemoteAddr, Organization: who.OrganizationID}
-}
 
 // A count is one of the names under which the shares of a holder are counted.
 type count struct {
@@ -65,8 +61,8 @@ func (s *Shares) counts(h Holder) []count {
 	return slices.DeleteFunc(list, func(c count) bool { return len(c.key) == 1 })
 }
 
-// shareRetry is the time after which a refused client should try again.
-const shareRetry = 5 * time.Second
+// retryAfter is the time after which a refused client should try again.
+const retryAfter = 5 * time.Second
 
 // Take takes one share until release is called. It returns a Busy error if all shares are taken,
 // and a Limited error if the holder is at its limit.
@@ -101,7 +97,7 @@ func (s *Shares) refusal(list []count) error {
 		if s.taken[c.key] >= c.most {
 			e := store.Errorf(store.Limited, "%s has %d %s, the most it may have: end some, or try again later",
 				c.who, c.most, s.what)
-			e.Code, e.RetryAfter = s.code, shareRetry
+			e.Code, e.RetryAfter = s.code, retryAfter
 			return e
 		}
 	}
@@ -126,3 +122,6 @@ func (s *Shares) Total() int64 {
 	defer s.mu.Unlock()
 	return int64(s.total)
 }
+
+// Limits returns the limits of the shares.
+func (s *Shares) Limits() Limits { return s.most }
