@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -92,7 +91,7 @@ func (f *fixture) worker(url string) store.Worker {
 }
 
 // end ends n turns of a worker, with inputs "0", "1", ... and the structured output.
-func (f *fixture) end(w store.Worker, n int, output ...json.RawMessage) {
+func (f *fixture) end(w store.Worker, n int) {
 	f.t.Helper()
 	for i := range n {
 		_, err := f.CreateTurn(f.t.Context(), store.NewTurn{Caller: f.owner.Caller, WorkerID: w.ID, Input: fmt.Sprint(i), Budget: store.BudgetLow})
@@ -103,7 +102,7 @@ func (f *fixture) end(w store.Worker, n int, output ...json.RawMessage) {
 		if err != nil || len(claims) != 1 {
 			f.t.Fatalf("%d claims, %v", len(claims), err)
 		}
-		out := store.Outcome{Status: store.Completed, StructuredOutput: slices.Concat(output...)}
+		out := store.Outcome{Status: store.Completed}
 		if _, err := f.FinishTurn(f.t.Context(), claims[0], nil, out); err != nil {
 			f.t.Fatal(err)
 		}

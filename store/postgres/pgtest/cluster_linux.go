@@ -46,11 +46,11 @@ func NewCluster(t testing.TB) *Cluster {
 		t.Skip("no PostgreSQL: .ci/postgres installs it")
 	}
 	var err error
-	// Not t.TempDir, which the user of the server could not enter.
-	if c.folder, err = os.MkdirTemp("", "pgtest"); err != nil {
+	// Not t.TempDir: the user of the server may be unable to enter the folder for temporary files.
+	if c.folder, err = os.MkdirTemp("/tmp", "pgtest"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(c.folder) }) // in the folder for temporary files
+	t.Cleanup(func() { _ = os.RemoveAll(c.folder) }) // an error leaves a folder in /tmp
 	if os.Getuid() == 0 {
 		c.as = c.serverUser()
 	}
