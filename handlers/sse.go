@@ -48,7 +48,7 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identi
 	now := time.Now()
 	rd := &reader{src: src, may: may, subject: subjectOf(r, who), checked: now, ctx: ctx, cancel: cancel,
 		ended: make(chan struct{}), out: w, controller: http.NewResponseController(w), http2: r.ProtoMajor >= 2,
-		buffers: &s.buffers, within: s.timing.WriteIn, lastID: cmp.Or(lastID, "0")}
+		buffers: &s.buffers, within: s.timing.WriteIn, lastID: []byte(cmp.Or(lastID, "0"))}
 	rd.writtenAt.Store(now.UnixNano())
 	if r.Method == http.MethodHead {
 		cancel() // the library writes the header only

@@ -28,7 +28,7 @@ type reader struct {
 	cancel context.CancelFunc
 	broker *sse.Server
 
-	lastID    string        // never empty: an empty id would clear the client's id; belongs to publish
+	lastID    []byte        // never empty: an empty id would clear the client's id; belongs to publish
 	published atomic.Int64  // number of events that publish has given to the library, or is about to
 	ended     chan struct{} // closed when publish has returned
 	panicked  error         // the panic of the source; read after ended is closed
@@ -86,12 +86,12 @@ func (rd *reader) publishNext() (more bool) {
 			return false
 		}
 		rd.lastID = e.ID
-		if f := e.Frame(); !rd.broker.TryPublish(brokerStream, f) { // it costs less than Publish
-			rd.broker.Publish(brokerStream, f)
+		if !rd.broker.TryPublish(brokerStream, e.Event) { // it costs less than Publish
+			rd.broker.Publish(brokerStream, e.Event)
 		}
 	}
 	if done {
-		rd.broker.Publish(brokerStream, stream.NewEvent(rd.lastID, []byte("[DONE]")).Frame())
+		rd.broker.Publish(brokerStream, &sse.Event{ID: rd.lastID, Data: []byte("[DONE]")})
 	}
 	return !done
 }

@@ -269,8 +269,8 @@ func TestDecidedAgainAfterTheEnd(t *testing.T) {
 		events, _, err := s.Next(ctx)
 		is.NoErr(err)
 		for _, ev := range events {
-			is.True(!seen[ev.ID]) // no event comes twice
-			seen[ev.ID] = true
+			is.True(!seen[string(ev.ID)]) // no event comes twice
+			seen[string(ev.ID)] = true
 			seen["next"] = seen["next"] || strings.Contains(string(ev.Data), next.ID)
 		}
 	}
@@ -563,7 +563,7 @@ func TestKillAroundApprovals(t *testing.T) {
 			is.NoErr(err)
 			for _, ev := range events {
 				cut.u.take(ev)
-				cut.last = ev.ID
+				cut.last = string(ev.ID)
 			}
 			is.Equal(cut.u.approvals, []string{"work pending"})
 			if decided { // while no process has claimed the turn

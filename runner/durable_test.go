@@ -143,7 +143,7 @@ func TestThreeInterruptions(t *testing.T) {
 			is.NoErr(err)
 			for _, e := range events {
 				cut.u.take(e)
-				cut.last = e.ID
+				cut.last = string(e.ID)
 				seen = seen || strings.Contains(string(e.Data), "half a wo")
 			}
 		}

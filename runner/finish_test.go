@@ -197,7 +197,7 @@ func (f *fixture) readsFromEverywhere(turn store.Turn, want []any) {
 		}
 		last := ""
 		if i > 0 {
-			last = events[i-1].ID
+			last = string(events[i-1].ID)
 		}
 		for _, e := range f.events(f.taskStream(turn, last)) {
 			u.take(e)

@@ -49,7 +49,7 @@ func TestLostNews(t *testing.T) {
 			is.True(errors.Is(err, stream.ErrClosed))
 			rings, _, _, _ := f.Kept()
 			is.Equal(rings, 0) // also those that nobody watches
-			w := f.readWide(got[0].ID, 1)
+			w := f.readWide(string(got[0].ID), 1)
 			is.Equal(w.restarts, 1)
 			w.check(f, []store.Turn{first})
 		})

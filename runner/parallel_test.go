@@ -121,7 +121,7 @@ func TestReadsRunSideBySide(t *testing.T) {
 
 	// Read from the journal alone: after every id, exactly the following events are sent.
 	for i, e := range seen {
-		s, err := f.Streams.Task(f.ctx(), turn, e.ID)
+		s, err := f.Streams.Task(f.ctx(), turn, string(e.ID))
 		is.NoErr(err)
 		var rest []stream.Event
 		for done := false; !done; {

@@ -36,8 +36,8 @@ func newWideReader(t testing.TB) *wideReader {
 }
 
 func (w *wideReader) take(e stream.Event) {
-	w.last = e.ID
-	w.ids = append(w.ids, e.ID)
+	w.last = string(e.ID)
+	w.ids = append(w.ids, string(e.ID))
 	var c struct {
 		Type   string
 		TaskID string
@@ -302,7 +302,7 @@ func TestRingAge(t *testing.T) {
 	is.Equal(f.readWide("", 0).last, "")
 	got, _, err := keeps.Next(t.Context())
 	is.NoErr(err)
-	id := got[len(got)-1].ID
+	id := string(got[len(got)-1].ID)
 
 	c.advance(stream.RingAge)
 	second := f.run(script(`say two`))
@@ -339,7 +339,7 @@ func TestRingBytes(t *testing.T) {
 	}
 	// The slow reader is disconnected and does not delay the others.
 	is.True(store.IsKind(err, store.Busy))
-	w := f.readWide(events[0].ID, 7)
+	w := f.readWide(string(events[0].ID), 7)
 	is.Equal(w.restarts, 1)
 	w.check(f, append(turns, first))
 }
@@ -352,7 +352,7 @@ func TestForeignIDs(t *testing.T) {
 	other := f.worker
 	f.worker = f.newWorker(store.NewWorker{Title: "Other", Instructions: "Help."})
 	theirs := f.run(script(`say theirs`))
-	foreign := f.events(f.Streams.Turn(theirs))[0].ID
+	foreign := string(f.events(f.Streams.Turn(theirs))[0].ID)
 	f.worker = other
 	for _, id := range []string{"x", foreign, "zzzzzz.0.0.1.0", "~", "1", strings.Repeat("a", 10000)} {
 		w := f.readWide(id, 1)
@@ -361,7 +361,7 @@ func TestForeignIDs(t *testing.T) {
 		w.check(f, []store.Turn{first})
 	}
 	own := f.events(f.Streams.Turn(first))
-	w := f.readWide(own[1].ID, 1) // the id is from another stream of the same worker
+	w := f.readWide(string(own[1].ID), 1) // the id is from another stream of the same worker
 	is.Equal(w.restarts, 1)
 	w.check(f, []store.Turn{first})
 }
@@ -389,7 +389,7 @@ func TestRestartAnnouncesOlderTurns(t *testing.T) {
 	if !before.CompletedAt.Before(fast.CreatedAt) {
 		rendered = append(rendered, before)
 	}
-	w := f.readWide(events[len(events)-1].ID, len(rendered))
+	w := f.readWide(string(events[len(events)-1].ID), len(rendered))
 	is.Equal(len(w.turns), len(rendered))
 	w.check(f, rendered)
 }

@@ -177,7 +177,7 @@ again:
 		events, done, err := s.Next(ctx)
 		for _, e := range events {
 			c.u.take(e)
-			c.last = e.ID
+			c.last = string(e.ID)
 			if n > 0 && c.r.IntN(n) == 0 {
 				c.cuts++
 				goto again
@@ -362,12 +362,12 @@ func TestUnknownIDs(t *testing.T) {
 	turn := f.run(script(`say two`), first.TaskID)
 	all := f.events(f.taskStream(turn, ""))
 	for _, id := range []string{"", "x", "0", "1.2.3", "1.2.3.4.5.6", "-1.0.0.1.0", "zzzzzzzzzzzzzzzz.0.0.1.0", "1.zzzzzzz.0.1.0",
-		f.events(f.Streams.Turn(other))[0].ID, "01.0.0.1.0", "+1.0.0.1.0", strings.Repeat("9", 1000)} {
+		string(f.events(f.Streams.Turn(other))[0].ID), "01.0.0.1.0", "+1.0.0.1.0", strings.Repeat("9", 1000)} {
 		is.Equal(f.events(f.taskStream(turn, id)), all) // all events again
 	}
-	is.Equal(len(f.events(f.taskStream(turn, all[len(all)-1].ID))), 0) // done at once
-	is.Equal(f.events(f.taskStream(turn, all[3].ID)), all[4:])
-	is.Equal(f.events(f.taskStream(turn, all[3].ID+"~")), all[4:]) // the id of a replayed event
+	is.Equal(len(f.events(f.taskStream(turn, string(all[len(all)-1].ID)))), 0) // done at once
+	is.Equal(f.events(f.taskStream(turn, string(all[3].ID))), all[4:])
+	is.Equal(f.events(f.taskStream(turn, string(all[3].ID)+"~")), all[4:]) // the id of a replayed event
 
 	// Ids of this task that belong to no event neither hang nor fail.
 	for step := range int64(3) {

@@ -216,7 +216,7 @@ func (f *fixture) streamsContinueAnywhere(turn store.Turn) {
 	f.t.Helper()
 	all := f.events(f.taskStream(turn, ""))
 	for i, e := range all {
-		rest := f.events(f.taskStream(turn, e.ID))
+		rest := f.events(f.taskStream(turn, string(e.ID)))
 		if got, want := len(rest), len(all)-i-1; got != want {
 			f.t.Fatalf("after event %d (%s) there are %d, not %d", i, e.ID, got, want)
 		}

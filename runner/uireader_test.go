@@ -110,7 +110,7 @@ func (u *uiReader) secure(v any) {
 // take processes one event.
 func (u *uiReader) take(e stream.Event) {
 	u.t.Helper()
-	if e.ID == "" || strings.ContainsAny(e.ID, "\r\n\x00") || strings.ContainsAny(string(e.Data), "\r\n") || !utf8.Valid(e.Data) {
+	if len(e.ID) == 0 || strings.ContainsAny(string(e.ID), "\r\n\x00") || strings.ContainsAny(string(e.Data), "\r\n") || !utf8.Valid(e.Data) {
 		u.t.Fatalf("the event %q cannot be sent: %q", e.ID, e.Data)
 	}
 	var c map[string]any
@@ -351,10 +351,10 @@ func (f *fixture) events(s source) []stream.Event {
 			f.t.Fatalf("read stream: %v", err)
 		}
 		for _, e := range events {
-			if ids[e.ID] {
+			if ids[string(e.ID)] {
 				f.t.Fatalf("two events have the id %s", e.ID)
 			}
-			ids[e.ID] = true
+			ids[string(e.ID)] = true
 		}
 		if all = append(all, events...); done {
 			return all

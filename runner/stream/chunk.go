@@ -12,20 +12,13 @@ import (
 	"journeyman/store"
 )
 
-// An Event is one event of a stream. Many readers share it, so it never changes.
-type Event struct {
-	ID    string // opaque: a client that reconnects with it gets the events that follow
-	Data  []byte // a chunk as JSON on one line
-	frame *sse.Event
-}
+// An Event is one event of a stream, for the library that writes it. Its ID is opaque: a client that
+// reconnects with it gets the events that follow. Its Data is a chunk as JSON on one line. Many
+// readers share an event, so it never changes.
+type Event struct{ *sse.Event }
 
 // NewEvent returns an event. Its data must not be empty.
-func NewEvent(id string, data []byte) Event {
-	return Event{ID: id, Data: data, frame: &sse.Event{ID: []byte(id), Data: data}}
-}
-
-// Frame returns the event for the library that writes it.
-func (e Event) Frame() *sse.Event { return e.frame }
+func NewEvent(id string, data []byte) Event { return Event{&sse.Event{ID: []byte(id), Data: data}} }
 
 // A chunk is a chunk of the UI message stream. Its type determines which fields it has.
 // Strict clients accept no other field, and no null.

@@ -51,7 +51,7 @@ type ringTurn struct {
 func (rg *ring) trim(now time.Time) {
 	for len(rg.events) > 0 && (rg.bytes > RingBytes || now.Sub(rg.events[0].at) > RingAge) {
 		rg.bytes -= len(rg.events[0].Data)
-		delete(rg.index, rg.events[0].ID)
+		delete(rg.index, string(rg.events[0].ID))
 		rg.events[0] = ringEvent{} // release its memory now: append moves the other elements only later
 		rg.events = rg.events[1:]
 		rg.first++
@@ -67,7 +67,7 @@ func (rg *ring) add(events []Event, now time.Time) {
 		return
 	}
 	for _, e := range events {
-		rg.index[e.ID] = rg.end()
+		rg.index[string(e.ID)] = rg.end()
 		rg.events = append(rg.events, ringEvent{e, now})
 		rg.bytes += len(e.Data)
 	}
