@@ -49,34 +49,44 @@ func (a *API) continueWorker(w http.ResponseWriter, r *request) error {
 
 // getWorker writes the run view of a worker, or streams it.
 func (a *API) getWorker(w http.ResponseWriter, r *request) error {
+	stream, err := a.showWorker(w, r)
+	if err != nil || stream == nil {
+		return err
+	}
+	return stream()
+}
+
+// showWorker writes a worker, or returns the function that streams its task. It is a separate method
+// so that the records are not on the stack of an open stream.
+func (a *API) showWorker(w http.ResponseWriter, r *request) (stream func() error, err error) {
 	wrk, err := a.store.Worker(r.Context(), r.who.Caller, r.param("workerId"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	query, err := parseQuery(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	stream, err := wantsStream(r, query)
+	streamed, err := wantsStream(r, query)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	approvals, err := knowsApprovals(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	task, err := a.shownTask(r, wrk, query.Get("taskId"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if stream {
-		return a.streamTask(w, r, task, approvals)
+	if streamed {
+		return func() error { return a.streamTask(w, r, task, approvals) }, nil
 	}
 	if task.ID == "" {
-		return respond(w, http.StatusOK, a.views.WorkerRun(wrk))
+		return nil, respond(w, http.StatusOK, a.views.WorkerRun(wrk))
 	}
 	v, err := a.views.TaskRun(r.Context(), wrk, task, approvals)
-	return respondOK(w, v, err)
+	return nil, respondOK(w, v, err)
 }
 
 // shownTask returns the task with that id or, without an id, the worker's newest task. The task is
