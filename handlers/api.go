@@ -144,6 +144,9 @@ func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 	var err error
 	// Deferred, so that the requests of disconnected clients and aborted answers count, too.
 	defer func() {
+		if rec := recordOf(r.Request); rec != nil && err == nil {
+			err = rec.err // of an aborted stream
+		}
 		a.meter.observe(r.Method, r.route, err, a.cfg.Now().Sub(begun))
 		Describe(r.Context(), r.route, r.who, r.params.ByName)
 	}()

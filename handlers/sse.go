@@ -67,6 +67,9 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identi
 	rd.broker.ServeHTTP(rd, (&http.Request{URL: s.address}).WithContext(ctx)) // without Last-Event-ID, which is for src
 	cancel()
 	<-rd.ended
+	if !rd.http2 { // the deadline of the last write may be over, and the server still writes the end of the body
+		_ = rd.controller.SetWriteDeadline(time.Now().Add(rd.within))
+	}
 	if rd.panicked != nil {
 		if rec := recordOf(r); rec != nil {
 			rec.err = rd.panicked

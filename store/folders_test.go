@@ -54,7 +54,7 @@ func TestFolderPaths(t *testing.T) {
 	shared, own := store.Folder{WorkerID: "wrk_1"}, store.Folder{WorkerID: "wrk_1", TaskID: "a"}
 	is.Equal(own.Published("x/y.txt"), "tasks/a/x/y.txt")
 	is.Equal(own.Local("tasks/a/x/y.txt"), "x/y.txt")
-	is.Equal(own.Local("x/y.txt"), "x/y.txt") // a path from an older version
+	is.Equal(own.Local("x/y.txt"), "x/y.txt") // a path without the prefix
 	is.Equal(shared.Published("x/y.txt"), "x/y.txt")
 	is.Equal(shared.Local("tasks/a/x"), "tasks/a/x")
 	is.True(shared.Reserved("tasks/a/x") && shared.Reserved("tasks/x") && !shared.Reserved("tasks") && !shared.Reserved("tasks.txt"))

@@ -39,7 +39,7 @@ var rooms = map[string][]string{
 	"store/postgres/pgtest": {},
 	// Pure: it reports errors in expressions of users.
 	"store/cron": {},
-	// Pure: mails and records are checked with expressions that are compiled at their first use.
+	// Pure: mails, records and instructions are searched with expressions that are compiled at their first use.
 	"store/pattern":   {},
 	"store/storetest": {"store", "store/postgres", "store/postgres/pgtest"},
 	// All work without a request.
@@ -63,7 +63,7 @@ var rooms = map[string][]string{
 	// Only this package handles the differences of providers.
 	"runner/model": {"runner/schema"},
 	// The stand-in for tests: no provider needs its rules.
-	"runner/model/offline": {"runner/model", "runner/schema", "store"},
+	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.
 	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/office"},
 	// Pure: tools and pages show the same changes of a text.

@@ -12,10 +12,7 @@ import (
 // MaxSchedules is the number of schedules that a worker may have.
 const MaxSchedules = 100
 
-const (
-	maxListedSchedules = 10_000                // of one worker: older versions allowed so many
-	maxScheduleSeconds = 100 * 365 * 24 * 3600 // a delay or interval of a century
-)
+const maxScheduleSeconds = 100 * 365 * 24 * 3600 // a delay or interval of a century
 
 // CheckWhen adds to f, below the path "when", the fields of w that are invalid. A date
 // must be in the future, and a cron expression must have a next time.
@@ -200,7 +197,7 @@ func (s *Store) Schedules(ctx context.Context, c Caller, workerID string) ([]Sch
 		return nil, err
 	}
 	list, err := all(ctx, s.db, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules INDEXED BY schedules_by_worker
-		WHERE worker_id = ? AND next_run_at IS NOT NULL ORDER BY num LIMIT ?`, w.ID, maxListedSchedules)
+		WHERE worker_id = ? AND next_run_at IS NOT NULL ORDER BY num LIMIT ?`, w.ID, MaxSchedules)
 	for i := range list {
 		s.showPaused(&list[i])
 	}

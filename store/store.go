@@ -4,7 +4,7 @@
 // holds every state change, as a method that is named for the event.
 //
 // It is the only package that knows SQL. Of this module it imports only the database engines, the
-// client of buckets, the cron expressions and the histograms. A write that has returned is
+// client of buckets, the cron expressions and the patterns. A write that has returned is
 // committed, and survives kill -9 and power loss. The store starts no work and sends nothing: the
 // runner and the handlers act on its rows.
 package store

@@ -18,7 +18,7 @@ type Options struct {
 	Key     string        `help:"API key for --url." placeholder:"KEY"`
 	For     time.Duration `default:"3s" help:"Time of each load."`
 	Tasks   []int         `default:"1000,100000,1000000" help:"Sizes of the tables whose reads are measured."`
-	Readers []int         `default:"1,1000,10000" help:"Numbers of subscribers to one worker."`
+	Readers []int         `default:"1,1000,10000" help:"Numbers of subscribers to one worker; 10,000 need about 24,000 file descriptors (ulimit -n)."`
 	Only    []string      `help:"Measures to carry out: machine, memory, tasks, followups, first-event, fanout, webhooks, mail, schedules, disk, tables." placeholder:"NAME"`
 	JSON    string        `name:"json" help:"File for the figures, for the flag --compare of a later run." placeholder:"FILE"`
 	Compare string        `help:"File with the figures of an earlier run." placeholder:"FILE"`

@@ -164,7 +164,7 @@ func (c invocation) database(t testing.TB, args []string) []string {
 		data = filepath.Join(c.dir, data)
 	}
 	if _, err := os.Stat(filepath.Join(data, databaseName)); err == nil {
-		return nil // of an older program, for example
+		return nil // the folder has a database file
 	}
 	return []string{"JOURNEYMAN_DATABASE=" + storetest.NewDatabase(t, data)}
 }

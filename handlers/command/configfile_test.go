@@ -194,10 +194,9 @@ func TestServeWithConfigFile(t *testing.T) {
 // a digit.
 func TestEnvironmentNames(t *testing.T) { // not parallel: it sets variables
 	for variable, want := range map[string]string{
-		"JOURNEYMAN_PLACE_S3_REGION":  "a value,",
-		"JOURNEYMAN_PLACE_S_3_REGION": "a value,", // of earlier versions
-		"JOURNEYMAN_PLACE_S3_KEY":     ",a value",
-		"JOURNEYMAN_OTHER":            ",",
+		"JOURNEYMAN_PLACE_S3_REGION": "a value,",
+		"JOURNEYMAN_PLACE_S3_KEY":    ",a value",
+		"JOURNEYMAN_OTHER":           ",",
 	} {
 		t.Run(variable, func(t *testing.T) {
 			is := is.New(t)

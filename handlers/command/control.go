@@ -345,11 +345,8 @@ func (c *ControlClient) Backup(ctx context.Context, w io.Writer) (report store.B
 		}
 		return report, fmt.Errorf("the server stopped the backup: %s", why)
 	}
-	// A server of an older version sends no report: it aborts where a file is missing.
-	if trailer := resp.Trailer.Get(backupReport); trailer != "" {
-		if err := json.Unmarshal([]byte(trailer), &report); err != nil {
-			return report, fmt.Errorf("read what the backup leaves out: %w", err)
-		}
+	if err := json.Unmarshal([]byte(resp.Trailer.Get(backupReport)), &report); err != nil {
+		return report, fmt.Errorf("read what the backup leaves out: %w", err)
 	}
 	return report, nil
 }

@@ -65,7 +65,7 @@ func WithReadiness(web, control http.Handler, version, baseURL string) http.Hand
 // A Readiness is the answer of a running server.
 type Readiness struct {
 	Version string
-	Address string // its base URL; "" for a server of an older version
+	Address string // its base URL; "" if it has not answered
 
 	status int
 	Checks map[string]string `json:"checks"`

@@ -73,8 +73,8 @@ func TestRunBesideServer(t *testing.T) {
 		address string // of the server
 		says    string
 	}{
-		"server":           {"https://jm.example", "a server uses the data folder DIR: give it the task through its API, with curl https://jm.example/api/tasks "},
-		"an older version": {"", "curl ADDRESS/api/tasks "},
+		"server":                     {"https://jm.example", "a server uses the data folder DIR: give it the task through its API, with curl https://jm.example/api/tasks "},
+		"a server without an answer": {"", "curl ADDRESS/api/tasks "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

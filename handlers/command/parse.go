@@ -101,14 +101,13 @@ func PrintHelp(opt kong.HelpOptions, ctx *kong.Context) error {
 }
 
 // addPlainEnvars gives every flag the variable of its name in capitals, such as
-// JOURNEYMAN_BACKUP_S3_REGION. The parser separates digits, as in JOURNEYMAN_BACKUP_S_3_REGION; that
-// variable still works.
+// JOURNEYMAN_BACKUP_S3_REGION. The parser would separate digits, as in JOURNEYMAN_BACKUP_S_3_REGION.
 func addPlainEnvars(k *kong.Kong) error {
 	plain, letters := strings.NewReplacer("-", "_"), strings.NewReplacer("_", "")
 	for _, f := range allFlags(k.Model.Node) {
 		name := envPrefix + "_" + strings.ToUpper(plain.Replace(f.Name))
 		if len(f.Envs) == 1 && f.Envs[0] != name && letters.Replace(f.Envs[0]) == letters.Replace(name) {
-			f.Envs = []string{name, f.Envs[0]}
+			f.Envs = []string{name}
 			f.Tag.Envs = f.Envs
 		}
 	}

@@ -115,10 +115,9 @@ func (s *Service) await(ctx context.Context, failed chan error, hangUp chan os.S
 	}
 }
 
-// startWhenWritable starts the parts. If the disk is full, only the listeners serve until it has
-// room: then the parts start, and a failure goes to failed. wait cancels the wait, and returns
-// when a late start has ended. In maintenance
-// the parts start and do no work, except for backups.
+// startWhenWritable starts the parts. If the disk is full, only the listeners serve until it has room:
+// then the parts start, and a failure goes to failed. wait cancels the wait, and returns when a late
+// start has ended. In maintenance the parts start and do no work, except for backups.
 func (s *Service) startWhenWritable(ctx context.Context, failed chan<- error) (wait func(), err error) {
 	ctx = store.DuringMaintenance(ctx)
 	if s.Store.WritableIn(ctx) == nil {

@@ -47,13 +47,12 @@ type childLink struct {
 type planItem struct {
 	Text  string `json:"text"`
 	State string `json:"state"`
-	Done  bool   `json:"done"` // in calls of earlier versions
 }
 
 // Class returns the state of the step as a class: done, now or todo.
 func (i planItem) Class() string {
 	switch {
-	case i.State == "done" || i.Done && i.State == "":
+	case i.State == "done":
 		return "done"
 	case i.State == "in_progress":
 		return "now"

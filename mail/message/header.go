@@ -1,9 +1,9 @@
 // Package message parses and composes mail. Anybody may have written a mail: malformed parts are
 // repaired or left out, and everything that can grow has a limit.
 //
-// It is pure: the same bytes give the same result. It imports no package of this module, opens no
-// file and no connection, and starts no process. Callers pass in functions that need them, such as
-// the conversion of HTML.
+// It is pure: the same bytes give the same result. Of this module it imports only store/pattern. It
+// opens no file and no connection, and starts no process. Callers pass in functions that need them,
+// such as the conversion of HTML.
 package message
 
 import (

@@ -52,7 +52,7 @@ func planLines(result string) string {
 		}
 	}
 	if json.Unmarshal([]byte(result), &plan) != nil {
-		return "" // the result of another version, or of another tool with that name
+		return "" // the result of another tool with that name
 	}
 	var b strings.Builder
 	for _, item := range plan.Items[:min(len(plan.Items), maxPlanItems)] {

@@ -95,8 +95,8 @@ func TestMendingFollowsNoLink(t *testing.T) {
 	is.NoErr(os.Chmod(filepath.Join(dir, "folder"), 0o700)) // so that it can be removed
 }
 
-// TestOpenClosedWorkspace opens a folder from which a command of an earlier release has removed
-// the owner's permissions.
+// TestOpenClosedWorkspace opens a folder without the owner's permissions, as a command leaves it whose
+// server was killed.
 func TestOpenClosedWorkspace(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

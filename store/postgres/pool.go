@@ -78,7 +78,7 @@ func (p *pool) getForWrite(ctx context.Context) (*conn, error) {
 // expired while they were idle.
 func (p *pool) take() (*conn, error) {
 	for _, old := range p.removeExpired() {
-		old.close()
+		go old.close() // ends within closeTimeout: a server that is gone must not delay the caller
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,12 +2,14 @@ package offline
 
 import (
 	"strings"
+
+	"journeyman/store/pattern"
 )
 
 // fenceLine matches a line that may open or close a fenced code block, as CommonMark
 // 0.31 defines it (section 4.5): up to three spaces, three or more backticks or tildes,
 // and an info string.
-const fenceLine pattern = "^ {0,3}(`{3,}|~{3,})(.*)$"
+const fenceLine pattern.Pattern = "^ {0,3}(`{3,}|~{3,})(.*)$"
 
 // fencedBlock finds the first fenced block whose info string begins with the word info. If info
 // is empty, it finds any block. rest is the text without the block, trimmed. Blocks inside
@@ -18,7 +20,7 @@ func fencedBlock(text, info string) (body, rest string, ok bool) {
 	for at, next := 0, 0; at < len(text); at = next {
 		var line string
 		line, next = nextLine(text, at)
-		m := fenceLine.compiled().FindStringSubmatch(line)
+		m := fenceLine.Compiled().FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}

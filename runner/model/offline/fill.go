@@ -7,8 +7,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"journeyman/runner/schema"
+	"journeyman/store/pattern"
 )
 
 // Limits of values that are built for a schema.
@@ -17,6 +19,9 @@ const (
 	maxFillNodes  = 300      // fields that are filled per value
 	maxSourceText = 16 << 10 // bytes of the text that are searched for values
 	maxWords      = 200      // words that are tried for a field
+	// maxFillTime ends the search of a schema whose patterns or choices take long: each has a limit of its
+	// own, but there may be many.
+	maxFillTime = 3 * time.Second
 )
 
 const (
@@ -32,7 +37,7 @@ func (t *turn) structured(read string) (value, note string) {
 	if err != nil {
 		return "{}", noValue // impossible: schemas are checked when a worker is saved
 	}
-	f := filler{left: maxFillNodes, text: cutBytes(strings.TrimSpace(t.input+"\n"+read), maxSourceText)}
+	f := filler{left: maxFillNodes, until: time.Now().Add(maxFillTime), text: cutBytes(strings.TrimSpace(t.input+"\n"+read), maxSourceText)}
 	f.excerpt = cmp.Or(strings.TrimSpace(read), strings.TrimSpace(t.input))
 	if len(f.excerpt) > longInput {
 		f.excerpt = strings.Join(pickSentences(f.excerpt, defaultSentences), " ")
@@ -46,10 +51,16 @@ func (t *turn) structured(read string) (value, note string) {
 
 // A filler builds a value for a schema from a text.
 type filler struct {
-	left    int    // fields that may still be filled
-	text    string // searched for values
-	excerpt string // the value of fields for the whole text
+	left    int       // fields that may still be filled
+	until   time.Time // the end of the search
+	text    string    // searched for values
+	excerpt string    // the value of fields for the whole text
 }
+
+// fits reports whether a value meets a schema, as far as there is time to check it.
+func (f *filler) fits(s *schema.Schema, v any) bool { return !f.late() && s.Check(v) == nil }
+
+func (f *filler) late() bool { return time.Now().After(f.until) }
 
 // object builds an object of the fields that the text contains, and of the required ones. found
 // means that the text contains one of them.
@@ -73,7 +84,7 @@ func (f *filler) value(name string, s *schema.Schema, depth int) (v any, found b
 	if len(s.Fields()) > 0 {
 		return f.object(s, depth)
 	}
-	fits := func(v any) bool { return s.Check(v) == nil }
+	fits := func(v any) bool { return f.fits(s, v) }
 	candidates := f.candidates(name, s)
 	if i := slices.IndexFunc(candidates, fits); i >= 0 {
 		return candidates[i], true
@@ -87,7 +98,7 @@ func (f *filler) value(name string, s *schema.Schema, depth int) (v any, found b
 	return nil, false
 }
 
-const numberPattern pattern = `-?(?:0|[1-9]\d*)(?:,\d{3})*(?:\.\d+)?`
+const numberPattern pattern.Pattern = `-?(?:0|[1-9]\d*)(?:,\d{3})*(?:\.\d+)?`
 
 // candidates returns values that the text contains for a field, the most probable first. Choices
 // may be anywhere. Words of a format or pattern are after the label, or anywhere without a label.
@@ -104,7 +115,7 @@ func (f *filler) candidates(name string, s *schema.Schema) (list []any) {
 		return append(list, f.items(label, items)...)
 	}
 	if label != "" {
-		number := json.Number(strings.ReplaceAll(numberPattern.compiled().FindString(label), ",", ""))
+		number := json.Number(strings.ReplaceAll(numberPattern.Compiled().FindString(label), ",", ""))
 		word := strings.ToLower(label)
 		if number != "" {
 			list = append(list, number)
@@ -117,7 +128,7 @@ func (f *filler) candidates(name string, s *schema.Schema) (list []any) {
 	if slices.Contains(strings.Fields(generalNames), strings.ToLower(name)) {
 		list = append(list, f.excerpt, shorten(f.excerpt, 200), shorten(f.excerpt, 80))
 	}
-	if s.Check("unknown") == nil {
+	if f.late() || s.Check("unknown") == nil {
 		return list // any word fits
 	}
 	between := func(r rune) bool { return strings.ContainsRune(" \t\r\n,;()[]{}<>\"'`", r) }
@@ -135,12 +146,12 @@ func (f *filler) items(label string, of *schema.Schema) []any {
 	values := f.mentioned(choices)
 	for part := range strings.SplitSeq(strings.ReplaceAll(label, " and ", ","), ",") {
 		part = strings.TrimSpace(part)
-		number := json.Number(numberPattern.compiled().FindString(part))
+		number := json.Number(numberPattern.Compiled().FindString(part))
 		switch {
 		case part == "" || len(choices) > 0 || slices.Contains(values, any(part)):
-		case of.Check(part) == nil:
+		case f.fits(of, part):
 			values = append(values, part)
-		case number != "" && of.Check(number) == nil:
+		case number != "" && f.fits(of, number):
 			values = append(values, number)
 		}
 	}
@@ -161,14 +172,14 @@ func (f *filler) mentioned(choices []any) (list []any) {
 }
 
 // innerCapital matches the position where a word begins within a name such as dueDate.
-const innerCapital pattern = `(\p{Ll})(\p{Lu})`
+const innerCapital pattern.Pattern = `(\p{Ll})(\p{Lu})`
 
 // match finds the words of a name in the text, followed by a pattern. dueDate, due_date and "Due
 // date" have the same words.
 func (f *filler) match(name, after string) []string {
-	name = innerCapital.compiled().ReplaceAllString(strings.ToValidUTF8(cutBytes(name, 100), ""), "$1 $2")
+	name = innerCapital.Compiled().ReplaceAllString(strings.ToValidUTF8(cutBytes(name, 100), ""), "$1 $2")
 	words := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" _-", r) })
-	if len(words) == 0 {
+	if len(words) == 0 || f.late() {
 		return nil
 	}
 	for i, word := range words {
@@ -179,7 +190,7 @@ func (f *filler) match(name, after string) []string {
 }
 
 // nextLabel matches the label that follows a value on the same line: ", city:".
-const nextLabel pattern = `;|, [^,:]{1,40}(?::| is )`
+const nextLabel pattern.Pattern = `;|, [^,:]{1,40}(?::| is )`
 
 // label returns the value after "name:", "name =" or "name is", without its quotation marks. A
 // slash after the colon is part of a URL.
@@ -189,10 +200,10 @@ func (f *filler) label(name string) string {
 		return ""
 	}
 	value := strings.TrimSpace(m[1])
-	if quoted := quotation.compiled().FindStringSubmatch(value); quoted != nil && strings.HasPrefix(value, quoted[0]) {
+	if quoted := quotation.Compiled().FindStringSubmatch(value); quoted != nil && strings.HasPrefix(value, quoted[0]) {
 		return strings.Join(quoted[1:], "")
 	}
-	if loc := nextLabel.compiled().FindStringIndex(value); loc != nil {
+	if loc := nextLabel.Compiled().FindStringIndex(value); loc != nil {
 		value = value[:loc[0]]
 	}
 	if sentences := splitSentences(value); len(sentences) > 0 {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"journeyman/store/pattern"
 )
 
 // An intent is the meaning of an instruction, as far as rules can determine it.
@@ -31,23 +33,23 @@ const (
 
 const (
 	// urlPattern matches a URL and trailing punctuation.
-	urlPattern pattern = "https?://[^\\s\\pC<>\"`{}|\\\\^“”\\[\\]]+"
+	urlPattern pattern.Pattern = "https?://[^\\s\\pC<>\"`{}|\\\\^“”\\[\\]]+"
 	// fileName matches the name of a file that can be read. Other words contain a dot, too.
-	fileName pattern = "(?i)(?:^|[\\s\"'`“„«(\\[])((?:[\\pL\\pN_.-]+/)*[\\pL\\pN_.-]+\\.(?:md|markdown|txt|text|rst|" +
+	fileName pattern.Pattern = "(?i)(?:^|[\\s\"'`“„«(\\[])((?:[\\pL\\pN_.-]+/)*[\\pL\\pN_.-]+\\.(?:md|markdown|txt|text|rst|" +
 		"log|csv|tsv|json|jsonl|ya?ml|toml|ini|xml|html?|pdf|docx?|odt|rtf|xlsx?|ods|pptx?|eml|ics|vcf|sql|go|py|js|ts|" +
 		"java|rb|rs|c|h|cpp|sh|css|diff|ipynb|png|jpe?g|gif|webp|svg|zip))\\b"
 	// saving matches "save TEXT to NAME" and "create NAME" within a sentence. Its groups are TEXT
 	// and NAME.
-	saving pattern = `(?i)\b(?:write|save|put|store|export|create|make|turn|convert|copy)\b` +
+	saving pattern.Pattern = `(?i)\b(?:write|save|put|store|export|create|make|turn|convert|copy)\b` +
 		`(?:((?:[^.!?;\n]|[.!?;]\S)*)\b(?:to|as|into|in)\b)?(?:\s+(?:the|an?|new|file|called|named))*` +
 		"\\s+[\"'`“]?((?:[\\pL\\pN_.-]+/)*[\\pL\\pN_.-]*[\\pL\\pN_-]\\.\\pL[\\pL\\pN]{0,7})\\b"
-	quotation pattern = "`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|„([^“]+)“|«([^»]+)»"
+	quotation pattern.Pattern = "`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|„([^“]+)“|«([^»]+)»"
 	// describing matches the beginning of a phrase that is not itself the text to save, such as
 	// "the answer".
-	describing pattern = `(?i)^(?:$|(?:an?|the|its?|this|that|them|these|those|your|my|our|all|every|each|some|any|` +
+	describing pattern.Pattern = `(?i)^(?:$|(?:an?|the|its?|this|that|them|these|those|your|my|our|all|every|each|some|any|` +
 		`everything|one|two|three|four|five|six|seven|eight|nine|ten|\d\S*)\b)`
 	// amount matches "five sentences", "3 key points", "two-sentence".
-	amount pattern = `(?i)\b(an?|one|single|two|three|four|five|six|seven|eight|nine|ten|\d{1,3})` +
+	amount pattern.Pattern = `(?i)\b(an?|one|single|two|three|four|five|six|seven|eight|nine|ten|\d{1,3})` +
 		`[- ](?:(?:short|key|main|bullet)[- ])?(?:sentence|line|bullet|point)`
 )
 
@@ -60,7 +62,7 @@ func (t *turn) readIntent() *intent {
 	}
 	w := &intent{sentences: sentenceCount(input)}
 	rest := input
-	for _, url := range urlPattern.compiled().FindAllString(input, maxFetches) {
+	for _, url := range urlPattern.Compiled().FindAllString(input, maxFetches) {
 		rest = strings.ReplaceAll(rest, url, " ") // the last part of a URL may look like a file name
 		w.add("web_fetch", trimURL(url))
 	}
@@ -70,7 +72,7 @@ func (t *turn) readIntent() *intent {
 		rest = strings.ReplaceAll(rest, path.Base(f.Path), " ") // a name with spaces looks like several words
 	}
 	w.findTarget(input)
-	for _, m := range fileName.compiled().FindAllStringSubmatch(rest, -1) {
+	for _, m := range fileName.Compiled().FindAllStringSubmatch(rest, -1) {
 		// A file that is named once, as the target, is no source.
 		if name := strings.TrimPrefix(m[1], "./"); name != w.target || strings.Count(rest, name) > 1 {
 			w.add("read_file", name)
@@ -101,7 +103,7 @@ func trimURL(url string) string {
 
 // findTarget finds the file for the answer, and the text to save in it.
 func (w *intent) findTarget(input string) {
-	all := saving.compiled().FindAllStringSubmatchIndex(input, -1)
+	all := saving.Compiled().FindAllStringSubmatchIndex(input, -1)
 	if len(all) == 0 {
 		return
 	}
@@ -112,21 +114,21 @@ func (w *intent) findTarget(input string) {
 	}
 	w.target = strings.TrimPrefix(input[at[4]:at[5]], "./")
 	before := strings.TrimRight(input[:at[0]], " \t")
-	quoted := quotation.compiled().FindStringSubmatch(object)
+	quoted := quotation.Compiled().FindStringSubmatch(object)
 	switch {
 	case quoted != nil:
 		w.text = strings.Join(quoted[1:], "")
 	// "TEXT. Save it to NAME": the verb begins its sentence.
 	case strings.EqualFold(object, "it") && strings.TrimRight(before, ".!?:\n") != before:
 		w.text = strings.TrimSpace(before)
-	case !describing.compiled().MatchString(object):
+	case !describing.Compiled().MatchString(object):
 		w.text = object
 	}
 }
 
 // sentenceCount returns the number of sentences that an input requests, else the default.
 func sentenceCount(input string) int {
-	m := amount.compiled().FindStringSubmatch(input)
+	m := amount.Compiled().FindStringSubmatch(input)
 	if m == nil {
 		return defaultSentences
 	}

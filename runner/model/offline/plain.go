@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"journeyman/store/pattern"
 )
 
 // plain returns the reply to an input without a script. The turn reads the files and pages in
@@ -106,14 +108,14 @@ func (t *turn) documents(w *intent) (docs []document) {
 }
 
 // numberedLine matches a line in a result of read_file. Notes about the file have no number.
-const numberedLine pattern = `(?m)^[0-9]+\t(.*\n?)`
+const numberedLine pattern.Pattern = `(?m)^[0-9]+\t(.*\n?)`
 
 // newDocument returns the text in a tool's result, or the reason why there is none.
 func newDocument(s source, run toolRun) document {
 	var page struct{ Content, Title string }
 	if json.Unmarshal([]byte(run.output), &page) != nil { // read_file returns text
 		var lines strings.Builder
-		for _, m := range numberedLine.compiled().FindAllStringSubmatch(run.output, -1) {
+		for _, m := range numberedLine.Compiled().FindAllStringSubmatch(run.output, -1) {
 			lines.WriteString(m[1])
 		}
 		page.Content = cmp.Or(lines.String(), run.output)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"journeyman/store/pattern"
 )
 
 // Limits of the sentences that are quoted from a text.
@@ -16,12 +18,12 @@ const (
 
 const (
 	// notText matches comments, tags and images.
-	notText pattern = `(?s)<!--.*?-->|</?[a-zA-Z][^>\n]*>|!\[[^\]\n]*\]\([^)\n]*\)`
+	notText pattern.Pattern = `(?s)<!--.*?-->|</?[a-zA-Z][^>\n]*>|!\[[^\]\n]*\]\([^)\n]*\)`
 	// markup matches a link and an emphasis. Its groups are their texts.
-	markup pattern = `\[([^\]\n]*)\]\([^)\n]*\)|\*{1,2}([^*\s][^*\n]*)\*{1,2}` + "|`([^`\n]+)`"
+	markup pattern.Pattern = `\[([^\]\n]*)\]\([^)\n]*\)|\*{1,2}([^*\s][^*\n]*)\*{1,2}` + "|`([^`\n]+)`"
 	// blockMarks matches the marks of quotations and list items at the start of a line.
-	blockMarks pattern = `^\s*(?:>\s?|[-*+•]\s+|\d{1,9}[.)]\s+)+`
-	fenceMarks pattern = "^\\s*(?:```|~~~)"
+	blockMarks pattern.Pattern = `^\s*(?:>\s?|[-*+•]\s+|\d{1,9}[.)]\s+)+`
+	fenceMarks pattern.Pattern = "^\\s*(?:```|~~~)"
 )
 
 // pickSentences returns the first n sentences of a text that say something, verbatim except for
@@ -63,7 +65,7 @@ func paragraphs(source string) (blocks []string) {
 			source = body
 		}
 	}
-	source = markup.compiled().ReplaceAllString(notText.compiled().ReplaceAllString(source, ""), "$1$2$3")
+	source = markup.Compiled().ReplaceAllString(notText.Compiled().ReplaceAllString(source, ""), "$1$2$3")
 	var block []string
 	flush := func() {
 		if text := strings.Join(strings.Fields(strings.Join(block, " ")), " "); text != "" {
@@ -73,13 +75,13 @@ func paragraphs(source string) (blocks []string) {
 	}
 	code := false
 	for ln := range strings.Lines(source) {
-		if fenceMarks.compiled().MatchString(ln) {
+		if fenceMarks.Compiled().MatchString(ln) {
 			code = !code
 			flush()
 			continue
 		}
 		ln = strings.TrimSpace(ln)
-		switch marks := blockMarks.compiled().FindString(ln); {
+		switch marks := blockMarks.Compiled().FindString(ln); {
 		case code:
 		case ln == "" || ln[0] == '#' || ln[0] == '|':
 			flush()
