@@ -4,8 +4,6 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -177,26 +175,6 @@ func (c *gateConn) Write(b []byte) (n int, err error) {
 			return n, err
 		}
 	}
-}
-
-// ReadFrom lets the connection below send files without copying them through memory.
-func (c *gateConn) ReadFrom(r io.Reader) (n int64, err error) {
-	source, limited := r.(*io.LimitedReader)
-	if !limited {
-		source = &io.LimitedReader{R: r, N: math.MaxInt64}
-	}
-	for source.N > 0 {
-		c.arm()
-		// The connection below recognizes a file only directly below one LimitedReader.
-		piece := &io.LimitedReader{R: source.R, N: min(source.N, writePiece)}
-		want := piece.N
-		m, err := io.Copy(c.Conn, piece)
-		n, source.N = n+m, source.N-m
-		if err != nil || m < want {
-			return n, err
-		}
-	}
-	return n, nil
 }
 
 // CloseWrite closes the sending half, so that the peer can read the answer to its end.

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -137,12 +136,6 @@ func (w *statusWriter) WriteHeader(status int) {
 func (w *statusWriter) Write(b []byte) (int, error) {
 	w.begin()
 	return w.ResponseWriter.Write(b)
-}
-
-// ReadFrom lets the connection send files without copying them through memory.
-func (w *statusWriter) ReadFrom(r io.Reader) (int64, error) {
-	w.begin()
-	return io.Copy(w.ResponseWriter, r)
 }
 
 func (w *statusWriter) begin() {

@@ -15,7 +15,6 @@ type approvalBlock struct {
 	Body        callBody // the question or the call, formatted for people
 	Consequence string   // of an approval
 	Arguments   excerpt  // raw; for a question, its text
-	Title       string   // of the task, on a page of several tasks
 	Action      string   // address to which its forms are sent; "" for the address of the page
 	N, Of       int      // its place among the waiting calls of the task; 0 on other pages
 	lasting     bool     // a decision may apply to the rest of the task

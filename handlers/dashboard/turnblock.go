@@ -25,7 +25,6 @@ const (
 	callBytes      = 2 << 10 // of a call's input, and of its output
 	summaryBytes   = 1 << 10
 	filesOfTurn    = 20
-	sourcesOfTurn  = 20
 	stepsOfTurn    = 12 // on the page of a task
 	stepsOnPage    = 20 // on the page of a turn
 	stepPartsShown = 40 // texts and calls of steps on a page; the last step may exceed it
@@ -49,12 +48,9 @@ type turnBlock struct {
 	Structured  *excerpt
 	Files       []fileLink
 	MoreFiles   int
-	Sources     []store.Source
-	MoreSource  int
-	Problem     string    // why the turn failed or is incomplete; "" if neither
-	Plot        *timeline // nil if no model and no tool was called
-	Again       string    // token of the forms that run it again; "" if the task accepts no turns
-	Unfold      bool      // the steps are unfolded
+	Problem     string // why the turn failed or is incomplete; "" if neither
+	Again       string // token of the forms that run it again; "" if the task accepts no turns
+	Unfold      bool   // the steps are unfolded
 	End         state
 	lang        *text.Language
 }
@@ -227,12 +223,7 @@ func (b *turnBuilder) frame(t store.Turn) (block turnBlock, err error) {
 	if t.Status.Ended() {
 		b.addAnswer(&block, raw)
 	}
-	spans, err := b.d.store.Spans(b.r.Context(), t)
-	// The offline model may take no measurable time. The drawing would be empty then.
-	if p := newTimeline(b.r.lang, spans); p != nil && p.Model+p.Tools > 0 {
-		block.Plot = p
-	}
-	return block, err
+	return block, nil
 }
 
 // name returns the name of a user. It reads each name once.
@@ -246,7 +237,7 @@ func (b *turnBuilder) name(userID string) (string, error) {
 	return once(b.names, userID, func() (string, error) { return b.d.store.UserName(b.r.Context(), userID) })
 }
 
-// addFiles adds the files and sources of the turn, as many as a page shows.
+// addFiles adds the files of the turn, as many as a page shows.
 func (b *turnBuilder) addFiles(block *turnBlock) error {
 	files, err := b.d.store.FilesByTurn(b.r.Context(), block.Turn)
 	if err != nil {
@@ -266,10 +257,7 @@ func (b *turnBuilder) addFiles(block *turnBlock) error {
 		}
 		block.Files = append(block.Files, b.file(f))
 	}
-	sources, err := b.d.store.SourcesByTurn(b.r.Context(), block.Turn)
-	block.MoreSource = max(0, len(sources)-sourcesOfTurn)
-	block.Sources = sources[:min(len(sources), sourcesOfTurn)]
-	return err
+	return nil
 }
 
 // file returns the link of a file. The link has no host, so that it works under each name of this
