@@ -2,8 +2,6 @@ package command_test
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -13,21 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 
 	"journeyman/store/storetest"
 )
-
-// BenchmarkIdleStreams opens idle streams of each kind, and reports the cost of one for the
-// program: memory of its heap and stacks, goroutines, and resident memory.
-func BenchmarkIdleStreams(b *testing.B) {
-	for _, kind := range []string{"worker", "task", "turn", "events", "page"} {
-		b.Run(kind, func(b *testing.B) { idleStreams(b, kind, 1000) })
-	}
-	b.Run("many", func(b *testing.B) { idleStreams(b, "worker", 2_000) })
-}
 
 // TestIdleStreamMemory bounds the memory of an idle stream: 10,000 may take 600 MB.
 func TestIdleStreamMemory(t *testing.T) {
@@ -52,33 +40,6 @@ func TestIdleStreamMemory(t *testing.T) {
 		is.True(each < most)                                   // an idle stream needs too much memory
 		is.True(after.goroutines-before.goroutines < 5*n+n/10) // an idle stream needs too many goroutines
 		m.kill()
-	}
-}
-
-func idleStreams(b *testing.B, kind string, n int) {
-	for range b.N {
-		m := measured(b, "--max-streams", "100000", "--max-connections", "100000", "--admin-password", "of the benchmark")
-		request := m.idleRequest(b, kind)
-		conns := []net.Conn{m.subscribe(b, request)} // the first stream creates shared resources, which do not count
-		before, rss := m.usage(b), memoryMB(b, m.instance, "VmRSS")
-		for range n {
-			conns = append(conns, m.subscribe(b, request))
-		}
-		peak := memoryMB(b, m.instance, "VmHWM")
-		var after usage
-		for range 8 { // each collection halves the stacks that a request has grown
-			after = m.usage(b)
-		}
-		b.ReportMetric((after.heap-before.heap)/float64(n), "heap-B/stream")
-		b.ReportMetric((after.stack-before.stack)/float64(n), "stack-B/stream")
-		b.ReportMetric((after.goroutines-before.goroutines)/float64(n), "goroutines/stream")
-		b.ReportMetric((memoryMB(b, m.instance, "VmRSS")-rss)*1e6/float64(n), "rss-B/stream")
-		b.ReportMetric(memoryMB(b, m.instance, "VmRSS"), "rss-MB")
-		b.ReportMetric(peak, "peak-rss-MB")
-		m.kill()
-		for _, c := range conns {
-			_ = c.Close()
-		}
 	}
 }
 
@@ -139,12 +100,6 @@ func (m measuredProgram) idleRequest(b testing.TB, kind string) string {
 		return "GET /api/workers/" + asleep.ID + "/stream" + byKey + "\r\n"
 	case "task":
 		return "GET /api/workers/" + asleep.ID + "?stream=true" + byKey + "\r\n"
-	case "turn":
-		body, err := json.Marshal(map[string]any{"stream": true, "workerId": asleep.ID, "input": offlineScript("wait 1h")})
-		if err != nil {
-			b.Fatal(err)
-		}
-		return fmt.Sprintf("POST /api/tasks%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", byKey, len(body), body)
 	}
 	byCookie := head + "Cookie: " + m.signIn(b, "owner@localhost", "of the benchmark") + "\r\n\r\n"
 	if kind == "events" {
@@ -178,40 +133,4 @@ func memoryMB(b testing.TB, s *instance, name string) float64 {
 		b.Fatal(err)
 	}
 	return figure(b, status, name+`:\s+(\d+) kB`) / 1024
-}
-
-// BenchmarkBareFanOut writes the bytes of BenchmarkFanOut in a bare loop, to as many sockets.
-func BenchmarkBareFanOut(b *testing.B) {
-	const readers = 1000
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer ln.Close()
-	conns := make([]net.Conn, readers)
-	for i := range conns {
-		client, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer client.Close()
-		go func() { _, _ = io.Copy(io.Discard, client) }() // ends with the connection
-		if conns[i], err = ln.Accept(); err != nil {
-			b.Fatal(err)
-		}
-		defer conns[i].Close()
-	}
-	event := bytes.Repeat([]byte("x"), 170)
-	before := ownCPU(b)
-	begun := time.Now()
-	b.ResetTimer()
-	for range b.N {
-		for _, c := range conns {
-			if _, err := c.Write(event); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	b.ReportMetric(float64(b.N*readers)/time.Since(begun).Seconds(), "deliveries/s")
-	b.ReportMetric(float64((ownCPU(b)-before).Nanoseconds())/float64(b.N*readers), "cpu-ns/delivery")
 }
