@@ -26,10 +26,14 @@ const (
 	fenceMarks pattern.Pattern = "^\\s*(?:```|~~~)"
 )
 
+// maxSummarized is how much of a text is searched for sentences, in bytes. A mark that is never closed
+// makes each search for the next one read up to the end of the text.
+const maxSummarized = 16 << 10
+
 // pickSentences returns the first n sentences of a text that say something, verbatim except for
 // the marks of Markdown. A text without sentences, such as data, has its first lines instead.
 func pickSentences(source string, n int) []string {
-	source = cutBytes(strings.TrimPrefix(source, "\ufeff"), maxReadText)
+	source = cutBytes(strings.TrimPrefix(source, "\ufeff"), maxSummarized)
 	var found []string
 	for _, block := range paragraphs(source) {
 		for _, s := range splitSentences(block) {
