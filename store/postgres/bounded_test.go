@@ -72,3 +72,33 @@ func TestLongWritesMayRunAgain(t *testing.T) {
 	is.Equal(runs, 2)
 	is.Equal(notes(t, db), []string{"a"})
 }
+
+// TestReadsOutliveTheirCaller cancels reads while they run. A short one ends, and its connection is
+// used again. A long one is cut off soon, and a deadline is kept.
+func TestReadsOutliveTheirCaller(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	session := func(seconds string, limit time.Duration) (id int64, err error) {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		time.AfterFunc(50*time.Millisecond, cancel)
+		rows, err := db.Query(ctx, `SELECT pg_backend_pid() FROM pg_sleep(`+seconds+`)`)
+		if err == nil && rows.Next() {
+			err = rows.Scan(&id)
+		}
+		return id, err
+	}
+	is := is.New(t)
+	first, err := session("0.3", time.Minute)
+	is.NoErr(err)
+	second, err := session("0.3", time.Minute)
+	is.NoErr(err)
+	is.Equal(first, second)
+
+	begun := time.Now()
+	_, err = session("60", time.Minute)
+	is.True(errors.Is(err, context.Canceled))
+	_, err = session("60", 20*time.Millisecond)
+	is.True(errors.Is(err, context.DeadlineExceeded))
+	is.True(time.Since(begun) < 30*time.Second)
+}

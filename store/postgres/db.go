@@ -158,12 +158,14 @@ func (db *DB) Query(ctx context.Context, query string, args ...any) (engine.Rows
 		return nil, err
 	}
 	defer func() { db.pool.put(c) }()
-	r, err := c.query(ctx, text, args)
+	read, cancel := lingering(ctx)
+	defer cancel()
+	r, err := c.query(read, text, args)
 	if err != nil && (c.reused && c.broken() || c.stale) && ctx.Err() == nil {
-		if c, err = db.pool.renew(ctx, c); err != nil {
+		if c, err = db.pool.renew(read, c); err != nil {
 			return nil, err
 		}
-		r, err = c.query(ctx, text, args)
+		r, err = c.query(read, text, args)
 	}
 	if err != nil {
 		return nil, err

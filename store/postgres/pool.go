@@ -50,7 +50,9 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	}
 	c, err := p.take()
 	if c == nil && err == nil {
-		c, err = p.connect(ctx)
+		lasting, cancel := lingering(ctx)
+		defer cancel()
+		c, err = p.connect(lasting)
 	}
 	if err != nil {
 		<-p.slots

@@ -221,7 +221,9 @@ func (s *snapshot) Query(ctx context.Context, query string, args ...any) (engine
 	if s.conn == nil {
 		return nil, &connectionError{doing: "query a snapshot", err: errSnapshotEnded}
 	}
-	r, err := s.run(ctx, query, args)
+	read, cancel := lingering(ctx)
+	defer cancel()
+	r, err := s.run(read, query, args)
 	if err != nil {
 		return nil, err
 	}
