@@ -89,8 +89,8 @@ const (
 // lets it publish its events.
 func (s *streams) newBroker(rd *reader) *sse.Server {
 	b := sse.New()
-	// AutoReplay would rewrite ids, and an unsplit newline would break a frame.
-	b.AutoReplay, b.AutoStream, b.SplitData, b.BufferSize = false, false, true, publishedAhead
+	// AutoReplay would rewrite ids. The data of an event is JSON on one line, so nothing is to be split.
+	b.AutoReplay, b.AutoStream, b.SplitData, b.BufferSize = false, false, false, publishedAhead
 	b.Headers = s.headers
 	b.OnSubscribe = func(string, *sse.Subscriber) { rd.publish() }
 	// Only a stream without subscribers may be removed: the library leaks a goroutine for each.
