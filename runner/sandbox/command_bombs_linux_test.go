@@ -257,7 +257,7 @@ func (p *prison) escapeByHiddenMemory(t *testing.T) {
 	for name := range bombs {
 		t.Run(name, func(t *testing.T) {
 			peak := watchPeak(t)
-			r := p.run(t, "exec ./escape escape bomb '"+name+"' 0", 30*time.Second)
+			r := p.run(t, "exec ./escape escape bomb '"+name+"' 0", patience)
 			took := peak()
 			t.Logf("%s: %d MiB of the machine's memory, %v: %d %q %.100s", name, took>>20, r.Duration, r.ExitCode, r.Stopped, r.Output)
 			if r.Stopped != StopMemory && (r.ExitCode != 3 || r.Stopped != "") {
