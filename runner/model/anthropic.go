@@ -200,7 +200,7 @@ func (c *claude) call(ctx context.Context, req *Request, q claudeQuirks, s *clau
 		return webPage(), nil
 	}
 	if err := s.readEvents(resp.Body); err != nil {
-		return nil, c.readFailure(ctx, err)
+		return nil, c.readFailure(ctx, err, c.failure)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -237,22 +237,6 @@ func streamStatus(kind string) int {
 		return 413
 	}
 	return 500 // includes "api_error"
-}
-
-// readFailure converts the error that ended the reading of an answer.
-func (c *claude) readFailure(ctx context.Context, err error) error {
-	var fault *streamFault
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.As(err, &fault):
-		return fault.refusal.failure(c.secrets...)
-	// A proxy may have damaged an event, so a retry can help. An answer that is too long stays
-	// too long.
-	case errors.Is(err, errNoEvent), errors.Is(err, errTooMuch):
-		return &Error{Code: codeBadResponse, Message: err.Error(), Retryable: !errors.Is(err, errTooMuch)}
-	}
-	return transportFailure(ctx, err, c.patience, true)
 }
 
 func (u *claudeUsage) add(v claudeUsage) {

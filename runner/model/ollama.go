@@ -202,27 +202,11 @@ func (o *ollama) call(ctx context.Context, req *Request, body ollamaRequest, emi
 		return Response{}, refused, err
 	}
 	s := &ollamaStream{assembler: assembler{emit: emit}, used: usedCallIDs(req), name: o.name}
-	answer, err := o.receive(ctx, resp, req, s, func(ctx context.Context, err error) error {
-		return o.readFailure(ctx, err, body.Options.NumCtx)
+	answer, err := o.receive(ctx, resp, req, s, func(r *apiError) *Error {
+		r.unwrap()
+		return o.refusal(r, body.Options.NumCtx)
 	})
 	return answer, nil, err
-}
-
-// readFailure converts the error that ended the reading of an answer.
-func (o *ollama) readFailure(ctx context.Context, err error, window int64) error {
-	var fault *streamFault
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.As(err, &fault):
-		fault.refusal.unwrap()
-		return o.refusal(fault.refusal, window)
-	// A proxy may have sent a line of its own, which a retry can avoid. A long answer stays too
-	// long.
-	case errors.Is(err, errNoAnswer), errors.Is(err, errTooMuch):
-		return &Error{Code: codeBadResponse, Message: err.Error(), Retryable: !errors.Is(err, errTooMuch)}
-	}
-	return transportFailure(ctx, err, o.patience, true)
 }
 
 // refusal converts a server's error. If the operator can fix the problem, it adds the solution.

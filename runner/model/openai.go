@@ -186,7 +186,7 @@ func (o *openAI) call(ctx context.Context, req *Request, q quirks, emit func(Del
 		return Response{}, refused, err
 	}
 	s := &chatStream{assembler: assembler{emit: emit}, name: o.name, router: o.router, used: usedCallIDs(req)}
-	answer, err := o.receive(ctx, resp, req, s, o.readFailure)
+	answer, err := o.receive(ctx, resp, req, s, o.failure)
 	return answer, nil, err
 }
 

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -73,20 +72,4 @@ func newOpenAIServer(model string, cfg Config, p timeouts) (s openAIServer, err 
 		}
 	}
 	return s, nil
-}
-
-// readFailure converts the error that ended the reading of an answer.
-func (s *openAIServer) readFailure(ctx context.Context, err error) error {
-	var fault *streamFault
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if errors.As(err, &fault) {
-		return fault.refusal.failure(s.secrets...)
-	}
-	if errors.Is(err, errNoChunk) || errors.Is(err, errTooMuch) {
-		// A gateway may have sent an invalid line. An answer that is too long stays too long.
-		return &Error{Code: codeBadResponse, Message: err.Error(), Retryable: !errors.Is(err, errTooMuch)}
-	}
-	return transportFailure(ctx, err, s.patience, true)
 }

@@ -102,13 +102,5 @@ func nanoDollars(amount string) (int64, bool) {
 		return 0, false
 	}
 	r.Mul(r, big.NewRat(1e9, 1))
-	nano, rest := new(big.Int).QuoRem(r.Num(), r.Denom(), new(big.Int))
-	// If rounded down, a cost below one nano-dollar would be free.
-	if rest.Sign() > 0 {
-		nano.Add(nano, big.NewInt(1))
-	}
-	if !nano.IsInt64() {
-		return math.MaxInt64, true
-	}
-	return nano.Int64(), true
+	return roundUp(r.Num(), r.Denom()), true
 }

@@ -10,7 +10,7 @@ import (
 	"io"
 	"maps"
 	"math"
-	"math/bits"
+	"math/big"
 	"os"
 	"slices"
 	"strings"
@@ -59,33 +59,29 @@ func (p Price) Cost(u Usage) int64 {
 	fresh := max(u.InputTokens, 0) - min(read, max(u.InputTokens, 0))
 	fresh -= min(write, fresh)
 
-	// Add the products in 128 bits: wrong counts of a provider may overflow 64 bits.
-	var hi, lo uint64
+	var pico big.Int // wrong counts of a provider may overflow 64 bits
 	for _, item := range [...][2]int64{
 		{fresh, rates.Input},
 		{read, rates.CacheRead},
 		{write, rates.CacheWrite},
 		{max(u.OutputTokens, 0), rates.Output},
 	} {
-		h, l := bits.Mul64(uint64(item[0]), uint64(max(item[1], 0)))
-		var carry uint64
-		lo, carry = bits.Add64(lo, l, 0)
-		hi, _ = bits.Add64(hi, h, carry)
+		pico.Add(&pico, new(big.Int).Mul(big.NewInt(item[0]), big.NewInt(max(item[1], 0))))
 	}
-	return picoToNano(hi, lo)
+	return roundUp(&pico, big.NewInt(1000))
 }
 
-// picoToNano divides a 128-bit number by a thousand and rounds up. The result is at most the
-// maximum int64.
-func picoToNano(hi, lo uint64) int64 {
-	if hi >= 1000 {
+// roundUp divides two positive numbers and rounds up: if rounded down, a cost below one
+// nano-dollar would be free. The result is at most the maximum int64.
+func roundUp(number, by *big.Int) int64 {
+	result, rest := new(big.Int).QuoRem(number, by, new(big.Int))
+	if rest.Sign() > 0 {
+		result.Add(result, big.NewInt(1))
+	}
+	if !result.IsInt64() {
 		return math.MaxInt64
 	}
-	nano, rest := bits.Div64(hi, lo, 1000)
-	if rest > 0 && nano < math.MaxInt64 {
-		nano++
-	}
-	return int64(min(nano, math.MaxInt64))
+	return result.Int64()
 }
 
 // Prices is a price table. It never changes after loading.

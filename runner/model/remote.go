@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 )
@@ -90,12 +91,12 @@ type answerStream interface {
 }
 
 // receive reads an answer to its end. An interrupted answer still costs tokens, so each failure
-// returns their count. failure converts the error that ended the reading.
+// returns their count. failure converts an error of the server within the answer.
 func (m *remote) receive(ctx context.Context, resp *http.Response, req *Request, s answerStream,
-	failure func(context.Context, error) error) (Response, error) {
+	failure func(*apiError) *Error) (Response, error) {
 	defer resp.Body.Close()
 	if err := s.readAnswer(resp); err != nil {
-		return s.counted(), failure(ctx, err)
+		return s.counted(), m.readFailure(ctx, err, failure)
 	}
 	finishBody(resp.Body)
 	if ctx.Err() != nil {
@@ -106,4 +107,25 @@ func (m *remote) receive(ctx context.Context, resp *http.Response, req *Request,
 		return s.counted(), err
 	}
 	return answer, nil
+}
+
+// failure converts an error of the server.
+func (m *remote) failure(r *apiError) *Error { return r.failure(m.secrets...) }
+
+// readFailure converts the error that ended the reading of an answer. failure converts an error
+// of the server.
+func (m *remote) readFailure(ctx context.Context, err error, failure func(*apiError) *Error) error {
+	var fault *streamFault
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &fault):
+		return failure(fault.refusal)
+	// A proxy may have sent or damaged a line, so a retry can help. An answer that is too long stays
+	// too long.
+	case errors.Is(err, errNoChunk), errors.Is(err, errNoEvent), errors.Is(err, errNoAnswer),
+		errors.Is(err, errTooMuch):
+		return &Error{Code: codeBadResponse, Message: err.Error(), Retryable: !errors.Is(err, errTooMuch)}
+	}
+	return transportFailure(ctx, err, m.patience, true)
 }

@@ -119,7 +119,7 @@ func (o *responses) call(ctx context.Context, req *Request, q responsesQuirks, e
 		return Response{}, refused, err
 	}
 	s := &responseStream{assembler: assembler{emit: emit}, name: o.name, used: usedCallIDs(req)}
-	answer, err := o.receive(ctx, resp, req, s, o.readFailure)
+	answer, err := o.receive(ctx, resp, req, s, o.failure)
 	return answer, nil, err
 }
 
