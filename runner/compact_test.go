@@ -87,9 +87,7 @@ func newSmall(t *testing.T, s *small, setups ...setup) *fixture {
 func (f *fixture) compactions(t store.Turn) []store.Compaction {
 	f.t.Helper()
 	made, err := f.store.Compactions(f.ctx(), t)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return made
 }
 

@@ -61,9 +61,7 @@ func newConnectable(t *testing.T, name, key string) *connectable {
 func (f *fixture) connect(name, address, key string) store.Provider {
 	f.t.Helper()
 	p, err := f.AddProvider(f.ctx(), f.owner, store.NewProvider{Name: name, Kind: store.KindCompatible, BaseURL: address, Key: key})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return p
 }
 

@@ -52,9 +52,7 @@ func (p *tapped) body(t *testing.T, n int) (b chatBody) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := json.Unmarshal(p.bodies[n], &b); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(json.Unmarshal(p.bodies[n], &b))
 	return b
 }
 
@@ -63,9 +61,7 @@ func (p *tapped) text(t *testing.T, n int) string {
 	t.Helper()
 	b := p.body(t, n)
 	var m struct{ Content json.RawMessage }
-	if err := json.Unmarshal(b.Messages[len(b.Messages)-1], &m); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(json.Unmarshal(b.Messages[len(b.Messages)-1], &m))
 	return contentText(m.Content)
 }
 

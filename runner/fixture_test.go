@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
@@ -49,13 +51,9 @@ func withPatience(d time.Duration) setup {
 }
 func withPrices(t testing.TB, json string) setup {
 	path := filepath.Join(t.TempDir(), "prices.json")
-	if err := os.WriteFile(path, []byte(json), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(os.WriteFile(path, []byte(json), 0o600))
 	p, err := model.LoadPrices(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return func(c *runner.Config) { c.Prices = p }
 }
 
@@ -87,9 +85,7 @@ func (f *fixture) found() {
 func fixtureOn(t testing.TB, st *store.Store, setups ...setup) *fixture {
 	t.Helper()
 	prices, err := model.LoadPrices("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	f := &fixture{t: t, store: st}
 	f.cfg = runner.Config{Store: st, Model: offline.New(), Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), BaseURL: "http://jm.test",
 		Log: slog.New(slog.DiscardHandler), Retry: func(int) time.Duration { return 0 }}
@@ -102,9 +98,7 @@ func fixtureOn(t testing.TB, st *store.Store, setups ...setup) *fixture {
 
 func (f *fixture) start() {
 	f.t.Helper()
-	if err := f.Start(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(f.Start(f.t.Context()))
 	f.t.Cleanup(f.stop)
 }
 
@@ -122,9 +116,7 @@ func (f *fixture) ctx() context.Context { return f.t.Context() }
 func (f *fixture) newWorker(n store.NewWorker) store.Worker {
 	f.t.Helper()
 	w, _, err := f.store.CreateWorker(f.ctx(), f.owner, n, store.IdempotencyKey{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return w
 }
 
@@ -144,9 +136,7 @@ func (f *fixture) accept(input string, task ...string) store.Turn {
 func (f *fixture) acceptTurn(n store.NewTurn) store.Turn {
 	f.t.Helper()
 	a, err := f.store.CreateTurn(f.ctx(), n)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	f.Wake()
 	return a.Turn
 }
@@ -163,9 +153,7 @@ func (f *fixture) wait(t store.Turn) store.Turn {
 		f.t.Fatalf("wait for %s: %v", t.ID, err)
 	}
 	t, err := f.store.Turn(f.ctx(), t.ID)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return t
 }
 
@@ -177,9 +165,7 @@ func (f *fixture) run(input string, task ...string) store.Turn {
 func (f *fixture) journal(t store.Turn) []store.Step {
 	f.t.Helper()
 	steps, err := f.store.Journal(f.ctx(), t)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return steps
 }
 
@@ -187,9 +173,7 @@ func (f *fixture) journal(t store.Turn) []store.Step {
 func (f *fixture) messages(t store.Turn) []any {
 	f.t.Helper()
 	conv, err := f.store.Conversation(f.ctx(), t)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return plain(f.t, f.views().Messages(conv, false)).([]any)
 }
 
@@ -200,13 +184,9 @@ func (f *fixture) views() view.Builder { return view.New(f.store, f.cfg.BaseURL)
 func plain(t testing.TB, v any) any {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	var out any
-	if err := json.Unmarshal(b, &out); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(json.Unmarshal(b, &out))
 	return out
 }
 
@@ -239,9 +219,7 @@ func (f *fixture) after(d death, setups ...setup) *fixture {
 	}
 	st, err := store.Open(context.Background(), d.dir, storetest.Schema(f.t),
 		store.Options{Database: storetest.DatabaseOf(d.dir)})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	f.t.Cleanup(func() { _ = st.Close() })
 	g := fixtureOn(f.t, st, append([]setup{func(c *runner.Config) {
 		keep := c.Store

@@ -27,9 +27,7 @@ func capOf(t *testing.T, nodes []*fixture, credits float64) {
 	t.Helper()
 	storetest.CapCredits(t, nodes[0].store, nodes[0].owner, &credits)
 	for _, f := range nodes {
-		if err := f.store.CatchUp(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(f.store.CatchUp(t.Context()))
 	}
 }
 

@@ -136,9 +136,7 @@ func (f *fixture) stranger() store.Caller {
 func (f *fixture) kept(name, content string) store.File {
 	f.t.Helper()
 	kept, err := f.Keep(f.t.Context(), name, strings.NewReader(content), 1000)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return kept
 }
 
@@ -159,14 +157,10 @@ func (w *town) letter(c store.Caller, list []attempt) store.Turn {
 func (w *town) link(f store.Folder) {
 	w.t.Helper()
 	own, shared := store.FolderPath(w.store.Dir(), f), store.FolderPath(w.store.Dir(), store.Folder{WorkerID: w.worker.ID})
-	if err := os.MkdirAll(own, 0o700); err != nil {
-		w.t.Fatal(err)
-	}
+	is.New(w.t).NoErr(os.MkdirAll(own, 0o700))
 	for name, target := range map[string]string{"up": "../..", "shared": shared, "direct.txt": filepath.Join(shared, "secret.txt"),
 		"ann": store.FolderPath(w.store.Dir(), w.ann.Folder())} {
-		if err := os.Symlink(target, filepath.Join(own, name)); err != nil {
-			w.t.Fatal(err)
-		}
+		is.New(w.t).NoErr(os.Symlink(target, filepath.Join(own, name)))
 	}
 }
 
@@ -184,9 +178,7 @@ func (w *town) folders(except store.Folder) (paths []string) {
 		}
 		return err
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	is.New(w.t).NoErr(err)
 	return paths
 }
 
@@ -232,18 +224,14 @@ func names(tools []model.Tool) (list []string) {
 func (f *fixture) approvalsOf(t store.Turn) []store.Approval {
 	f.t.Helper()
 	list, _, err := f.store.Approvals(f.ctx(), f.owner, store.ApprovalQuery{TaskID: t.TaskID, Limit: 100})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return list
 }
 
 func (f *fixture) filesOf(t store.Turn) []store.File {
 	f.t.Helper()
 	files, err := f.store.FilesByTask(f.ctx(), t)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return files
 }
 

@@ -48,9 +48,7 @@ func newNodes(t *testing.T, n int, setups ...setup) []*fixture {
 func (f *fixture) nodes() []store.NodeState {
 	f.t.Helper()
 	list, err := f.store.Nodes(f.ctx())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return list
 }
 

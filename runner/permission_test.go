@@ -22,9 +22,7 @@ func rules(t *testing.T, list string) store.ToolRules {
 		return nil
 	}
 	r, err := store.ParseToolRules([]byte(list))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return r
 }
 

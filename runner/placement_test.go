@@ -15,9 +15,7 @@ import (
 // folderNames returns the names in the shared folder of the fixture's worker.
 func (f *fixture) folderNames() (names []string) {
 	entries, err := os.ReadDir(store.FolderPath(f.store.Dir(), store.Folder{WorkerID: f.worker.ID}))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -29,13 +27,9 @@ func (f *fixture) upload(files ...store.File) []string {
 	f.t.Helper()
 	a, err := f.Accept(f.ctx(), runner.Instruction{NewTurn: store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID,
 		Input: "Read it", Budget: store.BudgetLow}, Files: files})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	list, err := f.store.FilesByTurn(f.ctx(), a.Turn)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	var paths []string
 	for _, file := range list {
 		paths = append(paths, file.Path)

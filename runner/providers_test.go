@@ -115,17 +115,13 @@ func (p drama) played(t *testing.T, m model.Model) string {
 	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Budgets = map[store.Budget]runner.Limits{store.BudgetStandard: {}} })
 	f.worker = f.newWorker(store.NewWorker{Title: "Player", Instructions: "Play.", OutputSchema: p.schema})
 	kept, err := f.Keep(t.Context(), "notes.txt", strings.NewReader("A note: 42.\n"), 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	var rendered []any
 	var turn store.Turn
 	for i := range p.turns {
 		n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, TaskID: turn.TaskID, Input: p.script(i), Budget: store.BudgetStandard}
 		if i == 0 {
-			if err := f.Attach(f.ctx(), &n, []store.File{kept}); err != nil {
-				t.Fatal(err)
-			}
+			is.New(t).NoErr(f.Attach(f.ctx(), &n, []store.File{kept}))
 		}
 		turn = f.wait(f.acceptTurn(n))
 		rendered = append(rendered, turn.Status, turn.Failure, turn.OutputText, turn.StructuredOutput, turn.Usage.Steps)
@@ -146,9 +142,7 @@ func (p drama) played(t *testing.T, m model.Model) string {
 		}
 	}
 	raw, err := json.MarshalIndent(append(rendered, f.messages(turn)), "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	numbers := map[string]string{}
 	return madeUp.ReplaceAllStringFunc(figures.ReplaceAllString(string(raw), `"$1": 0`), func(name string) string {
 		if numbers[name] == "" {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/store"
 )
 
@@ -26,9 +28,7 @@ func (p *performance) watch(turn store.Turn, verdicts []verdict) (store.Turn, []
 		case <-time.After(time.Millisecond):
 		}
 		now, err := p.f.store.Turn(p.f.ctx(), turn.ID)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		is.New(p.t).NoErr(err)
 		switch {
 		case now.Status.Ended() && p.f.Running() == 0:
 			return now, verdicts
@@ -54,9 +54,7 @@ func (p *performance) watch(turn store.Turn, verdicts []verdict) (store.Turn, []
 func (p *performance) decide(turn store.Turn, verdicts []verdict) []verdict {
 	p.t.Helper()
 	list, _, err := p.f.store.Approvals(p.f.ctx(), p.f.owner, store.ApprovalQuery{TaskID: turn.TaskID, Limit: 100})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(err)
 	slices.Reverse(list)
 	for _, a := range list {
 		if a.Status != store.ApprovalPending {
@@ -171,20 +169,14 @@ func sameJSON(a, b string) bool {
 func (p *performance) checkFiles(last store.Turn, all bool) {
 	p.t.Helper()
 	conv, err := p.f.store.Conversation(p.f.ctx(), last)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(err)
 	got := map[string]string{}
 	for _, f := range store.PublishedFiles(conv.Files) {
 		blob, err := p.f.store.OpenBlob(p.f.ctx(), f.SHA256)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		is.New(p.t).NoErr(err)
 		b, err := io.ReadAll(blob)
 		_ = blob.Close()
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		is.New(p.t).NoErr(err)
 		got[f.Path] = string(b)
 	}
 	want := map[string]string{}

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/runner/sandbox"
@@ -145,9 +147,7 @@ func scenarioTools(t testing.TB) []tool.Tool {
 	t.Helper()
 	documents := tool.NewDocuments(sandbox.NewFilterPool())
 	sh, err := scenarioShell()
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return append(tool.All(documents), tool.WebFetch(documents, sandbox.Dialer{AllowPrivate: true}, "scenario"), tool.Shell(sh))
 }
 
@@ -269,14 +269,10 @@ func (p *performance) attach(n *store.NewTurn) {
 	var kept []store.File
 	for _, name := range sortedKeys(p.files) {
 		f, err := p.f.Keep(p.f.ctx(), name, strings.NewReader(p.real(p.files[name])), runner.MaxFileSize)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		is.New(p.t).NoErr(err)
 		kept = append(kept, f)
 	}
-	if err := p.f.Attach(p.f.ctx(), n, kept); err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(p.f.Attach(p.f.ctx(), n, kept))
 }
 
 func sortedKeys(m map[string]string) (names []string) {

@@ -28,9 +28,7 @@ func runs(worker, input string) string {
 func (f *fixture) children(t store.Turn) []store.Child {
 	f.t.Helper()
 	list, err := f.store.Children(f.ctx(), t)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return list
 }
 
@@ -97,9 +95,7 @@ func TestRunWorkerRefusals(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	gone := f.newWorker(store.NewWorker{Title: "Gone"})
-	if err := f.store.DeleteWorker(f.ctx(), f.owner, gone.ID); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(f.store.DeleteWorker(f.ctx(), f.owner, gone.ID))
 	f.newWorker(store.NewWorker{Title: "Twin"})
 	f.newWorker(store.NewWorker{Title: "Twin"})
 	for name, tt := range map[string]struct{ args, says string }{

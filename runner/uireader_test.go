@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/matryer/is"
+
 	"journeyman/runner/stream"
 	"journeyman/store"
 )
@@ -365,8 +367,6 @@ func (f *fixture) events(s source) []stream.Event {
 func (f *fixture) taskStream(task store.TaskRef, lastEventID string) *stream.Stream {
 	f.t.Helper()
 	s, err := f.Streams.Task(f.ctx(), task, lastEventID)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return s
 }

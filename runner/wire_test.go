@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/matryer/is"
+
 	"journeyman/runner/model"
 )
 
@@ -98,9 +100,7 @@ func (p *wire) openModel(t testing.TB, name string) model.Model {
 	m, err := model.Open(model.Config{Model: name, Getenv: func(variable string) string {
 		return map[string]string{"JOURNEYMAN_OPENAI_API": api, "OPENAI_BASE_URL": p.URL + "/v1", "ANTHROPIC_BASE_URL": p.URL, "ANTHROPIC_API_KEY": "key-of-a-test", "OLLAMA_HOST": p.URL}[variable]
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return m
 }
 

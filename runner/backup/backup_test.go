@@ -28,9 +28,7 @@ func newTarget(t testing.TB, recipients ...string) (*backup.Target, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "backups")
 	target, err := backup.NewTarget(backup.Storage{To: dir, Recipient: recipients}, dir, noEnvironment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return target, dir
 }
 

@@ -39,9 +39,7 @@ func (source) VerifyArchive(_ context.Context, r io.Reader, _ store.BackupReport
 func write(t testing.TB, to *backup.Target, day int, s source) string {
 	t.Helper()
 	w, err := to.Write(t.Context(), to.NewName(time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC)), 1, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return w.Name
 }
 

@@ -25,14 +25,10 @@ func (w *watch) now() time.Time { return w.at }
 func keeperOn(t testing.TB, s *store.Store, dir string, w *watch, repeat backup.Repeat) *backup.Keeper {
 	t.Helper()
 	target, err := backup.NewTarget(backup.Storage{To: dir}, dir, noEnvironment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	k, err := backup.NewKeeper(backup.Config{Store: s, Log: slog.New(slog.DiscardHandler), Target: target, Repeat: repeat,
 		Zone: time.UTC, Now: w.now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return k
 }
 

@@ -130,9 +130,7 @@ func TestClaudeBrokenStreams(t *testing.T) {
 func jsonText(t *testing.T, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return string(raw)
 }
 

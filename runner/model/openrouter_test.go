@@ -13,9 +13,7 @@ import (
 func routerAt(t *testing.T, url, model string) *openAI {
 	t.Helper()
 	m, err := openOpenAI(model, Config{Getenv: environment("OPENAI_BASE_URL", url, "OPENAI_API_KEY", testKey, openAIVariable, "openrouter")}, quick())
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	o := m.(*openAI)
 	t.Cleanup(o.client.CloseIdleConnections)
 	return o

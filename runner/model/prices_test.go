@@ -16,9 +16,7 @@ func pricesOf(t *testing.T, override string) (*Prices, error) {
 	name := ""
 	if override != "" {
 		name = filepath.Join(t.TempDir(), "prices.json")
-		if err := os.WriteFile(name, []byte(override), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(os.WriteFile(name, []byte(override), 0o600))
 	}
 	return LoadPrices(name)
 }

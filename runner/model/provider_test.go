@@ -124,9 +124,7 @@ func environment(pairs ...string) func(string) string {
 func openAIAt(t *testing.T, url string, p timeouts) *openAI {
 	t.Helper()
 	m, err := openOpenAI("m", Config{Getenv: environment("OPENAI_BASE_URL", url, "OPENAI_API_KEY", testKey)}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	o := m.(*openAI)
 	t.Cleanup(o.client.CloseIdleConnections)
 	return o
@@ -136,9 +134,7 @@ func openAIAt(t *testing.T, url string, p timeouts) *openAI {
 func claudeAt(t *testing.T, url string, p timeouts) *claude {
 	t.Helper()
 	m, err := openAnthropic("claude-sonnet-5-5", Config{Getenv: environment("ANTHROPIC_BASE_URL", url, "ANTHROPIC_API_KEY", testKey)}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return m.(*claude)
 }
 
@@ -147,9 +143,7 @@ func ollamaAt(t *testing.T, url string, p timeouts, env ...string) *ollama {
 	t.Helper()
 	env = append(env, "OLLAMA_HOST", url, "OLLAMA_API_KEY", testKey)
 	m, err := openOllama("m", Config{Getenv: environment(env...)}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return m.(*ollama)
 }
 

@@ -37,9 +37,7 @@ func (r run) play(t *testing.T, m Model) (said string, warnings []string) {
 	var answers []Response
 	for range len(r.results) + 1 {
 		resp, err := ask(t, m, r.request(answers))
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		said += spell(resp.Parts) + "\n"
 		answers, warnings = append(answers, resp), append(warnings, resp.Warnings...)
 	}

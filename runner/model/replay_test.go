@@ -47,9 +47,7 @@ func (s *scripted) Generate(ctx context.Context, _ Request, emit func(Delta)) (R
 func replayOf(t *testing.T, dir string) Model {
 	t.Helper()
 	m, err := Open(Config{Model: "replay:" + dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return m
 }
 
@@ -237,9 +235,7 @@ func converse(t *testing.T, m Model) []Response {
 	t.Helper()
 	req := Request{Instructions: "Help.", Messages: []Message{user("Read x.")}}
 	first, err := ask(t, m, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	results := Message{Role: RoleTool}
 	for _, p := range first.Parts {
 		if p.Type == PartToolCall {
@@ -248,9 +244,7 @@ func converse(t *testing.T, m Model) []Response {
 	}
 	req.Messages = append(req.Messages, Message{Role: RoleAssistant, Parts: first.Parts}, results)
 	second, err := ask(t, m, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	both := []Response{first, second}
 	for i := range both {
 		both[i].Model = ""
@@ -338,14 +332,10 @@ func FuzzReplay(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		dir := t.TempDir()
 		req := runWith(firstWorker, "a")
-		if err := os.WriteFile(filepath.Join(dir, digestedKey(req)+".json"), raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(os.WriteFile(filepath.Join(dir, digestedKey(req)+".json"), raw, 0o600))
 		placed := req
 		placed.Place = Place{Worker: "w", Task: "t"}
-		if err := os.WriteFile(filepath.Join(dir, recordingName(placed.Place, "0")), raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(os.WriteFile(filepath.Join(dir, recordingName(placed.Place, "0")), raw, 0o600))
 		m := replayOf(t, dir)
 		_, _ = m.Generate(context.Background(), placed, func(Delta) {})
 		_, _ = m.Generate(context.Background(), req, func(Delta) {})

@@ -14,9 +14,7 @@ import (
 func responsesAt(t *testing.T, url string, p timeouts) *responses {
 	t.Helper()
 	m, err := openOpenAI("m", Config{Getenv: environment("OPENAI_BASE_URL", url, "OPENAI_API_KEY", testKey, openAIVariable, "responses")}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	r := m.(*responses)
 	t.Cleanup(r.client.CloseIdleConnections)
 	return r

@@ -108,9 +108,7 @@ func TestProposals(t *testing.T) {
 func asJSON(t *testing.T, req model.Request) string {
 	t.Helper()
 	raw, err := json.Marshal(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return string(raw)
 }
 

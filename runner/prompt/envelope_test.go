@@ -15,9 +15,7 @@ import (
 func at(t *testing.T, zone string) time.Time {
 	t.Helper()
 	loc, err := time.LoadLocation(zone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return time.Date(2026, 11, 22, 22, 30, 0, 0, time.UTC).In(loc)
 }
 

@@ -33,9 +33,7 @@ func shown(t *testing.T, req model.Request) (contents []string) {
 					continue
 				}
 				data, err := image.Open()
-				if err != nil {
-					t.Fatal(err)
-				}
+				is.New(t).NoErr(err)
 				contents = append(contents, string(data))
 			}
 		}

@@ -234,14 +234,10 @@ func FuzzCheckHost(f *testing.F) {
 func TestDialChecksResolvedAddress(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer ln.Close()
 	_, port, err := net.SplitHostPort(ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	resolver := nameServer(t, map[string]string{
 		"loopback.test.": "127.0.0.1", "mapped.test.": "::ffff:127.0.0.1", "nat64.test.": "64:ff9b::7f00:1", "metadata.test.": "169.254.169.254",
 		"unspecified.test.": "0.0.0.0", "six.test.": "::1",

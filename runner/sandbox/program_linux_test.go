@@ -26,9 +26,7 @@ func kept(t *testing.T, script string, stderr io.Writer) *Process {
 	t.Helper()
 	p, err := StartProgram(Program{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin", "GREETING=hello"},
 		Dir: t.TempDir(), Stderr: stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { p.Stop(0) })
 	return p
 }
@@ -39,9 +37,7 @@ func pidsOf(t *testing.T, r io.Reader, n int) []int {
 	var pids []int
 	for lines := bufio.NewScanner(r); len(pids) < n && lines.Scan(); {
 		pid, err := strconv.Atoi(strings.TrimSpace(lines.Text()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		pids = append(pids, pid)
 	}
 	if len(pids) < n {

@@ -18,9 +18,7 @@ import (
 func open(t *testing.T, dir string, limits Limits) *Workspace {
 	t.Helper()
 	w, err := OpenWorkspace(dir, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { w.Close() })
 	return w
 }
@@ -369,9 +367,7 @@ func BenchmarkOpenWorkspace(b *testing.B) {
 	dir := b.TempDir()
 	for b.Loop() {
 		w, err := OpenWorkspace(dir, Limits{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		is.New(b).NoErr(err)
 		w.Close()
 	}
 }

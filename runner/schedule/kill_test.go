@@ -145,19 +145,13 @@ type down struct{ from, to time.Time }
 func runAndKill(t *testing.T, dir string, start time.Time, random *rand.Rand) (settled time.Time) {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), childData+"="+dir, childStart+"="+strconv.FormatInt(start.UnixMilli(), 10))
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
+	is.New(t).NoErr(cmd.Start())
 	lines := bufio.NewScanner(out)
 	for range 3 + random.IntN(20) {
 		if !lines.Scan() {
@@ -184,19 +178,13 @@ func check(t *testing.T, dir string, list []kept, downs []down, end time.Time) {
 	storetest.Sound(t, dir)
 	tasks := map[string][]time.Time{} // creation times by input
 	st, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer st.Close()
 	owner, err := st.Owner(t.Context(), "ann@acme.test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	for q := (store.TaskQuery{Limit: 100}); ; {
 		page, next, err := st.Tasks(t.Context(), owner, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		for _, task := range page {
 			tasks[task.Title] = append(tasks[task.Title], task.CreatedAt)
 		}

@@ -61,9 +61,7 @@ func (f *fixture) start() *schedule.Scheduler {
 	if err == nil {
 		err = s.Start(f.t.Context())
 	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	f.t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			f.t.Error(err)
@@ -84,9 +82,7 @@ func (f *fixture) schedule(input string, w store.When) store.Schedule {
 	}
 	sch, _, err := f.CreateSchedule(f.t.Context(), f.owner.Caller,
 		store.NewSchedule{WorkerID: f.worker.ID, Input: input, Budget: store.BudgetLow, When: w}, store.IdempotencyKey{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return sch
 }
 
@@ -95,9 +91,7 @@ func (f *fixture) turns(n int64) {
 	f.t.Helper()
 	storetest.Eventually(f.t, fmt.Sprintf("%d turns", n), func() bool {
 		ran, err := runAll(f.t.Context(), f.Store)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		is.New(f.t).NoErr(err)
 		f.ran += ran
 		return f.ran == n
 	})
@@ -140,9 +134,7 @@ const timers = 6
 // loop could set a timer from the time before, or gocron could skip a tick.
 func (f *fixture) advance(d time.Duration) {
 	f.t.Helper()
-	if err := f.clock.BlockUntilContext(f.t.Context(), timers); err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(f.clock.BlockUntilContext(f.t.Context(), timers))
 	f.clock.Advance(d)
 }
 

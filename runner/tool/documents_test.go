@@ -26,9 +26,7 @@ func packDocx(t *testing.T, body string) string {
 	if err == nil {
 		err = z.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return b.String()
 }
 

@@ -142,9 +142,7 @@ func TestDiffsApply(t *testing.T) {
 			continue
 		}
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "f"), []byte(before), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(os.WriteFile(filepath.Join(dir, "f"), []byte(before), 0o600))
 		cmd := exec.Command(patch, "apply", "--unidiff-zero", "--whitespace=nowarn", "-")
 		cmd.Dir, cmd.Stdin = dir, strings.NewReader(diff)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))

@@ -15,6 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/matryer/is"
+
 	"journeyman/runner/sandbox"
 )
 
@@ -32,9 +34,7 @@ type saboteur struct {
 func newSaboteur(t *testing.T, seed, stream uint64, dir, outside string) *saboteur {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = root.Close() })
 	return &saboteur{rand.New(rand.NewPCG(seed, stream)), root, outside}
 }
@@ -153,9 +153,7 @@ func TestGeneratedCalls(t *testing.T) {
 	h := newTurn(t, sandbox.Limits{})
 	beside := t.TempDir()
 	secret := filepath.Join(beside, "secret")
-	if err := os.WriteFile(secret, []byte(outside), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(os.WriteFile(secret, []byte(outside), 0o644))
 	stop := make(chan struct{})
 	var group sync.WaitGroup
 	other := newSaboteur(t, seed, 1, h.dir, beside)

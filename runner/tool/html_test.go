@@ -137,9 +137,7 @@ func FuzzBounds(f *testing.F) {
 		begun := time.Now()
 		text := mailText(page)
 		in, err := json.Marshal(pageInput{URL: "http://x.example/", HTML: true, Body: []byte(page)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		out, err := readPage(in)
 		if err != nil {
 			t.Fatalf("%q: %v", page, err)

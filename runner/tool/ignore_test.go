@@ -103,9 +103,7 @@ func compareWithGit(t *testing.T, git string, r *rand.Rand) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Fatalf("git shows %q, walkFiles %q, with the rules\n%s", want, got, allRules(h.dir))

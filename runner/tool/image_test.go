@@ -18,9 +18,7 @@ import (
 func picture(t testing.TB, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))))
 	return b.Bytes()
 }
 
@@ -28,9 +26,7 @@ func picture(t testing.TB, width, height int) []byte {
 func webp(t testing.TB, chunk, payload string) []byte {
 	t.Helper()
 	raw, err := hex.DecodeString(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return append([]byte("RIFF\x40\x00\x00\x00WEBP"+chunk+"\x30\x00\x00\x00"), append(raw, make([]byte, 40)...)...)
 }
 
@@ -38,12 +34,8 @@ func TestImageType(t *testing.T) {
 	t.Parallel()
 	var jpg, anim bytes.Buffer
 	small := image.NewPaletted(image.Rect(0, 0, 3, 2), color.Palette{color.Black, color.White})
-	if err := jpeg.Encode(&jpg, small, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := gif.Encode(&anim, small, nil); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(jpeg.Encode(&jpg, small, nil))
+	is.New(t).NoErr(gif.Encode(&anim, small, nil))
 	for name, tt := range map[string]struct {
 		data []byte
 		want string // media type, or text of the error

@@ -20,9 +20,7 @@ import (
 func (h *turn) text(t testing.TB, name string, args any) string {
 	t.Helper()
 	out, err := h.call(t, name, args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	var text string
 	if err := json.Unmarshal([]byte(out), &text); err != nil {
 		t.Fatalf("%s gave %.200q, no text", name, out)

@@ -69,9 +69,7 @@ func TestSearchFiles(t *testing.T) {
 	h.put(t, "wide", "\xff\xfea\x00l\x00p\x00h\x00a\x00\n\x00")
 	h.put(t, "binary", "alpha\x00")
 	h.put(t, "n/ten", "1\n2\n3 x\n4 x\n5\n6\n7\n8\n9\n10 x\n")
-	if err := os.Symlink("b.txt", filepath.Join(h.dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(os.Symlink("b.txt", filepath.Join(h.dir, "link")))
 	for name, tt := range map[string]struct {
 		args object
 		want string

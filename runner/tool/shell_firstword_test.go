@@ -15,9 +15,7 @@ import (
 func firstWordOf(t *testing.T, script string) (string, error) {
 	t.Helper()
 	input, err := json.Marshal(map[string]string{"command": script})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return FirstWord(input)
 }
 

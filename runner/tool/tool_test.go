@@ -77,9 +77,7 @@ func newTurn(t testing.TB, limits sandbox.Limits) *turn {
 	t.Helper()
 	dir := t.TempDir()
 	ws, err := sandbox.OpenWorkspace(dir, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { ws.Close() })
 	return &turn{ws: ws, dir: dir}
 }
@@ -88,17 +86,13 @@ func newTurn(t testing.TB, limits sandbox.Limits) *turn {
 func (h *turn) put(t testing.TB, path, data string) {
 	t.Helper()
 	full := filepath.Join(h.dir, path)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(data), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(data), 0o644)))
 }
 
 func (h *turn) get(t testing.TB, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(h.dir, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return string(data)
 }
 
@@ -106,9 +100,7 @@ func (h *turn) get(t testing.TB, path string) string {
 func (h *turn) call(t testing.TB, name string, args any) (string, error) {
 	t.Helper()
 	input, err := json.Marshal(args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return h.run(t, name, string(input))
 }
 

@@ -21,9 +21,7 @@ func (f *fixture) alertHook(url string) store.AlertChannel {
 	f.t.Helper()
 	a, err := f.AddAlertChannel(f.t.Context(), f.owner.Caller, store.NewAlertChannel{URL: url,
 		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return a
 }
 
@@ -31,9 +29,7 @@ func (f *fixture) alertHook(url string) store.AlertChannel {
 func (f *fixture) fail(title string) (taskID string) {
 	f.t.Helper()
 	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{Title: "A & B"}, store.IdempotencyKey{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	n := store.NewTurn{Caller: f.owner.Caller, WorkerID: w.ID, Input: "x", Title: title, Budget: store.BudgetLow}
 	if _, err := f.CreateTurn(f.t.Context(), n); err != nil {
 		f.t.Fatal(err)

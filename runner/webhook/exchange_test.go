@@ -23,13 +23,9 @@ func exchange(t *testing.T, answer http.HandlerFunc) (request, response, token, 
 	f.end(w, 1)
 	e := f.executions(w, 1)[0]
 	_, request, response, err := f.Exchange(t.Context(), f.owner.Caller, w.ID, e.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	hook, err := f.Webhook(t.Context(), f.owner.Caller, w.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return request, response, hook.Token, hook.SigningSecret
 }
 

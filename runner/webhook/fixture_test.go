@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/runner/sandbox"
 	"journeyman/runner/webhook"
 	"journeyman/store"
@@ -54,9 +56,7 @@ func newFixture(t testing.TB) *fixture {
 	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
 	f.cfg = webhook.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), UserAgent: "Journeyman/test", Now: f.clock.now,
 		PollAlerts: 2 * time.Millisecond, Dialer: sandbox.Dialer{AllowPrivate: true}, RootCAs: x509.NewCertPool(), BaseURL: "http://jm.test"}
-	if err := f.StartRunner(t.Context(), "r", time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(f.StartRunner(t.Context(), "r", time.Hour))
 	return f
 }
 
@@ -64,9 +64,7 @@ func newFixture(t testing.TB) *fixture {
 func (f *fixture) start() {
 	f.t.Helper()
 	f.hooks = webhook.New(f.cfg)
-	if err := f.hooks.Start(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(f.hooks.Start(f.t.Context()))
 	f.t.Cleanup(f.stop)
 }
 
@@ -84,9 +82,7 @@ func (f *fixture) worker(url string) store.Worker {
 	if err == nil {
 		_, err = f.SetWebhook(f.t.Context(), f.owner.Caller, w.ID, url)
 	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return w
 }
 
@@ -95,9 +91,7 @@ func (f *fixture) end(w store.Worker, n int) {
 	f.t.Helper()
 	for i := range n {
 		_, err := f.CreateTurn(f.t.Context(), store.NewTurn{Caller: f.owner.Caller, WorkerID: w.ID, Input: fmt.Sprint(i), Budget: store.BudgetLow})
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		is.New(f.t).NoErr(err)
 		claims, err := f.ClaimTurns(f.t.Context(), "r", 1)
 		if err != nil || len(claims) != 1 {
 			f.t.Fatalf("%d claims, %v", len(claims), err)
@@ -126,9 +120,7 @@ func (f *fixture) executions(w store.Worker, n int) (list []store.Execution) {
 func (f *fixture) page(w store.Worker) []store.Execution {
 	f.t.Helper()
 	page, _, err := f.Executions(f.t.Context(), f.owner.Caller, w.ID, 1)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	for i, j := 0, len(page)-1; i < j; i, j = i+1, j-1 {
 		page[i], page[j] = page[j], page[i]
 	}

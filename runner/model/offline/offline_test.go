@@ -142,9 +142,7 @@ func (w *world) converse(t *testing.T, req model.Request) (string, []string) {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	text, err := os.ReadFile("testdata/harbour.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return &world{files: map[string]string{"harbour.md": string(text)}, pages: map[string]string{"https://example.org/harbour": string(text)}}
 }
 

@@ -18,9 +18,7 @@ import (
 func answerTo(t *testing.T, text, input string) string {
 	t.Helper()
 	res, err := generate(t, model.Request{OutputSchema: json.RawMessage(text), Messages: []model.Message{user(input)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	answer := res.Parts[len(res.Parts)-1].Text // a note may precede it
 	compiled, err := schema.CompileForObjects([]byte(text))
 	if err != nil {

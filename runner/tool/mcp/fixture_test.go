@@ -79,9 +79,7 @@ func newPool(t *testing.T, timing Timing, servers ...Server) *fixture {
 	t.Cleanup(f.Stop)
 	var err error
 	f.ws, err = sandbox.OpenWorkspace(filepath.Join(t.TempDir(), "ws"), sandbox.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = f.ws.Close() })
 	return f
 }

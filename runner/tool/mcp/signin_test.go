@@ -173,12 +173,8 @@ var nearby = sandbox.Dialer{AllowPrivate: true}
 func (a *authority) signIn(f *fixture) {
 	a.t.Helper()
 	address, err := f.SignIn(a.t.Context(), "web", "ses_1")
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	if err := f.CompleteSignIn(a.t.Context(), "web", "ses_1", a.visit(address)); err != nil {
-		a.t.Fatal(err)
-	}
+	is.New(a.t).NoErr(err)
+	is.New(a.t).NoErr(f.CompleteSignIn(a.t.Context(), "web", "ses_1", a.visit(address)))
 }
 
 func TestSignInToAServer(t *testing.T) {

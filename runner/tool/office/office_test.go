@@ -23,13 +23,9 @@ func pack(t testing.TB, files ...string) []byte {
 		if err == nil {
 			_, err = w.Write([]byte(files[i+1]))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(z.Close())
 	return b.Bytes()
 }
 
