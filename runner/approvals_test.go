@@ -27,6 +27,16 @@ func (f *fixture) askingWorker(tools ...string) {
 	f.worker = f.newWorker(store.NewWorker{Title: "Careful", Instructions: "Ask.", Settings: store.WorkerSettings{ApprovalTools: tools}})
 }
 
+// newAsking returns a fixture whose worker asks for approval of each call of danger, but not of safe. It
+// also returns the calls that were executed.
+func newAsking(t *testing.T, m *fakeModel, setups ...setup) (*fixture, *effects) {
+	t.Helper()
+	var e effects
+	f := newFixture(t, append(setups, withModel(m), withTools(e.tool("danger"), e.tool("safe")))...)
+	f.askingWorker("danger")
+	return f, &e
+}
+
 // effects records the calls that tools have executed.
 type effects struct {
 	mu   sync.Mutex
@@ -50,49 +60,25 @@ func (e *effects) list() []string {
 
 // asks returns a model that calls tools in its first step and then answers with their results.
 func asks(names ...string) *fakeModel {
-	return &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-		if stepOf(req) == 0 {
-			var pairs []string
-			for i, name := range names {
-				pairs = append(pairs, name, fmt.Sprintf(`{"n":%d}`, i))
-			}
-			return calls(emit, 0, pairs...), nil
-		}
-		var count []string
-		for _, m := range req.Messages[req.TurnStart:] {
-			for _, p := range m.Parts {
-				if p.Type == model.PartToolResult {
-					count = append(count, p.ToolName+": "+p.Text)
-				}
-			}
-		}
-		return answer(emit, strings.Join(count, "; ")), nil
-	}}
+	var pairs []string
+	for i, name := range names {
+		pairs = append(pairs, name, fmt.Sprintf(`{"n":%d}`, i))
+	}
+	return asksThen(resultsIn, pairs...)
 }
 
 // pending waits until the turn is suspended with n pending approvals. It returns them in the order
 // of their calls.
-func (f *fixture) pending(t store.Turn, n int) []store.Approval {
+func (f *fixture) pending(t store.Turn, n int) (list []store.Approval) {
 	f.t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		list, _, err := f.store.Approvals(f.ctx(), f.owner, store.ApprovalQuery{TaskID: t.TaskID, Limit: 1000})
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		list = slices.DeleteFunc(list, func(a store.Approval) bool { return a.TurnID != t.ID || a.Status != store.ApprovalPending })
-		if len(list) == n && f.Running() == 0 {
-			slices.Reverse(list)
-			return list
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			f.t.Fatalf("%d approvals wait, want %d", len(list), n)
-		}
-	}
+	storetest.Eventually(f.t, fmt.Sprintf("%d approvals wait", n), func() bool {
+		all, _, err := f.store.Approvals(f.ctx(), f.owner, store.ApprovalQuery{TaskID: t.TaskID, Limit: 1000})
+		is.New(f.t).NoErr(err)
+		list = slices.DeleteFunc(all, func(a store.Approval) bool { return a.TurnID != t.ID || a.Status != store.ApprovalPending })
+		return len(list) == n && f.Running() == 0
+	})
+	slices.Reverse(list)
+	return list
 }
 
 func (f *fixture) decide(a store.Approval, approved bool, reason string) {
@@ -105,26 +91,15 @@ func (f *fixture) decide(a store.Approval, approved bool, reason string) {
 // upTo reads events up to and including the first event that contains text.
 func (f *fixture) upTo(s source, u *uiReader, text string) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.ctx(), patience)
-	defer cancel()
-	for found := false; !found; {
-		events, done, err := s.Next(ctx)
-		if err != nil || done {
-			f.t.Fatalf("no %s: %v", text, err)
-		}
-		for _, e := range events {
-			u.take(e)
-			found = found || strings.Contains(string(e.Data), text)
-		}
+	for _, e := range f.watchUntil(s, text) {
+		u.take(e)
 	}
 }
 
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var e effects
-	f := newFixture(t, withModel(asks("danger", "safe", "danger")), withTools(e.tool("danger"), e.tool("safe")), func(c *runner.Config) { c.Concurrency = 1 })
-	f.askingWorker("danger")
+	f, e := newAsking(t, asks("danger", "safe", "danger"), func(c *runner.Config) { c.Concurrency = 1 })
 	turn := f.accept("go")
 	live := newUIReader(t)
 	stream := f.taskStream(turn, "")
@@ -166,9 +141,7 @@ func TestApproval(t *testing.T) {
 func TestStreamsAcrossSuspensions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var e effects
-	f := newFixture(t, withModel(asks("danger", "safe", "danger")), withTools(e.tool("danger"), e.tool("safe")))
-	f.askingWorker("danger")
+	f, _ := newAsking(t, asks("danger", "safe", "danger"))
 	r := rand.New(rand.NewPCG(1, 2))
 	wide, joined, followed := newWideReader(t), make(chan struct{}), make(chan error, 2)
 	wide.turns = map[string]*uiReader{}
@@ -208,9 +181,7 @@ func TestWorkerStreamOfSuspendedTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			var e effects
-			f := newFixture(t, withModel(asks("danger")), withTools(e.tool("danger")))
-			f.askingWorker("danger")
+			f, _ := newAsking(t, asks("danger"))
 			turn := f.accept("go")
 			a := f.pending(turn, 1)[0]
 			wide, joined, followed := newWideReader(t), make(chan struct{}), make(chan error, 1)
@@ -228,20 +199,10 @@ func TestWorkerStreamOfSuspendedTurn(t *testing.T) {
 // forgotten waits until no ring contains an unfinished turn.
 func (f *fixture) forgotten() {
 	f.t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
+	storetest.Eventually(f.t, "no turn is kept", func() bool {
 		_, running, _, _ := f.Kept()
-		if running == 0 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			f.t.Fatalf("%d turns are kept", running)
-		}
-	}
+		return running == 0
+	})
 }
 
 // TestDecidedAgainAfterTheEnd checks that a repeated decision changes nothing and sends no event to
@@ -249,9 +210,7 @@ func (f *fixture) forgotten() {
 func TestDecidedAgainAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var e effects
-	f := newFixture(t, withModel(asks("danger")), withTools(e.tool("danger")))
-	f.askingWorker("danger")
+	f, _ := newAsking(t, asks("danger"))
 	ctx, cancel := context.WithTimeout(f.ctx(), patience)
 	defer cancel()
 	s, err := f.Streams.Worker(ctx, f.worker.ID, "")
@@ -282,9 +241,7 @@ func TestDecidedAgainAfterTheEnd(t *testing.T) {
 func TestReadersOfVersion6(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var e effects
-	f := newFixture(t, withModel(asks("danger", "safe", "danger", "danger")), withTools(e.tool("danger"), e.tool("safe")))
-	f.askingWorker("danger")
+	f, _ := newAsking(t, asks("danger", "safe", "danger", "danger"))
 	turn := f.accept("go")
 	list := f.pending(turn, 3)
 	u := newUIReader(t)
@@ -316,9 +273,7 @@ func TestReadersOfVersion6(t *testing.T) {
 func (f *fixture) messages6(t store.Turn, built bool) []any {
 	f.t.Helper()
 	conv, err := f.store.Conversation(f.ctx(), t)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	list := assistants(plain(f.t, f.views().Messages(conv, true)).([]any))
 	for _, m := range list {
 		for _, p := range m.(map[string]any)["parts"].([]any) {
@@ -336,9 +291,7 @@ func (f *fixture) messages6(t store.Turn, built bool) []any {
 func TestCancelSuspended(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var e effects
-	f := newFixture(t, withModel(asks("danger", "danger")), withTools(e.tool("danger")))
-	f.askingWorker("danger")
+	f, e := newAsking(t, asks("danger", "danger"))
 	turn := f.accept("go")
 	list := f.pending(turn, 2)
 	f.decide(list[0], true, "")
@@ -371,10 +324,8 @@ func TestSuspendedTimeIsFree(t *testing.T) {
 		}
 		return answer(emit, "done"), nil
 	}}
-	var e effects
 	c := newClock()
-	f := newFixture(t, withModel(m), withTools(e.tool("danger")), withClock(c.now), withBudget(runner.Limits{Time: time.Minute}))
-	f.askingWorker("danger")
+	f, e := newAsking(t, m, withClock(c.now), withBudget(runner.Limits{Time: time.Minute}))
 	turn := f.accept("go")
 	for range 2 {
 		a := f.pending(turn, 1)[0]
@@ -391,9 +342,7 @@ func TestSuspendedTimeIsFree(t *testing.T) {
 func TestWorkerStreamSendsEachDecision(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var e effects
-	f := newFixture(t, withModel(asks("danger", "danger")), withTools(e.tool("danger")))
-	f.askingWorker("danger")
+	f, _ := newAsking(t, asks("danger", "danger"))
 	turn := f.accept("go")
 	list := f.pending(turn, 2)
 	s, err := f.Streams.Worker(f.ctx(), f.worker.ID, "")
@@ -437,10 +386,8 @@ func TestApprovalTimeout(t *testing.T) {
 func TestManyApprovals(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var e effects
 	names := slices.Repeat([]string{"danger"}, runner.MaxApprovals+2)
-	f := newFixture(t, withModel(asks(names...)), withTools(e.tool("danger")))
-	f.askingWorker("danger")
+	f, e := newAsking(t, asks(names...))
 	turn := f.accept("go")
 	for _, a := range f.pending(turn, runner.MaxApprovals) {
 		f.decide(a, true, "")
@@ -454,14 +401,7 @@ func TestManyApprovals(t *testing.T) {
 func TestNoQuestions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-		if stepOf(req) == 0 {
-			return calls(emit, 0, "danger", `{bad`, "missing", `{}`), nil
-		}
-		return answer(emit, "done"), nil
-	}}
-	var e effects
-	f := newFixture(t, withModel(m), withTools(e.tool("danger")))
+	f, e := newAsking(t, asksOnce("danger", `{bad`, "missing", `{}`))
 	f.askingWorker("danger", "missing")
 	is.Equal(f.run("go").OutputText, "done")
 	is.Equal(len(e.list()), 0)
@@ -472,9 +412,7 @@ func TestNoQuestions(t *testing.T) {
 func TestManySuspended(t *testing.T) {
 	is := is.New(t)
 	n := storetest.Rounds(200, 30)
-	var e effects
-	f := newFixture(t, withModel(asks("danger")), withTools(e.tool("danger")), func(c *runner.Config) { c.Concurrency = 4 })
-	f.askingWorker("danger")
+	f, e := newAsking(t, asks("danger"), func(c *runner.Config) { c.Concurrency = 4 })
 	before := runtime.NumGoroutine()
 	var turns []store.Turn
 	for range n {
@@ -485,13 +423,7 @@ func TestManySuspended(t *testing.T) {
 	}
 	_, running, watched, reserved := f.Kept()
 	is.Equal([]int{f.Running(), running, watched, reserved}, []int{0, 0, 0, 0})
-	for deadline := time.After(patience); runtime.NumGoroutine() > before; runtime.Gosched() {
-		select {
-		case <-deadline:
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-		default:
-		}
-	}
+	storetest.Eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= before })
 	for _, turn := range turns {
 		f.decide(f.pending(turn, 1)[0], true, "")
 	}

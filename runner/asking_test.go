@@ -1,7 +1,6 @@
 package runner_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner"
-	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/store"
 )
@@ -17,24 +15,11 @@ import (
 // questions returns a model that calls ask_user with each of the arguments in its first step. Then
 // it answers with the results.
 func questions(arguments ...string) *fakeModel {
-	return &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-		if stepOf(req) == 0 {
-			var pairs []string
-			for _, a := range arguments {
-				pairs = append(pairs, tool.AskUser, a)
-			}
-			return calls(emit, 0, pairs...), nil
-		}
-		var count []string
-		for _, m := range req.Messages[req.TurnStart:] {
-			for _, p := range m.Parts {
-				if p.Type == model.PartToolResult {
-					count = append(count, p.Text)
-				}
-			}
-		}
-		return answer(emit, strings.Join(count, "; ")), nil
-	}}
+	var pairs []string
+	for _, a := range arguments {
+		pairs = append(pairs, tool.AskUser, a)
+	}
+	return asksThen(resultsIn, pairs...)
 }
 
 func (f *fixture) reply(a store.Approval, text string) {
@@ -65,7 +50,7 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	f.reply(list[1], "noon")
 	f.reply(list[0], "b")
 	done := f.wait(turn)
-	is.Equal(done.OutputText, `{"answer":"b"}; question must not be blank; {"answer":"noon"}`)
+	is.Equal(done.OutputText, `ask_user: {"answer":"b"}; ask_user: question must not be blank; ask_user: {"answer":"noon"}`)
 	want := f.messages(turn)[1:]
 	for _, ev := range f.events(stream) {
 		live.take(ev)
@@ -107,5 +92,5 @@ func TestUnansweredRequests(t *testing.T) {
 	f.ExpireSuspended()
 	done := f.wait(turn)
 	is.Equal(done.Status, store.Completed)
-	is.True(strings.HasPrefix(done.OutputText, "nobody answered within 7 days"))
+	is.True(strings.HasPrefix(done.OutputText, "ask_user: nobody answered within 7 days"))
 }

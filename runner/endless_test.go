@@ -2,10 +2,8 @@ package runner_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 
@@ -72,13 +70,8 @@ func TestLowBudgetAgainstAnEndlessModel(t *testing.T) {
 // after the end of the turn becomes visible.
 func (f *fixture) nothingReserved() {
 	f.t.Helper()
-	for deadline := time.Now().Add(patience); ; runtime.Gosched() {
+	storetest.Eventually(f.t, "no credits are reserved", func() bool {
 		_, _, _, reserved := f.Kept()
-		if reserved == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			f.t.Fatalf("%d organizations have credits held for ever", reserved)
-		}
-	}
+		return reserved == 0
+	})
 }

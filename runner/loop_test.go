@@ -86,13 +86,10 @@ func TestHostileCalls(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			var count []model.Part // the results of both calls
-			m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-				if stepOf(req) == 0 {
-					return calls(emit, 0, tt.name, tt.input, "echo", `{"second":true}`), nil
-				}
+			m := asksThen(func(req model.Request) string {
 				count = req.Messages[len(req.Messages)-1].Parts
-				return answer(emit, "done"), nil
-			}}
+				return "done"
+			}, tt.name, tt.input, "echo", `{"second":true}`)
 			echo := fakeTool{name: "echo", fn: func(_ context.Context, _ tool.Host, in json.RawMessage) (json.RawMessage, error) { return in, nil }}
 			f := newFixture(t, withModel(m), withTools(echo))
 			turn := f.accept("go")
@@ -134,12 +131,7 @@ func TestToolOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-				if stepOf(req) == 0 {
-					return calls(emit, 0, "it", `{}`), nil
-				}
-				return answer(emit, textOf(req.Messages[len(req.Messages)-1])), nil
-			}}
+			m := asksThen(func(req model.Request) string { return textOf(req.Messages[len(req.Messages)-1]) }, "it", `{}`)
 			it := fakeTool{name: "it", fn: func(context.Context, tool.Host, json.RawMessage) (json.RawMessage, error) {
 				if tt.panics {
 					panic("boom")

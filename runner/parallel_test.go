@@ -20,12 +20,30 @@ import (
 
 // asksOnce returns a model that makes these calls in its first step, and then answers.
 func asksOnce(pairs ...string) *fakeModel {
+	return asksThen(func(model.Request) string { return "done" }, pairs...)
+}
+
+// asksThen is like asksOnce, but a function returns the answer.
+func asksThen(then func(model.Request) string, pairs ...string) *fakeModel {
 	return &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 		if stepOf(req) == 0 {
 			return calls(emit, 0, pairs...), nil
 		}
-		return answer(emit, "done"), nil
+		return answer(emit, then(req)), nil
 	}}
+}
+
+// resultsIn returns the results of the turn's calls.
+func resultsIn(req model.Request) string {
+	var list []string
+	for _, m := range req.Messages[req.TurnStart:] {
+		for _, p := range m.Parts {
+			if p.Type == model.PartToolResult {
+				list = append(list, p.ToolName+": "+p.Text)
+			}
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // A gate is a tool whose calls wait until a test opens them. The name in a call's arguments
@@ -137,10 +155,12 @@ func TestReadsRunSideBySide(t *testing.T) {
 }
 
 // watchUntil returns the events of a stream up to and including one that contains text.
-func (f *fixture) watchUntil(s *stream.Stream, text string) (seen []stream.Event) {
+func (f *fixture) watchUntil(s source, text string) (seen []stream.Event) {
 	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx(), patience)
+	defer cancel()
 	for {
-		events, done, err := s.Next(f.ctx())
+		events, done, err := s.Next(ctx)
 		if err != nil || done {
 			f.t.Fatalf("the stream ended before %q: %v", text, err)
 		}

@@ -44,9 +44,7 @@ func (w *wideReader) take(e stream.Event) {
 		TurnID string
 		Data   struct{ StepID string }
 	}
-	if err := json.Unmarshal(e.Data, &c); err != nil {
-		w.t.Fatal(err)
-	}
+	is.New(w.t).NoErr(json.Unmarshal(e.Data, &c))
 	if c.TaskID == "" || c.TurnID == "" {
 		w.t.Fatalf("%s does not say whose it is", e.Data)
 	}
@@ -134,9 +132,7 @@ func (w *wideReader) check(f *fixture, turns []store.Turn) {
 			continue
 		}
 		conv, err := f.store.Conversation(w.t.Context(), turn)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		is.New(w.t).NoErr(err)
 		var want []any
 		for _, m := range plain(w.t, f.views().Messages(conv, false)).([]any) {
 			if m := m.(map[string]any); m["role"] == "assistant" && m["metadata"].(map[string]any)["turnId"] == turn.ID {
@@ -284,9 +280,7 @@ func (f *fixture) readWide(lastEventID string, n int) *wideReader {
 	f.t.Helper()
 	w := newWideReader(f.t)
 	w.last = lastEventID
-	if err := w.follow(f, n, 0, false, nil, nil); err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(w.follow(f, n, 0, false, nil, nil))
 	return w
 }
 
@@ -452,9 +446,5 @@ func TestNothingIsLeft(t *testing.T) {
 	f.Streams.Prune()
 	rings, _, _, _ = f.Kept()
 	is.Equal(rings, 0)
-	for deadline := time.Now().Add(patience); runtime.NumGoroutine() > before; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-		}
-	}
+	storetest.Eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= before })
 }
