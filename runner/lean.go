@@ -8,6 +8,7 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/runner/tool"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -59,12 +60,9 @@ func lean(t model.Tool) model.Tool {
 		return t
 	}
 	shortenSchema(schema)
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	// Encode sorts the keys. Providers cache prompts only if the bytes are equal in every request.
-	if enc.Encode(schema) == nil {
-		t.InputSchema = bytes.TrimSpace(b.Bytes())
+	// Marshal sorts the keys. Providers cache prompts only if the bytes are equal in every request.
+	if raw, err := view.Marshal(schema); err == nil {
+		t.InputSchema = bytes.TrimSpace(raw)
 	}
 	return t
 }

@@ -2,11 +2,11 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -53,14 +53,14 @@ func (p Provider) List(ctx context.Context) ([]Listed, error) {
 }
 
 func (p Provider) list(ctx context.Context) ([]Listed, error) {
-	path := "models"
+	path, query := "models", ""
 	switch p.Kind {
 	case ProviderAnthropic:
-		path = "v1/models?limit=1000" // the maximum: a lower limit would need further pages
+		path, query = "v1/models", "limit=1000" // the maximum: a lower limit would need further pages
 	case ProviderOllama:
 		path = "api/tags"
 	}
-	raw, err := p.get(ctx, path)
+	raw, err := p.get(ctx, path, query)
 	if err != nil {
 		return nil, err
 	}
@@ -203,60 +203,41 @@ func (p Provider) show(ctx context.Context, list []Listed) {
 }
 
 // get reads a small JSON document of the provider.
-func (p Provider) get(ctx context.Context, path string) ([]byte, error) {
-	base, err := baseURL("the base URL", p.Address())
+func (p Provider) get(ctx context.Context, path, query string) ([]byte, error) {
+	p.Name = cmp.Or(p.Name, p.Kind)
+	m, err := p.Open("any") // only its server matters
 	if err != nil {
 		return nil, &Error{Code: "request", Message: err.Error()}
 	}
-	if err := checkKey("the key", p.Key, base); err != nil {
-		return nil, &Error{Code: "request", Message: err.Error()}
-	}
-	if p.Kind == ProviderAnthropic {
-		base.Path = strings.TrimSuffix(base.Path, "/v1")
-	}
-	path, query, _ := strings.Cut(path, "?")
-	at := base.JoinPath(path)
-	at.RawQuery = query
-	client := newHTTPClient(defaultTimeouts(), &p)
-	defer client.CloseIdleConnections()
-	raw, status, err := p.fetch(ctx, client, at)
+	r := m.(interface{ at() *remote }).at()
+	defer r.client.CloseIdleConnections()
+	r.header.Del("Content-Type")
+	r.header.Set("Accept", "application/json")
+	r.base.RawQuery = query
+	raw, status, err := r.fetch(ctx, path)
 	// The API often is at /v1, which users omit from the address.
-	if err == nil && status == http.StatusNotFound && base.Path == "" && path == "models" {
-		raw, status, err = p.fetch(ctx, client, base.JoinPath("v1/models"))
+	if err == nil && status == http.StatusNotFound && r.base.Path == "" && path == "models" {
+		raw, status, err = r.fetch(ctx, "v1/models")
 	}
 	if err == nil && status != http.StatusOK {
-		r := &apiError{status: status}
-		r.readBody(http.Header{}, raw)
-		return nil, r.failure(p.Key)
+		refused := &apiError{status: status}
+		refused.readBody(http.Header{}, raw)
+		return nil, refused.failure(p.Key)
 	}
 	return raw, err
 }
 
 // fetch makes one request and reads the complete answer.
-func (p Provider) fetch(ctx context.Context, client *http.Client, at *url.URL) ([]byte, int, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
+func (m *remote) fetch(ctx context.Context, path string) (raw []byte, status int, err error) {
+	resp, err := m.send(ctx, http.MethodGet, path, nil)
 	if err != nil {
-		return nil, 0, &Error{Code: "request", Message: "make the request: " + withoutAddress(err)}
-	}
-	req.Header.Set("Accept", "application/json")
-	switch {
-	case p.Kind == ProviderAnthropic:
-		req.Header.Set("Anthropic-Version", "2023-06-01")
-		if p.Key != "" {
-			req.Header.Set("X-Api-Key", p.Key)
-		}
-	case p.Key != "":
-		req.Header.Set("Authorization", bearer(p.Key))
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, 0, transportFailure(ctx, err, defaultTimeouts(), false)
+		return nil, 0, err
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxListBody+1))
+	raw, err = io.ReadAll(io.LimitReader(resp.Body, maxListBody+1))
 	switch {
 	case err != nil:
-		return nil, 0, transportFailure(ctx, err, defaultTimeouts(), true)
+		return nil, 0, transportFailure(ctx, err, m.patience, true)
 	case len(raw) > maxListBody:
 		return nil, 0, &Error{Code: codeBadResponse, Message: "the list of models is too long"}
 	case resp.StatusCode == http.StatusOK && looksLikePage(resp.Header, raw):

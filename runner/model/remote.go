@@ -36,6 +36,9 @@ func (m *remote) server() string {
 	return (&url.URL{Scheme: m.base.Scheme, Host: m.base.Host}).String()
 }
 
+// at returns the server, also of a model that contains it.
+func (m *remote) at() *remote { return m }
+
 // secretValues returns the secrets that a recording must not contain.
 func (m *remote) secretValues() []string { return m.secrets }
 

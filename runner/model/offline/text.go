@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
+
+	"journeyman/store"
 )
 
 // cutBytes returns at most n bytes of s. It does not split a character unless n is too small
@@ -21,24 +23,13 @@ func cutBytes(s string, n int) string {
 	return s[:n]
 }
 
-// cutRunes returns the first n characters of s.
-func cutRunes(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
-}
-
 // shorten returns s on one line of at most n characters. It adds an ellipsis if it omits text.
 func shorten(s string, n int) string {
 	s = strings.Join(strings.Fields(cutBytes(s, n*(utf8.UTFMax+1))), " ")
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	cut := cutRunes(s, n-1)
+	cut := store.FirstRunes(s, n-1)
 	if i := strings.LastIndexByte(cut, ' '); i > len(cut)/2 {
 		cut = cut[:i]
 	}
