@@ -18,14 +18,11 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 	}
 	records := d.record()
 	defer func() { err = errors.Join(err, records.close()) }()
-	bodies, stop := d.makeBodies(due)
-	defer stop()
 	for _, del := range due {
 		// A user may have changed or removed the webhook since the batch was read.
 		if d.cfg.Store.Writable() != nil || !d.cfg.Store.Leads() || records.failed.Load() {
 			return failing, nil // nothing is sent during maintenance, or by two nodes
 		}
-		made := <-bodies
 		del, ok, err := d.cfg.Store.CurrentDelivery(d.ctx, del)
 		if err != nil || d.open.Err() != nil {
 			return failing, err
@@ -33,7 +30,7 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 		if !ok {
 			continue
 		}
-		a := d.attempt(del, made)
+		a := d.attempt(del)
 		if d.ctx.Err() != nil {
 			return failing, nil // Stop interrupted the attempt, so the endpoint has not failed
 		}
@@ -46,44 +43,15 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 	return failing, nil
 }
 
-// A madeBody is the body of a delivery, or the reason why it cannot be built.
-type madeBody struct {
-	json []byte
-	err  error
-}
-
-// makeBodies builds the bodies of deliveries in their order, each while the one before it is sent.
-// stop cancels the work and waits until it has ended.
-func (d *Dispatcher) makeBodies(list []store.Delivery) (bodies <-chan madeBody, stop func()) {
-	ctx, cancel := context.WithCancel(d.ctx)
-	made := make(chan madeBody)
-	go func() {
-		defer close(made)
-		for _, del := range list {
-			json, err := d.views.Delivery(ctx, del)
-			select {
-			case made <- madeBody{json, err}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return made, func() {
-		cancel()
-		for range made {
-			continue
-		}
-	}
-}
-
 // attempt sends a delivery. A body that cannot be built counts as a failed attempt, so that it does
 // not block the next delivery.
-func (d *Dispatcher) attempt(del store.Delivery, body madeBody) store.Attempt {
-	if body.err == nil {
-		return d.send(d.ctx, del, body.json)
+func (d *Dispatcher) attempt(del store.Delivery) store.Attempt {
+	body, err := d.views.Delivery(d.ctx, del)
+	if err == nil {
+		return d.send(d.ctx, del, body)
 	}
 	if d.ctx.Err() == nil {
-		d.cfg.Log.Error("build the body of a delivery", "delivery", del.ID, "worker", del.WorkerID, "err", body.err)
+		d.cfg.Log.Error("build the body of a delivery", "delivery", del.ID, "worker", del.WorkerID, "err", err)
 	}
 	return store.Attempt{ErrorMessage: "the body could not be made", StartedAt: d.now(),
 		Retry: d.retry(del.Attempts, nil)}
