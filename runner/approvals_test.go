@@ -83,9 +83,8 @@ func (f *fixture) pending(t store.Turn, n int) (list []store.Approval) {
 
 func (f *fixture) decide(a store.Approval, approved bool, reason string) {
 	f.t.Helper()
-	if _, err := f.DecideApproval(f.ctx(), f.owner, a.TaskID, a.ID, store.Decision{Approved: approved, Reason: reason}); err != nil {
-		f.t.Fatal(err)
-	}
+	_, err := f.DecideApproval(f.ctx(), f.owner, a.TaskID, a.ID, store.Decision{Approved: approved, Reason: reason})
+	is.New(f.t).NoErr(err)
 }
 
 // upTo reads events up to and including the first event that contains text.

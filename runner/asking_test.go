@@ -24,9 +24,8 @@ func questions(arguments ...string) *fakeModel {
 
 func (f *fixture) reply(a store.Approval, text string) {
 	f.t.Helper()
-	if _, err := f.DecideApproval(f.ctx(), f.owner, a.TaskID, a.ID, store.Decision{Answer: text}); err != nil {
-		f.t.Fatal(err)
-	}
+	_, err := f.DecideApproval(f.ctx(), f.owner, a.TaskID, a.ID, store.Decision{Answer: text})
+	is.New(f.t).NoErr(err)
 }
 
 func TestQuestionsAndAnswers(t *testing.T) {

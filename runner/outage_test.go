@@ -42,9 +42,8 @@ func (f *fixture) waiting(t store.Turn) store.Turn {
 	f.t.Helper()
 	storetest.Eventually(f.t, "turn "+t.ID+" to wait", func() bool {
 		var err error
-		if t, err = f.store.Turn(f.ctx(), t.ID); err != nil {
-			f.t.Fatal(err)
-		}
+		t, err = f.store.Turn(f.ctx(), t.ID)
+		is.New(f.t).NoErr(err)
 		if t.Status.Ended() {
 			f.t.Fatalf("turn %s does not wait: %s %v", t.ID, t.Status, t.Failure)
 		}

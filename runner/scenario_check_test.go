@@ -66,9 +66,8 @@ func (p *performance) decide(turn store.Turn, verdicts []verdict) []verdict {
 		v := verdicts[0]
 		verdicts = verdicts[1:]
 		d := store.Decision{Approved: v.deny == "" && v.answer == "", Reason: v.deny, Answer: v.answer}
-		if _, err := p.f.DecideApproval(p.f.ctx(), p.f.owner, a.TaskID, a.ID, d); err != nil {
-			p.t.Fatal(err)
-		}
+		_, err := p.f.DecideApproval(p.f.ctx(), p.f.owner, a.TaskID, a.ID, d)
+		is.New(p.t).NoErr(err)
 	}
 	return verdicts
 }

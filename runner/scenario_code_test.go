@@ -117,18 +117,6 @@ func codeScenarios() []scenario {
 			output: "Two: b and c.",
 		},
 		{
-			name:   "a change log",
-			files:  map[string]string{"commits.txt": "fix: crash at start\nfeat: dark pages\nchore: tidy\n"},
-			inputs: []string{"Write the change log of version 2."},
-			says: []reply{
-				does(read("commits.txt")),
-				does(write("CHANGELOG.md", "# 2\n\n- dark pages\n- no crash at the start\n")),
-				does(publish("CHANGELOG.md")),
-				say("The change log names two changes."),
-			},
-			published: map[string]string{"CHANGELOG.md": "# 2\n\n- dark pages\n- no crash at the start\n"}, output: "The change log names two changes.",
-		},
-		{
 			name:   "a ledger with one more line",
 			files:  map[string]string{"ledger.txt": "opening 100\n"},
 			inputs: []string{"Book 10 as paid."},
@@ -167,16 +155,6 @@ func codeScenarios() []scenario {
 			files:  map[string]string{"queue.txt": "empty\n"},
 			inputs: []string{"Wait until there is something in the queue."},
 			says:   slices.Repeat([]reply{does(read("queue.txt"))}, 110),
-		},
-		{
-			name:   "review of a change",
-			files:  map[string]string{"before.sh": "rm -rf $DIR/\n", "after.sh": "rm -rf \"${DIR:?}\"/\n"},
-			inputs: []string{"Review the change from before.sh to after.sh."},
-			says: []reply{
-				does(bash("diff before.sh after.sh"), read("after.sh")),
-				say("It is right: an empty DIR no longer deletes everything.").after("${DIR:?}"),
-			},
-			output: "It is right: an empty DIR no longer deletes everything.",
 		},
 		{
 			name: "a program in three instructions", inputs: []string{"Write hello.sh.", "Let it greet a name.", "Run it for Ann."},

@@ -20,10 +20,6 @@ func photo() string {
 	return b.String()
 }
 
-// triage is the schema for the classification of a mail.
-const triage = `{"type":"object","properties":{"class":{"enum":["order","complaint","spam"]},"urgent":{"type":"boolean"}},` +
-	`"required":["class","urgent"],"additionalProperties":false}`
-
 // documentScenarios returns tasks with documents, images, the web and people.
 func documentScenarios() []scenario {
 	return []scenario{
@@ -68,13 +64,6 @@ func documentScenarios() []scenario {
 			output: "It is a text.",
 		},
 		{
-			name: "a mail is classified", schema: triage,
-			files:  map[string]string{"mail.txt": "The kettle I bought is broken. I need one today!\n"},
-			inputs: []string{"Classify the mail."},
-			says:   []reply{does(read("mail.txt")), say(`{"class":"complaint","urgent":true}`).after("kettle")},
-			output: `{"class":"complaint","urgent":true}`, structured: `{"class":"complaint","urgent":true}`,
-		},
-		{
 			name: "prices of the web in a table", pages: map[string]string{"/prices.json": `{"bread":2,"milk":1.2}`},
 			inputs: []string{"Make a CSV file of the prices at {site}/prices.json."},
 			says: []reply{
@@ -103,17 +92,6 @@ func documentScenarios() []scenario {
 				say("There is no report. Shall I write one?"),
 			},
 			output: "There is no report. Shall I write one?",
-		},
-		{
-			name:   "a long table in pieces",
-			inputs: []string{"Write the numbers from 1 to 6, three in each file, and join them."},
-			says: []reply{
-				does(write("one.txt", "1\n2\n3\n"), write("two.txt", "4\n5\n6\n")),
-				does(bash("cat one.txt two.txt > all.txt")),
-				does(publish("all.txt")),
-				say("All six are in all.txt."),
-			},
-			published: map[string]string{"all.txt": "1\n2\n3\n4\n5\n6\n"}, output: "All six are in all.txt.",
 		},
 		{
 			name:   "a translator is asked",

@@ -10,9 +10,6 @@ const invoiceSchema = `{"type":"object","properties":{"number":{"type":"string"}
 func officeScenarios() []scenario {
 	const notes = "Ann: we ship on Friday.\nBob: I call the printer.\nAnn: Cleo books the room.\n"
 	const actions = "# Actions\n\n- Bob: call the printer\n- Cleo: book the room\n"
-	const german = "# Mietvertrag\n\nDie Miete beträgt 900 € im Monat.\n"
-	const english = "# Lease\n\nThe rent is 900 € a month.\n"
-	const sales = "region,amount\nNorth,120\nSouth,80\nNorth,30\n"
 	return []scenario{
 		{
 			name: "invoice to JSON", schema: invoiceSchema,
@@ -65,18 +62,6 @@ func officeScenarios() []scenario {
 			published: map[string]string{"clean.csv": "name,mail\nAnn,ann@a.test\nBob,bob@b.test\n"}, output: "Two people are left.",
 		},
 		{
-			name:   "translation of a document",
-			files:  map[string]string{"vertrag.md": german},
-			inputs: []string{"Translate the document into English."},
-			says: []reply{
-				does(read("vertrag.md")),
-				does(write("lease.md", english)).after("Die Miete beträgt 900 €"),
-				does(publish("lease.md")),
-				say("The translation is lease.md."),
-			},
-			published: map[string]string{"lease.md": english}, output: "The translation is lease.md.",
-		},
-		{
 			name:   "comparing two contracts",
 			files:  map[string]string{"old.txt": "Term: 12 months\nNotice: 3 months\nFee: 100\n", "new.txt": "Term: 24 months\nNotice: 3 months\nFee: 90\n"},
 			inputs: []string{"What has changed between old.txt and new.txt?"},
@@ -85,17 +70,6 @@ func officeScenarios() []scenario {
 				say("The term rises from 12 to 24 months, and the fee falls from 100 to 90.").after("Term: 12 months", "Term: 24 months"),
 			},
 			output: "The term rises from 12 to 24 months, and the fee falls from 100 to 90.",
-		},
-		{
-			name:   "totals of a table",
-			files:  map[string]string{"sales.csv": sales},
-			inputs: []string{"Sum up by region."},
-			says: []reply{
-				does(bash(`awk -F, 'NR>1{s[$1]+=$2}END{print "North," s["North"]; print "South," s["South"]}' sales.csv | tee totals.csv`)),
-				does(publish("totals.csv")).after("North,150"),
-				say("North 150, South 80."),
-			},
-			published: map[string]string{"totals.csv": "North,150\nSouth,80\n"}, output: "North 150, South 80.",
 		},
 		{
 			name:   "research with sources",

@@ -37,9 +37,8 @@ func filled(t testing.TB) *store.Store {
 	t.Helper()
 	storetest.Embedded(t)
 	s := storetest.Open(t, store.Options{})
-	if _, err := s.PutBlob(t.Context(), strings.NewReader("kept"), 100); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.PutBlob(t.Context(), strings.NewReader("kept"), 100)
+	is.New(t).NoErr(err)
 	return s
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -192,68 +191,6 @@ func TestOpenReplay(t *testing.T) {
 	is.True(err != nil && strings.Contains(err.Error(), "not a folder"))
 	_, err = Open(Config{Model: "replay:"})
 	is.True(err != nil)
-}
-
-// TestProvidersLookAlike checks that the same conversation gives equal results with all
-// providers, except for names of the providers.
-func TestProvidersLookAlike(t *testing.T) {
-	t.Parallel()
-	openAI := []http.HandlerFunc{
-		streams(sse(chunk(`{"reasoning_content":"A file, then."}`), chunk(`{"content":"Let me look."}`), toolDelta(`{"index":0,"id":"call_a","function":{"name":"read_file","arguments":"{\"path\":"}}`),
-			toolDelta(`{"index":0,"function":{"arguments":"\"x\"}"}},{"index":1,"id":"call_b","function":{"name":"list_files","arguments":"{}"}}`), finished("tool_calls"),
-			`{"choices":[],"usage":{"prompt_tokens":110,"completion_tokens":20,"prompt_tokens_details":{"cached_tokens":100},"completion_tokens_details":{"reasoning_tokens":4}}}`, done)),
-		streams(sse(chunk(`{"content":"It says "}`), chunk(`{"content":"so."}`), finished("stop"), `{"choices":[],"usage":{"prompt_tokens":130,"completion_tokens":5}}`, done)),
-	}
-	claude := []http.HandlerFunc{
-		streams(claudeStart(`{"input_tokens":10,"cache_read_input_tokens":100,"output_tokens":1}`) + claudeBlocks(
-			[]string{`{"type":"thinking","thinking":"","signature":""}`, `{"type":"thinking_delta","thinking":"A file, then."}`, `{"type":"signature_delta","signature":"SIG"}`},
-			[]string{`{"type":"text","text":""}`, `{"type":"text_delta","text":"Let me look."}`},
-			[]string{`{"type":"tool_use","id":"call_a","name":"read_file","input":{}}`, `{"type":"input_json_delta","partial_json":"{\"path\":\"x\"}"}`},
-			[]string{`{"type":"tool_use","id":"call_b","name":"list_files","input":{}}`}) + claudeStop(`{"stop_reason":"tool_use"}`, `{"output_tokens":20,"output_tokens_details":{"thinking_tokens":4}}`)),
-		streams(claudeStart(`{"input_tokens":130,"output_tokens":1}`) + claudeBlocks([]string{`{"type":"text","text":""}`, `{"type":"text_delta","text":"It says "}`, `{"type":"text_delta","text":"so."}`}) + claudeStop(`{"stop_reason":"end_turn"}`, `{"output_tokens":5}`)),
-	}
-	fake := &scripted{responses: []Response{
-		{Model: "m", Finish: FinishToolCalls, Usage: Usage{InputTokens: 110, OutputTokens: 20, CacheReadTokens: 100, ReasoningTokens: 4}, Parts: []Part{{Type: PartReasoning, Text: "A file, then."}, {Type: PartText, Text: "Let me look."},
-			{Type: PartToolCall, CallID: "call_a", ToolName: "read_file", Input: json.RawMessage(`{"path":"x"}`)}, {Type: PartToolCall, CallID: "call_b", ToolName: "list_files", Input: json.RawMessage(`{}`)}}},
-		{Model: "m", Finish: FinishStop, Usage: Usage{InputTokens: 130, OutputTokens: 5}, Parts: []Part{{Type: PartText, Text: "It says so."}}},
-	}}
-	dir := t.TempDir()
-	models := []Model{fake, openAIAt(t, newProvider(t, openAI...).URL, quick()), NewRecorder(claudeAt(t, newProvider(t, claude...).URL, quick()), dir)}
-	var want []Response
-	for i, m := range append(models, replayOf(t, dir)) {
-		is := is.New(t)
-		got := converse(t, m)
-		if i == 0 {
-			want = got
-		}
-		is.Equal(got, want)
-	}
-}
-
-// converse makes a conversation of two calls, and removes the names of providers.
-func converse(t *testing.T, m Model) []Response {
-	t.Helper()
-	req := Request{Instructions: "Help.", Messages: []Message{user("Read x.")}}
-	first, err := ask(t, m, req)
-	is.New(t).NoErr(err)
-	results := Message{Role: RoleTool}
-	for _, p := range first.Parts {
-		if p.Type == PartToolCall {
-			results.Parts = append(results.Parts, Part{Type: PartToolResult, CallID: p.CallID, ToolName: p.ToolName, Text: `"so"`})
-		}
-	}
-	req.Messages = append(req.Messages, Message{Role: RoleAssistant, Parts: first.Parts}, results)
-	second, err := ask(t, m, req)
-	is.New(t).NoErr(err)
-	both := []Response{first, second}
-	for i := range both {
-		both[i].Model = ""
-		both[i].Parts = append([]Part(nil), both[i].Parts...)
-		for n := range both[i].Parts {
-			both[i].Parts[n].Meta = nil
-		}
-	}
-	return both
 }
 
 // TestKeysStaySecret checks that only headers contain the key, even if the server returns it.

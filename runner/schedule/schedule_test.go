@@ -41,9 +41,8 @@ func newFixture(t testing.TB, opt store.Options) *fixture {
 	f.Store = storetest.Open(t, opt)
 	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
 	var err error
-	if f.worker, _, err = f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, store.IdempotencyKey{}); err != nil {
-		t.Fatal(err)
-	}
+	f.worker, _, err = f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, store.IdempotencyKey{})
+	is.New(t).NoErr(err)
 	return f
 }
 
@@ -76,9 +75,8 @@ func (f *fixture) schedule(input string, w store.When) store.Schedule {
 	f.t.Helper()
 	if f.made++; f.made%100 == 0 {
 		var err error
-		if f.worker, _, err = f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, store.IdempotencyKey{}); err != nil {
-			f.t.Fatal(err)
-		}
+		f.worker, _, err = f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, store.IdempotencyKey{})
+		is.New(f.t).NoErr(err)
 	}
 	sch, _, err := f.CreateSchedule(f.t.Context(), f.owner.Caller,
 		store.NewSchedule{WorkerID: f.worker.ID, Input: input, Budget: store.BudgetLow, When: w}, store.IdempotencyKey{})

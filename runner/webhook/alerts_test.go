@@ -30,19 +30,8 @@ func (f *fixture) fail(title string) (taskID string) {
 	f.t.Helper()
 	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{Title: "A & B"}, store.IdempotencyKey{})
 	is.New(f.t).NoErr(err)
-	n := store.NewTurn{Caller: f.owner.Caller, WorkerID: w.ID, Input: "x", Title: title, Budget: store.BudgetLow}
-	if _, err := f.CreateTurn(f.t.Context(), n); err != nil {
-		f.t.Fatal(err)
-	}
-	claims, err := f.ClaimTurns(f.t.Context(), "r", 1)
-	if err != nil || len(claims) != 1 {
-		f.t.Fatalf("%d claims, %v", len(claims), err)
-	}
-	failed := store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x", Message: "y"}}
-	if _, err := f.FinishTurn(f.t.Context(), claims[0], nil, failed); err != nil {
-		f.t.Fatal(err)
-	}
-	return claims[0].TaskID
+	return f.finish(store.NewTurn{WorkerID: w.ID, Input: "x", Title: title},
+		store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x", Message: "y"}})
 }
 
 // count returns the number of received requests.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -86,21 +87,27 @@ func (f *fixture) worker(url string) store.Worker {
 	return w
 }
 
-// end ends n turns of a worker, with inputs "0", "1", ... and the structured output.
+// end ends n turns of a worker, with inputs "0", "1", ...
 func (f *fixture) end(w store.Worker, n int) {
 	f.t.Helper()
 	for i := range n {
-		_, err := f.CreateTurn(f.t.Context(), store.NewTurn{Caller: f.owner.Caller, WorkerID: w.ID, Input: fmt.Sprint(i), Budget: store.BudgetLow})
-		is.New(f.t).NoErr(err)
-		claims, err := f.ClaimTurns(f.t.Context(), "r", 1)
-		if err != nil || len(claims) != 1 {
-			f.t.Fatalf("%d claims, %v", len(claims), err)
-		}
-		out := store.Outcome{Status: store.Completed}
-		if _, err := f.FinishTurn(f.t.Context(), claims[0], nil, out); err != nil {
-			f.t.Fatal(err)
-		}
+		f.finish(store.NewTurn{WorkerID: w.ID, Input: fmt.Sprint(i)}, store.Outcome{Status: store.Completed})
 	}
+}
+
+// finish creates a turn and ends it.
+func (f *fixture) finish(n store.NewTurn, out store.Outcome) (taskID string) {
+	f.t.Helper()
+	is := is.New(f.t)
+	n.Caller, n.Budget = f.owner.Caller, store.BudgetLow
+	_, err := f.CreateTurn(f.t.Context(), n)
+	is.NoErr(err)
+	claims, err := f.ClaimTurns(f.t.Context(), "r", 1)
+	is.NoErr(err)
+	is.Equal(len(claims), 1)
+	_, err = f.FinishTurn(f.t.Context(), claims[0], nil, out)
+	is.NoErr(err)
+	return claims[0].TaskID
 }
 
 // executions waits for n executions of a worker and returns them, oldest first.
@@ -121,9 +128,7 @@ func (f *fixture) page(w store.Worker) []store.Execution {
 	f.t.Helper()
 	page, _, err := f.Executions(f.t.Context(), f.owner.Caller, w.ID, 1)
 	is.New(f.t).NoErr(err)
-	for i, j := 0, len(page)-1; i < j; i, j = i+1, j-1 {
-		page[i], page[j] = page[j], page[i]
-	}
+	slices.Reverse(page)
 	return page
 }
 
@@ -186,7 +191,7 @@ func (f *fixture) receive(handle http.HandlerFunc) *receiver {
 func (r *receiver) all() []received {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]received(nil), r.got...)
+	return slices.Clone(r.got)
 }
 
 // answering returns a handler that always answers with the same status.

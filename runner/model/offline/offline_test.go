@@ -260,9 +260,8 @@ func BenchmarkSay(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := New().Generate(context.Background(), req, emit); err != nil {
-					b.Fatal(err)
-				}
+				_, err := New().Generate(context.Background(), req, emit)
+				is.New(b).NoErr(err)
 			}
 		})
 	}

@@ -159,9 +159,8 @@ func (a *authority) pool(logins *memory, dialer sandbox.Dialer, oauth OAuth) *fi
 		Log: slog.New(slog.NewTextHandler(f.log, nil)), BaseURL: "https://journeyman.example", Dialer: dialer})
 	a.t.Cleanup(f.Stop)
 	var err error
-	if f.ws, err = sandbox.OpenWorkspace(filepath.Join(a.t.TempDir(), "ws"), sandbox.Limits{}); err != nil {
-		a.t.Fatal(err)
-	}
+	f.ws, err = sandbox.OpenWorkspace(filepath.Join(a.t.TempDir(), "ws"), sandbox.Limits{})
+	is.New(a.t).NoErr(err)
 	a.t.Cleanup(func() { _ = f.ws.Close() })
 	return f
 }
