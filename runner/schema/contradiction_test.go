@@ -140,7 +140,7 @@ func FuzzSchema(f *testing.F) {
 			if _, err := CompileForObjects(raw); err != nil && fits {
 				t.Fatalf("%s is refused (%v), but met by %s", raw, err, answer)
 			}
-			_ = CheckForeign(raw)
+			_ = CheckForeign(raw, MaxDepth)
 		})
 	})
 }

@@ -61,10 +61,10 @@ func CompileForObjects(raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-// CheckForeign returns an error if raw is not a valid schema. It is for schemas of other
-// programs, such as tools. Their default draft is 2020-12.
-func CheckForeign(raw []byte) error {
-	_, err := compile(raw, jsonschema.Draft2020, MaxDepth)
+// CheckForeign returns an error if raw is not a valid schema, or has more levels than depth. It is
+// for schemas of other programs, such as tools. Their default draft is 2020-12.
+func CheckForeign(raw []byte, depth int) error {
+	_, err := compile(raw, jsonschema.Draft2020, depth)
 	return err
 }
 

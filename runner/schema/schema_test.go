@@ -98,10 +98,10 @@ func TestCompile(t *testing.T) {
 func TestCheckForeign(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	is.NoErr(CheckForeign([]byte(`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"prefixItems":[{}],"pattern":"(?=a)"}}}`)))
-	is.NoErr(CheckForeign([]byte(`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{}]}`)))
+	is.NoErr(CheckForeign([]byte(`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"prefixItems":[{}],"pattern":"(?=a)"}}}`), MaxDepth))
+	is.NoErr(CheckForeign([]byte(`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{}]}`), MaxDepth))
 	for _, bad := range []string{`true`, `{"type":"thing"}`, `{"$ref":"http://x.test/a"}`, `{"$schema":"http://x.test/schema"}`, `{"items":[{}]}`} {
-		is.True(CheckForeign([]byte(bad)) != nil)
+		is.True(CheckForeign([]byte(bad), MaxDepth) != nil)
 	}
 }
 

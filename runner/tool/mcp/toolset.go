@@ -100,9 +100,6 @@ func inputSchema(v any) (json.RawMessage, error) {
 	if !ok {
 		return nil, errors.New("its schema is not an object")
 	}
-	if !shallow(fields, maxDepth) {
-		return nil, fmt.Errorf("its schema is nested deeper than %d", maxDepth)
-	}
 	fields = maps.Clone(fields)
 	// Providers reject these keywords at the top level. Without them the model may violate
 	// their rules, but the server still checks the arguments.
@@ -135,28 +132,10 @@ func inputSchema(v any) (json.RawMessage, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("its schema has more than %d bytes", maxSchema)
 	}
-	if err := schema.CheckForeign(raw); err != nil {
+	if err := schema.CheckForeign(raw, maxDepth); err != nil {
 		return nil, fmt.Errorf("its schema %s", shorten(err.Error(), maxMessage))
 	}
 	return raw, nil
-}
-
-// shallow reports whether a JSON value has at most depth levels below it.
-func shallow(v any, depth int) bool {
-	if depth < 0 {
-		return false
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, child := range v {
-			if !shallow(child, depth-1) {
-				return false
-			}
-		}
-	case []any:
-		return !slices.ContainsFunc(v, func(child any) bool { return !shallow(child, depth-1) })
-	}
-	return true
 }
 
 // Toolset returns the tools in wanted, and those of the servers for all workers. Its note lists
