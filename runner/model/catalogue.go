@@ -20,9 +20,8 @@ type Catalogue struct {
 	record string  // folder for new recordings, "" for none
 	replay *replay // nil unless the server replays
 
-	mu     sync.Mutex // guards open and recent
-	open   map[string]Model
-	recent []string // names of the open models, least recently used first
+	mu   sync.Mutex // guards open
+	open map[string]Model
 }
 
 // NewCatalogue returns the catalogue of a server whose own model is m. It ignores
@@ -90,7 +89,7 @@ func (c *Catalogue) has(provider string) bool {
 	return false
 }
 
-// Open returns the model with that name. It returns the same Model again until keep drops it.
+// Open returns the model with that name. It returns the same Model again until too many are open.
 // Its errors are those of Check and of the function Open.
 func (c *Catalogue) Open(name string) (Model, error) {
 	if err := c.Check(name); err != nil {
@@ -103,17 +102,20 @@ func (c *Catalogue) Open(name string) (Model, error) {
 	defer c.mu.Unlock()
 	// Opening makes no request, so it is fast enough to hold the lock. Two models with one name
 	// would have separate connections, and would learn the provider's limits twice.
-	m, ok := c.open[name]
-	if !ok {
-		var err error
-		if m, err = Open(Config{Model: name, Offline: c.cfg.Offline, Getenv: c.cfg.Getenv}); err != nil {
-			return nil, err
-		}
-		if c.record != "" {
-			m = NewRecorder(m, c.record)
-		}
+	if m, ok := c.open[name]; ok {
+		return m, nil
 	}
-	c.keep(name, m)
+	m, err := Open(Config{Model: name, Offline: c.cfg.Offline, Getenv: c.cfg.Getenv})
+	if err != nil {
+		return nil, err
+	}
+	if c.record != "" {
+		m = NewRecorder(m, c.record)
+	}
+	if len(c.open) >= maxOpenModels {
+		c.open = map[string]Model{} // models in use are soon opened again
+	}
+	c.open[name] = m
 	return m, nil
 }
 
@@ -128,15 +130,4 @@ func (c *Catalogue) Connected(p Provider, name string) (Model, error) {
 		m = NewRecorder(m, c.record)
 	}
 	return m, err
-}
-
-// keep marks the model as the most recently used one. Beyond maxOpenModels it drops the least
-// recently used model, whose connections close when they are idle.
-func (c *Catalogue) keep(name string, m Model) {
-	c.open[name] = m
-	c.recent = slices.DeleteFunc(c.recent, func(other string) bool { return other == name })
-	if c.recent = append(c.recent, name); len(c.recent) > maxOpenModels {
-		delete(c.open, c.recent[0])
-		c.recent = c.recent[1:]
-	}
 }
