@@ -17,17 +17,11 @@ type Activity struct {
 // Doing returns the activities of an organization's running tasks, by task id. The result is
 // small: it has one entry for each turn that runs now.
 func (h *Hub) Doing(organizationID string) map[string]Activity {
-	h.mu.Lock()
-	var lives []*Live
-	for _, l := range h.live {
-		if l.organizationID == organizationID {
-			lives = append(lives, l)
-		}
-	}
-	h.mu.Unlock()
 	doing := map[string]Activity{}
-	for _, l := range lives {
-		if s, ok := l.look(); ok && !s.turn.Status.Ended() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, l := range h.live {
+		if s, ok := l.look(); ok && l.organizationID == organizationID && !s.turn.Status.Ended() {
 			doing[l.taskID] = s.activity()
 		}
 	}
@@ -45,7 +39,7 @@ func (s snapshot) activity() Activity {
 		// Between two model calls, the calls of the last step run.
 		a.Step, st = len(s.steps), &s.steps[len(s.steps)-1]
 		for _, c := range st.ToolCalls() {
-			if !ended(*st, c.N) {
+			if _, ended := st.Call(c.N); !ended {
 				a.Kind, a.Tool, a.Input = store.PartToolCall, c.ToolName, c.Input
 				break
 			}
@@ -57,14 +51,4 @@ func (s snapshot) activity() Activity {
 		a.Kind, a.Tool, a.Input = p.Type, p.ToolName, p.Input
 	}
 	return a
-}
-
-// ended reports whether the n-th call of a step has ended.
-func ended(st store.Step, n int64) bool {
-	for _, c := range st.Calls {
-		if c.Seq == n {
-			return true
-		}
-	}
-	return false
 }

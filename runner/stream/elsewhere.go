@@ -3,8 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"journeyman/store"
 )
@@ -52,11 +50,16 @@ func (h *Hub) AllChanged() {
 }
 
 // WatchedWorkers returns the ids of the workers whose worker-wide streams have watchers on this node.
-func (h *Hub) WatchedWorkers() (ids []string) {
+func (h *Hub) WatchedWorkers() []string {
+	return h.workersWith(func(rg *ring) bool { return rg.watchers > 0 })
+}
+
+// workersWith returns the ids of the workers whose rings match.
+func (h *Hub) workersWith(match func(*ring) bool) (ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, rg := range h.rings {
-		if rg.watchers > 0 {
+		if match(rg) {
 			ids = append(ids, id)
 		}
 	}
@@ -75,26 +78,13 @@ func (h *Hub) Guest(workerID string) {
 
 // LeaveGuests ends the worker-wide streams of all workers that Guest has recorded. A worker may have been
 // placed on this node since then, but its ring lacks the earlier events.
-func (h *Hub) LeaveGuests() {
-	h.mu.Lock()
-	var ids []string
-	for id, rg := range h.rings {
-		if rg.guest {
-			ids = append(ids, id)
-		}
-	}
-	h.mu.Unlock()
-	for _, id := range ids {
-		h.Leave(id)
-	}
-}
+func (h *Hub) LeaveGuests() { h.leaveAll(func(rg *ring) bool { return rg.guest }) }
 
 // LeaveAll ends the worker-wide streams of all workers. It also drops the rings without watchers.
-func (h *Hub) LeaveAll() {
-	h.mu.Lock()
-	ids := slices.Collect(maps.Keys(h.rings))
-	h.mu.Unlock()
-	for _, id := range ids {
+func (h *Hub) LeaveAll() { h.leaveAll(func(*ring) bool { return true }) }
+
+func (h *Hub) leaveAll(match func(*ring) bool) {
+	for _, id := range h.workersWith(match) {
 		h.Leave(id)
 	}
 }
