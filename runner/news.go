@@ -89,10 +89,7 @@ func (r *Runner) addNews(add func(*News)) {
 	r.newsMu.Lock()
 	add(&r.news)
 	r.newsMu.Unlock()
-	select {
-	case r.hasNews <- struct{}{}:
-	default:
-	}
+	signal(r.hasNews)
 }
 
 // Hear handles the news of another node. It notifies the watchers on this node, and makes the runner read

@@ -142,8 +142,6 @@ func (r *Runner) holdsLease() bool {
 // keepLease renews the lease until the runner stops.
 func (r *Runner) keepLease() {
 	lease, renew := r.terms()
-	tick := time.NewTicker(renew)
-	defer tick.Stop()
 	untilFence := func() time.Duration { return r.fenceAfter() - time.Since(*r.renewed.Load()) }
 	fence := time.AfterFunc(untilFence(), func() {
 		if !r.holdsLease() { // otherwise the lease was renewed meanwhile
@@ -151,19 +149,14 @@ func (r *Runner) keepLease() {
 		}
 	})
 	defer fence.Stop()
-	for {
-		select {
-		case <-tick.C:
-			err := r.renew(lease)
-			if err == nil {
-				fence.Reset(untilFence())
-			} else if r.ctx.Err() == nil {
-				r.cfg.Log.Error("renew lease", "err", err) // the next tick tries again, well before the lease expires
-			}
-		case <-r.ctx.Done():
-			return
+	r.every(renew, func() {
+		err := r.renew(lease)
+		if err == nil {
+			fence.Reset(untilFence())
+		} else if r.ctx.Err() == nil {
+			r.cfg.Log.Error("renew lease", "err", err) // the next one comes well before the lease expires
 		}
-	}
+	})
 }
 
 // housekeep does periodic work until the runner stops. It returns the turns of dead nodes to the queue,
@@ -171,14 +164,7 @@ func (r *Runner) keepLease() {
 // slow work never delays a renewal of the lease.
 func (r *Runner) housekeep() {
 	_, pause := r.terms()
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-r.ctx.Done():
-			return
-		}
+	r.every(pause, func() {
 		err := r.cfg.Store.EndLeases(r.ctx)
 		if err = errors.Join(err, r.keepPlace(r.ID())); err != nil && r.ctx.Err() == nil {
 			r.cfg.Log.Error("end the leases of dead nodes, and update the leader and the placed workers", "err", err)
@@ -186,6 +172,20 @@ func (r *Runner) housekeep() {
 		r.ledger.storeAgain()
 		r.Streams.Prune()
 		r.expireSuspended()
+	})
+}
+
+// every calls do after each pause until the runner stops.
+func (r *Runner) every(pause time.Duration, do func()) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			do()
+		case <-r.ctx.Done():
+			return
+		}
 	}
 }
 
@@ -266,12 +266,7 @@ func (r *Runner) keepPlace(id string) error {
 }
 
 // LookNow makes the runner read the changes of other nodes at once.
-func (r *Runner) LookNow() {
-	select {
-	case r.lookNow <- struct{}{}:
-	default:
-	}
-}
+func (r *Runner) LookNow() { signal(r.lookNow) }
 
 // followNodes reads the changes of other nodes every catchUpEvery, until the runner stops. News from another
 // node makes it stop cancelled turns at once, and then count the waiting turns.
@@ -323,18 +318,7 @@ func (r *Runner) stopRequested() {
 
 // followWatchers calls keepWatched periodically until the runner stops. It is apart from followNodes: with
 // many watched workers keepWatched takes long, and must not delay the stop of cancelled turns.
-func (r *Runner) followWatchers() {
-	tick := time.NewTicker(watchedEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			r.keepWatched()
-		case <-r.ctx.Done():
-			return
-		}
-	}
-}
+func (r *Runner) followWatchers() { r.every(watchedEvery, r.keepWatched) }
 
 // keepWatched keeps the workers on this node whose worker-wide streams clients read here. It ends the
 // streams of workers that another node has: their clients connect again, and reach that node. During

@@ -104,9 +104,12 @@ func New(cfg Config) *Runner {
 }
 
 // Wake makes the runner claim new turns at once. Without Wake, the runner finds them at its next poll.
-func (r *Runner) Wake() {
+func (r *Runner) Wake() { signal(r.wake) }
+
+// signal sends a signal to a channel that buffers one, unless it already has one.
+func signal(to chan<- struct{}) {
 	select {
-	case r.wake <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }
