@@ -96,9 +96,7 @@ func TestEnvelopeOnTheWire(t *testing.T) {
 	ask.Caller.Trigger, ask.Budget = store.TriggerUI, store.BudgetUnlimited
 	hears(f.acceptTurn(ask), "Channel: web page of this service", "Budget: unlimited, at most 1 day of work")
 
-	kept, err := f.Keep(t.Context(), "menu.txt", strings.NewReader("Soup"), 100)
-	is.NoErr(err)
-	a, err := f.Accept(t.Context(), runner.Instruction{NewTurn: ask, Files: []store.File{kept}})
+	a, err := f.Accept(t.Context(), runner.Instruction{NewTurn: ask, Files: []store.File{f.kept("menu.txt", "Soup")}})
 	is.NoErr(err)
 	hears(a.Turn, `Attached: "menu.txt" (text/plain, 4 bytes)`, "Workspace: nothing but the attachments")
 

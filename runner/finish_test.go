@@ -149,10 +149,8 @@ func (e ending) played(t *testing.T, m model.Model) {
 	is := is.NewRelaxed(t)
 	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Budgets = map[store.Budget]runner.Limits{store.BudgetStandard: {}} })
 	f.worker = f.newWorker(store.NewWorker{Title: "Player", Instructions: "Play.", OutputSchema: json.RawMessage(e.schema)})
-	kept, err := f.Keep(t.Context(), "notes.txt", strings.NewReader("A note.\n"), 100)
-	is.NoErr(err)
 	n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "go", Budget: store.BudgetStandard}
-	is.NoErr(f.Attach(t.Context(), &n, []store.File{kept}))
+	is.NoErr(f.Attach(t.Context(), &n, []store.File{f.kept("notes.txt", "A note.\n")}))
 	turn := f.acceptTurn(n)
 	live := f.read(f.Streams.Turn(turn))
 	turn = f.wait(turn)

@@ -257,13 +257,8 @@ func TestAttachments(t *testing.T) {
 		return answer(emit, "ok"), nil
 	}}
 	f := newFixture(t, withModel(m))
-	keep := func(name, content string) store.File {
-		kept, err := f.Keep(t.Context(), name, strings.NewReader(content), 100)
-		is.NoErr(err)
-		return kept
-	}
 	n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "read", Budget: store.BudgetStandard}
-	is.NoErr(f.Attach(f.ctx(), &n, []store.File{keep("../../notes.txt", "first"), keep("notes.txt", "second")}))
+	is.NoErr(f.Attach(f.ctx(), &n, []store.File{f.kept("../../notes.txt", "first"), f.kept("notes.txt", "second")}))
 	turn := f.wait(f.acceptTurn(n))
 	is.Equal(len(got), 2)
 	is.True(strings.HasPrefix(got[0], "notes.txt text/plain"))
@@ -281,7 +276,7 @@ func TestAttachments(t *testing.T) {
 
 	for range 2 {
 		n.Attachments = nil
-		is.NoErr(f.Attach(f.ctx(), &n, []store.File{keep("x.txt", "x")}))
+		is.NoErr(f.Attach(f.ctx(), &n, []store.File{f.kept("x.txt", "x")}))
 		is.Equal(n.Attachments[0].Path, "x.txt") // the name is free again
 		f.Detach(&n)
 	}

@@ -3,7 +3,6 @@ package runner_test
 import (
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -43,13 +42,8 @@ func TestUploadAfterACrash(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	keep := func(name, content string) store.File {
-		kept, err := f.Keep(t.Context(), name, strings.NewReader(content), 1000)
-		is.NoErr(err)
-		return kept
-	}
-	is.Equal(f.upload(keep("a.txt", "other")), []string{"a.txt"})
-	report, twin := keep("a.txt", "report"), keep("b.txt", "twin")
+	is.Equal(f.upload(f.kept("a.txt", "other")), []string{"a.txt"})
+	report, twin := f.kept("a.txt", "report"), f.kept("b.txt", "twin")
 	dead := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "Read it"}
 	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{report, twin, twin})) // then the process dies
 	left := []string{"a (2).txt", "a.txt", "b (2).txt", "b.txt"}
@@ -58,7 +52,7 @@ func TestUploadAfterACrash(t *testing.T) {
 	is.Equal(f.upload(report, twin, twin), []string{"a (2).txt", "b.txt", "b (2).txt"})
 	is.Equal(f.folderNames(), left)
 	is.Equal(f.upload(report), []string{"a (3).txt"}) // the earlier file now belongs to a turn
-	is.Equal(f.upload(keep("a.txt", "new")), []string{"a (4).txt"})
+	is.Equal(f.upload(f.kept("a.txt", "new")), []string{"a (4).txt"})
 }
 
 // TestUploadsAfterACrash repeats an upload while other requests put files into the same folder, as
@@ -67,10 +61,8 @@ func TestUploadsAfterACrash(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	report, err := f.Keep(t.Context(), "a.txt", strings.NewReader("report"), 1000)
-	is.NoErr(err)
-	other, err := f.Keep(t.Context(), "a.txt", strings.NewReader("other"), 1000)
-	is.NoErr(err)
+	report := f.kept("a.txt", "report")
+	other := f.kept("a.txt", "other")
 	dead := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "Read it"}
 	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{report})) // then the process dies
 
@@ -89,13 +81,11 @@ func TestRefusedUploadLeavesAdoptedFiles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	kept, err := f.Keep(t.Context(), "a.txt", strings.NewReader("report"), 1000)
-	is.NoErr(err)
+	kept := f.kept("a.txt", "report")
 	dead := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "Read it"}
 	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{kept}))
-	other, err := f.Keep(t.Context(), "b.txt", strings.NewReader("report"), 1000)
-	is.NoErr(err)
-	_, err = f.Accept(f.ctx(), runner.Instruction{NewTurn: store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID,
+	other := f.kept("b.txt", "report")
+	_, err := f.Accept(f.ctx(), runner.Instruction{NewTurn: store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID,
 		Input: "", Budget: store.BudgetLow}, Files: []store.File{kept, other}})
 	is.True(store.IsKind(err, store.Invalid)) // an empty instruction is refused
 	is.Equal(f.folderNames(), []string{"a.txt"})
@@ -107,8 +97,7 @@ func TestUploadsAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	kept, err := f.Keep(t.Context(), "a.txt", strings.NewReader("report"), 1000)
-	is.NoErr(err)
+	kept := f.kept("a.txt", "report")
 	const n = 8
 	paths := make(chan string, n)
 	for range n {

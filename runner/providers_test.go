@@ -114,14 +114,12 @@ func (p drama) played(t *testing.T, m model.Model) string {
 	t.Helper()
 	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Budgets = map[store.Budget]runner.Limits{store.BudgetStandard: {}} })
 	f.worker = f.newWorker(store.NewWorker{Title: "Player", Instructions: "Play.", OutputSchema: p.schema})
-	kept, err := f.Keep(t.Context(), "notes.txt", strings.NewReader("A note: 42.\n"), 100)
-	is.New(t).NoErr(err)
 	var rendered []any
 	var turn store.Turn
 	for i := range p.turns {
 		n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, TaskID: turn.TaskID, Input: p.script(i), Budget: store.BudgetStandard}
 		if i == 0 {
-			is.New(t).NoErr(f.Attach(f.ctx(), &n, []store.File{kept}))
+			is.New(t).NoErr(f.Attach(f.ctx(), &n, []store.File{f.kept("notes.txt", "A note: 42.\n")}))
 		}
 		turn = f.wait(f.acceptTurn(n))
 		rendered = append(rendered, turn.Status, turn.Failure, turn.OutputText, turn.StructuredOutput, turn.Usage.Steps)
