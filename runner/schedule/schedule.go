@@ -112,25 +112,20 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	if err := s.realign(ctx); err != nil {
 		return err
 	}
-	for _, job := range []struct {
+	type job struct {
 		every time.Duration
 		run   func()
 		more  []gocron.JobOption
-	}{
-		{tick, s.Wake, nil}, {pruneEvery, s.prune, nil},
-		{checkPause, s.check, []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}},
-		{sweepEvery, s.sweep, []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}},
-		{measureEvery, s.measure, []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}},
-	} {
-		_, err := s.jobs.NewJob(gocron.DurationJob(job.every), gocron.NewTask(job.run),
-			append(job.more, gocron.WithSingletonMode(gocron.LimitModeReschedule))...)
-		if err != nil {
-			return fmt.Errorf("start scheduler: %w", err)
-		}
 	}
-	for _, job := range s.cfg.Jobs {
-		_, err := s.jobs.NewJob(gocron.DurationJob(job.Every), gocron.NewTask(func() { job.Run(s.ctx) }),
-			gocron.WithSingletonMode(gocron.LimitModeReschedule))
+	now := []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}
+	jobs := []job{{tick, s.Wake, nil}, {pruneEvery, s.prune, nil}, {checkPause, s.check, now},
+		{sweepEvery, s.sweep, now}, {measureEvery, s.measure, now}}
+	for _, more := range s.cfg.Jobs {
+		jobs = append(jobs, job{more.Every, func() { more.Run(s.ctx) }, nil})
+	}
+	for _, j := range jobs {
+		_, err := s.jobs.NewJob(gocron.DurationJob(j.every), gocron.NewTask(j.run),
+			append(j.more, gocron.WithSingletonMode(gocron.LimitModeReschedule))...)
 		if err != nil {
 			return fmt.Errorf("start scheduler: %w", err)
 		}
