@@ -200,40 +200,14 @@ func TestClaudeAdapts(t *testing.T) {
 		return answers(400, "application/json", `{"type":"error","error":{"type":"invalid_request_error","message":`+strconv.Quote(message)+`},"request_id":"req_1"}`)
 	}
 	fine := streams(claudeSays("x"))
-	for name, tt := range map[string]struct {
-		refusal string
-		req     Request
-		absent  string
-		present string
-		calls   int
-	}{
-		"limit of the model": {"max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens for claude-x", Request{}, "128000", `"max_tokens":64000`, 3},
-		"room in the window": {"input length and `max_tokens` exceed context limit: 190000 + 128000 > 200000, decrease input length or `max_tokens` and try again", Request{}, "128000", `"max_tokens":10000`, 3},
-		"no thinking":        {"adaptive thinking is not supported on this model", Request{}, `"thinking"`, `"stream":true`, 3},
-		"no schema":          {"output_config.format.schema: For 'object' type, ...", Request{OutputSchema: json.RawMessage(simple)}, `"output_config"`, "meets the following JSON Schema", 3},
-		"thoughts refused": {"messages.1.content.0: Invalid `signature` in `thinking` block", Request{Messages: []Message{user("a"), {Role: RoleAssistant, Parts: []Part{{Type: PartReasoning, Text: "Hm", Meta: sealMeta("anthropic:claude-sonnet-5-5", claudeMeta{Signature: "OLD"})}, {Type: PartText, Text: "b"}}}}},
-			"OLD", `"adaptive"`, 4},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			p := newProvider(t, refuses(tt.refusal), fine)
-			if tt.calls == 4 { // the rejection concerns the request, so each request detects it again
-				p.answers = []http.HandlerFunc{refuses(tt.refusal), fine, refuses(tt.refusal), fine}
-			} else if name == "room in the window" {
-				p.answers = []http.HandlerFunc{refuses(tt.refusal), fine, fine}
-			}
-			m := claudeAt(t, p.URL, quick())
-			tt.req.Messages = append(tt.req.Messages, user("hi"))
-			for range 2 {
-				_, err := ask(t, m, tt.req)
-				is.NoErr(err)
-			}
-			is.Equal(p.count(), tt.calls)
-			is.True(!strings.Contains(p.got(t, 1).raw, tt.absent))
-			is.True(strings.Contains(p.got(t, 1).raw, tt.present))
-		})
-	}
+	checkAdapts(t, "anthropic", fine, map[string]adaptation{
+		"limit of the model": {refuses("max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens for claude-x"), Request{}, "128000", `"max_tokens":64000`, false},
+		"room in the window": {refuses("input length and `max_tokens` exceed context limit: 190000 + 128000 > 200000, decrease input length or `max_tokens` and try again"), Request{}, "128000", `"max_tokens":10000`, true},
+		"no thinking":        {refuses("adaptive thinking is not supported on this model"), Request{}, `"thinking"`, `"stream":true`, false},
+		"no schema":          {refuses("output_config.format.schema: For 'object' type, ..."), Request{OutputSchema: json.RawMessage(simple)}, `"output_config"`, "meets the following JSON Schema", false},
+		"thoughts refused": {refuses("messages.1.content.0: Invalid `signature` in `thinking` block"), Request{Messages: []Message{user("a"), {Role: RoleAssistant, Parts: []Part{{Type: PartReasoning, Text: "Hm", Meta: sealMeta("anthropic:claude-sonnet-5-5", claudeMeta{Signature: "OLD"})}, {Type: PartText, Text: "b"}}}}},
+			"OLD", `"adaptive"`, true},
+	})
 	t.Run("no room at all", func(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)

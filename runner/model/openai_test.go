@@ -190,56 +190,18 @@ func TestOpenAIAdapts(t *testing.T) {
 	t.Parallel()
 	tools := []Tool{{Name: "f", InputSchema: json.RawMessage(`{"type":"object"}`)}}
 	image := Part{Type: PartFile, Path: "a.png", MediaType: "image/png", Size: 3, Open: func() ([]byte, error) { return []byte("png"), nil }}
-	for name, tt := range map[string]struct {
-		refusal http.HandlerFunc
-		req     Request
-		absent  string // text that is missing from the second request on
-		present string
-	}{
-		"the limit's new name": {refuses(400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "max_tokens"), Request{MaxTokens: 9}, `"max_tokens"`, `"max_completion_tokens":9`},
-		"no response_format":   {refuses(400, "This response_format type is unavailable now", ""), Request{OutputSchema: json.RawMessage(simple)}, "response_format", "meets the following JSON Schema"},
-		"a schema too odd":     {refuses(400, "Invalid schema for response_format 'answer'", "response_format"), Request{OutputSchema: json.RawMessage(simple)}, "response_format", "meets the following JSON Schema"},
-		"no stream_options":    {refuses(422, "Extra inputs are not permitted: stream_options", ""), Request{}, "stream_options", `"stream":true`},
+	checkAdapts(t, "openai", fine, map[string]adaptation{
+		"the limit's new name": {refuses(400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "max_tokens"), Request{MaxTokens: 9}, `"max_tokens"`, `"max_completion_tokens":9`, false},
+		"no response_format":   {refuses(400, "This response_format type is unavailable now", ""), Request{OutputSchema: json.RawMessage(simple)}, "response_format", "meets the following JSON Schema", false},
+		"a schema too odd":     {refuses(400, "Invalid schema for response_format 'answer'", "response_format"), Request{OutputSchema: json.RawMessage(simple)}, "response_format", "meets the following JSON Schema", false},
+		"no stream_options":    {refuses(422, "Extra inputs are not permitted: stream_options", ""), Request{}, "stream_options", `"stream":true`, false},
 		"no reasoning with tools": {refuses(400, "Function tools with reasoning_effort are not supported for gpt-6-sol in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.", "reasoning_effort"),
-			Request{Tools: tools}, "nothing", `"reasoning_effort":"none"`},
-		"no tools":       {refuses(400, "registry.ollama.ai/library/gemma3 does not support tools", ""), Request{Tools: tools}, `"tools"`, `"stream":true`},
-		"no tool choice": {refuses(400, "Unknown parameter: 'tool_choice'.", "tool_choice"), Request{Tools: tools, Final: true}, `"tool`, `"stream":true`},
-		"no images":      {refuses(500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", ""), Request{Messages: []Message{{Role: RoleUser, Parts: []Part{image}}}}, "image_url", "lies in the workspace"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			p := newProvider(t, tt.refusal, fine)
-			m := openAIAt(t, p.URL, quick())
-			tt.req.Messages = append(tt.req.Messages, user("hi"))
-			for range 2 {
-				_, err := ask(t, m, tt.req)
-				is.NoErr(err)
-			}
-			is.Equal(p.count(), 3) // detected only once
-			for n := 1; n < 3; n++ {
-				is.True(!strings.Contains(p.got(t, n).raw, tt.absent))
-				is.True(strings.Contains(p.got(t, n).raw, tt.present))
-			}
-		})
-	}
-	t.Run("a server that refuses everything", func(t *testing.T) {
-		t.Parallel()
-		is := is.New(t)
-		p := newProvider(t, refuses(400, "max_tokens response_format image stream_options tools", ""))
-		_, err := ask(t, openAIAt(t, p.URL, quick()), Request{MaxTokens: 5, Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple)})
-		is.Equal(asFailure(t, err).Code, "400")
-		is.True(p.count() <= maxAdaptations+1) // it was tried too often
+			Request{Tools: tools}, "", `"reasoning_effort":"none"`, false},
+		"no tools":       {refuses(400, "registry.ollama.ai/library/gemma3 does not support tools", ""), Request{Tools: tools}, `"tools"`, `"stream":true`, false},
+		"no tool choice": {refuses(400, "Unknown parameter: 'tool_choice'.", "tool_choice"), Request{Tools: tools, Final: true}, `"tool`, `"stream":true`, false},
+		"no images":      {refuses(500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", ""), Request{Messages: []Message{{Role: RoleUser, Parts: []Part{image}}}}, "image_url", "lies in the workspace", false},
 	})
-	t.Run("an address without v1", func(t *testing.T) {
-		t.Parallel()
-		is := is.New(t)
-		p := newProvider(t, answers(404, "text/plain", "404 page not found"), fine)
-		_, err := ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-		is.NoErr(err)
-		is.Equal(p.got(t, 0).path, "/chat/completions")
-		is.Equal(p.got(t, 1).path, "/v1/chat/completions")
-	})
+	checkStubborn(t, "openai", fine, "max_tokens response_format image stream_options tools", "/v1/chat/completions")
 }
 
 // TestOpenAISchemaWithTools checks servers that apply a schema at once, which prevents tool

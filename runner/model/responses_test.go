@@ -2,7 +2,6 @@ package model
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -213,58 +212,18 @@ func TestResponsesAdapts(t *testing.T) {
 	image := Part{Type: PartFile, Path: "a.png", MediaType: "image/png", Size: 3, Open: func() ([]byte, error) { return []byte("png"), nil }}
 	m := responsesAt(t, "http://127.0.0.1:1", quick())
 	thought := Message{Role: RoleAssistant, Parts: []Part{{Type: PartReasoning, Meta: sealMeta(m.Name(), responsesMeta{Item: &reasoningItem{Type: "reasoning", ID: "rs_1", Encrypted: "ENC"}})}, {Type: PartText, Text: "a"}}}
-	for name, tt := range map[string]struct {
-		refusal http.HandlerFunc
-		req     Request
-		absent  string // text that is missing from the second request on
-		asked   int
-	}{
-		"no encrypted reasoning": {refuses(400, "Encrypted content is not supported with this model.", "include"), Request{}, "encrypted_content", 3},
-		"no summaries":           {refuses(400, "Unsupported parameter: 'reasoning.summary' is not supported with this model.", "reasoning.summary"), Request{}, `"summary"`, 3},
-		"no right to summaries":  {refuses(400, "Your organization must be verified to generate reasoning summaries.", "reasoning.summary"), Request{}, `"summary"`, 3},
-		"no cache key":           {refuses(400, "Unknown parameter: 'prompt_cache_key'.", "prompt_cache_key"), Request{Place: Place{Task: "t"}}, "prompt_cache_key", 3},
-		"a schema too odd":       {refuses(400, "Invalid schema for response_format 'answer'", "text.format.schema"), Request{OutputSchema: json.RawMessage(simple)}, `"format"`, 3},
-		"a limit too high":       {refuses(400, "max_output_tokens is too large", "max_output_tokens"), Request{MaxTokens: 9e5}, "max_output_tokens", 3},
-		"no images":              {refuses(400, "This model does not support image input", "input[0]"), Request{Messages: []Message{{Role: RoleUser, Parts: []Part{image}}}}, "input_image", 3},
-		"reasoning of old keys":  {refuses(400, "The encrypted content for item rs_1 could not be verified.", ""), Request{Messages: []Message{thought}}, "ENC", 4}, // other conversations keep theirs
-		"reasoning that is gone": {refuses(404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.", "input"), Request{Messages: []Message{thought}}, "ENC", 4},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			p := newProvider(t, tt.refusal, fine)
-			if tt.asked == 4 {
-				p.answers = []http.HandlerFunc{tt.refusal, fine, tt.refusal, fine}
-			}
-			m := responsesAt(t, p.URL+"/v1", quick())
-			tt.req.Messages = append(tt.req.Messages, user("hi"))
-			for range 2 {
-				resp, err := ask(t, m, tt.req)
-				is.NoErr(err)
-				is.Equal(len(resp.Warnings) > 0, tt.asked == 4) // a warning reports the lost reasoning
-			}
-			is.Equal(p.count(), tt.asked)
-			is.True(strings.Contains(p.got(t, 0).raw, tt.absent)) // the first request contained it
-			is.True(!strings.Contains(p.got(t, 1).raw, tt.absent))
-			is.True(!strings.Contains(p.got(t, tt.asked-1).raw, tt.absent))
-		})
-	}
-	t.Run("a server that refuses everything", func(t *testing.T) {
-		t.Parallel()
-		is := is.New(t)
-		p := newProvider(t, refuses(400, "reasoning.summary image_url prompt_cache_key schema max_output_tokens input_file", ""))
-		_, err := ask(t, responsesAt(t, p.URL, quick()), Request{MaxTokens: 5, Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple)})
-		is.Equal(asFailure(t, err).Code, "400")
-		is.True(p.count() <= maxAdaptations+1) // it was tried too often
+	checkAdapts(t, "responses", fine, map[string]adaptation{
+		"no encrypted reasoning": {refuses(400, "Encrypted content is not supported with this model.", "include"), Request{}, "encrypted_content", "", false},
+		"no summaries":           {refuses(400, "Unsupported parameter: 'reasoning.summary' is not supported with this model.", "reasoning.summary"), Request{}, `"summary"`, "", false},
+		"no right to summaries":  {refuses(400, "Your organization must be verified to generate reasoning summaries.", "reasoning.summary"), Request{}, `"summary"`, "", false},
+		"no cache key":           {refuses(400, "Unknown parameter: 'prompt_cache_key'.", "prompt_cache_key"), Request{Place: Place{Task: "t"}}, "prompt_cache_key", "", false},
+		"a schema too odd":       {refuses(400, "Invalid schema for response_format 'answer'", "text.format.schema"), Request{OutputSchema: json.RawMessage(simple)}, `"format"`, "", false},
+		"a limit too high":       {refuses(400, "max_output_tokens is too large", "max_output_tokens"), Request{MaxTokens: 9e5}, "max_output_tokens", "", false},
+		"no images":              {refuses(400, "This model does not support image input", "input[0]"), Request{Messages: []Message{{Role: RoleUser, Parts: []Part{image}}}}, "input_image", "", false},
+		"reasoning of old keys":  {refuses(400, "The encrypted content for item rs_1 could not be verified.", ""), Request{Messages: []Message{thought}}, "ENC", "", true}, // other conversations keep theirs
+		"reasoning that is gone": {refuses(404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.", "input"), Request{Messages: []Message{thought}}, "ENC", "", true},
 	})
-	t.Run("an address without v1", func(t *testing.T) {
-		t.Parallel()
-		is := is.New(t)
-		p := newProvider(t, answers(404, "text/plain", "404 page not found"), fine)
-		_, err := ask(t, responsesAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-		is.NoErr(err)
-		is.Equal(p.got(t, 1).path, "/v1/responses")
-	})
+	checkStubborn(t, "responses", fine, "reasoning.summary image_url prompt_cache_key schema max_output_tokens input_file", "/v1/responses")
 }
 
 // TestOpenAIAPI checks which API is selected for an address and for a user's choice.
