@@ -209,11 +209,9 @@ func (p *Progress) clear() {
 	}
 }
 
-func (p *Progress) paint(color, s string) string { return paint(p.Color, color, s) }
-
 // paint returns s in an ANSI color where the output has colors.
-func paint(enabled bool, color, s string) string {
-	if !enabled {
+func (p *Progress) paint(color, s string) string {
+	if !p.Color {
 		return s
 	}
 	return "\x1b[" + color + "m" + s + "\x1b[0m"
