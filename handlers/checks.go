@@ -13,10 +13,10 @@ const (
 
 // A Check is the result of one check of the server or its machine. It holds no secret.
 type Check struct {
-	Name   string
-	Status CheckStatus
-	Detail string
-	Advice string // how to fix the problem, in one sentence; "" if there is none
+	Name   string      `json:"name"`
+	Status CheckStatus `json:"status"`
+	Detail string      `json:"detail"`
+	Advice string      `json:"advice,omitempty"` // how to fix the problem, in one sentence; "" if there is none
 }
 
 // BrokenCheck returns a failed check in place of checks that panicked. Only the log has the panic,

@@ -44,13 +44,8 @@ const (
 	statusSkipped = handlers.CheckSkipped
 )
 
-// A check is a handlers.Check with names for JSON.
-type check struct {
-	Name   string `json:"name"`
-	Status status `json:"status"`
-	Detail string `json:"detail"`
-	Advice string `json:"advice,omitempty"` // how to fix the problem, in one sentence
-}
+// A check is the result of one check.
+type check handlers.Check
 
 // A section is a group of checks.
 type section struct {
