@@ -11,6 +11,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"time"
 
@@ -59,6 +60,7 @@ type request struct {
 	route  string         // the pattern that matched
 	who    store.Identity // zero on open endpoints
 	params httprouter.Params
+	query  url.Values    // nil on open endpoints
 	readIn time.Duration // for the next piece of the body
 	bodies *share.Shares // for a large body, while it is in memory
 }
@@ -114,14 +116,18 @@ func (a *API) onPage(pattern string, h handle) {
 	})
 }
 
-// shared runs h and counts it among the concurrent requests of its caller, which are limited: each
-// holds a connection, some for hours.
+// shared reads the query and runs h. It counts h among the concurrent requests of its caller, which
+// are limited: each holds a connection, some for hours.
 func (a *API) shared(w http.ResponseWriter, r *request, h handle) error {
 	release, err := a.shares.requests.Take(holderOf(r.who))
 	if err != nil {
 		return err
 	}
 	defer release()
+	// net/http would drop the malformed part of a query, and a list would lack a filter.
+	if r.query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+		return store.Errorf(store.Invalid, "the query is malformed: %s", err)
+	}
 	return h(w, r)
 }
 

@@ -51,12 +51,8 @@ func (a *API) listTaskApprovals(w http.ResponseWriter, r *request) error {
 
 // respondApprovals writes the page of approvals that the query asks for.
 func (a *API) respondApprovals(w http.ResponseWriter, r *request, q store.ApprovalQuery) error {
-	v, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
 	var f store.Fields
-	q.Cursor, q.Limit = v.Get("cursor"), pageLimit(&f, v)
+	q.Cursor, q.Limit = r.query.Get("cursor"), pageLimit(&f, r.query)
 	if q.Check(&f); f.Err() != nil {
 		return f.Err()
 	}

@@ -59,10 +59,6 @@ func (a *API) receiveEmail(w http.ResponseWriter, r *request) error {
 		return &Problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
 			Message: "the body must be the mail itself, as message/rfc822"}
 	}
-	query, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
 	raw, done, err := readAll(w, r, "a request", a.cfg.Uploads.RequestSize)
 	if err != nil {
 		return err
@@ -71,8 +67,8 @@ func (a *API) receiveEmail(w http.ResponseWriter, r *request) error {
 	if len(raw) == 0 {
 		return store.Errorf(store.Invalid, "the body is empty: send the mail itself")
 	}
-	emails, err := a.emailsOnce(w, r, append(raw, query.Encode()...), func(ctx context.Context) ([]store.Email, error) {
-		return a.cfg.Inbox.Receive(ctx, r.who, query.Get("from"), query["to"], raw)
+	emails, err := a.emailsOnce(w, r, append(raw, r.query.Encode()...), func(ctx context.Context) ([]store.Email, error) {
+		return a.cfg.Inbox.Receive(ctx, r.who, r.query.Get("from"), r.query["to"], raw)
 	})
 	return respondOK(w, map[string]any{"items": each(emails, a.emailView)}, err)
 }
@@ -114,13 +110,9 @@ func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte,
 }
 
 func (a *API) listEmails(w http.ResponseWriter, r *request) error {
-	v, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
 	var f store.Fields
-	q := store.EmailQuery{Direction: v.Get("direction"), Status: store.EmailStatus(v.Get("status")),
-		WorkerID: v.Get("workerId"), Cursor: v.Get("cursor"), Limit: pageLimit(&f, v)}
+	q := store.EmailQuery{Direction: r.query.Get("direction"), Status: store.EmailStatus(r.query.Get("status")),
+		WorkerID: r.query.Get("workerId"), Cursor: r.query.Get("cursor"), Limit: pageLimit(&f, r.query)}
 	if q.Check(&f); f.Err() != nil {
 		return f.Err()
 	}

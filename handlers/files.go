@@ -40,11 +40,7 @@ func (a *API) getFile(w http.ResponseWriter, r *request) error {
 	if err := RefuseCode(r.Request); err != nil {
 		return err
 	}
-	query, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
-	path, version := strings.TrimPrefix(r.param("filePath"), "/"), query.Get("v")
+	path, version := strings.TrimPrefix(r.param("filePath"), "/"), r.query.Get("v")
 	f, err := a.store.File(r.Context(), r.who.Caller, r.param("workerId"), path, version)
 	if err != nil {
 		return err

@@ -29,16 +29,6 @@ func each[T, V any](list []T, show func(T) V) []V {
 	return views
 }
 
-// parseQuery reads the query. It refuses a malformed one: net/http would drop the malformed part,
-// and the list would lack a filter.
-func parseQuery(r *request) (url.Values, error) {
-	v, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, store.Errorf(store.Invalid, "the query is malformed: %s", err)
-	}
-	return v, nil
-}
-
 // pageLimit reads how many items a page may have: 1 to 100, 50 by default.
 func pageLimit(f *store.Fields, query url.Values) int {
 	v := query.Get("limit")

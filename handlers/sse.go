@@ -41,7 +41,7 @@ func newStreams(timing Timing, most int) *streams {
 
 // serve writes the events of src until src is done, the client disconnects, or may returns an
 // error.
-func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identity, src source,
+func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identity, src Source,
 	lastID string, may func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

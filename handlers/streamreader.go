@@ -19,7 +19,7 @@ import (
 // A reader is one response with an event stream. Its goroutine publishes the events of a source.
 // The library writes them, in the goroutine of the request, to the reader as its ResponseWriter.
 type reader struct {
-	src     source
+	src     Source
 	may     func(ctx context.Context) error // returns an error if the client may not read any more
 	subject string                          // readers of one subject share one permission check
 	checked time.Time                       // when may was last called; guarded by the monitor
@@ -49,8 +49,9 @@ const (
 	bufferSize     = 32 << 10 // length of the writes while many events wait, in bytes
 )
 
-// A source returns the next events. done means that no more follow.
-type source interface {
+// A Source returns the next events of a stream. done means that no more follow. Events and
+// an error never come together.
+type Source interface {
 	Next(ctx context.Context) (events []stream.Event, done bool, err error)
 }
 

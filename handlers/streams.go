@@ -3,16 +3,14 @@ package handlers
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 
-	"journeyman/runner/stream"
 	"journeyman/store"
 )
 
 // wantsStream reports whether a GET asks for events.
-func wantsStream(r *request, query url.Values) (bool, error) {
-	if v := query.Get("stream"); v != "" {
+func wantsStream(r *request) (bool, error) {
+	if v := r.query.Get("stream"); v != "" {
 		stream, err := strconv.ParseBool(v)
 		if err != nil {
 			return false, invalid("stream", "must be true or false")
@@ -22,9 +20,9 @@ func wantsStream(r *request, query url.Values) (bool, error) {
 	return preferred(r.Request, "application/json", "text/event-stream") == "text/event-stream", nil
 }
 
-// lastEventID returns the id of the last event that a client has received. Browsers send the
+// LastEventID returns the id of the last event that a client has received. Browsers send the
 // header when they reconnect by themselves; other clients may use the query.
-func lastEventID(r *request) string {
+func LastEventID(r *http.Request) string {
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
 		return id
 	}
@@ -52,7 +50,7 @@ func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, app
 	if a.forward(w, r.Request, task.WorkerID) {
 		return nil
 	}
-	last := lastEventID(r)
+	last := LastEventID(r.Request)
 	src, err := a.runner.Streams.Task(r.Context(), task, last)
 	if err != nil {
 		return err
@@ -72,9 +70,6 @@ func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, app
 
 // streamWorker streams all tasks of a worker as they run.
 func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
-	if _, err := parseQuery(r); err != nil { // a dropped lastEventId would lose events
-		return err
-	}
 	wrk, err := a.store.Worker(r.Context(), r.who.Caller, r.param("workerId"))
 	if err != nil {
 		return err
@@ -83,7 +78,7 @@ func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 	if answered || err != nil {
 		return err
 	}
-	last := lastEventID(r)
+	last := LastEventID(r.Request)
 	src, err := a.runner.Streams.Worker(r.Context(), wrk.ID, last)
 	if err != nil {
 		return err
@@ -105,11 +100,7 @@ func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 // knowsApprovals reports whether the client reads with AI SDK 6, as its query says. Version 5
 // refuses messages that show approvals.
 func knowsApprovals(r *request) (bool, error) {
-	v, err := parseQuery(r)
-	if err != nil {
-		return false, err
-	}
-	switch v.Get("aiSdk") {
+	switch r.query.Get("aiSdk") {
 	case "", "5":
 		return false, nil
 	case "6":
@@ -121,16 +112,7 @@ func knowsApprovals(r *request) (bool, error) {
 // StreamPage streams a page's fragments to the browser of a user who is signed in, with the limits
 // of the API's streams. again identifies the user again, and returns an error if the user has lost
 // the permission to read.
-func (a *API) StreamPage(w http.ResponseWriter, r *http.Request, who store.Identity, src PageSource,
+func (a *API) StreamPage(w http.ResponseWriter, r *http.Request, who store.Identity, src Source,
 	again func(ctx context.Context) error) error {
-	return a.streams.serve(w, r, who, src, lastEventID(&request{Request: r}), again)
-}
-
-// LastEventID returns the id of the last event that the browser of a page has received.
-func LastEventID(r *http.Request) string { return lastEventID(&request{Request: r}) }
-
-// A PageSource returns the next events of a page. done means that no more follow. Events and
-// an error never come together.
-type PageSource interface {
-	Next(ctx context.Context) (events []stream.Event, done bool, err error)
+	return a.streams.serve(w, r, who, src, LastEventID(r), again)
 }

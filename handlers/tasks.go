@@ -72,24 +72,20 @@ func (a *API) listTasks(w http.ResponseWriter, r *request) error {
 
 func taskQuery(r *request) (store.TaskQuery, error) {
 	var f store.Fields
-	v, err := parseQuery(r)
-	if err != nil {
-		return store.TaskQuery{}, err
-	}
 	moment := func(name string) (t time.Time) {
-		if s := v.Get(name); s != "" {
+		if s := r.query.Get(name); s != "" {
 			var err error
 			t, err = time.Parse(time.RFC3339, strings.Replace(s, " ", "+", 1)) // an offset's + that was not escaped
 			f.Check(err == nil, name, "must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z")
 		}
 		return t
 	}
-	q := store.TaskQuery{WorkerID: v.Get("workerId"), Status: store.Status(v.Get("status")),
-		TriggeredBy: store.Trigger(v.Get("triggeredBy")), WaitingFor: store.WaitFor(v.Get("waitingFor")),
-		Text: v.Get("q"), Cursor: v.Get("cursor"),
-		CreatedAfter: moment("createdAfter"), CreatedBefore: moment("createdBefore"), Limit: pageLimit(&f, v)}
+	q := store.TaskQuery{WorkerID: r.query.Get("workerId"), Status: store.Status(r.query.Get("status")),
+		TriggeredBy: store.Trigger(r.query.Get("triggeredBy")), WaitingFor: store.WaitFor(r.query.Get("waitingFor")),
+		Text: r.query.Get("q"), Cursor: r.query.Get("cursor"),
+		CreatedAfter: moment("createdAfter"), CreatedBefore: moment("createdBefore"), Limit: pageLimit(&f, r.query)}
 	q.Check(&f)
-	if s := v.Get("archived"); s != "" {
+	if s := r.query.Get("archived"); s != "" {
 		var err error
 		q.Archived, err = strconv.ParseBool(s)
 		f.Check(err == nil, "archived", "must be true or false")

@@ -45,17 +45,13 @@ type versionContent struct {
 }
 
 func (a *API) listVersions(w http.ResponseWriter, r *request) error {
-	query, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
 	var f store.Fields
-	limit := pageLimit(&f, query)
+	limit := pageLimit(&f, r.query)
 	if err := f.Err(); err != nil {
 		return err
 	}
 	list, next, err := a.store.WorkerVersions(r.Context(), r.who.Caller, r.param("workerId"),
-		query.Get("cursor"), limit)
+		r.query.Get("cursor"), limit)
 	return respondPage(w, list, next, newVersionView, err)
 }
 

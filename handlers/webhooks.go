@@ -90,12 +90,8 @@ func newExecutionView(e store.Execution) executionView {
 }
 
 func (a *API) listExecutions(w http.ResponseWriter, r *request) error {
-	query, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
 	page := int64(1)
-	if v := query.Get("page"); v != "" {
+	if v := r.query.Get("page"); v != "" {
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil || n < 1 {
 			return invalid("page", "must be a whole number from 1")

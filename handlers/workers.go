@@ -63,11 +63,7 @@ func (a *API) showWorker(w http.ResponseWriter, r *request) (stream func() error
 	if err != nil {
 		return nil, err
 	}
-	query, err := parseQuery(r)
-	if err != nil {
-		return nil, err
-	}
-	streamed, err := wantsStream(r, query)
+	streamed, err := wantsStream(r)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +71,7 @@ func (a *API) showWorker(w http.ResponseWriter, r *request) (stream func() error
 	if err != nil {
 		return nil, err
 	}
-	task, err := a.shownTask(r, wrk, query.Get("taskId"))
+	task, err := a.shownTask(r, wrk, r.query.Get("taskId"))
 	if err != nil {
 		return nil, err
 	}
@@ -142,13 +138,9 @@ func (a *API) deleteWorker(w http.ResponseWriter, r *request) error {
 }
 
 func (a *API) listWorkers(w http.ResponseWriter, r *request) error {
-	v, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
 	var f store.Fields
-	q := store.WorkerQuery{Text: v.Get("q"), Origin: store.WorkerOrigin(v.Get("origin")), Cursor: v.Get("cursor"),
-		Limit: pageLimit(&f, v)}
+	q := store.WorkerQuery{Text: r.query.Get("q"), Origin: store.WorkerOrigin(r.query.Get("origin")),
+		Cursor: r.query.Get("cursor"), Limit: pageLimit(&f, r.query)}
 	if q.Check(&f); f.Err() != nil {
 		return f.Err()
 	}
@@ -163,11 +155,7 @@ func (a *API) getEmail(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	address := wrk.ID + "@" + a.cfg.MailDomain
-	query, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
-	switch format := query.Get("format"); {
+	switch format := r.query.Get("format"); {
 	case format == "string":
 		return respond(w, http.StatusOK, address)
 	case format != "" && format != "object":
