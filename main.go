@@ -119,8 +119,7 @@ func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, st
 		log.Warn(warning)
 	}
 	setLevel := func() (slog.Level, error) {
-		// Standard input cannot be read twice. Only the level is used here, so any text stands for a secret.
-		next, _, err := parse(args, strings.NewReader("unused"), io.Discard, io.Discard)
+		next, _, err := parse(args, nil, io.Discard, io.Discard)
 		if err == nil {
 			err = level.UnmarshalText([]byte(next.LogLevel))
 		}
@@ -131,7 +130,7 @@ func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, st
 		Stdout: stdout, Stderr: stderr, Log: log, SetLevel: setLevel})
 }
 
-// parse reads the command line.
+// parse reads the command line. If stdin is nil, it reads no secrets.
 func parse(args []string, stdin io.Reader, stdout, stderr io.Writer) (cfg config, inv *command.Invocation, err error) {
 	inv, err = command.Parse(&cfg, args, stdin, kong.Name("journeyman"), kong.Writers(stdout, stderr),
 		kong.Description("Runs AI agent workers: API, runner and files in one binary. Without a command it serves."),

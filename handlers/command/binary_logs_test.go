@@ -224,7 +224,7 @@ func handMail(t *testing.T, address, from, to, mail string) (answer string) {
 }
 
 // TestLogLevelChanges changes the level in the configuration file of a running server. A wrong level
-// changes nothing.
+// changes nothing. The API key is in a FIFO, which can be read only once.
 func TestLogLevelChanges(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -235,8 +235,13 @@ func TestLogLevelChanges(t *testing.T) {
 		is.NoErr(os.WriteFile(config, []byte("log-format: json\nlog-level: "+level+"\n"), 0o600))
 	}
 	write("warn")
-	s := invocation{stdin: strings.NewReader(testKey + "\n"), env: []string{"JOURNEYMAN_CONFIG=" + config}}.serve(t, "", testKey,
-		"--data", filepath.Join(dir, "data"), "--addr", "127.0.0.1:0", "--api-key-file", "-", "--model", "offline")
+	key := filepath.Join(dir, "key")
+	is.NoErr(syscall.Mkfifo(key, 0o600))
+	written := make(chan error, 1)
+	go func() { written <- os.WriteFile(key, []byte(testKey), 0) }()
+	s := invocation{env: []string{"JOURNEYMAN_CONFIG=" + config}}.serve(t, "", testKey,
+		"--data", filepath.Join(dir, "data"), "--addr", "127.0.0.1:0", "--api-key-file", key, "--model", "offline")
+	is.NoErr(<-written)
 	write("loud")
 	s.signal(t, syscall.SIGHUP)
 	s.await(t, s.stderr, regexp.MustCompile(`"msg":"the log level stays as it was".*line 2: log-level: must be one of`))

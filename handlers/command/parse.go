@@ -26,7 +26,8 @@ const (
 
 // Parse reads the command line into the structure that cfg points to. The command line
 // overrides the environment, the environment overrides the configuration file, and the file overrides
-// the defaults. A secret may be in a file; the file "-" is stdin.
+// the defaults. A secret may be in a file; the file "-" is stdin. If stdin is nil, Parse
+// reads no such file: some, such as a FIFO, can be read only once.
 func Parse(cfg any, args []string, stdin io.Reader, options ...kong.Option) (*Invocation, error) {
 	inv := &Invocation{}
 	// The secret's flags come first, so that they get environment variables.
@@ -39,8 +40,10 @@ func Parse(cfg any, args []string, stdin io.Reader, options ...kong.Option) (*In
 	if inv.Context, err = parser.Parse(args); err != nil {
 		return nil, err
 	}
-	if err := readSecrets(parser.Model, stdin); err != nil {
-		return nil, err
+	if stdin != nil {
+		if err := readSecrets(parser.Model, stdin); err != nil {
+			return nil, err
+		}
 	}
 	if err := checkMinimums(parser.Model); err != nil {
 		return nil, err
