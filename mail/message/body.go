@@ -217,9 +217,6 @@ func (t *truncatingReader) Read(p []byte) (int, error) {
 func cleanText(s string) string {
 	s = strings.TrimPrefix(s, "\ufeff")
 	s = strings.ReplaceAll(s, "\r\n", "\n")
-	if isCleanASCII(s) {
-		return s // without a copy, as most mail
-	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\r':
@@ -231,16 +228,6 @@ func cleanText(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// isCleanASCII reports whether s is ASCII without control characters other than tabs and line ends.
-func isCleanASCII(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
-			return false
-		}
-	}
-	return true
 }
 
 // unflow joins the lines of each paragraph of a text with format=flowed (RFC 3676). A line

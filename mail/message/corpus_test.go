@@ -32,9 +32,7 @@ func specimens(t testing.TB) []specimen {
 	var list []specimen
 	for _, file := range files {
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		archive := txtar.Parse(b)
 		for i := 0; i+1 < len(archive.Files); i += 2 {
 			eml, want := archive.Files[i], archive.Files[i+1]
@@ -84,9 +82,7 @@ func readAll(t testing.TB, raw []byte) (Header, string, []string) {
 		attached = append(attached, fmt.Sprintf("%s %s %d", a.Name, a.MediaType, len(b)))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return h, text, attached
 }
 
