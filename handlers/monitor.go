@@ -42,30 +42,25 @@ func (m *monitor) remove(rd *reader) {
 	delete(m.readers, rd)
 }
 
-// run calls round regularly while there are readers.
+// run checks every reader regularly, while there are readers.
 func (m *monitor) run() {
 	tick := time.NewTicker(max(time.Millisecond, min(m.timing.BeatEvery, m.timing.CheckEvery)/10))
 	defer tick.Stop()
 	for now := range tick.C {
-		if !m.round(now) {
+		silent, unchecked, more := m.due(now)
+		if !more {
 			return
 		}
-	}
-}
-
-// round checks every reader. It returns false when there is none.
-func (m *monitor) round(now time.Time) bool {
-	silent, unchecked, more := m.due(now)
-	if len(unchecked) > 0 {
-		go m.check(unchecked) // one at a time: a slow database must not delay heartbeats
-	}
-	for i, rd := range silent {
-		rd.beat()
-		if i%8 == 7 {
-			runtime.Gosched() // running turns must not wait until all heartbeats are written
+		if len(unchecked) > 0 {
+			go m.check(unchecked) // one at a time: a slow database must not delay heartbeats
+		}
+		for i, rd := range silent {
+			rd.beat()
+			if i%8 == 7 {
+				runtime.Gosched() // running turns must not wait until all heartbeats are written
+			}
 		}
 	}
-	return more
 }
 
 // due returns the readers that need a heartbeat, and those to check.

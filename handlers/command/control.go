@@ -155,7 +155,7 @@ func Control(admin Admin, log *slog.Logger) http.Handler {
 func serveBackup(w http.ResponseWriter, r *http.Request, admin Admin, log *slog.Logger) {
 	// Trailers, because missing files and failures are known only when the archive is written.
 	w.Header().Set("Trailer", backupReport+", "+backupError)
-	body := &startedWriter{Writer: w}
+	body := &sideWriter{Writer: w}
 	report, err := admin.Backup(r.Context(), body)
 	if err != nil {
 		log.Error("a backup failed", "err", err, "sent", body.sent)
@@ -186,16 +186,18 @@ func refuseBackup(w http.ResponseWriter, begun bool, err error) {
 	_ = json.NewEncoder(w).Encode(Reply{Error: err.Error()}) // a client that is gone needs no error
 }
 
-// A startedWriter counts the bytes that it has written.
-type startedWriter struct {
+// A sideWriter counts the bytes that it has written, and stores the error of its writer: io.Copy does
+// not show which side failed.
+type sideWriter struct {
 	io.Writer
-	sent int64
+	sent   int64
+	failed error
 }
 
 // Write writes b.
-func (w *startedWriter) Write(b []byte) (int, error) {
-	n, err := w.Writer.Write(b)
-	w.sent += int64(n)
+func (w *sideWriter) Write(b []byte) (n int, err error) {
+	n, err = w.Writer.Write(b)
+	w.sent, w.failed = w.sent+int64(n), err
 	return n, err
 }
 
@@ -332,7 +334,7 @@ func (c *ControlClient) Backup(ctx context.Context, w io.Writer) (report store.B
 	if resp.StatusCode != http.StatusOK {
 		return report, backupRefusal(resp)
 	}
-	into := &destination{Writer: w}
+	into := &sideWriter{Writer: w}
 	if _, err := io.Copy(into, resp.Body); err != nil {
 		if into.failed != nil {
 			return report, fmt.Errorf("write the backup: %w", into.failed)
@@ -359,19 +361,4 @@ func backupRefusal(resp *http.Response) error {
 		return fmt.Errorf("the server made no backup: it answered %s", resp.Status)
 	}
 	return fmt.Errorf("the server made no backup: %s", reply.Error)
-}
-
-// A destination stores the error of its writer, because io.Copy does not show which side failed.
-type destination struct {
-	io.Writer
-	failed error
-}
-
-// Write writes b.
-func (d *destination) Write(b []byte) (int, error) {
-	n, err := d.Writer.Write(b)
-	if err != nil {
-		d.failed = err
-	}
-	return n, err
 }
