@@ -19,15 +19,12 @@ type gateServer struct{ addr string }
 
 func newGateServer(t *testing.T, most int, h http.HandlerFunc) gateServer {
 	t.Helper()
+	is := is.New(t)
 	s := newServer(t, idle)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"}) // so that one address may have all connections
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	srv := handlers.NewServer(h, s.runner)
 	t.Cleanup(func() { srv.Close() })
 	go srv.Serve(handlers.NewGate(ln, most, proxies)) // ends with Close
@@ -37,14 +34,11 @@ func newGateServer(t *testing.T, most int, h http.HandlerFunc) gateServer {
 // dial opens a connection, and sends a request where there is one.
 func (g gateServer) dial(t *testing.T, request string) net.Conn {
 	t.Helper()
+	is := is.New(t)
 	c, err := net.Dial("tcp", g.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(c.SetDeadline(time.Now().Add(patience)))
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +48,7 @@ func (g gateServer) dial(t *testing.T, request string) net.Conn {
 func answerOn(t *testing.T, c net.Conn) *http.Response {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return resp
 }
 

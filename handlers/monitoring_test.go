@@ -40,9 +40,7 @@ func dashboard(t testing.TB) []panel {
 func describedMetrics(t testing.TB) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(monitoring + "README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	types := map[string]string{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([a-z]+) \\|").FindAllStringSubmatch(string(text), -1) {
 		types[m[1]] = m[2]

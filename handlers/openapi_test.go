@@ -20,6 +20,8 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/matryer/is"
+
 	"journeyman/handlers"
 )
 
@@ -52,9 +54,7 @@ var loadValidator = sync.OnceValues(func() (*validator, error) {
 func newValidator(t testing.TB) *validator {
 	t.Helper()
 	v, err := loadValidator()
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return v
 }
 

@@ -36,14 +36,11 @@ type streamServer struct {
 // serveStreams starts a server for at most most connections, with https if secure is set.
 func (s *site) serveStreams(t testing.TB, most int, secure bool) *streamServer {
 	t.Helper()
+	is := is.New(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"}) // so that one address may have all connections
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	srv := &streamServer{Server: handlers.NewServer(s.api, s.runner), site: s, addr: ln.Addr().String()}
 	var front net.Listener = handlers.NewGate(ln, most, proxies)
 	if secure {
@@ -66,14 +63,11 @@ func (s *streamServer) dial(t testing.TB, text string) net.Conn {
 
 func dialed(t testing.TB, addr string, secure *tls.Config, text string) net.Conn {
 	t.Helper()
+	is := is.New(t)
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(2 * patience)); err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(c.SetDeadline(time.Now().Add(2 * patience)))
 	if secure != nil {
 		cfg := secure.Clone()
 		cfg.NextProtos, cfg.ServerName = []string{"http/1.1"}, "127.0.0.1"

@@ -64,8 +64,8 @@ func TestRenewedCertificate(t *testing.T) {
 	is := is.New(t)
 	dir := t.TempDir()
 	writeCertificate(t, dir, 1, "127.0.0.1")
-	clock := &testClock{at: time.Now()}
-	get, err := handlers.CertificateFiles(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), clock.now)
+	clock := newClock()
+	get, err := handlers.CertificateFiles(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), clock.Now)
 	is.NoErr(err)
 	serial := func() int64 {
 		t.Helper()
@@ -86,23 +86,6 @@ func TestRenewedCertificate(t *testing.T) {
 	writeCertificate(t, dir, 3, "127.0.0.1")
 	clock.advance(time.Minute)
 	is.Equal(serial(), int64(3))
-}
-
-type testClock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *testClock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *testClock) advance(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(by)
 }
 
 // writeCertificate writes cert.pem and key.pem, with new modification times.

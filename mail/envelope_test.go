@@ -48,9 +48,7 @@ func newProvider(t *testing.T, told chan<- string) model.Model {
 	m, err := model.Open(model.Config{Model: "openai:m", Getenv: func(name string) string {
 		return map[string]string{"OPENAI_BASE_URL": srv.URL + "/v1"}[name]
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return m
 }
 
@@ -62,9 +60,7 @@ func contentText(t *testing.T, content string) string {
 		return text
 	}
 	var parts []struct{ Text string }
-	if err := json.Unmarshal([]byte(content), &parts); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(json.Unmarshal([]byte(content), &parts))
 	for _, p := range parts {
 		text += p.Text + "\n\n"
 	}

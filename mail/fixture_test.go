@@ -15,6 +15,8 @@ import (
 
 	"github.com/emersion/go-message/mail"
 
+	"github.com/matryer/is"
+
 	"journeyman/mail/message"
 	"journeyman/runner"
 	"journeyman/runner/model"
@@ -63,11 +65,10 @@ func newPost(t testing.TB, idle bool, change func(*Config)) *post {
 
 func newPostWith(t testing.TB, idle bool, opt store.Options, change func(*Config)) *post {
 	t.Helper()
+	is := is.New(t)
 	st := storetest.Open(t, opt)
 	prices, err := model.LoadPrices("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Prices: prices, Tools: tool.All(testDocuments), BaseURL: "http://jm.test", Log: log})
 	cfg := Config{Store: st, Runner: rn, Log: log, Domain: domain, HTML: testHTML}
@@ -75,18 +76,14 @@ func newPostWith(t testing.TB, idle bool, opt store.Options, change func(*Config
 		change(&cfg)
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	p := &post{Server: New(cfg), t: t, store: st, runner: rn, addr: ln.Addr().String()}
 	p.owner, _ = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
 	p.worker = p.newWorker(p.owner.Caller, store.NewWorker{Title: "Scribe", Instructions: "Help."})
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(ln) }()
 	if !idle {
-		if err := rn.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(rn.Start(t.Context()))
 	}
 	p.Start()
 	t.Cleanup(func() { p.stop(idle, served) })
@@ -112,9 +109,7 @@ func (p *post) stop(idle bool, served chan error) {
 func (p *post) newWorker(c store.Caller, n store.NewWorker) store.Worker {
 	p.t.Helper()
 	w, _, err := p.store.CreateWorker(p.t.Context(), c, n, store.IdempotencyKey{})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(err)
 	return w
 }
 
@@ -131,9 +126,7 @@ type peer struct {
 func (p *post) dial() *peer {
 	p.t.Helper()
 	c, err := net.Dial("tcp", p.addr)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(err)
 	_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 	p.t.Cleanup(func() { _ = c.Close() })
 	return &peer{t: p.t, Conn: c, r: bufio.NewReader(c)}
@@ -217,9 +210,7 @@ func letter(text string, fields ...string) string {
 func (p *post) emails(direction string) []store.Email {
 	p.t.Helper()
 	list, _, err := p.store.Emails(p.t.Context(), p.owner.Caller, store.EmailQuery{Direction: direction, Limit: 1000})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(err)
 	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
 		list[i], list[j] = list[j], list[i]
 	}
@@ -230,9 +221,7 @@ func (p *post) emails(direction string) []store.Email {
 func (p *post) turn(e store.Email) store.Turn {
 	p.t.Helper()
 	t, err := p.store.Turn(p.t.Context(), e.TurnID)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(err)
 	return t
 }
 
@@ -258,13 +247,9 @@ func (p *post) replies(n int, states ...store.EmailStatus) []store.Email {
 func (p *post) source(e store.Email) (*mail.Reader, string) {
 	p.t.Helper()
 	raw, err := p.store.EmailSource(p.t.Context(), e)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(err)
 	r, err := mail.CreateReader(bytes.NewReader(raw))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(err)
 	return r, string(raw)
 }
 

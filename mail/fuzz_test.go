@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/store"
 )
 
@@ -19,20 +21,17 @@ func FuzzSession(f *testing.F) {
 	f.Add([]byte("STARTTLS\r\n\x16\x03\x01"))
 	f.Add([]byte("HELO [127.0.0.1]\r\nMAIL FROM:<\"a b\"@c>\r\nRCPT TO:<@x,@y:WORKER>\r\nVRFY x\r\nHELP\r\n"))
 	tlsConfig, err := LoadTLS("", "", domain, time.Now())
-	if err != nil {
-		f.Fatal(err)
-	}
+	is.New(f).NoErr(err)
 	p := newPost(f, true, func(c *Config) {
 		c.TLS, c.Limits.Idle, c.MaxSize, c.Limits.PerAddress = tlsConfig, 100*time.Millisecond, 10_000, 500
 	})
 	owner, address := p.owner.Caller, p.address()
 	var got atomic.Int64 // 250 answers that end a mail
 	f.Fuzz(func(t *testing.T, said []byte) {
+		is := is.New(t)
 		said = bytes.ReplaceAll(said, []byte("WORKER"), []byte(address))
 		c, err := net.Dial("tcp", p.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(err)
 		defer c.Close()
 		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 		_, _ = c.Write(said) // the server may close the connection first
@@ -48,9 +47,7 @@ func FuzzSession(f *testing.F) {
 		}
 		accepted := got.Add(int64(bytes.Count(answers, []byte("OK: queued"))))
 		list, _, err := p.store.Emails(t.Context(), owner, store.EmailQuery{Limit: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(err)
 		if stored := int64(len(list)); stored > accepted && accepted < 900 {
 			t.Errorf("%d mails kept, %d acknowledged", stored, accepted)
 		}

@@ -13,6 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/matryer/is"
+
 	"journeyman/mail/message"
 	"journeyman/store"
 	"journeyman/store/storetest"
@@ -173,9 +175,7 @@ func TestGeneratedMail(t *testing.T) {
 	for i, from := range []string{"ann@example.com", "carl@example.org"} {
 		raw := letter("Secret", "From: "+from, "Message-ID: <"+ids[i]+">")
 		e, _, err := p.deliver("192.0.2.7", from, names.signed(t, raw, message.DomainOf(from)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		own[e.ID], own[e.TaskID], own[e.MessageID] = true, true, true
 		ids = append(ids, e.ID+"@workers.example")
 	}
@@ -228,9 +228,7 @@ func (p *post) checkGenerated(acknowledged map[string]string, own map[string]boo
 			continue
 		}
 		raw, err := p.store.EmailSource(p.t.Context(), e)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		is.New(p.t).NoErr(err)
 		sources[string(raw)] = true
 		h := message.ReadHeader(raw)
 		stored[h.MessageID]++
@@ -267,9 +265,7 @@ func (p *post) checkStranger(e store.Email, own map[string]bool) {
 		}
 	}
 	files, err := p.store.FilesByTurn(p.t.Context(), turn)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(err)
 	for _, f := range files {
 		name := path.Base(f.Path)
 		if name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00\n") || !utf8.ValidString(name) {
@@ -284,9 +280,7 @@ func (p *post) allInbound() (all []store.Email) {
 	q := store.EmailQuery{Direction: store.Inbound, Limit: 100}
 	for {
 		list, next, err := p.store.Emails(p.t.Context(), p.owner.Caller, q)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		is.New(p.t).NoErr(err)
 		if all = append(all, list...); next == "" {
 			return all
 		}

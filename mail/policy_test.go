@@ -59,17 +59,14 @@ func (d dns) LookupAddr(_ context.Context, addr string) ([]string, error) {
 // signed returns a mail with a DKIM signature of a domain, and adds the key to the DNS.
 func (d dns) signed(t testing.TB, raw, signer string) string {
 	t.Helper()
+	is := is.New(t)
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	d["s1._domainkey."+signer] = []string{"v=DKIM1; k=ed25519; p=" + base64.StdEncoding.EncodeToString(public)}
 	var b bytes.Buffer
 	err = dkim.Sign(&b, strings.NewReader(strings.ReplaceAll(raw, "\n", "\r\n")), &dkim.SignOptions{Domain: signer, Selector: "s1", Signer: private,
 		HeaderKeys: []string{"From", "Subject"}, HeaderCanonicalization: dkim.CanonicalizationRelaxed, BodyCanonicalization: dkim.CanonicalizationRelaxed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	return b.String()
 }
 

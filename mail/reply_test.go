@@ -42,6 +42,7 @@ type hub struct {
 // newHub starts a hub. Without mechanisms it requires no sign-in.
 func newHub(t testing.TB, secure bool, mechanisms ...string) *hub {
 	t.Helper()
+	is := is.New(t)
 	h := &hub{refuse: func(string) error { return nil }}
 	srv := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
 		if _, encrypted := c.TLSConnectionState(); encrypted == secure { // not before STARTTLS
@@ -52,26 +53,18 @@ func newHub(t testing.TB, secure bool, mechanisms ...string) *hub {
 		return &hubSession{hub: h, conn: c, mechanisms: mechanisms, signedIn: len(mechanisms) == 0}, nil
 	}))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	h.addr = ln.Addr().String()
 	h.relay, err = ParseRelay("smtp://scribe:s%40cret@" + h.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	if len(mechanisms) == 0 {
 		h.relay.Username = ""
 	}
 	if secure {
 		cfg, err := LoadTLS("", "", "127.0.0.1", time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(err)
 		cert, err := x509.ParseCertificate(cfg.Certificates[0].Certificate[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(err)
 		h.relay.TLS = &tls.Config{RootCAs: x509.NewCertPool(), InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error {
 			if !s.PeerCertificates[0].Equal(cert) { // the certificate has no name: the address is no DNS name
 				return errors.New("another certificate")
@@ -218,31 +211,24 @@ func TestReply(t *testing.T) {
 // parts returns the texts of a mail by type, and its files by name.
 func parts(t testing.TB, r *mail.Reader) (texts, files map[string]string) {
 	t.Helper()
+	is := is.New(t)
 	texts, files = map[string]string{}, map[string]string{}
 	for {
 		p, err := r.NextPart()
 		if err == io.EOF {
 			return texts, files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(err)
 		b, err := io.ReadAll(p.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(err)
 		switch h := p.Header.(type) {
 		case *mail.InlineHeader:
 			kind, _, err := h.ContentType()
-			if err != nil {
-				t.Fatal(err)
-			}
+			is.NoErr(err)
 			texts[kind] = strings.ReplaceAll(string(b), "\r\n", "\n")
 		case *mail.AttachmentHeader:
 			name, err := h.Filename()
-			if err != nil {
-				t.Fatal(err)
-			}
+			is.NoErr(err)
 			files[name] = string(b)
 		}
 	}

@@ -24,9 +24,7 @@ func TestConversation(t *testing.T) {
 	p := newPost(t, true, func(c *Config) { c.MaxSize = 2000; c.Limits.Recipients = 2 })
 	private := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Private", Visibility: store.Private})
 	gone := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Gone"})
-	if err := p.store.DeleteWorker(t.Context(), p.owner.Caller, gone.ID); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(p.store.DeleteWorker(t.Context(), p.owner.Caller, gone.ID))
 	second, third := p.newWorker(p.owner.Caller, store.NewWorker{}), p.newWorker(p.owner.Caller, store.NewWorker{})
 	mailTo := func(to string) []string { return []string{"MAIL FROM:<bob@example.net>", "RCPT TO:<" + to + ">"} }
 	for name, tt := range map[string]struct {
@@ -389,9 +387,7 @@ func TestStorageTrouble(t *testing.T) {
 	is.Equal(p.send("ann@example.com", p.address(), letter("one", "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
 	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(), letter("two", "Message-ID: <2@example.com>")), "451 4.3.2")) // the queue is full
 	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(), letter("one", "Message-ID: <1@example.com>")), "250"))       // a known mail is still accepted
-	if err := p.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(p.store.Close())
 	c := p.dial().greet()
 	c.must("250", c.say("MAIL FROM:<ann@example.com>"))
 	answer := c.say("RCPT TO:<%s>", p.address())

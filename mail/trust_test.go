@@ -17,18 +17,14 @@ import (
 func (p *post) deliver(peer, from string, raw string) (store.Email, Verdicts, error) {
 	p.t.Helper()
 	r, err := p.recipient(p.t.Context(), WorkerAddress(p.worker.ID, p.cfg.Domain))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(err)
 	env := Envelope{From: from, To: []Recipient{r}, RemoteAddr: peer, Helo: "mx.example.com"}
 	list, err := p.Deliver(p.t.Context(), env, []byte(strings.ReplaceAll(strings.ReplaceAll(raw, "\r\n", "\n"), "\n", "\r\n")))
 	if err != nil {
 		return store.Email{}, Verdicts{}, err
 	}
 	var v Verdicts
-	if err := json.Unmarshal(list[0].Verdicts, &v); err != nil {
-		p.t.Fatal(err)
-	}
+	is.New(p.t).NoErr(json.Unmarshal(list[0].Verdicts, &v))
 	return list[0], v, nil
 }
 
@@ -207,9 +203,7 @@ func TestParseTrustedRelays(t *testing.T) {
 func TestKeysVouch(t *testing.T) {
 	t.Parallel()
 	relays, err := ParseTrustedRelays([]string{"192.0.2.25=mx.example.org"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	p := newPost(t, true, func(c *Config) { c.Domain, c.Resolver, c.TrustedRelays = "workers.example", dns{}, relays })
 	carol, _ := storetest.Caller(t, p.store, "Acme", "carol@example.com", store.RoleMember)
 	admin, _ := storetest.Caller(t, p.store, "Acme", "admin@example.com", store.RoleAdmin)

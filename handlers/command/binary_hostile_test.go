@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
-	"net/smtp"
 	"net/url"
 	"regexp"
 	"slices"
@@ -239,7 +238,7 @@ func (h *victim) submit(from, raw string) (id string, refused error) {
 	messageID := fmt.Sprintf("hostile%d@test", h.sent)
 	raw = fmt.Sprintf("Message-ID: <%s>\nX-From: %s\n", messageID, from) + strings.ReplaceAll(raw, "SENDER", from)
 	raw = strings.ReplaceAll(strings.ReplaceAll(raw, "\r\n", "\n"), "\n", "\r\n")
-	if err := h.overSMTP(from, []byte(raw)); err != nil {
+	if err := sendMail(h.smtp, from, h.worker+"@localhost", raw); err != nil {
 		if !regexp.MustCompile(`(?m)^[45]\d\d `).MatchString(err.Error()) {
 			h.t.Errorf("a mail was answered with %v\nstderr: %s", err, lastLines(h.stderr.String()))
 		}
@@ -258,27 +257,6 @@ func (h *victim) submit(from, raw string) (id string, refused error) {
 	}
 	h.t.Errorf("no mail in %s", a.body)
 	return "", nil
-}
-
-// overSMTP sends a mail as a server without TLS would.
-func (h *victim) overSMTP(from string, raw []byte) error {
-	c, err := smtp.Dial(h.smtp)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if err := c.Mail(from); err != nil {
-		return err
-	}
-	if err := c.Rcpt(h.worker + "@localhost"); err != nil {
-		return err
-	}
-	w, err := c.Data()
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(raw)
-	return errors.Join(err, w.Close())
 }
 
 // A seenEmail holds the fields of a mail that the tests read.

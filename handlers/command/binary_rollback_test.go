@@ -43,12 +43,9 @@ func TestRollback(t *testing.T) {
 // setVersion writes the version into the header of a database without a log.
 func setVersion(t *testing.T, path string, version byte) {
 	t.Helper()
+	is := is.New(t)
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	raw[63] = version // the last byte of PRAGMA user_version
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(os.WriteFile(path, raw, 0o600))
 }

@@ -66,15 +66,12 @@ func (m measuredProgram) usage(b testing.TB) usage {
 }
 
 func (m measuredProgram) profile(b testing.TB, name string) []byte {
+	is := is.New(b)
 	resp, err := ownClient.Get(m.profiles + name)
-	if err != nil {
-		b.Fatal(err)
-	}
+	is.NoErr(err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		b.Fatal(err)
-	}
+	is.NoErr(err)
 	return text
 }
 
@@ -84,9 +81,7 @@ func figure(b testing.TB, text []byte, pattern string) float64 {
 		b.Fatalf("no %s", pattern)
 	}
 	n, err := strconv.ParseFloat(string(m[1]), 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	is.New(b).NoErr(err)
 	return n
 }
 
@@ -111,9 +106,7 @@ func (m measuredProgram) idleRequest(b testing.TB, kind string) string {
 // subscribe sends a request for a stream and reads the header of the answer.
 func (m measuredProgram) subscribe(b testing.TB, request string) net.Conn {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(m.url, "http://"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	is.New(b).NoErr(err)
 	b.Cleanup(func() { conn.Close() }) // it also keeps the connection until then
 	if _, err = io.WriteString(conn, request); err != nil {
 		b.Fatal(err)
@@ -129,8 +122,6 @@ func (m measuredProgram) subscribe(b testing.TB, request string) net.Conn {
 // VmRSS.
 func memoryMB(b testing.TB, s *instance, name string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-	if err != nil {
-		b.Fatal(err)
-	}
+	is.New(b).NoErr(err)
 	return figure(b, status, name+`:\s+(\d+) kB`) / 1024
 }

@@ -39,9 +39,7 @@ type settings struct {
 func parse(t *testing.T, file string, mode os.FileMode, args ...string) (s settings, inv *command.Invocation, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journeyman.yaml")
-	if err := os.WriteFile(path, []byte(file), mode); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(os.WriteFile(path, []byte(file), mode))
 	inv, err = command.Parse(&s, append([]string{"--config", path}, args...), strings.NewReader(""))
 	return s, inv, err
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/matryer/is"
 )
 
 // A balancer passes requests and mails to nodes in turn. As usual balancers do, it takes the next node
@@ -30,9 +32,7 @@ type balancer struct {
 func newBalancer(t testing.TB) *balancer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	b := &balancer{mail: ln, http: &http.Transport{MaxIdleConnsPerHost: 64}}
 	b.web = httptest.NewServer(b)
 	t.Cleanup(func() {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/store/storetest"
 )
 
@@ -35,9 +37,7 @@ func TestFaultClock(t *testing.T) {
 	fired := func() int {
 		n, err := strconv.Atoi(storetest.Rows(t, w.dir, `SELECT count(*) FROM turns WHERE triggered_by = 'schedule'
 			AND input LIKE '%say regular%'`)[0][0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		return n
 	}
 	for _, by := range []time.Duration{time.Hour, -time.Hour, -26 * time.Hour} { // offsets of the stored times, not of the clock

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
@@ -350,9 +352,7 @@ func (c *cluster) checkStored() {
 		}
 		return err
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	is.New(c.t).NoErr(err)
 	for _, r := range c.rows(`SELECT DISTINCT sha256 FROM files`) {
 		if !stored[r[0]] {
 			c.t.Errorf("the file %s is lost", r[0])

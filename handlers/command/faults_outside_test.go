@@ -20,6 +20,8 @@ import (
 	"testing"
 
 	"github.com/emersion/go-smtp"
+
+	"github.com/matryer/is"
 )
 
 // A receiver is a webhook endpoint that stores the ids of the deliveries of each turn.
@@ -92,9 +94,7 @@ func newRelayHost(t testing.TB) *relayHost {
 	srv := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return relaySession{h}, nil }))
 	srv.Domain, srv.ErrorLog = "relay.test", silentLog{}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	h.addr = ln.Addr().String()
 	go func() { _ = srv.Serve(ln) }() // until the test ends
 	t.Cleanup(func() { _ = srv.Close() })
@@ -169,7 +169,7 @@ func (e *mailErrand) try(_ context.Context, w *world, s *instance) error {
 	raw := strings.ReplaceAll(fmt.Sprintf("From: %s\nSubject: %s\nMessage-ID: %s\n\n%s\n", from, e.mark, e.messageID(),
 		offlineScript("say "+e.mark)), "\n", "\r\n")
 	addr := mailPrinted.FindStringSubmatch(s.stdout.String())[1]
-	err := sendMail(addr, w.plain+"@localhost", raw)
+	err := sendMail(addr, "s@example.net", w.plain+"@localhost", raw)
 	var answer *textproto.Error
 	// 421: the server stops; 4.3.2: it is in maintenance; 4.3.1: the database cannot be used. In all
 	// cases the sender tries again.
@@ -180,14 +180,14 @@ func (e *mailErrand) try(_ context.Context, w *world, s *instance) error {
 	return broken(err)
 }
 
-// sendMail sends a mail, and returns nil only once it is acknowledged.
-func sendMail(addr, to, raw string) error {
+// sendMail sends a mail as a server without TLS would, and returns nil only once it is acknowledged.
+func sendMail(addr, from, to, raw string) error {
 	c, err := netsmtp.Dial(addr)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if err := errors.Join(c.Mail("s@example.net"), c.Rcpt(to)); err != nil {
+	if err := errors.Join(c.Mail(from), c.Rcpt(to)); err != nil {
 		return err
 	}
 	w, err := c.Data()

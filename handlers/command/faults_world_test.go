@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/matryer/is"
+
 	"journeyman/store/storetest"
 )
 
@@ -100,9 +102,7 @@ func newWorld(t testing.TB, name string, set setting) *world {
 		w.dir = t.TempDir()
 	}
 	host, port, err := net.SplitHostPort(w.relay.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	w.flags = append([]string{"--allow-private-network", "--unsafe-shell", "--mail-sender-limit", "0",
 		"--mail-thread-limit", "0", "--smtp-relay", "smtp://" + net.JoinHostPort(cmp.Or(set.relay, host), port)},
 		set.flags...)
