@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -207,6 +208,23 @@ func TestClosedToReader(t *testing.T) {
 	is.True(!task.ended(t))
 	s.run(t, fields{"workerId": id, "input": scripted("say heard")})
 	still.until(t, `"delta":"heard`) // others read on
+}
+
+// TestEndOfIdleStream ends a stream when the deadline of its last write is over: the client still gets
+// the end of the body.
+func TestEndOfIdleStream(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withTiming(handlers.Timing{WriteIn: 300 * time.Millisecond, CheckEvery: 2 * time.Second}))
+	guest, _ := s.member(t, "bob@example.com")
+	id := guest.newWorker(t, fields{})
+	wide := guest.open(t, "GET", "/api/workers/"+id+"/stream", "")
+	guest.run(t, fields{"workerId": id, "input": scripted("say heard")})
+	wide.until(t, `"delta":"heard`)
+	_, err := s.store.RevokeKey(t.Context(), store.Operator(), guest.key)
+	is.NoErr(err)
+	_, err = io.Copy(io.Discard, wide.lines)
+	is.NoErr(err) // the body is complete
 }
 
 // TestRateLimit uses up a key's burst, waits, and checks that other keys are not limited.
