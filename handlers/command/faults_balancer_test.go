@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"slices"
 	"sync"
 	"testing"
@@ -34,7 +35,9 @@ func newBalancer(t testing.TB) *balancer {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	is.New(t).NoErr(err)
 	b := &balancer{mail: ln, http: &http.Transport{MaxIdleConnsPerHost: 64}}
-	b.web = httptest.NewServer(b)
+	b.web = httptest.NewServer(&httputil.ReverseProxy{Transport: b, FlushInterval: -1,
+		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme = "http" },
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }})
 	t.Cleanup(func() {
 		_ = ln.Close() // ends serveMail
 		b.http.CloseIdleConnections()
@@ -67,52 +70,24 @@ func (b *balancer) candidates() []*node {
 	return slices.Concat(b.nodes[i:], b.nodes[:i])
 }
 
-// ServeHTTP passes a request to a node.
-func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler) // the client is gone
+// RoundTrip passes a request to a node.
+func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err // the client is gone
+		}
 	}
 	for _, n := range b.candidates() {
-		out := r.Clone(r.Context())
-		out.URL.Scheme, out.URL.Host, out.RequestURI = "http", n.web, ""
-		out.Body = io.NopCloser(bytes.NewReader(body))
-		resp, err := b.http.RoundTrip(out)
+		r.URL.Host, r.Body = n.web, io.NopCloser(bytes.NewReader(body))
+		resp, err := b.http.RoundTrip(r)
 		if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "dial" {
 			continue
 		}
-		if err != nil {
-			panic(http.ErrAbortHandler) // the node may have received the request
-		}
-		pass(w, resp)
-		return
+		return resp, err // after an error, the node may have received the request
 	}
-	w.WriteHeader(http.StatusServiceUnavailable)
-}
-
-// pass sends an answer to the client as it comes. It breaks the connection if the node does.
-func pass(w http.ResponseWriter, resp *http.Response) {
-	defer resp.Body.Close()
-	for name, values := range resp.Header {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(resp.StatusCode)
-	out, buf := http.NewResponseController(w), make([]byte, 32<<10)
-	if out.Flush() != nil { // the client of an idle stream waits for its header
-		return
-	}
-	for {
-		n, err := resp.Body.Read(buf)
-		if _, failed := w.Write(buf[:n]); failed != nil {
-			return // the client is gone
-		}
-		if err == io.EOF {
-			return
-		}
-		if err != nil || out.Flush() != nil {
-			panic(http.ErrAbortHandler)
-		}
-	}
+	return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody, Request: r}, nil
 }
 
 // serveMail passes the connections of mail to nodes.
