@@ -99,29 +99,28 @@ const (
 
 // checkDisk reports the free space of the disk of the data folder, or of the folder above it.
 func (x *examination) checkDisk(context.Context) []check {
-	var disk unix.Statfs_t
 	folder := x.Data
-	for unix.Statfs(folder, &disk) != nil {
-		above := filepath.Dir(folder)
-		if above == folder {
-			return []check{{"free space", statusSkipped, "the system does not report it", ""}}
-		}
-		folder = above
+	disk, err := store.Statfs(folder)
+	for err != nil && folder != filepath.Dir(folder) {
+		folder = filepath.Dir(folder)
+		disk, err = store.Statfs(folder)
 	}
-	free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:gosec,unconvert // types differ between systems
-	c := check{"free space", statusOK, fmt.Sprintf("%d MiB", free>>20), ""}
+	if err != nil {
+		return []check{{"free space", statusSkipped, "the system does not report it", ""}}
+	}
+	c := check{"free space", statusOK, fmt.Sprintf("%d MiB", disk.Free>>20), ""}
 	switch {
-	case free < fullDisk:
+	case disk.Free < fullDisk:
 		c.Status = statusFailed
-	case free < lowDisk:
+	case disk.Free < lowDisk:
 		c.Status = statusWarning
 	}
 	if c.Status != statusOK {
 		c.Advice = "delete what is not needed on this disk, or move the data folder to a larger one"
 	}
 	list := []check{c}
-	if disk.Files > 0 && disk.Ffree < 1000 {
-		list = append(list, check{"free files", statusFailed, fmt.Sprintf("%d inodes are left", disk.Ffree),
+	if disk.Files > 0 && disk.FreeFiles < 1000 {
+		list = append(list, check{"free files", statusFailed, fmt.Sprintf("%d inodes are left", disk.FreeFiles),
 			"delete many small files on this disk"})
 	}
 	return list

@@ -132,20 +132,16 @@ func (e *Environment) read(name string) (string, error) {
 	if v := e.getenv(name); v != "" {
 		return v, nil
 	}
-	if file := e.getenv(name + "_FILE"); file != "" {
-		text, err := readSecret(strings.NewReader(""), file)
-		if err != nil {
-			return "", fmt.Errorf("%s_FILE: %w", name, err)
-		}
-		return text, nil
+	file, source := e.getenv(name+"_FILE"), name+"_FILE"
+	if file == "" {
+		file, source = credential(name), "credential "+name
 	}
-	file := credential(name)
 	if file == "" {
 		return "", nil
 	}
 	text, err := readSecret(strings.NewReader(""), file)
 	if err != nil {
-		return "", fmt.Errorf("credential %s: %w", name, err)
+		return "", fmt.Errorf("%s: %w", source, err)
 	}
 	return text, nil
 }
