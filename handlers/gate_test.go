@@ -6,46 +6,19 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 
-	"journeyman/handlers"
 	"journeyman/store/storetest"
 )
 
-// A gateServer is a server behind a gate.
-type gateServer struct{ addr string }
-
-func newGateServer(t *testing.T, most int, h http.HandlerFunc) gateServer {
+// newGateServer serves h behind a gate.
+func newGateServer(t *testing.T, most int, h http.HandlerFunc) *streamServer {
 	t.Helper()
-	is := is.New(t)
-	s := newServer(t, idle)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	is.NoErr(err)
-	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"}) // so that one address may have all connections
-	is.NoErr(err)
-	srv := handlers.NewServer(h, s.runner)
-	t.Cleanup(func() { srv.Close() })
-	go srv.Serve(handlers.NewGate(ln, most, proxies)) // ends with Close
-	return gateServer{ln.Addr().String()}
+	return newServer(t, idle).serveGated(t, h, most, onlyProxies(t), false)
 }
 
-// dial opens a connection, and sends a request where there is one.
-func (g gateServer) dial(t *testing.T, request string) net.Conn {
-	t.Helper()
-	is := is.New(t)
-	c, err := net.Dial("tcp", g.addr)
-	is.NoErr(err)
-	t.Cleanup(func() { c.Close() })
-	is.NoErr(c.SetDeadline(time.Now().Add(patience)))
-	if _, err := io.WriteString(c, request); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func answerOn(t *testing.T, c net.Conn) *http.Response {
+func answerOn(t testing.TB, c net.Conn) *http.Response {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	is.New(t).NoErr(err)

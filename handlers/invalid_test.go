@@ -1,12 +1,10 @@
 package handlers_test
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -377,16 +375,7 @@ func TestRawRequests(t *testing.T) {
 // raw sends bytes and reads the beginning of an answer.
 func (s *site) raw(t testing.TB, request string) *http.Response {
 	t.Helper()
-	conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
-	is.New(t).NoErr(err)
-	t.Cleanup(func() { conn.Close() })
-	is.New(t).NoErr(conn.SetDeadline(time.Now().Add(patience)))
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	is.New(t).NoErr(err)
-	return resp
+	return answerOn(t, dialed(t, s.web.Listener.Addr().String(), nil, request))
 }
 
 var shortPatience = handlers.Timing{ReadIn: 300 * time.Millisecond}

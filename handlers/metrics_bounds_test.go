@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 
@@ -34,10 +33,8 @@ type rawClient struct {
 func (c *rawClient) send(text string) {
 	c.t.Helper()
 	if c.conn == nil {
-		conn, err := net.Dial("tcp", c.addr)
-		is.New(c.t).NoErr(err)
-		c.conn, c.in = conn, bufio.NewReader(conn)
-		_ = conn.SetDeadline(time.Now().Add(patience))
+		c.conn = dialed(c.t, c.addr, nil, "")
+		c.in = bufio.NewReader(c.conn)
 	}
 	_, err := io.WriteString(c.conn, text)
 	var resp *http.Response

@@ -36,12 +36,23 @@ type streamServer struct {
 // serveStreams starts a server for at most most connections, with https if secure is set.
 func (s *site) serveStreams(t testing.TB, most int, secure bool) *streamServer {
 	t.Helper()
-	is := is.New(t)
+	return s.serveGated(t, s.api, most, onlyProxies(t), secure)
+}
+
+// onlyProxies returns proxies that let this machine have all connections.
+func onlyProxies(t testing.TB) handlers.Proxies {
+	t.Helper()
+	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"})
+	is.New(t).NoErr(err)
+	return proxies
+}
+
+// serveGated starts a server behind a gate.
+func (s *site) serveGated(t testing.TB, h http.Handler, most int, proxies handlers.Proxies, secure bool) *streamServer {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	is.NoErr(err)
-	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"}) // so that one address may have all connections
-	is.NoErr(err)
-	srv := &streamServer{Server: handlers.NewServer(s.api, s.runner), site: s, addr: ln.Addr().String()}
+	is.New(t).NoErr(err)
+	srv := &streamServer{Server: handlers.NewServer(h, s.runner), site: s, addr: ln.Addr().String()}
 	var front net.Listener = handlers.NewGate(ln, most, proxies)
 	if secure {
 		web := httptest.NewUnstartedServer(nil)

@@ -118,13 +118,9 @@ func (c client) upload(t testing.TB) *slowUpload {
 	t.Helper()
 	body := "--b\r\nContent-Disposition: form-data; name=\"input\"\r\n\r\nRead it\r\n--b\r\n" +
 		"Content-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\n" + strings.Repeat("x", 200_000) + "\r\n--b--\r\n"
-	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
-	is.New(t).NoErr(err)
-	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	_, err = fmt.Fprintf(conn, "POST /api/tasks HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\n%s\r\nPrefer: respond-async\r\n"+
-		"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n%s", c.key, from(c.addr), len(body), body[:100_000])
-	is.New(t).NoErr(err)
+	conn := dialed(t, strings.TrimPrefix(c.url, "http://"), nil, fmt.Sprintf("POST /api/tasks HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+
+		"Authorization: Bearer %s\r\n%s\r\nPrefer: respond-async\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n%s",
+		c.key, from(c.addr), len(body), body[:100_000]))
 	return &slowUpload{conn, bufio.NewReader(conn), body[100_000:]}
 }
 
@@ -202,13 +198,8 @@ func TestRequestsAreShared(t *testing.T) {
 // gated serves ok behind a gate, and returns its address.
 func gated(t testing.TB, most int, proxies handlers.Proxies) string {
 	t.Helper()
-	s := newServer(t, idle)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	is.New(t).NoErr(err)
-	web := handlers.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }), s.runner)
-	go func() { _ = web.Serve(handlers.NewGate(ln, most, proxies)) }() // ends with Close
-	t.Cleanup(func() { _ = web.Close() })
-	return ln.Addr().String()
+	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	return newServer(t, idle).serveGated(t, ok, most, proxies, false).addr
 }
 
 // connect opens a connection from an address of this machine and sends one request.
