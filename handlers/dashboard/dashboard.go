@@ -15,6 +15,7 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"html/template"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -78,7 +79,7 @@ type Dashboard struct {
 	router    *httprouter.Router
 	origins   *http.CrossOriginProtection
 	languages []*text.Language
-	editions  map[string]*edition // by code of the language
+	templates map[string]func() (*template.Template, error) // by code of the language
 	assets    assets
 	icons     map[string]bool // the names of the sprite's symbols
 	throttle  *throttle
@@ -116,7 +117,7 @@ func New(cfg Config) (*Dashboard, error) {
 		return nil, err
 	}
 	d.icons = iconNames(d.assets["icons.svg"].data)
-	d.setEditions()
+	d.setTemplates()
 	d.routes()
 	return d, nil
 }

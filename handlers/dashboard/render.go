@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"html/template"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -35,6 +36,19 @@ type pageData struct {
 	Page          any
 
 	lang *text.Language
+	set  *template.Template
+	name string // of the page's file, without .html
+}
+
+// Place returns what the page defines for a place of the frame, or "" if it defines nothing.
+func (v pageData) Place(place string) (template.HTML, error) {
+	t := v.set.Lookup(v.name + "/" + place)
+	if t == nil {
+		return "", nil
+	}
+	var b strings.Builder
+	err := t.Execute(&b, v)
+	return template.HTML(b.String()), err //nolint:gosec // made by a template
 }
 
 // Initials returns the sign of the user's account.
@@ -71,12 +85,12 @@ func (v pageData) Here(part string) bool {
 // render writes a page. It executes the template first, so that the status can still change after
 // an error.
 func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, title string, page any) error {
-	t, err := d.edition(r).page(file)
+	set, err := d.templatesFor(r)
 	if err != nil {
 		return err
 	}
 	v := pageData{Title: title, Path: r.URL.Path, Language: r.lang.Code, lang: r.lang, Who: r.who,
-		Since: r.since, Page: page}
+		Since: r.since, Page: page, set: set, name: strings.TrimSuffix(file, ".html")}
 	if message := doneMessage(r.URL.Query().Get("done")); message != "" {
 		v.Done = r.t(message)
 	}
@@ -101,7 +115,7 @@ func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, 
 	}
 	// After the first byte, an error could not change the status.
 	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, layoutFile, v); err != nil {
+	if err := set.ExecuteTemplate(&b, layoutFile, v); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

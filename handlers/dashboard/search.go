@@ -51,7 +51,11 @@ func (d *Dashboard) search(w http.ResponseWriter, r *request) error {
 		return d.render(w, r, status, "search.html", r.t("Search"), p)
 	}
 	var b bytes.Buffer
-	if err := d.edition(r).part(&b, "found", p); err != nil {
+	set, err := d.templatesFor(r)
+	if err != nil {
+		return err
+	}
+	if err := set.ExecuteTemplate(&b, "found", p); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

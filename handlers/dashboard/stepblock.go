@@ -104,8 +104,12 @@ func (m *pieceMaker) hold(id, class string) {
 
 // draw executes a shared template.
 func (b *turnBuilder) draw(name string, data any) (template.HTML, error) {
+	set, err := b.d.templatesFor(b.r)
+	if err != nil {
+		return "", err
+	}
 	var html bytes.Buffer
-	err := b.d.edition(b.r).part(&html, name, data)
+	err = set.ExecuteTemplate(&html, name, data)
 	return template.HTML(bytes.TrimSpace(html.Bytes())), err //nolint:gosec // made by a template
 }
 
