@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/text/language"
 )
 
 //go:embed *.json
@@ -172,9 +174,6 @@ func Grouped(n int64, separator string) string {
 	return sign + digits
 }
 
-// maxRanges is the number of entries of an Accept-Language header that Choose reads.
-const maxRanges = 20
-
 // Choose returns the language of a page. wanted is the code that a user has chosen. Without
 // it, accept decides, which is the Accept-Language header of the browser. The first language
 // of the list is the last resort.
@@ -182,16 +181,15 @@ func Choose(list []*Language, wanted, accept string) *Language {
 	if l := find(list, wanted); l != nil {
 		return l
 	}
-	best, weight := list[0], 0.0
-	for i, part := range strings.SplitN(accept, ",", maxRanges+1) {
-		tag, q := weighted(part)
+	tags, _, _ := language.ParseAcceptLanguage(accept) // there are no tags in a faulty header
+	for _, tag := range tags {
 		// Browsers name the language with a region: "de-AT" asks for German.
-		tag, _, _ = strings.Cut(tag, "-")
-		if l := find(list, tag); l != nil && q > weight && i < maxRanges {
-			best, weight = l, q
+		base, _ := tag.Base()
+		if l := find(list, base.String()); l != nil {
+			return l
 		}
 	}
-	return best
+	return list[0]
 }
 
 // find returns the language with that code, or nil.
@@ -201,19 +199,4 @@ func find(list []*Language, code string) *Language {
 		return nil
 	}
 	return list[i]
-}
-
-// weighted returns the tag and the weight of one entry of an Accept-Language header. The
-// weight of a faulty entry is 0.
-func weighted(entry string) (tag string, q float64) {
-	tag, parameter, found := strings.Cut(entry, ";")
-	q = 1
-	if found {
-		value, ok := strings.CutPrefix(strings.TrimSpace(parameter), "q=")
-		var err error
-		if q, err = strconv.ParseFloat(value, 64); err != nil || !ok {
-			q = 0
-		}
-	}
-	return strings.TrimSpace(tag), q
 }

@@ -45,16 +45,15 @@ func TestChoose(t *testing.T) {
 	t.Parallel()
 	list := text.Languages()
 	for name, tt := range map[string]struct{ wanted, accept, code string }{
-		"nothing":                  {"", "", "en"},
-		"the account decides":      {"en", "de", "en"},
-		"an unknown choice":        {"xx", "de", "de"},
-		"a region":                 {"", "de-AT,en;q=0.8", "de"},
-		"weights":                  {"", "fr, en;q=0.7, de;q=0.9", "de"},
-		"the first of equals":      {"", "en,de", "en"},
-		"refused":                  {"", "de;q=0", "en"},
-		"a faulty weight":          {"", "de;q=high, de;x=1", "en"},
-		"a weight that is not one": {"", "de;q=NaN", "en"},
-		"letters of any case":      {"", "DE", "de"},
+		"nothing":             {"", "", "en"},
+		"the account decides": {"en", "de", "en"},
+		"an unknown choice":   {"xx", "de", "de"},
+		"a region":            {"", "de-AT,en;q=0.8", "de"},
+		"weights":             {"", "fr, en;q=0.7, de;q=0.9", "de"},
+		"the first of equals": {"", "en,de", "en"},
+		"refused":             {"", "de;q=0", "en"},
+		"a faulty weight":     {"", "de;q=high, de;x=1", "en"},
+		"letters of any case": {"", "DE", "de"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
