@@ -112,9 +112,7 @@ var apiRegistered = regexp.MustCompile(`a\.(on|onPage|onWith|open)\((?:a\.mcpKey
 func apiRoutes(t testing.TB) map[string]string {
 	t.Helper()
 	source, err := os.ReadFile("../routes.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	routes := map[string]string{}
 	for _, m := range apiRegistered.FindAllStringSubmatch(string(source), -1) {
 		method := m[2]
@@ -215,8 +213,7 @@ func (p *people) apiRequest(route string, row apiRow, c caller, th thing) *http.
 	p.t.Helper()
 	method, pattern, _ := strings.Cut(route, " ")
 	body := strings.ReplaceAll(th.fill(row.body), "{mail}", rawMail(string(c)+"@example.com", th.worker.ID))
-	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url+th.fill(pattern+row.query), strings.NewReader(body))
-	p.ok(err)
+	r := p.request(method, th.fill(pattern+row.query), body)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}

@@ -267,8 +267,7 @@ func (p *people) pageRequest(r route, row pageRow, c caller, th thing) *http.Req
 	if r.method == http.MethodGet {
 		body = ""
 	}
-	req, err := http.NewRequestWithContext(p.t.Context(), r.method, p.url+th.fill(r.pattern), strings.NewReader(body))
-	p.ok(err)
+	req := p.request(r.method, th.fill(r.pattern), body)
 	if r.method == http.MethodPost {
 		req.Header.Set("Content-Type", kind)
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
@@ -278,6 +277,7 @@ func (p *people) pageRequest(r route, row pageRow, c caller, th thing) *http.Req
 	}
 	session := p.sessions[c]
 	if row.last {
+		var err error
 		session, err = p.store.CreateSession(p.t.Context(), p.who[c].Caller, "")
 		if c == removed {
 			session, err = "none", nil

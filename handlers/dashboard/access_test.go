@@ -210,13 +210,6 @@ func newPeople(t testing.TB) *people {
 	return p
 }
 
-func (p *people) ok(err error) {
-	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-}
-
 // A thing is a worker of the creator in a state, with a task, a file, a schedule and so on.
 type thing struct {
 	worker store.Worker

@@ -337,9 +337,7 @@ func (w *window) choose(css string, files ...string) {
 // press types keys: text, or the constants of package kb.
 func (w *window) press(keys string) {
 	w.t.Helper()
-	if err := chromedp.Do(w.ctx, chromedp.KeyEvent(keys)); err != nil {
-		w.t.Fatal(err)
-	}
+	w.ok(chromedp.Do(w.ctx, chromedp.KeyEvent(keys)))
 }
 
 // script switches the scripts of pages off or on, from the next page on.
@@ -363,11 +361,7 @@ func (w *window) enter(email string) *window {
 // that open many pages.
 func (w *window) borrow(b *browser) *window {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.url, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, c := range b.client.Jar.Cookies(r.URL) {
+	for _, c := range b.client.Jar.Cookies(w.request(http.MethodGet, "", "").URL) {
 		call(w, network.SetCookie, network.SetCookieParams{Name: c.Name, Value: c.Value, URL: w.url, HTTPOnly: new(true)})
 	}
 	return w
@@ -435,9 +429,7 @@ func (w *window) shoot(name string) {
 	if dir == "" {
 		return
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		w.t.Fatal(err)
-	}
+	w.ok(os.MkdirAll(dir, 0o755))
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))

@@ -16,6 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"journeyman/store"
+
+	"github.com/matryer/is"
 )
 
 const callback = "http://127.0.0.1:1/callback"
@@ -53,9 +55,7 @@ func program(t *testing.T, b *browser, decision string) *auth.AuthorizationCodeH
 			q := b.decide(t, args.URL, decision)
 			return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return h
 }
 
@@ -86,13 +86,8 @@ func TestClientConnectsByOAuth(t *testing.T) {
 	token, err := source.Token()
 	is.NoErr(err)
 	for path, status := range map[string]int{"/api/me": 401, "/api/workers": 401, "/workers": 404} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
-		is.NoErr(err)
-		r.Header.Set("Authorization", "Bearer "+token.AccessToken)
-		res, err := ownClient.Do(r)
-		is.NoErr(err)
-		is.NoErr(res.Body.Close())
-		is.Equal(res.StatusCode, status) // the token is only for the MCP endpoint
+		p := s.visitor().send(s.request(http.MethodGet, path, "", "Authorization", "Bearer "+token.AccessToken, "Accept", "*/*"))
+		is.Equal(p.status, status) // the token is only for the MCP endpoint
 	}
 
 	keys := s.signIn("ann@example.com").get("/settings/keys")
@@ -123,13 +118,9 @@ func TestConsentIsDenied(t *testing.T) {
 func (s *site) register(t *testing.T, body string) (status int, answer map[string]any) {
 	t.Helper()
 	res, err := ownClient.Post(s.url+"/oauth/register", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(json.NewDecoder(res.Body).Decode(&answer))
 	return res.StatusCode, answer
 }
 
@@ -179,10 +170,7 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 	// A browser that is not signed in returns after signing in.
 	is.True(strings.HasPrefix(s.visitor().get("/oauth/authorize?"+good.Encode()).location(), "/sign-in?next=%2Foauth%2Fauthorize"))
 	// Another site cannot press the button.
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/oauth/authorize", strings.NewReader(good.Encode()+"&decision=allow"))
-	is.NoErr(err)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	r := s.request(http.MethodPost, "/oauth/authorize", good.Encode()+"&decision=allow", "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site")
 	is.Equal(ann.send(r).status, http.StatusForbidden)
 	// The consent does not apply to an organization that another tab has chosen.
 	form := []string{"decision", "allow", "organization", "org_other"}

@@ -13,17 +13,11 @@ func (s *site) decisionLink(who store.Identity, task string) string {
 	s.t.Helper()
 	id := s.approval(task)
 	a, err := s.store.Approval(s.t.Context(), s.owner.Caller, task, id)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.ok(err)
 	turn, err := s.store.Turn(s.t.Context(), a.TurnID)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.ok(err)
 	token, err := s.store.DecisionToken(turn, a, who.UserID)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.ok(err)
 	return "/decide/" + token
 }
 

@@ -36,15 +36,8 @@ func (b *browser) stream(address string) *eventReader {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
 	b.t.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+address, nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r.Header.Set("Accept", "text/event-stream")
-	resp, err := b.client.Do(r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	resp, err := b.client.Do(b.request(http.MethodGet, address, "", "Accept", "text/event-stream").WithContext(ctx))
+	b.ok(err)
 	if resp.StatusCode != http.StatusOK {
 		b.t.Fatalf("the stream answers %d", resp.StatusCode)
 	}

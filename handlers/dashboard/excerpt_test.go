@@ -44,9 +44,7 @@ func FuzzExcerpts(f *testing.F) {
 			t.Fatalf("%q is not the beginning of %q", e.Text, text)
 		}
 		var b bytes.Buffer
-		if err := page.Execute(&b, e.Text); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(page.Execute(&b, e.Text))
 		if utf8.ValidString(text) && b.Len() > max(most, 0) && e.Text != "" {
 			t.Fatalf("%d bytes of %q, more than %d", b.Len(), b.String(), most)
 		}

@@ -87,13 +87,12 @@ func asOwner(t *testing.T, change ...func(*dashboard.Config)) (*is.I, *site, *br
 // newSiteOf starts a site on a store that may hold data.
 func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config)) *site {
 	t.Helper()
+	is := is.New(t)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	web := httptest.NewUnstartedServer(nil)
 	base := "http://" + web.Listener.Addr().String()
 	prices, err := model.LoadPrices("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Models: model.NewCatalogue(model.Config{Offline: offline.New()}, offline.New(), ""),
 		Prices: prices, Tools: tool.All(documents), BaseURL: base, Log: log,
 		Retry: func(int) time.Duration { return time.Millisecond }})
@@ -112,19 +111,13 @@ func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config))
 		change(&cfg)
 	}
 	pages, err := dashboard.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	s := &site{t: t, url: base, store: st, runner: rn, api: api, hooks: hooks, drop: web.CloseClientConnections}
 	s.front = handlers.Front(api, pages)
 	web.Config.Handler = s.front
 	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
-	if err := st.SetPassword(t.Context(), "ann@example.com", password); err != nil {
-		t.Fatal(err)
-	}
-	if err := rn.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(st.SetPassword(t.Context(), "ann@example.com", password))
+	is.NoErr(rn.Start(t.Context()))
 	web.Start()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -143,10 +136,27 @@ func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config))
 func (s *site) join(email string, role store.Role) store.Identity {
 	s.t.Helper()
 	who, _ := storetest.Caller(s.t, s.store, "Acme", email, role)
-	if err := s.store.SetPassword(s.t.Context(), email, password); err != nil {
+	s.ok(s.store.SetPassword(s.t.Context(), email, password))
+	return who
+}
+
+// ok ends the test if err is not nil.
+func (s *site) ok(err error) {
+	s.t.Helper()
+	if err != nil {
 		s.t.Fatal(err)
 	}
-	return who
+}
+
+// request returns a request to this site. header alternates names and values.
+func (s *site) request(method, path, body string, header ...string) *http.Request {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	s.ok(err)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return r
 }
 
 // A browser keeps cookies and does not follow redirects by itself.
@@ -233,11 +243,7 @@ func (p page) has(texts ...string) bool {
 
 func (b *browser) get(path string) page {
 	b.t.Helper()
-	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.url+path, nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return b.send(r)
+	return b.send(b.request(http.MethodGet, path, ""))
 }
 
 // post sends a form as the pages of this site do. form alternates names and values.
@@ -247,13 +253,8 @@ func (b *browser) post(path string, form ...string) page {
 	for i := 0; i+1 < len(form); i += 2 {
 		values.Add(form[i], form[i+1])
 	}
-	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.url+path, strings.NewReader(values.Encode()))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Sec-Fetch-Site", "same-origin")
-	return b.send(r)
+	return b.send(b.request(http.MethodPost, path, values.Encode(), "Content-Type", "application/x-www-form-urlencoded",
+		"Sec-Fetch-Site", "same-origin"))
 }
 
 func (b *browser) send(r *http.Request) page {
@@ -265,13 +266,9 @@ func (b *browser) send(r *http.Request) page {
 		r.Header.Set("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
 	}
 	res, err := b.client.Do(r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	b.ok(err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	b.ok(err)
 	return page{b.t, res.StatusCode, res.Header, string(body)}
 }

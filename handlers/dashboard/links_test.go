@@ -15,9 +15,7 @@ import (
 func (s *site) link(kind store.LinkKind, email string) string {
 	s.t.Helper()
 	_, token, err := s.store.CreatePasswordLink(s.t.Context(), store.Operator(), kind, email)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.ok(err)
 	return "/" + string(kind) + "/" + token
 }
 
@@ -92,8 +90,7 @@ func TestSessionFixation(t *testing.T) {
 			is := is.New(t)
 			planted := s.signIn("eve@example.com") // the attacker's own session
 			victim := s.visitor()
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/sign-in", nil)
-			is.NoErr(err)
+			r := s.request(http.MethodGet, "/sign-in", "")
 			victim.client.Jar.SetCookies(r.URL, planted.client.Jar.Cookies(r.URL))
 			p := in(victim)
 			is.Equal(p.status, http.StatusSeeOther)

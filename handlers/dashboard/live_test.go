@@ -22,17 +22,12 @@ type update struct {
 // all.
 func (b *browser) live(address, lastID string, done func(update) bool) (list []update) {
 	b.t.Helper()
-	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.url+address, nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	r := b.request(http.MethodGet, address, "")
 	if lastID != "" {
 		r.Header.Set("Last-Event-ID", lastID)
 	}
 	res, err := b.client.Do(r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	b.ok(err)
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 		b.t.Fatalf("%s answers %d", address, res.StatusCode)

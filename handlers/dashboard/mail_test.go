@@ -26,9 +26,7 @@ func newMailSite(t testing.TB) (s *site, worker store.Worker, receive func(from,
 		c.Inbox, c.ReadMail, c.MailAddr = box, box.Preview, "127.0.0.1:2525"
 	})
 	worker, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Scribe"}, store.IdempotencyKey{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return s, worker, func(from, raw string) store.Email {
 		t.Helper()
 		list, err := box.Receive(t.Context(), s.owner, from, []string{worker.ID + "@mail.example"}, []byte(strings.ReplaceAll(raw, "\n", "\r\n")))
@@ -190,9 +188,7 @@ func TestBrowserMail(t *testing.T) {
 func (s *site) stranger(email string) *browser {
 	s.t.Helper()
 	storetest.Caller(s.t, s.store, "Umbrella", email, store.RoleOwner)
-	if err := s.store.SetPassword(s.t.Context(), email, password); err != nil {
-		s.t.Fatal(err)
-	}
+	s.ok(s.store.SetPassword(s.t.Context(), email, password))
 	return s.signIn(email)
 }
 
@@ -252,12 +248,6 @@ func TestMailByHTTP(t *testing.T) {
 	shown := regexp.MustCompile(`curl (\S+) --data-binary`).FindStringSubmatch(s.signIn("ann@example.com").get("/mail").body)
 	is.True(shown != nil) // the page shows a command
 	raw := "From: ann@example.com\nTo: " + worker.ID + "@mail.example\nSubject: A haiku\n\nWrite a haiku about rivers\n"
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, shown[1], strings.NewReader(raw))
-	is.NoErr(err)
-	r.Header.Set("Content-Type", "message/rfc822")
-	r.Header.Set("Authorization", "Bearer "+s.key)
-	resp, err := ownClient.Do(r)
-	is.NoErr(err)
-	is.NoErr(resp.Body.Close())
-	is.Equal(resp.StatusCode, http.StatusOK)
+	r := s.request(http.MethodPost, strings.TrimPrefix(shown[1], s.url), raw, "Content-Type", "message/rfc822", "Authorization", "Bearer "+s.key)
+	s.visitor().send(r).answers(http.StatusOK)
 }

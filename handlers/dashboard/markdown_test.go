@@ -81,9 +81,7 @@ func FuzzMarkdown(f *testing.F) {
 		source = strings.ToValidUTF8(source, "\uFFFD")
 		whole := string(p.show(source))
 		var b bytes.Buffer
-		if err := markdown.Convert([]byte(source), &b); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(markdown.Convert([]byte(source), &b))
 		space := func(html string) string { return strings.Join(strings.Fields(html), " ") }
 		want := p.addFrames(string(sanitised.SanitizeBytes(b.Bytes())))
 		if !strings.HasPrefix(whole, "<pre>") && strings.ReplaceAll(space(whole), "> <", "><") != strings.ReplaceAll(space(want), "> <", "><") {

@@ -2,7 +2,6 @@ package dashboard_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -17,12 +16,7 @@ func TestProgramsGetNoPages(t *testing.T) {
 		"/robots.txt", "/workers//none/x"} {
 		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
 			for _, accept := range []string{"*/*", "application/json", "application/json, text/html;q=0.1"} {
-				r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.Header.Set("Accept", accept)
-				p := s.visitor().send(r)
+				p := s.visitor().send(s.request(method, path, "", "Accept", accept))
 				var body map[string]string
 				if err := json.Unmarshal([]byte(p.body), &body); err != nil || p.status != 404 || body["code"] != "not_found" ||
 					body["requestId"] != p.header.Get("X-Request-Id") {
@@ -35,11 +29,7 @@ func TestProgramsGetNoPages(t *testing.T) {
 	is.True(strings.HasPrefix(s.visitor().get("/none").location(), "/sign-in")) // a browser cannot find out which pages exist
 	s.signIn("ann@example.com").get("/none").answers(404).shows("</html>")
 
-	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/tasks", nil)
-	is.NoErr(err)
-	r.Header.Set("Accept", "*/*")
-	r.Header.Set("Authorization", "Bearer "+s.key)
-	p := s.visitor().send(r)
+	p := s.visitor().send(s.request("GET", "/tasks", "", "Accept", "*/*", "Authorization", "Bearer "+s.key))
 	is.Equal(p.status, 404) // a page, not the API
 	p.shows("begin with /api/")
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/matryer/is"
 )
 
 // TestScriptsFindTheirAttributes finds data attributes that a script looks for and no page has, and
@@ -36,9 +38,7 @@ func contents(t *testing.T, pattern string) string {
 	var all strings.Builder
 	for _, name := range glob(t, pattern) {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		all.Write(text)
 	}
 	return all.String()

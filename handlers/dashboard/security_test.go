@@ -93,14 +93,10 @@ func newEvilSite(t testing.TB) *evilSite {
 	e.secretsAndPrograms(w.ID)
 	sch, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: evil, Budget: store.BudgetLow,
 		When: store.When{Type: store.CronType, Cron: "0 9 1 1 *"}}, store.IdempotencyKey{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	e.values["scheduleId"] = sch.ID
 	list, err := box.Receive(t.Context(), s.owner, "eve@elsewhere.example", []string{w.ID + "@mail.example"}, []byte(strings.ReplaceAll(hostileMail, "\n", "\r\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	e.values["emailId"] = list[0].ID
 	return e
 }
@@ -114,9 +110,7 @@ func (e *evilSite) secretsAndPrograms(workerID string) {
 		e.posts(base, "name", "K"+strings.Repeat("EY_OF_A_LONG_NAME", 3), "value", evil)
 	}
 	c, err := e.store.RegisterOAuthClient(e.t.Context(), evil, []string{callback})
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	e.ok(err)
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
 	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
@@ -124,9 +118,7 @@ func (e *evilSite) secretsAndPrograms(workerID string) {
 	if err == nil {
 		_, err = e.store.ExchangeCode(e.t.Context(), store.OAuthExchange{ClientID: c.ID, Code: code, RedirectURI: callback, Verifier: verifier}, "127.0.0.1")
 	}
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	e.ok(err)
 	e.values["consent"] = "/oauth/authorize?" + url.Values{"response_type": {"code"}, "client_id": {c.ID}, "redirect_uri": {callback},
 		"state": {evil}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}}.Encode()
 }
@@ -135,9 +127,7 @@ func (e *evilSite) secretsAndPrograms(workerID string) {
 func asJSON(t testing.TB, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return string(text)
 }
 
@@ -171,14 +161,10 @@ func routes(t testing.TB) []route {
 	t.Helper()
 	list := []route{{"open", "GET", "/welcome/:token"}, {"open", "POST", "/welcome/:token"}, {"open", "GET", "/reset/:token"}, {"open", "POST", "/reset/:token"}}
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	for _, file := range files {
 		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		for _, m := range registered.FindAllStringSubmatch(string(source), -1) {
 			list = append(list, route{m[1], m[3], m[4]})
 		}
@@ -217,9 +203,7 @@ func (e *evilSite) pages() []string {
 func (p page) check(t testing.TB, path string) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(p.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
 			continue
@@ -330,13 +314,7 @@ func TestOtherSitesCannotPost(t *testing.T) {
 			continue
 		}
 		for _, header := range [][2]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://elsewhere.example"}, {"Origin", "null"}} {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url+r.path(e.values), strings.NewReader("name=x"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			req.Header.Set(header[0], header[1])
-			p := e.ann.send(req)
+			p := e.ann.send(e.request(http.MethodPost, r.path(e.values), "name=x", "Content-Type", "application/x-www-form-urlencoded", header[0], header[1]))
 			if p.status != http.StatusForbidden || !p.has("The request was sent by another site") {
 				t.Errorf("%s with %s answers %d", r.pattern, header, p.status)
 			}

@@ -23,13 +23,9 @@ import (
 func withServer(t *testing.T, address string) func(*dashboard.Config) {
 	return func(cfg *dashboard.Config) {
 		folder := t.TempDir()
-		if err := os.WriteFile(filepath.Join(folder, "mcp.json"), []byte(`{"mcpServers": {"office": {"url": "`+address+`"}}}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(os.WriteFile(filepath.Join(folder, "mcp.json"), []byte(`{"mcpServers": {"office": {"url": "`+address+`"}}}`), 0o600))
 		servers, err := mcp.Load("", folder, os.Getenv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		cfg.Servers = mcp.New(servers, mcp.Config{Log: slog.New(slog.DiscardHandler), Version: "test", BaseURL: cfg.BaseURL, Logins: cfg.Store,
 			Dialer: sandbox.Dialer{AllowPrivate: true}, Timing: mcp.Timing{Backoff: time.Millisecond}})
 		t.Cleanup(cfg.Servers.Stop)

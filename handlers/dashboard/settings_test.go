@@ -14,10 +14,7 @@ func TestKeysPage(t *testing.T) {
 	is, s, b := asOwner(t)
 	me := func(secret string) int {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/me", nil)
-		is.NoErr(err)
-		r.Header.Set("Authorization", "Bearer "+secret)
-		return s.visitor().send(r).status
+		return s.visitor().send(s.request(http.MethodGet, "/api/me", "", "Authorization", "Bearer "+secret)).status
 	}
 	secretOf := func(p page) string {
 		t.Helper()

@@ -28,38 +28,24 @@ func (b *browser) form(path string, fields []string, files ...string) *http.Requ
 	var body bytes.Buffer
 	m := multipart.NewWriter(&body)
 	for i := 0; i+1 < len(fields); i += 2 {
-		if err := m.WriteField(fields[i], fields[i+1]); err != nil {
-			b.t.Fatal(err)
-		}
+		b.ok(m.WriteField(fields[i], fields[i+1]))
 	}
 	for i := 0; i+1 < len(files); i += 2 {
 		part, err := m.CreateFormFile("files", files[i])
 		if err == nil {
 			_, err = part.Write([]byte(files[i+1]))
 		}
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		b.ok(err)
 	}
-	if err := m.Close(); err != nil {
-		b.t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.url+path, &body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", m.FormDataContentType())
-	r.Header.Set("Sec-Fetch-Site", "same-origin")
-	return r
+	b.ok(m.Close())
+	return b.request(http.MethodPost, path, body.String(), "Content-Type", m.FormDataContentType(), "Sec-Fetch-Site", "same-origin")
 }
 
 // ended waits until the newest turn of a task ends, and returns it.
 func (s *site) ended(taskID string) store.Turn {
 	s.t.Helper()
 	task, _, err := s.store.Task(s.t.Context(), s.owner.Caller, taskID)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.ok(err)
 	turn, err := s.store.TurnAt(s.t.Context(), task, task.TurnCount-1)
 	if err == nil {
 		err = s.runner.Wait(s.t.Context(), turn.ID)
@@ -67,9 +53,7 @@ func (s *site) ended(taskID string) store.Turn {
 	if err == nil {
 		turn, err = s.store.Turn(s.t.Context(), turn.ID)
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.ok(err)
 	return turn
 }
 
@@ -382,15 +366,11 @@ func (s *site) approval(taskID string) string {
 	defer tick.Stop()
 	for ; ; <-tick.C {
 		list, _, err := s.store.Approvals(s.t.Context(), s.owner.Caller, store.ApprovalQuery{TaskID: taskID, Limit: 5})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		s.ok(err)
 		if len(list) > 0 && list[0].Status == store.ApprovalPending && s.runner.Running() == 0 {
 			return list[0].ID
 		}
-		if err := s.t.Context().Err(); err != nil {
-			s.t.Fatal(err)
-		}
+		s.ok(s.t.Context().Err())
 	}
 }
 

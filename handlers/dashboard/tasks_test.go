@@ -33,9 +33,7 @@ func calling(name string, arguments ...string) string {
 func (s *site) worker(who store.Identity, n store.NewWorker) store.Worker {
 	s.t.Helper()
 	w, _, err := s.store.CreateWorker(s.t.Context(), who.Caller, n, store.IdempotencyKey{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.ok(err)
 	return w
 }
 
@@ -44,9 +42,7 @@ func (s *site) begin(who store.Identity, n store.NewTurn) store.Turn {
 	s.t.Helper()
 	n.Caller, n.Budget = who.Caller, store.BudgetUnlimited
 	a, err := s.store.CreateTurn(s.t.Context(), n)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.ok(err)
 	s.runner.Wake()
 	return a.Turn
 }
@@ -55,13 +51,9 @@ func (s *site) begin(who store.Identity, n store.NewTurn) store.Turn {
 func (s *site) carryOut(who store.Identity, n store.NewTurn) store.Turn {
 	s.t.Helper()
 	turn := s.begin(who, n)
-	if err := s.runner.Wait(s.t.Context(), turn.ID); err != nil {
-		s.t.Fatal(err)
-	}
+	s.ok(s.runner.Wait(s.t.Context(), turn.ID))
 	turn, err := s.store.Turn(s.t.Context(), turn.ID)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.ok(err)
 	return turn
 }
 
@@ -266,12 +258,7 @@ func TestTaskNames(t *testing.T) {
 // ofAPI returns the body of a GET request to the API.
 func (s *site) ofAPI(path string) string {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+s.key)
-	p := s.visitor().send(r)
+	p := s.visitor().send(s.request(http.MethodGet, path, "", "Authorization", "Bearer "+s.key))
 	if p.status != http.StatusOK {
 		s.t.Fatalf("%s: %d %s", path, p.status, p.body)
 	}

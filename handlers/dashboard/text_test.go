@@ -72,9 +72,7 @@ func usedKeys(t *testing.T) map[string]bool {
 	used := map[string]bool{}
 	for _, file := range glob(t, "templates/*.html") {
 		source, err := embedded.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		templateKeys(string(source), used)
 	}
 	goKeys(t, glob(t, "*.go"), used)
@@ -84,15 +82,11 @@ func usedKeys(t *testing.T) map[string]bool {
 func glob(t *testing.T, pattern string) []string {
 	if strings.HasPrefix(pattern, "templates") {
 		files, err := fs.Glob(embedded, pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		return files
 	}
 	files, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
 }
 
@@ -177,9 +171,7 @@ func placedKeys(n ast.Node, used map[string]bool) {
 func parsed(t *testing.T, set *token.FileSet, names []string) (files []*ast.File) {
 	for _, name := range names {
 		file, err := parser.ParseFile(set, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		files = append(files, file)
 	}
 	return files
@@ -216,9 +208,7 @@ func TestTemplatesAreTranslated(t *testing.T) {
 		[]string{"Sure?"})
 	for _, file := range glob(t, "templates/*.html") {
 		source, err := embedded.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		for _, words := range literalWords(string(source)) {
 			if !untranslated(words) {
 				t.Errorf("%s: %q does not go through t", file, words)

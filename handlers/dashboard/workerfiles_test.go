@@ -89,13 +89,9 @@ func TestFilePreviews(t *testing.T) {
 	_, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{})
 	png, err := base64.StdEncoding.DecodeString(pixel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	pdf, err := os.ReadFile("testdata/one.pdf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	for name, tt := range map[string]struct {
 		content string
 		has     string

@@ -297,9 +297,7 @@ func TestWorkerAccess(t *testing.T) {
 	s := newSite(t)
 	mo := s.join("mo@example.com", store.RoleMember)
 	eve, _ := storetest.Caller(t, s.store, "Globex", "eve@globex.example", store.RoleOwner)
-	if err := s.store.SetPassword(t.Context(), eve.Email, password); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(s.store.SetPassword(t.Context(), eve.Email, password))
 	public := s.worker(s.owner, store.NewWorker{Title: "Public one"})
 	private := s.worker(s.owner, store.NewWorker{Title: "Private one", Visibility: store.Private})
 	member, stranger, nobody := s.signIn(mo.Email), s.signIn(eve.Email), s.visitor()

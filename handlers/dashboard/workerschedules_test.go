@@ -28,9 +28,7 @@ func (p page) schedules() (list []string) {
 func inBerlin(t *testing.T) (*site, *time.Location) {
 	t.Helper()
 	zone, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return newSiteOf(t, storetest.Open(t, store.Options{Timezone: zone})), zone
 }
 
@@ -113,9 +111,7 @@ func TestScheduleRefused(t *testing.T) {
 	w := s.worker(s.owner, store.NewWorker{})
 	made, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: "x", Budget: store.BudgetLow,
 		When: store.When{Type: store.Interval, IntervalSeconds: 3600}}, store.IdempotencyKey{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	for name, tt := range map[string]struct {
 		form []string
 		id   string // of the field with the fault

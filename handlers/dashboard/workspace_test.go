@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"journeyman/store"
+
+	"github.com/matryer/is"
 )
 
 // unzip returns the content of the files in an archive, by name.
@@ -23,19 +25,13 @@ func unzip(t *testing.T, p page) map[string]string {
 		t.Fatalf("%d: %s", p.status, p.body)
 	}
 	z, err := zip.NewReader(bytes.NewReader([]byte(p.body)), int64(len(p.body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	files := map[string]string{}
 	for _, f := range z.File {
 		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		files[f.Name] = string(content)
 	}
 	return files
@@ -80,9 +76,7 @@ func TestWorkspacePages(t *testing.T) {
 	is.Equal(p.body, hostile)
 	is.True(strings.HasPrefix(p.header.Get("Content-Security-Policy"), "sandbox;")) // it cannot act as this site
 	is.Equal(p.header.Get("X-Frame-Options"), "SAMEORIGIN")
-	asScript, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+base+"/workspace-file/page.html", nil)
-	is.NoErr(err)
-	asScript.Header.Set("Sec-Fetch-Dest", "script")
+	asScript := b.request(http.MethodGet, base+"/workspace-file/page.html", "", "Sec-Fetch-Dest", "script")
 	is.Equal(b.send(asScript).status, http.StatusForbidden)
 
 	files := unzip(t, b.get(base+"/workspace-zip/"))
