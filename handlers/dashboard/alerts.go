@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
@@ -100,10 +99,10 @@ func (d *Dashboard) alertsPage(w http.ResponseWriter, r *request, status int, f 
 		chosen[t] = true
 	}
 	for _, t := range store.AlertTopics() {
-		p.Topics = append(p.Topics, alertTopic{t, r.t(alertTopicLabel(t)), chosen[string(t)]})
+		p.Topics = append(p.Topics, alertTopic{t, r.lang.Label("alert topic", string(t)), chosen[string(t)]})
 	}
 	for _, h := range store.AlertRhythms() {
-		p.Rhythms = append(p.Rhythms, option{string(h), r.t(alertRhythmLabel(h))})
+		p.Rhythms = append(p.Rhythms, option{string(h), r.lang.Label("alert rhythm", string(h))})
 	}
 	// The list is only a suggestion: the form accepts the address of any member.
 	if p.Members, _, err = d.store.Members(r.Context(), r.who.Caller, "", shownMembers); err != nil {
@@ -112,30 +111,11 @@ func (d *Dashboard) alertsPage(w http.ResponseWriter, r *request, status int, f 
 	return d.render(w, r, status, "alerts.html", r.t("Alerts"), p)
 }
 
-func alertTopicLabel(t store.AlertTopic) text.Key {
-	return map[store.AlertTopic]text.Key{
-		store.TopicFailed:   "A task failed",
-		store.TopicWaiting:  "A task waits for an approval or an answer",
-		store.TopicCap:      "80% or 99% of the monthly credits are used",
-		store.TopicDelivery: "A webhook delivery or a mail failed permanently",
-		store.TopicBackup:   "A backup of the server failed",
-		store.TopicDisk:     "The server’s disk is nearly full, or has room again",
-	}[t]
-}
-
-func alertRhythmLabel(h store.AlertRhythm) text.Key {
-	return map[store.AlertRhythm]text.Key{
-		store.AlertNow:    "Immediately",
-		store.AlertHourly: "Hourly, if there are events",
-		store.AlertDaily:  "Every morning, if there are events",
-	}[h]
-}
-
 func alertRowOf(r *request, a store.AlertChannel) alertRow {
-	row := alertRow{AlertChannel: a, When: r.t(alertRhythmLabel(a.Rhythm))}
+	row := alertRow{AlertChannel: a, When: r.lang.Label("alert rhythm", string(a.Rhythm))}
 	names := make([]string, len(a.Topics))
 	for i, t := range a.Topics {
-		names[i] = r.t(alertTopicLabel(t))
+		names[i] = r.lang.Label("alert topic", string(t))
 	}
 	if row.Topics = strings.Join(names, " · "); len(names) == len(store.AlertTopics()) {
 		row.Topics = r.t("Everything")

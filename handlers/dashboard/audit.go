@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
@@ -51,7 +50,7 @@ func (e auditRow) Who() string {
 }
 
 // What returns the text of the action.
-func (e auditRow) What() string { return e.r.t(actionText(e.Action)) }
+func (e auditRow) What() string { return actionText(e.r, e.Action) }
 
 // From returns the address of the client.
 func (e auditRow) From() string { return cmp.Or(e.RemoteAddr, e.r.t("this machine")) }
@@ -84,7 +83,7 @@ func (e auditRow) Details() (list []auditValue) {
 			continue
 		}
 		if value != "" && value != shown {
-			list = append(list, auditValue{e.r.detailLabel(name), brief(value), path})
+			list = append(list, auditValue{cmp.Or(e.r.lang.Label("audit detail", name), name), brief(value), path})
 		}
 	}
 	return list
@@ -111,22 +110,6 @@ func recordPath(id string) string {
 	return ""
 }
 
-// detailLabel returns the label of a value.
-func (r *request) detailLabel(name string) string {
-	label, known := map[string]text.Key{
-		"user": "person", "email": "email address", "role": "role", "name": "name", "from": "from", "to": "to",
-		"title": "title", "url": "address", "baseUrl": "address", "host": "host", "hosts": "hosts", "worker": "worker",
-		"workerId": "worker", "taskId": "task", "toolName": "tool", "reason": "reason", "via": "via",
-		"restOfTask": "for the rest of the task", "sessions": "sessions", "keys": "keys", "schedules": "schedules",
-		"workers": "workers", "redirect": "site", "why": "reason", "kind": "kind", "key": "key", "topics": "topics",
-		"rhythm": "how often", "prefix": "begins with",
-	}[name]
-	if !known {
-		return name
-	}
-	return r.t(label)
-}
-
 // detailText returns a value of an entry for people. It is empty for an empty value.
 func detailText(v any) string {
 	switch v := v.(type) {
@@ -145,46 +128,15 @@ func detailText(v any) string {
 }
 
 // actionText returns the text of an action of the audit log.
-func actionText(action string) text.Key {
-	known := map[string]text.Key{
-		"approval.approve": "approved a tool call", "approval.deny": "denied a tool call",
-		"question.answer": "answered a worker's question",
-		"backup.request":  "asked for a backup",
-		"email.release":   "released a held mail", "email.retry": "sent a reply again",
-		"invitation.accept": "accepted an invitation", "invitation.create": "invited somebody",
-		"invitation.revoke": "withdrew an invitation", "key.create": "created an API key",
-		"key.revoke": "revoked an API key", "key.roll": "rolled an API key", "member.add": "added a member",
-		"member.remove": "removed a member", "member.role": "changed a role",
-		"mcp.signIn": "signed in to an MCP server", "mcp.signOut": "signed out of an MCP server",
-		"oauth.grant": "authorized a program", "oauth.revoke": "ended a program's access",
-		"organization.cap": "changed the credit cap", "organization.name": "renamed the organization",
-		"password.change": "changed their password", "password.link": "created a link to choose a password",
-		"password.reset": "chose a password by a link", "password.set": "set a password",
-		"session.create": "signed in", "session.end": "signed out", "user.name": "changed their name",
-		"webhook.remove": "removed a webhook", "webhook.renew": "renewed a webhook's token",
-		"webhook.set": "set a webhook", "worker.approvals": "changed which tools need approval",
-		"worker.delete": "deleted a worker", "worker.member.add": "invited somebody to a worker",
-		"worker.member.remove": "withdrew an invitation to a worker",
-		"worker.keepTasks":     "changed the retention of ended tasks",
-		"worker.strangerTools": "changed the tools for non-members",
-		"worker.tools":         "changed which tools a worker may call",
-		"worker.visibility":    "changed the visibility of a worker",
-		"secret.create":        "set a secret",
-		"secret.delete":        "deleted a secret",
-		"secret.update":        "changed a secret",
-		"provider.create":      "connected a provider of models", "provider.delete": "removed a provider of models",
-		"provider.update": "changed a provider of models", "organization.models": "changed the default models",
-		"alerts.add": "set up an alert", "alerts.remove": "removed an alert", "alerts.test": "tested an alert",
-		"alerts.pause": "paused an alert", "alerts.resume": "resumed an alert",
-	}[action]
-	return cmp.Or(known, text.Key(action))
+func actionText(r *request, action string) string {
+	return cmp.Or(r.lang.Label("audit action", action), action)
 }
 
 // actionOptions returns the choices of the filter.
 func actionOptions(r *request) []option {
 	list := []option{{"", r.t("Any")}}
 	for _, action := range store.Actions() {
-		list = append(list, option{action, capital(r.t(actionText(action)))})
+		list = append(list, option{action, capital(actionText(r, action))})
 	}
 	return list
 }

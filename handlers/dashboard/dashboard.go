@@ -271,7 +271,7 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *request, err error) {
 		}
 		handlers.SetRetryAfter(w.Header(), e)
 	}
-	if err := d.render(w, r, p.Status, "error.html", r.t(p.title()), p); err != nil {
+	if err := d.render(w, r, p.Status, "error.html", p.title(r), p); err != nil {
 		d.cfg.Log.Error("error page", "request", p.RequestID, "err", err)
 		http.Error(w, p.Message, p.Status)
 	}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime/debug"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	"journeyman/handlers"
-	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
@@ -134,10 +134,7 @@ func (x *doctor) state(r *request) diagnosis {
 	defer x.mu.Unlock()
 	s := diagnosis{Offered: x.examine != nil, Running: x.ended != nil, At: x.at, Counts: map[string]int{}}
 	for _, checks := range x.found {
-		title := checks.Title
-		if known := partTitles()[title]; known != "" {
-			title = r.t(known)
-		}
+		title := cmp.Or(r.lang.Label("check", checks.Title), checks.Title)
 		for _, c := range checks.List {
 			s.Rows = append(s.Rows, diagnosisRow{title, c})
 			s.Counts[string(c.Status)]++
@@ -145,14 +142,4 @@ func (x *doctor) state(r *request) diagnosis {
 		}
 	}
 	return s
-}
-
-// partTitles returns the texts of the parts that checks have.
-func partTitles() map[string]text.Key {
-	return map[string]text.Key{
-		"Data folder": "Data folder", "Disk": "Disk", "Backups": "Backups", "Clock": "Clock", "Ports": "Ports",
-		"Base URL": "Base URL",
-		"Mail":     "Mail", "Model that the server starts with": "Model that the server starts with",
-		"Doctor": "Doctor",
-	}
 }

@@ -31,7 +31,7 @@ func TestErrorsAreExplained(t *testing.T) {
 	}
 	for kind := store.Invalid; kind <= store.Stale; kind++ {
 		p := handlers.ProblemOf(&store.Error{Kind: kind})
-		if what, _ := codeText(p.Code); what == "" && p.Code != "idempotency_mismatch" { // no page has a key
+		if what, _ := codeText(text.English(), p.Code); what == "" && p.Code != "idempotency_mismatch" { // no page has a key
 			t.Errorf("the code %q has no text", p.Code)
 		}
 	}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -147,12 +148,7 @@ func showExactTime(l *text.Language, t time.Time) string {
 
 // showTrigger returns the origin of a task.
 func showTrigger(l *text.Language, t store.Trigger) string {
-	label, known := map[store.Trigger]text.Key{store.TriggerAPI: "API", store.TriggerUI: "dashboard",
-		store.TriggerEmail: "email", store.TriggerSchedule: "schedule"}[t]
-	if !known {
-		return string(t)
-	}
-	return l.T(label)
+	return cmp.Or(l.Label("trigger", string(t)), string(t))
 }
 
 // hostOf returns the host of an address, or the address if it has none.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
@@ -67,12 +66,6 @@ func keyState(k store.Key, now time.Time) string {
 	return "expired"
 }
 
-// keyStateText returns the text for the state of a key.
-func keyStateText(state string) text.Key {
-	return map[string]text.Key{"active": "active", "rolled": "rolled", "expired": "expired",
-		"revoked": "revoked"}[state]
-}
-
 func (d *Dashboard) keysPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	p := keysPage{Form: cmp.Or(f, newForm(nil))}
 	made, gone, answered := d.justMade(w, r, keyKind)
@@ -88,7 +81,7 @@ func (d *Dashboard) keysPage(w http.ResponseWriter, r *request, status int, f *f
 	}
 	for _, k := range keys {
 		row := keyRow{Key: k, State: keyState(k, d.cfg.Now())}
-		row.Label = r.t(keyStateText(row.State))
+		row.Label = r.lang.Label("key state", row.State)
 		row.MayRoll = row.State == "active" && k.GrantID == "" &&
 			(k.Role != store.RoleOwner || r.who.Role.May(store.ManageOwners))
 		p.Keys = append(p.Keys, row)

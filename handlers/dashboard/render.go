@@ -24,7 +24,7 @@ type pageData struct {
 	Title         string
 	Path          string // of the page: the navigation marks it
 	Language      string // the code of the page's language
-	Done          string // key of the message about the last form; "" for none
+	Done          string // the message about the last form; "" for none
 	Who           store.Identity
 	Organizations []store.Organization // that the user may switch to; empty if there is one
 	Deciding      int64                // decisions and answers that the user can make
@@ -90,10 +90,8 @@ func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, 
 		return err
 	}
 	v := pageData{Title: title, Path: r.URL.Path, Language: r.lang.Code, lang: r.lang, Who: r.who,
-		Since: r.since, Page: page, set: set, name: strings.TrimSuffix(file, ".html")}
-	if message := doneMessage(r.URL.Query().Get("done")); message != "" {
-		v.Done = r.t(message)
-	}
+		Since: r.since, Page: page, set: set, name: strings.TrimSuffix(file, ".html"),
+		Done: r.lang.Label("done", r.URL.Query().Get("done"))}
 	v.Disk = d.diskNotice(v)
 	if v.SignedIn() {
 		list, err := d.store.Organizations(r.Context(), r.who.Caller)
@@ -136,8 +134,8 @@ func redirect(w http.ResponseWriter, r *request, to string) error {
 	return nil
 }
 
-// done returns the address of a page that shows a message at its top. message is a key
-// of doneMessage.
+// done returns the address of a page that shows a message at its top. message is the id of its text, so
+// that a link cannot put other text on a page.
 func done(page, message string) string { return page + "?done=" + message }
 
 // filters returns the named fields that the query of a list sets.

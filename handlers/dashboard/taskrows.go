@@ -3,7 +3,6 @@ package dashboard
 import (
 	"strings"
 
-	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/stream"
 	"journeyman/store"
 )
@@ -26,12 +25,6 @@ func (t taskRow) Credits() float64 { return store.Credits(t.Cost) }
 type waitingTask struct {
 	store.Task
 	Asks []store.Approval
-}
-
-// startedBy returns the origin of a task.
-func startedBy(t store.Trigger) text.Key {
-	return map[store.Trigger]text.Key{store.TriggerAPI: text.Key("API"), store.TriggerUI: text.Key("Dashboard"),
-		store.TriggerEmail: text.Key("Mail"), store.TriggerSchedule: text.Key("Schedule")}[t]
 }
 
 // asksInRow is the number of waiting calls that a row names.
@@ -101,7 +94,7 @@ func (d *Dashboard) taskRows(r *request, waiting []waitingTask, tasks []store.Ta
 }
 
 func (m rowMaker) row(t store.Task) (row taskRow, err error) {
-	row = taskRow{Task: t, Path: taskPath(t.ID), State: string(t.Status), By: m.r.t(startedBy(t.TriggeredBy))}
+	row = taskRow{Task: t, Path: taskPath(t.ID), State: string(t.Status), By: m.r.lang.Label("started by", string(t.TriggeredBy))}
 	row.Worker, err = once(m.titles, t.WorkerID, func() (string, error) {
 		return m.d.store.WorkerTitle(m.r.Context(), t)
 	})

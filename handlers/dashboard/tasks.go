@@ -122,7 +122,7 @@ func (d *Dashboard) listTasks(w http.ResponseWriter, r *request) error {
 	typed := r.URL.Query()
 	set := filters(typed, taskFilters()...)
 	p := taskList{Form: formOf(typed), Filtered: len(set) > 0, First: set.Encode(), Later: typed.Get("cursor") != "",
-		Waiting: typed.Get("show") == "waiting", MailTo: "WORKER_ID@" + d.cfg.MailDomain, Result: bulkResultOf(typed),
+		Waiting: typed.Get("show") == "waiting", MailTo: "WORKER_ID@" + d.cfg.MailDomain, Result: bulkResultOf(r),
 		Token: d.token(), Back: r.URL.RawQuery}
 	status := http.StatusOK
 	// The form shows invalid filters. Other errors, such as for a worker that the user may not see,

@@ -120,12 +120,13 @@ type bulkResult struct {
 	Did, Not int64
 	Done     text.Key // for one task, and for more
 	DoneMany text.Key
-	Why      text.Key // why the others were not changed; "" without any
+	Why      string // why the others were not changed; "" without any
 }
 
 // bulkResultOf reads the result from an address. The address holds only keys and numbers, so that a
 // link cannot put other text on the page.
-func bulkResultOf(v url.Values) *bulkResult {
+func bulkResultOf(r *request) *bulkResult {
+	v := r.URL.Query()
 	b := bulkResult{Did: smallNumber(v.Get("did")), Not: smallNumber(v.Get("not"))}
 	switch v.Get("bulk") {
 	case "cancel":
@@ -137,14 +138,7 @@ func bulkResultOf(v url.Values) *bulkResult {
 	default:
 		return nil
 	}
-	b.Why = map[string]text.Key{
-		"rights": text.Key("Only the creator of the worker can archive its tasks, " +
-			"and you cannot change tasks that are hidden from you."),
-		"gone":    text.Key("The task or its worker was deleted."),
-		"state":   text.Key("The state does not allow this: the task has ended, is still running or is archived."),
-		"full":    text.Key("The queue is full: try again later."),
-		"credits": text.Key("The credits of this month are used up."),
-	}[v.Get("why")]
+	b.Why = r.lang.Label("bulk refusal", v.Get("why"))
 	return &b
 }
 

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"encoding/json"
 	"go/ast"
 	"go/constant"
 	"go/parser"
@@ -9,6 +10,7 @@ import (
 	"html"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -27,7 +29,8 @@ func TestCatalogueKeysAreUsed(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	used := usedKeys(t)
-	is.True(used["Saved."])                  // a table in Go is read
+	is.True(used["Saved."])                  // en.json is read
+	is.True(used["Bounced"])                 // a table in Go is read
 	is.True(used["Sign in"])                 // a template is read
 	is.True(!used["nothing uses this text"]) // the search finds no other strings
 	languages := text.Languages()
@@ -67,7 +70,7 @@ func verbs(pattern string) []string {
 	return list
 }
 
-// usedKeys returns all keys of templates and of Go files.
+// usedKeys returns all keys of templates, of Go files and of en.json.
 func usedKeys(t *testing.T) map[string]bool {
 	used := map[string]bool{}
 	for _, file := range glob(t, "templates/*.html") {
@@ -76,6 +79,15 @@ func usedKeys(t *testing.T) map[string]bool {
 		templateKeys(string(source), used)
 	}
 	goKeys(t, glob(t, "*.go"), used)
+	source, err := os.ReadFile("text/en.json")
+	is.New(t).NoErr(err)
+	var labels map[string]map[string]string
+	is.New(t).NoErr(json.Unmarshal(source, &labels))
+	for _, group := range labels {
+		for _, label := range group {
+			used[label] = true
+		}
+	}
 	return used
 }
 
@@ -134,7 +146,7 @@ func goKeys(t *testing.T, files []string, used map[string]bool) {
 	delete(used, "") // used for no text
 }
 
-// placedKeys adds the keys of a translating call, and the values of a map of keys.
+// placedKeys adds the keys of a translating call.
 func placedKeys(n ast.Node, used map[string]bool) {
 	note := func(list ...ast.Expr) {
 		for _, e := range list {
@@ -145,26 +157,16 @@ func placedKeys(n ast.Node, used map[string]bool) {
 			}
 		}
 	}
-	switch n := n.(type) {
-	case *ast.CallExpr:
-		f, ok := n.Fun.(*ast.SelectorExpr)
-		switch {
-		case ok && len(n.Args) > 0 && slices.Contains([]string{"t", "T", "HTML"}, f.Sel.Name):
-			note(n.Args[0])
-		case ok && len(n.Args) > 2 && slices.Contains([]string{"tn", "N"}, f.Sel.Name):
-			note(n.Args[1:3]...)
-		}
-	case *ast.CompositeLit:
-		kind, ok := n.Type.(*ast.MapType)
-		if !ok {
-			return
-		}
-		f, ok := kind.Value.(*ast.SelectorExpr)
-		for _, e := range n.Elts {
-			if pair, isPair := e.(*ast.KeyValueExpr); isPair && ok && f.Sel.Name == "Key" {
-				note(pair.Value)
-			}
-		}
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return
+	}
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	switch {
+	case ok && len(call.Args) > 0 && slices.Contains([]string{"t", "T", "HTML"}, f.Sel.Name):
+		note(call.Args[0])
+	case ok && len(call.Args) > 2 && slices.Contains([]string{"tn", "N"}, f.Sel.Name):
+		note(call.Args[1:3]...)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
@@ -152,7 +151,7 @@ func (d *Dashboard) showUsage(w http.ResponseWriter, r *request) error {
 	v := r.URL.Query()
 	days, measure, by := rangeOf(r), pick(usageMeasures(r), v.Get("show"), 0), pick(usageGroups(r), v.Get("by"), 0)
 	p := usagePage{Days: days, Measure: measure, By: by, Month: r.month(d.cfg.Now().UTC()),
-		Heading: r.t("%s by day and %s", measure.Label, r.t(groupNoun(by.Value))),
+		Heading: r.t("%s by day and %s", measure.Label, r.lang.Label("usage group", by.Value)),
 		CSV:     "/usage.csv?days=" + strconv.Itoa(days)}
 	set := url.Values{"days": {strconv.Itoa(days)}, "show": {measure.Value}, "by": {by.Value}}
 	p.Choices = []choice{
@@ -196,11 +195,6 @@ func (p *usagePage) fill(r *request, report store.UsageReport) {
 		p.ByDay = append(p.ByDay, usageDay{report.First.AddDate(0, 0, i).Format(time.DateOnly), usageSum{day}})
 	}
 	p.Plot = newPlot(r.lang, report, measure)
-}
-
-// groupNoun returns the noun of a group inside a sentence.
-func groupNoun(by string) text.Key {
-	return map[string]text.Key{"worker": "worker", "key": "API key", "trigger": "trigger"}[by]
 }
 
 // choose returns a choice whose links change one field of the query and keep the others.

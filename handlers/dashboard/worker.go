@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 
-	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
@@ -22,16 +21,10 @@ func (h workerHead) Base() string { return "/workers/" + h.ID }
 // Restricted reports whether the worker may call only some tools.
 func (h workerHead) Restricted() bool { return h.Settings.Tools != nil }
 
-// tabName returns the name of a worker's page in the title of the browser, or "" for the overview.
-func tabName(tab string) text.Key {
-	return map[string]text.Key{"settings": "Settings", "schedules": "Schedules", "versions": "Versions",
-		"files": "Files", "webhook": "Webhook", "secrets": "Secrets", "members": "Members"}[tab]
-}
-
 // title returns the title for the browser.
 func (h workerHead) title(r *request) string {
-	if name := tabName(h.Tab); name != "" {
-		return h.Title + " · " + r.t(name)
+	if name := r.lang.Label("worker page", h.Tab); name != "" { // the overview has no name
+		return h.Title + " · " + name
 	}
 	return h.Title
 }

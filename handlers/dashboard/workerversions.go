@@ -75,7 +75,7 @@ func (d *Dashboard) versionRows(r *request, head workerHead, cursor string, limi
 		// The content before the last version on the page is not read, only the names of its
 		// changed fields.
 		for _, field := range v.Changed {
-			rows[i].Notes = append(rows[i].Notes, versionNote{Words: r.t(fieldChanged(field))})
+			rows[i].Notes = append(rows[i].Notes, versionNote{Words: r.lang.Label("version field", field)})
 		}
 	}
 	return rows, next, nil
@@ -84,19 +84,6 @@ func (d *Dashboard) versionRows(r *request, head workerHead, cursor string, limi
 // versionPath returns the address of the page of a version.
 func versionPath(workerID string, number int64) string {
 	return "/workers/" + workerID + "/versions/" + strconv.FormatInt(number, 10)
-}
-
-// fieldChanged returns the text for a changed field of a worker's content.
-func fieldChanged(field string) text.Key {
-	return map[string]text.Key{
-		"instructions":  "instructions changed",
-		"outputSchema":  "answer format changed",
-		"model":         "model changed",
-		"approvalTools": "approvals changed",
-		"mcpTools":      "MCP tools changed",
-		"tools":         "tools changed",
-		"strangerTools": "tools for non-members changed",
-	}[field]
 }
 
 // fieldLabel returns the heading of a field of a worker's content.
@@ -112,7 +99,7 @@ func fieldLabel(field string) text.Key {
 // versionNotes describes the differences between two contents of a worker.
 func versionNotes(r *request, before, after store.WorkerContent) (notes []versionNote) {
 	for _, field := range after.Changes(before) {
-		note := versionNote{Words: r.t(fieldChanged(field))}
+		note := versionNote{Words: r.lang.Label("version field", field)}
 		switch field {
 		case "instructions":
 			lines := compareTexts(before.Instructions, after.Instructions)

@@ -2,7 +2,8 @@
 //
 // The English text is the key: a page uses "New task", and a catalogue holds the
 // translation. A text that a catalogue does not hold appears in English. Each key is a whole
-// sentence or label, with the verbs of package fmt in place of values.
+// sentence or label, with the verbs of package fmt in place of values. en.json holds the English
+// texts of ids, such as the code of an error.
 //
 // The package is pure: it depends on no request, page or store.
 package text
@@ -11,6 +12,7 @@ import (
 	"cmp"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"maps"
@@ -36,36 +38,48 @@ type Language struct {
 	group string // the character between thousands
 	point string // the character before decimals
 
-	catalogue func() (map[string]string, error) // reads the texts once; nil for English
+	labels    func() (map[string]map[string]Key, error) // reads the English texts of ids, by group, once
+	catalogue func() (map[string]string, error)         // reads the texts once; nil for English
 }
 
 // English returns the language of the keys.
-func English() *Language { return &Language{Code: "en", Name: "English", group: ",", point: "."} }
+func English() *Language { return Languages()[0] }
 
 // Languages returns all languages, English first. The first use of a language reads its catalogue.
 func Languages() []*Language {
-	list := []*Language{English(), {Code: "de", Name: "Deutsch", group: ".", point: ","}}
-	for _, l := range list[1:] {
-		l.catalogue = sync.OnceValues(func() (map[string]string, error) { return readCatalogue(l.Code) })
+	labels := catalogue[map[string]map[string]Key]("en")
+	return []*Language{
+		{Code: "en", Name: "English", group: ",", point: ".", labels: labels},
+		{Code: "de", Name: "Deutsch", group: ".", point: ",", labels: labels, catalogue: catalogue[map[string]string]("de")},
 	}
-	return list
 }
 
-func readCatalogue(code string) (texts map[string]string, err error) {
-	data, err := catalogues.ReadFile(code + ".json")
-	if err == nil {
-		err = json.Unmarshal(data, &texts)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("catalogue %s: %w", code, err)
-	}
-	return texts, nil
+// catalogue returns a function that reads a file of texts at its first call.
+func catalogue[T any](code string) func() (T, error) {
+	return sync.OnceValues(func() (texts T, err error) {
+		data, err := catalogues.ReadFile(code + ".json")
+		if err == nil {
+			err = json.Unmarshal(data, &texts)
+		}
+		if err != nil {
+			err = fmt.Errorf("catalogue %s: %w", code, err)
+		}
+		return texts, err
+	})
 }
 
-// Check returns an error if the catalogue cannot be read. The other methods then use English.
+// Check returns an error if a catalogue cannot be read. The other methods then use English.
 func (l *Language) Check() error {
 	_, err := l.texts()
-	return err
+	_, wrong := l.labels()
+	return errors.Join(err, wrong)
+}
+
+// Label returns the text of an id that Go code does not know, such as the code of an error. en.json holds
+// these ids in groups. It returns "" for an unknown id.
+func (l *Language) Label(group, id string) string {
+	labels, _ := l.labels() // Check returns the error
+	return l.text(labels[group][id])
 }
 
 func (l *Language) texts() (map[string]string, error) {
