@@ -8,7 +8,6 @@ import (
 // server measures the folder a few times a day.
 type storageState struct {
 	store.Space
-	Folder   string
 	Measured store.Storage
 	Kinds    []storageRow
 	Pruned   store.Pruned
@@ -23,7 +22,7 @@ type storageRow struct {
 
 // storage returns the state of the data folder.
 func (d *Dashboard) storage(r *request) (s storageState, err error) {
-	s = storageState{Folder: d.store.Dir(), Measured: d.store.Storage(), Pruned: d.store.LastPruning(), FreeDisk: -1}
+	s = storageState{Measured: d.store.Storage(), Pruned: d.store.LastPruning(), FreeDisk: -1}
 	if s.Space, err = d.store.Space(r.Context()); err != nil {
 		return s, err
 	}
