@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -140,13 +139,23 @@ func (v *diffView) run(i int, class string) (n int) {
 	return n
 }
 
+// wordOrSign matches a whole word, or one other character.
+var wordOrSign = regexp.MustCompile(`(?s)[\pL\p{Nd}_]+|.`)
+
 // markPair marks the part in which two lines differ. It leaves out the equal words at their beginning
 // and end. Lines with little in common get no marks.
 func markPair(del, add *diffRow) {
-	a, b := del.Before, add.Before
-	head := commonHead(a, b)
-	tail := commonTail(a[head:], b[head:])
-	if 3*(head+tail) < min(len(a), len(b)) {
+	a, b := wordOrSign.FindAllString(del.Before, -1), wordOrSign.FindAllString(add.Before, -1)
+	head, tail := 0, 0 // bytes
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		head += len(a[0])
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		tail += len(a[len(a)-1])
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	if 3*(head+tail) < min(len(del.Before), len(add.Before)) {
 		return
 	}
 	for _, r := range []*diffRow{del, add} {
@@ -154,49 +163,3 @@ func markPair(del, add *diffRow) {
 		r.Before, r.Marked, r.After = line[:head], line[head:len(line)-tail], line[len(line)-tail:]
 	}
 }
-
-// commonHead returns the length of the whole words that two texts have at their beginning.
-func commonHead(a, b string) (n int) {
-	words := 0
-	for i, c := range a {
-		if !strings.HasPrefix(b[min(i, len(b)):], string(c)) || c == utf8.RuneError {
-			break
-		}
-		n = i + utf8.RuneLen(c)
-		if !isWord(c) {
-			words = n
-		}
-	}
-	if cutsWord(a, n) || cutsWord(b, n) {
-		return words
-	}
-	return n
-}
-
-// commonTail returns the length of the whole words that two texts have at their end.
-func commonTail(a, b string) (n int) {
-	words := 0
-	for n < len(a) && n < len(b) {
-		c, size := utf8.DecodeLastRuneInString(a[:len(a)-n])
-		d, _ := utf8.DecodeLastRuneInString(b[:len(b)-n])
-		if c != d || c == utf8.RuneError {
-			break
-		}
-		if n += size; !isWord(c) {
-			words = n
-		}
-	}
-	if cutsWord(a, len(a)-n) || cutsWord(b, len(b)-n) {
-		return words
-	}
-	return n
-}
-
-// cutsWord reports whether a place in a text is inside a word.
-func cutsWord(text string, at int) bool {
-	before, _ := utf8.DecodeLastRuneInString(text[:at])
-	after, _ := utf8.DecodeRuneInString(text[at:])
-	return at > 0 && at < len(text) && isWord(before) && isWord(after)
-}
-
-func isWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '_' }
