@@ -2,14 +2,13 @@ package dashboard_test
 
 import (
 	"cmp"
-	"html"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/matryer/is"
+	"golang.org/x/net/html"
 
 	"journeyman/store"
 )
@@ -159,31 +158,29 @@ func TestTwoPeopleEdit(t *testing.T) {
 	}
 }
 
-var (
-	inputValue = regexp.MustCompile(`<input [^>]*name="([^"]+)"[^>]*>`)
-	valueOf    = regexp.MustCompile(` value="([^"]*)"`)
-	areaValue  = regexp.MustCompile(`(?s)<textarea [^>]*name="([^"]+)"[^>]*>(.*?)</textarea>`)
-	selectTag  = regexp.MustCompile(`(?s)<select [^>]*name="([^"]+)"[^>]*>(.*?)</select>`)
-	selected   = regexp.MustCompile(`<option(?: value="([^"]*)")? selected>([^<]*)<`)
-)
-
 // formValues returns the values that a browser would send of a page's form, without check boxes.
 func formValues(body string) map[string]string {
 	_, body, _ = strings.Cut(body, `id="edit"`)
 	body, _, _ = strings.Cut(body, "</form>")
+	root, _ := html.Parse(strings.NewReader(body)) // a string can always be read
 	values := map[string]string{}
-	for _, m := range inputValue.FindAllStringSubmatch(body, -1) {
-		unticked := strings.Contains(m[0], `type="checkbox"`) || strings.Contains(m[0], `type="radio"`) && !strings.Contains(m[0], " checked")
-		if v := valueOf.FindStringSubmatch(m[0]); v != nil && !unticked {
-			values[m[1]] = html.UnescapeString(v[1])
+	chosen := "" // the name of the select around an option
+	for n := range root.Descendants() {
+		attribute := map[string]string{}
+		for _, a := range n.Attr {
+			attribute[a.Key] = a.Val
 		}
-	}
-	for _, m := range areaValue.FindAllStringSubmatch(body, -1) {
-		values[m[1]] = html.UnescapeString(m[2])
-	}
-	for _, m := range selectTag.FindAllStringSubmatch(body, -1) {
-		if chosen := selected.FindStringSubmatch(m[2]); chosen != nil {
-			values[m[1]] = html.UnescapeString(cmp.Or(chosen[1], chosen[2]))
+		_, checked := attribute["checked"]
+		_, selected := attribute["selected"]
+		switch {
+		case n.Data == "select":
+			chosen = attribute["name"]
+		case n.Data == "option" && selected:
+			values[chosen] = cmp.Or(attribute["value"], n.FirstChild.Data)
+		case n.Data == "textarea" && n.FirstChild != nil:
+			values[attribute["name"]] = n.FirstChild.Data
+		case n.Data == "input" && attribute["type"] != "checkbox" && (attribute["type"] != "radio" || checked):
+			values[attribute["name"]] = attribute["value"]
 		}
 	}
 	return values
