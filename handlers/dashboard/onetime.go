@@ -1,8 +1,10 @@
 package dashboard
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,26 +40,14 @@ func (o *oneTime) put(session, kind string, value any) {
 	if o.values == nil {
 		o.values = map[onceKey]onceValue{}
 	}
-	o.drop()
-	o.values[onceKey{session, kind}] = onceValue{value, o.now().Add(oneTimeLifetime)}
-}
-
-// drop removes expired values. It makes room for one more value.
-func (o *oneTime) drop() {
-	var oldest onceKey
-	first := time.Time{}
-	for key, v := range o.values {
-		if o.now().After(v.until) {
-			delete(o.values, key)
-			continue
-		}
-		if first.IsZero() || v.until.Before(first) {
-			oldest, first = key, v.until
-		}
-	}
+	maps.DeleteFunc(o.values, func(_ onceKey, v onceValue) bool { return o.now().After(v.until) })
 	if len(o.values) >= maxOneTime {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(o.values)), func(a, b onceKey) int {
+			return o.values[a].until.Compare(o.values[b].until)
+		})
 		delete(o.values, oldest)
 	}
+	o.values[onceKey{session, kind}] = onceValue{value, o.now().Add(oneTimeLifetime)}
 }
 
 // take returns and removes the value of a kind of a session. It returns nil if there is none, or if
