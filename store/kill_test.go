@@ -155,8 +155,7 @@ func TestKilledInVacuum(t *testing.T) {
 	path := store.DatabasePath(dir)
 	db := rawDatabase(t, path)
 	db.SetMaxOpenConns(1)
-	must(t, db, `PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = 0; VACUUM; PRAGMA journal_mode = WAL; CREATE TABLE x (b BLOB);
-		INSERT INTO x VALUES (zeroblob(20000000)); DROP TABLE x`)
+	must(t, db, `CREATE TABLE x (b BLOB); INSERT INTO x VALUES (zeroblob(20000000)); DROP TABLE x`)
 	is.NoErr(db.Close())
 	old, err := store.PlanVacuum(t.Context(), dir)
 	is.NoErr(err)
@@ -167,7 +166,7 @@ func TestKilledInVacuum(t *testing.T) {
 		}
 		plan, err := store.PlanVacuum(t.Context(), dir)
 		is.NoErr(err)
-		is.True(plan.Incremental == (plan.File < old.File/2)) // the old file or the new one
+		is.True(plan.File == old.File || plan.File < old.File/2) // the old file or the new one
 		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
 		is.NoErr(err)
 		is.NoErr(s.CheckDatabase(t.Context()))
@@ -185,6 +184,6 @@ func TestKilledInVacuum(t *testing.T) {
 	is.NoErr(err)
 	plan, err := store.PlanVacuum(t.Context(), dir)
 	is.NoErr(err)
-	is.True(plan.Incremental && plan.File < old.File/2)
+	is.True(plan.File < old.File/2)
 	t.Logf("killed %d times", killed)
 }

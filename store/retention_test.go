@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -287,7 +286,6 @@ func TestSpaceIsReturned(t *testing.T) {
 	is.True(f.Storage().Of(store.StorageTasks) > 15e6) // most of the database
 	full, err := f.Space(t.Context())
 	is.NoErr(err)
-	is.True(full.Incremental)
 	f.clock.advance(48 * time.Hour)
 	pruned, err := f.PruneTasks(t.Context(), 24*time.Hour)
 	is.NoErr(err)
@@ -310,7 +308,7 @@ func TestSpaceIsReturned(t *testing.T) {
 	is.NoErr(f.CheckDatabase(t.Context()))
 }
 
-// TestVacuum rewrites the database of an older version. Afterwards the database can return space.
+// TestVacuum rewrites a database with free pages.
 func TestVacuum(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -322,18 +320,14 @@ func TestVacuum(t *testing.T) {
 	path := store.DatabasePath(f.Dir())
 	db := rawDatabase(t, path)
 	db.SetMaxOpenConns(1)
-	must(t, db, `PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = 0; VACUUM; PRAGMA journal_mode = WAL; CREATE TABLE x (b BLOB);
-		INSERT INTO x VALUES (zeroblob(1000000)); DROP TABLE x`)
+	must(t, db, `CREATE TABLE x (b BLOB); INSERT INTO x VALUES (zeroblob(1000000)); DROP TABLE x`)
 	is.NoErr(db.Close())
 	plan, err := store.PlanVacuum(t.Context(), f.Dir())
 	is.NoErr(err)
-	is.True(!plan.Incremental && plan.Free > 900_000)
+	is.True(plan.Free > 900_000)
 	size, err := store.Vacuum(t.Context(), f.Dir())
 	is.NoErr(err)
 	is.True(size <= plan.File-plan.Free+8192) // plus one pointer map page
-	plan, err = store.PlanVacuum(t.Context(), f.Dir())
-	is.NoErr(err)
-	is.True(plan.Incremental)
 	info, err := os.Stat(path)
 	is.NoErr(err)
 	is.Equal(info.Mode().Perm(), os.FileMode(0o600))
@@ -346,24 +340,6 @@ func TestVacuum(t *testing.T) {
 	f.task(turn.TaskID)
 	_, err = store.PlanVacuum(t.Context(), t.TempDir())
 	is.True(errors.Is(err, os.ErrNotExist)) // no database is created
-}
-
-// TestOldDatabaseErrorsNameTheRemedy requests space from a database that cannot shrink.
-func TestOldDatabaseErrorsNameTheRemedy(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	f := newFixture(t)
-	is.NoErr(f.Close())
-	db := rawDatabase(t, store.DatabasePath(f.Dir()))
-	db.SetMaxOpenConns(1)
-	must(t, db, `PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = 0; VACUUM`)
-	is.NoErr(db.Close())
-	f.Store = reopen(t, f)
-	_, err := f.ReturnSpace(t.Context(), 0)
-	is.True(store.IsKind(err, store.Conflict))
-	is.True(strings.Contains(fmt.Sprint(err), "run journeyman vacuum once"))
-	_, err = f.EndPruning(t.Context(), 0, 0)
-	is.NoErr(err) // a pruning works without it
 }
 
 // TestPruneAudit deletes old entries of the audit log.

@@ -76,7 +76,7 @@ func TestPostgresOperations(t *testing.T) {
 	is.True(s.Storage().Of(store.StorageTasks) > 0)
 	sp, err := s.Space(t.Context())
 	is.NoErr(err)
-	is.True(sp.File > 0 && sp.Free == 0 && sp.Incremental)
+	is.True(sp.File > 0 && sp.Free == 0)
 	is.Equal(s.Sizes(t.Context()).Database, sp.File)
 	n, err := s.ReturnSpace(t.Context(), 0)
 	is.NoErr(err)

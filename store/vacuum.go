@@ -21,24 +21,15 @@ func (s *Store) Space(ctx context.Context) (sp Space, err error) {
 	if s.file != nil {
 		return s.file.Space(ctx)
 	}
-	sp.Incremental = true // the server frees space by itself
 	sp.File, err = s.server.Size(ctx)
 	return sp, Unavailable(err)
 }
 
 // ReturnSpace makes the database file smaller by its free pages, except for keep bytes. It works in
 // short transactions with pauses, so that other writes are hardly delayed, until ctx ends. It
-// returns the number of returned bytes. It returns a Conflict for a database of an older version,
-// which only Vacuum can make smaller.
+// returns the number of returned bytes. For a database on a server it does nothing, because the server
+// frees space by itself.
 func (s *Store) ReturnSpace(ctx context.Context, keep int64) (n int64, err error) {
-	sp, err := s.Space(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if !sp.Incremental {
-		return 0, Errorf(Conflict, "an older version created the database, so it cannot return space while a server "+
-			"runs. Stop the server and run journeyman vacuum once: it needs %d MB of free disk", megabytes(sp.File-sp.Free))
-	}
 	if err := s.WritableIn(ctx); err != nil || s.file == nil {
 		return 0, err
 	}
@@ -50,10 +41,10 @@ func (s *Store) ReturnSpace(ctx context.Context, keep int64) (n int64, err error
 	return n, Unavailable(err)
 }
 
-// returnSome is ReturnSpace after a pruning. A database that cannot return space is left as it is.
+// returnSome is ReturnSpace after a pruning.
 func (s *Store) returnSome(ctx context.Context) (int64, error) {
 	sp, err := s.Space(ctx)
-	if err != nil || !sp.Incremental || sp.Free <= 2*keptFree {
+	if err != nil || sp.Free <= 2*keptFree {
 		return 0, err
 	}
 	return s.ReturnSpace(ctx, keptFree)
@@ -85,8 +76,7 @@ func PlanVacuum(ctx context.Context, dir string) (p VacuumPlan, err error) {
 	return p, err
 }
 
-// Vacuum writes the database of the data folder dir anew, without free pages, and able to return
-// space while a server runs. It returns the size of the new file. It returns ErrLocked if a process
+// Vacuum writes the database of the data folder dir anew, without free pages. It returns the size of the new file. It returns ErrLocked if a process
 // has the folder open, and a Busy error if the disk has too little room. After a crash, the
 // database is either the old one or the new one.
 func Vacuum(ctx context.Context, dir string) (size int64, err error) {

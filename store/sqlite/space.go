@@ -16,26 +16,25 @@ import (
 
 // Space is the size of a database file and of its free pages, in bytes.
 type Space struct {
-	File        int64 // the database file, without the log beside it
-	Free        int64 // free pages of the file
-	Incremental bool  // free pages can be returned in small steps
+	File int64 // the database file, without the log beside it
+	Free int64 // free pages of the file
 }
 
-const selectSpace = `SELECT page_count * page_size, freelist_count * page_size, auto_vacuum = 2
-	FROM pragma_page_count, pragma_page_size, pragma_freelist_count, pragma_auto_vacuum`
+const selectSpace = `SELECT page_count * page_size, freelist_count * page_size
+	FROM pragma_page_count, pragma_page_size, pragma_freelist_count`
 
 // Space returns the size of the file and of its free pages. It reads only the first page.
 func (db *DB) Space(ctx context.Context) (sp Space, err error) {
 	db.switching.RLock()
 	defer db.switching.RUnlock()
-	err = db.readers.row(ctx, selectSpace, &sp.File, &sp.Free, &sp.Incremental)
+	err = db.readers.row(ctx, selectSpace, &sp.File, &sp.Free)
 	return sp, db.Note(err)
 }
 
 // SpaceOf is Space for the database file at path. Other processes may have it open.
 func SpaceOf(ctx context.Context, path string) (sp Space, err error) {
 	err = withDatabase(path, reading, func(c *sql.DB) error {
-		return c.QueryRowContext(ctx, selectSpace).Scan(&sp.File, &sp.Free, &sp.Incremental)
+		return c.QueryRowContext(ctx, selectSpace).Scan(&sp.File, &sp.Free)
 	})
 	return sp, err
 }
@@ -51,12 +50,12 @@ const (
 
 // ReturnSpace makes the file smaller by its free pages, except for keep bytes that the next
 // writes can use. It works in short transactions with pauses, until that is done or ctx ends, and
-// returns the number of bytes. It does nothing for a file that is not incremental.
+// returns the number of bytes.
 func (db *DB) ReturnSpace(ctx context.Context, keep int64) (returned int64, err error) {
 	step := smallStep
 	for {
 		sp, err := db.Space(ctx)
-		if err != nil || !sp.Incremental || sp.Free <= keep || ctx.Err() != nil {
+		if err != nil || sp.Free <= keep || ctx.Err() != nil {
 			return returned, errors.Join(err, ctx.Err())
 		}
 		begun := time.Now()
@@ -167,8 +166,7 @@ func tablesOfTrees(ctx context.Context, c *sql.DB) (map[string]string, error) {
 	return tables, rows.Err()
 }
 
-// Rewrite replaces the database file at path by one without free pages, which can return space in
-// small steps from then on. Nobody else may have the file open. After a crash, the file is either
+// Rewrite replaces the database file at path by one without free pages. Nobody else may have the file open. After a crash, the file is either
 // the old one or the new one. It needs free space on the disk for the new file.
 func Rewrite(ctx context.Context, path string) error {
 	tmp := path + ".vacuum.tmp"
