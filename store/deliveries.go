@@ -29,7 +29,6 @@ type Delivery struct {
 	CreatedAt time.Time
 	Webhook   Webhook   // as it was when the delivery was read
 	task      taskState // as it was at the end of the turn, or at the beginning of its wait
-	moment    int64     // of Store.webhooks before the delivery was read; noMoment: the webhook must be read again
 
 	WorkerCreatedAt time.Time // which the body shows of the worker besides its id
 }
@@ -51,7 +50,6 @@ func scanDelivery(row scanner) (d Delivery, err error) {
 	err = row.Scan(&d.num, &d.workerNum, &d.turnNum, &d.ID, &d.WorkerID, asTime{&d.WorkerCreatedAt}, &d.Type,
 		&d.Attempts, asTime{&d.CreatedAt}, &d.task.status, &d.task.turns, &d.task.cost, &d.task.duration,
 		&d.Webhook.URL, &d.Webhook.Token, &d.Webhook.SigningSecret, &d.taskNum)
-	d.moment = noMoment
 	return d, err
 }
 
@@ -131,7 +129,6 @@ type Attempt struct {
 // RecordAttempt stores an attempt at a delivery, and the time of the next one.
 func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Execution, err error) {
 	err = s.write(ctx, func(tx Tx) error {
-		s.webhooks.begin(tx)
 		num, err := s.recordAttempt(tx, d, a)
 		if err == nil {
 			err = trimExchanges(tx, d.workerNum, 1)
@@ -151,8 +148,7 @@ type MadeAttempt struct {
 }
 
 // RecordAttempts stores attempts at deliveries of one worker, in the order of the list. It stores
-// all of them or none. The list must not be empty. CurrentDelivery may not see them: the caller must
-// not ask it for the same deliveries again.
+// all of them or none. The list must not be empty.
 func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
 	return s.write(ctx, func(tx Tx) error {
 		for _, m := range list {
@@ -356,7 +352,7 @@ func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID strin
 		// The caller sends the test itself. Without next_attempt_at, the queue never
 		// finds the row.
 		d = Delivery{ID: NewID("evt", s.now()), workerNum: worker.num, WorkerID: workerID, Type: TaskCompleted,
-			CreatedAt: fromMillis(s.millis()), Webhook: w, moment: noMoment}
+			CreatedAt: fromMillis(s.millis()), Webhook: w}
 		d.num, err = tx.Insert(`INSERT INTO deliveries (id, worker_num, type, attempts, created_at)
 			VALUES (?, ?, ?, 0, ?)`,
 			d.ID, d.workerNum, d.Type, d.CreatedAt.UnixMilli())

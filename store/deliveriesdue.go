@@ -46,27 +46,15 @@ func (s *Store) WorkerDelivery(ctx context.Context, workerID string) (at time.Ti
 // DueDeliveries returns up to limit due deliveries of a worker, in the order in which they must be
 // sent: by the end of the turn, and retries by their time.
 func (s *Store) DueDeliveries(ctx context.Context, workerID string, limit int) ([]Delivery, error) {
-	moment := s.webhooks.moment()
-	if s.OnServer() {
-		moment = noMoment // other processes change webhooks, too
-	}
-	return all(ctx, s.db, func(row scanner) (Delivery, error) {
-		d, err := scanDelivery(row)
-		d.moment = moment
-		return d, err
-	}, `SELECT `+deliveryColumns+` FROM deliveries d INDEXED BY deliveries_due
+	return all(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d INDEXED BY deliveries_due
 		LEFT JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
 		WHERE d.worker_num = `+numOfWorker+` AND d.next_attempt_at <= ? ORDER BY d.next_attempt_at, d.num
 		LIMIT ?`, workerID, s.millis(), limit)
 }
 
 // CurrentDelivery returns a delivery and its webhook as they are now; ok is false if the
-// delivery has arrived or was given up. It reads nothing if no webhook has changed
-// since DueDeliveries.
+// delivery has arrived or was given up.
 func (s *Store) CurrentDelivery(ctx context.Context, d Delivery) (now Delivery, ok bool, err error) {
-	if s.webhooks.same(d.moment) {
-		return d, d.Webhook.URL != "", nil
-	}
 	now, err = one(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d
 		CROSS JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
 		WHERE d.num = ? AND d.next_attempt_at IS NOT NULL`, d.num)

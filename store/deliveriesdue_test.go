@@ -1,14 +1,11 @@
 package store_test
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	"github.com/matryer/is"
 
 	"journeyman/store"
-	"journeyman/store/storetest"
 )
 
 // webhookChanges change the webhook of a delivery that is about to be sent, or the delivery itself.
@@ -37,17 +34,6 @@ var webhookChanges = map[string]struct {
 		_, err := f.RecordAttempt(f.ctx(), d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200})
 		return err
 	}, gone: true},
-	"undone": {change: func(f *fixture, _ store.Delivery) error {
-		undone := errors.New("undone")
-		err := f.Write(f.ctx(), func(tx store.Tx) error {
-			store.ChangeWebhooks(f.Store, tx)
-			return undone
-		})
-		if !errors.Is(err, undone) {
-			return errors.Join(err, errors.New("the write was not undone"))
-		}
-		return nil
-	}},
 }
 
 // TestCurrentDelivery changes a webhook after its deliveries were read. The next attempt must use what
@@ -71,42 +57,6 @@ func TestCurrentDelivery(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestCurrentDeliveryDuringAChange reads deliveries during a write that changes their webhook. They
-// must be read again after the commit.
-func TestCurrentDeliveryDuringAChange(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	f := newFixture(t)
-	f.queuedDelivery()
-	var d store.Delivery
-	is.NoErr(f.Write(context.Background(), func(tx store.Tx) error {
-		store.ChangeWebhooks(f.Store, tx)
-		_, err := tx.Exec(`UPDATE webhooks SET url = 'https://b.example/'`)
-		d = f.due()[0]
-		is.Equal(d.Webhook.URL, "https://a.example/") // not committed yet
-		return err
-	}))
-	now, ok, err := f.CurrentDelivery(f.ctx(), d)
-	is.NoErr(err)
-	is.True(ok)
-	is.Equal(now.Webhook.URL, "https://b.example/")
-}
-
-// TestUnchangedDeliveryIsNotReadAgain counts the reads before an attempt.
-func TestUnchangedDeliveryIsNotReadAgain(t *testing.T) {
-	storetest.Embedded(t)
-	t.Parallel()
-	is := is.New(t)
-	f := newFixture(t)
-	d := f.queuedDelivery()
-	reads := f.EngineStats().Reads.Load()
-	now, ok, err := f.CurrentDelivery(f.ctx(), d)
-	is.NoErr(err)
-	is.True(ok)
-	is.Equal(now, d)
-	is.Equal(f.EngineStats().Reads.Load(), reads)
 }
 
 // queuedDelivery ends a turn of a worker with a webhook, and returns the delivery.

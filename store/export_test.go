@@ -25,9 +25,6 @@ const (
 	TrimStep   = trimStep
 )
 
-// ChangeWebhooks counts a write as a change of webhooks.
-func ChangeWebhooks(s *Store, tx Tx) { s.webhooks.begin(tx) }
-
 // Write runs fn in a write.
 func (s *Store) Write(ctx context.Context, fn func(tx Tx) error) error { return s.write(ctx, fn) }
 

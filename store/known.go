@@ -8,37 +8,29 @@ import (
 // A callerCache holds data about callers and organizations that the store has read, so that no
 // request reads it again. A write that changes such data clears the cache: see Store.forgetKnown.
 type callerCache struct {
-	changes
+	ended      atomic.Int64 // writes that changed the rows
+	underWay   atomic.Int64 // writes that change the rows now
 	identities memo[knownIdentity]
 	caps       memo[*float64] // credits a month, by organization; nil: no cap
-}
-
-// changes count the writes that change certain rows. Data that was read at one moment is current while
-// moment returns the same number.
-type changes struct {
-	ended    atomic.Int64
-	underWay atomic.Int64
 }
 
 // noMoment is the moment of a read at the same time as a write that changes the rows. The result of
 // such a read is not cached.
 const noMoment = -1
 
-// moment returns the count of changes before a read.
-func (c *changes) moment() int64 {
+// moment returns the count of changes before a read. What was read is current while moment returns the
+// same number.
+func (c *callerCache) moment() int64 {
 	if c.underWay.Load() > 0 {
 		return noMoment
 	}
 	return c.ended.Load()
 }
 
-// same reports whether nothing has changed since an earlier moment.
-func (c *changes) same(moment int64) bool { return moment != noMoment && moment == c.moment() }
-
 // begin counts a write as a change. The write calls begin before it changes a row. Everybody sees the
 // change before the write returns. A write that fails counts, too: a server may have committed it
 // all the same.
-func (c *changes) begin(tx Tx) {
+func (c *callerCache) begin(tx Tx) {
 	c.underWay.Add(1)
 	end := func() {
 		c.ended.Add(1)

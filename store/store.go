@@ -40,7 +40,6 @@ type Store struct {
 	fair      fairness
 	lastUse   uses // of API keys and sessions
 	known     callerCache
-	webhooks  changes // of webhooks and of deliveries, except by the end of a turn and by RecordAttempts
 	counters  Counters
 	sealer    sealer        // of secrets at rest
 	hashing   chan struct{} // its capacity is the number of passwords that are hashed at once

@@ -62,7 +62,6 @@ func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) 
 }
 
 func (s *Store) putWebhook(tx Tx, workerID string, w Webhook) error {
-	s.webhooks.begin(tx)
 	now := s.millis()
 	_, err := tx.Exec(`INSERT INTO webhooks (worker_id, url, token, signing_secret, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?)
@@ -85,7 +84,6 @@ func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (w
 		if was, err = s.webhook(ctx, tx, workerID); err != nil || was.URL == "" {
 			return err
 		}
-		s.webhooks.begin(tx)
 		n, err := tx.Exec(`DELETE FROM webhooks WHERE worker_id = ?`, workerID)
 		if err != nil {
 			return err
