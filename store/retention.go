@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"journeyman/store/engine"
 )
 
 // MinKeepTasks is the shortest time for which ended tasks are kept. Until then a client may
@@ -129,17 +131,7 @@ func (p *pruning) pruneSome(ctx context.Context, list []endedTask, before int64)
 }
 
 // Pause waits for d. It returns the error of ctx if ctx ends first.
-func Pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func Pause(ctx context.Context, d time.Duration) error { return engine.Pause(ctx, d) }
 
 // deletedTasks holds the files and folders of deleted tasks in the data folder.
 type deletedTasks struct {

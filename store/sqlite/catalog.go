@@ -22,8 +22,8 @@ type Column struct {
 // Tables returns the tables of the database, each after those that its rows refer to. References of
 // a table to itself are ignored.
 func (db *DB) Tables(ctx context.Context) ([]Table, error) {
-	names, err := readColumn(ctx, db, `SELECT name FROM sqlite_schema
-		WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name`)
+	names, err := column[string](db.Query(ctx, `SELECT name FROM sqlite_schema
+		WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name`))
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +33,8 @@ func (db *DB) Tables(ctx context.Context) ([]Table, error) {
 		if t.Columns, err = readColumns(ctx, db, name); err != nil {
 			return nil, err
 		}
-		if t.Refers, err = readColumn(ctx, db, `SELECT DISTINCT "table" FROM pragma_foreign_key_list(?1)
-			WHERE "table" <> ?1`, name); err != nil {
+		if t.Refers, err = column[string](db.Query(ctx, `SELECT DISTINCT "table" FROM pragma_foreign_key_list(?1)
+			WHERE "table" <> ?1`, name)); err != nil {
 			return nil, err
 		}
 		left = append(left, t)
@@ -80,22 +80,6 @@ func readColumns(ctx context.Context, q engine.Querier, table string) (list []Co
 			return nil, err
 		}
 		list = append(list, c)
-	}
-	return list, rows.Err()
-}
-
-func readColumn(ctx context.Context, q engine.Querier, query string, args ...any) (list []string, err error) {
-	rows, err := q.Query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var v string
-		if err := rows.Scan(&v); err != nil {
-			return nil, err
-		}
-		list = append(list, v)
 	}
 	return list, rows.Err()
 }

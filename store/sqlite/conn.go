@@ -76,23 +76,12 @@ func (c *conn) setPace(p *Pace) {
 }
 
 // column returns the texts of a query that has one column.
-func (c *conn) column(ctx context.Context, query string, args ...any) (list []string, err error) {
+func (c *conn) column(ctx context.Context, query string, args ...any) ([]string, error) {
 	st, err := c.stmt(query)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := st.query(ctx, args)
-	if err != nil {
-		return nil, err
-	}
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, errors.Join(err, rows.Close())
-		}
-		list = append(list, text)
-	}
-	return list, rows.Err()
+	return column[string](st.query(ctx, args))
 }
 
 // wordSize is the size of the largest C pointer, and of an argument of a variadic C function.

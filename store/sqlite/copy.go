@@ -213,7 +213,7 @@ func SyncDir(dir string) error {
 func RowCounts(ctx context.Context, path string) (counts map[string]int64, err error) {
 	counts = map[string]int64{}
 	err = withDatabase(path, reading, func(c *sql.DB) error {
-		tables, err := column[string](ctx, c, `SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0`)
+		tables, err := column[string](c.QueryContext(ctx, allTables))
 		for _, table := range tables {
 			if err != nil {
 				return err

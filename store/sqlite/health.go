@@ -11,6 +11,8 @@ import (
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"journeyman/store/engine"
 )
 
 // ErrDamaged is in the chain of every error of a database whose file is damaged.
@@ -113,7 +115,7 @@ func (db *DB) QuickCheck(ctx context.Context) error {
 // table without damage. While the database is in use, the check pauses most of the time. The
 // database records the damage that is found.
 func (db *DB) CheckTables(ctx context.Context, due func(table string) bool, sound func(table string) error) error {
-	tables, err := readColumn(ctx, db, allTables)
+	tables, err := column[string](db.Query(ctx, allTables))
 	if err != nil || !slices.ContainsFunc(tables, due) {
 		return err // after most starts: a connection for the check would parse the whole schema
 	}
@@ -169,12 +171,7 @@ func checkTables(ctx context.Context, path string, pace *Pace, due func(string) 
 // pauseAfter pauses after a table whose check took the given time, so that a checkpoint can run and
 // requests get the processor.
 func pauseAfter(ctx context.Context, took time.Duration) error {
-	select {
-	case <-time.After(min(took/2, time.Second)):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return engine.Pause(ctx, min(took/2, time.Second))
 }
 
 func first(list []string) string {
@@ -184,9 +181,8 @@ func first(list []string) string {
 	return list[0]
 }
 
-// column returns the rows of a query that has one column.
-func column[T any](ctx context.Context, c *sql.DB, query string, args ...any) (list []T, err error) {
-	rows, err := c.QueryContext(ctx, query, args...)
+// column reads the rows of a query that has one column. Its parameters are the results of the query.
+func column[T any, R engine.Rows](rows R, err error) (list []T, _ error) {
 	if err != nil {
 		return nil, err
 	}

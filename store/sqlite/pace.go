@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"journeyman/store/engine"
 )
 
 const (
@@ -70,12 +72,7 @@ func (p *Pace) Pause() error {
 	if now.Sub(p.used) > paceCalm || p.hurried() {
 		runtime.Gosched()
 	} else {
-		wait := time.NewTimer(p.share * min(worked, paceLongest))
-		select {
-		case <-wait.C:
-		case <-p.ctx.Done():
-			wait.Stop()
-		}
+		_ = engine.Pause(p.ctx, p.share*min(worked, paceLongest)) // the error is returned below
 	}
 	p.begun = time.Now()
 	return p.ctx.Err()

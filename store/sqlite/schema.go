@@ -195,12 +195,12 @@ func differentColumns(ctx context.Context, c, model *sql.DB, table object) (list
 
 // columnsOf returns the declarations of a table's columns by name, and the names in order.
 func columnsOf(ctx context.Context, c *sql.DB, table string) (map[string]string, []string, error) {
-	names, err := column[string](ctx, c, `SELECT name FROM pragma_table_xinfo(?) ORDER BY cid`, table)
+	names, err := column[string](c.QueryContext(ctx, `SELECT name FROM pragma_table_xinfo(?) ORDER BY cid`, table))
 	if err != nil {
 		return nil, nil, err
 	}
-	texts, err := column[string](ctx, c, `SELECT format('%s %d %s %d %d', type, "notnull", dflt_value, pk, hidden)
-		FROM pragma_table_xinfo(?) ORDER BY cid`, table)
+	texts, err := column[string](c.QueryContext(ctx, `SELECT format('%s %d %s %d %d', type, "notnull", dflt_value, pk, hidden)
+		FROM pragma_table_xinfo(?) ORDER BY cid`, table))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -75,10 +75,8 @@ func (db *DB) ReturnSpace(ctx context.Context, keep int64) (returned int64, err 
 			return returned, err // nothing more can be moved
 		}
 		returned += sp.File - after.File
-		select {
-		case <-time.After(took): // other writes come first
-		case <-ctx.Done():
-			return returned, ctx.Err()
+		if err := engine.Pause(ctx, took); err != nil { // other writes come first
+			return returned, err
 		}
 	}
 }
