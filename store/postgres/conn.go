@@ -69,6 +69,19 @@ func (c *conn) query(ctx context.Context, text string, args []any) (*rows, error
 	return r, c.checked(ctx, err)
 }
 
+// row runs a query that selects one row, and reads that. Only rows of the table meta can be missing:
+// then row returns errNotMade.
+func (c *conn) row(ctx context.Context, text string, args []any, dest ...any) error {
+	r, err := c.query(ctx, text, args)
+	if err != nil {
+		return err
+	}
+	if !r.Next() {
+		return errNotMade
+	}
+	return r.Scan(dest...)
+}
+
 func (c *conn) execute(ctx context.Context, text string, args []any) (*rows, error) {
 	known, err := c.prepare(ctx, text)
 	if err != nil {

@@ -38,7 +38,9 @@ type DB struct {
 	stats    *engine.Stats
 	later    later
 
-	unsettled *unsettled
+	settlers sync.WaitGroup     // one for each write with an unknown result: see settleLater
+	closing  context.Context    // of settlers
+	stop     context.CancelFunc // ends closing
 
 	limiter *limiter // of serializable writes
 
@@ -117,10 +119,9 @@ func open(cfg *config, l *lock, epoch int64) *DB {
 	db.pool = newPool(cfg, slices.Concat(db.opening(engine.Serializable), db.opening(engine.Locking)[:1]))
 	db.limiter = newLimiter(cap(db.pool.writers))
 	db.later = newLater()
-	db.unsettled = newUnsettled()
+	db.closing, db.stop = context.WithCancel(context.Background())
 	db.close = sync.OnceValue(db.closeAll)
-	go db.later.run(db)     // ends during Close
-	go db.unsettled.run(db) // ends during Close
+	go db.later.run(db) // ends during Close
 	return db
 }
 
@@ -246,7 +247,8 @@ func (db *DB) closeAll() error {
 	db.mu.Unlock()
 	<-db.later.done
 	db.writes.Wait()
-	db.unsettled.close()
+	db.stop()
+	db.settlers.Wait()
 	db.pool.close()
 	db.lock.close()
 	return nil

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"journeyman/store/engine"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 	lockPatience = 2 * time.Second
 	// lockCheck is the interval of the checks of the lock's connection.
 	lockCheck = 5 * time.Second
-	// longestBackoff limits the pause between tries to reconnect.
+	// longestBackoff limits the pause between tries to reconnect, which doubles with each try.
 	longestBackoff = 2 * time.Second
 )
 
@@ -91,14 +93,8 @@ func (l *lock) takeOn(ctx context.Context, c *conn) error {
 	if l.shared > 0 {
 		text += ` AND ` + name + `(` + fmt.Sprintf(versionKey, l.shared) + `)`
 	}
-	r, err := c.query(ctx, text, nil)
-	if err != nil {
-		return fmt.Errorf("lock the database: %w", err)
-	}
 	var held *bool
-	if r.Next() {
-		err = r.Scan(&held)
-	}
+	err := c.row(ctx, text, nil, &held)
 	switch {
 	case err != nil:
 		return fmt.Errorf("lock the database: %w", err)
@@ -196,7 +192,7 @@ func (l *lock) regain(ctx context.Context) bool {
 		case errors.Is(err, ErrInUse):
 			l.refuse(fmt.Errorf("%w: %w", errLockLost, err))
 		}
-		if backoff(ctx, try) != nil {
+		if engine.Pause(ctx, min(50*time.Millisecond<<min(try, 10), longestBackoff)) != nil {
 			return false
 		}
 	}
@@ -229,16 +225,4 @@ func (l *lock) checkVersion(ctx context.Context) error {
 		err = errFenced
 	}
 	return err
-}
-
-// backoff waits for a time that doubles with each try.
-func backoff(ctx context.Context, tries int) error {
-	timer := time.NewTimer(min(50*time.Millisecond<<min(tries, 10), longestBackoff))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

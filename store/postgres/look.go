@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -39,12 +40,10 @@ func Inspect(ctx context.Context, url, filled string) (l Look, err error) {
 	if l.Instance, err = readInstance(ctx, c); err != nil {
 		return l, err
 	}
-	r, err := c.query(ctx, filled, nil)
-	if err != nil {
+	if err := c.row(ctx, filled, nil, &l.Filled); err != nil {
 		return l, fmt.Errorf("look for rows: %w", err)
 	}
-	r.Next()
-	return l, r.Scan(&l.Filled)
+	return l, nil
 }
 
 // name returns the address of the database, for messages.
@@ -67,14 +66,10 @@ func (db *DB) Instance(ctx context.Context) (id string, err error) {
 }
 
 func readInstance(ctx context.Context, c *conn) (id string, err error) {
-	r, err := c.query(ctx, `SELECT value FROM meta WHERE name = 'instance'`, nil)
-	if err != nil {
-		return "", fmt.Errorf("read the id of the database: %w", err)
+	err = c.row(ctx, `SELECT value FROM meta WHERE name = 'instance'`, nil, &id)
+	if err != nil && !errors.Is(err, errNotMade) {
+		err = fmt.Errorf("read the id of the database: %w", err)
 	}
-	if !r.Next() {
-		return "", errNotMade
-	}
-	err = r.Scan(&id)
 	return id, err
 }
 

@@ -37,7 +37,9 @@ func checkServer(ctx context.Context, c *conn) error {
 	if n, err := strconv.Atoi(strings.Join(major[:min(1, len(major))], "")); err == nil && n < oldestServer {
 		return fmt.Errorf("the server is PostgreSQL %s, and this program needs version %d or later", version, oldestServer)
 	}
-	encoding, standby, err := serverState(ctx, c)
+	var encoding string
+	var standby bool
+	err := c.row(ctx, `SELECT current_setting('server_encoding'), pg_is_in_recovery()`, nil, &encoding, &standby)
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask the server for its settings: %w", err)
@@ -47,16 +49,6 @@ func checkServer(ctx context.Context, c *conn) error {
 		return errors.New("the server is a standby, which takes no writes: use the address of the primary server")
 	}
 	return nil
-}
-
-func serverState(ctx context.Context, c *conn) (encoding string, standby bool, err error) {
-	r, err := c.query(ctx, `SELECT current_setting('server_encoding'), pg_is_in_recovery()`, nil)
-	if err != nil {
-		return "", false, err
-	}
-	r.Next()
-	err = r.Scan(&encoding, &standby)
-	return encoding, standby, err
 }
 
 // migrate upgrades the database to the newest version of a plan. migrations[i], in the server's SQL,
@@ -91,14 +83,10 @@ func readVersion(ctx context.Context, c *conn) (version int64, err error) {
 	if len(tables) == 0 {
 		return 0, nil
 	}
-	r, err := c.query(ctx, selectVersion, nil)
-	if codeOf(err) == codeNoTable || err == nil && !r.Next() {
-		return 0, errNotMade
+	version, err = readNumber(ctx, c, selectVersion)
+	if codeOf(err) == codeNoTable {
+		err = errNotMade
 	}
-	if err != nil {
-		return 0, err
-	}
-	err = r.Scan(&version)
 	return version, err
 }
 
@@ -136,30 +124,15 @@ func nextEpoch(ctx context.Context, c *conn) (epoch int64, err error) {
 			return 0, errors.Join(fmt.Errorf("%s: %w", doing, err), rollback(ctx, c))
 		}
 	}
-	r, err := c.query(ctx, updateEpoch, nil)
-	if err == nil && !r.Next() {
-		err = errNotMade
-	}
-	if err == nil {
-		err = r.Scan(&epoch)
-	}
-	if err != nil {
+	if epoch, err = readNumber(ctx, c, updateEpoch); err != nil {
 		return 0, errors.Join(fmt.Errorf("%s: %w", doing, err), rollback(ctx, c))
 	}
 	return epoch, c.script(ctx, `COMMIT`)
 }
 
 // readEpoch returns the epoch of the database.
-func readEpoch(ctx context.Context, c *conn) (epoch int64, err error) {
-	r, err := c.query(ctx, `SELECT value FROM meta WHERE name = 'epoch'`, nil)
-	if err != nil {
-		return 0, err
-	}
-	if !r.Next() {
-		return 0, errNotMade
-	}
-	err = r.Scan(&epoch)
-	return epoch, err
+func readEpoch(ctx context.Context, c *conn) (int64, error) {
+	return readNumber(ctx, c, `SELECT value FROM meta WHERE name = 'epoch'`)
 }
 
 // maxDifferences limits the differences in an error message.

@@ -86,15 +86,7 @@ var errTooLong = errors.New("the server did not answer for too long")
 
 // pause waits for a random time that grows with the number of tries.
 func pause(ctx context.Context, tries int) error {
-	longest := min(firstPause<<min(tries, 10), longestPause)
-	timer := time.NewTimer(rand.N(longest))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return engine.Pause(ctx, rand.N(min(firstPause<<min(tries, 10), longestPause)))
 }
 
 // tryLimited is try with a limit on concurrent serializable writes.
@@ -156,7 +148,7 @@ func (db *DB) try(ctx context.Context, opening []string, fn func(tx engine.Tx) e
 	case err == nil:
 		t.Committed()
 	case errors.Is(err, ErrUnknown):
-		db.unsettled.add(t) // neither committed nor undone, until the server reports the result
+		db.settleLater(t) // neither committed nor undone, until the server reports the result
 	default:
 		t.end(limited)
 		t.Undone()

@@ -60,11 +60,8 @@ func upgradeBeside(ctx context.Context, c *conn, p plan) error {
 		}
 		for v := int64(1); v < p.oldest; v++ {
 			var alone bool
-			r, err := c.query(ctx, `SELECT pg_try_advisory_xact_lock(`+fmt.Sprintf(versionKey, v)+`)`, nil)
-			if err == nil && r.Next() {
-				err = r.Scan(&alone)
-			}
-			if err != nil {
+			query := `SELECT pg_try_advisory_xact_lock(` + fmt.Sprintf(versionKey, v) + `)`
+			if err := c.row(ctx, query, nil, &alone); err != nil {
 				return err
 			}
 			if !alone {
@@ -96,13 +93,6 @@ func mayTryAgain(err error) bool {
 
 // readNumber returns the value of a row of the table meta.
 func readNumber(ctx context.Context, c *conn, text string) (n int64, err error) {
-	r, err := c.query(ctx, text, nil)
-	if err != nil {
-		return 0, err
-	}
-	if !r.Next() {
-		return 0, errNotMade
-	}
-	err = r.Scan(&n)
+	err = c.row(ctx, text, nil, &n)
 	return n, err
 }

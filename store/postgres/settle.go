@@ -91,15 +91,10 @@ func (db *DB) statusOf(ctx context.Context, t transaction) (status string, err e
 	if err != nil {
 		return "", err
 	}
-	r, err := c.query(ctx, `SELECT coalesce(pg_xact_status(CAST($1 AS xid8)), '')`, []any{t.id})
+	err = c.row(ctx, `SELECT coalesce(pg_xact_status(CAST($1 AS xid8)), '')`, []any{t.id}, &status)
 	if codeOf(err) == codeInvalidValue {
 		return statusAborted, nil // no transaction has got the id yet, so the server has forgotten this one
 	}
-	if err != nil {
-		return "", err
-	}
-	r.Next()
-	err = r.Scan(&status)
 	if err == nil && status == statusCommitted && (since == "" || since != t.since) {
 		return statusUnknown, nil
 	}
