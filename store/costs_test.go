@@ -336,3 +336,21 @@ func (f *fixture) readFirstPage() error {
 	_, _, err := f.Tasks(context.Background(), f.owner.Caller, store.TaskQuery{Limit: 50})
 	return err
 }
+
+// readRunView reads the records for the view of a task and its worker.
+func (f *fixture) readRunView(num int) error {
+	ctx := context.Background()
+	turns, err := f.Turns(ctx, store.TaskWithNum(int64(num)))
+	if err != nil {
+		return err
+	}
+	task, worker, err := f.Task(ctx, f.owner.Caller, turns[0].TaskID)
+	if err != nil {
+		return err
+	}
+	conv, err := f.Conversation(ctx, task)
+	if err == nil && (worker.ID != f.worker.ID || len(conv.Turns) != 1) {
+		err = fmt.Errorf("task %d has %d turns", num, len(conv.Turns))
+	}
+	return err
+}

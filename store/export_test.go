@@ -89,9 +89,6 @@ func (s *Store) BlobPath(sha string) string { return s.blobPath(sha) }
 // directly.
 func (s *Store) Recount(ctx context.Context) error { return s.countQueue(ctx) }
 
-// SetMost sets the maximum number of writes in one transaction.
-func (s *Store) SetMost(n int64) { s.file.SetMaxBatch(n) }
-
 // FillHashing blocks the hashing of passwords until free is called.
 func (s *Store) FillHashing() (free func()) {
 	for range cap(s.hashing) {

@@ -99,6 +99,22 @@ func prunable(t *testing.T, tasks int) (dir string) {
 	return f.Dir()
 }
 
+// hangDeliveries gives each task a journal and a completed delivery, by one statement per table.
+func (f *fixture) hangDeliveries() {
+	f.t.Helper()
+	for _, query := range []string{
+		`INSERT INTO steps (turn_num, seq, attempt, parts, finish, feedback, model, estimated_tokens, input_tokens, output_tokens,
+			cache_read_tokens, cache_write_tokens, reasoning_tokens, cost, started_at, completed_at)
+			SELECT num, 0, 1, '[{"type":"text"}]', 'stop', '', 'm', 1, 1, 1, 0, 0, 0, 1, 1, 1 FROM turns`,
+		`INSERT INTO deliveries (id, worker_num, turn_num, type, attempts, created_at, task_status, task_turns, task_cost, task_duration)
+			SELECT 'evt_' || id, worker_num, num, 'task.completed', 1, created_at, 'completed', 1, 1, 1 FROM turns`,
+		`INSERT INTO webhook_executions (id, worker_num, seq, delivery_num, url, request_status, response_status, duration_ms, created_at)
+			SELECT 'whe_' || id, worker_num, num, num, 'https://a.example/', 'success', 200, 1, created_at FROM deliveries`,
+	} {
+		f.exec(query)
+	}
+}
+
 // skipUnderRace skips a test whose work is done by killed processes. The race detector does not see
 // these processes, and would make them too slow to finish any work.
 func skipUnderRace(t *testing.T) {

@@ -927,7 +927,7 @@ func TestEveryMethodIsCalled(t *testing.T) {
 		return true
 	})
 	called["CreateTurn"], called["ClaimTurns"] = true, true // by f.accept and f.claim
-	fromTests := []string{"Checkpoint", "EngineStats", "Write", "Waiting", "Ints", "Strings", "PreparedTexts", "UnnamedBlobs", "BlobPath", "Recount", "SetMost", "FillHashing",
+	fromTests := []string{"Checkpoint", "EngineStats", "Write", "Waiting", "Ints", "Strings", "PreparedTexts", "UnnamedBlobs", "BlobPath", "Recount", "FillHashing",
 		"AwaitsWrites", "LoseAnswers"}
 	for _, m := range methods(reflect.TypeFor[*store.Store]()) {
 		if !called[m] && !slices.Contains(withoutSQL, m) && !slices.Contains(fromTests, m) {

@@ -170,10 +170,6 @@ func (db *DB) Waiting() int {
 	return 0
 }
 
-// SetMaxBatch limits the operations in one transaction. Measurements use it to
-// compare group commit with one transaction an operation.
-func (db *DB) SetMaxBatch(n int64) { db.writer.Load().maxBatch.Store(n) }
-
 // RepeatWrites makes the writer run each operation twice, and undo the first run. Tests use it
 // to find operations that are not safe to repeat. An engine whose transactions conflict would
 // have to repeat them. It has no effect while the database is open for reading only.

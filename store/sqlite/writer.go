@@ -24,12 +24,11 @@ const queueDepth = 1024
 // COMMIT: group commit. Each operation has its own savepoint, so that a failed one does not undo
 // the others.
 type writer struct {
-	tx       Tx
-	queue    chan *operation
-	done     chan struct{} // closed when loop returns
-	maxBatch atomic.Int64
-	repeat   atomic.Bool // each operation runs twice
-	stats    *engine.Stats
+	tx     Tx
+	queue  chan *operation
+	done   chan struct{} // closed when loop returns
+	repeat atomic.Bool   // each operation runs twice
+	stats  *engine.Stats
 
 	mu     sync.RWMutex // held for reading while sending on queue
 	closed bool
@@ -58,7 +57,6 @@ func openWriter(dsn string, stats *engine.Stats, h *health) (*writer, error) {
 		done:  make(chan struct{}),
 		stats: stats,
 	}
-	w.maxBatch.Store(MaxBatch)
 	go w.loop() // ends with close
 	return w, nil
 }
@@ -133,7 +131,7 @@ func (w *writer) loop() {
 // collect adds the operations that wait to batch. It does not wait for more operations, because the
 // next batch collects while this one commits.
 func (w *writer) collect(batch []*operation) []*operation {
-	for int64(len(batch)) < w.maxBatch.Load() {
+	for len(batch) < MaxBatch {
 		select {
 		case op, ok := <-w.queue:
 			if !ok {
