@@ -19,9 +19,7 @@ func (f *fixture) fail(worker store.Worker) store.Turn {
 	f.accept(n)
 	turn, err := f.FinishTurn(f.ctx(), f.claimOne("r"), nil,
 		store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x", Message: "y"}})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return turn
 }
 
@@ -30,9 +28,7 @@ func (f *fixture) hook(rhythm store.AlertRhythm) store.AlertChannel {
 	f.t.Helper()
 	a, err := f.AddAlertChannel(f.ctx(), f.owner.Caller, store.NewAlertChannel{URL: "https://hook.example/secret",
 		Topics: store.AlertTopics(), Rhythm: rhythm})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return a
 }
 
@@ -43,9 +39,7 @@ func (f *fixture) tell() []store.AlertMessage {
 		f.t.Fatal(err)
 	}
 	list, err := f.ClaimAlertMessages(f.ctx(), 50, time.Minute)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return list
 }
 
@@ -53,9 +47,7 @@ func (f *fixture) tell() []store.AlertMessage {
 func (f *fixture) sent(list []store.AlertMessage) {
 	f.t.Helper()
 	for _, m := range list {
-		if err := f.EndAlertMessage(f.ctx(), m, true, "200 OK", time.Time{}); err != nil {
-			f.t.Fatal(err)
-		}
+		is.New(f.t).NoErr(f.EndAlertMessage(f.ctx(), m, true, "200 OK", time.Time{}))
 	}
 }
 
@@ -139,9 +131,7 @@ func TestAlertsOfAFailingEndpoint(t *testing.T) {
 func TestAlertsByRhythm(t *testing.T) {
 	t.Parallel()
 	zone, err := time.LoadLocation("Asia/Kolkata") // five and a half hours ahead
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	for name, tt := range map[string]struct {
 		rhythm store.AlertRhythm
 		due    time.Time // the clock is at 23:59 UTC, which is 5:29 in the zone

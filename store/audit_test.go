@@ -18,9 +18,7 @@ func (f *fixture) auditLog(q store.AuditQuery, n int) (list []store.AuditEntry) 
 	q.Limit = n
 	for {
 		page, next, err := f.AuditLog(f.ctx(), f.owner.Caller, q)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		is.New(f.t).NoErr(err)
 		if list = append(list, page...); next == "" {
 			return list
 		}

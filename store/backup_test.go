@@ -145,10 +145,9 @@ func TestMeasureStorage(t *testing.T) {
 // unpack returns the names and sizes in a backup, and the content of all files as one text.
 func unpack(t testing.TB, archive []byte) (names map[string]int64, content string) {
 	t.Helper()
+	is := is.New(t)
 	z, err := gzip.NewReader(bytes.NewReader(archive))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	var all strings.Builder
 	names = map[string]int64{}
 	for r := tar.NewReader(z); ; {
@@ -160,23 +159,18 @@ func unpack(t testing.TB, archive []byte) (names map[string]int64, content strin
 			names[h.Name] = h.Size
 			_, err = io.Copy(&all, r)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(err)
 	}
 }
 
 // makeFiles creates files with the given content below dir.
 func makeFiles(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
+	is := is.New(t)
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(os.MkdirAll(filepath.Dir(path), 0o700))
+		is.NoErr(os.WriteFile(path, []byte(text), 0o600))
 	}
 }
 

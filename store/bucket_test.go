@@ -63,9 +63,7 @@ func (f *fixture) read(sha string) (string, error) {
 // forget removes the copy of a blob from the data folder.
 func (f *fixture) forget(sha string) {
 	f.t.Helper()
-	if err := os.Remove(f.BlobPath(sha)); err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(os.Remove(f.BlobPath(sha)))
 }
 
 // TestPostgresBlobsInBucket stores and reads files whose place is a bucket.

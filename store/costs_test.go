@@ -326,9 +326,7 @@ func (f *fixture) rowsWritten() (n int64) {
 		rows.Next()
 		return rows.Scan(&n)
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return n
 }
 

@@ -28,9 +28,7 @@ func filledFolder(t testing.TB) string {
 		f.accept(n)
 		f.finish(f.claimOne("r"))
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(f.Close())
 	return f.Dir()
 }
 
@@ -119,18 +117,15 @@ func wrecks() []wreck {
 // treePages returns the numbers of the pages of tables and indexes.
 func treePages(t testing.TB, path string) (pages []int64) {
 	t.Helper()
+	is := is.New(t)
 	db := rawDatabase(t.(*testing.T), path)
 	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), `SELECT pageno FROM dbstat WHERE pagetype IN ('leaf', 'internal') ORDER BY pageno`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	defer rows.Close()
 	for rows.Next() {
 		var n int64
-		if err := rows.Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(rows.Scan(&n))
 		pages = append(pages, n)
 	}
 	return pages

@@ -79,9 +79,7 @@ func TestStartOnFullDisk(t *testing.T) {
 // copyOf copies the files of a data folder to another folder.
 func copyOf(t *testing.T, from, to string) string {
 	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(os.CopyFS(to, os.DirFS(from)))
 	return to
 }
 

@@ -33,9 +33,7 @@ func (f *fixture) claimReplies(n int) []store.Reply {
 func (f *fixture) receive(emails ...store.NewEmail) []store.Email {
 	f.t.Helper()
 	list, _, err := f.ReceiveEmails(f.ctx(), emails, []byte("source"), store.MailLimits{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return list
 }
 

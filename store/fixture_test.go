@@ -62,9 +62,7 @@ func (f *fixture) caller(organization, email string, role store.Role) store.Iden
 func (f *fixture) newWorker(who store.Identity, n store.NewWorker) store.Worker {
 	f.t.Helper()
 	w, _, err := f.CreateWorker(f.ctx(), who.Caller, n, store.IdempotencyKey{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return w
 }
 
@@ -76,9 +74,7 @@ func (f *fixture) turn() store.NewTurn {
 func (f *fixture) accept(n store.NewTurn) store.Turn {
 	f.t.Helper()
 	a, err := f.CreateTurn(f.ctx(), n)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return a.Turn
 }
 
@@ -92,17 +88,13 @@ func (f *fixture) follow(t store.Turn) store.Turn {
 
 func (f *fixture) startRunner(id string) {
 	f.t.Helper()
-	if err := f.StartRunner(f.ctx(), id, time.Minute); err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(f.StartRunner(f.ctx(), id, time.Minute))
 }
 
 func (f *fixture) claim(runner string, n int) []store.Claim {
 	f.t.Helper()
 	claims, err := f.ClaimTurns(f.ctx(), runner, n)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return claims
 }
 
@@ -119,9 +111,7 @@ func (f *fixture) claimOne(runner string) store.Claim {
 func (f *fixture) finish(c store.Claim) store.Turn {
 	f.t.Helper()
 	t, err := f.FinishTurn(f.ctx(), c, nil, store.Outcome{Status: store.Completed, OutputText: "Done", Duration: time.Second})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return t
 }
 
@@ -139,18 +129,14 @@ func (f *fixture) runAll() {
 func (f *fixture) task(id string) store.Task {
 	f.t.Helper()
 	t, _, err := f.Task(f.ctx(), f.owner.Caller, id)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return t
 }
 
 func (f *fixture) reread(t store.Turn) store.Turn {
 	f.t.Helper()
 	again, err := f.Turn(f.ctx(), t.ID)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return again
 }
 
@@ -158,9 +144,7 @@ func (f *fixture) reread(t store.Turn) store.Turn {
 func (f *fixture) count(query string, args ...any) int64 {
 	f.t.Helper()
 	n, err := f.Ints(f.ctx(), query, args...)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return n[0]
 }
 
@@ -232,7 +216,5 @@ func (f *fixture) copyTask(t store.Turn, n int) {
 			FROM tasks k CROSS JOIN turns u WHERE u.num = ?2 AND k.num > (SELECT max(num) FROM tasks) - ?3`, len(t.TaskID)+1, t.Num, n)
 		return err
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 }

@@ -175,9 +175,7 @@ func TestConversationsWhileWriting(t *testing.T) {
 		default:
 		}
 		conv, err := f.Conversation(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		calls := 0
 		for i, st := range conv.Steps[c.Num] {
 			calls += len(st.Calls)

@@ -110,15 +110,12 @@ const benSecret = "jm_live_secret_of_ben"
 // ben creates an Admin with a key, and returns the cached identity.
 func (f *fixture) ben() store.Identity {
 	f.t.Helper()
+	is := is.New(f.t)
 	_, _, err := f.CreateKey(f.ctx(), store.Operator(), store.NewKey{Name: "ci", Email: "ben@acme.test",
 		OrganizationName: "Acme", Role: store.RoleAdmin, Secret: benSecret})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.NoErr(err)
 	ben, err := f.Authenticate(f.ctx(), benSecret)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.NoErr(err)
 	return ben
 }
 

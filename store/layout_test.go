@@ -142,10 +142,9 @@ func sources(t *testing.T) (files []string) {
 
 func checkImports(t *testing.T, file string) {
 	t.Helper()
+	is := is.New(t)
 	relative, err := filepath.Rel("..", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	room := path.Dir(filepath.ToSlash(relative))
 	if room == "." {
 		room = ""
@@ -156,15 +155,11 @@ func checkImports(t *testing.T, file string) {
 		return
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	test := strings.HasSuffix(file, "_test.go")
 	for _, spec := range f.Imports {
 		name, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(err)
 		if !mayImport(room, allowed, name, test) {
 			t.Errorf("%s imports %s", relative, name)
 		}

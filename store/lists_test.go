@@ -20,9 +20,7 @@ func walk[T any](t *testing.T, id func(T) string, page func(cursor string) ([]T,
 	cursor := ""
 	for pages := 0; ; pages++ {
 		items, next, err := page(cursor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		for _, item := range items {
 			ids = append(ids, id(item))
 		}
@@ -102,9 +100,7 @@ func variedTasks(t *testing.T, f *fixture, workers []store.Worker) []store.Task 
 			}
 		}
 		if i%5 == 0 {
-			if err := f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID); err != nil {
-				t.Fatal(err)
-			}
+			is.New(t).NoErr(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID))
 		}
 		list = append(list, f.task(turn.TaskID))
 		if i%3 == 2 {
@@ -321,9 +317,7 @@ func FuzzTaskSearch(f *testing.F) {
 		n := x.turn()
 		n.Title = text
 		a, err := x.CreateTurn(t.Context(), n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.New(t).NoErr(err)
 		items, _, err := x.Tasks(t.Context(), x.owner.Caller, store.TaskQuery{Text: text, Limit: 1})
 		if store.IsKind(err, store.Invalid) {
 			return // the text is too long

@@ -34,9 +34,7 @@ func rawDatabase(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	storetest.Embedded(t)
 	db, err := sql.Open("sqlite", "file:"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }

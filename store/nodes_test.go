@@ -46,9 +46,7 @@ func (f *fixture) endLease(runner, other string) {
 
 func (f *fixture) catchUp() {
 	f.t.Helper()
-	if err := f.CatchUp(f.ctx()); err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(f.CatchUp(f.ctx()))
 }
 
 // TestLeasesByTheServersClock sets the clock of a node to a wrong time. That node neither ends the leases
@@ -263,9 +261,7 @@ func TestPlaceOfADeadRunner(t *testing.T) {
 func (f *fixture) texts(query string) []string {
 	f.t.Helper()
 	list, err := f.Strings(f.ctx(), query)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return list
 }
 

@@ -26,14 +26,11 @@ const callback = "https://client.example/back"
 // consent registers a client and grants it access for who. It returns the client and its code.
 func (f *fixture) consent(who store.Identity) (store.OAuthClient, string) {
 	f.t.Helper()
+	is := is.New(f.t)
 	client, err := f.RegisterOAuthClient(f.ctx(), "Assistant", []string{callback})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.NoErr(err)
 	code, err := f.Consent(f.ctx(), who.Caller, store.Consent{ClientID: client.ID, RedirectURI: callback, CodeChallenge: challenge()})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.NoErr(err)
 	return client, code
 }
 
@@ -41,9 +38,7 @@ func (f *fixture) consent(who store.Identity) (store.OAuthClient, string) {
 func (f *fixture) tokens(client store.OAuthClient, code string) store.OAuthTokens {
 	f.t.Helper()
 	t, err := f.ExchangeCode(f.ctx(), store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}, "10.0.0.1")
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return t
 }
 

@@ -69,14 +69,13 @@ var (
 
 func checkPlan(t *testing.T, db *sql.DB, text string) {
 	t.Helper()
+	is := is.New(t)
 	parameters := strings.Count(text, "?")
 	if explicit := numbered.FindAllStringSubmatch(text, -1); len(explicit) == parameters {
 		parameters = 0
 		for _, m := range explicit {
 			n, err := strconv.Atoi(m[1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			is.NoErr(err)
 			parameters = max(parameters, n)
 		}
 	}
@@ -90,14 +89,10 @@ func checkPlan(t *testing.T, db *sql.DB, text string) {
 	for rows.Next() {
 		var id, parent, unused int
 		var detail string
-		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(rows.Scan(&id, &parent, &unused, &detail))
 		plan = append(plan, detail)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(rows.Err())
 	for _, step := range plan {
 		m := scanned.FindStringSubmatch(step)
 		scans := m != nil && !slices.Contains(bounded, step) && !streamed(plan, m[1])

@@ -88,9 +88,7 @@ func explain(t *testing.T, c *pgx.Conn, name string, parameters int, line string
 	// Use the simple protocol, because EXPLAIN EXECUTE uses prepared statements, but has no
 	// parameters.
 	rows, err := c.Query(t.Context(), `EXPLAIN EXECUTE `+name+arguments, pgx.QueryExecModeSimpleProtocol)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		t.Fatalf("%v: %s", err, line)

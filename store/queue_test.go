@@ -110,9 +110,7 @@ func crowd(t testing.TB, f *fixture, who store.Identity, w store.Worker, n int) 
 	t.Helper()
 	first := f.accept(store.NewTurn{Caller: who.Caller, WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow})
 	f.copyTask(first, n-1)
-	if err := f.Recount(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(f.Recount(t.Context()))
 }
 
 func TestClaimsAreLost(t *testing.T) {

@@ -31,6 +31,7 @@ type tarEntry struct {
 // archiveOf packs entries without checking them.
 func archiveOf(t testing.TB, entries ...tarEntry) []byte {
 	t.Helper()
+	is := is.New(t)
 	var plain bytes.Buffer
 	w := tar.NewWriter(&plain)
 	for _, e := range entries {
@@ -38,16 +39,12 @@ func archiveOf(t testing.TB, entries ...tarEntry) []byte {
 		if e.kind == tar.TypeReg {
 			h.Size = int64(len(e.text))
 		}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(w.WriteHeader(h))
 		if _, err := w.Write([]byte(e.text)); err != nil && e.kind == tar.TypeReg {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(w.Close())
 	return zipped(t, plain.Bytes())
 }
 
@@ -58,9 +55,7 @@ func zipped(t testing.TB, plain []byte) []byte {
 	if _, err := z.Write(plain); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(z.Close())
 	return out.Bytes()
 }
 
@@ -113,9 +108,7 @@ func restoreInto(t testing.TB, archive []byte) (dir string, err error) {
 func entriesOf(t testing.TB, dir string) []fs.DirEntry {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return entries
 }
 
@@ -294,9 +287,7 @@ func FuzzRestore(f *testing.F) {
 	for _, name := range []string{"mcp.json", "files/a", "../x"} {
 		var plain bytes.Buffer
 		w := tar.NewWriter(&plain)
-		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: 1, Mode: 0o777}); err != nil {
-			f.Fatal(err)
-		}
+		is.New(f).NoErr(w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: 1, Mode: 0o777}))
 		_, _ = w.Write([]byte("x"))
 		f.Add(plain.Bytes(), true)
 	}

@@ -19,9 +19,7 @@ import (
 func reopen(t *testing.T, f *fixture) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(f.Dir()), Now: f.clock.now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -34,9 +32,7 @@ func (f *fixture) rowCounts() map[string]int64 {
 		query = `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`
 	}
 	tables, err := f.Strings(f.ctx(), query)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	counts := map[string]int64{}
 	for _, table := range tables {
 		counts[table] = f.count(`SELECT count(*) FROM ` + table)
@@ -97,9 +93,7 @@ func (f *fixture) referring() []string {
 			SELECT name FROM refs ORDER BY name`
 	}
 	list, err := f.Strings(f.ctx(), query)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return list
 }
 

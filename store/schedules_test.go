@@ -25,24 +25,19 @@ func (f *fixture) schedule(w store.When) store.Schedule {
 	f.t.Helper()
 	sch, _, err := f.CreateSchedule(f.ctx(), f.owner.Caller,
 		store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: w}, store.IdempotencyKey{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return sch
 }
 
 // fireDue fires the due schedules, and returns the ids of their turns.
 func (f *fixture) fireDue() (turns []string) {
 	f.t.Helper()
+	is := is.New(f.t)
 	due, err := f.DueSchedules(f.ctx(), 1000, 0)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.NoErr(err)
 	for _, d := range due {
 		firing, err := f.FireSchedule(f.ctx(), d)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		is.NoErr(err)
 		if firing.TurnID != "" {
 			turns = append(turns, firing.TurnID)
 		}
@@ -54,9 +49,7 @@ func (f *fixture) fireDue() (turns []string) {
 func (f *fixture) listed(id string) *store.Schedule {
 	f.t.Helper()
 	list, err := f.Schedules(f.ctx(), f.owner.Caller, f.worker.ID)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	for _, sch := range list {
 		if sch.ID == id {
 			return &sch
@@ -378,9 +371,7 @@ func TestScheduleHeldBack(t *testing.T) {
 			}},
 		"worker deleted": {
 			func(t *testing.T, f *fixture, _ store.Schedule) {
-				if err := f.DeleteWorker(f.ctx(), f.owner.Caller, f.worker.ID); err != nil {
-					t.Fatal(err)
-				}
+				is.New(t).NoErr(f.DeleteWorker(f.ctx(), f.owner.Caller, f.worker.ID))
 			},
 			func(is *is.I, f *fixture, sch store.Schedule) {
 				is.Equal(f.count(`SELECT count(*) FROM schedules WHERE next_run_at IS NULL AND cancelled_at IS NOT NULL`), int64(1))
@@ -435,9 +426,7 @@ func setCap(t testing.TB, f *fixture, credits float64) {
 func (f *fixture) exec(query string, args ...any) {
 	f.t.Helper()
 	err := f.Write(f.ctx(), func(tx store.Tx) error { _, err := tx.Exec(query, args...); return err })
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 }
 
 func TestScheduleWithTheQueueFull(t *testing.T) {

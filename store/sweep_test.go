@@ -21,9 +21,7 @@ func (f *fixture) sweepAll() (n int64) {
 	f.t.Helper()
 	for range 64 {
 		removed, err := f.SweepBlobs(f.ctx())
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		is.New(f.t).NoErr(err)
 		n += removed
 	}
 	return n
@@ -33,9 +31,7 @@ func (f *fixture) sweepAll() (n int64) {
 func (f *fixture) put(content string, age time.Duration) (sha string) {
 	f.t.Helper()
 	b, err := f.PutBlob(f.ctx(), strings.NewReader(content), 1<<20)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	f.makeOld(b.SHA256, age)
 	return b.SHA256
 }
@@ -43,9 +39,7 @@ func (f *fixture) put(content string, age time.Duration) (sha string) {
 func (f *fixture) makeOld(sha string, age time.Duration) {
 	f.t.Helper()
 	at := f.clock.now().Add(-age)
-	if err := os.Chtimes(f.BlobPath(sha), at, at); err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(os.Chtimes(f.BlobPath(sha), at, at))
 }
 
 func (f *fixture) kept(sha string) bool {

@@ -47,24 +47,19 @@ func openNext(ctx context.Context, dir, schema, url string) (*store.Store, error
 // shape returns the declarations in a database file, without comments and formatting.
 func shape(t *testing.T, path string) (list []string) {
 	t.Helper()
+	is := is.New(t)
 	comment, space := regexp.MustCompile(`--[^\n]*`), regexp.MustCompile(`\s*([(),])\s*|\s+`)
 	db := rawDatabase(t, path)
 	defer db.Close() // RollBack needs the file alone
 	rows, err := db.QueryContext(t.Context(), `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	defer rows.Close()
 	for rows.Next() {
 		var text string
-		if err := rows.Scan(&text); err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(rows.Scan(&text))
 		list = append(list, strings.TrimSpace(space.ReplaceAllString(comment.ReplaceAllString(text, ""), "$1 ")))
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(rows.Err())
 	return list
 }
 
@@ -196,9 +191,7 @@ func TestKilledInUpgrade(t *testing.T) {
 func connectTo(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
 }
@@ -206,19 +199,16 @@ func connectTo(t *testing.T, url string) *pgx.Conn {
 // declarations returns the columns, indexes and constraints of a database on a server.
 func declarations(t *testing.T, url string) []string {
 	t.Helper()
+	is := is.New(t)
 	rows, err := connectTo(t, url).Query(t.Context(), `
 		SELECT concat_ws(' ', table_name, ordinal_position, column_name, data_type, collation_name, is_nullable, column_default,
 			is_generated, is_identity) FROM information_schema.columns WHERE table_schema = current_schema()
 		UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()
 		UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
 			WHERE connamespace = current_schema()::regnamespace`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	slices.Sort(list)
 	return list
 }

@@ -16,9 +16,7 @@ import (
 func (f *fixture) webhook(url string) store.Webhook {
 	f.t.Helper()
 	w, err := f.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, url)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return w
 }
 
@@ -26,9 +24,7 @@ func (f *fixture) webhook(url string) store.Webhook {
 func (f *fixture) due() []store.Delivery {
 	f.t.Helper()
 	list, err := f.DueDeliveries(f.ctx(), f.worker.ID, 1000)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return list
 }
 
@@ -38,9 +34,7 @@ func (f *fixture) record(d store.Delivery, a store.Attempt) store.Execution {
 		a.StartedAt = f.clock.now()
 	}
 	e, err := f.RecordAttempt(f.ctx(), d, a)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	is.New(f.t).NoErr(err)
 	return e
 }
 

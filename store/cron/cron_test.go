@@ -168,18 +168,15 @@ func TestCronThroughAYear(t *testing.T) {
 // TestCronNextMovesOn looks for times that do not come after what they follow, over
 // changes of the clock in many zones.
 func TestCronNextMovesOn(t *testing.T) {
+	is := is.New(t)
 	t.Parallel()
 	random := rand.New(rand.NewPCG(4, 2))
 	for _, name := range []string{"Europe/Berlin", "Pacific/Apia", "Africa/Monrovia", "America/Sao_Paulo", "Antarctica/Troll", "Asia/Manila"} {
 		zone, err := LoadZone(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(err)
 		for _, expr := range []string{"* * * * *", "*/7 2 * * *", "0 0 * * *", "30 */3 1-7 * 1", "5 4 */9 * 2-4"} {
 			c, err := Parse(expr, zone)
-			if err != nil {
-				t.Fatal(err)
-			}
+			is.NoErr(err)
 			for range 200 {
 				after := time.Unix(random.Int64N(4e9)-1e9, random.Int64N(1e9))
 				next := c.Next(after)
@@ -263,9 +260,7 @@ func FuzzParseCron(f *testing.F) {
 		f.Add(expr, int64(1774746000))
 	}
 	zone, err := LoadZone("Australia/Lord_Howe")
-	if err != nil {
-		f.Fatal(err)
-	}
+	is.New(f).NoErr(err)
 	f.Fuzz(func(t *testing.T, expr string, unix int64) {
 		c, err := Parse(expr, zone)
 		if err != nil {

@@ -22,6 +22,7 @@ import (
 // store in memory.
 func openBucket(t *testing.T) *objects.Bucket {
 	t.Helper()
+	is := is.New(t)
 	endpoint := os.Getenv("S3_ENDPOINT")
 	if endpoint == "" {
 		return objectstest.NewServer(t, time.Now).Open(t, "of/a/test")
@@ -29,35 +30,28 @@ func openBucket(t *testing.T) *objects.Bucket {
 	const access, secret, name = "journeyman", "a-secret-of-the-test", "files-of-the-test"
 	client, err := minio.New(strings.TrimPrefix(endpoint, "http://"),
 		&minio.Options{Creds: credentials.NewStaticV4(access, secret, "")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	err = client.MakeBucket(t.Context(), name, minio.MakeBucketOptions{})
 	if err != nil && minio.ToErrorResponse(err).Code != "BucketAlreadyOwnedByYou" {
 		t.Fatal(err)
 	}
 	b, err := objects.Open("s3://"+name+"/"+t.Name(),
 		objects.Access{Endpoint: endpoint, AccessKey: access, SecretKey: secret}, "--blobs-s3-", os.Getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	return b
 }
 
 // put uploads a text.
 func put(t *testing.T, b *objects.Bucket, name, text string) {
 	t.Helper()
+	is := is.New(t)
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(os.WriteFile(path, []byte(text), 0o600))
 	f, err := os.Open(path)
 	if err == nil {
 		err = errors.Join(b.Put(t.Context(), name, f, int64(len(text))), f.Close())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 }
 
 // TestBucketObjects uploads, lists, reads, replaces and removes objects.

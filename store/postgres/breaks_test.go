@@ -34,14 +34,11 @@ type breaker struct {
 // throughBreaker starts a breaker and returns the URL of the database through it.
 func throughBreaker(t *testing.T, server string) (*breaker, string) {
 	t.Helper()
+	is := is.New(t)
 	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	b := &breaker{server: u.Host}
 	var serving sync.WaitGroup
 	serving.Go(func() {

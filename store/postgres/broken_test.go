@@ -36,9 +36,7 @@ type proxy struct {
 func throughProxy(t *testing.T, server string) (*proxy, string) {
 	t.Helper()
 	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	p := &proxy{server: u.Host, conns: map[net.Conn]net.Conn{}}
 	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)

@@ -18,9 +18,7 @@ import (
 func TestSecretsInErrors(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	address := closed.Addr().String()
 	_ = closed.Close()
 	for name, url := range map[string]string{

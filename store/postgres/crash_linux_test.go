@@ -146,9 +146,7 @@ func crashing(t *testing.T) *pgtest.Cluster {
 func connected(t *testing.T, c *pgtest.Cluster) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), c.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = conn.Close(t.Context()) }) // the server may have crashed
 	return conn
 }

@@ -36,9 +36,7 @@ func openURL(t testing.TB, url string) *postgres.DB {
 func openSchema(t testing.TB, url, schema string) *postgres.DB {
 	t.Helper()
 	db, err := postgres.Open(t.Context(), url, schema, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -101,9 +99,7 @@ func note(id string) func(tx engine.Tx) error {
 func notes(t testing.TB, db *postgres.DB) []string {
 	t.Helper()
 	ids, err := texts(t.Context(), db, `SELECT id FROM notes ORDER BY id`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return ids
 }
 

@@ -126,9 +126,7 @@ func TestColumnsWithoutCase(t *testing.T) {
 func readSchema(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("../../schema.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return string(text)
 }
 

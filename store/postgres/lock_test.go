@@ -57,9 +57,7 @@ func locks(t *testing.T, q engine.Querier) int64 {
 	t.Helper()
 	n, err := number(t.Context(), q, `SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory'
 		AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return n
 }
 

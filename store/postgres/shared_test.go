@@ -21,9 +21,7 @@ import (
 func openShared(t testing.TB, url string, p program) *postgres.DB {
 	t.Helper()
 	db, err := p.open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)

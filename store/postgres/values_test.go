@@ -64,9 +64,7 @@ func read(t *testing.T, db engine.DB, kind string, arg any) (list []string) {
 		return []string{"error"}
 	}
 	rows, err := db.Query(t.Context(), `SELECT v FROM all_`+kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer rows.Close()
 	if !rows.Next() {
 		t.Fatal("no row")
@@ -103,9 +101,7 @@ func TestValues(t *testing.T) {
 			t.Parallel()
 			ours := openSchema(t, pgtest.URL(t)+options, tables)
 			theirs, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), tables, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			is.New(t).NoErr(err)
 			defer theirs.Close()
 			for kind, args := range columns {
 				for i, arg := range args {
@@ -124,9 +120,7 @@ func TestExpressions(t *testing.T) {
 	t.Parallel()
 	ours := open(t)
 	theirs, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), schema, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	defer theirs.Close()
 	for query, args := range map[string][]any{
 		`SELECT EXISTS (SELECT 1 FROM notes)`:      nil,

@@ -19,9 +19,7 @@ func openCounts(t testing.TB) (*sqlite.DB, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.db")
 	db, err := sqlite.Open(t.Context(), path, `CREATE TABLE a (v BLOB) STRICT; CREATE TABLE b (v BLOB) STRICT;`, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)

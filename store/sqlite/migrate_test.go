@@ -17,9 +17,7 @@ import (
 func rawDatabase(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -33,30 +31,23 @@ func must(t *testing.T, db *sql.DB, script string) {
 
 func scanOne[T any](t *testing.T, db *sql.DB, query string) (v T) {
 	t.Helper()
-	if err := db.QueryRowContext(t.Context(), query).Scan(&v); err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(db.QueryRowContext(t.Context(), query).Scan(&v))
 	return v
 }
 
 // shape returns the declarations of a database.
 func shape(t *testing.T, db *sql.DB) (list []string) {
 	t.Helper()
+	is := is.New(t)
 	rows, err := db.QueryContext(context.Background(), `SELECT sql FROM sqlite_schema ORDER BY type, name`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(err)
 	defer rows.Close()
 	for rows.Next() {
 		var text string
-		if err := rows.Scan(&text); err != nil {
-			t.Fatal(err)
-		}
+		is.NoErr(rows.Scan(&text))
 		list = append(list, text)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	is.NoErr(rows.Err())
 	return list
 }
 

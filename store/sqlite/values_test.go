@@ -96,9 +96,7 @@ func readers(t testing.TB) (ours, theirs func(query string, args ...any) (anyRow
 		return db.Query(context.Background(), query, args...)
 	}
 	other, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() {
 		if err := other.Close(); err != nil {
 			t.Error(err)

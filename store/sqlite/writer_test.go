@@ -30,9 +30,7 @@ const schema = `
 func open(t testing.TB) *sqlite.DB {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), schema, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -69,9 +67,7 @@ func note(id string) func(tx engine.Tx) error {
 func notes(t *testing.T, db *sqlite.DB) []string {
 	t.Helper()
 	ids, err := texts(t.Context(), db, `SELECT id FROM notes ORDER BY id`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is.New(t).NoErr(err)
 	return ids
 }
 
