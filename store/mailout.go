@@ -248,34 +248,29 @@ func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason st
 func (s *Store) BounceReply(ctx context.Context, w Worker, messageIDs []string, reason string) error {
 	return s.write(ctx, func(tx Tx) error {
 		s.tell(tx, w.OrganizationID, ChangedOutbox)
-		for _, id := range messageIDs {
-			local, _, _ := strings.Cut(id, "@")
-			n, err := tx.Exec(`UPDATE outbound_emails SET status = 'bounced', error_message = ?, next_attempt_at = NULL,
-					claimed = 0
-				WHERE id = ? AND worker_id = ? AND status IN ('sent', 'queued')`, reason, strings.ToLower(local), w.ID)
-			if err != nil || n > 0 {
-				return err
-			}
-		}
-		return nil
+		return bounce(tx, messageIDs, reason, `worker_id = ?`, w.ID)
 	})
 }
 
 // BounceAlert sets the status of an alert to bounced. It is the first alert that one of the message
 // ids names.
 func (s *Store) BounceAlert(ctx context.Context, messageIDs []string, reason string) error {
-	return s.write(ctx, func(tx Tx) error {
-		for _, id := range messageIDs {
-			local, _, _ := strings.Cut(id, "@")
-			n, err := tx.Exec(`UPDATE outbound_emails SET status = 'bounced', error_message = ?, next_attempt_at = NULL,
-					claimed = 0
-				WHERE id = ? AND kind = 'alert' AND status IN ('sent', 'queued')`, reason, strings.ToLower(local))
-			if err != nil || n > 0 {
-				return err
-			}
+	return s.write(ctx, func(tx Tx) error { return bounce(tx, messageIDs, reason, `kind = ?`, "alert") })
+}
+
+// bounce sets the status of the first mail that one of the message ids names, among those for which a
+// condition with the given value is true.
+func bounce(tx Tx, messageIDs []string, reason, condition, value string) error {
+	for _, id := range messageIDs {
+		local, _, _ := strings.Cut(id, "@")
+		n, err := tx.Exec(`UPDATE outbound_emails SET status = 'bounced', error_message = ?, next_attempt_at = NULL,
+				claimed = 0
+			WHERE id = ? AND `+condition+` AND status IN ('sent', 'queued')`, reason, strings.ToLower(local), value)
+		if err != nil || n > 0 {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // SendAgain makes a reply due at once, and sets its attempts to 0. The status of the reply must be
