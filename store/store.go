@@ -120,7 +120,7 @@ func (s *Store) writeIn(ctx context.Context, mode engine.Mode, fn func(tx Tx) er
 	// This comes before the check of the gate: code that closes the gate can then wait for all writes
 	// that have passed it.
 	begun := s.underWay.begin()
-	defer s.underWay.end(begun)
+	defer begun.Done()
 	if err := s.WritableIn(ctx); err != nil {
 		return err
 	}

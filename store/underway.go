@@ -11,54 +11,39 @@ import (
 
 // writesUnderWay counts the writes that have begun and have not returned. Its zero value is ready.
 type writesUnderWay struct {
-	mu      sync.Mutex // guards what follows
-	newest  *writesBegun
-	earlier []*writesBegun // those before newest for which somebody has waited
+	mu      sync.Mutex      // guards the fields below
+	newest  *sync.WaitGroup // of the writes since the last call of before; nil without one
+	earlier <-chan struct{} // closed once all writes before newest have returned; nil without one
 	waiters int
 }
 
-// writesBegun are the writes that have begun between two calls of wait.
-type writesBegun struct {
-	left    int           // number of them that have not returned
-	waited  bool          // no more are added
-	drained chan struct{} // closed once waited is true and none is left
-}
-
-// begin counts a write that begins. The caller calls end when the write returns.
-func (u *writesUnderWay) begin() *writesBegun {
+// begin counts a write that begins. The caller calls Done of the result when the write returns.
+func (u *writesUnderWay) begin() *sync.WaitGroup {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.newest == nil {
-		u.newest = &writesBegun{drained: make(chan struct{})}
+		u.newest = &sync.WaitGroup{}
 	}
-	u.newest.left++
+	u.newest.Add(1)
 	return u.newest
 }
 
-func (u *writesUnderWay) end(b *writesBegun) {
+// before returns a channel that is closed once the writes that have already begun have returned.
+func (u *writesUnderWay) before() <-chan struct{} {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if b.left--; b.waited && b.left == 0 {
-		close(b.drained)
+	if u.newest != nil {
+		newest, earlier, returned := u.newest, u.earlier, make(chan struct{})
+		go func() { // ends with these writes
+			newest.Wait()
+			if earlier != nil {
+				<-earlier
+			}
+			close(returned)
+		}()
+		u.newest, u.earlier = nil, returned
 	}
-}
-
-// before returns the writes that have begun and have not returned. Later ones are counted apart.
-func (u *writesUnderWay) before() []*writesBegun {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var list []*writesBegun
-	for _, b := range u.earlier {
-		if b.left > 0 {
-			list = append(list, b)
-		}
-	}
-	if b := u.newest; b != nil && b.left > 0 {
-		b.waited = true
-		list, u.newest = append(list, b), nil
-	}
-	u.earlier = list
-	return list
+	return u.earlier
 }
 
 // awaitTime is longer than most writes take even while the server restarts.
@@ -76,14 +61,16 @@ func (s *Store) AwaitWrites(ctx context.Context) error {
 	u := &s.underWay
 	u.count(1)
 	defer u.count(-1)
-	for _, b := range u.before() {
-		select {
-		case <-b.drained:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	before := u.before()
+	if before == nil {
+		return nil // no write has ever begun
 	}
-	return nil
+	select {
+	case <-before:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (u *writesUnderWay) count(waiters int) {
