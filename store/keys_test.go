@@ -372,18 +372,11 @@ func TestPagesOfKeys(t *testing.T) {
 		want = append([]string{k.ID}, want...)
 	}
 	for limit := range 7 {
-		var got []string
-		cursor := ""
-		for pages := 0; pages == 0 || cursor != ""; pages++ {
-			is.True(pages < 6) // the pages end
+		got := walk(t, func(k store.Key) string { return k.ID }, func(cursor string) ([]store.Key, string, error) {
 			keys, next, err := f.OrganizationKeys(t.Context(), f.owner.Caller, cursor, limit)
-			is.NoErr(err)
 			is.True(len(keys) <= max(limit, 1)) // the page is longer than its limit
-			for _, k := range keys {
-				got = append(got, k.ID)
-			}
-			cursor = next
-		}
+			return keys, next, err
+		})
 		is.Equal(got, want)
 	}
 	for _, cursor := range []string{"?", "bm9uZQ", strings.Repeat("A", 1<<16)} {

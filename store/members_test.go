@@ -145,15 +145,9 @@ func TestMembers(t *testing.T) {
 		f.clock.advance(time.Second)
 		f.caller("Acme", name+"@acme.test", store.RoleMember)
 	}
-	var emails []string
-	for cursor, first := "", true; first || cursor != ""; first = false {
-		list, next, err := f.Members(f.ctx(), f.owner.Caller, cursor, 3)
-		is.NoErr(err)
-		for _, p := range list {
-			emails = append(emails, p.Email)
-		}
-		cursor = next
-	}
+	emails := walk(t, func(m store.Member) string { return m.Email }, func(cursor string) ([]store.Member, string, error) {
+		return f.Members(f.ctx(), f.owner.Caller, cursor, 3)
+	})
 	is.Equal(emails, []string{"ann@acme.test", "a@acme.test", "b@acme.test", "c@acme.test"})
 	_, _, err := f.Members(f.ctx(), f.owner.Caller, "x", 3)
 	is.True(store.IsKind(err, store.Invalid))
