@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"journeyman/store/sqlite"
 )
 
@@ -126,25 +124,14 @@ const reservedDisk = 16 << 20
 // checkRoom returns an error if the disk has no room for one more file. A small archive can expand
 // to very large files.
 func checkRoom(root *os.Root, h *tar.Header) error {
-	free, names, err := freeDisk(root.Name())
+	disk, err := Statfs(root.Name())
 	if err != nil {
-		return err
+		return fmt.Errorf("look for room on the disk: %w", err)
 	}
-	if h.Size > free-reservedDisk || !names {
-		return fmt.Errorf("the disk has no room for %q of %d bytes: %d are free", h.Name, h.Size, free)
+	if h.Size > disk.Free-reservedDisk || disk.Files > 0 && disk.FreeFiles == 0 {
+		return fmt.Errorf("the disk has no room for %q of %d bytes: %d are free", h.Name, h.Size, disk.Free)
 	}
 	return nil
-}
-
-// freeDisk returns how many bytes are free on the disk of a folder. names is false if it has
-// no room for the name of one more file.
-func freeDisk(dir string) (free int64, names bool, err error) {
-	var disk unix.Statfs_t
-	if err := unix.Statfs(dir, &disk); err != nil {
-		return 0, false, fmt.Errorf("look for room on the disk: %w", err)
-	}
-	free = int64(disk.Bavail) * int64(disk.Bsize) //nolint:gosec,unconvert // types differ between systems
-	return free, disk.Files == 0 || disk.Ffree > 0, nil
 }
 
 // restoreFile writes one file that only its owner can read, whatever its mode was.

@@ -46,10 +46,10 @@ func (s *Store) roomForCopy() error {
 	if err != nil {
 		return err
 	}
-	free, _, err := freeDisk(s.dir)
-	if err == nil && info.Size() > free-reservedDisk {
+	disk, err := Statfs(s.dir)
+	if err == nil && info.Size() > disk.Free-reservedDisk {
 		return fmt.Errorf("the disk of the data folder has no room for the copy of the database: it needs %d MiB, "+
-			"and %d MiB are free", (info.Size()+reservedDisk)>>20+1, free>>20)
+			"and %d MiB are free", (info.Size()+reservedDisk)>>20+1, disk.Free>>20)
 	}
 	return err
 }
