@@ -257,6 +257,7 @@ func TestAddresses(t *testing.T) {
 		"OPTIONS":               {"OPTIONS /api/tasks", "200 ", "GET, HEAD, OPTIONS, POST"},
 		"OPTIONS, unknown":      {"OPTIONS /api/nothing", "404 not_found", ""},
 		"malformed query":       {"GET /api/tasks?q=100%", "400 invalid_request", ""},
+		"malformed, unread":     {"GET /api/me?x=%zz", "400 invalid_request", ""},
 		"semicolons":            {"GET /api/workers?limit=1;q=x", "400 invalid_request", ""},
 		"malformed, stream":     {"HEAD /api/workers/" + id + "/stream?lastEventId=%zz", "400 ", ""},
 	} {

@@ -76,9 +76,9 @@ func PlanVacuum(ctx context.Context, dir string) (p VacuumPlan, err error) {
 	return p, err
 }
 
-// Vacuum writes the database of the data folder dir anew, without free pages. It returns the size of the new file. It returns ErrLocked if a process
-// has the folder open, and a Busy error if the disk has too little room. After a crash, the
-// database is either the old one or the new one.
+// Vacuum writes the database of the data folder dir anew, without free pages. It returns the size of the
+// new file. It returns ErrLocked if a process has the folder open, and a Busy error if the disk has too
+// little room. After a crash, the database is either the old one or the new one.
 func Vacuum(ctx context.Context, dir string) (size int64, err error) {
 	lock, err := sqlite.Lock(dir)
 	if err != nil {

@@ -34,6 +34,3 @@ func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
-
-// wantsColor reports whether the operator accepts colors (no-color.org).
-func wantsColor() bool { return os.Getenv("NO_COLOR") == "" }

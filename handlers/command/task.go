@@ -212,3 +212,6 @@ func (t *Task) printResult(ctx context.Context, turnID string) error {
 	}
 	return nil
 }
+
+// wantsColor reports whether the operator accepts colors (no-color.org).
+func wantsColor() bool { return os.Getenv("NO_COLOR") == "" }

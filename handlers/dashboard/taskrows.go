@@ -94,7 +94,8 @@ func (d *Dashboard) taskRows(r *request, waiting []waitingTask, tasks []store.Ta
 }
 
 func (m rowMaker) row(t store.Task) (row taskRow, err error) {
-	row = taskRow{Task: t, Path: taskPath(t.ID), State: string(t.Status), By: m.r.lang.Label("started by", string(t.TriggeredBy))}
+	row = taskRow{Task: t, Path: taskPath(t.ID), State: string(t.Status),
+		By: m.r.lang.Label("started by", string(t.TriggeredBy))}
 	row.Worker, err = once(m.titles, t.WorkerID, func() (string, error) {
 		return m.d.store.WorkerTitle(m.r.Context(), t)
 	})

@@ -79,16 +79,43 @@ func usedKeys(t *testing.T) map[string]bool {
 		templateKeys(string(source), used)
 	}
 	goKeys(t, glob(t, "*.go"), used)
-	source, err := os.ReadFile("text/en.json")
-	is.New(t).NoErr(err)
-	var labels map[string]map[string]string
-	is.New(t).NoErr(json.Unmarshal(source, &labels))
-	for _, group := range labels {
+	for _, group := range labels(t) {
 		for _, label := range group {
 			used[label] = true
 		}
 	}
 	return used
+}
+
+// labels returns en.json.
+func labels(t *testing.T) (groups map[string]map[string]string) {
+	source, err := os.ReadFile("text/en.json")
+	is.New(t).NoErr(err)
+	is.New(t).NoErr(json.Unmarshal(source, &groups))
+	return groups
+}
+
+// TestLabelGroups compares the groups of en.json with those that the code names. A group that is missing
+// would leave its places on the pages empty.
+func TestLabelGroups(t *testing.T) {
+	t.Parallel()
+	var named []string
+	for _, file := range glob(t, "*.go") {
+		source, err := os.ReadFile(file)
+		is.New(t).NoErr(err)
+		for _, m := range regexp.MustCompile(`\bLabel\("([^"]*)"`).FindAllStringSubmatch(string(source), -1) {
+			named = append(named, m[1])
+		}
+	}
+	for _, file := range glob(t, "templates/*.html") {
+		source, err := embedded.ReadFile(file)
+		is.New(t).NoErr(err)
+		for _, m := range regexp.MustCompile(`\blabel "([^"]*)"`).FindAllStringSubmatch(string(source), -1) {
+			named = append(named, m[1])
+		}
+	}
+	slices.Sort(named)
+	is.New(t).Equal(slices.Compact(named), slices.Sorted(maps.Keys(labels(t))))
 }
 
 func glob(t *testing.T, pattern string) []string {

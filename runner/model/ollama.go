@@ -50,7 +50,7 @@ func openOllama(model string, cfg Config, p timeouts) (Model, error) {
 	if model == "" {
 		return nil, errors.New("name the model, such as ollama:qwen3:8b")
 	}
-	base, err := ollamaURL(env("OLLAMA_HOST"))
+	base, err := ollamaURL(cfg.called("OLLAMA_HOST"), env("OLLAMA_HOST"))
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +79,8 @@ func openOllama(model string, cfg Config, p timeouts) (Model, error) {
 }
 
 // ollamaURL returns the address of the server in OLLAMA_HOST: a host, a host and a port, or a
-// URL. The default is the server on this machine.
-func ollamaURL(text string) (*url.URL, error) {
+// URL. The default is the server on this machine. name describes the variable for errors.
+func ollamaURL(name, text string) (*url.URL, error) {
 	// Ollama's own programs also strip quotation marks from the variable.
 	text = strings.Trim(text, `"' `)
 	if text == "" {
@@ -95,9 +95,9 @@ func ollamaURL(text string) (*url.URL, error) {
 	if ip, err := netip.ParseAddr(strings.Trim(rest, "[]")); err == nil && ip.Is6() {
 		rest = "[" + ip.String() + "]" // without brackets, its last group would be parsed as a port
 	}
-	u, err := baseURL("OLLAMA_HOST", scheme+"://"+strings.TrimRight(rest, "/"))
+	u, err := baseURL(name, scheme+"://"+strings.TrimRight(rest, "/"))
 	if err != nil {
-		return nil, errors.New("OLLAMA_HOST is not a host, host:port, or an http or https address")
+		return nil, errors.New(name + " is not a host, host:port, or an http or https address")
 	}
 	host := u.Hostname()
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {

@@ -345,7 +345,7 @@ func TestOllamaHost(t *testing.T) {
 		"http://user:secret@[::1]:x/": "",
 	} {
 		is := is.New(t)
-		u, err := ollamaURL(host)
+		u, err := ollamaURL("OLLAMA_HOST", host)
 		if want == "" {
 			is.True(err != nil && !strings.Contains(err.Error(), "secret")) // host
 			continue

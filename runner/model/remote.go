@@ -36,7 +36,7 @@ func (m *remote) server() string {
 	return (&url.URL{Scheme: m.base.Scheme, Host: m.base.Host}).String()
 }
 
-// at returns the server, also of a model that contains it.
+// at returns m. The models that embed a remote have this method, too.
 func (m *remote) at() *remote { return m }
 
 // secretValues returns the secrets that a recording must not contain.

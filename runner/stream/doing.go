@@ -21,7 +21,10 @@ func (h *Hub) Doing(organizationID string) map[string]Activity {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, l := range h.live {
-		if s, ok := l.look(); ok && l.organizationID == organizationID && !s.turn.Status.Ended() {
+		if l.organizationID != organizationID {
+			continue
+		}
+		if s, ok := l.look(); ok && !s.turn.Status.Ended() {
 			doing[l.taskID] = s.activity()
 		}
 	}

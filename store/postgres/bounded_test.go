@@ -95,6 +95,16 @@ func TestReadsOutliveTheirCaller(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(first, second)
 
+	ctx, cancel := context.WithCancel(t.Context())
+	err = db.Snapshot(ctx, func(q engine.Querier) error {
+		_, err := q.Query(ctx, `SELECT 1`)
+		is.NoErr(err)
+		cancel()
+		_, err = q.Query(ctx, `SELECT 1`)
+		return err
+	})
+	is.True(errors.Is(err, context.Canceled)) // a query does not begin after its caller has gone
+
 	begun := time.Now()
 	_, err = session("60", time.Minute)
 	is.True(errors.Is(err, context.Canceled))

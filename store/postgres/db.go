@@ -39,6 +39,7 @@ type DB struct {
 	later    later
 
 	settlers sync.WaitGroup     // one for each write with an unknown result: see settleLater
+	asking   sync.Mutex         // held by the settler that asks for its result
 	closing  context.Context    // of settlers
 	stop     context.CancelFunc // ends closing
 

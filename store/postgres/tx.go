@@ -221,6 +221,9 @@ func (s *snapshot) Query(ctx context.Context, query string, args ...any) (engine
 	if s.conn == nil {
 		return nil, &connectionError{doing: "query a snapshot", err: errSnapshotEnded}
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // only a query that runs already may outlive its caller
+	}
 	read, cancel := lingering(ctx)
 	defer cancel()
 	r, err := s.run(read, query, args)

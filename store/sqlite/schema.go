@@ -199,7 +199,8 @@ func columnsOf(ctx context.Context, c *sql.DB, table string) (map[string]string,
 	if err != nil {
 		return nil, nil, err
 	}
-	texts, err := column[string](c.QueryContext(ctx, `SELECT format('%s %d %s %d %d', type, "notnull", dflt_value, pk, hidden)
+	texts, err := column[string](c.QueryContext(ctx, `
+		SELECT format('%s %d %s %d %d', type, "notnull", dflt_value, pk, hidden)
 		FROM pragma_table_xinfo(?) ORDER BY cid`, table))
 	if err != nil {
 		return nil, nil, err

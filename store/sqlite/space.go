@@ -164,8 +164,9 @@ func tablesOfTrees(ctx context.Context, c *sql.DB) (map[string]string, error) {
 	return tables, rows.Err()
 }
 
-// Rewrite replaces the database file at path by one without free pages. Nobody else may have the file open. After a crash, the file is either
-// the old one or the new one. It needs free space on the disk for the new file.
+// Rewrite replaces the database file at path by one without free pages. Nobody else may have the file
+// open. After a crash, the file is either the old one or the new one. It needs free space on the disk for
+// the new file.
 func Rewrite(ctx context.Context, path string) error {
 	tmp := path + ".vacuum.tmp"
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -68,15 +68,16 @@ func catalogue[T any](code string) func() (T, error) {
 	})
 }
 
-// Check returns an error if a catalogue cannot be read. The other methods then use English.
+// Check returns an error if a catalogue cannot be read. The other methods then use English, and Label
+// returns "".
 func (l *Language) Check() error {
 	_, err := l.texts()
 	_, wrong := l.labels()
 	return errors.Join(err, wrong)
 }
 
-// Label returns the text of an id that Go code does not know, such as the code of an error. en.json holds
-// these ids in groups. It returns "" for an unknown id.
+// Label returns the text of an id, such as the code of an error. en.json holds the ids in groups. It
+// returns "" for an unknown id.
 func (l *Language) Label(group, id string) string {
 	labels, _ := l.labels() // Check returns the error
 	return l.text(labels[group][id])
@@ -188,12 +189,19 @@ func Grouped(n int64, separator string) string {
 	return sign + digits
 }
 
+// maxAccept is the length of an Accept-Language header, in bytes, up to which it is read. Browsers send a
+// few languages.
+const maxAccept = 1000
+
 // Choose returns the language of a page. wanted is the code that a user has chosen. Without
 // it, accept decides, which is the Accept-Language header of the browser. The first language
 // of the list is the last resort.
 func Choose(list []*Language, wanted, accept string) *Language {
 	if l := find(list, wanted); l != nil {
 		return l
+	}
+	if len(accept) > maxAccept {
+		accept = ""
 	}
 	tags, _, _ := language.ParseAcceptLanguage(accept) // there are no tags in a faulty header
 	for _, tag := range tags {
