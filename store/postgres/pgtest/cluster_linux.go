@@ -3,6 +3,7 @@ package pgtest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -105,7 +106,16 @@ func (c *Cluster) URL() string {
 // Script runs statements in that database.
 func (c *Cluster) Script(statements string) {
 	c.t.Helper()
-	run(c.t, c.URL(), statements)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // a cleanup may be the caller
+	defer cancel()
+	conn, err := pgx.Connect(ctx, c.URL())
+	if err == nil {
+		_, err = conn.Exec(ctx, statements)
+		err = errors.Join(err, conn.Close(ctx))
+	}
+	if err != nil {
+		c.t.Fatalf("%s: %v", statements, err)
+	}
 }
 
 // Start starts the server, and returns when it accepts connections.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +16,10 @@ import (
 // Clone cannot copy a database that is open. The new database is dropped when the test ends.
 // CopyRows makes no assertion, so any goroutine may call it.
 func CopyRows(t testing.TB, template, from, name string) (err error) {
-	server := os.Getenv(Variable)
-	if err := execute(server, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+	if err := execute("CREATE DATABASE " + name + " TEMPLATE " + template); err != nil {
 		return err
 	}
-	t.Cleanup(func() { run(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
+	t.Cleanup(func() { run(t, "DROP DATABASE "+name+" WITH (FORCE)") })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	source, err := pgx.Connect(ctx, Named(from))

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,40 +29,43 @@ const Variable = "JOURNEYMAN_TEST_DATABASE"
 // if there is no server.
 func URL(t testing.TB) string {
 	t.Helper()
-	server := os.Getenv(Variable)
-	if server == "" {
+	address := os.Getenv(Variable)
+	if address == "" {
 		t.Skipf("%s is not set: .ci/postgres runs a command with a server", Variable)
 	}
-	u, err := url.Parse(server)
+	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatalf("%s is not a URL", Variable) // the error would show a password
 	}
 	name := "test_" + strings.ToLower(rand.Text())
 	// Not template1: it may contain additional objects or have connected users.
-	run(t, server, "CREATE DATABASE "+name+" TEMPLATE template0")
-	t.Cleanup(func() { run(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
+	run(t, "CREATE DATABASE "+name+" TEMPLATE template0")
+	t.Cleanup(func() { run(t, "DROP DATABASE "+name+" WITH (FORCE)") })
 	u.Path = "/" + name
 	return u.String()
 }
 
+// server returns the connections on which all tests of this process create and drop databases. A new
+// connection costs a server about as much as a new database. They end with the process.
+var server = sync.OnceValues(func() (*sql.DB, error) { return sql.Open("pgx", os.Getenv(Variable)) })
+
 // run runs a statement on the server, and fails the test if the statement fails.
-func run(t testing.TB, server, statement string) {
+func run(t testing.TB, statement string) {
 	t.Helper()
-	if err := execute(server, statement); err != nil {
+	if err := execute(statement); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // execute runs a statement on the server.
-func execute(server, statement string) error {
+func execute(statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // cleanups have no test context
 	defer cancel()
-	c, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return err
+	db, err := server()
+	if err == nil {
+		_, err = db.ExecContext(ctx, statement)
 	}
-	_, err = c.Exec(ctx, statement)
-	if err := errors.Join(err, c.Close(ctx)); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s: %w", statement, err)
 	}
 	return nil
@@ -81,12 +85,11 @@ func Named(name string) string {
 func Exists(name string) (found bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c, err := pgx.Connect(ctx, os.Getenv(Variable))
+	db, err := server()
 	if err != nil {
 		return false // the caller gets the error when it opens the database
 	}
-	defer func() { _ = c.Close(ctx) }()
-	err = c.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&found)
+	err = db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&found)
 	return found && err == nil
 }
 
@@ -94,9 +97,8 @@ func Exists(name string) (found bool) {
 // ends.
 func Clone(t testing.TB, from, name string) {
 	t.Helper()
-	server := os.Getenv(Variable)
-	run(t, server, "CREATE DATABASE "+name+" TEMPLATE "+from)
-	t.Cleanup(func() { run(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
+	run(t, "CREATE DATABASE "+name+" TEMPLATE "+from)
+	t.Cleanup(func() { run(t, "DROP DATABASE "+name+" WITH (FORCE)") })
 }
 
 // Once creates a database and calls fill with its URL, unless the server has the database already.
