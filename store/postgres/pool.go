@@ -18,10 +18,11 @@ const closeTimeout = 2 * time.Second
 // use all connections: some are reserved for reads.
 type pool struct {
 	cfg     *config
-	prepare []string      // texts that each new connection prepares
-	slots   chan struct{} // holds a token for each connection in use
-	writers chan struct{} // holds a token for each write that has a connection
-	waiting atomic.Int64  // writes that wait for a connection
+	prepare []string       // texts that each new connection prepares
+	slots   chan struct{}  // holds a token for each connection in use
+	writers chan struct{}  // holds a token for each write that has a connection
+	waiting atomic.Int64   // writes that wait for a connection
+	closing sync.WaitGroup // the disconnects of expired connections, each within closeTimeout
 
 	mu     sync.Mutex
 	idle   []*conn // guarded by mu; the most recently used connection is last
@@ -80,7 +81,7 @@ func (p *pool) getForWrite(ctx context.Context) (*conn, error) {
 // expired while they were idle.
 func (p *pool) take() (*conn, error) {
 	for _, old := range p.removeExpired() {
-		go old.close() // ends within closeTimeout: a server that is gone must not delay the caller
+		p.closing.Go(old.close) // a server that is gone must not delay the caller
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,4 +193,5 @@ func (p *pool) close() {
 	for range cap(p.slots) {
 		<-p.slots // later calls of get must find that the pool is closed
 	}
+	p.closing.Wait()
 }
