@@ -76,12 +76,11 @@ func newerVersion(version, newest int64) error {
 
 // readVersion returns the version of the database, or 0 if the database is empty.
 func readVersion(ctx context.Context, c *conn) (version int64, err error) {
-	tables, err := describe(ctx, c, `current_schema()`)
-	if err != nil {
+	var filled bool
+	err = c.row(ctx, `SELECT EXISTS (SELECT 1 FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p'))`, nil, &filled)
+	if err != nil || !filled {
 		return 0, err
-	}
-	if len(tables) == 0 {
-		return 0, nil
 	}
 	version, err = readNumber(ctx, c, selectVersion)
 	if codeOf(err) == codeNoTable {
