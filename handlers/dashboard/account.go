@@ -124,9 +124,8 @@ func (d *Dashboard) changePassword(_ http.ResponseWriter, r *request, f *form) (
 
 // wrongField reports whether err is about the field.
 func wrongField(err error, path string) bool {
-	var e *store.Error
-	return errors.As(err, &e) &&
-		slices.ContainsFunc(e.Details, func(detail store.Detail) bool { return detail.Path == path })
+	e, ok := errors.AsType[*store.Error](err)
+	return ok && slices.ContainsFunc(e.Details, func(detail store.Detail) bool { return detail.Path == path })
 }
 
 func (d *Dashboard) endOtherSessions(r *request) (string, error) {

@@ -49,16 +49,9 @@ const shownMembers = 100
 type alertsPage struct {
 	Form     *form
 	Channels []alertRow
-	Topics   []alertTopic
+	Topics   []option
 	Rhythms  []option
 	Members  []store.Member
-}
-
-// An alertTopic is a topic with its check box.
-type alertTopic struct {
-	store.AlertTopic
-	Label   string
-	Checked bool
 }
 
 // An alertRow is a channel as the page shows it.
@@ -94,12 +87,8 @@ func (d *Dashboard) alertsPage(w http.ResponseWriter, r *request, status int, f 
 	for _, a := range channels {
 		p.Channels = append(p.Channels, alertRowOf(r, a))
 	}
-	chosen := map[string]bool{}
-	for _, t := range p.Form.Values["topics"] {
-		chosen[t] = true
-	}
 	for _, t := range store.AlertTopics() {
-		p.Topics = append(p.Topics, alertTopic{t, r.lang.Label("alert topic", string(t)), chosen[string(t)]})
+		p.Topics = append(p.Topics, option{string(t), r.lang.Label("alert topic", string(t))})
 	}
 	for _, h := range store.AlertRhythms() {
 		p.Rhythms = append(p.Rhythms, option{string(h), r.lang.Label("alert rhythm", string(h))})

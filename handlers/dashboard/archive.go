@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"mime"
 	"net/http"
 	"path"
@@ -25,9 +24,6 @@ const (
 	archiveTime     = time.Hour
 	writeTime       = 30 * time.Second // for the reader to accept some bytes
 )
-
-// modeLink is the type of a symbolic link.
-const modeLink = fs.ModeSymlink
 
 // A paced response has a deadline for each piece, before which the client must accept some bytes. A
 // client that stops holds a connection and a file no longer than that.
@@ -128,7 +124,7 @@ func writeZip(ctx context.Context, w io.Writer, files []archived) error {
 
 func writeZipped(ctx context.Context, z *zip.Writer, f archived) error {
 	src, err := f.open()
-	if _, gone := isRefusal(err); gone {
+	if _, gone := errors.AsType[*sandbox.Error](err); gone {
 		return nil // a worker has removed it since the list was made
 	}
 	if err != nil {
@@ -165,15 +161,11 @@ func (d *Dashboard) addFile(ctx context.Context, a *archive, f store.File) error
 }
 
 // zipWorkerFiles sends the published files of a worker, each in its newest version.
-func (d *Dashboard) zipWorkerFiles(w http.ResponseWriter, r *request) error {
-	head, err := d.head(r, "files")
-	if err != nil {
-		return err
-	}
+func (d *Dashboard) zipWorkerFiles(w http.ResponseWriter, r *request) (err error) {
 	var a archive
 	for cursor, more := "", true; more; more = cursor != "" {
 		var page []store.ListedFile
-		page, cursor, err = d.store.FilesByWorker(r.Context(), r.who.Caller, head.ID, cursor, archivePage)
+		page, cursor, err = d.store.FilesByWorker(r.Context(), r.who.Caller, r.head.ID, cursor, archivePage)
 		for _, f := range page {
 			if err == nil {
 				err = d.addFile(r.Context(), &a, f.File)
@@ -183,7 +175,7 @@ func (d *Dashboard) zipWorkerFiles(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	return d.sendArchive(w, r, archiveName(head.Title), a)
+	return d.sendArchive(w, r, archiveName(r.head.Title), a)
 }
 
 // archivePage is how many files zipWorkerFiles reads at once.

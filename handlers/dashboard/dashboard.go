@@ -46,7 +46,6 @@ type Config struct {
 	BaseURL    string // ends without a slash
 	MailDomain string // of the workers' mail addresses
 	Version    string
-	Model      string           // of workers that name no model
 	MCPServers func() []string  // names of the MCP servers that workers may use
 	Servers    *mcp.Pool        // the servers themselves, to sign in to them; may be nil
 	Now        func() time.Time // time.Now if nil
@@ -87,6 +86,7 @@ type Dashboard struct {
 	once      *oneTime
 	archives  chan struct{} // holds a token for each archive that is being sent
 	documents chan struct{} // holds a token for each document that a preview reads
+	host      string        // of the base URL
 	secure    bool          // browsers send cookies over https only
 }
 
@@ -110,6 +110,7 @@ func New(cfg Config) (*Dashboard, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.host = base.Host
 	if err := d.origins.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		return nil, err
 	}
@@ -159,8 +160,9 @@ type request struct {
 	sessionID string
 	lang      *text.Language
 	params    httprouter.Params
-	since     string // the position in the stream of changes at which the page was read
-	release   func() // ends the count among the concurrent requests; further calls do nothing
+	head      workerHead // of the worker that the page is about; set by ofWorker
+	since     string     // the position in the stream of changes at which the page was read
+	release   func()     // ends the count among the concurrent requests; further calls do nothing
 }
 
 // A handle answers a request. It returns nil once it has begun to write.
@@ -260,8 +262,7 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *request, err error) {
 	p := errorPage{Status: http.StatusInternalServerError, RequestID: requestID(w),
 		Message: r.t("The server could not handle this request. Its log has the details under the request's ID.")}
 	handlers.DescribeRefusal(r.Context(), err)
-	var e *store.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*store.Error](err); ok {
 		p.Status, p.Message = handlers.StatusOf(e), sentence(r.explained(e))
 		if store.IsMaintenance(e) {
 			p.Message = r.t("The server is in maintenance: nothing can be changed until that ends. Try again later.")

@@ -12,13 +12,20 @@ import (
 func (d *Dashboard) streamEvents(w http.ResponseWriter, r *request) error {
 	r.release() // an open stream does not count as a concurrent request: streams have their own limits
 	return d.cfg.API.StreamChanges(w, r.Request, r.who, r.URL.Query().Get("since"), func(ctx context.Context) error {
-		again := &request{Request: r.WithContext(ctx)}
-		err := d.identify(again)
-		if err == nil && (again.who.UserID != r.who.UserID || again.who.OrganizationID != r.who.OrganizationID) {
-			err = errOtherSession
-		}
+		_, err := d.sameSession(ctx, r)
 		return err
 	})
+}
+
+// sameSession returns the user of a request with the present rights. It returns an error if the browser has
+// signed out meanwhile, or has another session.
+func (d *Dashboard) sameSession(ctx context.Context, r *request) (store.Identity, error) {
+	again := &request{Request: r.WithContext(ctx)}
+	err := d.identify(again)
+	if err == nil && (again.who.UserID != r.who.UserID || again.who.OrganizationID != r.who.OrganizationID) {
+		err = errOtherSession
+	}
+	return again.who, err
 }
 
 // errOtherSession ends the stream of a browser that has signed out, or has another session.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"journeyman/handlers"
@@ -39,8 +40,7 @@ func newForm(values map[string]string) *form {
 func readForm(w http.ResponseWriter, r *request) (*form, error) {
 	r.Body = http.MaxBytesReader(handlers.Unwrapped(w), r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return nil, store.Errorf(store.TooLarge, "the form is larger than %d bytes", maxForm)
 		}
 		return nil, store.Errorf(store.Invalid, "the form cannot be read")
@@ -96,8 +96,7 @@ func button(act func(r *request) (next string, err error)) handle {
 // refusalStatus returns the status of a page that shows a refused form again. For a tryLater error,
 // it also sets the headers with the time to try again.
 func refusalStatus(h http.Header, err error) int {
-	var later *tryLater
-	if !errors.As(err, &later) {
+	if _, later := errors.AsType[*tryLater](err); !later {
 		return http.StatusUnprocessableEntity
 	}
 	handlers.SetRetryAfter(h, err)
@@ -107,14 +106,17 @@ func refusalStatus(h http.Header, err error) int {
 // Get returns the value of a field.
 func (f *form) Get(name string) string { return f.Values.Get(name) }
 
+// Has reports whether one of the values of a field is value.
+func (f *form) Has(name, value string) bool { return slices.Contains(f.Values[name], value) }
+
 // text returns the value of a field with the line ends of Unix: browsers send \r\n.
 func (f *form) text(name string) string { return strings.ReplaceAll(f.Get(name), "\r\n", "\n") }
 
 // refused adds the faults in err to the form. It returns false if the user cannot correct the
 // error.
 func (f *form) refused(r *request, err error) bool {
-	var e *store.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*store.Error](err)
+	if !ok {
 		return false
 	}
 	for _, detail := range e.Details {

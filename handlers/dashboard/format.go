@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -22,7 +21,7 @@ func (d *Dashboard) functions(l *text.Language) template.FuncMap {
 		"icon":      d.icon,
 		"state":     translatedState(l),
 		"glyph":     d.glyph,
-		"host":      func() string { return hostOf(d.cfg.BaseURL) },
+		"host":      func() string { return d.host },
 		"version":   func() string { return d.cfg.Version },
 		"asset":     d.assets.address,
 		"time":      func(v any) template.HTML { return d.showTime(l, v) },
@@ -82,17 +81,13 @@ func relative(l *text.Language, t, now time.Time) string {
 	case far < 10*time.Second:
 		return l.T("just now")
 	case far < time.Minute:
-		return in(far.Seconds(), text.Key("in %d second"), text.Key("in %d seconds"),
-			text.Key("%d second ago"), text.Key("%d seconds ago"))
+		return in(far.Seconds(), "in %d second", "in %d seconds", "%d second ago", "%d seconds ago")
 	case far < time.Hour:
-		return in(far.Minutes(), text.Key("in %d minute"), text.Key("in %d minutes"),
-			text.Key("%d minute ago"), text.Key("%d minutes ago"))
+		return in(far.Minutes(), "in %d minute", "in %d minutes", "%d minute ago", "%d minutes ago")
 	case far < 24*time.Hour:
-		return in(far.Hours(), text.Key("in %d hour"), text.Key("in %d hours"),
-			text.Key("%d hour ago"), text.Key("%d hours ago"))
+		return in(far.Hours(), "in %d hour", "in %d hours", "%d hour ago", "%d hours ago")
 	case far < 30*24*time.Hour:
-		return in(far.Hours()/24, text.Key("in %d day"), text.Key("in %d days"),
-			text.Key("%d day ago"), text.Key("%d days ago"))
+		return in(far.Hours()/24, "in %d day", "in %d days", "%d day ago", "%d days ago")
 	}
 	return t.Format(l.T("2006-01-02"))
 }
@@ -149,15 +144,6 @@ func showExactTime(l *text.Language, t time.Time) string {
 // showTrigger returns the origin of a task.
 func showTrigger(l *text.Language, t store.Trigger) string {
 	return cmp.Or(l.Label("trigger", string(t)), string(t))
-}
-
-// hostOf returns the host of an address, or the address if it has none.
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return address
-	}
-	return u.Host
 }
 
 // showTokens returns a number of tokens in thousands or millions, which is enough for a context

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"journeyman/handlers/dashboard/text"
@@ -34,8 +35,9 @@ type homePage struct {
 
 // A firstStep is a step to set up the program, and whether it is done.
 type firstStep struct {
-	Title, Text, Address string
-	Done                 bool
+	Title, Text text.Key
+	Address     string
+	Done        bool
 }
 
 // A monthSpent holds the credits that an organization has spent this month.
@@ -48,7 +50,7 @@ type monthSpent struct {
 
 // homePage writes the page. f is an instruction that was refused, or nil.
 func (d *Dashboard) homePage(w http.ResponseWriter, r *request, status int, f *form) error {
-	p := homePage{Box: d.newRunBox(r, "/run", r.t("What should be done?"), r.t("Run")), starterGallery: d.gallery(r)}
+	p := homePage{Box: d.newRunBox(r, "/run", r.t("What should be done?"), r.t("Run")), starterGallery: d.gallery()}
 	p.Box.Placeholder, p.Box.From = r.t("Describe it, drop files, press Run."), "home"
 	if f != nil {
 		p.Box.Form = f
@@ -92,7 +94,9 @@ func (d *Dashboard) addHomeTasks(r *request, p *homePage) error {
 	if p.Running, err = rows(store.TaskQuery{Status: store.Running}); err != nil {
 		return err
 	}
-	p.Running = withoutRows(p.Running, p.Waiting)
+	p.Running = slices.DeleteFunc(p.Running, func(row taskRow) bool {
+		return slices.ContainsFunc(waiting, func(t waitingTask) bool { return t.ID == row.ID })
+	})
 	since := d.cfg.Now().Add(-failedSince)
 	if p.Failed, err = rows(store.TaskQuery{Status: store.Failed, CreatedAfter: since}); err != nil {
 		return err
@@ -103,20 +107,6 @@ func (d *Dashboard) addHomeTasks(r *request, p *homePage) error {
 	newest, _, err := d.store.Tasks(r.Context(), r.who.Caller, store.TaskQuery{Limit: 1})
 	p.Fresh = len(newest) == 0
 	return err
-}
-
-// withoutRows returns the rows of tasks that are not among the others.
-func withoutRows(rows, others []taskRow) (rest []taskRow) {
-	known := map[string]bool{}
-	for _, row := range others {
-		known[row.ID] = true
-	}
-	for _, row := range rows {
-		if !known[row.ID] {
-			rest = append(rest, row)
-		}
-	}
-	return rest
 }
 
 // monthSpent returns the credits that the organization has spent this month, or nil if the user
@@ -139,41 +129,26 @@ func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
 	if err != nil || taken.Hidden {
 		return nil, err
 	}
-	step := func(title, about text.Key, address string, done bool) firstStep {
-		return firstStep{r.t(title), r.t(about), address, done}
-	}
 	steps := []firstStep{
-		step(text.Key("Create your first worker"),
-			text.Key("An agent with permanent instructions, from a template or in your own words."), "/workers/new",
-			taken.Worker),
-		step(text.Key("Send it a mail"),
-			text.Key("Every worker has its own address, which its page shows."), "/mail", taken.Mail),
-		step(text.Key("Run it on a schedule"),
-			text.Key("Once, at an interval or by cron: see Schedules on a worker's page."), "/workers", taken.Schedule),
+		{"Create your first worker", "An agent with permanent instructions, from a template or in your own words.",
+			"/workers/new", taken.Worker},
+		{"Send it a mail", "Every worker has its own address, which its page shows.", "/mail", taken.Mail},
+		{"Run it on a schedule", "Once, at an interval or by cron: see Schedules on a worker's page.", "/workers",
+			taken.Schedule},
 	}
 	// Only users with this right can do this step.
 	if r.who.Role.May(store.ManageProviders) {
 		connected := !d.modelState(r.Context(), r.who.OrganizationID).Offline
-		steps = append([]firstStep{step(text.Key("Connect a model"),
-			text.Key("Until then, workers answer with the built-in offline model, which can only quote text."),
-			"/settings/models", connected)}, steps...)
+		steps = slices.Insert(steps, 0, firstStep{"Connect a model",
+			"Until then, workers answer with the built-in offline model, which can only quote text.",
+			"/settings/models", connected})
 	}
-	for _, s := range steps {
-		if !s.Done {
-			return steps, nil
-		}
+	if !slices.ContainsFunc(steps, func(s firstStep) bool { return !s.Done }) {
+		return nil, nil
 	}
-	return nil, nil
+	return steps, nil
 }
 
 func (d *Dashboard) hideFirstSteps(r *request) (string, error) {
 	return "/", d.store.HideFirstSteps(r.Context(), r.who.Caller)
-}
-
-// Most returns the cap in credits, or 0 without one.
-func (m monthSpent) Most() float64 {
-	if m.Cap == nil {
-		return 0
-	}
-	return *m.Cap
 }

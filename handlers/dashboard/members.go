@@ -71,11 +71,11 @@ func rolesFor(r *request) (roles []option) {
 func roleText(role store.Role) text.Key {
 	switch role {
 	case store.RoleOwner:
-		return text.Key("Owner")
+		return "Owner"
 	case store.RoleAdmin:
-		return text.Key("Admin")
+		return "Admin"
 	}
-	return text.Key("Member")
+	return "Member"
 }
 
 func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f *form) error {
@@ -105,26 +105,23 @@ func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f
 	return d.render(w, r, status, "members.html", r.t("Members"), p)
 }
 
-// keepLink stores a new link for the page that shows it. It returns the address of the page.
-func (d *Dashboard) keepLink(r *request, l store.Link, token string) string {
-	d.once.put(r.sessionID, linkKind, madeLink{l, handlers.LinkAddress(d.cfg.BaseURL, l.Kind, token)})
-	return d.hereOnly(linkMade)
+// keepLink stores a new link for the page that shows it, unless err has kept it from being made. It returns the
+// address of the page, and err.
+func (d *Dashboard) keepLink(r *request, l store.Link, token string, err error) (string, error) {
+	if err == nil {
+		d.once.put(r.sessionID, linkKind, madeLink{l, handlers.LinkAddress(d.cfg.BaseURL, l.Kind, token)})
+	}
+	return d.hereOnly(linkMade), err
 }
 
 func (d *Dashboard) invite(_ http.ResponseWriter, r *request, f *form) (string, error) {
 	l, token, err := d.store.CreateInvitation(r.Context(), r.who.Caller, f.Get("email"), store.Role(f.Get("role")))
-	if err != nil {
-		return "", err
-	}
-	return d.keepLink(r, l, token), nil
+	return d.keepLink(r, l, token, err)
 }
 
 func (d *Dashboard) createReset(r *request) (string, error) {
 	l, token, err := d.store.CreatePasswordLink(r.Context(), r.who.Caller, store.LinkReset, r.params.ByName("userId"))
-	if err != nil {
-		return "", err
-	}
-	return d.keepLink(r, l, token), nil
+	return d.keepLink(r, l, token, err)
 }
 
 func (d *Dashboard) changeRole(_ http.ResponseWriter, r *request, f *form) (string, error) {

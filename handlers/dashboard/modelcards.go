@@ -40,14 +40,14 @@ func (c cardField) Described() string {
 }
 
 func (k kindInfo) keyField(f *form, id string) cardField {
-	c := newCardField(f, id, "key", "password", text.Key("API key"))
+	c := newCardField(f, id, "key", "password", "API key")
 	c.Placeholder, c.Required = k.KeyHint, k.NeedsKey
 	c.Link, c.LinkTitle = k.Keys, k.Title
 	return c
 }
 
 func (k kindInfo) urlField(f *form, id string) cardField {
-	c := newCardField(f, id, "baseUrl", "url", text.Key("Address"))
+	c := newCardField(f, id, "baseUrl", "url", "Address")
 	c.Placeholder, c.Required = text.Key(k.UsualHost), k.UsualHost == ""
 	if c.Required {
 		c.Placeholder = "https://models.example.com/v1"
@@ -56,8 +56,8 @@ func (k kindInfo) urlField(f *form, id string) cardField {
 }
 
 func windowField(f *form, id string) cardField {
-	c := newCardField(f, id, "contextWindow", "text", text.Key("Context length, in tokens"))
-	c.Hint = text.Key("Leave it empty to use the provider's value. A shorter context costs less.")
+	c := newCardField(f, id, "contextWindow", "text", "Context length, in tokens")
+	c.Hint = "Leave it empty to use the provider's value. A shorter context costs less."
 	return c
 }
 
@@ -66,7 +66,7 @@ func (c providerCard) Fields() []cardField {
 	id := "p-" + c.Name
 	key, address := c.keyField(c.Form, id), c.urlField(c.Form, id)
 	if key.Required = false; c.HasKey {
-		key.Placeholder = text.Key("Leave it empty to keep the current one")
+		key.Placeholder = "Leave it empty to keep the current one"
 	}
 	return []cardField{key, address, windowField(c.Form, id)}
 }
@@ -86,9 +86,9 @@ func (c connectCard) First() (list []cardField) {
 // More returns the fields that few people need.
 func (c connectCard) More() (list []cardField) {
 	id := "k-" + string(c.Kind)
-	name := newCardField(c.Form, id, "name", "text", text.Key("Name"))
+	name := newCardField(c.Form, id, "name", "text", "Name")
 	name.Value = c.Name
-	name.Hint = text.Key("Models of this provider are named NAME:MODEL. The name cannot be changed later.")
+	name.Hint = "Models of this provider are named NAME:MODEL. The name cannot be changed later."
 	list = append(list, name)
 	if !c.WithURL {
 		list = append(list, c.urlField(c.Form, id))

@@ -83,13 +83,13 @@ func kindInfoOf(kind store.ProviderKind) kindInfo {
 			Keys: "https://platform.claude.com/settings/keys", NeedsKey: true, KeyHint: "sk-ant-…"},
 		store.KindOpenAI: {Title: "OpenAI", About: "api.openai.com", Icon: "model", Colour: "c0",
 			Keys: "https://platform.openai.com/api-keys", NeedsKey: true, KeyHint: "sk-…"},
-		store.KindOllama: {Title: "Ollama", About: text.Key("On your own machine, no key"), Icon: "home", Colour: "c1",
-			WithURL: true, KeyHint: text.Key("Leave empty if it needs none")},
-		store.KindOpenRouter: {Title: "OpenRouter", About: text.Key("openrouter.ai, hundreds of models"),
+		store.KindOllama: {Title: "Ollama", About: "On your own machine, no key", Icon: "home", Colour: "c1",
+			WithURL: true, KeyHint: "Leave empty if it needs none"},
+		store.KindOpenRouter: {Title: "OpenRouter", About: "openrouter.ai, hundreds of models",
 			Icon: "globe", Colour: "c4", Keys: "https://openrouter.ai/settings/keys", NeedsKey: true,
 			KeyHint: "sk-or-…"},
 		store.KindCompatible: {Title: "OpenAI-compatible", About: "vLLM, llama.cpp, LM Studio…",
-			Icon: "plug", Colour: "c3", WithURL: true, KeyHint: text.Key("Leave empty if it needs none")},
+			Icon: "plug", Colour: "c3", WithURL: true, KeyHint: "Leave empty if it needs none"},
 	}[kind]
 	f.UsualHost = runner.ProviderAddress(kind)
 	return f
@@ -171,35 +171,35 @@ func providerForm(p store.Provider) *form {
 func (c providerCard) State() state {
 	switch {
 	case c.Test == nil:
-		return state{Class: "off", Icon: "info", Key: text.Key("Not tested")}
+		return state{Class: "off", Icon: "info", Key: "Not tested"}
 	case c.Test.OK():
-		return state{Class: "good", Icon: "check", Key: text.Key("Connected")}
+		return state{Class: "good", Icon: "check", Key: "Connected"}
 	case c.Test.Code == "401" || c.Test.Code == "403":
-		return state{Class: "bad", Icon: "warn", Key: text.Key("Key refused")}
+		return state{Class: "bad", Icon: "warn", Key: "Key refused"}
 	}
-	return state{Class: "bad", Icon: "warn", Key: text.Key("No answer")}
+	return state{Class: "bad", Icon: "warn", Key: "No answer"}
 }
 
 // Advice returns the advice for a failed test.
 func (c providerCard) Advice() text.Key {
 	switch c.Test.Code {
 	case "401", "403":
-		return text.Key("Check the key, or create a new one and replace it here.")
+		return "Check the key, or create a new one and replace it here."
 	case "402", "429":
-		return text.Key("Check the credit and the limits of your account at the provider, then test again.")
+		return "Check the credit and the limits of your account at the provider, then test again."
 	case "404":
-		return text.Key("Choose another model to test, or check the address.")
+		return "Choose another model to test, or check the address."
 	case "connection":
 		if c.Kind == store.KindOllama {
-			return text.Key("Start Ollama on that machine with “ollama serve”, and check the address.")
+			return "Start Ollama on that machine with “ollama serve”, and check the address."
 		}
-		return text.Key("Check the address, and whether this machine can reach it.")
+		return "Check the address, and whether this machine can reach it."
 	case "timeout":
-		return text.Key("The server may still be loading the model. Test again in a minute.")
+		return "The server may still be loading the model. Test again in a minute."
 	case "bad_response":
-		return text.Key("Check the address: the base URL of such an API usually ends in /v1.")
+		return "Check the address: the base URL of such an API usually ends in /v1."
 	}
-	return text.Key("Correct it and test again.")
+	return "Correct it and test again."
 }
 
 // Status returns the HTTP status with which the provider refused the test, "" for another failure.

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -184,9 +183,6 @@ func wholeLines(text string, n int) string {
 
 // isText reports whether a text is valid UTF-8 without zero bytes.
 func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
-
-// isRefusal reports whether err is a workspace's own refusal, which a page may show.
-func isRefusal(err error) (*sandbox.Error, bool) { return errors.AsType[*sandbox.Error](err) }
 
 // coloured returns source code as HTML.
 func coloured(language, text string) template.HTML {

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"journeyman/handlers"
-	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
@@ -35,7 +34,6 @@ type pageData struct {
 	Disk          diskNotice
 	Page          any
 
-	lang *text.Language
 	set  *template.Template
 	name string // of the page's file, without .html
 }
@@ -89,7 +87,7 @@ func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, 
 	if err != nil {
 		return err
 	}
-	v := pageData{Title: title, Path: r.URL.Path, Language: r.lang.Code, lang: r.lang, Who: r.who,
+	v := pageData{Title: title, Path: r.URL.Path, Language: r.lang.Code, Who: r.who,
 		Since: r.since, Page: page, set: set, name: strings.TrimSuffix(file, ".html"),
 		Done: r.lang.Label("done", r.URL.Query().Get("done"))}
 	v.Disk = d.diskNotice(v)
@@ -171,12 +169,17 @@ func pageNumber(r *request) int64 {
 
 // neighbours returns the addresses of the pages before and after page n of a list with
 // total rows, size rows on a page. An address is empty if there is no such page.
-func neighbours(path string, n, total, size int64) (before, next string) {
+func neighbours(r *request, n, total, size int64) (before, next string) {
+	page := func(n int64) string {
+		q := filters(r.URL.Query(), "task") // of a workspace
+		q.Set("page", strconv.FormatInt(n, 10))
+		return r.URL.EscapedPath() + "?" + q.Encode()
+	}
 	if n > 1 {
-		before = path + "?page=" + strconv.FormatInt(n-1, 10)
+		before = page(n - 1)
 	}
 	if n < (total+size-1)/size {
-		next = path + "?page=" + strconv.FormatInt(n+1, 10)
+		next = page(n + 1)
 	}
 	return before, next
 }

@@ -71,11 +71,11 @@ func (d *Dashboard) addFound(r *request, p *searchPage) error {
 		find  func(*request, string) ([]searchResult, error)
 		more  string
 	}{
-		{text.Key("Workers"), d.findWorkers, "/workers"},
-		{text.Key("Tasks"), d.findTasks, "/tasks"},
-		{text.Key("Files"), d.findFiles, ""},
-		{text.Key("Pages"), d.findPages, ""},
-		{text.Key("Commands"), d.findCommands, ""},
+		{"Workers", d.findWorkers, "/workers"},
+		{"Tasks", d.findTasks, "/tasks"},
+		{"Files", d.findFiles, ""},
+		{"Pages", d.findPlaces(pagesToFind()), ""},
+		{"Commands", d.findPlaces(commandsToFind()), ""},
 	} {
 		// An empty text matches everything, but without a search only commands are offered.
 		if p.Text == "" && kind.title != "Commands" {
@@ -160,16 +160,16 @@ type destination struct {
 // pagesToFind returns the pages that a search finds.
 func pagesToFind() []destination {
 	list := []destination{
-		{text.Key("Home"), "/", "home", "", []string{"G", "H"}},
-		{text.Key("Workers"), "/workers", "workers", "", []string{"G", "W"}},
-		{text.Key("Tasks"), "/tasks", "tasks", "", []string{"G", "T"}},
-		{text.Key("Usage"), "/usage", "usage", store.SeeUsage, []string{"G", "U"}},
-		{text.Key("Mail"), "/mail", "mail", "", []string{"G", "M"}},
-		{text.Key("Outbox"), "/mail/outbox", "mail", "", nil},
-		{text.Key("Account"), "/account", "workers", "", nil},
+		{"Home", "/", "home", "", []string{"G", "H"}},
+		{"Workers", "/workers", "workers", "", []string{"G", "W"}},
+		{"Tasks", "/tasks", "tasks", "", []string{"G", "T"}},
+		{"Usage", "/usage", "usage", store.SeeUsage, []string{"G", "U"}},
+		{"Mail", "/mail", "mail", "", []string{"G", "M"}},
+		{"Outbox", "/mail/outbox", "mail", "", nil},
+		{"Account", "/account", "workers", "", nil},
 	}
 	for _, s := range sections() {
-		list = append(list, destination{title: s.title, address: s.Path, icon: s.Icon, right: s.right})
+		list = append(list, destination{title: s.Title, address: s.Path, icon: s.Icon, right: s.right})
 	}
 	return list
 }
@@ -177,34 +177,29 @@ func pagesToFind() []destination {
 // commandsToFind returns the commands that a search finds.
 func commandsToFind() []destination {
 	return []destination{
-		{text.Key("New task"), "/", "plus", "", []string{"N"}},
-		{text.Key("New worker"), "/workers/new", "plus", "", []string{"C"}},
-		{text.Key("Next approval"), "/tasks?show=waiting", "shield", "", []string{"G", "A"}},
-		{text.Key("Theme: light, dark or system"), "/account#looks", "sun", "", nil},
+		{"New task", "/", "plus", "", []string{"N"}},
+		{"New worker", "/workers/new", "plus", "", []string{"C"}},
+		{"Next approval", "/tasks?show=waiting", "shield", "", []string{"G", "A"}},
+		{"Theme: light, dark or system", "/account#looks", "sun", "", nil},
 	}
 }
 
-func (d *Dashboard) findPages(r *request, part string) ([]searchResult, error) {
-	return d.findPlaces(r, part, pagesToFind())
-}
-
-func (d *Dashboard) findCommands(r *request, part string) ([]searchResult, error) {
-	return d.findPlaces(r, part, commandsToFind())
-}
-
-// findPlaces returns the places whose name matches the search, and whose page the user may open.
-func (d *Dashboard) findPlaces(r *request, part string, places []destination) (list []searchResult, err error) {
-	for _, p := range places {
-		title, may := r.t(p.title), p.right == "" || r.who.Role.May(p.right)
-		if !may || !strings.Contains(strings.ToLower(title), strings.ToLower(part)) {
-			continue
+// findPlaces returns the function that finds the places whose name matches the search, and whose page the
+// user may open.
+func (d *Dashboard) findPlaces(places []destination) func(r *request, part string) ([]searchResult, error) {
+	return func(r *request, part string) (list []searchResult, err error) {
+		for _, p := range places {
+			title, may := r.t(p.title), p.right == "" || r.who.Role.May(p.right)
+			if !may || !strings.Contains(strings.ToLower(title), strings.ToLower(part)) {
+				continue
+			}
+			f := marked(title, part)
+			f.Address, f.Keys = p.address, p.keys
+			if f.Sign, err = d.icon(p.icon); err != nil {
+				return nil, err
+			}
+			list = append(list, f)
 		}
-		f := marked(title, part)
-		f.Address, f.Keys = p.address, p.keys
-		if f.Sign, err = d.icon(p.icon); err != nil {
-			return nil, err
-		}
-		list = append(list, f)
+		return list, nil
 	}
-	return list, nil
 }

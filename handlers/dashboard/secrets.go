@@ -14,20 +14,13 @@ import (
 // A secretsPage is the data of the page of secrets. It never holds a value.
 type secretsPage struct {
 	Head    *workerHead // nil on the page of the organization
+	Base    string      // address of the page
 	Form    *form
 	Secrets []store.Secret
 }
 
-// Base returns the address of the page.
-func (p secretsPage) Base() string {
-	if p.Head == nil {
-		return "/settings/secrets"
-	}
-	return p.Head.Base() + "/secrets"
-}
-
 func (d *Dashboard) secretsPage(w http.ResponseWriter, r *request, status int, f *form) (err error) {
-	p := secretsPage{Form: cmp.Or(f, newForm(nil))}
+	p := secretsPage{Base: secretsAddress(r), Form: cmp.Or(f, newForm(nil))}
 	title, workerID := r.t("Secrets"), r.params.ByName("workerId")
 	if workerID != "" {
 		head, err := d.head(r, "secrets")

@@ -30,31 +30,27 @@ type section struct {
 	right store.Right
 	Path  string
 	Icon  string
-	title text.Key
-	hint  text.Key
-	Title string // in the language of the page
-	Hint  string
+	Title text.Key
+	Hint  text.Key
 }
 
 // sections returns all pages of the settings, in the order of their tabs.
 func sections() []section {
 	return []section{
-		{right: store.SeeProviders, Path: modelsPath, Icon: "spark", title: text.Key("Models"),
-			hint: text.Key("This server stores keys encrypted. Workers use the default model unless they choose another one.")},
-		{right: store.ManageKeys, Path: "/settings/keys", Icon: "key", title: text.Key("API keys"),
-			hint: text.Key("Programs call the API with a key.")},
-		{right: store.ManageMembers, Path: "/settings/members", Icon: "users", title: text.Key("Members"),
-			hint: text.Key("The members of the organization and their roles.")},
-		{right: store.ManageOrganization, Path: "/settings/organization", Icon: "home", title: text.Key("Organization"),
-			hint: text.Key("The name of the organization and its monthly credit cap.")},
-		{right: store.ManageSecrets, Path: "/settings/secrets", Icon: "lock", title: text.Key("Secrets"),
-			hint: text.Key("Passwords and keys that tools send and models never see.")},
-		{right: store.ManageAlerts, Path: "/settings/alerts", Icon: "bell", title: text.Key("Alerts"),
-			hint: text.Key("Channels that get alerts about failures and waiting tasks.")},
-		{right: store.SeeAudit, Path: "/settings/audit", Icon: "history", title: text.Key("Audit log"),
-			hint: text.Key("The list of all changes, with their time and actor.")},
-		{right: store.SeeSystem, Path: "/settings/system", Icon: "model", title: text.Key("System"),
-			hint: text.Key("The state of this server.")},
+		{store.SeeProviders, modelsPath, "spark", "Models",
+			"This server stores keys encrypted. Workers use the default model unless they choose another one."},
+		{store.ManageKeys, "/settings/keys", "key", "API keys", "Programs call the API with a key."},
+		{store.ManageMembers, "/settings/members", "users", "Members",
+			"The members of the organization and their roles."},
+		{store.ManageOrganization, "/settings/organization", "home", "Organization",
+			"The name of the organization and its monthly credit cap."},
+		{store.ManageSecrets, "/settings/secrets", "lock", "Secrets",
+			"Passwords and keys that tools send and models never see."},
+		{store.ManageAlerts, "/settings/alerts", "bell", "Alerts",
+			"Channels that get alerts about failures and waiting tasks."},
+		{store.SeeAudit, "/settings/audit", "history", "Audit log",
+			"The list of all changes, with their time and actor."},
+		{store.SeeSystem, "/settings/system", "model", "System", "The state of this server."},
 	}
 }
 
@@ -62,7 +58,6 @@ func sections() []section {
 func (v pageData) Sections() (list []section) {
 	for _, s := range sections() {
 		if v.May(s.right) {
-			s.Title, s.Hint = v.lang.T(s.title), v.lang.T(s.hint)
 			list = append(list, s)
 		}
 	}

@@ -23,63 +23,33 @@ type starter struct {
 
 // starters returns the workers of the gallery, in its order.
 func starters() []starter {
-	files, web, mail := text.Key("files"), text.Key("web"), text.Key("mail")
-	schema, schedule := text.Key("schema"), text.Key("schedule")
 	return []starter{
-		{"research", text.Key("Research with sources"),
-			text.Key("Searches the web and cites every claim."),
-			[]text.Key{web}, "research-sample.txt"},
-		{"summary", text.Key("Document summary"),
-			text.Key("Summarises a document on one page, with the place of each statement."),
-			[]text.Key{files}, "summary-sample.txt"},
-		{"meeting", text.Key("Meeting notes to actions"),
-			text.Key("Lists decisions and tasks, with owners and due dates."),
-			[]text.Key{files}, "meeting-sample.txt"},
-		{"inbox", text.Key("Inbox triage"),
-			text.Key("Gets mail at its own address, sorts it and drafts the answer."),
-			[]text.Key{mail}, "inbox-sample.txt"},
-		{"invoice", text.Key("Invoice to JSON"),
-			text.Key("Reads invoices into the same fields every time and checks the sums."),
-			[]text.Key{files, schema}, "invoice-sample.txt"},
-		{"report", text.Key("Weekly report"),
-			text.Key("Writes the week's report from your numbers, each Monday."),
-			[]text.Key{files, schedule}, "report-sample.csv"},
-		{"code", text.Key("Code review"),
-			text.Key("Reads code in a folder and lists what may break."),
-			[]text.Key{files}, "code-sample.py"},
-		{"cleaner", text.Key("Data cleaner"),
-			text.Key("Cleans a table and lists each change."),
-			[]text.Key{files}, "cleaner-sample.csv"},
+		{"research", "Research with sources", "Searches the web and cites every claim.",
+			[]text.Key{"web"}, "research-sample.txt"},
+		{"summary", "Document summary", "Summarises a document on one page, with the place of each statement.",
+			[]text.Key{"files"}, "summary-sample.txt"},
+		{"meeting", "Meeting notes to actions", "Lists decisions and tasks, with owners and due dates.",
+			[]text.Key{"files"}, "meeting-sample.txt"},
+		{"inbox", "Inbox triage", "Gets mail at its own address, sorts it and drafts the answer.",
+			[]text.Key{"mail"}, "inbox-sample.txt"},
+		{"invoice", "Invoice to JSON", "Reads invoices into the same fields every time and checks the sums.",
+			[]text.Key{"files", "schema"}, "invoice-sample.txt"},
+		{"report", "Weekly report", "Writes the week's report from your numbers, each Monday.",
+			[]text.Key{"files", "schedule"}, "report-sample.csv"},
+		{"code", "Code review", "Reads code in a folder and lists what may break.",
+			[]text.Key{"files"}, "code-sample.py"},
+		{"cleaner", "Data cleaner", "Cleans a table and lists each change.", []text.Key{"files"}, "cleaner-sample.csv"},
 	}
-}
-
-// A starterCard is a starter as the gallery shows it.
-type starterCard struct {
-	ID, Title, Summary string
-	Needs              []string
 }
 
 // A starterGallery is the data of the template "starters".
 type starterGallery struct {
-	Starters []starterCard
+	Starters []starter
 	Token    string // of the buttons
 }
 
 // gallery returns the gallery of all starters.
-func (d *Dashboard) gallery(r *request) starterGallery {
-	return starterGallery{Starters: r.starterCards(), Token: d.token()}
-}
-
-func (r *request) starterCards() (cards []starterCard) {
-	for _, s := range starters() {
-		card := starterCard{ID: s.ID, Title: r.t(s.Title), Summary: r.t(s.Summary)}
-		for _, need := range s.Needs {
-			card.Needs = append(card.Needs, r.t(need))
-		}
-		cards = append(cards, card)
-	}
-	return cards
-}
+func (d *Dashboard) gallery() starterGallery { return starterGallery{starters(), d.token()} }
 
 // starterRoutes registers the forms of the gallery.
 func (d *Dashboard) starterRoutes() {

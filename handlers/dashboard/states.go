@@ -19,22 +19,22 @@ type state struct {
 // stateOf returns the icon, the colour and the word of a state.
 func stateOf(value string) state {
 	s, known := map[string]state{
-		"pending":   {Class: "queue", Icon: "clock", Key: text.Key("Queued")},
-		"running":   {Class: "run", Key: text.Key("Running")},
-		"waiting":   {Class: "wait", Icon: "shield", Key: text.Key("Waiting for you")},
-		"completed": {Class: "good", Icon: "check", Key: text.Key("Done")},
-		"error":     {Class: "bad", Icon: "warn", Key: text.Key("Failed")},
-		"aborted":   {Class: "off", Icon: "x", Key: text.Key("Cancelled")},
+		"pending":   {Class: "queue", Icon: "clock", Key: "Queued"},
+		"running":   {Class: "run", Key: "Running"},
+		"waiting":   {Class: "wait", Icon: "shield", Key: "Waiting for you"},
+		"completed": {Class: "good", Icon: "check", Key: "Done"},
+		"error":     {Class: "bad", Icon: "warn", Key: "Failed"},
+		"aborted":   {Class: "off", Icon: "x", Key: "Cancelled"},
 
-		"accepted": {Class: "good", Icon: "check", Key: text.Key("Accepted")},
-		"ignored":  {Class: "off", Icon: "x", Key: text.Key("Ignored")},
-		"held":     {Class: "wait", Icon: "shield", Key: text.Key("Held")},
-		"queued":   {Class: "queue", Icon: "clock", Key: text.Key("Queued")},
-		"kept":     {Class: "queue", Icon: "archive", Key: text.Key("Kept")},
-		"sent":     {Class: "good", Icon: "check", Key: text.Key("Sent")},
-		"failed":   {Class: "bad", Icon: "warn", Key: text.Key("Failed")},
-		"bounced":  {Class: "bad", Icon: "warn", Key: text.Key("Bounced")},
-		"success":  {Class: "good", Icon: "check", Key: text.Key("Delivered")},
+		"accepted": {Class: "good", Icon: "check", Key: "Accepted"},
+		"ignored":  {Class: "off", Icon: "x", Key: "Ignored"},
+		"held":     {Class: "wait", Icon: "shield", Key: "Held"},
+		"queued":   {Class: "queue", Icon: "clock", Key: "Queued"},
+		"kept":     {Class: "queue", Icon: "archive", Key: "Kept"},
+		"sent":     {Class: "good", Icon: "check", Key: "Sent"},
+		"failed":   {Class: "bad", Icon: "warn", Key: "Failed"},
+		"bounced":  {Class: "bad", Icon: "warn", Key: "Bounced"},
+		"success":  {Class: "good", Icon: "check", Key: "Delivered"},
 	}[value]
 	if !known {
 		s = state{Class: "off", Icon: "info", Key: text.Key(value)}

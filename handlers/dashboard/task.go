@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -50,7 +51,14 @@ func (p taskPage) Credits() float64 { return store.Credits(p.Task.Cost) }
 func (p taskPage) Unfinished() bool { return p.Task.Unfinished > 0 }
 
 // Jumps returns the sections of the rail to which the top of a phone's page links.
-func (p taskPage) Jumps() []string { return jumps(p.Rail) }
+func (p taskPage) Jumps() (list []string) {
+	for _, section := range p.Rail {
+		if section.ID != "now" && section.ID != "about" {
+			list = append(list, section.ID)
+		}
+	}
+	return list
+}
 
 // task returns the task that the address names, and its worker.
 func (d *Dashboard) task(r *request) (store.Task, store.Worker, error) {
@@ -68,8 +76,8 @@ func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, f *f
 	if err != nil {
 		return err
 	}
-	if refusal != nil {
-		p.Refused = sentence(r.messageOf(refusal))
+	if e, ok := errors.AsType[*store.Error](refusal); ok {
+		p.Refused = sentence(r.explained(e))
 	}
 	if p.ClosedReason == "" {
 		if err := d.addRunBox(r, p, f); err != nil {

@@ -2,21 +2,12 @@ package dashboard
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"path"
 
 	"journeyman/runner"
 	"journeyman/store"
 )
-
-// messageOf returns the message of an error that the user may see.
-func (r *request) messageOf(err error) string {
-	if e, ok := errors.AsType[*store.Error](err); ok {
-		return r.explained(e)
-	}
-	return ""
-}
 
 // onTask returns the handle of a form of the task's page. If the store refuses the action, the page
 // of the task shows the reason, because the form may be outdated.
@@ -119,19 +110,12 @@ func (d *Dashboard) repeat(r *request, task store.Task, seq string, key store.Id
 }
 
 func (d *Dashboard) cancelTask(r *request) (string, error) {
-	task, _, err := d.task(r)
-	if err == nil {
-		_, err = d.cfg.Runner.AbortTask(r.Context(), r.who.Caller, task.ID)
-	}
+	task, err := d.cfg.Runner.AbortTask(r.Context(), r.who.Caller, r.params.ByName("taskId"))
 	return done(taskPath(task.ID), "task-cancelled"), err
 }
 
 func (d *Dashboard) archiveTask(r *request) (string, error) {
-	task, _, err := d.task(r)
-	if err == nil {
-		err = d.store.ArchiveTask(r.Context(), r.who.Caller, task.ID)
-	}
-	return done("/tasks", "task-archived"), err
+	return done("/tasks", "task-archived"), d.store.ArchiveTask(r.Context(), r.who.Caller, r.params.ByName("taskId"))
 }
 
 // decideApproval approves or denies a tool call, or answers its question. A late decision is no

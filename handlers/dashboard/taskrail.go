@@ -108,12 +108,8 @@ func (b *turnBuilder) sourcesOf(t store.Turn) (list railSourceList, err error) {
 
 // A railAbout shows the origin of a task.
 type railAbout struct {
-	Task      store.Task
-	Worker    store.Worker
-	Turn      store.Turn // the newest
-	Creator   string     // the user, or else the address in the mail
-	StartedBy *store.Turn
-	Credits   float64
+	*taskPage
+	Turn store.Turn // the newest
 }
 
 // rail returns the sections of the rail. s is the newest turn that has started.
@@ -147,8 +143,7 @@ func (b *turnBuilder) rail(p *taskPage, s stream.State, a activity) (list []piec
 		{"files", len(files.Files) > 0, files},
 		{"sources", len(sources.Sources) > 0, sources},
 		{"timeline", len(spans) > 0, newTimeline(b.r.lang, spans)},
-		{"about", true, railAbout{Task: p.Task, Worker: p.Worker, Turn: s.Turn, Creator: p.Creator,
-			StartedBy: p.StartedBy, Credits: p.Credits()}},
+		{"about", true, railAbout{p, s.Turn}},
 	} {
 		if !section.shown {
 			continue
@@ -158,14 +153,4 @@ func (b *turnBuilder) rail(p *taskPage, s stream.State, a activity) (list []piec
 		}
 	}
 	return m.list, nil
-}
-
-// jumps returns the sections to which the links at the top of a phone's page lead.
-func jumps(rail []piece) (list []string) {
-	for _, p := range rail {
-		if p.ID != "now" && p.ID != "about" {
-			list = append(list, p.ID)
-		}
-	}
-	return list
 }

@@ -65,31 +65,14 @@ type segment struct {
 	Waits   bool // the tasks wait for the user
 }
 
-// options returns the choices of a select, in the language of the page.
-func (r *request) options(list ...labelled) []option {
-	options := make([]option, len(list))
-	for i, o := range list {
-		options[i] = option{o.value, r.t(o.label)}
-	}
-	return options
-}
-
-// A labelled value is a choice of a select before its label is translated.
-type labelled struct {
-	value string
-	label text.Key
-}
-
 // addChoices adds the choices of the selects to p.
 func (d *Dashboard) addChoices(r *request, p *taskList) (err error) {
-	p.Statuses = r.options(labelled{"", text.Key("Any state")}, labelled{"pending", text.Key("Queued")},
-		labelled{"running", text.Key("Running")}, labelled{"completed", text.Key("Done")},
-		labelled{"error", text.Key("Failed")}, labelled{"aborted", text.Key("Cancelled")})
-	p.Waits = r.options(labelled{"", text.Key("Anything")}, labelled{"person", text.Key("A person")},
-		labelled{"model", text.Key("The model")}, labelled{"worker", text.Key("Another worker")})
-	p.Triggers = r.options(labelled{"", text.Key("Any source")}, labelled{"api", text.Key("API")},
-		labelled{"email", text.Key("Mail")}, labelled{"schedule", text.Key("Schedule")},
-		labelled{"ui", text.Key("Dashboard")})
+	p.Statuses = []option{{"", r.t("Any state")}, {"pending", r.t("Queued")}, {"running", r.t("Running")},
+		{"completed", r.t("Done")}, {"error", r.t("Failed")}, {"aborted", r.t("Cancelled")}}
+	p.Waits = []option{{"", r.t("Anything")}, {"person", r.t("A person")}, {"model", r.t("The model")},
+		{"worker", r.t("Another worker")}}
+	p.Triggers = []option{{"", r.t("Any source")}, {"api", r.t("API")}, {"email", r.t("Mail")},
+		{"schedule", r.t("Schedule")}, {"ui", r.t("Dashboard")}}
 	p.Workers, err = d.workerOptions(r, p.Form.Get("workerId"))
 	return err
 }

@@ -130,11 +130,11 @@ func bulkResultOf(r *request) *bulkResult {
 	b := bulkResult{Did: smallNumber(v.Get("did")), Not: smallNumber(v.Get("not"))}
 	switch v.Get("bulk") {
 	case "cancel":
-		b.Done, b.DoneMany = text.Key("One task is cancelled."), text.Key("%d tasks are cancelled.")
+		b.Done, b.DoneMany = "One task is cancelled.", "%d tasks are cancelled."
 	case "archive":
-		b.Done, b.DoneMany = text.Key("One task is archived."), text.Key("%d tasks are archived.")
+		b.Done, b.DoneMany = "One task is archived.", "%d tasks are archived."
 	case "retry":
-		b.Done, b.DoneMany = text.Key("One task runs again."), text.Key("%d tasks run again.")
+		b.Done, b.DoneMany = "One task runs again.", "%d tasks run again."
 	default:
 		return nil
 	}

@@ -220,6 +220,3 @@ func signature(s stream.State, task store.Task) string {
 	return fmt.Sprint(s.Turn.Status, s.Turn.Wait != nil, s.Turn.Ready, len(s.Steps), ended, decided, children, begun,
 		parts, task.TurnCount, s.Turn.Claims)
 }
-
-// Short returns the status of the task in one or two words, for the top of the page.
-func (p taskPage) Short() state { return p.Activity.Brief }

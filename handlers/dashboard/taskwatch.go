@@ -34,14 +34,10 @@ func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
 		return nil
 	}
 	return d.cfg.API.StreamPage(w, r.Request, r.who, watch, func(ctx context.Context) error {
-		again := &request{Request: r.WithContext(ctx), lang: r.lang}
-		if err := d.identify(again); err != nil {
-			return err
+		who, err := d.sameSession(ctx, r)
+		if err == nil {
+			_, _, err = d.store.Task(ctx, who.Caller, taskID)
 		}
-		if again.who.UserID != r.who.UserID || again.who.OrganizationID != r.who.OrganizationID {
-			return errOtherSession
-		}
-		_, _, err := d.store.Task(ctx, again.who.Caller, taskID)
 		return err
 	})
 }

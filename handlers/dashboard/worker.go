@@ -40,6 +40,23 @@ func (d *Dashboard) head(r *request, tab string) (workerHead, error) {
 	return workerHead{Worker: wrk, Creator: creator, Mine: wrk.UserID == r.who.UserID, Tab: tab}, err
 }
 
+// ofWorker returns the handle of a page with the head of a worker.
+func (d *Dashboard) ofWorker(tab string, h handle) handle {
+	return func(w http.ResponseWriter, r *request) (err error) {
+		if r.head, err = d.head(r, tab); err != nil {
+			return err
+		}
+		return h(w, r)
+	}
+}
+
+// formOfWorker returns a page with a form and the head of a worker.
+func (d *Dashboard) formOfWorker(tab string, page formPage) formPage {
+	return func(w http.ResponseWriter, r *request, status int, f *form) error {
+		return d.ofWorker(tab, func(w http.ResponseWriter, r *request) error { return page(w, r, status, f) })(w, r)
+	}
+}
+
 const (
 	tasksOfWorker     = 8    // newest tasks on the first page
 	schedulesOnWorker = 4    // schedules on the first page
@@ -63,10 +80,7 @@ type workerPage struct {
 }
 
 func (d *Dashboard) workerPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	head, err := d.head(r, "overview")
-	if err != nil {
-		return err
-	}
+	head := r.head
 	p := workerPage{Head: head, Box: d.newRunBox(r, head.Base()+"/run", r.t("Instruction for %s", head.Title), r.t("Run")),
 		Address: d.address(head.Worker), Uses: d.snippets(r, head.Worker), Token: d.token()}
 	p.Box.Placeholder = r.t("What should %s do?", ellipsis(head.Title, 60))
@@ -80,7 +94,7 @@ func (d *Dashboard) workerPage(w http.ResponseWriter, r *request, status int, f 
 		return err
 	}
 	p.Tasks, p.MoreTasks = tasks, next != ""
-	if p.Versions, _, err = d.versionRows(r, head, "", versionsOnWorker); err != nil {
+	if p.Versions, _, err = d.versionRows(r, "", versionsOnWorker); err != nil {
 		return err
 	}
 	if err := d.addTriggers(r, &p); err != nil {
@@ -126,31 +140,29 @@ func ellipsis(text string, n int) string {
 	return text
 }
 
-// runWorker starts a task of the worker and shows it.
-func (d *Dashboard) runWorker(w http.ResponseWriter, r *request) error {
-	turn, f, err := d.run(w, r, func(*form) store.NewTurn {
-		return store.NewTurn{WorkerID: r.params.ByName("workerId")}
-	})
-	if err == nil {
-		return redirect(w, r, taskPath(turn.TaskID))
+// run returns the handle of a run box: it accepts the turn that turnFor returns, and shows its task. If the values are
+// refused, page shows them again.
+func (d *Dashboard) run(turnFor func(r *request, f *form) store.NewTurn, page formPage) handle {
+	return func(w http.ResponseWriter, r *request) error {
+		sent, f, err := d.readRunBox(w, r)
+		if err == nil && strings.TrimSpace(f.Get("input")) == "" {
+			err = store.Fields{{Path: "input", Message: "must not be empty"}}.Err()
+		}
+		var turn store.Turn
+		if err == nil {
+			turn, err = d.submitRunBox(w, r, sent, turnFor(r, f))
+		}
+		switch {
+		case err == nil:
+			return redirect(w, r, taskPath(turn.TaskID))
+		case !f.refused(r, err):
+			return err
+		}
+		return page(w, r, http.StatusUnprocessableEntity, f)
 	}
-	if !f.refused(r, err) {
-		return err
-	}
-	return d.workerPage(w, r, http.StatusUnprocessableEntity, f)
 }
 
-// run accepts the turn that turnFor returns for the instruction of a run box. The returned form is
-// never nil, so that the page can show it again.
-func (d *Dashboard) run(w http.ResponseWriter, r *request,
-	turnFor func(f *form) store.NewTurn) (store.Turn, *form, error) {
-	sent, f, err := d.readRunBox(w, r)
-	if err != nil {
-		return store.Turn{}, f, err
-	}
-	if strings.TrimSpace(f.Get("input")) == "" {
-		return store.Turn{}, f, store.Fields{{Path: "input", Message: "must not be empty"}}.Err()
-	}
-	turn, err := d.submitRunBox(w, r, sent, turnFor(f))
-	return turn, f, err
+// turnOfWorker returns an empty turn of the worker that the address names.
+func turnOfWorker(r *request, _ *form) store.NewTurn {
+	return store.NewTurn{WorkerID: r.params.ByName("workerId")}
 }

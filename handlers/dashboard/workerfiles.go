@@ -42,20 +42,16 @@ func (d *Dashboard) fileRow(f store.File, taskID string) fileRow {
 }
 
 func (d *Dashboard) listFiles(w http.ResponseWriter, r *request) error {
-	head, err := d.head(r, "files")
-	if err != nil {
-		return err
-	}
 	cursor := r.URL.Query().Get("cursor")
-	files, next, err := d.store.FilesByWorker(r.Context(), r.who.Caller, head.ID, cursor, filesOnPage)
+	files, next, err := d.store.FilesByWorker(r.Context(), r.who.Caller, r.head.ID, cursor, filesOnPage)
 	if err != nil {
 		return err
 	}
-	p := filesPage{Head: head, Next: listPage(head.Base()+"/files", nil, next), Later: cursor != ""}
+	p := filesPage{Head: r.head, Next: listPage(r.head.Base()+"/files", nil, next), Later: cursor != ""}
 	for _, f := range files {
 		p.Files = append(p.Files, d.fileRow(f.File, f.TaskID))
 	}
-	return d.page(w, r, "worker-files.html", head.title(r), p)
+	return d.page(w, r, "worker-files.html", r.head.title(r), p)
 }
 
 // A previewPage is the data of the preview of a file.
@@ -67,12 +63,8 @@ type previewPage struct {
 
 // previewFile shows a file inside a page.
 func (d *Dashboard) previewFile(w http.ResponseWriter, r *request) error {
-	head, err := d.head(r, "files")
-	if err != nil {
-		return err
-	}
 	name := strings.TrimPrefix(r.params.ByName("filePath"), "/")
-	f, err := d.store.File(r.Context(), r.who.Caller, head.ID, name, r.URL.Query().Get("v"))
+	f, err := d.store.File(r.Context(), r.who.Caller, r.head.ID, name, r.URL.Query().Get("v"))
 	if err != nil {
 		return err
 	}
@@ -81,7 +73,7 @@ func (d *Dashboard) previewFile(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer blob.Close()
-	p := previewPage{Head: head, File: d.fileRow(f, "")}
+	p := previewPage{Head: r.head, File: d.fileRow(f, "")}
 	if p.Show, err = d.preview(r.Context(), f.Path, f.MediaType, f.Size, blob); err != nil {
 		return err
 	}

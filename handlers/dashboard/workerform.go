@@ -84,8 +84,7 @@ func parseSchema(text string) (json.RawMessage, error) {
 	if text == "" {
 		return nil, nil
 	}
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal([]byte(text), new(any)); errors.As(err, &syntax) {
+	if syntax, broken := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(text), new(any))); broken {
 		before := []byte(text)[:min(max(0, int(syntax.Offset)-1), len(text))]
 		line := bytes.Count(before, []byte("\n"))
 		column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])

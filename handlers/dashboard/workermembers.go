@@ -27,19 +27,15 @@ func (p workerMembersPage) Listed() []store.WorkerMember {
 // More returns the number of members that the page does not list.
 func (p workerMembersPage) More() int { return max(0, len(p.Members)-membersShown) }
 
-func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	head, err := d.head(r, "members")
-	if err != nil {
-		return err
-	}
-	p := workerMembersPage{Head: head, Form: cmp.Or(f, newForm(nil))}
-	if p.Members, err = d.store.WorkerMembers(r.Context(), r.who.Caller, head.ID); err != nil {
+func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *request, status int, f *form) (err error) {
+	p := workerMembersPage{Head: r.head, Form: cmp.Or(f, newForm(nil))}
+	if p.Members, err = d.store.WorkerMembers(r.Context(), r.who.Caller, r.head.ID); err != nil {
 		return err
 	}
 	if p.Candidates, _, err = d.store.Members(r.Context(), r.who.Caller, "", 100); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "worker-members.html", head.title(r), p)
+	return d.render(w, r, status, "worker-members.html", r.head.title(r), p)
 }
 
 func (d *Dashboard) inviteWorkerMember(_ http.ResponseWriter, r *request, f *form) (string, error) {

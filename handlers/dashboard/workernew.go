@@ -26,33 +26,29 @@ type newWorkerPage struct {
 func (d *Dashboard) newWorkerPage(r *request) newWorkerPage {
 	fields := newForm(map[string]string{"visibility": string(store.Public), "workspace": string(store.SharedWorkspace)})
 	return newWorkerPage{Box: d.newRunBox(r, "/run", r.t("What should be done?"), r.t("Run")), Prompt: newForm(nil),
-		Fields: d.workerFields(r, fields), Import: newForm(nil), starterGallery: d.gallery(r)}
+		Fields: d.workerFields(r, fields), Import: newForm(nil), starterGallery: d.gallery()}
 }
 
-// runAnything starts a task with a new worker.
-func (d *Dashboard) runAnything(w http.ResponseWriter, r *request) error {
-	turn, f, err := d.run(w, r, func(f *form) store.NewTurn {
-		if id := f.Get("workerId"); id != "" {
-			return store.NewTurn{WorkerID: id}
-		}
-		made := runner.WorkerFor(f.Get("input"))
-		if f.Get("from") != "home" {
-			made.Origin = store.CreatedOrigin // the user has opened the page for a new worker
-		}
-		return store.NewTurn{NewWorker: made}
-	})
-	if err == nil {
-		return redirect(w, r, taskPath(turn.TaskID))
+// turnOfAnything returns an empty turn of the chosen worker, or of a new one.
+func turnOfAnything(_ *request, f *form) store.NewTurn {
+	if id := f.Get("workerId"); id != "" {
+		return store.NewTurn{WorkerID: id}
 	}
-	if !f.refused(r, err) {
-		return err
+	made := runner.WorkerFor(f.Get("input"))
+	if f.Get("from") != "home" {
+		made.Origin = store.CreatedOrigin // the user has opened the page for a new worker
 	}
+	return store.NewTurn{NewWorker: made}
+}
+
+// refusedRun shows a refused instruction on the page from which it came.
+func (d *Dashboard) refusedRun(w http.ResponseWriter, r *request, status int, f *form) error {
 	if f.Get("from") == "home" {
-		return d.homePage(w, r, http.StatusUnprocessableEntity, f)
+		return d.homePage(w, r, status, f)
 	}
 	p := d.newWorkerPage(r)
 	p.Box.Form = f
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-new.html", r.t("New worker"), p)
+	return d.render(w, r, status, "worker-new.html", r.t("New worker"), p)
 }
 
 // fromPrompt reports whether a form of a new worker has a prompt instead of fields.

@@ -9,33 +9,35 @@ import (
 
 // workerRoutes registers the pages of workers.
 func (d *Dashboard) workerRoutes() {
+	page := d.formOfWorker("overview", d.workerPage)
+	members := d.formOfWorker("members", d.workerMembersPage)
 	d.on("GET", "/workers", d.listWorkers)
 	d.on("POST", "/workers", submitted(d.createWorker, d.refusedWorker))
-	d.on("POST", "/run", d.runAnything)
+	d.on("POST", "/run", d.run(turnOfAnything, d.refusedRun))
 	d.on("POST", "/check-schema", submitted(d.checkSchema, nil))
 	d.on("GET", "/workers/:workerId", func(w http.ResponseWriter, r *request) error {
 		if r.params.ByName("workerId") == "new" { // no worker has this id
 			return d.page(w, r, "worker-new.html", r.t("New worker"), d.newWorkerPage(r))
 		}
-		return d.workerPage(w, r, http.StatusOK, nil)
+		return page(w, r, http.StatusOK, nil)
 	})
-	d.on("POST", "/workers/:workerId/run", d.runWorker)
+	d.on("POST", "/workers/:workerId/run", d.run(turnOfWorker, page))
 	d.on("POST", "/workers/:workerId/keep", button(d.keepWorker))
 	d.on("POST", "/workers/:workerId/pin", submitted(d.pinWorker, nil))
 	d.on("POST", "/workers/:workerId/unpin", submitted(d.unpinWorker, nil))
 	d.on("GET", "/workers/:workerId/settings", blank(d.workerSettingsPage))
 	d.on("POST", "/workers/:workerId/settings", d.updateWorker)
 	d.on("POST", "/workers/:workerId/delete", d.deleteWorker)
-	d.on("GET", "/workers/:workerId/members", blank(d.workerMembersPage))
-	d.on("POST", "/workers/:workerId/members", submitted(d.inviteWorkerMember, d.workerMembersPage))
+	d.on("GET", "/workers/:workerId/members", blank(members))
+	d.on("POST", "/workers/:workerId/members", submitted(d.inviteWorkerMember, members))
 	d.on("POST", "/workers/:workerId/members/:userId/remove", button(d.removeWorkerMember))
 	d.on("GET", "/workers/:workerId/secrets", blank(d.secretsPage))
 	d.on("POST", "/workers/:workerId/secrets", submitted(d.setSecret, d.secretsPage))
 	d.on("POST", "/workers/:workerId/secrets/:name/delete", button(d.deleteSecret))
-	d.on("GET", "/workers/:workerId/files", d.listFiles)
-	d.on("GET", "/workers/:workerId/preview/*filePath", d.previewFile)
-	d.on("GET", "/workers/:workerId/files.zip", d.zipWorkerFiles)
-	d.on("GET", "/workers/:workerId/workspace/*path", d.browse)
+	d.on("GET", "/workers/:workerId/files", d.ofWorker("files", d.listFiles))
+	d.on("GET", "/workers/:workerId/preview/*filePath", d.ofWorker("files", d.previewFile))
+	d.on("GET", "/workers/:workerId/files.zip", d.ofWorker("files", d.zipWorkerFiles))
+	d.on("GET", "/workers/:workerId/workspace/*path", d.ofWorker("files", d.browse))
 	d.on("GET", "/workers/:workerId/workspace-file/*path", d.sendWorkspaceFile)
 	d.on("GET", "/workers/:workerId/workspace-zip/*path", d.zipWorkspace)
 	d.scheduleRoutes()
@@ -74,7 +76,7 @@ func (d *Dashboard) hidesWorkers(r *request, origin store.WorkerOrigin) (bool, e
 func (d *Dashboard) listWorkers(w http.ResponseWriter, r *request) error {
 	typed := r.URL.Query()
 	p := workerList{Form: formOf(typed), Later: typed.Get("cursor") != "", Back: r.URL.RequestURI(),
-		OfTasks: typed.Get("origin") == string(store.TaskOrigin), starterGallery: d.gallery(r)}
+		OfTasks: typed.Get("origin") == string(store.TaskOrigin), starterGallery: d.gallery()}
 	q := store.WorkerQuery{Text: typed.Get("q"), Origin: store.CreatedOrigin, Cursor: typed.Get("cursor"),
 		Limit: workersOnPage}
 	if p.OfTasks {

@@ -14,11 +14,12 @@ import (
 
 // scheduleRoutes registers the pages of a worker's schedules.
 func (d *Dashboard) scheduleRoutes() {
-	d.on("GET", "/workers/:workerId/schedules", blank(d.schedulesPage))
+	list, one := d.formOfWorker("schedules", d.schedulesPage), d.formOfWorker("schedules", d.schedulePage)
+	d.on("GET", "/workers/:workerId/schedules", blank(list))
 	d.on("GET", "/workers/:workerId/next-runs", d.previewRuns)
-	d.on("POST", "/workers/:workerId/schedules", submitted(d.createSchedule, d.schedulesPage))
-	d.on("GET", "/workers/:workerId/schedules/:scheduleId", blank(d.schedulePage))
-	d.on("POST", "/workers/:workerId/schedules/:scheduleId", submitted(d.updateSchedule, d.schedulePage))
+	d.on("POST", "/workers/:workerId/schedules", submitted(d.createSchedule, list))
+	d.on("GET", "/workers/:workerId/schedules/:scheduleId", blank(one))
+	d.on("POST", "/workers/:workerId/schedules/:scheduleId", submitted(d.updateSchedule, one))
 	d.on("POST", "/workers/:workerId/schedules/:scheduleId/pause", button(d.pauseSchedule(true, "schedule-paused")))
 	d.on("POST", "/workers/:workerId/schedules/:scheduleId/resume", button(d.pauseSchedule(false, "schedule-resumed")))
 	d.on("POST", "/workers/:workerId/schedules/:scheduleId/run", submitted(d.runSchedule, nil))
@@ -51,11 +52,7 @@ type scheduleRow struct {
 }
 
 func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	head, err := d.head(r, "schedules")
-	if err != nil {
-		return err
-	}
-	list, err := d.store.Schedules(r.Context(), r.who.Caller, head.ID)
+	list, err := d.store.Schedules(r.Context(), r.who.Caller, r.head.ID)
 	if err != nil {
 		return err
 	}
@@ -63,11 +60,11 @@ func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *request, status int,
 		f = newForm(d.whenFields(store.When{Type: store.CronType, Cron: "0 9 * * 1-5"}))
 		f.Values.Set("budget", string(store.BudgetStandard))
 	}
-	p := schedulesPage{Head: head, Zone: d.store.Timezone(), Token: d.token(), Fields: d.scheduleFields(r, f)}
+	p := schedulesPage{Head: r.head, Zone: d.store.Timezone(), Token: d.token(), Fields: d.scheduleFields(r, f)}
 	// A deletion may leave the requested page empty, so the number is limited to the last page.
 	total := int64(len(list))
 	page := min(pageNumber(r), max(1, (total+schedulesOnPage-1)/schedulesOnPage))
-	p.Before, p.Next = neighbours(head.Base()+"/schedules", page, total, schedulesOnPage)
+	p.Before, p.Next = neighbours(r, page, total, schedulesOnPage)
 	first := (page - 1) * schedulesOnPage
 	for _, c := range list[first:min(first+schedulesOnPage, total)] {
 		row, err := d.scheduleRow(r.lang, c)
@@ -76,7 +73,7 @@ func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *request, status int,
 		}
 		p.Schedules = append(p.Schedules, row)
 	}
-	return d.render(w, r, status, "worker-schedules.html", head.title(r), p)
+	return d.render(w, r, status, "worker-schedules.html", r.head.title(r), p)
 }
 
 // previewRuns answers with the next runs of the schedule in a form, one a line, or with the
@@ -93,8 +90,7 @@ func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
 		runs, err = d.store.PreviewRuns(when, nextRunsShown)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	var refused *store.Error
-	if errors.As(err, &refused) && len(refused.Details) > 0 {
+	if refused, ok := errors.AsType[*store.Error](err); ok && len(refused.Details) > 0 {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		// The browser may have closed the connection.
 		_, _ = io.WriteString(w, explained(r.lang, invalidField, refused.Details[0].Message))
@@ -132,27 +128,17 @@ func (d *Dashboard) describeWhen(l *text.Language, c store.Schedule) string {
 	case store.Scheduled:
 		return l.T("once, at %s", showExactTime(l, c.When.Date.In(d.zone())))
 	case store.Delayed:
-		return onceAfter(l, c.When.DelaySeconds)
+		return inLargestUnit(l, c.When.DelaySeconds, "once, %s seconds after creation", map[string][2]text.Key{
+			"86400": {"once, %d day after creation", "once, %d days after creation"},
+			"3600":  {"once, %d hour after creation", "once, %d hours after creation"},
+			"60":    {"once, %d minute after creation", "once, %d minutes after creation"},
+			"1":     {"once, %d second after creation", "once, %d seconds after creation"}})
 	case store.Interval:
-		return every(l, c.When.IntervalSeconds)
+		return inLargestUnit(l, c.When.IntervalSeconds, "every %s seconds", map[string][2]text.Key{
+			"86400": {"every day", "every %d days"}, "3600": {"every hour", "every %d hours"},
+			"60": {"every minute", "every %d minutes"}, "1": {"every second", "every %d seconds"}})
 	}
 	return "cron " + c.When.Cron
-}
-
-// onceAfter returns a delay as text, in the largest unit that divides it.
-func onceAfter(l *text.Language, seconds float64) string {
-	return inLargestUnit(l, seconds, "once, %s seconds after creation", map[string][2]text.Key{
-		"86400": {"once, %d day after creation", "once, %d days after creation"},
-		"3600":  {"once, %d hour after creation", "once, %d hours after creation"},
-		"60":    {"once, %d minute after creation", "once, %d minutes after creation"},
-		"1":     {"once, %d second after creation", "once, %d seconds after creation"}})
-}
-
-// every returns an interval as text, in the largest unit that divides it.
-func every(l *text.Language, seconds float64) string {
-	return inLargestUnit(l, seconds, "every %s seconds", map[string][2]text.Key{
-		"86400": {"every day", "every %d days"}, "3600": {"every hour", "every %d hours"},
-		"60": {"every minute", "every %d minutes"}, "1": {"every second", "every %d seconds"}})
 }
 
 // inLargestUnit returns the text for a time in the largest unit that divides it. units has the texts for
@@ -201,10 +187,6 @@ func (d *Dashboard) schedule(r *request) (store.Schedule, error) {
 }
 
 func (d *Dashboard) schedulePage(w http.ResponseWriter, r *request, status int, f *form) error {
-	head, err := d.head(r, "schedules")
-	if err != nil {
-		return err
-	}
 	c, err := d.schedule(r)
 	if err != nil {
 		return err
@@ -218,8 +200,8 @@ func (d *Dashboard) schedulePage(w http.ResponseWriter, r *request, status int, 
 	if err != nil {
 		return err
 	}
-	p := schedulePage{Head: head, Row: row, Fields: d.scheduleFields(r, f)}
-	return d.render(w, r, status, "worker-schedule.html", head.title(r), p)
+	p := schedulePage{Head: r.head, Row: row, Fields: d.scheduleFields(r, f)}
+	return d.render(w, r, status, "worker-schedule.html", r.head.title(r), p)
 }
 
 func (d *Dashboard) updateSchedule(_ http.ResponseWriter, r *request, f *form) (string, error) {

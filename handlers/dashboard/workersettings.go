@@ -26,12 +26,7 @@ type workerFields struct {
 
 func (d *Dashboard) workerFields(r *request, f *form) workerFields {
 	return workerFields{Form: f, lang: r.lang, Model: d.modelField(r, f),
-		Tools: d.cfg.Runner.ToolNames(), Servers: d.mcpServers(), OwnTools: d.cfg.Runner.OwnTools()}
-}
-
-// Checked reports whether calls of a tool wait for an approval.
-func (v workerFields) Checked(tool string) bool {
-	return slices.Contains(v.Form.Values["approvalTools"], tool)
+		Tools: d.cfg.Runner.ToolNames(), Servers: d.cfg.MCPServers(), OwnTools: d.cfg.Runner.OwnTools()}
 }
 
 // MCPHint returns the hint of the field for MCP tools.
@@ -166,12 +161,4 @@ func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
 	}
 	d.cfg.ScheduleChanged() // the worker's schedules ended with it
 	return redirect(w, r, done("/workers", "worker-deleted"))
-}
-
-// mcpServers returns the names of the MCP servers that workers may use.
-func (d *Dashboard) mcpServers() []string {
-	if d.cfg.MCPServers == nil {
-		return nil
-	}
-	return d.cfg.MCPServers()
 }

@@ -11,8 +11,8 @@ import (
 
 // versionRoutes registers the pages of a worker's versions.
 func (d *Dashboard) versionRoutes() {
-	d.on("GET", "/workers/:workerId/versions", d.listVersions)
-	d.on("GET", "/workers/:workerId/versions/:version", d.versionPage)
+	d.on("GET", "/workers/:workerId/versions", d.ofWorker("versions", d.listVersions))
+	d.on("GET", "/workers/:workerId/versions/:version", d.ofWorker("versions", d.versionPage))
 	d.on("POST", "/workers/:workerId/versions/:version/restore", submitted(d.restoreVersion, nil))
 }
 
@@ -45,29 +45,25 @@ type versionsPage struct {
 }
 
 func (d *Dashboard) listVersions(w http.ResponseWriter, r *request) error {
-	head, err := d.head(r, "versions")
-	if err != nil {
-		return err
-	}
 	cursor := r.URL.Query().Get("cursor")
-	rows, next, err := d.versionRows(r, head, cursor, versionsOnPage)
+	rows, next, err := d.versionRows(r, cursor, versionsOnPage)
 	if err != nil {
 		return err
 	}
-	p := versionsPage{Head: head, Versions: rows, Later: cursor != "", Token: d.token(),
-		Next: listPage(head.Base()+"/versions", nil, next)}
-	return d.page(w, r, "worker-versions.html", head.title(r), p)
+	p := versionsPage{Head: r.head, Versions: rows, Later: cursor != "", Token: d.token(),
+		Next: listPage(r.head.Base()+"/versions", nil, next)}
+	return d.page(w, r, "worker-versions.html", r.head.title(r), p)
 }
 
 // versionRows returns a page of a worker's versions, and the cursor of the next page.
-func (d *Dashboard) versionRows(r *request, head workerHead, cursor string, limit int) ([]versionRow, string, error) {
-	list, next, err := d.store.WorkerVersions(r.Context(), r.who.Caller, head.ID, cursor, limit)
+func (d *Dashboard) versionRows(r *request, cursor string, limit int) ([]versionRow, string, error) {
+	list, next, err := d.store.WorkerVersions(r.Context(), r.who.Caller, r.head.ID, cursor, limit)
 	if err != nil {
 		return nil, "", err
 	}
 	rows := make([]versionRow, len(list))
 	for i, v := range list {
-		rows[i] = versionRow{WorkerVersion: v, Live: v.Number == head.Version, Path: versionPath(head.ID, v.Number)}
+		rows[i] = versionRow{WorkerVersion: v, Live: v.Number == r.head.Version, Path: versionPath(r.head.ID, v.Number)}
 		if i+1 < len(list) {
 			rows[i].Notes = versionNotes(r, list[i+1].WorkerContent, v.WorkerContent)
 			continue
@@ -174,23 +170,19 @@ type versionPage struct {
 	Token   string
 }
 
-func (d *Dashboard) versionPage(w http.ResponseWriter, r *request) error {
-	head, err := d.head(r, "versions")
-	if err != nil {
-		return err
-	}
+func (d *Dashboard) versionPage(w http.ResponseWriter, r *request) (err error) {
 	v, err := d.version(r, r.params.ByName("version"))
 	if err != nil {
 		return err
 	}
-	p := versionPage{Head: head, Version: v, Live: v.Number == head.Version, Other: v.Number - 1, Token: d.token()}
+	p := versionPage{Head: r.head, Version: v, Live: v.Number == r.head.Version, Other: v.Number - 1, Token: d.token()}
 	if with := r.URL.Query().Get("with"); with != "" {
 		if p.Other, err = strconv.ParseInt(with, 10, 64); err != nil {
 			return store.Errorf(store.NotFound, "the worker has no version %q", store.FirstRunes(with, 20))
 		}
 	}
 	if p.Other != 0 {
-		other, err := d.store.WorkerVersion(r.Context(), r.who.Caller, head.ID, p.Other)
+		other, err := d.store.WorkerVersion(r.Context(), r.who.Caller, r.head.ID, p.Other)
 		if err != nil {
 			return err
 		}
@@ -205,7 +197,7 @@ func (d *Dashboard) versionPage(w http.ResponseWriter, r *request) error {
 		"strangerTools"} {
 		p.Whole = append(p.Whole, option{contentText(r, v.WorkerContent, field), r.t(fieldLabel(field))})
 	}
-	return d.page(w, r, "worker-version.html", head.title(r), p)
+	return d.page(w, r, "worker-version.html", r.head.title(r), p)
 }
 
 // Older returns the number of the older version of the comparison.

@@ -11,12 +11,13 @@ import (
 
 // webhookRoutes registers the pages of a worker's webhook.
 func (d *Dashboard) webhookRoutes() {
-	d.on("GET", "/workers/:workerId/webhook", blank(d.webhookPage))
-	d.on("POST", "/workers/:workerId/webhook", submitted(d.setWebhook, d.webhookPage))
+	page := d.formOfWorker("webhook", d.webhookPage)
+	d.on("GET", "/workers/:workerId/webhook", blank(page))
+	d.on("POST", "/workers/:workerId/webhook", submitted(d.setWebhook, page))
 	d.on("POST", "/workers/:workerId/webhook/remove", button(d.removeWebhook))
 	d.on("POST", "/workers/:workerId/webhook/regenerate", button(d.regenerateWebhook))
 	d.on("POST", "/workers/:workerId/webhook/test", submitted(d.testWebhook, nil))
-	d.on("GET", "/workers/:workerId/webhook/executions/:executionId", d.showExecution)
+	d.on("GET", "/workers/:workerId/webhook/executions/:executionId", d.ofWorker("webhook", d.showExecution))
 	d.on("POST", "/workers/:workerId/webhook/executions/:executionId/redeliver", submitted(d.redeliver, nil))
 }
 
@@ -32,25 +33,21 @@ type webhookPage struct {
 	Token      string // of the page's buttons
 }
 
-func (d *Dashboard) webhookPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	head, err := d.head(r, "webhook")
-	if err != nil {
-		return err
-	}
-	p := webhookPage{Head: head, Token: d.token()}
-	if p.Webhook, err = d.store.Webhook(r.Context(), r.who.Caller, head.ID); err != nil {
+func (d *Dashboard) webhookPage(w http.ResponseWriter, r *request, status int, f *form) (err error) {
+	p := webhookPage{Head: r.head, Token: d.token()}
+	if p.Webhook, err = d.store.Webhook(r.Context(), r.who.Caller, r.head.ID); err != nil {
 		return err
 	}
 	p.Form = cmp.Or(f, newForm(map[string]string{"url": p.Webhook.URL}))
 	page := pageNumber(r)
-	if p.Executions, p.Total, err = d.store.Executions(r.Context(), r.who.Caller, head.ID, page); err != nil {
+	if p.Executions, p.Total, err = d.store.Executions(r.Context(), r.who.Caller, r.head.ID, page); err != nil {
 		return err
 	}
 	for i := range p.Executions {
 		p.Executions[i].TaskTitle, _ = cut(p.Executions[i].TaskTitle, 80)
 	}
-	p.Before, p.Next = neighbours(head.Base()+"/webhook", page, p.Total, store.ExecutionsPerPage)
-	return d.render(w, r, status, "worker-webhook.html", head.title(r), p)
+	p.Before, p.Next = neighbours(r, page, p.Total, store.ExecutionsPerPage)
+	return d.render(w, r, status, "worker-webhook.html", r.head.title(r), p)
 }
 
 func (d *Dashboard) setWebhook(_ http.ResponseWriter, r *request, f *form) (string, error) {
@@ -113,18 +110,14 @@ type executionPage struct {
 }
 
 func (d *Dashboard) showExecution(w http.ResponseWriter, r *request) error {
-	head, err := d.head(r, "webhook")
-	if err != nil {
-		return err
-	}
 	id := r.params.ByName("executionId")
-	e, sent, received, err := d.store.Exchange(r.Context(), r.who.Caller, head.ID, id)
+	e, sent, received, err := d.store.Exchange(r.Context(), r.who.Caller, r.head.ID, id)
 	if err != nil {
 		return err
 	}
-	p := executionPage{Head: head, Execution: e, Request: indentBody(sent), Response: indentBody(received),
+	p := executionPage{Head: r.head, Execution: e, Request: indentBody(sent), Response: indentBody(received),
 		Token: d.token(), Forgotten: sent == "" && e.RequestStatus == "success", Kept: store.ExchangesKept}
-	return d.page(w, r, "worker-execution.html", head.title(r), p)
+	return d.page(w, r, "worker-execution.html", r.head.title(r), p)
 }
 
 // indentBody returns an HTTP message with its JSON body indented.

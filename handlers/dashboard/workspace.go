@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"errors"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path"
@@ -98,7 +100,7 @@ func (d *Dashboard) place(r *request) (place, error) {
 
 // refusal returns an error of a workspace in a form that a page may show.
 func refusal(err error) error {
-	if e, ok := isRefusal(err); ok {
+	if e, ok := errors.AsType[*sandbox.Error](err); ok {
 		return store.Errorf(store.NotFound, "%s", e.Message)
 	}
 	return err
@@ -106,10 +108,6 @@ func refusal(err error) error {
 
 // browse shows a folder or a file of a workspace.
 func (d *Dashboard) browse(w http.ResponseWriter, r *request) error {
-	head, err := d.head(r, "files")
-	if err != nil {
-		return err
-	}
 	at, err := d.place(r)
 	if err != nil {
 		return err
@@ -122,10 +120,10 @@ func (d *Dashboard) browse(w http.ResponseWriter, r *request) error {
 		}
 		if e.Mode.IsDir() {
 			list, err := ws.List(at.Path)
-			show = func() error { return d.showFolder(w, r, head, at, list) }
+			show = func() error { return d.showFolder(w, r, at, list) }
 			return err
 		}
-		show, err = d.workspaceFile(w, r, head, at, ws)
+		show, err = d.workspaceFile(w, r, at, ws)
 		return err
 	})
 	switch {
@@ -134,43 +132,30 @@ func (d *Dashboard) browse(w http.ResponseWriter, r *request) error {
 	case !exists && at.Path != ".":
 		return store.Errorf(store.NotFound, "%q is not in the workspace", at.Path)
 	case !exists:
-		return d.showFolder(w, r, head, at, nil) // no task has worked here yet
+		return d.showFolder(w, r, at, nil) // no task has worked here yet
 	}
 	return show()
 }
 
-func (d *Dashboard) showFolder(w http.ResponseWriter, r *request, head workerHead, at place,
-	list []sandbox.Entry) error {
-	p := workspacePage{Head: head, Place: at, Crumbs: at.crumbs(r), Total: int64(len(list))}
+func (d *Dashboard) showFolder(w http.ResponseWriter, r *request, at place, list []sandbox.Entry) error {
+	p := workspacePage{Head: r.head, Place: at, Crumbs: at.crumbs(r), Total: int64(len(list))}
 	page := pageNumber(r)
-	self := at.address("workspace", at.Path)
-	p.Before, p.Next = neighbours(self, page, p.Total, entriesOnPage)
-	if at.folder.TaskID != "" { // the address has a query already
-		p.Before, p.Next = oneQuery(p.Before), oneQuery(p.Next)
-	}
+	p.Before, p.Next = neighbours(r, page, p.Total, entriesOnPage)
 	first := min((page-1)*entriesOnPage, p.Total)
 	for _, e := range list[first:min(first+entriesOnPage, p.Total)] {
 		p.Entries = append(p.Entries, at.row(e))
 	}
 	if at.Path == "." && at.folder.TaskID == "" {
-		tasks, err := d.store.OwnFolders(r.Context(), r.who.Caller, head.ID, foldersOnPage)
+		tasks, err := d.store.OwnFolders(r.Context(), r.who.Caller, r.head.ID, foldersOnPage)
 		if err != nil {
 			return err
 		}
 		for _, t := range tasks {
-			own := place{store.Folder{WorkerID: head.ID, TaskID: t.ID}, "."}
+			own := place{store.Folder{WorkerID: r.head.ID, TaskID: t.ID}, "."}
 			p.Tasks = append(p.Tasks, ownFolder{t, own.address("workspace", ".")})
 		}
 	}
-	return d.page(w, r, "workspace.html", head.title(r), p)
-}
-
-// oneQuery joins the two queries of an address.
-func oneQuery(address string) string {
-	if i := strings.LastIndexByte(address, '?'); i > strings.IndexByte(address, '?') {
-		return address[:i] + "&" + address[i+1:]
-	}
-	return address
+	return d.page(w, r, "workspace.html", r.head.title(r), p)
 }
 
 // crumbs returns the folders from the workspace down to the place.
@@ -200,7 +185,7 @@ func (p place) row(e sandbox.Entry) entryRow {
 	case e.Mode.IsRegular():
 		row.Kind, row.Address = "file", p.address("workspace", e.Path)
 		row.Bytes = p.address("workspace-file", e.Path)
-	case e.Mode.Type() == modeLink:
+	case e.Mode.Type() == fs.ModeSymlink:
 		row.Kind = "link"
 	}
 	// Commands may create names that are not possible in an address, such as a name with a control
@@ -224,8 +209,8 @@ type workspaceFilePage struct {
 
 // workspaceFile reads the preview of a file. The returned function writes the page after the
 // workspace is closed, so that a slow browser does not keep it open.
-func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, head workerHead, at place,
-	ws *sandbox.Workspace) (func() error, error) {
+func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, at place, ws *sandbox.Workspace) (
+	show func() error, err error) {
 	f, err := ws.Open(at.Path)
 	if err != nil {
 		return nil, err
@@ -235,7 +220,7 @@ func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, head worker
 	if err != nil {
 		return nil, err
 	}
-	p := workspaceFilePage{Head: head, Place: at, Crumbs: at.crumbs(r), Size: info.Size(), Modified: info.ModTime()}
+	p := workspaceFilePage{Head: r.head, Place: at, Crumbs: at.crumbs(r), Size: info.Size(), Modified: info.ModTime()}
 	if p.MediaType, err = mediaTypeOf(at.Path, f); err != nil {
 		return nil, err
 	}
