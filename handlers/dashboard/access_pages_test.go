@@ -13,22 +13,9 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A pageRow is a page: the rule for its callers, and a form that it accepts.
-type pageRow struct {
-	rule   rule
-	form   string        // as a query; {name} is replaced by a value
-	files  bool          // the form is multipart
-	in     map[state]int // statuses for permitted callers that differ by state
-	status int           // status for permitted callers, if it is neither a page nor a redirect to one
-	either int           // another valid status for other callers: the form is shown again
-	once   bool          // works once: each permitted caller gets its own thing
-	lists  bool          // the page is a list, which must not hold things of others
-	last   bool          // it ends the caller's session
-}
-
 // pageRows has a row for each page. Pages of settings change other things than workers: the user's
 // account, or the organization.
-var pageRows = map[string]pageRow{
+var pageRows = map[string]accessRow{
 	"GET /sign-in":                           {rule: forAll},
 	"POST /sign-in":                          {rule: forAll, form: "email=x&password=y"},
 	"GET /decide/:token":                     {rule: forAll},
@@ -209,7 +196,14 @@ func TestAccessToPages(t *testing.T) {
 			if r.method == http.MethodPost && about {
 				th = p.make(in)
 			}
-			asked += p.openAll(r, row, in, th)
+			asked += p.askAll(route, row, in, th, func(c caller, th thing) string {
+				status, location, body := p.answered(p.pageRequest(r, row, c, th))
+				p.checkPage(r, row, c, in, status, location, body)
+				if strings.HasSuffix(r.pattern, "/pin") {
+					p.ok(p.store.UnpinWorker(t.Context(), p.who[c].Caller, th.worker.ID)) // each page would show it
+				}
+				return body
+			})
 		}
 	}
 	for route := range pageRows {
@@ -220,39 +214,7 @@ func TestAccessToPages(t *testing.T) {
 	is.True(asked > leastAsked(storetest.Rounds(1500, 700)))
 }
 
-// openAll opens a page as every caller. Callers without permission come first.
-func (p *people) openAll(r route, row pageRow, in state, th thing) (asked int) {
-	p.t.Helper()
-	order := slices.Clone(callers)
-	slices.SortStableFunc(order, func(a, b caller) int {
-		return min(1, expect(row.rule, b, in)) - min(1, expect(row.rule, a, in))
-	})
-	if row.rule == managesPerson {
-		p.addPerson(th)
-	}
-	for _, c := range order {
-		if row.once && expect(row.rule, c, in) == allowed {
-			if row.rule == managesPerson {
-				p.addPerson(th)
-			} else {
-				th = p.make(in)
-			}
-		}
-		req := p.pageRequest(r, row, c, th)
-		status, location, body := p.answered(req)
-		p.checkPage(r, row, c, in, status, location, body)
-		if strings.HasSuffix(r.pattern, "/pin") {
-			p.ok(p.store.UnpinWorker(p.t.Context(), p.who[c].Caller, th.worker.ID)) // each page would show it
-		}
-		if id := th.worker.ID; row.lists && (!c.sees(in) || c == stranger) && strings.Contains(body, id) {
-			p.t.Errorf("%s shows %s a worker that is %s", r.pattern, c, in)
-		}
-		asked++
-	}
-	return asked
-}
-
-func (p *people) pageRequest(r route, row pageRow, c caller, th thing) *http.Request {
+func (p *people) pageRequest(r route, row accessRow, c caller, th thing) *http.Request {
 	p.t.Helper()
 	form, err := url.ParseQuery(strings.NewReplacer("{caller}", string(c)).Replace(th.fill(row.form)))
 	p.ok(err)
@@ -272,23 +234,15 @@ func (p *people) pageRequest(r route, row pageRow, c caller, th thing) *http.Req
 		req.Header.Set("Content-Type", kind)
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
-	if c == nobody {
-		return req
-	}
-	session := p.sessions[c]
-	if row.last {
-		var err error
-		session, err = p.store.CreateSession(p.t.Context(), p.who[c].Caller, "")
-		if c == removed {
-			session, err = "none", nil
-		}
+	p.withCookie(req, c)
+	if row.last && expect(row.rule, c, public) == allowed { // the next page needs another session
+		p.sessions[c], err = p.store.CreateSession(p.t.Context(), p.who[c].Caller, "")
 		p.ok(err)
 	}
-	req.AddCookie(&http.Cookie{Name: "journeyman_session", Value: session})
 	return req
 }
 
-func (p *people) checkPage(r route, row pageRow, c caller, in state, status int, location, body string) {
+func (p *people) checkPage(r route, row accessRow, c caller, in state, status int, location, body string) {
 	p.t.Helper()
 	want := expect(row.rule, c, in)
 	toSignIn := status == http.StatusSeeOther && strings.HasPrefix(location, "/sign-in")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,50 @@ func refuseUnless(ok bool, status int) int {
 		return allowed
 	}
 	return status
+}
+
+// An accessRow is a route of the API or a page: the rule for its callers, and a request that succeeds for the
+// permitted ones. In its texts, {name} is replaced by a value.
+type accessRow struct {
+	rule   rule
+	body   string        // of a request to the API
+	query  string        // of a request to the API
+	kind   string        // of the body; JSON if empty
+	form   string        // of a page, as a query
+	files  bool          // the form is multipart
+	status int           // for permitted callers; if 0, 200, for a page also a redirect to one
+	in     map[state]int // statuses for permitted callers that differ by state
+	either int           // another valid status for other callers
+	once   bool          // works once: each permitted caller gets its own thing
+	lists  bool          // the answer is a list, which must not hold things of others
+	last   bool          // it ends the caller's session
+}
+
+// askAll sends a request as every caller. ask sends it, checks the answer and returns its body. Callers
+// without permission come first, so that the thing still exists when they are refused.
+func (p *people) askAll(route string, row accessRow, in state, th thing, ask func(c caller, th thing) (body string)) (asked int) {
+	p.t.Helper()
+	order := slices.Clone(callers)
+	slices.SortStableFunc(order, func(a, b caller) int {
+		return min(1, expect(row.rule, b, in)) - min(1, expect(row.rule, a, in))
+	})
+	if row.rule == managesPerson {
+		p.addPerson(th)
+	}
+	for _, c := range order {
+		switch {
+		case !row.once || expect(row.rule, c, in) != allowed:
+		case row.rule == managesPerson:
+			p.addPerson(th)
+		default:
+			th = p.make(in)
+		}
+		body := ask(c, th)
+		if row.lists && (!c.sees(in) || c == stranger) && strings.Contains(body, th.worker.ID) {
+			p.t.Errorf("%s shows %s a worker that is %s: %s", route, c, in, body)
+		}
+	}
+	return len(order)
 }
 
 // people are the callers of a site, with their keys and browsers.

@@ -98,11 +98,6 @@ func TestLivePieces(t *testing.T) {
 	is.True(strings.Contains(whole[0].text(), `id="c0-0-0"`))
 	is.Equal(b.live(address, rest[len(rest)-1].ID, nil)[0].ID, rest[len(rest)-1].ID) // it may also reconnect after the end
 
-	s.join("mo@example.com", store.RoleMember)
-	hidden := s.worker(s.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: hidden.ID, TaskID: "hidden", Input: scripted("say secret")})
-	is.Equal(s.signIn("mo@example.com").get("/tasks/hidden/live").status, 403)
-	is.Equal(s.visitor().get("/tasks/live/live").status, 303) // to the sign-in page
 	for _, query := range []string{"?turn=99&step=99&has=99", "?turn=-1&step=x&has=-5", "?turn=99999999999999999999"} {
 		is.True(len(b.live("/tasks/live/live"+query, "7-x", nil)) > 0) // an invalid position does no harm
 	}

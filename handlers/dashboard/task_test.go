@@ -115,31 +115,6 @@ func TestTaskEnds(t *testing.T) {
 	b.get("/tasks/short").shows("Incomplete.", "the budget &#34;low&#34; has used up its model calls")
 }
 
-// TestHostileTask puts hostile text into every string of a task.
-func TestHostileTask(t *testing.T) {
-	is, s, b := asOwner(t)
-	evil := `<script>alert(1)</script><img src=x onerror=alert(1)>"'&`
-	w := s.worker(s.owner, store.NewWorker{Title: evil})
-	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "evil", Title: evil, Input: evil + "\n\n" + scripted(
-		"think "+evil, "say "+evil+" [x](javascript:alert(1)) ![p](https://elsewhere.example/p.png)",
-		calling("write_file", "path", `<b onclick=alert(1)>.html`, "content", evil), calling("publish_file", "path", `<b onclick=alert(1)>.html`),
-		calling(`read_file`, "path", evil), "say "+evil+" <a href=\"javascript:alert(1)\">x</a>")})
-	is.Equal(turn.Status, store.Completed)
-	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "evil", Input: scripted("fail 400 " + evil)})
-	acts := regexp.MustCompile(`(?i)<script>|<img|<[^>]*\son[a-z]+=|href="javascript:|<b |elsewhere\.example/p\.png"`)
-	for _, path := range []string{"/tasks", "/tasks?q=" + strings.ReplaceAll(evil[:20], "<", "%3C"), "/tasks/evil", "/tasks/evil/turns/0", "/tasks/evil/turns/1", "/tasks/evil/calls/0/0/0", "/tasks/evil/calls/0/2/0"} {
-		p := b.get(path)
-		is.Equal(p.status, 200)
-		is.Equal(acts.FindString(p.body), "")
-		p.shows("&lt;script&gt;alert(1)") // the text is shown
-	}
-	raw := b.get("/tasks/evil/raw/0/input")
-	raw.shows("<script>")
-	is.Equal(raw.header.Get("X-Content-Type-Options"), "nosniff")
-	is.Equal(raw.header.Get("Content-Security-Policy"), "sandbox; default-src 'none'")
-	is.Equal(raw.header.Get("Content-Type"), "text/plain; charset=utf-8")
-}
-
 // TestLongTask checks that the pages of a long task are bounded and that links reach all of it.
 func TestLongTask(t *testing.T) {
 	is, s, b := asOwner(t)

@@ -67,15 +67,6 @@ func TestUsageCSV(t *testing.T) {
 	is.Equal(rows[14][10], "65")
 }
 
-func TestMembersSeeUsageAlerts(t *testing.T) {
-	_, s := onSite(t)
-	s.join("mo@example.com", store.RoleMember)
-	b := s.signIn("mo@example.com")
-	for _, path := range []string{"/usage", "/usage.csv"} {
-		b.get(path).answers(http.StatusForbidden).shows("The role member may not see usage")
-	}
-}
-
 func TestBrowserUsage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -255,6 +255,11 @@ func TestWorkerSettings(t *testing.T) {
 	is.Equal(p.status, http.StatusUnprocessableEntity)
 	is.True(p.has(`id="e-title"`, "is not JSON") && p.harmless())
 
+	other := s.worker(s.owner, store.NewWorker{Title: "Other"})
+	theirs := s.signIn(s.join("mo@example.com", store.RoleMember).Email).get("/workers/" + other.ID + "/settings")
+	theirs.shows("nobody else can change it")
+	theirs.lacks(`<form method="post" action="/workers/`)
+
 	b.post("/workers/" + w.ID + "/delete").answers(http.StatusUnprocessableEntity).shows("Tick the box")
 	is.Equal(b.post("/workers/"+w.ID+"/delete", "confirm", "yes").location(), "/workers?done=worker-deleted")
 	is.Equal(b.get("/workers/"+w.ID).status, http.StatusNotFound)
@@ -289,72 +294,4 @@ func TestWorkerMembers(t *testing.T) {
 	}
 	is.Equal(b.post(path+"/"+mo.UserID+"/remove").location(), path+"?done=worker-member-removed")
 	is.Equal(theirs.get("/workers/"+w.ID).status, http.StatusForbidden)
-}
-
-// TestWorkerAccess opens every address of a worker as every user who may not see it.
-func TestWorkerAccess(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	mo := s.join("mo@example.com", store.RoleMember)
-	eve, _ := storetest.Caller(t, s.store, "Globex", "eve@globex.example", store.RoleOwner)
-	is.New(t).NoErr(s.store.SetPassword(t.Context(), eve.Email, password))
-	public := s.worker(s.owner, store.NewWorker{Title: "Public one"})
-	private := s.worker(s.owner, store.NewWorker{Title: "Private one", Visibility: store.Private})
-	member, stranger, nobody := s.signIn(mo.Email), s.signIn(eve.Email), s.visitor()
-	reading := []string{"", "/settings", "/schedules", "/files", "/preview/a.txt", "/workspace/", "/webhook", "/members", "/schedules/sch_x", "/webhook/executions/whe_x"}
-	writing := []string{"/settings", "/delete", "/members", "/members/usr_x/remove", "/webhook", "/webhook/remove", "/webhook/regenerate", "/webhook/test",
-		"/webhook/executions/whe_x/redeliver", "/schedules", "/schedules/sch_x", "/schedules/sch_x/pause", "/schedules/sch_x/resume", "/schedules/sch_x/run", "/schedules/sch_x/cancel"}
-	creators := []string{"/workspace/", "/webhook", "/members", "/webhook/executions/whe_x"} // of a public worker
-	form := []string{"confirm", "yes", "title", "Taken", "visibility", "public", "url", "https://example.com/", "email", mo.Email, "input", "x", "budget", "low",
-		"when.type", "cron", "when.cron", "* * * * *"}
-	for _, at := range reading {
-		for name, b := range map[string]*browser{"a member": member, "a stranger": stranger} {
-			if p := b.get("/workers/" + private.ID + at); p.status != http.StatusForbidden || p.has("Private one") {
-				t.Errorf("%s gets %d of GET %s of a private worker", name, p.status, at)
-			}
-		}
-		if p := nobody.get("/workers/" + public.ID + at); p.status != http.StatusSeeOther || !strings.HasPrefix(p.location(), "/sign-in?next=") {
-			t.Errorf("nobody gets %d of GET %s", p.status, at)
-		}
-		want := http.StatusOK
-		switch {
-		case slices.Contains(creators, at):
-			want = http.StatusForbidden
-		case strings.HasPrefix(at, "/preview") || strings.HasPrefix(at, "/schedules/"):
-			want = http.StatusNotFound // there is none
-		}
-		if p := member.get("/workers/" + public.ID + at); p.status != want {
-			t.Errorf("a member gets %d of GET %s of a public worker", p.status, at)
-		}
-	}
-	for _, at := range writing {
-		for name, b := range map[string]*browser{"a member": member, "a stranger": stranger} {
-			if p := b.post("/workers/"+private.ID+at, form...); p.status != http.StatusForbidden {
-				t.Errorf("%s gets %d of POST %s of a private worker", name, p.status, at)
-			}
-		}
-		if p := nobody.post("/workers/"+public.ID+at, form...); p.location() != "/sign-in" {
-			t.Errorf("nobody gets %d of POST %s", p.status, at)
-		}
-		if p := member.post("/workers/"+public.ID+at, form...); !strings.HasPrefix(at, "/schedules") && p.status != http.StatusForbidden {
-			t.Errorf("a member gets %d of POST %s of a public worker", p.status, at)
-		}
-	}
-	for name, b := range map[string]*browser{"a member": member, "a stranger": stranger} {
-		if p := b.send(b.form("/workers/"+private.ID+"/run", []string{"input", "x"})); p.status != http.StatusForbidden {
-			t.Errorf("%s gets %d when running a private worker", name, p.status)
-		}
-	}
-	for _, wrk := range []store.Worker{public, private} {
-		now, err := s.store.Worker(t.Context(), s.owner.Caller, wrk.ID)
-		if err != nil || now.Title != wrk.Title || now.Visibility != wrk.Visibility {
-			t.Errorf("%s is now %+v, %v", wrk.Title, now, err)
-		}
-	}
-	if p := member.get("/workers/" + public.ID + "/settings"); !p.has("nobody else can change it") || p.has("<form method=\"post\" action=\"/workers/") {
-		t.Error("who did not make a worker is shown a form")
-	}
-	if p := member.get("/workers/wrk_none"); p.status != http.StatusNotFound {
-		t.Errorf("an unknown worker is %d", p.status)
-	}
 }

@@ -83,10 +83,6 @@ func TestWorkspacePages(t *testing.T) {
 	is.Equal(slices.Sorted(maps.Keys(files)), []string{"a b?#/x%2F.md", "page.html"}) // no link, and no unusable name
 	files = unzip(t, b.get(base+"/workspace-zip/a%20b%3F%23/"))
 	is.Equal(files, map[string]string{"x%2F.md": "# Hello <script>"})
-
-	// Only the creator may open it, not even another Owner.
-	s.join("bob@example.com", store.RoleOwner)
-	is.Equal(s.signIn("bob@example.com").get(base+"/workspace/").status, http.StatusForbidden)
 }
 
 // TestWorkspaceOfATask shows the own folder of a task, and the pages of a large folder.
