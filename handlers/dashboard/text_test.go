@@ -4,14 +4,11 @@ import (
 	"encoding/json"
 	"go/ast"
 	"go/constant"
-	"go/parser"
-	"go/token"
 	"go/types"
 	"html"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+	"golang.org/x/tools/go/packages"
 
 	"journeyman/handlers/dashboard/text"
 )
@@ -78,7 +76,7 @@ func usedKeys(t *testing.T) map[string]bool {
 		is.New(t).NoErr(err)
 		templateKeys(string(source), used)
 	}
-	goKeys(t, glob(t, "*.go"), used)
+	goKeys(t, used)
 	for _, group := range labels(t) {
 		for _, label := range group {
 			used[label] = true
@@ -145,20 +143,12 @@ func templateKeys(source string, used map[string]bool) {
 	}
 }
 
-// goKeys adds the keys of the Go files: all constants of the type text.Key, as the type checker
-// finds them. It does not load other packages than text. Keys beside unknown values are found by
-// their place.
-func goKeys(t *testing.T, files []string, used map[string]bool) {
-	set := token.NewFileSet()
-	texts := checked(set, nil, "journeyman/handlers/dashboard/text", parsed(t, set, []string{"text/text.go"}), nil)
-	imports := importer{texts.Path(): texts}
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-	pages := parsed(t, set, files)
-	checked(set, imports, "journeyman/handlers/dashboard", pages, info)
-	for _, file := range pages {
-		ast.Inspect(file, func(n ast.Node) bool { placedKeys(n, used); return true })
-	}
-	key := texts.Scope().Lookup("Key").Type()
+// goKeys adds the keys of the Go files: all constants of the type text.Key.
+func goKeys(t *testing.T, used map[string]bool) {
+	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax}, ".")
+	is.New(t).NoErr(err)
+	info := loaded[0].TypesInfo
+	key := loaded[0].Imports["journeyman/handlers/dashboard/text"].Types.Scope().Lookup("Key").Type()
 	parts := map[ast.Expr]bool{} // parts of a sum of constants: the sum is the key
 	for e := range info.Types {
 		if sum, ok := e.(*ast.BinaryExpr); ok {
@@ -171,59 +161,6 @@ func goKeys(t *testing.T, files []string, used map[string]bool) {
 		}
 	}
 	delete(used, "") // used for no text
-}
-
-// placedKeys adds the keys of a translating call.
-func placedKeys(n ast.Node, used map[string]bool) {
-	note := func(list ...ast.Expr) {
-		for _, e := range list {
-			if s, ok := e.(*ast.BasicLit); ok && s.Kind == token.STRING {
-				if value, err := strconv.Unquote(s.Value); err == nil {
-					used[value] = true
-				}
-			}
-		}
-	}
-	call, ok := n.(*ast.CallExpr)
-	if !ok {
-		return
-	}
-	f, ok := call.Fun.(*ast.SelectorExpr)
-	switch {
-	case ok && len(call.Args) > 0 && slices.Contains([]string{"t", "T", "HTML"}, f.Sel.Name):
-		note(call.Args[0])
-	case ok && len(call.Args) > 2 && slices.Contains([]string{"tn", "N"}, f.Sel.Name):
-		note(call.Args[1:3]...)
-	}
-}
-
-func parsed(t *testing.T, set *token.FileSet, names []string) (files []*ast.File) {
-	for _, name := range names {
-		file, err := parser.ParseFile(set, name, nil, 0)
-		is.New(t).NoErr(err)
-		files = append(files, file)
-	}
-	return files
-}
-
-// checked returns a package with its types. It ignores errors, which occur where unknown packages
-// are used.
-func checked(set *token.FileSet, imports importer, path string, files []*ast.File, info *types.Info) *types.Package {
-	config := types.Config{Importer: imports, Error: func(error) {}, FakeImportC: true}
-	checked, _ := config.Check(path, set, files, info)
-	return checked
-}
-
-// An importer holds packages by path. Any other package is empty.
-type importer map[string]*types.Package
-
-func (i importer) Import(importPath string) (*types.Package, error) {
-	if known := i[importPath]; known != nil {
-		return known, nil
-	}
-	empty := types.NewPackage(importPath, path.Base(importPath))
-	empty.MarkComplete()
-	return empty, nil
 }
 
 // TestTemplatesAreTranslated finds words in templates without t, between elements and in attributes
