@@ -57,10 +57,9 @@ func TestBrowserWorkspace(t *testing.T) {
 
 // TestBrowserAlerts adds a channel, tests it and reads the result.
 func TestBrowserAlerts(t *testing.T) {
-	is, s := onSite(t)
+	is, s, w := inBrowser(t)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }))
 	t.Cleanup(endpoint.Close)
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	w.open("/settings/alerts")
 	w.look("alerts-none")
 	w.fill("To", endpoint.URL+"/services/T000/B000/secret")

@@ -7,15 +7,14 @@ import (
 )
 
 // TestBrowserLayout measures what a picture shows at first sight and a list of faults does not: gaps
-// of empty elements, frames in frames, and what stands in one line.
+// of empty elements, frames in frames, what stands in one line, and messages that cover buttons.
 func TestBrowserLayout(t *testing.T) {
-	is, s := onSite(t)
+	is, s, w := inBrowser(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Invoice clerk"})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, Title: "An invoice", Input: scripted("say Done.")})
 	_, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: wrk.ID, Input: "Go", Budget: store.BudgetLow,
 		When: store.When{Type: store.CronType, Cron: "0 8 * * 1-5"}}, store.IdempotencyKey{})
 	is.NoErr(err)
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 
 	w.open("/tasks/" + turn.TaskID)
 	is.Equal(w.text("getComputedStyle(document.querySelector('.composer textarea')).borderTopWidth"), "0px") // the box has the frame
@@ -31,19 +30,14 @@ func TestBrowserLayout(t *testing.T) {
 	w.open("/workers/" + wrk.ID + "/schedules")
 	is.Equal(w.text("document.querySelector('.pager').checkVisibility()"), "false")
 	is.Equal(w.text("document.querySelector('form.card > button').offsetWidth < 300"), "true")
-}
 
-// TestBrowserToasts checks that a message covers no button at the lower edge of a page.
-func TestBrowserToasts(t *testing.T) {
-	is, s := onSite(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Invoice clerk"})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "sent", Title: "An invoice", Input: scripted("say Done.")})
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	// A message covers no button at the lower edge of a page.
 	for _, tt := range []struct {
 		path, bar string
 		width     int64
 	}{
-		{"/tasks/sent?done=call-approved", ".composer", 1366}, {"/tasks/sent?done=call-approved", ".composer", 390},
+		{"/tasks/" + turn.TaskID + "?done=call-approved", ".composer", 1366},
+		{"/tasks/" + turn.TaskID + "?done=call-approved", ".composer", 390},
 		{"/workers/" + wrk.ID + "/settings?done=saved", ".savebar", 1366},
 	} {
 		w.size(tt.width, "light")

@@ -12,10 +12,10 @@ import (
 	"journeyman/store/storetest"
 )
 
-// busySite returns a site with running, waiting, failed and completed tasks.
-func busySite(t *testing.T) (s *site, careful store.Worker) {
+// busySite returns a site with running, waiting, failed and completed tasks, and a window of its owner.
+func busySite(t *testing.T) (is *is.I, s *site, w *window, careful store.Worker) {
 	t.Helper()
-	s = newSite(t)
+	is, s, w = inBrowser(t)
 	careful = s.worker(s.owner, store.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
 	reader := s.worker(s.owner, store.NewWorker{Title: "Invoice reader", Summary: "Reads an invoice into JSON"})
 	for _, title := range []string{"INV-20431 from Nordfrakt", "INV-20436 from Hafenlogistik"} {
@@ -24,7 +24,7 @@ func busySite(t *testing.T) (s *site, careful store.Worker) {
 	s.carryOut(s.owner, store.NewTurn{WorkerID: reader.ID, Title: "Jute bags, food-grade, EU", Input: scripted("fail 400 the supplier is unknown")})
 	s.begin(s.owner, store.NewTurn{WorkerID: reader.ID, Title: "Compare revenue by region", Input: scripted("wait 2m", "say x")})
 	s.asks(careful, "Offer from Finca El Roble")
-	return s, careful
+	return is, s, w, careful
 }
 
 // asks starts a task that waits for an approval.
@@ -38,13 +38,39 @@ func (s *site) asks(w store.Worker, title string) store.Turn {
 	return turn
 }
 
-// TestBrowserLiveLists checks that the list of tasks shows changes, and keeps the focus, the
-// selection and the typed text.
-func TestBrowserLiveLists(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s, careful := busySite(t)
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+// TestBrowserLists uses the first page, the list of workers with its pins, and the list of tasks: it has filters
+// and actions on several tasks, shows changes, and keeps the focus, the selection and the typed text.
+func TestBrowserLists(t *testing.T) {
+	is, s, w, careful := busySite(t)
+	w.open("/")
+	w.sees("First steps", "Connect a model", "Waiting for you", "Running", "Failed in the last seven days")
+	w.look("home")
+	w.click("Hide permanently")
+	w.until("no first steps", `!document.querySelector(".firststeps")`)
+	w.open("/workers")
+	w.look("workers")
+	w.click("Pin Invoice reader")
+	w.until("the pin", `document.querySelector(".pins")?.innerText.includes("Invoice reader")`)
+	w.click("Unpin Invoice reader")
+	w.until("no pin", `!document.querySelector(".pins")`)
+
+	w.open("/tasks?status=error")
+	w.click("Select Jute bags, food-grade, EU")
+	w.click("Run again")
+	w.sees("One task runs again.")
+
+	w.open("/tasks")
+	w.click("More filters")
+	w.fill("Status", "completed")
+	w.click("Filter")
+	w.until("the filter", "location.search.includes('status=completed')")
+	w.sees("INV-20431 from Nordfrakt")
+	w.lacks("Jute bags, food-grade, EU")
+	w.fill("Text", "zebra")
+	w.click("Filter")
+	w.sees("No task matches")
+	w.look("tasks-nothing")
+
 	w.open("/tasks")
 	w.sees("Offer from Finca El Roble", "asks: write_file", "the supplier is unknown")
 	w.look("tasks")
@@ -66,12 +92,10 @@ func TestBrowserLiveLists(t *testing.T) {
 	w.until("the count after a decision", "document.title.startsWith('(1)')")
 }
 
-// TestBrowserKeyboard moves in the list by keyboard, selects, opens and goes to other pages.
+// TestBrowserKeyboard moves in the list by keyboard, selects, opens and goes to other pages. It searches with
+// Ctrl+K and opens a result.
 func TestBrowserKeyboard(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s, _ := busySite(t)
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	is, _, w, _ := busySite(t)
 	w.open("/tasks")
 	w.press("jjx")
 	is.Equal(w.text(`document.querySelectorAll("tbody tr")[1].querySelector("input").checked`), "true")
@@ -95,14 +119,7 @@ func TestBrowserKeyboard(t *testing.T) {
 	w.press("gt")                                                                   // typed into the search
 	is.Equal(strings.TrimPrefix(w.text("document.activeElement.value"), "/"), "gt") // the driver types the slash, too
 	is.Equal(w.path(), "/")
-}
 
-// TestBrowserPalette searches with Ctrl+K and opens a result.
-func TestBrowserPalette(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s, _ := busySite(t)
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	palette := func(text string) {
 		is.NoErr(chromedp.Do(w.ctx, chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl))))
 		w.until("the palette", `document.querySelector("#palette").matches(":popover-open")`)
@@ -132,28 +149,4 @@ func TestBrowserPalette(t *testing.T) {
 	w.script(true)
 	w.open("/search?q=jute")
 	w.look("search")
-}
-
-// TestBrowserHomeAndPins uses the first page, the list of workers with its pins, and an action on
-// several tasks.
-func TestBrowserHomeAndPins(t *testing.T) {
-	t.Parallel()
-	s, _ := busySite(t)
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
-	w.open("/")
-	w.sees("First steps", "Connect a model", "Waiting for you", "Running", "Failed in the last seven days")
-	w.look("home")
-	w.click("Hide permanently")
-	w.until("no first steps", `!document.querySelector(".firststeps")`)
-	w.open("/workers")
-	w.look("workers")
-	w.click("Pin Invoice reader")
-	w.until("the pin", `document.querySelector(".pins")?.innerText.includes("Invoice reader")`)
-	w.click("Unpin Invoice reader")
-	w.until("no pin", `!document.querySelector(".pins")`)
-
-	w.open("/tasks?status=error")
-	w.click("Select Jute bags, food-grade, EU")
-	w.click("Run again")
-	w.sees("One task runs again.")
 }

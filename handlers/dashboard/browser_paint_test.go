@@ -14,8 +14,7 @@ const maxPaint = 5000
 
 // TestBrowserPaint measures the time to the first content of the main pages.
 func TestBrowserPaint(t *testing.T) {
-	s, careful := busySite(t)
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	_, s, w, careful := busySite(t)
 	w.open("/") // so that the cache holds scripts and styles, as for a returning user
 	call(w, emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 4})
 	for _, path := range []string{"/", "/workers", "/tasks", "/workers/new", "/workers/" + careful.ID, "/tasks/" + s.asks(careful, "A task").TaskID, "/usage", "/settings/models"} {

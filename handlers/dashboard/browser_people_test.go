@@ -9,10 +9,8 @@ import (
 
 // TestBrowserKeys creates, rolls and revokes a key.
 func TestBrowserKeys(t *testing.T) {
-	is, s := onSite(t)
-	w := newWindow(s).enter("ann@example.com")
-	w.click("Settings")
-	w.arrives("/settings")
+	is, _, w := inBrowser(t)
+	w.open("/settings")
 	w.look("settings")
 	w.click("API keys")
 	w.arrives("/settings/keys")
@@ -36,8 +34,7 @@ func TestBrowserKeys(t *testing.T) {
 
 // TestBrowserMembers invites a person, who joins, gets another role and is removed.
 func TestBrowserMembers(t *testing.T) {
-	is, s := onSite(t)
-	w := newWindow(s).enter("ann@example.com")
+	is, s, w := inBrowser(t)
 	w.open("/settings/members")
 	w.fill("Email address", "new@example.com")
 	w.fill("Role", "Admin")
@@ -78,14 +75,15 @@ func TestBrowserMembers(t *testing.T) {
 	guest.arrives("/sign-in")
 }
 
-// TestBrowserNewcomer opens the printed link of the first start. After three clicks a task has
-// ended.
+// TestBrowserNewcomer opens the printed link of the first start. After three clicks a task has ended. Then the
+// new Owner opens the other settings.
 func TestBrowserNewcomer(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
+	_, s := onSite(t)
 	w := newWindow(s)
 	w.open(s.link(store.LinkWelcome, "ann@example.com")) // one
+	w.look("welcome")
 	w.fill("Your name", "Ann Arbor")
+	w.fill("Your email address", "me@example.com")
 	w.fill("New password", password)
 	w.click("Start") // two
 	w.sees("Your password is set, and you are signed in.")
@@ -94,20 +92,7 @@ func TestBrowserNewcomer(t *testing.T) {
 	w.until("the finished task", "location.pathname.startsWith('/tasks/tsk_') && document.querySelector('#end-0')")
 	w.sees("haiku.md")
 	w.shoot("newcomer.png")
-}
 
-// TestBrowserSettings opens the other settings as an Owner.
-func TestBrowserSettings(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	w := newWindow(s)
-	w.open(s.link(store.LinkWelcome, "ann@example.com"))
-	w.look("welcome")
-	w.fill("Your name", "Ann Arbor")
-	w.fill("Your email address", "me@example.com")
-	w.fill("New password", password)
-	w.click("Start")
-	w.arrives("/workers/new")
 	w.open("/settings/organization")
 	w.fill("Credits a month", "much")
 	w.click("Save")

@@ -41,7 +41,7 @@ func saying(text, pause string) (lines []string) {
 // TestBrowserStream watches an answer grow. The server's Markdown must not move the text that the
 // user reads, and must end like the page that is loaded later.
 func TestBrowserStream(t *testing.T) {
-	is, s := onSite(t)
+	is, s, w := inBrowser(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Quarterly reporter", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "stream", Title: "Compare Q3 revenue by region", Input: "Read sales-q3.csv and total revenue by region for Q2 and Q3.\n\n" + scripted(
 		calling("write_file", "path", "totals.json", "content", "{\"region\": \"Nordics\", \"eur\": 487120}\n"), calling("read_file", "path", "totals.json"), "say Q3 revenue was **€1,226,950**, up **7.5%** on Q2. I listed the rest in `totals.json`.")})
@@ -54,7 +54,6 @@ func TestBrowserStream(t *testing.T) {
 	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "stream", Input: "Compare the regions and tell me what stands out. Put it into report.md from the template.\n\n" +
 		scripted(append(lines, saying(report, "60ms")...)...)})
 	id := s.approval("stream")
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	w.open("/tasks/stream")
 	w.sees("Waiting for your approval")
 	w.look("task-approval")

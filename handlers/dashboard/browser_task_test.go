@@ -14,12 +14,11 @@ import (
 )
 
 // TestBrowserLive watches a task run, approves one of its calls, and compares the end with the
-// server's page.
+// server's page. Typed text stays, and the page does not reload repeatedly.
 func TestBrowserLive(t *testing.T) {
-	is, s := onSite(t)
+	is, s, w := inBrowser(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files", "write_file"}}})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "live", Title: "A live task", Input: scripted("say Before.")})
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	w.open("/tasks/live")
 	w.fill("Follow-up", "Do it.\n\n"+scripted(calling("list_files"),
 		"think Let me <b>see</b>.", "wait 400ms", "say The first words", "wait 400ms", "say and then", "wait 400ms", "say <i>more</i>.",
@@ -50,7 +49,10 @@ func TestBrowserLive(t *testing.T) {
 	is.Equal(w.text("document.querySelector('#bar-state').innerText.trim()"), "Waiting for you") // not "Running"
 	w.click("Approve")
 	w.sees("The call is approved and runs.", "All done.")
+	w.fill("Follow-up", "Half a thought")
 	w.until("the end", "document.querySelector('#box-1 .acts')")
+	is.Equal(w.text("document.querySelector('#f-input').value"), "Half a thought")
+	is.Equal(w.text("performance.getEntriesByType('resource').filter((r) => new URL(r.name).pathname === '/tasks/live').length <= 3"), "true")
 	is.Equal(w.text("document.querySelector('#bar-state').innerText.trim()"), "Done")
 	is.True(strings.HasPrefix(w.text("document.querySelector('#now').innerText"), "Last turn")) // no longer "Now"
 	is.Equal(w.text("document.querySelector('#f-input').placeholder"), "Continue this task")
@@ -58,33 +60,10 @@ func TestBrowserLive(t *testing.T) {
 	w.lacks("Stop")
 }
 
-// TestBrowserLiveEnds checks that typed text stays when a task ends, and that the page does not
-// reload repeatedly.
-func TestBrowserLiveEnds(t *testing.T) {
-	is, s := onSite(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
-	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "ends", Input: scripted(calling("list_files"), "say The end.")})
-	id := s.approval("ends")
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
-	w.open("/tasks/ends")
-	w.sees("waits for approval")
-	w.fill("Follow-up", "Half a thought")
-	w.text("window.same = true")
-	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "ends", id, store.Decision{Approved: true})
-	is.NoErr(err)
-	w.sees("The end.")
-	w.until("the end", "document.querySelector('#end-0')")
-	is.Equal(w.text("document.querySelector('textarea').value"), "Half a thought")
-	is.Equal(w.text("window.same"), "true")
-	is.Equal(w.text("performance.getEntriesByType('resource').filter((r) => new URL(r.name).pathname === '/tasks/ends').length <= 3"), "true")
-}
-
 // TestBrowserCancel cancels a running task and opens it without scripts.
 func TestBrowserCancel(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
+	_, s, w := inBrowser(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Slow"})
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	w.open("/tasks")
 	w.look("tasks-none")
 	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "slow", Input: scripted("say Working.", calling("list_files"), "say On it.", "wait 1h", "say never")})
@@ -104,8 +83,7 @@ func TestBrowserCancel(t *testing.T) {
 
 // TestBrowserTaskPages opens pages whose texts try to change the page.
 func TestBrowserTaskPages(t *testing.T) {
-	is, s := onSite(t)
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	is, s, w := inBrowser(t)
 	evil := `<script>alert(1)</script><img src=x onerror=alert(1)>` + strings.Repeat("unbroken", 30)
 	wrk := s.worker(s.owner, store.NewWorker{Title: evil[:180], OutputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)})
 	free := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
@@ -131,37 +109,11 @@ func TestBrowserTaskPages(t *testing.T) {
 	is.Equal(w.path(), "/tasks/steps/turns/0")
 }
 
-// TestBrowserTasks filters the list of tasks, whose texts try to change the page.
-func TestBrowserTasks(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
-	evil := `<script>alert(1)</script><img src=x onerror=alert(1)>` + strings.Repeat("unbroken", 30)
-	wrk := s.worker(s.owner, store.NewWorker{Title: evil[:180]})
-	free := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "evil", Title: evil, Input: scripted("say " + evil)})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "fails", Title: "Fails", Input: scripted("fail 400 the model is on strike")})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "steps", Title: "Many steps", Input: scripted("say Done.")})
-	w.open("/tasks")
-	w.look("tasks")
-	w.click("More filters")
-	w.fill("Status", "error")
-	w.click("Filter")
-	w.until("the filter", "location.search.includes('status=error')")
-	w.sees("Fails")
-	w.lacks("Many steps")
-	w.fill("Text", "zebra")
-	w.click("Filter")
-	w.sees("No task matches")
-	w.look("tasks-nothing")
-}
-
 // TestBrowserFollowUp sends an instruction with a chosen and a dropped file, by keyboard.
 func TestBrowserFollowUp(t *testing.T) {
-	is, s := onSite(t)
+	is, s, w := inBrowser(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Reader"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "read", Title: "Reading", Input: scripted("say Ready.")})
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	chosen := filepath.Join(t.TempDir(), "chosen.txt")
 	is.NoErr(os.WriteFile(chosen, []byte("from the disk"), 0o600))
 	w.open("/tasks/read")
@@ -199,11 +151,10 @@ const observeLost = `(() => {
 
 // TestBrowserReconnects closes the connection of a stream, which must continue where it stopped.
 func TestBrowserReconnects(t *testing.T) {
-	is, s := onSite(t)
+	is, s, w := inBrowser(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "broken", Title: "Broken", Input: "Go.\n\n" + scripted(
 		"think one", calling("list_files"), "think two", calling("list_files"), "say The end.")})
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	w.open("/tasks/broken")
 	w.until("the first step", "document.querySelectorAll('#flow-0 .reasoning').length === 1 && document.querySelector('#flow-0 .call .res.wait')")
 	w.text("document.querySelector('#flow-0 .reasoning').mark = 'same'")

@@ -24,6 +24,9 @@ import (
 	cdpage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/matryer/is"
+
+	"journeyman/handlers/dashboard"
 )
 
 // Tests in a real browser are named TestBrowser…. They need Chromium, and axe-core from
@@ -78,6 +81,13 @@ func newWindow(s *site) *window {
 	call(w, network.Enable, network.EnableParams{})
 	w.size(1280, "light")
 	return w
+}
+
+// inBrowser starts a site like onSite, and opens a window in which its owner is signed in.
+func inBrowser(t *testing.T, change ...func(*dashboard.Config)) (*is.I, *site, *window) {
+	t.Helper()
+	is, s := onSite(t, change...)
+	return is, s, newWindow(s).borrow(s.signIn("ann@example.com"))
 }
 
 // needChromium returns the path of the browser and the source of axe-core.
@@ -344,17 +354,6 @@ func (w *window) press(keys string) {
 func (w *window) script(on bool) {
 	w.t.Helper()
 	call(w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
-}
-
-// enter signs in through the form.
-func (w *window) enter(email string) *window {
-	w.t.Helper()
-	w.open("/sign-in")
-	w.fill("Email", email)
-	w.fill("Password", password)
-	w.click("Sign in")
-	w.until("the page after sign-in", "location.pathname !== '/sign-in'")
-	return w
 }
 
 // borrow sets the session of a user who is signed in in another browser. It saves time in tests

@@ -14,10 +14,8 @@ import (
 
 // TestBrowserWorkerOfTask keeps a worker that a task made.
 func TestBrowserWorkerOfTask(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
+	_, s, w := inBrowser(t)
 	s.worker(s.owner, store.NewWorker{Title: "Clerk", Summary: "Keeps the books of the harbour office"})
-	w := newWindow(s).enter("ann@example.com")
 	w.open("/")
 	w.fill("What should be done?", "Write a haiku about rivers")
 	w.click("Run")
@@ -40,8 +38,7 @@ func TestBrowserWorkerOfTask(t *testing.T) {
 }
 
 func TestBrowserNewWorker(t *testing.T) {
-	is, s := onSite(t)
-	w := newWindow(s).enter("ann@example.com")
+	is, s, w := inBrowser(t)
 	w.open("/workers")
 	w.look("workers-empty")
 	w.click("New worker")
@@ -85,7 +82,7 @@ func TestBrowserNewWorker(t *testing.T) {
 }
 
 func TestBrowserWorker(t *testing.T) {
-	is, s := onSite(t)
+	is, s, w := inBrowser(t)
 	long := strings.Repeat("unbreakable", 30)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk", Summary: "Keeps the books of the harbour office", OutputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`),
 		Visibility: store.Private, Instructions: "You keep the books of the harbour office.\n\n- Be brief.\n- Name your sources. " + long,
@@ -93,7 +90,7 @@ func TestBrowserWorker(t *testing.T) {
 			Tools: store.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}}, {Tool: "crm"}}}})
 	plain := s.worker(s.owner, store.NewWorker{Title: long[:150], Instructions: "Hello"})
 	mo := s.join("mo@example.com", store.RoleMember)
-	w := newWindow(s).enter("ann@example.com")
+	w.open("/workers")
 	w.look("workers")
 	w.open("/workers/" + plain.ID)
 	w.look("worker-idle")
@@ -150,19 +147,18 @@ func TestBrowserWorker(t *testing.T) {
 	w.sees("The worker is deleted.")
 	w.arrives("/workers")
 
-	theirs := newWindow(s).enter(mo.Email)
+	theirs := newWindow(s).borrow(s.signIn(mo.Email))
 	theirs.open("/workers/" + plain.ID + "/settings")
 	theirs.lacks("Save")
 	theirs.look("worker-definition")
 }
 
 func TestBrowserWebhook(t *testing.T) {
-	is, s := onSite(t)
+	is, s, w := inBrowser(t)
 	end := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
 	t.Cleanup(end.Close)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
 	path := "/workers/" + wrk.ID + "/webhook"
-	w := newWindow(s).enter("ann@example.com")
 	w.open(path)
 	w.look("worker-webhook-none")
 	w.fill("URL", end.URL+"/hooks/harbour")
@@ -225,11 +221,9 @@ func TestBrowserFiles(t *testing.T) {
 
 // TestBrowserWorkerWithoutScript reads and changes a worker without JavaScript.
 func TestBrowserWorkerWithoutScript(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
+	_, s, w := inBrowser(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk", Instructions: "Be brief."})
 	s.publish(wrk, "haiku.md", "# Harbour")
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	w.script(false)
 	w.open("/workers")
 	w.click("Harbour clerk")
@@ -259,8 +253,7 @@ func TestBrowserWorkerWithoutScript(t *testing.T) {
 // TestBrowserStartersAndVersions tries a starter, changes its worker at the same time as another
 // user, and restores its first version.
 func TestBrowserStartersAndVersions(t *testing.T) {
-	is, s := onSite(t)
-	w := newWindow(s).enter("ann@example.com")
+	is, s, w := inBrowser(t)
 	w.open("/workers/new")
 	w.look("worker-new-starters")
 	w.click("Try it Meeting notes to actions")

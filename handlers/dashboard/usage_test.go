@@ -68,9 +68,7 @@ func TestUsageCSV(t *testing.T) {
 }
 
 func TestBrowserUsage(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	_, s, w := inBrowser(t)
 	w.open("/usage")
 	w.look("usage-empty")
 	s.used(7, 90)
