@@ -175,17 +175,8 @@ func (d *Dashboard) testAlerts(r *request) (string, error) {
 	// The outbox sends the mail. Most relays answer at once, and the page can then show it.
 	ctx, cancel := context.WithTimeout(r.Context(), mailTestTime)
 	defer cancel()
-	tick := time.NewTicker(mailTestPoll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return next, nil
-		case <-tick.C:
-		}
-		m, err := d.store.AlertMessage(ctx, r.who.Caller, channelOf(r))
-		if err != nil || m.Status != string(store.EmailQueued) || m.Answer != "" {
-			return next, nil //nolint:nilerr // the test was sent: the page shows its result
-		}
+	for err == nil && m.Status == string(store.EmailQueued) && m.Answer == "" && store.Pause(ctx, mailTestPoll) == nil {
+		m, err = d.store.AlertMessage(ctx, r.who.Caller, channelOf(r))
 	}
+	return next, nil //nolint:nilerr // the test was sent: the page shows its result
 }

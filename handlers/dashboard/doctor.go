@@ -36,15 +36,14 @@ type doctor struct {
 // run starts a run, or joins the current one. It reports whether that run has ended within wait.
 func (x *doctor) run(ctx context.Context, wait time.Duration) bool {
 	ended := x.begin(ctx)
-	late := time.NewTimer(wait)
-	defer late.Stop()
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	select {
 	case <-ended:
 		return true
-	case <-late.C:
 	case <-ctx.Done():
+		return false
 	}
-	return false
 }
 
 // begin returns a channel that is closed when the current run ends.

@@ -34,9 +34,14 @@ var (
 		AllowAttrs("class").Matching(regexp.MustCompile(`^language-[a-z0-9+#-]{1,20}$`)).OnElements("code").
 		AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol").
 		RequireNoFollowOnLinks(true).RequireNoReferrerOnLinks(true).AddTargetBlankToFullyQualifiedLinks(true)
-	codeStart  = regexp.MustCompile(`<pre><code(?: class="language-([^"]*)")?>`)
-	headingTag = regexp.MustCompile(`<(/?)h([1-6])>`)
-	cellAlign  = regexp.MustCompile(`<(t[hd]) align="(left|center|right)">`)
+	codeStart = regexp.MustCompile(`<pre><code(?: class="language-([^"]*)")?>`)
+	// frames adds HTML that the sanitiser would remove. The page has the first heading already, so the headings
+	// of a text begin at the next level.
+	frames = strings.NewReplacer("</code></pre>", "</code></pre></div>",
+		"<table>", `<div class="tablebox" tabindex="0"><table>`, "</table>", "</table></div>",
+		`<th align="left">`, "<th>", `<th align="center">`, `<th class="mid">`, `<th align="right">`, `<th class="n">`,
+		`<td align="left">`, "<td>", `<td align="center">`, `<td class="mid">`, `<td align="right">`, `<td class="n">`,
+		"<h1>", "<h2>", "</h1>", "</h2>", "<h5>", "<h4>", "</h5>", "</h4>", "<h6>", "<h4>", "</h6>", "</h4>")
 )
 
 // ownNodes renders the Markdown nodes whose HTML differs from that of the library.
@@ -144,23 +149,7 @@ func (p prose) addFrames(html string) string {
 		lang := codeStart.FindStringSubmatch(tag)[1]
 		return p.codeHead(lang) + "<pre tabindex=\"0\"><code>"
 	})
-	html = strings.ReplaceAll(html, "</code></pre>", "</code></pre></div>")
-	html = strings.ReplaceAll(html, "<table>", `<div class="tablebox" tabindex="0"><table>`)
-	html = strings.ReplaceAll(html, "</table>", "</table></div>")
-	html = cellAlign.ReplaceAllStringFunc(html, func(tag string) string {
-		m := cellAlign.FindStringSubmatch(tag)
-		class := map[string]string{"left": "", "center": ` class="mid"`, "right": ` class="n"`}[m[2]]
-		return "<" + m[1] + class + ">"
-	})
-	// The page has the first heading already, so the headings of a text begin at the next level.
-	return headingTag.ReplaceAllStringFunc(html, func(tag string) string {
-		m := headingTag.FindStringSubmatch(tag)
-		level := map[string]string{"1": "2", "2": "2", "3": "3"}[m[2]]
-		if level == "" {
-			level = "4"
-		}
-		return "<" + m[1] + "h" + level + ">"
-	})
+	return frames.Replace(html)
 }
 
 // codeHead returns the beginning of a block of code: its label and its controls.

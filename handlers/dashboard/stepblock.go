@@ -268,6 +268,10 @@ func (b *turnBuilder) addSteps(block *turnBlock, steps []store.Step, o stepOrder
 		}
 	}
 	block.Shown = steps[from:to]
+	// The page links to the steps that it leaves out, even if it shows none.
+	if !o.oldest && len(steps) > 0 {
+		block.Earlier = steps[0].Seq + int64(from)
+	}
 	if len(m.list) > 0 {
 		block.Steps = m.list
 	}
@@ -315,23 +319,20 @@ func decisionText(l *text.Language, a store.Approval) string {
 	if a.Reason != "" {
 		why = " " + sentence(a.Reason)
 	}
+	by := func(known, unknown text.Key) string {
+		if a.DecidedByName == "" {
+			return l.T(unknown)
+		}
+		return l.T(known, a.DecidedByName)
+	}
 	switch a.Status {
 	case store.ApprovalApproved:
-		if a.DecidedByName == "" {
-			return l.T("Approved.") + why
-		}
-		return l.T("Approved by %s.", a.DecidedByName) + why
+		return by("Approved by %s.", "Approved.") + why
 	case store.ApprovalDenied:
-		if a.DecidedByName == "" {
-			return l.T("Denied.") + why
-		}
-		return l.T("Denied by %s.", a.DecidedByName) + why
+		return by("Denied by %s.", "Denied.") + why
 	case store.ApprovalAnswered:
 		// Only non-members have no name, and they can only answer by mail.
-		if a.DecidedByName == "" {
-			return l.T("Answered by mail.")
-		}
-		return l.T("Answered by %s.", a.DecidedByName)
+		return by("Answered by %s.", "Answered by mail.")
 	case store.ApprovalExpired:
 		return l.T("The approval expired before a decision.")
 	case store.ApprovalCancelled:

@@ -299,12 +299,7 @@ func (b *turnBuilder) addLive(block *turnBlock, s stream.State) error {
 		steps = append(steps, *s.Current)
 	}
 	first := max(0, len(steps)-stepsOfTurn)
-	err := b.addSteps(block, steps[first:], stepOrder{open: s.Current != nil, limit: answerBytes})
-	block.Earlier = int64(len(steps))
-	if len(block.Shown) > 0 {
-		block.Earlier = block.Shown[0].Seq
-	}
-	return err
+	return b.addSteps(block, steps[first:], stepOrder{open: s.Current != nil, limit: answerBytes})
 }
 
 // completeSteps returns the number of first steps of a turn that will not change any more.

@@ -145,16 +145,11 @@ func (d *Dashboard) step(r *request, turn store.Turn, seq string) (st store.Step
 
 // callPart returns the part of a step that holds its tool call number n.
 func callPart(st store.Step, n int64) (store.Part, error) {
-	for _, p := range st.Parts {
-		if p.Type != store.PartToolCall {
-			continue
-		}
-		if n == 0 {
-			return p, nil
-		}
-		n--
+	calls := st.ToolCalls()
+	if n >= int64(len(calls)) {
+		return store.Part{}, store.Errorf(store.NotFound, "the step has no such tool call")
 	}
-	return store.Part{}, store.Errorf(store.NotFound, "the step has no such tool call")
+	return calls[n].Part, nil
 }
 
 // showRaw sends a complete text of a task as plain text. The addresses end with:

@@ -168,8 +168,7 @@ func (d *Dashboard) taskSegments(r *request, set url.Values, waiting bool) ([]se
 		return nil, err
 	}
 	part := func(label text.Key, name, value string, n, most int64) segment {
-		q := url.Values{}
-		maps.Copy(q, set)
+		q := maps.Clone(set)
 		for _, other := range []string{"status", "waitingFor", "show"} {
 			q.Del(other)
 		}

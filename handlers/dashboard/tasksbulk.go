@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"journeyman/handlers/dashboard/text"
@@ -24,13 +25,10 @@ func (d *Dashboard) manyTasks(_ http.ResponseWriter, r *request, f *form) (strin
 	case len(ids) > maxBulk:
 		return "", store.Errorf(store.Invalid, "at most %d tasks can be changed at once", maxBulk)
 	}
-	result, seen := url.Values{"bulk": {f.Get("do")}}, map[string]bool{}
+	result := url.Values{"bulk": {f.Get("do")}}
 	done, refused := 0, 0
-	for _, id := range ids {
-		if seen[id] {
-			continue
-		}
-		seen[id] = true
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
 		err := act(r, id, f)
 		if err == nil {
 			done++

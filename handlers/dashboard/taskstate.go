@@ -98,17 +98,15 @@ func usageOf(s stream.State) store.Usage {
 	if s.Turn.Status.Ended() {
 		return s.Turn.Usage
 	}
-	u := store.Usage{Steps: int64(len(s.Steps))}
+	var u store.Usage
+	tools := int64(0)
 	for _, st := range s.Steps {
-		u.InputTokens += st.Usage.InputTokens
-		u.OutputTokens += st.Usage.OutputTokens
-		u.ReasoningTokens += st.Usage.ReasoningTokens
-		u.CacheReadTokens += st.Usage.CacheReadTokens
-		u.ModelCost += st.Usage.ModelCost
+		u = u.Add(st.Usage)
 		for _, c := range st.Calls {
-			u.ToolCost += c.Cost
+			tools += c.Cost
 		}
 	}
+	u.Steps, u.ToolCost = int64(len(s.Steps)), tools
 	return u
 }
 

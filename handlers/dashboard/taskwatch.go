@@ -3,7 +3,6 @@ package dashboard
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/runner/stream"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -141,8 +141,9 @@ func (w *taskWatch) look(ctx context.Context) ([]stream.Event, error) {
 		return nil, w.d.cfg.Runner.Streams.Await(ctx, changed)
 	}
 	w.next = time.Now().Add(frameEvery)
-	data, err := u.marshal()
-	return []stream.Event{stream.NewEvent(fmt.Sprintf("%d-%d", w.turn.Seq, w.current), data)}, err
+	data, err := view.Marshal(u)
+	id := fmt.Sprintf("%d-%d", w.turn.Seq, w.current)
+	return []stream.Event{stream.NewEvent(id, bytes.TrimSpace(data))}, err
 }
 
 // follow continues with the next turn of the task. If there is none, the watch is over.
@@ -297,15 +298,6 @@ func (w *taskWatch) hash(p piece) uint64 { return maphash.String(w.seed, string(
 type update struct {
 	HTML  [][]any `json:"html"`  // id, HTML, and 1 for an element that stays if it is there
 	Lists [][]any `json:"lists"` // id of an element, and the ids of the pieces in it, in their order
-}
-
-// marshal returns the update as JSON on one line.
-func (u *update) marshal() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // it is HTML: escapes would double its size
-	err := enc.Encode(u)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // diff returns the pieces that the page does not have yet, and stores them as sent. It returns nil

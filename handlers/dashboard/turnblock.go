@@ -162,36 +162,25 @@ func (b *turnBuilder) prose() prose { return prose{b.r.lang} }
 
 // turn returns the block of a turn for the page of its task, with its newest steps.
 func (b *turnBuilder) turn(t store.Turn) (turnBlock, error) {
-	block, err := b.frame(t)
-	if err != nil {
-		return block, err
-	}
-	steps, err := b.d.store.JournalPage(b.r.Context(), t, max(0, t.Usage.Steps-stepsOfTurn), stepsOfTurn)
-	if err != nil {
-		return block, err
-	}
-	err = b.addSteps(&block, steps, stepOrder{limit: textBytes})
-	// The page links to the steps that it leaves out, even if it shows none.
-	switch {
-	case len(block.Shown) > 0:
-		block.Earlier = block.Shown[0].Seq
-	case len(steps) > 0:
-		block.Earlier = t.Usage.Steps
-	}
-	return block, err
+	return b.withSteps(t, max(0, t.Usage.Steps-stepsOfTurn), stepsOfTurn, stepOrder{limit: textBytes})
 }
 
 // turnFrom returns the block of a turn for its own page, with its steps from one on.
 func (b *turnBuilder) turnFrom(t store.Turn, from int64) (turnBlock, error) {
+	return b.withSteps(t, from, stepsOnPage, stepOrder{oldest: true, limit: textBytes})
+}
+
+// withSteps returns the block of a turn with at most n steps from one on.
+func (b *turnBuilder) withSteps(t store.Turn, from int64, n int, o stepOrder) (turnBlock, error) {
 	block, err := b.frame(t)
 	if err != nil {
 		return block, err
 	}
-	steps, err := b.d.store.JournalPage(b.r.Context(), t, from, stepsOnPage)
+	steps, err := b.d.store.JournalPage(b.r.Context(), t, from, n)
 	if err != nil {
 		return block, err
 	}
-	return block, b.addSteps(&block, steps, stepOrder{oldest: true, limit: textBytes})
+	return block, b.addSteps(&block, steps, o)
 }
 
 // frame returns the block of a turn without its steps.

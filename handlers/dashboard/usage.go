@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -201,12 +202,8 @@ func (p *usagePage) fill(r *request, report store.UsageReport) {
 func choose(name, field string, options []option, set url.Values) choice {
 	c := choice{Name: name}
 	for _, o := range options {
-		q := url.Values{field: {o.Value}}
-		for other, values := range set {
-			if other != field {
-				q[other] = values
-			}
-		}
+		q := maps.Clone(set)
+		q.Set(field, o.Value)
 		c.Links = append(c.Links, choiceLink{o.Label, "/usage?" + q.Encode(), set.Get(field) == o.Value})
 	}
 	return c

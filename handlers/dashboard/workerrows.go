@@ -44,13 +44,10 @@ func (d *Dashboard) workerRows(r *request, workers []store.Worker) ([]workerRow,
 	if err != nil {
 		return nil, err
 	}
-	pinned, names := map[string]bool{}, map[string]string{}
-	for _, p := range pins {
-		pinned[p.ID] = true
-	}
+	names := map[string]string{}
 	rows := make([]workerRow, 0, len(workers))
 	for _, w := range workers {
-		row := workerRow{Worker: w, Pinned: pinned[w.ID]}
+		row := workerRow{Worker: w, Pinned: slices.ContainsFunc(pins, func(p store.Pin) bool { return p.ID == w.ID })}
 		row.By, err = once(names, w.UserID, func() (string, error) { return d.store.UserName(r.Context(), w.UserID) })
 		if err != nil {
 			return nil, err

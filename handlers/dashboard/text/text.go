@@ -17,11 +17,11 @@ import (
 	"html/template"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 //go:embed *.json
@@ -35,8 +35,8 @@ type Key string
 type Language struct {
 	Code  string // of BCP 47, such as "de"
 	Name  string // in the language itself
-	group string // the character between thousands
 	point string // the character before decimals
+	print *message.Printer
 
 	labels    func() (map[string]map[string]Key, error) // reads the English texts of ids, by group, once
 	catalogue func() (map[string]string, error)         // reads the texts once; nil for English
@@ -49,8 +49,9 @@ func English() *Language { return Languages()[0] }
 func Languages() []*Language {
 	labels := catalogue[map[string]map[string]Key]("en")
 	return []*Language{
-		{Code: "en", Name: "English", group: ",", point: ".", labels: labels},
-		{Code: "de", Name: "Deutsch", group: ".", point: ",", labels: labels, catalogue: catalogue[map[string]string]("de")},
+		{Code: "en", Name: "English", point: ".", print: message.NewPrinter(language.English), labels: labels},
+		{Code: "de", Name: "Deutsch", point: ",", print: message.NewPrinter(language.German), labels: labels,
+			catalogue: catalogue[map[string]string]("de")},
 	}
 }
 
@@ -112,11 +113,7 @@ func (l *Language) T(key Key, values ...any) string {
 	if len(values) == 0 {
 		return pattern
 	}
-	shown := make([]any, len(values))
-	for i, v := range values {
-		shown[i] = l.value(v)
-	}
-	return fmt.Sprintf(pattern, shown...)
+	return l.print.Sprintf(pattern, values...)
 }
 
 // N returns the text for n things: one if n is 1, else many. Both keys may name n with %[1]d.
@@ -139,9 +136,9 @@ func (l *Language) N(n int64, one, many Key, values ...any) string {
 func (l *Language) HTML(key Key, values ...any) template.HTML {
 	escaped := make([]any, len(values))
 	for i, v := range values {
-		escaped[i] = l.value(v)
 		switch v := v.(type) {
 		case template.HTML, int, int64:
+			escaped[i] = v
 		case string:
 			escaped[i] = template.HTMLEscapeString(v)
 		default:
@@ -151,43 +148,11 @@ func (l *Language) HTML(key Key, values ...any) template.HTML {
 	return template.HTML(l.T(key, escaped...)) //nolint:gosec // the text is a constant, the values are escaped
 }
 
-// value returns integers as numbers of the language, and any other value unchanged.
-func (l *Language) value(v any) any {
-	switch v := v.(type) {
-	case int:
-		return number{int64(v), l.group}
-	case int64:
-		return number{v, l.group}
-	}
-	return v
-}
-
-// A number is an integer that %d prints with groups of thousands.
-type number struct {
-	n     int64
-	group string
-}
-
-// Format prints the number.
-func (n number) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(Grouped(n.n, n.group))) }
-
 // Count returns an integer with groups of thousands.
-func (l *Language) Count(n int64) string { return Grouped(n, l.group) }
+func (l *Language) Count(n int64) string { return l.print.Sprint(n) }
 
 // Decimal returns a number, which strconv has written, with the decimal point of the language.
 func (l *Language) Decimal(number string) string { return strings.Replace(number, ".", l.point, 1) }
-
-// Grouped returns an integer with a separator between its thousands.
-func Grouped(n int64, separator string) string {
-	digits, sign := strconv.FormatInt(n, 10), ""
-	if n < 0 {
-		digits, sign = digits[1:], "-"
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + separator + digits[i:]
-	}
-	return sign + digits
-}
 
 // maxAccept is the length of an Accept-Language header, in bytes, up to which it is read. Browsers send a
 // few languages.
