@@ -14,12 +14,11 @@ import (
 // TestAlertsPage adds channels, tests one with a real endpoint, and pauses and removes it. The
 // address of a webhook is never shown again.
 func TestAlertsPage(t *testing.T) {
-	is, s := onSite(t)
+	is, _, b := asOwner(t)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "invalid_token", http.StatusForbidden)
 	}))
 	t.Cleanup(endpoint.Close)
-	b := s.signIn("ann@example.com")
 	b.get("/settings/alerts").shows("No alert channels yet", `value="ann@example.com"`)
 	all := []string{"topics", "failed", "topics", "waiting", "rhythm", "now"}
 	for to, says := range map[string]string{
@@ -54,7 +53,7 @@ func TestAlertsPage(t *testing.T) {
 // TestTaskElsewhere opens the link to a task of another organization of the user. A button leads
 // there, and other users cannot find out that the task exists.
 func TestTaskElsewhere(t *testing.T) {
-	is, s := onSite(t)
+	is, s, b := asOwner(t)
 	other, _ := storetest.Caller(t, s.store, "Other", "bob@example.com", store.RoleOwner)
 	w, _, err := s.store.CreateWorker(t.Context(), other.Caller, store.NewWorker{Title: "Theirs", Visibility: store.Private}, store.IdempotencyKey{})
 	is.NoErr(err)
@@ -66,7 +65,6 @@ func TestTaskElsewhere(t *testing.T) {
 		is.NoErr(err)
 		path = "/tasks/" + accepted.Turn.TaskID
 	}
-	b := s.signIn("ann@example.com")
 	is.Equal(b.get(path).status, http.StatusForbidden)
 	is.Equal(b.get(path+"?organization="+other.OrganizationID).status, http.StatusForbidden)
 	is.Equal(b.get("/tasks/same").status, http.StatusNotFound)

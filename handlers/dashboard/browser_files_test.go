@@ -14,9 +14,8 @@ import (
 // TestBrowserWorkspace opens previews and the workspace. A published page is shown, and its script
 // does not run.
 func TestBrowserWorkspace(t *testing.T) {
-	is, s := onSite(t)
+	is, s, b := asOwner(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
-	b := s.signIn("ann@example.com")
 	w := newWindow(s).borrow(b)
 	pdf, err := os.ReadFile("testdata/one.pdf")
 	is.NoErr(err)

@@ -12,9 +12,7 @@ func TestBrowserLayout(t *testing.T) {
 	is, s, w := inBrowser(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Invoice clerk"})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, Title: "An invoice", Input: scripted("say Done.")})
-	_, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: wrk.ID, Input: "Go", Budget: store.BudgetLow,
-		When: store.When{Type: store.CronType, Cron: "0 8 * * 1-5"}}, store.IdempotencyKey{})
-	is.NoErr(err)
+	s.schedule(wrk, "Go", store.When{Type: store.CronType, Cron: "0 8 * * 1-5"})
 
 	w.open("/tasks/" + turn.TaskID)
 	is.Equal(w.text("getComputedStyle(document.querySelector('.composer textarea')).borderTopWidth"), "0px") // the box has the frame

@@ -186,9 +186,8 @@ func TestBrowserWebhook(t *testing.T) {
 }
 
 func TestBrowserFiles(t *testing.T) {
-	is, s := onSite(t)
+	is, s, b := asOwner(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
-	b := s.signIn("ann@example.com")
 	w := newWindow(s).borrow(b)
 	w.open("/workers/" + wrk.ID + "/files")
 	w.look("worker-files-none")

@@ -103,8 +103,7 @@ func TestClientConnectsByOAuth(t *testing.T) {
 }
 
 func TestConsentIsDenied(t *testing.T) {
-	is, s := onSite(t)
-	ann := s.signIn("ann@example.com")
+	is, s, ann := asOwner(t)
 	_, err := s.connect(t, program(t, ann, "deny"))
 	is.True(err != nil) // connected although the user denied
 	_, err = s.connect(t, program(t, ann, ""))
@@ -125,8 +124,7 @@ func (s *site) register(t *testing.T, body string) (status int, answer map[strin
 }
 
 func TestHostileAuthorizationRequests(t *testing.T) {
-	is, s := onSite(t)
-	ann := s.signIn("ann@example.com")
+	is, s, ann := asOwner(t)
 	status, client := s.register(t, `{"client_name": "x", "redirect_uris": ["`+callback+`"], "token_endpoint_auth_method": "client_secret_basic"}`)
 	is.Equal(status, http.StatusCreated)
 	is.Equal(client["token_endpoint_auth_method"], "none")

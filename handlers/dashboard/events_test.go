@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"journeyman/store"
-	"journeyman/store/storetest"
 )
 
 // An eventReader reads the stream of changes of a browser.
@@ -74,9 +73,7 @@ func (e *eventReader) next() string {
 // but none of another organization.
 func TestEventsTellKinds(t *testing.T) {
 	is, s := onSite(t)
-	rival, _ := storetest.Caller(t, s.store, "Rival", "rita@example.com", store.RoleOwner)
-	is.NoErr(s.store.SetPassword(t.Context(), "rita@example.com", password))
-	ann, rita := s.signIn("ann@example.com"), s.signIn("rita@example.com")
+	ann, rita := s.signIn("ann@example.com"), s.stranger("rita@example.com")
 	old := eventsAddress.FindStringSubmatch(ann.get("/tasks").body)[1]
 	theirs := rita.events("/workers")
 	ours := ann.events("/workers")
@@ -89,7 +86,7 @@ func TestEventsTellKinds(t *testing.T) {
 	// With an unknown position, such as of an earlier process, a page reads everything.
 	is.Equal(ann.stream("/events?since=x.1").next(), `{"changed":["tasks","approvals","outbox","workers"]}`)
 
-	s.worker(rival, store.NewWorker{Title: "Spy"})
+	rita.post("/workers", "title", "Spy")
 	is.Equal(theirs.next(), `{"changed":["workers"]}`) // without tasks, which only Acme had
 }
 
@@ -113,8 +110,7 @@ func TestEventsAreFew(t *testing.T) {
 // TestEventsEndWithTheSession checks that a stream ends with its session, and with a switch to
 // another organization.
 func TestEventsEndWithTheSession(t *testing.T) {
-	is, s := onSite(t)
-	ann := s.signIn("ann@example.com")
+	is, _, ann := asOwner(t)
 	ours := ann.events("/workers")
 	ann.post("/sign-out")
 	is.Equal(ours.next(), "") // the end

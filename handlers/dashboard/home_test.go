@@ -32,11 +32,9 @@ func TestFirstSteps(t *testing.T) {
 	is.Equal(left(mo), "/workers/new /mail /workers") // a Member cannot connect a model
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	is.Equal(left(mo), "/mail /workers")
-	_, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow,
-		When: store.When{Type: store.CronType, Cron: "0 9 1 1 *"}}, store.IdempotencyKey{})
-	is.NoErr(err)
+	s.schedule(w, "Go", store.When{Type: store.CronType, Cron: "0 9 1 1 *"})
 	is.Equal(left(mo), "/mail")
-	_, _, err = s.store.ReceiveEmails(t.Context(), []store.NewEmail{{Worker: w, Status: store.EmailHeld, Reason: "x", Verdicts: []byte("{}"),
+	_, _, err := s.store.ReceiveEmails(t.Context(), []store.NewEmail{{Worker: w, Status: store.EmailHeld, Reason: "x", Verdicts: []byte("{}"),
 		MessageID: "m@x", From: "b@x", To: "c@x"}}, []byte(rawMail("b@x", w.ID)), store.MailLimits{})
 	is.NoErr(err)
 	is.Equal(left(mo), "") // all are done
@@ -87,8 +85,7 @@ func TestHome(t *testing.T) {
 
 // TestPinnedWorkers pins a worker in the list, and checks that every page shows it.
 func TestPinnedWorkers(t *testing.T) {
-	is, s := onSite(t)
-	ann := s.signIn("ann@example.com")
+	is, s, ann := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	is.Equal(ann.get("/tasks").has("Scribe</span>"), false)
 	is.Equal(ann.post("/workers/"+w.ID+"/pin", "back", "/workers?q=Scr").location(), "/workers?q=Scr")

@@ -58,8 +58,7 @@ func TestWelcomePage(t *testing.T) {
 // TestResetPage checks that a new password ends the user's sessions in other browsers, even if
 // another user's browser opened the link.
 func TestResetPage(t *testing.T) {
-	is, s := onSite(t)
-	before := s.signIn("ann@example.com")
+	is, s, before := asOwner(t)
 	s.join("bob@example.com", store.RoleMember)
 	v := s.signIn("bob@example.com")
 	path := s.link(store.LinkReset, "ann@example.com")
@@ -103,7 +102,7 @@ func TestSessionFixation(t *testing.T) {
 
 // TestInvitationPage lets a new person join, once.
 func TestInvitationPage(t *testing.T) {
-	is, s := onSite(t)
+	is, s, owner := asOwner(t)
 	path := s.invitation("new@example.com", store.RoleAdmin)
 	v := s.visitor()
 	v.get(path).shows("Join Acme", "ann@example.com has invited new@example.com to Acme", "as Admin", `name="name"`)
@@ -115,7 +114,6 @@ func TestInvitationPage(t *testing.T) {
 	is.Equal(s.visitor().post(path, "name", "Eve", "password", password).status, http.StatusNotFound)
 
 	withdrawn := s.invitation("other@example.com", store.RoleMember)
-	owner := s.signIn("ann@example.com")
 	p := owner.get("/settings/members")
 	id := regexp.MustCompile(`/settings/invitations/(lnk_\w+)/revoke`).FindStringSubmatch(p.body)
 	is.Equal(owner.post(id[0]).location(), "/settings/members?done=invitation-revoked")

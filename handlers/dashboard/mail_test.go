@@ -18,16 +18,15 @@ import (
 
 // newMailSite starts a site that receives mail. It accepts mail of friend.example and holds other
 // mail. It sends nothing.
-func newMailSite(t testing.TB) (s *site, worker store.Worker, receive func(from, raw string) store.Email) {
+func newMailSite(t *testing.T) (is *is.I, s *site, worker store.Worker, receive func(from, raw string) store.Email) {
 	t.Helper()
 	var box *mail.Server
-	s = newSite(t, func(c *dashboard.Config) {
+	is, s = onSite(t, func(c *dashboard.Config) {
 		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain, Accept: "@friend.example", Hold: true, Resolver: noDNS{}})
 		c.Inbox, c.ReadMail, c.MailAddr = box, box.Preview, "127.0.0.1:2525"
 	})
-	worker, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Scribe"}, store.IdempotencyKey{})
-	is.New(t).NoErr(err)
-	return s, worker, func(from, raw string) store.Email {
+	worker = s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	return is, s, worker, func(from, raw string) store.Email {
 		t.Helper()
 		list, err := box.Receive(t.Context(), s.owner, from, []string{worker.ID + "@mail.example"}, []byte(strings.ReplaceAll(raw, "\n", "\r\n")))
 		if err != nil || len(list) != 1 {
@@ -56,9 +55,7 @@ Content-Disposition: attachment; filename="</li><script>alert(2)</script>.html"
 `
 
 func TestHostileMail(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s, _, receive := newMailSite(t)
+	is, s, _, receive := newMailSite(t)
 	e := receive("eve@elsewhere.example", hostileMail)
 	is.Equal(e.Status, store.EmailHeld)
 	b := s.signIn("ann@example.com")
@@ -72,9 +69,7 @@ func TestHostileMail(t *testing.T) {
 }
 
 func TestHeldMailIsReleased(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s, _, receive := newMailSite(t)
+	is, s, _, receive := newMailSite(t)
 	e := receive("bob@elsewhere.example", "From: bob@elsewhere.example\nSubject: Rivers\nMessage-ID: <2@x>\n\nSay something.\n")
 	s.join("mo@example.com", store.RoleMember)
 	member := s.signIn("mo@example.com")
@@ -96,9 +91,7 @@ func TestHeldMailIsReleased(t *testing.T) {
 
 // TestLargeMail checks that the pages and the list of large mails stay small.
 func TestLargeMail(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s, _, receive := newMailSite(t)
+	is, s, _, receive := newMailSite(t)
 	long := strings.Repeat(`<"`, 480)
 	var last store.Email
 	for i := range 55 {
@@ -124,8 +117,7 @@ func TestLargeMail(t *testing.T) {
 }
 
 func TestMailFilter(t *testing.T) {
-	t.Parallel()
-	s, worker, receive := newMailSite(t)
+	_, s, worker, receive := newMailSite(t)
 	receive("bob@elsewhere.example", "From: bob@elsewhere.example\nSubject: Secret\nMessage-ID: <3@x>\n\nGo.\n")
 	s.stranger("eve@umbrella.example").get("/mail").lacks("Secret")
 	b := s.signIn("ann@example.com")
@@ -134,9 +126,7 @@ func TestMailFilter(t *testing.T) {
 }
 
 func TestBrowserMail(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s, worker, receive := newMailSite(t)
+	is, s, worker, receive := newMailSite(t)
 	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	w.open("/mail")
 	w.sees("There is no mail yet", "swaks --server 127.0.0.1:2525", worker.ID+"@mail.example")
@@ -215,9 +205,7 @@ func TestKeptReply(t *testing.T) {
 // TestPostmasterMail checks that the page of a mail for the postmaster has no release button,
 // because the mail starts no work.
 func TestPostmasterMail(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s, _, _ := newMailSite(t)
+	is, s, _, _ := newMailSite(t)
 	storetest.Exec(t, s.store, `INSERT INTO inbound_emails (id, organization_id, message_id, mail_from, from_address, recipient, reply_to, subject,
 		status, reason, size, verdicts, remote_addr, created_at, source) VALUES ('msg_post', ?, 'm', 'x@a.test', 'x@a.test', 'postmaster@mail.example', '', 'Hello', 'held', 'for you', 4, '{}', '', 1, ?)`, s.owner.OrganizationID, []byte("a"))
 	p := s.signIn("ann@example.com").get("/mail/messages/msg_post")

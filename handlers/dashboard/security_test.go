@@ -91,10 +91,7 @@ func newEvilSite(t testing.TB) *evilSite {
 		"tool ask_user "+asJSON(t, map[string]any{"question": evil, "choices": []string{evil, strings.Repeat("w", 80)}}), "say over")})
 	e.values["question"] = s.decisionLink(s.owner, "question")
 	e.secretsAndPrograms(w.ID)
-	sch, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: evil, Budget: store.BudgetLow,
-		When: store.When{Type: store.CronType, Cron: "0 9 1 1 *"}}, store.IdempotencyKey{})
-	is.New(t).NoErr(err)
-	e.values["scheduleId"] = sch.ID
+	e.values["scheduleId"] = s.schedule(w, evil, store.When{Type: store.CronType, Cron: "0 9 1 1 *"}).ID
 	list, err := box.Receive(t.Context(), s.owner, "eve@elsewhere.example", []string{w.ID + "@mail.example"}, []byte(strings.ReplaceAll(hostileMail, "\n", "\r\n")))
 	is.New(t).NoErr(err)
 	e.values["emailId"] = list[0].ID

@@ -55,12 +55,11 @@ func TestKeysPage(t *testing.T) {
 }
 
 func TestKeysPaging(t *testing.T) {
-	is, s := onSite(t)
+	is, s, b := asOwner(t)
 	for range 60 {
 		_, _, err := s.store.CreateKey(t.Context(), s.owner.Caller, store.NewKey{Name: "many"})
 		is.NoErr(err)
 	}
-	b := s.signIn("ann@example.com")
 	p := b.get("/settings/keys")
 	p.smallerThan(50 << 10)
 	next := regexp.MustCompile(`href="(/settings/keys\?cursor=[^"]+)"`).FindStringSubmatch(p.body)
@@ -119,12 +118,11 @@ func TestOrganizationPage(t *testing.T) {
 }
 
 func TestAuditPage(t *testing.T) {
-	is, s := onSite(t)
+	is, s, b := asOwner(t)
 	for range 60 {
 		_, _, err := s.store.CreateKey(t.Context(), s.owner.Caller, store.NewKey{Name: `=HYPERLINK("x"),<script>`})
 		is.NoErr(err)
 	}
-	b := s.signIn("ann@example.com")
 	p := b.get("/settings/audit?action=key.create&email=ann%40example.com")
 	is.True(p.has("created an API key", "&lt;script&gt;", "ann@example.com") && !p.has("<script>alert", "signed in"))
 	p.smallerThan(50 << 10)
@@ -164,10 +162,9 @@ func TestSettingsByRole(t *testing.T) {
 // TestAuditNames checks that the log names the changed records, with links, and shows neither ids
 // nor empty values.
 func TestAuditNames(t *testing.T) {
-	is, s := onSite(t)
+	is, s, b := asOwner(t)
 	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Scribe <b>"}, store.IdempotencyKey{})
 	is.NoErr(err)
-	b := s.signIn("ann@example.com")
 	b.post("/workers/"+w.ID+"/members", "email", "ann@example.com")
 	s.join("mo@example.com", store.RoleMember)
 	is.Equal(b.post("/workers/"+w.ID+"/members", "email", "mo@example.com").status, http.StatusSeeOther)

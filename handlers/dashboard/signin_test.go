@@ -47,10 +47,9 @@ func TestSignInLeadsNowhereElse(t *testing.T) {
 // TestOrganizationSwitch switches between the organizations of a user. Other organizations are
 // refused.
 func TestOrganizationSwitch(t *testing.T) {
-	is, s := onSite(t)
+	is, s, b := asOwner(t)
 	there, _ := storetest.Caller(t, s.store, "Globex <b>", "ann@example.com", store.RoleMember)
 	foreign, _ := storetest.Caller(t, s.store, "Initech", "sam@initech.test", store.RoleOwner)
-	b := s.signIn("ann@example.com")
 	b.get("/account").shows("Acme, as Owner", "Globex &lt;b&gt;")
 	b.get("/account").lacks("Initech")
 	is.Equal(b.post("/organization", "organization", there.OrganizationID).location(), "/workers")

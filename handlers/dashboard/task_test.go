@@ -302,25 +302,16 @@ func TestQuestionPage(t *testing.T) {
 // TestManyApprovals has a turn with more approvals, and longer arguments, than a page can show.
 func TestManyApprovals(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
-	st := storetest.Open(t, store.Options{})
-	ctx := t.Context()
-	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
-	w, _, err := st.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Careful"}, store.IdempotencyKey{})
-	is.NoErr(err)
-	_, err = st.CreateTurn(ctx, store.NewTurn{Caller: who.Caller, WorkerID: w.ID, TaskID: "asks", Input: strings.Repeat(`"<>`, 9000), Budget: store.BudgetLow})
-	is.NoErr(err)
-	is.NoErr(st.StartRunner(ctx, "r", time.Minute))
-	claims, err := st.ClaimTurns(ctx, "r", 1)
-	is.NoErr(err)
+	is, ctx, st := is.New(t), t.Context(), storetest.Open(t, store.Options{})
+	claim := claimed(t, st, store.NewTurn{TaskID: "asks", Input: strings.Repeat(`"<>`, 9000)})
 	step := store.Step{Attempt: 1, Finish: "tool-calls", Model: "m", StartedAt: time.Now(), CompletedAt: time.Now()}
 	for i := range int64(32) {
 		input := fmt.Sprintf(`{"n":%d,"command":%q}`, i, strings.Repeat("<rm> ", 600))
 		step.Parts = append(step.Parts, store.Part{Type: store.PartToolCall, CallID: fmt.Sprint("c", i), ToolName: "shell", Input: []byte(input)})
 		step.Approvals = append(step.Approvals, store.Approval{ID: store.NewID("apr", time.Now()), Call: i})
 	}
-	is.NoErr(st.JournalStep(ctx, claims[0], step))
-	_, suspended, err := st.SuspendTurn(ctx, claims[0], 0, time.Now().Add(time.Hour))
+	is.NoErr(st.JournalStep(ctx, claim, step))
+	_, suspended, err := st.SuspendTurn(ctx, claim, 0, time.Now().Add(time.Hour))
 	is.NoErr(err)
 	is.True(suspended)
 	is.NoErr(st.StopRunner(ctx, "r"))
@@ -353,29 +344,20 @@ func (s *site) approval(taskID string) string {
 // step for which it was shortened.
 func TestCompactionNotes(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
-	st := storetest.Open(t, store.Options{})
-	ctx := t.Context()
-	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
-	w, _, err := st.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Scribe"}, store.IdempotencyKey{})
-	is.NoErr(err)
-	_, err = st.CreateTurn(ctx, store.NewTurn{Caller: who.Caller, WorkerID: w.ID, TaskID: "full", Input: "go", Budget: store.BudgetLow})
-	is.NoErr(err)
-	is.NoErr(st.StartRunner(ctx, "r", time.Minute))
-	claims, err := st.ClaimTurns(ctx, "r", 1)
-	is.NoErr(err)
+	is, ctx, st := is.New(t), t.Context(), storetest.Open(t, store.Options{})
+	claim := claimed(t, st, store.NewTurn{TaskID: "full", Input: "go"})
 	now := time.Now()
 	step := store.Step{Attempt: 1, Parts: []store.Part{{Type: store.PartText, Text: "One."}}, Finish: "stop", Feedback: "Call a <tool>.", Model: "m", StartedAt: now, CompletedAt: now.Add(time.Second)}
-	is.NoErr(st.JournalStep(ctx, claims[0], step))
+	is.NoErr(st.JournalStep(ctx, claim, step))
 	for _, m := range []store.Compaction{
 		{Kind: store.CompactionCut, CutTo: 2048, Items: 3}, {Kind: store.CompactionFiles, Items: 1},
 		{Kind: store.CompactionSummary, Items: 12, Summary: "They spoke of <b>rivers</b>.", Refused: true}, {Kind: store.CompactionOmission, Items: 4, Summary: "left out"},
 	} {
 		m.Step, m.Model, m.TokensBefore, m.TokensAfter, m.StartedAt, m.CompletedAt = 1, "small-model", 9000, 4000, now, now
-		is.NoErr(st.JournalCompaction(ctx, claims[0], m))
+		is.NoErr(st.JournalCompaction(ctx, claim, m))
 	}
 	step.Seq, step.Feedback, step.Parts = 1, "", []store.Part{{Type: store.PartText, Text: "Two."}}
-	_, err = st.FinishTurn(ctx, claims[0], &step, store.Outcome{Status: store.Completed, OutputText: "Two."})
+	_, err := st.FinishTurn(ctx, claim, &step, store.Outcome{Status: store.Completed, OutputText: "Two."})
 	is.NoErr(err)
 	is.NoErr(st.StopRunner(ctx, "r"))
 	p := newSiteOf(t, st).signIn("ann@example.com").get("/tasks/full")

@@ -156,55 +156,27 @@ func link(p page, text string) string {
 	return strings.ReplaceAll(m[1], "&amp;", "&")
 }
 
-// TestTaskListAmongMany checks that the list is as fast with very many tasks.
-func TestTaskListAmongMany(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newSiteOf(t, manyTasks(t, 3000))
-	b := s.signIn("ann@example.com")
-	p := b.get("/tasks")
-	is.Equal(len(p.listed()), 30)
-	second := b.get(link(p, "Older"))
-	is.Equal(len(second.listed()), 30)
-	is.True(second.listed()[0] != p.listed()[0])
-}
-
-// manyTasks returns a store of Acme with that many ended tasks.
-func manyTasks(t testing.TB, n int) *store.Store {
+// claimed creates a turn of a new worker of Acme, and claims it as the runner "r".
+func claimed(t testing.TB, st *store.Store, n store.NewTurn) store.Claim {
 	t.Helper()
-	is := is.New(t)
-	dir, ctx := t.TempDir(), t.Context()
-	st, err := store.Open(ctx, dir, storetest.Schema(t), store.Options{})
-	is.NoErr(err)
+	is, ctx := is.New(t), t.Context()
 	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
 	w, _, err := st.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Busy"}, store.IdempotencyKey{})
 	is.NoErr(err)
-	_, err = st.CreateTurn(ctx, store.NewTurn{Caller: who.Caller, WorkerID: w.ID, Input: "go", Title: "task", Budget: store.BudgetLow})
+	n.Caller, n.WorkerID, n.Budget = who.Caller, w.ID, store.BudgetLow
+	_, err = st.CreateTurn(ctx, n)
 	is.NoErr(err)
 	is.NoErr(st.StartRunner(ctx, "r", time.Minute))
 	claims, err := st.ClaimTurns(ctx, "r", 1)
 	is.NoErr(err)
-	_, err = st.FinishTurn(ctx, claims[0], nil, store.Outcome{Status: store.Completed, OutputText: "done"})
-	is.NoErr(err)
-	is.NoErr(st.StopRunner(ctx, "r"))
-	is.NoErr(st.Close())
-	storetest.Multiply(t, dir, n-1)
-	st, err = store.Open(ctx, dir, storetest.Schema(t), store.Options{})
-	is.NoErr(err)
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return st
+	return claims[0]
 }
 
 // TestTaskAccess checks that a list shows only tasks of workers that the user may see, and that the id of a
 // task of another organization is free.
 func TestTaskAccess(t *testing.T) {
-	is, s := onSite(t)
+	is, s, owner := asOwner(t)
 	member := s.signIn(s.join("mo@example.com", store.RoleMember).Email)
-	owner := s.signIn("ann@example.com")
 	eve, _ := storetest.Caller(t, s.store, "Other", "eve@example.com", store.RoleOwner)
 	private := s.worker(s.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
 	public := s.worker(s.owner, store.NewWorker{Title: "Open"})

@@ -57,8 +57,7 @@ func TestManyTasks(t *testing.T) {
 // TestRunAgainForWhom checks that a retry keeps the files, and that the instruction of a non-member
 // does not become that of a member.
 func TestRunAgainForWhom(t *testing.T) {
-	is, s := onSite(t)
-	ann := s.signIn("ann@example.com")
+	is, s, ann := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: scripted("say one")})
 	is.Equal(ann.send(ann.form("/tasks/talk", []string{"input", scripted("fail 400 no"), "budget", "low"}, "n.txt", "x")).status, 303)

@@ -24,6 +24,15 @@ func (p page) schedules() (list []string) {
 	return list
 }
 
+// schedule creates a schedule of a worker as the owner.
+func (s *site) schedule(w store.Worker, input string, when store.When) store.Schedule {
+	s.t.Helper()
+	made, _, err := s.store.CreateSchedule(s.t.Context(), s.owner.Caller,
+		store.NewSchedule{WorkerID: w.ID, Input: input, Budget: store.BudgetLow, When: when}, store.IdempotencyKey{})
+	s.ok(err)
+	return made
+}
+
 // inBerlin starts a site whose schedules have that time zone.
 func inBerlin(t *testing.T) (*site, *time.Location) {
 	t.Helper()
@@ -109,9 +118,7 @@ func TestScheduleRefused(t *testing.T) {
 	s, _ := inBerlin(t)
 	b := s.signIn("ann@example.com")
 	w := s.worker(s.owner, store.NewWorker{})
-	made, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: "x", Budget: store.BudgetLow,
-		When: store.When{Type: store.Interval, IntervalSeconds: 3600}}, store.IdempotencyKey{})
-	is.New(t).NoErr(err)
+	made := s.schedule(w, "x", store.When{Type: store.Interval, IntervalSeconds: 3600})
 	for name, tt := range map[string]struct {
 		form []string
 		id   string // of the field with the fault
@@ -178,9 +185,7 @@ func TestSchedulePages(t *testing.T) {
 	is, s, b := asOwner(t)
 	w := s.worker(s.owner, store.NewWorker{})
 	for i := range 45 {
-		_, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: strings.Repeat("long ", 1000), Budget: store.BudgetLow,
-			When: store.When{Type: store.Interval, IntervalSeconds: float64(3600 + i)}}, store.IdempotencyKey{})
-		is.NoErr(err)
+		s.schedule(w, strings.Repeat("long ", 1000), store.When{Type: store.Interval, IntervalSeconds: float64(3600 + i)})
 	}
 	path := "/workers/" + w.ID + "/schedules"
 	p := b.get(path)

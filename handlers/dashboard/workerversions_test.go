@@ -9,8 +9,7 @@ import (
 
 // TestVersionPages changes a worker, compares its versions and restores the first.
 func TestVersionPages(t *testing.T) {
-	is, s := onSite(t)
-	v := s.signIn("ann@example.com")
+	is, s, v := asOwner(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Scribe", Instructions: "Write.\nBe brief.\n<b>", Settings: store.WorkerSettings{Model: "offline"}})
 	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, wrk.ID, store.WorkerPatch{
 		Instructions: new("Write.\nBe kind.\n<b>"), Model: new(""), ApprovalTools: &[]string{"shell"}})

@@ -45,11 +45,13 @@ type settings struct {
 	idle bool // the runner does not start: turns stay pending
 }
 
-// newServer starts a site. Its key belongs to an owner.
-func newServer(t testing.TB, options ...func(*settings)) *site {
+// onServer starts a site for a test that runs beside others. Its key belongs to an owner.
+func onServer(t *testing.T, options ...func(*settings)) (*is.I, *site) {
 	t.Helper()
+	t.Parallel()
+	is := is.New(t)
 	prices, err := model.LoadPrices("")
-	is.New(t).NoErr(err)
+	is.NoErr(err)
 	log := slog.New(slog.DiscardHandler)
 	web := httptest.NewUnstartedServer(nil)
 	base := "http://" + web.Listener.Addr().String()
@@ -64,7 +66,7 @@ func newServer(t testing.TB, options ...func(*settings)) *site {
 	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
 	web.Config.Handler = handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, Version: "1.2.3", BaseURL: base, MCP: mcp.New(set.mcp).Serve})
 	if !set.idle {
-		is.New(t).NoErr(rn.Start(t.Context()))
+		is.NoErr(rn.Start(t.Context()))
 	}
 	web.Start()
 	t.Cleanup(func() {
@@ -79,7 +81,7 @@ func newServer(t testing.TB, options ...func(*settings)) *site {
 		web.CloseClientConnections()
 		web.Close()
 	})
-	return s
+	return is, s
 }
 
 // as returns the site with another key.

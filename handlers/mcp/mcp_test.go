@@ -75,8 +75,7 @@ func newWorker(t testing.TB, s *site, title string, v store.Visibility) store.Wo
 }
 
 func TestMCPRunsWorkers(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	w := newWorker(t, s, "Weekly Report — Ünïcode!", store.Public)
 	for _, version := range []string{"2025-03-26", "2025-06-18", "2025-11-25", ""} {
 		t.Run("version "+version, func(t *testing.T) {
@@ -109,9 +108,7 @@ func TestMCPRunsWorkers(t *testing.T) {
 // TestMCPHidesWorkersOfTasks checks that a worker of a task is in no list until somebody keeps it. A
 // client that knows its id may run it.
 func TestMCPHidesWorkersOfTasks(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	made, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller,
 		store.NewWorker{Title: "Once", Origin: store.TaskOrigin}, store.IdempotencyKey{})
 	is.NoErr(err)
@@ -131,9 +128,7 @@ func TestMCPHidesWorkersOfTasks(t *testing.T) {
 }
 
 func TestMCPNameOfAToolSurvivesItsTitle(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	w := newWorker(t, s, "Before", store.Public)
 	c := s.client(t, "", nil)
 	old := toolNames(t, c)[3]
@@ -147,8 +142,7 @@ func TestMCPNameOfAToolSurvivesItsTitle(t *testing.T) {
 }
 
 func TestMCPFailuresAreReported(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	w := newWorker(t, s, "One", store.Public)
 	hidden := newWorker(t, s, "Hidden", store.Private)
 	_, key := storetest.Caller(t, s.store, "Acme", "mo@example.com", store.RoleMember)
@@ -194,9 +188,7 @@ func TestMCPFailuresAreReported(t *testing.T) {
 }
 
 func TestMCPListIsBounded(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, func(s *settings) { s.idle = true })
+	is, s := onServer(t, func(s *settings) { s.idle = true })
 	for i := range 230 {
 		newWorker(t, s, fmt.Sprintf("W %d", i), store.Public)
 	}
@@ -212,9 +204,7 @@ func TestMCPListIsBounded(t *testing.T) {
 }
 
 func TestMCPProgressAndPatience(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	w := newWorker(t, s, "Slow", store.Public)
 	var mu sync.Mutex
 	var told []string
@@ -246,9 +236,7 @@ func TestMCPProgressAndPatience(t *testing.T) {
 }
 
 func TestMCPReportsApprovals(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Careful",
 		Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}}, store.IdempotencyKey{})
 	is.NoErr(err)
@@ -265,9 +253,7 @@ func TestMCPReportsApprovals(t *testing.T) {
 }
 
 func TestMCPCallMadeAgain(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	w := newWorker(t, s, "Once", store.Public)
 	c := s.client(t, "2025-11-25", nil)
 	call := func(input, key string) (string, bool) {
@@ -321,8 +307,7 @@ func (s *site) raw(t testing.TB, method, body string, header ...string) *http.Re
 const pingMessage = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
 func TestMCPRefusals(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, func(s *settings) { s.idle = true })
+	_, s := onServer(t, func(s *settings) { s.idle = true })
 	for name, tt := range map[string]struct {
 		site   *site
 		body   string
@@ -371,9 +356,7 @@ func TestMCPRefusals(t *testing.T) {
 }
 
 func TestMCPKeepsASilentStreamAlive(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, func(s *settings) { s.mcp.SilentFor, s.mcp.LookEvery = time.Millisecond, 5*time.Millisecond })
+	is, s := onServer(t, func(s *settings) { s.mcp.SilentFor, s.mcp.LookEvery = time.Millisecond, 5*time.Millisecond })
 	w := newWorker(t, s, "Slow", store.Public)
 	input, err := json.Marshal("```offline\nwait 300ms\nsay Done.\n```")
 	is.NoErr(err)
@@ -386,9 +369,7 @@ func TestMCPKeepsASilentStreamAlive(t *testing.T) {
 // TestMCPClientsThatLeave disconnects many clients during calls: their requests end, and their
 // tasks continue.
 func TestMCPClientsThatLeave(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	w := newWorker(t, s, "Slow", store.Public)
 	input, err := json.Marshal("```offline\nwait 1h\n```")
 	is.NoErr(err)
