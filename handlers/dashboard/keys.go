@@ -25,8 +25,7 @@ type keysPage struct {
 	Keys  []keyRow
 	Next  string // address of the next page; "" after the last
 	First bool
-	Made  madeKey
-	Gone  bool // the secret of a new key was shown already
+	justMade[madeKey]
 }
 
 // A madeKey is a key that was just created.
@@ -68,12 +67,9 @@ func keyState(k store.Key, now time.Time) string {
 
 func (d *Dashboard) keysPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	p := keysPage{Form: cmp.Or(f, newForm(nil))}
-	made, gone, answered := d.justMade(w, r, keyKind)
-	if answered {
+	if p.read(d, w, r, keyKind) {
 		return nil
 	}
-	p.Made, _ = made.(madeKey)
-	p.Gone = gone
 	cursor := r.URL.Query().Get("cursor")
 	keys, next, err := d.store.OrganizationKeys(r.Context(), r.who.Caller, cursor, pageSize)
 	if err != nil {

@@ -27,9 +27,8 @@ type membersPage struct {
 	Invitations []store.Link
 	Next        string // address of the next page; "" after the last
 	First       bool
-	Made        madeLink
-	Gone        bool // the new link was shown already
-	Roles       []option
+	justMade[madeLink]
+	Roles []option
 }
 
 // A madeLink is a link that was just created.
@@ -80,12 +79,9 @@ func roleText(role store.Role) text.Key {
 
 func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	p := membersPage{Form: cmp.Or(f, newForm(nil))}
-	made, gone, answered := d.justMade(w, r, linkKind)
-	if answered {
+	if p.read(d, w, r, linkKind) {
 		return nil
 	}
-	p.Made, _ = made.(madeLink)
-	p.Gone = gone
 	cursor := r.URL.Query().Get("cursor")
 	members, next, err := d.store.Members(r.Context(), r.who.Caller, cursor, pageSize)
 	if err != nil {

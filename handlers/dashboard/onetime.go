@@ -85,15 +85,22 @@ func (d *Dashboard) forwardToNode(w http.ResponseWriter, r *request) (answered b
 	return d.cfg.API.ForwardPageTo(w, r.Request, r.URL.Query().Get(nodeParameter))
 }
 
-// justMade returns the new value that a page shows once. gone means that it was shown already. answered
-// means that the node that has the value has sent the page.
-func (d *Dashboard) justMade(w http.ResponseWriter, r *request, kind string) (value any, gone, answered bool) {
+// A justMade is a new value that a page shows once.
+type justMade[T any] struct {
+	Made T
+	Gone bool // the value was shown already
+}
+
+// read reads the value of a kind. answered means that the node that has the value has sent the page.
+func (j *justMade[T]) read(d *Dashboard, w http.ResponseWriter, r *request, kind string) (answered bool) {
 	if !r.URL.Query().Has("made") {
-		return nil, false, false
+		return false
 	}
 	if d.forwardToNode(w, r) {
-		return nil, false, true
+		return true
 	}
-	value = d.once.take(r.sessionID, kind)
-	return value, value == nil, false
+	value := d.once.take(r.sessionID, kind)
+	j.Made, _ = value.(T)
+	j.Gone = value == nil
+	return false
 }

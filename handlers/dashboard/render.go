@@ -32,6 +32,7 @@ type pageData struct {
 	Busy          map[string]bool      // by id, the pinned workers that run a task
 	Since         string               // the position in the stream of changes at which the page was read
 	Disk          diskNotice
+	Head          workerHead // of the page's worker; zero on other pages
 	Page          any
 
 	set  *template.Template
@@ -88,7 +89,7 @@ func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, 
 		return err
 	}
 	v := pageData{Title: title, Path: r.URL.Path, Language: r.lang.Code, Who: r.who,
-		Since: r.since, Page: page, set: set, name: strings.TrimSuffix(file, ".html"),
+		Since: r.since, Head: r.head, Page: page, set: set, name: strings.TrimSuffix(file, ".html"),
 		Done: r.lang.Label("done", r.URL.Query().Get("done"))}
 	v.Disk = d.diskNotice(v)
 	if v.SignedIn() {

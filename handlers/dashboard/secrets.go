@@ -13,8 +13,7 @@ import (
 
 // A secretsPage is the data of the page of secrets. It never holds a value.
 type secretsPage struct {
-	Head    *workerHead // nil on the page of the organization
-	Base    string      // address of the page
+	Base    string // address of the page
 	Form    *form
 	Secrets []store.Secret
 }
@@ -23,11 +22,10 @@ func (d *Dashboard) secretsPage(w http.ResponseWriter, r *request, status int, f
 	p := secretsPage{Base: secretsAddress(r), Form: cmp.Or(f, newForm(nil))}
 	title, workerID := r.t("Secrets"), r.params.ByName("workerId")
 	if workerID != "" {
-		head, err := d.head(r, "secrets")
-		if err != nil {
+		if r.head, err = d.head(r, "secrets"); err != nil {
 			return err
 		}
-		p.Head, title = &head, head.title(r)
+		title = r.head.title(r)
 	}
 	if p.Secrets, err = d.store.Secrets(r.Context(), r.who.Caller, workerID); err != nil {
 		return err

@@ -65,7 +65,6 @@ const (
 
 // A workerPage is the data of the first page of a worker.
 type workerPage struct {
-	Head         workerHead
 	Box          runBox
 	Instructions string // the beginning
 	Cut          bool   // the instructions are longer
@@ -81,7 +80,7 @@ type workerPage struct {
 
 func (d *Dashboard) workerPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	head := r.head
-	p := workerPage{Head: head, Box: d.newRunBox(r, head.Base()+"/run", r.t("Instruction for %s", head.Title), r.t("Run")),
+	p := workerPage{Box: d.newRunBox(r, head.Base()+"/run", r.t("Instruction for %s", head.Title), r.t("Run")),
 		Address: d.address(head.Worker), Uses: d.snippets(r, head.Worker), Token: d.token()}
 	p.Box.Placeholder = r.t("What should %s do?", ellipsis(head.Title, 60))
 	if f != nil {
@@ -105,7 +104,7 @@ func (d *Dashboard) workerPage(w http.ResponseWriter, r *request, status int, f 
 
 // addTriggers adds to p the schedules and the webhook of the worker.
 func (d *Dashboard) addTriggers(r *request, p *workerPage) error {
-	list, err := d.store.Schedules(r.Context(), r.who.Caller, p.Head.ID)
+	list, err := d.store.Schedules(r.Context(), r.who.Caller, r.head.ID)
 	if err != nil {
 		return err
 	}
@@ -116,8 +115,8 @@ func (d *Dashboard) addTriggers(r *request, p *workerPage) error {
 		}
 		p.Schedules = append(p.Schedules, row)
 	}
-	if p.Head.Mine {
-		p.Webhook, err = d.store.Webhook(r.Context(), r.who.Caller, p.Head.ID)
+	if r.head.Mine {
+		p.Webhook, err = d.store.Webhook(r.Context(), r.who.Caller, r.head.ID)
 	}
 	return err
 }

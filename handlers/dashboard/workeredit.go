@@ -157,30 +157,24 @@ func (d *Dashboard) updateWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	head, err := d.head(r, "settings")
-	if err != nil {
-		return err
-	}
 	var both []fieldDiff
 	for range saveTries {
-		if both, err = d.saveWorker(r, f, head.Worker); !store.IsKind(err, store.Stale) {
+		if both, err = d.saveWorker(r, f, r.head.Worker); !store.IsKind(err, store.Stale) {
 			break
 		}
-		if head, err = d.head(r, "settings"); err != nil {
-			return err
+		var gone error // after the last try, err stays
+		if r.head, gone = d.head(r, "settings"); gone != nil {
+			return gone
 		}
 	}
 	switch {
-	case len(both) > 0 && head.Mine:
-		p, err := d.settings(r)
-		if err != nil {
-			return err
-		}
+	case len(both) > 0 && r.head.Mine:
+		p := d.settings(r)
 		p.Fields, p.Both = d.workerFields(r, f), both
-		return d.render(w, r, http.StatusConflict, "worker-settings.html", p.Head.title(r), p)
+		return d.render(w, r, http.StatusConflict, "worker-settings.html", r.head.title(r), p)
 	case err == nil:
-		return redirect(w, r, done(head.Base()+"/settings", "worker-changed"))
-	case !head.Mine || !f.refused(r, err):
+		return redirect(w, r, done(r.head.Base()+"/settings", "worker-changed"))
+	case !r.head.Mine || !f.refused(r, err):
 		return err // other users get no form
 	}
 	return d.workerSettingsPage(w, r, http.StatusUnprocessableEntity, f)

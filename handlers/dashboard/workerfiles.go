@@ -13,7 +13,6 @@ const filesOnPage = 25
 
 // A filesPage is the data of the page of a worker's files.
 type filesPage struct {
-	Head  workerHead
 	Files []fileRow
 	Next  string // address of the next page; "" after the last
 	Later bool   // this is not the first page
@@ -47,7 +46,7 @@ func (d *Dashboard) listFiles(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	p := filesPage{Head: r.head, Next: listPage(r.head.Base()+"/files", nil, next), Later: cursor != ""}
+	p := filesPage{Next: listPage(r.head.Base()+"/files", nil, next), Later: cursor != ""}
 	for _, f := range files {
 		p.Files = append(p.Files, d.fileRow(f.File, f.TaskID))
 	}
@@ -56,7 +55,6 @@ func (d *Dashboard) listFiles(w http.ResponseWriter, r *request) error {
 
 // A previewPage is the data of the preview of a file.
 type previewPage struct {
-	Head workerHead
 	File fileRow
 	Show preview
 }
@@ -73,7 +71,7 @@ func (d *Dashboard) previewFile(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer blob.Close()
-	p := previewPage{Head: r.head, File: d.fileRow(f, "")}
+	p := previewPage{File: d.fileRow(f, "")}
 	if p.Show, err = d.preview(r.Context(), f.Path, f.MediaType, f.Size, blob); err != nil {
 		return err
 	}

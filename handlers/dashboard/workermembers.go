@@ -10,7 +10,6 @@ import (
 
 // A workerMembersPage is the data of the page of a worker's members.
 type workerMembersPage struct {
-	Head       workerHead
 	Form       *form
 	Members    []store.WorkerMember
 	Candidates []store.Member // suggestions for an invitation
@@ -28,7 +27,7 @@ func (p workerMembersPage) Listed() []store.WorkerMember {
 func (p workerMembersPage) More() int { return max(0, len(p.Members)-membersShown) }
 
 func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *request, status int, f *form) (err error) {
-	p := workerMembersPage{Head: r.head, Form: cmp.Or(f, newForm(nil))}
+	p := workerMembersPage{Form: cmp.Or(f, newForm(nil))}
 	if p.Members, err = d.store.WorkerMembers(r.Context(), r.who.Caller, r.head.ID); err != nil {
 		return err
 	}

@@ -33,7 +33,6 @@ const (
 
 // A schedulesPage is the data of the page of a worker's schedules.
 type schedulesPage struct {
-	Head      workerHead
 	Schedules []scheduleRow
 	Fields    scheduleFields
 	Before    string // address of the page before; "" for the first page
@@ -60,7 +59,7 @@ func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *request, status int,
 		f = newForm(d.whenFields(store.When{Type: store.CronType, Cron: "0 9 * * 1-5"}))
 		f.Values.Set("budget", string(store.BudgetStandard))
 	}
-	p := schedulesPage{Head: r.head, Zone: d.store.Timezone(), Token: d.token(), Fields: d.scheduleFields(r, f)}
+	p := schedulesPage{Zone: d.store.Timezone(), Token: d.token(), Fields: d.scheduleFields(r, f)}
 	// A deletion may leave the requested page empty, so the number is limited to the last page.
 	total := int64(len(list))
 	page := min(pageNumber(r), max(1, (total+schedulesOnPage-1)/schedulesOnPage))
@@ -176,7 +175,6 @@ func (d *Dashboard) createSchedule(_ http.ResponseWriter, r *request, f *form) (
 
 // A schedulePage is the data of the page that changes a schedule.
 type schedulePage struct {
-	Head   workerHead
 	Row    scheduleRow
 	Fields scheduleFields
 }
@@ -200,7 +198,7 @@ func (d *Dashboard) schedulePage(w http.ResponseWriter, r *request, status int, 
 	if err != nil {
 		return err
 	}
-	p := schedulePage{Head: r.head, Row: row, Fields: d.scheduleFields(r, f)}
+	p := schedulePage{Row: row, Fields: d.scheduleFields(r, f)}
 	return d.render(w, r, status, "worker-schedule.html", r.head.title(r), p)
 }
 

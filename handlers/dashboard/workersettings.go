@@ -110,7 +110,6 @@ func indented(raw json.RawMessage) string {
 // A workerSettingsPage is the data of a worker's settings: forms for its creator, a description for
 // other users.
 type workerSettingsPage struct {
-	Head   workerHead
 	Fields workerFields
 	Both   []fieldDiff // fields that the user and somebody else have changed
 	Delete *form
@@ -123,23 +122,20 @@ type workerSettingsPage struct {
 }
 
 // settings returns the data of the page before a form is sent.
-func (d *Dashboard) settings(r *request) (workerSettingsPage, error) {
-	head, err := d.head(r, "settings")
-	return workerSettingsPage{Head: head, Fields: d.workerFields(r, d.settingsForm(head.Worker)), Delete: newForm(nil),
+func (d *Dashboard) settings(r *request) workerSettingsPage {
+	head := r.head
+	return workerSettingsPage{Fields: d.workerFields(r, d.settingsForm(head.Worker)), Delete: newForm(nil),
 		Schema: indented(head.OutputSchema), Tools: head.Settings.Tools.Words(),
 		StrangerTools: runner.StrangerTools(head.Settings).Words(), Restricted: head.Settings.Tools != nil,
-		KeepTasks: daysText(head.KeepTaskDays)}, err
+		KeepTasks: daysText(head.KeepTaskDays)}
 }
 
 func (d *Dashboard) workerSettingsPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	p, err := d.settings(r)
-	if err != nil {
-		return err
-	}
+	p := d.settings(r)
 	if f != nil {
 		p.Fields = d.workerFields(r, f)
 	}
-	return d.render(w, r, status, "worker-settings.html", p.Head.title(r), p)
+	return d.render(w, r, status, "worker-settings.html", r.head.title(r), p)
 }
 
 func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
@@ -148,13 +144,10 @@ func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	if f.Get("confirm") != "yes" {
-		p, err := d.settings(r)
-		if err != nil {
-			return err
-		}
+		p := d.settings(r)
 		f.Error = r.t("Tick the box to delete the worker.")
 		p.Delete = f
-		return d.render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", p.Head.title(r), p)
+		return d.render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", r.head.title(r), p)
 	}
 	if err := d.store.DeleteWorker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {
 		return err

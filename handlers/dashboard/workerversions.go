@@ -37,7 +37,6 @@ type versionNote struct {
 
 // A versionsPage is the data of the list of versions.
 type versionsPage struct {
-	Head     workerHead
 	Versions []versionRow
 	Next     string // address of the next page; "" after the last
 	Later    bool   // this is not the first page
@@ -50,7 +49,7 @@ func (d *Dashboard) listVersions(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	p := versionsPage{Head: r.head, Versions: rows, Later: cursor != "", Token: d.token(),
+	p := versionsPage{Versions: rows, Later: cursor != "", Token: d.token(),
 		Next: listPage(r.head.Base()+"/versions", nil, next)}
 	return d.page(w, r, "worker-versions.html", r.head.title(r), p)
 }
@@ -161,7 +160,6 @@ func contentText(r *request, c store.WorkerContent, field string) string {
 
 // A versionPage is the data of the page of a version, and of its comparison with another one.
 type versionPage struct {
-	Head    workerHead
 	Version store.WorkerVersion
 	Live    bool
 	Other   int64 // the version to compare with; 0 for none
@@ -175,7 +173,7 @@ func (d *Dashboard) versionPage(w http.ResponseWriter, r *request) (err error) {
 	if err != nil {
 		return err
 	}
-	p := versionPage{Head: r.head, Version: v, Live: v.Number == r.head.Version, Other: v.Number - 1, Token: d.token()}
+	p := versionPage{Version: v, Live: v.Number == r.head.Version, Other: v.Number - 1, Token: d.token()}
 	if with := r.URL.Query().Get("with"); with != "" {
 		if p.Other, err = strconv.ParseInt(with, 10, 64); err != nil {
 			return store.Errorf(store.NotFound, "the worker has no version %q", store.FirstRunes(with, 20))

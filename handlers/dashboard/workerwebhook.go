@@ -23,7 +23,6 @@ func (d *Dashboard) webhookRoutes() {
 
 // A webhookPage is the data of the page of a worker's webhook.
 type webhookPage struct {
-	Head       workerHead
 	Webhook    store.Webhook
 	Form       *form
 	Executions []store.Execution
@@ -34,7 +33,7 @@ type webhookPage struct {
 }
 
 func (d *Dashboard) webhookPage(w http.ResponseWriter, r *request, status int, f *form) (err error) {
-	p := webhookPage{Head: r.head, Token: d.token()}
+	p := webhookPage{Token: d.token()}
 	if p.Webhook, err = d.store.Webhook(r.Context(), r.who.Caller, r.head.ID); err != nil {
 		return err
 	}
@@ -100,7 +99,6 @@ func (d *Dashboard) deliver(r *request, f *form, content string,
 
 // An executionPage is the data of the page of one delivery attempt.
 type executionPage struct {
-	Head      workerHead
 	Execution store.Execution
 	Request   string
 	Response  string
@@ -115,7 +113,7 @@ func (d *Dashboard) showExecution(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	p := executionPage{Head: r.head, Execution: e, Request: indentBody(sent), Response: indentBody(received),
+	p := executionPage{Execution: e, Request: indentBody(sent), Response: indentBody(received),
 		Token: d.token(), Forgotten: sent == "" && e.RequestStatus == "success", Kept: store.ExchangesKept}
 	return d.page(w, r, "worker-execution.html", r.head.title(r), p)
 }

@@ -24,7 +24,6 @@ const (
 
 // A workspacePage is the data of a folder of a workspace.
 type workspacePage struct {
-	Head    workerHead
 	Place   place
 	Crumbs  []option // the folders above: address and name
 	Entries []entryRow
@@ -138,7 +137,7 @@ func (d *Dashboard) browse(w http.ResponseWriter, r *request) error {
 }
 
 func (d *Dashboard) showFolder(w http.ResponseWriter, r *request, at place, list []sandbox.Entry) error {
-	p := workspacePage{Head: r.head, Place: at, Crumbs: at.crumbs(r), Total: int64(len(list))}
+	p := workspacePage{Place: at, Crumbs: at.crumbs(r), Total: int64(len(list))}
 	page := pageNumber(r)
 	p.Before, p.Next = neighbours(r, page, p.Total, entriesOnPage)
 	first := min((page-1)*entriesOnPage, p.Total)
@@ -198,7 +197,6 @@ func (p place) row(e sandbox.Entry) entryRow {
 
 // A workspaceFilePage is the data of the preview of a file of a workspace.
 type workspaceFilePage struct {
-	Head      workerHead
 	Place     place
 	Crumbs    []option
 	Size      int64
@@ -220,7 +218,7 @@ func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, at place, w
 	if err != nil {
 		return nil, err
 	}
-	p := workspaceFilePage{Head: r.head, Place: at, Crumbs: at.crumbs(r), Size: info.Size(), Modified: info.ModTime()}
+	p := workspaceFilePage{Place: at, Crumbs: at.crumbs(r), Size: info.Size(), Modified: info.ModTime()}
 	if p.MediaType, err = mediaTypeOf(at.Path, f); err != nil {
 		return nil, err
 	}
