@@ -27,7 +27,8 @@ func (d *Dashboard) accountRoutes() {
 	d.on("POST", "/account/password", submitted(d.changePassword, passwordPage))
 	d.on("POST", "/account/preferences", submitted(d.changePreferences, looksPage))
 	d.on("POST", "/account/sessions", button(d.endOtherSessions))
-	d.on("POST", "/account/sessions/:sessionId/end", button(d.endSession))
+	d.on("POST", "/account/sessions/:sessionId/end",
+		changing("sessionId", d.store.EndSession, done("/account", "session-ended")))
 }
 
 // An accountPage shows the forms of an account and the browsers that are signed in.
@@ -130,9 +131,4 @@ func wrongField(err error, path string) bool {
 
 func (d *Dashboard) endOtherSessions(r *request) (string, error) {
 	return done("/account", "sessions-ended"), d.store.EndOtherSessions(r.Context(), r.who.Caller, r.sessionID)
-}
-
-func (d *Dashboard) endSession(r *request) (string, error) {
-	return done("/account", "session-ended"),
-		d.store.EndSession(r.Context(), r.who.Caller, r.params.ByName("sessionId"))
 }

@@ -24,7 +24,8 @@ func (d *Dashboard) alertRoutes() {
 	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/test", button(d.testAlerts))
 	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/pause", button(d.pauseAlerts(true, "alert-paused")))
 	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/resume", button(d.pauseAlerts(false, "alert-resumed")))
-	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/remove", button(d.removeAlerts))
+	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/remove",
+		changing("channelId", d.store.RemoveAlertChannel, done("/settings/alerts", "alert-removed")))
 }
 
 // channelOf returns the id of the channel in the address.
@@ -35,11 +36,6 @@ func (d *Dashboard) pauseAlerts(pause bool, message string) func(r *request) (st
 	return func(r *request) (string, error) {
 		return done("/settings/alerts", message), d.store.PauseAlertChannel(r.Context(), r.who.Caller, channelOf(r), pause)
 	}
-}
-
-func (d *Dashboard) removeAlerts(r *request) (string, error) {
-	return done("/settings/alerts", "alert-removed"),
-		d.store.RemoveAlertChannel(r.Context(), r.who.Caller, channelOf(r))
 }
 
 // shownMembers is how many members the form suggests.

@@ -229,11 +229,7 @@ const maxValues = 12
 func (m bodyMaker) others(a arguments, input, output json.RawMessage) (b callBody) {
 	names := objectNames(input)
 	if b.Letter = m.letter(a, names); b.Letter == nil {
-		for _, name := range names[:min(len(names), maxValues)] {
-			value := excerptOf(visible(prettyJSON(a[name])), m.most/max(1, min(len(names), 4))).at(m.whole + "/input")
-			b.Values = append(b.Values, valueView{ellipsis(visible(name), 60), value})
-		}
-		b.Values = append(b.Values, m.left(len(names)-maxValues)...)
+		b.Values = m.values(a, names, m.most/max(1, min(len(names), 4)))
 	}
 	if output != nil {
 		b.Text = m.text(output)
@@ -241,12 +237,17 @@ func (m bodyMaker) others(a arguments, input, output json.RawMessage) (b callBod
 	return b
 }
 
-// left returns a line about n arguments that the page leaves out.
-func (m bodyMaker) left(n int) []valueView {
-	if n <= 0 {
-		return nil
+// values returns the named arguments, each with at most most bytes of HTML. A last line counts those that the page
+// leaves out.
+func (m bodyMaker) values(a arguments, names []string, most int) (list []valueView) {
+	for _, name := range names[:min(len(names), maxValues)] {
+		value := excerptOf(visible(prettyJSON(a[name])), most).at(m.whole + "/input")
+		list = append(list, valueView{ellipsis(visible(name), 60), value})
 	}
-	return []valueView{{"…", excerpt{Text: "+" + strconv.Itoa(n), More: m.whole + "/input", cut: true}}}
+	if more := len(names) - maxValues; more > 0 {
+		list = append(list, valueView{"…", excerpt{Text: "+" + strconv.Itoa(more), More: m.whole + "/input", cut: true}})
+	}
+	return list
 }
 
 // objectNames returns the names of an object's fields, in their order and without repetitions.
@@ -305,10 +306,7 @@ func (m bodyMaker) letter(a arguments, names []string) *letterView {
 	// The person who decides must see every argument. So arguments without a place in the letter
 	// follow it, such as a second text, or recipients that are not text.
 	names = slices.DeleteFunc(names, func(name string) bool { return shown[name] })
-	for _, name := range names[:min(len(names), maxValues)] {
-		v.Headers = append(v.Headers, valueView{ellipsis(visible(name), 60), m.excerpt(prettyJSON(a[name]), "/input")})
-	}
-	v.Headers = append(v.Headers, m.left(len(names)-maxValues)...)
+	v.Headers = append(v.Headers, m.values(a, names, m.most)...)
 	return v
 }
 

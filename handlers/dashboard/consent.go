@@ -13,7 +13,8 @@ import (
 func (d *Dashboard) consentRoutes() {
 	d.on("GET", "/oauth/authorize", d.showConsent) // handlers.AuthorizePath
 	d.on("POST", "/oauth/authorize", d.consent)
-	d.on("POST", "/account/programs/:grantId/revoke", button(d.revokeGrant))
+	d.on("POST", "/account/programs/:grantId/revoke",
+		changing("grantId", d.store.RevokeOAuthGrant, done("/account", "program-ended")))
 }
 
 // A consentPage is the data of the page. Name and Host are the program's own claims.
@@ -139,9 +140,4 @@ func (d *Dashboard) consent(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	return d.answer(w, r, a, "code", code)
-}
-
-func (d *Dashboard) revokeGrant(r *request) (string, error) {
-	return done("/account", "program-ended"),
-		d.store.RevokeOAuthGrant(r.Context(), r.who.Caller, r.params.ByName("grantId"))
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -91,6 +92,13 @@ func button(act func(r *request) (next string, err error)) handle {
 		}
 		return redirect(w, r, next)
 	}
+}
+
+// changing returns the handle of a button that changes the record whose id is the parameter of the address.
+func changing(parameter string, change func(context.Context, store.Caller, string) error, next string) handle {
+	return button(func(r *request) (string, error) {
+		return next, change(r.Context(), r.who.Caller, r.params.ByName(parameter))
+	})
 }
 
 // refusalStatus returns the status of a page that shows a refused form again. For a tryLater error,

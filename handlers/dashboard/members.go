@@ -16,7 +16,8 @@ func (d *Dashboard) memberRoutes() {
 	d.may(store.ManageMembers, "POST", "/settings/members/:userId/role", submitted(d.changeRole, nil))
 	d.may(store.ManageMembers, "POST", "/settings/members/:userId/reset", button(d.createReset))
 	d.may(store.ManageMembers, "POST", "/settings/members/:userId/remove", button(d.removeMember))
-	d.may(store.ManageMembers, "POST", "/settings/invitations/:linkId/revoke", button(d.revokeInvitation))
+	d.may(store.ManageMembers, "POST", "/settings/invitations/:linkId/revoke",
+		changing("linkId", d.store.RevokeInvitation, done("/settings/members", "invitation-revoked")))
 }
 
 // A membersPage lists members and open invitations. It also shows a link that was just
@@ -132,9 +133,4 @@ func (d *Dashboard) changeRole(_ http.ResponseWriter, r *request, f *form) (stri
 func (d *Dashboard) removeMember(r *request) (string, error) {
 	_, err := d.store.RemoveMember(r.Context(), r.who.Caller, r.params.ByName("userId"))
 	return done("/settings/members", "member-removed"), err
-}
-
-func (d *Dashboard) revokeInvitation(r *request) (string, error) {
-	return done("/settings/members", "invitation-revoked"),
-		d.store.RevokeInvitation(r.Context(), r.who.Caller, r.params.ByName("linkId"))
 }

@@ -110,9 +110,14 @@ func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, 
 			v.Organizations = list
 		}
 	}
+	return send(w, status, set, layoutFile, v)
+}
+
+// send writes a template as an answer.
+func send(w http.ResponseWriter, status int, set *template.Template, name string, data any) error {
 	// After the first byte, an error could not change the status.
 	var b bytes.Buffer
-	if err := set.ExecuteTemplate(&b, layoutFile, v); err != nil {
+	if err := set.ExecuteTemplate(&b, name, data); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

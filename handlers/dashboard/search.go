@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"bytes"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -50,18 +49,11 @@ func (d *Dashboard) search(w http.ResponseWriter, r *request) error {
 	if !typed.Has("part") {
 		return d.render(w, r, status, "search.html", r.t("Search"), p)
 	}
-	var b bytes.Buffer
 	set, err := d.templatesFor(r)
 	if err != nil {
 		return err
 	}
-	if err := set.ExecuteTemplate(&b, "found", p); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // the browser may have disconnected
-	return nil
+	return send(w, status, set, "found", p)
 }
 
 // addFound puts the results into p: workers, tasks, files, pages and commands.

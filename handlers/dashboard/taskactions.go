@@ -114,10 +114,6 @@ func (d *Dashboard) cancelTask(r *request) (string, error) {
 	return done(taskPath(task.ID), "task-cancelled"), err
 }
 
-func (d *Dashboard) archiveTask(r *request) (string, error) {
-	return done("/tasks", "task-archived"), d.store.ArchiveTask(r.Context(), r.who.Caller, r.params.ByName("taskId"))
-}
-
 // decideApproval approves or denies a tool call, or answers its question. A late decision is no
 // error: the page of the task shows the current state.
 func (d *Dashboard) decideApproval(_ http.ResponseWriter, r *request, f *form) (string, error) {

@@ -123,10 +123,7 @@ func (s *Server) await(ctx context.Context, c *call, t store.Turn, wait time.Dur
 
 // waitFor waits for the end of a turn, and sends progress messages meanwhile.
 func (s *Server) waitFor(ctx context.Context, req *sdk.CallToolRequest, t store.Turn, wait time.Duration) error {
-	timed, cancel := ctx, context.CancelFunc(func() {})
-	if wait < forever {
-		timed, cancel = context.WithTimeout(ctx, wait)
-	}
+	timed, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.cfg.Runner.Wait(timed, t.ID) }() // ends with timed; waitFor waits for it
