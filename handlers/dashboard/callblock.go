@@ -115,13 +115,8 @@ func argumentOf(l *text.Language, tool string, a arguments) string {
 	case "shell":
 		return oneLine(a.text("command"))
 	case "update_plan":
-		items, done := planOf(a["items"]), 0
-		for _, i := range items {
-			if i.Class() == "done" {
-				done++
-			}
-		}
-		return l.N(int64(len(items)), "%d item, %d done", "%d items, %d done", done)
+		items := planOf(a["items"])
+		return l.N(int64(len(items)), "%d item, %d done", "%d items, %d done", doneOf(items))
 	case "web_fetch":
 		address := a.text("url")
 		if u, err := url.Parse(address); err == nil && u.Host != "" {
@@ -150,6 +145,16 @@ func planOf(raw json.RawMessage) (items []planItem) {
 		items[i].Text = ellipsis(items[i].Text, 200)
 	}
 	return items[:min(len(items), 50)]
+}
+
+// doneOf returns how many items of a plan are done.
+func doneOf(items []planItem) (n int) {
+	for _, i := range items {
+		if i.Class() == "done" {
+			n++
+		}
+	}
+	return n
 }
 
 // A shellResult is the result of the tool shell.

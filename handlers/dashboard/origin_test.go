@@ -45,11 +45,3 @@ func TestWorkersOfTasks(t *testing.T) {
 	is.True(offered("/") && offered("/tasks") && listed("/search?q=once"))
 	is.Equal(b.post(address+"/keep").status, http.StatusSeeOther) // a second click
 }
-
-// TestRunOfNewWorker runs an instruction on the page for a new worker. The user has asked for a
-// worker, so it is in the list.
-func TestRunOfNewWorker(t *testing.T) {
-	is, _, b := asOwner(t)
-	is.Equal(b.send(b.form("/run", []string{"input", "Write a haiku"})).status, http.StatusSeeOther)
-	is.Equal(b.get("/workers").workers(), []string{"Write a haiku"})
-}

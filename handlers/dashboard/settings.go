@@ -86,9 +86,6 @@ type organizationPage struct {
 	Month string
 }
 
-// One reports whether exactly one credit was spent.
-func (p organizationPage) One() bool { return p.Spent == 1 }
-
 func (d *Dashboard) organizationPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	o, spent, err := d.store.OrganizationSettings(r.Context(), r.who.Caller)
 	if err != nil {

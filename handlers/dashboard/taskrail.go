@@ -48,11 +48,7 @@ func planIn(steps []store.Step) (p railPlan) {
 			}
 		}
 	}
-	for _, item := range p.Items {
-		if item.Class() == "done" {
-			p.Done++
-		}
-	}
+	p.Done = doneOf(p.Items)
 	return p
 }
 

@@ -11,26 +11,21 @@ import (
 // A workerMembersPage is the data of the page of a worker's members.
 type workerMembersPage struct {
 	Form       *form
-	Members    []store.WorkerMember
-	Candidates []store.Member // suggestions for an invitation
+	Members    []store.WorkerMember // at most membersShown
+	More       int                  // members that the page does not list
+	Candidates []store.Member       // suggestions for an invitation
 }
 
 // membersShown bounds the list. Only a worker of a large organization has more members.
 const membersShown = 200
-
-// Listed returns the members that the page lists.
-func (p workerMembersPage) Listed() []store.WorkerMember {
-	return p.Members[:min(len(p.Members), membersShown)]
-}
-
-// More returns the number of members that the page does not list.
-func (p workerMembersPage) More() int { return max(0, len(p.Members)-membersShown) }
 
 func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *request, status int, f *form) (err error) {
 	p := workerMembersPage{Form: cmp.Or(f, newForm(nil))}
 	if p.Members, err = d.store.WorkerMembers(r.Context(), r.who.Caller, r.head.ID); err != nil {
 		return err
 	}
+	p.More = max(0, len(p.Members)-membersShown)
+	p.Members = p.Members[:len(p.Members)-p.More]
 	if p.Candidates, _, err = d.store.Members(r.Context(), r.who.Caller, "", 100); err != nil {
 		return err
 	}

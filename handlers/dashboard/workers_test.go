@@ -116,12 +116,6 @@ func TestRunRefused(t *testing.T) {
 	p = b.send(b.form("/workers/"+w.ID+"/run", []string{"input", hostile, "budget", "vast"}))
 	is.Equal(p.status, http.StatusUnprocessableEntity)
 	is.True(p.has("must be low, standard, high or unlimited") && p.harmless() && p.has("&lt;script&gt;alert(1)"))
-	var many []string
-	for i := range 21 {
-		many = append(many, fmt.Sprintf("%d.txt", i), "x")
-	}
-	b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "hi"}, many...)).
-		answers(http.StatusUnprocessableEntity).shows("at most 20 files")
 	is.Equal(b.post("/workers/"+w.ID+"/run", "input", "hi").status, http.StatusUnprocessableEntity) // no multipart form
 	tasks, _, err := s.store.Tasks(t.Context(), s.owner.Caller, store.TaskQuery{WorkerID: w.ID, Limit: 10})
 	is.NoErr(err)
@@ -140,6 +134,7 @@ func TestNewWorker(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(made.Title, "Write a haiku about rivers to haiku.md")
 	is.Equal(made.Instructions, "Write a haiku about rivers to haiku.md")
+	is.Equal(b.get("/workers").workers(), []string{made.Title}) // the user has asked for a worker, so it is in the list
 	b.send(b.form("/run", []string{"input", ""})).shows(`id="e-input"`)
 
 	p = b.post("/workers", "from", "prompt", "prompt", "a worker that sums up minutes of meetings", "token", "p")
@@ -250,10 +245,6 @@ func TestWorkerSettings(t *testing.T) {
 	is.Equal(now.Version, int64(2))
 	is.Equal(now.Title+now.Summary+now.Instructions+string(now.Visibility)+string(now.OutputSchema), "Chief clerkxprivate")
 	is.Equal(now.Settings, store.WorkerSettings{ApprovalTools: []string{}, MCPTools: []string{}})
-
-	p = b.post(path, "title", "", "visibility", "public", "outputSchema", "{", "instructions", hostile)
-	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has(`id="e-title"`, "is not JSON") && p.harmless())
 
 	other := s.worker(s.owner, store.NewWorker{Title: "Other"})
 	theirs := s.signIn(s.join("mo@example.com", store.RoleMember).Email).get("/workers/" + other.ID + "/settings")

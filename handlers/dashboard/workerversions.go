@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ func (d *Dashboard) versionRows(r *request, cursor string, limit int) ([]version
 	}
 	rows := make([]versionRow, len(list))
 	for i, v := range list {
-		rows[i] = versionRow{WorkerVersion: v, Live: v.Number == r.head.Version, Path: versionPath(r.head.ID, v.Number)}
+		rows[i] = versionRow{WorkerVersion: v, Live: v.Number == r.head.Version, Path: fmt.Sprintf("%s/versions/%d", r.head.Base(), v.Number)}
 		if i+1 < len(list) {
 			rows[i].Notes = versionNotes(r, list[i+1].WorkerContent, v.WorkerContent)
 			continue
@@ -74,11 +75,6 @@ func (d *Dashboard) versionRows(r *request, cursor string, limit int) ([]version
 		}
 	}
 	return rows, next, nil
-}
-
-// versionPath returns the address of the page of a version.
-func versionPath(workerID string, number int64) string {
-	return "/workers/" + workerID + "/versions/" + strconv.FormatInt(number, 10)
 }
 
 // fieldLabel returns the heading of a field of a worker's content.

@@ -245,9 +245,12 @@ func (d *Dashboard) sendWorkspaceFile(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return err
 		}
+		if strings.HasPrefix(mediaType, "text/") {
+			mediaType += "; charset=utf-8" // in which tools write text
+		}
 		h := w.Header()
 		handlers.Confine(h)
-		h.Set("Content-Type", withCharset(mediaType))
+		h.Set("Content-Type", mediaType)
 		paced := newPaced(w)
 		defer paced.done()
 		http.ServeContent(paced, r.Request, "", time.Time{}, f)
@@ -257,12 +260,4 @@ func (d *Dashboard) sendWorkspaceFile(w http.ResponseWriter, r *request) error {
 		err = store.Errorf(store.NotFound, "%q is not in the workspace", at.Path)
 	}
 	return refusal(err)
-}
-
-// withCharset returns a media type with the encoding in which tools write text.
-func withCharset(mediaType string) string {
-	if strings.HasPrefix(mediaType, "text/") {
-		return mediaType + "; charset=utf-8"
-	}
-	return mediaType
 }
