@@ -290,8 +290,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 		Runner: s.Runner, API: api, Log: p.Log, Now: p.Now,
 		Webhooks: manual, Alerts: s.webhooks, Backups: s.backups, ScheduleChanged: s.schedule.Wake,
 		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain, Inbox: s.mail, ReadMail: s.mail.Preview, MailAddr: b.MailAddr,
-		ReadDocument: tool.NewDocuments(s.Filters).Text, Version: p.Version,
-		MCPServers: s.Servers.Names, Servers: s.Servers,
+		ReadDocument: tool.NewDocuments(s.Filters).Text, Version: p.Version, Servers: s.Servers,
 		System: func() dashboard.System { return confinedBy(system, s.Found()) }})
 	if err != nil {
 		return nil, err

@@ -48,9 +48,9 @@ var pageRows = map[string]accessRow{
 	"GET /settings/system":                           {rule: rules},
 	"POST /settings/system/backup":                   {rule: rules, status: http.StatusConflict},      // no place for backups is configured
 	"POST /settings/system/doctor":                   {rule: runsServer, status: http.StatusConflict}, // the server has no checks
-	"POST /settings/system/servers/:server/sign-in":  {rule: rules, status: http.StatusNotFound},
+	"POST /settings/system/servers/:server/sign-in":  {rule: rules, status: http.StatusConflict},
 	"GET /settings/system/servers/:server/sign-in":   {rule: rules, status: http.StatusNotFound},
-	"GET /settings/system/servers/:server/callback":  {rule: rules, status: http.StatusNotFound},
+	"GET /settings/system/servers/:server/callback":  {rule: rules, status: http.StatusConflict},
 	"POST /settings/system/servers/:server/sign-out": {rule: rules, status: http.StatusNotFound},
 	"GET /settings/organization":                     {rule: rules},
 	"POST /settings/organization":                    {rule: rules, form: "name=O{state}{caller}"},

@@ -46,15 +46,14 @@ type Config struct {
 	BaseURL    string // ends without a slash
 	MailDomain string // of the workers' mail addresses
 	Version    string
-	MCPServers func() []string  // names of the MCP servers that workers may use
-	Servers    *mcp.Pool        // the servers themselves, to sign in to them; may be nil
+	Servers    *mcp.Pool        // the MCP servers that workers may use
 	Now        func() time.Time // time.Now if nil
 	FormTime   time.Duration    // in which a form without files must arrive; a minute if 0
 
 	Webhooks        handlers.Webhooks
 	Alerts          Alerts
 	Backups         *backup.Keeper // nil: the server makes none
-	ScheduleChanged func()         // is called after a schedule changed; may be nil
+	ScheduleChanged func()         // is called after a schedule changed
 
 	Inbox    handlers.Inbox // accepts held mail
 	MailAddr string         // address of the SMTP listener; "" without one
@@ -94,9 +93,6 @@ type Dashboard struct {
 func New(cfg Config) (*Dashboard, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
-	}
-	if cfg.ScheduleChanged == nil {
-		cfg.ScheduleChanged = func() {}
 	}
 	cfg.FormTime = cmp.Or(cfg.FormTime, time.Minute)
 	d := &Dashboard{cfg: cfg, store: cfg.Store, router: httprouter.New(), origins: http.NewCrossOriginProtection(),

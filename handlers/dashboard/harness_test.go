@@ -24,6 +24,7 @@ import (
 	"journeyman/runner/model/offline"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	remote "journeyman/runner/tool/mcp"
 	"journeyman/runner/webhook"
 	"journeyman/store"
 	"journeyman/store/storetest"
@@ -103,7 +104,7 @@ func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config))
 	api := handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, BaseURL: base, MailDomain: "mail.example",
 		MCP: workers.Serve, Webhooks: manual, Inbox: box, Timing: handlers.Timing{CheckEvery: 50 * time.Millisecond}})
 	cfg := dashboard.Config{ReadDocument: documents.Text, Store: st, Runner: rn, API: api, Webhooks: manual, Alerts: hooks, Log: log, BaseURL: base, MailDomain: "mail.example", Inbox: box, ReadMail: box.Preview,
-		Version: "test", MCPServers: func() []string { return nil },
+		Version: "test", Servers: remote.New(nil, remote.Config{}), ScheduleChanged: func() {},
 		System: func() dashboard.System {
 			return dashboard.System{Shell: "confined", SchedulerAlive: func() bool { return true }}
 		}}

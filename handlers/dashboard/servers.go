@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"time"
 
-	"journeyman/runner/tool/mcp"
 	"journeyman/store"
 )
 
@@ -25,14 +24,6 @@ type serverPage struct {
 	Address string // where the user signs in
 }
 
-// logins returns the state of the MCP servers that accept a sign-in.
-func (d *Dashboard) logins(r *request) ([]mcp.LoginState, error) {
-	if d.cfg.Servers == nil {
-		return nil, nil
-	}
-	return d.cfg.Servers.Logins(r.Context())
-}
-
 // serversPath begins the addresses of the pages for a sign-in.
 const serversPath = "/settings/system/servers/"
 
@@ -46,9 +37,6 @@ const nodeCookieTime = 10 * time.Minute
 // fail, because the policy of the pages forbids it. The user also sees the target of the link.
 func (d *Dashboard) signInServer(r *request) (string, error) {
 	name := r.params.ByName("server")
-	if d.cfg.Servers == nil {
-		return "", errNotFound
-	}
 	// The session binds the sign-in to this browser: no other browser can complete it.
 	address, err := d.cfg.Servers.SignIn(r.Context(), name, r.sessionID)
 	if err != nil {
@@ -87,9 +75,6 @@ func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *request) error {
 // serverSignedIn completes a sign-in after the authorization server has sent the browser back.
 func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *request) error {
 	name := r.params.ByName("server")
-	if d.cfg.Servers == nil {
-		return errNotFound
-	}
 	if c, err := r.Cookie(nodeCookie); err == nil && d.cfg.API.ForwardPageTo(w, r.Request, c.Value) {
 		return nil
 	}
@@ -107,9 +92,6 @@ func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *request) error {
 
 func (d *Dashboard) signOutServer(r *request) (string, error) {
 	name := r.params.ByName("server")
-	if d.cfg.Servers == nil {
-		return "", errNotFound
-	}
 	if err := d.cfg.Servers.SignOut(r.Context(), name); err != nil {
 		return "", store.Errorf(store.NotFound, "%s", err)
 	}

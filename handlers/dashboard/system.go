@@ -108,7 +108,7 @@ func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
 	if p.Doctor, err = d.diagnosis(r); err != nil {
 		return err
 	}
-	if p.Logins, err = d.logins(r); err != nil {
+	if p.Logins, err = d.cfg.Servers.Logins(r.Context()); err != nil {
 		return err
 	}
 	if err = d.readNodes(r, &p); err != nil {

@@ -26,7 +26,7 @@ type workerFields struct {
 
 func (d *Dashboard) workerFields(r *request, f *form) workerFields {
 	return workerFields{Form: f, lang: r.lang, Model: d.modelField(r, f),
-		Tools: d.cfg.Runner.ToolNames(), Servers: d.cfg.MCPServers(), OwnTools: d.cfg.Runner.OwnTools()}
+		Tools: d.cfg.Runner.ToolNames(), Servers: d.cfg.Servers.Names(), OwnTools: d.cfg.Runner.OwnTools()}
 }
 
 // MCPHint returns the hint of the field for MCP tools.

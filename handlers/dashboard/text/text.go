@@ -100,9 +100,7 @@ func (l *Language) text(key Key) string {
 // Keys returns the keys that the catalogue translates, sorted.
 func (l *Language) Keys() []string {
 	texts, _ := l.texts() // Check returns the error
-	keys := slices.AppendSeq(make([]string, 0, len(texts)), maps.Keys(texts))
-	slices.Sort(keys)
-	return keys
+	return slices.Sorted(maps.Keys(texts))
 }
 
 // T returns the text of a key with the values in the places of its verbs. The verb %d groups
@@ -139,8 +137,6 @@ func (l *Language) HTML(key Key, values ...any) template.HTML {
 		switch v := v.(type) {
 		case template.HTML, int, int64:
 			escaped[i] = v
-		case string:
-			escaped[i] = template.HTMLEscapeString(v)
 		default:
 			escaped[i] = template.HTMLEscapeString(fmt.Sprint(v))
 		}

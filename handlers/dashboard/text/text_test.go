@@ -17,7 +17,7 @@ func TestLanguages(t *testing.T) {
 		is.NoErr(l.Check())
 	}
 	is.Equal(list[0].Code, "en")
-	is.Equal(list[0].Keys(), []string{})
+	is.Equal(len(list[0].Keys()), 0)
 	is.Equal(list[1].Code, "de")
 	is.Equal(list[1].T("Save"), "Speichern")
 	is.Equal(list[1].Count(1226950), "1.226.950")
