@@ -63,7 +63,8 @@ func (d *Dashboard) versionRows(r *request, cursor string, limit int) ([]version
 	}
 	rows := make([]versionRow, len(list))
 	for i, v := range list {
-		rows[i] = versionRow{WorkerVersion: v, Live: v.Number == r.head.Version, Path: fmt.Sprintf("%s/versions/%d", r.head.Base(), v.Number)}
+		rows[i] = versionRow{WorkerVersion: v, Live: v.Number == r.head.Version,
+			Path: fmt.Sprintf("%s/versions/%d", r.head.Base(), v.Number)}
 		if i+1 < len(list) {
 			rows[i].Notes = versionNotes(r, list[i+1].WorkerContent, v.WorkerContent)
 			continue
