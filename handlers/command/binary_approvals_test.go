@@ -30,7 +30,8 @@ func (s *instance) approvals(t testing.TB) ([]waitingCall, error) {
 	return list.Items, err
 }
 
-// asked waits until exactly one call waits for a decision.
+// asked waits until exactly one call waits for a decision, and its turn is suspended. The approval is
+// stored before that: after a kill in between, the turn would be pending.
 func (s *instance) asked(t *testing.T) waitingCall {
 	t.Helper()
 	var list []waitingCall
@@ -38,7 +39,7 @@ func (s *instance) asked(t *testing.T) waitingCall {
 		var err error
 		list, err = s.approvals(t)
 		is.New(t).NoErr(err)
-		return len(list) == 1
+		return len(list) == 1 && s.mustGet(t, "/api/tasks/"+list[0].TaskID).Task.WaitingFor != nil
 	})
 	return list[0]
 }

@@ -386,8 +386,9 @@ type seenRun struct {
 		TaskStatus string `json:"taskStatus"`
 	} `json:"metadata"`
 	Task struct { // of an answer about a task
-		WorkerID string `json:"workerId"`
-		Status   string `json:"status"`
+		WorkerID   string    `json:"workerId"`
+		Status     string    `json:"status"`
+		WaitingFor *struct{} `json:"waitingFor"`
 	} `json:"task"`
 	Files []struct {
 		Filename string `json:"filename"`
