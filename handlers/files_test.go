@@ -121,12 +121,10 @@ func TestFileTypes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			got, err := ownClient.Do(s.request(t, "GET", worker+"/files/"+name, ""))
-			is.NoErr(err)
-			defer got.Body.Close()
-			is.Equal(got.Header.Get("Content-Type"), want)
-			is.Equal(got.Header.Get("X-Content-Type-Options"), "nosniff")
-			policy := got.Header.Get("Content-Security-Policy")
+			header := s.must(t, "GET", worker+"/files/"+name, "").header
+			is.Equal(header.Get("Content-Type"), want)
+			is.Equal(header.Get("X-Content-Type-Options"), "nosniff")
+			policy := header.Get("Content-Security-Policy")
 			is.True(strings.HasPrefix(policy, "sandbox;") && strings.Contains(policy, "default-src 'none'")) // no script, no cookies, no requests
 			is.True(!strings.Contains(policy, "allow-"))                                                     // the policy allows the file something
 		})
