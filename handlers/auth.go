@@ -27,13 +27,16 @@ type auth struct {
 
 // key returns the identity of the API key that a request carries.
 func (a auth) key(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
-	who, err := a.identify(r.Context(), r)
-	return a.limited(w, r, who, "", err)
+	return a.bearerOf(w, r, a.store.Authenticate)
 }
 
 // keyOrSession returns the identity of a request's API key or, without one, of its browser session.
 func (a auth) keyOrSession(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
-	who, sessionID, err := a.identifyReader(r.Context(), r)
+	cookie, err := r.Cookie(SessionCookie)
+	if err != nil || r.Header.Get("Authorization") != "" {
+		return a.key(w, r)
+	}
+	who, sessionID, err := a.store.SessionIdentity(r.Context(), cookie.Value)
 	return a.limited(w, r, who, sessionID, err)
 }
 
@@ -52,21 +55,18 @@ func (a auth) limited(w http.ResponseWriter, r *http.Request, who store.Identity
 
 // mcpKey returns the identity of a request's API key or OAuth access token.
 func (a auth) mcpKey(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
-	secret, err := bearer(r)
-	if err != nil {
-		return store.Identity{}, err
-	}
-	who, err := a.store.AuthenticateMCP(r.Context(), secret)
-	return a.limited(w, r, who, "", err)
+	return a.bearerOf(w, r, a.store.AuthenticateMCP)
 }
 
-// identify returns the identity of a request's API key.
-func (a auth) identify(ctx context.Context, r *http.Request) (store.Identity, error) {
+// bearerOf returns the identity of a request's bearer token. identify looks it up.
+func (a auth) bearerOf(w http.ResponseWriter, r *http.Request,
+	identify func(context.Context, string) (store.Identity, error)) (store.Identity, error) {
 	secret, err := bearer(r)
 	if err != nil {
 		return store.Identity{}, err
 	}
-	return a.store.Authenticate(ctx, secret)
+	who, err := identify(r.Context(), secret)
+	return a.limited(w, r, who, "", err)
 }
 
 // reidentify returns a function that identifies the caller of a request again, which a long stream
@@ -106,17 +106,6 @@ func bearer(r *http.Request) (string, error) {
 			"the Authorization header is malformed: send Authorization: Bearer API_KEY")
 	}
 	return secret, nil
-}
-
-// identifyReader reads the API key of a request or, without one, the session of a browser.
-// sessionID is "" for a key.
-func (a auth) identifyReader(ctx context.Context, r *http.Request) (who store.Identity, sessionID string, err error) {
-	cookie, err := r.Cookie(SessionCookie)
-	if err != nil || r.Header.Get("Authorization") != "" {
-		who, err = a.identify(ctx, r)
-		return who, "", err
-	}
-	return a.store.SessionIdentity(ctx, cookie.Value)
 }
 
 // A limiter limits the request rate of each key. Each of several nodes allows its part of the rate.

@@ -17,9 +17,9 @@ func (a *API) nodeRoutes() {
 	}
 }
 
-// forward lets the node on which a worker is placed answer a GET request, and reports whether it has.
+// Forward lets the node on which a worker is placed answer a GET request, and reports whether it has.
 // Only that node has the steps in progress; this one could stream finished steps only.
-func (a *API) forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool) {
+func (a *API) Forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool) {
 	return a.cfg.Peers != nil && a.cfg.Peers.Forward(w, r, workerID)
 }
 
@@ -29,11 +29,6 @@ func (a *API) Nodes() int {
 		return 1
 	}
 	return a.cfg.Peers.Live()
-}
-
-// ForwardPage is forward for a page of a user who is signed in.
-func (a *API) ForwardPage(w http.ResponseWriter, r *http.Request, workerID string) (answered bool) {
-	return a.forward(w, r, workerID)
 }
 
 // ForwardPageTo lets the node of a runner answer a request for a page. It is for data that only that node
@@ -52,7 +47,7 @@ func (a *API) host(w http.ResponseWriter, r *request, workerID string) (answered
 		return false, true, nil
 	}
 	for range hostTries {
-		if a.forward(w, r.Request, workerID) {
+		if a.Forward(w, r.Request, workerID) {
 			return true, false, nil
 		}
 		placed, err := a.store.PlaceHere(r.Context(), workerID, a.runner.ID())

@@ -291,8 +291,5 @@ func (a *API) importWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	wrk, replayed, err := a.ImportWorker(r.Context(), r.who.Caller, raw, key)
-	if err == nil {
-		markReplay(w, replayed)
-	}
-	return a.respondTemplate(w, wrk, err)
+	return a.respondTemplate(w, wrk, replayed, err)
 }

@@ -134,14 +134,10 @@ func (w *statusWriter) WriteHeader(status int) {
 
 // Write stores status 200 if there is none.
 func (w *statusWriter) Write(b []byte) (int, error) {
-	w.begin()
-	return w.ResponseWriter.Write(b)
-}
-
-func (w *statusWriter) begin() {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
+	return w.ResponseWriter.Write(b)
 }
 
 // Unwrap is for http.ResponseController.

@@ -31,7 +31,7 @@ func LastEventID(r *http.Request) string {
 
 // streamTurn streams one turn to the client that sent its instruction.
 func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn, approvals bool) error {
-	if a.cfg.Peers != nil && a.forward(w, turnRequest(r.Request, t.ID), t.WorkerID) {
+	if a.cfg.Peers != nil && a.Forward(w, turnRequest(r.Request, t.ID), t.WorkerID) {
 		return nil
 	}
 	src := a.runner.Streams.Turn(t)
@@ -47,7 +47,7 @@ func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn, approv
 
 // streamTask streams a task: its stored messages, then its running and queued turns.
 func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, approvals bool) error {
-	if a.forward(w, r.Request, task.WorkerID) {
+	if a.Forward(w, r.Request, task.WorkerID) {
 		return nil
 	}
 	last := LastEventID(r.Request)

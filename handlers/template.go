@@ -46,12 +46,13 @@ func (a *API) template(w store.Worker) template {
 		Visibility: w.Visibility}
 }
 
-// respondTemplate writes a worker's template and its ETag as the response, or returns err.
-func (a *API) respondTemplate(w http.ResponseWriter, wrk store.Worker, err error) error {
+// respondTemplate writes a worker's template and its ETag as the response, or returns err. It marks the
+// answer to a repeated request.
+func (a *API) respondTemplate(w http.ResponseWriter, wrk store.Worker, replayed bool, err error) error {
 	if err == nil {
 		w.Header().Set("ETag", `"`+wrk.Revision()+`"`)
 	}
-	return respondOK(w, a.template(wrk), err)
+	return respondReplayed(w, a.template(wrk), replayed, err)
 }
 
 // worker reads the fields of a worker, and notes those that break their rules.

@@ -89,10 +89,7 @@ func (a *API) restoreVersion(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	wrk, replayed, err := a.runner.RestoreVersion(r.Context(), r.who.Caller, r.param("workerId"), v, revisions, key)
-	if err == nil {
-		markReplay(w, replayed)
-	}
-	return a.respondTemplate(w, wrk, err)
+	return a.respondTemplate(w, wrk, replayed, err)
 }
 
 // expectedRevisions reads the header If-Match (RFC 9110, section 13.1.1). It returns nil if every

@@ -15,14 +15,13 @@ type webhookView struct {
 	SigningSecret *string `json:"signingSecret"`
 }
 
-// respondWebhook writes a webhook as the response, or returns err.
-func respondWebhook(w http.ResponseWriter, h store.Webhook, err error) error {
-	return respondOK(w, webhookView{view.Optional(h.Token), view.Optional(h.URL), view.Optional(h.SigningSecret)}, err)
+func newWebhookView(h store.Webhook) webhookView {
+	return webhookView{view.Optional(h.Token), view.Optional(h.URL), view.Optional(h.SigningSecret)}
 }
 
 func (a *API) getWebhook(w http.ResponseWriter, r *request) error {
 	h, err := a.store.Webhook(r.Context(), r.who.Caller, r.param("workerId"))
-	return respondWebhook(w, h, err)
+	return respondOK(w, newWebhookView(h), err)
 }
 
 // putWebhook configures a webhook or, with null, removes it.
@@ -40,16 +39,16 @@ func (a *API) putWebhook(w http.ResponseWriter, r *request) error {
 	workerID := r.param("workerId")
 	if url == nil {
 		_, err := a.store.RemoveWebhook(r.Context(), r.who.Caller, workerID)
-		return respondWebhook(w, store.Webhook{}, err)
+		return respondOK(w, newWebhookView(store.Webhook{}), err)
 	}
 	h, err := a.cfg.Webhooks.Set(r.Context(), r.who.Caller, workerID, *url)
-	return respondWebhook(w, h, err)
+	return respondOK(w, newWebhookView(h), err)
 }
 
 // deleteWebhook answers with the webhook as it was.
 func (a *API) deleteWebhook(w http.ResponseWriter, r *request) error {
 	was, err := a.store.RemoveWebhook(r.Context(), r.who.Caller, r.param("workerId"))
-	return respondWebhook(w, was, err)
+	return respondOK(w, newWebhookView(was), err)
 }
 
 func (a *API) regenerateToken(w http.ResponseWriter, r *request) error {
@@ -58,11 +57,7 @@ func (a *API) regenerateToken(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	h, replayed, err := a.store.RenewWebhook(r.Context(), r.who.Caller, r.param("workerId"), key)
-	if err != nil {
-		return err
-	}
-	markReplay(w, replayed)
-	return respondWebhook(w, h, nil)
+	return respondReplayed(w, newWebhookView(h), replayed, err)
 }
 
 // An executionView is a webhook execution as the API shows it: one attempt.

@@ -27,10 +27,7 @@ func (a *API) createWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	wrk, replayed, err := a.runner.CreateWorker(r.Context(), r.who.Caller, draft, key)
-	if err == nil {
-		markReplay(w, replayed)
-	}
-	return a.respondTemplate(w, wrk, err)
+	return a.respondTemplate(w, wrk, replayed, err)
 }
 
 func (a *API) continueWorker(w http.ResponseWriter, r *request) error {
@@ -104,7 +101,7 @@ func (a *API) shownTask(r *request, wrk store.Worker, id string) (store.Task, er
 
 func (a *API) getTemplate(w http.ResponseWriter, r *request) error {
 	wrk, err := a.store.Worker(r.Context(), r.who.Caller, r.param("workerId"))
-	return a.respondTemplate(w, wrk, err)
+	return a.respondTemplate(w, wrk, false, err)
 }
 
 func (a *API) updateWorker(w http.ResponseWriter, r *request) error {
@@ -129,7 +126,7 @@ func (a *API) updateWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	wrk, err := a.store.UpdateWorker(r.Context(), r.who.Caller, r.param("workerId"), d.WorkerPatch)
-	return a.respondTemplate(w, wrk, err)
+	return a.respondTemplate(w, wrk, false, err)
 }
 
 func (a *API) deleteWorker(w http.ResponseWriter, r *request) error {

@@ -30,7 +30,7 @@ func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
 	}
 	taskID := p.Task.ID // read by the check below, which runs on another goroutine than the one that changes the page
 	r.release()         // an open stream does not count as a concurrent request: streams have their own limit
-	if d.cfg.API.ForwardPage(w, r.Request, p.Worker.ID) {
+	if d.cfg.API.Forward(w, r.Request, p.Worker.ID) {
 		return nil
 	}
 	return d.cfg.API.StreamPage(w, r.Request, r.who, watch, func(ctx context.Context) error {
