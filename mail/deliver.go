@@ -171,11 +171,16 @@ func (d *delivery) input(ctx context.Context) (text string, files []store.File, 
 	if d.header.Subject != "" || len(files) == 0 {
 		return d.header.Subject, files, nil
 	}
-	names := make([]string, len(files))
+	return "See the attached files: " + pathsOf(files), files, nil
+}
+
+// pathsOf lists the paths of files.
+func pathsOf(files []store.File) string {
+	paths := make([]string, len(files))
 	for i, f := range files {
-		names[i] = f.Path
+		paths[i] = f.Path
 	}
-	return "See the attached files: " + strings.Join(names, ", "), files, nil
+	return strings.Join(paths, ", ")
 }
 
 // read reads the body of the mail and keeps its attachments as files.
@@ -259,11 +264,7 @@ func (d *delivery) answer(ctx context.Context, task store.Task, c store.Caller, 
 	}
 	note := ""
 	if len(files) > 0 {
-		names := make([]string, len(files))
-		for i, f := range files {
-			names[i] = f.Path
-		}
-		note = "\n\n(With files, which are in the workspace now: " + strings.Join(names, ", ") + ")"
+		note = "\n\n(With files, which are in the workspace now: " + pathsOf(files) + ")"
 	}
 	answer := a.Question.Match(text)
 	// The names of the files are more important than the end of a long text, so truncate the text.

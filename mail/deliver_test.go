@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // workspace returns the content of the files in a worker's folders, by their published paths.
@@ -214,13 +216,7 @@ func TestThreads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			to, want := tt.to, tt.want
-			if to == "" {
-				to = p.address()
-			}
-			if want == "" {
-				want = "250"
-			}
+			to, want := cmp.Or(tt.to, p.address()), cmp.Or(tt.want, "250")
 			id := strings.ReplaceAll(name, " ", ".") + "@example.net"
 			answer := p.send(tt.from, to, letter("More", append(tt.fields, "From: "+tt.from, "Message-ID: <"+id+">")...))
 			is.True(strings.HasPrefix(answer, want)) // the answer
@@ -404,7 +400,7 @@ func TestReceiveOverHTTP(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, true, func(c *Config) { c.MaxSize = 5000 })
-	rival, _ := storetestCaller(t, p.store, "Rival")
+	rival, _ := storetest.Caller(t, p.store, "Rival", "owner@rival.example", store.RoleOwner)
 	local := p.owner
 	local.RemoteAddr = "127.0.0.1"
 	raw := []byte(letter("Hello", "To: Bob <bob@example.net>, "+p.address(), "Message-ID: <1@example.com>")) // with bare line feeds

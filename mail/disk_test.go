@@ -25,9 +25,7 @@ func TestMailOnFullDisk(t *testing.T) {
 	c.must("452 4.3.1", c.say("MAIL FROM:<ann@example.com>"))
 	free.Store(50)
 	is.NoErr(p.store.WatchDisk(t.Context()))
-	c.must("250", c.say("MAIL FROM:<ann@example.com>"))
-	c.must("250", c.say("RCPT TO:<%s>", p.address()))
-	c.must("354", c.say("DATA"))
+	c.begin("ann@example.com", p.address())
 	free.Store(0) // while the mail arrives
 	is.NoErr(p.store.WatchDisk(t.Context()))
 	c.must("452 4.3.1", c.say("Subject: Hello\r\nFrom: ann@example.com\r\nMessage-ID: <1@example.com>\r\n\r\nDo it.\r\n."))

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,6 +166,14 @@ func (c *peer) must(code, answer string) {
 	}
 }
 
+// begin sends the envelope of a mail, and the command before its content.
+func (c *peer) begin(from, to string) {
+	c.t.Helper()
+	c.must("250", c.say("MAIL FROM:<%s>", from))
+	c.must("250", c.say("RCPT TO:<%s>", to))
+	c.must("354", c.say("DATA"))
+}
+
 // greet waits for the greeting and sends EHLO.
 func (c *peer) greet() *peer {
 	c.t.Helper()
@@ -211,9 +220,7 @@ func (p *post) emails(direction string) []store.Email {
 	p.t.Helper()
 	list, _, err := p.store.Emails(p.t.Context(), p.owner.Caller, store.EmailQuery{Direction: direction, Limit: 1000})
 	is.New(p.t).NoErr(err)
-	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
-		list[i], list[j] = list[j], list[i]
-	}
+	slices.Reverse(list)
 	return list
 }
 
@@ -230,14 +237,7 @@ func (p *post) replies(n int, states ...store.EmailStatus) []store.Email {
 	p.t.Helper()
 	var list []store.Email
 	storetest.Eventually(p.t, fmt.Sprintf("%d replies in state %v", n, states), func() bool {
-		list = nil
-		for _, e := range p.emails(store.Outbound) {
-			for _, s := range states {
-				if e.Status == s {
-					list = append(list, e)
-				}
-			}
-		}
+		list = slices.DeleteFunc(p.emails(store.Outbound), func(e store.Email) bool { return !slices.Contains(states, e.Status) })
 		return len(list) >= n
 	})
 	return list
@@ -251,11 +251,4 @@ func (p *post) source(e store.Email) (*mail.Reader, string) {
 	r, err := mail.CreateReader(bytes.NewReader(raw))
 	is.New(p.t).NoErr(err)
 	return r, string(raw)
-}
-
-func newReader(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }
-
-func storetestCaller(t testing.TB, st *store.Store, organization string) (store.Identity, string) {
-	t.Helper()
-	return storetest.Caller(t, st, organization, "owner@"+strings.ToLower(organization)+".example", store.RoleOwner)
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
-	"encoding/json"
 	"net"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // dns is a DNS with the records of a test: TXT records by name, and addresses by "A " and a name.
@@ -124,25 +124,21 @@ func TestPolicies(t *testing.T) {
 			}
 			is.NoErr(ParseAccept(tt.accept))
 			p := newPost(t, true, func(c *Config) { c.Accept, c.Resolver = tt.accept, tt.dns })
-			storetestCaller(t, p.store, "Rival")
+			storetest.Caller(t, p.store, "Rival", "owner@rival.example", store.RoleOwner)
 			from := cmp.Or(tt.from, "ann@example.com")
 			raw := letter("Hello", "From: "+from, "Message-ID: <1@example.com>")
-			if raw = strings.ReplaceAll(raw, "\n", "\r\n"); tt.signer != "" {
-				raw = tt.dns.signed(t, strings.ReplaceAll(raw, "\r\n", "\n"), tt.signer)
+			if tt.signer != "" {
+				raw = tt.dns.signed(t, raw, tt.signer)
+			} else {
+				raw = strings.ReplaceAll(raw, "\n", "\r\n")
 			}
 			if tt.spoil {
 				raw = strings.Replace(raw, "Hello", "Hello!", 1)
 			}
-			env := Envelope{From: tt.envelope, RemoteAddr: tt.peer, Helo: "mx.example.com"}
-			if env.From == "" {
-				env.From = "ann@example.com"
-			}
-			if env.RemoteAddr == "" {
-				env.RemoteAddr = "192.0.2.7"
-			}
 			r, err := p.recipient(t.Context(), p.address())
 			is.NoErr(err)
-			env.To = []Recipient{r}
+			env := Envelope{From: cmp.Or(tt.envelope, "ann@example.com"), To: []Recipient{r},
+				RemoteAddr: cmp.Or(tt.peer, "192.0.2.7"), Helo: "mx.example.com"}
 			list, err := p.Deliver(t.Context(), env, []byte(raw))
 			if tt.want == "" {
 				is.NoErr(err)
@@ -174,13 +170,8 @@ func TestVerdictsAreKept(t *testing.T) {
 	d := dns{"example.com": {"v=spf1 -all"}, "_dmarc.example.com": {"v=DMARC1; p=quarantine"}}
 	p := newPost(t, true, func(c *Config) { c.Resolver = d })
 	raw := d.signed(t, letter("Hello"), "example.com")
-	r, err := p.recipient(t.Context(), p.address())
+	e, v, err := p.deliver("192.0.2.7", "ann@example.com", raw)
 	is.NoErr(err)
-	_, err = p.Deliver(t.Context(), Envelope{From: "ann@example.com", To: []Recipient{r}, RemoteAddr: "192.0.2.7", Helo: "mx"}, []byte(raw))
-	is.NoErr(err)
-	e := p.emails(store.Inbound)[0]
-	var v Verdicts
-	is.NoErr(json.Unmarshal(e.Verdicts, &v))
 	is.Equal(v.SPF.Result, "fail")
 	is.Equal(v.DKIM, []Verdict{{Result: "pass", Domain: "example.com"}})
 	is.Equal(v.DMARC, Verdict{Result: "pass", Domain: "example.com", Policy: "quarantine"})
@@ -196,15 +187,10 @@ func TestRelease(t *testing.T) {
 	e := p.emails(store.Inbound)[0]
 	is.Equal(e.Status, store.EmailHeld)
 	is.Equal(len(p.workspace(p.worker)), 0) // no file is unpacked yet
-	id, _, err := func() (store.Identity, string, error) {
-		_, _, err := p.store.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "x", Email: "m@example.com", OrganizationName: "Acme", Role: store.RoleMember})
-		return store.Identity{}, "", err
-	}()
-	is.NoErr(err)
-	id.OrganizationID, id.Role = p.owner.OrganizationID, store.RoleMember
-	_, err = p.Release(t.Context(), id.Caller, e.ID)
+	member, _ := storetest.Caller(t, p.store, "Acme", "m@example.com", store.RoleMember)
+	_, err := p.Release(t.Context(), member.Caller, e.ID)
 	is.True(store.IsKind(err, store.Forbidden)) // a member may not release mail
-	rival, _ := storetestCaller(t, p.store, "Rival")
+	rival, _ := storetest.Caller(t, p.store, "Rival", "owner@rival.example", store.RoleOwner)
 	_, err = p.Release(t.Context(), rival.Caller, e.ID)
 	is.True(store.IsKind(err, store.Forbidden))
 	e, err = p.Release(t.Context(), p.owner.Caller, e.ID)

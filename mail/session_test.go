@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -98,9 +99,7 @@ func TestMailOverSMTP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := p.dial().greet()
-			c.must("250", c.say("MAIL FROM:<ann@example.com>"))
-			c.must("250", c.say("RCPT TO:<%s>", p.address()))
-			c.must("354", c.say("DATA"))
+			c.begin("ann@example.com", p.address())
 			if _, err := fmt.Fprint(c.Conn, tt.body); err != nil {
 				t.Fatal(err)
 			}
@@ -321,7 +320,7 @@ func TestStartTLS(t *testing.T) {
 	c.must("220", c.answer())
 	secure := tls.Client(c.Conn, &tls.Config{ServerName: domain, InsecureSkipVerify: true})
 	if err := secure.Handshake(); err == nil {
-		enc := &peer{t: t, Conn: secure, r: newReader(secure)}
+		enc := &peer{t: t, Conn: secure, r: bufio.NewReader(secure)}
 		enc.must("502", enc.say("RCPT TO:<%s>", p.address()))
 	}
 
@@ -329,12 +328,10 @@ func TestStartTLS(t *testing.T) {
 	c.must("220", c.say("STARTTLS"))
 	secure = tls.Client(c.Conn, &tls.Config{ServerName: domain, InsecureSkipVerify: true})
 	is.NoErr(secure.Handshake())
-	enc := &peer{t: t, Conn: secure, r: newReader(secure)}
+	enc := &peer{t: t, Conn: secure, r: bufio.NewReader(secure)}
 	hello := enc.say("EHLO mx.example.com")
 	is.True(!strings.Contains(hello, "STARTTLS")) // not twice
-	enc.must("250", enc.say("MAIL FROM:<ann@example.com>"))
-	enc.must("250", enc.say("RCPT TO:<%s>", p.address()))
-	enc.must("354", enc.say("DATA"))
+	enc.begin("ann@example.com", p.address())
 	enc.must("250", enc.say("Subject: a\r\n\r\nHello\r\n."))
 	is.Equal(len(p.emails(store.Inbound)), 1)
 
@@ -348,9 +345,7 @@ func TestShutdown(t *testing.T) {
 	p := newPost(t, true, nil)
 	idle := p.dial().greet()
 	busy := p.dial().greet()
-	busy.must("250", busy.say("MAIL FROM:<ann@example.com>"))
-	busy.must("250", busy.say("RCPT TO:<%s>", p.address()))
-	busy.must("354", busy.say("DATA"))
+	busy.begin("ann@example.com", p.address())
 	_, err := fmt.Fprint(busy.Conn, "Subject: a\r\n\r\n")
 	is.NoErr(err)
 	done := make(chan error, 1)
