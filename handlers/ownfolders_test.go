@@ -50,29 +50,50 @@ func TestOwnFolders(t *testing.T) {
 	}
 }
 
-// TestOwnFolderRace sends concurrent uploads that create one task with its own folder.
-func TestOwnFolderRace(t *testing.T) {
+// TestUploadRace sends concurrent uploads that create one task, of a worker with a shared folder and of one
+// whose tasks have their own. Each finds its file in the folder of the task.
+func TestUploadRace(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
-	id := s.newWorker(t, fields{"workspace": "task"})
-	const n = 8
-	var answers [n]func() response
-	for i := range n {
-		name := fmt.Sprintf("%d.txt", i)
-		answers[i] = s.beginUpload(t, []part{{name: "input", content: scripted(calling("read_file", "path", name), "say {{last}}")},
-			{name: "workerId", content: id}, {name: "taskId", content: "mine"}, {name: "f", file: name, content: "content of " + name}})
+	for name, set := range map[string]fields{"shared folder": nil, "own folders": {"workspace": "task"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			s := newServer(t, func(set *settings) { set.runner.Concurrency = 1 })
+			parts := []part{{name: "taskId", content: "mine"}}
+			if set != nil { // without a worker, the first upload creates one
+				parts = append(parts, part{name: "workerId", content: s.newWorker(t, set)})
+			}
+			const n = 8
+			var answers [n]func() response
+			for i := range n {
+				file := fmt.Sprintf("%d.txt", i)
+				answers[i] = s.beginUpload(t, append([]part{{name: "input", content: scripted(calling("read_file", "path", file), "say {{last}}")},
+					{name: "f", file: file, content: "content of " + file}}, parts...))
+			}
+			var id string
+			for i := range n {
+				r := answers[i]()
+				is.Equal(r.status, 200)
+				is.True(i == 0 || r.text("id") == id) // one worker
+				id = r.text("id")
+			}
+			turns := s.must(t, "GET", "/api/tasks/mine", "")
+			is.Equal(turns.size("turns"), n)
+			for i := range n {
+				is.True(strings.Contains(turns.text(fmt.Sprintf("turns.%d.outputText", i)), "content of "))
+			}
+			folder := store.FolderPath(s.store.Dir(), store.Folder{WorkerID: id})
+			if set != nil {
+				_, err := os.Stat(folder)
+				is.True(os.IsNotExist(err)) // no file is in the shared folder
+				folder = store.FolderPath(s.store.Dir(), store.Folder{WorkerID: id, TaskID: "mine"})
+			}
+			list, err := os.ReadDir(folder)
+			is.NoErr(err)
+			is.Equal(len(list), n)
+			all, err := filepath.Glob(filepath.Join(s.store.Dir(), "workspaces", "*", "[0-9].txt"))
+			is.NoErr(err)
+			is.True(set != nil || len(all) == n) // other folders hold no files
+		})
 	}
-	for i := range n {
-		is.Equal(answers[i]().status, 200)
-	}
-	turns := s.must(t, "GET", "/api/tasks/mine", "")
-	for i := range n {
-		is.True(strings.Contains(turns.text(fmt.Sprintf("turns.%d.outputText", i)), "content of "))
-	}
-	list, err := os.ReadDir(store.FolderPath(s.store.Dir(), store.Folder{WorkerID: id, TaskID: "mine"}))
-	is.NoErr(err)
-	is.Equal(len(list), n)
-	_, err = os.Stat(store.FolderPath(s.store.Dir(), store.Folder{WorkerID: id}))
-	is.True(os.IsNotExist(err)) // no file is in the shared folder
 }

@@ -297,39 +297,6 @@ func TestUploadToTask(t *testing.T) {
 	is.True(strings.HasSuffix(strings.TrimSpace(string(st.body)), "data: [DONE]"))
 }
 
-// TestUploadRace sends concurrent uploads that create one task. Each finds its file in the task's
-// workspace.
-func TestUploadRace(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, func(set *settings) { set.runner.Concurrency = 1 })
-	const n = 8
-	var answers [n]func() response
-	var replies [n]response
-	for i := range n {
-		name := fmt.Sprintf("%d.txt", i)
-		answers[i] = s.beginUpload(t, []part{{name: "input", content: scripted(calling("read_file", "path", name), "say {{last}}")},
-			{name: "taskId", content: "shared"}, {name: "f", file: name, content: "content of " + name}})
-	}
-	for i := range n {
-		replies[i] = answers[i]()
-	}
-	turns := s.must(t, "GET", "/api/tasks/shared", "")
-	is.Equal(turns.size("turns"), n)
-	for i := range n {
-		is.Equal(replies[i].status, 200)
-		is.Equal(replies[i].text("id"), replies[0].text("id"))
-		is.True(strings.Contains(turns.text(fmt.Sprintf("turns.%d.outputText", i)), "content of "))
-	}
-	list, err := os.ReadDir(filepath.Join(s.store.Dir(), "workspaces"))
-	is.NoErr(err)
-	for _, e := range list {
-		files, err := os.ReadDir(filepath.Join(s.store.Dir(), "workspaces", e.Name()))
-		is.NoErr(err)
-		is.Equal(len(files) == 0, e.Name() != replies[0].text("id")) // other folders hold no files
-	}
-}
-
 // TestUploadsOfAllRuns attaches files to each call that runs an instruction.
 func TestUploadsOfAllRuns(t *testing.T) {
 	t.Parallel()
