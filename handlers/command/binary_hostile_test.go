@@ -9,13 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,7 +44,7 @@ type attack struct {
 type victim struct {
 	*instance
 	t       *testing.T
-	browser *http.Client // of the Owner
+	session string // the cookie of the Owner
 	worker  string
 	smtp    string
 	web     *httptest.Server
@@ -145,22 +142,8 @@ func newVictim(t *testing.T) *victim {
 		"--mail-hold", "--mail-sender-limit", "0", "--mail-thread-limit", "0")
 	t.Log(limitMemory(t, h.cmd.Process.Pid))
 	h.smtp = h.await(t, h.stdout, regexp.MustCompile(`(?i)mail.*(127\.0\.0\.1:\d+)`))[1]
-	jar, err := cookiejar.New(nil)
-	is.New(t).NoErr(err)
-	h.browser = &http.Client{Transport: ownTransport, Jar: jar, Timeout: patience, CheckRedirect: func(*http.Request,
-		[]*http.Request) error {
-		return http.ErrUseLastResponse
-	}}
-	form := url.Values{"email": {"owner@localhost"}, "password": {"a long password"}}
-	req, err := http.NewRequest(http.MethodPost, h.url+"/sign-in", strings.NewReader(form.Encode()))
-	is.New(t).NoErr(err)
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Sec-Fetch-Site", "same-origin")
-	res, err := h.browser.Do(req)
-	if err != nil || res.StatusCode != http.StatusSeeOther {
-		t.Fatal("sign in", err, res)
-	}
-	_ = res.Body.Close()
+	h.session = h.signIn(t, "owner@localhost", "a long password")
+	is.New(t).True(h.session != "")
 	h.worker = h.mustPost(t, "/api/workers", map[string]any{"title": "Victim", "instructions": "Help."}).ID
 	return h
 }
@@ -219,15 +202,9 @@ func (h *victim) held(raw string) {
 // look opens a page as the Owner.
 func (h *victim) look(path string) {
 	h.t.Helper()
-	res, err := h.browser.Get(h.url + path)
-	if err != nil {
-		h.t.Errorf("%s: %v", path, err)
-		return
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK || len(body) > 4<<20 {
-		h.t.Errorf("%s answered %d with %d bytes, %v", path, res.StatusCode, len(body), err)
+	a, err := h.send(h.t.Context(), http.MethodGet, path, nil, "Cookie", h.session)
+	if err != nil || a.status != http.StatusOK || len(a.body) > 4<<20 {
+		h.t.Errorf("%s answered %d with %d bytes, %v", path, a.status, len(a.body), err)
 	}
 }
 
@@ -269,16 +246,10 @@ func (h *victim) email(id string) (e seenEmail) {
 	h.t.Helper()
 	a, err := h.send(h.t.Context(), http.MethodGet, "/api/emails/"+id, nil)
 	h.answered(a, err)
-	var v struct{ Email seenEmail }
-	if err := json.Unmarshal(a.body, &v); err != nil {
-		h.t.Fatalf("%v: %s", err, a.body)
+	if err := json.Unmarshal(a.body, &e); err != nil || e.ID == "" {
+		h.t.Fatalf("%v: no mail in %s", err, a.body)
 	}
-	if v.Email.ID == "" {
-		if err := json.Unmarshal(a.body, &v.Email); err != nil || v.Email.ID == "" {
-			h.t.Fatalf("no mail in %s", a.body)
-		}
-	}
-	return v.Email
+	return e
 }
 
 // upload posts a task as a form.

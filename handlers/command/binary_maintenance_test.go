@@ -164,9 +164,8 @@ func TestStartInMaintenance(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir, backups := t.TempDir(), t.TempDir()
-	beginFolder(t, dir)
 	c, release := newHeldModel(t)
-	s := c.serve(t, dir, testKey, serveArgs(dir, "--model", "openai:m", "--grace", "0s")...)
+	s := c.begin(t, dir, "--model", "openai:m", "--grace", "0s")
 	v := s.mustPost(t, "/api/tasks", map[string]any{"input": "Hello"}, "Prefer", "respond-async")
 	s.stop(t) // the turn is pending again
 
@@ -175,7 +174,7 @@ func TestStartInMaintenance(t *testing.T) {
 	if storetest.OnServer() {
 		repeat = nil
 	}
-	s = c.serve(t, dir, testKey, serveArgs(dir, append(repeat, "--model", "openai:m")...)...)
+	s = c.begin(t, dir, append(repeat, "--model", "openai:m")...)
 	s.awaitReady(t, http.StatusServiceUnavailable)
 	s.refusedChange(t, "POST", "/api/tasks", `{"input":"Hello"}`)
 	storetest.Eventually(t, "a backup", func() bool {
@@ -185,7 +184,7 @@ func TestStartInMaintenance(t *testing.T) {
 	is.Equal(storetest.Rows(t, dir, `SELECT status FROM turns`)[0][0], "pending")
 	s.stop(t)
 
-	s = c.serve(t, dir, testKey, serveArgs(dir, "--model", "openai:m")...)
+	s = c.begin(t, dir, "--model", "openai:m")
 	_, code := s.maintenance(t, "off") // the command ends the maintenance of the flag
 	is.Equal(code, 0)
 	release()

@@ -95,8 +95,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve serves with a model server in the environment.
 func (p *provider) serve(t *testing.T, dir string, args ...string) *instance {
 	t.Helper()
-	return invocation{env: []string{"OPENAI_BASE_URL=" + p.URL + "/v1"}}.serve(t, dir, testKey,
-		append([]string{"--data", dir, "--addr", "127.0.0.1:0", "--api-key", testKey, "--rate-limit", "0"}, args...)...)
+	return invocation{env: []string{"OPENAI_BASE_URL=" + p.URL + "/v1"}}.begin(t, dir, args...)
 }
 
 // TestKillDuringModelStream kills the program in the middle of each model call of a turn. A

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -96,10 +97,8 @@ func (m *manager) until(t *testing.T, line string) []string {
 		}
 		m.told = append(m.told, string(buf[:n]))
 		lines := strings.Split(string(buf[:n]), "\n")
-		for _, l := range lines {
-			if l == line {
-				return lines
-			}
+		if slices.Contains(lines, line) {
+			return lines
 		}
 	}
 }

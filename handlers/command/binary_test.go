@@ -275,10 +275,17 @@ func serveArgs(data string, more ...string) []string {
 // Unless args name the owner, an empty folder gets the database of a first start.
 func serve(t testing.TB, data string, args ...string) *instance {
 	t.Helper()
-	if !strings.Contains(strings.Join(args, " "), "--admin") {
-		beginFolder(t, data)
+	if strings.Contains(strings.Join(args, " "), "--admin") {
+		return invocation{}.serve(t, data, testKey, serveArgs(data, args...)...)
 	}
-	return invocation{}.serve(t, data, testKey, serveArgs(data, args...)...)
+	return invocation{}.begin(t, data, args...)
+}
+
+// begin serves like the function serve, but in the way of c.
+func (c invocation) begin(t testing.TB, data string, args ...string) *instance {
+	t.Helper()
+	beginFolder(t, data)
+	return c.serve(t, data, testKey, serveArgs(data, args...)...)
 }
 
 // beginFolder writes the database of a first start into an empty folder.

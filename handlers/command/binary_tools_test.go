@@ -95,12 +95,7 @@ func TestKillDuringShell(t *testing.T) {
 	s = shellServer(t, dir)
 	v = s.ended(t, v)
 	is.True(strings.Contains(v.OutputText, "may have taken effect"))
-	runs, err := filepath.Glob(filepath.Join(dir, "workspaces", "*", "runs"))
-	is.NoErr(err)
-	is.Equal(len(runs), 1)
-	data, err := os.ReadFile(runs[0])
-	is.NoErr(err)
-	is.Equal(string(data), "run\n") // the command ran once
+	is.Equal(runs(t, dir), "run\n") // the command ran once
 }
 
 // TestCancelKillsShell cancels a task whose command does not end.

@@ -68,8 +68,7 @@ type DataFolder struct {
 	Store   *store.Store
 	BaseURL string // the base of the links in replies
 
-	// Runner returns the runner that connects and tests providers of models. If it is nil, providers
-	// can only be listed and removed.
+	// Runner returns the runner that connects and tests providers of models.
 	Runner func() (*runner.Runner, error)
 
 	Service *Service // the server; nil if none runs

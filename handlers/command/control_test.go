@@ -17,22 +17,15 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/command"
+	"journeyman/runner"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
 
-// control serves commands for a data folder on a socket in dir. It returns a client and the
-// socket's path.
-func control(t testing.TB, st *store.Store, dir string) (*command.ControlClient, string) {
+// control serves commands for a data folder on a socket in dir. It returns a client.
+func control(t testing.TB, st *store.Store, dir string) *command.ControlClient {
 	t.Helper()
-	path := filepath.Join(dir, "control.sock")
-	return controlAt(t, st, path), path
-}
-
-// controlAt is control on a socket with the given path.
-func controlAt(t testing.TB, st *store.Store, path string) *command.ControlClient {
-	t.Helper()
-	return serveAt(t, path, controlOf(st))
+	return serveAt(t, filepath.Join(dir, "control.sock"), controlOf(st))
 }
 
 // serveAt serves a handler on a socket. It returns a client.
@@ -53,7 +46,9 @@ func serveAt(t testing.TB, path string, handler http.Handler) *command.ControlCl
 }
 
 func controlOf(st *store.Store) http.Handler {
-	return command.Control(command.DataFolder{Store: st, BaseURL: "https://jm.example"}, slog.New(slog.DiscardHandler))
+	return command.Control(command.DataFolder{Store: st, BaseURL: "https://jm.example", Runner: func() (*runner.Runner, error) {
+		return nil, errors.New("no test needs a runner")
+	}}, slog.New(slog.DiscardHandler))
 }
 
 // TestControl creates, lists and revokes keys through a running server, on short paths and on ones
@@ -68,8 +63,8 @@ func TestControl(t *testing.T) {
 			storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
 			dir := filepath.Join(t.TempDir(), dir)
 			is.NoErr(os.MkdirAll(dir, 0o700))
-			client, path := control(t, st, dir)
-			info, err := os.Stat(path)
+			client := control(t, st, dir)
+			info, err := os.Stat(filepath.Join(dir, "control.sock"))
 			is.NoErr(err)
 			is.Equal(info.Mode().Perm(), os.FileMode(0o600)) // only for the owner
 
@@ -147,7 +142,7 @@ func TestControlBackup(t *testing.T) {
 	is := is.New(t)
 	storetest.Embedded(t)
 	st := storetest.Open(t, store.Options{})
-	client, _ := control(t, st, t.TempDir())
+	client := control(t, st, t.TempDir())
 	report, err := client.Backup(t.Context(), io.Discard)
 	is.NoErr(err)
 	is.Equal(len(report.Database), 64) // the SHA-256 of the database
@@ -173,7 +168,7 @@ func TestControlBackupOfADamagedFolder(t *testing.T) {
 	is := is.New(t)
 	storetest.Embedded(t)
 	st := storetest.Open(t, store.Options{})
-	client, _ := control(t, st, t.TempDir())
+	client := control(t, st, t.TempDir())
 	f, err := os.OpenFile(filepath.Join(st.Dir(), "journeyman.db"), os.O_RDWR, 0)
 	is.NoErr(err)
 	_, err = f.WriteAt(bytes.Repeat([]byte{0xee}, 20*4096), 40*4096)

@@ -207,7 +207,7 @@ func (x *examination) checkProviderClock(ctx context.Context) check {
 
 // providerAddress returns the address of the server of the first model, "" if it has none.
 func (x *examination) providerAddress() string {
-	chain, err := x.openModels(x.Env)
+	chain, err := x.openModels()
 	if err != nil {
 		return ""
 	}

@@ -49,7 +49,7 @@ func (x *examination) checkShell(context.Context) (list []check) {
 
 // checkModel asks the configured model a short question, and reports its context window.
 func (x *examination) checkModel(ctx context.Context) (list []check) {
-	chain, err := x.openModels(x.Env)
+	chain, err := x.openModels()
 	if err != nil {
 		return []check{{"model", statusFailed, err.Error(), "correct --model or the key of its provider"}}
 	}

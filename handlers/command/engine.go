@@ -81,9 +81,8 @@ func (s *Settings) bucket(getenv func(string) string) (*objects.Bucket, error) {
 // OpenMCP returns the pool of the configured MCP servers. The pool may be empty. st stores the
 // sign-ins to the servers. If st is nil, the pool does not sign in.
 func (p *Program) OpenMCP(st *store.Store, baseURL string) (*mcp.Pool, error) {
-	env := p.Env
-	servers, err := mcp.Load(p.MCP, p.Data, env.Get)
-	if err = cmp.Or(env.Check(), err); err != nil {
+	servers, err := mcp.Load(p.MCP, p.Data, p.Env.Get)
+	if err = cmp.Or(p.Env.Check(), err); err != nil {
 		return nil, fmt.Errorf("--mcp: %w", err)
 	}
 	cfg := mcp.Config{Log: p.Log, Version: p.Version, BaseURL: baseURL, Dialer: p.Dialer()}
@@ -134,7 +133,7 @@ func (p *Program) detectSandbox() func() sandbox.Confinement {
 // NewEngine returns an engine with the configured model and tools.
 func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err error) {
 	var catalogue *model.Catalogue
-	if e.Models, catalogue, err = p.openCatalogue(p.Env); err != nil {
+	if e.Models, catalogue, err = p.openCatalogue(); err != nil {
 		return e, err
 	}
 	prices, err := model.LoadPrices(p.Prices)
@@ -164,11 +163,11 @@ func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err erro
 }
 
 // openCatalogue opens the configured models, and those that workers may choose.
-func (p *Program) openCatalogue(env *Environment) (own []model.Model, c *model.Catalogue, err error) {
-	if own, err = p.openModels(env); err != nil {
+func (p *Program) openCatalogue() (own []model.Model, c *model.Catalogue, err error) {
+	if own, err = p.openModels(); err != nil {
 		return nil, nil, err
 	}
-	c = model.NewCatalogue(model.Config{Offline: offline.New(), Getenv: env.Get}, own[0], p.Record)
+	c = model.NewCatalogue(model.Config{Offline: offline.New(), Getenv: p.Env.Get}, own[0], p.Record)
 	// The recorders come after the catalogue, which must see whether the first model itself replays
 	// recordings.
 	for i, m := range own {
@@ -181,7 +180,7 @@ func (p *Program) openCatalogue(env *Environment) (own []model.Model, c *model.C
 
 // openModels opens the configured models in the order in which they take over. It returns at
 // least one.
-func (p *Program) openModels(env *Environment) (chain []model.Model, err error) {
+func (p *Program) openModels() (chain []model.Model, err error) {
 	names := []string{p.Model}
 	if !strings.HasPrefix(p.Model, "replay:") { // a folder's name may have commas
 		names = model.Chain(p.Model)
@@ -193,11 +192,11 @@ func (p *Program) openModels(env *Environment) (chain []model.Model, err error) 
 		return nil, fmt.Errorf("--model: %w", err)
 	}
 	for _, name := range names {
-		m, failed := model.Open(model.Config{Model: name, Offline: offline.New(), Getenv: env.Get})
+		m, failed := model.Open(model.Config{Model: name, Offline: offline.New(), Getenv: p.Env.Get})
 		chain, err = append(chain, m), cmp.Or(err, failed)
 	}
 	// If a key file cannot be read, that error explains the missing key of a model.
-	unread := env.Check("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OLLAMA_API_KEY")
+	unread := p.Env.Check("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OLLAMA_API_KEY")
 	return chain, cmp.Or(unread, err)
 }
 

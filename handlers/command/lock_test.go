@@ -97,7 +97,7 @@ func TestOpenBesideNodes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	st := storetest.Open(t, store.Options{})
-	controlAt(t, st, filepath.Join(st.Dir(), "control-10.0.0.2_8080.sock"))
+	serveAt(t, filepath.Join(st.Dir(), "control-10.0.0.2_8080.sock"), controlOf(st))
 	err := (&command.KeyList{}).Run(programOn(t, st.Dir()))
 	is.True(err != nil && strings.Contains(err.Error(), "--node-url"))
 }

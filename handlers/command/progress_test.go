@@ -27,24 +27,35 @@ import (
 	"journeyman/store/storetest"
 )
 
-// follow runs an input and returns the shown progress. A nil model is the offline model.
-func follow(t *testing.T, m model.Model, p *command.Progress, input string) string {
+// newRunner returns a runner with the tools of files. It has not started.
+func newRunner(t testing.TB, st *store.Store, m model.Model) *runner.Runner {
 	t.Helper()
-	st := storetest.Open(t, store.Options{})
-	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
-	who.Caller.Trigger = store.TriggerAPI
 	prices, err := model.LoadPrices("")
 	is.New(t).NoErr(err)
-	if m == nil {
-		m = offline.New()
-	}
-	rn := runner.New(runner.Config{Store: st, Model: m, Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), Log: slog.New(slog.DiscardHandler)})
+	return runner.New(runner.Config{Store: st, Model: m, Prices: prices, Log: slog.New(slog.DiscardHandler),
+		Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool()))})
+}
+
+// startRunner starts a runner, and stops it at the end of the test.
+func startRunner(t testing.TB, st *store.Store, m model.Model) *runner.Runner {
+	t.Helper()
+	rn := newRunner(t, st, m)
 	is.New(t).NoErr(rn.Start(t.Context()))
 	t.Cleanup(func() {
 		if err := rn.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
+	return rn
+}
+
+// follow runs an input and returns the shown progress.
+func follow(t *testing.T, m model.Model, p *command.Progress, input string) string {
+	t.Helper()
+	st := storetest.Open(t, store.Options{})
+	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+	who.Caller.Trigger = store.TriggerAPI
+	rn := startRunner(t, st, m)
 	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Title: "W"}, Input: input, Budget: store.BudgetLow})
 	is.New(t).NoErr(err)
 	rn.Wake()
@@ -59,7 +70,7 @@ const steps = "```offline\nthink hm\ntool write_file {\"path\":\"a.txt\",\"conte
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	is.Equal(follow(t, nil, &command.Progress{}, steps), ` 1  write_file     a.txt
+	is.Equal(follow(t, offline.New(), &command.Progress{}, steps), ` 1  write_file     a.txt
  2  read_file      b.txt
  2  failed: no file or folder "b.txt" in the workspace
 `)
@@ -87,11 +98,11 @@ func TestCallLines(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	out := follow(t, nil, &command.Progress{Live: true, Color: true}, steps)
+	out := follow(t, offline.New(), &command.Progress{Live: true, Color: true}, steps)
 	is.True(regexp.MustCompile(`\r\x1b\[36m[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]\x1b\[0m [a-z_]+ \d+s\x1b\[K`).MatchString(out)) // a spinner
 	is.True(strings.Contains(out, "\x1b[31mfailed: "))
 	is.True(strings.HasSuffix(out, "\r\x1b[K")) // the spinner is removed
-	plain := follow(t, nil, &command.Progress{Live: true}, steps)
+	plain := follow(t, offline.New(), &command.Progress{Live: true}, steps)
 	is.True(!strings.Contains(plain, "\x1b[3"))
 }
 
@@ -139,9 +150,7 @@ func TestFollowEnds(t *testing.T) {
 	is := is.New(t)
 	st := storetest.Open(t, store.Options{})
 	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
-	prices, err := model.LoadPrices("")
-	is.NoErr(err)
-	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Prices: prices, Log: slog.New(slog.DiscardHandler)}) // never started
+	rn := newRunner(t, st, offline.New())
 	who.Caller.Trigger = store.TriggerAPI
 	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Title: "W"}, Input: "go", Budget: store.BudgetLow})
 	is.NoErr(err)
@@ -179,15 +188,7 @@ func TestPrintKeys(t *testing.T) {
 func carryOut(t *testing.T, stdin io.Reader, input string) (stdout, stderr string, err error) {
 	t.Helper()
 	st := storetest.Open(t, store.Options{})
-	prices, err := model.LoadPrices("")
-	is.New(t).NoErr(err)
-	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), Log: slog.New(slog.DiscardHandler)})
-	is.New(t).NoErr(rn.Start(t.Context()))
-	t.Cleanup(func() {
-		if err := rn.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	rn := startRunner(t, st, offline.New())
 	var out, progress bytes.Buffer
 	task := command.Task{Store: st, Runner: rn, Data: "data", Stdin: stdin, Stdout: &out, Asks: []string{"write_file"}, Progress: command.Progress{W: &progress}}
 	err = task.Run(t.Context(), store.NewTurn{Input: input, Budget: store.BudgetLow}, nil)
@@ -230,8 +231,8 @@ func TestAskOfNoTool(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	st := storetest.Open(t, store.Options{})
-	task := command.Task{Store: st, Progress: command.Progress{W: io.Discard},
-		Runner: runner.New(runner.Config{Store: st, Model: offline.New(), Prices: &model.Prices{}, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool()))}), Asks: []string{"crm.send", "writefile"}}
+	task := command.Task{Store: st, Progress: command.Progress{W: io.Discard}, Runner: newRunner(t, st, offline.New()),
+		Asks: []string{"crm.send", "writefile"}}
 	err := task.Run(t.Context(), store.NewTurn{Input: "go", Budget: store.BudgetLow}, nil)
 	is.True(err != nil)
 	is.True(strings.Contains(err.Error(), `there is no tool "writefile"; there are read_file, write_file, `))

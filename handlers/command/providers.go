@@ -44,7 +44,7 @@ func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []s
 	}
 	var rn *runner.Runner
 	if call.Add != nil || call.Test != "" || call.Default != nil {
-		if rn, err = d.providerRunner(); err != nil {
+		if rn, err = d.Runner(); err != nil {
 			return nil, err
 		}
 	}
@@ -73,14 +73,6 @@ func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []s
 	return list, err
 }
 
-// providerRunner returns the runner that connects and tests providers.
-func (d DataFolder) providerRunner() (*runner.Runner, error) {
-	if d.Runner == nil {
-		return nil, errors.New("this process cannot connect or test providers: it has no runner")
-	}
-	return d.Runner()
-}
-
 func (d DataFolder) setDefault(ctx context.Context, c store.Caller, rn *runner.Runner, chain string) error {
 	if chain != "" {
 		if err := rn.CheckModel(ctx, c.OrganizationID, chain); err != nil {
@@ -102,10 +94,9 @@ func (p *Program) idleRunner(st *store.Store) (*runner.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := p.Env
 	own := offline.New()
 	return runner.New(runner.Config{Store: st, Model: own, Prices: prices, Log: p.Log, Dialer: p.Dialer(),
-		ContextWindow: p.Window, Models: model.NewCatalogue(model.Config{Offline: own, Getenv: env.Get}, own, "")}), nil
+		ContextWindow: p.Window, Models: model.NewCatalogue(model.Config{Offline: own, Getenv: p.Env.Get}, own, "")}), nil
 }
 
 // ProviderList prints the providers.

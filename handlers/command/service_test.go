@@ -12,8 +12,6 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/command"
-	"journeyman/runner"
-	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/store"
 	"journeyman/store/storetest"
@@ -27,9 +25,7 @@ func TestLateStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			st := storetest.Open(t, store.Options{})
-			prices, err := model.LoadPrices("")
-			is.NoErr(err)
-			rn := runner.New(runner.Config{Store: st, Model: offline.New(), Prices: prices})
+			rn := newRunner(t, st, offline.New())
 			room := st.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the disk is full"))
 			begun, goOn, stops := make(chan struct{}), make(chan struct{}), map[string]int{}
 			part := func(name string, start func() error) command.Part {
@@ -57,7 +53,7 @@ func TestLateStart(t *testing.T) {
 				}
 				stop()
 			}
-			err = <-ended
+			err := <-ended
 			is.Equal(failure == nil, err == nil)
 			is.Equal(stops, map[string]int{"one": 1, "two": 1, "three": 1}) // each part once
 		})
