@@ -138,9 +138,7 @@ func (a *API) getEmailByID(w http.ResponseWriter, r *request) error {
 			return store.Errorf(store.NotFound,
 				"the mail is not composed yet, or its source was deleted because of its age")
 		}
-		w.Header().Set("Content-Type", "message/rfc822")
-		_, _ = w.Write(raw) // the client may have disconnected
-		return nil
+		return respondBytes(w, "message/rfc822", raw)
 	}
 	text, cut := shownSource(raw)
 	return respond(w, http.StatusOK, struct {

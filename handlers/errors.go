@@ -155,6 +155,13 @@ func respondOK(w http.ResponseWriter, v any, err error) error {
 	return respond(w, http.StatusOK, v)
 }
 
+// respondBytes writes a response that is not encoded here.
+func respondBytes(w http.ResponseWriter, mediaType string, body []byte) error {
+	w.Header().Set("Content-Type", mediaType)
+	_, _ = w.Write(body) // the client may have disconnected
+	return nil
+}
+
 // errNothingHere is the error for an address without a resource.
 var errNothingHere = store.Errorf(store.NotFound, "there is nothing at this address")
 

@@ -273,10 +273,8 @@ func (a *API) exportWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/yaml")
 	w.Header().Set("Content-Disposition", `attachment; filename="worker.yaml"`)
-	_, _ = w.Write(out) // the client may have disconnected
-	return nil
+	return respondBytes(w, "application/yaml", out)
 }
 
 // importWorker creates a worker from a YAML file, or from the same as JSON.

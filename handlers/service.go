@@ -35,9 +35,7 @@ func (a *API) getOpenAPI(w http.ResponseWriter, _ *request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(doc) // the client may have disconnected
-	return nil
+	return respondBytes(w, "application/json", doc)
 }
 
 // getHealth always answers 200.
@@ -132,9 +130,7 @@ func (a *API) getMetrics(w http.ResponseWriter, r *request) error {
 	}
 	var b bytes.Buffer
 	a.meter.write(r.Context(), &b)
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(b.Bytes()) // the client may have disconnected
-	return nil
+	return respondBytes(w, "text/plain; version=0.0.4; charset=utf-8", b.Bytes())
 }
 
 func (a *API) mayMeasure(r *request) error {

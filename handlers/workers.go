@@ -162,9 +162,7 @@ func (a *API) getEmail(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return err
 		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write(body) // the client may have disconnected
-		return nil
+		return respondBytes(w, "text/plain; charset=utf-8", body)
 	}
 	return respond(w, http.StatusOK, map[string]string{"email": address})
 }
