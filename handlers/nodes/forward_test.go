@@ -8,7 +8,6 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
-	"journeyman/store"
 	"journeyman/store/storetest"
 )
 
@@ -161,14 +160,9 @@ func TestClientOfForwardedRequest(t *testing.T) {
 	status, v := a.do("GET", "/api/tasks", "")
 	is.Equal(status, http.StatusOK)
 	taskID := v["items"].([]any)[0].(map[string]any)["id"].(string)
-	turns, err := turnsOf(a, taskID)
+	_, turns, err := a.store.TaskTurns(t.Context(), a.owner.Caller, taskID)
 	is.NoErr(err)
 	status, v = a.do("GET", "/internal/turns/"+turns[0].ID, "")
 	is.Equal(status, http.StatusNotFound)
 	is.Equal(v["code"], "not_found")
-}
-
-func turnsOf(d *node, taskID string) ([]store.Turn, error) {
-	_, turns, err := d.store.TaskTurns(d.t.Context(), d.owner.Caller, taskID)
-	return turns, err
 }

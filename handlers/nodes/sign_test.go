@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -62,17 +63,8 @@ func TestSignatures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			own, secret, body := url, "secret", "body"
-			if tt.own != "" {
-				own = tt.own
-			}
-			if tt.secret != "" {
-				secret = tt.secret
-			}
-			if tt.body != "" {
-				body = tt.body
-			}
-			to := newSigner(secret, own, func() time.Time { return now.Add(tt.later) })
+			body := cmp.Or(tt.body, "body")
+			to := newSigner(cmp.Or(tt.secret, "secret"), cmp.Or(tt.own, url), func() time.Time { return now.Add(tt.later) })
 			r := signed(from)
 			if tt.change != nil {
 				tt.change(r)
