@@ -299,26 +299,23 @@ func TestHead(t *testing.T) {
 	is.Equal(s.do(t, "HEAD", "/api/tasks/none", "").status, 404)
 }
 
-// TestOpenEndpoints checks the endpoints that need no key.
+// TestOpenEndpoints checks the endpoints that need no key. Readiness names the part that has stopped.
 func TestOpenEndpoints(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := newServer(t).as("")
+	alive := true
+	s := newServer(t, func(set *settings) { set.api.SchedulerAlive = func() bool { return alive } }).as("")
 	is.Equal(s.must(t, "GET", "/healthz", "").text("status"), "ok")
-	is.Equal(s.must(t, "GET", "/readyz", "").text("checks.database"), "ok")
+	ready := s.must(t, "GET", "/readyz", "")
+	is.Equal([]string{ready.text("checks.database"), ready.text("checks.scheduler")}, []string{"ok", "ok"})
+	alive = false
+	stopped := s.do(t, "GET", "/readyz", "")
+	is.Equal([]any{stopped.status, stopped.text("checks.scheduler")}, []any{503, "failing"})
+	stopped = newServer(t, idle).do(t, "GET", "/readyz", "")
+	is.Equal([]any{stopped.status, stopped.text("checks.runner")}, []any{503, "failing"})
 	document := s.must(t, "GET", "/api/openapi.json", "")
 	is.Equal(document.text("openapi"), "3.1.0")
 	is.Equal(document.text("info.version"), "1.2.3")
-}
-
-// TestNotReady checks that readiness names the part that has stopped.
-func TestNotReady(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
-	got := s.do(t, "GET", "/readyz", "")
-	is.Equal(got.status, 503)
-	is.Equal(got.text("checks.runner"), "failing")
 }
 
 // TestDamaged overwrites pages, which the daily check finds. From then on every refusal gives the

@@ -96,28 +96,14 @@ func TestMetricsOfAHangingDatabase(t *testing.T) {
 	is.True(time.Since(begun) < 2*handlers.ScrapeTime)
 }
 
-func TestMetricsAreForFew(t *testing.T) {
+func TestMetricsToken(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := newServer(t)
-	get := func(s *site, header, value string) int {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/metrics", nil)
-		is.NoErr(err)
-		if header != "" {
-			r.Header.Set(header, value)
-		}
-		res, err := ownClient.Do(r)
-		is.NoErr(err)
-		is.NoErr(res.Body.Close())
-		return res.StatusCode
+	s := newServer(t, idle, func(set *settings) { set.api.MetricsToken = "secret-of-the-scraper" })
+	for header, status := range map[string]int{"": http.StatusUnauthorized, "Authorization: Bearer " + s.key: http.StatusUnauthorized,
+		"Authorization: Bearer secret-of-the-scraper": http.StatusOK} {
+		is.Equal(s.as("").do(t, "GET", "/metrics", "", header).status, status)
 	}
-	is.Equal(get(s, "X-Forwarded-For", "192.0.2.1"), http.StatusForbidden)
-	is.Equal(get(s, "Forwarded", "for=192.0.2.1"), http.StatusForbidden)
-	closed := newServer(t, func(set *settings) { set.api.MetricsToken = "secret-of-the-scraper" })
-	is.Equal(get(closed, "", ""), http.StatusUnauthorized)
-	is.Equal(get(closed, "Authorization", "Bearer "+closed.key), http.StatusUnauthorized)
-	is.Equal(get(closed, "Authorization", "Bearer secret-of-the-scraper"), http.StatusOK)
 }
 
 // TestMetricsAreDescribed checks that each family is in one block, with its type before it: scrapers

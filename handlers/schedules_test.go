@@ -1,7 +1,6 @@
 package handlers_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -214,15 +213,4 @@ func TestScheduleListInAZone(t *testing.T) {
 	at, err := time.Parse(time.RFC3339, r.text("nextRunAt"))
 	is.NoErr(err)
 	is.Equal(at.UTC().Format("15:04"), "03:15")
-}
-
-func TestReadinessOfTheScheduler(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	alive := true
-	s := newServer(t, func(set *settings) { set.api.SchedulerAlive = func() bool { return alive } })
-	is.Equal(s.must(t, "GET", "/readyz", "").text("checks.scheduler"), "ok")
-	alive = false
-	r := s.do(t, "GET", "/readyz", "")
-	is.Equal(fmt.Sprint(r.status, r.text("checks.scheduler")), "503failing")
 }
