@@ -132,8 +132,7 @@ func TestListsShowWhatMayBeSeen(t *testing.T) {
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
 	secret := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
-	_, err := f.AddWorkerMember(t.Context(), f.owner.Caller, secret.ID, invited.UserID)
-	is.NoErr(err)
+	is.NoErr(errOf(f.AddWorkerMember(t.Context(), f.owner.Caller, secret.ID, invited.UserID)))
 	f.accept(f.turn())
 	hidden := f.turn()
 	hidden.WorkerID = secret.ID

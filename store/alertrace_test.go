@@ -33,8 +33,7 @@ func TestAlertOfACapThatIsOvertaken(t *testing.T) {
 	is.NoErr(err)
 	other, err := pgtest.Open(t, strings.TrimPrefix(u.Path, "/")).Begin()
 	is.NoErr(err)
-	_, err = other.Exec(`SELECT 1 FROM tasks FOR UPDATE`)
-	is.NoErr(err)
+	is.NoErr(errOf(other.Exec(`SELECT 1 FROM tasks FOR UPDATE`)))
 	ended := make(chan error, 1)
 	go func() {
 		_, err := f.FinishTurn(f.ctx(), c, &store.Step{Model: "m", Usage: store.Usage{ModelCost: store.NanosPerCredit}},

@@ -29,13 +29,12 @@ func TestAllowanceForTheRestOfATask(t *testing.T) {
 	st := asking(f, 0, 3, 0, 1, 2)
 	st.Parts[3].ToolName = "tool0" // the first and the third call use the same tool
 	is.NoErr(f.JournalStep(f.ctx(), c, st))
-	_, _, err := f.SuspendTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour))
-	is.NoErr(err)
+	is.NoErr(errOf(f.SuspendTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour))))
 	for _, d := range []store.Decision{{RestOfTask: true}, {Answer: "x", RestOfTask: true}} {
 		_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[0].ID, d)
 		is.True(store.IsKind(err, store.Invalid)) // only approvals can apply to the rest of a task
 	}
-	_, err = f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[0].ID,
+	_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[0].ID,
 		store.Decision{Approved: true, RestOfTask: true})
 	is.NoErr(err)
 	third, err := f.Approval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[2].ID)
@@ -44,8 +43,7 @@ func TestAllowanceForTheRestOfATask(t *testing.T) {
 	second, err := f.Approval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[1].ID)
 	is.NoErr(err)
 	is.Equal(second.Status, store.ApprovalPending) // another tool still needs an approval
-	_, err = f.decide(c, second.ID, true, "")
-	is.NoErr(err)
+	is.NoErr(errOf(f.decide(c, second.ID, true, "")))
 
 	again := f.claim("r", 1)[0]
 	later := sameTool(f, 1, 0)
@@ -109,8 +107,7 @@ func TestAllowanceAppliesToOneMember(t *testing.T) {
 				store.Decision{Approved: true, RestOfTask: true})
 			// A mail must approve each call separately.
 			is.Equal(store.IsKind(err, store.Conflict), tt.caller.Trigger == store.TriggerEmail)
-			_, err = f.decide(again, later.Approvals[0].ID, true, "")
-			is.NoErr(err)
+			is.NoErr(errOf(f.decide(again, later.Approvals[0].ID, true, "")))
 			again = f.claimOne("r")
 		} else {
 			is.Equal(list[0].Status, store.ApprovalApproved)
@@ -130,8 +127,7 @@ func TestAllowanceEndsWithItsMaker(t *testing.T) {
 		store.Decision{Approved: true, RestOfTask: true})
 	is.NoErr(err)
 	again := f.claim("r", 1)[0]
-	_, err = f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)
-	is.NoErr(err)
+	is.NoErr(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)))
 	is.NoErr(f.JournalStep(f.ctx(), again, sameTool(f, 1, 0)))
 	_, suspended, err := f.SuspendTurn(f.ctx(), again, 1, f.clock.now().Add(time.Hour))
 	is.NoErr(err)

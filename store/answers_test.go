@@ -28,16 +28,14 @@ func TestFormerMembersCannotDecide(t *testing.T) {
 			st := asking(f, 0, 1, 0)
 			st.Parts[1].Input, st.Approvals[0].Kind = []byte(`{"question":"Which?"}`), store.KindQuestion
 			is.NoErr(f.JournalStep(t.Context(), c, st))
-			_, _, err := f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
-			is.NoErr(err)
+			is.NoErr(errOf(f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))))
 			if leaves {
-				_, err := f.RemoveMember(t.Context(), f.owner.Caller, member.UserID)
-				is.NoErr(err)
+				is.NoErr(errOf(f.RemoveMember(t.Context(), f.owner.Caller, member.UserID)))
 			}
 			answer := store.NewEmail{Worker: store.Worker{ID: turn.WorkerID, OrganizationID: turn.OrganizationID},
 				MessageID: "answer@b.test", From: "mo@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: st.Approvals[0].ID, Text: "this"},
 				Turn: &store.NewTurn{Caller: n.Caller, WorkerID: turn.WorkerID, TaskID: turn.TaskID, Input: "this"}}
-			_, _, err = f.ReceiveEmails(t.Context(), []store.NewEmail{answer}, []byte("this"), store.MailLimits{})
+			_, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{answer}, []byte("this"), store.MailLimits{})
 			is.True(leaves || err == nil) // the answer of a member is accepted
 			a, err := f.Approval(t.Context(), f.owner.Caller, turn.TaskID, st.Approvals[0].ID)
 			is.NoErr(err)

@@ -59,10 +59,8 @@ func TestSuspendedTurnHasNoRunner(t *testing.T) {
 	f.checkCounters()
 	// The old claim is void.
 	is.Equal(f.JournalStep(t.Context(), c, asking(f, 1, 0)), store.ErrClaimLost)
-	_, err := f.FinishTurn(t.Context(), c, nil, store.Outcome{Status: store.Completed})
-	is.Equal(err, store.ErrClaimLost)
-	_, _, err = f.SuspendTurn(t.Context(), c, 0, f.clock.now())
-	is.Equal(err, store.ErrClaimLost)
+	is.Equal(errOf(f.FinishTurn(t.Context(), c, nil, store.Outcome{Status: store.Completed})), store.ErrClaimLost)
+	is.Equal(errOf(f.SuspendTurn(t.Context(), c, 0, f.clock.now())), store.ErrClaimLost)
 	is.Equal(f.BeginApproved(t.Context(), c, st.Approvals[0].ID), store.ErrClaimLost)
 
 	a, err := f.decide(c, st.Approvals[1].ID, false, "not this one")
@@ -101,8 +99,7 @@ func TestDecisionsBeforeTheRest(t *testing.T) {
 	st := asking(f, 0, 2, 0, 1)
 	is.NoErr(f.JournalStep(t.Context(), c, st))
 	for _, a := range st.Approvals {
-		_, err := f.decide(c, a.ID, true, "")
-		is.NoErr(err)
+		is.NoErr(errOf(f.decide(c, a.ID, true, "")))
 	}
 	is.Equal(f.Queued(), int64(0)) // the turn is not queued, because its runner still has it
 	approvals, suspended, err := f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
@@ -155,8 +152,7 @@ func TestIdempotentDecision(t *testing.T) {
 	c, st := suspended(f, 0, 1)
 	d := store.Decision{Approved: true, IdempotencyKey: store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("one")}}
 	for range 2 {
-		_, err := f.DecideApproval(t.Context(), f.owner.Caller, c.TaskID, st.Approvals[0].ID, d)
-		is.NoErr(err)
+		is.NoErr(errOf(f.DecideApproval(t.Context(), f.owner.Caller, c.TaskID, st.Approvals[0].ID, d)))
 	}
 	d.IdempotencyKey.Hash = hash("two")
 	_, err := f.DecideApproval(t.Context(), f.owner.Caller, c.TaskID, st.Approvals[1].ID, d)
@@ -172,8 +168,7 @@ func TestSuspendedTurnTimesOut(t *testing.T) {
 		left   store.ApprovalStatus
 	}{
 		"cancelled": {func(is *is.I, f *fixture, c store.Claim) {
-			_, _, err := f.AbortTask(f.ctx(), f.owner.Caller, c.TaskID)
-			is.NoErr(err)
+			is.NoErr(errOf(f.AbortTask(f.ctx(), f.owner.Caller, c.TaskID)))
 		}, store.Aborted, "aborted", store.ApprovalCancelled},
 		"too late": {func(is *is.I, f *fixture, c store.Claim) {
 			f.clock.advance(time.Hour - time.Millisecond)
@@ -198,8 +193,7 @@ func TestSuspendedTurnTimesOut(t *testing.T) {
 			_, suspended, err := f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
 			is.NoErr(err)
 			is.True(suspended)
-			_, err = f.decide(c, st.Approvals[0].ID, true, "")
-			is.NoErr(err)
+			is.NoErr(errOf(f.decide(c, st.Approvals[0].ID, true, "")))
 			next := f.follow(c.Turn)
 			if name == "too late" {
 				tt.end(is, f, c)
@@ -214,8 +208,7 @@ func TestSuspendedTurnTimesOut(t *testing.T) {
 			is.NoErr(err)
 			is.Equal([]any{next1, list[0].Status, list[1].Status}, []any{"", tt.left, store.ApprovalApproved})
 			is.True(list[0].DecidedAt != nil)
-			_, err = f.decide(c, st.Approvals[1].ID, true, "")
-			is.True(store.IsKind(err, store.Conflict))
+			is.True(store.IsKind(errOf(f.decide(c, st.Approvals[1].ID, true, "")), store.Conflict))
 			f.checkCounters()
 			is.Equal(f.count(`SELECT count(*) FROM turns WHERE rests_until IS NOT NULL`), int64(0))
 		})
@@ -246,8 +239,7 @@ func TestCancelledBeforeResume(t *testing.T) {
 			is.NoErr(f.JournalStep(t.Context(), c, st))
 			is.NoErr(wait(f, c, st))
 			is.Equal(f.reread(c.Turn).Status, store.Pending)
-			_, _, err := f.AbortTask(t.Context(), f.owner.Caller, c.TaskID)
-			is.NoErr(err)
+			is.NoErr(errOf(f.AbortTask(t.Context(), f.owner.Caller, c.TaskID)))
 			ended := f.reread(c.Turn)
 			is.Equal([]any{ended.Status, ended.OutputText, ended.Duration}, []any{store.Aborted, "I will try.", time.Second})
 			is.Equal(f.count(`SELECT count(*) FROM approvals WHERE status = 'pending'`), int64(0))
@@ -266,11 +258,9 @@ func TestAbortDuringSuspend(t *testing.T) {
 	_, running, err := f.AbortTask(t.Context(), f.owner.Caller, c.TaskID)
 	is.NoErr(err)
 	is.Equal(running, []string{c.ID})
-	_, _, err = f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
-	is.Equal(err, store.ErrAbortRequested)
+	is.Equal(errOf(f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))), store.ErrAbortRequested)
 	c.Settings.ApprovalTools = []string{"tool0"}
-	_, err = f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome())
-	is.NoErr(err)
+	is.NoErr(errOf(f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome())))
 	is.Equal(f.count(`SELECT count(*) FROM approvals WHERE status = 'cancelled'`), int64(1))
 }
 

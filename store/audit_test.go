@@ -37,10 +37,8 @@ func TestAuditLog(t *testing.T) {
 	begun := f.clock.now().Add(time.Second)
 	for range 10 {
 		f.clock.advance(time.Second)
-		_, _, err := f.CreateKey(f.ctx(), admin.Caller, store.NewKey{Name: "a key"})
-		is.NoErr(err)
-		_, _, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "new@acme.test", store.RoleMember)
-		is.NoErr(err)
+		is.NoErr(errOf(f.CreateKey(f.ctx(), admin.Caller, store.NewKey{Name: "a key"})))
+		is.NoErr(errOf(f.CreateInvitation(f.ctx(), f.owner.Caller, "new@acme.test", store.RoleMember)))
 	}
 	for _, n := range []int{1, 3, 100} {
 		is.Equal(len(f.auditLog(store.AuditQuery{After: begun}, n)), 20)
@@ -58,8 +56,7 @@ func TestAuditLog(t *testing.T) {
 	is.Equal([]string{e.Email, e.KeyName, e.Action, e.Detail["name"].(string), e.RemoteAddr}, []string{"ada@acme.test", "test", "key.create", "a key", "10.0.0.9"})
 	_, _, err := f.AuditLog(f.ctx(), f.caller("Acme", "mo@acme.test", store.RoleMember).Caller, store.AuditQuery{})
 	is.True(store.IsKind(err, store.Forbidden))
-	_, _, err = f.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Cursor: "x"})
-	is.True(store.IsKind(err, store.Invalid))
+	is.True(store.IsKind(errOf(f.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Cursor: "x"})), store.Invalid))
 }
 
 // TestEveryActionIsKnown makes every audited change, and compares the actions with the list of
@@ -89,8 +86,7 @@ func TestAuditOfTools(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	change := func(p store.WorkerPatch) {
-		_, err := f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, p)
-		is.NoErr(err)
+		is.NoErr(errOf(f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, p)))
 	}
 	change(store.WorkerPatch{Tools: &store.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}}}})
 	change(store.WorkerPatch{Tools: &store.ToolRules{{Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}}, {Tool: "read_file"}}}) // the same rules

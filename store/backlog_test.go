@@ -32,8 +32,7 @@ func TestBacklog(t *testing.T) {
 	for _, id := range []string{"first@x", "second@x"} {
 		held := f.mail(id)
 		held.Turn, held.Status = nil, store.EmailHeld
-		_, _, err = f.ReceiveEmails(f.ctx(), []store.NewEmail{held}, []byte("Subject: Please"), store.MailLimits{})
-		is.NoErr(err)
+		is.NoErr(errOf(f.ReceiveEmails(f.ctx(), []store.NewEmail{held}, []byte("Subject: Please"), store.MailLimits{})))
 		f.clock.advance(time.Minute)
 	}
 	b, err = f.Backlog(t.Context())

@@ -59,8 +59,7 @@ func TestBackupAndRestore(t *testing.T) {
 	r, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
 	is.NoErr(err)
 	defer r.Close()
-	_, err = r.Authenticate(t.Context(), secret)
-	is.NoErr(err) // keys remain valid
+	is.NoErr(errOf(r.Authenticate(t.Context(), secret))) // keys remain valid
 	is.Equal(r.Queued(), int64(1))
 	at, err = r.LastBackup()
 	is.NoErr(err)
@@ -71,8 +70,7 @@ func TestBackupAndRestore(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "notes.txt"))
 	is.NoErr(err)
 	is.Equal(string(b), "notes")
-	_, err = os.Lstat(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "new-notes.txt"))
-	is.NoErr(err)
+	is.NoErr(errOf(os.Lstat(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "new-notes.txt"))))
 	_, err = os.Lstat(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "link"))
 	is.True(os.IsNotExist(err)) // links are neither followed nor stored
 }
@@ -116,8 +114,7 @@ func TestMeasureStorage(t *testing.T) {
 	storetest.Embedded(t)
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
-	_, err := s.PutBlob(t.Context(), strings.NewReader(strings.Repeat("x", 5000)), 10_000)
-	is.NoErr(err)
+	is.NoErr(errOf(s.PutBlob(t.Context(), strings.NewReader(strings.Repeat("x", 5000)), 10_000)))
 	work := filepath.Join(s.Dir(), "workspaces", "wrk_x")
 	is.NoErr(os.MkdirAll(work, 0o700))
 	is.NoErr(os.WriteFile(filepath.Join(work, "a"), make([]byte, 300), 0o600))
@@ -193,7 +190,7 @@ func TestBackupFollowsNothing(t *testing.T) {
 		"for a file":                        func(path, _, _ string) error { return os.WriteFile(path, []byte("plain"), 0o600) },
 		"for a link to itself":              func(path, _, _ string) error { return os.Symlink(path, path) },
 		"for a folder that holds such links": func(path, outside, _ string) error {
-			return errorsOf(os.Mkdir(path, 0o700), os.Symlink(filepath.Join(outside, "shadow"), filepath.Join(path, "shadow")))
+			return errors.Join(os.Mkdir(path, 0o700), os.Symlink(filepath.Join(outside, "shadow"), filepath.Join(path, "shadow")))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,15 +229,6 @@ func TestBackupFollowsNothing(t *testing.T) {
 	}
 }
 
-func errorsOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // TestBackupBesideASwapper repeatedly replaces a folder by a link during backups.
 func TestBackupBesideASwapper(t *testing.T) {
 	t.Parallel()
@@ -270,8 +258,7 @@ func TestBackupBesideASwapper(t *testing.T) {
 	}()
 	for range storetest.Rounds(30, 3) {
 		var archive bytes.Buffer
-		_, err := s.Backup(t.Context(), &archive)
-		is.NoErr(err)
+		is.NoErr(errOf(s.Backup(t.Context(), &archive)))
 		_, content := unpack(t, archive.Bytes())
 		is.True(!strings.Contains(content, "a secret")) // the backup contains a file from outside
 	}

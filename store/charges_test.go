@@ -27,8 +27,7 @@ func TestRunningCallIsChargedOnce(t *testing.T) {
 			f.startRunner("next")
 		}, answered},
 		"it is the last": {func(is *is.I, f *fixture, c store.Claim) {
-			_, err := f.FinishTurn(f.ctx(), c, step(), outcome)
-			is.NoErr(err)
+			is.NoErr(errOf(f.FinishTurn(f.ctx(), c, step(), outcome)))
 			f.startRunner("next")
 		}, answered},
 		"it writes a summary": {func(is *is.I, f *fixture, c store.Claim) {
@@ -71,8 +70,7 @@ func TestRunningCallIsChargedOnce(t *testing.T) {
 			f.startRunner("next")
 		}, store.Usage{InputTokens: 50, ModelCost: 500}},
 		"it is cancelled, and the process dies": {func(is *is.I, f *fixture, c store.Claim) {
-			_, _, err := f.AbortTask(f.ctx(), f.owner.Caller, c.TaskID)
-			is.NoErr(err)
+			is.NoErr(errOf(f.AbortTask(f.ctx(), f.owner.Caller, c.TaskID)))
 			f.startRunner("next")
 			is.Equal(f.reread(c.Turn).Status, store.Aborted)
 		}, store.Usage{InputTokens: 50, ModelCost: 500}},

@@ -97,8 +97,7 @@ func TestClaimAtAcceptanceEqualsQueuedClaim(t *testing.T) {
 		}},
 		{"attachment", func(n *store.NewTurn) { n.Attachments = []store.File{{Path: "a.txt", SHA256: sha("a")}} }},
 		{"secret", func(*store.NewTurn) {
-			_, err := f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})
-			is.NoErr(err)
+			is.NoErr(errOf(f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})))
 		}},
 	} {
 		n := f.turn()
@@ -203,8 +202,7 @@ func TestRolledBackClaimReleasesSlot(t *testing.T) {
 			r := f.slotRunner(3)
 			n := f.turn()
 			n.Attachments = []store.File{{WorkerID: n.WorkerID, TaskID: "other", Path: "a.txt", SHA256: sha("a")}}
-			_, err := f.CreateTurn(t.Context(), n)
-			is.True(store.IsKind(err, store.Conflict)) // the file is in another folder
+			is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), n)), store.Conflict)) // the file is in another folder
 			is.Equal(r.left(), 3)
 
 			release := hold(t, f.Store)

@@ -95,8 +95,7 @@ func (f *fixture) contents() (content map[string]int64, pages int64) {
 	for _, row := range rows {
 		var name string
 		var payload, size int64
-		_, err := fmt.Sscan(row, &name, &payload, &size)
-		is.NoErr(err)
+		is.NoErr(errOf(fmt.Sscan(row, &name, &payload, &size)))
 		content[name] = payload
 		if !strings.Contains(name, "deliver") && !strings.Contains(name, "webhook") {
 			pages += size
@@ -180,8 +179,7 @@ func TestCostsOfOperations(t *testing.T) {
 	f.startRunner("r")
 	f.runTasks(3) // prepares statements and fills counters that are computed once
 	allowance := func() {
-		_, _, err := f.Allowance(context.Background(), f.owner.OrganizationID)
-		is.NoErr(err)
+		is.NoErr(errOf(f.Allowance(context.Background(), f.owner.OrganizationID)))
 	}
 	allowance()
 	var turn store.Turn
@@ -207,12 +205,10 @@ func TestCostsOfOperations(t *testing.T) {
 		{"end", func() { f.endWithAnswer(claim) }, cost{1, 10, 6, 0}},
 		{"deliver", func() { f.record(f.due()[2], sent) }, cost{1, 9, 3, 1}},
 		{"find the workers with deliveries", func() {
-			_, err := f.WaitingWorkers(f.ctx(), "", 1000)
-			is.NoErr(err)
+			is.NoErr(errOf(f.WaitingWorkers(f.ctx(), "", 1000)))
 		}, cost{0, 0, 0, 1}},
 		{"read what a delivery reports", func() {
-			_, err := f.DeliveredConversation(f.ctx(), mailed[0])
-			is.NoErr(err)
+			is.NoErr(errOf(f.DeliveredConversation(f.ctx(), mailed[0])))
 		}, cost{0, 0, 0, 1}},
 		{"deliver two", func() {
 			is.NoErr(f.RecordAttempts(f.ctx(), []store.MadeAttempt{{mailed[0], sent}, {mailed[1], sent}}))

@@ -20,8 +20,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	second := f.newWorker(f.owner, store.NewWorker{Title: "Scribe 2"})
 	for i := range 3 {
 		f.caller("Acme", fmt.Sprintf("m%d@acme.test", i), store.RoleMember)
-		_, _, err := f.CreateKey(ctx, c, store.NewKey{Name: fmt.Sprint("key ", i)})
-		is.NoErr(err)
+		is.NoErr(errOf(f.CreateKey(ctx, c, store.NewKey{Name: fmt.Sprint("key ", i)})))
 		is.NoErr(f.RenameUser(ctx, c, fmt.Sprint("Ann ", i)))
 		f.accept(f.turn())
 	}

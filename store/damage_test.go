@@ -299,8 +299,7 @@ func TestLostDatabase(t *testing.T) {
 			is.NoErr(err)
 			is.NoErr(s.Close())
 			if tt.file != "" {
-				_, err = os.Stat(filepath.Join(dir, tt.file))
-				is.NoErr(err) // the files remain
+				is.NoErr(errOf(os.Stat(filepath.Join(dir, tt.file)))) // the files remain
 			}
 		})
 	}
@@ -342,8 +341,7 @@ func TestBegunAnew(t *testing.T) {
 		is.Equal(blobs, int64(1))
 		is.Equal(folders, int64(1))
 		for _, path := range []string{oldBlob, oldFolder} {
-			_, err := os.Stat(path)
-			is.NoErr(err) // the file remains
+			is.NoErr(errOf(os.Stat(path))) // the file remains
 		}
 		is.NoErr(s.Close())
 	}

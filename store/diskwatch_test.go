@@ -111,8 +111,7 @@ func TestDiskReserve(t *testing.T) {
 	replayed, err := f.CreateTurn(f.ctx(), again)
 	is.NoErr(err)
 	is.Equal(replayed.Turn.ID, first.ID) // a repeated request gets its result
-	_, err = f.PutBlob(t.Context(), strings.NewReader("published"), 100)
-	is.NoErr(err)
+	is.NoErr(errOf(f.PutBlob(t.Context(), strings.NewReader("published"), 100)))
 	is.Equal(f.finish(running).Status, store.Completed) // the running turn can end
 
 	d.free.Store(5000)
@@ -159,8 +158,7 @@ func TestDiskAlerts(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(string(text), "full\n") // for the next process
 	is.Equal(told(5000, time.Second), "disk.ok ")
-	_, err = os.Stat(filepath.Join(f.Dir(), "disk-alert"))
-	is.True(errors.Is(err, fs.ErrNotExist)) // the alert has ended
+	is.True(errors.Is(errOf(os.Stat(filepath.Join(f.Dir(), "disk-alert"))), fs.ErrNotExist)) // the alert has ended
 	is.Equal(told(100, time.Second), "disk.full ")
 
 	dir := f.Dir() // the server is stopped to enlarge its disk

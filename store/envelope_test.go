@@ -92,9 +92,8 @@ func TestLookTakesNoPath(t *testing.T) {
 	for _, id := range []string{"../../etc", "/etc", "", "wrk_x", f.worker.ID + "/.."} {
 		n := f.turn()
 		n.WorkerID = id
-		_, err := f.CreateTurn(f.ctx(), n)
-		is.True(err != nil) // the worker does not exist
-		_, err = f.RunSchedule(f.ctx(), f.owner.Caller, id, "sch_x", store.IdempotencyKey{})
+		is.True(errOf(f.CreateTurn(f.ctx(), n)) != nil) // the worker does not exist
+		_, err := f.RunSchedule(f.ctx(), f.owner.Caller, id, "sch_x", store.IdempotencyKey{})
 		is.True(err != nil) // nor does a schedule of it
 	}
 	is.Equal(len(*looked), 0)

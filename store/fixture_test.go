@@ -188,6 +188,12 @@ func (f *fixture) checkQueueCounts() {
 	is.Equal(int64(len(counts)), f.count(`SELECT count(DISTINCT organization_num) FROM turns WHERE status = 'pending'`))
 }
 
+// errOf returns the error of a call, which is the last of its results.
+func errOf(results ...any) error {
+	err, _ := results[len(results)-1].(error)
+	return err
+}
+
 // sha returns the SHA-256 of text in hexadecimal.
 func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 

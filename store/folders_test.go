@@ -94,15 +94,12 @@ func TestTurnsHaveFolders(t *testing.T) {
 	is.True(single.OwnFolder && !single.Stranger())
 	into := f.turn() // otherwise a stranger's turn would get the member's folder
 	into.Caller, into.WorkerID, into.TaskID = stranger, apart.ID, single.TaskID
-	_, err := f.TargetFolder(t.Context(), &into)
-	is.True(store.IsKind(err, store.Forbidden))
-	_, err = f.CreateTurn(t.Context(), into)
-	is.True(store.IsKind(err, store.Forbidden))
+	is.True(store.IsKind(errOf(f.TargetFolder(t.Context(), &into)), store.Forbidden))
+	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), into)), store.Forbidden))
 
 	// A task keeps its first folder.
 	for _, kind := range []store.WorkspaceKind{store.SharedWorkspace, store.TaskWorkspace} {
-		_, err := f.UpdateWorker(t.Context(), f.owner.Caller, apart.ID, store.WorkerPatch{Workspace: &kind})
-		is.NoErr(err)
+		is.NoErr(errOf(f.UpdateWorker(t.Context(), f.owner.Caller, apart.ID, store.WorkerPatch{Workspace: &kind})))
 		is.True(accept(f.owner.Caller, apart, single.TaskID).OwnFolder)
 		is.Equal(accept(f.owner.Caller, apart, "").OwnFolder, kind == store.TaskWorkspace)
 	}
@@ -110,7 +107,7 @@ func TestTurnsHaveFolders(t *testing.T) {
 	// Attachments in another folder than the turn's are refused, so that the caller can move them.
 	n := f.turn()
 	n.Attachments = []store.File{{WorkerID: n.WorkerID, TaskID: "elsewhere", Path: "tasks/elsewhere/a", SHA256: sha("a")}}
-	_, err = f.CreateTurn(t.Context(), n)
+	_, err := f.CreateTurn(t.Context(), n)
 	var e *store.Error
 	is.True(errors.As(err, &e) && e.Code == store.CodeMoved)
 }
@@ -143,11 +140,9 @@ func TestSweepFolders(t *testing.T) {
 	}
 	is.Equal(removed, int64(len(gone)))
 	for _, path := range kept {
-		_, err := os.Stat(filepath.Join(path, "a.txt"))
-		is.NoErr(err)
+		is.NoErr(errOf(os.Stat(filepath.Join(path, "a.txt"))))
 	}
 	for _, path := range gone {
-		_, err := os.Stat(path)
-		is.True(errors.Is(err, fs.ErrNotExist))
+		is.True(errors.Is(errOf(os.Stat(path)), fs.ErrNotExist))
 	}
 }

@@ -152,8 +152,7 @@ func TestRepeatedWrites(t *testing.T) {
 	other := step
 	other.StartedAt = now.Add(time.Minute)
 	is.True(f.JournalStep(t.Context(), c, other) != nil)
-	_, err := f.FinishTurn(t.Context(), c, nil, store.Outcome{Status: store.Failed})
-	is.Equal(err, store.ErrClaimLost)
+	is.Equal(errOf(f.FinishTurn(t.Context(), c, nil, store.Outcome{Status: store.Failed})), store.ErrClaimLost)
 }
 
 // isRepeatable loses the answer of a write, and makes the write again.

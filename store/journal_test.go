@@ -89,8 +89,7 @@ func TestUsageByDayAndKey(t *testing.T) {
 	is.NoErr(f.JournalStep(t.Context(), c, toolStep(f, 0)))
 	f.clock.advance(time.Minute)
 	last := toolStep(f, 1)
-	_, err := f.FinishTurn(t.Context(), c, &last, store.Outcome{Status: store.Failed, Duration: time.Minute})
-	is.NoErr(err)
+	is.NoErr(errOf(f.FinishTurn(t.Context(), c, &last, store.Outcome{Status: store.Failed, Duration: time.Minute})))
 	rows, err := f.Strings(t.Context(), `SELECT day || ' ' || turns || ' ' || failures || ' ' || steps || ' ' || cost || ' ' || duration_ms || ' '
 		|| iif(api_key_id = ?, 1, 0) || ' ' || triggered_by FROM usage ORDER BY day`, f.owner.KeyID)
 	is.NoErr(err)
@@ -220,8 +219,7 @@ func TestCreditCap(t *testing.T) {
 	f.clock.advance(time.Minute)                                                                                          // a new month
 	f.accept(f.turn())
 	capped(0)
-	_, err = f.CreateTurn(t.Context(), f.turn())
-	is.True(store.IsKind(err, store.PaymentRequired))
+	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), f.turn())), store.PaymentRequired))
 	capped(1e300)
 	f.accept(f.turn())
 	storetest.CapCredits(t, f.Store, f.owner.Caller, nil)

@@ -78,8 +78,7 @@ func killAt(t *testing.T, dir, work string, most time.Duration) error {
 	out, err := cmd.StdoutPipe()
 	is.NoErr(err)
 	is.NoErr(cmd.Start())
-	_, err = bufio.NewReader(out).ReadString('\n')
-	is.NoErr(err) // the work has begun
+	is.NoErr(errOf(bufio.NewReader(out).ReadString('\n'))) // the work has begun
 	// The checks below must hold for any moment of the kill.
 	kill := time.AfterFunc(rand.N(most), func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
@@ -196,8 +195,7 @@ func TestKilledInVacuum(t *testing.T) {
 		is.Equal(tasks, 1500)
 		is.NoErr(db.Close())
 	}
-	_, err = store.Vacuum(t.Context(), dir)
-	is.NoErr(err)
+	is.NoErr(errOf(store.Vacuum(t.Context(), dir)))
 	plan, err := store.PlanVacuum(t.Context(), dir)
 	is.NoErr(err)
 	is.True(plan.File < old.File/2)

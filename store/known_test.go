@@ -151,8 +151,7 @@ func TestKnownCap(t *testing.T) {
 	none := 0.0
 	settings := store.OrganizationSettings{Name: "Acme", MonthlyCreditCap: &none}
 	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, settings))
-	_, err := f.CreateTurn(f.ctx(), f.turn())
-	is.True(store.IsKind(err, store.PaymentRequired))
+	is.True(store.IsKind(errOf(f.CreateTurn(f.ctx(), f.turn())), store.PaymentRequired))
 	left, limited, err := f.Allowance(f.ctx(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(limited && left <= 0)

@@ -115,8 +115,7 @@ func checkFilter(t *testing.T, f *fixture, c store.Caller, q store.TaskQuery, al
 	t.Helper()
 	is := is.New(t)
 	if q.WorkerID == private && c.Role == store.RoleMember {
-		_, _, err := f.Tasks(t.Context(), c, q)
-		is.True(store.IsKind(err, store.Forbidden))
+		is.True(store.IsKind(errOf(f.Tasks(t.Context(), c, q)), store.Forbidden))
 		return
 	}
 	var want []string
@@ -233,15 +232,13 @@ func TestListsRefuseNonsense(t *testing.T) {
 	}
 	is := is.New(t)
 	for _, q := range []store.TaskQuery{{Status: "done"}, {TriggeredBy: "god"}, {Text: strings.Repeat("é", 201)}} {
-		_, _, err := f.Tasks(t.Context(), f.owner.Caller, q)
-		is.True(store.IsKind(err, store.Invalid))
+		is.True(store.IsKind(errOf(f.Tasks(t.Context(), f.owner.Caller, q)), store.Invalid))
 	}
 	_, _, err := f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Text: strings.Repeat("é", 201)})
 	is.True(store.IsKind(err, store.Invalid))
 	q := store.TaskQuery{Limit: -1}
 	for _, q.Cursor = range []string{q.CursorAt(math.MinInt64, -1), q.CursorAt(math.MaxInt64, math.MaxInt64)} {
-		_, _, err = f.Tasks(t.Context(), f.owner.Caller, q)
-		is.NoErr(err) // a position before or after all tasks
+		is.NoErr(errOf(f.Tasks(t.Context(), f.owner.Caller, q))) // a position before or after all tasks
 	}
 	q = store.TaskQuery{Limit: 10, CreatedBefore: f.clock.now().Add(-time.Hour)}
 	q.Cursor = q.CursorAt(math.MaxInt64, 0)
@@ -279,8 +276,7 @@ func TestLatestTask(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	_, err := f.LatestTask(t.Context(), f.worker)
-	is.True(store.IsNotFound(err))
+	is.True(store.IsNotFound(errOf(f.LatestTask(t.Context(), f.worker))))
 	first := f.accept(f.turn())
 	second := f.accept(f.turn())
 	f.follow(first)

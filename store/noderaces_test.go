@@ -149,13 +149,11 @@ func TestPingAlone(t *testing.T) {
 	nodes[0].startRunner("a")
 	nodes[1].startRunner("b")
 	c := connectTo(t, storetest.DatabaseOf(nodes[0].Dir()))
-	_, err := c.Exec(t.Context(), `BEGIN; SELECT 1 FROM runners WHERE id = 'b' FOR UPDATE`)
-	is.NoErr(err)
+	is.NoErr(errOf(c.Exec(t.Context(), `BEGIN; SELECT 1 FROM runners WHERE id = 'b' FOR UPDATE`)))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	is.NoErr(nodes[0].Ping(ctx))
-	_, err = c.Exec(t.Context(), `COMMIT`)
-	is.NoErr(err)
+	is.NoErr(errOf(c.Exec(t.Context(), `COMMIT`)))
 }
 
 // TestKeepPlaced keeps several watched workers on a node. That is one write, and only when it is time.

@@ -274,8 +274,7 @@ func TestStoppedRunner(t *testing.T) {
 	a, b := nodes[0], nodes[1]
 	a.startRunner("a")
 	b.startRunner("b")
-	_, err := a.Lead(t.Context(), "a")
-	is.NoErr(err)
+	is.NoErr(errOf(a.Lead(t.Context(), "a")))
 	turn := a.accept(a.turn())
 	a.claimOne("a")
 	storetest.Exec(t, a.Store, `INSERT INTO holds (account, runner_id, cost) VALUES ('x', 'a', 1)`)
@@ -336,8 +335,7 @@ func TestLeaseEndsDuringAClaim(t *testing.T) {
 			return waits >= n
 		})
 	}
-	_, err := c.Exec(t.Context(), `BEGIN; SELECT 1 FROM tasks FOR UPDATE`) // the claim changes this row last
-	is.NoErr(err)
+	is.NoErr(errOf(c.Exec(t.Context(), `BEGIN; SELECT 1 FROM tasks FOR UPDATE`))) // the claim changes this row last
 	claims, ended := make(chan []store.Claim, 1), make(chan error, 1)
 	go func() {
 		list, err := a.ClaimTurns(context.Background(), "a", 1)
@@ -348,8 +346,7 @@ func TestLeaseEndsDuringAClaim(t *testing.T) {
 	is.NoErr(b.RenewLease(t.Context(), "b", time.Minute)) // it does not wait for the turns of a
 	go func() { ended <- b.EndLeases(context.Background()) }()
 	waiting(2)
-	_, err = c.Exec(t.Context(), `COMMIT`)
-	is.NoErr(err)
+	is.NoErr(errOf(c.Exec(t.Context(), `COMMIT`)))
 	is.Equal(len(<-claims), 1)
 	is.NoErr(<-ended)
 	is.NoErr(b.EndLeases(t.Context()))
@@ -397,8 +394,7 @@ func TestCountDuringAnAddition(t *testing.T) {
 	a := newNodes(t, 1, store.Options{})[0]
 	a.startRunner("a")
 	c := connectTo(t, storetest.DatabaseOf(a.Dir()))
-	_, err := c.Exec(t.Context(), `BEGIN; LOCK TABLE idempotency IN SHARE MODE`) // it stops inserts
-	is.NoErr(err)
+	is.NoErr(errOf(c.Exec(t.Context(), `BEGIN; LOCK TABLE idempotency IN SHARE MODE`))) // it stops inserts
 	n := a.turn()
 	n.IdempotencyKey = store.IdempotencyKey{KeyID: a.owner.KeyID, Key: "k", Hash: hash("k")}
 	added := make(chan error, 1)
@@ -410,8 +406,7 @@ func TestCountDuringAnAddition(t *testing.T) {
 	a.catchUp()
 	a.catchUp()
 	is.Equal(a.Queued(), int64(1)) // although no row is committed
-	_, err = c.Exec(t.Context(), `COMMIT`)
-	is.NoErr(err)
+	is.NoErr(errOf(c.Exec(t.Context(), `COMMIT`)))
 	is.NoErr(<-added)
 	a.claimOne("a")
 	is.Equal(a.Queued(), int64(0))

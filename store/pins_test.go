@@ -36,8 +36,7 @@ func TestPins(t *testing.T) {
 	hidden := f.newWorker(f.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
 	// A member must not pin a worker that they may not see.
 	is.True(store.IsKind(f.PinWorker(ctx, mo.Caller, hidden.ID), store.Forbidden))
-	_, err := f.UpdateWorker(ctx, f.owner.Caller, first.ID, store.WorkerPatch{Visibility: new(store.Private)})
-	is.NoErr(err)
+	is.NoErr(errOf(f.UpdateWorker(ctx, f.owner.Caller, first.ID, store.WorkerPatch{Visibility: new(store.Private)})))
 	is.Equal(titles(mo.Caller), []string{"Second"}) // the other worker is now private
 	is.NoErr(f.UnpinWorker(ctx, mo.Caller, second.ID))
 	is.NoErr(f.UnpinWorker(ctx, mo.Caller, second.ID)) // again

@@ -29,8 +29,7 @@ func TestPostgresKnowsEveryText(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	c := emptyPostgres(t) // first, because it may skip the test
-	_, err := c.Exec(t.Context(), `SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan`)
-	is.NoErr(err)
+	is.NoErr(errOf(c.Exec(t.Context(), `SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan`)))
 	f := newFixture(t)
 	callEverything(t, f)
 	pruneEverything(t, f)
@@ -70,8 +69,7 @@ func emptyPostgres(t *testing.T) *pgx.Conn {
 	c, err := pgx.Connect(t.Context(), url)
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(c.Close(context.Background())) })
-	_, err = c.Exec(t.Context(), script)
-	is.NoErr(err)
+	is.NoErr(errOf(c.Exec(t.Context(), script)))
 	return c
 }
 

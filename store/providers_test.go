@@ -113,9 +113,8 @@ func TestProviderKeys(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(p.KeyEnd, "Xy9Z")
 	_, err = s.AddProvider(t.Context(), owner.Caller, n)
-	is.Equal(kindOf(err), store.Conflict)                // the name is already used here
-	_, err = s.AddProvider(t.Context(), other.Caller, n) // but not there
-	is.NoErr(err)
+	is.Equal(kindOf(err), store.Conflict)                        // the name is already used here
+	is.NoErr(errOf(s.AddProvider(t.Context(), other.Caller, n))) // but not there
 	log, _, err := s.AuditLog(t.Context(), owner.Caller, store.AuditQuery{Action: "provider.create"})
 	is.NoErr(err)
 	list, err := s.Providers(t.Context(), owner.Caller)
@@ -193,8 +192,7 @@ func TestProviderMoves(t *testing.T) {
 		if err == nil && moved.Test != nil {
 			t.Errorf("%s: the old test still counts", name)
 		}
-		_, err = s.RemoveProvider(t.Context(), owner.Caller, "m")
-		is.NoErr(err)
+		is.NoErr(errOf(s.RemoveProvider(t.Context(), owner.Caller, "m")))
 	}
 }
 
@@ -208,8 +206,7 @@ func TestRemoveUsedProvider(t *testing.T) {
 	is.NoErr(err)
 	for _, model := range []string{"bigbox:m", "openai:box", "openai:x, box:m"} {
 		n := store.NewWorker{Title: "Has " + model, Settings: store.WorkerSettings{Model: model}}
-		_, _, err := s.CreateWorker(t.Context(), owner.Caller, n, store.IdempotencyKey{})
-		is.NoErr(err)
+		is.NoErr(errOf(s.CreateWorker(t.Context(), owner.Caller, n, store.IdempotencyKey{})))
 	}
 	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{}, nil, "openai:x,box:m"))
 	_, err = s.RemoveProvider(t.Context(), owner.Caller, "box")

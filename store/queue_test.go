@@ -291,8 +291,7 @@ func TestQueueLimit(t *testing.T) {
 	f.startRunner("r")
 	f.finish(f.claim("r", 1)[0])
 	f.accept(f.turn()) // there is room for one again
-	_, err := f.CreateTurn(t.Context(), f.turn())
-	is.True(store.IsKind(err, store.Busy))
+	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), f.turn())), store.Busy))
 	f.checkCounters()
 }
 
@@ -375,8 +374,7 @@ func TestAbort(t *testing.T) {
 	}
 	f.checkCounters()
 	again := f.follow(first) // sent after the cancellation
-	_, err = f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome())
-	is.NoErr(err)
+	is.NoErr(errOf(f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome())))
 	for _, w := range waiting { // they end with the running turn
 		w = f.reread(w)
 		is.Equal(w.Status, store.Aborted)

@@ -17,8 +17,7 @@ func TestRestartDoesNotWaitForLease(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	_, err := f.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, "https://hooks.example.com/x")
-	is.NoErr(err)
+	is.NoErr(errOf(f.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, "https://hooks.example.com/x")))
 	is.NoErr(f.StartRunner(f.ctx(), "dead", time.Hour))
 	for range 2 {
 		f.accept(f.turn())

@@ -143,8 +143,7 @@ func TestPruneTasks(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(pruned, int64(1))
 	is.Equal(f.Counters().TasksPruned.Load(), int64(1))
-	_, _, err = f.Task(t.Context(), f.owner.Caller, "old")
-	is.True(store.IsNotFound(err))
+	is.True(store.IsNotFound(errOf(f.Task(t.Context(), f.owner.Caller, "old"))))
 	f.task(kept.TaskID)
 	f.task(newest.TaskID)
 	got := f.rowCounts()
@@ -163,8 +162,7 @@ func TestPruneTasks(t *testing.T) {
 	is.Equal(f.count(`SELECT sum(turns) FROM usage`), usage+2) // reports keep their sums
 	// The file is deleted with the last row that refers to it.
 	is.True(!f.kept(image))
-	_, err = os.Stat(folder)
-	is.True(errors.Is(err, os.ErrNotExist))
+	is.True(errors.Is(errOf(os.Stat(folder)), os.ErrNotExist))
 	list, _, err := f.Executions(t.Context(), f.owner.Caller, f.worker.ID, 1)
 	is.NoErr(err)
 	is.Equal(len(list), 2)
@@ -294,8 +292,7 @@ func TestSpaceIsReturned(t *testing.T) {
 	info, err := os.Stat(store.DatabasePath(f.Dir()))
 	is.NoErr(err)
 	is.Equal(info.Size(), sp.File) // also on the disk
-	_, err = f.ReturnSpace(t.Context(), 0)
-	is.NoErr(err)
+	is.NoErr(errOf(f.ReturnSpace(t.Context(), 0)))
 	least, err := f.Space(t.Context())
 	is.NoErr(err)
 	is.Equal(least.Free, int64(0))
@@ -308,8 +305,7 @@ func TestVacuum(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	turn := f.accept(f.turn())
-	_, err := store.Vacuum(t.Context(), f.Dir())
-	is.True(errors.Is(err, store.ErrLocked))
+	is.True(errors.Is(errOf(store.Vacuum(t.Context(), f.Dir())), store.ErrLocked))
 	is.NoErr(f.Close())
 	path := store.DatabasePath(f.Dir())
 	db := rawDatabase(t, path)
@@ -332,8 +328,7 @@ func TestVacuum(t *testing.T) {
 	}
 	f.Store = reopen(t, f)
 	f.task(turn.TaskID)
-	_, err = store.PlanVacuum(t.Context(), t.TempDir())
-	is.True(errors.Is(err, os.ErrNotExist)) // no database is created
+	is.True(errors.Is(errOf(store.PlanVacuum(t.Context(), t.TempDir())), os.ErrNotExist)) // no database is created
 }
 
 // TestPruneAudit deletes old entries of the audit log.

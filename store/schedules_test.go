@@ -138,12 +138,10 @@ func TestScheduleAccess(t *testing.T) {
 	stranger := f.caller("Other", "eve@other.test", store.RoleOwner).Caller
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
 	other := f.newWorker(f.owner, store.NewWorker{})
-	_, err := f.Schedules(f.ctx(), stranger, f.worker.ID)
-	is.True(store.IsKind(err, store.Forbidden))
-	_, err = f.Schedule(f.ctx(), stranger, f.worker.ID, sch.ID)
-	is.True(store.IsKind(err, store.Forbidden))
+	is.True(store.IsKind(errOf(f.Schedules(f.ctx(), stranger, f.worker.ID)), store.Forbidden))
+	is.True(store.IsKind(errOf(f.Schedule(f.ctx(), stranger, f.worker.ID, sch.ID)), store.Forbidden))
 	is.True(store.IsKind(f.CancelSchedule(f.ctx(), stranger, f.worker.ID, sch.ID), store.Forbidden))
-	_, err = f.RunSchedule(f.ctx(), stranger, f.worker.ID, sch.ID, store.IdempotencyKey{})
+	_, err := f.RunSchedule(f.ctx(), stranger, f.worker.ID, sch.ID, store.IdempotencyKey{})
 	is.True(store.IsKind(err, store.Forbidden))
 	_, err = f.Schedule(f.ctx(), member, other.ID, sch.ID)
 	is.True(store.IsKind(err, store.NotFound)) // the path names another worker
@@ -210,8 +208,7 @@ func TestScheduleCatchesUp(t *testing.T) {
 	is.Equal(len(f.fireDue()), 1)
 	f.runAll()
 	f.clock.advance(-2 * time.Hour) // the clock was an hour ahead: the due time has already passed
-	_, err := f.RealignSchedules(f.ctx())
-	is.NoErr(err)
+	is.NoErr(errOf(f.RealignSchedules(f.ctx())))
 	f.clock.advance(2*time.Hour + time.Minute)
 	is.Equal(len(f.fireDue()), 0)
 	f.clock.advance(24 * time.Hour)
@@ -443,8 +440,7 @@ func TestScheduleWithTheQueueFull(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(none), 0) // and half of the organization's queue
 	f.accept(f.turn())
-	_, err = f.FireSchedule(f.ctx(), due[0])
-	is.True(store.IsKind(err, store.Busy))
+	is.True(store.IsKind(errOf(f.FireSchedule(f.ctx(), due[0])), store.Busy))
 	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt) // unchanged
 	f.startRunner("r")
 	is.Equal(len(f.claim("r", 2)), 2)
@@ -519,8 +515,7 @@ func TestCreateScheduleOnce(t *testing.T) {
 	is.True(replayed)
 	is.Equal(again.ID, first.ID) // even though it has already run
 	once.Hash = hash("b")
-	_, _, err = f.CreateSchedule(f.ctx(), f.owner.Caller, n, once)
-	is.True(store.IsKind(err, store.Mismatch))
+	is.True(store.IsKind(errOf(f.CreateSchedule(f.ctx(), f.owner.Caller, n, once)), store.Mismatch))
 }
 
 // details returns the invalid fields in err.
@@ -595,8 +590,7 @@ func TestCancelledTaskReleasesSchedule(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*is.I, *fixture, store.Turn){
 		"cancelled while it waits": func(is *is.I, f *fixture, turn store.Turn) {
-			_, _, err := f.AbortTask(f.ctx(), f.owner.Caller, turn.TaskID)
-			is.NoErr(err)
+			is.NoErr(errOf(f.AbortTask(f.ctx(), f.owner.Caller, turn.TaskID)))
 		},
 		"failed": func(is *is.I, f *fixture, _ store.Turn) {
 			f.startRunner("r")
@@ -612,8 +606,7 @@ func TestCancelledTaskReleasesSchedule(t *testing.T) {
 		"cancelled while it runs, and the process died": func(is *is.I, f *fixture, turn store.Turn) {
 			f.startRunner("r")
 			f.claimOne("r")
-			_, _, err := f.AbortTask(f.ctx(), f.owner.Caller, turn.TaskID)
-			is.NoErr(err)
+			is.NoErr(errOf(f.AbortTask(f.ctx(), f.owner.Caller, turn.TaskID)))
 			f.startRunner("next")
 		},
 	} {

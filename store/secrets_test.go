@@ -60,12 +60,10 @@ func TestSecretsOfTheDemoted(t *testing.T) {
 	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
 	former, _ := storetest.Caller(t, s, "Acme", "bob@acme.test", store.RoleMember)
 	former.Role = store.RoleOwner // as read before the change
-	_, err := s.SetSecret(t.Context(), owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})
-	is.NoErr(err)
-	_, err = s.SetSecret(t.Context(), former.Caller, store.NewSecret{Name: "K", Value: "87654321"})
-	is.True(store.IsKind(err, store.Forbidden)) // the change
-	_, err = s.DeleteSecret(t.Context(), former.Caller, "", "K")
-	is.True(store.IsKind(err, store.Forbidden)) // the deletion
+	is.NoErr(errOf(s.SetSecret(t.Context(), owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})))
+	_, err := s.SetSecret(t.Context(), former.Caller, store.NewSecret{Name: "K", Value: "87654321"})
+	is.True(store.IsKind(err, store.Forbidden))                                                        // the change
+	is.True(store.IsKind(errOf(s.DeleteSecret(t.Context(), former.Caller, "", "K")), store.Forbidden)) // the deletion
 }
 
 // TestSecretTimes compares the times in the result of a change with the times in the list.

@@ -30,8 +30,7 @@ func folderToCopy(t *testing.T) (dir, secret string) {
 	for _, key := range []store.IdempotencyKey{{}, {KeyID: owner.KeyID, Key: "text", Hash: []byte("0123456789abcdef")},
 		{KeyID: owner.KeyID, Hash: []byte("fedcba9876543210")}} {
 		n.IdempotencyKey = key
-		_, err := s.CreateTurn(t.Context(), n)
-		is.NoErr(err)
+		is.NoErr(errOf(s.CreateTurn(t.Context(), n)))
 	}
 	is.NoErr(s.StartRunner(t.Context(), "r", time.Minute))
 	claims, err := s.ClaimTurns(t.Context(), "r", 1)
@@ -99,23 +98,19 @@ func TestPostgresCopyAgain(t *testing.T) {
 	dir, _ := folderToCopy(t)
 	path := filepath.Join(dir, "journeyman.db")
 	copied := map[string]int64{}
-	_, err := serverCopy(t, dir, url, copied).ToServer(t.Context())
-	is.NoErr(err)
-	_, err = os.Stat(path)
+	is.NoErr(errOf(serverCopy(t, dir, url, copied).ToServer(t.Context())))
+	_, err := os.Stat(path)
 	is.True(os.IsNotExist(err)) // so no start uses it
 	is.NoErr(os.Rename(path+".moved", path))
-	_, err = serverCopy(t, dir, url, copied).ToServer(t.Context())
-	is.NoErr(err)
+	is.NoErr(errOf(serverCopy(t, dir, url, copied).ToServer(t.Context())))
 
 	// The copy back was interrupted: the file exists, but the note still says that it does not.
 	note, err := os.ReadFile(filepath.Join(dir, "database-server"))
 	is.NoErr(err)
 	is.NoErr(serverCopy(t, dir, url, copied).FromServer(t.Context()))
 	is.NoErr(os.WriteFile(filepath.Join(dir, "database-server"), note, 0o600))
-	_, err = openOn(t, dir, "")
-	is.True(err != nil)
-	_, err = openOn(t, dir, url)
-	is.True(err != nil)
+	is.True(errOf(openOn(t, dir, "")) != nil)
+	is.True(errOf(openOn(t, dir, url)) != nil)
 	is.NoErr(serverCopy(t, dir, url, copied).FromServer(t.Context()))
 	s, err := openOn(t, dir, "")
 	is.NoErr(err)
@@ -127,8 +122,7 @@ func TestPostgresCopyAgain(t *testing.T) {
 	other, _ := folderToCopy(t)
 	_, err = serverCopy(t, other, url, copied).ToServer(t.Context())
 	is.True(err != nil && strings.Contains(err.Error(), "other rows"))
-	_, err = os.Stat(filepath.Join(other, "journeyman.db"))
-	is.NoErr(err) // the folder is unchanged
+	is.NoErr(errOf(os.Stat(filepath.Join(other, "journeyman.db")))) // the folder is unchanged
 	err = serverCopy(t, other, url, copied).FromServer(t.Context())
 	is.True(err != nil && strings.Contains(err.Error(), "a database already"))
 
@@ -169,7 +163,6 @@ func TestPostgresRefusesLongTexts(t *testing.T) {
 		return err
 	}))
 	is.NoErr(s.Close())
-	_, err = serverCopy(t, dir, url, copied).ToServer(t.Context())
-	is.NoErr(err)
+	is.NoErr(errOf(serverCopy(t, dir, url, copied).ToServer(t.Context())))
 	is.Equal(copied["files"], int64(1))
 }

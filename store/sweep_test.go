@@ -66,8 +66,7 @@ func TestSweepsKeepReferencedFiles(t *testing.T) {
 	f.accept(n)
 	mail := store.NewEmail{Worker: f.worker, Status: store.EmailIgnored, MessageID: "a@b.test", Verdicts: []byte(`{}`)}
 	raw := strings.Repeat("large ", 20_000)
-	_, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{mail}, []byte(raw), store.MailLimits{})
-	is.NoErr(err)
+	is.NoErr(errOf(f.ReceiveEmails(t.Context(), []store.NewEmail{mail}, []byte(raw), store.MailLimits{})))
 	f.makeOld(sha(raw), 90*day)
 	f.startRunner("r")
 	c := f.claimOne("r")
@@ -84,13 +83,11 @@ func TestSweepsKeepReferencedFiles(t *testing.T) {
 	// The model gets the image again in the next request.
 	is.True(f.kept(sha("shown")))
 	is.True(!f.kept(old))
-	_, err = os.Stat(stranger)
-	is.NoErr(err)
+	is.NoErr(errOf(os.Stat(stranger)))
 	is.Equal(f.sweepAll(), int64(0))
 
 	f.makeOld(young, 2*day)
-	_, err = f.PutBlob(t.Context(), strings.NewReader("young"), 100) // the same content is stored again
-	is.NoErr(err)
+	is.NoErr(errOf(f.PutBlob(t.Context(), strings.NewReader("young"), 100))) // the same content is stored again
 	f.clock.advance(time.Hour)
 	is.Equal(f.sweepAll(), int64(0))
 	f.clock.advance(day)
@@ -225,8 +222,7 @@ func TestSweepBesideNode(t *testing.T) {
 		sha := f.put("the same bytes", 2*day)
 		var sweep sync.WaitGroup
 		sweep.Go(func() { swept += other.sweepAll() })
-		_, err := f.PutBlob(f.ctx(), strings.NewReader("the same bytes"), 100)
-		is.NoErr(err)
+		is.NoErr(errOf(f.PutBlob(f.ctx(), strings.NewReader("the same bytes"), 100)))
 		sweep.Wait()
 		is.True(f.kept(sha)) // the bytes were stored again before, during or after the removal
 	}

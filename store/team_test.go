@@ -28,8 +28,7 @@ func TestFormerMembersCannotRunWorkers(t *testing.T) {
 		return err
 	}
 	is.NoErr(start(0))
-	_, err := f.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)
-	is.NoErr(err)
+	is.NoErr(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)))
 	is.True(store.IsKind(start(1), store.Forbidden)) // a new turn
 	is.NoErr(start(0))                               // the earlier turn remains
 }

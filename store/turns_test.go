@@ -176,8 +176,7 @@ func TestNewTurnsAreChecked(t *testing.T) {
 	is.Equal(len(err.(*store.Error).Details), 3) // every invalid field
 	n := f.turn()
 	n.WorkerID = ""
-	_, err = f.CreateTurn(t.Context(), n)
-	is.True(store.IsKind(err, store.Invalid)) // neither an existing nor a new worker
+	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), n)), store.Invalid)) // neither an existing nor a new worker
 }
 
 func TestTurnKeepsInstructions(t *testing.T) {
@@ -194,8 +193,7 @@ func TestTurnKeepsInstructions(t *testing.T) {
 	is.Equal(again, w)
 	f.accept(f.turn())
 	var none json.RawMessage
-	_, err = f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{OutputSchema: &none})
-	is.NoErr(err)
+	is.NoErr(errOf(f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{OutputSchema: &none})))
 	title := "Renamed"
 	w, err = f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title})
 	is.NoErr(err)
@@ -220,8 +218,7 @@ func TestTasksHaveAMostOfTurns(t *testing.T) {
 	}))
 	n := f.turn()
 	n.TaskID = turn.TaskID
-	_, err := f.CreateTurn(t.Context(), n)
-	is.True(store.IsKind(err, store.Conflict))
+	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), n)), store.Conflict))
 }
 
 func TestTurnsOfATask(t *testing.T) {
@@ -237,13 +234,11 @@ func TestTurnsOfATask(t *testing.T) {
 	after, err := f.NextTurn(t.Context(), second)
 	is.NoErr(err)
 	is.Equal(after, third)
-	_, err = f.NextTurn(t.Context(), third)
-	is.True(store.IsNotFound(err))
+	is.True(store.IsNotFound(errOf(f.NextTurn(t.Context(), third))))
 	since, err := f.TurnsSince(t.Context(), f.worker.ID, first.Num, 2)
 	is.NoErr(err)
 	is.Equal(since, []store.Turn{second, third}) // the newest turns
-	_, err = f.Turn(t.Context(), "trn_none")
-	is.True(store.IsNotFound(err))
+	is.True(store.IsNotFound(errOf(f.Turn(t.Context(), "trn_none"))))
 }
 
 func TestIDs(t *testing.T) {

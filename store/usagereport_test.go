@@ -77,12 +77,9 @@ func TestUsageIsOfTheOrganization(t *testing.T) {
 		is.Equal(r.Parts[0].Title, "")
 	}
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
-	_, err := f.Usage(f.ctx(), member.Caller, store.UsageQuery{Days: 1})
-	is.True(store.IsKind(err, store.Forbidden))
-	_, err = f.UsageOn(f.ctx(), member.Caller, f.clock.now())
-	is.True(store.IsKind(err, store.Forbidden))
-	_, _, err = f.MonthSpending(f.ctx(), member.Caller)
-	is.True(store.IsKind(err, store.Forbidden))
+	is.True(store.IsKind(errOf(f.Usage(f.ctx(), member.Caller, store.UsageQuery{Days: 1})), store.Forbidden))
+	is.True(store.IsKind(errOf(f.UsageOn(f.ctx(), member.Caller, f.clock.now())), store.Forbidden))
+	is.True(store.IsKind(errOf(f.MonthSpending(f.ctx(), member.Caller)), store.Forbidden))
 
 	limit := 12.5
 	storetest.CapCredits(t, f.Store, f.owner.Caller, &limit)

@@ -49,8 +49,7 @@ func TestWebhookLife(t *testing.T) {
 	was, err := f.RemoveWebhook(f.ctx(), owner, id)
 	is.NoErr(err)
 	is.Equal(was, store.Webhook{})
-	_, _, err = f.RenewWebhook(f.ctx(), owner, id, store.IdempotencyKey{})
-	is.True(store.IsKind(err, store.Conflict))
+	is.True(store.IsKind(errOf(f.RenewWebhook(f.ctx(), owner, id, store.IdempotencyKey{})), store.Conflict))
 
 	first := f.webhook("https://a.example/")
 	is.True(strings.HasPrefix(first.Token, "whk_") && len(first.Token) == 4+43)
@@ -121,8 +120,7 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 	is.NoErr(err)
 	aborted := f.accept(f.turn())
 	next := f.follow(aborted)
-	_, _, err = f.AbortTask(f.ctx(), f.owner.Caller, aborted.TaskID)
-	is.NoErr(err)
+	is.NoErr(errOf(f.AbortTask(f.ctx(), f.owner.Caller, aborted.TaskID)))
 	queued := f.accept(f.turn())
 	last := f.follow(queued)
 	f.finish(f.claimOne("r"))
@@ -133,11 +131,9 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 	_, err = f.FinishTurn(f.ctx(), f.claimOne("r"), nil, store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x"}})
 	is.NoErr(err)
 	cancelled := f.claimOne("r")
-	_, _, err = f.AbortTask(f.ctx(), f.owner.Caller, queued.TaskID)
-	is.NoErr(err)
+	is.NoErr(errOf(f.AbortTask(f.ctx(), f.owner.Caller, queued.TaskID)))
 	after := f.follow(queued) // not cancelled, and later than the delivery
-	_, err = f.FinishTurn(f.ctx(), cancelled, nil, store.AbortedOutcome())
-	is.NoErr(err)
+	is.NoErr(errOf(f.FinishTurn(f.ctx(), cancelled, nil, store.AbortedOutcome())))
 	f.finish(f.claimOne("r"))
 	given := f.accept(f.turn())
 	for _, dying := range []string{"r1", "r2", "r3"} {
@@ -185,14 +181,12 @@ func TestDeliveryIsOfTheTransaction(t *testing.T) {
 	f.accept(f.turn())
 	c := f.claimOne("r")
 	f.exec(`CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT raise(ABORT, 'no'); END`)
-	_, err := f.FinishTurn(f.ctx(), c, nil, store.Outcome{Status: store.Completed})
-	is.True(err != nil)
+	is.True(errOf(f.FinishTurn(f.ctx(), c, nil, store.Outcome{Status: store.Completed})) != nil)
 	is.Equal(len(f.due()), 0)
 	f.exec(`DROP TRIGGER full`)
 	f.OnDelivery(func(string) {})
 	f.exec(`CREATE TRIGGER full BEFORE INSERT ON deliveries BEGIN SELECT raise(ABORT, 'no'); END`)
-	_, err = f.FinishTurn(f.ctx(), c, nil, store.Outcome{Status: store.Completed})
-	is.True(err != nil)
+	is.True(errOf(f.FinishTurn(f.ctx(), c, nil, store.Outcome{Status: store.Completed})) != nil)
 	is.Equal(f.reread(c.Turn).Status, store.Running) // nor does a turn end without a delivery
 }
 
@@ -247,20 +241,16 @@ func TestRemovedWebhookGivesUp(t *testing.T) {
 	is.True(ok)
 	is.Equal(current.Webhook, renewed) // with the new settings
 	e := f.record(d, store.Attempt{ErrorMessage: "no", Retry: f.clock.now()})
-	_, err = f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)
-	is.NoErr(err)
+	is.NoErr(errOf(f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)))
 	_, ok, err = f.CurrentDelivery(f.ctx(), d)
 	is.NoErr(err)
 	is.True(!ok)
 	f.record(d, store.Attempt{ErrorMessage: "no", Retry: f.clock.now()})
 	f.webhook("https://b.example/")
 	is.Equal(len(f.due()), 0)
-	_, err = f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)
-	is.NoErr(err)
-	_, err = f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
-	is.True(store.IsKind(err, store.Conflict))
-	_, err = f.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)
-	is.True(store.IsKind(err, store.Conflict))
+	is.NoErr(errOf(f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)))
+	is.True(store.IsKind(errOf(f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)), store.Conflict))
+	is.True(store.IsKind(errOf(f.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)), store.Conflict))
 }
 
 func TestTestDelivery(t *testing.T) {
@@ -361,8 +351,7 @@ func TestExecutionPages(t *testing.T) {
 	is.Equal(total, int64(101))
 	is.Equal(ids, made[100:101])
 	for range 3 {
-		_, err = f.PruneDeliveries(f.ctx(), -time.Hour, 50)
-		is.NoErr(err)
+		is.NoErr(errOf(f.PruneDeliveries(f.ctx(), -time.Hour, 50)))
 	}
 	_, total = page(1)
 	is.Equal(total, int64(0))
