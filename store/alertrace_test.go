@@ -17,16 +17,12 @@ import (
 // passes the cap, and the channel reports it.
 func TestAlertOfACapThatIsOvertaken(t *testing.T) {
 	t.Parallel()
-	if !storetest.OnServer() {
-		t.Skip("an embedded database runs one write after the other")
-	}
+	storetest.NeedServer(t)
 	is := is.New(t)
 	url := pgtest.URL(t)
 	f := newFixtureWith(t, store.Options{Database: url})
 	f.hook(store.AlertNow)
-	f.startRunner("r")
-	f.accept(f.turn())
-	c := f.claimOne("r")
+	c := running(f)
 
 	// The end waits for the row of its task, which another transaction has locked.
 	u, err := neturl.Parse(url)

@@ -8,7 +8,6 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
-	"journeyman/store/storetest"
 )
 
 // fail runs a new task of a worker. The task fails.
@@ -185,9 +184,7 @@ func TestAlertsForMembers(t *testing.T) {
 	f.fail(f.worker)
 	f.clock.advance(time.Minute)
 	is.Equal(len(f.tell()), 0) // a mail is not a message to a webhook
-	replies, err := f.ClaimReplies(t.Context(), 5, time.Minute)
-	is.NoErr(err)
-	is.Equal(len(replies), 1)
+	replies := f.claimReplies(1)
 	is.Equal(replies[0].Kind, store.ReplyAlert)
 	is.Equal(replies[0].To, "mo@acme.test")
 	is.Equal(replies[0].Alert.Items[0].Worker, "Scribe")
@@ -206,8 +203,7 @@ func TestAlertsOfTheCap(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	credits := 100.0
-	storetest.CapCredits(t, f.Store, f.owner.Caller, &credits)
+	f.setCap(100)
 	f.hook(store.AlertNow)
 	spend := func(credits int64) (events []string) {
 		t.Helper()
@@ -228,11 +224,9 @@ func TestAlertsOfTheCap(t *testing.T) {
 	is.Equal(spend(10), nil)
 	is.Equal(spend(9), []string{store.EventCapReached})
 	is.Equal(spend(9), nil)
-	higher := 1000.0
-	storetest.CapCredits(t, f.Store, f.owner.Caller, &higher)
+	f.setCap(1000)
 	is.Equal(spend(1), nil)
-	lower := 120.0
-	storetest.CapCredits(t, f.Store, f.owner.Caller, &lower)
+	f.setCap(120)
 	is.Equal(spend(1), []string{store.EventCapNear}) // a lower cap is checked at once
 }
 

@@ -56,9 +56,7 @@ func TestBackupAndRestore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "restored")
 	is.NoErr(store.Restore(t.Context(), dir, bytes.NewReader(archive.Bytes())))
 
-	r, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
-	is.NoErr(err)
-	defer r.Close()
+	r := storetest.Reopen(t, dir, store.Options{})
 	is.NoErr(errOf(r.Authenticate(t.Context(), secret))) // keys remain valid
 	is.Equal(r.Queued(), int64(1))
 	at, err = r.LastBackup()
@@ -343,9 +341,7 @@ func TestBackupUnprivileged(t *testing.T) {
 
 func backupUnprivileged(t *testing.T, dir string) {
 	is := is.New(t)
-	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{BeginAnew: true})
-	is.NoErr(err)
-	defer s.Close()
+	s := storetest.Reopen(t, dir, store.Options{BeginAnew: true})
 	var archive bytes.Buffer
 	report, err := s.Backup(t.Context(), &archive)
 	is.NoErr(err)

@@ -107,9 +107,7 @@ func (c turnCycle) run(ctx context.Context) error {
 // node has few clients, so that the distance limits them and not the processors, which all nodes and
 // the database share here. x-one is the rate relative to one node.
 func BenchmarkNodes(b *testing.B) {
-	if !storetest.OnServer() {
-		b.Skip("nodes share a database on a server")
-	}
+	storetest.NeedServer(b)
 	one := 0.0
 	for _, nodes := range []int{1, 3} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

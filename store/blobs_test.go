@@ -89,21 +89,18 @@ func TestLeftoversOfACrashAreRemoved(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := filepath.Join(t.TempDir(), "a [odd] name")
-	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
-	is.NoErr(err)
+	s := storetest.Reopen(t, dir, store.Options{})
 	kept, err := s.PutBlob(t.Context(), strings.NewReader("kept"), 10)
 	is.NoErr(err)
 	is.NoErr(s.Close())
 	is.NoErr(os.WriteFile(filepath.Join(dir, "files", ".journeyman-123.tmp"), []byte("half"), 0o600))
-	s, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
-	is.NoErr(err)
+	s = storetest.Reopen(t, dir, store.Options{})
 	left, err := s.UnnamedBlobs()
 	is.NoErr(err)
 	is.Equal(len(left), 0)
 	r, err := s.OpenBlob(t.Context(), kept.SHA256)
 	is.NoErr(err)
 	is.NoErr(r.Close())
-	is.NoErr(s.Close())
 }
 
 func TestFilesHaveVersions(t *testing.T) {

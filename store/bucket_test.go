@@ -29,9 +29,7 @@ func newBucketFixture(t *testing.T) (*fixture, *objectstest.Server) {
 
 func newBucketFixtureWith(t *testing.T, opt store.Options) (*fixture, *objectstest.Server) {
 	t.Helper()
-	if !storetest.OnServer() {
-		t.Skip("only a store with its database on a server has files in a bucket")
-	}
+	storetest.NeedServer(t)
 	var f *fixture
 	bucket := objectstest.NewServer(t, func() time.Time {
 		if f == nil {
@@ -269,9 +267,7 @@ func TestPostgresBucketSweeps(t *testing.T) {
 func TestPostgresBucketIsThatOfTheFolder(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	if !storetest.OnServer() {
-		t.Skip("only a store with its database on a server has files in a bucket")
-	}
+	storetest.NeedServer(t)
 	f := newFixture(t)
 	sum := f.put("from before", 0)
 	is.NoErr(os.WriteFile(filepath.Join(filepath.Dir(f.BlobPath(sum)), "notes.txt"), nil, 0o600)) // a file of an operator

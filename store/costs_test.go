@@ -89,8 +89,7 @@ const envelope = "(This note comes from the service, not from the author of the 
 func (f *fixture) contents() (content map[string]int64, pages int64) {
 	f.t.Helper()
 	is := is.New(f.t)
-	rows, err := f.Strings(f.ctx(), `SELECT name || ' ' || sum(payload) || ' ' || sum(pgsize) FROM dbstat GROUP BY name`)
-	is.NoErr(err)
+	rows := f.texts(`SELECT name || ' ' || sum(payload) || ' ' || sum(pgsize) FROM dbstat GROUP BY name`)
 	content = map[string]int64{}
 	for _, row := range rows {
 		var name string

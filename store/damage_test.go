@@ -35,7 +35,7 @@ func filledFolder(t testing.TB) string {
 // everyRow returns all rows of all tables of a database file as text, or the first error.
 func everyRow(t testing.TB, path string) (rows []string, err error) {
 	t.Helper()
-	db := rawDatabase(t.(*testing.T), path)
+	db := storetest.OpenFile(t, path)
 	defer db.Close()
 	names, err := db.QueryContext(t.Context(), `SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
 	if err != nil {
@@ -118,7 +118,7 @@ func wrecks() []wreck {
 func treePages(t testing.TB, path string) (pages []int64) {
 	t.Helper()
 	is := is.New(t)
-	db := rawDatabase(t.(*testing.T), path)
+	db := storetest.OpenFile(t, path)
 	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), `SELECT pageno FROM dbstat WHERE pagetype IN ('leaf', 'internal') ORDER BY pageno`)
 	is.NoErr(err)
@@ -228,7 +228,7 @@ func TestDueTables(t *testing.T) {
 	is.NoErr(s.CheckDueTables(t.Context(), time.Hour))
 	is.NoErr(s.Close())
 	rootPage := func(table string) (page int64) {
-		db := rawDatabase(t, store.DatabasePath(dir))
+		db := storetest.OpenFile(t, store.DatabasePath(dir))
 		defer db.Close()
 		is.NoErr(db.QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table).Scan(&page))
 		return page
@@ -323,8 +323,7 @@ func TestBegunAnew(t *testing.T) {
 	}
 	oldBlob, oldFolder := leave("00")
 	for range 2 { // the mark remains at later starts
-		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{BeginAnew: true, Now: future})
-		is.NoErr(err)
+		s := storetest.Reopen(t, dir, store.Options{BeginAnew: true, Now: future})
 		newBlob, newFolder := leave("01")
 		for _, path := range []string{newBlob, newFolder} {
 			later := time.Now().Add(time.Hour)

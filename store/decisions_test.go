@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -107,10 +106,7 @@ func TestWhoAnswers(t *testing.T) {
 	}
 	set := func(column, table string, user any) {
 		t.Helper()
-		is.NoErr(f.Write(context.Background(), func(tx store.Tx) error {
-			_, err := tx.Exec(`UPDATE `+table+` SET `+column+` = ?`, user)
-			return err
-		}))
+		f.exec(`UPDATE `+table+` SET `+column+` = ?`, user)
 	}
 	num := func(who store.Identity) int64 { return f.count(`SELECT num FROM users WHERE id = ?`, who.UserID) }
 	is.Equal([]bool{may(f.owner), may(author), may(other)}, []bool{true, false, false})
@@ -144,9 +140,7 @@ func TestDecisionLinks(t *testing.T) {
 	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
 	f.caller("Acme", "mo@acme.test", store.RoleMember)
 	c, st := suspended(f, 0, 1)
-	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
-	is.NoErr(err)
-	is.Equal(len(replies), 2) // one mail to the creator and one to the admin, for both calls
+	replies := f.claimReplies(2) // one mail to the creator and one to the admin, for both calls
 	is.Equal(len(replies[0].Asks), 2)
 	waiting := f.reread(c.Turn)
 	token, err := f.DecisionToken(waiting, replies[0].Asks[0], admin.UserID)
@@ -162,9 +156,7 @@ func TestDecisionLinks(t *testing.T) {
 	again, err := f.DecisionLink(f.ctx(), token, "")
 	is.NoErr(err)
 	is.Equal(again.Approval.Status, store.ApprovalDenied) // now the link only shows the decision
-	list, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
-	is.NoErr(err)
-	is.Equal(len(list), 0)
+	f.claimReplies(0)
 
 	second, err := f.DecisionToken(waiting, replies[0].Asks[1], admin.UserID)
 	is.NoErr(err)
@@ -191,8 +183,7 @@ func TestMailsWithLinksAreForgotten(t *testing.T) {
 	f.AskByMail()
 	f.caller("Acme", "ada@acme.test", store.RoleAdmin)
 	suspended(f, 0)
-	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
-	is.NoErr(err)
+	replies := f.claimReplies(2)
 	is.NoErr(f.ComposeReply(f.ctx(), &replies[0], "Approval needed", []byte(strings.Repeat("large ", 20_000))))
 	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
 	is.NoErr(f.ComposeReply(f.ctx(), &replies[1], "Approval needed", []byte("small")))

@@ -95,9 +95,7 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	f := &fixture{t: t, clock: c, Store: s}
 	f.owner, _ = storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
 	f.worker = f.newWorker(f.owner, store.NewWorker{Title: "Scribe", Instructions: "Help."})
-	f.startRunner("r")
-	f.accept(f.turn())
-	running := f.claimOne("r")
+	running := running(f)
 	n := f.turn()
 	n.Input = strings.Repeat("A long instruction. ", 1000)
 	makeRoom := storetest.FillDisk(t, dir, 256<<10)

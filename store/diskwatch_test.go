@@ -165,10 +165,8 @@ func TestDiskAlerts(t *testing.T) {
 	is.NoErr(f.Close())
 	d.free.Store(5000)
 	opt := d.options()
-	opt.Now, opt.Database = f.clock.now, storetest.DatabaseOf(dir)
-	f.Store, err = store.Open(t.Context(), dir, storetest.Schema(t), opt)
-	is.NoErr(err)
-	t.Cleanup(func() { _ = f.Close() })
+	opt.Now = f.clock.now
+	f.Store = storetest.Reopen(t, dir, opt)
 	is.Equal(told(5000, time.Second), "disk.ok ")
 }
 

@@ -96,9 +96,7 @@ func TestReplyWithoutItsRecords(t *testing.T) {
 	storetest.Exec(t, f.Store, `ALTER TABLE inbound_emails RENAME TO hidden`)
 	is.True(errOf(f.ClaimReplies(f.ctx(), 10, time.Minute)) != nil)
 	storetest.Exec(t, f.Store, `ALTER TABLE hidden RENAME TO inbound_emails`)
-	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
-	is.NoErr(err)
-	is.Equal(len(replies), 2)
+	replies := f.claimReplies(2)
 	for _, r := range replies {
 		is.Equal(r.Attempts, int64(1))
 	}
@@ -160,17 +158,13 @@ func TestReplyOfATurn(t *testing.T) {
 	f.finish(f.claimOne("run_1"))
 	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(2)) // no address for a reply
 
-	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
-	is.NoErr(err)
-	is.Equal(len(replies), 2)
+	replies := f.claimReplies(2)
 	r := replies[0]
 	is.Equal([]string{r.To, r.Inbound.ID, r.TurnID, r.Turn.OutputText}, []string{"bob@example.net", e.ID, e.TurnID, "Done"})
 	is.Equal(r.Attempts, int64(1))
-	none, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
-	is.NoErr(err)
-	is.Equal(len(none), 0) // the replies are being sent
+	f.claimReplies(0) // the replies are being sent
 	f.clock.advance(2 * time.Minute)
-	replies, err = f.ClaimReplies(f.ctx(), 1, time.Minute)
+	replies, err := f.ClaimReplies(f.ctx(), 1, time.Minute)
 	is.NoErr(err)
 	is.Equal(replies[0].Attempts, int64(2)) // the first attempt has no recorded result
 	late := replies[0]
@@ -258,17 +252,14 @@ func TestSendAgain(t *testing.T) {
 	f.startRunner("run_1")
 	f.receive(f.mail("1@x"))
 	f.finish(f.claimOne("run_1"))
-	replies, err := f.ClaimReplies(f.ctx(), 1, time.Minute)
-	is.NoErr(err)
-	is.Equal(len(replies), 1)
-	r := replies[0]
+	r := f.claimReplies(1)[0]
 	in := r.Inbound
 	is.NoErr(f.EndReply(f.ctx(), r, store.EmailFailed, "given up"))
 
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	is.True(store.IsKind(errOf(f.SendAgain(f.ctx(), member.Caller, r.ID)), store.Forbidden))
 	other := f.caller("Umbrella", "eve@umbrella.test", store.RoleOwner)
-	_, err = f.SendAgain(f.ctx(), other.Caller, r.ID)
+	_, err := f.SendAgain(f.ctx(), other.Caller, r.ID)
 	is.True(store.IsKind(err, store.NotFound) || store.IsKind(err, store.Forbidden))
 	is.True(store.IsKind(errOf(f.SendAgain(f.ctx(), f.owner.Caller, in.ID)), store.Conflict)) // a received mail
 
@@ -276,10 +267,8 @@ func TestSendAgain(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(e.Status, store.EmailQueued)
 	is.Equal(e.Attempts, int64(0))
-	replies, err = f.ClaimReplies(f.ctx(), 5, time.Minute)
-	is.NoErr(err)
-	is.Equal(len(replies), 1) // due at once
-	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
+	again := f.claimReplies(1) // due at once
+	is.NoErr(f.EndReply(f.ctx(), again[0], store.EmailSent, ""))
 	_, err = f.SendAgain(f.ctx(), f.owner.Caller, r.ID)
 	is.True(store.IsKind(err, store.Conflict)) // the mail was already delivered
 }
@@ -312,8 +301,7 @@ func TestOldMailIsDeleted(t *testing.T) {
 	f.startRunner("run_1")
 	accepted := f.receive(f.mail("accepted@x"))[0]
 	f.finish(f.claimOne("run_1"))
-	replies, err := f.ClaimReplies(f.ctx(), 5, time.Minute)
-	is.NoErr(err)
+	replies := f.claimReplies(1)
 	is.NoErr(f.ComposeReply(f.ctx(), &replies[0], "Re", []byte("answer")))
 	kept := func(status store.EmailStatus, id string) store.NewEmail {
 		n := f.mail(id)
@@ -321,7 +309,7 @@ func TestOldMailIsDeleted(t *testing.T) {
 		return n
 	}
 	large := strings.Repeat("large ", 20_000)
-	_, _, err = f.ReceiveEmails(f.ctx(), []store.NewEmail{kept(store.EmailIgnored, "ignored@x"), kept(store.EmailHeld, "held@x")}, []byte(large), store.MailLimits{})
+	_, _, err := f.ReceiveEmails(f.ctx(), []store.NewEmail{kept(store.EmailIgnored, "ignored@x"), kept(store.EmailHeld, "held@x")}, []byte(large), store.MailLimits{})
 	is.NoErr(err)
 	f.makeOld(sha(large), day)
 	prune := func() int64 {
@@ -430,9 +418,7 @@ func TestRepliesAfterKill(t *testing.T) {
 	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
 	is.NoErr(f.RetryReply(f.ctx(), replies[2], f.clock.now().Add(5*time.Minute), "greylisted"))
 	is.NoErr(f.Close())
-	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(f.Dir()), Now: f.clock.now})
-	is.NoErr(err)
-	defer s.Close()
+	s := storetest.Reopen(t, f.Dir(), store.Options{Now: f.clock.now})
 	n, err := s.ReleaseReplies(t.Context())
 	is.NoErr(err)
 	is.Equal(n, int64(1))

@@ -23,7 +23,7 @@ func TestWritesOfATaskMeet(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.webhook("https://hooks.example.com/tasks")
-	storetest.CapCredits(t, f.Store, f.owner.Caller, new(1e6))
+	f.setCap(1e6)
 	f.startRunner("r")
 	var tasks []string
 	for range 3 {
@@ -124,9 +124,7 @@ func TestClaimWithLostResponse(t *testing.T) {
 // again. Each must count once.
 func TestRepeatedWrites(t *testing.T) {
 	t.Parallel()
-	if !storetest.OnServer() {
-		t.Skip("only a server can commit a write whose answer is lost")
-	}
+	storetest.NeedServer(t)
 	is := is.New(t)
 	f := newFixture(t)
 	turn := f.accept(f.turn())

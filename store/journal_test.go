@@ -90,9 +90,8 @@ func TestUsageByDayAndKey(t *testing.T) {
 	f.clock.advance(time.Minute)
 	last := toolStep(f, 1)
 	is.NoErr(errOf(f.FinishTurn(t.Context(), c, &last, store.Outcome{Status: store.Failed, Duration: time.Minute})))
-	rows, err := f.Strings(t.Context(), `SELECT day || ' ' || turns || ' ' || failures || ' ' || steps || ' ' || cost || ' ' || duration_ms || ' '
+	rows := f.texts(`SELECT day || ' ' || turns || ' ' || failures || ' ' || steps || ' ' || cost || ' ' || duration_ms || ' '
 		|| iif(api_key_id = ?, 1, 0) || ' ' || triggered_by FROM usage ORDER BY day`, f.owner.KeyID)
-	is.NoErr(err)
 	is.Equal(rows, []string{"20543 0 0 1 1000 0 1 api", "20544 1 1 1 1000 60000 1 api"})
 	is.Equal(f.count(`SELECT count(*) FROM spending`), int64(2)) // in two months
 	f.checkCounters()
@@ -198,8 +197,7 @@ func TestCreditCap(t *testing.T) {
 	is.True(!limited)
 	is.Equal(left, int64(0))
 	c := running(f)
-	capped := func(credits float64) { storetest.CapCredits(t, f.Store, f.owner.Caller, &credits) }
-	capped(1)
+	f.setCap(1)
 	step := toolStep(f, 0)
 	step.Usage.ModelCost = store.NanosPerCredit - 1
 	is.NoErr(f.JournalStep(t.Context(), c, step))
@@ -218,9 +216,9 @@ func TestCreditCap(t *testing.T) {
 	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow}) // of another organization
 	f.clock.advance(time.Minute)                                                                                          // a new month
 	f.accept(f.turn())
-	capped(0)
+	f.setCap(0)
 	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), f.turn())), store.PaymentRequired))
-	capped(1e300)
+	f.setCap(1e300)
 	f.accept(f.turn())
 	storetest.CapCredits(t, f.Store, f.owner.Caller, nil)
 	f.accept(f.turn())

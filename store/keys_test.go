@@ -71,10 +71,7 @@ func TestKeysExpire(t *testing.T) {
 	f := newFixture(t)
 	_, secret, err := f.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "rolled", Email: "ann@acme.test", OrganizationName: "Acme"})
 	is.NoErr(err)
-	is.NoErr(f.Write(t.Context(), func(tx store.Tx) error {
-		_, err := tx.Exec(`UPDATE api_keys SET expires_at = ? WHERE prefix = ?`, f.clock.now().Add(24*time.Hour).UnixMilli(), secret[:12])
-		return err
-	}))
+	f.exec(`UPDATE api_keys SET expires_at = ? WHERE prefix = ?`, f.clock.now().Add(24*time.Hour).UnixMilli(), secret[:12])
 	f.clock.advance(24*time.Hour - time.Millisecond)
 	is.NoErr(errOf(f.Authenticate(t.Context(), secret)))
 	f.clock.advance(time.Millisecond)
@@ -257,11 +254,9 @@ func TestRolledKeys(t *testing.T) {
 	is.True(store.IsKind(err, store.Conflict)) // revoked keys cannot be rolled
 	is.True(store.IsNotFound(errOf(f.RollKey(t.Context(), store.Operator(), "jm_live_none"))))
 
-	log, err := f.Strings(t.Context(), `SELECT action || ' ' || subject || ' ' || iif(user_id = ?, '1', 'nobody') FROM audit_log WHERE num > 2 ORDER BY num`, f.owner.UserID)
-	is.NoErr(err)
+	log := f.texts(`SELECT action || ' ' || subject || ' ' || iif(user_id = ?, '1', 'nobody') FROM audit_log WHERE num > 2 ORDER BY num`, f.owner.UserID)
 	is.Equal(log, []string{"key.create " + old.ID + " 1", "key.roll " + old.ID + " 1", "key.roll " + next.ID + " nobody", "key.revoke " + next.ID + " 1"})
-	details, err := f.Strings(t.Context(), `SELECT detail FROM audit_log WHERE action = 'key.roll' ORDER BY num`)
-	is.NoErr(err)
+	details := f.texts(`SELECT detail FROM audit_log WHERE action = 'key.roll' ORDER BY num`)
 	is.True(strings.Contains(details[0], next.ID) && strings.Contains(details[1], again.ID)) // the successors
 	for _, s := range []string{secret, successor, third} {
 		is.True(!strings.Contains(strings.Join(details, ""), s[12:])) // no secrets

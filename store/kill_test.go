@@ -129,6 +129,7 @@ func TestKilledInPruning(t *testing.T) {
 	storetest.Slow(t)
 	skipUnderRace(t)
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	tasks := storetest.Rounds(8000, 1500)
 	dir := prunable(t, tasks)
@@ -141,7 +142,7 @@ func TestKilledInPruning(t *testing.T) {
 		if ended = killAt(t, dir, "prune", most) == nil; !ended {
 			killed++
 		}
-		db := rawDatabase(t, store.DatabasePath(dir))
+		db := storetest.OpenFile(t, store.DatabasePath(dir))
 		left := 0
 		is.NoErr(db.QueryRowContext(t.Context(), `SELECT count(*) FROM tasks`).Scan(&left))
 		is.True(left <= before) // no task reappears
@@ -165,12 +166,13 @@ func TestKilledInVacuum(t *testing.T) {
 	storetest.Slow(t)
 	skipUnderRace(t)
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	dir := prunable(t, 1500)
 	path := store.DatabasePath(dir)
-	db := rawDatabase(t, path)
+	db := storetest.OpenFile(t, path)
 	db.SetMaxOpenConns(1)
-	must(t, db, `CREATE TABLE x (b BLOB); INSERT INTO x VALUES (zeroblob(20000000)); DROP TABLE x`)
+	storetest.Run(t, db, `CREATE TABLE x (b BLOB); INSERT INTO x VALUES (zeroblob(20000000)); DROP TABLE x`)
 	is.NoErr(db.Close())
 	old, err := store.PlanVacuum(t.Context(), dir)
 	is.NoErr(err)
@@ -182,14 +184,13 @@ func TestKilledInVacuum(t *testing.T) {
 		plan, err := store.PlanVacuum(t.Context(), dir)
 		is.NoErr(err)
 		is.True(plan.File == old.File || plan.File < old.File/2) // the old file or the new one
-		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
-		is.NoErr(err)
+		s := storetest.Reopen(t, dir, store.Options{})
 		is.NoErr(s.CheckDatabase(t.Context()))
 		is.NoErr(s.Close())
 		left, err := filepath.Glob(filepath.Join(dir, "*vacuum*"))
 		is.NoErr(err)
 		is.Equal(len(left), 0) // a partial file would need as much space as the database
-		db := rawDatabase(t, path)
+		db := storetest.OpenFile(t, path)
 		var tasks int
 		is.NoErr(db.QueryRowContext(t.Context(), `SELECT count(*) FROM tasks`).Scan(&tasks))
 		is.Equal(tasks, 1500)

@@ -22,8 +22,7 @@ func TestSignInsToServersAreSealed(t *testing.T) {
 	got, err := f.MCPLogin(f.ctx(), "web")
 	is.NoErr(err)
 	is.Equal(string(got), `{"access":"t0ken-2"}`)
-	stored, err := f.Strings(f.ctx(), `SELECT sealed FROM mcp_logins`)
-	is.NoErr(err)
+	stored := f.texts(`SELECT sealed FROM mcp_logins`)
 	is.True(len(stored) == 1 && !strings.Contains(stored[0], "t0ken")) // a token in plain text
 
 	// A row that is copied to another server's name cannot be decrypted.
@@ -39,7 +38,6 @@ func TestSignInsToServersAreSealed(t *testing.T) {
 	is.NoErr(f.AuditMCPLogin(f.ctx(), f.owner.Caller, "web", true))
 	is.True(f.BeginMaintenance()) // the audit entry of the sign-out must still be written
 	is.NoErr(f.AuditMCPLogin(f.ctx(), f.owner.Caller, "web", false))
-	log, err := f.Strings(f.ctx(), `SELECT action || ' ' || subject FROM audit_log WHERE action LIKE 'mcp.%' ORDER BY num`)
-	is.NoErr(err)
+	log := f.texts(`SELECT action || ' ' || subject FROM audit_log WHERE action LIKE 'mcp.%' ORDER BY num`)
 	is.Equal(log, []string{"mcp.signIn web", "mcp.signOut web"})
 }

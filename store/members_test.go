@@ -107,8 +107,7 @@ func TestRemoval(t *testing.T) {
 	got, err := f.Schedule(f.ctx(), f.owner.Caller, own.ID, sch.ID)
 	is.NoErr(err)
 	is.True(got.Paused)
-	detail, err := f.Strings(f.ctx(), `SELECT detail FROM audit_log WHERE action = 'member.remove'`)
-	is.NoErr(err)
+	detail := f.texts(`SELECT detail FROM audit_log WHERE action = 'member.remove'`)
 	is.Equal(len(detail), 1)
 	is.True(strings.Contains(detail[0], `"user":"mo@acme.test"`) && strings.Contains(detail[0], `"workers":1`))
 
@@ -168,8 +167,7 @@ func TestOrganizationSettings(t *testing.T) {
 		is.True(store.IsKind(f.UpdateOrganization(f.ctx(), f.owner.Caller, wrong), store.Invalid))
 	}
 	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme & Sons"}))
-	log, err := f.Strings(f.ctx(), `SELECT action || ' ' || detail FROM audit_log WHERE action LIKE 'organization.%' ORDER BY num`)
-	is.NoErr(err)
+	log := f.texts(`SELECT action || ' ' || detail FROM audit_log WHERE action LIKE 'organization.%' ORDER BY num`)
 	is.Equal(log, []string{`organization.name {"from":"Acme","to":"Acme \u0026 Sons"}`, `organization.cap {"from":null,"to":12.5}`, `organization.cap {"from":12.5,"to":null}`})
 }
 

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,23 +27,6 @@ func TestFolderAllowsOneProcess(t *testing.T) {
 	is.NoErr(second.Close())
 }
 
-// rawDatabase opens a database file directly.
-func rawDatabase(t *testing.T, path string) *sql.DB {
-	t.Helper()
-	storetest.Embedded(t)
-	db, err := sql.Open("sqlite", "file:"+path)
-	is.New(t).NoErr(err)
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-func must(t *testing.T, db *sql.DB, script string) {
-	t.Helper()
-	if _, err := db.ExecContext(t.Context(), script); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestOpenRefusesANewerDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
@@ -53,8 +35,8 @@ func TestOpenRefusesANewerDatabase(t *testing.T) {
 	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
 	is.NoErr(err)
 	is.NoErr(s.Close())
-	db := rawDatabase(t, store.DatabasePath(dir))
-	must(t, db, fmt.Sprintf(`PRAGMA user_version = %d`, store.NewestVersion()+1))
+	db := storetest.OpenFile(t, store.DatabasePath(dir))
+	storetest.Run(t, db, fmt.Sprintf(`PRAGMA user_version = %d`, store.NewestVersion()+1))
 	is.NoErr(db.Close())
 	_, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
 	is.True(err != nil)

@@ -18,9 +18,7 @@ import (
 // newNodes opens one database as n nodes. Each fixture has the same owner and the same worker.
 func newNodes(t *testing.T, n int, opt store.Options) []*fixture {
 	t.Helper()
-	if !storetest.OnServer() {
-		t.Skip("nodes share a database on a server")
-	}
+	storetest.NeedServer(t)
 	opt.Node = &store.Node{URL: "http://node0.test:8080", Version: "test"}
 	nodes := []*fixture{newFixtureWith(t, opt)}
 	for i := 1; i < n; i++ {
@@ -258,9 +256,9 @@ func TestPlaceOfADeadRunner(t *testing.T) {
 }
 
 // texts returns one column of text.
-func (f *fixture) texts(query string) []string {
+func (f *fixture) texts(query string, args ...any) []string {
 	f.t.Helper()
-	list, err := f.Strings(f.ctx(), query)
+	list, err := f.Strings(f.ctx(), query, args...)
 	is.New(f.t).NoErr(err)
 	return list
 }

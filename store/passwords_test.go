@@ -69,6 +69,7 @@ func TestHashingIsBounded(t *testing.T) {
 // use a lower cost.
 func TestPasswordCost(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	s, err := store.Open(t.Context(), t.TempDir(), storetest.Schema(t), store.Options{})
 	is.NoErr(err)
@@ -78,7 +79,7 @@ func TestPasswordCost(t *testing.T) {
 	is.NoErr(s.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
 	is.NoErr(s.Close())
 	var hash string
-	is.NoErr(rawDatabase(t, store.DatabasePath(s.Dir())).QueryRow(`SELECT password_hash FROM users`).Scan(&hash))
+	is.NoErr(storetest.OpenFile(t, store.DatabasePath(s.Dir())).QueryRow(`SELECT password_hash FROM users`).Scan(&hash))
 	cost, _, _ := strings.Cut(strings.TrimPrefix(hash, "$argon2id$v=19$"), "$")
 	is.Equal(cost, "m=19456,t=2,p=1")
 }

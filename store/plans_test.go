@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -51,7 +50,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 	is.NoErr(f.Ping(t.Context()))
 	texts := f.PreparedTexts()
 	is.True(len(texts) > 60) // the statements are collected
-	db := rawDatabase(t, store.DatabasePath(f.Dir()))
+	db := storetest.OpenFile(t, store.DatabasePath(f.Dir()))
 	for _, text := range texts {
 		line := strings.Join(strings.Fields(text), " ") // without line breaks
 		checkSubset(t, line)
@@ -132,8 +131,7 @@ func callEverything(t *testing.T, f *fixture) {
 	is.NoErr(errOf(f.RollKey(ctx, owner, made.ID)))
 	is.NoErr(errOf(f.RevokeKey(ctx, owner, made.ID)))
 	is.NoErr(errOf(f.OrganizationKeys(ctx, owner, "", 5)))
-	credits := 1e6
-	storetest.CapCredits(t, f.Store, owner, &credits)
+	f.setCap(1e6)
 	is.NoErr(errOf(f.Allowance(ctx, owner.OrganizationID)))
 	is.NoErr(errOf(f.TaskCounts(ctx, member.Caller)))
 	is.NoErr(errOf(f.LastTurn(ctx, f.accept(f.turn()))))
@@ -403,18 +401,20 @@ func callOAuth(t *testing.T, f *fixture) {
 	is.NoErr(errOf(f.PruneOAuth(ctx, 5)))
 }
 
+// claimOf claims all queued turns, and returns the claim of one of them.
+func (f *fixture) claimOf(runner string, turn store.Turn) store.Claim {
+	f.t.Helper()
+	claims := f.claim(runner, 100)
+	return claims[slices.IndexFunc(claims, func(c store.Claim) bool { return c.ID == turn.ID })]
+}
+
 func callApprovals(t *testing.T, f *fixture, member store.Identity) {
 	t.Helper()
 	is := is.New(t)
 	ctx := t.Context()
 	turn := f.accept(f.turn())
 	f.startRunner("approvals")
-	var c store.Claim
-	for _, claim := range f.claim("approvals", 10) {
-		if claim.ID == turn.ID {
-			c = claim
-		}
-	}
+	c := f.claimOf("approvals", turn)
 	is.NoErr(errOf(f.QueuePlace(ctx, turn)))
 	f.AskByMail()
 	st := asking(f, 0, 2, 0, 1)
@@ -447,11 +447,8 @@ func callOutages(t *testing.T, f *fixture) {
 	is := is.New(t)
 	ctx := t.Context()
 	turn := f.accept(f.turn())
-	for _, c := range f.claim("approvals", 100) {
-		if c.ID == turn.ID {
-			is.NoErr(f.SuspendForModel(ctx, c, downUntil(f.clock.now()), store.Outage{Since: f.clock.now(), Calls: 1}))
-		}
-	}
+	outage := store.Outage{Since: f.clock.now(), Calls: 1}
+	is.NoErr(f.SuspendForModel(ctx, f.claimOf("approvals", turn), downUntil(f.clock.now()), outage))
 	is.NoErr(errOf(f.Suspended(ctx)))
 	is.NoErr(f.RetryNow(ctx, []string{turn.ID}))
 	is.NoErr(errOf(f.ResumeDue(ctx, 5)))
@@ -462,12 +459,7 @@ func callTeam(t *testing.T, f *fixture) {
 	is := is.New(t)
 	ctx := t.Context()
 	turn := f.accept(f.turn())
-	var c store.Claim
-	for _, claimed := range f.claim("team", 100) {
-		if claimed.ID == turn.ID {
-			c = claimed
-		}
-	}
+	c := f.claimOf("team", turn)
 	is.NoErr(f.JournalStep(ctx, c, toolStep(f, 0)))
 	place := store.CallPlace{Turn: c.Turn, RunnerID: c.RunnerID, Step: 0, Call: 0}
 	caller, err := f.TurnCaller(ctx, c.Turn)
@@ -551,12 +543,12 @@ func callSchedules(t *testing.T, f *fixture) {
 		is.NoErr(f.DelaySchedule(ctx, d, time.Second))
 	}
 	f.runAll()
-	setCap(t, f, 0)
+	f.setCap(0)
 	f.clock.advance(time.Hour)
 	due, err = f.DueSchedules(ctx, 2, 1)
 	is.NoErr(err)
 	is.NoErr(errOf(f.FireSchedule(ctx, due[0])))
-	setCap(t, f, 1e6)
+	f.setCap(1e6)
 	f.exec(`UPDATE schedules SET timezone = 'Asia/Tokyo' WHERE id = ?`, cron.ID)
 	is.NoErr(errOf(f.RealignSchedules(ctx)))
 	is.NoErr(errOf(f.ClockSetBack(ctx, time.Minute)))
@@ -723,8 +715,7 @@ func callNodes(t *testing.T, f *fixture) {
 	is.NoErr(errOf(f.RequestedAborts(ctx, "run_node")))
 	is.NoErr(f.CatchUp(ctx))
 	is.NoErr(f.CountQueued(ctx))
-	credits := 1e6
-	storetest.CapCredits(t, f.Store, f.owner.Caller, &credits)
+	f.setCap(1e6)
 	hold := store.Hold{Account: "a", RunnerID: "run_node", Decide: func(int64, int64) int64 { return 5 }}
 	limited, err := f.HoldOfCap(ctx, f.owner.OrganizationID, hold)
 	is.NoErr(err)
@@ -748,9 +739,7 @@ func pruneEverything(t *testing.T, f *fixture) {
 func TestEveryMethodIsCalled(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	source, err := os.ReadFile("plans_test.go")
-	is.NoErr(err)
-	file, err := parser.ParseFile(token.NewFileSet(), "plans_test.go", source, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "plans_test.go", nil, 0)
 	is.NoErr(err)
 	called := map[string]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -762,18 +751,11 @@ func TestEveryMethodIsCalled(t *testing.T) {
 	called["CreateTurn"], called["ClaimTurns"] = true, true // by f.accept and f.claim
 	fromTests := []string{"Checkpoint", "EngineStats", "Write", "Waiting", "Ints", "Strings", "PreparedTexts", "UnnamedBlobs", "BlobPath", "Recount", "FillHashing",
 		"AwaitsWrites", "LoseAnswers"}
-	for _, m := range methods(reflect.TypeFor[*store.Store]()) {
-		if !called[m] && !slices.Contains(withoutSQL, m) && !slices.Contains(fromTests, m) {
-			t.Errorf("callEverything does not call %s, so nobody looks at its queries", m)
+	for m := range reflect.TypeFor[*store.Store]().Methods() {
+		if !called[m.Name] && !slices.Contains(withoutSQL, m.Name) && !slices.Contains(fromTests, m.Name) {
+			t.Errorf("callEverything does not call %s, so nobody looks at its queries", m.Name)
 		}
 	}
-}
-
-func methods(t reflect.Type) (names []string) {
-	for i := range t.NumMethod() {
-		names = append(names, t.Method(i).Name)
-	}
-	return names
 }
 
 // TestAcceptingATurnTakesFewStatements lists the statements that accept a turn. Every request takes

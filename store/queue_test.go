@@ -338,9 +338,7 @@ func TestQueueSurvivesRestart(t *testing.T) {
 	dir := t.TempDir()
 	c := newClock()
 	open := func() *fixture {
-		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir), Now: c.now})
-		is.NoErr(err)
-		return &fixture{Store: s, t: t, clock: c}
+		return &fixture{Store: storetest.Reopen(t, dir, store.Options{Now: c.now}), t: t, clock: c}
 	}
 	f := open()
 	f.owner = f.caller("Acme", "ann@acme.test", store.RoleOwner)
@@ -352,7 +350,6 @@ func TestQueueSurvivesRestart(t *testing.T) {
 	again := open()
 	is.Equal(again.Queued(), int64(3))
 	again.checkCounters()
-	is.NoErr(again.Close())
 }
 
 func TestAbort(t *testing.T) {

@@ -32,9 +32,7 @@ func TestRestartDoesNotWaitForLease(t *testing.T) {
 	cut := f.claimOne("dead")
 	is.NoErr(f.Close())
 
-	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(f.Dir()), Now: f.clock.now})
-	is.NoErr(err)
-	defer s.Close()
+	s := storetest.Reopen(t, f.Dir(), store.Options{Now: f.clock.now})
 	is.NoErr(s.StartRunner(t.Context(), "next", time.Hour))
 	claims, err := s.ClaimTurns(t.Context(), "next", 10)
 	is.NoErr(err)

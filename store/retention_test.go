@@ -15,15 +15,6 @@ import (
 	"journeyman/store/storetest"
 )
 
-// reopen opens the folder of a closed store.
-func reopen(t *testing.T, f *fixture) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(f.Dir()), Now: f.clock.now})
-	is.New(t).NoErr(err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
 // rowCounts returns the number of rows of each table, except tables that are never pruned.
 func (f *fixture) rowCounts() map[string]int64 {
 	f.t.Helper()
@@ -302,15 +293,16 @@ func TestSpaceIsReturned(t *testing.T) {
 // TestVacuum rewrites a database with free pages.
 func TestVacuum(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	turn := f.accept(f.turn())
 	is.True(errors.Is(errOf(store.Vacuum(t.Context(), f.Dir())), store.ErrLocked))
 	is.NoErr(f.Close())
 	path := store.DatabasePath(f.Dir())
-	db := rawDatabase(t, path)
+	db := storetest.OpenFile(t, path)
 	db.SetMaxOpenConns(1)
-	must(t, db, `CREATE TABLE x (b BLOB); INSERT INTO x VALUES (zeroblob(1000000)); DROP TABLE x`)
+	storetest.Run(t, db, `CREATE TABLE x (b BLOB); INSERT INTO x VALUES (zeroblob(1000000)); DROP TABLE x`)
 	is.NoErr(db.Close())
 	plan, err := store.PlanVacuum(t.Context(), f.Dir())
 	is.NoErr(err)
@@ -326,7 +318,7 @@ func TestVacuum(t *testing.T) {
 	for _, e := range entries {
 		is.True(!strings.Contains(e.Name(), "vacuum")) // no temporary file remains
 	}
-	f.Store = reopen(t, f)
+	f.Store = storetest.Reopen(t, f.Dir(), store.Options{Now: f.clock.now})
 	f.task(turn.TaskID)
 	is.True(errors.Is(errOf(store.PlanVacuum(t.Context(), t.TempDir())), os.ErrNotExist)) // no database is created
 }

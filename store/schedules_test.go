@@ -256,9 +256,7 @@ func TestScheduleInAnotherTimezone(t *testing.T) {
 	open := func(zone string) *store.Store {
 		loc, err := cron.LoadZone(zone)
 		is.NoErr(err)
-		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir), Now: clock.now, Timezone: loc})
-		is.NoErr(err)
-		return s
+		return storetest.Reopen(t, dir, store.Options{Now: clock.now, Timezone: loc})
 	}
 	s := open("Europe/Berlin")
 	f := &fixture{t: t, clock: clock, Store: s}
@@ -270,7 +268,6 @@ func TestScheduleInAnotherTimezone(t *testing.T) {
 	clock.advance(time.Hour)
 
 	f.Store = open("America/New_York")
-	defer f.Close()
 	n, err := f.RealignSchedules(t.Context())
 	is.NoErr(err)
 	is.Equal(n, 2)
@@ -357,11 +354,11 @@ func TestScheduleHeldBack(t *testing.T) {
 		check func(*is.I, *fixture, store.Schedule)
 	}{
 		"no credits": {
-			func(t *testing.T, f *fixture, _ store.Schedule) { setCap(t, f, 0) },
+			func(t *testing.T, f *fixture, _ store.Schedule) { f.setCap(0) },
 			func(is *is.I, f *fixture, sch store.Schedule) {
 				wait := f.listed(sch.ID).NextRunAt.Sub(f.clock.now())
 				is.True(wait >= 5*time.Minute && wait < 10*time.Minute) // 5 to 10 minutes
-				setCap(f.t, f, 1e6)
+				f.setCap(1e6)
 				f.clock.advance(wait)
 				is.Equal(len(f.fireDue()), 1) // late, but not lost
 				is.Equal(f.listed(sch.ID).NextRunAt.Sub(sch.NextRunAt)%time.Minute, time.Duration(0))
@@ -415,9 +412,9 @@ func TestScheduleHeldBack(t *testing.T) {
 	}
 }
 
-func setCap(t testing.TB, f *fixture, credits float64) {
-	t.Helper()
-	storetest.CapCredits(t, f.Store, f.owner.Caller, &credits)
+func (f *fixture) setCap(credits float64) {
+	f.t.Helper()
+	storetest.CapCredits(f.t, f.Store, f.owner.Caller, &credits)
 }
 
 func (f *fixture) exec(query string, args ...any) {

@@ -157,9 +157,7 @@ func TestTurnSecrets(t *testing.T) {
 	// Without its key file the server starts, and reports for each secret that it cannot be
 	// decrypted.
 	is.NoErr(os.Remove(filepath.Join(s.Dir(), "secret.key")))
-	s, err = store.Open(t.Context(), s.Dir(), storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(s.Dir())})
-	is.NoErr(err)
-	defer s.Close()
+	s = storetest.Reopen(t, s.Dir(), store.Options{})
 	secrets, err = s.TurnSecrets(t.Context(), claim)
 	is.NoErr(err)
 	is.Equal(secrets[1], store.TurnSecret{Name: "SHARED", Hosts: []string{"a.example"}})

@@ -32,9 +32,7 @@ func TestAnswersAreStored(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			f := newFixture(t)
-			f.accept(f.turn())
-			f.startRunner("r")
-			c := f.claimOne("r")
+			c := running(f)
 			st := store.Step{Parts: tt.parts, Finish: "stop", Model: "m"}
 			out := store.Outcome{Status: store.Completed, OutputText: tt.output}
 			if tt.structured != "" {
@@ -53,9 +51,8 @@ func TestAnswersAreStored(t *testing.T) {
 			is.Equal(conv.Steps[turn.Num][0].Parts, tt.parts)
 			parts, err := json.Marshal(tt.parts)
 			is.NoErr(err)
-			stored, err := f.Strings(t.Context(), `SELECT parts || output_text || coalesce(structured_output, '') || task_status
+			stored := f.texts(`SELECT parts || output_text || coalesce(structured_output, '') || task_status
 				FROM steps JOIN turns ON turns.num = turn_num`)
-			is.NoErr(err)
 			is.Equal(stored[0], string(parts)+tt.output+tt.structured+"completed")
 		})
 	}

@@ -211,9 +211,7 @@ func TestSweepEndsRemovals(t *testing.T) {
 func TestSweepBesideNode(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	if !storetest.OnServer() {
-		t.Skip("several nodes need a database on a server: .ci/postgres runs a command with one")
-	}
+	storetest.NeedServer(t)
 	f := newFixtureWith(t, store.Options{Node: &store.Node{URL: "http://a.test"}})
 	other := &fixture{t: t, clock: f.clock}
 	other.Store = storetest.Reopen(t, f.Dir(), store.Options{Now: f.clock.now, Node: &store.Node{URL: "http://b.test"}})

@@ -20,13 +20,11 @@ import (
 // and journal. No write waits for another one in a circle, which PostgreSQL resolves only after a second.
 func TestTreesAreCancelledWithoutDeadlock(t *testing.T) {
 	t.Parallel()
-	if !storetest.OnServer() {
-		t.Skip("an embedded database runs one write after the other")
-	}
+	storetest.NeedServer(t)
 	is := is.New(t)
 	url := pgtest.URL(t)
 	f := newFixtureWith(t, store.Options{Database: url})
-	storetest.CapCredits(t, f.Store, f.owner.Caller, new(1e6))
+	f.setCap(1e6)
 	f.startRunner("r")
 	for range 15 {
 		root := f.accept(f.turn())

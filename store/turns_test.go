@@ -212,10 +212,7 @@ func TestTasksHaveAMostOfTurns(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	turn := f.accept(f.turn())
-	is.NoErr(f.Write(t.Context(), func(tx store.Tx) error {
-		_, err := tx.Exec(`UPDATE tasks SET turn_count = ?`, store.MaxTurns)
-		return err
-	}))
+	f.exec(`UPDATE tasks SET turn_count = ?`, store.MaxTurns)
 	n := f.turn()
 	n.TaskID = turn.TaskID
 	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), n)), store.Conflict))

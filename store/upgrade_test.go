@@ -49,7 +49,7 @@ func shape(t *testing.T, path string) (list []string) {
 	t.Helper()
 	is := is.New(t)
 	comment, space := regexp.MustCompile(`--[^\n]*`), regexp.MustCompile(`\s*([(),])\s*|\s+`)
-	db := rawDatabase(t, path)
+	db := storetest.OpenFile(t, path)
 	defer db.Close() // RollBack needs the file alone
 	rows, err := db.QueryContext(t.Context(), `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`)
 	is.NoErr(err)
@@ -93,7 +93,7 @@ func TestUpgrade(t *testing.T) {
 	is.NoErr(s.Close())
 
 	fresh := filepath.Join(t.TempDir(), "fresh.db")
-	must(t, rawDatabase(t, fresh), nextSchema(storetest.Schema(t)))
+	storetest.Run(t, storetest.OpenFile(t, fresh), nextSchema(storetest.Schema(t)))
 	is.Equal(shape(t, path), shape(t, fresh))
 	_, err = store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{})
 	is.True(err != nil && strings.Contains(err.Error(), "use a newer program"))
@@ -105,9 +105,7 @@ func TestUpgrade(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(now, version)
 	storetest.Sound(t, f.Dir())
-	s, err = store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{})
-	is.NoErr(err)
-	defer s.Close()
+	s = storetest.Reopen(t, f.Dir(), store.Options{})
 	again, err := s.Turn(t.Context(), first.ID)
 	is.NoErr(err)
 	is.Equal(again.Status, store.Completed)
@@ -146,12 +144,13 @@ func TestKilledInUpgrade(t *testing.T) {
 	storetest.Slow(t)
 	skipUnderRace(t)
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	dir := prunable(t, 3000)
 	path, version := store.DatabasePath(dir), store.NewestVersion()
 	turns := func(path string, want int) {
 		t.Helper()
-		db := rawDatabase(t, path)
+		db := storetest.OpenFile(t, path)
 		defer db.Close()
 		var n int
 		var sound string

@@ -28,9 +28,7 @@ func TestBackupOfADamagedDatabase(t *testing.T) {
 	is.NoErr(err)
 	_, err = f.WriteAt(make([]byte, 4096), (pages[len(pages)-1]-1)*4096)
 	is.NoErr(errors.Join(err, f.Close()))
-	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
-	is.NoErr(err)
-	defer s.Close()
+	s := storetest.Reopen(t, dir, store.Options{})
 	for range 2 {
 		var archive bytes.Buffer
 		is.True(store.IsKind(errOf(s.Backup(t.Context(), &archive)), store.Damaged)) // the backup must fail

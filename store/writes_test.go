@@ -77,10 +77,7 @@ func TestFullDiskIsTemporary(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	limit := func(pages int64) {
-		is.NoErr(f.Write(t.Context(), func(tx store.Tx) error {
-			_, err := tx.Exec(fmt.Sprintf(`PRAGMA max_page_count = %d`, pages))
-			return err
-		}))
+		f.exec(fmt.Sprintf(`PRAGMA max_page_count = %d`, pages))
 	}
 	limit(f.count(`PRAGMA page_count`) + 2)
 	n := f.turn()
@@ -107,9 +104,7 @@ func TestOnlyTheOwnerReadsTheData(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := filepath.Join(t.TempDir(), "data")
-	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
-	is.NoErr(err)
-	t.Cleanup(func() { is.NoErr(s.Close()) })
+	s := storetest.Reopen(t, dir, store.Options{})
 	is.NoErr(s.Write(t.Context(), note("a")))
 	entries, err := os.ReadDir(dir)
 	is.NoErr(err)

@@ -13,7 +13,7 @@ import (
 func TestCheckpointBesideAWrite(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	db, _ := openCounts(t)
+	db := openCounts(t)
 	is.NoErr(writeBoth(t.Context(), db))
 	is.NoErr(db.Write(t.Context(), engine.Serializable, func(engine.Tx) error {
 		return db.Checkpoint(t.Context())

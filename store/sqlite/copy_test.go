@@ -15,17 +15,10 @@ import (
 )
 
 // openCounts opens a database with two tables that each write changes alike.
-func openCounts(t testing.TB) (*sqlite.DB, string) {
+func openCounts(t testing.TB) *sqlite.DB {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "a.db")
-	db, err := sqlite.Open(t.Context(), path, `CREATE TABLE a (v BLOB) STRICT; CREATE TABLE b (v BLOB) STRICT;`, nil)
-	is.New(t).NoErr(err)
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db, path
+	return openAt(t, filepath.Join(t.TempDir(), "a.db"),
+		`CREATE TABLE a (v BLOB) STRICT; CREATE TABLE b (v BLOB) STRICT;`)
 }
 
 func writeBoth(ctx context.Context, db *sqlite.DB) error {
@@ -43,7 +36,7 @@ func writeBoth(ctx context.Context, db *sqlite.DB) error {
 func TestCopyBesideWrites(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	db, _ := openCounts(t)
+	db := openCounts(t)
 	for range 200 {
 		is.NoErr(writeBoth(t.Context(), db))
 	}
@@ -77,7 +70,7 @@ func TestCopyBesideWrites(t *testing.T) {
 func TestCheckCopyFindsDamage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	db, _ := openCounts(t)
+	db := openCounts(t)
 	for range 200 {
 		is.NoErr(writeBoth(t.Context(), db))
 	}
@@ -98,7 +91,7 @@ func TestCheckCopyFindsDamage(t *testing.T) {
 func TestPace(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	db, _ := openCounts(t)
+	db := openCounts(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	pace := db.Pace(ctx)
 	worked := func() { // for longer than a slice

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store/sqlite"
+	"journeyman/store/storetest"
 )
 
 const orders = `
@@ -51,8 +52,8 @@ func TestCheckSchema(t *testing.T) {
 			is := is.New(t)
 			path := filepath.Join(t.TempDir(), "a.db")
 			is.NoErr(sqlite.Migrate(t.Context(), path, orders, nil))
-			db := rawDatabase(t, path)
-			must(t, db, tt.change)
+			db := storetest.OpenFile(t, path)
+			storetest.Run(t, db, tt.change)
 			is.NoErr(db.Close())
 			again, err := sqlite.Open(t.Context(), path, orders, nil)
 			if tt.says == "" {
@@ -74,8 +75,8 @@ func TestDamageIsRemembered(t *testing.T) {
 	is := is.New(t)
 	path := filepath.Join(t.TempDir(), "a.db")
 	is.NoErr(sqlite.Migrate(t.Context(), path, orders, nil))
-	raw := rawDatabase(t, path)
-	must(t, raw, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+	raw := storetest.OpenFile(t, path)
+	storetest.Run(t, raw, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
 		INSERT INTO orders (state, price) SELECT 'state ' || i, i FROM n`)
 	is.NoErr(raw.Close())
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -83,9 +84,7 @@ func TestDamageIsRemembered(t *testing.T) {
 	_, err = f.WriteAt([]byte(strings.Repeat("\xee", 40<<10)), 12<<10)
 	is.NoErr(errors.Join(err, f.Close()))
 
-	db, err := sqlite.Open(t.Context(), path, orders, nil)
-	is.NoErr(err) // the pages of the schema are sound
-	defer db.Close()
+	db := openAt(t, path, orders) // the pages of the schema are sound
 	told := make(chan error, 2)
 	db.OnDamage(func(err error) { told <- err })
 	is.NoErr(db.Damage())
@@ -107,9 +106,7 @@ func TestDamageIsRemembered(t *testing.T) {
 func TestQuickCheckOfASoundFile(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), orders, nil)
-	is.NoErr(err)
-	defer db.Close()
+	db := openAt(t, filepath.Join(t.TempDir(), "a.db"), orders)
 	is.NoErr(db.QuickCheck(t.Context()))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -124,13 +121,11 @@ func TestCheckBesideUses(t *testing.T) {
 	is := is.New(t)
 	path := filepath.Join(t.TempDir(), "a.db")
 	is.NoErr(sqlite.Migrate(t.Context(), path, orders, nil))
-	raw := rawDatabase(t, path)
-	must(t, raw, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
+	raw := storetest.OpenFile(t, path)
+	storetest.Run(t, raw, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
 		INSERT INTO orders (state, price) SELECT 'state ' || i, i FROM n`)
 	is.NoErr(raw.Close())
-	db, err := sqlite.Open(t.Context(), path, orders, nil)
-	is.NoErr(err)
-	defer db.Close()
+	db := openAt(t, path, orders)
 	used := make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
 	go func() { used <- useUntil(ctx, db) }()
@@ -139,7 +134,7 @@ func TestCheckBesideUses(t *testing.T) {
 	defer cancel()
 	all := func(string) bool { return true }
 	add := func(table string) error { sound = append(sound, table); return nil }
-	err = db.CheckTables(short, all, add)
+	err := db.CheckTables(short, all, add)
 	is.True(errors.Is(err, context.DeadlineExceeded)) // the check goes on after its context has ended
 	is.Equal(len(sound), 0)                           // a table counts as sound whose check was cut off
 	is.NoErr(db.Damage())                             // an end is no damage
@@ -180,12 +175,12 @@ func TestBlank(t *testing.T) {
 		blank bool
 	}{
 		{nil, true},
-		{func(db *sql.DB) { must(t, db, `PRAGMA journal_mode = WAL`) }, true},
-		{func(db *sql.DB) { must(t, db, `CREATE TABLE t (x)`) }, false},
-		{func(db *sql.DB) { must(t, db, `DROP TABLE t; PRAGMA user_version = 3`) }, false},
+		{func(db *sql.DB) { storetest.Run(t, db, `PRAGMA journal_mode = WAL`) }, true},
+		{func(db *sql.DB) { storetest.Run(t, db, `CREATE TABLE t (x)`) }, false},
+		{func(db *sql.DB) { storetest.Run(t, db, `DROP TABLE t; PRAGMA user_version = 3`) }, false},
 	} {
 		if tt.make != nil {
-			db := rawDatabase(t, path)
+			db := storetest.OpenFile(t, path)
 			tt.make(db)
 			is.NoErr(db.Close())
 		}

@@ -11,23 +11,8 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store/sqlite"
+	"journeyman/store/storetest"
 )
-
-// rawDatabase opens a database file as nobody's program.
-func rawDatabase(t *testing.T, path string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path)
-	is.New(t).NoErr(err)
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-func must(t *testing.T, db *sql.DB, script string) {
-	t.Helper()
-	if _, err := db.ExecContext(t.Context(), script); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func scanOne[T any](t *testing.T, db *sql.DB, query string) (v T) {
 	t.Helper()
@@ -64,9 +49,9 @@ func TestMigrateFresh(t *testing.T) {
 	is := is.New(t)
 	path := filepath.Join(t.TempDir(), "a.db")
 	is.NoErr(sqlite.Migrate(t.Context(), path, pets1, nil))
-	db := rawDatabase(t, path)
+	db := storetest.OpenFile(t, path)
 	is.Equal(scanOne[int](t, db, `PRAGMA user_version`), 1)
-	must(t, db, `INSERT INTO owners (id) VALUES (7); INSERT INTO pets (id, owner) VALUES (1, 7)`)
+	storetest.Run(t, db, `INSERT INTO owners (id) VALUES (7); INSERT INTO pets (id, owner) VALUES (1, 7)`)
 	is.NoErr(db.Close())
 	is.NoErr(sqlite.Migrate(t.Context(), path, "nonsense", nil)) // it is there: nothing is run
 	left, err := filepath.Glob(path + ".v*")
@@ -79,16 +64,16 @@ func TestMigrateUpgradesAndSetsACopyAside(t *testing.T) {
 	is := is.New(t)
 	path := filepath.Join(t.TempDir(), "a b%3f.db")
 	is.NoErr(sqlite.Migrate(t.Context(), path, pets1, nil))
-	db := rawDatabase(t, strings.ReplaceAll(path, "%", "%25"))
-	must(t, db, `INSERT INTO owners (id) VALUES (7); INSERT INTO pets (id, owner) VALUES (1, 7)`)
+	db := storetest.OpenFile(t, strings.ReplaceAll(path, "%", "%25"))
+	storetest.Run(t, db, `INSERT INTO owners (id) VALUES (7); INSERT INTO pets (id, owner) VALUES (1, 7)`)
 	is.NoErr(db.Close())
 
 	is.NoErr(sqlite.Migrate(t.Context(), path, "nonsense", []string{step1, step2})) // two versions at once
-	db = rawDatabase(t, strings.ReplaceAll(path, "%", "%25"))
+	db = storetest.OpenFile(t, strings.ReplaceAll(path, "%", "%25"))
 	is.Equal(scanOne[int](t, db, `PRAGMA user_version`), 3)
 	is.Equal(scanOne[string](t, db, `SELECT p.name || o.name FROM pets p JOIN owners o ON o.id = p.owner`), "RexAnn")
 
-	old := rawDatabase(t, strings.ReplaceAll(path, "%", "%25")+".v1")
+	old := storetest.OpenFile(t, strings.ReplaceAll(path, "%", "%25")+".v1")
 	is.Equal(scanOne[int](t, old, `PRAGMA user_version`), 1)
 	is.Equal(scanOne[int](t, old, `SELECT owner FROM pets`), 7)
 	is.Equal(scanOne[string](t, old, `PRAGMA integrity_check`), "ok")
@@ -111,16 +96,16 @@ func TestMigrateRefuses(t *testing.T) {
 			is := is.New(t)
 			path := filepath.Join(t.TempDir(), "a.db")
 			is.NoErr(sqlite.Migrate(t.Context(), path, pets1, nil))
-			db := rawDatabase(t, path)
-			must(t, db, `INSERT INTO owners (id) VALUES (7); INSERT INTO pets (id, owner) VALUES (1, 7)`)
-			must(t, db, fmt.Sprintf(`PRAGMA user_version = %d`, tt.version))
+			db := storetest.OpenFile(t, path)
+			storetest.Run(t, db, `INSERT INTO owners (id) VALUES (7); INSERT INTO pets (id, owner) VALUES (1, 7)`)
+			storetest.Run(t, db, fmt.Sprintf(`PRAGMA user_version = %d`, tt.version))
 			before := shape(t, db)
 			is.NoErr(db.Close())
 
 			err := sqlite.Migrate(t.Context(), path, "nonsense", tt.steps)
 			is.True(err != nil)
 			is.True(strings.Contains(err.Error(), tt.says)) // the message says what is wrong
-			db = rawDatabase(t, path)
+			db = storetest.OpenFile(t, path)
 			is.Equal(scanOne[int](t, db, `PRAGMA user_version`), tt.version)
 			is.Equal(shape(t, db), before) // not even the first step is left
 			is.Equal(scanOne[int](t, db, `SELECT owner FROM pets`), 7)

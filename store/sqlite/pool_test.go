@@ -86,8 +86,7 @@ func TestReadersThatCannotBeOpened(t *testing.T) {
 func TestReadersAreBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), schema, nil)
-	is.NoErr(err)
+	db := open(t)
 	var taken []engine.Rows
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -165,8 +164,7 @@ func TestCloseWaitsForQueries(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	path := filepath.Join(t.TempDir(), "a.db")
-	db, err := sqlite.Open(t.Context(), path, orders, nil)
-	is.NoErr(err)
+	db := openAt(t, path, orders)
 	rows, err := db.Query(t.Context(), `SELECT value FROM json_each('[1,2,3]')`)
 	is.NoErr(err)
 	is.True(rows.Next())

@@ -2,15 +2,12 @@ package sqlite_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"github.com/matryer/is"
 
 	"journeyman/store/engine"
-	"journeyman/store/sqlite"
 )
 
 // TestSnapshot reads one moment, though writes come between its queries, from more
@@ -18,42 +15,21 @@ import (
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), `CREATE TABLE a (n INTEGER); CREATE TABLE b (n INTEGER)`, nil)
-	is.NoErr(err)
-	defer db.Close()
-	count := func(s engine.Querier, table string) (n int, err error) {
-		rows, err := s.Query(t.Context(), `SELECT count(*) FROM `+table)
-		if err != nil {
-			return 0, err
-		}
-		defer rows.Close()
-		if !rows.Next() {
-			return 0, errors.Join(errors.New("no row"), rows.Err())
-		}
-		err = rows.Scan(&n)
-		return n, err
-	}
+	db := openCounts(t)
 	done := make(chan error, 40)
 	for range cap(done) {
 		go func() {
 			done <- db.Snapshot(context.Background(), func(s engine.Querier) error {
-				a, err := count(s, "a")
+				a, err := texts(t.Context(), s, `SELECT count(*) FROM a`)
 				if err != nil {
 					return err
 				}
-				err = db.Write(context.Background(), engine.Serializable, func(tx engine.Tx) error {
-					_, err := tx.Exec(`INSERT INTO a VALUES (1)`)
-					if err == nil {
-						_, err = tx.Exec(`INSERT INTO b VALUES (1)`)
-					}
-					return err
-				})
-				if err != nil {
+				if err := writeBoth(context.Background(), db); err != nil {
 					return err
 				}
-				b, err := count(s, "b")
-				if err == nil && b != a {
-					err = fmt.Errorf("%d rows in a and %d in b: the snapshot shows later writes", a, b)
+				b, err := texts(t.Context(), s, `SELECT count(*) FROM b`)
+				if err == nil && b[0] != a[0] {
+					err = fmt.Errorf("%s rows in a and %s in b: the snapshot shows later writes", a[0], b[0])
 				}
 				return err
 			})

@@ -29,7 +29,12 @@ const schema = `
 // open opens a new database in a temporary folder until the test ends.
 func open(t testing.TB) *sqlite.DB {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), schema, nil)
+	return openAt(t, filepath.Join(t.TempDir(), "a.db"), schema)
+}
+
+func openAt(t testing.TB, path, schema string) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), path, schema, nil)
 	is.New(t).NoErr(err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
@@ -268,9 +273,8 @@ func TestBatchFailsAsAWhole(t *testing.T) {
 func TestCloseWhileWriting(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	dir := t.TempDir()
-	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "a.db"), schema, nil)
-	is.NoErr(err)
+	path := filepath.Join(t.TempDir(), "a.db")
+	db := openAt(t, path, schema)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var acknowledged []string
@@ -294,10 +298,7 @@ func TestCloseWhileWriting(t *testing.T) {
 	wg.Wait()
 	is.True(db.Write(t.Context(), engine.Serializable, note("late")) != nil)
 
-	again, err := sqlite.Open(t.Context(), filepath.Join(dir, "a.db"), schema, nil)
-	is.NoErr(err)
-	kept := notes(t, again)
-	is.NoErr(again.Close())
+	kept := notes(t, openAt(t, path, schema))
 	slices.Sort(acknowledged)
 	is.Equal(kept, acknowledged) // what was acknowledged, and no more
 }
@@ -307,9 +308,8 @@ func TestCloseWhileWriting(t *testing.T) {
 func TestTornBatchIsDiscarded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	dir := t.TempDir()
-	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "a.db"), schema, nil)
-	is.NoErr(err)
+	path := filepath.Join(t.TempDir(), "a.db")
+	db := openAt(t, path, schema)
 	const batches, size = 4, 8
 	for b := range batches {
 		var ops []func(tx engine.Tx) error
@@ -320,7 +320,6 @@ func TestTornBatchIsDiscarded(t *testing.T) {
 			is.NoErr(err)
 		}
 	}
-	path := filepath.Join(dir, "a.db")
 	database, err := os.ReadFile(path) // closing it loses SQLite's locks; nobody else is here
 	is.NoErr(err)
 	log, err := os.ReadFile(path + "-wal")
@@ -338,13 +337,8 @@ func TestTornBatchIsDiscarded(t *testing.T) {
 func countAfterCut(t *testing.T, database, log []byte) int {
 	t.Helper()
 	is := is.New(t)
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a.db")
+	path := filepath.Join(t.TempDir(), "a.db")
 	is.NoErr(os.WriteFile(path, database, 0o600))
 	is.NoErr(os.WriteFile(path+"-wal", log, 0o600))
-	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "a.db"), schema, nil)
-	is.NoErr(err)
-	n := len(notes(t, db))
-	is.NoErr(db.Close())
-	return n
+	return len(notes(t, openAt(t, path, schema)))
 }

@@ -27,6 +27,15 @@ func Embedded(t testing.TB) {
 	}
 }
 
+// NeedServer skips the test if the databases are files. It is for tests of what only a store with its
+// database on a server does.
+func NeedServer(t testing.TB) {
+	t.Helper()
+	if !OnServer() {
+		t.Skip("it needs a database server: .ci/postgres runs a command with one")
+	}
+}
+
 // DatabaseOf returns the URL of the database that Open has created for the data folder dir, or "" if
 // the database is a file in the folder.
 func DatabaseOf(dir string) string {
@@ -41,9 +50,7 @@ func DatabaseOf(dir string) string {
 // database is a file, whose readers never wait.
 func LockTables(t testing.TB, s *store.Store, tables ...string) {
 	t.Helper()
-	if !OnServer() {
-		t.Skip("only a server's tables can be locked: .ci/postgres runs a command with a server")
-	}
+	NeedServer(t)
 	tx, err := open(t, s.Dir(), "").BeginTx(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)

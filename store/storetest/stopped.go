@@ -32,6 +32,25 @@ func open(t testing.TB, dir, options string) *sql.DB {
 	return db
 }
 
+// OpenFile opens a database file directly, until the test ends.
+func OpenFile(t testing.TB, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() }) // most tests have closed it
+	return db
+}
+
+// Run runs a script in a database.
+func Run(t testing.TB, db *sql.DB, script string) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), script); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A querier is a database or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -189,9 +208,7 @@ func Script(t testing.TB, dir, script string) {
 	Embedded(t)
 	db := open(t, dir, "")
 	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), script); err != nil {
-		t.Fatal(err)
-	}
+	Run(t, db, script)
 }
 
 // Rows returns the rows of a query as text, also while a process has the data folder open. NULL is
