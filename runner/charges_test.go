@@ -158,7 +158,7 @@ func TestFailedDescriptionsAreCharged(t *testing.T) {
 	for _, provider := range []string{"openai", "anthropic"} {
 		w := newWire(t, func(asked) said { return said{text: "half a", in: 1000, out: 70, counted: true, broken: true} })
 		f := newFixture(t, withModel(w.openModel(t, provider+":m")), withPrices(t, wirePrices))
-		storetest.CapCredits(t, f.store, f.owner, ptr(1000.0))
+		storetest.CapCredits(t, f.store, f.owner, new(1000.0))
 		before, _, err := f.store.Allowance(t.Context(), f.owner.OrganizationID)
 		is.NoErr(err)
 		_, err = f.DescribeWorker(t.Context(), f.owner, "one who writes")
@@ -191,7 +191,7 @@ func TestFailedProviderTestsAreCharged(t *testing.T) {
 			w := newWire(t, func(asked) said { return tt.says })
 			f := newFixture(t, withCatalogue(nil), withPrices(t, prices))
 			f.connect("box", w.URL+"/v1", "")
-			storetest.CapCredits(t, f.store, f.owner, ptr(1000.0))
+			storetest.CapCredits(t, f.store, f.owner, new(1000.0))
 			before, _, err := f.store.Allowance(t.Context(), f.owner.OrganizationID)
 			is.NoErr(err)
 			got, err := f.TestProvider(f.ctx(), f.owner, "box", "m")
@@ -283,5 +283,3 @@ func TestChargesAsMaintenanceBegins(t *testing.T) {
 		})
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -77,9 +78,7 @@ func (s *small) think(a asked) said {
 
 // newSmall returns a fixture with the model s.
 func newSmall(t *testing.T, s *small, setups ...setup) *fixture {
-	if s.window == 0 {
-		s.window = smallWindow
-	}
+	s.window = cmp.Or(s.window, smallWindow)
 	p := newWire(t, s.think)
 	return newFixture(t, append([]setup{withModel(p.openModel(t, "openai:small")), withPrices(t, smallPrices)}, setups...)...)
 }

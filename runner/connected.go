@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,12 +31,9 @@ type organizationModels struct {
 
 // holds reports whether the organization still has this revision of a provider.
 func holds(m store.OrganizationModels, p store.OpenProvider) bool {
-	for _, now := range m.Providers {
-		if now.ID == p.ID && now.Revision == p.Revision {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Providers, func(now store.OpenProvider) bool {
+		return now.ID == p.ID && now.Revision == p.Revision
+	})
 }
 
 // connectedID returns the id of a model of a connected provider. The id changes with the key and

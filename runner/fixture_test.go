@@ -1,12 +1,14 @@
 package runner_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -240,10 +242,7 @@ type fakeModel struct {
 }
 
 func (m *fakeModel) Name() string {
-	if m.name != "" {
-		return m.name
-	}
-	return "fake"
+	return cmp.Or(m.name, "fake")
 }
 
 func (m *fakeModel) Generate(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
@@ -256,7 +255,7 @@ func (m *fakeModel) Generate(ctx context.Context, req model.Request, emit func(m
 func (m *fakeModel) seen() []model.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]model.Request(nil), m.requests...)
+	return slices.Clone(m.requests)
 }
 
 // says returns a model with one answer for each call. The last answer is repeated.

@@ -95,9 +95,7 @@ func (c *callCost) used(counted model.Usage, cut bool) model.Usage {
 	if !c.begun && (!cut || c.local) {
 		return counted
 	}
-	if counted.InputTokens == 0 {
-		counted.InputTokens = c.input
-	}
+	counted.InputTokens = cmp.Or(counted.InputTokens, c.input)
 	counted.OutputTokens = max(counted.OutputTokens, c.output)
 	return counted
 }

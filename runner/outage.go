@@ -2,7 +2,9 @@ package runner
 
 import (
 	"cmp"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -178,9 +180,7 @@ func (o *outages) succeeded(name string, now time.Time) (waiting []string) {
 	}
 	o.answered[name] = now
 	if d := o.down[name]; d != nil {
-		for id := range d.waiting {
-			waiting = append(waiting, id)
-		}
+		waiting = slices.Collect(maps.Keys(d.waiting))
 		delete(o.down, name)
 	}
 	return waiting

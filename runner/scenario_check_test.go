@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -86,10 +87,7 @@ func endOf(t store.Turn) string {
 // check compares the result of a play with its scenario.
 func (p *performance) check(turns []store.Turn) {
 	p.t.Helper()
-	want := p.end
-	if want == "" {
-		want = "completed"
-	}
+	want := cmp.Or(p.end, "completed")
 	last := turns[len(turns)-1]
 	end := endOf(last)
 	all := p.withChildren(turns)

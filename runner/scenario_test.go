@@ -1,10 +1,12 @@
 package runner_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -244,15 +246,11 @@ func (p *performance) begin(starts bool) *wire {
 		p.f = newFixture(p.t, setups...)
 	default:
 		p.f = fixtureOn(p.t, storetest.Open(p.t, store.Options{}), setups...)
-		who, _ := storetest.Caller(p.t, p.f.store, "Acme", "ann@acme.test", store.RoleOwner)
-		p.f.owner = who.Caller
-		p.f.owner.Trigger = "api"
+		p.f.found()
 	}
-	title := p.title
-	if title == "" {
-		title = "Clerk"
+	n := store.NewWorker{
+		Title: cmp.Or(p.title, "Clerk"), Instructions: p.instructions, Settings: store.WorkerSettings{ApprovalTools: p.asks},
 	}
-	n := store.NewWorker{Title: title, Instructions: p.instructions, Settings: store.WorkerSettings{ApprovalTools: p.asks}}
 	if p.schema != "" {
 		n.OutputSchema = json.RawMessage(p.schema)
 	}
@@ -267,20 +265,12 @@ func (p *performance) begin(starts bool) *wire {
 func (p *performance) attach(n *store.NewTurn) {
 	p.t.Helper()
 	var kept []store.File
-	for _, name := range sortedKeys(p.files) {
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
 		f, err := p.f.Keep(p.f.ctx(), name, strings.NewReader(p.real(p.files[name])), runner.MaxFileSize)
 		is.New(p.t).NoErr(err)
 		kept = append(kept, f)
 	}
 	is.New(p.t).NoErr(p.f.Attach(p.f.ctx(), n, kept))
-}
-
-func sortedKeys(m map[string]string) (names []string) {
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // TestScenarios plays every scenario without faults. Without SLOW, it plays a third of them.

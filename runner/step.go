@@ -254,12 +254,9 @@ func (r *Runner) askAgain(e *execution, st store.Step) (done bool, err error) {
 
 // hasText reports whether a step has text.
 func hasText(st store.Step) bool {
-	for _, p := range st.Parts {
-		if p.Type == store.PartText && strings.TrimSpace(p.Text) != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(st.Parts, func(p store.Part) bool {
+		return p.Type == store.PartText && strings.TrimSpace(p.Text) != ""
+	})
 }
 
 // maxRepairs limits how often an answer is sent back because it does not match the output schema.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,12 +52,7 @@ func (a asked) last() count { return a.messages[len(a.messages)-1] }
 
 // has reports whether any message contains text.
 func (a asked) has(text string) bool {
-	for _, m := range a.messages {
-		if strings.Contains(m.text, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.messages, func(m count) bool { return strings.Contains(m.text, text) })
 }
 
 // said is a response.

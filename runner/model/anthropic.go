@@ -46,9 +46,7 @@ var beforeAdaptive = regexp.MustCompile(`^claude-([23]|instant)|` +
 // sent to the base URL in the same provider's variables.
 func openAnthropic(model string, cfg Config, p timeouts) (Model, error) {
 	env := cfg.env
-	if model == "" {
-		model = cmp.Or(env("ANTHROPIC_MODEL"), anthropicModel)
-	}
+	model = cmp.Or(model, env("ANTHROPIC_MODEL"), anthropicModel)
 	key, token, address := env("ANTHROPIC_API_KEY"), env("ANTHROPIC_AUTH_TOKEN"), env("ANTHROPIC_BASE_URL")
 	// A base URL alone is enough: a proxy may add the key.
 	if key == "" && token == "" && address == "" {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -15,10 +16,7 @@ import (
 // SDKs, which contain all fields of the providers.
 func TestRequestBodies(t *testing.T) {
 	t.Parallel()
-	dir := os.Getenv("BODIES")
-	if dir == "" {
-		dir = t.TempDir()
-	}
+	dir := cmp.Or(os.Getenv("BODIES"), t.TempDir())
 	for wire, seal := range map[string]func(m Model) []Part{
 		"chat":      func(Model) []Part { return nil }, // OpenAI accepts no reasoning here
 		"responses": responsesThoughts,

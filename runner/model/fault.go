@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -106,20 +107,13 @@ func (r *apiError) text() string {
 // mentions reports whether the error contains any of the texts, which must be in lower case.
 func (r *apiError) mentions(texts ...string) bool {
 	words := r.text()
-	for _, t := range texts {
-		if strings.Contains(words, t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(words, t) })
 }
 
 // failure converts the error to an *Error. It removes the secrets.
 func (r *apiError) failure(secrets ...string) *Error {
-	message := r.message
-	if message == "" {
-		message = "the model server answered " + strings.TrimSpace(strconv.Itoa(r.status)+" "+http.StatusText(r.status))
-	}
+	message := cmp.Or(r.message,
+		"the model server answered "+strings.TrimSpace(strconv.Itoa(r.status)+" "+http.StatusText(r.status)))
 	e := &Error{Code: strconv.Itoa(r.status), Message: tidyMessage(message, secrets), RetryAfter: r.wait,
 		Quoted: r.message != ""}
 	switch {

@@ -111,10 +111,7 @@ type listedModel struct {
 }
 
 func (m listedModel) listed() Listed {
-	l := Listed{Name: string(m.ID), Abilities: m.abilities()}
-	if l.Name == "" {
-		l.Name = string(m.Name)
-	}
+	l := Listed{Name: string(cmp.Or(m.ID, m.Name)), Abilities: m.abilities()}
 	for _, n := range []looseNumber{m.MaxInputTokens, m.ContextLength, m.MaxModelLen, m.ContextWindow, m.MaxContext} {
 		if l.ContextWindow == 0 && n > 0 && n <= mostWindow {
 			l.ContextWindow = int64(n)

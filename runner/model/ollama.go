@@ -44,10 +44,7 @@ type ollama struct {
 // itself accepts.
 func openOllama(model string, cfg Config, p timeouts) (Model, error) {
 	env := cfg.env
-	if model == "" {
-		model = env("OLLAMA_MODEL")
-	}
-	if model == "" {
+	if model = cmp.Or(model, env("OLLAMA_MODEL")); model == "" {
 		return nil, errors.New("name the model, such as ollama:qwen3:8b")
 	}
 	base, err := ollamaURL(cfg.called("OLLAMA_HOST"), env("OLLAMA_HOST"))
@@ -82,10 +79,7 @@ func openOllama(model string, cfg Config, p timeouts) (Model, error) {
 // URL. The default is the server on this machine. name describes the variable for errors.
 func ollamaURL(name, text string) (*url.URL, error) {
 	// Ollama's own programs also strip quotation marks from the variable.
-	text = strings.Trim(text, `"' `)
-	if text == "" {
-		text = "127.0.0.1"
-	}
+	text = cmp.Or(strings.Trim(text, `"' `), "127.0.0.1")
 	scheme, rest, named := strings.Cut(text, "://")
 	// Like in Ollama's own programs, each scheme has a default port.
 	port := map[string]string{"http": "80", "https": "443"}[scheme]

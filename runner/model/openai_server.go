@@ -42,9 +42,7 @@ const openAIVariable = "JOURNEYMAN_OPENAI_API"
 // newOpenAIServer returns the server that the environment configures.
 func newOpenAIServer(model string, cfg Config, p timeouts) (s openAIServer, err error) {
 	env := cfg.env
-	if model == "" {
-		model = cmp.Or(env("OPENAI_MODEL"), openAIModel)
-	}
+	model = cmp.Or(model, env("OPENAI_MODEL"), openAIModel)
 	key, address := env("OPENAI_API_KEY"), env("OPENAI_BASE_URL")
 	// A local server needs no key, so an address alone is enough.
 	if key == "" && address == "" {

@@ -296,9 +296,7 @@ func (s *chatStream) call(d *chatCallDelta) error {
 		c.extra = d.ExtraContent
 	}
 	m := s.parts[c.part]
-	if m.part.ToolName == "" {
-		m.part.ToolName = string(d.Function.Name)
-	}
+	m.part.ToolName = cmp.Or(m.part.ToolName, string(d.Function.Name))
 	if m.args.complete && m.text.String() == args {
 		return nil // some servers repeat the complete arguments at the end
 	}

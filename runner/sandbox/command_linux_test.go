@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -236,10 +237,7 @@ func TestGiveTo(t *testing.T) {
 	is := is.New(t)
 	w := hostile(t)
 	outside := filepath.Join(filepath.Dir(w.root.Name()), "secret")
-	user := os.Geteuid()
-	if user == 0 {
-		user = 12345
-	}
+	user := cmp.Or(os.Geteuid(), 12345)
 	_, err := w.survey(w.everything(), w.chown(user))
 	is.NoErr(err)
 	for p, want := range map[string]int{outside: os.Geteuid(), filepath.Join(w.root.Name(), "file"): user, filepath.Join(w.root.Name(), "out"): user} {

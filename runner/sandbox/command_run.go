@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,9 +47,7 @@ func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error
 	if err := c.check(); err != nil {
 		return Result{}, err
 	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	defer w.Changed()
 	folder, err := w.root.Open(".") // the command can make its path unusable, but not the open folder
 	if err != nil {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -209,10 +210,7 @@ func PlaceName(name string) string {
 	if isReserved(name) {
 		name = "_" + name
 	}
-	if name == "" {
-		name = unnamed
-	}
-	return numbered(name, 1)
+	return numbered(cmp.Or(name, unnamed), 1)
 }
 
 // placeable returns the replacement for a character of a placed file's name, -1 to remove it.

@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -108,10 +110,7 @@ func keep(f *fixture) (list []kept) {
 // or fire twice. Due times that passed while no process ran fire once, at the next start.
 func TestKilledAroundDueTimes(t *testing.T) {
 	t.Parallel()
-	seed := *killSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
+	seed := cmp.Or(*killSeed, rand.Uint64())
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("again with: go test ./runner/schedule -run TestKilledAroundDueTimes -kill-seed %d", seed)
@@ -238,10 +237,7 @@ func (k kept) at(n int64) time.Time { return k.first.Add(time.Duration(n) * k.ev
 // excused reports whether due time n and the next one passed while no process ran. The next start
 // fires once for both.
 func (k kept) excused(n int64, downs []down) bool {
-	for _, d := range downs {
-		if k.every > 0 && k.at(n).After(d.from) && !k.at(n+1).After(d.to) {
-			return true
-		}
-	}
-	return false
+	return k.every > 0 && slices.ContainsFunc(downs, func(d down) bool {
+		return k.at(n).After(d.from) && !k.at(n+1).After(d.to)
+	})
 }

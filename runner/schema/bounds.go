@@ -239,12 +239,7 @@ func (w *workload) fit(s *jsonschema.Schema, v any, depth int) bool {
 }
 
 func (w *workload) fitAll(schemas []*jsonschema.Schema, v any) bool {
-	for _, s := range schemas {
-		if !w.fit(s, v, 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(schemas, func(s *jsonschema.Schema) bool { return !w.fit(s, v, 0) })
 }
 
 // propertySchemas returns the schemas that s applies to a property of that name.

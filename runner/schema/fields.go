@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -20,9 +21,7 @@ type Field struct {
 func (s *Schema) Fields() []Field {
 	named, required := map[string]*jsonschema.Schema{}, map[string]bool{}
 	for _, part := range s.parts() {
-		for name, p := range part.Properties {
-			named[name] = p
-		}
+		maps.Copy(named, part.Properties)
 		for _, name := range part.Required {
 			required[name] = true
 		}

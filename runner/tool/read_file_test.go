@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -65,9 +66,7 @@ func TestReadFile(t *testing.T) {
 			is := is.New(t)
 			h.put(t, name, tt.data)
 			args := object{"path": name}
-			for k, v := range tt.args {
-				args[k] = v
-			}
+			maps.Copy(args, tt.args)
 			is.Equal(h.text(t, "read_file", args), tt.want)
 		})
 	}

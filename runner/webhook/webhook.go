@@ -80,9 +80,7 @@ type Dispatcher struct {
 
 // New creates a dispatcher. Before Start, only Send and TestAlert send anything.
 func New(cfg Config) *Dispatcher {
-	if cfg.Timeout == 0 {
-		cfg.Timeout = 10 * time.Second
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, 10*time.Second)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -157,9 +158,7 @@ func (st statement) parseTool() (statement, *model.Error) {
 	if i := strings.IndexAny(rest, " \t{"); i >= 0 {
 		st.name, st.text = rest[:i], strings.TrimSpace(rest[i:])
 	}
-	if st.text == "" {
-		st.text = "{}"
-	}
+	st.text = cmp.Or(st.text, "{}")
 	switch err := checkJSON(st.text); {
 	case st.name == "":
 		return st, scriptError(st.line,

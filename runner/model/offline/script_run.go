@@ -1,7 +1,9 @@
 package offline
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"journeyman/runner/model"
@@ -52,12 +54,7 @@ func (t *turn) scriptEnd(text string) reply {
 }
 
 func (r *reply) answers() bool {
-	for _, ln := range r.lines {
-		if ln.kind != reasoningLine {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.lines, func(ln line) bool { return ln.kind != reasoningLine })
 }
 
 func (t *turn) runStep(step []statement) (reply, *model.Error) {
@@ -133,8 +130,6 @@ func escapeJSON(s string) string {
 }
 
 func failure(code, message string) *model.Error {
-	if message == "" {
-		message = "the script says so"
-	}
+	message = cmp.Or(message, "the script says so")
 	return &model.Error{Code: code, Message: message, Quoted: true, Retryable: code == "429" || code == "503"}
 }

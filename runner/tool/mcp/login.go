@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -252,10 +253,7 @@ const oauthTimeout = 20 * time.Second
 func (s *server) oauthClient() *http.Client {
 	own, _ := url.Parse(s.URL) // checkURL has parsed it
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		port := own.Port()
-		if port == "" {
-			port = map[string]string{"https": "443", "http": "80"}[own.Scheme]
-		}
+		port := cmp.Or(own.Port(), map[string]string{"https": "443", "http": "80"}[own.Scheme])
 		if address == net.JoinHostPort(own.Hostname(), port) {
 			return (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, address)
 		}
