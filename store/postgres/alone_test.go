@@ -18,10 +18,7 @@ func TestWriteRunsAlone(t *testing.T) {
 		_, err := tx.Exec(`UPDATE counters SET n = n + 1 WHERE id = 'a'`)
 		return err
 	}
-	is.NoErr(db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error {
-		_, err := tx.Exec(`INSERT INTO counters (id, n) VALUES ('a', 0)`)
-		return err
-	}))
+	is.NoErr(db.Write(t.Context(), engine.Locking, exec(`INSERT INTO counters (id, n) VALUES ('a', 0)`)))
 	var others []chan error // one for each try
 	is.NoErr(db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
 		if _, err := number(t.Context(), tx, `SELECT n FROM counters WHERE id = 'a'`); err != nil {

@@ -31,10 +31,7 @@ func TestBoundedWritesEnd(t *testing.T) {
 	}()
 	<-locked
 	write := func(ctx context.Context) error {
-		return db.Write(ctx, engine.Locking, func(tx engine.Tx) error {
-			_, err := tx.Exec(change)
-			return err
-		})
+		return db.Write(ctx, engine.Locking, exec(change))
 	}
 	bounded, cancel := engine.Bounded(context.Background(), 200*time.Millisecond)
 	defer cancel()

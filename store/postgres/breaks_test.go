@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/matryer/is"
 
 	"journeyman/store/engine"
@@ -220,18 +219,14 @@ func breakEach(t *testing.T, do operation, fresh bool) {
 // the machine and of the load, but not after those of a statement.
 func TestServerErrors(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
 	u := pgtest.URL(t)
 	db := openURL(t, u)
-	c, err := pgx.Connect(t.Context(), u)
-	is.NoErr(err)
-	_, err = c.Exec(t.Context(), `CREATE FUNCTION broken(code text) RETURNS text LANGUAGE plpgsql AS
+	change(t, u, `CREATE FUNCTION broken(code text) RETURNS text LANGUAGE plpgsql AS
 		$$ BEGIN RAISE EXCEPTION 'broken' USING ERRCODE = code; END $$;
 		CREATE FUNCTION broken_later() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN RAISE EXCEPTION 'broken' USING ERRCODE = NEW.detail; END $$;
 		CREATE CONSTRAINT TRIGGER later AFTER INSERT ON log DEFERRABLE INITIALLY DEFERRED
 		FOR EACH ROW EXECUTE FUNCTION broken_later()`)
-	is.NoErr(errors.Join(err, c.Close(t.Context())))
 	for code, unavailable := range map[string]bool{
 		"08000": true, "08006": true, "08P01": true,
 		"25006": true,
@@ -257,10 +252,7 @@ func TestServerErrors(t *testing.T) {
 			"with the commit": db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error {
 				return errors.Join(note("a")(tx), tx.ExecLater(`SELECT broken(?)`, code))
 			}),
-			"in the commit": db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error {
-				_, err := tx.Exec(`INSERT INTO log (detail) VALUES (?)`, code)
-				return err
-			}),
+			"in the commit": db.Write(t.Context(), engine.Locking, exec(`INSERT INTO log (detail) VALUES (?)`, code)),
 		} {
 			if err == nil || postgres.IsUnavailable(err) != unavailable {
 				t.Errorf("%s with the code %s: %v", name, code, err)
@@ -276,10 +268,7 @@ func TestStatementsAreOutOfDate(t *testing.T) {
 	is := is.New(t)
 	u := pgtest.URL(t)
 	db := openURL(t, u)
-	c, err := pgx.Connect(t.Context(), u)
-	is.NoErr(err)
-	_, err = c.Exec(t.Context(), `CREATE VIEW v AS SELECT 1 AS a`)
-	is.NoErr(err)
+	change(t, u, `CREATE VIEW v AS SELECT 1 AS a`)
 	ask := func(q engine.Querier) error {
 		_, err := q.Query(t.Context(), `SELECT * FROM v`)
 		return err
@@ -294,11 +283,9 @@ func TestStatementsAreOutOfDate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			is.NoErr(do())
-			_, err := c.Exec(t.Context(), `CREATE OR REPLACE VIEW v AS SELECT 1 AS a, '`+name+`' AS `+name)
-			is.NoErr(errors.Join(err, do()))
-			_, err = c.Exec(t.Context(), `DROP VIEW v; CREATE VIEW v AS SELECT 1 AS a`)
-			is.NoErr(err)
+			change(t, u, `CREATE OR REPLACE VIEW v AS SELECT 1 AS a, '`+name+`' AS `+name)
+			is.NoErr(do())
+			change(t, u, `DROP VIEW v; CREATE VIEW v AS SELECT 1 AS a`)
 		})
 	}
-	is.NoErr(c.Close(t.Context()))
 }

@@ -97,16 +97,10 @@ func TestPlannerSettings(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			db, err := postgres.Open(t.Context(), pgtest.URL(t)+options, schema, nil)
+			got, err := texts(t.Context(), openURL(t, pgtest.URL(t)+options),
+				`SELECT current_setting('enable_seqscan') || ' ' || current_setting('jit')`)
 			is.NoErr(err)
-			defer func() { is.NoErr(db.Close()) }()
-			rows, err := db.Query(t.Context(), `SELECT current_setting('enable_seqscan') || ' ' || current_setting('jit')`)
-			is.NoErr(err)
-			is.True(rows.Next())
-			var got string
-			is.NoErr(rows.Scan(&got))
-			is.NoErr(rows.Close())
-			is.Equal(got, want)
+			is.Equal(got, []string{want})
 		})
 	}
 }
@@ -125,15 +119,12 @@ func TestIdleTime(t *testing.T) {
 	is.Equal(idleTime(t, openShared(t, url+"&idle_in_transaction_session_timeout=7000", first)), "7s")
 }
 
-func idleTime(t *testing.T, db *postgres.DB) (text string) {
+func idleTime(t *testing.T, db *postgres.DB) string {
 	t.Helper()
 	is := is.New(t)
-	rows, err := db.Query(t.Context(), `SELECT current_setting('idle_in_transaction_session_timeout')`)
+	list, err := texts(t.Context(), db, `SELECT current_setting('idle_in_transaction_session_timeout')`)
 	is.NoErr(err)
-	is.True(rows.Next())
-	is.NoErr(rows.Scan(&text))
-	is.NoErr(rows.Close())
-	return text
+	return list[0]
 }
 
 // TestLifetime uses a pool whose connections expire at once, and pools whose connections do not. In the

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/matryer/is"
 
 	"journeyman/store/engine"
@@ -105,7 +104,7 @@ func (c crash) restart(t *testing.T, server *pgtest.Cluster, id int64) {
 	t.Helper()
 	is := is.New(t)
 	if c.committed {
-		before := connected(t, server)
+		before := connect(t, server.URL())
 		eventually(t, "the commit", func() bool {
 			var found bool
 			err := before.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM notes WHERE id = 'a')`).Scan(&found)
@@ -114,7 +113,7 @@ func (c crash) restart(t *testing.T, server *pgtest.Cluster, id int64) {
 	}
 	server.Stop(syscall.SIGQUIT)
 	server.Start()
-	after := connected(t, server)
+	after := connect(t, server.URL()) // without the proxy
 	for next := int64(0); c.reused && next != id; {
 		is.NoErr(after.QueryRow(t.Context(), `SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint)`).Scan(&next))
 		is.True(next <= id) // the server has forgotten the transaction
@@ -140,13 +139,4 @@ func crashing(t *testing.T) *pgtest.Cluster {
 	c.Stop(syscall.SIGINT)
 	c.Start()
 	return c
-}
-
-// connected connects without the proxy.
-func connected(t *testing.T, c *pgtest.Cluster) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), c.URL())
-	is.New(t).NoErr(err)
-	t.Cleanup(func() { _ = conn.Close(t.Context()) }) // the server may have crashed
-	return conn
 }

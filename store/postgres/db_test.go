@@ -36,6 +36,12 @@ func openURL(t testing.TB, url string) *postgres.DB {
 func openSchema(t testing.TB, url, schema string) *postgres.DB {
 	t.Helper()
 	db, err := postgres.Open(t.Context(), url, schema, nil)
+	return opened(t, db, err)
+}
+
+// opened returns an open database, which it closes when the test ends.
+func opened(t testing.TB, db *postgres.DB, err error) *postgres.DB {
+	t.Helper()
 	is.New(t).NoErr(err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
@@ -88,13 +94,18 @@ func number(ctx context.Context, q engine.Querier, query string, args ...any) (n
 	return n, err
 }
 
-// note returns a write that inserts the row id.
-func note(id string) func(tx engine.Tx) error {
+// exec returns a write of one statement.
+func exec(query string, args ...any) func(tx engine.Tx) error {
 	return func(tx engine.Tx) error {
-		_, err := tx.Exec(`INSERT INTO notes (id) VALUES (?)`, id)
+		_, err := tx.Exec(query, args...)
 		return err
 	}
 }
+
+// note returns a write that inserts the row id.
+func note(id string) func(tx engine.Tx) error { return exec(`INSERT INTO notes (id) VALUES (?)`, id) }
+
+const insertOnce = `INSERT INTO notes (id) VALUES (?) ON CONFLICT (id) DO NOTHING`
 
 func notes(t testing.TB, db *postgres.DB) []string {
 	t.Helper()
@@ -114,10 +125,7 @@ func TestOneCounter(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			db := open(t)
-			is.NoErr(db.Write(t.Context(), mode, func(tx engine.Tx) error {
-				_, err := tx.Exec(`INSERT INTO counters (id, n) VALUES ('a', 0)`)
-				return err
-			}))
+			is.NoErr(db.Write(t.Context(), mode, exec(`INSERT INTO counters (id, n) VALUES ('a', 0)`)))
 			counted := make(chan error, 32)
 			for range cap(counted) {
 				go func() { counted <- countUp(t.Context(), db, mode, 10) }()
@@ -162,10 +170,7 @@ func TestWriteSkew(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	db := open(t)
-	is.NoErr(db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
-		_, err := tx.Exec(`INSERT INTO counters (id, n) VALUES ('a', 1), ('b', 1)`)
-		return err
-	}))
+	is.NoErr(db.Write(t.Context(), engine.Serializable, exec(`INSERT INTO counters (id, n) VALUES ('a', 1), ('b', 1)`)))
 	var both sync.WaitGroup
 	both.Add(2)
 	leave := func(id string) error {
@@ -204,10 +209,7 @@ func TestEffects(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	db := open(t)
-	is.NoErr(db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
-		_, err := tx.Exec(`INSERT INTO counters (id, n) VALUES ('a', 0)`)
-		return err
-	}))
+	is.NoErr(db.Write(t.Context(), engine.Serializable, exec(`INSERT INTO counters (id, n) VALUES ('a', 0)`)))
 	var done []string
 	try := 0
 	is.NoErr(db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
@@ -368,10 +370,7 @@ func TestSnapshot(t *testing.T) {
 			ids, err := texts(t.Context(), q, `SELECT id FROM notes`)
 			is.NoErr(err)
 			is.Equal(len(ids), 0)
-			is.NoErr(db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
-				_, err := tx.Exec(`INSERT INTO notes (id) VALUES ('later') ON CONFLICT (id) DO NOTHING`)
-				return err
-			}))
+			is.NoErr(db.Write(t.Context(), engine.Serializable, exec(insertOnce, "later")))
 		}
 		return nil
 	}))

@@ -87,10 +87,8 @@ func TestExecLaterIsFenced(t *testing.T) {
 	is := is.New(t)
 	db := open(t)
 	is.NoErr(db.Write(t.Context(), engine.Locking, note("a")))
-	is.NoErr(db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error {
-		_, err := tx.Exec(`UPDATE meta SET value = '77' WHERE name = 'epoch'`) // as another process would
-		return err
-	}))
+	// As another process would.
+	is.NoErr(db.Write(t.Context(), engine.Locking, exec(`UPDATE meta SET value = '77' WHERE name = 'epoch'`)))
 	err := db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error { return later(tx, "b") })
 	is.True(err != nil)
 	is.Equal(notes(t, db), []string{"a"})

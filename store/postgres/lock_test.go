@@ -1,13 +1,11 @@
 package postgres_test
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/matryer/is"
 
 	"journeyman/store/engine"
@@ -38,19 +36,10 @@ func TestSecondProcess(t *testing.T) {
 	}
 }
 
-// endLock terminates the connection that holds the lock of the database at url.
-func endLock(t *testing.T, url string) {
-	t.Helper()
-	is := is.New(t)
-	c, err := pgx.Connect(t.Context(), url)
-	is.NoErr(err)
-	defer c.Close(context.Background())
-	var n int
-	is.NoErr(c.QueryRow(t.Context(), `SELECT COUNT(pg_terminate_backend(pid)) FROM pg_locks
-		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-	`).Scan(&n))
-	is.Equal(n, 1)
-}
+// endLocks terminates the connections that hold locks of the database. It fails if there are none: it
+// divides by their number.
+const endLocks = `SELECT 1 / count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory'
+	AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
 // locks returns the number of connections that hold the lock of the database.
 func locks(t *testing.T, q engine.Querier) int64 {
@@ -68,12 +57,9 @@ func TestLostLock(t *testing.T) {
 	is := is.New(t)
 	url := pgtest.URL(t)
 	db := openURL(t, url)
-	endLock(t, url)
+	change(t, url, endLocks)
 	eventually(t, "the lock to be held again", func() bool {
-		err := db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
-			_, err := tx.Exec(`INSERT INTO notes (id) VALUES ('a') ON CONFLICT (id) DO NOTHING`)
-			return err
-		})
+		err := db.Write(t.Context(), engine.Serializable, exec(insertOnce, "a"))
 		is.True(err == nil || postgres.IsUnavailable(err))
 		return err == nil && locks(t, db) == 1
 	})
@@ -96,7 +82,7 @@ func TestFence(t *testing.T) {
 			return err
 		}
 		p.refuse() // the first process must not retake its lock at once
-		endLock(t, url)
+		change(t, url, endLocks)
 		go func() {
 			other, err := postgres.Open(t.Context(), url, schema, nil)
 			if err != nil {
@@ -133,11 +119,7 @@ func TestFenceWithoutNotice(t *testing.T) {
 	url := pgtest.URL(t)
 	db := openURL(t, url)
 	is.NoErr(db.Write(t.Context(), engine.Serializable, note("a")))
-	c, err := pgx.Connect(t.Context(), url)
-	is.NoErr(err)
-	defer c.Close(context.Background())
-	_, err = c.Exec(t.Context(), `UPDATE meta SET value = '2' WHERE name = 'epoch'`)
-	is.NoErr(err)
+	change(t, url, `UPDATE meta SET value = '2' WHERE name = 'epoch'`)
 	for _, mode := range modes {
 		err := db.Write(t.Context(), mode, note("b"))
 		is.True(postgres.IsUnavailable(err))
@@ -156,10 +138,8 @@ func TestFenceDuringTheCount(t *testing.T) {
 	for range 2 { // the second time, the statements are prepared
 		is.NoErr(db.Write(t.Context(), engine.Serializable, note(rand.Text())))
 	}
-	c, err := pgx.Connect(t.Context(), url)
-	is.NoErr(err)
-	defer c.Close(context.Background())
-	_, err = c.Exec(t.Context(), `BEGIN; LOCK TABLE meta IN ACCESS EXCLUSIVE MODE;
+	c := connect(t, url)
+	_, err := c.Exec(t.Context(), `BEGIN; LOCK TABLE meta IN ACCESS EXCLUSIVE MODE;
 		UPDATE meta SET value = '2' WHERE name = 'epoch'`)
 	is.NoErr(err)
 	written := make(chan error, 1)
@@ -187,7 +167,7 @@ func TestRefusedWithoutLock(t *testing.T) {
 	db := openURL(t, through)
 	is.NoErr(db.Write(t.Context(), engine.Serializable, note("a")))
 	p.refuse()
-	endLock(t, url)
+	change(t, url, endLocks)
 	eventually(t, "writes to be refused", func() bool {
 		err := db.Write(t.Context(), engine.Serializable, note(rand.Text()))
 		is.True(err == nil || postgres.IsUnavailable(err))

@@ -22,10 +22,7 @@ func TestRollingUpgrade(t *testing.T) {
 	is.NoErr(old.Write(t.Context(), engine.Serializable, note("before")))
 	newer := openShared(t, url, second)
 	is.NoErr(old.Write(t.Context(), engine.Locking, note("old")))
-	is.NoErr(newer.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
-		_, err := tx.Exec(`INSERT INTO more (id) VALUES ('x')`)
-		return err
-	}))
+	is.NoErr(newer.Write(t.Context(), engine.Serializable, exec(`INSERT INTO more (id) VALUES ('x')`)))
 	late := openShared(t, url, first)
 	is.NoErr(late.Write(t.Context(), engine.Serializable, note("late")))
 	is.Equal(notes(t, newer), []string{"before", "late", "old"})
@@ -116,8 +113,7 @@ func TestUpgradeWithoutALock(t *testing.T) {
 	old := openShared(t, through, first)
 	is.NoErr(openShared(t, url, second).Close())
 	p.refuse()
-	change(t, url, `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
-		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+	change(t, url, endLocks)
 	openShared(t, url, third)
 	p.setDown(false)
 	eventually(t, "the old process to be refused", func() bool {

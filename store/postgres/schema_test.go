@@ -59,11 +59,7 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
 	is.New(t).NoErr(err)
-	t.Cleanup(func() {
-		if err := c.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { _ = c.Close(context.Background()) }) // the server may have crashed
 	return c
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/matryer/is"
 
 	"journeyman/store/engine"
@@ -21,13 +20,7 @@ import (
 func openShared(t testing.TB, url string, p program) *postgres.DB {
 	t.Helper()
 	db, err := p.open(t.Context(), url)
-	is.New(t).NoErr(err)
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
+	return opened(t, db, err)
 }
 
 // A program is what a version of the program knows of the tables.
@@ -107,19 +100,13 @@ func TestSharedFence(t *testing.T) {
 	is := is.New(t)
 	url := pgtest.URL(t)
 	a, b := openShared(t, url, first), openShared(t, url, first)
-	c, err := pgx.Connect(t.Context(), url)
-	is.NoErr(err)
-	defer c.Close(context.Background())
-	_, err = c.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
-		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
-	is.NoErr(err)
+	change(t, url, endLocks)
 	for name, db := range map[string]*postgres.DB{"a": a, "b": b} {
 		eventually(t, "the lock to be held again", func() bool {
 			return locks(t, a) == 4 && db.Write(t.Context(), engine.Serializable, note(name)) == nil
 		})
 	}
-	_, err = c.Exec(t.Context(), `UPDATE meta SET value = CAST(value AS bigint) + 1 WHERE name = 'epoch'`)
-	is.NoErr(err)
+	change(t, url, `UPDATE meta SET value = CAST(value AS bigint) + 1 WHERE name = 'epoch'`)
 	for _, db := range []*postgres.DB{a, b} {
 		is.True(postgres.IsUnavailable(db.Write(t.Context(), engine.Serializable, note("fenced"))))
 	}

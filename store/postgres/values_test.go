@@ -196,10 +196,7 @@ func TestParameters(t *testing.T) {
 			for range 2 { // the statement is prepared in the first round
 				_, err := db.Query(t.Context(), `SELECT id FROM notes WHERE id = ? OR id = ?`, tt.args...)
 				is.True(err != nil && strings.Contains(err.Error(), tt.says))
-				err = db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error {
-					_, err := tx.Exec(`DELETE FROM notes WHERE id = ? OR id = ?`, tt.args...)
-					return err
-				})
+				err = db.Write(t.Context(), engine.Locking, exec(`DELETE FROM notes WHERE id = ? OR id = ?`, tt.args...))
 				is.True(err != nil && strings.Contains(err.Error(), tt.says))
 			}
 			_, err := db.Query(t.Context(), `SELECT id FROM notes WHERE id = ? OR id = ?`, "a", "b")
