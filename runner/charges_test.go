@@ -23,9 +23,7 @@ import (
 func (f *fixture) checkSums() {
 	f.t.Helper()
 	storetest.Sound(f.t, f.store.Dir())
-	if _, _, _, reserved := f.Kept(); reserved != 0 {
-		f.t.Errorf("%d organizations have reservations left", reserved)
-	}
+	f.nothingReserved()
 }
 
 const wirePrices = `{"openai:m":{"input":3,"output":15,"maxOutput":4000},"anthropic:m":{"input":3,"output":15,"maxOutput":4000}}`
