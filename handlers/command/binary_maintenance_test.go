@@ -79,6 +79,9 @@ func TestMaintenance(t *testing.T) {
 	storetest.Eventually(t, "the schedule's task", func() bool { return s.countTasks(t) == 3 })
 	s.awaitReady(t, http.StatusOK)
 	s.mustPost(t, "/api/tasks", map[string]any{"input": "hello"})
+	storetest.Eventually(t, "the schedule's turn has ended", func() bool {
+		return storetest.Rows(t, dir, `SELECT count(completed_at) FROM turns`)[0][0] == "4"
+	})
 	s.stop(t)
 	is.Equal(storetest.Rows(t, dir, `SELECT count(*), count(completed_at), sum(claims) FROM turns`)[0], []string{"4", "4", "4"}) // each turn ran once
 	storetest.Sound(t, dir)
