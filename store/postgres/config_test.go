@@ -89,6 +89,24 @@ func TestURL(t *testing.T) {
 	}
 }
 
+// TestSchemaNames opens a database again whose tables are in a schema with a name that needs quotes.
+func TestSchemaNames(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	for _, name := range []string{`"Jobs"`, `"a.b"`, `"12"`} {
+		u := pgtest.URL(t)
+		change(t, u, `CREATE SCHEMA `+name)
+		for range 2 { // the second time, the tables are there
+			db, err := postgres.Open(t.Context(), u+"&search_path="+url.QueryEscape(name), schema, nil)
+			is.NoErr(err)
+			sizes, err := db.TableSizes(t.Context())
+			is.NoErr(err)
+			is.True(len(sizes) > 0)
+			is.NoErr(db.Close())
+		}
+	}
+}
+
 // TestPlannerSettings reads the settings of a connection that affect plans. A URL may override
 // them.
 func TestPlannerSettings(t *testing.T) {

@@ -90,7 +90,7 @@ func (db *DB) TableSizes(ctx context.Context) (map[string]int64, error) {
 	}
 	defer func() { db.pool.put(c) }()
 	r, err := c.query(ctx, `SELECT relname::text, pg_total_relation_size(oid) FROM pg_class
-		WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`, nil)
+		WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind = 'r'`, nil)
 	if err != nil {
 		return nil, fmt.Errorf("measure the tables: %w", err)
 	}

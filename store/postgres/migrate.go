@@ -78,7 +78,7 @@ func newerVersion(version, newest int64) error {
 func readVersion(ctx context.Context, c *conn) (version int64, err error) {
 	var filled bool
 	err = c.row(ctx, `SELECT EXISTS (SELECT 1 FROM pg_class
-		WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p'))`, nil, &filled)
+		WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind IN ('r', 'p'))`, nil, &filled)
 	if err != nil || !filled {
 		return 0, err
 	}
