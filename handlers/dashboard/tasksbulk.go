@@ -27,8 +27,10 @@ func (d *Dashboard) manyTasks(_ http.ResponseWriter, r *request, f *form) (strin
 	}
 	result := url.Values{"bulk": {f.Get("do")}}
 	done, refused := 0, 0
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
+	for i, id := range ids { // in the order of the list
+		if slices.Contains(ids[:i], id) {
+			continue
+		}
 		err := act(r, id, f)
 		if err == nil {
 			done++
