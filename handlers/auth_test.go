@@ -69,6 +69,8 @@ func TestSameTaskIdElsewhere(t *testing.T) {
 	s := newServer(t)
 	eve := s.stranger(t)
 	s.run(t, fields{"taskId": "daily", "input": scripted("say ours")})
+	is.Equal(eve.do(t, "GET", "/api/tasks/daily", "").status, 404)
+	is.Equal(eve.do(t, "POST", "/api/tasks/daily/cancel", "").status, 404)
 	eve.run(t, fields{"taskId": "daily", "input": scripted("say theirs")})
 	is.Equal(s.must(t, "GET", "/api/tasks/daily", "").text("turns.0.outputText"), "ours")
 	is.Equal(eve.must(t, "GET", "/api/tasks/daily", "").text("turns.0.outputText"), "theirs")

@@ -185,6 +185,16 @@ func TestCancel(t *testing.T) {
 	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "completed") // an ended task does not change
 }
 
+// TestCancelWaiting aborts a turn that has not started, and so has no model.
+func TestCancelWaiting(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	r := s.do(t, "POST", "/api/tasks", `{"taskId":"t","input":"x"}`, "Prefer: respond-async")
+	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "aborted")
+	is.Equal(s.must(t, "GET", "/api/workers/"+r.text("id"), "").at("metadata.model"), nil)
+}
+
 // TestListTasks combines all filters.
 func TestListTasks(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ func TestBrowserLive(t *testing.T) {
 	w.open("/tasks/live")
 	w.fill("Follow-up", "Do it.\n\n"+scripted(calling("list_files"),
 		"think Let me <b>see</b>.", "wait 400ms", "say The first words", "wait 400ms", "say and then", "wait 400ms", "say <i>more</i>.",
-		calling("write_file", "path", "a.txt", "content", "<script>"), calling("publish_file", "path", "a.txt"), "say All **done**."))
+		calling("write_file", "path", "a.txt", "content", "<script>"), calling("publish_file", "path", "a.txt"), "wait 2s", "say All **done**."))
 	w.click("Send")
 	w.arrives("/tasks/live")
 	w.sees("Allow list_files?")
@@ -48,9 +48,13 @@ func TestBrowserLive(t *testing.T) {
 	is.Equal(w.text("document.querySelectorAll('#turn-0').length"), "1")                         // ended turns stay
 	is.Equal(w.text("document.querySelector('#bar-state').innerText.trim()"), "Waiting for you") // not "Running"
 	w.click("Approve")
-	w.sees("The call is approved and runs.", "All done.")
+	w.sees("The call is approved and runs.")
 	w.fill("Follow-up", "Half a thought")
+	is.Equal(w.text("String(document.querySelector('#box-1 .acts'))"), "null") // the task still runs
+	w.text("window.same = true")
+	w.sees("All done.")
 	w.until("the end", "document.querySelector('#box-1 .acts')")
+	is.Equal(w.text("window.same"), "true")
 	is.Equal(w.text("document.querySelector('#f-input').value"), "Half a thought")
 	is.Equal(w.text("performance.getEntriesByType('resource').filter((r) => new URL(r.name).pathname === '/tasks/live').length <= 3"), "true")
 	is.Equal(w.text("document.querySelector('#bar-state').innerText.trim()"), "Done")

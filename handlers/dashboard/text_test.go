@@ -138,6 +138,7 @@ func templateKeys(source string, used map[string]bool) {
 func goKeys(t *testing.T, used map[string]bool) {
 	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax}, ".")
 	is.New(t).NoErr(err)
+	is.New(t).Equal(loaded[0].Errors, nil) // keys would be missing
 	info := loaded[0].TypesInfo
 	key := loaded[0].Imports["journeyman/handlers/dashboard/text"].Types.Scope().Lookup("Key").Type()
 	parts := map[ast.Expr]bool{} // parts of a sum of constants: the sum is the key

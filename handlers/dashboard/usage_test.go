@@ -50,6 +50,9 @@ func TestUsagePage(t *testing.T) {
 	}
 	b.get("/usage").
 		shows("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="fr"`, "The table leaves out 6 more.")
+
+	s.join("mo@example.com", store.RoleMember)
+	s.signIn("mo@example.com").get("/usage").answers(http.StatusForbidden).shows("The role member may not see usage")
 }
 
 func TestUsageCSV(t *testing.T) {
