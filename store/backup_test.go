@@ -38,9 +38,7 @@ func TestBackupAndRestore(t *testing.T) {
 	a, err := s.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{}, Input: "x", Budget: store.BudgetLow})
 	is.NoErr(err)
 	work := filepath.Join(s.Dir(), "workspaces", a.Turn.WorkerID, "sub")
-	is.NoErr(os.MkdirAll(work, 0o700))
-	is.NoErr(os.WriteFile(filepath.Join(work, "notes.txt"), []byte("notes"), 0o600))
-	is.NoErr(os.WriteFile(filepath.Join(work, "new-notes.txt"), nil, 0o600)) // like a temporary file
+	makeFiles(t, work, map[string]string{"notes.txt": "notes", "new-notes.txt": ""}) // the latter is like a temporary file
 	is.NoErr(os.Symlink("/etc/passwd", filepath.Join(work, "link")))
 
 	at, err := s.LastBackup()
@@ -98,8 +96,7 @@ func TestRestoreRefuses(t *testing.T) {
 			is := is.New(t)
 			dir := filepath.Join(t.TempDir(), "new")
 			if tt.full {
-				is.NoErr(os.MkdirAll(dir, 0o700))
-				is.NoErr(os.WriteFile(filepath.Join(dir, "x"), nil, 0o600))
+				makeFiles(t, dir, map[string]string{"x": ""})
 			}
 			err := store.Restore(t.Context(), dir, bytes.NewReader(tt.archive))
 			is.True(err != nil && strings.Contains(err.Error(), tt.says)) // with the reason
@@ -114,8 +111,7 @@ func TestMeasureStorage(t *testing.T) {
 	s := storetest.Open(t, store.Options{})
 	is.NoErr(errOf(s.PutBlob(t.Context(), strings.NewReader(strings.Repeat("x", 5000)), 10_000)))
 	work := filepath.Join(s.Dir(), "workspaces", "wrk_x")
-	is.NoErr(os.MkdirAll(work, 0o700))
-	is.NoErr(os.WriteFile(filepath.Join(work, "a"), make([]byte, 300), 0o600))
+	makeFiles(t, work, map[string]string{"a": strings.Repeat("x", 300)})
 	is.NoErr(os.Symlink("/", filepath.Join(work, "root"))) // must not be followed
 	is.True(s.Storage().At.IsZero())                       // not measured yet
 	is.NoErr(s.MeasureStorage(t.Context()))

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,24 +38,8 @@ func everyRow(t testing.TB, path string) (rows []string, err error) {
 	t.Helper()
 	db := storetest.OpenFile(t, path)
 	defer db.Close()
-	names, err := db.QueryContext(t.Context(), `SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
-	if err != nil {
-		return nil, err
-	}
-	defer names.Close()
-	var tables []string
-	for names.Next() {
-		var name string
-		if err := names.Scan(&name); err != nil {
-			return nil, err
-		}
-		tables = append(tables, name)
-	}
-	if err := names.Err(); err != nil {
-		return nil, err
-	}
-	for _, table := range tables {
-		list, err := db.QueryContext(t.Context(), `SELECT * FROM "`+table+`" NOT INDEXED`)
+	for _, table := range storetest.Query(t, db, `SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`) {
+		list, err := db.QueryContext(t.Context(), `SELECT * FROM "`+table[0]+`" NOT INDEXED`)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +55,7 @@ func everyRow(t testing.TB, path string) (rows []string, err error) {
 			if err := list.Scan(into...); err != nil {
 				return nil, err
 			}
-			rows = append(rows, fmt.Sprint(table, values))
+			rows = append(rows, fmt.Sprint(table[0], values))
 		}
 		if err := errors.Join(list.Err(), list.Close()); err != nil {
 			return nil, err
@@ -117,15 +102,10 @@ func wrecks() []wreck {
 // treePages returns the numbers of the pages of tables and indexes.
 func treePages(t testing.TB, path string) (pages []int64) {
 	t.Helper()
-	is := is.New(t)
-	db := storetest.OpenFile(t, path)
-	defer db.Close()
-	rows, err := db.QueryContext(t.Context(), `SELECT pageno FROM dbstat WHERE pagetype IN ('leaf', 'internal') ORDER BY pageno`)
-	is.NoErr(err)
-	defer rows.Close()
-	for rows.Next() {
-		var n int64
-		is.NoErr(rows.Scan(&n))
+	const query = `SELECT pageno FROM dbstat WHERE pagetype IN ('leaf', 'internal') ORDER BY pageno`
+	for _, row := range storetest.FileRows(t, path, query) {
+		n, err := strconv.ParseInt(row[0], 10, 64)
+		is.New(t).NoErr(err)
 		pages = append(pages, n)
 	}
 	return pages
@@ -227,15 +207,12 @@ func TestDueTables(t *testing.T) {
 	is.True(errors.Is(s.CheckDueTables(ended, time.Hour), context.Canceled))
 	is.NoErr(s.CheckDueTables(t.Context(), time.Hour))
 	is.NoErr(s.Close())
-	rootPage := func(table string) (page int64) {
-		db := storetest.OpenFile(t, store.DatabasePath(dir))
-		defer db.Close()
-		is.NoErr(db.QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table).Scan(&page))
-		return page
-	}
+	root := storetest.Rows(t, dir, `SELECT rootpage FROM sqlite_schema WHERE name = 'alert_messages'`)[0][0]
+	page, err := strconv.ParseInt(root, 10, 64)
+	is.NoErr(err)
 	f, err := os.OpenFile(store.DatabasePath(dir), os.O_RDWR, 0)
 	is.NoErr(err)
-	_, err = f.WriteAt([]byte(strings.Repeat("\xee", 4096)), (rootPage("alert_messages")-1)*4096)
+	_, err = f.WriteAt([]byte(strings.Repeat("\xee", 4096)), (page-1)*4096)
 	is.NoErr(errors.Join(err, f.Close()))
 	for _, tt := range []struct {
 		what  string
@@ -283,8 +260,7 @@ func TestLostDatabase(t *testing.T) {
 			is.NoErr(err)
 			is.NoErr(s.Close())
 			if tt.file != "" {
-				is.NoErr(os.MkdirAll(filepath.Dir(filepath.Join(dir, tt.file)), 0o700))
-				is.NoErr(os.WriteFile(filepath.Join(dir, tt.file), []byte("x"), 0o600))
+				makeFiles(t, dir, map[string]string{tt.file: "x"})
 			}
 			is.NoErr(tt.lose(store.DatabasePath(dir)))
 			s, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
@@ -357,8 +333,7 @@ func TestUnusedFolder(t *testing.T) {
 			is := is.New(t)
 			dir := t.TempDir()
 			if name != "" {
-				is.NoErr(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
-				is.NoErr(os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
+				makeFiles(t, dir, map[string]string{name: "x"})
 			}
 			got, err := store.Unused(t.Context(), dir)
 			is.NoErr(err)

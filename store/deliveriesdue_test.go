@@ -63,8 +63,6 @@ func TestCurrentDelivery(t *testing.T) {
 func (f *fixture) queuedDelivery() store.Delivery {
 	f.t.Helper()
 	f.webhook("https://a.example/")
-	f.startRunner("r")
-	f.accept(f.turn())
-	f.finish(f.claimOne("r"))
+	f.finish(running(f))
 	return f.due()[0]
 }

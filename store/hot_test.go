@@ -127,9 +127,8 @@ func TestRepeatedWrites(t *testing.T) {
 	storetest.NeedServer(t)
 	is := is.New(t)
 	f := newFixture(t)
-	turn := f.accept(f.turn())
-	f.startRunner("r")
-	c := f.claimOne("r")
+	c := running(f)
+	turn := c.Turn
 	now := f.clock.now()
 	step := store.Step{Parts: []store.Part{{Type: store.PartText, Text: "Hello"}}, Finish: "stop", Model: "m",
 		StartedAt: now, CompletedAt: now.Add(time.Second), Usage: store.Usage{InputTokens: 3, ModelCost: 7}}
@@ -168,9 +167,8 @@ func TestLateReturn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	turn := f.accept(f.turn())
-	f.startRunner("r")
-	first := f.claimOne("r")
+	first := running(f)
+	turn := first.Turn
 	is.NoErr(f.ReturnTurn(t.Context(), first))
 	is.Equal(f.reread(turn).Status, store.Pending)
 	again := f.claimOne("r")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -90,9 +91,7 @@ func killAt(t *testing.T, dir, work string, most time.Duration) error {
 func prunable(t *testing.T, tasks int) (dir string) {
 	t.Helper()
 	f := newFixture(t)
-	f.startRunner("r")
-	f.accept(f.turn())
-	f.copyTask(f.finish(f.claimOne("r")), tasks-1)
+	f.copyTask(f.finish(running(f)), tasks-1)
 	f.hangDeliveries()
 	is.New(t).NoErr(f.Close())
 	return f.Dir()
@@ -142,19 +141,16 @@ func TestKilledInPruning(t *testing.T) {
 		if ended = killAt(t, dir, "prune", most) == nil; !ended {
 			killed++
 		}
-		db := storetest.OpenFile(t, store.DatabasePath(dir))
-		left := 0
-		is.NoErr(db.QueryRowContext(t.Context(), `SELECT count(*) FROM tasks`).Scan(&left))
-		is.True(left <= before) // no task reappears
-		before = left
-		var torn int
-		is.NoErr(db.QueryRowContext(t.Context(), `SELECT
+		rows := storetest.Rows(t, dir, `SELECT (SELECT count(*) FROM tasks),
 			(SELECT count(*) FROM pragma_foreign_key_check) + (SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok')
 			+ (SELECT count(*) FROM tasks t WHERE (SELECT count(*) FROM turns WHERE task_num = t.num) <> 1)
 			+ (SELECT count(*) FROM turns u WHERE (SELECT count(*) FROM steps WHERE turn_num = u.num) <> 1
-				OR (SELECT count(*) FROM deliveries WHERE turn_num = u.num) <> 1)`).Scan(&torn))
-		is.Equal(torn, 0) // a task is complete, or deleted with all its rows
-		is.NoErr(db.Close())
+				OR (SELECT count(*) FROM deliveries WHERE turn_num = u.num) <> 1)`)
+		left, err := strconv.Atoi(rows[0][0])
+		is.NoErr(err)
+		is.True(left <= before) // no task reappears
+		before = left
+		is.Equal(rows[0][1], "0") // a task is complete, or deleted with all its rows
 	}
 	is.True(before <= 1) // the last process has finished
 	t.Logf("%d tasks, killed %d times", tasks, killed)
@@ -169,11 +165,7 @@ func TestKilledInVacuum(t *testing.T) {
 	storetest.Embedded(t)
 	is := is.New(t)
 	dir := prunable(t, 1500)
-	path := store.DatabasePath(dir)
-	db := storetest.OpenFile(t, path)
-	db.SetMaxOpenConns(1)
-	storetest.Run(t, db, `CREATE TABLE x (b BLOB); INSERT INTO x VALUES (zeroblob(20000000)); DROP TABLE x`)
-	is.NoErr(db.Close())
+	storetest.Script(t, dir, `CREATE TABLE x (b BLOB); INSERT INTO x VALUES (zeroblob(20000000)); DROP TABLE x`)
 	old, err := store.PlanVacuum(t.Context(), dir)
 	is.NoErr(err)
 	killed := 0
@@ -190,11 +182,7 @@ func TestKilledInVacuum(t *testing.T) {
 		left, err := filepath.Glob(filepath.Join(dir, "*vacuum*"))
 		is.NoErr(err)
 		is.Equal(len(left), 0) // a partial file would need as much space as the database
-		db := storetest.OpenFile(t, path)
-		var tasks int
-		is.NoErr(db.QueryRowContext(t.Context(), `SELECT count(*) FROM tasks`).Scan(&tasks))
-		is.Equal(tasks, 1500)
-		is.NoErr(db.Close())
+		is.Equal(storetest.Rows(t, dir, `SELECT count(*) FROM tasks`), [][]string{{"1500"}})
 	}
 	is.NoErr(errOf(store.Vacuum(t.Context(), dir)))
 	plan, err := store.PlanVacuum(t.Context(), dir)

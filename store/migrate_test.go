@@ -35,9 +35,7 @@ func TestOpenRefusesANewerDatabase(t *testing.T) {
 	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
 	is.NoErr(err)
 	is.NoErr(s.Close())
-	db := storetest.OpenFile(t, store.DatabasePath(dir))
-	storetest.Run(t, db, fmt.Sprintf(`PRAGMA user_version = %d`, store.NewestVersion()+1))
-	is.NoErr(db.Close())
+	storetest.Script(t, dir, fmt.Sprintf(`PRAGMA user_version = %d`, store.NewestVersion()+1))
 	_, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
 	is.True(err != nil)
 	is.True(strings.Contains(err.Error(), "newer")) // the error does not ask for a newer program

@@ -126,10 +126,7 @@ func (f *fixture) endBegun(ctx context.Context, w *placeWatch, begun <-chan stor
 func TestManyTurnsOfADeadNode(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	nodes := newNodes(t, 2, store.Options{})
-	a, b := nodes[0], nodes[1]
-	a.startRunner("a")
-	b.startRunner("b")
+	a, b := newPair(t)
 	const turns = 250
 	for range turns {
 		a.accept(a.turn())
@@ -145,14 +142,12 @@ func TestManyTurnsOfADeadNode(t *testing.T) {
 func TestPingAlone(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	nodes := newNodes(t, 2, store.Options{})
-	nodes[0].startRunner("a")
-	nodes[1].startRunner("b")
-	c := connectTo(t, storetest.DatabaseOf(nodes[0].Dir()))
+	a, _ := newPair(t)
+	c := connectTo(t, storetest.DatabaseOf(a.Dir()))
 	is.NoErr(errOf(c.Exec(t.Context(), `BEGIN; SELECT 1 FROM runners WHERE id = 'b' FOR UPDATE`)))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	is.NoErr(nodes[0].Ping(ctx))
+	is.NoErr(a.Ping(ctx))
 	is.NoErr(errOf(c.Exec(t.Context(), `COMMIT`)))
 }
 
@@ -160,10 +155,7 @@ func TestPingAlone(t *testing.T) {
 func TestKeepPlaced(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	nodes := newNodes(t, 2, store.Options{})
-	a, b := nodes[0], nodes[1]
-	a.startRunner("a")
-	b.startRunner("b")
+	a, b := newPair(t)
 	ids := []string{a.worker.ID, a.newWorker(a.owner, store.NewWorker{Title: "Two"}).ID, "wrk_missing"}
 	for _, id := range ids[:2] {
 		placed, err := a.PlaceHere(t.Context(), id, "a")

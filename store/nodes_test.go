@@ -32,6 +32,15 @@ func newNodes(t *testing.T, n int, opt store.Options) []*fixture {
 	return nodes
 }
 
+// newPair opens one database as two nodes. Their runners are "a" and "b".
+func newPair(t *testing.T) (a, b *fixture) {
+	t.Helper()
+	nodes := newNodes(t, 2, store.Options{})
+	nodes[0].startRunner("a")
+	nodes[1].startRunner("b")
+	return nodes[0], nodes[1]
+}
+
 // endLease ends the lease of a runner, as the next renewal of another runner does after its time.
 func (f *fixture) endLease(runner, other string) {
 	f.t.Helper()
@@ -79,10 +88,7 @@ func TestLeasesByTheServersClock(t *testing.T) {
 func TestLostLease(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	nodes := newNodes(t, 2, store.Options{})
-	a, b := nodes[0], nodes[1]
-	is.NoErr(a.StartRunner(t.Context(), "a", time.Minute))
-	b.startRunner("b")
+	a, b := newPair(t)
 	turn := a.accept(a.turn())
 	lost := a.claimOne("a")
 	is.NoErr(b.RenewLease(t.Context(), "b", time.Minute))
@@ -169,10 +175,7 @@ func TestLeadersMeet(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	nodes := newNodes(t, 2, store.Options{})
-	a, b := nodes[0], nodes[1]
-	a.startRunner("a")
-	b.startRunner("b")
+	a, b := newPair(t)
 	placeOf := func(f *fixture, runner string) string {
 		place, err := f.PlaceOf(t.Context(), f.worker.ID, runner)
 		is.NoErr(err)
@@ -211,10 +214,7 @@ func TestPlaces(t *testing.T) {
 func TestRestartWithoutStop(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	nodes := newNodes(t, 2, store.Options{})
-	a, b := nodes[0], nodes[1]
-	a.startRunner("a")
-	b.startRunner("b")
+	a, b := newPair(t)
 	turn := a.accept(a.turn())
 	a.claimOne("a")
 	is.NoErr(b.Close())
@@ -237,10 +237,7 @@ func TestRestartWithoutStop(t *testing.T) {
 func TestPlaceOfADeadRunner(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	nodes := newNodes(t, 2, store.Options{})
-	a, b := nodes[0], nodes[1]
-	a.startRunner("a")
-	b.startRunner("b")
+	a, b := newPair(t)
 	a.accept(a.turn())
 	a.claimOne("a")
 	second := b.accept(b.turn())
@@ -268,10 +265,7 @@ func (f *fixture) texts(query string, args ...any) []string {
 func TestStoppedRunner(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	nodes := newNodes(t, 2, store.Options{})
-	a, b := nodes[0], nodes[1]
-	a.startRunner("a")
-	b.startRunner("b")
+	a, b := newPair(t)
 	is.NoErr(errOf(a.Lead(t.Context(), "a")))
 	turn := a.accept(a.turn())
 	a.claimOne("a")
@@ -291,10 +285,7 @@ func TestStoppedRunner(t *testing.T) {
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	nodes := newNodes(t, 2, store.Options{})
-	a, b := nodes[0], nodes[1]
-	a.startRunner("a")
-	b.startRunner("b")
+	a, b := newPair(t)
 	begins, err := a.Lead(t.Context(), "a")
 	is.NoErr(err)
 	is.True(begins && a.Leads())
@@ -316,10 +307,7 @@ func TestGiveUp(t *testing.T) {
 func TestLeaseEndsDuringAClaim(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	nodes := newNodes(t, 2, store.Options{})
-	a, b := nodes[0], nodes[1]
-	a.startRunner("a")
-	b.startRunner("b")
+	a, b := newPair(t)
 	turn := a.accept(a.turn())
 	storetest.Exec(t, a.Store, `UPDATE runners SET expires_at = 1 WHERE id = 'a'`)
 	c := connectTo(t, storetest.DatabaseOf(a.Dir()))
@@ -417,10 +405,7 @@ func TestCountDuringAnAddition(t *testing.T) {
 func TestClaimsPassWorkersOfOtherNodes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	nodes := newNodes(t, 2, store.Options{})
-	a, b := nodes[0], nodes[1]
-	a.startRunner("a")
-	b.startRunner("b")
+	a, b := newPair(t)
 	names := map[string]string{}
 	for i := range 5 {
 		w, _, err := a.CreateWorker(t.Context(), a.owner.Caller, store.NewWorker{Instructions: "Help."}, store.IdempotencyKey{})

@@ -78,8 +78,7 @@ func TestPasswordCost(t *testing.T) {
 	is.NoErr(err)
 	is.NoErr(s.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
 	is.NoErr(s.Close())
-	var hash string
-	is.NoErr(storetest.OpenFile(t, store.DatabasePath(s.Dir())).QueryRow(`SELECT password_hash FROM users`).Scan(&hash))
+	hash := storetest.Rows(t, s.Dir(), `SELECT password_hash FROM users`)[0][0]
 	cost, _, _ := strings.Cut(strings.TrimPrefix(hash, "$argon2id$v=19$"), "$")
 	is.Equal(cost, "m=19456,t=2,p=1")
 }

@@ -199,9 +199,7 @@ func TestAbortSurvivesRestart(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			f := newFixture(t)
-			turn := f.accept(f.turn())
-			f.startRunner("r")
-			f.claimOne("r")
+			turn := running(f).Turn
 			_, running, err := f.AbortTask(t.Context(), f.owner.Caller, turn.TaskID)
 			is.NoErr(err)
 			is.Equal(running, []string{turn.ID})
@@ -356,9 +354,8 @@ func TestAbort(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	first := f.accept(f.turn())
-	f.startRunner("r")
-	c := f.claimOne("r")
+	c := running(f)
+	first := c.Turn
 	waiting := []store.Turn{f.follow(first), f.follow(first)}
 	task, running, err := f.AbortTask(t.Context(), f.owner.Caller, first.TaskID)
 	is.NoErr(err)

@@ -2,8 +2,6 @@ package store_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -55,8 +53,7 @@ func TestPostgresFolders(t *testing.T) {
 	is.True(err != nil && strings.Contains(err.Error(), "a database of its own"))
 
 	lost := t.TempDir()
-	is.NoErr(os.MkdirAll(filepath.Join(lost, "files", "ab"), 0o700))
-	is.NoErr(os.WriteFile(filepath.Join(lost, "files", "ab", "abcd"), nil, 0o600))
+	makeFiles(t, lost, map[string]string{"files/ab/abcd": ""})
 	_, err = openOn(t, lost, pgtest.URL(t))
 	// The folder contains the files of a lost database.
 	is.True(err != nil && strings.Contains(err.Error(), "the database is lost"))

@@ -65,9 +65,7 @@ func TestExchangesAreForgotten(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.webhook("https://a.example/")
-	f.accept(f.turn())
-	f.startRunner("r")
-	f.finish(f.claimOne("r"))
+	f.finish(running(f))
 	d := f.due()[0]
 	attempt := store.Attempt{Success: true, ResponseStatus: 200, Request: "POST /", Response: "HTTP/1.1 200 OK", Manual: true}
 	failure := attempt

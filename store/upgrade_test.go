@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,19 +48,11 @@ func openNext(ctx context.Context, dir, schema, url string) (*store.Store, error
 // shape returns the declarations in a database file, without comments and formatting.
 func shape(t *testing.T, path string) (list []string) {
 	t.Helper()
-	is := is.New(t)
 	comment, space := regexp.MustCompile(`--[^\n]*`), regexp.MustCompile(`\s*([(),])\s*|\s+`)
-	db := storetest.OpenFile(t, path)
-	defer db.Close() // RollBack needs the file alone
-	rows, err := db.QueryContext(t.Context(), `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`)
-	is.NoErr(err)
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		is.NoErr(rows.Scan(&text))
-		list = append(list, strings.TrimSpace(space.ReplaceAllString(comment.ReplaceAllString(text, ""), "$1 ")))
+	const query = `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`
+	for _, row := range storetest.FileRows(t, path, query) {
+		list = append(list, strings.TrimSpace(space.ReplaceAllString(comment.ReplaceAllString(row[0], ""), "$1 ")))
 	}
-	is.NoErr(rows.Err())
 	return list
 }
 
@@ -70,9 +63,7 @@ func TestUpgrade(t *testing.T) {
 	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
-	first := f.accept(f.turn())
-	f.startRunner("r")
-	f.finish(f.claimOne("r"))
+	first := f.finish(running(f))
 	f.accept(f.turn())
 	f.claimOne("r") // it is running when the older program ends
 	is.NoErr(f.Close())
@@ -150,14 +141,8 @@ func TestKilledInUpgrade(t *testing.T) {
 	path, version := store.DatabasePath(dir), store.NewestVersion()
 	turns := func(path string, want int) {
 		t.Helper()
-		db := storetest.OpenFile(t, path)
-		defer db.Close()
-		var n int
-		var sound string
-		is.NoErr(db.QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM turns), (SELECT * FROM pragma_integrity_check)`).
-			Scan(&n, &sound))
-		is.Equal(sound, "ok")
-		is.Equal(n, want)
+		rows := storetest.FileRows(t, path, `SELECT (SELECT count(*) FROM turns), (SELECT * FROM pragma_integrity_check)`)
+		is.Equal(rows, [][]string{{strconv.Itoa(want), "ok"}})
 	}
 	killed, upgraded := 0, 0
 	for round := range storetest.Rounds(60, 8) {

@@ -107,9 +107,7 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 	f := newFixture(t)
 	var told []string
 	f.OnDelivery(func(workerID string) { told = append(told, workerID) })
-	f.startRunner("r")
-	f.accept(f.turn())
-	f.finish(f.claimOne("r"))
+	f.finish(running(f))
 	is.Equal(len(f.due()), 0) // there was no webhook yet
 	f.webhook("https://a.example/")
 
@@ -193,9 +191,7 @@ func TestAttempts(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.webhook("https://a.example/")
-	f.startRunner("r")
-	f.accept(f.turn())
-	turn := f.finish(f.claimOne("r"))
+	turn := f.finish(running(f))
 	d := f.due()[0]
 	retry := f.clock.now().Add(time.Minute)
 	e := f.record(d, store.Attempt{ResponseStatus: 503, ErrorMessage: "status 503", Duration: 1234 * time.Microsecond, Retry: retry})
@@ -228,9 +224,7 @@ func TestRemovedWebhookGivesUp(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.webhook("https://a.example/")
-	f.startRunner("r")
-	f.accept(f.turn())
-	f.finish(f.claimOne("r"))
+	f.finish(running(f))
 	d := f.due()[0] // it is being sent
 	renewed, _, err := f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, store.IdempotencyKey{})
 	is.NoErr(err)

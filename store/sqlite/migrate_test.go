@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"path/filepath"
@@ -21,19 +20,9 @@ func scanOne[T any](t *testing.T, db *sql.DB, query string) (v T) {
 }
 
 // shape returns the declarations of a database.
-func shape(t *testing.T, db *sql.DB) (list []string) {
+func shape(t *testing.T, db *sql.DB) [][]string {
 	t.Helper()
-	is := is.New(t)
-	rows, err := db.QueryContext(context.Background(), `SELECT sql FROM sqlite_schema ORDER BY type, name`)
-	is.NoErr(err)
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		is.NoErr(rows.Scan(&text))
-		list = append(list, text)
-	}
-	is.NoErr(rows.Err())
-	return list
+	return storetest.Query(t, db, `SELECT sql FROM sqlite_schema ORDER BY type, name`)
 }
 
 const (

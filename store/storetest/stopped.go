@@ -75,28 +75,6 @@ func forServer(t testing.TB, query string) string {
 	return query
 }
 
-// column returns the rows of a query that has one column.
-func column(t testing.TB, q querier, query string) []string {
-	t.Helper()
-	rows, err := q.QueryContext(context.WithoutCancel(t.Context()), query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var list []string
-	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, s)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
 // faults returns queries by the fault that they find. For a sound database they return no row, even
 // after its server was killed.
 func faults() map[string]string {
@@ -184,8 +162,8 @@ func sound(t testing.TB, db *sql.DB, server bool) {
 		case server:
 			query = forServer(t, query)
 		}
-		if found := column(t, tx, query); len(found) > 0 {
-			t.Errorf("the database %s: %s", what, strings.Join(found[:min(len(found), 5)], ", "))
+		if found := Query(t, tx, query); len(found) > 0 {
+			t.Errorf("the database %s: %s", what, found[:min(len(found), 5)])
 		}
 	}
 }
@@ -215,20 +193,31 @@ func Script(t testing.TB, dir, script string) {
 // an empty string.
 func Rows(t testing.TB, dir, query string, args ...any) [][]string {
 	t.Helper()
-	return rowsOf(t, open(t, dir, "mode=ro&_pragma=busy_timeout(10000)"), translated(t, query), args...)
+	db := open(t, dir, "mode=ro&_pragma=busy_timeout(10000)")
+	defer db.Close()
+	return Query(t, db, translated(t, query), args...)
 }
 
 // RowsAt is Rows for a database on a server.
 func RowsAt(t testing.TB, url, query string, args ...any) [][]string {
 	t.Helper()
-	return rowsOf(t, openAt(t, url), forServer(t, query), args...)
+	db := openAt(t, url)
+	defer db.Close()
+	return Query(t, db, forServer(t, query), args...)
 }
 
-// rowsOf returns the rows of a query, and closes the database.
-func rowsOf(t testing.TB, db *sql.DB, query string, args ...any) (list [][]string) {
+// FileRows is Rows for a database file that no process has open.
+func FileRows(t testing.TB, path, query string, args ...any) [][]string {
 	t.Helper()
+	db := OpenFile(t, path)
 	defer db.Close()
-	rows, err := db.QueryContext(context.WithoutCancel(t.Context()), query, args...)
+	return Query(t, db, query, args...)
+}
+
+// Query is Rows for a database that the test has open, or for a transaction.
+func Query(t testing.TB, q querier, query string, args ...any) (list [][]string) {
+	t.Helper()
+	rows, err := q.QueryContext(context.WithoutCancel(t.Context()), query, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
