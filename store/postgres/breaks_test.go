@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,62 +19,29 @@ import (
 	"journeyman/store/postgres/pgtest"
 )
 
-// A breaker is a proxy that breaks a connection in the middle of a message of the server.
+// A breaker is a relay that breaks a connection in the middle of a message of the server.
 type breaker struct {
-	server string
-	left   atomic.Int64 // messages until the break; there is none below 1
-
-	mu    sync.Mutex
-	conns []net.Conn // guarded by mu
+	relay
+	left atomic.Int64 // messages until the break; there is none below 1
 }
 
 // throughBreaker starts a breaker and returns the URL of the database through it.
 func throughBreaker(t *testing.T, server string) (*breaker, string) {
 	t.Helper()
-	is := is.New(t)
-	u, err := url.Parse(server)
-	is.NoErr(err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	is.NoErr(err)
-	b := &breaker{server: u.Host}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", b.server)
-			if err != nil {
-				_ = client.Close() // this is the error for the client
-				continue
-			}
-			b.mu.Lock()
-			b.conns = append(b.conns, client, server)
-			b.mu.Unlock()
-			serving.Go(func() { b.answer(client, server) })
-			serving.Go(func() {
-				_, _ = io.Copy(server, client) // it ends with either connection
-				_ = server.Close()
-			})
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		b.cut()
-		serving.Wait()
-	})
-	u.Host = listener.Addr().String()
+	b := &breaker{}
+	u := b.start(t, server, b.serve)
 	q := u.Query()
-	q.Set("sslmode", "disable") // the proxy reads the messages
+	q.Set("sslmode", "disable") // the breaker reads the messages
 	u.RawQuery = q.Encode()
 	return b, u.String()
 }
 
-// answer forwards the messages of the server.
-func (b *breaker) answer(client, server net.Conn) {
-	defer client.Close()
-	defer server.Close()
+// serve forwards the messages of the server one by one.
+func (b *breaker) serve(client, server net.Conn) {
+	b.serving.Go(func() {
+		_, _ = io.Copy(server, client) // it ends with either connection
+		_ = server.Close()
+	})
 	from := bufio.NewReader(server)
 	for {
 		head, err := from.Peek(5) // the type and the length of the rest
@@ -95,16 +60,6 @@ func (b *breaker) answer(client, server net.Conn) {
 			return
 		}
 	}
-}
-
-// cut breaks all connections.
-func (b *breaker) cut() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, c := range b.conns {
-		_ = c.Close() // many have ended already
-	}
-	b.conns = nil
 }
 
 // everyStatement is a write with statements that are sent at once, later, and with the commit.

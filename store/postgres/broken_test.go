@@ -19,56 +19,84 @@ import (
 	"journeyman/store/postgres/pgtest"
 )
 
-// A proxy forwards data between clients and the server. It can break connections.
-type proxy struct {
-	listener net.Listener
-	server   string
+// A relay accepts connections of clients, and opens one to the server for each.
+type relay struct {
+	serving sync.WaitGroup
 
 	mu    sync.Mutex
-	conns map[net.Conn]net.Conn // guarded by mu; client's connection to server connection
-	on    []byte                // guarded by mu; bytes that break the connection of their client
-	late  bool                  // guarded by mu; these bytes still reach the server
-	down  bool                  // guarded by mu; new connections are closed at once
-	last  bool                  // guarded by mu; down is set when these bytes arrive
+	conns []net.Conn // guarded by mu
+}
+
+// start returns the URL of a database through the relay. It ends with the test. serve passes the data of
+// one client on.
+func (r *relay) start(t *testing.T, server string, serve func(client, server net.Conn)) *url.URL {
+	t.Helper()
+	is := is.New(t)
+	u, err := url.Parse(server)
+	is.NoErr(err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	is.NoErr(err)
+	address := u.Host
+	r.serving.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			r.serving.Go(func() { r.connect(client, address, serve) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		r.cut()
+		r.serving.Wait()
+	})
+	u.Host = listener.Addr().String()
+	return u
+}
+
+// connect serves one client.
+func (r *relay) connect(client net.Conn, address string, serve func(client, server net.Conn)) {
+	defer client.Close()
+	server, err := net.Dial("tcp", address)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	r.mu.Lock()
+	r.conns = append(r.conns, client, server)
+	r.mu.Unlock()
+	serve(client, server)
+}
+
+// cut breaks all connections.
+func (r *relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.conns {
+		_ = c.Close() // many have ended already
+	}
+	r.conns = nil
+}
+
+// A proxy forwards data between clients and the server. It can break connections.
+type proxy struct {
+	relay
+	on   []byte // guarded by mu; bytes that break the connection of their client
+	late bool   // guarded by mu; these bytes still reach the server
+	down bool   // guarded by mu; new connections are closed at once
+	last bool   // guarded by mu; down is set when these bytes arrive
 }
 
 // throughProxy starts a proxy and returns the URL of the database through it.
 func throughProxy(t *testing.T, server string) (*proxy, string) {
 	t.Helper()
-	u, err := url.Parse(server)
-	is.New(t).NoErr(err)
-	p := &proxy{server: u.Host, conns: map[net.Conn]net.Conn{}}
-	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			client, err := p.listener.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { p.serve(client) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = p.listener.Close()
-		p.cut()
-		serving.Wait()
-	})
-	u.Host = p.listener.Addr().String()
-	return p, u.String()
+	p := &proxy{}
+	return p, p.start(t, server, p.serve).String()
 }
 
-func (p *proxy) serve(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("tcp", p.server)
-	if err != nil {
-		return
-	}
-	defer server.Close()
+func (p *proxy) serve(client, server net.Conn) {
 	p.mu.Lock()
-	p.conns[client] = server
 	down := p.down
 	p.mu.Unlock()
 	if down {
@@ -143,16 +171,6 @@ func (p *proxy) cutForGood(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.on, p.late, p.last = []byte(text), true, true
-}
-
-// cut breaks all connections.
-func (p *proxy) cut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for client, server := range p.conns {
-		_, _ = client.Close(), server.Close()
-	}
-	clear(p.conns)
 }
 
 // refuse makes the server unreachable for new connections.
