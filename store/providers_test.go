@@ -18,50 +18,32 @@ const providerKey = "sk-ant-api03-a-long-enough-key-Xy9Z"
 // TestProviderRights lists, adds, changes, tests and removes providers as each role.
 func TestProviderRights(t *testing.T) {
 	t.Parallel()
-	s := storetest.Open(t, store.Options{})
-	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	f := newFixture(t)
 	for name, tt := range map[string]struct {
 		caller store.Caller
 		see    store.Kind
 		change store.Kind
 	}{
-		"owner":    {owner.Caller, 0, 0},
-		"admin":    {caller(t, s, "ada@acme.test", store.RoleAdmin), 0, store.Forbidden},
-		"member":   {caller(t, s, "bob@acme.test", store.RoleMember), store.Forbidden, store.Forbidden},
-		"stranger": {store.Caller{OrganizationID: owner.OrganizationID}, store.Forbidden, store.Forbidden},
-		"claims to be an owner": {store.Caller{OrganizationID: owner.OrganizationID, Role: store.RoleOwner}, 0,
+		"owner":    {f.owner.Caller, 0, 0},
+		"admin":    {f.caller("Acme", "ada@acme.test", store.RoleAdmin).Caller, 0, store.Forbidden},
+		"member":   {f.caller("Acme", "bob@acme.test", store.RoleMember).Caller, store.Forbidden, store.Forbidden},
+		"stranger": {store.Caller{OrganizationID: f.owner.OrganizationID}, store.Forbidden, store.Forbidden},
+		"claims to be an owner": {store.Caller{OrganizationID: f.owner.OrganizationID, Role: store.RoleOwner}, 0,
 			store.Forbidden}, // the caller left the organization during the request
 	} {
 		is := is.New(t)
-		_, err := s.Providers(t.Context(), tt.caller)
-		is.Equal(kindOf(err), tt.see)
-		p, err := s.AddProvider(t.Context(), tt.caller, store.NewProvider{Name: "x", Kind: store.KindOllama})
-		is.Equal(kindOf(err), tt.change)
-		is.Equal(kindOf(s.RecordProviderTest(t.Context(), tt.caller, p, store.ProviderTest{}, nil, "x:y")), tt.change)
-		is.Equal(kindOf(s.SetDefaultModels(t.Context(), tt.caller, "x:y", "")), tt.change)
-		_, err = s.UpdateProvider(t.Context(), tt.caller, "x", store.ProviderPatch{})
-		is.Equal(kindOf(err), tt.change)
-		if _, err = s.RemoveProvider(t.Context(), tt.caller, "x"); kindOf(err) != tt.change {
+		_, err := f.Providers(t.Context(), tt.caller)
+		is.True(refused(err, tt.see))
+		p, err := f.AddProvider(t.Context(), tt.caller, store.NewProvider{Name: "x", Kind: store.KindOllama})
+		is.True(refused(err, tt.change))
+		is.True(refused(f.RecordProviderTest(t.Context(), tt.caller, p, store.ProviderTest{}, nil, "x:y"), tt.change))
+		is.True(refused(f.SetDefaultModels(t.Context(), tt.caller, "x:y", ""), tt.change))
+		_, err = f.UpdateProvider(t.Context(), tt.caller, "x", store.ProviderPatch{})
+		is.True(refused(err, tt.change))
+		if _, err = f.RemoveProvider(t.Context(), tt.caller, "x"); !refused(err, tt.change) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-// caller returns a member of Acme.
-func caller(t *testing.T, s *store.Store, email string, role store.Role) store.Caller {
-	t.Helper()
-	c, _ := storetest.Caller(t, s, "Acme", email, role)
-	return c.Caller
-}
-
-// kindOf returns the kind of a store error, or 0 for nil.
-func kindOf(err error) store.Kind {
-	for _, kind := range []store.Kind{store.Forbidden, store.Conflict, store.NotFound, store.Invalid} {
-		if store.IsKind(err, kind) {
-			return kind
-		}
-	}
-	return 0
 }
 
 // TestProviderFields adds providers with invalid fields.
@@ -105,39 +87,38 @@ func TestProviderFields(t *testing.T) {
 func TestProviderKeys(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := storetest.Open(t, store.Options{})
-	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
-	other, _ := storetest.Caller(t, s, "Other", "eve@other.test", store.RoleOwner)
+	f := newFixture(t)
+	other := f.caller("Other", "eve@other.test", store.RoleOwner)
 	n := store.NewProvider{Name: "claude", Kind: store.KindAnthropic, Key: providerKey}
-	p, err := s.AddProvider(t.Context(), owner.Caller, n)
+	p, err := f.AddProvider(t.Context(), f.owner.Caller, n)
 	is.NoErr(err)
 	is.Equal(p.KeyEnd, "Xy9Z")
-	_, err = s.AddProvider(t.Context(), owner.Caller, n)
-	is.Equal(kindOf(err), store.Conflict)                        // the name is already used here
-	is.NoErr(errOf(s.AddProvider(t.Context(), other.Caller, n))) // but not there
-	log, _, err := s.AuditLog(t.Context(), owner.Caller, store.AuditQuery{Action: "provider.create"})
+	_, err = f.AddProvider(t.Context(), f.owner.Caller, n)
+	is.True(refused(err, store.Conflict))                        // the name is already used here
+	is.NoErr(errOf(f.AddProvider(t.Context(), other.Caller, n))) // but not there
+	log, _, err := f.AuditLog(t.Context(), f.owner.Caller, store.AuditQuery{Action: "provider.create"})
 	is.NoErr(err)
-	list, err := s.Providers(t.Context(), owner.Caller)
+	list, err := f.Providers(t.Context(), f.owner.Caller)
 	is.NoErr(err)
-	rows, err := s.Strings(t.Context(), `SELECT base_url || key_end FROM model_providers`)
+	rows, err := f.Strings(t.Context(), `SELECT base_url || key_end FROM model_providers`)
 	is.NoErr(err)
-	sealed, err := s.Strings(t.Context(), `SELECT sealed FROM model_providers`)
+	sealed, err := f.Strings(t.Context(), `SELECT sealed FROM model_providers`)
 	is.NoErr(err)
 	shown := fmt.Sprint(log, list, rows, sealed)
 	is.True(!strings.Contains(shown, providerKey) && !strings.Contains(shown, fmt.Sprintf("%X", providerKey))) // encrypted
 
-	m, err := s.OrganizationModels(t.Context(), owner.OrganizationID)
+	m, err := f.OrganizationModels(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.Equal(len(m.Providers), 1) // without that of the other organization
 	is.Equal(m.Providers[0].Key, providerKey)
 	is.True(m.First) // its owner operates the machine
-	m, err = s.OrganizationModels(t.Context(), other.OrganizationID)
+	m, err = f.OrganizationModels(t.Context(), other.OrganizationID)
 	is.NoErr(err)
 	is.True(!m.First) // a later organization
 
 	// The encryption includes the row's id, so a key does not decrypt in another row.
-	storetest.Exec(t, s, `UPDATE model_providers SET sealed = (SELECT sealed FROM model_providers WHERE id = '`+p.ID+`')`)
-	m, err = s.OrganizationModels(t.Context(), other.OrganizationID)
+	storetest.Exec(t, f.Store, `UPDATE model_providers SET sealed = (SELECT sealed FROM model_providers WHERE id = '`+p.ID+`')`)
+	m, err = f.OrganizationModels(t.Context(), other.OrganizationID)
 	is.NoErr(err)
 	is.Equal(m.Providers[0].Key, "")
 	is.True(strings.Contains(m.Providers[0].Sealed.Message, "secret.key")) // the missing file
@@ -147,14 +128,13 @@ func TestProviderKeys(t *testing.T) {
 func TestProviderKeyFile(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := storetest.Open(t, store.Options{})
-	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
-	_, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: "a", Kind: store.KindOpenAI, Key: providerKey})
+	f := newFixture(t)
+	_, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "a", Kind: store.KindOpenAI, Key: providerKey})
 	is.NoErr(err)
-	is.NoErr(s.Close())
-	is.NoErr(os.Remove(filepath.Join(s.Dir(), "secret.key")))
-	s = storetest.Reopen(t, s.Dir(), store.Options{})
-	m, err := s.OrganizationModels(t.Context(), owner.OrganizationID)
+	is.NoErr(f.Close())
+	is.NoErr(os.Remove(filepath.Join(f.Dir(), "secret.key")))
+	f.Store = storetest.Reopen(t, f.Dir(), store.Options{})
+	m, err := f.OrganizationModels(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.Equal(m.Providers[0].Key, "")
 	is.True(m.Providers[0].Sealed != nil) // the runner can report the reason
@@ -163,8 +143,7 @@ func TestProviderKeyFile(t *testing.T) {
 // TestProviderMoves changes the address of a provider with a key.
 func TestProviderMoves(t *testing.T) {
 	t.Parallel()
-	s := storetest.Open(t, store.Options{})
-	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	f := newFixture(t)
 	text := func(s string) *string { return &s }
 	for name, tt := range map[string]struct {
 		patch store.ProviderPatch
@@ -179,18 +158,18 @@ func TestProviderMoves(t *testing.T) {
 		"empty key":            {store.ProviderPatch{BaseURL: text("https://evil.test/v1"), Key: text("")}, store.Invalid},
 	} {
 		is := is.New(t)
-		p, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: "m", Kind: store.KindOpenAI,
+		p, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "m", Kind: store.KindOpenAI,
 			BaseURL: "https://models.test/v1", Key: providerKey})
 		is.NoErr(err)
-		is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{Answer: "ready"}, nil, ""))
-		moved, err := s.UpdateProvider(t.Context(), owner.Caller, "m", tt.patch)
-		if kindOf(err) != tt.want {
+		is.NoErr(f.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Answer: "ready"}, nil, ""))
+		moved, err := f.UpdateProvider(t.Context(), f.owner.Caller, "m", tt.patch)
+		if !refused(err, tt.want) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}
 		if err == nil && moved.Test != nil {
 			t.Errorf("%s: the old test still counts", name)
 		}
-		is.NoErr(errOf(s.RemoveProvider(t.Context(), owner.Caller, "m")))
+		is.NoErr(errOf(f.RemoveProvider(t.Context(), f.owner.Caller, "m")))
 	}
 }
 
@@ -198,21 +177,20 @@ func TestProviderMoves(t *testing.T) {
 func TestRemoveUsedProvider(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := storetest.Open(t, store.Options{})
-	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
-	p, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
+	f := newFixture(t)
+	p, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
 	is.NoErr(err)
 	for _, model := range []string{"bigbox:m", "openai:box", "openai:x, box:m"} {
 		n := store.NewWorker{Title: "Has " + model, Settings: store.WorkerSettings{Model: model}}
-		is.NoErr(errOf(s.CreateWorker(t.Context(), owner.Caller, n, store.IdempotencyKey{})))
+		f.newWorker(f.owner, n)
 	}
-	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{}, nil, "openai:x,box:m"))
-	_, err = s.RemoveProvider(t.Context(), owner.Caller, "box")
-	is.True(kindOf(err) == store.Conflict && strings.Contains(err.Error(), "default models")) // in the chain
-	err = s.SetDefaultModels(t.Context(), owner.Caller, "somebody else's", "")
-	is.Equal(kindOf(err), store.Conflict) // the page was based on an older chain
-	is.NoErr(s.SetDefaultModels(t.Context(), owner.Caller, "openai:x,box:m", ""))
-	_, err = s.RemoveProvider(t.Context(), owner.Caller, "box")
+	is.NoErr(f.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{}, nil, "openai:x,box:m"))
+	_, err = f.RemoveProvider(t.Context(), f.owner.Caller, "box")
+	is.True(store.IsKind(err, store.Conflict) && strings.Contains(err.Error(), "default models")) // in the chain
+	err = f.SetDefaultModels(t.Context(), f.owner.Caller, "somebody else's", "")
+	is.True(refused(err, store.Conflict)) // the page was based on an older chain
+	is.NoErr(f.SetDefaultModels(t.Context(), f.owner.Caller, "openai:x,box:m", ""))
+	_, err = f.RemoveProvider(t.Context(), f.owner.Caller, "box")
 	is.Equal(err.Error(), "workers name models of box: “Has openai:x, box:m”; choose another model for them first")
 }
 
@@ -221,21 +199,20 @@ func TestRemoveUsedProvider(t *testing.T) {
 func TestStaleProviderTest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := storetest.Open(t, store.Options{})
-	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
-	old, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
+	f := newFixture(t)
+	old, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
 	is.NoErr(err)
 	window := int64(4096)
-	p, err := s.UpdateProvider(t.Context(), owner.Caller, "box", store.ProviderPatch{ContextWindow: &window})
+	p, err := f.UpdateProvider(t.Context(), f.owner.Caller, "box", store.ProviderPatch{ContextWindow: &window})
 	is.NoErr(err)
 	models := []store.ListedModel{{Name: "m", ContextWindow: 4096, Abilities: []string{"tools"}}}
-	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, old, store.ProviderTest{Answer: "old"}, models, "box:old"))
-	m, err := s.OrganizationModels(t.Context(), owner.OrganizationID)
+	is.NoErr(f.RecordProviderTest(t.Context(), f.owner.Caller, old, store.ProviderTest{Answer: "old"}, models, "box:old"))
+	m, err := f.OrganizationModels(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(m.Chain == "" && m.Providers[0].Test == nil) // nothing of the test was stored
-	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{Answer: "new"}, models, "box:m"))
-	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{Error: "down", Code: "503"}, nil, "box:x"))
-	m, err = s.OrganizationModels(t.Context(), owner.OrganizationID)
+	is.NoErr(f.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Answer: "new"}, models, "box:m"))
+	is.NoErr(f.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Error: "down", Code: "503"}, nil, "box:x"))
+	m, err = f.OrganizationModels(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.Equal(m.Chain, "box:m")                  // the later test does not replace the choice
 	is.Equal(m.Providers[0].Models, models)     // nor the list
@@ -246,12 +223,11 @@ func TestStaleProviderTest(t *testing.T) {
 func TestTooManyProviders(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := storetest.Open(t, store.Options{})
-	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	f := newFixture(t)
 	for i := range store.MaxProviders {
-		_, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: fmt.Sprint("p", i), Kind: store.KindOllama})
+		_, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: fmt.Sprint("p", i), Kind: store.KindOllama})
 		is.NoErr(err)
 	}
-	_, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: "more", Kind: store.KindOllama})
-	is.Equal(kindOf(err), store.Conflict)
+	_, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "more", Kind: store.KindOllama})
+	is.True(refused(err, store.Conflict))
 }
