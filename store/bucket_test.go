@@ -283,8 +283,7 @@ func TestPostgresBucketIsThatOfTheFolder(t *testing.T) {
 	}
 	says := func(err error, text string) {
 		t.Helper()
-		is.True(err != nil)
-		is.True(strings.Contains(err.Error(), text))
+		is.True(says(err, text))
 		is.True(!strings.Contains(err.Error(), "secret of the key"))
 	}
 	bucket.SetRefuses(true)
@@ -333,7 +332,6 @@ func TestBucketNeedsServer(t *testing.T) {
 	is := is.New(t)
 	bucket := objectstest.NewServer(t, time.Now)
 	_, err := store.Open(t.Context(), t.TempDir(), storetest.Schema(t), store.Options{Blobs: bucket.Open(t, "jm")})
-	is.True(err != nil)
-	is.True(strings.Contains(err.Error(), "--blobs needs --database"))
+	is.True(says(err, "--blobs needs --database"))
 	is.Equal(len(bucket.Names()), 0)
 }

@@ -117,18 +117,6 @@ func TestWreckedPages(t *testing.T) {
 	storetest.Slow(t)
 	t.Parallel()
 	storetest.Embedded(t)
-	wreckPages(t, 1, 12)
-}
-
-// TestManyWreckedPages is TestWreckedPages with more rounds.
-func TestManyWreckedPages(t *testing.T) {
-	t.Parallel()
-	storetest.Embedded(t)
-	storetest.Long(t)
-	wreckPages(t, 2, 1000)
-}
-
-func wreckPages(t *testing.T, seed uint64, rounds int) {
 	is := is.New(t)
 	folder := filledFolder(t)
 	whole, err := os.ReadFile(store.DatabasePath(folder))
@@ -137,8 +125,8 @@ func wreckPages(t *testing.T, seed uint64, rounds int) {
 	is.NoErr(err)
 	pages, size := treePages(t, store.DatabasePath(folder)), int64(4096)
 	counts := map[string]int{}
-	for round := range rounds {
-		r := rand.New(rand.NewPCG(seed, uint64(round)))
+	for round := range storetest.Rounds(1000, 12) {
+		r := rand.New(rand.NewPCG(1, uint64(round)))
 		w, page := wrecks()[round%len(wrecks())], pages[r.IntN(len(pages))]
 		if round%20 == 0 {
 			page = 1 // it contains the header of the file
@@ -256,24 +244,19 @@ func TestLostDatabase(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			dir := t.TempDir()
-			s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
-			is.NoErr(err)
-			is.NoErr(s.Close())
+			is.NoErr(storetest.Reopen(t, dir, store.Options{}).Close())
 			if tt.file != "" {
 				makeFiles(t, dir, map[string]string{tt.file: "x"})
 			}
 			is.NoErr(tt.lose(store.DatabasePath(dir)))
-			s, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+			s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
 			if tt.says == "" {
 				is.NoErr(err)
 				is.NoErr(s.Close())
 				return
 			}
-			is.True(err != nil)                             // the folder was treated as a new one
-			is.True(strings.Contains(err.Error(), tt.says)) // the message contains the remedy
-			s, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{BeginAnew: true})
-			is.NoErr(err)
-			is.NoErr(s.Close())
+			is.True(says(err, tt.says)) // the folder is no new one, and the message contains the remedy
+			is.NoErr(storetest.Reopen(t, dir, store.Options{BeginAnew: true}).Close())
 			if tt.file != "" {
 				is.NoErr(errOf(os.Stat(filepath.Join(dir, tt.file)))) // the files remain
 			}

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -110,8 +109,7 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	is.NoErr(f.Damage())
 	is.Equal(f.finish(running).Status, store.Completed) // in the reused log
 	blob := strings.Repeat("b", 1<<20)
-	_, err = f.PutBlob(t.Context(), strings.NewReader(blob), 2<<20)
-	is.True(store.IsKind(err, store.Busy)) // an upload is refused, too
+	is.True(store.IsKind(errOf(f.PutBlob(t.Context(), strings.NewReader(blob), 2<<20)), store.Busy)) // an upload is refused, too
 	left, err := f.UnnamedBlobs()
 	is.NoErr(err)
 	is.Equal(len(left), 0) // no partial file remains
@@ -132,12 +130,9 @@ func TestNewFolderOnFullDisk(t *testing.T) {
 	is := is.New(t)
 	dir := storetest.SmallDisk(t, "1m")
 	makeRoom := storetest.FillDisk(t, dir, 0)
-	_, err := openAt(t, filepath.Join(dir, "data"), newClock())
-	is.True(err != nil && strings.Contains(err.Error(), "make room")) // with the remedy
+	is.True(says(errOf(openAt(t, filepath.Join(dir, "data"), newClock())), "make room")) // with the remedy
 	makeRoom()
-	s, err := store.Open(context.Background(), filepath.Join(dir, "data"), storetest.Schema(t), store.Options{})
-	is.NoErr(err)
-	is.NoErr(s.Close())
+	is.NoErr(storetest.Reopen(t, filepath.Join(dir, "data"), store.Options{}).Close())
 }
 
 // TestLeftovers starts a store beside files of killed processes and files of others.
@@ -154,9 +149,7 @@ func TestLeftovers(t *testing.T) {
 	stay := []string{"notes.tmp", "files/other.tmp", "files/.hidden", "journeyman.db.v2", "workspaces/w/a.tmp",
 		"workspaces/w/.journeyman-x", "mcp.json"}
 	for _, name := range append(append(gone, work...), stay...) {
-		path := filepath.Join(dir, name)
-		is.NoErr(os.MkdirAll(filepath.Dir(path), 0o700))
-		is.NoErr(os.WriteFile(path, []byte("x"), 0o600))
+		makeFiles(t, dir, map[string]string{name: "x"})
 	}
 	outside := filepath.Join(t.TempDir(), ".journeyman-outside.tmp")
 	is.NoErr(os.WriteFile(outside, nil, 0o600))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -193,6 +194,9 @@ func errOf(results ...any) error {
 	err, _ := results[len(results)-1].(error)
 	return err
 }
+
+// says reports whether err is an error with this text.
+func says(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
 
 // sha returns the SHA-256 of text in hexadecimal.
 func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
