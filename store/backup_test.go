@@ -44,15 +44,13 @@ func TestBackupAndRestore(t *testing.T) {
 	at, err := s.LastBackup()
 	is.NoErr(err)
 	is.True(at.IsZero())
-	var archive bytes.Buffer
-	report, err := s.Backup(t.Context(), &archive)
-	is.NoErr(err)
+	archive, report := backup(t, s)
 	is.Equal(report.String(), "")
 	at, err = s.LastBackup()
 	is.NoErr(err)
 	is.True(time.Since(at) < time.Minute) // the time of the last backup is old
 	dir := filepath.Join(t.TempDir(), "restored")
-	is.NoErr(store.Restore(t.Context(), dir, bytes.NewReader(archive.Bytes())))
+	is.NoErr(store.Restore(t.Context(), dir, bytes.NewReader(archive)))
 
 	r := storetest.Reopen(t, dir, store.Options{})
 	is.NoErr(errOf(r.Authenticate(t.Context(), secret))) // keys remain valid
@@ -60,9 +58,7 @@ func TestBackupAndRestore(t *testing.T) {
 	at, err = r.LastBackup()
 	is.NoErr(err)
 	is.True(at.IsZero()) // the restored folder has no backup yet
-	f, err := r.OpenBlob(t.Context(), blob.SHA256)
-	is.NoErr(err)
-	is.NoErr(f.Close())
+	is.Equal(content(t, r, blob.SHA256), "kept")
 	b, err := os.ReadFile(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "notes.txt"))
 	is.NoErr(err)
 	is.Equal(string(b), "notes")
@@ -75,11 +71,7 @@ func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	s := storetest.Open(t, store.Options{})
-	var archive bytes.Buffer
-	if _, err := s.Backup(t.Context(), &archive); err != nil {
-		t.Fatal(err)
-	}
-	whole := archive.Bytes()
+	whole, _ := backup(t, s)
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)-6] ^= 1 // in the checksum
 	for name, tt := range map[string]struct {
@@ -131,6 +123,15 @@ func TestMeasureStorage(t *testing.T) {
 	at, err := s.LastBackup()
 	is.NoErr(err)
 	is.True(at.IsZero())
+}
+
+// backup returns a backup of a store, and the report about it.
+func backup(t testing.TB, s *store.Store) ([]byte, store.BackupReport) {
+	t.Helper()
+	var archive bytes.Buffer
+	report, err := s.Backup(t.Context(), &archive)
+	is.New(t).NoErr(err)
+	return archive.Bytes(), report
 }
 
 // unpack returns the names and sizes in a backup, and the content of all files as one text.
@@ -251,9 +252,8 @@ func TestBackupBesideASwapper(t *testing.T) {
 		swapped <- err
 	}()
 	for range storetest.Rounds(30, 3) {
-		var archive bytes.Buffer
-		is.NoErr(errOf(s.Backup(t.Context(), &archive)))
-		_, content := unpack(t, archive.Bytes())
+		archive, _ := backup(t, s)
+		_, content := unpack(t, archive)
 		is.True(!strings.Contains(content, "a secret")) // the backup contains a file from outside
 	}
 	close(stop)
@@ -278,13 +278,11 @@ func TestBackupReportsSkippedFiles(t *testing.T) {
 		deep = next
 	}
 	is.NoErr(deep.Close())
-	var archive bytes.Buffer
-	report, err := s.Backup(t.Context(), &archive)
-	is.NoErr(err)
+	archive, report := backup(t, s)
 	is.Equal(report.Unread, 1)
 	is.True(strings.HasPrefix(report.String(), `1 files or folders could not be read and are not in the backup: "workspaces/wrk_a/d/d/`))
 	is.True(strings.HasSuffix(report.String(), `(its path is too long)`))
-	names, _ := unpack(t, archive.Bytes())
+	names, _ := unpack(t, archive)
 	is.Equal(names["workspaces/wrk_a/kept"], int64(1))
 }
 
@@ -338,10 +336,8 @@ func TestBackupUnprivileged(t *testing.T) {
 func backupUnprivileged(t *testing.T, dir string) {
 	is := is.New(t)
 	s := storetest.Reopen(t, dir, store.Options{BeginAnew: true})
-	var archive bytes.Buffer
-	report, err := s.Backup(t.Context(), &archive)
-	is.NoErr(err)
-	names, content := unpack(t, archive.Bytes())
+	archive, report := backup(t, s)
+	names, content := unpack(t, archive)
 	for _, want := range []string{"no rights", "in no rights", "in a folder that cannot be entered"} {
 		is.True(strings.Contains(content, want))
 	}

@@ -46,16 +46,15 @@ func newBucketFixtureWith(t *testing.T, opt store.Options) (*fixture, *objectste
 
 func objectOf(content string) string { return "jm/" + sha(content)[:2] + "/" + sha(content) }
 
-// read returns the content of a blob.
-func (f *fixture) read(sha string) (string, error) {
-	f.t.Helper()
-	file, err := f.OpenBlob(f.ctx(), sha)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	b, err := io.ReadAll(file)
-	return string(b), err
+// content returns the content of a blob.
+func content(t *testing.T, st *store.Store, sha string) string {
+	t.Helper()
+	r, err := st.OpenBlob(t.Context(), sha)
+	is.New(t).NoErr(err)
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	is.New(t).NoErr(err)
+	return string(b)
 }
 
 // forget removes the copy of a blob from the data folder.
@@ -79,13 +78,9 @@ func TestPostgresBlobsInBucket(t *testing.T) {
 	is.Equal(bucket.Puts(), puts+1) // so that it is not removed before a row refers to it
 
 	f.forget(sum)
-	text, err := f.read(sum)
-	is.NoErr(err)
-	is.Equal(text, "hello")
+	is.Equal(content(t, f.Store, sum), "hello")
 	bucket.SetDown(true)
-	text, err = f.read(sum) // the copy
-	is.NoErr(err)
-	is.Equal(text, "hello")
+	is.Equal(content(t, f.Store, sum), "hello") // the copy
 }
 
 // TestPostgresBucketFails stores and reads files while the bucket does not answer, or is damaged.
@@ -99,19 +94,19 @@ func TestPostgresBucketFails(t *testing.T) {
 	_, err := f.PutBlob(t.Context(), strings.NewReader("other"), 100)
 	is.True(store.IsKind(err, store.Busy))
 	is.True(!strings.Contains(err.(*store.Error).Message, "127.0.0.1")) // clients read it
-	is.True(store.IsKind(errOf(f.read(sum)), store.Busy))
+	is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), store.Busy))
 	bucket.SetDown(false)
 	is.NoErr(errOf(f.PutBlob(t.Context(), strings.NewReader("other"), 100)))
 
 	bucket.Change(objectOf("hello"), "hullo")
-	is.True(store.IsKind(errOf(f.read(sum)), store.Busy))
+	is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), store.Busy))
 	_, err = os.Stat(f.BlobPath(sum))
 	is.True(os.IsNotExist(err)) // damaged bytes are not kept
 	left, err := f.UnnamedBlobs()
 	is.NoErr(err)
 	is.Equal(len(left), 0)
 	bucket.Remove(objectOf("hello"))
-	is.True(store.IsKind(errOf(f.read(sum)), store.NotFound))
+	is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), store.NotFound))
 }
 
 // TestPostgresBucketFailuresAreLogged counts the warnings of a bucket that fails twice.
@@ -125,10 +120,10 @@ func TestPostgresBucketFailuresAreLogged(t *testing.T) {
 		f.forget(sum)
 		bucket.SetDown(true)
 		for range 3 {
-			is.True(store.IsKind(errOf(f.read(sum)), store.Busy))
+			is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), store.Busy))
 		}
 		bucket.SetDown(false)
-		is.NoErr(errOf(f.read(sum)))
+		content(t, f.Store, sum)
 	}
 	is.Equal(strings.Count(log.String(), "the bucket of files fails"), 2)
 	is.Equal(strings.Count(log.String(), "the bucket of files works again"), 2)
@@ -147,13 +142,11 @@ func TestPostgresBucketOnFullDisk(t *testing.T) {
 	f.forget(away)
 	d.free.Store(100)
 	f.clock.advance(time.Minute)
-	is.True(store.IsKind(errOf(f.read(away)), store.Busy))
-	text, err := f.read(here)
-	is.NoErr(err)
-	is.Equal(text, "here")
+	is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), away)), store.Busy))
+	is.Equal(content(t, f.Store, here), "here")
 	d.free.Store(5000)
 	f.clock.advance(time.Minute)
-	is.NoErr(errOf(f.read(away)))
+	content(t, f.Store, away)
 
 	f.makeOld(away, 2*day)
 	f.sweepAll()
@@ -161,7 +154,7 @@ func TestPostgresBucketOnFullDisk(t *testing.T) {
 	d.free.Store(800) // more than the reserve, less than the warning
 	f.clock.advance(time.Minute)
 	f.sweepAll()
-	_, err = os.Stat(f.BlobPath(away))
+	_, err := os.Stat(f.BlobPath(away))
 	is.True(os.IsNotExist(err))
 }
 
@@ -177,15 +170,13 @@ func TestPostgresBucketHangs(t *testing.T) {
 	reads := make(chan error)
 	for range 3 {
 		go func() {
-			_, err := f.OpenBlob(f.ctx(), sum)
-			reads <- err
+			reads <- errOf(f.OpenBlob(f.ctx(), sum))
 		}()
 	}
 	ctx, cancel := context.WithCancel(f.ctx())
 	leaves := make(chan error, 1)
 	go func() {
-		_, err := f.OpenBlob(ctx, sum)
-		leaves <- err
+		leaves <- errOf(f.OpenBlob(ctx, sum))
 	}()
 	cancel()
 	is.True(errors.Is(<-leaves, context.Canceled)) // it does not wait for the others
@@ -194,8 +185,7 @@ func TestPostgresBucketHangs(t *testing.T) {
 	}
 	swept := make(chan error, 1)
 	go func() {
-		_, err := f.SweepBlobs(f.ctx())
-		swept <- err
+		swept <- errOf(f.SweepBlobs(f.ctx()))
 	}()
 	select {
 	case err := <-swept:
@@ -204,9 +194,7 @@ func TestPostgresBucketHangs(t *testing.T) {
 		t.Fatal("the sweep waits for a bucket that does not answer")
 	}
 	bucket.SetHangs(false)
-	text, err := f.read(sum)
-	is.NoErr(err)
-	is.Equal(text, "hello")
+	is.Equal(content(t, f.Store, sum), "hello")
 }
 
 // TestPostgresBucketIsGone reads a file whose bucket does not exist any more.
@@ -217,7 +205,7 @@ func TestPostgresBucketIsGone(t *testing.T) {
 	sum := f.put("hello", 0)
 	f.forget(sum)
 	bucket.SetGone(true)
-	is.True(store.IsKind(errOf(f.read(sum)), store.Busy)) // not NotFound: the file may exist
+	is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), store.Busy)) // not NotFound: the file may exist
 }
 
 // TestPostgresBucketSweeps removes objects without a reference, and copies that nobody reads.
@@ -245,16 +233,14 @@ func TestPostgresBucketSweeps(t *testing.T) {
 	_, err := os.Stat(f.BlobPath(sha("attached")))
 	is.True(os.IsNotExist(err)) // nobody has read the copy for a week
 	is.NoErr(errOf(os.Stat(f.BlobPath(sha("young")))))
-	text, err := f.read(sha("attached"))
-	is.NoErr(err)
-	is.Equal(text, "attached")
+	is.Equal(content(t, f.Store, sha("attached")), "attached")
 
 	bucket.Remove(objectOf("attached")) // the copy is left
 	f.sweepAll()
 	is.Equal(bucket.Names(), want)
 
 	f.makeOld(sha("attached"), 3*day) // reading it renews its time
-	is.NoErr(errOf(f.read(sha("attached"))))
+	content(t, f.Store, sha("attached"))
 	f.clock.advance(6 * day)
 	f.sweepAll()
 	is.NoErr(errOf(os.Stat(f.BlobPath(sha("attached")))))

@@ -17,6 +17,16 @@ func hash(text string) []byte {
 	return sum[:]
 }
 
+// again accepts a turn, and checks whether that repeats an earlier request.
+func (f *fixture) again(n store.NewTurn, replayed bool) store.Turn {
+	f.t.Helper()
+	is := is.New(f.t)
+	a, err := f.CreateTurn(f.ctx(), n)
+	is.NoErr(err)
+	is.Equal(a.Replayed, replayed)
+	return a.Turn
+}
+
 func TestOnceByKey(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -27,10 +37,7 @@ func TestOnceByKey(t *testing.T) {
 	is.NoErr(err)
 	is.True(!found)
 	first := f.accept(n)
-	a, err := f.CreateTurn(t.Context(), n)
-	is.NoErr(err)
-	is.True(a.Replayed)
-	is.Equal(a.Turn, first)
+	is.Equal(f.again(n, true), first)
 	turn, found, err := f.Lookup(t.Context(), n.IdempotencyKey)
 	is.NoErr(err)
 	is.True(found)
@@ -45,16 +52,10 @@ func TestOnceByKey(t *testing.T) {
 	is.True(f.accept(bobs).ID != first.ID) // a form has its own keys
 
 	f.clock.advance(24*time.Hour - time.Millisecond)
-	a, err = f.CreateTurn(t.Context(), n)
-	is.NoErr(err)
-	is.True(a.Replayed)
+	f.again(n, true)
 	f.clock.advance(time.Millisecond)
-	a, err = f.CreateTurn(t.Context(), other) // the key has expired, so there is no mismatch
-	is.NoErr(err)
-	is.True(!a.Replayed)
-	a, err = f.CreateTurn(t.Context(), other)
-	is.NoErr(err)
-	is.True(a.Replayed) // the newer request has replaced the older one
+	f.again(other, false) // the key has expired, so there is no mismatch
+	f.again(other, true)  // the newer request has replaced the older one
 }
 
 // TestFirstResultStays stores a second result for known requests.
@@ -94,26 +95,15 @@ func TestRetriesJoin(t *testing.T) {
 	is.True(second.ID != first.ID) // a second request, not a retry
 	retry := n
 	retry.IdempotencyKey.Retry = true
-	a, err := f.CreateTurn(t.Context(), retry)
-	is.NoErr(err)
-	is.True(a.Replayed)
-	is.Equal(a.Turn.ID, second.ID) // the newest turn
+	is.Equal(f.again(retry, true).ID, second.ID) // the newest turn
 	f.clock.advance(10*time.Minute - time.Millisecond)
-	a, err = f.CreateTurn(t.Context(), retry)
-	is.NoErr(err)
-	is.True(a.Replayed)
+	f.again(retry, true)
 	f.clock.advance(time.Millisecond)
-	a, err = f.CreateTurn(t.Context(), retry)
-	is.NoErr(err)
-	is.True(!a.Replayed) // too late: the request is executed again
+	f.again(retry, false) // too late: the request is executed again
 	retry.IdempotencyKey.Hash = hash("never seen")
-	a, err = f.CreateTurn(t.Context(), retry)
-	is.NoErr(err)
-	is.True(!a.Replayed)
+	f.again(retry, false)
 	retry.IdempotencyKey.KeyID = "" // a page without a key
-	a, err = f.CreateTurn(t.Context(), retry)
-	is.NoErr(err)
-	is.True(!a.Replayed)
+	f.again(retry, false)
 }
 
 func TestOnceUnderConcurrency(t *testing.T) {

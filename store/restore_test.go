@@ -63,11 +63,8 @@ func zipped(t testing.TB, plain []byte) []byte {
 func databaseEntry(t testing.TB) tarEntry {
 	t.Helper()
 	s := storetest.Open(t, store.Options{})
-	var archive bytes.Buffer
-	if _, err := s.Backup(t.Context(), &archive); err != nil {
-		t.Fatal(err)
-	}
-	_, content := unpack(t, archive.Bytes())
+	archive, _ := backup(t, s)
+	_, content := unpack(t, archive)
 	return tarEntry{name: "journeyman.db", kind: tar.TypeReg, text: content, mode: 0o644}
 }
 

@@ -56,21 +56,17 @@ func TestBackupNamesDamagedFiles(t *testing.T) {
 			Size: blob.Size, SHA256: blob.SHA256})
 	}
 	f.accept(n)
-	var whole bytes.Buffer
-	report, err := f.Backup(t.Context(), &whole)
-	is.NoErr(err)
+	whole, report := backup(t, f.Store)
 	is.Equal(report.Damaged, 0)
-	checked, err := store.CheckBackup(t.Context(), bytes.NewReader(whole.Bytes()), t.TempDir())
+	checked, err := store.CheckBackup(t.Context(), bytes.NewReader(whole), t.TempDir())
 	is.NoErr(err)
 	is.Equal([]any{checked.Damaged, checked.Files}, []any{0, int64(3)})
 	is.True(checked.Rows > 10 && checked.Tables > 10) // the check must read the database
 
 	is.NoErr(os.WriteFile(f.BlobPath(sums[1]), []byte("chanGed"), 0o600))
 	is.NoErr(os.Remove(f.BlobPath(sums[2])))
-	var archive bytes.Buffer
-	report, err = f.Backup(t.Context(), &archive)
-	is.NoErr(err)
-	checked, err = store.CheckBackup(t.Context(), bytes.NewReader(archive.Bytes()), t.TempDir())
+	archive, report := backup(t, f.Store)
+	checked, err = store.CheckBackup(t.Context(), bytes.NewReader(archive), t.TempDir())
 	is.NoErr(err)
 	for _, r := range []store.BackupReport{report, checked.BackupReport} {
 		is.Equal(r.Damaged, 2)
@@ -86,8 +82,7 @@ func TestCheckBackupSweeps(t *testing.T) {
 	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
-	var archive bytes.Buffer
-	is.NoErr(errOf(f.Backup(t.Context(), &archive)))
+	archive, _ := backup(t, f.Store)
 	scratch := t.TempDir()
 	for _, name := range []string{"journeyman-check-1", "journeyman-check-2", "journeyman-check-mine", "journeyman-detect-1"} {
 		is.NoErr(os.MkdirAll(filepath.Join(scratch, name, "files"), 0o700))
@@ -97,7 +92,7 @@ func TestCheckBackupSweeps(t *testing.T) {
 	lock, err := sqlite.Lock(filepath.Join(scratch, "journeyman-check-2"))
 	is.NoErr(err)
 	defer lock.Close()
-	is.NoErr(errOf(store.CheckBackup(t.Context(), bytes.NewReader(archive.Bytes()), scratch)))
+	is.NoErr(errOf(store.CheckBackup(t.Context(), bytes.NewReader(archive), scratch)))
 	left, err := filepath.Glob(filepath.Join(scratch, "*"))
 	is.NoErr(err)
 	for i := range left {
@@ -113,9 +108,7 @@ func TestCheckBackup(t *testing.T) {
 	is := is.New(t)
 	scratch := t.TempDir()
 	f := newFixture(t)
-	var archive bytes.Buffer
-	is.NoErr(errOf(f.Backup(t.Context(), &archive)))
-	whole := archive.Bytes()
+	whole, _ := backup(t, f.Store)
 	for name, tt := range map[string]struct {
 		archive []byte
 		says    string
