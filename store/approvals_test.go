@@ -224,8 +224,7 @@ func TestCancelledBeforeResume(t *testing.T) {
 			if _, _, err := f.SuspendTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour)); err != nil {
 				return err
 			}
-			_, err := f.decide(c, st.Approvals[0].ID, true, "")
-			return err
+			return errOf(f.decide(c, st.Approvals[0].ID, true, ""))
 		},
 		"interrupted": func(f *fixture, _ store.Claim, _ store.Step) error { return f.StartRunner(f.ctx(), "r2", time.Minute) },
 	} {

@@ -208,8 +208,7 @@ func TestRolledBackClaimReleasesSlot(t *testing.T) {
 			release := hold(t, f.Store)
 			failed := make(chan error, 2)
 			go func() {
-				_, err := f.CreateTurn(context.Background(), f.turn())
-				failed <- err
+				failed <- errOf(f.CreateTurn(context.Background(), f.turn()))
 			}()
 			storetest.Eventually(t, "the turn to be queued", func() bool { return f.Waiting() == 1 })
 			go func() { failed <- f.Write(context.Background(), violate) }()

@@ -112,8 +112,7 @@ func (f *fixture) runTasks(n int) {
 			turn := f.turn()
 			turn.Input = "Say hello to number 2002"
 			turn.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash(store.NewID("x", time.Now()))}
-			_, err := f.CreateTurn(context.Background(), turn)
-			f.check(err)
+			f.check(errOf(f.CreateTurn(context.Background(), turn)))
 		})
 	}
 	all.Wait()
@@ -326,8 +325,7 @@ func (f *fixture) rowsWritten() (n int64) {
 }
 
 func (f *fixture) readFirstPage() error {
-	_, _, err := f.Tasks(context.Background(), f.owner.Caller, store.TaskQuery{Limit: 50})
-	return err
+	return errOf(f.Tasks(context.Background(), f.owner.Caller, store.TaskQuery{Limit: 50}))
 }
 
 // readRunView reads the records for the view of a task and its worker.

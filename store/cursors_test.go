@@ -111,12 +111,10 @@ func TestNamesShowSomething(t *testing.T) {
 			return fields.Err()
 		},
 		"key": func(name string) error {
-			_, _, err := f.CreateKey(ctx, c, store.NewKey{Name: name})
-			return err
+			return errOf(f.CreateKey(ctx, c, store.NewKey{Name: name}))
 		},
 		"key of the command": func(name string) error {
-			_, _, err := f.CreateKey(ctx, store.Operator(), store.NewKey{Name: name})
-			return err
+			return errOf(f.CreateKey(ctx, store.Operator(), store.NewKey{Name: name}))
 		},
 		"organization of the command": func(name string) error {
 			if name == "" {

@@ -14,16 +14,13 @@ var webhookChanges = map[string]struct {
 	gone   bool // the delivery must not be sent any more
 }{
 	"set": {change: func(f *fixture, _ store.Delivery) error {
-		_, err := f.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, "https://b.example/")
-		return err
+		return errOf(f.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, "https://b.example/"))
 	}},
 	"renewed": {change: func(f *fixture, _ store.Delivery) error {
-		_, _, err := f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, store.IdempotencyKey{})
-		return err
+		return errOf(f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, store.IdempotencyKey{}))
 	}},
 	"removed": {change: func(f *fixture, _ store.Delivery) error {
-		_, err := f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)
-		return err
+		return errOf(f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID))
 	}, gone: true},
 	"removed and set": {change: func(f *fixture, _ store.Delivery) error {
 		_, err := f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)
@@ -31,8 +28,7 @@ var webhookChanges = map[string]struct {
 		return err
 	}, gone: true},
 	"sent by hand": {change: func(f *fixture, d store.Delivery) error {
-		_, err := f.RecordAttempt(f.ctx(), d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200})
-		return err
+		return errOf(f.RecordAttempt(f.ctx(), d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200}))
 	}, gone: true},
 }
 

@@ -205,17 +205,14 @@ func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(tex
 // table, for tests that need thousands of tasks.
 func (f *fixture) copyTask(t store.Turn, n int) {
 	f.t.Helper()
-	err := f.Write(f.ctx(), func(tx store.Tx) error {
-		_, err := tx.Exec(`WITH RECURSIVE m (base) AS MATERIALIZED (SELECT max(num) FROM tasks),
+	f.exec(`WITH RECURSIVE m (base) AS MATERIALIZED (SELECT max(num) FROM tasks),
 				n (i) AS (SELECT base + 1 FROM m UNION ALL SELECT i + 1 FROM n, m WHERE i < base + ?2)
 			INSERT INTO tasks (id, organization_num, worker_num, created_by_num, title, triggered_by, turn_count, unfinished, running, outcome,
 				cost, duration_ms, created_at, completed_at)
 			SELECT id || '-copy-' || i, organization_num, worker_num, created_by_num, title || ' ' || i, triggered_by, turn_count,
 				unfinished, running, outcome, cost, duration_ms, created_at + i, completed_at FROM n CROSS JOIN tasks WHERE tasks.id = ?1`, t.TaskID, n)
-		if err != nil || n == 0 {
-			return err
-		}
-		_, err = tx.Exec(`INSERT INTO turns (id, task_num, seq, organization_num, worker_num, worker_version, created_by_num, api_key_num,
+	if n > 0 {
+		f.exec(`INSERT INTO turns (id, task_num, seq, organization_num, worker_num, worker_version, created_by_num, api_key_num,
 				own_folder, triggered_by, input, budget, status, ready, runner_id, claims, interruptions, abort_requested, output_text, model, steps, input_tokens,
 				output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, model_cost, tool_cost, duration_ms, created_at, started_at,
 				completed_at, task_status)
@@ -224,7 +221,5 @@ func (f *fixture) copyTask(t store.Turn, n int) {
 				u.model, u.steps, u.input_tokens, u.output_tokens, u.cache_read_tokens, u.cache_write_tokens, u.reasoning_tokens, u.model_cost,
 				u.tool_cost, u.duration_ms, k.created_at, u.started_at, u.completed_at, u.task_status
 			FROM tasks k CROSS JOIN turns u WHERE u.num = ?2 AND k.num > (SELECT max(num) FROM tasks) - ?3`, len(t.TaskID)+1, t.Num, n)
-		return err
-	})
-	is.New(f.t).NoErr(err)
+	}
 }

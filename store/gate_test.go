@@ -21,8 +21,7 @@ func TestReadOnly(t *testing.T) {
 			st := storetest.Open(t, store.Options{})
 			owner, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
 			create := func(ctx context.Context) error {
-				_, _, err := st.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
-				return err
+				return errOf(st.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{}))
 			}
 			during := store.DuringMaintenance(t.Context())
 			is.NoErr(create(t.Context()))

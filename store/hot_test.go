@@ -36,8 +36,7 @@ func TestWritesOfATaskMeet(t *testing.T) {
 			for n := range rounds {
 				f.check(f.addTurns(tasks, fmt.Sprint(i/2, " ", n))) // equal requests in pairs
 				if n%8 == i {
-					_, _, err := f.AbortTask(context.Background(), f.owner.Caller, tasks[rand.N(len(tasks))])
-					f.check(err)
+					f.check(errOf(f.AbortTask(context.Background(), f.owner.Caller, tasks[rand.N(len(tasks))])))
 				}
 			}
 		})
@@ -64,8 +63,7 @@ func (f *fixture) addTurns(tasks []string, key string) error {
 	n := f.turn()
 	n.WorkerID, n.TaskID = "", tasks[len(key)*int(key[len(key)-1])%len(tasks)]
 	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: key, Hash: hash(key)}
-	_, err := f.CreateTurn(context.Background(), n)
-	return err
+	return errOf(f.CreateTurn(context.Background(), n))
 }
 
 // carryOut claims up to two turns and ends them, as a runner does.

@@ -40,8 +40,7 @@ func beKilled(dir, work string) error {
 	ctx := context.Background()
 	if work == "vacuum" {
 		fmt.Println("begins")
-		_, err := store.Vacuum(ctx, dir)
-		return err
+		return errOf(store.Vacuum(ctx, dir))
 	}
 	schema, err := os.ReadFile("../schema.sql")
 	if err != nil {

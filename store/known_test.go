@@ -26,8 +26,7 @@ type callerChange struct {
 
 var callerChanges = map[string]callerChange{
 	"revoked": {change: func(f *fixture, ben store.Identity) error {
-		_, err := f.RevokeKey(f.ctx(), f.owner.Caller, ben.KeyID)
-		return err
+		return errOf(f.RevokeKey(f.ctx(), f.owner.Caller, ben.KeyID))
 	}, ends: true},
 	"expired": {change: func(f *fixture, ben store.Identity) error {
 		_, _, err := f.RollKey(f.ctx(), f.owner.Caller, ben.KeyID)
@@ -41,12 +40,10 @@ var callerChanges = map[string]callerChange{
 		return err
 	}, ends: true},
 	"removed": {change: func(f *fixture, ben store.Identity) error {
-		_, err := f.RemoveMember(f.ctx(), f.owner.Caller, ben.UserID)
-		return err
+		return errOf(f.RemoveMember(f.ctx(), f.owner.Caller, ben.UserID))
 	}, ends: true},
 	"role": {change: func(f *fixture, ben store.Identity) error {
-		_, err := f.ChangeRole(f.ctx(), f.owner.Caller, ben.UserID, store.RoleMember)
-		return err
+		return errOf(f.ChangeRole(f.ctx(), f.owner.Caller, ben.UserID, store.RoleMember))
 	}, sees: func(ben *store.Identity) { ben.Role = store.RoleMember }},
 	"user's name": {change: func(f *fixture, ben store.Identity) error {
 		return f.RenameUser(f.ctx(), ben.Caller, "Benjamin")
@@ -66,12 +63,9 @@ var callerChanges = map[string]callerChange{
 		return nil
 	}, sees: func(*store.Identity) {}},
 	"changed by hand": {change: func(f *fixture, ben store.Identity) error {
-		err := f.Write(f.ctx(), func(tx store.Tx) error {
-			_, err := tx.Exec(`UPDATE users SET name = 'B' WHERE id = ?`, ben.UserID)
-			return err
-		})
+		f.exec(`UPDATE users SET name = 'B' WHERE id = ?`, ben.UserID)
 		f.clock.advance(store.KnownFor)
-		return err
+		return nil
 	}, sees: func(ben *store.Identity) { ben.UserName = "B" }},
 }
 

@@ -77,16 +77,13 @@ func TestInvitationsEnd(t *testing.T) {
 			return f.RevokeInvitation(f.ctx(), f.owner.Caller, l.ID)
 		},
 		"replaced": func(f *fixture, _ store.Link, _ store.Identity) error {
-			_, _, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "New@acme.test", store.RoleMember)
-			return err
+			return errOf(f.CreateInvitation(f.ctx(), f.owner.Caller, "New@acme.test", store.RoleMember))
 		},
 		"maker removed": func(f *fixture, _ store.Link, admin store.Identity) error {
-			_, err := f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)
-			return err
+			return errOf(f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID))
 		},
 		"maker demoted": func(f *fixture, _ store.Link, admin store.Identity) error {
-			_, err := f.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, store.RoleMember)
-			return err
+			return errOf(f.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, store.RoleMember))
 		},
 		"maker demoted by command": func(f *fixture, _ store.Link, _ store.Identity) error {
 			_, _, err := f.CreateKey(f.ctx(), store.Operator(), store.NewKey{Name: "k", Email: "ada@acme.test", Role: store.RoleMember, OrganizationName: "Acme"})

@@ -92,12 +92,7 @@ func variedTasks(t *testing.T, f *fixture, workers []store.Worker) []store.Task 
 			t.Fatal(err)
 		} else {
 			f.follow(turn)
-			if err := f.Write(t.Context(), func(tx store.Tx) error { // without the runner
-				_, err := tx.Exec(`UPDATE turns SET ready = 0 WHERE status = 'pending'`)
-				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
+			f.exec(`UPDATE turns SET ready = 0 WHERE status = 'pending'`) // without the runner
 		}
 		if i%5 == 0 {
 			is.New(t).NoErr(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID))

@@ -73,8 +73,7 @@ func TestNodesRaceForWorkers(t *testing.T) {
 				for range rounds {
 					n := f.turn()
 					n.WorkerID = workers[rand.N(len(workers))]
-					_, err := f.CreateTurn(context.Background(), n)
-					f.check(err)
+					f.check(errOf(f.CreateTurn(context.Background(), n)))
 				}
 			})
 			others.Go(func() { f.endBegun(ctx, w, begun) })

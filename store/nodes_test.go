@@ -382,8 +382,7 @@ func TestCountDuringAnAddition(t *testing.T) {
 	n.IdempotencyKey = store.IdempotencyKey{KeyID: a.owner.KeyID, Key: "k", Hash: hash("k")}
 	added := make(chan error, 1)
 	go func() {
-		_, err := a.CreateTurn(context.Background(), n)
-		added <- err
+		added <- errOf(a.CreateTurn(context.Background(), n))
 	}()
 	storetest.Eventually(t, "the addition", func() bool { return a.Queued() == 1 })
 	a.catchUp()

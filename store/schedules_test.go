@@ -419,8 +419,7 @@ func (f *fixture) setCap(credits float64) {
 
 func (f *fixture) exec(query string, args ...any) {
 	f.t.Helper()
-	err := f.Write(f.ctx(), func(tx store.Tx) error { _, err := tx.Exec(query, args...); return err })
-	is.New(f.t).NoErr(err)
+	is.New(f.t).NoErr(f.Write(f.ctx(), func(tx store.Tx) error { return errOf(tx.Exec(query, args...)) }))
 }
 
 func TestScheduleWithTheQueueFull(t *testing.T) {

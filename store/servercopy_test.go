@@ -144,8 +144,7 @@ func TestPostgresRefusesLongTexts(t *testing.T) {
 			created_at)
 		SELECT 'fil_x', id, 1, 1, 'published', ?, '', 'text/plain', 1, ?, 1 FROM workers`
 	is.NoErr(s.Write(t.Context(), func(tx store.Tx) error {
-		_, err := tx.Exec(file, strings.Repeat("a/", 1300)+"b", strings.Repeat("0", 64))
-		return err
+		return errOf(tx.Exec(file, strings.Repeat("a/", 1300)+"b", strings.Repeat("0", 64)))
 	}))
 	is.NoErr(s.Close())
 	copied := map[string]int64{}
@@ -156,8 +155,7 @@ func TestPostgresRefusesLongTexts(t *testing.T) {
 	s, err = openOn(t, dir, "") // the folder is unchanged
 	is.NoErr(err)
 	is.NoErr(s.Write(t.Context(), func(tx store.Tx) error {
-		_, err := tx.Exec(`UPDATE files SET path = 'b'`)
-		return err
+		return errOf(tx.Exec(`UPDATE files SET path = 'b'`))
 	}))
 	is.NoErr(s.Close())
 	is.NoErr(errOf(serverCopy(t, dir, url, copied).ToServer(t.Context())))

@@ -93,8 +93,7 @@ func TestWaitsForAModelEnd(t *testing.T) {
 			return err
 		}, store.Failed, "503"},
 		"a person cancels": {func(f *fixture, c store.Claim) error {
-			_, _, err := f.AbortTask(f.ctx(), f.owner.Caller, c.TaskID)
-			return err
+			return errOf(f.AbortTask(f.ctx(), f.owner.Caller, c.TaskID))
 		}, store.Aborted, "aborted"},
 	} {
 		t.Run(name, func(t *testing.T) {

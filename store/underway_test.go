@@ -30,8 +30,7 @@ func (f *fixture) accepting() (release func(), accepted <-chan error) {
 	f.UseSlots(s)
 	n := f.turn()
 	go func() {
-		_, err := f.CreateTurn(context.Background(), n)
-		done <- err
+		done <- errOf(f.CreateTurn(context.Background(), n))
 	}()
 	<-taken
 	return func() { close(let) }, done

@@ -19,8 +19,7 @@ import (
 // note returns a write that inserts the row id.
 func note(id string) func(tx store.Tx) error {
 	return func(tx store.Tx) error {
-		_, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, 1)`, id)
-		return err
+		return errOf(tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, 1)`, id))
 	}
 }
 
@@ -58,8 +57,7 @@ func TestFailedBatchIsNotCounted(t *testing.T) {
 	release := hold(t, f.Store)
 	outcome := make(chan error, 2)
 	go func() {
-		_, err := f.CreateTurn(context.Background(), f.turn())
-		outcome <- err
+		outcome <- errOf(f.CreateTurn(context.Background(), f.turn()))
 	}()
 	storetest.Eventually(t, "the turn to be queued", func() bool { return f.Waiting() == 1 })
 	go func() { outcome <- f.Write(context.Background(), violate) }()
