@@ -109,7 +109,8 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	is.NoErr(f.Damage())
 	is.Equal(f.finish(running).Status, store.Completed) // in the reused log
 	blob := strings.Repeat("b", 1<<20)
-	is.True(store.IsKind(errOf(f.PutBlob(t.Context(), strings.NewReader(blob), 2<<20)), store.Busy)) // an upload is refused, too
+	// An upload is refused, too.
+	is.True(store.IsKind(errOf(f.PutBlob(t.Context(), strings.NewReader(blob), 2<<20)), store.Busy))
 	left, err := f.UnnamedBlobs()
 	is.NoErr(err)
 	is.Equal(len(left), 0) // no partial file remains

@@ -31,7 +31,7 @@ func TestOpenRefusesANewerDatabase(t *testing.T) {
 	dir := t.TempDir()
 	is.NoErr(storetest.Reopen(t, dir, store.Options{}).Close())
 	storetest.Script(t, dir, fmt.Sprintf(`PRAGMA user_version = %d`, store.NewestVersion()+1))
-	is.True(says(errOf(store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})), "newer")) // the error does not ask for a newer program
+	is.True(says(errOf(store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})), "use a newer program"))
 	_, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
 	is.True(!errors.Is(err, store.ErrLocked)) // a failed Open releases the folder
 }

@@ -117,7 +117,7 @@ func TestProviderKeys(t *testing.T) {
 	is.True(!m.First) // a later organization
 
 	// The encryption includes the row's id, so a key does not decrypt in another row.
-	storetest.Exec(t, f.Store, `UPDATE model_providers SET sealed = (SELECT sealed FROM model_providers WHERE id = '`+p.ID+`')`)
+	f.exec(`UPDATE model_providers SET sealed = (SELECT sealed FROM model_providers WHERE id = ?)`, p.ID)
 	m, err = f.OrganizationModels(t.Context(), other.OrganizationID)
 	is.NoErr(err)
 	is.Equal(m.Providers[0].Key, "")

@@ -127,7 +127,8 @@ func TestPostgresCopyAgain(t *testing.T) {
 
 	s, err = openOn(t, other, "")
 	is.NoErr(err)
-	is.True(errors.Is(errOf(serverCopy(t, other, pgtest.URL(t), copied).ToServer(t.Context())), store.ErrLocked)) // a server uses the folder
+	// A server uses the folder.
+	is.True(errors.Is(errOf(serverCopy(t, other, pgtest.URL(t), copied).ToServer(t.Context())), store.ErrLocked))
 	is.NoErr(s.Close())
 }
 
