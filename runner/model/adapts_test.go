@@ -33,8 +33,7 @@ func checkAdapts(t *testing.T, format string, fine http.HandlerFunc, cases map[s
 			m := wires()[format].at(t, p.URL, quick())
 			tt.req.Messages = append(tt.req.Messages, user("hi"))
 			for range 2 {
-				resp, err := ask(t, m, tt.req)
-				is.NoErr(err)
+				resp := answered(t, m, tt.req)
 				is.True(format != "responses" || len(resp.Warnings) > 0 == tt.again) // reports lost reasoning
 			}
 			is.Equal(p.count(), asked)
@@ -55,16 +54,14 @@ func checkStubborn(t *testing.T, format string, fine http.HandlerFunc, message, 
 		t.Parallel()
 		is := is.New(t)
 		p := newProvider(t, refuses(400, message, ""))
-		_, err := ask(t, wires()[format].at(t, p.URL, quick()), Request{MaxTokens: 5, Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple)})
-		is.Equal(asFailure(t, err).Code, "400")
+		is.Equal(failure(t, wires()[format].at(t, p.URL, quick()), Request{MaxTokens: 5, Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple)}).Code, "400")
 		is.True(p.count() <= maxAdaptations+1) // it was tried too often
 	})
 	t.Run("an address without v1", func(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)
 		p := newProvider(t, answers(404, "text/plain", "404 page not found"), fine)
-		_, err := ask(t, wires()[format].at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-		is.NoErr(err)
+		answered(t, wires()[format].at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
 		is.Equal("/v1"+p.got(t, 0).path, path)
 		is.Equal(p.got(t, 1).path, path)
 	})

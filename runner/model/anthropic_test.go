@@ -94,17 +94,12 @@ func TestClaudeStreams(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			p := newProvider(t, streams(tt.stream))
-			resp, err := ask(t, claudeAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-			is.NoErr(err)
+			resp := answered(t, claudeAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
 			is.Equal(spell(resp.Parts), tt.parts)
 			is.Equal(resp.Finish, tt.finish)
 			is.Equal(resp.Usage, tt.usage)
 			is.Equal(resp.Model, "claude-x-1")
-			ids := map[string]bool{}
-			for _, part := range resp.Parts {
-				is.True(part.Type != PartToolCall || !ids[part.CallID]) // unique id
-				ids[part.CallID] = true
-			}
+			uniqueIDs(t, resp.Parts)
 		})
 	}
 }
@@ -157,8 +152,7 @@ func TestClaudeRequest(t *testing.T) {
 	}
 	req.Messages[2].Parts[0].CallID = "functions.f:0"
 	req.Messages = append(req.Messages, user("again"))
-	_, err := ask(t, m, req)
-	is.NoErr(err)
+	answered(t, m, req)
 	got := p.got(t, 0)
 	is.Equal(got.path, "/v1/messages")
 	is.Equal(got.header.Get("X-Api-Key"), testKey)
@@ -178,16 +172,14 @@ func TestClaudeRequest(t *testing.T) {
 	is.Equal(b["stream"], true)
 
 	req.Final = true
-	_, err = ask(t, m, req)
-	is.NoErr(err)
+	answered(t, m, req)
 	last := p.got(t, 1).body
 	is.Equal(last["tools"], b["tools"]) // the provider has cached tools and system
 	is.Equal(last["system"], b["system"])
 	is.Equal(jsonText(t, last["tool_choice"]), `{"type":"none"}`)
 
 	req.Tools, req.MaxTokens = nil, 0
-	_, err = ask(t, m, req)
-	is.NoErr(err)
+	answered(t, m, req)
 	b = p.got(t, 2).body
 	is.Equal(jsonText(t, b["tools"]), `[{"input_schema":{"type":"object"},"name":"read_file"}]`) // those of the conversation
 	is.Equal(jsonText(t, b["tool_choice"]), `{"type":"none"}`)
@@ -212,8 +204,7 @@ func TestClaudeAdapts(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)
 		p := newProvider(t, refuses("input length and `max_tokens` exceed context limit: 199900 + 128000 > 200000, decrease input length"))
-		_, err := ask(t, claudeAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-		is.Equal(asFailure(t, err).Code, "context_length")
+		is.Equal(failure(t, claudeAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}}).Code, "context_length")
 		is.Equal(p.count(), 1)
 	})
 }
@@ -227,15 +218,13 @@ func TestClaudePauses(t *testing.T) {
 		claudeStop(`{"stop_reason":"pause_turn"}`, `{"output_tokens":7}`)
 	p := newProvider(t, streams(pause), streams(claudeSays("two.")))
 	m := claudeAt(t, p.URL, quick())
-	resp, err := ask(t, m, Request{Messages: []Message{user("hi")}})
-	is.NoErr(err)
+	resp := answered(t, m, Request{Messages: []Message{user("hi")}})
 	is.Equal(spell(resp.Parts), "reasoning:Hm text:One  text:two.")
 	is.Equal(resp.Usage, Usage{InputTokens: 20, OutputTokens: 14})
 	is.True(strings.Contains(jsonText(t, p.got(t, 1).body["messages"]), `{"content":[{"signature":"SIG","thinking":"Hm","type":"thinking"},{"text":"One ","type":"text"}],"role":"assistant"}]`))
 
 	p.answers = []http.HandlerFunc{streams(pause)}
-	resp, err = ask(t, m, Request{Messages: []Message{user("hi")}})
-	is.NoErr(err)
+	resp = answered(t, m, Request{Messages: []Message{user("hi")}})
 	is.Equal(len(resp.Parts), 2*(maxPauses+1)) // the number of pauses is limited
 }
 

@@ -36,8 +36,7 @@ func TestRequestBodies(t *testing.T) {
 						req.Messages[i].Parts = append(seal(m), req.Messages[i].Parts...)
 					}
 				}
-				_, err := ask(t, m, req)
-				is.NoErr(err)
+				answered(t, m, req)
 				raw := p.got(t, 0).raw
 				is.True(json.Valid([]byte(raw)))
 				is.Equal(p.got(t, 0).body["stream"], true)

@@ -26,8 +26,7 @@ func TestClaudeSeesImagesOfTools(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newProvider(t, streams(claudeSays("ok")))
-	_, err := ask(t, claudeAt(t, p.URL, quick()), seen())
-	is.NoErr(err)
+	answered(t, claudeAt(t, p.URL, quick()), seen())
 	sent := jsonText(t, p.got(t, 0).body["messages"].([]any)[2])
 	is.True(strings.Contains(sent, `{"content":[{"text":"a.png","type":"text"},`+
 		`{"source":{"data":"cG5n","media_type":"image/png","type":"base64"},"type":"image"},`+
@@ -40,16 +39,14 @@ func TestOpenAISeesImagesOfTools(t *testing.T) {
 	says := streams(sse(chunk(`{"content":"ok"}`), finished("stop")))
 	p := newProvider(t, says, refuses(400, "this model does not support image input", ""), says)
 	m := openAIAt(t, p.URL, quick())
-	_, err := ask(t, m, seen())
-	is.NoErr(err)
+	answered(t, m, seen())
 	messages := p.got(t, 0).body["messages"].([]any)
 	is.Equal(jsonText(t, messages[2]), `{"content":"a.png","role":"tool","tool_call_id":"c1"}`)
 	is.Equal(jsonText(t, messages[4]), `{"content":[{"text":"Images that view_image (call c1) shows:","type":"text"},`+
 		`{"image_url":{"url":"data:image/png;base64,cG5n"},"type":"image_url"},`+
 		`{"text":"A file (image/gif, 9 bytes) is not shown here.","type":"text"}],"role":"user"}`) // after all results
 
-	_, err = ask(t, m, seen()) // a model without vision
-	is.NoErr(err)
+	answered(t, m, seen()) // a model without vision
 	messages = p.got(t, 2).body["messages"].([]any)
 	is.Equal(jsonText(t, messages[4]), `{"content":"Images that view_image (call c1) shows:\n\n`+
 		`File a.png (image/png, 3 bytes) lies in the workspace; its content is not shown here.\n\n`+

@@ -71,8 +71,7 @@ func TestOllamaAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			resp, err := ask(t, ollamaAt(t, newOllama(t, show(40960, "", allAbilities...), ndjson(tt.body)).URL, quick()), Request{Messages: []Message{user("hi")}})
-			is.NoErr(err)
+			resp := answered(t, ollamaAt(t, newOllama(t, show(40960, "", allAbilities...), ndjson(tt.body)).URL, quick()), Request{Messages: []Message{user("hi")}})
 			is.Equal(spell(resp.Parts), tt.parts)
 			is.Equal(resp.Finish, tt.finish)
 			is.True(resp.Usage.InputTokens > 0) // counted or estimated
@@ -88,16 +87,14 @@ func TestOllamaCallIDs(t *testing.T) {
 		`{"id":"`+strings.Repeat("x", 65)+`","function":{"name":"h","arguments":{}}}]`)
 	m := ollamaAt(t, newOllama(t, show(40960, "", allAbilities...), ndjson(body)).URL, quick())
 	for range 2 { // equal requests must have equal answers
-		resp, err := ask(t, m, Request{Messages: []Message{user("hi")}})
-		is.NoErr(err)
+		resp := answered(t, m, Request{Messages: []Message{user("hi")}})
 		is.Equal(resp.Parts[0].CallID, "call00000")
 		is.Equal(resp.Parts[1].CallID, "call_own")
 		is.Equal(resp.Parts[2].CallID, "call00002")
 	}
 	before := []Message{user("hi"), {Role: RoleAssistant, Parts: []Part{{Type: PartToolCall, CallID: "call00000", ToolName: "f", Input: []byte(`{}`)}}},
 		{Role: RoleTool, Parts: []Part{{Type: PartToolResult, CallID: "call00000", ToolName: "f"}}}}
-	resp, err := ask(t, m, Request{Messages: before})
-	is.NoErr(err)
+	resp := answered(t, m, Request{Messages: before})
 	is.Equal(resp.Parts[0].CallID, "call00001")
 }
 
@@ -106,8 +103,7 @@ func TestOllamaRequest(t *testing.T) {
 	is := is.New(t)
 	p := newOllama(t, show(40960, "", allAbilities...), ndjson(lines("stop", `"content":"","thinking":"Hm"`, `"content":"{\"n\":1}"`)))
 	m := ollamaAt(t, p.URL, quick(), "OLLAMA_KEEP_ALIVE", "30m")
-	resp, err := ask(t, m, Request{Messages: []Message{user("think")}})
-	is.NoErr(err)
+	resp := answered(t, m, Request{Messages: []Message{user("think")}})
 	thought := resp.Parts[0]
 	req := callAnd("found")
 	req.Messages[1].Parts = append([]Part{thought}, req.Messages[1].Parts...)
@@ -116,8 +112,7 @@ func TestOllamaRequest(t *testing.T) {
 	req.Preamble, req.Instructions, req.MaxTokens = "You are.", "Be.", 500
 	req.Tools = []Tool{{"read_file", "Reads.", json.RawMessage(`{"type":"object"}`)}}
 	req.OutputSchema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)
-	_, err = ask(t, m, req)
-	is.NoErr(err)
+	answered(t, m, req)
 	body := p.got(t, 1).body
 	is.Equal(p.got(t, 1).path, "/api/chat")
 	is.Equal(p.got(t, 1).header.Get("Authorization"), "Bearer "+testKey)
@@ -132,8 +127,7 @@ func TestOllamaRequest(t *testing.T) {
 		`{"content":"found","role":"tool","tool_call_id":"call_1","tool_name":"read_file"}]`)
 
 	req.Final = true // the API has no tool choice
-	_, err = ask(t, m, req)
-	is.NoErr(err)
+	answered(t, m, req)
 	is.Equal(p.got(t, 2).body["tools"], nil)
 	is.Equal(jsonText(t, p.got(t, 2).body["format"]), `{"properties":{"n":{"type":"integer"}},"type":"object"}`)
 }
@@ -147,8 +141,7 @@ func TestOllamaSeesImagesOfTools(t *testing.T) {
 			`\n\nA file (image/gif, 9 bytes) is not shown here.","role":"tool",`,
 	} {
 		p := newOllama(t, show(40960, "", "completion", ability), ndjson(lines("stop", `"content":"ok"`)))
-		_, err := ask(t, ollamaAt(t, p.URL, quick()), seen())
-		is.NoErr(err)
+		answered(t, ollamaAt(t, p.URL, quick()), seen())
 		is.True(strings.HasPrefix(jsonText(t, p.got(t, 0).body["messages"].([]any)[2]), want)) // the result
 	}
 }
@@ -185,8 +178,7 @@ func TestOllamaDescribes(t *testing.T) {
 			can, err := m.Describe(t.Context())
 			is.NoErr(err)
 			is.Equal(can, tt.want)
-			_, err = ask(t, m, Request{Messages: []Message{user("hi")}})
-			is.NoErr(err)
+			answered(t, m, Request{Messages: []Message{user("hi")}})
 			is.Equal(jsonText(t, p.got(t, 0).body["options"]), fmt.Sprintf(`{"num_ctx":%d}`, tt.want.ContextWindow))
 			is.Equal(jsonText(t, p.got(t, 0).body["think"]), tt.think)
 		})
@@ -224,8 +216,7 @@ func TestOllamaRefusals(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			p := newOllama(t, show(40960, "", allAbilities...), tt.chat)
-			_, err := ask(t, ollamaAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-			e := asFailure(t, err)
+			e := failure(t, ollamaAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
 			is.Equal(e.Code, tt.code)
 			for _, words := range tt.says {
 				is.True(strings.Contains(e.Message, words)) // words
@@ -263,8 +254,7 @@ func TestOllamaAdapts(t *testing.T) {
 			p := newOllama(t, show(40960, "", allAbilities...), tt.refusal, ndjson(lines("stop", `"content":"ok"`)))
 			m := ollamaAt(t, p.URL, quick())
 			for range 2 {
-				_, err := ask(t, m, tt.req)
-				is.NoErr(err)
+				answered(t, m, tt.req)
 			}
 			is.Equal(p.count(), 3) // the second call omits the feature
 			for n, has := range []bool{true, false, false} {
@@ -282,8 +272,7 @@ func TestOllamaWarnsOnce(t *testing.T) {
 	m := ollamaAt(t, newOllama(t, show(40960, "", "completion"), ndjson(lines("stop", `"content":"ok"`))).URL, quick())
 	req := Request{Messages: []Message{user("hi")}, Tools: []Tool{{"f", "", json.RawMessage(`{}`)}}}
 	for _, want := range []int{1, 0} {
-		resp, err := ask(t, m, req)
-		is.NoErr(err)
+		resp := answered(t, m, req)
 		is.Equal(len(resp.Warnings), want)
 	}
 }
@@ -306,14 +295,12 @@ func TestOllamaLoadedWindow(t *testing.T) {
 	is := is.New(t)
 	url, chats := oldOllama(t, 4096)
 	m := ollamaAt(t, url, quick())
-	_, err := ask(t, m, Request{Messages: []Message{user("short")}})
-	is.NoErr(err)
+	answered(t, m, Request{Messages: []Message{user("short")}})
 	can, err := m.Describe(t.Context())
 	is.NoErr(err)
 	is.Equal(can.ContextWindow, int64(4096))
 
-	_, err = ask(t, m, Request{Messages: []Message{user(strings.Repeat("word ", 6000))}})
-	e := asFailure(t, err)
+	e := failure(t, m, Request{Messages: []Message{user(strings.Repeat("word ", 6000))}})
 	is.True(e.TooLong())
 	is.Equal(e.Window, int64(4096))
 	is.True(strings.Contains(e.Message, "the prompt of about 6,000 tokens does not fit into the context window of ollama:m, which has 4,096 tokens"))
@@ -391,8 +378,7 @@ func TestOllamaLoadsSlowly(t *testing.T) {
 	})
 	patient := quick()
 	patient.idle = 50 * time.Millisecond // only applies between two reads of the answer
-	resp, err := ask(t, ollamaAt(t, p.URL, patient), Request{Messages: []Message{user("hi")}})
-	is.NoErr(err)
+	resp := answered(t, ollamaAt(t, p.URL, patient), Request{Messages: []Message{user("hi")}})
 	is.Equal(spell(resp.Parts), "text:ready")
 	is.Equal(resp.Usage, Usage{InputTokens: 26, OutputTokens: 12})
 }

@@ -64,8 +64,7 @@ func TestEnvironmentDoesNotLeak(t *testing.T) {
 	env := environment("OPENAI_BASE_URL", p.URL, "OPENAI_PROJECT", "proj", "OPENAI_ORGANIZATION", "org")
 	m, err := openOpenAI("m", Config{Getenv: env}, quick())
 	is.NoErr(err)
-	_, err = ask(t, m, callAnd("x"))
-	is.NoErr(err)
+	answered(t, m, callAnd("x"))
 	is.Equal(p.got(t, 0).header.Get("OpenAI-Organization"), "org")
 	is.Equal(p.got(t, 0).header.Get("OpenAI-Project"), "proj")
 	is.Equal(p.got(t, 0).header.Get("Authorization"), "") // there is no key
@@ -73,8 +72,7 @@ func TestEnvironmentDoesNotLeak(t *testing.T) {
 	q := newProvider(t, streams(claudeSays("x")))
 	m, err = openAnthropic("m", Config{Getenv: environment("ANTHROPIC_BASE_URL", q.URL, "ANTHROPIC_AUTH_TOKEN", "token")}, quick())
 	is.NoErr(err)
-	_, err = ask(t, m, callAnd("x"))
-	is.NoErr(err)
+	answered(t, m, callAnd("x"))
 	is.Equal(q.got(t, 0).header.Get("Authorization"), "Bearer token")
 	is.Equal(q.got(t, 0).header.Get("X-Api-Key"), "")
 	for _, h := range []asked{p.got(t, 0), q.got(t, 0)} {

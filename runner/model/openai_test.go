@@ -146,8 +146,7 @@ func TestOpenAIRequest(t *testing.T) {
 		Part{Type: PartFile, Path: "g.txt", MediaType: "text/plain", Size: maxInlineText + 1, Open: func() ([]byte, error) { return nil, nil }})
 	req.Messages[1].Parts = append(req.Messages[1].Parts, Part{Type: PartToolCall, CallID: "call_2", ToolName: "a tool!", Input: json.RawMessage(`"{\"a\": oops"`)})
 	req.Messages[2].Parts = append(req.Messages[2].Parts, Part{Type: PartToolResult, CallID: "call_2", ToolName: "a tool!", Text: "no", IsError: true})
-	_, err := ask(t, m, req)
-	is.NoErr(err)
+	answered(t, m, req)
 	got := p.got(t, 0)
 	is.Equal(got.path, "/v1/chat/completions")
 	is.Equal(got.header.Get("Authorization"), "Bearer "+testKey)
@@ -168,15 +167,13 @@ func TestOpenAIRequest(t *testing.T) {
 	is.Equal(got.raw, want)
 
 	req.Final = true
-	_, err = ask(t, m, req)
-	is.NoErr(err)
+	answered(t, m, req)
 	tools := `"tools":[{"type":"function","function":{"name":"read_file","description":"Reads.","parameters":{"type":"object"}}}],`
 	last := strings.Replace(want, tools, tools+`"tool_choice":"none",`, 1)
 	is.Equal(p.got(t, 1).raw, last) // the provider has cached the beginning
 
 	req.Tools = nil
-	_, err = ask(t, m, req)
-	is.NoErr(err)
+	answered(t, m, req)
 	is.Equal(p.got(t, 2).body["tool_choice"], nil) // servers reject tool_choice without tools
 }
 
@@ -237,8 +234,7 @@ func TestOpenAISchemaWithTools(t *testing.T) {
 			last := req
 			last.Final = true
 			for n, r := range []Request{req, corrected, last} {
-				_, err := ask(t, m, r)
-				is.NoErr(err)
+				answered(t, m, r)
 				is.Equal(p.got(t, n).body["response_format"] != nil, tt.formats[n])
 			}
 			is.Equal(lists.Load(), int64(1)) // once
@@ -253,24 +249,20 @@ func TestOpenAIMeta(t *testing.T) {
 	p := newProvider(t, streams(sse(chunk(`{"reasoning":"Hm","reasoning_details":[{"type":"reasoning.text","index":0,"text":"H"}]}`), chunk(`{"reasoning":"m","reasoning_details":[{"type":"reasoning.text","index":0,"text":"m","signature":"S"}]}`),
 		toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"T"}}}`), finished("tool_calls"), done)))
 	m := openAIAt(t, p.URL, quick())
-	resp, err := ask(t, m, Request{Messages: []Message{user("hi")}})
-	is.NoErr(err)
+	resp := answered(t, m, Request{Messages: []Message{user("hi")}})
 	is.Equal(resp.Parts[0].Text, "Hmm")
 	messages := []Message{user("hi"), {Role: RoleAssistant, Parts: resp.Parts}, {Role: RoleTool, Parts: []Part{{Type: PartToolResult, CallID: "a", Text: "x"}}}}
-	_, err = ask(t, m, Request{Messages: messages})
-	is.NoErr(err)
+	answered(t, m, Request{Messages: messages})
 	raw := p.got(t, 1).raw
 	is.True(strings.Contains(raw, `"reasoning":"Hmm"`))
 	is.True(strings.Contains(raw, `"reasoning_details":[{"index":0,"signature":"S","text":"Hm","type":"reasoning.text"}]`))
 	is.True(strings.Contains(raw, `"extra_content":{"google":{"thought_signature":"T"}}`))
 
-	_, err = ask(t, m, Request{Messages: append(messages, Message{Role: RoleAssistant, Parts: []Part{{Type: PartText, Text: "ok"}}}, user("more"))})
-	is.NoErr(err)
+	answered(t, m, Request{Messages: append(messages, Message{Role: RoleAssistant, Parts: []Part{{Type: PartText, Text: "ok"}}}, user("more"))})
 	is.True(!strings.Contains(p.got(t, 2).raw, `"reasoning":"Hmm"`)) // the turn is over
 
 	m.name = "openai:other"
-	_, err = ask(t, m, Request{Messages: messages})
-	is.NoErr(err)
+	answered(t, m, Request{Messages: messages})
 	is.True(!strings.Contains(p.got(t, 3).raw, "signature")) // data of another model is not sent
 }
 
@@ -279,8 +271,7 @@ func TestOpenAICallIDs(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newProvider(t, streams(sse(toolDelta(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{}"}}`), toolDelta(`{"index":1,"function":{"name":"g","arguments":"{}"}}`), finished("tool_calls"), done)))
-	resp, err := ask(t, openAIAt(t, p.URL, quick()), callAnd("x"))
-	is.NoErr(err)
+	resp := answered(t, openAIAt(t, p.URL, quick()), callAnd("x"))
 	is.Equal(resp.Parts[0].CallID, "call00001")
 	is.Equal(resp.Parts[1].CallID, "call00002")
 }
@@ -303,13 +294,7 @@ func FuzzOpenAIStream(f *testing.F) {
 			return
 		}
 		addUp(t, resp.Parts, deltas)
-		ids := map[string]bool{}
-		for _, p := range resp.Parts {
-			if p.Type == PartToolCall && (p.CallID == "" || ids[p.CallID]) {
-				t.Fatal("two calls of one id")
-			}
-			ids[p.CallID] = true
-		}
+		uniqueIDs(t, resp.Parts)
 	})
 }
 
@@ -321,8 +306,7 @@ func TestUserTwiceInARow(t *testing.T) {
 	picture := Part{Type: PartFile, Path: "a.png", MediaType: "image/png", Size: 3, Open: func() ([]byte, error) { return []byte("png"), nil }}
 	said := Message{Role: RoleAssistant, Parts: []Part{{Type: PartText, Text: "yes"}}}
 	withPicture := Message{Role: RoleUser, Parts: []Part{{Type: PartText, Text: "three"}, picture}}
-	_, err := ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("one"), user("two"), said, withPicture, user("four")}})
-	is.NoErr(err)
+	answered(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("one"), user("two"), said, withPicture, user("four")}})
 	messages := p.got(t, 0).body["messages"].([]any)
 	is.Equal(len(messages), 3) // the roles alternate
 	is.Equal(messages[0].(map[string]any)["content"], "one\n\ntwo")

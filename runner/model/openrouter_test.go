@@ -44,12 +44,10 @@ func TestOpenRouterCost(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			p := newProvider(t, streams(tt.stream))
-			resp, err := ask(t, routerAt(t, p.URL, "some/model"), Request{Messages: []Message{user("hi")}})
-			is.NoErr(err)
+			resp := answered(t, routerAt(t, p.URL, "some/model"), Request{Messages: []Message{user("hi")}})
 			is.Equal(resp.Usage, Usage{InputTokens: 30, OutputTokens: 12, Cost: tt.cost, Billed: tt.billed})
 			is.True(strings.Contains(p.got(t, 0).raw, `"usage":{"include":true}`)) // the request asks for the cost
-			resp, err = ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-			is.NoErr(err)
+			resp = answered(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
 			is.True(!resp.Usage.Billed) // other servers use the field cost differently
 			is.True(!strings.Contains(p.got(t, 1).raw, `"usage"`))
 		})
@@ -94,8 +92,7 @@ func TestOpenRouterCacheMarks(t *testing.T) {
 			req := callAnd("x")
 			req.Instructions, req.Place = "I", Place{Worker: "w", Task: "t"}
 			req.Messages = append(req.Messages, callAnd("y").Messages...)
-			_, err := ask(t, routerAt(t, p.URL, model), req)
-			is.NoErr(err)
+			answered(t, routerAt(t, p.URL, model), req)
 			raw := p.got(t, 0).raw
 			is.Equal(strings.Count(raw, mark), marks)
 			is.Equal(strings.Count(raw, `{"type":"text","text":"y",`+mark+`}`), marks/4) // the newest result
@@ -107,8 +104,7 @@ func TestOpenRouterCacheMarks(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)
 		p := newProvider(t, refuses(400, "cache_control is not permitted here", ""), fine)
-		_, err := ask(t, routerAt(t, p.URL, "anthropic/x"), Request{Instructions: "I", Messages: []Message{user("hi")}})
-		is.NoErr(err)
+		answered(t, routerAt(t, p.URL, "anthropic/x"), Request{Instructions: "I", Messages: []Message{user("hi")}})
 		is.True(!strings.Contains(p.got(t, 1).raw, "cache_control"))
 	})
 }
@@ -121,8 +117,7 @@ func TestReasoningIsNotLostSilently(t *testing.T) {
 	p := newProvider(t, refuses(400, "Function tools with reasoning_effort are not supported for m in /v1/chat/completions.", "reasoning_effort"), fine)
 	m := openAIAt(t, p.URL, quick())
 	for range 2 {
-		resp, err := ask(t, m, Request{Messages: []Message{user("hi")}, Tools: []Tool{{Name: "f", InputSchema: json.RawMessage(`{"type":"object"}`)}}})
-		is.NoErr(err)
+		resp := answered(t, m, Request{Messages: []Message{user("hi")}, Tools: []Tool{{Name: "f", InputSchema: json.RawMessage(`{"type":"object"}`)}}})
 		is.Equal(resp.Model, "m-1 (without reasoning)") // users see the model's name
 		is.Equal(resp.Warnings, []string{reasoningRefused})
 	}

@@ -185,6 +185,21 @@ func ask(t *testing.T, m Model, req Request) (Response, error) {
 	return resp, nil
 }
 
+// answered makes a call, as ask does, that must not fail.
+func answered(t *testing.T, m Model, req Request) Response {
+	t.Helper()
+	resp, err := ask(t, m, req)
+	is.New(t).NoErr(err)
+	return resp
+}
+
+// failure makes a call, as ask does, and returns its error. The call must fail.
+func failure(t *testing.T, m Model, req Request) *Error {
+	t.Helper()
+	_, err := ask(t, m, req)
+	return asFailure(t, err)
+}
+
 // addUp checks the rules of Model for emit.
 func addUp(t *testing.T, parts []Part, deltas []Delta) {
 	t.Helper()
@@ -205,6 +220,16 @@ func addUp(t *testing.T, parts []Part, deltas []Delta) {
 		if texts[i] != p.Text+string(p.Input) {
 			t.Fatalf("part %d is %q, its deltas are %q", i, p.Text+string(p.Input), texts[i])
 		}
+	}
+}
+
+// uniqueIDs checks that each call has an id of its own.
+func uniqueIDs(t *testing.T, parts []Part) {
+	t.Helper()
+	ids := map[string]bool{}
+	for _, part := range parts {
+		is.New(t).True(part.Type != PartToolCall || part.CallID != "" && !ids[part.CallID])
+		ids[part.CallID] = true
 	}
 }
 
@@ -235,15 +260,10 @@ func checkStreams(t *testing.T, format, counted string, usage Usage, cases map[s
 			if name == "no stream" {
 				answer = answers(200, "application/json; charset=utf-8", tt.stream)
 			}
-			resp, err := ask(t, wires()[format].at(t, newProvider(t, answer).URL, quick()), Request{Messages: []Message{user("hi")}})
-			is.NoErr(err)
+			resp := answered(t, wires()[format].at(t, newProvider(t, answer).URL, quick()), Request{Messages: []Message{user("hi")}})
 			is.Equal(spell(resp.Parts), tt.parts)
 			is.Equal(resp.Finish, tt.finish)
-			ids := map[string]bool{}
-			for _, part := range resp.Parts {
-				is.True(part.Type != PartToolCall || part.CallID != "" && !ids[part.CallID]) // unique id
-				ids[part.CallID] = true
-			}
+			uniqueIDs(t, resp.Parts)
 			if strings.Contains(tt.stream, counted) {
 				is.Equal(resp.Usage, usage)
 				is.Equal(resp.Model, "m-1")
@@ -337,8 +357,7 @@ func TestStatuses(t *testing.T) {
 			p := newProvider(t, answers(tt.status, kind, tt.body, tt.header...))
 			for _, w := range wires() {
 				is := is.New(t)
-				_, err := ask(t, w.at(t, p.URL+"/", quick()), Request{Messages: []Message{user("hi")}})
-				e := asFailure(t, err)
+				e := failure(t, w.at(t, p.URL+"/", quick()), Request{Messages: []Message{user("hi")}})
 				is.Equal(e.Code, tt.code)
 				is.True(strings.Contains(e.Message, tt.says)) // the message of the provider
 				is.True(len(e.Message) < 2*maxMessage)        // the message is too long
@@ -413,8 +432,7 @@ func TestTimeOuts(t *testing.T) {
 				is := is.New(t)
 				left := make(chan struct{}, 1)
 				p := newProvider(t, hangs(body, left))
-				_, err := ask(t, w.at(t, p.URL, short), Request{Messages: []Message{user("hi")}})
-				e := asFailure(t, err)
+				e := failure(t, w.at(t, p.URL, short), Request{Messages: []Message{user("hi")}})
 				is.Equal(e.Code, "timeout")
 				is.True(e.Retryable)
 				<-left
@@ -429,8 +447,7 @@ func TestNoConnection(t *testing.T) {
 	p.Close()
 	for _, w := range wires() {
 		is := is.New(t)
-		_, err := ask(t, w.at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-		e := asFailure(t, err)
+		e := failure(t, w.at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
 		is.Equal(e.Code, "connection")
 		is.True(e.Retryable)
 		is.True(!strings.Contains(e.Message, "127.0.0.1")) // users must not see the address
@@ -445,8 +462,7 @@ func TestBrokenStreams(t *testing.T) {
 			t.Run(name+" "+when, func(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
-				_, err := ask(t, w.at(t, newProvider(t, cut(body)).URL, quick()), Request{Messages: []Message{user("hi")}})
-				e := asFailure(t, err)
+				e := failure(t, w.at(t, newProvider(t, cut(body)).URL, quick()), Request{Messages: []Message{user("hi")}})
 				is.Equal(e.Code, "stream")
 				is.True(e.Retryable)
 			})
@@ -470,8 +486,7 @@ func TestLongLines(t *testing.T) {
 					}
 				}
 			})
-			_, err := ask(t, wire.at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-			e := asFailure(t, err)
+			e := failure(t, wire.at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
 			is.Equal(e.Code, "bad_response")
 			is.True(!e.Retryable)
 		})
@@ -499,8 +514,7 @@ func TestConnectionsAreReused(t *testing.T) {
 		patient.linger = 5 * time.Second
 		m := w.at(t, p.URL, patient)
 		for range 3 {
-			_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
-			is.NoErr(err)
+			answered(t, m, Request{Messages: []Message{user("hi")}})
 		}
 		is.Equal(len(peers), 1)
 	}
@@ -521,8 +535,7 @@ func TestSlowAnswers(t *testing.T) {
 	})
 	patient := quick()
 	patient.idle = time.Second
-	resp, err := ask(t, openAIAt(t, p.URL, patient), Request{Messages: []Message{user("hi")}})
-	is.NoErr(err)
+	resp := answered(t, openAIAt(t, p.URL, patient), Request{Messages: []Message{user("hi")}})
 	is.Equal(spell(resp.Parts), "text:HelloHelloHelloHello")
 }
 
@@ -567,8 +580,7 @@ func TestReasoningBesideTheCompletion(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			p := newProvider(t, streams(sse(chunk(`{"content":"x"}`), finished("stop"), `{"choices":[],"usage":`+tt.usage+`}`, done)))
-			resp, err := ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-			is.NoErr(err)
+			resp := answered(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
 			is.Equal(resp.Usage.OutputTokens, tt.output)
 		})
 	}

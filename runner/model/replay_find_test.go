@@ -36,8 +36,7 @@ func (r run) play(t *testing.T, m Model) (said string, warnings []string) {
 	t.Helper()
 	var answers []Response
 	for range len(r.results) + 1 {
-		resp, err := ask(t, m, r.request(answers))
-		is.New(t).NoErr(err)
+		resp := answered(t, m, r.request(answers))
 		said += spell(resp.Parts) + "\n"
 		answers, warnings = append(answers, resp), append(warnings, resp.Warnings...)
 	}
@@ -133,8 +132,7 @@ func TestReplaySideBySide(t *testing.T) {
 			for _, name := range names {
 				r := runs[name].on("Friday", runs[name].worker, "new "+runs[name].task)
 				r.results = runs[name].results
-				resp, err := ask(t, m, r.request(answers[name]))
-				is.NoErr(err)
+				resp := answered(t, m, r.request(answers[name]))
 				answers[name] = append(answers[name], resp)
 				said[name] += spell(resp.Parts) + "\n"
 			}
@@ -214,9 +212,7 @@ func TestReplayCostsNothing(t *testing.T) {
 	is := is.New(t)
 	dir := t.TempDir()
 	m := &scripted{responses: []Response{{Finish: FinishStop, Usage: Usage{InputTokens: 5, Cost: 7, Billed: true}, Parts: []Part{{Type: PartText, Text: "x"}}}}}
-	_, err := ask(t, NewRecorder(m, dir), monday.request(nil))
-	is.NoErr(err)
-	resp, err := ask(t, replayOf(t, dir), monday.request(nil))
-	is.NoErr(err)
+	answered(t, NewRecorder(m, dir), monday.request(nil))
+	resp := answered(t, replayOf(t, dir), monday.request(nil))
 	is.Equal(resp.Usage, Usage{InputTokens: 5})
 }

@@ -75,8 +75,7 @@ func TestReplay(t *testing.T) {
 	is.Equal(rec.Name(), "scripted")
 	req := runWith(firstWorker, "a:1")
 	req.Preamble, req.MaxTokens, req.Tools = "P", 5, []Tool{{Name: "f"}}
-	resp, err := ask(t, rec, req)
-	is.NoErr(err)
+	resp := answered(t, rec, req)
 	is.True(reflect.DeepEqual(resp, answer)) // recording does not change the answer
 
 	// Another run: other ids, another port, another version of the program.
@@ -89,8 +88,7 @@ func TestReplay(t *testing.T) {
 	want.Parts = []Part{{Type: PartReasoning}, {Type: PartText, Text: "See http://localhost:8080/api/workers/" + secondWorker + "/files/x <&>\n"},
 		{Type: PartToolCall, CallID: "c2", ToolName: "f", Input: json.RawMessage(`{"w": "` + secondWorker + `"`)}}
 	for range 2 {
-		resp, err = ask(t, m, again)
-		is.NoErr(err)
+		resp = answered(t, m, again)
 		is.True(reflect.DeepEqual(resp, want))
 	}
 	info, err := os.Stat(dir)
@@ -117,8 +115,7 @@ func TestReplayMiss(t *testing.T) {
 		return m
 	}
 	for _, req := range []Request{{Messages: []Message{user("Please tell me what the capital of France is.")}}, callAnd("first"), {Messages: []Message{file("1")}}} {
-		_, err := ask(t, rec, req)
-		is.New(t).NoErr(err)
+		answered(t, rec, req)
 	}
 	for name, tt := range map[string]struct {
 		req  Request
@@ -135,8 +132,7 @@ func TestReplayMiss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			_, err := ask(t, replayOf(t, dir), tt.req)
-			e := asFailure(t, err)
+			e := failure(t, replayOf(t, dir), tt.req)
 			is.Equal(e.Code, "replay_miss")
 			is.True(!e.Retryable)
 			for _, s := range tt.says {
@@ -148,12 +144,10 @@ func TestReplayMiss(t *testing.T) {
 		})
 	}
 	is := is.New(t)
-	_, err := ask(t, replayOf(t, t.TempDir()), callAnd("x"))
-	is.True(strings.Contains(asFailure(t, err).Message, "there is none in"))
+	is.True(strings.Contains(failure(t, replayOf(t, t.TempDir()), callAnd("x")).Message, "there is none in"))
 	for _, bad := range []string{"", "{", `{"version":3,"response":{}}`, `{"version":2}`, `{"version":2,"response":{},"error":{}}`} {
 		is.NoErr(os.WriteFile(filepath.Join(dir, digestedKey(callAnd("bad"))+".json"), []byte(bad), 0o600))
-		_, err := ask(t, replayOf(t, dir), callAnd("bad"))
-		is.Equal(asFailure(t, err).Code, "replay_miss")
+		is.Equal(failure(t, replayOf(t, dir), callAnd("bad")).Code, "replay_miss")
 	}
 }
 
@@ -176,8 +170,7 @@ func TestRecordedErrors(t *testing.T) {
 	}
 	file := filepath.Join(dir, "file")
 	is.NoErr(os.WriteFile(file, nil, 0o600))
-	_, err := ask(t, NewRecorder(&scripted{responses: []Response{{}}}, filepath.Join(file, "sub")), callAnd(""))
-	is.Equal(asFailure(t, err).Code, "record") // an unrecorded answer is an error
+	is.Equal(failure(t, NewRecorder(&scripted{responses: []Response{{}}}, filepath.Join(file, "sub")), callAnd("")).Code, "record") // an unrecorded answer is an error
 }
 
 func TestOpenReplay(t *testing.T) {

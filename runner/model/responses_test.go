@@ -149,8 +149,7 @@ func TestResponsesRequest(t *testing.T) {
 		Part{Type: PartReasoning, Meta: sealMeta(m.Name(), responsesMeta{Item: &reasoningItem{Type: "reasoning", ID: "rs_2", Encrypted: "led to nothing"}})})
 	req.Messages[2].Parts[0].Images = []Part{png}
 	req.Messages[2].Parts = append(req.Messages[2].Parts, Part{Type: PartToolResult, CallID: "call_2", ToolName: "a tool!", Text: "no", IsError: true})
-	_, err := ask(t, m, req)
-	is.NoErr(err)
+	answered(t, m, req)
 	got := p.got(t, 0)
 	is.Equal(got.path, "/v1/responses")
 	is.Equal(got.header.Get("Authorization"), "Bearer "+testKey)
@@ -171,8 +170,7 @@ func TestResponsesRequest(t *testing.T) {
 
 	final := req
 	final.Final, final.MaxTokens, final.Place.Turn, final.Place.Step = true, 3, 5, 0
-	_, err = ask(t, m, final)
-	is.NoErr(err)
+	answered(t, m, final)
 	is.Equal(p.got(t, 1).body["tool_choice"], "none")
 	is.Equal(p.got(t, 1).body["tools"], got.body["tools"])                       // the provider has cached the tools
 	is.Equal(p.got(t, 1).body["prompt_cache_key"], got.body["prompt_cache_key"]) // one key per task
@@ -190,16 +188,14 @@ func TestResponsesReasoningComesBack(t *testing.T) {
 	m := responsesAt(t, p.URL, quick())
 	req := Request{Messages: []Message{user("hi")}}
 	for turn := range 2 {
-		resp, err := ask(t, m, req)
-		is.NoErr(err)
+		resp := answered(t, m, req)
 		said := Message{Role: RoleAssistant, Parts: resp.Parts}
 		raw, err := json.Marshal(said) // in the form in which the journal stores it
 		is.NoErr(err)
 		var kept Message
 		is.NoErr(json.Unmarshal(raw, &kept))
 		req.Messages = append(req.Messages, kept, Message{Role: RoleTool, Parts: []Part{{Type: PartToolResult, CallID: resp.Parts[2].CallID, Text: "so"}}}, user("more"))
-		_, err = ask(t, m, req)
-		is.NoErr(err)
+		answered(t, m, req)
 		got := p.got(t, 2*turn+1).raw
 		is.Equal(strings.Count(got, `{`+thought+`},{"type":"message","role":"assistant","content":"I look.","phase":"commentary"},{"type":"function_call"`), turn+1)
 	}

@@ -69,6 +69,14 @@ func generate(t *testing.T, req model.Request) (model.Response, error) {
 	return res, nil
 }
 
+// answered makes a call, as generate does, that must not fail.
+func answered(t *testing.T, req model.Request) model.Response {
+	t.Helper()
+	res, err := generate(t, req)
+	is.New(t).NoErr(err)
+	return res
+}
+
 // world simulates the real tools, as far as the model can notice.
 type world struct {
 	files map[string]string
@@ -181,19 +189,16 @@ func TestWaitTakesItsTime(t *testing.T) {
 func TestUsageIsCountedAndNeverZero(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	res, err := generate(t, model.Request{})
-	is.NoErr(err)
+	res := answered(t, model.Request{})
 	is.True(res.Usage.InputTokens >= 1 && res.Usage.OutputTokens >= 1)
 
 	req := model.Request{Messages: []model.Message{user("```offline\nthink abcd efgh\nsay 12345678\n```")}}
-	res, err = generate(t, req)
-	is.NoErr(err)
+	res = answered(t, req)
 	is.Equal(res.Usage.ReasoningTokens, int64(3)) // 9 bytes
 	is.Equal(res.Usage.OutputTokens, int64(5))    // 17 bytes, including reasoning
 	in := res.Usage.InputTokens
 	req.Tools = []model.Tool{{Name: "12345678", Description: "12345678"}}
-	res, err = generate(t, req)
-	is.NoErr(err)
+	res = answered(t, req)
 	is.Equal(res.Usage.InputTokens, in+4) // descriptions of tools are counted, too
 }
 
@@ -216,8 +221,7 @@ func TestMaxTokens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			res, err := generate(t, model.Request{Messages: []model.Message{user("```offline\n" + tt.script + "\n```")}, MaxTokens: tt.max})
-			is.NoErr(err)
+			res := answered(t, model.Request{Messages: []model.Message{user("```offline\n" + tt.script + "\n```")}, MaxTokens: tt.max})
 			is.Equal(joinText(res.Parts, model.PartText), tt.text)
 			is.Equal(len(partsOf(res.Parts, model.PartToolCall)), tt.calls)
 			is.Equal(res.Finish, tt.finish)
@@ -232,12 +236,10 @@ func TestCallIDsAreUniqueInAConversation(t *testing.T) {
 		return model.Message{Role: model.RoleAssistant, Parts: []model.Part{{Type: model.PartToolCall, CallID: id, ToolName: "x", Input: json.RawMessage(`{}`)}}}
 	}
 	req := model.Request{Messages: []model.Message{user("a"), call("call_1"), call("call_7"), call("other"), user("```offline\ntool x {}\n```")}, TurnStart: 4}
-	res, err := generate(t, req)
-	is.NoErr(err)
+	res := answered(t, req)
 	is.Equal(res.Parts[0].CallID, "call_9") // greater than the highest number, and than the number of calls
 	req.Messages[1] = user("gone")
-	res, err = generate(t, req)
-	is.NoErr(err)
+	res = answered(t, req)
 	is.Equal(res.Parts[0].CallID, "call_9") // an omitted call does not free its number
 }
 

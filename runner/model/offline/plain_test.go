@@ -111,8 +111,7 @@ func TestToolsThatAreNotOffered(t *testing.T) {
 func TestWorkerMadeOfTheInput(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	res, err := generate(t, model.Request{Instructions: "Say hello\n", Messages: []model.Message{user("Say hello")}})
-	is.NoErr(err)
+	res := answered(t, model.Request{Instructions: "Say hello\n", Messages: []model.Message{user("Say hello")}})
 	is.Equal(strings.Count(joinText(res.Parts, model.PartText), "Say hello"), 1)
 }
 
@@ -134,18 +133,15 @@ func TestFinalPlain(t *testing.T) {
 	is := is.New(t)
 	req := plainRequest("Summarise harbour.md in one sentence and save it as out.md")
 	req.Final = true
-	res, err := generate(t, req)
-	is.NoErr(err)
+	res := answered(t, req)
 	is.Equal(len(partsOf(res.Parts, model.PartToolCall)), 0) // although tools are available
 
 	w := newWorld(t)
 	req.Final = false
-	res, err = generate(t, req)
-	is.NoErr(err)
+	res = answered(t, req)
 	req.Messages = append(req.Messages, model.Message{Role: model.RoleAssistant, Parts: res.Parts}, model.Message{Role: model.RoleTool, Parts: []model.Part{w.run(res.Parts[0])}}, user("The budget is used up."))
 	req.Final = true
-	res, err = generate(t, req)
-	is.NoErr(err)
+	res = answered(t, req)
 	is.Equal(joinText(res.Parts, model.PartText), "out.md was not saved.\n\nA limit was reached; this is what there is.\n\n"+telling1)
 }
 

@@ -183,8 +183,7 @@ func TestScriptSteps(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			req := model.Request{Messages: append(before[:2:2], tt.messages...), TurnStart: 2, Final: tt.final}
-			res, err := generate(t, req)
-			is.NoErr(err)
+			res := answered(t, req)
 			is.Equal(spell(res.Parts), tt.says)
 			if name == "second" {
 				is.Equal(res.Usage, model.Usage{InputTokens: 7, OutputTokens: 9})
@@ -209,10 +208,9 @@ func TestScriptEndsWithTool(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			res, err := generate(t, model.Request{Final: tt.final, Messages: []model.Message{user(scriptOf("tool x {}")),
+			res := answered(t, model.Request{Final: tt.final, Messages: []model.Message{user(scriptOf("tool x {}")),
 				{Role: model.RoleAssistant, Parts: []model.Part{{Type: model.PartToolCall, CallID: "call_1", ToolName: "x", Input: []byte(`{}`)}}},
 				{Role: model.RoleTool, Parts: []model.Part{{Type: model.PartToolResult, CallID: "call_1", Text: tt.output}}}}})
-			is.NoErr(err)
 			is.Equal(joinText(res.Parts, model.PartText), tt.says)
 		})
 	}
@@ -223,10 +221,9 @@ func TestScriptEndsWithTool(t *testing.T) {
 func TestScriptEndsWithToolAfterText(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	res, err := generate(t, model.Request{Messages: []model.Message{user(scriptOf("say the answer", "tool x {}")),
+	res := answered(t, model.Request{Messages: []model.Message{user(scriptOf("say the answer", "tool x {}")),
 		{Role: model.RoleAssistant, Parts: []model.Part{{Type: model.PartText, Text: "the answer"}, {Type: model.PartToolCall, CallID: "call_1", ToolName: "x", Input: []byte(`{}`)}}},
 		{Role: model.RoleTool, Parts: []model.Part{{Type: model.PartToolResult, CallID: "call_1", Text: "all went well"}}}}})
-	is.NoErr(err)
 	is.Equal(len(res.Parts), 0)
 	is.Equal(res.Finish, model.FinishStop)
 }
@@ -237,12 +234,10 @@ func TestFinalWithoutAnythingToSay(t *testing.T) {
 	messages := []model.Message{user(scriptOf("repeat 3", "tool x {}")),
 		{Role: model.RoleAssistant, Parts: []model.Part{{Type: model.PartToolCall, CallID: "call_1", ToolName: "x", Input: []byte(`{}`)}}},
 		{Role: model.RoleTool, Parts: []model.Part{{Type: model.PartToolResult, CallID: "call_1", Text: "the door is shut", IsError: true}}}, user("wrap up")}
-	res, err := generate(t, model.Request{Messages: messages, Final: true})
-	is.NoErr(err)
+	res := answered(t, model.Request{Messages: messages, Final: true})
 	is.Equal(joinText(res.Parts, model.PartText), "A limit was reached after 1 tool call; the last, x, failed: the door is shut")
 	is.Equal(res.Finish, model.FinishStop)
-	res, err = generate(t, model.Request{Messages: messages[:1], Final: true, OutputSchema: []byte(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)})
-	is.NoErr(err)
+	res = answered(t, model.Request{Messages: messages[:1], Final: true, OutputSchema: []byte(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)})
 	is.Equal(joinText(res.Parts, model.PartText), `{"n":0}`) // the answer still meets the schema
 }
 
@@ -250,14 +245,12 @@ func TestSecondJSONAnswersFeedback(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	req := model.Request{OutputSchema: []byte(`{"type":"object"}`), Messages: []model.Message{user(scriptOf("say Trying.", "json 1", "usage 3 4", "json {}", "usage 5 6"))}}
-	res, err := generate(t, req)
-	is.NoErr(err)
+	res := answered(t, req)
 	is.Equal(spell(res.Parts), "text:Trying. text:1") // the value is a part of its own
 	is.Equal(res.Usage.InputTokens, int64(3))
 	req.Messages = append(req.Messages, model.Message{Role: model.RoleAssistant, Parts: res.Parts}, user("not an object"))
 	for range 2 {
-		res, err = generate(t, req)
-		is.NoErr(err)
+		res = answered(t, req)
 		is.Equal(spell(res.Parts), "text:{}")
 		is.Equal(res.Usage.OutputTokens, int64(6))
 		req.Messages = append(req.Messages, model.Message{Role: model.RoleAssistant, Parts: res.Parts}, user("again"))
@@ -268,12 +261,10 @@ func TestScriptInInstructions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	req := model.Request{Instructions: "You greet.\n" + scriptOf("say Hello {{input}}!"), Messages: []model.Message{user(" Bob ")}}
-	res, err := generate(t, req)
-	is.NoErr(err)
+	res := answered(t, req)
 	is.Equal(joinText(res.Parts, model.PartText), "Hello Bob!")
 	req.Messages = []model.Message{user(scriptOf("say mine"))}
-	res, err = generate(t, req)
-	is.NoErr(err)
+	res = answered(t, req)
 	is.Equal(joinText(res.Parts, model.PartText), "mine") // a script in the input has priority
 }
 

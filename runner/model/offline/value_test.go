@@ -17,8 +17,7 @@ import (
 // answerTo requests a value and checks that the value meets the schema, or is {}.
 func answerTo(t *testing.T, text, input string) string {
 	t.Helper()
-	res, err := generate(t, model.Request{OutputSchema: json.RawMessage(text), Messages: []model.Message{user(input)}})
-	is.New(t).NoErr(err)
+	res := answered(t, model.Request{OutputSchema: json.RawMessage(text), Messages: []model.Message{user(input)}})
 	answer := res.Parts[len(res.Parts)-1].Text // a note may precede it
 	compiled, err := schema.CompileForObjects([]byte(text))
 	if err != nil {
@@ -82,8 +81,7 @@ func TestValueThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	rules := json.RawMessage(object(`"email":{"type":"string","format":"email"}`))
-	res, err := generate(t, model.Request{OutputSchema: rules, Messages: []model.Message{user("hello there")}})
-	is.NoErr(err)
+	res := answered(t, model.Request{OutputSchema: rules, Messages: []model.Message{user("hello there")}})
 	is.Equal(spell(res.Parts), "text:"+noValue+" text:{}")
 }
 
