@@ -90,9 +90,7 @@ func (f *fixture) decide(a store.Approval, approved bool, reason string) {
 // upTo reads events up to and including the first event that contains text.
 func (f *fixture) upTo(s source, u *uiReader, text string) {
 	f.t.Helper()
-	for _, e := range f.watchUntil(s, text) {
-		u.take(e)
-	}
+	feed(u, f.watchUntil(s, text))
 }
 
 func TestApproval(t *testing.T) {
@@ -109,9 +107,7 @@ func TestApproval(t *testing.T) {
 	}
 	is.Equal([]any{list[0].ToolName, string(list[0].Input), list[1].ToolName, string(list[1].Input)}, []any{"danger", `{"n":0}`, "danger", `{"n":2}`})
 	f.upTo(stream, live, "safe")
-	suspended, err := f.store.Turn(f.ctx(), turn.ID)
-	is.NoErr(err)
-	is.Equal(suspended.Status, store.Running)
+	is.Equal(f.reload(turn.ID).Status, store.Running)
 
 	// The suspended turn holds no slot: another turn takes the only one.
 	other := f.worker
@@ -126,9 +122,7 @@ func TestApproval(t *testing.T) {
 	is.Equal(done.OutputText, `danger: ok; safe: ok; danger: a person has denied this call: not twice`)
 	is.Equal(e.list(), []string{"safe", "danger", "safe", "danger", "danger"})
 	want := f.messages(turn)[1:]
-	for _, ev := range f.events(stream) {
-		live.take(ev)
-	}
+	feed(live, f.events(stream))
 	is.Equal(live.messages(), want)
 	is.Equal(live.approvals, []string{"danger pending", "danger pending", "danger denied not twice", "danger approved once is fine"})
 	is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
@@ -142,7 +136,7 @@ func TestStreamsAcrossSuspensions(t *testing.T) {
 	is := is.New(t)
 	f, _ := newAsking(t, asks("danger", "safe", "danger"))
 	r := rand.New(rand.NewPCG(1, 2))
-	wide, joined, followed := newWideReader(t), make(chan struct{}), make(chan error, 2)
+	wide, joined, followed := newWideReader(t), make(chan struct{}), make(chan error, 1)
 	wide.turns = map[string]*uiReader{}
 	go func() { followed <- wide.follow(f, 1, 3, false, r, joined) }()
 	until(t, joined, "the stream is open")
@@ -151,15 +145,12 @@ func TestStreamsAcrossSuspensions(t *testing.T) {
 	cutDone := make(chan error, 1)
 	go cut.send(cutDone, f, turn, 2, nil)
 	list := f.pending(turn, 2)
-	late, lateJoined := newWideReader(t), make(chan struct{}) // joins while the turn is suspended
-	go func() { followed <- late.follow(f, 1, 0, false, r, lateJoined) }()
-	until(t, lateJoined, "the second stream is open")
+	late, lateFollowed := f.watching(1) // joins while the turn is suspended
 	f.decide(list[0], true, "")
 	f.decide(list[1], true, "")
 	f.wait(turn)
-	for range 2 {
-		is.NoErr(until(t, followed, "the readers are done"))
-	}
+	is.NoErr(until(t, followed, "the first reader is done"))
+	is.NoErr(until(t, lateFollowed, "the second reader is done"))
 	is.NoErr(until(t, cutDone, "the reader is done"))
 	want := f.messages(turn)[1:]
 	is.Equal(cut.u.messages(), want)
@@ -183,9 +174,7 @@ func TestWorkerStreamOfSuspendedTurn(t *testing.T) {
 			f, _ := newAsking(t, asks("danger"))
 			turn := f.accept("go")
 			a := f.pending(turn, 1)[0]
-			wide, joined, followed := newWideReader(t), make(chan struct{}), make(chan error, 1)
-			go func() { followed <- wide.follow(f, 1, 0, false, nil, joined) }()
-			until(t, joined, "the stream is open")
+			wide, followed := f.watching(1)
 			end(f, turn, a)
 			f.wait(turn)
 			is.NoErr(until(t, followed, "the reader is done"))
@@ -210,10 +199,7 @@ func TestDecidedAgainAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f, _ := newAsking(t, asks("danger"))
-	ctx, cancel := context.WithTimeout(f.ctx(), patience)
-	defer cancel()
-	s, err := f.Streams.Worker(ctx, f.worker.ID, "")
-	is.NoErr(err)
+	s := f.workerStream(f.worker.ID, "")
 	defer s.Close()
 	turn := f.accept("go")
 	a := f.pending(turn, 1)[0]
@@ -224,9 +210,7 @@ func TestDecidedAgainAfterTheEnd(t *testing.T) {
 	next := f.accept("again") // queued after all earlier events
 	seen := map[string]bool{}
 	for !seen["next"] {
-		events, _, err := s.Next(ctx)
-		is.NoErr(err)
-		for _, ev := range events {
+		for _, ev := range f.next(s) {
 			is.True(!seen[string(ev.ID)]) // no event comes twice
 			seen[string(ev.ID)] = true
 			seen["next"] = seen["next"] || strings.Contains(string(ev.Data), next.ID)
@@ -256,9 +240,7 @@ func TestReadersOfVersion6(t *testing.T) {
 	is.Equal(responded[4].(map[string]any)["state"], "approval-requested")
 	f.decide(list[2], false, "")
 	f.wait(turn)
-	for _, ev := range f.events(stream) {
-		u.take(ev)
-	}
+	feed(u, f.events(stream))
 	is.Equal(u.messages(), f.messages6(turn, true))
 	parts := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)
 	is.Equal(parts[3].(map[string]any), map[string]any{"type": "dynamic-tool", "toolName": "danger", "toolCallId": list[1].ToolCallID,
@@ -271,8 +253,7 @@ func TestReadersOfVersion6(t *testing.T) {
 // omits the fields that no chunk contains.
 func (f *fixture) messages6(t store.Turn, built bool) []any {
 	f.t.Helper()
-	conv, err := f.store.Conversation(f.ctx(), t)
-	is.New(f.t).NoErr(err)
+	conv := f.conversation(t)
 	list := assistants(plain(f.t, f.views().Messages(conv, true)).([]any))
 	for _, m := range list {
 		for _, p := range m.(map[string]any)["parts"].([]any) {
@@ -303,9 +284,7 @@ func TestCancelSuspended(t *testing.T) {
 	is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
 	u := newUIReader(t)
 	u.sdk6 = true
-	for _, ev := range f.events(f.taskStream(turn, "").WithApprovals()) {
-		u.take(ev)
-	}
+	feed(u, f.events(f.taskStream(turn, "").WithApprovals()))
 	is.Equal(u.messages(), f.messages6(turn, true))
 	part := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)[2].(map[string]any)
 	is.Equal([]any{part["state"], part["approval"]}, []any{"output-denied", map[string]any{"id": list[1].ID, "approved": false, "reason": "the call did not run"}})
@@ -344,8 +323,7 @@ func TestWorkerStreamSendsEachDecision(t *testing.T) {
 	f, _ := newAsking(t, asks("danger", "danger"))
 	turn := f.accept("go")
 	list := f.pending(turn, 2)
-	s, err := f.Streams.Worker(f.ctx(), f.worker.ID, "")
-	is.NoErr(err)
+	s := f.workerStream(f.worker.ID, "")
 	defer s.Close()
 	f.decide(list[1], true, "")
 	u := newUIReader(t)
@@ -364,14 +342,10 @@ func TestApprovalTimeout(t *testing.T) {
 	turn := f.accept("go")
 	f.pending(turn, 1)
 	next := f.accept("go on", turn.TaskID)
-	wide, joined, followed := newWideReader(t), make(chan struct{}), make(chan error, 1)
-	go func() { followed <- wide.follow(f, 1, 0, false, nil, joined) }()
-	until(t, joined, "the stream is open")
+	wide, followed := f.watching(1)
 	c.advance(runner.ApprovalWait - time.Second)
 	f.ExpireSuspended()
-	suspended, err := f.store.Turn(f.ctx(), turn.ID)
-	is.NoErr(err)
-	is.Equal(suspended.Status, store.Running)
+	is.Equal(f.reload(turn.ID).Status, store.Running)
 	c.advance(time.Second)
 	f.ExpireSuspended()
 	done := f.wait(turn)
@@ -490,12 +464,7 @@ func TestKillAroundApprovals(t *testing.T) {
 			turn := f.accept("go")
 			a := f.pending(turn, 1)[0]
 			cut := &cutReader{u: newUIReader(t)}
-			events, _, err := f.taskStream(turn, "").Next(f.ctx()) // the events so far
-			is.NoErr(err)
-			for _, ev := range events {
-				cut.u.take(ev)
-				cut.last = string(ev.ID)
-			}
+			feed(cut, f.next(f.taskStream(turn, ""))) // the events so far
 			is.Equal(cut.u.approvals, []string{"work pending"})
 			if decided { // while no process has claimed the turn
 				_, err := f.store.DecideApproval(f.ctx(), f.owner, a.TaskID, a.ID, store.Decision{Approved: true})
@@ -536,22 +505,14 @@ func checkGuarded(is *is.I, g *fixture, turn store.Turn, second *life, cut int, 
 func TestStopWhileApprovedCallRuns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	begun := make(chan struct{}, 2)
-	hangs := fakeTool{name: "danger", fn: func(ctx context.Context, _ tool.Host, _ json.RawMessage) (json.RawMessage, error) {
-		begun <- struct{}{}
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}}
+	hangs, begun := hanging("danger")
 	f := newFixture(t, withModel(asks("danger")), withTools(hangs))
 	f.askingWorker("danger")
 	turn := f.accept("go")
 	f.decide(f.pending(turn, 1)[0], true, "")
 	until(t, begun, "the call runs")
 	f.stop()
-	g := fixtureOn(t, f.store, withModel(asks("danger")), withTools(hangs))
-	g.owner, g.worker = f.owner, f.worker
-	g.start()
-	done := g.wait(turn)
+	done := f.successor(withModel(asks("danger")), withTools(hangs)).wait(turn)
 	is.True(strings.Contains(done.OutputText, "may have taken effect"))
 	is.Equal(len(begun), 0)
 }

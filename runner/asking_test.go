@@ -51,13 +51,9 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	done := f.wait(turn)
 	is.Equal(done.OutputText, `ask_user: {"answer":"b"}; ask_user: question must not be blank; ask_user: {"answer":"noon"}`)
 	want := f.messages(turn)[1:]
-	for _, ev := range f.events(stream) {
-		live.take(ev)
-	}
+	feed(live, f.events(stream))
 	is.Equal(live.messages(), want)
-	for _, ev := range f.events(stream6) { // version 6 has no approval for a question
-		six.take(ev)
-	}
+	feed(six, f.events(stream6)) // version 6 has no approval for a question
 	is.Equal(six.messages(), f.messages6(turn, true))
 	is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
 }

@@ -98,10 +98,7 @@ func TestTimeBudget(t *testing.T) {
 				}
 				return calls(emit, 0, "it", `{}`), nil
 			}}
-			it := fakeTool{name: "it", fn: func(ctx context.Context, _ tool.Host, _ json.RawMessage) (json.RawMessage, error) {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}}
+			it, _ := hanging("it")
 			f := newFixture(t, withModel(m), withTools(it), withBudget(runner.Limits{Time: time.Second}))
 			turn := f.accept("go")
 			u := f.read(f.Streams.Turn(turn))

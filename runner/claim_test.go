@@ -133,8 +133,7 @@ func TestStopWhileAccepting(t *testing.T) {
 	for round := range 6 {
 		// There are more slots than turns, so the queue becomes empty, and turns are claimed at
 		// acceptance.
-		r := fixtureOn(t, f.store, withModel(m), func(c *runner.Config) { c.Concurrency = 1000 })
-		is.NoErr(r.Start(t.Context()))
+		r := f.successor(withModel(m), func(c *runner.Config) { c.Concurrency = 1000 })
 		storetest.Eventually(t, "the queue to be empty", func() bool { return f.store.Queued() == 0 })
 		var accepting sync.WaitGroup
 		for range 4 {
@@ -150,12 +149,9 @@ func TestStopWhileAccepting(t *testing.T) {
 	}
 	atOnce := slices.IndexFunc(turns, func(turn store.Turn) bool { return turn.Status == store.Running })
 	is.True(atOnce >= 0) // no turn was claimed at acceptance
-	last := fixtureOn(t, f.store, withModel(says("done")))
-	is.NoErr(last.Start(t.Context()))
-	defer last.stop()
-	f.Runner = last.Runner
+	last := f.successor(withModel(says("done")))
 	for _, turn := range turns {
-		is.Equal(f.wait(turn).OutputText, "done")
+		is.Equal(last.wait(turn).OutputText, "done")
 	}
 }
 

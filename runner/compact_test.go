@@ -150,8 +150,7 @@ func TestTwoHundredTurns(t *testing.T) {
 	is.True(slices.Contains(kinds(made), store.CompactionCut))
 	t.Logf("%d compactions, %d of them summaries, %d model calls", len(made), paid, len(s.so().answers))
 
-	conv, err := f.store.Conversation(t.Context(), last)
-	is.NoErr(err)
+	conv := f.conversation(last)
 	steps := store.Usage{}
 	for _, turn := range conv.Turns {
 		total = total.Add(store.Usage{})

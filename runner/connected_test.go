@@ -1,7 +1,6 @@
 package runner_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -252,10 +251,8 @@ func TestProviderChangesWhileATurnRuns(t *testing.T) {
 	fresh.next <- struct{}{}
 	turn = f.wait(turn)
 	is.Equal(turn.Status, store.Completed)
-	is.Equal(turn.Model, "offline") // the next model of its chain took over
-	steps, err := f.store.Journal(f.ctx(), turn)
-	is.NoErr(err)
-	is.Equal(len(steps), 3) // and no call was made twice
+	is.Equal(turn.Model, "offline")   // the next model of its chain took over
+	is.Equal(len(f.journal(turn)), 3) // and no call was made twice
 }
 
 // A stepper is a fake provider. Each answer waits for next and then calls a tool.
@@ -293,15 +290,9 @@ func TestProviderAfterRestart(t *testing.T) {
 	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "", "box:m"))
 	f.stop()
 	is.NoErr(f.store.Close())
-	st, err := store.Open(context.Background(), f.store.Dir(), storetest.Schema(t),
-		store.Options{Database: storetest.DatabaseOf(f.store.Dir())})
-	is.NoErr(err)
-	defer st.Close()
-	again := fixtureOn(t, st, withCatalogue(nil))
-	again.owner, again.worker = f.owner, f.worker
+	again := f.after(death{dir: f.store.Dir()}, withCatalogue(nil))
 	again.start()
-	is.Equal(again.wait(again.accept("who?")).OutputText, "I am box")
-	again.stop()
+	is.Equal(again.run("who?").OutputText, "I am box")
 }
 
 // TestProviderPrices checks that a connected provider is charged with the listed price of its

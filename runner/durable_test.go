@@ -127,6 +127,16 @@ func blocked() (*fakeModel, chan struct{}) {
 	}}, begun
 }
 
+// hanging returns a tool that blocks until ctx ends, and signals when it begins.
+func hanging(name string) (fakeTool, chan struct{}) {
+	begun := make(chan struct{}, 10)
+	return fakeTool{name: name, fn: func(ctx context.Context, _ tool.Host, _ json.RawMessage) (json.RawMessage, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}, begun
+}
+
 func TestThreeInterruptions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -136,14 +146,10 @@ func TestThreeInterruptions(t *testing.T) {
 	cut := &cutReader{u: newUIReader(t)}
 	for range 3 {
 		until(t, begun, "the model is asked")
-		s, err := f.Streams.Task(t.Context(), turn, cut.last)
-		is.NoErr(err)
+		s := f.taskStream(turn, cut.last)
 		for seen := false; !seen; { // until the first half of the word
-			events, _, err := s.Next(t.Context())
-			is.NoErr(err)
-			for _, e := range events {
-				cut.u.take(e)
-				cut.last = string(e.ID)
+			for _, e := range f.next(s) {
+				cut.take(e)
 				seen = seen || strings.Contains(string(e.Data), "half a wo")
 			}
 		}
@@ -169,12 +175,7 @@ func TestProgressBetweenInterruptions(t *testing.T) {
 		}
 		return calls(emit, stepOf(req), "it", `{}`), nil
 	}}
-	begun := make(chan struct{}, 10)
-	it := fakeTool{name: "it", fn: func(ctx context.Context, _ tool.Host, _ json.RawMessage) (json.RawMessage, error) {
-		begun <- struct{}{}
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}}
+	it, begun := hanging("it")
 	f := newFixture(t, withModel(m), withTools(it))
 	turn := f.accept("go")
 	for range 4 { // each death is in another call, so there was progress in between
@@ -199,17 +200,11 @@ func TestStopDoesNotCount(t *testing.T) {
 	for range 5 {
 		until(t, begun, "the model is asked")
 		f.stop()
-		waiting, err := f.store.Turn(f.ctx(), turn.ID)
-		is.NoErr(err)
-		is.Equal(waiting.Status, store.Pending)
-		next := fixtureOn(t, f.store, withModel(m))
-		next.owner, next.worker = f.owner, f.worker
-		f = next
-		f.start()
+		is.Equal(f.reload(turn.ID).Status, store.Pending)
+		f = f.successor(withModel(m))
 	}
 	until(t, begun, "the model is asked")
-	_, err := f.AbortTask(f.ctx(), f.owner, turn.TaskID)
-	is.NoErr(err)
+	f.abort(turn)
 	is.Equal(f.wait(turn).Failure.Code, "aborted")
 }
 
@@ -221,20 +216,13 @@ func TestStopInTool(t *testing.T) {
 		t.Run(fmt.Sprint(repeatable), func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			begun := make(chan struct{}, 10)
-			it := fakeTool{name: "it", repeatable: repeatable, fn: func(ctx context.Context, _ tool.Host, _ json.RawMessage) (json.RawMessage, error) {
-				begun <- struct{}{}
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}}
+			it, begun := hanging("it")
+			it.repeatable = repeatable
 			f := newFixture(t, withTools(it))
 			turn := f.accept(script(`tool it {}`, `say done`))
 			until(t, begun, "the tool runs")
 			f.stop()
-			g := fixtureOn(t, f.store, withTools(gives("it", `"ok"`)), func(c *runner.Config) {
-				c.Tools[len(c.Tools)-1] = fakeTool{name: "it", repeatable: repeatable, fn: gives("it", `"ok"`).fn}
-			})
-			g.start()
+			g := f.successor(withTools(fakeTool{name: "it", repeatable: repeatable, fn: gives("it", `"ok"`).fn}))
 			turn = g.wait(turn)
 			is.Equal(turn.OutputText, "done")
 			want := map[bool]store.CallState{false: store.CallInterrupted, true: store.CallCompleted}[repeatable]
@@ -293,18 +281,14 @@ func TestStopWhileClaiming(t *testing.T) {
 	f.stop()
 	var turns []store.Turn
 	for i := range 40 {
-		r := fixtureOn(t, f.store, withModel(m), func(c *runner.Config) { c.Concurrency = 3 })
-		is.NoErr(r.Start(t.Context()))
-		f.Runner = r.Runner
-		turns = append(turns, f.accept("go"))
+		r := f.successor(withModel(m), func(c *runner.Config) { c.Concurrency = 3 })
+		turns = append(turns, r.accept("go"))
 		if i%2 == 0 {
 			r.Wake()
 		}
 		r.stop()
 		for _, turn := range turns {
-			now, err := f.store.Turn(t.Context(), turn.ID)
-			is.NoErr(err)
-			is.Equal(now.Status, store.Pending)
+			is.Equal(f.reload(turn.ID).Status, store.Pending)
 		}
 		is.Equal(r.Running(), 0)
 	}
@@ -326,14 +310,10 @@ func TestPublishedBeforeKill(t *testing.T) {
 	f = newFixture(t, withTools(die))
 	turn := f.accept(script(`tool write_file {"path":"a.txt","content":"x"}`, `tool publish_file {"path":"a.txt"}`, `tool die {}`, `say done`))
 	g := f.after(until(t, dead, "the process dies"))
-	live := make(chan *uiReader, 1)
 	stream := g.taskStream(turn, "")
-	wide := newWideReader(t)
-	joined, rendered := make(chan struct{}, 1), make(chan error, 1)
-	go func() { rendered <- wide.follow(g, 1, 0, false, nil, joined) }()
-	until(t, joined, "a reader of all has joined")
+	wide, rendered := g.watching(1)
 	g.start()
-	go func() { live <- g.read(stream) }()
+	live := g.reading(stream)
 	turn = g.wait(turn)
 	is.NoErr(until(t, rendered, "the end is told"))
 	wide.check(g, []store.Turn{turn})

@@ -142,8 +142,7 @@ func TestEnvelopeKeepsThePrefix(t *testing.T) {
 	second := f.accept("Again.", first.TaskID)
 	<-hangs
 	f.stop()
-	other := fixtureOn(t, f.store, withModel(p.openModel(t, "openai:m")), withClock(func() time.Time { return at.AddDate(0, 0, 3) }))
-	other.start()
+	other := f.successor(withModel(p.openModel(t, "openai:m")), withClock(func() time.Time { return at.AddDate(0, 0, 3) }))
 	is.Equal(other.wait(second).OutputText, "Done.")
 
 	before := p.body(t, 0)

@@ -167,8 +167,7 @@ func (e ending) played(t *testing.T, m model.Model) {
 	is.Equal(turn.Usage.Steps, e.calls)
 	is.Equal(turn.Usage.InputTokens >= 1000*e.calls, true)
 
-	conv, err := f.store.Conversation(t.Context(), turn)
-	is.NoErr(err)
+	conv := f.conversation(turn)
 	var files []string
 	for _, p := range store.PublishedFiles(conv.Files) {
 		files = append(files, p.Path)
@@ -189,18 +188,10 @@ func (f *fixture) readsFromEverywhere(turn store.Turn, want []any) {
 	is := is.New(f.t)
 	events := f.events(f.taskStream(turn, ""))
 	for i := range events {
-		u := newUIReader(f.t)
-		for _, e := range events[:i] {
-			u.take(e)
-		}
-		last := ""
-		if i > 0 {
-			last = string(events[i-1].ID)
-		}
-		for _, e := range f.events(f.taskStream(turn, last)) {
-			u.take(e)
-		}
-		is.Equal(u.messages(), want)
+		cut := &cutReader{u: newUIReader(f.t)}
+		feed(cut, events[:i])
+		feed(cut, f.events(f.taskStream(turn, cut.last)))
+		is.Equal(cut.u.messages(), want)
 	}
 }
 

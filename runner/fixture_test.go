@@ -154,9 +154,23 @@ func (f *fixture) wait(t store.Turn) store.Turn {
 	if err := f.Wait(ctx, t.ID); err != nil {
 		f.t.Fatalf("wait for %s: %v", t.ID, err)
 	}
-	t, err := f.store.Turn(f.ctx(), t.ID)
+	return f.reload(t.ID)
+}
+
+// reload returns a turn as it is stored now.
+func (f *fixture) reload(id string) store.Turn {
+	f.t.Helper()
+	t, err := f.store.Turn(f.ctx(), id)
 	is.New(f.t).NoErr(err)
 	return t
+}
+
+// conversation returns what the turns of a task have said.
+func (f *fixture) conversation(t store.Turn) store.Conversation {
+	f.t.Helper()
+	conv, err := f.store.Conversation(f.ctx(), t)
+	is.New(f.t).NoErr(err)
+	return conv
 }
 
 func (f *fixture) run(input string, task ...string) store.Turn {
@@ -174,9 +188,7 @@ func (f *fixture) journal(t store.Turn) []store.Step {
 // messages returns the UI messages of a task as decoded JSON.
 func (f *fixture) messages(t store.Turn) []any {
 	f.t.Helper()
-	conv, err := f.store.Conversation(f.ctx(), t)
-	is.New(f.t).NoErr(err)
-	return plain(f.t, f.views().Messages(conv, false)).([]any)
+	return plain(f.t, f.views().Messages(f.conversation(t), false)).([]any)
 }
 
 // views returns the builder of the messages that clients see.
@@ -190,6 +202,15 @@ func plain(t testing.TB, v any) any {
 	var out any
 	is.New(t).NoErr(json.Unmarshal(b, &out))
 	return out
+}
+
+// successor returns a fixture with a new runner over the same store, and starts it.
+func (f *fixture) successor(setups ...setup) *fixture {
+	f.t.Helper()
+	g := fixtureOn(f.t, f.store, setups...)
+	g.owner, g.worker = f.owner, f.worker
+	g.start()
+	return g
 }
 
 // crash returns a fixture in the state after kill -9 at this moment. It uses a copy of the data
@@ -220,7 +241,7 @@ func (f *fixture) after(d death, setups ...setup) *fixture {
 		f.t.Fatal(d.err)
 	}
 	st, err := store.Open(context.Background(), d.dir, storetest.Schema(f.t),
-		store.Options{Database: storetest.DatabaseOf(d.dir)})
+		store.Options{Now: f.cfg.Now, Database: storetest.DatabaseOf(d.dir)})
 	is.New(f.t).NoErr(err)
 	f.t.Cleanup(func() { _ = st.Close() })
 	g := fixtureOn(f.t, st, append([]setup{func(c *runner.Config) {

@@ -55,9 +55,7 @@ func TestSmallWindowsGetLeanTools(t *testing.T) {
 	turn := f.accept("go")
 	<-hang
 	f.stop()
-	other := fixtureOn(t, f.store, withModel(m), withRemote(&servers{}), withPrices(t, `{"openai:tiny":{"input":1,"output":2}}`))
-	other.owner, other.worker = f.owner, f.worker
-	other.start()
+	other := f.successor(withModel(m), withRemote(&servers{}), withPrices(t, `{"openai:tiny":{"input":1,"output":2}}`))
 	is.Equal(other.wait(turn).OutputText, "done")
 	is.Equal(len(seen), 3)
 	is.Equal(seen[2].Tools, seen[0].Tools) // the resumed turn

@@ -102,9 +102,7 @@ func TestCancelOnAnotherNode(t *testing.T) {
 	is := is.New(t)
 	nodes := newNodes(t, 2)
 	turn := nodes[0].accept(script("wait 1h", "say done"))
-	task, err := nodes[1].AbortTask(t.Context(), nodes[1].owner, turn.TaskID)
-	is.NoErr(err)
-	is.Equal(task.Status, store.Aborted)
+	is.Equal(nodes[1].abort(turn).Status, store.Aborted)
 	is.Equal(nodes[1].wait(turn).Status, store.Aborted)
 }
 
@@ -115,9 +113,7 @@ func TestLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	nodes := newNodes(t, 2)
-	s, err := nodes[0].Streams.Worker(t.Context(), nodes[0].worker.ID, "")
-	is.NoErr(err)
-	s.Close()
+	nodes[0].workerStream(nodes[0].worker.ID, "").Close()
 	turn := nodes[0].accept(script(`tool write_file {"path":"a","content":"x"}`, "wait 8s", "say done"))
 	old := nodes[0].ID()
 	storetest.Eventually(t, "the first call", func() bool { return len(nodes[0].journal(turn)) > 0 })
@@ -143,15 +139,14 @@ func TestWatchedInMaintenance(t *testing.T) {
 	is := is.New(t)
 	nodes := newNodes(t, 2)
 	a, b := nodes[0], nodes[1]
-	s, err := a.Streams.Worker(t.Context(), a.worker.ID, "")
-	is.NoErr(err)
+	s := a.workerStream(a.worker.ID, "")
 	defer s.Close()
 	place := func() string {
 		n, err := b.store.PlaceOf(t.Context(), a.worker.ID, "")
 		is.NoErr(err)
 		return n.RunnerID
 	}
-	_, err = a.store.PlaceHere(t.Context(), a.worker.ID, a.ID())
+	_, err := a.store.PlaceHere(t.Context(), a.worker.ID, a.ID())
 	is.NoErr(err)
 	a.KeepWatched()
 	is.Equal(place(), a.ID())
@@ -176,8 +171,7 @@ func TestWatchedGuest(t *testing.T) {
 	nodes := newNodes(t, 2)
 	a, b := nodes[0], nodes[1]
 	is.Equal(b.run("Hello").Status, store.Completed)
-	before, err := a.Streams.Worker(t.Context(), a.worker.ID, "")
-	is.NoErr(err)
+	before := a.workerStream(a.worker.ID, "")
 	a.Streams.Guest(a.worker.ID)
 	missed := b.run("Hello again")
 	storetest.Exec(t, a.store, `UPDATE placements SET runner_id = ?`, a.ID())
@@ -187,15 +181,12 @@ func TestWatchedGuest(t *testing.T) {
 	is.True(done || err != nil)
 	before.Close()
 
-	after, err := a.Streams.Worker(t.Context(), a.worker.ID, "unknown")
-	is.NoErr(err)
+	after := a.workerStream(a.worker.ID, "unknown")
 	defer after.Close()
 	a.KeepWatched()
 	is.Equal(a.Streams.WatchedWorkers(), []string{a.worker.ID}) // the worker is here now
 	for told := false; !told; {
-		events, _, err := after.Next(t.Context())
-		is.NoErr(err)
-		told = slices.ContainsFunc(events, func(e stream.Event) bool {
+		told = slices.ContainsFunc(a.next(after), func(e stream.Event) bool {
 			return strings.Contains(string(e.Data), missed.ID) && strings.Contains(string(e.Data), `"finish"`)
 		})
 	}

@@ -21,6 +21,24 @@ import (
 // overloaded is the error of a server that is temporarily down.
 var overloaded = said{status: http.StatusServiceUnavailable, body: `{"error":{"message":"overloaded"}}`}
 
+// overloadedFor is overloaded with the seconds that the server asks to wait.
+func overloadedFor(seconds string) said {
+	s := overloaded
+	s.again = seconds
+	return s
+}
+
+// mends returns the answers of a server that says first until it is well, and then text.
+func mends(first said, text string) (answer func(asked) said, well *atomic.Bool) {
+	well = &atomic.Bool{}
+	return func(asked) said {
+		if well.Load() {
+			return said{text: text, in: 10, out: 5}
+		}
+		return first
+	}, well
+}
+
 // A wireModels is the catalogue of one fake server. A worker may choose any of its models.
 type wireModels struct{ open func(name string) model.Model }
 
@@ -41,9 +59,7 @@ func onClock(t testing.TB, c *clock, setups ...setup) *fixture {
 func (f *fixture) waiting(t store.Turn) store.Turn {
 	f.t.Helper()
 	storetest.Eventually(f.t, "turn "+t.ID+" to wait", func() bool {
-		var err error
-		t, err = f.store.Turn(f.ctx(), t.ID)
-		is.New(f.t).NoErr(err)
+		t = f.reload(t.ID)
 		if t.Status.Ended() {
 			f.t.Fatalf("turn %s does not wait: %s %v", t.ID, t.Status, t.Failure)
 		}
@@ -123,9 +139,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 	c := newClock()
 	w := newWire(t, func(a asked) said {
 		if a.number == 0 {
-			busy := overloaded
-			busy.again = "3600"
-			return busy
+			return overloadedFor("3600")
 		}
 		return said{text: "fine", in: 10, out: 5}
 	})
@@ -135,12 +149,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 	is.Equal(len(w.seen()), 1)
 	d := f.die() // kill -9
 	f.stop()
-	st, err := store.Open(t.Context(), d.dir, storetest.Schema(t),
-		store.Options{Now: c.now, Database: storetest.DatabaseOf(d.dir)})
-	is.NoErr(err)
-	t.Cleanup(func() { _ = st.Close() })
-	g := fixtureOn(t, st, func(cfg *runner.Config) { *cfg = f.cfg; cfg.Store = st })
-	g.owner, g.worker = f.owner, f.worker
+	g := f.after(d)
 	g.start()
 	g.pass(c, 3599*time.Second)
 	turn = g.waiting(turn)
@@ -166,9 +175,7 @@ func TestPatienceEnds(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			c := newClock()
-			busy := overloaded
-			busy.again = tt.again
-			w := newWire(t, func(asked) said { return busy })
+			w := newWire(t, func(asked) said { return overloadedFor(tt.again) })
 			f := onClock(t, c, withModel(w.openModel(t, "openai:m")), withPatience(5*time.Minute))
 			turn := f.accept("go")
 			for n := 0; n < 5 && tt.again == ""; n++ {
@@ -176,9 +183,7 @@ func TestPatienceEnds(t *testing.T) {
 				at := *turn.Wait.RetryAt
 				storetest.Eventually(t, "the turn to be resumed", func() bool {
 					f.pass(c, max(at.Sub(c.now()), 0))
-					var err error
-					turn, err = f.store.Turn(t.Context(), turn.ID)
-					is.NoErr(err)
+					turn = f.reload(turn.ID)
 					return turn.Wait == nil || !turn.Wait.RetryAt.Equal(at) || turn.Status.Ended()
 				})
 			}
@@ -249,13 +254,8 @@ func TestChain(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			c := newClock()
-			var well atomic.Bool
-			a := newWire(t, func(asked) said {
-				if well.Load() {
-					return said{text: "from a", in: 10, out: 5}
-				}
-				return tt.first
-			})
+			answer, well := mends(tt.first, "from a")
+			a := newWire(t, answer)
 			b := newWire(t, func(asked) said { return said{text: "from b", in: 10, out: 5} })
 			prices := `{"openai:a":{"input":1,"output":1,"contextWindow":20000,"maxOutput":100},"anthropic:b":{"input":2,"output":2,"contextWindow":90000,"maxOutput":100}}`
 			f := onClock(t, c, withModel(a.openModel(t, "openai:a")), withPrices(t, prices), func(cfg *runner.Config) {
@@ -280,18 +280,9 @@ func TestAllOfAChainAreDown(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	c := newClock()
-	slow := overloaded
-	slow.again = "600"
-	a := newWire(t, func(asked) said { return slow })
-	soon := overloaded
-	soon.again = "60"
-	var well atomic.Bool
-	b := newWire(t, func(asked) said {
-		if well.Load() {
-			return said{text: "from b", in: 10, out: 5}
-		}
-		return soon
-	})
+	a := newWire(t, func(asked) said { return overloadedFor("600") })
+	answer, well := mends(overloadedFor("60"), "from b")
+	b := newWire(t, answer)
 	f := onClock(t, c, withModel(a.openModel(t, "openai:a")), func(cfg *runner.Config) {
 		cfg.Fallbacks = []model.Model{b.openModel(t, "anthropic:b")}
 	})
@@ -308,13 +299,8 @@ func TestFailingProviderHoldsNoSlot(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	c := newClock()
-	var well atomic.Bool
-	w := newWire(t, func(asked) said {
-		if well.Load() {
-			return said{text: "fine", in: 10, out: 5}
-		}
-		return overloaded
-	})
+	answer, well := mends(overloaded, "fine")
+	w := newWire(t, answer)
 	models := wireModels{func(name string) model.Model {
 		if name == "offline" {
 			return offline.New()

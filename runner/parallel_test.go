@@ -139,8 +139,7 @@ func TestReadsRunSideBySide(t *testing.T) {
 
 	// Read from the journal alone: after every id, exactly the following events are sent.
 	for i, e := range seen {
-		s, err := f.Streams.Task(f.ctx(), turn, string(e.ID))
-		is.NoErr(err)
+		s := f.taskStream(turn, string(e.ID))
 		var rest []stream.Event
 		for done := false; !done; {
 			var events []stream.Event
@@ -258,8 +257,7 @@ func TestCancelStopsAllCalls(t *testing.T) {
 	}
 	close(look.of("b"))
 	f.watchUntil(f.Streams.Turn(turn), "result of b") // then the end of b is in the journal
-	_, err := f.AbortTask(f.ctx(), f.owner, turn.TaskID)
-	is.NoErr(err)
+	f.abort(turn)
 	is.Equal(f.wait(turn).Status, store.Aborted)
 	states := map[int64]store.CallState{}
 	for _, c := range f.journal(turn)[0].Calls {

@@ -170,8 +170,7 @@ func TestStrangersAreMarked(t *testing.T) {
 	is.True(strings.Contains(seen[0].Preamble, "a workspace folder for this task alone"))
 	is.Equal(len(seen[0].Tools), len(strangersTools))
 	is.Equal(len(seen[1].Tools), len(tool.All(tool.Documents{}))) // the member's turn has all tools
-	conv, err := f.store.Conversation(t.Context(), first)
-	is.NoErr(err)
+	conv := f.conversation(first)
 	shown, err := json.Marshal(f.views().Messages(conv, false))
 	is.NoErr(err)
 	is.True(!strings.Contains(string(shown), "not a member")) // users do not see the note

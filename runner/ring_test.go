@@ -131,8 +131,7 @@ func (w *wideReader) check(f *fixture, turns []store.Turn) {
 			w.t.Errorf("nothing was told of turn %d", turn.Num)
 			continue
 		}
-		conv, err := f.store.Conversation(w.t.Context(), turn)
-		is.New(w.t).NoErr(err)
+		conv := f.conversation(turn)
 		var want []any
 		for _, m := range plain(w.t, f.views().Messages(conv, false)).([]any) {
 			if m := m.(map[string]any); m["role"] == "assistant" && m["metadata"].(map[string]any)["turnId"] == turn.ID {
@@ -197,7 +196,6 @@ func TestJoinMidTurn(t *testing.T) {
 	for seed := range storetest.Rounds(20, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			is := is.New(t)
 			r := rand.New(rand.NewPCG(uint64(seed), 5))
 			plays := []play{randomPlay(r, ""), randomPlay(r, ""), randomPlay(r, "")}
 			joins := make(chan struct{}, 1000)
@@ -210,8 +208,7 @@ func TestJoinMidTurn(t *testing.T) {
 			n := 0
 			join := func() {
 				n++
-				s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
-				is.NoErr(err)
+				s := f.workerStream(f.worker.ID, "")
 				w := newWideReader(t)
 				go func() {
 					defer func() { done <- w }()
@@ -223,9 +220,7 @@ func TestJoinMidTurn(t *testing.T) {
 						if err != nil {
 							return // the runner has stopped
 						}
-						for _, e := range events {
-							w.take(e)
-						}
+						feed(w, events)
 					}
 				}()
 			}
@@ -253,9 +248,7 @@ func TestJoinMidTurn(t *testing.T) {
 				w := until(t, done, "a reader has stopped")
 				for id, u := range w.turns {
 					if u.ended {
-						turn, err := f.store.Turn(t.Context(), id)
-						is.NoErr(err)
-						w.check(f, []store.Turn{turn})
+						w.check(f, []store.Turn{f.reload(id)})
 					}
 				}
 			}
@@ -275,6 +268,15 @@ func newClock() *clock {
 func (c *clock) now() time.Time          { return time.UnixMilli(c.ms.Load()) }
 func (c *clock) advance(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
+// watching reads a new worker-wide stream until n turns have ended. It returns when the stream is open.
+func (f *fixture) watching(n int) (*wideReader, <-chan error) {
+	f.t.Helper()
+	w, joined, followed := newWideReader(f.t), make(chan struct{}), make(chan error, 1)
+	go func() { followed <- w.follow(f, n, 0, false, nil, joined) }()
+	until(f.t, joined, "the stream is open")
+	return w, followed
+}
+
 // readWide reads a new worker-wide stream until n turns have ended.
 func (f *fixture) readWide(lastEventID string, n int) *wideReader {
 	f.t.Helper()
@@ -289,8 +291,7 @@ func TestRingAge(t *testing.T) {
 	is := is.New(t)
 	c := newClock()
 	f := newFixture(t, withClock(c.now))
-	keeps, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
-	is.NoErr(err)
+	keeps := f.workerStream(f.worker.ID, "")
 	defer keeps.Close()
 	first := f.run(script(`say one`))
 	is.Equal(f.readWide("", 0).last, "")
@@ -318,8 +319,7 @@ func TestRingBytes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	slow, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
-	is.NoErr(err)
+	slow := f.workerStream(f.worker.ID, "")
 	defer slow.Close()
 	first := f.run(script(`say one`))
 	events, _, err := slow.Next(t.Context())
@@ -393,8 +393,7 @@ func TestAbortedInQueueIsDeliveredOnce(t *testing.T) {
 	is := is.New(t)
 	m, begun := blocked()
 	f := newFixture(t, withModel(m))
-	s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
-	is.NoErr(err)
+	s := f.workerStream(f.worker.ID, "")
 	defer s.Close()
 	first := f.accept("one")
 	until(t, begun, "the model is asked")
@@ -406,11 +405,7 @@ func TestAbortedInQueueIsDeliveredOnce(t *testing.T) {
 	w := newWideReader(t)
 	is.NoErr(w.follow(f, 0, 0, false, nil, nil))
 	for w.done() < 3 {
-		events, _, err := s.Next(t.Context())
-		is.NoErr(err)
-		for _, e := range events {
-			w.take(e)
-		}
+		feed(w, f.next(s))
 	}
 	is.Equal(w.turns[queued.ID].status, []string{"aborted"})
 	w.check(f, []store.Turn{first, queued, third})
@@ -423,16 +418,11 @@ func TestNothingIsLeft(t *testing.T) {
 	f := newFixture(t, withClock(c.now), withPrices(t, `{"offline":{"input":1,"output":1}}`))
 	before := runtime.NumGoroutine()
 	for i := range 20 {
-		s, err := f.Streams.Worker(t.Context(), f.worker.ID, []string{"", "x"}[i%2])
-		is.NoErr(err)
+		s := f.workerStream(f.worker.ID, []string{"", "x"}[i%2])
 		turn := f.accept(script(`say a b c`, `tool update_plan {"items":[]}`, `say d`))
 		task := f.taskStream(turn, "")
-		ctx, cancel := context.WithCancel(t.Context())
-		_, _, err = s.Next(ctx)
-		is.NoErr(err)
-		_, _, err = task.Next(ctx)
-		is.NoErr(err)
-		cancel()
+		f.next(s)
+		f.next(task)
 		f.wait(turn)
 		s.Close()
 	}

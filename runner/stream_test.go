@@ -157,6 +157,11 @@ type cutReader struct {
 	cuts int
 }
 
+func (c *cutReader) take(e stream.Event) {
+	c.u.take(e)
+	c.last = string(e.ID)
+}
+
 // follow reads until the stream is done, or until stop is closed and no event is ready. It
 // disconnects after about one of every n events.
 func (c *cutReader) follow(f *fixture, task store.TaskRef, n int, stop <-chan struct{}) (err error) {
@@ -176,8 +181,7 @@ again:
 	for {
 		events, done, err := s.Next(ctx)
 		for _, e := range events {
-			c.u.take(e)
-			c.last = string(e.ID)
+			c.take(e)
 			if n > 0 && c.r.IntN(n) == 0 {
 				c.cuts++
 				goto again
@@ -335,9 +339,7 @@ func TestStreamsOfBrokenTurns(t *testing.T) {
 				}
 			})))
 			turn := f.accept("0")
-			live := make(chan *uiReader, 1)
-			stream := f.taskStream(turn, "")
-			go func() { live <- f.read(stream) }()
+			live := f.reading(f.taskStream(turn, ""))
 			if seed%2 == 1 {
 				until(t, stuck, "the model stands still")
 				f.abort(turn)
@@ -373,13 +375,10 @@ func TestUnknownIDs(t *testing.T) {
 	for step := range int64(3) {
 		for _, rest := range []string{"1.0", "2.0", "2.7ps", "kqyo.0", "hsye80.0", "0.0"} {
 			id := fmt.Sprintf("%d.%d.7.%s", turn.Num, step, rest)
-			s := f.taskStream(turn, id)
-			f.events(s)
+			f.events(f.taskStream(turn, id))
 		}
 	}
-	s, err := f.Streams.Task(t.Context(), store.Task{}, "")
-	is.NoErr(err)
-	is.Equal(len(f.events(s)), 0)
+	is.Equal(len(f.events(f.taskStream(store.Task{}, ""))), 0)
 }
 
 // TestNextUnderDeadlines checks that a reader loses no event when its ctx ends inside a query.
@@ -398,9 +397,7 @@ func TestNextUnderDeadlines(t *testing.T) {
 		events, done, err := s.Next(ctx)
 		cancel()
 		is.True(err == nil || len(events) == 0)
-		for _, e := range events {
-			u.take(e)
-		}
+		feed(u, events)
 		if done {
 			break
 		}
@@ -417,10 +414,9 @@ func TestCloseStreams(t *testing.T) {
 	turn := f.accept("go")
 	until(t, begun, "the model is asked")
 	s := f.Streams.Turn(turn)
-	w, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
-	is.NoErr(err)
+	w := f.workerStream(f.worker.ID, "")
 	defer w.Close()
-	drain := func() error {
+	drain := func(s source) error {
 		for {
 			if _, _, err := s.Next(t.Context()); err != nil {
 				return err
@@ -428,10 +424,7 @@ func TestCloseStreams(t *testing.T) {
 		}
 	}
 	f.Streams.Close()
-	is.Equal(drain(), stream.ErrClosed)
-	for err = error(nil); err == nil; {
-		_, _, err = w.Next(t.Context())
-	}
-	is.Equal(err, stream.ErrClosed)
+	is.Equal(drain(s), stream.ErrClosed)
+	is.Equal(drain(w), stream.ErrClosed)
 	is.Equal(f.abort(turn).Status, store.Aborted) // the turn does not depend on its readers
 }

@@ -193,8 +193,7 @@ func TestChildrenSideBySide(t *testing.T) {
 	}
 	f.watchUntil(f.Streams.Turn(turn), `"status":"pending"`) // the chunk that announces a child
 	is.Equal(f.Running(), 3)                                 // the children, without the parent
-	now, err := f.store.Turn(f.ctx(), turn.ID)
-	is.NoErr(err)
+	now := f.reload(turn.ID)
 	is.Equal(now.Wait.For, store.WaitForWorker)
 	is.Equal(now.Wait.Reason, "Scribe")
 	for _, name := range []string{"c", "a", "b"} {
@@ -261,11 +260,7 @@ func TestCancelTeam(t *testing.T) {
 	list, err := f.store.UnfinishedBelow(f.ctx(), turn)
 	is.NoErr(err)
 	is.Equal(len(list), 4)
-	begun := time.Now()
-	task, err := f.AbortTask(f.ctx(), f.owner, turn.TaskID)
-	is.NoErr(err)
-	is.True(time.Since(begun) < 20*time.Second) // the cancellation waits for no timeout
-	is.Equal(task.Status, store.Aborted)
+	is.Equal(f.abort(turn).Status, store.Aborted) // without waiting for a timeout
 	for _, child := range list {
 		is.Equal(f.wait(child).Status, store.Aborted)
 	}
@@ -314,8 +309,7 @@ func TestCancelChild(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f, turn := withRunningLeaf(t)
-	_, err := f.AbortTask(f.ctx(), f.owner, f.children(turn)[0].TaskID)
-	is.NoErr(err)
+	f.abort(f.children(turn)[0].Turn)
 	is.Equal(f.wait(turn).Status, store.Completed)
 	call, out := f.output(turn, 0, 0)
 	is.Equal(call.State, store.CallFailed)

@@ -334,10 +334,15 @@ type source interface {
 func (f *fixture) read(s source) *uiReader {
 	f.t.Helper()
 	u := newUIReader(f.t)
-	for _, e := range f.events(s) {
-		u.take(e)
-	}
+	feed(u, f.events(s))
 	return u
+}
+
+// feed gives events to a reader.
+func feed(reader interface{ take(stream.Event) }, events []stream.Event) {
+	for _, e := range events {
+		reader.take(e)
+	}
 }
 
 // events returns all events of a stream.
@@ -369,4 +374,28 @@ func (f *fixture) taskStream(task store.TaskRef, lastEventID string) *stream.Str
 	s, err := f.Streams.Task(f.ctx(), task, lastEventID)
 	is.New(f.t).NoErr(err)
 	return s
+}
+
+func (f *fixture) workerStream(worker, lastEventID string) *stream.WorkerStream {
+	f.t.Helper()
+	s, err := f.Streams.Worker(f.ctx(), worker, lastEventID)
+	is.New(f.t).NoErr(err)
+	return s
+}
+
+// next returns the next events of a stream.
+func (f *fixture) next(s source) []stream.Event {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx(), patience)
+	defer cancel()
+	events, _, err := s.Next(ctx)
+	is.New(f.t).NoErr(err)
+	return events
+}
+
+// reading reads a stream, and sends the reader when the stream has ended.
+func (f *fixture) reading(s source) <-chan *uiReader {
+	live := make(chan *uiReader, 1)
+	go func() { live <- f.read(s) }()
+	return live
 }

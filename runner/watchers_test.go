@@ -53,15 +53,9 @@ func TestCancelledByLeavingClient(t *testing.T) {
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	is.NoErr(f.NotifyAborted(left, turn))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
 	w := newWideReader(t)
-	for w.done() < 1 {
-		events, _, err := s.Next(ctx)
-		is.NoErr(err) // the end of the turn arrives
-		for _, e := range events {
-			w.take(e)
-		}
+	for w.done() < 1 { // until the end of the turn arrives
+		feed(w, f.next(s))
 	}
 	w.check(f, []store.Turn{turn})
 }
@@ -94,9 +88,7 @@ func TestUnreadBelow(t *testing.T) {
 	f.pending(child, 1)
 	var streams []*stream.WorkerStream
 	for _, id := range []string{f.worker.ID, other.ID} {
-		s, err := f.Streams.Worker(t.Context(), id, "")
-		is.NoErr(err)
-		streams = append(streams, s)
+		streams = append(streams, f.workerStream(id, ""))
 	}
 	task, _, err := f.store.AbortTask(t.Context(), f.owner, turn.TaskID)
 	is.NoErr(err)
@@ -116,13 +108,11 @@ func abortedInStore(t *testing.T) (*fixture, *stream.WorkerStream, store.Turn) {
 	t.Helper()
 	is := is.New(t)
 	f := newFixture(t, withModel(questions(`{"question":"When?"}`)))
-	s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
-	is.NoErr(err)
+	s := f.workerStream(f.worker.ID, "")
 	turn := f.accept("go")
 	f.pending(turn, 1)
-	turn, err = f.store.Turn(t.Context(), turn.ID)
-	is.NoErr(err)
-	_, _, err = f.store.AbortTask(t.Context(), f.owner, turn.TaskID)
+	turn = f.reload(turn.ID)
+	_, _, err := f.store.AbortTask(t.Context(), f.owner, turn.TaskID)
 	is.NoErr(err)
 	return f, s, turn
 }
@@ -136,9 +126,7 @@ func readToEnd(t *testing.T, s *stream.WorkerStream) *wideReader {
 	w := newWideReader(t)
 	for {
 		events, _, err := s.Next(ctx)
-		for _, e := range events {
-			w.take(e)
-		}
+		feed(w, events)
 		if err != nil {
 			is.Equal(err, stream.ErrClosed) // the server has ended the stream
 			s.Close()
