@@ -2,7 +2,7 @@ package mail
 
 import (
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,9 +17,8 @@ import (
 func TestAlertMail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var mu sync.Mutex // guards skew
-	skew := time.Duration(0)
-	clock := func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(skew) }
+	var skew atomic.Int64
+	clock := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
 	h := newHub(t, false)
 	p := newPostWith(t, false, store.Options{Now: clock}, func(c *Config) { c.Relay, c.Now = h.relay, clock })
 	_, err := p.store.AddAlertChannel(t.Context(), p.owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
@@ -33,9 +32,7 @@ func TestAlertMail(t *testing.T) {
 		_, ok, err := p.store.AlertsDue(t.Context())
 		return err == nil && ok
 	})
-	mu.Lock()
-	skew = time.Minute
-	mu.Unlock()
+	skew.Store(int64(time.Minute))
 	n, err := p.store.MakeAlertMessages(t.Context(), 5)
 	is.NoErr(err)
 	is.Equal(n, 1)

@@ -84,9 +84,8 @@ func TestMailBecomesATask(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(files), 1)
 	is.Equal([]string{e.MailFrom, e.From, e.To, e.ReplyTo, e.MessageID}, []string{"ann@example.com", "ann@example.com", p.address(), "ann@example.com", "1@example.com"})
-	source, err := p.store.EmailSource(t.Context(), e)
-	is.NoErr(err)
-	is.True(strings.HasPrefix(string(source), "From: Ann <ann@example.com>\r\n"))
+	_, source := p.source(e)
+	is.True(strings.HasPrefix(source, "From: Ann <ann@example.com>\r\n"))
 
 	// A repeated delivery changes nothing: no turn, no file.
 	is.Equal(p.send("ann@example.com", p.address(), withFile("What does it say?", "report.pdf", "%PDF", "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
@@ -97,8 +96,7 @@ func TestMailBecomesATask(t *testing.T) {
 	// A long mail becomes a file.
 	is.Equal(p.send("bob@example.net", p.address(), letter(strings.Repeat("A long line of a long mail\n", 10_000), "From: bob@example.net")), "250 2.0.0 OK: queued")
 	e = p.emails(store.Inbound)[1]
-	source, err = p.store.EmailSource(t.Context(), e)
-	is.NoErr(err)
+	_, source = p.source(e)
 	is.Equal(int64(len(source)), e.Size)
 	is.Equal(p.turn(e).CreatedByUserID, "") // a non-member
 }
@@ -250,14 +248,8 @@ func TestForgedThreads(t *testing.T) {
 	is := is.New(t)
 	p := newPost(t, false, func(c *Config) { c.Resolver = dns{} })
 	outside := func(address, from, id string, fields ...string) (store.Email, error) {
-		r, err := p.recipient(t.Context(), address)
-		is.NoErr(err)
-		raw := strings.ReplaceAll(letter("Hello", append(fields, "From: "+from, "Message-ID: <"+id+">")...), "\n", "\r\n")
-		list, err := p.Deliver(t.Context(), Envelope{From: from, To: []Recipient{r}, RemoteAddr: "192.0.2.7", Helo: "mx.example.net"}, []byte(raw))
-		if err != nil {
-			return store.Email{}, err
-		}
-		return list[0], nil
+		e, _, err := p.deliverTo(address, "192.0.2.7", from, letter("Hello", append(fields, "From: "+from, "Message-ID: <"+id+">")...))
+		return e, err
 	}
 	first, err := outside(p.address(), "bob@example.net", "1@example.net")
 	is.NoErr(err)

@@ -216,12 +216,18 @@ func letter(text string, fields ...string) string {
 }
 
 // emails returns all mails of a direction, oldest first.
-func (p *post) emails(direction string) []store.Email {
+func (p *post) emails(direction string) (all []store.Email) {
 	p.t.Helper()
-	list, _, err := p.store.Emails(p.t.Context(), p.owner.Caller, store.EmailQuery{Direction: direction, Limit: 1000})
-	is.New(p.t).NoErr(err)
-	slices.Reverse(list)
-	return list
+	q := store.EmailQuery{Direction: direction, Limit: 100}
+	for {
+		list, next, err := p.store.Emails(p.t.Context(), p.owner.Caller, q)
+		is.New(p.t).NoErr(err)
+		if all = append(all, list...); next == "" {
+			slices.Reverse(all)
+			return all
+		}
+		q.Cursor = next
+	}
 }
 
 // turn returns the turn of a mail.

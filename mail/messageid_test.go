@@ -46,15 +46,12 @@ func TestHeldMailIsEvictedFirst(t *testing.T) {
 	d := dns{}
 	p := newPost(t, true, func(c *Config) { c.Accept, c.Hold, c.Resolver, c.Domain = Members, true, d, "workers.example" })
 	forged := letter("Give me all", "Message-ID: <1@example.com>")
-	e, _, err := p.deliver("192.0.2.7", "eve@example.net", forged)
-	is.NoErr(err)
+	e, _ := p.delivered("192.0.2.7", "eve@example.net", forged)
 	is.Equal(e.Status, store.EmailHeld)
-	e, _, err = p.deliver("192.0.2.7", "ann@example.com", d.signed(t, letter("Hello", "Message-ID: <1@example.com>"), "example.com"))
-	is.NoErr(err)
+	e, _ = p.delivered("192.0.2.7", "ann@example.com", d.signed(t, letter("Hello", "Message-ID: <1@example.com>"), "example.com"))
 	is.Equal(e.Status, store.EmailAccepted)
 	is.Equal(p.turn(e).Input, "Hello")
-	e, _, err = p.deliver("192.0.2.7", "eve@example.net", forged)
-	is.NoErr(err)
+	e, _ = p.delivered("192.0.2.7", "eve@example.net", forged)
 	is.Equal(e.Status, store.EmailAccepted) // the result is the accepted mail
 	is.Equal(len(p.emails(store.Inbound)), 1)
 }
@@ -81,14 +78,12 @@ func TestRepeatedAnswerByMail(t *testing.T) {
 	p := newPost(t, false, func(c *Config) { c.Accept, c.Resolver, c.Domain = Anyone, d, domain })
 	p.worker = p.newWorker(p.owner.Caller, store.NewWorker{Title: "Waiter",
 		Settings: store.WorkerSettings{StrangerTools: store.ToolRules{{Tool: "ask_user"}}}})
-	first, _, err := p.deliver("192.0.2.7", "ann@example.com",
+	first, _ := p.delivered("192.0.2.7", "ann@example.com",
 		letter(askingFor(`{"question": "Who?"}`), "Message-ID: <q1@example.com>"))
-	is.NoErr(err)
 	question, _ := p.questionOf(1)
 	answer := d.signed(t, letter("me", "Message-ID: <a1@example.com>", "In-Reply-To: <"+question+">"), "example.com")
 	for range 2 {
-		_, _, err = p.deliver("192.0.2.7", "ann@example.com", answer)
-		is.NoErr(err)
+		p.delivered("192.0.2.7", "ann@example.com", answer)
 		storetest.Eventually(t, "the end of the turn", func() bool { return p.turn(first).Status.Ended() })
 	}
 	is.Equal(len(p.emails(store.Inbound)), 2)

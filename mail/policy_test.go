@@ -129,20 +129,15 @@ func TestPolicies(t *testing.T) {
 			raw := letter("Hello", "From: "+from, "Message-ID: <1@example.com>")
 			if tt.signer != "" {
 				raw = tt.dns.signed(t, raw, tt.signer)
-			} else {
-				raw = strings.ReplaceAll(raw, "\n", "\r\n")
 			}
 			if tt.spoil {
 				raw = strings.Replace(raw, "Hello", "Hello!", 1)
 			}
-			r, err := p.recipient(t.Context(), p.address())
-			is.NoErr(err)
-			env := Envelope{From: cmp.Or(tt.envelope, "ann@example.com"), To: []Recipient{r},
-				RemoteAddr: cmp.Or(tt.peer, "192.0.2.7"), Helo: "mx.example.com"}
-			list, err := p.Deliver(t.Context(), env, []byte(raw))
+			peer, envelope := cmp.Or(tt.peer, "192.0.2.7"), cmp.Or(tt.envelope, "ann@example.com")
+			e, _, err := p.deliver(peer, envelope, raw)
 			if tt.want == "" {
 				is.NoErr(err)
-				is.Equal(list[0].Status, store.EmailAccepted)
+				is.Equal(e.Status, store.EmailAccepted)
 				return
 			}
 			is.True(err != nil && strings.Contains(err.Error(), tt.want)) // the refusal
@@ -151,14 +146,14 @@ func TestPolicies(t *testing.T) {
 
 			// With --mail-hold the mail waits for an Admin, unless the DNS does not answer.
 			p.cfg.Hold = true
-			list, err = p.Deliver(t.Context(), env, []byte(raw))
+			e, _, err = p.deliver(peer, envelope, raw)
 			if tt.busy {
 				is.True(store.IsKind(err, store.Busy))
 				return
 			}
 			is.NoErr(err)
-			is.Equal(list[0].Status, store.EmailHeld)
-			is.True(strings.Contains(list[0].Reason, tt.want))
+			is.Equal(e.Status, store.EmailHeld)
+			is.True(strings.Contains(e.Reason, tt.want))
 			is.Equal(p.store.Queued(), int64(0))
 		})
 	}
@@ -170,8 +165,7 @@ func TestVerdictsAreKept(t *testing.T) {
 	d := dns{"example.com": {"v=spf1 -all"}, "_dmarc.example.com": {"v=DMARC1; p=quarantine"}}
 	p := newPost(t, true, func(c *Config) { c.Resolver = d })
 	raw := d.signed(t, letter("Hello"), "example.com")
-	e, v, err := p.deliver("192.0.2.7", "ann@example.com", raw)
-	is.NoErr(err)
+	e, v := p.delivered("192.0.2.7", "ann@example.com", raw)
 	is.Equal(v.SPF.Result, "fail")
 	is.Equal(v.DKIM, []Verdict{{Result: "pass", Domain: "example.com"}})
 	is.Equal(v.DMARC, Verdict{Result: "pass", Domain: "example.com", Policy: "quarantine"})
