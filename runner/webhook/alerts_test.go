@@ -34,9 +34,6 @@ func (f *fixture) fail(title string) (taskID string) {
 		store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x", Message: "y"}})
 }
 
-// count returns the number of received requests.
-func (r *receiver) count() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.got) }
-
 // channel returns the only channel, as the store lists it.
 func (f *fixture) channel() store.AlertChannel {
 	f.t.Helper()
@@ -78,7 +75,7 @@ func TestAlertToASlackWebhook(t *testing.T) {
 	f.clock.advance(time.Minute)
 	storetest.Eventually(f.t, "the second attempt", func() bool { return f.channel().Last.Status == "sent" })
 	is.Equal(f.channel().Last.Answer, "200 OK: ok")
-	is.Equal(r.count(), 2)
+	is.Equal(len(r.all()), 2)
 	is.Equal(r.got[0].header.Get("Webhook-Id"), last.ID)
 	is.Equal(r.got[1].header.Get("Webhook-Id"), last.ID)
 	is.Equal(string(r.got[0].body), string(r.got[1].body)) // each attempt has the same body
@@ -134,7 +131,7 @@ func TestAlertsAfterAKill(t *testing.T) {
 	is.Equal(len(list), 1)
 	f.start()
 	f.clock.advance(2 * time.Minute)
-	storetest.Eventually(f.t, "the message", func() bool { return r.count() == 1 })
+	storetest.Eventually(f.t, "the message", func() bool { return len(r.all()) == 1 })
 	is.Equal(r.got[0].header.Get("Webhook-Id"), list[0].ID)
 	storetest.Eventually(f.t, "its end", func() bool { return f.channel().Last.Status == "sent" })
 	is.Equal(f.channel().Last.Attempts, int64(2))

@@ -13,9 +13,7 @@ func TestManyInOrder(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	const n = 70 // more than two batches
-	f := newFixture(t)
-	r := f.receive(answering(200))
-	w := f.worker(r.URL)
+	f, r, w := delivering(t, answering(200))
 	f.end(w, n)
 	f.start()
 	f.idle(w)

@@ -188,6 +188,14 @@ func (f *fixture) receive(handle http.HandlerFunc) *receiver {
 	return r
 }
 
+// delivering returns a fixture with a worker whose webhook is a receiver over TLS.
+func delivering(t testing.TB, handle http.HandlerFunc) (*fixture, *receiver, store.Worker) {
+	t.Helper()
+	f := newFixture(t)
+	r := f.receive(handle)
+	return f, r, f.worker(r.URL)
+}
+
 func (r *receiver) all() []received {
 	r.mu.Lock()
 	defer r.mu.Unlock()

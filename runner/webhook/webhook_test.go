@@ -217,9 +217,7 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixture(t)
-	r := f.receive(answering(500))
-	w := f.worker(r.URL)
+	f, r, w := delivering(t, answering(500))
 	f.start()
 	f.end(w, 1)
 	for n, pause := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour} {
@@ -285,14 +283,12 @@ func TestRetryAfter(t *testing.T) {
 func TestFailureDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixture(t)
 	var n atomic.Int64
-	r := f.receive(func(w http.ResponseWriter, _ *http.Request) {
+	f, r, w := delivering(t, func(w http.ResponseWriter, _ *http.Request) {
 		if n.Add(1) == 1 {
 			w.WriteHeader(500)
 		}
 	})
-	w := f.worker(r.URL)
 	f.end(w, 40) // more than one batch
 	f.start()
 	list := f.executions(w, 40)
@@ -307,16 +303,14 @@ func TestFailureDoesNotBlock(t *testing.T) {
 func TestOneAtATime(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixture(t)
 	var now, most atomic.Int64
-	r := f.receive(func(http.ResponseWriter, *http.Request) {
+	f, _, w := delivering(t, func(http.ResponseWriter, *http.Request) {
 		if n := now.Add(1); n > most.Load() {
 			most.Store(n)
 		}
 		<-time.After(time.Millisecond)
 		now.Add(-1)
 	})
-	w := f.worker(r.URL)
 	f.start()
 	f.end(w, 45)
 	f.executions(w, 45)
@@ -357,9 +351,7 @@ func TestFailingEndpointsDelayNoOther(t *testing.T) {
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixture(t)
-	r := f.receive(answering(200))
-	w := f.worker(r.URL)
+	f, r, w := delivering(t, answering(200))
 	f.start()
 	f.end(w, 20)
 	f.executions(w, 20)
@@ -373,10 +365,8 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 func TestRemovedAndRenewedMeanwhile(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixture(t)
 	arrived, answer := make(chan struct{}, 10), make(chan struct{})
-	r := f.receive(func(http.ResponseWriter, *http.Request) { arrived <- struct{}{}; <-answer })
-	w := f.worker(r.URL)
+	f, r, w := delivering(t, func(http.ResponseWriter, *http.Request) { arrived <- struct{}{}; <-answer })
 	f.end(w, 3)
 	f.start()
 	<-arrived
@@ -398,16 +388,14 @@ func TestRemovedAndRenewedMeanwhile(t *testing.T) {
 func TestStopRepeatsInterrupted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixture(t)
 	arrived := make(chan struct{}, 1)
 	var first atomic.Bool
-	r := f.receive(func(w http.ResponseWriter, req *http.Request) {
+	f, r, w := delivering(t, func(w http.ResponseWriter, req *http.Request) {
 		if first.CompareAndSwap(false, true) {
 			arrived <- struct{}{}
 			hanging(w, req)
 		}
 	})
-	w := f.worker(r.URL)
 	f.start()
 	f.end(w, 1)
 	<-arrived
@@ -436,11 +424,9 @@ func TestBodyThatCannotBeMade(t *testing.T) {
 func TestSend(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixture(t)
 	status := atomic.Int64{}
 	status.Store(500)
-	r := f.receive(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) })
-	w := f.worker(r.URL)
+	f, r, w := delivering(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) })
 	f.start()
 	f.end(w, 1)
 	first := f.executions(w, 1)[0]
