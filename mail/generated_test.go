@@ -163,7 +163,7 @@ func (m *mailMaker) sendIn(p *post, raw string) string {
 // another author, and no answer leaves the author's domain.
 func TestGeneratedMail(t *testing.T) {
 	t.Parallel()
-	var log lockedLog
+	var log storetest.Log
 	names := dns{}
 	p := newPost(t, false, func(c *Config) {
 		c.Domain, c.Resolver, c.Loops = "workers.example", names, store.MailLimits{PerThread: -1, PerSender: -1}

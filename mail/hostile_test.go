@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/matryer/is"
@@ -54,29 +53,11 @@ func TestNoRoomToConvert(t *testing.T) {
 	is.Equal(len(p.emails(store.Inbound)), 0)
 }
 
-// A lockedLog is a log that is safe for concurrent use.
-type lockedLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedLog) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // TestPanicAffectsOneMail processes a mail and a reply that make the server panic.
 func TestPanicAffectsOneMail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var log lockedLog
+	var log storetest.Log
 	p := newPost(t, false, func(c *Config) {
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		c.HTML = func(context.Context, []string) ([]string, error) { panic("words of the mail") }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/matryer/is"
@@ -84,7 +83,7 @@ func TestDiagnose(t *testing.T) {
 func TestCutPromptsAreReported(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	log := &logBook{}
+	log := &storetest.Log{}
 	f := newFixture(t, withModel(counting("openai:qwen3", 2051)),
 		func(c *runner.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
 	is.True(!strings.Contains(spellFindings(f.ModelFindings(t.Context(), f.owner.OrganizationID)), "counts"))
@@ -92,22 +91,4 @@ func TestCutPromptsAreReported(t *testing.T) {
 	f.wait(f.accept(strings.Repeat("more of it ", 500), first.TaskID))
 	is.Equal(strings.Count(log.String(), "it may cut prompts silently; if it is an Ollama server, use ollama:qwen3"), 1)
 	is.True(strings.Contains(spellFindings(f.ModelFindings(t.Context(), f.owner.OrganizationID)), "counts: the provider counts 2,051 tokens"))
-}
-
-// A logBook stores log output.
-type logBook struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *logBook) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBook) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -197,7 +197,7 @@ func TestWatchedGuest(t *testing.T) {
 func TestSlowNewLease(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	log := &logBook{}
+	log := &storetest.Log{}
 	f := newNodes(t, 1, func(c *runner.Config) {
 		c.NodeLease, c.Log = 3*time.Second, slog.New(slog.NewTextHandler(log, nil))
 	})[0]

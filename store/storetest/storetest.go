@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -139,6 +140,24 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 			t.Fatalf("the condition was not reached in time: %s", what)
 		}
 	}
+}
+
+// A Log is text that a program writes while a test reads it.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *Log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // SideBySide lets at least n parallel tests run at once, unless the flag -parallel names a number. It is

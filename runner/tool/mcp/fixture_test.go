@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -42,29 +40,11 @@ func a(mode string) Server {
 	return Server{Name: mode, Command: os.Args[0], Args: []string{"serve", mode}, Timeout: time.Minute}
 }
 
-// A logBook is a log that tests can read.
-type logBook struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBook) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *logBook) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // A fixture is a pool and a workspace.
 type fixture struct {
 	*Pool
 	t   *testing.T
-	log *logBook
+	log *storetest.Log
 	ws  *sandbox.Workspace
 
 	secrets map[string]string // secrets of the turn
@@ -73,9 +53,15 @@ type fixture struct {
 
 func newPool(t *testing.T, timing Timing, servers ...Server) *fixture {
 	t.Helper()
-	f := &fixture{t: t, log: &logBook{}}
 	slices.SortFunc(servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
-	f.Pool = New(servers, Config{Log: slog.New(slog.NewTextHandler(f.log, nil)), Version: "1", Timing: timing})
+	return newPoolWith(t, Config{Timing: timing}, servers...)
+}
+
+func newPoolWith(t *testing.T, cfg Config, servers ...Server) *fixture {
+	t.Helper()
+	f := &fixture{t: t, log: &storetest.Log{}}
+	cfg.Log, cfg.Version = slog.New(slog.NewTextHandler(f.log, nil)), "1"
+	f.Pool = New(servers, cfg)
 	t.Cleanup(f.Stop)
 	var err error
 	f.ws, err = sandbox.OpenWorkspace(filepath.Join(t.TempDir(), "ws"), sandbox.Limits{})

@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -154,15 +152,8 @@ func (a *authority) visit(address string) url.Values {
 // pool returns a pool whose server requires a sign-in.
 func (a *authority) pool(logins *memory, dialer sandbox.Dialer, oauth OAuth) *fixture {
 	a.t.Helper()
-	f := &fixture{t: a.t, log: &logBook{}}
-	f.Pool = New([]Server{{Name: "web", URL: a.web.URL + "/mcp", OAuth: oauth, Timeout: time.Minute}}, Config{Version: "1", Timing: quick, Logins: logins,
-		Log: slog.New(slog.NewTextHandler(f.log, nil)), BaseURL: "https://journeyman.example", Dialer: dialer})
-	a.t.Cleanup(f.Stop)
-	var err error
-	f.ws, err = sandbox.OpenWorkspace(filepath.Join(a.t.TempDir(), "ws"), sandbox.Limits{})
-	is.New(a.t).NoErr(err)
-	a.t.Cleanup(func() { _ = f.ws.Close() })
-	return f
+	return newPoolWith(a.t, Config{Timing: quick, Logins: logins, BaseURL: "https://journeyman.example", Dialer: dialer},
+		Server{Name: "web", URL: a.web.URL + "/mcp", OAuth: oauth, Timeout: time.Minute})
 }
 
 // nearby connects to the servers of tests.
