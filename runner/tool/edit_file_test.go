@@ -112,8 +112,7 @@ func TestEditFileAnswer(t *testing.T) {
 		"too many":      {object{"path": "f", "edits": make([]object, maxEdits+1)}, "edits can have 100 entries"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := h.call(t, "edit_file", tt.args)
-			says(t, err, tt.says)
+			h.refuses(t, "edit_file", tt.args, tt.says)
 		})
 	}
 	is.Equal(h.get(t, "f"), before)

@@ -17,11 +17,9 @@ func TestReadFileTooLarge(t *testing.T) {
 	h := newTurn(t, sandbox.Limits{})
 	h.put(t, "huge", strings.Repeat("x", headSize))
 	is.NoErr(os.Truncate(filepath.Join(h.dir, "huge"), maxReadable+1))
-	_, err := h.call(t, "read_file", object{"path": "huge"})
-	says(t, err, "67108865 bytes; read_file reads files of up to 67108864")
+	h.refuses(t, "read_file", object{"path": "huge"}, "67108865 bytes; read_file reads files of up to 67108864")
 	is.NoErr(os.Truncate(filepath.Join(h.dir, "huge"), maxReadable))
-	_, err = h.call(t, "read_file", object{"path": "huge"})
-	is.NoErr(err)
+	h.does(t, "read_file", object{"path": "huge"})
 }
 
 func TestWriteFile(t *testing.T) {
@@ -29,19 +27,13 @@ func TestWriteFile(t *testing.T) {
 	is := is.New(t)
 	h := newTurn(t, sandbox.Limits{FileSize: 10, TotalSize: 15})
 	for range 2 {
-		out, err := h.call(t, "write_file", object{"path": "a/b.txt", "content": "größe\n"})
-		is.NoErr(err)
+		out := h.does(t, "write_file", object{"path": "a/b.txt", "content": "größe\n"})
 		is.Equal(out, `{"path":"a/b.txt","size":8}`)
 		is.Equal(h.get(t, "a/b.txt"), "größe\n")
 	}
-	_, err := h.call(t, "write_file", object{"path": "empty", "content": ""})
-	is.NoErr(err)
-	_, err = h.call(t, "write_file", object{"path": "f", "content": strings.Repeat("x", 11)})
-	says(t, err, "larger than a file can be, 10 bytes")
-	_, err = h.call(t, "write_file", object{"path": "f", "content": strings.Repeat("x", 8)})
-	says(t, err, "the workspace can hold 15 bytes and has 8")
-	_, err = h.call(t, "write_file", object{"path": "a", "content": ""})
-	says(t, err, "path: \"a\" is a folder")
-	_, err = h.call(t, "write_file", object{"path": "../f", "content": ""})
-	says(t, err, "outside")
+	h.does(t, "write_file", object{"path": "empty", "content": ""})
+	h.refuses(t, "write_file", object{"path": "f", "content": strings.Repeat("x", 11)}, "larger than a file can be, 10 bytes")
+	h.refuses(t, "write_file", object{"path": "f", "content": strings.Repeat("x", 8)}, "the workspace can hold 15 bytes and has 8")
+	h.refuses(t, "write_file", object{"path": "a", "content": ""}, "path: \"a\" is a folder")
+	h.refuses(t, "write_file", object{"path": "../f", "content": ""}, "outside")
 }

@@ -46,15 +46,12 @@ func TestListFiles(t *testing.T) {
 			is.Equal(h.text(t, "list_files", tt.args), tt.want)
 		})
 	}
-	_, err := h.run(t, "list_files", `{"path":"none"}`)
-	says(t, err, `no file or folder "none"`)
-	_, err = h.run(t, "list_files", `{"path":"link"}`)
-	says(t, err, "outside")
-	_, err = h.run(t, "list_files", `{"glob":"[a"}`)
-	says(t, err, "glob: it ends in the middle of [...]")
+	h.refuses(t, "list_files", object{"path": "none"}, `no file or folder "none"`)
+	h.refuses(t, "list_files", object{"path": "link"}, "outside")
+	h.refuses(t, "list_files", object{"glob": "[a"}, "glob: it ends in the middle of [...]")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = listFiles{}.Run(ctx, h, nil)
+	_, err := listFiles{}.Run(ctx, h, nil)
 	is.True(errors.Is(err, context.Canceled))
 }
 

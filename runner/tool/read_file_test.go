@@ -20,8 +20,7 @@ import (
 // text runs a tool whose result is a text, and returns the text.
 func (h *turn) text(t testing.TB, name string, args any) string {
 	t.Helper()
-	out, err := h.call(t, name, args)
-	is.New(t).NoErr(err)
+	out := h.does(t, name, args)
 	var text string
 	if err := json.Unmarshal([]byte(out), &text); err != nil {
 		t.Fatalf("%s gave %.200q, no text", name, out)
@@ -109,15 +108,12 @@ func TestReadFileRefuses(t *testing.T) {
 	is := is.New(t)
 	h := newTurn(t, sandbox.Limits{})
 	h.put(t, "f", "one\ntwo\n")
-	_, err := h.call(t, "read_file", object{"path": "f", "offset": 3})
-	says(t, err, "offset must be at most 2")
+	h.refuses(t, "read_file", object{"path": "f", "offset": 3}, "offset must be at most 2")
 	h.put(t, "empty", "")
-	_, err = h.call(t, "read_file", object{"path": "empty", "offset": 2})
-	says(t, err, "offset must be at most 1")
+	h.refuses(t, "read_file", object{"path": "empty", "offset": 2}, "offset must be at most 1")
 	h.put(t, "huge.bin", "\x00")
 	is.NoErr(os.Truncate(filepath.Join(h.dir, "huge.bin"), 1<<40))
-	_, err = h.call(t, "read_file", object{"path": "huge.bin"})
-	says(t, err, `"huge.bin" is not text: it is application/octet-stream, 1099511627776 bytes`)
+	h.refuses(t, "read_file", object{"path": "huge.bin"}, `"huge.bin" is not text: it is application/octet-stream, 1099511627776 bytes`)
 	for name, tt := range map[string]struct{ data, says string }{
 		"a.png":        {"\x89PNG\r\n\x1a\n\x00\x00", "it is image/png, 10 bytes; view_image shows"},
 		"sniffed":      {"\x89PNG\r\n\x1a\n\x00\x00", "image/png"},
@@ -128,13 +124,12 @@ func TestReadFileRefuses(t *testing.T) {
 		"jpeg":         {"\xff\xd8\xff\xe0", "image/jpeg"},
 	} {
 		h.put(t, name, tt.data)
-		_, err := h.call(t, "read_file", object{"path": name})
-		says(t, err, tt.says)
+		h.refuses(t, "read_file", object{"path": name}, tt.says)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = readFile{}.Run(ctx, h, json.RawMessage(`{"path":"f"}`))
+	_, err := readFile{}.Run(ctx, h, json.RawMessage(`{"path":"f"}`))
 	is.True(errors.Is(err, context.Canceled))
 }
 
@@ -146,12 +141,9 @@ func TestViewImage(t *testing.T) {
 	is.Equal(h.text(t, "view_image", object{"path": "a/b.txt"}), "The image a/b.txt is shown here.")
 	is.Equal(h.images, []string{"a/b.txt image/png"}) // the contents determine the type
 	h.put(t, "text.png", "no image")
-	_, err := h.call(t, "view_image", object{"path": "text.png"})
-	says(t, err, "must be PNG")
+	h.refuses(t, "view_image", object{"path": "text.png"}, "must be PNG")
 	h.put(t, "large.png", string(picture(t, 3, 2)))
 	is.NoErr(os.Truncate(filepath.Join(h.dir, "large.png"), 1<<40))
-	_, err = h.call(t, "view_image", object{"path": "large.png"})
-	says(t, err, "make it smaller")
-	_, err = h.call(t, "view_image", object{"path": "../x"})
-	says(t, err, "outside")
+	h.refuses(t, "view_image", object{"path": "large.png"}, "make it smaller")
+	h.refuses(t, "view_image", object{"path": "../x"}, "outside")
 }

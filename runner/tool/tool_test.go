@@ -104,6 +104,21 @@ func (h *turn) call(t testing.TB, name string, args any) (string, error) {
 	return h.run(t, name, string(input))
 }
 
+// does calls a tool that must succeed, and returns its result.
+func (h *turn) does(t testing.TB, name string, args any) string {
+	t.Helper()
+	out, err := h.call(t, name, args)
+	is.New(t).NoErr(err)
+	return out
+}
+
+// refuses calls a tool that must return an error with a text to the model.
+func (h *turn) refuses(t testing.TB, name string, args any, text string) {
+	t.Helper()
+	_, err := h.call(t, name, args)
+	says(t, err, text)
+}
+
 func (h *turn) run(t testing.TB, name, input string) (string, error) {
 	t.Helper()
 	tools := All(testDocuments)
@@ -243,20 +258,16 @@ func TestPublishFile(t *testing.T) {
 	is := is.New(t)
 	h := newTurn(t, sandbox.Limits{})
 	h.put(t, "a&b.txt", "hello")
-	out, err := h.call(t, "publish_file", object{"path": "a&b.txt", "title": "Greeting"})
-	is.NoErr(err)
+	out := h.does(t, "publish_file", object{"path": "a&b.txt", "title": "Greeting"})
 	is.Equal(out, `{"path":"a&b.txt","mediaType":"text/plain","size":5,"url":"http://localhost/a&b.txt"}`)
 	is.Equal(h.titles, []string{"Greeting"})
 
-	_, err = h.call(t, "publish_file", object{"path": "a&b.txt", "title": strings.Repeat("é", maxTitle+1)})
-	says(t, err, "title can have 200 characters and has 201")
-	_, err = h.call(t, "publish_file", object{"path": "missing"})
-	says(t, err, "no file")
-	_, err = h.call(t, "publish_file", object{"path": "../x"})
-	says(t, err, "outside")
+	h.refuses(t, "publish_file", object{"path": "a&b.txt", "title": strings.Repeat("é", maxTitle+1)}, "title can have 200 characters and has 201")
+	h.refuses(t, "publish_file", object{"path": "missing"}, "no file")
+	h.refuses(t, "publish_file", object{"path": "../x"}, "outside")
 
 	h.published = errors.New("disk")
-	_, err = h.call(t, "publish_file", object{"path": "a&b.txt"})
+	_, err := h.call(t, "publish_file", object{"path": "a&b.txt"})
 	is.Equal(err, h.published) // an internal error, not for the model
 }
 
@@ -278,12 +289,9 @@ func TestUpdatePlan(t *testing.T) {
 		}
 		return object{"items": list}
 	}
-	_, err = h.call(t, "update_plan", items(50, 500))
-	is.NoErr(err)
-	_, err = h.call(t, "update_plan", items(51, 1))
-	says(t, err, "items can have 50 entries and has 51")
-	_, err = h.call(t, "update_plan", items(2, 501))
-	says(t, err, "items[1].text can have 500 characters and has 501")
+	h.does(t, "update_plan", items(50, 500))
+	h.refuses(t, "update_plan", items(51, 1), "items can have 50 entries and has 51")
+	h.refuses(t, "update_plan", items(2, 501), "items[1].text can have 500 characters and has 501")
 	for input, want := range map[string]string{
 		`{"items":["x"]}`:                         "items[0] must be an object, not a string",
 		`{"items":[null]}`:                        "items[0] must be an object, not null",
