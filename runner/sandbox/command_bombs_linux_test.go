@@ -324,8 +324,7 @@ func TestWorkspaceLimitHolds(t *testing.T) {
 			w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{TotalSize: limit, Files: files})
 			var last Result
 			for range rounds(30, 9) { // the limit is reached after 7
-				r, err := s.Run(t.Context(), w, Command{Script: tt.script, Timeout: 20 * time.Second})
-				is.NoErr(err)
+				r := ran(t, s, w, Command{Script: tt.script, Timeout: 20 * time.Second})
 				last = r
 			}
 			held, err := w.survey(w.everything())
@@ -336,14 +335,12 @@ func TestWorkspaceLimitHolds(t *testing.T) {
 			if !strings.Contains(last.Note, tt.full) {
 				t.Fatalf("it ended with %d and notes %q", last.ExitCode, last.Note)
 			}
-			r, err := s.Run(t.Context(), w, Command{Script: "rm -rf * 2>/dev/null; echo x > f && mkdir d; cat f"})
-			is.NoErr(err)
+			r := ran(t, s, w, Command{Script: "rm -rf * 2>/dev/null; echo x > f && mkdir d; cat f"})
 			if tt.full == "" {
 				is.Equal(r.Output, "x\n")
 			}
 			is.Equal(strings.Contains(r.Note, "there is room by now"), tt.full != "") // and why it could not write
-			r, err = s.Run(t.Context(), w, Command{Script: "echo x > g && mkdir e && cat g"})
-			is.NoErr(err)
+			r = ran(t, s, w, Command{Script: "echo x > g && mkdir e && cat g"})
 			is.Equal(r.Output, "x\n")
 			is.Equal(r.Note, "")
 		})
@@ -354,7 +351,6 @@ func TestWorkspaceLimitHolds(t *testing.T) {
 // is this program.
 func TestSignalsToTheFirst(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
 	s := shell(t, ShellConfig{})
 	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
 	for _, script := range []string{
@@ -362,8 +358,7 @@ func TestSignalsToTheFirst(t *testing.T) {
 		"for i in $(seq 1 64); do kill -$i 1; done",
 		"for i in $(seq 300); do kill -TERM 1; kill -SEGV 1; done",
 	} {
-		r, err := s.Run(t.Context(), w, Command{Script: script + " 2>/dev/null; trap 'echo heard' INT; kill -INT $$; echo alive"})
-		is.NoErr(err)
+		r := ran(t, s, w, Command{Script: script + " 2>/dev/null; trap 'echo heard' INT; kill -INT $$; echo alive"})
 		if r.Output != "heard\nalive\n" || r.ExitCode != 0 { // the command still receives its own signals
 			t.Fatalf("%s ended with %d %q: %q", script, r.ExitCode, r.Stopped, r.Output)
 		}

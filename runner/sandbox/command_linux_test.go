@@ -50,6 +50,14 @@ func shell(t *testing.T, cfg ShellConfig) *Shell {
 	return nil
 }
 
+// ran runs a command and returns its result. The shell must be able to run it.
+func ran(t *testing.T, s *Shell, w *Workspace, c Command) Result {
+	t.Helper()
+	r, err := s.Run(t.Context(), w, c)
+	is.New(t).NoErr(err)
+	return r
+}
+
 func TestRun(t *testing.T) {
 	t.Parallel()
 	s := shell(t, ShellConfig{})
@@ -77,8 +85,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			r, err := s.Run(t.Context(), w, Command{Script: tt.script})
-			is.NoErr(err)
+			r := ran(t, s, w, Command{Script: tt.script})
 			is.Equal(r.Output, tt.output)
 			is.Equal(r.ExitCode, tt.code)
 			is.Equal(r.Stopped, Stop(""))
@@ -111,8 +118,7 @@ func TestRunStops(t *testing.T) {
 	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
 	is := is.New(t)
 	begun := time.Now()
-	r, err := s.Run(t.Context(), w, Command{Script: "echo begun; trap '' TERM INT HUP; sleep 1000 & wait; sleep 1000", Timeout: 3 * time.Second})
-	is.NoErr(err)
+	r := ran(t, s, w, Command{Script: "echo begun; trap '' TERM INT HUP; sleep 1000 & wait; sleep 1000", Timeout: 3 * time.Second})
 	is.Equal(r.Stopped, StopTimeout)
 	is.Equal(r.ExitCode, 137)
 	is.Equal(r.Output, "begun\n")               // earlier output is kept
@@ -121,7 +127,7 @@ func TestRunStops(t *testing.T) {
 	gone := errors.New("the turn was cancelled")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(100*time.Millisecond, func() { cancel(gone) })
-	_, err = s.Run(ctx, w, Command{Script: "sleep 1000"})
+	_, err := s.Run(ctx, w, Command{Script: "sleep 1000"})
 	is.True(errors.Is(err, gone))
 	is.True(time.Since(begun) < 40*time.Second) // the command was not stopped in time
 }
@@ -209,8 +215,7 @@ func TestUnconfinedRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			r, err := s.Run(t.Context(), w, tt.command)
-			is.NoErr(err)
+			r := ran(t, s, w, tt.command)
 			is.True(r.Duration < 30*time.Second) // the command was not stopped in time
 			r.Duration = 0
 			is.Equal(r, tt.want)

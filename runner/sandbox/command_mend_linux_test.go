@@ -43,8 +43,7 @@ func TestPermissionsAreMended(t *testing.T) {
 			if name == "then stopped" {
 				c.Timeout = 300e6
 			}
-			_, err := s.Run(t.Context(), w, c)
-			is.NoErr(err)
+			ran(t, s, w, c)
 			info, err := os.Stat(dir)
 			is.NoErr(err)
 			is.Equal(info.Mode()&0o700, fs.FileMode(0o700))
@@ -61,8 +60,7 @@ func TestPermissionsAreMended(t *testing.T) {
 				}
 				return nil
 			}))
-			r, err := s.Run(t.Context(), w, Command{Script: "cat a/kept"})
-			is.NoErr(err)
+			r := ran(t, s, w, Command{Script: "cat a/kept"})
 			is.Equal(r.Output, "kept")
 		})
 	}

@@ -99,7 +99,6 @@ func (p *prison) run(t *testing.T, script string, timeout time.Duration) Result 
 	t.Helper()
 	known := fmt.Sprintf("DB=%s NEXT=%s PID=%d CONTROL=%s ABSTRACT=%s LOOPBACK=%s\n", p.path("journeyman.db"), p.neighbour,
 		os.Getpid(), p.path("control.sock"), p.abstract.Addr(), p.loopback.Addr())
-	r, err := p.shell.Run(t.Context(), p.w, Command{Script: known + script, Timeout: timeout})
-	is.New(t).NoErr(err)
+	r := ran(t, p.shell, p.w, Command{Script: known + script, Timeout: timeout})
 	return r
 }

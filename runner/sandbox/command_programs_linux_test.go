@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/matryer/is"
 )
 
 // honestPrograms are typical uses of a shell, by program. Each script must succeed and print
@@ -124,10 +122,8 @@ func TestHonestProgramsAsOrdinaryUser(t *testing.T) {
 
 func runHonest(t *testing.T, s *Shell, script string) {
 	t.Helper()
-	is := is.New(t)
 	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
-	r, err := s.Run(t.Context(), w, Command{Script: script, Timeout: 2 * time.Minute})
-	is.NoErr(err)
+	r := ran(t, s, w, Command{Script: script, Timeout: 2 * time.Minute})
 	t.Logf("%v", r.Duration)
 	if lines := strings.Split(strings.TrimSpace(r.Output), "\n"); r.ExitCode != 0 || r.Stopped != "" || lines[len(lines)-1] != "well" {
 		log, _ := w.ReadFile("log", 0, 10<<10)

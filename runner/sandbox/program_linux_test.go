@@ -13,7 +13,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -67,7 +66,7 @@ trap "" TERM HUP INT
 func TestProgramSession(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var stderr lockedBuffer
+	var stderr bytes.Buffer // it is complete when the program is done
 	p := kept(t, `echo "$GREETING $HOME"; echo trouble >&2; cat; echo bye`, &stderr)
 	out := bufio.NewReader(p.Stdout)
 	line, err := out.ReadString('\n')
@@ -86,24 +85,6 @@ func TestProgramSession(t *testing.T) {
 	is.Equal(stderr.String(), "trouble\n")
 	p.Stop(time.Minute) // it has already ended
 	p.Stop(0)
-}
-
-// A lockedBuffer can be written and read concurrently.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func TestNothingOutlivesAProgram(t *testing.T) {
@@ -129,7 +110,7 @@ func TestNothingOutlivesAProgram(t *testing.T) {
 func TestMissingProgramDoesNotStart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var stderr lockedBuffer
+	var stderr bytes.Buffer // it is complete when the program is done
 	p, err := StartProgram(Program{Path: "/nowhere/at/all", Stderr: &stderr})
 	is.NoErr(err) // the keeper has started
 	<-p.done
