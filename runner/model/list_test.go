@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -43,13 +42,12 @@ func TestList(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			server := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
 				if !strings.Contains(r.Header.Get("Authorization")+r.Header.Get("X-Api-Key"), testKey) {
 					w.WriteHeader(http.StatusUnauthorized)
 				}
 				fmt.Fprint(w, tt.body)
-			}))
-			defer server.Close()
+			})
 			got, err := Provider{Name: "p", Kind: tt.kind, BaseURL: server.URL + "/v1", Key: testKey}.List(t.Context())
 			is.NoErr(err)
 			is.True(reflect.DeepEqual(got, tt.want)) // the list differs
@@ -99,9 +97,7 @@ func TestListFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			server := httptest.NewServer(tt.answer)
-			defer server.Close()
-			_, err := Provider{Name: "p", Kind: ProviderOpenAI, BaseURL: server.URL + "/v1", Key: testKey}.List(t.Context())
+			_, err := Provider{Name: "p", Kind: ProviderOpenAI, BaseURL: newProvider(t, tt.answer).URL + "/v1", Key: testKey}.List(t.Context())
 			is.True(err != nil && strings.Contains(err.Error(), tt.says)) // the error contains the reason
 			is.True(!strings.Contains(err.Error(), testKey))              // the error does not contain the key
 		})
@@ -109,8 +105,7 @@ func TestListFails(t *testing.T) {
 	t.Run("slow", func(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)
-		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-		defer server.Close()
+		server := newProvider(t, hangs("", make(chan struct{}, 1)))
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := Provider{Name: "p", Kind: ProviderOpenAI, BaseURL: server.URL}.List(ctx)

@@ -189,24 +189,17 @@ func TestOpenReplay(t *testing.T) {
 // TestKeysStaySecret checks that only headers contain the key, even if the server returns it.
 func TestKeysStaySecret(t *testing.T) {
 	t.Parallel()
-	echo := sse(chunk(`{"content":"your key is `+testKey+`"}`), finished("stop"), done)
-	claudeEcho := claudeSays("your key is " + testKey)
-	for _, anthropic := range []bool{false, true} {
+	for format, echo := range map[string]string{
+		"openai":    sse(chunk(`{"content":"your key is `+testKey+`"}`), finished("stop"), done),
+		"anthropic": claudeSays("your key is " + testKey),
+	} {
 		is := is.New(t)
 		dir := t.TempDir()
-		good := streams(echo)
-		if anthropic {
-			good = streams(claudeEcho)
-		}
 		bad := answers(401, "application/json", `{"error":{"message":"no such key: `+testKey+`","type":"`+testKey+`"}}`)
-		p := newProvider(t, good, bad)
-		m := Model(openAIAt(t, p.URL, quick()))
-		if anthropic {
-			m = claudeAt(t, p.URL, quick())
-		}
+		p := newProvider(t, streams(echo), bad)
 		var logged bytes.Buffer
 		log := slog.New(slog.NewTextHandler(&logged, nil))
-		rec := NewRecorder(m, dir)
+		rec := NewRecorder(wires()[format].at(t, p.URL, quick()), dir)
 		_, err := rec.Generate(context.Background(), Request{Messages: []Message{user("my key is " + testKey)}}, nil)
 		is.NoErr(err)
 		_, err = rec.Generate(context.Background(), callAnd("x"), nil)
