@@ -91,7 +91,7 @@ func TestPruneAfterTheClockWasSetBack(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			s, dir, w := filled(t), filepath.Join(t.TempDir(), "to"), &watch{time.Date(2026, 5, 9, 0, 0, 0, 0, time.UTC)}
-			k := keeperOn(t, s, dir, w, backup.Repeat{Every: "24h", Keep: 1})
+			k := keeperOn(t, s, dir, w.now, backup.Repeat{Every: "24h", Keep: 1})
 			k.Tick(t.Context())
 			w.at = w.at.Add(-back)
 			k.Tick(t.Context())
@@ -214,7 +214,7 @@ func TestKeeperOfDamagedData(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s, dir, w := filled(t), filepath.Join(t.TempDir(), "to"), &watch{time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)}
-	k := keeperOn(t, s, dir, w, backup.Repeat{Every: "24h", Keep: 1})
+	k := keeperOn(t, s, dir, w.now, backup.Repeat{Every: "24h", Keep: 1})
 	k.Tick(t.Context())
 	good := k.State().Good().Name
 	files, err := filepath.Glob(filepath.Join(s.Dir(), "files", "*", "*"))

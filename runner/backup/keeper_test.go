@@ -22,12 +22,12 @@ type watch struct{ at time.Time }
 func (w *watch) now() time.Time { return w.at }
 
 // keeperOn returns a keeper that repeats backups of s into the folder dir.
-func keeperOn(t testing.TB, s *store.Store, dir string, w *watch, repeat backup.Repeat) *backup.Keeper {
+func keeperOn(t testing.TB, s *store.Store, dir string, now func() time.Time, repeat backup.Repeat) *backup.Keeper {
 	t.Helper()
 	target, err := backup.NewTarget(backup.Storage{To: dir}, dir, noEnvironment)
 	is.New(t).NoErr(err)
 	k, err := backup.NewKeeper(backup.Config{Store: s, Log: slog.New(slog.DiscardHandler), Target: target, Repeat: repeat,
-		Zone: time.UTC, Now: w.now})
+		Zone: time.UTC, Now: now})
 	is.New(t).NoErr(err)
 	return k
 }
@@ -55,7 +55,7 @@ func TestKeeper(t *testing.T) {
 				var err error
 				w.at, err = time.Parse("2006-01-02 15:04", "2026-05-"+at)
 				is.NoErr(err)
-				k := keeperOn(t, s, dir, w, backup.Repeat{Every: tt.every, Keep: 2}) // as after a restart
+				k := keeperOn(t, s, dir, w.now, backup.Repeat{Every: tt.every, Keep: 2}) // as after a restart
 				k.Tick(t.Context())
 				k.Tick(t.Context())
 				if due {
@@ -79,11 +79,7 @@ func TestKeeperOnARunningClock(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s, dir, at := filled(t), filepath.Join(t.TempDir(), "to"), time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-	target, err := backup.NewTarget(backup.Storage{To: dir}, dir, noEnvironment)
-	is.NoErr(err)
-	k, err := backup.NewKeeper(backup.Config{Store: s, Log: slog.New(slog.DiscardHandler), Target: target,
-		Repeat: backup.Repeat{Every: "24h"}, Zone: time.UTC, Now: func() time.Time { at = at.Add(time.Nanosecond); return at }})
-	is.NoErr(err)
+	k := keeperOn(t, s, dir, func() time.Time { at = at.Add(time.Nanosecond); return at }, backup.Repeat{Every: "24h"})
 	k.Tick(t.Context())
 	is.Equal(len(k.State().Runs), 1) // a new server never begins
 	k.Tick(t.Context())
@@ -103,7 +99,7 @@ func TestKeeperAfterFailure(t *testing.T) {
 	_, err := s.AddAlertChannel(t.Context(), owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
 		Topics: []store.AlertTopic{store.TopicBackup}, Rhythm: store.AlertNow})
 	is.NoErr(err)
-	k := keeperOn(t, s, to, w, backup.Repeat{Every: "24h", Keep: 1})
+	k := keeperOn(t, s, to, w.now, backup.Repeat{Every: "24h", Keep: 1})
 	k.Tick(t.Context())
 	good := namesIn(t, to)
 	is.Equal(len(good), 1)
@@ -139,7 +135,7 @@ func TestKeeperInterrupted(t *testing.T) {
 	const name = "journeyman-20260501T000000Z-00000000.tgz"
 	is.NoErr(os.WriteFile(filepath.Join(to, name+".part"), []byte("half"), 0o600))
 	is.NoErr(s.SaveBackupRuns([]store.BackupRun{{Name: name, StartedAt: w.at}})) // the record that a killed server leaves
-	k := keeperOn(t, s, to, w, backup.Repeat{Every: "24h"})
+	k := keeperOn(t, s, to, w.now, backup.Repeat{Every: "24h"})
 	is.True(strings.Contains(k.State().Runs[0].Error, "ended before"))
 	k.Tick(t.Context())
 	is.Equal(len(k.State().Runs), 1) // without a pause, a server that crashes in each backup would never stop crashing
@@ -161,7 +157,7 @@ func TestRequest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s, to, w := filled(t), t.TempDir(), &watch{time.Now()}
-	k := keeperOn(t, s, to, w, backup.Repeat{})
+	k := keeperOn(t, s, to, w.now, backup.Repeat{})
 	is.NoErr(k.Request("ann@example.com"))
 	is.True(k.State().Running)
 	is.True(store.IsKind(k.Request("bob@example.com"), store.Conflict))
