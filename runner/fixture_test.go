@@ -279,6 +279,12 @@ func (m *fakeModel) seen() []model.Request {
 	return slices.Clone(m.requests)
 }
 
+// last returns the newest request.
+func (m *fakeModel) last() model.Request {
+	seen := m.seen()
+	return seen[len(seen)-1]
+}
+
 // says returns a model with one answer for each call. The last answer is repeated.
 func says(answers ...string) *fakeModel {
 	var n atomic.Int64

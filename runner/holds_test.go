@@ -104,8 +104,7 @@ func TestHoldOfADeadNode(t *testing.T) {
 	}
 	storetest.Exec(t, nodes[1].store, `DELETE FROM runners WHERE id = ?`, nodes[0].ID())
 	storetest.Eventually(t, "the second call", func() bool {
-		list := m.seen()
-		return strings.Contains(fmt.Sprint(list[len(list)-1].Messages), "two")
+		return strings.Contains(fmt.Sprint(m.last().Messages), "two")
 	})
 }
 

@@ -1,7 +1,6 @@
 package runner_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -90,11 +89,11 @@ func attempts(worker, ann, web, data string) []attempt {
 // A town is a fixture whose worker has tools of every kind, and folders with secrets.
 type town struct {
 	*fixture
-	done     *effects // of tools that a stranger's mail must not use
-	web      *httptest.Server
-	fetched  atomic.Int64
-	rendered atomic.Pointer[model.Request] // the newest request to the model
-	ann      store.Turn                    // of another stranger
+	done    *effects // of tools that a stranger's mail must not use
+	web     *httptest.Server
+	fetched atomic.Int64
+	model   *fakeModel
+	ann     store.Turn // of another stranger
 }
 
 func newTown(t *testing.T) *town {
@@ -107,17 +106,13 @@ func newTown(t *testing.T) *town {
 		_, _ = io.WriteString(out, "from the web")
 	}))
 	t.Cleanup(w.web.Close)
-	inner := offline.New()
-	m := &fakeModel{fn: func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-		w.rendered.Store(&req)
-		return inner.Generate(ctx, req, emit)
-	}}
+	w.model = &fakeModel{fn: offline.New().Generate}
 	remote := &servers{offer: offered("add"), tool: answering("42")}
 	tools := []tool.Tool{tool.WebFetch(tool.NewDocuments(sandbox.NewFilterPool()), sandbox.Dialer{AllowPrivate: true}, "test")}
 	for _, name := range []string{"web_search", "shell", "remember", "recall", "mail_send"} {
 		tools = append(tools, w.done.tool(name))
 	}
-	w.fixture = newFixture(t, withModel(m), withRemote(remote), withTools(tools...), withBudget(runner.Limits{}))
+	w.fixture = newFixture(t, withModel(w.model), withRemote(remote), withTools(tools...), withBudget(runner.Limits{}))
 	w.worker = w.newWorker(store.NewWorker{Title: "Town clerk", Settings: store.WorkerSettings{MCPTools: []string{"s"}, ApprovalTools: []string{"mail_send"}}})
 	w.run(script(`tool write_file {"path": "secret.txt", "content": "SECRET of the town"}`,
 		`tool write_file {"path": "plans/secret.csv", "content": "SECRET plan"}`, `say done`))
@@ -204,12 +199,12 @@ func TestHostileMail(t *testing.T) {
 			t.Errorf("%s: %s", a.name, call.Output) // permitted calls find nothing
 		}
 	}
-	is.Equal(w.fetched.Load(), int64(0))                     // no request has left the machine
-	is.Equal(len(w.done.list()), 0)                          // no tool has done anything
-	is.Equal(len(w.approvalsOf(turn)), 0)                    // no person was asked for approval
-	is.Equal(w.folders(turn.Folder()), before)               // no file of others was changed
-	is.Equal(len(w.filesOf(turn)), 0)                        // nothing was published
-	is.Equal(names(w.rendered.Load().Tools), strangersTools) // the model got no other tool
+	is.Equal(w.fetched.Load(), int64(0))                  // no request has left the machine
+	is.Equal(len(w.done.list()), 0)                       // no tool has done anything
+	is.Equal(len(w.approvalsOf(turn)), 0)                 // no person was asked for approval
+	is.Equal(w.folders(turn.Folder()), before)            // no file of others was changed
+	is.Equal(len(w.filesOf(turn)), 0)                     // nothing was published
+	is.Equal(names(w.model.last().Tools), strangersTools) // the model got no other tool
 }
 
 var strangersTools = []string{"read_file", "write_file", "edit_file", "list_files", "search_files", "publish_file"}
@@ -255,7 +250,7 @@ func TestSameMailOfAMember(t *testing.T) {
 	is.Equal(w.fetched.Load(), int64(1))
 	is.Equal(len(w.done.list()), 6)
 	is.Equal(len(w.filesOf(turn)), 1)
-	is.Equal(len(names(w.rendered.Load().Tools)), len(w.ToolNames())+1) // plus the server's tool
+	is.Equal(len(names(w.model.last().Tools)), len(w.ToolNames())+1) // plus the server's tool
 }
 
 // TestFilesOfAStranger leaves files from one mail, which later mails try to find.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/matryer/is"
@@ -29,15 +28,10 @@ func toolTokens(tools []model.Tool) (n int64) {
 func TestSmallWindowsGetLeanTools(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var mu sync.Mutex
-	var seen []model.Request
 	hang := make(chan struct{}, 1)
-	m := &fakeModel{name: "openai:tiny", fn: func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-		mu.Lock()
-		seen = append(seen, req)
-		n := len(seen)
-		mu.Unlock()
-		switch n {
+	m := &fakeModel{name: "openai:tiny"}
+	m.fn = func(ctx context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
+		switch len(m.seen()) {
 		case 1:
 			return calls(emit, 0, "list_files", `{}`), nil
 		case 2:
@@ -46,7 +40,7 @@ func TestSmallWindowsGetLeanTools(t *testing.T) {
 			return model.Response{}, ctx.Err()
 		}
 		return answer(emit, "done"), nil
-	}}
+	}
 	src := &servers{offer: tool.Toolset{Tools: []tool.RemoteTool{{Server: "s", Tool: "t", Spec: tool.Spec{Name: "s__t",
 		Description: "Adds numbers. " + strings.Repeat("It is wonderful. ", 100),
 		InputSchema: json.RawMessage(`{"type":"object","title":"Long","properties":{"title":{"type":"string","description":"` + strings.Repeat("very ", 50) + `long"}},"required":["title"]}`)}}}}}
@@ -57,6 +51,7 @@ func TestSmallWindowsGetLeanTools(t *testing.T) {
 	f.stop()
 	other := f.successor(withModel(m), withRemote(&servers{}), withPrices(t, `{"openai:tiny":{"input":1,"output":2}}`))
 	is.Equal(other.wait(turn).OutputText, "done")
+	seen := m.seen()
 	is.Equal(len(seen), 3)
 	is.Equal(seen[2].Tools, seen[0].Tools) // the resumed turn
 	is.Equal(seen[2].Preamble, seen[0].Preamble)
@@ -73,11 +68,11 @@ func TestSmallWindowsGetLeanTools(t *testing.T) {
 	is.Equal(string(remote.InputSchema), `{"properties":{"title":{"description":"`+strings.TrimSpace(strings.Repeat("very ", 12))+` …","type":"string"}},"required":["title"],"type":"object"}`)
 
 	// The same worker, with a model that has a large window.
-	seen = seen[:2]
-	other.wait(other.accept("go"))
-	is.True(len(seen[2].Tools) > len(seen[0].Tools)-1)                  // all tools except the remote one
-	is.True(toolTokens(seen[0].Tools)*10 < toolTokens(seen[2].Tools)*7) // including the remote tool
-	t.Log("tokens of tools, about:", toolTokens(seen[2].Tools), "lean:", toolTokens(seen[0].Tools))
+	other.run("go")
+	lean, all := seen[0].Tools, m.last().Tools
+	is.True(len(all) > len(lean)-1)                  // all tools except the remote one
+	is.True(toolTokens(lean)*10 < toolTokens(all)*7) // including the remote tool
+	t.Log("tokens of tools, about:", toolTokens(all), "lean:", toolTokens(lean))
 }
 
 // TestPromptIsLean limits the constant cost of each call: the preamble and the tools of this

@@ -95,8 +95,7 @@ func called(name string) string { return fmt.Sprintf(`{"name":%q}`, name) }
 
 // outputs returns the results in the last request to a model, in order.
 func outputs(m *fakeModel) (list []string) {
-	seen := m.seen()
-	for _, msg := range seen[len(seen)-1].Messages {
+	for _, msg := range m.last().Messages {
 		for _, p := range msg.Parts {
 			if p.Type == model.PartToolResult {
 				list = append(list, p.Text)

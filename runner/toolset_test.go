@@ -66,18 +66,14 @@ func TestToolsOfServers(t *testing.T) {
 	is := is.New(t)
 	src := &servers{offer: offered("add"), tool: answering("42")}
 	src.offer.Note = "The tools of other are not available."
-	var seen []model.Request
-	inner := offline.New()
-	m := &fakeModel{fn: func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-		seen = append(seen, req)
-		return inner.Generate(ctx, req, emit)
-	}}
+	m := &fakeModel{fn: offline.New().Generate}
 	f := newFixture(t, withModel(m), withRemote(src))
 	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s.add", "other"}}})
 	turn := f.wait(f.accept(script("tool s__add {}", "tool s__none {}", "say {{last}}")))
 	is.Equal(turn.Status, store.Completed)
 	// The source is asked once, for the servers that the worker names.
 	is.Equal(src.wanted, [][]string{{"s.add", "other"}})
+	seen := m.seen()
 	last := seen[0].Tools[len(seen[0].Tools)-1]
 	is.Equal(last, model.Tool{Name: "s__add", Description: "Does add.", InputSchema: json.RawMessage(`{"type":"object"}`)})
 	is.True(strings.Contains(seen[0].Preamble, src.offer.Note))
@@ -118,12 +114,7 @@ func TestToolListSurvivesServerFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			var mu sync.Mutex
-			var seen []model.Request
 			m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				seen = append(seen, req)
 				if stepOf(req) < 2 {
 					return calls(emit, stepOf(req), "s__add", `{}`), nil
 				}
@@ -141,7 +132,7 @@ func TestToolListSurvivesServerFailure(t *testing.T) {
 			ready := make(chan struct{})
 			gate := &fakeModel{fn: func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 				<-ready
-				return m.fn(ctx, req, emit)
+				return m.Generate(ctx, req, emit)
 			}}
 			f = newFixture(t, withModel(gate), withRemote(first))
 			close(ready)
@@ -150,8 +141,7 @@ func TestToolListSurvivesServerFailure(t *testing.T) {
 			g.start()
 			turn = g.wait(turn)
 			is.Equal(turn.Status, store.Completed)
-			mu.Lock()
-			defer mu.Unlock()
+			seen := m.seen()
 			for _, req := range seen {
 				is.Equal(req.Tools, seen[0].Tools)
 				is.Equal(req.Preamble, seen[0].Preamble)
