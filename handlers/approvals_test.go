@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -29,9 +27,7 @@ func (s *site) waitingRun(t testing.TB, worker, input string) response {
 }
 
 func TestApprovals(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
 	is.Equal(s.must(t, "GET", "/api/approvals", "").size("items"), 0)
 	run := s.waitingRun(t, worker, asks())
@@ -68,9 +64,7 @@ func TestApprovals(t *testing.T) {
 
 // TestApprovalDenied checks what waiting and streaming clients receive after a denial.
 func TestApprovalDenied(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
 	body := encode(fields{"workerId": worker, "taskId": "mine", "input": asks()})
 	waited := s.begin(t, "POST", "/api/tasks", body) // waits without a time limit
@@ -99,8 +93,7 @@ func TestApprovalDenied(t *testing.T) {
 }
 
 func TestInvalidDecisions(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	is, s := onServer(t)
 	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
 	run := s.waitingRun(t, worker, asks())
 	task, id := run.text("metadata.taskId"), run.text("metadata.pendingApprovals.0.id")
@@ -133,7 +126,6 @@ func TestInvalidDecisions(t *testing.T) {
 			is.Equal(tt.by.do(t, "POST", tt.path, tt.body, header).refused(), tt.want)
 		})
 	}
-	is := is.New(t)
 	is.Equal(s.do(t, "GET", "/api/workers/"+worker+"?aiSdk=7", "").refused(), "400 invalid_request aiSdk")
 	is.Equal(s.do(t, "POST", "/api/tasks?aiSdk=seven", encode(fields{"input": "x"})).refused(), "400 invalid_request aiSdk")
 	is.Equal(s.do(t, "GET", "/api/approvals?limit=0&cursor=x", "").refused(), "400 invalid_request limit cursor")
@@ -149,9 +141,7 @@ func TestInvalidDecisions(t *testing.T) {
 
 // TestCancelWaitingTask cancels a task that waits for an approval. Nobody can decide afterwards.
 func TestCancelWaitingTask(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
 	run := s.waitingRun(t, worker, scripted("say I would write", calling("write_file", "path", "a.txt", "content", "one"), "say never"))
 	task, id := run.text("metadata.taskId"), run.text("metadata.pendingApprovals.0.id")
@@ -166,9 +156,7 @@ func TestCancelWaitingTask(t *testing.T) {
 
 // TestQuestions answers a question of a worker.
 func TestQuestions(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	worker := s.newWorker(t, fields{})
 	s.do(t, "POST", "/api/tasks", encode(fields{"workerId": worker, "taskId": "asks",
 		"input": "```offline\ntool ask_user {\"question\": \"Which <b>?\", \"choices\": [\"red\", \"blue\"]}\nsay It is {{last}}\n```"}), "Prefer: respond-async")

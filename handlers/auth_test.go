@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/matryer/is"
-
 	"journeyman/handlers"
 	"journeyman/store"
 	"journeyman/store/storetest"
@@ -19,8 +17,7 @@ import (
 
 // TestUnauthorized sends every kind of invalid credentials.
 func TestUnauthorized(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	_, revoked := storetest.Caller(t, s.store, "Acme", "bob@example.com", store.RoleMember)
 	if _, err := s.store.RevokeKey(t.Context(), store.Operator(), revoked); err != nil {
 		t.Fatal(err)
@@ -54,7 +51,6 @@ func TestUnauthorized(t *testing.T) {
 			})
 		}
 	}
-	is := is.New(t)
 	right := "authorization: Bearer " + s.key
 	is.Equal(s.as("").do(t, "GET", "/api/me", "", right, right).text("error"), "there are 2 Authorization headers: send one")
 	for _, header := range []string{"Authorization: bearer " + s.key, "Authorization: BEARER  " + s.key} {
@@ -64,9 +60,7 @@ func TestUnauthorized(t *testing.T) {
 
 // TestSameTaskIdElsewhere uses one client-chosen id in two organizations.
 func TestSameTaskIdElsewhere(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	eve := s.stranger(t)
 	s.run(t, fields{"taskId": "daily", "input": scripted("say ours")})
 	is.Equal(eve.do(t, "GET", "/api/tasks/daily", "").status, 404)
@@ -79,9 +73,7 @@ func TestSameTaskIdElsewhere(t *testing.T) {
 
 // TestRevocation revokes a key while requests and open streams use it.
 func TestRevocation(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withTiming(handlers.Timing{CheckEvery: 20 * time.Millisecond}))
+	is, s := onServer(t, withTiming(handlers.Timing{CheckEvery: 20 * time.Millisecond}))
 	guest, _ := s.member(t, "bob@example.com")
 	id := guest.newWorker(t, fields{})
 	path := "/api/workers/" + id
@@ -98,9 +90,7 @@ func TestRevocation(t *testing.T) {
 // TestSessionStreams checks that a signed-in browser reads on after several permission checks,
 // until it signs out.
 func TestSessionStreams(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withTiming(handlers.Timing{CheckEvery: 10 * time.Millisecond}))
+	is, s := onServer(t, withTiming(handlers.Timing{CheckEvery: 10 * time.Millisecond}))
 	id := s.newWorker(t, fields{})
 	path := "/api/workers/" + id
 	token, err := s.store.CreateSession(t.Context(), s.owner.Caller, "Browser/1")
@@ -120,9 +110,7 @@ func TestSessionStreams(t *testing.T) {
 
 // TestClosedToReader removes a member of a worker: the member's streams end.
 func TestClosedToReader(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withTiming(handlers.Timing{CheckEvery: 20 * time.Millisecond}))
+	is, s := onServer(t, withTiming(handlers.Timing{CheckEvery: 20 * time.Millisecond}))
 	guest, bob := s.member(t, "bob@example.com")
 	id := s.newWorker(t, fields{"visibility": "private"})
 	path := "/api/workers/" + id
@@ -140,9 +128,7 @@ func TestClosedToReader(t *testing.T) {
 // TestEndOfIdleStream ends a stream when the deadline of its last write is over: the client still gets
 // the end of the body.
 func TestEndOfIdleStream(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withTiming(handlers.Timing{WriteIn: 300 * time.Millisecond, CheckEvery: 2 * time.Second}))
+	is, s := onServer(t, withTiming(handlers.Timing{WriteIn: 300 * time.Millisecond, CheckEvery: 2 * time.Second}))
 	guest, _ := s.member(t, "bob@example.com")
 	id := guest.newWorker(t, fields{})
 	wide := guest.open(t, "GET", "/api/workers/"+id+"/stream", "")
@@ -156,10 +142,8 @@ func TestEndOfIdleStream(t *testing.T) {
 
 // TestRateLimit uses up a key's burst, waits, and checks that other keys are not limited.
 func TestRateLimit(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	now := newClock()
-	s := newServer(t, idle, func(set *settings) { set.api.RateLimit, set.api.Now = 600, now.Now })
+	is, s := onServer(t, idle, func(set *settings) { set.api.RateLimit, set.api.Now = 600, now.Now })
 	other := s.stranger(t)
 	for i := range 60 {
 		got := s.must(t, "GET", "/api/me", "")
@@ -193,10 +177,8 @@ func TestRateLimit(t *testing.T) {
 
 // TestRateLimitAtOnce sends many concurrent requests that share one burst.
 func TestRateLimitAtOnce(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	now := newClock()
-	s := newServer(t, idle, func(set *settings) { set.api.RateLimit, set.api.Now = 30, now.Now })
+	is, s := onServer(t, idle, func(set *settings) { set.api.RateLimit, set.api.Now = 30, now.Now })
 	var wg sync.WaitGroup
 	statuses := make(chan int, 50)
 	for range 50 {
@@ -214,9 +196,7 @@ func TestRateLimitAtOnce(t *testing.T) {
 // TestCreditCap checks that new turns are refused above an organization's cap, and that clients
 // must not retry.
 func TestCreditCap(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	zero := 0.0
 	storetest.CapCredits(t, s.store, s.owner.Caller, &zero)
 	id := s.newWorker(t, fields{})
@@ -230,9 +210,7 @@ func TestCreditCap(t *testing.T) {
 
 // TestQueueFull checks that turns are refused when the queue is full.
 func TestQueueFull(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle, func(set *settings) { set.store.QueueLimit = 2 })
+	is, s := onServer(t, idle, func(set *settings) { set.store.QueueLimit = 2 })
 	for range 2 {
 		is.Equal(s.do(t, "POST", "/api/tasks", `{"input":"x"}`, "Prefer: respond-async").status, 202)
 	}
@@ -251,9 +229,7 @@ func TestQueueFull(t *testing.T) {
 
 // TestStoreFails checks that an internal error is answered with 500, without its reason.
 func TestStoreFails(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	is.NoErr(s.store.Close())
 	for _, call := range []string{"GET /api/tasks", "POST /api/tasks"} {
 		method, path, _ := strings.Cut(call, " ")

@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
@@ -23,10 +21,8 @@ func withDisk(free *atomic.Int64) option {
 // TestReadinessOfTheService reads the readiness while parts start, in maintenance, and during a
 // stop. Of several reasons, the answer names the one that lasts longest.
 func TestReadinessOfTheService(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	var starting, stopping atomic.Bool
-	s := newServer(t, func(set *settings) { set.api.Starting, set.api.Stopping = starting.Load, stopping.Load })
+	is, s := onServer(t, func(set *settings) { set.api.Starting, set.api.Stopping = starting.Load, stopping.Load })
 	for _, step := range []struct {
 		change func()
 		state  string
@@ -50,11 +46,9 @@ func TestReadinessOfTheService(t *testing.T) {
 // TestFullDisk fills the disk. New work is refused with Retry-After, reads go on, and readiness and
 // metrics report the cause.
 func TestFullDisk(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	var free atomic.Int64
 	free.Store(5000)
-	s := newServer(t, withDisk(&free))
+	is, s := onServer(t, withDisk(&free))
 	look := func() {
 		t.Helper()
 		is.NoErr(s.store.WatchDisk(t.Context()))

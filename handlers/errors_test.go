@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/matryer/is"
-
 	"journeyman/handlers"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
@@ -25,9 +23,7 @@ func (panicking) Generate(context.Context, model.Request, func(model.Delta)) (mo
 
 // TestPanic checks that a panic fails one request only, and that only the log has its value.
 func TestPanic(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle, withModel(panicking{offline.New()}))
+	is, s := onServer(t, idle, withModel(panicking{offline.New()}))
 	for range 2 { // the second request does not wait for the first
 		got := s.do(t, "POST", "/api/workers", `{"prompt":"Someone who checks invoices."}`)
 		is.Equal(got.refused(), "500 internal")
@@ -49,9 +45,7 @@ func (f failing) Generate(context.Context, model.Request, func(model.Delta)) (mo
 
 // TestPromptFails checks that the provider's message is returned, and that no worker is created.
 func TestPromptFails(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle, withModel(failing{offline.New(), &model.Error{Code: "401", Message: "the provider's key is wrong"}}))
+	is, s := onServer(t, idle, withModel(failing{offline.New(), &model.Error{Code: "401", Message: "the provider's key is wrong"}}))
 	for _, body := range []string{`{"prompt":"Someone."}`, `{"prompt":"Someone.","input":"x"}`} {
 		got := s.do(t, "POST", "/api/workers", body)
 		is.Equal(got.refused(), "503 busy")
@@ -63,9 +57,7 @@ func TestPromptFails(t *testing.T) {
 // TestStopsWhileWaiting stops the runner while clients wait. A client without an answer gets a 503,
 // and one whose answer has begun gets the error in the body.
 func TestStopsWhileWaiting(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle, withTiming(handlers.Timing{SilentFor: time.Millisecond, SpaceEvery: 10 * time.Millisecond}))
+	is, s := onServer(t, idle, withTiming(handlers.Timing{SilentFor: time.Millisecond, SpaceEvery: 10 * time.Millisecond}))
 	resp, err := ownClient.Do(s.request(t, "POST", "/api/tasks", `{"input":"x"}`))
 	is.NoErr(err)
 	defer resp.Body.Close()

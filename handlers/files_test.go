@@ -35,8 +35,7 @@ func tagOf(content string) string {
 
 // TestGetFile reads a file whole, in ranges and with conditions.
 func TestGetFile(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	const content = "0123456789"
 	path := s.published(t, "a.txt", content) + "/files/a.txt"
 	tag := tagOf(content)
@@ -88,9 +87,7 @@ func TestGetFile(t *testing.T) {
 
 // TestGetFileParts requests two ranges at once.
 func TestGetFileParts(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	path := s.published(t, "a.txt", "0123456789") + "/files/a.txt"
 	resp, err := ownClient.Do(s.request(t, "GET", path, "", "Range: bytes=0-1,8-"))
 	is.NoErr(err)
@@ -110,8 +107,7 @@ func TestGetFileParts(t *testing.T) {
 
 // TestFileTypes checks that each file has its media type and cannot act as a page of the dashboard.
 func TestFileTypes(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	html := "<!doctype html><script>fetch('/api/me')</script>"
 	worker := s.published(t, "page.html", html, "data.csv", "a,b\n", "data.json", "{}", "image.svg", `<svg xmlns="http://www.w3.org/2000/svg"/>`,
 		"no-extension", "text", "script.js", "alert(1)", "page.xhtml", "<html xmlns='http://www.w3.org/1999/xhtml'/>", "empty.txt", "")
@@ -133,8 +129,7 @@ func TestFileTypes(t *testing.T) {
 
 // TestFilesAreNoCode asks for a file as browsers do for each use in a page.
 func TestFilesAreNoCode(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	path := s.published(t, "script.js", "alert(1)") + "/files/script.js"
 	for status, uses := range map[int]string{
 		403: "script style worker sharedworker serviceworker audioworklet paintworklet xslt manifest",
@@ -148,9 +143,7 @@ func TestFilesAreNoCode(t *testing.T) {
 
 // TestFileVersions publishes a path twice. Each version keeps its URL.
 func TestFileVersions(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	address := func(content string) string {
 		r := s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted(publishing("dir/a.txt", content))})
@@ -184,8 +177,7 @@ func TestFileVersions(t *testing.T) {
 
 // TestFileNames gets files with unusual names from their URLs, and with every slash escaped.
 func TestFileNames(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	for _, name := range []string{"a b.txt", "a+b.txt", "a%2Fb.txt", "a%.txt", "a#b.txt", "a&b=c.txt", "ünï 🜁/x.txt", "a;b.txt", "deep/er/and/deeper.txt", "a:b.txt", "'\"`.txt", "v=1.txt"} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -204,8 +196,7 @@ func TestFileNames(t *testing.T) {
 
 // TestNoEscape requests paths outside a worker's published files.
 func TestNoEscape(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	is, s := onServer(t)
 	other := s.published(t, "secret.txt", "theirs")
 	r := s.run(t, fields{"input": scripted(publishing("dir/a.txt", "x"), calling("write_file", "path", "private.txt", "content", "unpublished"))})
 	files := "/api/workers/" + r.text("id") + "/files/"
@@ -220,7 +211,6 @@ func TestNoEscape(t *testing.T) {
 			is.True(!strings.Contains(s.do(t, "GET", files+path, "").text("error"), "id")) // the address names a path
 		})
 	}
-	is := is.New(t)
 	is.Equal(s.do(t, "GET", "/api/workers/none/files/a", "").refused(), "404 not_found")
 	is.Equal(s.do(t, "GET", "/api/workers/"+r.text("id")+"/files", "").refused(), "404 not_found")
 }

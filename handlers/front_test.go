@@ -16,8 +16,7 @@ import (
 
 // TestSlashes sends paths with doubled slashes. Each is treated like the path with single slashes.
 func TestSlashes(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	is, s := onServer(t)
 	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	front := httptest.NewServer(handlers.Front(s.api, pages))
 	defer front.Close()
@@ -35,7 +34,6 @@ func TestSlashes(t *testing.T) {
 			is.True(strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json"))
 		})
 	}
-	is := is.New(t)
 	req, err := http.NewRequestWithContext(t.Context(), "POST", front.URL+"//api/tasks",
 		strings.NewReader(`{"input":"hi"}`))
 	is.NoErr(err)
@@ -49,9 +47,7 @@ func TestSlashes(t *testing.T) {
 
 // TestLocation serves under a base URL with a path, as behind a proxy.
 func TestLocation(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, func(set *settings) { set.api.BaseURL = "https://agents.example/jm" })
+	is, s := onServer(t, func(set *settings) { set.api.BaseURL = "https://agents.example/jm" })
 	worker := s.newWorker(t, fields{})
 	for _, path := range []string{"/api/workers", "/api/workers/" + worker, "/api/tasks"} {
 		r := s.do(t, "POST", path, `{"input":"hi"}`, "Prefer: respond-async")
@@ -61,9 +57,7 @@ func TestLocation(t *testing.T) {
 
 // TestCompressedBodies sends compressed bodies to every kind of endpoint with a body.
 func TestCompressedBodies(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	worker := s.newWorker(t, fields{})
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
@@ -85,8 +79,7 @@ func TestCompressedBodies(t *testing.T) {
 
 // TestIgnoredFields sends misspelt fields. The answer names them, and strict handling refuses them.
 func TestIgnoredFields(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	worker := s.newWorker(t, fields{})
 	const when = `"when":{"type":"interval","intervalSeconds":60,"interval_seconds":5}`
 	for name, tt := range map[string]struct{ address, body, ignored, says string }{
@@ -119,7 +112,6 @@ func TestIgnoredFields(t *testing.T) {
 			is.True(strings.Contains(string(r.body), strings.ReplaceAll(tt.says, `"`, `\"`)))
 		})
 	}
-	is := is.New(t)
 	r := s.do(t, "POST", "/api/tasks", `{"input":"x"}`, "Prefer: respond-async, handling=strict")
 	is.Equal(r.status, 202)
 	is.Equal(r.header.Values("X-Ignored-Fields"), nil)
@@ -128,8 +120,8 @@ func TestIgnoredFields(t *testing.T) {
 // TestMetricsStayHere requests metrics as simple clients of this machine do, and as proxies on it
 // do.
 func TestMetricsStayHere(t *testing.T) {
-	t.Parallel()
-	s := newServer(t).as("")
+	_, s := onServer(t)
+	s = s.as("")
 	for _, header := range []string{"", "User-Agent: Prometheus/3.0", "X-Prometheus-Scrape-Timeout-Seconds: 10",
 		"Accept-Encoding: gzip", "Authorization: Bearer x",
 		"Traceparent: 00-1-1-00", "Sec-Fetch-Mode: navigate", "Cookie: a=b", "Host: localhost:9090", "Host: [::1]"} {

@@ -88,6 +88,13 @@ func withModel(m model.Model) option { return func(s *settings) { s.runner.Model
 // withTiming shortens the server's waits.
 func withTiming(t handlers.Timing) option { return func(s *settings) { s.api.Timing = t } }
 
+// onServer starts a site for a test that runs beside others.
+func onServer(t *testing.T, opts ...option) (*is.I, *site) {
+	t.Helper()
+	t.Parallel()
+	return is.New(t), newServer(t, opts...)
+}
+
 // newServer starts a site. Its key belongs to an owner.
 func newServer(t testing.TB, opts ...option) *site {
 	t.Helper()

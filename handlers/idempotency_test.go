@@ -5,8 +5,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/matryer/is"
 )
 
 // TestOneTaskForManyRequests sends twenty equal requests at once, with each way to mark
@@ -19,9 +17,7 @@ func TestOneTaskForManyRequests(t *testing.T) {
 		"retries":              {"X-Stainless-Retry-Count: 1", "/api/tasks"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			s := newServer(t)
+			is, s := onServer(t)
 			body := encode(fields{"input": scripted("wait 50ms", "say once")})
 			var wg sync.WaitGroup
 			got := make([]response, 20)
@@ -46,10 +42,8 @@ func TestOneTaskForManyRequests(t *testing.T) {
 
 // TestIdempotencyKey checks which requests count as repetitions.
 func TestIdempotencyKey(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	now := newClock()
-	s := newServer(t, func(set *settings) { set.store.Now = now.Now })
+	is, s := onServer(t, func(set *settings) { set.store.Now = now.Now })
 	guest, _ := s.member(t, "bob@example.com")
 	id := s.newWorker(t, fields{})
 	const key = "Idempotency-Key: k"
@@ -89,9 +83,7 @@ func TestIdempotencyKey(t *testing.T) {
 
 // TestRefusalsAreNotRemembered uses a key again after correcting the request.
 func TestRefusalsAreNotRemembered(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	const key = "Idempotency-Key: k"
 	is.Equal(s.do(t, "POST", "/api/workers", `{"title":""}`, key).status, 400)
 	made := s.must(t, "POST", "/api/workers", `{"title":"T"}`, key)
@@ -104,10 +96,8 @@ func TestRefusalsAreNotRemembered(t *testing.T) {
 
 // TestRetryCount checks which earlier request a generated client's retry joins.
 func TestRetryCount(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	now := newClock()
-	s := newServer(t, func(set *settings) { set.store.Now = now.Now })
+	is, s := onServer(t, func(set *settings) { set.store.Now = now.Now })
 	guest, _ := s.member(t, "bob@example.com")
 	const body, retry = `{"input":"hello"}`, "X-Stainless-Retry-Count: 1"
 	turn := func(s *site, headers ...string) string {
@@ -131,9 +121,7 @@ func TestRetryCount(t *testing.T) {
 
 // TestCancelOnce repeats a cancellation after the task has got new turns.
 func TestCancelOnce(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	add := func() {
 		s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("wait 1h")}), "Prefer: respond-async")
 	}

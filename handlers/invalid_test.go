@@ -20,8 +20,7 @@ import (
 
 // TestInvalidFields sends values that break a rule, and checks that the answer names each of them.
 func TestInvalidFields(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	worker := "/api/workers/" + s.newWorker(t, fields{})
 	deep := strings.Repeat(`{"not":`, 40) + `{}` + strings.Repeat(`}`, 40)
 	for name, tt := range map[string]struct {
@@ -117,7 +116,6 @@ func TestInvalidFields(t *testing.T) {
 			is.True(strings.HasPrefix(got.text("error"), first+": ")) // the message also names a field
 		})
 	}
-	is := is.New(t)
 	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0) // no request has created anything
 }
 
@@ -132,8 +130,7 @@ func numbered(n int) []string {
 
 // TestMalformedBodies sends bodies that are no JSON object to each endpoint with a JSON body.
 func TestMalformedBodies(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	_, s := onServer(t, idle)
 	worker := "/api/workers/" + s.newWorker(t, fields{})
 	for name, tt := range map[string]struct {
 		contentType, body string
@@ -174,8 +171,7 @@ func TestMalformedBodies(t *testing.T) {
 
 // TestAcceptedBodies sends unusual but valid bodies.
 func TestAcceptedBodies(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	const mebibyte = 1 << 20
 	frame := len(encode(fields{"input": ""}))
 	for name, tt := range map[string]struct{ contentType, body, input string }{
@@ -206,8 +202,7 @@ func TestAcceptedBodies(t *testing.T) {
 
 // TestIdsAtTheirLimits uses the longest and most unusual task ids that are allowed.
 func TestIdsAtTheirLimits(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	for _, id := range []string{"a", strings.Repeat("Z", 128), "...", "a:b-c_d.e", "tsk_mine", "-", "0"} {
 		t.Run(id[:min(len(id), 10)], func(t *testing.T) {
 			is := is.New(t)
@@ -224,8 +219,7 @@ func TestIdsAtTheirLimits(t *testing.T) {
 
 // TestAddresses requests unknown paths, unsupported methods and unusual spellings.
 func TestAddresses(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	s.run(t, fields{"workerId": id, "taskId": "a:b", "input": "x"})
 	for name, tt := range map[string]struct {
@@ -274,8 +268,7 @@ func TestAddresses(t *testing.T) {
 
 // TestHead checks that HEAD returns the headers of GET without a body.
 func TestHead(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted(publishing("a.txt", "abc"))})
 	for _, path := range []string{"/healthz", "/readyz", "/api/me", "/api/openapi.json", "/api/workers", "/api/tasks", "/api/tasks/t", "/api/tasks/t/turns",
@@ -295,16 +288,14 @@ func TestHead(t *testing.T) {
 			is.Equal(head.header.Get("Content-Length"), got.header.Get("Content-Length"))
 		})
 	}
-	is := is.New(t)
 	is.Equal(s.do(t, "HEAD", "/api/tasks/none", "").status, 404)
 }
 
 // TestOpenEndpoints checks the endpoints that need no key. Readiness names the part that has stopped.
 func TestOpenEndpoints(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	alive := true
-	s := newServer(t, func(set *settings) { set.api.SchedulerAlive = func() bool { return alive } }).as("")
+	is, s := onServer(t, func(set *settings) { set.api.SchedulerAlive = func() bool { return alive } })
+	s = s.as("")
 	is.Equal(s.must(t, "GET", "/healthz", "").text("status"), "ok")
 	ready := s.must(t, "GET", "/readyz", "")
 	is.Equal([]string{ready.text("checks.database"), ready.text("checks.scheduler")}, []string{"ok", "ok"})
@@ -345,8 +336,7 @@ func TestDamaged(t *testing.T) {
 
 // TestRawRequests sends HTTP that no client library would send.
 func TestRawRequests(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	auth := "Host: x\r\nAuthorization: Bearer " + s.key + "\r\n"
 	for name, tt := range map[string]struct {
 		request string
@@ -381,9 +371,7 @@ var shortPatience = handlers.Timing{ReadIn: 300 * time.Millisecond}
 // TestPatience checks that a client that stops in the middle of a body is disconnected, and a slow
 // one is not.
 func TestPatience(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withTiming(shortPatience))
+	is, s := onServer(t, withTiming(shortPatience))
 	stuck := s.raw(t, "POST /api/workers HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key+"\r\nContent-Length: 20\r\n\r\n{\"title\"")
 	defer stuck.Body.Close()
 	body, err := io.ReadAll(stuck.Body)

@@ -106,9 +106,7 @@ func TestAnswerFromMemoryEqualsStoredAnswer(t *testing.T) {
 // TestAnswerFromMemoryOfOtherTurns compares the same for turns with attachments, cancelled turns,
 // and follow-ups.
 func TestAnswerFromMemoryOfOtherTurns(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	attached := s.upload(t, []part{{name: "input", content: scripted("say Read.")},
 		{name: "file", file: "b<&>.txt", content: "b"}, {name: "file", file: "a.png", content: "a"}})
 	is.Equal(attached.status, 200)
@@ -164,9 +162,7 @@ func (s *site) readRun(t *testing.T, turnID string) string {
 // the organization's cap are cached, and the wait begins before the turn, so that it needs no look at
 // the turn, however fast the turn ends. Further queries need a reason.
 func TestReadsOfATask(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	task := fields{"workerId": s.newWorker(t, fields{}), "input": scripted("say Hello.")}
 	s.run(t, task) // the first run also makes the queries whose results are cached
 	before := s.store.WriteStats().Reads.Load()

@@ -138,9 +138,7 @@ func series(t testing.TB, s *site) (list []string) {
 // TestMetricsStayBounded sends client-chosen names wherever possible. A second round with other
 // names adds no series.
 func TestMetricsStayBounded(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	requests := storetest.Rounds(3000, 600)
 	sendOdd(t, s, 1, requests)
 	nameOdd(t, s, 1)
@@ -155,9 +153,7 @@ func TestMetricsStayBounded(t *testing.T) {
 
 // TestRefusedMethodIsNotEchoed checks that the answer to a long method is short.
 func TestRefusedMethodIsNotEchoed(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	req := s.request(t, strings.Repeat("X", 25_000), "/api/tasks", "")
 	resp, err := ownClient.Do(req)
 	is.NoErr(err)

@@ -8,17 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/matryer/is"
-
 	"journeyman/handlers"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
 
 func TestMetrics(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	s.run(t, fields{"input": "hello"})
 	s.run(t, fields{"input": scripted("fail 503 busy")})
 	is.Equal(s.do(t, "GET", "/api/tasks/none", "").status, http.StatusNotFound)
@@ -60,9 +56,7 @@ func TestMetrics(t *testing.T) {
 // TestMetricsOfUnansweredQueries checks that one context bounds all queries of a scrape. The database
 // does not answer before it ends. The answer has the metrics that need no query.
 func TestMetricsOfUnansweredQueries(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	req := httptest.NewRequestWithContext(ctx, http.MethodGet, s.url+"/metrics", nil)
@@ -85,9 +79,7 @@ func TestMetricsOfUnansweredQueries(t *testing.T) {
 // TestMetricsOfAHangingDatabase locks tables, so that several queries of a scrape wait. They share one time
 // limit.
 func TestMetricsOfAHangingDatabase(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	storetest.LockTables(t, s.store, "turns", "deliveries")
 	begun := time.Now()
 	res := s.as("").do(t, "GET", "/metrics", "")
@@ -97,9 +89,7 @@ func TestMetricsOfAHangingDatabase(t *testing.T) {
 }
 
 func TestMetricsToken(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle, func(set *settings) { set.api.MetricsToken = "secret-of-the-scraper" })
+	is, s := onServer(t, idle, func(set *settings) { set.api.MetricsToken = "secret-of-the-scraper" })
 	for header, status := range map[string]int{"": http.StatusUnauthorized, "Authorization: Bearer " + s.key: http.StatusUnauthorized,
 		"Authorization: Bearer secret-of-the-scraper": http.StatusOK} {
 		is.Equal(s.as("").do(t, "GET", "/metrics", "", header).status, status)
@@ -110,9 +100,7 @@ func TestMetricsToken(t *testing.T) {
 // refuse a family that occurs twice. The table of metrics has each family of this program, with its
 // type.
 func TestMetricsAreDescribed(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	s.run(t, fields{"input": scripted("tool list_files {}", "say done")})
 	text := string(s.as("").do(t, "GET", "/metrics", "").body)
 	described, seen, family := describedMetrics(t), map[string]bool{}, ""
@@ -137,9 +125,7 @@ func TestMetricsAreDescribed(t *testing.T) {
 
 // TestMetricsOfBackups checks the metrics of past backups and of a read-only store.
 func TestMetricsOfBackups(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	begun := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	run := func(hour int, why string) store.BackupRun {
 		at := begun.Add(time.Duration(hour) * time.Hour)

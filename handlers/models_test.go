@@ -4,17 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestListModels checks that the models of a connected provider are listed for its organization
 // only.
 func TestListModels(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	p, err := s.store.AddProvider(t.Context(), s.owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama,
 		BaseURL: "http://box.test:11434", Key: "hush-hush-hush"})
 	is.NoErr(err)

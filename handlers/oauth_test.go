@@ -30,9 +30,7 @@ func (s *site) form(t *testing.T, path, kind, body string) (int, string) {
 }
 
 func TestOAuthEndpoints(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	const asForm = "application/x-www-form-urlencoded"
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)

@@ -5,16 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
 // TestOrigin checks the origin of workers that come about in different ways.
 func TestOrigin(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.run(t, fields{"input": "Once only"}).text("id")
 	made := s.must(t, "GET", "/api/workers/"+id+"/template", "")
 	is.Equal(made.at("origin"), "task")
@@ -39,9 +35,7 @@ func TestOrigin(t *testing.T) {
 
 // TestKeepWorker keeps a worker that a task made.
 func TestKeepWorker(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.run(t, fields{"input": "Once only"}).text("id")
 	address := "/api/workers/" + id
 	member, _ := s.member(t, "mo@acme.test")
@@ -80,9 +74,7 @@ func TestKeepWorker(t *testing.T) {
 
 // TestWorkersByOrigin reads the lists of workers page by page.
 func TestWorkersByOrigin(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	var all []string
 	want := map[string][]string{}
 	for i := range 7 {

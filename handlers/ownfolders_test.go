@@ -14,8 +14,7 @@ import (
 
 // TestOwnFolders runs a worker whose tasks have their own folders, with task ids of every kind.
 func TestOwnFolders(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	id := s.newWorker(t, fields{"workspace": "task"})
 	files := "/api/workers/" + id + "/files/"
 	for _, task := range []string{"one", "One", "a.b:c", "...", strings.Repeat("X", 128)} {
@@ -56,9 +55,7 @@ func TestUploadRace(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]fields{"shared folder": nil, "own folders": {"workspace": "task"}} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			s := newServer(t, func(set *settings) { set.runner.Concurrency = 1 })
+			is, s := onServer(t, func(set *settings) { set.runner.Concurrency = 1 })
 			parts := []part{{name: "taskId", content: "mine"}}
 			if set != nil { // without a worker, the first upload creates one
 				parts = append(parts, part{name: "workerId", content: s.newWorker(t, set)})

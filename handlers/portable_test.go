@@ -15,8 +15,7 @@ import (
 
 // TestExportAndImport exports and imports a worker. The new worker and its file equal the first.
 func TestExportAndImport(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	_, s := onServer(t, idle)
 	for name, body := range map[string]string{
 		"nothing": `{"title":"T"}`,
 		"everything": `{"title":"Ünïcode: \"quoted\" # no comment","summary":"- a list? no","visibility":"private","workspace":"task","keepTaskDays":7,"model":"offline",
@@ -51,9 +50,7 @@ func TestExportAndImport(t *testing.T) {
 
 // TestImportOnce repeats an import with a key.
 func TestImportOnce(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	file := "journeyman: 1\ntitle: Clerk\n"
 	first := s.must(t, "POST", "/api/workers/import", file, "Idempotency-Key: k")
 	again := s.must(t, "POST", "/api/workers/import", file, "Idempotency-Key: k")
@@ -66,8 +63,7 @@ func TestImportOnce(t *testing.T) {
 // TestImportRefusals sends files that break a rule. Each refusal names the place and the rule, and
 // creates no worker.
 func TestImportRefusals(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	_, s := onServer(t, idle)
 	const head = "journeyman: 1\n"
 	bomb := "journeyman: 1\na: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'j'; c++ {
@@ -125,9 +121,7 @@ func TestImportRefusals(t *testing.T) {
 
 // TestExportHoldsNoSecrets exports a worker whose webhook has secrets in its address.
 func TestExportHoldsNoSecrets(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	id := s.must(t, "POST", "/api/workers", `{"title":"T"}`).text("id")
 	hook, err := s.store.SetWebhook(t.Context(), s.owner.Caller, id, "https://ann:pw12345@example.com/hook?key=geheim#frag")
 	is.NoErr(err)

@@ -113,9 +113,7 @@ func (panickingSource) Next(context.Context) ([]events.Event, bool, error) { pan
 
 // TestStreamPanics checks that a panic ends only its stream, and releases its resources.
 func TestStreamPanics(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	var logged lockedBuffer
 	log := slog.New(slog.NewTextHandler(&logged, nil))
 	srv := s.serveStreams(t, 100, false)

@@ -15,8 +15,7 @@ import (
 
 // TestRunView checks a run in each of its states.
 func TestRunView(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	for name, tt := range map[string]struct {
 		input string
 		want  fields
@@ -50,9 +49,7 @@ func TestRunView(t *testing.T) {
 
 // TestRunCosts checks that the figures of a run are never all zero, and the same in every answer.
 func TestRunCosts(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	r := s.run(t, fields{"taskId": "t", "input": scripted("usage 1000 200", "say hello")})
 	cost := r.at("usage.costUsd").(float64)
 	is.True(cost > 0) // the turn cost nothing
@@ -75,9 +72,7 @@ func TestRunCosts(t *testing.T) {
 // TestPendingAndRunning checks a worker that never ran, one that is pending and one that is
 // running.
 func TestPendingAndRunning(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, func(set *settings) { set.runner.Concurrency = 1 })
+	is, s := onServer(t, func(set *settings) { set.runner.Concurrency = 1 })
 	id := s.newWorker(t, fields{})
 	never := s.must(t, "GET", "/api/workers/"+id, "")
 	is.Equal(never.text("status"), "pending")
@@ -107,8 +102,7 @@ func TestPendingAndRunning(t *testing.T) {
 
 // TestLimits exceeds each limit of a budget, and checks that the answer names it.
 func TestLimits(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, func(set *settings) {
+	_, s := onServer(t, func(set *settings) {
 		set.runner.Budgets = map[store.Budget]runner.Limits{
 			store.BudgetLow:       {Credits: 1},
 			store.BudgetStandard:  {Steps: 2},
@@ -139,8 +133,7 @@ func TestLimits(t *testing.T) {
 
 // TestStructuredOutput checks answers that match the schema, and some that never do.
 func TestStructuredOutput(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{"outputSchema": fields{"type": "object", "required": []string{"n"}, "properties": fields{"n": fields{"type": "integer"}}}})
 	for name, tt := range map[string]struct {
 		lines []string
@@ -163,15 +156,12 @@ func TestStructuredOutput(t *testing.T) {
 			is.True(sameJSON(turn.at("turns.0.structuredOutput"), tt.want))
 		})
 	}
-	is := is.New(t)
 	is.True(s.run(t, fields{"workerId": id, "input": "plain words"}).at("structured_output.n") != nil) // also without a script
 }
 
 // TestMessages checks a task's messages.
 func TestMessages(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	input := scripted("think hm", "say first", calling("write_file", "path", "a.txt", "content", "abc"), calling("publish_file", "path", "a.txt"),
 		calling("read_file", "path", "none"), "say last")
 	r := s.run(t, fields{"taskId": "t", "input": input})
@@ -200,9 +190,7 @@ func TestMessages(t *testing.T) {
 
 // TestFilesOfRun lists the newest version of each path of the task.
 func TestFilesOfRun(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	r := s.run(t, fields{"taskId": "t", "input": scripted(publishing("a.txt", "1"), publishing("b.txt", "22"), publishing("a.txt", "333"))})
 	is.Equal(r.size("files"), 2)
 	r = s.run(t, fields{"taskId": "t", "input": scripted(publishing("b.txt", "4444"))})
@@ -221,9 +209,7 @@ func TestFilesOfRun(t *testing.T) {
 
 // TestTaskOfWorker checks the most recent task and a named one.
 func TestTaskOfWorker(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	for _, task := range []string{"one", "two"} {
 		s.run(t, fields{"workerId": id, "taskId": task, "input": scripted("say " + task)})

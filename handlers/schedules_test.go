@@ -19,8 +19,7 @@ func (s *site) scheduled(t testing.TB, worker, when string) response {
 }
 
 func TestCreateSchedule(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	worker := s.newWorker(t, fields{})
 	for name, tt := range map[string]struct {
 		when  string
@@ -49,7 +48,6 @@ func TestCreateSchedule(t *testing.T) {
 			is.True(sameJSON(again.value, r.value))
 		})
 	}
-	is := is.New(t)
 	list := s.must(t, "GET", "/api/workers/"+worker+"/schedules", "")
 	is.Equal(list.size("schedules"), 6)
 	is.Equal(list.text("workerId"), worker)
@@ -57,8 +55,7 @@ func TestCreateSchedule(t *testing.T) {
 }
 
 func TestCreateScheduleRefused(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	path := "/api/workers/" + s.newWorker(t, fields{}) + "/schedules"
 	for name, tt := range map[string]struct{ body, want string }{
 		"nothing":             {`{}`, "400 invalid_request input when"},
@@ -96,17 +93,14 @@ func TestCreateScheduleRefused(t *testing.T) {
 			is.Equal(s.do(t, "POST", path, tt.body).refused(), tt.want)
 		})
 	}
-	is := is.New(t)
 	is.Equal(s.must(t, "GET", path, "").size("schedules"), 0)
 	is.Equal(s.do(t, "POST", "/api/workers/wrk_none/schedules", `{"input":"x","when":{"type":"delayed","delayInSeconds":1}}`).refused(), "404 not_found")
 	is.Equal(s.do(t, "PUT", path, `{}`).status, http.StatusMethodNotAllowed)
 }
 
 func TestScheduleLife(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	var changed atomic.Int64
-	s := newServer(t, func(set *settings) { set.api.ScheduleChanged = func() { changed.Add(1) } })
+	is, s := onServer(t, func(set *settings) { set.api.ScheduleChanged = func() { changed.Add(1) } })
 	worker := s.newWorker(t, fields{})
 	made := s.scheduled(t, worker, `{"type":"interval","intervalSeconds":60}`)
 	path := "/api/workers/" + worker + "/schedules/" + made.text("id")
@@ -145,9 +139,7 @@ func TestScheduleLife(t *testing.T) {
 }
 
 func TestScheduleTwice(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	worker := s.newWorker(t, fields{})
 	path := "/api/workers/" + worker + "/schedules"
 	body := `{"input":"x","when":{"type":"interval","intervalSeconds":60}}`
@@ -167,8 +159,7 @@ func TestScheduleTwice(t *testing.T) {
 // TestScheduleTwiceAfterItsEnd repeats the creation of schedules that have ended. The answers have the
 // time of the first answers.
 func TestScheduleTwiceAfterItsEnd(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	_, s := onServer(t, idle)
 	path := "/api/workers/" + s.newWorker(t, fields{}) + "/schedules"
 	for name, when := range map[string]string{
 		"scheduled": `{"type":"scheduled","date":"2099-12-01T09:00:00Z"}`,
@@ -190,9 +181,7 @@ func TestScheduleTwiceAfterItsEnd(t *testing.T) {
 }
 
 func TestScheduleOfAnotherWorker(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	id := s.scheduled(t, s.newWorker(t, fields{}), `{"type":"interval","intervalSeconds":60}`).text("id")
 	public := s.newWorker(t, fields{})
 	is.Equal(s.do(t, "GET", "/api/workers/"+public+"/schedules/"+id, "").refused(), "404 not_found") // of another worker

@@ -10,9 +10,7 @@ import (
 // TestSecrets sets, lists, changes and deletes the secrets of a worker and of the
 // organization. No answer shows a value.
 func TestSecrets(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	worker := s.newWorker(t, fields{"title": "W"})
 	for _, path := range []string{"/api/secrets", "/api/workers/" + worker + "/secrets"} {
 		r := s.must(t, "PUT", path+"/CRM_KEY", `{"value":"the value of it","hosts":["api.example.com"]}`)
@@ -34,8 +32,7 @@ func TestSecrets(t *testing.T) {
 
 // TestSecretsRefuse sends an invalid value for each field. No error repeats it.
 func TestSecretsRefuse(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	for _, tt := range []struct{ name, body, path string }{
 		{"A", `{}`, "value"},
 		{"A", `{"value":""}`, "value"},

@@ -102,8 +102,7 @@ func (s *site) asks(path string, header ...string) string {
 // TestStreamThenRequests sends several requests over the connection of a stream, after its end and
 // before.
 func TestStreamThenRequests(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted("say hello")})
 	stream, me := s.asks("/api/workers/"+id+"?stream=true&taskId=t"), s.asks("/api/me")
@@ -145,9 +144,7 @@ func TestStreamThenRequests(t *testing.T) {
 
 // TestStreamNoise sends more bytes after the request of an open stream than the server should read.
 func TestStreamNoise(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withTiming(handlers.Timing{BeatEvery: 50 * time.Millisecond}))
+	is, s := onServer(t, withTiming(handlers.Timing{BeatEvery: 50 * time.Millisecond}))
 	srv := s.serveStreams(t, 100, false)
 	id := s.newWorker(t, fields{})
 	conn := srv.dial(t, s.asks("/api/workers/"+id+"/stream"))
@@ -172,10 +169,8 @@ func TestStreamClientDisconnects(t *testing.T) {
 	t.Parallel()
 	for name, secure := range map[string]bool{"http": false, "https": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
 			const most = 3
-			s := newServer(t, withTiming(handlers.Timing{BeatEvery: time.Hour}), func(set *settings) {
+			is, s := onServer(t, withTiming(handlers.Timing{BeatEvery: time.Hour}), func(set *settings) {
 				set.api.Limits.Requests, set.api.Limits.Streams = 4*most, 4*most
 			})
 			srv := s.serveStreams(t, most, secure)
@@ -217,9 +212,7 @@ func TestServerStopsStreams(t *testing.T) {
 	t.Parallel()
 	for name, secure := range map[string]bool{"http": false, "https": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			s := newServer(t)
+			is, s := onServer(t)
 			srv := s.serveStreams(t, 100, secure)
 			id := s.newWorker(t, fields{})
 			s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted("say hello")})
@@ -250,9 +243,7 @@ func TestServerStopsStreams(t *testing.T) {
 
 // TestServerStopsInTime shuts a server down while a stream cannot end. Close closes its connection.
 func TestServerStopsInTime(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withModel(flood{offline.New(), strings.Repeat("x", 64<<10), 32}), withTiming(handlers.Timing{WriteIn: time.Hour}))
+	is, s := onServer(t, withModel(flood{offline.New(), strings.Repeat("x", 64<<10), 32}), withTiming(handlers.Timing{WriteIn: time.Hour}))
 	srv := s.serveStreams(t, 100, false)
 	id := s.newWorker(t, fields{})
 	stuck := srv.dial(t, s.asks("/api/workers/"+id+"/stream"))
@@ -271,8 +262,7 @@ func TestServerStopsInTime(t *testing.T) {
 // TestStreamOfPostThenRequest sends bodies of each kind. No part of them may be read as the next
 // request.
 func TestStreamOfPostThenRequest(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	srv := s.serveStreams(t, 100, false)
 	id := s.newWorker(t, fields{})
 	body := encode(fields{"workerId": id, "stream": true, "input": scripted("say hello")})

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 )
 
@@ -32,10 +30,8 @@ func (u *unreachable) Send(ctx context.Context, d store.Delivery) (store.Executi
 // TestEveryFieldIsPresent reads every object of the API while most of its fields have no value. Such
 // a field is null, never absent: openapi.yaml requires it, and do compares each answer with openapi.yaml.
 func TestEveryFieldIsPresent(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	hook := &unreachable{}
-	s := newServer(t, func(set *settings) { set.sender = hook })
+	is, s := onServer(t, func(set *settings) { set.sender = hook })
 	hook.store = s.store
 	worker := s.newWorker(t, fields{})
 	s.must(t, "PUT", "/api/workers/"+worker+"/webhook", `{"url":"https://a.example/"}`)

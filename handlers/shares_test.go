@@ -47,9 +47,7 @@ func clients(t testing.TB, s *site) (ann, mo, eve client) {
 
 // TestStreamsAreShared opens the streams that one key and one organization may have.
 func TestStreamsAreShared(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withProxy, func(set *settings) { set.api.Limits.Streams = 8 })
+	is, s := onServer(t, withProxy, func(set *settings) { set.api.Limits.Streams = 8 })
 	ann, mo, eve := clients(t, s)
 	worker := map[string]string{ann.addr: ann.newWorker(t, fields{}), eve.addr: eve.newWorker(t, fields{})}
 	worker[mo.addr] = worker[ann.addr]
@@ -88,9 +86,7 @@ func TestStreamsAreShared(t *testing.T) {
 // TestStreamsPerAddressAreLimited opens the streams that one address may have, with keys of two
 // organizations.
 func TestStreamsPerAddressAreLimited(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withProxy, func(set *settings) { set.api.Limits.Streams = 8 })
+	is, s := onServer(t, withProxy, func(set *settings) { set.api.Limits.Streams = 8 })
 	ann, _, eve := clients(t, s)
 	for _, c := range []client{ann, eve} {
 		id := c.newWorker(t, fields{})
@@ -145,10 +141,8 @@ func (u *slowUpload) finish(t testing.TB) {
 
 // TestUploadsAreShared takes the upload shares that one key may have.
 func TestUploadsAreShared(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	var api *handlers.API
-	s := newServer(t, idle, withProxy, func(set *settings) { set.api.Limits.Uploads = 8; set.seen = func(a *handlers.API) { api = a } })
+	is, s := onServer(t, idle, withProxy, func(set *settings) { set.api.Limits.Uploads = 8; set.seen = func(a *handlers.API) { api = a } })
 	ann, mo, _ := clients(t, s)
 	first := ann.upload(t)
 	storetest.Eventually(t, "an upload", func() bool { return api.UploadsUnderWay() == 1 })
@@ -172,9 +166,7 @@ func TestUploadsAreShared(t *testing.T) {
 
 // TestRequestsAreShared waits for as many results as one key may.
 func TestRequestsAreShared(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle, withProxy, func(set *settings) { set.api.Limits.Requests = 8 })
+	is, s := onServer(t, idle, withProxy, func(set *settings) { set.api.Limits.Requests = 8 })
 	ann, mo, eve := clients(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	for range 2 {

@@ -366,8 +366,7 @@ func TestStatusAgrees(t *testing.T) {
 	t.Parallel()
 	for seed := range storetest.Rounds(6, 1) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			s := newServer(t, idle)
+			_, s := onServer(t, idle)
 			is.New(t).NoErr(s.store.StartRunner(t.Context(), "walker", time.Hour))
 			w := &statusWalk{site: s, t: t, is: is.New(t), rnd: rand.New(rand.NewPCG(uint64(seed), 9)), bodies: map[string]string{}}
 			w.worker = s.newWorker(t, fields{"title": "Walker"})
@@ -383,9 +382,7 @@ func TestStatusAgrees(t *testing.T) {
 // TestOneCancelIsOneDelivery cancels three turns of a task, one of which runs. All waiting clients
 // get the same answer.
 func TestOneCancelIsOneDelivery(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	worker := s.newWorker(t, fields{"title": "W"})
 	s.must(t, "PUT", "/api/workers/"+worker+"/webhook", `{"url":"https://a.example/"}`)
 	var answers []func() response

@@ -30,8 +30,7 @@ func hostileText(random *rand.Rand, round int) string {
 // TestFirstAnswerIsThatOfLaterReads writes hostile texts to each text field of the API. The service
 // either refuses a text, or the first answer equals later reads, whichever engine stores it.
 func TestFirstAnswerIsThatOfLaterReads(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	worker := s.newWorker(t, fields{})
 	schedule := s.scheduled(t, worker, `{"type":"interval","intervalSeconds":3600}`).text("id")
 	random := rand.New(rand.NewPCG(1, 2))

@@ -21,8 +21,7 @@ import (
 
 // TestStreamOfPost streams the turn of each of the three calls.
 func TestStreamOfPost(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	for _, path := range []string{"/api/workers", "/api/workers/" + id, "/api/tasks"} {
 		t.Run(path, func(t *testing.T) {
@@ -47,8 +46,7 @@ func TestStreamOfPost(t *testing.T) {
 
 // TestStreamOfWorker replays a task and follows it while it runs, in each way to request a stream.
 func TestStreamOfWorker(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	s.run(t, fields{"workerId": id, "taskId": "old", "input": scripted("say old answer")})
 	s.run(t, fields{"workerId": id, "taskId": "new", "input": scripted("say new answer")})
@@ -69,7 +67,6 @@ func TestStreamOfWorker(t *testing.T) {
 			is.True(strings.Contains(st.types(), "data-user-message"))
 		})
 	}
-	is := is.New(t)
 	is.Equal(s.must(t, "GET", "/api/workers/"+id, "", "Accept: application/json, text/event-stream").text("object"), "worker") // JSON has the same quality
 	is.Equal(s.must(t, "GET", "/api/workers/"+id+"?stream=false", "", "Accept: text/event-stream").text("object"), "worker")   // the query decides
 	empty := s.open(t, "GET", "/api/workers/"+s.newWorker(t, fields{})+"?stream=true", "")
@@ -79,9 +76,7 @@ func TestStreamOfWorker(t *testing.T) {
 
 // TestStreamFollows reads a task from its first event to its end while turns are queued.
 func TestStreamFollows(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	r := s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("say first", calling("list_files"), "wait 50ms", "say second")}), "Prefer: respond-async")
 	s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("say third")}), "Prefer: respond-async")
 	st := s.open(t, "GET", "/api/workers/"+r.text("id")+"?stream=true&taskId=t", "")
@@ -95,9 +90,7 @@ func TestStreamFollows(t *testing.T) {
 
 // TestResume resumes after each event of a task, by header and by query.
 func TestResume(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	r := s.run(t, fields{"taskId": "t", "input": scripted("say one two three", calling("list_files"), "say four")})
 	path := "/api/workers/" + r.text("id") + "?stream=true&taskId=t"
 	whole := s.open(t, "GET", path, "")
@@ -133,9 +126,7 @@ func TestResume(t *testing.T) {
 
 // TestStreamOfAllTasks reads all tasks of a worker. The stream stays open.
 func TestStreamOfAllTasks(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	s.run(t, fields{"workerId": id, "input": scripted("say before")})
 	st := s.open(t, "GET", "/api/workers/"+id+"/stream", "")
@@ -163,9 +154,7 @@ func TestStreamOfAllTasks(t *testing.T) {
 // TestStreamSilent checks that an idle stream sends comments.
 func TestStreamSilent(t *testing.T) {
 	storetest.Slow(t)
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withTiming(handlers.Timing{BeatEvery: 20 * time.Millisecond}))
+	is, s := onServer(t, withTiming(handlers.Timing{BeatEvery: 20 * time.Millisecond}))
 	for _, end := range []string{"/stream", "?stream=true"} {
 		path := "/api/workers/" + s.newWorker(t, fields{})
 		s.must(t, "POST", path, encode(fields{"input": scripted("wait 1s", "say awake")}))
@@ -177,9 +166,7 @@ func TestStreamSilent(t *testing.T) {
 
 // TestServerStops checks that a stop ends open streams without a [DONE].
 func TestServerStops(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	s.web.Config.RegisterOnShutdown(s.runner.Streams.Close)
 	id := s.newWorker(t, fields{})
 	r := s.must(t, "POST", "/api/workers/"+id, encode(fields{"input": scripted("say first", calling("list_files"), "wait 1h")}))
@@ -197,9 +184,7 @@ func TestServerStops(t *testing.T) {
 
 // TestReaderDisconnects closes streams, and checks that nothing of them is left.
 func TestReaderDisconnects(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	var wg sync.WaitGroup
 	for i := range 40 {
@@ -244,10 +229,8 @@ func (f flood) Generate(ctx context.Context, _ model.Request, emit func(model.De
 // TestSlowReader never reads its stream. Its connection is closed, and other readers get
 // everything.
 func TestSlowReader(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	const turns, pieces, size = 12, 32, 64 << 10
-	s := newServer(t, withModel(flood{offline.New(), strings.Repeat("x", size), pieces}), withTiming(handlers.Timing{WriteIn: 300 * time.Millisecond}))
+	is, s := onServer(t, withModel(flood{offline.New(), strings.Repeat("x", size), pieces}), withTiming(handlers.Timing{WriteIn: 300 * time.Millisecond}))
 	id := s.newWorker(t, fields{})
 	stuck := s.raw(t, "GET /api/workers/"+id+"/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key+"\r\n\r\n")
 	defer stuck.Body.Close()
@@ -277,9 +260,7 @@ func TestSlowReader(t *testing.T) {
 
 // TestMostStreams checks that a stream above the limit is refused before it has any effect.
 func TestMostStreams(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, func(set *settings) { set.api.Limits.Streams = 1 })
+	is, s := onServer(t, func(set *settings) { set.api.Limits.Streams = 1 })
 	id := s.newWorker(t, fields{})
 	first := s.open(t, "GET", "/api/workers/"+id+"/stream", "")
 	for _, call := range [][3]string{{"GET", "/api/workers/" + id + "/stream", ""}, {"GET", "/api/workers/" + id + "?stream=true", ""},

@@ -9,17 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/matryer/is"
-
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
 
 // TestTaskFields checks every field of a task and a turn.
 func TestTaskFields(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	s.run(t, fields{"workerId": id, "taskId": "t", "budget": "low", "input": "\n# Tell me   more\nof it"})
 	got := s.must(t, "GET", "/api/tasks/t", "")
@@ -43,9 +39,7 @@ func TestTaskFields(t *testing.T) {
 
 // TestWorkerOnTheFly creates a worker from the input if none is named.
 func TestWorkerOnTheFly(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	input := "Summarise:\n" + chars(21000)
 	r := s.run(t, fields{"input": input})
 	made := s.must(t, "GET", "/api/workers/"+r.text("id")+"/template", "")
@@ -57,9 +51,7 @@ func TestWorkerOnTheFly(t *testing.T) {
 
 // TestTaskOfAnotherWorker names a task and a worker that it does not belong to.
 func TestTaskOfAnotherWorker(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	a, b := s.newWorker(t, fields{}), s.newWorker(t, fields{})
 	s.run(t, fields{"workerId": a, "taskId": "t", "input": "x"})
 	is.Equal(s.do(t, "POST", "/api/tasks", encode(fields{"workerId": b, "taskId": "t", "input": "x"})).refused(), "400 invalid_request taskId")
@@ -72,9 +64,7 @@ func TestTaskOfAnotherWorker(t *testing.T) {
 
 // TestTurnsInOrder queues turns of one task while it runs.
 func TestTurnsInOrder(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	const n = 6
 	for i := range n {
 		s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("wait 10ms", fmt.Sprintf("say %d", i))}), "Prefer: respond-async")
@@ -93,9 +83,7 @@ func TestTurnsInOrder(t *testing.T) {
 
 // TestContinue adds a turn to the caller's newest task of the worker.
 func TestContinue(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	guest, _ := s.member(t, "bob@example.com")
 	id := s.newWorker(t, fields{})
 	more := func(s *site) string {
@@ -115,9 +103,7 @@ func TestContinue(t *testing.T) {
 
 // TestArchive checks that an archived task is not listed, and still readable.
 func TestArchive(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	guest, _ := s.member(t, "bob@example.com")
 	id := s.newWorker(t, fields{})
 	r := guest.run(t, fields{"workerId": id, "taskId": "t", "input": scripted(publishing("a.txt", "kept"), "say done")})
@@ -137,9 +123,7 @@ func TestArchive(t *testing.T) {
 
 // TestArchiveWhileRunning checks that the running turn finishes.
 func TestArchiveWhileRunning(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("wait 100ms", "say done")}), "Prefer: respond-async")
 	s.must(t, "DELETE", "/api/tasks/t", "")
 	storetest.Eventually(t, "the archived task's end", func() bool { return s.must(t, "GET", "/api/tasks/t", "").text("task.status") == "completed" })
@@ -148,9 +132,7 @@ func TestArchiveWhileRunning(t *testing.T) {
 
 // TestCancel cancels a long turn and the queued ones within a second.
 func TestCancel(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	input := scripted("say part of it", calling("write_file", "path", "a", "content", "x"), "say more", "wait 1h", "say never")
 	waits := s.begin(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": input}))
 	var worker string
@@ -187,9 +169,7 @@ func TestCancel(t *testing.T) {
 
 // TestCancelWaiting aborts a turn that has not started, and so has no model.
 func TestCancelWaiting(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	r := s.do(t, "POST", "/api/tasks", `{"taskId":"t","input":"x"}`, "Prefer: respond-async")
 	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "aborted")
 	is.Equal(s.must(t, "GET", "/api/workers/"+r.text("id"), "").at("metadata.model"), nil)
@@ -197,9 +177,8 @@ func TestCancelWaiting(t *testing.T) {
 
 // TestListTasks combines all filters.
 func TestListTasks(t *testing.T) {
-	t.Parallel()
 	now := newClock()
-	s := newServer(t, func(set *settings) { set.store.Now = now.Now; set.runner.Concurrency = 1 })
+	is, s := onServer(t, func(set *settings) { set.store.Now = now.Now; set.runner.Concurrency = 1 })
 	type listed struct {
 		id, worker, status, trigger string
 		at                          time.Time
@@ -272,7 +251,6 @@ func TestListTasks(t *testing.T) {
 			is.Equal(strings.Join(s.taskIDs(t, q, 100), " "), want)
 		})
 	}
-	is := is.New(t)
 	is.Equal(s.do(t, "GET", "/api/tasks?workerId=wrk_none", "").refused(), "404 not_found")
 	is.Equal(s.stranger(t).do(t, "GET", "/api/tasks?workerId="+workers[0], "").refused(), "403 forbidden")
 }
@@ -301,9 +279,7 @@ func (s *site) taskIDs(t testing.TB, query url.Values, limit int) []string {
 // TestPagingWhileTasksArrive adds tasks between two pages. No task is shown twice, and no earlier one
 // is missed.
 func TestPagingWhileTasksArrive(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	add := func(id string) {
 		s.do(t, "POST", "/api/tasks", encode(fields{"taskId": id, "input": "x"}), "Prefer: respond-async")
 	}

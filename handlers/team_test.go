@@ -1,16 +1,10 @@
 package handlers_test
 
-import (
-	"testing"
-
-	"github.com/matryer/is"
-)
+import "testing"
 
 // TestTeamInRunView checks the run views of a worker that another worker has run.
 func TestTeamInRunView(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	below := s.run(t, fields{"input": scripted("say made")})
 	r := s.run(t, fields{"taskId": "team", "input": scripted(
 		calling("run_worker", "worker", below.text("id"), "input", "hello"), "usage 10 10", "say done")})

@@ -4,8 +4,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/matryer/is"
-
 	"journeyman/store/storetest"
 )
 
@@ -15,9 +13,7 @@ func TestAnswerBelongsToRequestedTurn(t *testing.T) {
 	t.Parallel()
 	for name, header := range map[string]string{"by key": "Idempotency-Key: first", "by retry": "X-Stainless-Retry-Count: 1"} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			s := newServer(t)
+			is, s := onServer(t)
 			one := encode(fields{"taskId": "chat", "input": publishing("a.txt", "one") + scripted("say ONE")})
 			first := s.must(t, "POST", "/api/tasks", one, header)
 			second := s.run(t, fields{"taskId": "chat", "input": scripted("say TWO")})
@@ -35,9 +31,7 @@ func TestAnswerBelongsToRequestedTurn(t *testing.T) {
 }
 
 func TestWaitingWithATurnQueuedBehind(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	var wg sync.WaitGroup
 	var first response
 	wg.Go(func() { first = s.run(t, fields{"taskId": "q", "input": scripted("wait 300ms", "say A")}) })

@@ -70,8 +70,7 @@ func (s *site) attachments(t testing.TB, r response) (names, urls []string) {
 
 // TestUpload sends files of all kinds, which the worker reads.
 func TestUpload(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	reads := func(path string) string { return scripted(calling("read_file", "path", path), "say {{last}}") }
 	for name, tt := range map[string]struct {
 		parts []part
@@ -115,8 +114,7 @@ func TestUpload(t *testing.T) {
 
 // TestHostileNames checks that every attachment stays in the workspace.
 func TestHostileNames(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	for _, file := range []string{"..", ".", "/", "/etc/passwd", "a/../../b", "...", ".hidden", "~", "-rf", "CON", "a\x00b", "a\nb", "a\rb", strings.Repeat("x", 3000),
 		strings.Repeat("é", 300) + ".txt", " ", "a ", "\u202egpj.exe", "a\\..\\b", "\xff\xfe", "%2e%2e%2f", "a:b", "*?<>|"} {
 		t.Run(fmt.Sprintf("%.10q", file), func(t *testing.T) {
@@ -185,9 +183,7 @@ func TestUploadLimits(t *testing.T) {
 // TestDefaultUploadLimits sends as much as the API description allows.
 func TestDefaultUploadLimits(t *testing.T) {
 	storetest.Slow(t)
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	parts := []part{{name: "input", content: "x"}}
 	for i := range 20 {
 		parts = append(parts, part{name: "f", file: fmt.Sprintf("%d.txt", i), content: "x"})
@@ -204,11 +200,9 @@ func TestDefaultUploadLimits(t *testing.T) {
 
 // TestBrokenForms truncates a body at every byte, and breaks it in other ways.
 func TestBrokenForms(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	const whole = "--b\r\nContent-Disposition: form-data; name=\"input\"\r\n\r\nhello\r\n--b\r\nContent-Disposition: form-data; name=f; filename=a\r\n\r\nbytes\r\n--b--"
 	const contentType = "Content-Type: multipart/form-data; boundary=b"
-	is := is.New(t)
 	for n := range len(whole) {
 		is.Equal(s.do(t, "POST", "/api/tasks", whole[:n], contentType).refused(), "400 invalid_request") // cut off after n bytes
 	}
@@ -233,8 +227,7 @@ func TestBrokenForms(t *testing.T) {
 
 // TestUploadOnce repeats uploads. The same files are the same request, with any boundary.
 func TestUploadOnce(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	parts := []part{{name: "input", content: "hello"}, {name: "f", file: "a.txt", content: "alpha"}}
 	for name, headers := range map[string][2]string{
 		"key":   {"Idempotency-Key: k", "Idempotency-Key: k"},
@@ -266,9 +259,7 @@ func TestUploadOnce(t *testing.T) {
 
 // TestUploadToTask attaches files to a worker, to a task and to requests that are refused.
 func TestUploadToTask(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	file := part{name: "f", file: "a.txt", content: "alpha"}
 	input, task := part{name: "input", content: "hello"}, part{name: "taskId", content: "t"}
@@ -299,8 +290,7 @@ func TestUploadToTask(t *testing.T) {
 
 // TestUploadsOfAllRuns attaches files to each call that runs an instruction.
 func TestUploadsOfAllRuns(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	is, s := onServer(t)
 	worker := s.newWorker(t, fields{})
 	input := scripted(calling("read_file", "path", "a.txt"), "say {{last}}")
 	for _, path := range []string{"/api/workers", "/api/workers/" + worker, "/api/tasks"} {
@@ -319,7 +309,6 @@ func TestUploadsOfAllRuns(t *testing.T) {
 			is.Equal(s.do(t, "POST", path, other, contentType, "Idempotency-Key: "+path).status, 422) // its file differs
 		})
 	}
-	is := is.New(t)
 	body, contentType := form(t, part{name: "input", content: scripted(`json {"n":1}`)}, part{name: "outputSchema", content: `{"type":"object","required":["n"]}`},
 		part{name: "approvalTools", content: `["shell"]`}, part{name: "title", content: "Formed"}, part{name: "f", file: "a.txt", content: "x"})
 	r := s.must(t, "POST", "/api/workers", body, contentType, "Prefer: wait=30")

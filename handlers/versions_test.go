@@ -10,9 +10,7 @@ import (
 
 // TestVersions changes a worker, reads its versions, and restores the first.
 func TestVersions(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	made := s.must(t, "POST", "/api/workers", `{"instructions":"One.","title":"T","outputSchema":{"type":"object"}}`)
 	base := "/api/workers/" + made.text("id")
 	is.Equal(made.at("version"), 1.0)
@@ -61,8 +59,7 @@ func changedTag(t *testing.T, s *site, base string) string {
 
 // TestIfMatch changes a worker that another client has changed.
 func TestIfMatch(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	_, s := onServer(t, idle)
 	base := "/api/workers/" + s.must(t, "POST", "/api/workers", `{"instructions":"One."}`).text("id")
 	old := changedTag(t, s, base)
 	s.must(t, "PATCH", base, `{"summary":"Changed by another."}`)

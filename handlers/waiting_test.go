@@ -19,8 +19,7 @@ import (
 
 // TestPrefer sends each of the three calls with and without a wait.
 func TestPrefer(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	quick, slow := scripted("say done"), scripted("wait 1h")
 	for name, tt := range map[string]struct {
@@ -84,9 +83,7 @@ func TestPrefer(t *testing.T) {
 
 // TestContinueAnswersAtOnce checks that continuing a worker does not wait by default.
 func TestContinueAnswersAtOnce(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{})
 	got := s.must(t, "POST", "/api/workers/"+id, encode(fields{"input": scripted("wait 1h")}))
 	is.Equal(got.at("running"), true)
@@ -98,8 +95,7 @@ var fewSpaces = handlers.Timing{SilentFor: 50 * time.Millisecond, SpaceEvery: 20
 
 // TestSpaces waits long: the answer begins with spaces and is still JSON.
 func TestSpaces(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, withTiming(fewSpaces))
+	_, s := onServer(t, withTiming(fewSpaces))
 	for name, tt := range map[string]struct {
 		input, prefer string
 		output        string
@@ -131,9 +127,7 @@ func TestSpaces(t *testing.T) {
 
 // TestSpacesArriveAtOnce reads the first space while the turn still runs.
 func TestSpacesArriveAtOnce(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withTiming(fewSpaces))
+	is, s := onServer(t, withTiming(fewSpaces))
 	body := encode(fields{"taskId": "t", "input": scripted("wait 1h")})
 	resp, err := ownClient.Do(s.request(t, "POST", "/api/tasks", body))
 	is.NoErr(err)
@@ -151,9 +145,7 @@ func TestSpacesArriveAtOnce(t *testing.T) {
 
 // TestWaitOutlastsReading waits longer than the deadline for a body.
 func TestWaitOutlastsReading(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, withTiming(handlers.Timing{ReadIn: 100 * time.Millisecond}))
+	is, s := onServer(t, withTiming(handlers.Timing{ReadIn: 100 * time.Millisecond}))
 	input := scripted("wait 400ms", "say done")
 	is.Equal(s.run(t, fields{"input": input}).text("output_text"), "done")
 	is.Equal(s.upload(t, []part{{name: "input", content: input}}).text("output_text"), "done")
@@ -165,9 +157,7 @@ func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	for name, timing := range map[string]handlers.Timing{"silent": {}, "spaces": fewSpaces} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			s := newServer(t, withTiming(timing))
+			is, s := onServer(t, withTiming(timing))
 			for i, contentType := range []string{"application/json", "multipart/form-data; boundary=b"} {
 				id := "t" + strconv.Itoa(i)
 				input := scripted("wait 200ms", "say finished")
@@ -199,9 +189,7 @@ func TestClientLeaves(t *testing.T) {
 // TestDisconnectIsNoticed checks that the request of a disconnected client ends, however its body was
 // sent. Otherwise the server could not stop.
 func TestDisconnectIsNoticed(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	form, contentType := form(t, part{name: "input", content: scripted("wait 1h")})
 	form += strings.Repeat("epilogue ", 10_000) // the server need not read it

@@ -21,8 +21,7 @@ var strangersDefault = []any{"read_file", "write_file", "edit_file", "list_files
 
 // TestCreateTemplate creates templates and reads each field back.
 func TestCreateTemplate(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	for name, tt := range map[string]struct {
 		body string
 		want fields
@@ -69,17 +68,14 @@ func TestCreateTemplate(t *testing.T) {
 
 // TestGeneratedTitle checks the title of a worker without one: two words.
 func TestGeneratedTitle(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	title := s.must(t, "POST", "/api/workers", `{}`).text("title")
 	is.Equal(len(strings.Fields(title)), 2)
 }
 
 // TestPrompt checks that the model writes the missing fields, in both shapes.
 func TestPrompt(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	const prompt = `"prompt":"Someone who checks invoices for mistakes."`
 	for name, tt := range map[string]struct {
 		body                    string
@@ -139,10 +135,8 @@ func TestPromptPaidOnce(t *testing.T) {
 		"retry": {"X-Stainless-Retry-Count: 0", "X-Stainless-Retry-Count: 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
 			m := &counting{Model: offline.New(), entered: make(chan struct{}, 10), release: make(chan struct{})}
-			s := newServer(t, withModel(m))
+			is, s := onServer(t, withModel(m))
 			const body = `{"prompt":"Someone who checks invoices."}`
 			var answers [4]func() response
 			for i := range answers {
@@ -166,10 +160,8 @@ func TestPromptPaidOnce(t *testing.T) {
 
 // TestPromptSurvivesClient disconnects while the model writes, and repeats the request.
 func TestPromptSurvivesClient(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
 	m := &counting{Model: offline.New(), entered: make(chan struct{}, 10), release: make(chan struct{})}
-	s := newServer(t, withModel(m))
+	is, s := onServer(t, withModel(m))
 	const body = `{"prompt":"Someone who checks invoices."}`
 	ctx, cancel := context.WithCancel(t.Context())
 	req := s.request(t, "POST", "/api/workers", body, "Idempotency-Key: k").WithContext(ctx)
@@ -195,8 +187,7 @@ func TestPromptSurvivesClient(t *testing.T) {
 
 // TestCreateAndRun creates workers with an input: shape 1.
 func TestCreateAndRun(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
+	_, s := onServer(t)
 	t.Run("plain", func(t *testing.T) {
 		is := is.New(t)
 		r := s.must(t, "POST", "/api/workers", encode(fields{"input": scripted("say hi")}), "Prefer: wait=20")
@@ -221,8 +212,7 @@ func TestCreateAndRun(t *testing.T) {
 
 // TestUpdateWorker changes each field, and all at once.
 func TestUpdateWorker(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	_, s := onServer(t, idle)
 	for name, tt := range map[string]struct {
 		patch string
 		want  fields
@@ -271,9 +261,7 @@ func TestUpdateWorker(t *testing.T) {
 
 // TestUpdateReachesLaterTurns changes a worker while a turn of it runs.
 func TestUpdateReachesLaterTurns(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{"instructions": scripted("wait 300ms", "say old")})
 	task := encode(fields{"workerId": id, "input": "go", "taskId": "t"})
 	s.do(t, "POST", "/api/tasks", task, "Prefer: respond-async")
@@ -289,9 +277,7 @@ func TestUpdateReachesLaterTurns(t *testing.T) {
 // TestDeleteWorker checks that a deleted worker is not found, and that its results are still
 // readable.
 func TestDeleteWorker(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t)
+	is, s := onServer(t)
 	id := s.newWorker(t, fields{"title": "Gone"})
 	done := s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted(
 		publishing("a.txt", "kept"), "say done")})
@@ -314,9 +300,7 @@ func TestDeleteWorker(t *testing.T) {
 
 // TestListWorkers pages through workers, newest first, and searches them.
 func TestListWorkers(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	const n = 7
 	for i := range n {
 		s.newWorker(t, fields{"title": fmt.Sprintf("Worker %d", i), "summary": []string{"50% off_", "plain"}[i%2]})
@@ -342,8 +326,7 @@ func TestListWorkers(t *testing.T) {
 
 // TestEmail reads a worker's address in both forms.
 func TestEmail(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	id := s.newWorker(t, fields{})
 	path, address := "/api/workers/"+id+"/email", id+"@mail.example"
 	for name, tt := range map[string]struct {
@@ -364,15 +347,12 @@ func TestEmail(t *testing.T) {
 			is.Equal(got.header.Get("Content-Type"), tt.mediaType)
 		})
 	}
-	is := is.New(t)
 	is.Equal(s.do(t, "GET", path+"?format=xml", "").refused(), "400 invalid_request format")
 }
 
 // TestMembers adds a member to a private worker and removes it.
 func TestMembers(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	guest, bob := s.member(t, "bob@example.com")
 	path := "/api/workers/" + s.newWorker(t, fields{"visibility": "private"})
 	is.Equal(guest.do(t, "GET", path, "").refused(), "403 forbidden")
@@ -396,9 +376,7 @@ func TestMembers(t *testing.T) {
 
 // TestMe checks whose key it is.
 func TestMe(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	s := newServer(t, idle)
+	is, s := onServer(t, idle)
 	me := s.must(t, "GET", "/api/me", "")
 	is.Equal(me.text("organization.name"), "Acme")
 	is.Equal(me.text("user.email"), "ann@example.com")

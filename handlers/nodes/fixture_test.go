@@ -50,11 +50,12 @@ type node struct {
 // option changes the API of a node.
 type option func(*handlers.Config)
 
-// newPair starts two servers on one database.
-func newPair(t *testing.T, options ...option) (a, b *node) {
+// newPair starts two servers on one database, for a test that runs beside others.
+func newPair(t *testing.T, options ...option) (*is.I, *node, *node) {
 	t.Helper()
+	t.Parallel()
 	list := newNodes(t, 2, options...)
-	return list[0], list[1]
+	return is.New(t), list[0], list[1]
 }
 
 // newNodes starts n servers on one database.

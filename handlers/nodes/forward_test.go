@@ -14,8 +14,7 @@ import (
 // TestStreamsOfAnotherNode opens each kind of stream on a node that does not execute the turn. Each stream
 // contains the step in progress, which is only in the memory of the other node.
 func TestStreamsOfAnotherNode(t *testing.T) {
-	t.Parallel()
-	a, b := newPair(t)
+	_, a, b := newPair(t)
 	worker := a.newWorker()
 	input := script("say one", "wait 1h", "say two")
 	t.Run("of an instruction", func(t *testing.T) {
@@ -42,9 +41,7 @@ func TestStreamsOfAnotherNode(t *testing.T) {
 // TestWatchedWorker opens the stream of a worker that is not placed yet. The turns of the worker then run
 // on the node of the stream, although another node accepts them.
 func TestWatchedWorker(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, b := newPair(t)
+	is, a, b := newPair(t)
 	_, v := a.do("POST", "/api/workers", `{"title":"Scribe"}`)
 	worker := v["id"].(string)
 	r := b.stream("GET", "/api/workers/"+worker+"/stream", "")
@@ -59,9 +56,7 @@ func TestWatchedWorker(t *testing.T) {
 // TestNodeEndsStream ends the node that executes a turn in the middle of a forwarded stream. The client
 // connects again with the id of its last event, and gets the missing events from the other node.
 func TestNodeEndsStream(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, b := newPair(t)
+	is, a, b := newPair(t)
 	worker := a.newWorker()
 	r := b.stream("POST", "/api/tasks", task(worker, script(`tool write_file {"path":"a","content":"x"}`, "say one", "wait 3s",
 		"say two"), true))
@@ -80,9 +75,7 @@ func TestNodeEndsStream(t *testing.T) {
 
 // TestNodeIsGone opens streams of a worker whose node does not answer. They are read from the database.
 func TestNodeIsGone(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, b := newPair(t)
+	is, a, b := newPair(t)
 	worker := a.newWorker()
 	a.disappear()
 	is.True(strings.Contains(b.stream("GET", "/api/workers/"+worker+"?stream=true", "").until("[DONE]"), "Hello"))
@@ -98,9 +91,7 @@ func TestNodeIsGone(t *testing.T) {
 
 // TestFullNode opens a stream of a worker whose node refuses it. The stream is read from the database.
 func TestFullNode(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, b := newPair(t)
+	is, a, b := newPair(t)
 	worker := a.newWorker()
 	a.full.Store(true)
 	is.True(strings.Contains(b.stream("GET", "/api/workers/"+worker+"?stream=true", "").until("[DONE]"), "Hello"))
@@ -109,9 +100,7 @@ func TestFullNode(t *testing.T) {
 // TestStopEndsForwardedStream stops the node to which a client is connected. The forwarded stream has a
 // regular end.
 func TestStopEndsForwardedStream(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, b := newPair(t)
+	is, a, b := newPair(t)
 	r := b.stream("POST", "/api/tasks", task(a.newWorker(), script("say one", "wait 1h"), true))
 	r.until(`"delta":"one`)
 	b.runner.Streams.Close()
@@ -123,9 +112,7 @@ func TestStopEndsForwardedStream(t *testing.T) {
 
 // TestNoCircles moves a worker to another node. A request for the worker is forwarded once.
 func TestNoCircles(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, b := newPair(t)
+	is, a, b := newPair(t)
 	worker := a.newWorker()
 	asked := a.asked.Load() + b.asked.Load()
 	storetest.Exec(t, a.store, `UPDATE placements SET runner_id = ?`, b.runner.ID())
@@ -141,9 +128,7 @@ func TestNoCircles(t *testing.T) {
 // TestClientOfForwardedRequest forwards a request with forged headers. The other node gets the client's
 // real address, and does not count the request towards the rate limit again.
 func TestClientOfForwardedRequest(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, b := newPair(t, func(c *handlers.Config) { c.RateLimit = 600 })
+	is, a, b := newPair(t, func(c *handlers.Config) { c.RateLimit = 600 })
 	worker := a.newWorker()
 	a.seen.Store("")
 	resp := b.open("GET", "/api/workers/"+worker+"?stream=true", "", "X-Forwarded-For: 203.0.113.9",

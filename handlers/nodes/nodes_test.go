@@ -18,9 +18,7 @@ import (
 // TestAnswersOfAnotherNode sends requests to one node about turns that another node executes. It runs,
 // repeats and cancels tasks.
 func TestAnswersOfAnotherNode(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, b := newPair(t)
+	is, a, b := newPair(t)
 	worker := a.newWorker()
 
 	status, v := b.run(worker, script("say done"))
@@ -45,9 +43,7 @@ func TestAnswersOfAnotherNode(t *testing.T) {
 
 // TestLostMessages loses all messages. The nodes find the changes in the database.
 func TestLostMessages(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, b := newPair(t)
+	is, a, b := newPair(t)
 	worker := a.newWorker()
 	a.deaf.Store(true)
 	b.deaf.Store(true)
@@ -68,8 +64,7 @@ func TestLostMessages(t *testing.T) {
 // TestNewNode gives a node another id, so that it is new to the other node. It may have missed news of the
 // other node.
 func TestNewNode(t *testing.T) {
-	t.Parallel()
-	a, b := newPair(t)
+	_, a, b := newPair(t)
 	// log returns the part of a position that changes when all positions become unknown.
 	log := func() string {
 		name, _, _ := strings.Cut(b.runner.Streams.ChangesNow(a.owner.OrganizationID), ".")
@@ -91,9 +86,7 @@ func nextChanges(t *testing.T, changes *stream.ChangeStream) string {
 
 // TestPagesOfAnotherNode changes records on one node. The open pages of another node are notified.
 func TestPagesOfAnotherNode(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, b := newPair(t)
+	is, a, b := newPair(t)
 	org := a.owner.OrganizationID
 	position := a.runner.Streams.ChangesNow(org) // of a page that this node has sent
 	changes := b.runner.Streams.Changes(org, b.runner.Streams.ChangesNow(org))
@@ -108,9 +101,7 @@ func TestPagesOfAnotherNode(t *testing.T) {
 
 // TestNodesShareRates stops a node. The other node then allows the whole rate of requests.
 func TestNodesShareRates(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, b := newPair(t, func(c *handlers.Config) { c.RateLimit = 600 })
+	is, a, b := newPair(t, func(c *handlers.Config) { c.RateLimit = 600 })
 	remaining := func(email string) string {
 		_, key := storetest.Caller(t, a.store, "Acme", email, store.RoleMember)
 		return a.open("GET", "/api/me", "", "Authorization: Bearer "+key).Header.Get("RateLimit-Remaining")
@@ -123,9 +114,7 @@ func TestNodesShareRates(t *testing.T) {
 
 // TestStateOfNodes checks the health and the metrics of a node.
 func TestStateOfNodes(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	a, _ := newPair(t)
+	is, a, _ := newPair(t)
 	a.newWorker()
 	status, v := a.do("GET", "/readyz", "")
 	is.Equal(status, http.StatusOK)
