@@ -148,12 +148,14 @@ type Log struct {
 	text bytes.Buffer
 }
 
+// Write appends text to the log.
 func (l *Log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(b)
 }
 
+// String returns what has been written until now.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
