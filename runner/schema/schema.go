@@ -97,6 +97,7 @@ func compile(raw []byte, draft *jsonschema.Draft, depth int) (*Schema, error) {
 	if n := parts(root); n > maxParts {
 		return nil, fmt.Errorf("has %d parts: at most %d can be compiled", n, maxParts)
 	}
+	distinctEnums(root)
 	s := &Schema{patterns: &patterns{}}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(draft)
@@ -105,6 +106,9 @@ func compile(raw []byte, draft *jsonschema.Draft, depth int) (*Schema, error) {
 	c.UseRegexpEngine(s.patterns.compile)
 	if err = c.AddResource(address, doc); err == nil {
 		s.root, err = c.Compile(address)
+	}
+	if at, found := emptyEnum(err); found {
+		return nil, fmt.Errorf("contradicts itself: %s: an empty list allows no value", pointer(at))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("is not a %s JSON Schema: %s", draftName(draft), compileProblem(err, root))
