@@ -80,7 +80,7 @@ func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Iden
 	// The time of use is stored at most once a minute, because otherwise each request would need a
 	// write.
 	s.noteUse(id.KeyID, id.used, now, func(tx Tx, minute int64) error {
-		_, err := tx.Exec(`UPDATE api_keys SET last_used_at = ? WHERE id = ?`, minute, id.KeyID)
+		_, err := tx.Exec(`UPDATE api_keys SET last_used_at = max(?, created_at) WHERE id = ?`, minute, id.KeyID)
 		return err
 	})
 	return id.Identity, nil
@@ -107,7 +107,8 @@ func (s *Store) readIdentity(ctx context.Context, hash []byte, now int64, mcp bo
 }
 
 // noteUse calls note in a later write, at most once a minute, to store the minute in which a key or
-// session is in use. used is the stored time of the last use. No request waits for this write, so a
+// session is in use; its first minute begins when it was created. used is the stored time of the last
+// use. No request waits for this write, so a
 // crash may lose it.
 func (s *Store) noteUse(id string, used, now int64, note func(tx Tx, minute int64) error) {
 	const minute = 60_000

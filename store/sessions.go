@@ -102,7 +102,7 @@ func (s *Store) SessionIdentity(ctx context.Context, token string) (id Identity,
 	// Use prolongs a session, but never beyond its whole lifetime.
 	expires := min(now+SessionIdle.Milliseconds(), created+SessionLifetime.Milliseconds())
 	s.noteUse(sessionID, used, now, func(tx Tx, minute int64) error {
-		_, err := tx.Exec(`UPDATE sessions SET last_used_at = ?, expires_at = ? WHERE id = ?`,
+		_, err := tx.Exec(`UPDATE sessions SET last_used_at = max(?, created_at), expires_at = ? WHERE id = ?`,
 			minute, expires, sessionID)
 		return err
 	})
