@@ -364,7 +364,7 @@ func TestForgedMailConsumesNoQuota(t *testing.T) {
 		is.Equal(store.IsKind(err, store.Limited), limited)
 	}
 	for i, limited := range []bool{false, false, true} {
-		raw := d.signed(t, letter("Hello", fmt.Sprintf("Message-ID: <%d@example.com>", i)), "example.com")
+		raw := p.signed(d, letter("Hello", fmt.Sprintf("Message-ID: <%d@example.com>", i)), "example.com")
 		_, _, err := p.deliver("192.0.2.7", "ann@example.com", raw)
 		is.Equal(store.IsKind(err, store.Limited), limited)
 	}

@@ -104,7 +104,7 @@ func TestModelSeesMailEnvelope(t *testing.T) {
 	}
 
 	// A member, whose domain has signed the mail.
-	hears(records.signed(t, letter("Tomorrow at eight, for four.", "Subject: Book a table", "Cc: Mo <mo@example.com>, eve@example.net", "Message-ID: <1@example.com>"), "example.com"),
+	hears(p.signed(records, letter("Tomorrow at eight, for four.", "Subject: Book a table", "Cc: Mo <mo@example.com>, eve@example.net", "Message-ID: <1@example.com>"), "example.com"),
 		"Date: Monday, 2026-11-23, 00:30, Europe/Berlin (UTC+01:00)",
 		"Channel: mail; your answer is sent as the reply",
 		`Asked by: "ann", "ann@example.com", a member of the organization; the address is verified ("SPF none, DKIM pass for example.com, DMARC none for example.com")`,

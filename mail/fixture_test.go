@@ -200,11 +200,14 @@ func (p *post) send(from, to, raw string) string {
 	return c.say("%s\r\n.", strings.ReplaceAll(raw, "\r\n.", "\r\n.."))
 }
 
+// letterDate is the Date of a letter that names no other.
+const letterDate = "Sat, 21 Nov 2026 09:30:00 +0000"
+
 // letter returns a plain mail with the given header fields.
 func letter(text string, fields ...string) string {
 	var b strings.Builder
 	all := strings.Join(fields, "\n")
-	for _, f := range []string{"From: Ann <ann@example.com>", "To: worker", "Subject: Question", "Date: Sat, 21 Nov 2026 09:30:00 +0000"} {
+	for _, f := range []string{"From: Ann <ann@example.com>", "To: worker", "Subject: Question", "Date: " + letterDate} {
 		if key, _, _ := strings.Cut(f, ":"); !strings.Contains("\n"+all, "\n"+key+":") {
 			b.WriteString(f + "\n")
 		}

@@ -23,6 +23,7 @@ type Flags struct {
 	Domain        string   `name:"mail-domain" default:"localhost" help:"Domain of worker addresses."`
 	Accept        string   `name:"mail-accept" help:"Who may mail workers: anyone, members, or addresses and @domains with commas; anyone on a loopback listener, else members." placeholder:"WHO"`
 	TrustedRelays []string `name:"mail-trusted-relay" help:"Your own mail servers that deliver to this one, with the authserv-id of the Authentication-Results fields to trust; for example 127.0.0.1=mx.example.com." placeholder:"NETWORK=AUTHSERV-ID"`
+	Aliases       []string `name:"mail-alias" help:"Addresses whose mail you forward to a worker: a signed mail to one of them is an instruction to that worker; for example help@example.com=wrk_0123." placeholder:"ADDRESS=WORKER"`
 	Hold          bool     `name:"mail-hold" help:"Hold mail of senders who may not mail until an Admin releases it, instead of refusing it."`
 	MaxSize       int64    `name:"mail-max-size" default:"26214400" help:"Largest mail, in bytes."`
 	ThreadLimit   int      `name:"mail-thread-limit" default:"20" help:"Mails of one task in an hour that start turns, against loops; further ones get 450. 0 turns it off."`
@@ -86,6 +87,9 @@ func (f *Flags) Config(ln net.Listener, log *slog.Logger) (cfg Config, err error
 	}
 	if cfg.TrustedRelays, err = ParseTrustedRelays(f.TrustedRelays); err != nil {
 		return cfg, fmt.Errorf("--mail-trusted-relay: %w", err)
+	}
+	if cfg.Aliases, err = ParseAliases(f.Aliases); err != nil {
+		return cfg, fmt.Errorf("--mail-alias: %w", err)
 	}
 	if f.Relay != "" {
 		if cfg.Relay, err = ParseRelay(f.Relay); err != nil {

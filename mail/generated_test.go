@@ -174,7 +174,7 @@ func TestGeneratedMail(t *testing.T) {
 	ids := []string{"1@example.com", "2@example.com"}
 	for i, from := range []string{"ann@example.com", "carl@example.org"} {
 		raw := letter("Secret", "From: "+from, "Message-ID: <"+ids[i]+">")
-		e, _ := p.delivered("192.0.2.7", from, names.signed(t, raw, message.DomainOf(from)))
+		e, _ := p.delivered("192.0.2.7", from, p.signed(names, raw, message.DomainOf(from)))
 		own[e.ID], own[e.TaskID], own[e.MessageID] = true, true, true
 		ids = append(ids, e.ID+"@workers.example")
 	}

@@ -57,7 +57,8 @@ type Config struct {
 	Relay    *Relay   // mail server that sends the replies; without it they stay in the outbox
 
 	TrustedRelays []TrustedRelay
-	Now           func() time.Time // time.Now by default
+	Now           func() time.Time    // time.Now by default
+	Aliases       map[string][]string // addresses whose mail the operator forwards to workers: see ParseAliases
 }
 
 // MaxSize is the default limit of a mail, in bytes.

@@ -48,7 +48,7 @@ func TestHeldMailIsEvictedFirst(t *testing.T) {
 	forged := letter("Give me all", "Message-ID: <1@example.com>")
 	e, _ := p.delivered("192.0.2.7", "eve@example.net", forged)
 	is.Equal(e.Status, store.EmailHeld)
-	e, _ = p.delivered("192.0.2.7", "ann@example.com", d.signed(t, letter("Hello", "Message-ID: <1@example.com>"), "example.com"))
+	e, _ = p.delivered("192.0.2.7", "ann@example.com", p.signed(d, letter("Hello", "Message-ID: <1@example.com>"), "example.com"))
 	is.Equal(e.Status, store.EmailAccepted)
 	is.Equal(p.turn(e).Input, "Hello")
 	e, _ = p.delivered("192.0.2.7", "eve@example.net", forged)
@@ -81,7 +81,7 @@ func TestRepeatedAnswerByMail(t *testing.T) {
 	first, _ := p.delivered("192.0.2.7", "ann@example.com",
 		letter(askingFor(`{"question": "Who?"}`), "Message-ID: <q1@example.com>"))
 	question, _ := p.questionOf(1)
-	answer := d.signed(t, letter("me", "Message-ID: <a1@example.com>", "In-Reply-To: <"+question+">"), "example.com")
+	answer := p.signed(d, letter("me", "Message-ID: <a1@example.com>", "In-Reply-To: <"+question+">"), "example.com")
 	for range 2 {
 		p.delivered("192.0.2.7", "ann@example.com", answer)
 		storetest.Eventually(t, "the end of the turn", func() bool { return p.turn(first).Status.Ended() })

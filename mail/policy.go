@@ -89,7 +89,7 @@ func (d *delivery) refusal(ctx context.Context) (why string, err error) {
 	case d.verdicts.temporary():
 		return "", errUnverified()
 	}
-	return "the sender cannot be verified: neither DKIM nor SPF verifies the domain in From", nil
+	return "the sender cannot be verified: " + d.verdicts.unproven(), nil
 }
 
 func errUnverified() error {

@@ -7,8 +7,10 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"net"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/emersion/go-msgauth/dkim"
 	"github.com/matryer/is"
@@ -56,8 +58,20 @@ func (d dns) LookupAddr(_ context.Context, addr string) ([]string, error) {
 	return d.lookup("PTR " + addr)
 }
 
-// signed returns a mail with a DKIM signature of a domain, and adds the key to the DNS.
-func (d dns) signed(t testing.TB, raw, signer string) string {
+// signed returns a mail to the worker of today, with a DKIM signature of a domain over all that makes it an
+// instruction, and adds the key to the DNS.
+func (p *post) signed(d dns, raw, signer string) string {
+	p.t.Helper()
+	raw = strings.Replace(raw, "To: worker\n", "To: "+WorkerAddress(p.worker.ID, p.cfg.Domain)+"\n", 1)
+	raw = strings.Replace(raw, letterDate, time.Now().Format(time.RFC1123Z), 1)
+	if !strings.Contains(raw, "Message-ID:") {
+		raw = "Message-ID: <signed@example.com>\n" + raw
+	}
+	return d.signedOver(p.t, raw, signer, slices.Concat(alwaysSigned, presentSigned))
+}
+
+// signedOver returns a mail with a DKIM signature of a domain over some fields, and adds the key to the DNS.
+func (d dns) signedOver(t testing.TB, raw, signer string, fields []string) string {
 	t.Helper()
 	is := is.New(t)
 	public, private, err := ed25519.GenerateKey(nil)
@@ -65,7 +79,7 @@ func (d dns) signed(t testing.TB, raw, signer string) string {
 	d["s1._domainkey."+signer] = []string{"v=DKIM1; k=ed25519; p=" + base64.StdEncoding.EncodeToString(public)}
 	var b bytes.Buffer
 	err = dkim.Sign(&b, strings.NewReader(strings.ReplaceAll(raw, "\n", "\r\n")), &dkim.SignOptions{Domain: signer, Selector: "s1", Signer: private,
-		HeaderKeys: []string{"From", "Subject"}, HeaderCanonicalization: dkim.CanonicalizationRelaxed, BodyCanonicalization: dkim.CanonicalizationRelaxed})
+		HeaderKeys: fields, HeaderCanonicalization: dkim.CanonicalizationRelaxed, BodyCanonicalization: dkim.CanonicalizationRelaxed})
 	is.NoErr(err)
 	return b.String()
 }
@@ -128,7 +142,7 @@ func TestPolicies(t *testing.T) {
 			from := cmp.Or(tt.from, "ann@example.com")
 			raw := letter("Hello", "From: "+from, "Message-ID: <1@example.com>")
 			if tt.signer != "" {
-				raw = tt.dns.signed(t, raw, tt.signer)
+				raw = p.signed(tt.dns, raw, tt.signer)
 			}
 			if tt.spoil {
 				raw = strings.Replace(raw, "Hello", "Hello!", 1)
@@ -164,7 +178,7 @@ func TestVerdictsAreKept(t *testing.T) {
 	is := is.New(t)
 	d := dns{"example.com": {"v=spf1 -all"}, "_dmarc.example.com": {"v=DMARC1; p=quarantine"}}
 	p := newPost(t, true, func(c *Config) { c.Resolver = d })
-	raw := d.signed(t, letter("Hello"), "example.com")
+	raw := p.signed(d, letter("Hello"), "example.com")
 	e, v := p.delivered("192.0.2.7", "ann@example.com", raw)
 	is.Equal(v.SPF.Result, "fail")
 	is.Equal(v.DKIM, []Verdict{{Result: "pass", Domain: "example.com"}})

@@ -141,7 +141,7 @@ func TestDKIMBehindARelay(t *testing.T) {
 	is.NoErr(err)
 	p := newPost(t, true, func(c *Config) { c.Resolver, c.TrustedRelays, c.Domain = d, relays, "workers.example" })
 	for i, peer := range []string{"127.0.0.1", "192.0.2.25"} {
-		raw := d.signed(t, letter("Hello", "Message-ID: <"+string(rune('a'+i))+"@example.com>"), "example.com")
+		raw := p.signed(d, letter("Hello", "Message-ID: <"+string(rune('a'+i))+"@example.com>"), "example.com")
 		for _, own := range []string{"", "Authentication-Results: mx.example.org; dmarc=fail header.from=example.com\r\n"} {
 			e, v := p.delivered(peer, "list@example.net", own+raw)
 			is.True(v.Authenticated)
@@ -166,7 +166,7 @@ func TestFromOutsideTheHeader(t *testing.T) {
 			is := is.New(t)
 			d := dns{}
 			p := newPost(t, true, func(c *Config) { c.Resolver, c.Domain = d, "workers.example" })
-			raw := d.signed(t, letter("Hello", "From: eve@example.com"), "example.com")
+			raw := p.signed(d, letter("Hello", "From: eve@example.com"), "example.com")
 			raw = strings.Replace(raw, "\r\nFrom: eve", "\r\nFrom : eve", 1)
 			e, v := p.delivered("192.0.2.7", "eve@example.com", "From: ann@example.com\r\n"+between+raw)
 			is.True(!v.trusted())
@@ -273,7 +273,7 @@ func TestReleaseKeepsTheProof(t *testing.T) {
 	is := is.New(t)
 	d := dns{"_dmarc.example.com": {"v=DMARC1; p=reject"}}
 	p := newPost(t, false, func(c *Config) { c.Resolver, c.Domain, c.Accept, c.Hold = d, "workers.example", Members, true })
-	e, v := p.delivered("192.0.2.7", "new@example.com", d.signed(t, letter("Hello", "From: new@example.com"), "example.com"))
+	e, v := p.delivered("192.0.2.7", "new@example.com", p.signed(d, letter("Hello", "From: new@example.com"), "example.com"))
 	is.True(v.Authenticated)
 	is.Equal(e.Status, store.EmailHeld)
 	_, _, err := p.store.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "x", Email: "new@example.com", OrganizationName: "Acme", Role: store.RoleMember})

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"slices"
 	"time"
 
 	"blitiri.com.ar/go/spf"
@@ -30,7 +31,7 @@ type Verdicts struct {
 	SPF           Verdict   `json:"spf"`
 	DKIM          []Verdict `json:"dkim"`
 	DMARC         Verdict   `json:"dmarc"`
-	Authenticated bool      `json:"authenticated"`   // an aligned DKIM or SPF pass proves From
+	Authenticated bool      `json:"authenticated"`   // an aligned SPF pass, or one of DKIM without a gap, proves From
 	Local         bool      `json:"local"`           // the mail came from this machine and is not verified
 	Key           bool      `json:"key,omitempty"`   // the API key that posted the mail proves From
 	Relay         string    `json:"relay,omitempty"` // authserv-id of the trusted relay that made the checks
@@ -41,7 +42,7 @@ type Verdict struct {
 	Result string `json:"result"` // none, neutral, pass, fail, softfail, temperror or permerror
 	Domain string `json:"domain,omitempty"`
 	Policy string `json:"policy,omitempty"` // of DMARC: none, quarantine or reject
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"` // if it is not pass, or why a valid signature proves no author (see gap)
 }
 
 // The results of checks that this package distinguishes.
@@ -94,10 +95,23 @@ func (v Verdicts) words() string {
 	return words + v.DMARC.words("DMARC")
 }
 
+// unproven returns the reason why the checks do not prove the author.
+func (v Verdicts) unproven() string {
+	for _, d := range slices.Backward(v.DKIM) { // a relay's results come first, and say less
+		if d.Result == resultPass && d.Reason != "" {
+			return "the DKIM signature of " + d.Domain + " is valid, but " + d.Reason
+		}
+	}
+	return "neither DKIM nor SPF verifies the domain in From"
+}
+
 func (v Verdict) words(check string) string {
 	words := check + " " + cmp.Or(v.Result, resultNone)
 	if v.Domain != "" {
 		words += " for " + v.Domain
+	}
+	if v.Result == resultPass && v.Reason != "" {
+		words += " (but " + v.Reason + ")"
 	}
 	return words
 }
@@ -129,9 +143,9 @@ func (s *Server) verify(ctx context.Context, env Envelope, h message.Header, raw
 	}
 	ctx, cancel := context.WithTimeout(ctx, dnsTime)
 	defer cancel()
-	c := checker{ctx: ctx, resolver: s.cfg.Resolver}
+	c := checker{ctx: ctx, resolver: s.cfg.Resolver, gap: func(signed []string) string { return s.gap(env, h, signed) }}
 	if report := s.relayReport(env.RemoteAddr, h); report.ID != "" {
-		return c.judgeReport(v, report, h.From, raw)
+		return c.judgeReport(v, report, h, raw)
 	}
 	// SPF says nothing about mail over HTTP, from this machine, or from a relay.
 	direct := env.Helo != "" && !isLoopback(env.RemoteAddr) && len(s.relaysAt(env.RemoteAddr)) == 0
@@ -151,22 +165,35 @@ func (s *Server) verify(ctx context.Context, env Envelope, h message.Header, raw
 // judgeReport completes the verdicts from the report of a trusted relay. The relay's
 // DMARC result counts. Without one, its SPF and DKIM results are compared with From
 // here. Unless DMARC passed, DKIM is also checked here: a signature proves itself.
-func (c checker) judgeReport(v Verdicts, report message.AuthReport, from string, raw []byte) Verdicts {
+//
+// A relay does not report what a signature covers. So if its report shows that only a signature that the
+// mail still has proves From, DMARC is not enough, and the signature is checked here.
+func (c checker) judgeReport(v Verdicts, report message.AuthReport, h message.Header, raw []byte) Verdicts {
 	v.Relay = report.ID
-	v.SPF, v.DMARC, v.DKIM = relayVerdicts(report, from)
-	if v.DMARC.Result == resultPass {
+	v.SPF, v.DMARC, v.DKIM = relayVerdicts(report, h.From)
+	signed := h.Count("DKIM-Signature") > 0
+	if signed {
+		for i := range v.DKIM {
+			v.DKIM[i].Reason = "the relay does not report what the signature covers"
+		}
+	}
+	said, passed := v.DMARC, v.DMARC.Result == resultPass
+	if passed && (!signed || len(report.All("spf")) == 0) {
 		v.Authenticated = true
 		return v
 	}
 	spf, signatures := v.SPF, v.DKIM
-	failed := v.DMARC.Result != resultNone
+	failed := v.DMARC.Result != resultNone && !passed
 	if failed {
 		// The relay has judged these results already.
 		spf, signatures = Verdict{Result: resultNone}, nil
 	}
 	own := c.dkim(raw)
 	v.DKIM = append(v.DKIM, own...)
-	v.DMARC, v.Authenticated = c.dmarc(from, spf, append(signatures, own...))
+	v.DMARC, v.Authenticated = c.dmarc(h.From, spf, append(signatures, own...))
+	if passed {
+		v.DMARC = said
+	}
 	if !failed && len(report.All("spf")) == 0 && v.DMARC.Result == resultFail {
 		v.DMARC.Result = resultNone
 		v.DMARC.Reason = "DKIM verifies no author, and the relay does not report a check of SPF"
@@ -178,6 +205,7 @@ func (c checker) judgeReport(v Verdicts, report message.AuthReport, from string,
 type checker struct {
 	ctx      context.Context
 	resolver Resolver
+	gap      func(signed []string) string // why a signature over these fields makes no instruction
 }
 
 func (c checker) spf(env Envelope) Verdict {
@@ -214,6 +242,8 @@ func (c checker) dkim(raw []byte) []Verdict {
 			v.Result, v.Reason = resultPermError, d.Err.Error()
 		case d.Err != nil:
 			v.Result, v.Reason = resultFail, d.Err.Error()
+		default:
+			v.Reason = c.gap(d.HeaderKeys)
 		}
 		verdicts = append(verdicts, v)
 	}
@@ -224,7 +254,7 @@ func (c checker) dkim(raw []byte) []Verdict {
 }
 
 // dmarc looks up the DMARC policy for the domain of From. It reports whether a passed
-// check is aligned with that domain.
+// check is aligned with that domain, and is no signature with a gap.
 func (c checker) dmarc(from string, spfVerdict Verdict, signatures []Verdict) (Verdict, bool) {
 	domain := message.DomainOf(from)
 	if domain == "" {
@@ -235,8 +265,11 @@ func (c checker) dmarc(from string, spfVerdict Verdict, signatures []Verdict) (V
 	strictSPF := record != nil && record.SPFAlignment == dmarc.AlignmentStrict
 	strictDKIM := record != nil && record.DKIMAlignment == dmarc.AlignmentStrict
 	passed := spfVerdict.Result == resultPass && aligned(spfVerdict.Domain, domain, strictSPF)
+	proven := passed
 	for _, d := range signatures {
-		passed = passed || d.Result == resultPass && aligned(d.Domain, domain, strictDKIM)
+		if d.Result == resultPass && aligned(d.Domain, domain, strictDKIM) {
+			passed, proven = true, proven || d.Reason == ""
+		}
 	}
 	v := Verdict{Result: resultNone, Domain: domain}
 	switch {
@@ -256,7 +289,7 @@ func (c checker) dmarc(from string, spfVerdict Verdict, signatures []Verdict) (V
 	default:
 		v.Result, v.Reason = resultPermError, err.Error()
 	}
-	return v, passed
+	return v, proven
 }
 
 // policy returns the DMARC record of a domain. If it has none, policy returns the record of

@@ -9,7 +9,10 @@ package message
 import (
 	"bufio"
 	"bytes"
+	"net/mail"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/emersion/go-message/textproto"
 )
@@ -36,7 +39,8 @@ type Header struct {
 	SoleFrom   bool // the header is well-formed and names exactly one author
 	ReplyTo    []string
 	Cc         []string
-	Recipients []string // from To, Cc and the fields that relays add
+	To         []string // from To and Cc
+	Recipients []string // also from the fields that relays add
 	Subject    string
 	InReplyTo  []string
 	References []string // oldest first
@@ -50,6 +54,12 @@ type Header struct {
 // Has reports whether the header has a field.
 func (h Header) Has(field string) bool { return h.fields.Has(field) }
 
+// Count returns how often the header has a field.
+func (h Header) Count(field string) int { return len(h.fields.Values(field)) }
+
+// Date returns the time in the field Date.
+func (h Header) Date() (time.Time, error) { return mail.ParseDate(h.fields.Get("Date")) }
+
 // ReadHeader reads the header of a mail. It never fails: it leaves out the parts that it cannot
 // read.
 func ReadHeader(raw []byte) Header {
@@ -58,7 +68,9 @@ func ReadHeader(raw []byte) Header {
 	h.Subject = OneLine(decodeWords(h.fields.Get("Subject")))
 	h.readAuthor()
 	h.ReplyTo, h.Cc = h.addresses("Reply-To"), h.addresses("Cc")
-	for _, key := range []string{"To", "Cc", "Delivered-To", "X-Original-To", "X-Forwarded-To", "Envelope-To"} {
+	h.To = append(h.addresses("To"), h.Cc...)
+	h.Recipients = slices.Clone(h.To)
+	for _, key := range []string{"Delivered-To", "X-Original-To", "X-Forwarded-To", "Envelope-To"} {
 		h.Recipients = append(h.Recipients, h.addresses(key)...)
 	}
 	h.InReplyTo = messageIDs(h.fields.Get("In-Reply-To"))
