@@ -21,7 +21,7 @@ type Flags struct {
 	TLSKey        string   `name:"smtp-tls-key" help:"Private key of the certificate, a PEM file." placeholder:"FILE"`
 	Relay         string   `name:"smtp-relay" help:"Relay for replies: smtp://user:password@host:587, or smtps://. Without it, replies stay in the outbox." placeholder:"URL" secret:"the address of the relay and its password"`
 	Domain        string   `name:"mail-domain" default:"localhost" help:"Domain of worker addresses."`
-	Accept        string   `name:"mail-accept" help:"Who may mail workers: anyone, members, or addresses and @domains with commas; anyone on a loopback listener, else members." placeholder:"WHO"`
+	Accept        string   `name:"mail-accept" help:"Who may mail workers: anyone, members, or addresses and @domains with commas; anyone while the mail domain is localhost and the listener is on a loopback address, else members." placeholder:"WHO"`
 	TrustedRelays []string `name:"mail-trusted-relay" help:"Your own mail servers that deliver to this one, with the authserv-id of the Authentication-Results fields to trust; for example 127.0.0.1=mx.example.com." placeholder:"NETWORK=AUTHSERV-ID"`
 	Aliases       []string `name:"mail-alias" help:"Addresses whose mail you forward to a worker: a signed mail to one of them is an instruction to that worker; for example help@example.com=wrk_0123." placeholder:"ADDRESS=WORKER"`
 	Hold          bool     `name:"mail-hold" help:"Hold mail of senders who may not mail until an Admin releases it, instead of refusing it."`
@@ -96,19 +96,28 @@ func (f *Flags) Config(ln net.Listener, log *slog.Logger) (cfg Config, err error
 			return cfg, fmt.Errorf("--smtp-relay: %w", err)
 		}
 	}
+	local, localhost := loopback(ln), strings.EqualFold(f.Domain, localDomain)
+	if cfg.Accept == "" && !(local && localhost) {
+		cfg.Accept = Members // strangers reach this server
+	}
 	if ln == nil {
 		return cfg, nil
 	}
-	tcp, ok := ln.Addr().(*net.TCPAddr)
-	switch local := ok && tcp.IP.IsLoopback(); {
-	case local && len(cfg.TrustedRelays) == 0 && !strings.EqualFold(f.Domain, "localhost"):
+	if local && !localhost && len(cfg.TrustedRelays) == 0 {
 		log.Info("mail counts as a member's only if DKIM verifies it: " +
 			"name the mail server that delivers it with --mail-trusted-relay")
-	case !local && cfg.Accept == "":
-		cfg.Accept = Members // this listener is reachable for strangers
 	}
 	cfg.TLS, err = LoadTLS(f.TLSCert, f.TLSKey, f.Domain, time.Now())
 	return cfg, err
+}
+
+// loopback reports whether only this machine reaches the listener. There may be none.
+func loopback(ln net.Listener) bool {
+	if ln == nil {
+		return true
+	}
+	tcp, ok := ln.Addr().(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
 }
 
 // addressableDomain reports whether workers can have addresses in a domain: a name, or the address of a

@@ -29,3 +29,33 @@ func TestMailDomain(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultOfAccept starts servers without --mail-accept: only one that no stranger reaches takes mail from anyone.
+func TestDefaultOfAccept(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ addr, domain, given, want string }{
+		"this machine":               {"127.0.0.1:0", "localhost", "", ""}, // New makes it Anyone
+		"this machine, in capitals":  {"[::1]:0", "LocalHost", "", ""},
+		"a domain of the internet":   {"127.0.0.1:0", "workers.example", "", Members},
+		"all addresses":              {"0.0.0.0:0", "localhost", "", Members},
+		"all addresses and a domain": {"0.0.0.0:0", "workers.example", "", Members},
+		"no listener":                {"", "localhost", "", ""},
+		"no listener, but a domain":  {"", "workers.example", "", Members},
+		"the operator says so":       {"0.0.0.0:0", "workers.example", Anyone, Anyone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			log := slog.New(slog.DiscardHandler)
+			f := Flags{Addr: &tt.addr, Domain: tt.domain, Accept: tt.given}
+			ln, err := f.Listen(t.Context(), log)
+			is.NoErr(err)
+			if ln != nil {
+				defer ln.Close()
+			}
+			cfg, err := f.Config(ln, log)
+			is.NoErr(err)
+			is.Equal(cfg.Accept, tt.want)
+		})
+	}
+}
