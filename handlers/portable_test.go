@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -99,6 +100,9 @@ func TestImportRefusals(t *testing.T) {
 		"zero byte":        {head + "title: a\x00\n", "", "zero byte"},
 		"syntax":           {head + "title: \"a\n", "", "line"},
 		"deep flow":        {head + "outputSchema: " + strings.Repeat("[", 100_000), "", "inside each other"},
+		"deep and closed":  {head + "title: " + strings.Repeat("[", 40_000) + strings.Repeat("]", 40_000), "", "inside each other"},
+		"many keys":        {head + "x: 1\n" + keys(10_001), "", "more than 10000 lines"},
+		"many items":       {head + "tools:\n" + strings.Repeat("-\n", 10_001), "", "more than 10000 lines"},
 		"deep hyphens":     {head + "tools:\n" + strings.Repeat("- ", 100_000) + "x\n", "", "inside each other"},
 		"deep keys":        {head + "tools: " + strings.Repeat("{a: ", 70) + "1" + strings.Repeat("}", 70), "", "inside each other"},
 		"many values":      {head + "tools: [" + strings.Repeat("a,", 150_000) + "a]\n", "", "more than 100000 values"},
@@ -163,4 +167,13 @@ func FuzzYAML(f *testing.F) {
 			t.Fatalf("%q is written as %q and read as %q: %v", text, handlers.YAMLText(text, "  "), back, err)
 		}
 	})
+}
+
+// keys returns n lines of YAML, each with another key.
+func keys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "k%d: 1\n", i)
+	}
+	return b.String()
 }

@@ -23,6 +23,7 @@ const (
 	maxYAML      = 1 << 20 // bytes
 	maxYAMLDepth = 64      // nested values
 	maxYAMLNodes = 100_000 // keys and values
+	maxYAMLLines = 10_000  // lines with a key or an item: the parser's time grows with their square
 )
 
 // yamlToJSON returns the JSON of a YAML file with one document. It refuses anything that could make
@@ -38,9 +39,9 @@ func yamlToJSON(src []byte) (out []byte, err error) {
 	case bytes.IndexByte(src, 0) >= 0:
 		return nil, store.Errorf(store.Invalid, "the file holds a zero byte")
 	}
-	// The parser is recursive, so the depth is checked first.
-	if line := tooDeep(src); line > 0 {
-		return nil, store.Errorf(store.Invalid, "line %d: more than %d values inside each other", line, maxYAMLDepth)
+	// The parser is recursive and slow, so the file is checked first.
+	if err := checkYAML(src); err != nil {
+		return nil, err
 	}
 	// The file may come from anybody: a panic of the parser must not end the server.
 	defer func() {
@@ -75,24 +76,33 @@ func yamlErrorf(line int, format string, args ...any) error {
 	return store.Errorf(store.Invalid, "line %d: "+format, append([]any{line}, args...)...)
 }
 
-// tooDeep returns the number of the first line where values may be nested too deeply, or 0. It also
-// counts brackets in texts, because no real file has that many open ones.
-func tooDeep(src []byte) int {
-	open, number := 0, 0
+// checkYAML returns an error for a file whose values may be nested too deeply, or that may have too many
+// lines with keys and items. It also counts brackets and lines in texts, because no real file has that
+// many.
+func checkYAML(src []byte) error {
+	open, number, entries := 0, 0, 0
 	for line := range bytes.Lines(src) {
 		number++
 		// "- - - x" opens a level with each hyphen. So do "?" and ":".
 		marks, rest := 0, bytes.TrimLeft(line, " ")
-		for len(rest) > 1 && strings.IndexByte("-?:", rest[0]) >= 0 && (rest[1] == ' ' || rest[1] == '\t') {
+		indent := len(line) - len(rest)
+		for len(rest) > 1 && strings.IndexByte("-?:", rest[0]) >= 0 && bytes.IndexByte([]byte(" \t\r\n"), rest[1]) >= 0 {
 			marks++
 			rest = bytes.TrimLeft(rest[1:], " \t")
 		}
-		open, _ = openBrackets(line, open)
-		if open > maxYAMLDepth || marks > maxYAMLDepth || len(line)-len(bytes.TrimLeft(line, " ")) > 50*maxYAMLDepth {
-			return number
+		if marks > 0 || bytes.IndexByte(line, ':') >= 0 {
+			entries++
+		}
+		most := 0
+		open, most = openBrackets(line, open)
+		switch {
+		case most > maxYAMLDepth || marks > maxYAMLDepth || indent > 50*maxYAMLDepth:
+			return yamlErrorf(number, "more than %d values inside each other", maxYAMLDepth)
+		case entries > maxYAMLLines:
+			return yamlErrorf(number, "more than %d lines with keys or items", maxYAMLLines)
 		}
 	}
-	return 0
+	return nil
 }
 
 // openBrackets returns the number of open brackets after text, and the largest one within it. before is
