@@ -8,9 +8,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,6 +29,15 @@ const bombSize = 3 << 29
 // Each step returns the number of bytes that it has allocated.
 var bombs = map[string]func() (int64, error){
 	"shared memory given back": func() (int64, error) { return hideMapping(-1, unix.MAP_SHARED|unix.MAP_ANONYMOUS) },
+	"no first thread": func() (int64, error) {
+		endFirstThread()
+		b, err := unix.Mmap(-1, 0, step, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		if err != nil {
+			return 0, err
+		}
+		touch(b)
+		return step, nil
+	},
 	"memory in files": func() (int64, error) {
 		fd, err := unix.MemfdCreate("x", 0)
 		if err != nil {
@@ -173,6 +184,23 @@ func hideMapping(fd, flags int) (int64, error) {
 	touch(b)
 	return step, unix.Madvise(b, unix.MADV_DONTNEED)
 }
+
+// endFirstThread ends the first thread of this process, whose figures then have no memory.
+var endFirstThread = sync.OnceFunc(func() {
+	for ended := false; !ended; {
+		first := make(chan bool)
+		go func() {
+			runtime.LockOSThread() // so that each goroutine has another thread
+			here := unix.Gettid() == unix.Getpid()
+			first <- here
+			if here {
+				_, _, _ = unix.Syscall(unix.SYS_EXIT, 0, 0, 0) // of the thread alone
+			}
+			select {}
+		}()
+		ended = <-first
+	}
+})
 
 func touch(b []byte) {
 	for i := 0; i < len(b); i += 4096 {

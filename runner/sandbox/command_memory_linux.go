@@ -5,6 +5,8 @@ package sandbox
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -118,9 +120,9 @@ func socketsInUse() int64 {
 
 // processMemory is the memory of one process, in bytes.
 type processMemory struct {
-	pid       string
-	anonymous int64 // resident and not part of a file; processes may share it
-	other     int64 // swapped memory, page tables and open files
+	dir       string // of the figures in /proc: that of a thread if the first thread has ended
+	anonymous int64  // resident and not part of a file; processes may share it
+	other     int64  // swapped memory, page tables and open files
 }
 
 // processes returns the memory of all processes in /proc except this one. It excludes files in
@@ -153,10 +155,41 @@ func livingProcesses() []string {
 	return living
 }
 
-// memoryOf returns the memory of a process, zeros if the process has ended.
+// memoryOf returns the memory of a process, zeros if the process has ended. A process whose first thread
+// has ended goes on, but shows its memory only in the folders of its other threads.
 func memoryOf(pid string) processMemory {
-	f, _ := procFigures("/proc/"+pid+"/status", "RssAnon", "VmSwap", "VmPTE", "FDSize")
-	return processMemory{pid: pid, anonymous: f[0], other: f[1] + f[2] + max(f[3]-leastTable, 0)*openFile}
+	dir := "/proc/" + pid
+	m, found := memoryIn(dir)
+	if found {
+		return m
+	}
+	threads, err := os.ReadDir(dir + "/task")
+	if err != nil {
+		return processMemory{dir: dir, anonymous: unread(err)}
+	}
+	for _, thread := range threads {
+		if other, found := memoryIn(dir + "/task/" + thread.Name()); found {
+			return other
+		}
+	}
+	return m
+}
+
+// memoryIn returns the figures in a folder of a process or thread. found reports whether it has any: a
+// thread that has ended has none.
+func memoryIn(dir string) (m processMemory, found bool) {
+	f, err := procFigures(dir+"/status", "RssAnon", "VmSwap", "VmPTE", "FDSize")
+	m = processMemory{dir: dir, anonymous: f[0] + unread(err), other: f[1] + f[2] + max(f[3]-leastTable, 0)*openFile}
+	return m, m.anonymous > 0 || f[2] > 0
+}
+
+// unread returns the memory that counts for figures that could not be read. If the process has ended, it
+// is 0. Otherwise it is more than any limit, because an error must not hide memory.
+func unread(err error) int64 {
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return 0
+	}
+	return 1 << 50
 }
 
 // leastTable is the number of open files that the smallest table of a process can hold.
@@ -166,8 +199,9 @@ const leastTable = 64
 // share counts as one nth (Pss_Anon in smaps_rollup). Without that figure, all memory of the
 // process counts: old kernels and ending processes lack it.
 func (p processMemory) share() int64 {
-	if f, _ := procFigures("/proc/"+p.pid+"/smaps_rollup", "Pss_Anon"); f[0] > 0 {
+	if f, _ := procFigures(p.dir+"/smaps_rollup", "Pss_Anon"); f[0] > 0 {
 		return f[0]
 	}
-	return memoryOf(p.pid).anonymous
+	m, _ := memoryIn(p.dir)
+	return m.anonymous
 }

@@ -44,8 +44,8 @@ func confineFilter(memory int) error {
 // mappedMemory returns the address space of this process, and the writable private part of it,
 // in bytes.
 func mappedMemory() (all, data uint64) {
-	figures, ok := procFigures("/proc/self/status", "VmSize", "VmData")
-	if !ok {
+	figures, err := procFigures("/proc/self/status", "VmSize", "VmData")
+	if err != nil {
 		return 1 << 30, 256 << 20 // about the size of a plain Go program
 	}
 	return uint64(figures[0]), uint64(figures[1])

@@ -42,9 +42,8 @@ func hasProc() bool {
 }
 
 // procFigures returns the named figures of a file in /proc, in the order of the names and in
-// bytes. The file has lines such as "VmSwap:  12 kB". A missing figure is 0. procFigures
-// returns false if the file cannot be read.
-func procFigures(file string, names ...string) (figures []int64, ok bool) {
+// bytes. The file has lines such as "VmSwap:  12 kB". A missing figure is 0.
+func procFigures(file string, names ...string) (figures []int64, err error) {
 	figures = make([]int64, len(names))
 	text, err := os.ReadFile(file)
 	for line := range bytes.Lines(text) {
@@ -57,5 +56,5 @@ func procFigures(file string, names ...string) (figures []int64, ok bool) {
 			}
 		}
 	}
-	return figures, err == nil
+	return figures, err
 }
