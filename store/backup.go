@@ -31,8 +31,13 @@ type BackupReport struct {
 	Database string `json:"database,omitempty"` // SHA-256 of the database in the archive
 }
 
-// maxUnread is the greatest number of names of each kind in a BackupReport.
-const maxUnread = 20
+// Limits of a BackupReport. Workers choose names of any length, and the whole report is the trailer of an
+// answer, for which Go's HTTP client has 4 KiB. JSON doubles the backslashes of a name.
+const (
+	maxNamed  = 5   // names of each kind
+	maxQuoted = 100 // bytes of a quoted name
+	maxReason = 60  // bytes of a reason
+)
 
 // String returns a sentence about the files that are missing and one about those that are damaged,
 // or "" if there are none.
@@ -58,15 +63,32 @@ func listed(n int, names []string, format string) string {
 }
 
 func (r *BackupReport) add(name string, err error) {
-	if r.Unread++; len(r.Names) < maxUnread {
-		r.Names = append(r.Names, fmt.Sprintf("%s (%v)", strconv.QuoteToASCII(name), err))
-	}
+	r.Unread++
+	r.Names = named(r.Names, name, err)
 }
 
 func (r *BackupReport) addDamaged(name string, err error) {
-	if r.Damaged++; len(r.DamagedNames) < maxUnread {
-		r.DamagedNames = append(r.DamagedNames, fmt.Sprintf("%s (%v)", strconv.QuoteToASCII(name), err))
+	r.Damaged++
+	r.DamagedNames = named(r.DamagedNames, name, err)
+}
+
+// named appends a name with its reason, unless the list is full.
+func named(list []string, name string, err error) []string {
+	if len(list) == maxNamed {
+		return list
 	}
+	var inner *fs.PathError
+	if errors.As(err, &inner) {
+		err = inner.Err // without the path
+	}
+	quoted, reason := strconv.QuoteToASCII(name), strings.Trim(strconv.QuoteToASCII(err.Error()), `"`)
+	if len(quoted) > maxQuoted {
+		quoted = quoted[:maxQuoted-4] + `..."`
+	}
+	if len(reason) > maxReason {
+		reason = reason[:maxReason-3] + "..."
+	}
+	return append(list, quoted+" ("+reason+")")
 }
 
 // Backup does what Archive does, and stores the present as the time of the last backup.

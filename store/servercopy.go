@@ -282,7 +282,7 @@ func readFile(ctx context.Context, q engine.Querier, t sqlite.Table, sums map[st
 
 // add counts a text that the server cannot store as it is.
 func (r *CopyReport) add(t sqlite.Table, values []any, c sqlite.Column) {
-	if r.Changed++; r.Changed <= maxUnread {
+	if r.Changed++; r.Changed <= maxNamed {
 		r.Names = append(r.Names, fmt.Sprintf("%s %v, %s", t.Name, values[0], c.Name))
 	}
 }

@@ -123,6 +123,7 @@ const (
 	backupPath   = "/backup"
 	backupReport = "Backup-Report" // the trailer that holds a store.BackupReport in JSON
 	backupError  = "Backup-Error"  // the trailer with the reason why the archive is not complete
+	maxWhy       = 300             // characters of the reason: Go's HTTP client has 4 KiB for all trailers
 )
 
 // Control returns the handler for the data folder's socket. Only the owner of the
@@ -176,7 +177,8 @@ func serveBackup(w http.ResponseWriter, r *http.Request, admin Admin, log *slog.
 // sent already.
 func refuseBackup(w http.ResponseWriter, begun bool, err error) {
 	if begun {
-		w.Header().Set(backupError, strconv.QuoteToASCII(err.Error())) // one line, whatever the error says
+		why := strconv.QuoteToASCII(store.FirstRunes(err.Error(), maxWhy)) // one line, whatever the error says
+		w.Header().Set(backupError, why)
 		return
 	}
 	w.Header().Del("Trailer")

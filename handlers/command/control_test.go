@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -155,6 +156,27 @@ func TestControlBackup(t *testing.T) {
 	is.Equal(report.Unread, 1)
 	is.True(strings.HasPrefix(report.Names[0], `"workspaces/wrk_\u00fc/d/`))
 	is.NoErr(store.Restore(t.Context(), filepath.Join(t.TempDir(), "new"), &archive))
+
+	// Names that become much longer when they are quoted.
+	top, err := os.OpenRoot(filepath.Join(st.Dir(), "workspaces"))
+	is.NoErr(err)
+	defer top.Close()
+	for i := range 10 {
+		dir := top
+		for range 30 {
+			name := fmt.Sprintf("%d%s", i, strings.Repeat("\\\"\n\U0010ffff", 30))
+			is.NoErr(dir.Mkdir(name, 0o700))
+			next, err := dir.OpenRoot(name)
+			is.NoErr(err)
+			t.Cleanup(func() { _ = next.Close() })
+			dir = next
+		}
+	}
+	report, err = client.Backup(t.Context(), io.Discard)
+	is.NoErr(err)
+	is.Equal(report.Unread, 11)
+	is.Equal(len(report.Names), 5)
+	is.True(strings.Contains(report.String(), "and 6 more"))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
