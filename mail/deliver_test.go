@@ -248,7 +248,8 @@ func TestForgedThreads(t *testing.T) {
 	is := is.New(t)
 	p := newPost(t, false, func(c *Config) { c.Resolver = dns{} })
 	outside := func(address, from, id string, fields ...string) (store.Email, error) {
-		e, _, err := p.deliverTo(address, "192.0.2.7", from, letter("Hello", append(fields, "From: "+from, "Message-ID: <"+id+">")...))
+		e, _, err := p.deliverTo(address, "192.0.2.7", from,
+			letter("Hello", append(fields, "From: "+from, "Message-ID: <"+id+">")...))
 		return e, err
 	}
 	first, err := outside(p.address(), "bob@example.net", "1@example.net")

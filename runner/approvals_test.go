@@ -72,7 +72,9 @@ func asks(names ...string) *fakeModel {
 func (f *fixture) pending(t store.Turn, n int) (list []store.Approval) {
 	f.t.Helper()
 	storetest.Eventually(f.t, fmt.Sprintf("%d approvals wait", n), func() bool {
-		list = slices.DeleteFunc(f.approvalsOf(t), func(a store.Approval) bool { return a.TurnID != t.ID || a.Status != store.ApprovalPending })
+		list = slices.DeleteFunc(f.approvalsOf(t), func(a store.Approval) bool {
+			return a.TurnID != t.ID || a.Status != store.ApprovalPending
+		})
 		return len(list) == n && f.Running() == 0
 	})
 	slices.Reverse(list)

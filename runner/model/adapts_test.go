@@ -54,7 +54,8 @@ func checkStubborn(t *testing.T, format string, fine http.HandlerFunc, message, 
 		t.Parallel()
 		is := is.New(t)
 		p := newProvider(t, refuses(400, message, ""))
-		is.Equal(failure(t, wires()[format].at(t, p.URL, quick()), Request{MaxTokens: 5, Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple)}).Code, "400")
+		req := Request{MaxTokens: 5, Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple)}
+		is.Equal(failure(t, wires()[format].at(t, p.URL, quick()), req).Code, "400")
 		is.True(p.count() <= maxAdaptations+1) // it was tried too often
 	})
 	t.Run("an address without v1", func(t *testing.T) {

@@ -97,7 +97,8 @@ func TestListFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			_, err := Provider{Name: "p", Kind: ProviderOpenAI, BaseURL: newProvider(t, tt.answer).URL + "/v1", Key: testKey}.List(t.Context())
+			server := newProvider(t, tt.answer)
+			_, err := Provider{Name: "p", Kind: ProviderOpenAI, BaseURL: server.URL + "/v1", Key: testKey}.List(t.Context())
 			is.True(err != nil && strings.Contains(err.Error(), tt.says)) // the error contains the reason
 			is.True(!strings.Contains(err.Error(), testKey))              // the error does not contain the key
 		})

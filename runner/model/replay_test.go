@@ -170,7 +170,8 @@ func TestRecordedErrors(t *testing.T) {
 	}
 	file := filepath.Join(dir, "file")
 	is.NoErr(os.WriteFile(file, nil, 0o600))
-	is.Equal(failure(t, NewRecorder(&scripted{responses: []Response{{}}}, filepath.Join(file, "sub")), callAnd("")).Code, "record") // an unrecorded answer is an error
+	unwritable := NewRecorder(&scripted{responses: []Response{{}}}, filepath.Join(file, "sub"))
+	is.Equal(failure(t, unwritable, callAnd("")).Code, "record") // an unrecorded answer is an error
 }
 
 func TestOpenReplay(t *testing.T) {

@@ -39,7 +39,8 @@ func TestWriteOfficeDocuments(t *testing.T) {
 	is.Equal(h.text(t, "read_file", object{"path": "a/letter.DOCX"}), "# Dear Ann\n\n- one\n- two\n")
 	h.does(t, "write_file", object{"path": "b.xlsx", "content": "Name,Qty\nAnn,3\n"})
 	is.Equal(h.text(t, "read_file", object{"path": "b.xlsx"}), "[sheet \"Sheet1\"]\n1 | Name | Qty\n2 | Ann | 3\n\n")
-	h.refuses(t, "write_file", object{"path": "b.xlsx", "content": "[7]"}, "the content cannot become a xlsx document: sheet \"Sheet1\" must be a list of rows")
+	h.refuses(t, "write_file", object{"path": "b.xlsx", "content": "[7]"},
+		"the content cannot become a xlsx document: sheet \"Sheet1\" must be a list of rows")
 	is.True(strings.Contains(h.text(t, "read_file", object{"path": "b.xlsx"}), "Ann")) // the file did not change
 }
 

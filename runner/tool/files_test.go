@@ -32,8 +32,10 @@ func TestWriteFile(t *testing.T) {
 		is.Equal(h.get(t, "a/b.txt"), "größe\n")
 	}
 	h.does(t, "write_file", object{"path": "empty", "content": ""})
-	h.refuses(t, "write_file", object{"path": "f", "content": strings.Repeat("x", 11)}, "larger than a file can be, 10 bytes")
-	h.refuses(t, "write_file", object{"path": "f", "content": strings.Repeat("x", 8)}, "the workspace can hold 15 bytes and has 8")
+	h.refuses(t, "write_file", object{"path": "f", "content": strings.Repeat("x", 11)},
+		"larger than a file can be, 10 bytes")
+	h.refuses(t, "write_file", object{"path": "f", "content": strings.Repeat("x", 8)},
+		"the workspace can hold 15 bytes and has 8")
 	h.refuses(t, "write_file", object{"path": "a", "content": ""}, "path: \"a\" is a folder")
 	h.refuses(t, "write_file", object{"path": "../f", "content": ""}, "outside")
 }

@@ -113,7 +113,8 @@ func TestReadFileRefuses(t *testing.T) {
 	h.refuses(t, "read_file", object{"path": "empty", "offset": 2}, "offset must be at most 1")
 	h.put(t, "huge.bin", "\x00")
 	is.NoErr(os.Truncate(filepath.Join(h.dir, "huge.bin"), 1<<40))
-	h.refuses(t, "read_file", object{"path": "huge.bin"}, `"huge.bin" is not text: it is application/octet-stream, 1099511627776 bytes`)
+	h.refuses(t, "read_file", object{"path": "huge.bin"},
+		`"huge.bin" is not text: it is application/octet-stream, 1099511627776 bytes`)
 	for name, tt := range map[string]struct{ data, says string }{
 		"a.png":        {"\x89PNG\r\n\x1a\n\x00\x00", "it is image/png, 10 bytes; view_image shows"},
 		"sniffed":      {"\x89PNG\r\n\x1a\n\x00\x00", "image/png"},

@@ -262,7 +262,8 @@ func TestPublishFile(t *testing.T) {
 	is.Equal(out, `{"path":"a&b.txt","mediaType":"text/plain","size":5,"url":"http://localhost/a&b.txt"}`)
 	is.Equal(h.titles, []string{"Greeting"})
 
-	h.refuses(t, "publish_file", object{"path": "a&b.txt", "title": strings.Repeat("é", maxTitle+1)}, "title can have 200 characters and has 201")
+	h.refuses(t, "publish_file", object{"path": "a&b.txt", "title": strings.Repeat("é", maxTitle+1)},
+		"title can have 200 characters and has 201")
 	h.refuses(t, "publish_file", object{"path": "missing"}, "no file")
 	h.refuses(t, "publish_file", object{"path": "../x"}, "outside")
 
