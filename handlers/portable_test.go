@@ -102,6 +102,7 @@ func TestImportRefusals(t *testing.T) {
 		"deep flow":        {head + "outputSchema: " + strings.Repeat("[", 100_000), "", "inside each other"},
 		"deep and closed":  {head + "title: " + strings.Repeat("[", 40_000) + strings.Repeat("]", 40_000), "", "inside each other"},
 		"many keys":        {head + "x: 1\n" + keys(10_001), "", "more than 10000 lines"},
+		"lone returns":     {head + "x: 1\r" + strings.ReplaceAll(keys(10_001), "\n", "\r"), "", "carriage return"},
 		"many items":       {head + "tools:\n" + strings.Repeat("-\n", 10_001), "", "more than 10000 lines"},
 		"deep hyphens":     {head + "tools:\n" + strings.Repeat("- ", 100_000) + "x\n", "", "inside each other"},
 		"deep keys":        {head + "tools: " + strings.Repeat("{a: ", 70) + "1" + strings.Repeat("}", 70), "", "inside each other"},

@@ -39,6 +39,10 @@ func yamlToJSON(src []byte) (out []byte, err error) {
 	case bytes.IndexByte(src, 0) >= 0:
 		return nil, store.Errorf(store.Invalid, "the file holds a zero byte")
 	}
+	// YAML also ends a line at a carriage return alone, which no editor writes.
+	if src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")); bytes.IndexByte(src, '\r') >= 0 {
+		return nil, store.Errorf(store.Invalid, "the file holds a carriage return that ends no line")
+	}
 	// The parser is recursive and slow, so the file is checked first.
 	if err := checkYAML(src); err != nil {
 		return nil, err

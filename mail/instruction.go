@@ -2,12 +2,12 @@ package mail
 
 import (
 	"fmt"
+	"net/mail"
 	"slices"
 	"strings"
 	"time"
 
 	"journeyman/mail/message"
-	"journeyman/store"
 )
 
 // maxInstructionAge is the maximum difference between now and the Date of a signed mail that instructs a
@@ -19,8 +19,8 @@ const maxInstructionAge = 7 * 24 * time.Hour
 // counts only if it covers these fields.
 var (
 	alwaysSigned  = []string{"From", "Subject", "Date", "Message-ID"}
-	presentSigned = []string{"To", "Cc", "Content-Type", "MIME-Version", "Content-Transfer-Encoding", "In-Reply-To",
-		"References"}
+	presentSigned = []string{"To", "Cc", "Content-Type", "MIME-Version", "Content-Transfer-Encoding", "Content-Disposition",
+		"In-Reply-To", "References", "Reply-To"}
 )
 
 // gap returns the reason why a signature that covers the signed fields does not make the mail an instruction
@@ -37,22 +37,31 @@ func (s *Server) gap(env Envelope, h message.Header, signed []string) string {
 			return "the signature does not cover the field " + field
 		}
 	}
-	if date, err := h.Date(); err != nil || s.cfg.Now().Sub(date).Abs() > maxInstructionAge {
+	date, err := h.Date()
+	switch {
+	case err != nil:
+		return "the field Date is missing or malformed"
+	case s.cfg.Now().Sub(date).Abs() > maxInstructionAge:
 		return fmt.Sprintf("the Date is not within %d days", maxInstructionAge/(24*time.Hour))
+	case !h.Identified(): // the same mail could come twice
+		return "the field Message-ID is missing or malformed"
 	}
 	for _, r := range env.To {
-		if !slices.ContainsFunc(h.To, func(address string) bool { return s.names(address, r.worker) }) {
-			return "neither To nor Cc names the worker"
+		if !slices.ContainsFunc(h.To, func(address string) bool { return s.names(address, r) }) {
+			return "neither To nor Cc names " + r.Address
 		}
 	}
 	return ""
 }
 
-// names reports whether an address is that of a worker or of one of its tasks, or an alias that the operator
-// forwards to the worker.
-func (s *Server) names(address string, w store.Worker) bool {
-	id, _, ours := splitAddress(address, s.cfg.Domain)
-	return ours && id == w.ID || slices.Contains(s.cfg.Aliases[address], w.ID)
+// names reports whether an address is that of a recipient. A mail to a worker or to its alias may not be sent
+// to one of the worker's tasks, but a mail to a task may be sent to the worker.
+func (s *Server) names(address string, r Recipient) bool {
+	_, wanted, _ := splitAddress(r.Address, s.cfg.Domain)
+	id, tag, _ := splitAddress(address, message.DomainOf(address))
+	ours := message.DomainOf(address) == message.ASCIIDomain(s.cfg.Domain)
+	alias := wanted == "" && slices.Contains(s.cfg.Aliases[address], r.worker.ID)
+	return alias || ours && id == r.worker.ID && (wanted == "" || strings.EqualFold(tag, wanted))
 }
 
 // ParseAliases parses entries of the form ADDRESS=WORKER, such as help@example.com=wrk_1. The result maps an
@@ -61,12 +70,12 @@ func ParseAliases(entries []string) (map[string][]string, error) {
 	aliases := map[string][]string{}
 	for _, entry := range entries {
 		address, worker, _ := strings.Cut(strings.TrimSpace(entry), "=")
-		normal := message.NormalAddress(address)
-		local, host, _ := strings.Cut(normal, "@")
-		if local == "" || host == "" || worker == "" || strings.ContainsAny(normal, " <>") {
+		parsed, err := mail.ParseAddress(address)
+		if err != nil || !strings.HasPrefix(worker, "wrk_") || strings.ContainsAny(worker, " @=") {
 			return nil, fmt.Errorf("%q must be ADDRESS=WORKER, such as help@example.com=wrk_0123", entry)
 		}
-		aliases[normal] = append(aliases[normal], strings.ToLower(worker))
+		normal := message.NormalAddress(parsed.Address)
+		aliases[normal] = append(aliases[normal], worker)
 	}
 	return aliases, nil
 }

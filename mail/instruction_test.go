@@ -41,14 +41,21 @@ func replays() (list []change) {
 	for name, date := range map[string]string{"of 2012": "Mon, 2 Jan 2012 10:00:00 +0000", "without sense": "yesterday",
 		"empty": "", "of eight days ago": time.Now().Add(-8 * 24 * time.Hour).Format(time.RFC1123Z),
 		"in eight days": time.Now().Add(8 * 24 * time.Hour).Format(time.RFC1123Z)} {
-		list = append(list, change{name: "a Date " + name, before: write("Date", date), gap: "the Date is not within 7 days"})
+		list = append(list, change{name: "a Date " + name, before: write("Date", date), gap: "Date is "})
+	}
+	malformed := "the field Message-ID is missing or malformed"
+	for name, id := range map[string]string{"without brackets": "a b", "without an end": "<1@example.com", "empty": ""} {
+		list = append(list, change{name: "a Message-ID " + name, before: write("Message-ID", id), gap: malformed})
+	}
+	for _, field := range []string{"Message-ID", "Date"} { // the signature covers their absence
+		list = append(list, change{name: "no " + field, before: remove(field), gap: "the field " + field + " is missing or malformed"})
 	}
 	for name, to := range map[string]string{"somebody": "mo@example.com", "nobody": "undisclosed-recipients:;",
 		"another worker": "wrk_00000000000000000000000000@workers.example", "another's alias": "other@example.com",
-		"another domain": "WORKER@example.com", "a display name": `"WORKER@workers.example" <mo@example.com>`,
+		"malformed": `"WORKER@workers.example" <mo@example.com>, broken`, "another domain": "WORKER@example.com", "a display name": `"WORKER@workers.example" <mo@example.com>`,
 		"a comment": "mo@example.com (WORKER@workers.example)", "a tag": "mo+WORKER@workers.example",
 		"a longer name": "xWORKER@workers.example"} {
-		list = append(list, change{name: "to " + name, before: write("To", to), gap: "neither To nor Cc names the worker"})
+		list = append(list, change{name: "to " + name, before: write("To", to), gap: "neither To nor Cc names "})
 	}
 	for old, changed := range map[string]string{"Hello": "Pay", "Hello\r\n": "Hello\r\nPay\r\n", "Subject: Question": "Subject: Pay",
 		"c=relaxed": "l=5; c=relaxed"} {
@@ -198,11 +205,51 @@ func TestReplaysThroughARelay(t *testing.T) {
 func TestParseAliases(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	aliases, err := ParseAliases([]string{" Help@Example.com=wrk_1", "help@example.com=WRK_2", "x@example.com=wrk_1"})
+	aliases, err := ParseAliases([]string{" Help@Example.com=wrk_1", "help@example.com=wrk_2", "x@example.com=wrk_1"})
 	is.NoErr(err)
 	is.Equal(aliases, map[string][]string{"help@example.com": {"wrk_1", "wrk_2"}, "x@example.com": {"wrk_1"}})
-	for _, bad := range []string{"", "help@example.com", "help=wrk_1", "help@=wrk_1", "@example.com=wrk_1", "help@example.com=", "<a b>@x=wrk_1"} {
+	for _, bad := range []string{"", "help@example.com", "help=wrk_1", "help@=wrk_1", "@example.com=wrk_1", "help@example.com=", "<a b>@x=wrk_1", "a@b@c=wrk_1", "a@b.test=foo", "a@b.test=wrk_1 x"} {
 		_, err := ParseAliases([]string{bad})
 		is.True(err != nil)
+	}
+}
+
+// TestRecipientsOfReplays sends a signed mail to other recipients than its author did.
+func TestRecipientsOfReplays(t *testing.T) {
+	t.Parallel()
+	const worker, task, second = "WORKER@workers.example", "WORKER+TASK@workers.example", "SECOND@workers.example"
+	for name, tt := range map[string]struct {
+		to     string // of the author
+		rcpt   []string
+		member bool
+	}{
+		"the worker":                 {to: worker, rcpt: []string{worker}, member: true},
+		"one of its tasks":           {to: worker, rcpt: []string{task}},
+		"the task":                   {to: task, rcpt: []string{task}, member: true},
+		"the worker of the task":     {to: task, rcpt: []string{worker}, member: true},
+		"another task":               {to: "WORKER+tsk_0@workers.example", rcpt: []string{task}},
+		"a task instead of an alias": {to: "help@example.com", rcpt: []string{task}},
+		"two workers":                {to: worker + ", " + second, rcpt: []string{worker, second}, member: true},
+		"a second worker":            {to: worker, rcpt: []string{worker, second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			d := dns{"example.com": {"v=spf1 ip4:192.0.2.7 -all"}}
+			p := newPost(t, true, func(c *Config) { c.Accept, c.Resolver, c.Domain = Members, d, "workers.example" })
+			p.cfg.Aliases = map[string][]string{"help@example.com": {p.worker.ID}}
+			first, _ := p.delivered("192.0.2.7", "ann@example.com", letter("Hello", "Message-ID: <0@example.com>"))
+			other := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Second"})
+			names := strings.NewReplacer("WORKER", p.worker.ID, "SECOND", other.ID, "TASK", first.TaskID)
+			raw := change{before: write("To", names.Replace(tt.to))}.mail(t, p, d)
+			env := Envelope{From: "eve@example.net", RemoteAddr: "192.0.2.8", Helo: "mx.example.net"}
+			for _, address := range tt.rcpt {
+				r, err := p.recipient(t.Context(), names.Replace(address))
+				is.NoErr(err)
+				env.To = append(env.To, r)
+			}
+			_, err := p.Deliver(t.Context(), env, []byte(raw))
+			is.Equal(err == nil, tt.member)
+		})
 	}
 }

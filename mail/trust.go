@@ -82,9 +82,9 @@ func (s *Server) relayReport(addr string, h message.Header) message.AuthReport {
 
 // relayVerdicts returns the results of a relay's checks for the domain of an author.
 func relayVerdicts(r message.AuthReport, from string) (spf, dmarc Verdict, signatures []Verdict) {
-	s := r.Sole("spf")
+	s := r.Sole("spf", "smtp.mailfrom") // some relays report SPF of the greeting, too
 	spf = Verdict{Result: s.Value, Domain: s.Domain("smtp.mailfrom")}
-	d := r.Sole("dmarc")
+	d := r.Sole("dmarc", "")
 	dmarc = Verdict{Result: resultNone, Domain: message.DomainOf(from)}
 	// The relay may have checked another From than the one that is read here.
 	if domain := d.Domain("header.from"); domain == dmarc.Domain {

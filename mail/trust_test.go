@@ -83,7 +83,11 @@ func TestAuthors(t *testing.T) {
 		"spf, a domain":                           {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.mailfrom=mail.example.com"}, member: true},
 		"spf, strict": {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.mailfrom=mail.example.com"},
 			dns: dns{"_dmarc.example.com": {"v=DMARC1; p=none; aspf=s"}}},
-		"spf of another domain":  {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.mailfrom=eve@example.net"}},
+		"spf of another domain": {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.mailfrom=eve@example.net"}},
+		"spf of the greeting, too": {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.helo=mx.example.net; " +
+			"spf=pass smtp.mailfrom=ann@example.com"}, member: true},
+		"two spf results": {fields: []string{"Authentication-Results: " + id + "; spf=fail smtp.mailfrom=ann@example.com; " +
+			"spf=pass smtp.mailfrom=ann@example.com"}},
 		"spf of the greeting":    {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.helo=example.com"}},
 		"spf, but dmarc fails":   {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.mailfrom=example.com; dmarc=fail header.from=example.com"}},
 		"dkim, aligned":          {fields: []string{"Authentication-Results: " + id + "; dkim=fail header.d=example.net; dkim=pass header.i=@example.com"}, member: true},

@@ -108,8 +108,7 @@ func (s *Store) readIdentity(ctx context.Context, hash []byte, now int64, mcp bo
 
 // noteUse calls note in a later write, at most once a minute, to store the minute in which a key or
 // session is in use; its first minute begins when it was created. used is the stored time of the last
-// use. No request waits for this write, so a
-// crash may lose it.
+// use. No request waits for this write, so a crash may lose it.
 func (s *Store) noteUse(id string, used, now int64, note func(tx Tx, minute int64) error) {
 	const minute = 60_000
 	if s.Writable() != nil || now-used < minute || !s.lastUse.first(id, now/minute) {

@@ -280,9 +280,12 @@ func readFile(ctx context.Context, q engine.Querier, t sqlite.Table, sums map[st
 	return rows.Err()
 }
 
+// maxChanged is the greatest number of names in a CopyReport.
+const maxChanged = 20
+
 // add counts a text that the server cannot store as it is.
 func (r *CopyReport) add(t sqlite.Table, values []any, c sqlite.Column) {
-	if r.Changed++; r.Changed <= maxNamed {
+	if r.Changed++; r.Changed <= maxChanged {
 		r.Names = append(r.Names, fmt.Sprintf("%s %v, %s", t.Name, values[0], c.Name))
 	}
 }

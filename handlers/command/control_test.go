@@ -164,7 +164,7 @@ func TestControlBackup(t *testing.T) {
 	for i := range 10 {
 		dir := top
 		for range 30 {
-			name := fmt.Sprintf("%d%s", i, strings.Repeat("\\\"\n\U0010ffff", 30))
+			name := fmt.Sprintf("%d%s", i, strings.Repeat("\\\"<\n\U0010ffff", 28))
 			is.NoErr(dir.Mkdir(name, 0o700))
 			next, err := dir.OpenRoot(name)
 			is.NoErr(err)

@@ -24,7 +24,7 @@ func (h *Header) addresses(key string) []string {
 			all = append(all, NormalAddress(a.Address))
 		}
 	}
-	return all[:min(len(all), 1000)] // each may need a query of the store
+	return all[:min(len(all), maxAddresses)]
 }
 
 func parseAddresses(value string) ([]*mail.Address, error) {

@@ -30,10 +30,14 @@ func (r AuthReport) All(method string) (list []AuthResult) {
 	return list
 }
 
-// Sole returns the only result of a method. Several results may contradict each other, so
-// for them it returns the result none.
-func (r AuthReport) Sole(method string) AuthResult {
-	if list := r.All(method); len(list) == 1 {
+// Sole returns the only result of a method, or the only one of several that has a property. Several
+// results may contradict each other, so for them it returns the result none.
+func (r AuthReport) Sole(method, property string) AuthResult {
+	list := r.All(method)
+	if len(list) > 1 && property != "" {
+		list = slices.DeleteFunc(list, func(result AuthResult) bool { return result.Props[property] == "" })
+	}
+	if len(list) == 1 {
 		return list[0]
 	}
 	return AuthResult{Value: resultNone}

@@ -27,6 +27,7 @@ const (
 	maxFiles      = 50        // attachments
 	maxText       = 256 << 10 // bytes of text
 	maxMessageID  = 500       // bytes of an id; a longer one is replaced by its hash
+	maxAddresses  = 1000      // addresses in one list: each may need a query of the store
 )
 
 // A Header holds the fields of a mail's header. All addresses are in lower case, all ids without
@@ -39,8 +40,8 @@ type Header struct {
 	SoleFrom   bool // the header is well-formed and names exactly one author
 	ReplyTo    []string
 	Cc         []string
-	To         []string // from To and Cc
-	Recipients []string // also from the fields that relays add
+	To         []string // from those To and Cc fields that are well-formed
+	Recipients []string // from To, Cc and the fields that relays add
 	Subject    string
 	InReplyTo  []string
 	References []string // oldest first
@@ -53,6 +54,9 @@ type Header struct {
 
 // Has reports whether the header has a field.
 func (h Header) Has(field string) bool { return h.fields.Has(field) }
+
+// Identified reports whether MessageID is that of the mail, and no hash of its content.
+func (h Header) Identified() bool { return !strings.HasPrefix(h.MessageID, contentPrefix) }
 
 // Count returns how often the header has a field.
 func (h Header) Count(field string) int { return len(h.fields.Values(field)) }
@@ -68,9 +72,13 @@ func ReadHeader(raw []byte) Header {
 	h.Subject = OneLine(decodeWords(h.fields.Get("Subject")))
 	h.readAuthor()
 	h.ReplyTo, h.Cc = h.addresses("Reply-To"), h.addresses("Cc")
-	h.To = append(h.addresses("To"), h.Cc...)
-	h.Recipients = slices.Clone(h.To)
-	for _, key := range []string{"Delivered-To", "X-Original-To", "X-Forwarded-To", "Envelope-To"} {
+	for _, v := range slices.Concat(h.fields.Values("To"), h.fields.Values("Cc")) {
+		list, _ := parseAddresses(v) // nothing of a malformed list counts
+		for _, a := range list[:min(len(list), maxAddresses)] {
+			h.To = append(h.To, NormalAddress(a.Address))
+		}
+	}
+	for _, key := range []string{"To", "Cc", "Delivered-To", "X-Original-To", "X-Forwarded-To", "Envelope-To"} {
 		h.Recipients = append(h.Recipients, h.addresses(key)...)
 	}
 	h.InReplyTo = messageIDs(h.fields.Get("In-Reply-To"))
