@@ -39,7 +39,7 @@ const (
 	screenshotsVariable = "SCREENSHOTS"
 	axeFile             = "../../.ci/node_modules/axe-core/axe.min.js"
 	// patience is the longest time that a test waits for the browser.
-	patience = 20 * time.Second
+	patience = time.Minute
 	// maxPage is the largest size of a page, in bytes.
 	maxPage = 60 << 10
 	// maxLongPage is the same for a task whose texts all reach their limits.
