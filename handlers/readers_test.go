@@ -88,24 +88,6 @@ func hashed(t *testing.T, body io.Reader, n int) uint64 {
 	}
 }
 
-// A lockedBuffer is a log that a test reads during writes.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // A panickingSource panics.
 type panickingSource struct{}
 
@@ -114,7 +96,7 @@ func (panickingSource) Next(context.Context) ([]events.Event, bool, error) { pan
 // TestStreamPanics checks that a panic ends only its stream, and releases its resources.
 func TestStreamPanics(t *testing.T) {
 	is, s := onServer(t)
-	var logged lockedBuffer
+	var logged storetest.Log
 	log := slog.New(slog.NewTextHandler(&logged, nil))
 	srv := s.serveStreams(t, 100, false)
 	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
