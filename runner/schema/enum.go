@@ -19,21 +19,26 @@ func distinctEnums(schema any) {
 		}
 	case map[string]any:
 		for keyword, value := range schema {
-			switch keyword {
-			case "const", "default", "examples":
-			case "enum":
-				if values, ok := value.([]any); ok {
-					schema[keyword] = distinct(values)
-				}
-			case "properties", "patternProperties", "definitions", "$defs", "dependencies":
-				named, _ := value.(map[string]any) // the compiler refuses another type
-				for _, one := range named {
-					distinctEnums(one)
-				}
-			default:
-				distinctEnums(value)
-			}
+			distinctEnumsIn(schema, keyword, value)
 		}
+	}
+}
+
+// distinctEnumsIn does so for the value of one keyword of a schema.
+func distinctEnumsIn(schema map[string]any, keyword string, value any) {
+	switch keyword {
+	case "const", "default", "examples":
+	case "enum":
+		if values, ok := value.([]any); ok {
+			schema[keyword] = distinct(values)
+		}
+	case "properties", "patternProperties", "definitions", "$defs", "dependencies":
+		named, _ := value.(map[string]any) // the compiler refuses another type
+		for _, one := range named {
+			distinctEnums(one)
+		}
+	default:
+		distinctEnums(value)
 	}
 }
 
