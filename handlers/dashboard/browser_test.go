@@ -97,7 +97,7 @@ func needChromium(t testing.TB) (chromium, axe string) {
 	if must == "off" {
 		t.Skip("CHROMIUM=off: .ci/run dashboard runs the tests in a real browser")
 	}
-	names := []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+	names := []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 	if must != "" {
 		names = []string{must}
 	}
@@ -131,7 +131,11 @@ func (w *window) watch(event any) {
 			w.note("console error: %v", e.Args)
 		}
 	case *log.EventEntryAdded:
-		// A page with an error status is no problem, but a missing script or style is one.
+		// A page with an error status is no problem, but a missing script or style is one. The script of a
+		// file does not run in its frame, as it should be, and the browser may say so at any time.
+		if strings.HasPrefix(e.Entry.Text, "Blocked script execution in") && strings.Contains(e.Entry.Text, "sandboxed") {
+			return
+		}
 		if e.Entry.Source != log.EntrySourceNetwork || strings.Contains(e.Entry.URL, "/assets/") {
 			w.note("console: %s %s", e.Entry.Text, e.Entry.URL)
 		}
