@@ -445,8 +445,12 @@ CREATE TABLE turns (
 ) STRICT;
 
 -- The queue. Claiming walks from organization to organization and inside one from
--- worker to worker, so that none waits behind another's thousands.
-CREATE INDEX turns_queued    ON turns (ready, organization_num, worker_num, num) WHERE status = 'pending';
+-- worker to worker, so that none waits behind another's thousands. Turns of strangers have a lane
+-- of their own, because they get only a part of the slots.
+CREATE INDEX turns_queued    ON turns (ready, organization_num, worker_num, num)
+    WHERE status = 'pending' AND created_by_num IS NOT NULL;
+CREATE INDEX turns_queued_of_strangers ON turns (ready, organization_num, worker_num, num)
+    WHERE status = 'pending' AND created_by_num IS NULL;
 CREATE INDEX turns_running   ON turns (runner_id) WHERE runner_id IS NOT NULL; -- turns of dead runners
 CREATE INDEX turns_resting   ON turns (rests_until) WHERE rests_until IS NOT NULL; -- suspended turns whose wait is over
 CREATE INDEX turns_retrying  ON turns (retry_at) WHERE retry_at IS NOT NULL;   -- turns that call their model again

@@ -102,7 +102,7 @@ func (w *statusWalk) send(k *walkedTask) {
 }
 
 func (w *statusWalk) claim() {
-	claims, err := w.store.ClaimTurns(w.t.Context(), "walker", 1)
+	claims, err := w.store.ClaimTurns(w.t.Context(), "walker", 1, 1)
 	w.is.NoErr(err)
 	for _, c := range claims {
 		u := w.turn(c.ID)

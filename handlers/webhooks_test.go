@@ -268,7 +268,7 @@ func TestDeliveryBodyIsBounded(t *testing.T) {
 	finish := func(input, output string) response {
 		t.Helper()
 		is.Equal(s.do(t, "POST", "/api/tasks", encode(fields{"workerId": worker, "input": input}), "Prefer: respond-async").status, 202)
-		claims, err := s.store.ClaimTurns(t.Context(), "r", 1)
+		claims, err := s.store.ClaimTurns(t.Context(), "r", 1, 1)
 		is.NoErr(err)
 		step := store.Step{Parts: []store.Part{{Type: store.PartText, Text: output}}, Finish: "stop"}
 		_, err = s.store.FinishTurn(t.Context(), claims[0], &step, store.Outcome{Status: store.Completed, OutputText: output})

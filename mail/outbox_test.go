@@ -31,7 +31,7 @@ func queueReplies(t testing.TB, st *store.Store, n int, answer string) (turns []
 		_, _, err = st.ReceiveEmails(ctx, []store.NewEmail{{Worker: w, Turn: turn, MessageID: fmt.Sprintf("%d@x", i),
 			From: "bob@example.net", ReplyTo: "bob@example.net", Verdicts: []byte(`{}`)}}, []byte("mail"), store.MailLimits{})
 		is.NoErr(err)
-		claims, err := st.ClaimTurns(ctx, "run", 1)
+		claims, err := st.ClaimTurns(ctx, "run", 1, 1)
 		is.NoErr(err)
 		_, err = st.FinishTurn(ctx, claims[0], nil, store.Outcome{Status: store.Completed, OutputText: answer})
 		is.NoErr(err)

@@ -84,35 +84,78 @@ func (r *Runner) dispatch() {
 // claimQueued claims as many queued turns as there are free slots, and reports whether it claimed
 // any. It makes one claim for all of them, so that they share one transaction.
 func (r *Runner) claimQueued() bool {
-	free := r.takeSlots(r.cfg.Store.Queued()) // no more: CreateTurn may need the others
+	free, strangers := r.takeSlots(r.cfg.Store.Queued()) // no more: CreateTurn may need the others
 	if free == 0 {
 		return false
 	}
-	claims, err := r.cfg.Store.ClaimTurns(r.claims, r.ID(), free)
-	r.releaseSlots(free - len(claims)) // the executions keep the other slots
+	claims, err := r.cfg.Store.ClaimTurns(r.claims, r.ID(), free, strangers)
+	for _, c := range claims { // the executions keep their slots
+		free--
+		if c.Stranger() {
+			strangers--
+		}
+	}
+	r.releaseSlots(free, strangers)
 	if err != nil && r.claims.Err() == nil {
 		r.cfg.Log.Error("claim turns", "err", err) // the next poll is the retry
 	}
 	return len(claims) > 0
 }
 
-// takeSlots takes up to limit free slots and returns how many it took. It takes none after the
-// runner has begun to stop or while it has no lease.
-func (r *Runner) takeSlots(limit int64) int {
+// takeSlots takes up to limit free slots and returns how many it took, and how many of them turns of
+// strangers may use: see forStrangers. It takes none after the runner has begun to stop or while it has
+// no lease.
+func (r *Runner) takeSlots(limit int64) (n, strangers int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.claims.Err() != nil || r.fenced {
-		return 0
+		return 0, 0
 	}
-	n := min(r.cfg.Concurrency-r.taken, int(limit))
+	n = min(r.cfg.Concurrency-r.taken, int(limit))
+	strangers = min(r.forStrangers()-r.strangers, n)
 	r.taken += n
-	return n
+	r.strangers += strangers
+	return n, strangers
 }
 
-func (r *Runner) releaseSlots(n int) {
+// forStrangers returns the number of slots that turns of strangers may use at once: a quarter, and at
+// least one. The others are for members, whatever strangers send.
+func (r *Runner) forStrangers() int { return max(1, r.cfg.Concurrency/4) }
+
+// takeSlot takes a slot for one turn, and reports whether there was one that it may use.
+func (r *Runner) takeSlot(stranger bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.claims.Err() != nil || r.fenced || r.taken >= r.cfg.Concurrency ||
+		stranger && r.strangers >= r.forStrangers() {
+		return false
+	}
+	if r.taken++; stranger {
+		r.strangers++
+	}
+	return true
+}
+
+// releaseSlots releases n slots. The number of those that strangers could use is strangers.
+func (r *Runner) releaseSlots(n, strangers int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.taken -= n
+	r.strangers -= strangers
+}
+
+// releaseSlot releases the slot of one turn.
+func (r *Runner) releaseSlot(stranger bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.giveSlot(stranger)
+}
+
+// giveSlot is releaseSlot for a caller that holds mu.
+func (r *Runner) giveSlot(stranger bool) {
+	if r.taken--; stranger {
+		r.strangers--
+	}
 }
 
 // begin executes a claimed turn in its own goroutine. The turn has a slot, which is released when
@@ -122,7 +165,7 @@ func (r *Runner) begin(c store.Claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c.RunnerID != r.id || r.fenced || r.claims.Err() != nil {
-		r.taken-- // Stop or the next lease puts the runner's turns back into the queue
+		r.giveSlot(c.Stranger()) // Stop or the next lease puts the runner's turns back into the queue
 		return
 	}
 	e := &execution{claim: c}
@@ -145,7 +188,7 @@ func (r *Runner) execute(e *execution) {
 	if r.executions[c.ID] == e { // otherwise a newer execution of the turn exists
 		delete(r.executions, c.ID)
 	}
-	r.taken--
+	r.giveSlot(c.Stranger())
 	r.mu.Unlock()
 	e.live.Close()
 	r.Wake() // a slot is free

@@ -2,8 +2,10 @@ package runner_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -170,4 +172,44 @@ func TestKillAfterAcceptance(t *testing.T) {
 	is.Equal(turn.OutputText, "done")
 	is.Equal(turn.Claims, int64(2))
 	is.Equal(g.read(g.taskStream(turn, "")).messages(), g.messages(turn)[1:])
+}
+
+// TestStrangersLeaveSlotsToMembers lets more turns of strangers wait than there are slots. They get a
+// quarter of the slots, and members' turns run at once.
+func TestStrangersLeaveSlotsToMembers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var strangers, most atomic.Int64
+	hold := make(chan struct{})
+	m := &fakeModel{fn: func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if strings.Contains(fmt.Sprint(req.Messages), "slowly") {
+			if n := strangers.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			defer strangers.Add(-1)
+			select {
+			case <-hold:
+			case <-ctx.Done():
+				return model.Response{}, ctx.Err()
+			}
+		}
+		return answer(emit, "done"), nil
+	}}
+	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Concurrency = 8 })
+	var slow []store.Turn
+	for range 20 {
+		slow = append(slow, f.acceptTurn(store.NewTurn{Caller: store.Caller{OrganizationID: f.owner.OrganizationID,
+			Trigger: store.TriggerEmail}, WorkerID: f.worker.ID, Input: "slowly", Budget: store.BudgetStandard}))
+	}
+	storetest.Eventually(t, "strangers' turns to run", func() bool { return strangers.Load() == 2 })
+	for range 20 { // more than the other slots
+		is.Equal(f.wait(f.accept("go")).OutputText, "done")
+	}
+	is.Equal(strangers.Load(), int64(2))
+	close(hold)
+	for _, turn := range slow {
+		is.Equal(f.wait(turn).OutputText, "done")
+	}
+	is.Equal(most.Load(), int64(2))
+	storetest.Eventually(t, "all slots to be free", func() bool { return f.Running() == 0 })
 }

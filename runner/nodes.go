@@ -64,8 +64,8 @@ func (r *Runner) register(ctx context.Context) error {
 	r.mu.Lock()
 	r.id, r.fenced = id, false
 	r.mu.Unlock()
-	r.cfg.Store.UseSlots(store.Slots{RunnerID: id, Take: func() bool { return r.takeSlots(1) == 1 },
-		Release: func() { r.releaseSlots(1); r.Wake() }}) // a turn may wait for this slot
+	r.cfg.Store.UseSlots(store.Slots{RunnerID: id, Take: r.takeSlot,
+		Release: func(stranger bool) { r.releaseSlot(stranger); r.Wake() }}) // a turn may wait for this slot
 	return nil
 }
 

@@ -61,6 +61,7 @@ type Runner struct {
 	fenced     bool                  // the lease is lost: no turn may run
 	executions map[string]*execution // by turn id
 	taken      int                   // slots of executions and of uncommitted claims
+	strangers  int                   // those of them that are for turns of people who are not members
 
 	views        view.Builder
 	ledger       ledger

@@ -126,8 +126,8 @@ func (s *Store) abortWaiting(tx Tx, taskNum int64) ([]Turn, error) {
 		turns[i] = t
 	}
 	// They leave the queue here, because endTurns does not know which of its turns waited.
-	if len(turns) > 0 {
-		s.waiting.add(tx, turns[0].OrganizationID, -int64(len(turns)))
+	for _, t := range turns {
+		s.waiting.add(tx, t.OrganizationID, laneOf(t.Stranger()), -1)
 	}
 	return turns, nil
 }

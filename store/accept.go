@@ -48,7 +48,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 	if err := s.RoomIn(ctx); err != nil {
 		return Accepted{}, err
 	}
-	if err := s.waiting.full(n.Caller.OrganizationID); err != nil {
+	if err := s.waiting.full(n.Caller.OrganizationID, n.Caller.stranger()); err != nil {
 		return Accepted{}, err
 	}
 	task, w, err := s.target(ctx, tx, n)
@@ -87,7 +87,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 	} else {
 		// accept returns an error if other writes have filled the queue since. If a later statement
 		// fails, undoing the write also undoes this count.
-		err = s.waiting.accept(tx, t.OrganizationID)
+		err = s.waiting.accept(tx, t.OrganizationID, t.Stranger())
 	}
 	if err != nil {
 		return Accepted{}, err

@@ -28,10 +28,13 @@ const maxCounted = 10_000
 
 // Backlog returns the work that waits.
 func (s *Store) Backlog(ctx context.Context) (b Backlog, err error) {
-	b.Turns.Age, err = s.age(ctx, `SELECT created_at FROM turns WHERE num = (SELECT min(num)
-		FROM (SELECT num FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready = 1 LIMIT ?) AS counted)`)
-	if err != nil {
-		return b, err
+	for l := range lanes {
+		age, err := s.age(ctx, `SELECT created_at FROM turns WHERE num = (SELECT min(num)
+			FROM (SELECT num`+l.queued()+`TRUE LIMIT ?) AS counted)`)
+		if err != nil {
+			return b, err
+		}
+		b.Turns.Age = max(b.Turns.Age, age)
 	}
 	b.Turns.Count = s.Queued()
 	// worker_num > 0 is true for every row. It makes the query a range of the index.

@@ -86,10 +86,10 @@ func (c turnCycle) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	claims, err := c.ClaimTurns(ctx, c.runner, 1)
+	claims, err := c.ClaimTurns(ctx, c.runner, 1, 1)
 	for err == nil && len(claims) == 0 && c.OnServer() { // see ClaimTurns
 		c.empty.Add(1)
-		claims, err = c.ClaimTurns(ctx, c.runner, 1)
+		claims, err = c.ClaimTurns(ctx, c.runner, 1, 1)
 	}
 	if err != nil || len(claims) != 1 {
 		return fmt.Errorf("%d claims, %w", len(claims), err)

@@ -9,8 +9,10 @@ import "context"
 // them.
 type Slots struct {
 	RunnerID string
-	Take     func() bool // takes a slot if one is free; the claim that OnClaimed reports owns it
-	Release  func()      // gives back the slot of a claim that is undone
+	// Take takes a slot for a turn if one is free that it may have: those of strangers may not have all.
+	// The claim that OnClaimed reports owns the slot.
+	Take    func(stranger bool) bool
+	Release func(stranger bool) // gives back the slot of a claim that is undone
 }
 
 // UseSlots makes CreateTurn claim a turn at once for a runner that has a free slot. StartRunner
@@ -24,23 +26,37 @@ func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task, w Wor
 	sl := s.slots.Load()
 	// In maintenance a running turn may send work to the server's own API. That work waits in the
 	// queue.
-	if sl == nil || !n.atOnce || task.Unfinished > 0 || s.Writable() != nil || !sl.Take() {
+	stranger := n.Caller.stranger()
+	if sl == nil || !n.atOnce || task.Unfinished > 0 || s.Writable() != nil || !sl.Take(stranger) {
 		return nil, nil
 	}
-	if s.Queued() > 0 {
-		// The turns in the queue come first. Those behind other turns of their tasks need no slot yet.
-		waits, err := one(ctx, tx, scanBool, `SELECT `+s.anyQueued(`?1`), s.withRunner(sl.RunnerID)...)
-		if err != nil || waits {
-			sl.Release()
-			return nil, err
-		}
-	}
-	if placed, err := s.place(tx, sl.RunnerID, w.num); err != nil || !placed {
-		sl.Release()
+	waits, err := s.anyBefore(ctx, tx, sl.RunnerID, stranger)
+	if err != nil || waits {
+		sl.Release(stranger)
 		return nil, err
 	}
-	tx.OnUndo(sl.Release)
+	if placed, err := s.place(tx, sl.RunnerID, w.num); err != nil || !placed {
+		sl.Release(stranger)
+		return nil, err
+	}
+	tx.OnUndo(func() { sl.Release(stranger) })
 	return sl, nil
+}
+
+// anyBefore reports whether turns in the queue come before a new one. A member's turn does not wait for
+// those of strangers: they may have to wait for a slot that strangers may have. Turns that are behind
+// others of their tasks need no slot yet.
+func (s *Store) anyBefore(ctx context.Context, tx Tx, runnerID string, stranger bool) (bool, error) {
+	for l := range laneOf(stranger) + 1 {
+		if s.waiting.in(l) <= 0 {
+			continue
+		}
+		waits, err := one(ctx, tx, scanBool, `SELECT `+s.anyQueued(l, `?1`), s.withRunner(runnerID)...)
+		if err != nil || waits {
+			return waits, err
+		}
+	}
+	return false, nil
 }
 
 // claimAccepted reports the claim of a turn that insertTurn has stored as running. The claim is
@@ -54,7 +70,7 @@ func (s *Store) claimAccepted(ctx context.Context, tx Tx, t Turn, runnerID strin
 	}
 	c.HasSecrets, c.Instructions = w.claim.hasSecrets, w.Instructions
 	c.OutputSchema, c.Settings = w.OutputSchema, w.Settings
-	s.fair.follow(tx, w.claim.organization, w.num)
+	s.fair.follow(tx, laneOf(t.Stranger()), w.claim.organization, w.num)
 	s.claimed(tx, c)
 	return nil
 }

@@ -24,7 +24,7 @@ func slots(runner string, n int) store.Slots { return (&slotRunner{free: n}).slo
 
 func (r *slotRunner) slots(runner string) store.Slots {
 	return store.Slots{RunnerID: runner,
-		Take: func() bool {
+		Take: func(bool) bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if r.free == 0 {
@@ -33,7 +33,7 @@ func (r *slotRunner) slots(runner string) store.Slots {
 			r.free--
 			return true
 		},
-		Release: func() { r.set(r.left() + 1) }}
+		Release: func(bool) { r.set(r.left() + 1) }}
 }
 
 func (r *slotRunner) set(free int) {

@@ -199,7 +199,7 @@ func TestCostsOfOperations(t *testing.T) {
 		want cost
 	}{
 		{"create", func() { turn = f.accept(once("a")) }, cost{1, 8, 3, 0}},
-		{"claim", func() { claim = f.claimOne("r") }, cost{1, 8, 2, 0}},
+		{"claim", func() { claim = f.claimOne("r") }, cost{1, 7, 2, 0}},
 		{"end", func() { f.endWithAnswer(claim) }, cost{1, 10, 6, 0}},
 		{"deliver", func() { f.record(f.due()[2], sent) }, cost{1, 9, 3, 1}},
 		{"find the workers with deliveries", func() {

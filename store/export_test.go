@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -56,11 +55,15 @@ func (s *Store) PreparedTexts() []string {
 // EngineStats returns the counters of the database engine.
 func (s *Store) EngineStats() *engine.Stats { return s.db.Stats() }
 
-// QueueCounts returns the number of queued turns by organization.
-func (s *Store) QueueCounts() map[string]int64 {
+// QueueCounts returns the number of queued turns by organization: of members, and of strangers.
+func (s *Store) QueueCounts() map[string][2]int64 {
 	s.waiting.mu.Lock()
 	defer s.waiting.mu.Unlock()
-	return maps.Clone(s.waiting.by)
+	counts := map[string][2]int64{}
+	for id, n := range s.waiting.by {
+		counts[id] = n
+	}
+	return counts
 }
 
 // CursorAt returns a cursor that continues the task list below a time and a num.

@@ -94,7 +94,7 @@ func (f *fixture) startRunner(id string) {
 
 func (f *fixture) claim(runner string, n int) []store.Claim {
 	f.t.Helper()
-	claims, err := f.ClaimTurns(f.ctx(), runner, n)
+	claims, err := f.ClaimTurns(f.ctx(), runner, n, n)
 	is.New(f.t).NoErr(err)
 	return claims
 }
@@ -184,7 +184,10 @@ func (f *fixture) checkQueueCounts() {
 	is.Helper()
 	counts := f.QueueCounts()
 	for id, n := range counts {
-		is.Equal(n, f.count(`SELECT count(*) FROM turns WHERE status = 'pending' AND organization_num = (SELECT num FROM organizations WHERE id = ?)`, id))
+		for i, author := range []string{"IS NOT NULL", "IS NULL"} {
+			is.Equal(n[i], f.count(`SELECT count(*) FROM turns WHERE status = 'pending' AND created_by_num `+author+
+				` AND organization_num = (SELECT num FROM organizations WHERE id = ?)`, id))
+		}
 	}
 	is.Equal(int64(len(counts)), f.count(`SELECT count(DISTINCT organization_num) FROM turns WHERE status = 'pending'`))
 }

@@ -101,7 +101,7 @@ func TestClaimInMaintenance(t *testing.T) {
 	is.Equal(n, int64(1))
 	is.True(f.BeginMaintenance())
 	during := store.DuringMaintenance(t.Context())
-	claims, err := f.ClaimTurns(during, "r", 5)
+	claims, err := f.ClaimTurns(during, "r", 5, 5)
 	is.NoErr(err)
 	is.Equal(len(claims), 0) // even for the runner, whose other writes are permitted
 	is.Equal(f.ScheduleRoom(), int64(0))
@@ -112,7 +112,7 @@ func TestClaimInMaintenance(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(n, int64(0))
 	is.True(f.EndMaintenance())
-	claims, err = f.ClaimTurns(t.Context(), "r", 5)
+	claims, err = f.ClaimTurns(t.Context(), "r", 5, 5)
 	is.NoErr(err)
 	is.Equal(len(claims), 2) // all accepted turns
 }
@@ -136,7 +136,7 @@ func TestMaintenanceBeforeAWaitingWrite(t *testing.T) {
 	var next *time.Time
 	var expired []store.Turn
 	for _, write := range []func() error{
-		func() (err error) { claims, err = f.ClaimTurns(during, "r", 5); return err },
+		func() (err error) { claims, err = f.ClaimTurns(during, "r", 5, 5); return err },
 		func() (err error) { resumed, next, err = f.ResumeDue(during, 5); return err },
 		func() (err error) { expired, answered, err = f.ExpireSuspended(during, 5); return err },
 	} {

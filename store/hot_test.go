@@ -69,7 +69,7 @@ func (f *fixture) addTurns(tasks []string, key string) error {
 // carryOut claims up to two turns and ends them, as a runner does.
 func (f *fixture) carryOut(runner string) error {
 	ctx := context.Background()
-	claims, err := f.ClaimTurns(ctx, runner, 2)
+	claims, err := f.ClaimTurns(ctx, runner, 2, 2)
 	for _, c := range claims {
 		if err != nil {
 			break
@@ -104,7 +104,7 @@ func TestClaimWithLostResponse(t *testing.T) {
 	turn := f.accept(f.turn())
 	f.startRunner("r")
 	settle := f.LoseAnswers()
-	claims, err := f.ClaimTurns(t.Context(), "r", 1)
+	claims, err := f.ClaimTurns(t.Context(), "r", 1, 1)
 	is.True(err != nil)
 	is.Equal(len(claims), 0)
 	settle()

@@ -81,7 +81,7 @@ func TestNodesRaceForWorkers(t *testing.T) {
 		others.Go(func() {
 			for ctx.Err() == nil {
 				f.check(f.CatchUp(context.Background()))
-				_, err := f.ClaimTurns(context.Background(), id, 3)
+				_, err := f.ClaimTurns(context.Background(), id, 3, 3)
 				f.check(err)
 				f.check(f.ReleasePlacements(context.Background(), id, -time.Second))
 			}

@@ -323,7 +323,7 @@ func TestLeaseEndsDuringAClaim(t *testing.T) {
 	is.NoErr(errOf(c.Exec(t.Context(), `BEGIN; SELECT 1 FROM tasks FOR UPDATE`))) // the claim changes this row last
 	claims, ended := make(chan []store.Claim, 1), make(chan error, 1)
 	go func() {
-		list, err := a.ClaimTurns(context.Background(), "a", 1)
+		list, err := a.ClaimTurns(context.Background(), "a", 1, 1)
 		a.check(err)
 		claims <- list
 	}()

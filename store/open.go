@@ -42,12 +42,14 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 	}
 	s := &Store{dir: dir, lock: lock, node: opt.Node, now: opt.Now, zone: opt.Timezone,
 		waiting: waiting{perOrganization: int64(opt.QueueLimit), inAll: int64(opt.QueueTotal), shared: opt.Node != nil,
-			by: map[string]int64{}, underWay: map[*addition]bool{}},
+			by: map[string]laneCounts{}, underWay: map[*addition]bool{}},
 		hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), hashMemory: opt.PasswordMemory}
 	s.disk = diskWatch{dir: dir, statfs: opt.Statfs, reserve: opt.DiskReserve, warning: opt.DiskWarning,
 		now: opt.Now, log: opt.Log}
 	s.disk.loadReported()
-	s.queue = s.newQueueQueries()
+	for l := range lanes {
+		s.queue[l] = s.newQueueQueries(l)
+	}
 	s.close = sync.OnceValue(s.closeAll)
 	if err := s.open(ctx, schema, opt); err != nil {
 		return nil, errors.Join(err, s.Close())

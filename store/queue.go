@@ -191,7 +191,7 @@ func (s *Store) interrupt(tx Tx, t interruptedTurn, count int64) error {
 	if err != nil {
 		return err
 	}
-	s.waiting.add(tx, t.OrganizationID, 1)
+	s.waiting.add(tx, t.OrganizationID, laneOf(t.Stranger()), 1)
 	return s.setRunning(tx, t.OrganizationID, t.taskNum, false)
 }
 
@@ -226,28 +226,31 @@ func (s *Store) endInterrupted(tx Tx, t interruptedTurn, out Outcome) error {
 func (s *Store) OnInterrupted(fn func(Turn)) { s.onInterrupted.Store(&fn) }
 
 // ClaimTurns takes up to n waiting turns for a runner: round robin by organization, then
-// by worker. It takes none in maintenance and while the disk is full: see Room. On a server it may
+// by worker. At most strangers of them are turns of people who are not members, and no more than each
+// fourth while members' turns wait. It takes none in maintenance and while the disk is full: see Room. On a server it may
 // return fewer than are waiting while other calls claim.
 //
 // It may be locking: nextInQueue locks the turn, and skips a turn that another write has locked. So
 // the row of the turn cannot change any more, and the version of its worker never changes. The
 // update of the task does not depend on the task's row. Secrets that are added or removed at the
 // same moment may or may not count.
-func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims []Claim, err error) {
+func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n, strangers int) (claims []Claim, err error) {
 	if s.Room() != nil {
 		return nil, nil // the runner asks again soon
 	}
-	if s.Queued() == 0 { // an idle runner asks often: it must cost no write
+	// A runner without work asks often: it must cost no write.
+	if s.waiting.in(ofMembers) <= 0 && (strangers == 0 || s.waiting.in(ofStrangers) <= 0) {
 		return nil, nil
 	}
 	var fate claimFate
 	err = s.hot(ctx, true, func(tx Tx) error {
 		claims = nil
+		left := strangers
 		if s.Writable() != nil {
 			return nil // maintenance has begun while this write waited: see DuringMaintenance
 		}
 		for len(claims) < n {
-			next, err := s.nextInQueue(ctx, tx, runnerID)
+			next, err := s.nextOfLanes(ctx, tx, runnerID, left > 0)
 			if errors.Is(err, sql.ErrNoRows) {
 				break
 			}
@@ -262,7 +265,9 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 			if err != nil {
 				return err
 			}
-			s.waiting.add(tx, c.OrganizationID, -1)
+			if s.waiting.add(tx, c.OrganizationID, laneOf(c.Stranger()), -1); c.Stranger() {
+				left--
+			}
 			s.claimedBy(tx, c, &fate)
 			claims = append(claims, c)
 		}
@@ -288,19 +293,43 @@ func scanQueued(row scanner) (q queuedTurn, err error) {
 	return q, err
 }
 
-// nextInQueue returns the next turn to claim: of the organization that follows the last one, and there
+// nextOfLanes returns the next turn to claim. Without strangers, it is a member's. After three claims of
+// members' turns it is a stranger's, so that neither lane waits for the end of the other one. It returns
+// sql.ErrNoRows if there is no such turn.
+func (s *Store) nextOfLanes(ctx context.Context, tx Tx, runnerID string, strangers bool) (next queuedTurn, err error) {
+	order := []lane{ofMembers}
+	switch {
+	case strangers && s.fair.strangersNext():
+		order = []lane{ofStrangers, ofMembers}
+	case strangers:
+		order = []lane{ofMembers, ofStrangers}
+	}
+	err = sql.ErrNoRows
+	for _, l := range order {
+		if s.waiting.in(l) <= 0 {
+			continue // most lanes of strangers are empty: they cost no query
+		}
+		if next, err = s.nextInQueue(ctx, tx, l, runnerID); !errors.Is(err, sql.ErrNoRows) {
+			break
+		}
+	}
+	return next, err
+}
+
+// nextInQueue returns the next turn of a lane: of the organization that follows the last one, and there
 // of the worker that follows its last one. Each query is one or two steps down the queue's index,
 // however long the queue is. It also reads what a claim holds, so a claim needs no other query. Among
 // nodes, it skips the turns of workers that are placed on another one.
-func (s *Store) nextInQueue(ctx context.Context, tx Tx, runnerID string) (queuedTurn, error) {
-	next, err := one(ctx, tx, scanQueued, s.queue.next, s.withRunner(runnerID, s.fair.lastOrganization())...)
+func (s *Store) nextInQueue(ctx context.Context, tx Tx, l lane, runnerID string) (queuedTurn, error) {
+	q := s.queue[l]
+	next, err := one(ctx, tx, scanQueued, q.next, s.withRunner(runnerID, s.fair.lastOrganization(l))...)
 	if err != nil {
 		return next, err
 	}
 	// The query has found the organization's first worker. If a worker follows the
 	// last claimed one, that worker is next instead.
-	if last := s.fair.lastWorker(next.organization); last >= next.worker && last < next.lastWorker {
-		following, err := one(ctx, tx, scanQueued, s.queue.nextWorker, s.withRunner(runnerID, next.organization, last)...)
+	if last := s.fair.lastWorker(l, next.organization); last >= next.worker && last < next.lastWorker {
+		following, err := one(ctx, tx, scanQueued, q.nextWorker, s.withRunner(runnerID, next.organization, last)...)
 		// Without a row, other writes have locked all turns of the following workers.
 		if noRow(err, nil) != nil {
 			return next, err
@@ -309,7 +338,7 @@ func (s *Store) nextInQueue(ctx context.Context, tx Tx, runnerID string) (queued
 			next = following
 		}
 	}
-	s.fair.follow(tx, next.organization, next.worker)
+	s.fair.follow(tx, l, next.organization, next.worker)
 	return next, nil
 }
 
@@ -353,11 +382,10 @@ func (s *Store) RunningTurns(ctx context.Context) (int64, error) {
 // maxPlace bounds what QueuePlace counts.
 const maxPlace = 1000
 
-// QueuePlace returns how many turns of the same organization have waited in the queue for longer
-// than t, at most maxPlace. Not all of them must run first: each worker gets its turn.
+// QueuePlace returns how many turns of the same organization and lane have waited in the queue for
+// longer than t, at most maxPlace. Not all of them must run first: each worker gets its turn.
 func (s *Store) QueuePlace(ctx context.Context, t Turn) (int64, error) {
-	return one(ctx, s.db, scanInt, `SELECT count(*) FROM (SELECT 1 FROM turns INDEXED BY turns_queued
-		WHERE status = 'pending' AND ready = 1
-			AND organization_num = (SELECT num FROM organizations WHERE id = ?1) AND num < ?2 LIMIT ?3) AS ahead`,
+	return one(ctx, s.db, scanInt, `SELECT count(*) FROM (SELECT 1`+laneOf(t.Stranger()).queued()+`
+			organization_num = (SELECT num FROM organizations WHERE id = ?1) AND num < ?2 LIMIT ?3) AS ahead`,
 		t.OrganizationID, t.Num, maxPlace)
 }

@@ -57,7 +57,7 @@ func TestFailedClaimClaimsNothing(t *testing.T) {
 	f.startRunner("r")
 	f.exec(`CREATE TRIGGER full BEFORE UPDATE OF runner_id ON turns WHEN OLD.num = (SELECT max(num) FROM turns)
 		BEGIN SELECT RAISE(ABORT, 'no'); END`)
-	claims, err := f.ClaimTurns(t.Context(), "r", 2)
+	claims, err := f.ClaimTurns(t.Context(), "r", 2, 2)
 	is.True(err != nil)
 	is.Equal(len(claims), 0) // no turn is claimed
 	is.Equal(f.Queued(), int64(2))
@@ -404,7 +404,7 @@ func TestManyRunnersAtOnce(t *testing.T) {
 				if _, err := f.CreateTurn(context.Background(), n); err != nil {
 					t.Error(err)
 				}
-				claims, err := f.ClaimTurns(context.Background(), "r", 2)
+				claims, err := f.ClaimTurns(context.Background(), "r", 2, 2)
 				if err != nil {
 					t.Error(err)
 				}

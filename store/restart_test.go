@@ -34,7 +34,7 @@ func TestRestartDoesNotWaitForLease(t *testing.T) {
 
 	s := storetest.Reopen(t, f.Dir(), store.Options{Now: f.clock.now})
 	is.NoErr(s.StartRunner(t.Context(), "next", time.Hour))
-	claims, err := s.ClaimTurns(t.Context(), "next", 10)
+	claims, err := s.ClaimTurns(t.Context(), "next", 10, 10)
 	is.NoErr(err)
 	is.Equal(len(claims), 1)
 	is.Equal(claims[0].ID, cut.ID)

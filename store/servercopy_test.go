@@ -33,7 +33,7 @@ func folderToCopy(t *testing.T) (dir, secret string) {
 		is.NoErr(errOf(s.CreateTurn(t.Context(), n)))
 	}
 	is.NoErr(s.StartRunner(t.Context(), "r", time.Minute))
-	claims, err := s.ClaimTurns(t.Context(), "r", 1)
+	claims, err := s.ClaimTurns(t.Context(), "r", 1, 1)
 	is.NoErr(err)
 	_, err = s.FinishTurn(t.Context(), claims[0], nil, store.Outcome{Status: store.Completed, OutputText: "done"})
 	is.NoErr(err)

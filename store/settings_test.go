@@ -34,7 +34,7 @@ func TestSettingsOfATurn(t *testing.T) {
 	f.accept(n)
 
 	f.startRunner("r")
-	claims, err := f.ClaimTurns(t.Context(), "r", 2)
+	claims, err := f.ClaimTurns(t.Context(), "r", 2, 2)
 	is.NoErr(err)
 	is.Equal(claims[0].Settings, chosen) // fixed when the turn was accepted
 	is.Equal(claims[1].Settings, w.Settings)

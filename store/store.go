@@ -36,7 +36,7 @@ type Store struct {
 	close  func() error   // closes the folder once; every call returns the same result
 
 	waiting   waiting // turns with status pending
-	queue     queueQueries
+	queue     [lanes]queueQueries
 	fair      fairness
 	lastUse   uses // of API keys and sessions
 	known     callerCache

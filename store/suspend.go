@@ -31,14 +31,14 @@ func (s *Store) suspend(tx Tx, c Claim, w Wait) error {
 // still has. No event is lost: a runner that suspends a turn first checks, in the same transaction,
 // whether the turn still has to wait.
 func (s *Store) resume(tx Tx, organizationID string, taskNum, turnNum int64) error {
-	n, err := tx.Exec(`UPDATE turns SET status = 'pending', rests_until = NULL, waits_for = NULL, wait_reason = NULL,
-			retry_at = NULL
-		WHERE num = ? AND rests_until IS NOT NULL`, turnNum)
-	if err != nil || n == 0 {
-		return err
+	stranger, err := one(context.Background(), tx, scanBool, `UPDATE turns SET status = 'pending', rests_until = NULL,
+			waits_for = NULL, wait_reason = NULL, retry_at = NULL
+		WHERE num = ? AND rests_until IS NOT NULL RETURNING created_by_num IS NULL`, turnNum)
+	if err != nil {
+		return noRow(err, nil)
 	}
 	// Accepted work always returns to the queue, even to a full one.
-	s.waiting.add(tx, organizationID, 1)
+	s.waiting.add(tx, organizationID, laneOf(stranger), 1)
 	return s.setRunning(tx, organizationID, taskNum, false)
 }
 

@@ -19,13 +19,13 @@ func (f *fixture) accepting() (release func(), accepted <-chan error) {
 	taken, let, done := make(chan struct{}, 1), make(chan struct{}), make(chan error, 1)
 	s := slots("r", 1)
 	take := s.Take
-	s.Take = func() bool {
+	s.Take = func(bool) bool {
 		select {
 		case taken <- struct{}{}:
 		default: // the write runs again
 		}
 		<-let
-		return take()
+		return take(false)
 	}
 	f.UseSlots(s)
 	n := f.turn()

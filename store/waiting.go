@@ -16,65 +16,77 @@ type waiting struct {
 	shared          bool  // other nodes use the same queue
 
 	mu    sync.Mutex // held only briefly
-	total int64
-	by    map[string]int64 // by organization, for those that have waiting turns
+	total laneCounts
+	by    map[string]laneCounts // by organization, for those that have waiting turns
 
 	// The additions that a count of the rows may not have seen. The value tells whether their writes are
 	// committed. It is empty unless shared.
 	underWay map[*addition]bool
 }
 
+// laneCounts are the numbers of waiting turns of each lane.
+type laneCounts [lanes]int64
+
+// all returns the number of turns of all lanes.
+func (c laneCounts) all() int64 { return c[ofMembers] + c[ofStrangers] }
+
+// forStrangers returns the share of strangers in a limit: a quarter, at least one. The rest is for
+// members, whatever strangers send.
+func forStrangers(limit int64) int64 { return max(1, limit/4) }
+
 // An addition is a number of turns that a write adds.
 type addition struct {
 	organizationID string
+	lane           lane
 	n              int64
 }
 
 // accept counts one more turn of an organization. It returns a Busy error if the organization may
 // add no turn to the queue. It counts at once, not at the commit, so that writes at the same time
 // keep the limits together.
-func (w *waiting) accept(tx Tx, organizationID string) error {
+func (w *waiting) accept(tx Tx, organizationID string, stranger bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.refusal(organizationID); err != nil {
+	if err := w.refusal(organizationID, stranger); err != nil {
 		return err
 	}
-	w.addHeld(tx, organizationID, 1)
+	w.addHeld(tx, addition{organizationID, laneOf(stranger), 1})
 	return nil
 }
 
 // add counts n more turns of an organization, or fewer if n is negative, whatever the limits.
-func (w *waiting) add(tx Tx, organizationID string, n int64) {
+func (w *waiting) add(tx Tx, organizationID string, l lane, n int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.addHeld(tx, organizationID, n)
+	w.addHeld(tx, addition{organizationID, l, n})
 }
 
 // addHeld is add for a caller that holds w.mu. It subtracts the turns if the write is undone.
-func (w *waiting) addHeld(tx Tx, organizationID string, n int64) {
-	w.change(organizationID, n)
-	a := &addition{organizationID, n}
-	if w.shared && n > 0 {
-		w.underWay[a] = false
+func (w *waiting) addHeld(tx Tx, a addition) {
+	w.change(a)
+	if w.shared && a.n > 0 {
+		w.underWay[&a] = false
 		tx.OnCommit(func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.underWay[a] = true
+			w.underWay[&a] = true
 		})
 	}
 	tx.OnUndo(func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.underWay, a)
-		w.change(organizationID, -n)
+		delete(w.underWay, &a)
+		w.change(addition{a.organizationID, a.lane, -a.n})
 	})
 }
 
 // change changes the counts. w.mu is held.
-func (w *waiting) change(organizationID string, n int64) {
-	w.total += n
-	if w.by[organizationID] += n; w.by[organizationID] == 0 {
-		delete(w.by, organizationID)
+func (w *waiting) change(a addition) {
+	w.total[a.lane] += a.n
+	own := w.by[a.organizationID]
+	own[a.lane] += a.n
+	if w.by[a.organizationID] = own; own == (laneCounts{}) {
+		delete(w.by, a.organizationID)
 	}
 }
 
@@ -87,12 +99,12 @@ func (w *waiting) begin() {
 
 // set replaces the counts by those of the rows. Additions that the count may have missed are counted in
 // any case: otherwise their turns could wait until the next count.
-func (w *waiting) set(total int64, by map[string]int64) {
+func (w *waiting) set(total laneCounts, by map[string]laneCounts) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.total, w.by = total, by
 	for a := range w.underWay {
-		w.change(a.organizationID, a.n)
+		w.change(*a)
 	}
 }
 
@@ -100,26 +112,37 @@ func (w *waiting) set(total int64, by map[string]int64) {
 func (w *waiting) counts(organizationID string) (total, own int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.total, w.by[organizationID]
+	return w.total.all(), w.by[organizationID].all()
 }
 
-// full returns a Busy error if an organization may add no turn to the queue.
-func (w *waiting) full(organizationID string) error {
+// in returns the number of waiting turns of a lane.
+func (w *waiting) in(l lane) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.refusal(organizationID)
+	return w.total[l]
+}
+
+// full returns a Busy error if an organization may add no turn of a member, or of a stranger, to the
+// queue.
+func (w *waiting) full(organizationID string, stranger bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refusal(organizationID, stranger)
 }
 
 // refusal is full for a caller that holds w.mu.
-func (w *waiting) refusal(organizationID string) error {
+func (w *waiting) refusal(organizationID string, stranger bool) error {
 	total, own := w.total, w.by[organizationID]
 	switch {
-	case own >= w.perOrganization:
+	case own.all() >= w.perOrganization:
 		return Errorf(Busy, "the organization's queue is full: %d of its turns are waiting, which is the limit; "+
-			"try again when some of them have run, or cancel tasks", own)
-	case total >= w.inAll:
+			"try again when some of them have run, or cancel tasks", own.all())
+	case total.all() >= w.inAll:
 		return Errorf(Busy, "the server's queue is full: %d turns are waiting, which is the limit; try again later",
-			total)
+			total.all())
+	case stranger && own[ofStrangers] >= forStrangers(w.perOrganization),
+		stranger && total[ofStrangers] >= forStrangers(w.inAll):
+		return Errorf(Busy, "too much work of people who are not members is waiting; try again later")
 	}
 	return nil
 }
@@ -132,42 +155,59 @@ func (w *waiting) scheduleRoom(organizationID string) int64 {
 	return w.perOrganization/2 - own
 }
 
-// fairness remembers which turn was claimed last. The next claim is of the next
+// fairness remembers which turn of each lane was claimed last. The next claim is of the next
 // organization, and there of the next worker.
 type fairness struct {
-	mu           sync.Mutex // guards the fields below, for engines that run writes side by side
-	organization int64
+	mu      sync.Mutex // guards the fields below, for engines that run writes side by side
+	circles [lanes]circle
+	members int // claims of members' turns since the last one of a stranger's
+}
+
+// A circle is the order of the organizations and workers of a lane.
+type circle struct {
+	organization int64           // of the last claim
 	workers      map[int64]int64 // the last worker of each organization
 }
 
-// lastOrganization returns the organization of the last claim.
-func (f *fairness) lastOrganization() int64 {
+// lastOrganization returns the organization of a lane's last claim.
+func (f *fairness) lastOrganization(l lane) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.organization
+	return f.circles[l].organization
 }
 
-// lastWorker returns the worker of the last claim in an organization.
-func (f *fairness) lastWorker(organization int64) int64 {
+// lastWorker returns the worker of a lane's last claim in an organization.
+func (f *fairness) lastWorker(l lane, organization int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.workers[organization]
+	return f.circles[l].workers[organization]
+}
+
+// strangersNext reports whether a stranger's turn is next, before those of members.
+func (f *fairness) strangersNext() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.members >= 3
 }
 
 // follow records the turn of a claim. If the claim is undone, the order is as it was before.
-func (f *fairness) follow(tx Tx, organization, worker int64) {
+func (f *fairness) follow(tx Tx, l lane, organization, worker int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.workers == nil {
-		f.workers = map[int64]int64{}
+	c := &f.circles[l]
+	if c.workers == nil {
+		c.workers = map[int64]int64{}
 	}
-	before, worked := f.organization, f.workers[organization]
+	before, worked, members := c.organization, c.workers[organization], f.members
 	tx.OnUndo(func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.organization, f.workers[organization] = before, worked
+		c.organization, c.workers[organization], f.members = before, worked, members
 	})
-	f.organization, f.workers[organization] = organization, worker
+	c.organization, c.workers[organization] = organization, worker
+	if f.members++; l == ofStrangers {
+		f.members = 0
+	}
 }
 
 // Queued returns the number of waiting turns. Among nodes, it is as old as the last CatchUp.
@@ -189,22 +229,24 @@ func (s *Store) ScheduleRoom() int64 {
 // countQueue counts the turns that an earlier process left waiting, or that any node has added or claimed.
 func (s *Store) countQueue(ctx context.Context) error {
 	s.waiting.begin()
-	var total int64
-	by := map[string]int64{}
-	add := func(row scanner) (struct{}, error) {
-		var organizationID string
-		var n int64
-		err := row.Scan(&organizationID, &n)
-		total += n
-		by[organizationID] += n
-		return struct{}{}, err
-	}
-	// Two ranges of the index. A turn that becomes ready meanwhile may count twice, but is not missed.
-	for _, ready := range []int{0, 1} {
-		_, err := all(ctx, s.db, add, `SELECT `+idOfOrganization+`, count(*) FROM turns INDEXED BY turns_queued
-			WHERE status = 'pending' AND ready = ? GROUP BY organization_num`, ready)
-		if err != nil {
-			return fmt.Errorf("count queue: %w", err)
+	var total laneCounts
+	by := map[string]laneCounts{}
+	for l := range lanes {
+		// Two ranges of the lane's index. A turn that becomes ready meanwhile may count twice, but is not missed.
+		for _, ready := range []int{0, 1} {
+			_, err := all(ctx, s.db, func(row scanner) (struct{}, error) {
+				var organizationID string
+				var n int64
+				err := row.Scan(&organizationID, &n)
+				own := by[organizationID]
+				own[l] += n
+				total[l] += n
+				by[organizationID] = own
+				return struct{}{}, err
+			}, `SELECT `+idOfOrganization+`, count(*) FROM turns`+l.waiting()+`ready = ? GROUP BY organization_num`, ready)
+			if err != nil {
+				return fmt.Errorf("count queue: %w", err)
+			}
 		}
 	}
 	s.waiting.set(total, by)

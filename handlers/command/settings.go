@@ -30,8 +30,8 @@ type Settings struct {
 	Window      int64         `name:"context-window" default:"32768" min:"1024" help:"Context window, in tokens, of models that the price table does not list."`
 	Patience    time.Duration `name:"model-patience" default:"0s" min:"0" help:"How long a turn waits for models that are down before it fails; 0s means the time of its budget."`
 	Record      string        `help:"Folder for recordings of the model's answers, for --model replay:DIR." placeholder:"DIR"`
-	Concurrency int           `default:"64" min:"1" help:"Number of turns that run at once."`
-	QueueLimit  int           `default:"10000" min:"1" help:"Number of turns of one organization that may wait; further ones get 503."`
+	Concurrency int           `default:"64" min:"1" help:"Number of turns that run at once; those of people who are not members get at most a quarter."`
+	QueueLimit  int           `default:"10000" min:"1" help:"Number of turns of one organization that may wait; further ones get 503. Those of people who are not members get at most a quarter."`
 	QueueTotal  int           `min:"0" help:"Number of turns of all organizations that may wait; ten times --queue-limit by default."`
 	Grace       time.Duration `default:"10s" min:"0" help:"Time for running turns to end at a shutdown; the next start continues the others."`
 	LogFormat   string        `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`

@@ -167,7 +167,7 @@ func claimed(t testing.TB, st *store.Store, n store.NewTurn) store.Claim {
 	_, err = st.CreateTurn(ctx, n)
 	is.NoErr(err)
 	is.NoErr(st.StartRunner(ctx, "r", time.Minute))
-	claims, err := st.ClaimTurns(ctx, "r", 1)
+	claims, err := st.ClaimTurns(ctx, "r", 1, 1)
 	is.NoErr(err)
 	return claims[0]
 }

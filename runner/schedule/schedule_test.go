@@ -102,7 +102,7 @@ func runAll(ctx context.Context, st *store.Store) (n int64, err error) {
 		return 0, err
 	}
 	for {
-		claims, err := st.ClaimTurns(ctx, runner, 100)
+		claims, err := st.ClaimTurns(ctx, runner, 100, 100)
 		if err != nil || len(claims) == 0 {
 			return n, err
 		}
@@ -318,7 +318,7 @@ func TestQueueIsNotFlooded(t *testing.T) {
 	f.queued(10)
 	is.NoErr(f.StartRunner(t.Context(), "r", time.Hour))
 	for _, left := range []int64{10, 5, 0} {
-		_, err := f.ClaimTurns(t.Context(), "r", 10)
+		_, err := f.ClaimTurns(t.Context(), "r", 10, 10)
 		is.NoErr(err)
 		f.advance(time.Second)
 		f.queued(left)

@@ -102,7 +102,7 @@ func (f *fixture) finish(n store.NewTurn, out store.Outcome) (taskID string) {
 	n.Caller, n.Budget = f.owner.Caller, store.BudgetLow
 	_, err := f.CreateTurn(f.t.Context(), n)
 	is.NoErr(err)
-	claims, err := f.ClaimTurns(f.t.Context(), "r", 1)
+	claims, err := f.ClaimTurns(f.t.Context(), "r", 1, 1)
 	is.NoErr(err)
 	is.Equal(len(claims), 1)
 	_, err = f.FinishTurn(f.t.Context(), claims[0], nil, out)
