@@ -785,6 +785,9 @@ CREATE TABLE inbound_emails (
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     worker_id       TEXT REFERENCES workers (id) ON DELETE RESTRICT, -- NULL: it is for the postmaster
     message_id      TEXT NOT NULL,                       -- the Message-ID, or one made from the content
+    content         TEXT,                                -- hash of Message-ID, From, Date, Subject and body; NULL: a copy of another row
+    proven          INTEGER NOT NULL DEFAULT 0           -- 0: anybody may have written From; 1: its author is proven; 2: and a member
+                    CHECK (proven IN (0, 1, 2)),
     status          TEXT NOT NULL CHECK (status IN ('accepted', 'ignored', 'held')),
     reason          TEXT NOT NULL,                       -- why ignored or held; '' if accepted
     turn_num        INTEGER REFERENCES turns (num) ON DELETE RESTRICT
@@ -800,10 +803,11 @@ CREATE TABLE inbound_emails (
     created_at      INTEGER NOT NULL,
     source_sha256   TEXT,                                -- a large source lies in the data folder,
     source          BLOB,                                -- a small one here: no file to sync for each mail
-    CHECK (source IS NULL OR source_sha256 IS NULL),     -- both NULL: the source was deleted as old; the row stays for the thread
-    UNIQUE (worker_id, message_id)                       -- the same mail twice is one turn
+    CHECK (source IS NULL OR source_sha256 IS NULL)      -- both NULL: the source was deleted as old; the row stays for the thread
 ) STRICT;
 
+CREATE UNIQUE INDEX inbound_emails_by_content ON inbound_emails (worker_id, content) WHERE content IS NOT NULL; -- the same mail twice is one turn
+CREATE INDEX inbound_emails_by_message_id   ON inbound_emails (worker_id, message_id, proven, num) WHERE turn_num IS NOT NULL; -- the thread of an answer
 CREATE INDEX inbound_emails_by_organization ON inbound_emails (organization_id, id);                         -- the list, newest first
 CREATE INDEX inbound_emails_held            ON inbound_emails (organization_id, id) WHERE status = 'held';   -- the mail that waits for an Admin
 CREATE INDEX inbound_emails_by_sender       ON inbound_emails (worker_id, from_address, created_at) WHERE status = 'accepted'; -- the guard against loops

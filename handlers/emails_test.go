@@ -86,8 +86,9 @@ func TestInboundEmail(t *testing.T) {
 	source := s.email(t, "/api/emails/"+e["id"].(string), "", "Accept: message/rfc822")
 	is.Equal(string(source.body), strings.ReplaceAll(raw, "\n", "\r\n")) // byte for byte
 	is.Equal(len(s.email(t, "/api/emails?workerId=wrk_none", "").mails()), 0)
-	first := s.email(t, "/api/emails?limit=1", "")
-	second := s.email(t, "/api/emails?limit=1&cursor="+first.text("nextCursor"), "")
+	first := s.email(t, "/api/emails?direction=inbound&limit=1", "")
+	is.Equal(first.mails()[0]["reason"], "a copy of the mail "+e["id"].(string))
+	second := s.email(t, "/api/emails?direction=inbound&limit=1&cursor="+first.text("nextCursor"), "")
 	is.Equal(second.mails()[0]["id"], e["id"]) // newest first, then the one before
 }
 

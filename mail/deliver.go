@@ -32,7 +32,7 @@ func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store
 	if h.Automatic == "" && env.From == "" {
 		h.Automatic = message.AutoBounce
 	}
-	d := delivery{Server: s, env: env, header: h, raw: raw}
+	d := delivery{Server: s, env: env, header: h, raw: raw, content: h.ContentHash()}
 	if env.To[0].postmaster {
 		return d.toPostmaster(ctx)
 	}
@@ -60,6 +60,7 @@ type delivery struct {
 	env      Envelope
 	header   message.Header
 	raw      []byte
+	content  string // hash of the header and raw: see store.NewEmail
 	verdicts Verdicts
 }
 
@@ -120,6 +121,9 @@ func (d *delivery) newEmail(r Recipient) store.NewEmail {
 	return store.NewEmail{
 		Worker:     r.worker,
 		MessageID:  d.header.MessageID,
+		Content:    d.content,
+		NoID:       !d.header.Identified(),
+		Proven:     d.proof(store.Caller{}),
 		MailFrom:   d.env.From,
 		From:       d.header.From,
 		To:         r.Address,
@@ -132,12 +136,16 @@ func (d *delivery) newEmail(r Recipient) store.NewEmail {
 
 // accept creates a turn for each recipient.
 func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
+	if known, err := d.known(ctx); err != nil {
+		return nil, err
+	} else if known { // neither its files nor its source are needed
+		d.shorten()
+		return d.keep(ctx, store.EmailIgnored, "a copy")
+	}
 	text, files, err := d.input(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// The mail has no content, or every recipient has it already. In the second case the store
-	// returns the first copy.
 	if text == "" {
 		return d.keep(ctx, store.EmailIgnored, "it has no text")
 	}
@@ -156,15 +164,8 @@ func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
 	return list, err
 }
 
-// input returns the instruction in the mail, and its attachments. It returns neither if the mail
-// may have attachments and every recipient has received it before: the store keeps the first copy,
-// so files of a second one would be useless.
+// input returns the instruction in the mail, and its attachments.
 func (d *delivery) input(ctx context.Context) (text string, files []store.File, err error) {
-	if d.header.Has("Content-Type") {
-		if known, err := d.known(ctx); err != nil || known {
-			return "", nil, err
-		}
-	}
 	if text, files, err = d.read(ctx); err != nil || text != "" {
 		return text, files, err
 	}
@@ -220,15 +221,36 @@ func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
 	}, keep)
 }
 
-// known reports whether every recipient has received the mail before.
+// known reports whether every recipient has received the mail before. It reports false for a mail without
+// an id: such a mail is known for some minutes only, which may end before the mail is stored.
 func (d *delivery) known(ctx context.Context) (bool, error) {
+	if !d.header.Identified() {
+		return false, nil
+	}
 	for _, r := range d.env.To {
-		seen, err := d.cfg.Store.EmailKnown(ctx, r.worker, d.header.MessageID)
+		e := d.newEmail(r)
+		caller, err := d.caller(ctx, r)
+		if err != nil {
+			return false, err
+		}
+		e.Proven = d.proof(caller)
+		seen, err := d.cfg.Store.EmailKnown(ctx, e)
 		if err != nil || !seen {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// proof says how far the author is proven, whom caller has returned as c.
+func (d *delivery) proof(c store.Caller) store.Proof {
+	switch {
+	case c.UserID != "":
+		return store.MemberProven
+	case d.verdicts.trusted():
+		return store.AuthorProven
+	}
+	return store.Unproven
 }
 
 // newWork returns the mail for one recipient, with the turn that it starts.
@@ -238,6 +260,7 @@ func (d *delivery) newWork(ctx context.Context, r Recipient, text string, files 
 	if err != nil {
 		return e, err
 	}
+	e.Proven = d.proof(caller)
 	task, err := d.task(ctx, r, caller)
 	if err != nil {
 		return e, err
@@ -294,35 +317,41 @@ func (d *delivery) caller(ctx context.Context, r Recipient) (store.Caller, error
 	return c, err
 }
 
-// task returns the task that the mail continues, or an empty one for a new task. The answer to a
-// mail may use everything in its task, so only a participant may continue it. An author who is not
-// verified must know a secret: an id in the headers or in the address that only readers of the task
-// have seen.
+// task returns the task that the mail continues, or an empty one for a new task.
 func (d *delivery) task(ctx context.Context, r Recipient, c store.Caller) (store.Task, error) {
-	task, secret, named := r.task, r.secret, r.task.ID != ""
-	if !named {
-		var err error
-		task, secret, err = d.cfg.Store.MailThread(ctx, r.worker, d.header.ThreadIDs())
-		if err != nil || task.ID == "" {
-			return store.Task{}, err
+	takes := func(task store.Task, secret bool) (bool, error) { return d.mayContinue(ctx, task, secret, c) }
+	if r.task.ID == "" {
+		// The id of a stranger's mail never draws a member into the stranger's task. A member who wants to
+		// continue that task answers a mail of the worker, or writes to the address of the task.
+		atLeast := store.AuthorProven
+		if c.UserID != "" {
+			atLeast = store.MemberProven
 		}
+		return d.cfg.Store.MailThread(ctx, r.worker, d.header.ThreadIDs(), atLeast, takes)
 	}
-	allowed := c.UserID != "" // members see all tasks of the worker
-	if !allowed && (secret || d.verdicts.trusted()) {
-		var err error
-		if allowed, err = d.cfg.Store.InThread(ctx, task, d.header.From); err != nil {
-			return store.Task{}, err
-		}
+	ok, err := takes(r.task, r.secret)
+	if err == nil && !ok {
+		// A reply without permission starts a new task. If the address names a task, this is not possible.
+		err = store.Errorf(store.Forbidden, "the sender does not participate in this task")
 	}
+	return r.task, err
+}
+
+// mayContinue reports whether the mail may continue a task. The answer to a mail may use everything in its
+// task, so only a participant may continue it. An author who is not verified must know a secret: an id in
+// the headers or in the address that only readers of the task have seen.
+func (d *delivery) mayContinue(ctx context.Context, task store.Task, secret bool, c store.Caller) (bool, error) {
 	switch {
-	case allowed && task.ArchivedAt == nil && task.Takes(c):
-		return task, nil
-	case named:
-		// A reply without permission starts a new task. If the address names a task, this is not
-		// possible.
-		return store.Task{}, store.Errorf(store.Forbidden, "the sender does not participate in this task")
+	case task.ArchivedAt != nil || !task.Takes(c):
+		return false, nil
+	case c.UserID != "": // members see all tasks of the worker
+		return true, nil
+	case secret:
+		return d.cfg.Store.InThread(ctx, task, d.header.From)
+	case d.verdicts.trusted(): // other people can name the author in Reply-To, or forge the author's mail
+		return d.cfg.Store.HasWritten(ctx, task, d.header.From)
 	}
-	return store.Task{}, nil
+	return false, nil
 }
 
 // neverRead matches addresses whose mail nobody reads.

@@ -69,7 +69,8 @@ func TestMailBecomesATask(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, true, nil)
-	answer := p.send("ann@example.com", p.address(), withFile("What does it say?", "../../report.pdf", "%PDF", "Subject: A report", "Message-ID: <1@example.com>"))
+	raw := withFile("What does it say?", "../../report.pdf", "%PDF", "Subject: A report", "Message-ID: <1@example.com>")
+	answer := p.send("ann@example.com", p.address(), raw)
 	is.Equal(answer, "250 2.0.0 OK: queued")
 	e := p.emails(store.Inbound)[0]
 	turn := p.turn(e)
@@ -87,15 +88,15 @@ func TestMailBecomesATask(t *testing.T) {
 	_, source := p.source(e)
 	is.True(strings.HasPrefix(source, "From: Ann <ann@example.com>\r\n"))
 
-	// A repeated delivery changes nothing: no turn, no file.
-	is.Equal(p.send("ann@example.com", p.address(), withFile("What does it say?", "report.pdf", "%PDF", "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
-	is.Equal(len(p.emails(store.Inbound)), 1)
+	// A repeated delivery is listed, and starts nothing: no turn, no file.
+	is.Equal(p.send("ann@example.com", p.address(), raw), "250 2.0.0 OK: queued")
+	is.Equal(statuses(p.emails(store.Inbound)), "accepted ignored")
 	is.Equal(len(p.workspace(p.worker)), 1)
 	is.Equal(p.store.Queued(), int64(1))
 
 	// A long mail becomes a file.
 	is.Equal(p.send("bob@example.net", p.address(), letter(strings.Repeat("A long line of a long mail\n", 10_000), "From: bob@example.net")), "250 2.0.0 OK: queued")
-	e = p.emails(store.Inbound)[1]
+	e = p.emails(store.Inbound)[2]
 	_, source = p.source(e)
 	is.Equal(int64(len(source)), e.Size)
 	is.Equal(p.turn(e).CreatedByUserID, "") // a non-member
@@ -115,7 +116,7 @@ func TestDuplicatesAtOnce(t *testing.T) {
 	for range cap(answers) {
 		is.Equal(<-answers, "250 2.0.0 OK: queued")
 	}
-	is.Equal(len(p.emails(store.Inbound)), 1)
+	is.Equal(statuses(p.emails(store.Inbound)), "accepted"+strings.Repeat(" ignored", 15))
 	is.Equal(p.store.Queued(), int64(1))
 	is.Equal(len(p.workspace(p.worker)), 1) // the files of the duplicates are deleted
 }
@@ -339,7 +340,7 @@ func TestLoopGuard(t *testing.T) {
 		is.Equal(mail(i+1), want)
 	}
 	is.Equal(mail(2), taken) // a known mail does not count
-	is.Equal(len(p.emails(store.Inbound)), 5)
+	is.Equal(statuses(p.emails(store.Inbound)), "accepted accepted accepted accepted accepted ignored")
 	is.Equal(p.store.Queued(), int64(5))
 	is.Equal(len(p.workspace(p.worker)), 4) // the files of the others are deleted
 	is.Equal(p.send("carol@example.net", p.address(), letter("x", "From: carol@example.net")), taken)

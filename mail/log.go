@@ -14,10 +14,12 @@ import (
 // logNotStarted logs the result of mails that start no work.
 func (s *Server) logNotStarted(list []store.Email) {
 	for _, e := range list {
-		switch e.Status {
-		case store.EmailHeld:
+		switch {
+		case e.CopyID != "":
+			s.cfg.Log.Info("mail is a copy", "mail", e.CopyID, "of", e.ID, "worker", e.WorkerID, "organization", e.OrgID)
+		case e.Status == store.EmailHeld:
 			s.cfg.Log.Info("mail held", append(mailIDs(e), "why", e.Reason)...)
-		case store.EmailIgnored:
+		case e.Status == store.EmailIgnored:
 			s.cfg.Log.Info("mail ignored", append(mailIDs(e), "why", e.Reason)...)
 		}
 	}

@@ -2,8 +2,10 @@ package mail
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -21,26 +23,139 @@ func TestNoMailIsLost(t *testing.T) {
 	for _, raw := range []string{one, two, one, two} {
 		is.Equal(p.send("ann@example.com", p.address(), raw), "250 2.0.0 OK: queued")
 	}
-	is.Equal(len(p.emails(store.Inbound)), 2)
+	is.Equal(statuses(p.emails(store.Inbound)), "accepted accepted ignored ignored")
 	is.Equal(p.store.Queued(), int64(2))
 
 	// A copy through a list comes first, and the mail itself after it.
 	fields := []string{"Message-ID: <1@example.com>"}
-	is.Equal(p.send("ann@example.com", p.address(), letter("Hello", append(fields, "List-Id: <a.example.com>")...)), "250 2.0.0 OK: queued")
+	list := withFile("Hello", "a.pdf", "x", append(fields, "List-Id: <a.example.com>")...)
+	is.Equal(p.send("ann@example.com", p.address(), list), "250 2.0.0 OK: queued")
 	for range 2 {
 		is.Equal(p.send("ann@example.com", p.address(), withFile("Hello", "a.pdf", "x", fields...)), "250 2.0.0 OK: queued")
 	}
-	is.Equal(p.send("ann@example.com", p.address(), letter("Hello", append(fields, "List-Id: <a.example.com>")...)), "250 2.0.0 OK: queued")
-	list := p.emails(store.Inbound)
-	is.Equal(len(list), 3) // the mail has replaced the copy, and later copies change nothing
-	is.Equal(list[2].Status, store.EmailAccepted)
-	is.Equal(p.turn(list[2]).Input, "Hello")
+	is.Equal(p.send("ann@example.com", p.address(), list), "250 2.0.0 OK: queued")
+	got := p.emails(store.Inbound)[4:]
+	is.Equal(statuses(got), "accepted ignored ignored") // the mail has replaced the copy, and later copies start nothing
+	is.Equal(p.turn(got[0]).Input, "Hello")
+	for _, e := range got[1:] {
+		is.Equal(e.Reason, "a copy of the mail "+got[0].ID)
+		_, err := p.Release(t.Context(), p.owner.Caller, e.ID)
+		is.True(store.IsKind(err, store.Conflict))
+	}
 	is.Equal(p.store.Queued(), int64(3))
 	is.Equal(len(p.workspace(p.worker)), 1)
 }
 
-// TestHeldMailIsEvictedFirst sends a mail with the id of a later mail, whose id the sender knows.
-func TestHeldMailIsEvictedFirst(t *testing.T) {
+// statuses returns the states of mails.
+func statuses(list []store.Email) string {
+	words := make([]string, len(list))
+	for i, e := range list {
+		words[i] = string(e.Status)
+	}
+	return strings.Join(words, " ")
+}
+
+// TestSameMail delivers two mails with one Message-ID. They are the same mail only if Message-ID, From, Date,
+// Subject and body are equal.
+func TestSameMail(t *testing.T) {
+	t.Parallel()
+	const id = "Message-ID: <1@example.com>"
+	first := letter("Hello", id)
+	for name, tt := range map[string]struct {
+		second string
+		want   string
+	}{
+		"the same":          {first, "accepted ignored"},
+		"by another way":    {"Received: from a by b; x\nDelivered-To: c\n" + first, "accepted ignored"},
+		"another text":      {letter("Goodbye", id), "accepted accepted"},
+		"another subject":   {letter("Hello", id, "Subject: Another"), "accepted accepted"},
+		"another date":      {letter("Hello", id, "Date: Sat, 21 Nov 2026 09:30:01 +0000"), "accepted accepted"},
+		"another author":    {letter("Hello", id, "From: eve@example.net"), "accepted accepted"},
+		"another id":        {letter("Hello", "Message-ID: <2@example.com>"), "accepted accepted"},
+		"the author's name": {letter("Hello", id, "From: Bob <ann@example.com>"), "accepted accepted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			var log storetest.Log
+			p := newPost(t, true, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+			for _, raw := range []string{first, tt.second} {
+				is.Equal(p.send("ann@example.com", p.address(), raw), "250 2.0.0 OK: queued")
+			}
+			list := p.emails(store.Inbound)
+			is.Equal(statuses(list), tt.want)
+			is.Equal(strings.Contains(log.String(), `msg="mail is a copy" mail=`+list[1].ID), strings.HasSuffix(tt.want, "ignored"))
+		})
+	}
+}
+
+// TestMailWithoutID delivers equal mails without an id: within ten minutes they are one.
+func TestMailWithoutID(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	now := time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)
+	p := newPostWith(t, true, store.Options{Now: func() time.Time { return now }}, nil)
+	for i, pause := range []time.Duration{0, 10 * time.Minute, time.Millisecond, time.Minute} {
+		now = now.Add(pause)
+		is.Equal(p.send("ann@example.com", p.address(), fmt.Sprintf("Received: %d\n", i)+letter("Hello")), "250 2.0.0 OK: queued")
+	}
+	is.Equal(statuses(p.emails(store.Inbound)), "accepted ignored accepted ignored")
+}
+
+// TestMessageIDBelongsToItsAuthor lets a stranger send mail with the id of a member's mail, before and after
+// it, and even all of the mail. The member's mail starts a turn, and the member's thread stays the member's.
+func TestMessageIDBelongsToItsAuthor(t *testing.T) {
+	t.Parallel()
+	anns := letter("Pay Bob", "Message-ID: <1@example.com>", "Date: "+time.Now().Format(time.RFC1123Z))
+	for name, forged := range map[string]string{
+		"another text": letter("Pay Eve", "Message-ID: <1@example.com>"),
+		"as a member":  letter("Pay Eve", "Message-ID: <1@example.com>", "From: ann@example.com"),
+		"as oneself":   letter("Pay Eve", "Message-ID: <1@example.com>", "From: eve@example.net"),
+		"all of it":    anns,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			d := dns{}
+			p := newPost(t, true, func(c *Config) { c.Accept, c.Resolver, c.Domain = Anyone, d, "workers.example" })
+			stranger, _ := p.delivered("192.0.2.7", "eve@example.net", forged)
+			is.Equal(stranger.Status, store.EmailAccepted)
+			is.True(p.turn(stranger).Stranger())
+			e, _ := p.delivered("192.0.2.7", "ann@example.com", p.signed(d, anns, "example.com"))
+			is.True(!p.turn(e).Stranger()) // the member's mail is not taken for the stranger's
+			p.delivered("192.0.2.7", "eve@example.net", strings.ReplaceAll(forged, "Pay", "Hurry, pay"))
+
+			follow := letter("And Carl", "Message-ID: <2@example.com>", "In-Reply-To: <1@example.com>")
+			next, _ := p.delivered("192.0.2.7", "ann@example.com", p.signed(d, follow, "example.com"))
+			is.Equal(next.TaskID, e.TaskID) // the thread of the member's own mail
+			is.True(next.TaskID != stranger.TaskID)
+		})
+	}
+}
+
+// TestStrangersThreads lets a member, and a stranger with a proven address, answer mails of which a stranger
+// has chosen the id. Neither continues the stranger's task.
+func TestStrangersThreads(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := dns{}
+	p := newPost(t, true, func(c *Config) { c.Accept, c.Resolver, c.Domain = Anyone, d, "workers.example" })
+	signed := func(from, text string, fields ...string) store.Email {
+		domain := strings.Split(from, "@")[1]
+		e, _ := p.delivered("192.0.2.7", from, p.signed(d, letter(text, append(fields, "From: "+from)...), domain))
+		return e
+	}
+	trap := signed("eve@mail.example", "Watch", "Message-ID: <1@example.com>", "Reply-To: carl@mail.example")
+	for _, from := range []string{"ann@example.com", "carl@mail.example"} {
+		e := signed(from, "Secret of "+from, "Message-ID: <2"+from+">", "In-Reply-To: <1@example.com>")
+		is.True(e.TaskID != trap.TaskID)
+	}
+	own := signed("eve@mail.example", "More", "Message-ID: <3@mail.example>", "In-Reply-To: <1@example.com>")
+	is.Equal(own.TaskID, trap.TaskID) // the author's own thread
+}
+
+// TestHeldMailWithAForeignID sends a mail with the id of a later mail, whose id the sender knows.
+func TestHeldMailWithAForeignID(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	d := dns{}
@@ -51,9 +166,8 @@ func TestHeldMailIsEvictedFirst(t *testing.T) {
 	e, _ = p.delivered("192.0.2.7", "ann@example.com", p.signed(d, letter("Hello", "Message-ID: <1@example.com>"), "example.com"))
 	is.Equal(e.Status, store.EmailAccepted)
 	is.Equal(p.turn(e).Input, "Hello")
-	e, _ = p.delivered("192.0.2.7", "eve@example.net", forged)
-	is.Equal(e.Status, store.EmailAccepted) // the result is the accepted mail
-	is.Equal(len(p.emails(store.Inbound)), 1)
+	p.delivered("192.0.2.7", "eve@example.net", forged)
+	is.Equal(statuses(p.emails(store.Inbound)), "held accepted ignored") // each is a mail of its own
 }
 
 // TestThreadsByLongIDs sends a reply to a mail whose id is too long to store.
@@ -86,7 +200,7 @@ func TestRepeatedAnswerByMail(t *testing.T) {
 		p.delivered("192.0.2.7", "ann@example.com", answer)
 		storetest.Eventually(t, "the end of the turn", func() bool { return p.turn(first).Status.Ended() })
 	}
-	is.Equal(len(p.emails(store.Inbound)), 2)
+	is.Equal(statuses(p.emails(store.Inbound)), "accepted accepted ignored")
 	sender, err := p.store.Sender(t.Context(), p.turn(first))
 	is.NoErr(err)
 	is.Equal(sender, "ann@example.com")

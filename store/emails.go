@@ -60,10 +60,13 @@ type Email struct {
 	NextAttempt *time.Time // Outbound: nil unless queued
 	SentAt      *time.Time // Outbound
 
+	CopyID   string    // Inbound: the list shows this delivery, a copy of the mail, under this id; '' if it was new
 	Answered *Approval // Inbound: the question that this delivery answered; nil otherwise
 	Claimed  bool      // Inbound: this delivery started its turn, and a runner has claimed it already
 
 	sourceSHA256 string // '' for a small source
+	proven       Proof  // Inbound
+	isCopy       bool   // Inbound: of another mail, so it can start no work
 }
 
 const (
@@ -73,11 +76,11 @@ const (
 	inboundColumns = `e.num, e.id, 'inbound', e.organization_id, coalesce(e.worker_id, ''),
 		` + emailTurn + `,
 		e.status, e.reason, e.message_id, e.mail_from, e.from_address, e.recipient, e.reply_to, e.subject, e.verdicts,
-		e.remote_addr, e.size, 0, e.created_at, NULL, NULL, e.source_sha256`
+		e.remote_addr, e.size, 0, e.created_at, NULL, NULL, e.source_sha256, e.proven, e.content IS NULL`
 	outboundColumns = `e.num, e.id, 'outbound', e.organization_id, coalesce(e.worker_id, ''),
 		` + emailTurn + `,
 		e.status, e.error_message, e.id, '', '', e.recipient, '', e.subject, NULL, '', e.size,
-		e.attempts, e.created_at, e.next_attempt_at, e.sent_at, e.source_sha256`
+		e.attempts, e.created_at, e.next_attempt_at, e.sent_at, e.source_sha256, 0, e.num IS NULL`
 )
 
 // columns returns the destinations of inboundColumns and of outboundColumns.
@@ -85,7 +88,7 @@ func (e *Email) columns() []any {
 	return []any{&e.num, &e.ID, &e.Direction, &e.OrgID, &e.WorkerID, asText{&e.TaskID}, asText{&e.TurnID}, &e.Status,
 		&e.Reason, &e.MessageID, &e.MailFrom, &e.From, &e.To, &e.ReplyTo, &e.Subject, asJSON(&e.Verdicts),
 		&e.RemoteAddr, &e.Size, &e.Attempts, asTime{&e.CreatedAt}, asTimeOrNil{&e.NextAttempt}, asTimeOrNil{&e.SentAt},
-		asText{&e.sourceSHA256}}
+		asText{&e.sourceSHA256}, &e.proven, &e.isCopy}
 }
 
 func scanEmail(row scanner) (e Email, err error) {
@@ -297,6 +300,9 @@ type NewEmail struct {
 	Status     EmailStatus // without Turn: EmailIgnored or EmailHeld
 	Reason     string
 	MessageID  string
+	Content    string // a hash that is equal for the same mail, whatever way it has taken
+	NoID       bool   // MessageID is no id, so equal contents are the same mail for a short time only
+	Proven     Proof  // how far the author in From is proven
 	MailFrom   string
 	From       string
 	To         string
@@ -305,6 +311,16 @@ type NewEmail struct {
 	Verdicts   json.RawMessage
 	RemoteAddr string
 }
+
+// A Proof says how far the author of a mail is proven.
+type Proof int
+
+// The proofs, each stronger than the one before.
+const (
+	Unproven     Proof = iota // anybody may have written From
+	AuthorProven              // From names the author
+	MemberProven              // and the author is a member of the organization
+)
 
 // A MailAnswer is the text of a received mail, as the answer to a question.
 type MailAnswer struct {

@@ -16,7 +16,7 @@ import (
 func (f *fixture) mail(id string) store.NewEmail {
 	t := f.turn()
 	t.Caller = store.Caller{OrganizationID: f.owner.OrganizationID, Trigger: store.TriggerEmail}
-	return store.NewEmail{Worker: f.worker, Turn: &t, MessageID: id, MailFrom: "bob@example.net", From: "bob@example.net", To: "w@x",
+	return store.NewEmail{Worker: f.worker, Turn: &t, MessageID: id, Content: id, MailFrom: "bob@example.net", From: "bob@example.net", To: "w@x",
 		ReplyTo: "bob@example.net", Subject: "Hello", Verdicts: []byte(`{}`), RemoteAddr: "127.0.0.1"}
 }
 
@@ -52,6 +52,10 @@ func TestReceiveEmails(t *testing.T) {
 	is.Equal(f.Queued(), int64(2))
 	again, err := f.Email(f.ctx(), f.owner.Caller, list[0].ID)
 	is.NoErr(err)
+	seen, err := f.Email(f.ctx(), f.owner.Caller, list[2].CopyID)
+	is.NoErr(err)
+	is.Equal([]string{string(seen.Status), seen.Reason}, []string{"ignored", "a copy of the mail " + list[0].ID})
+	is.True(store.IsKind(errOf(f.Releasable(f.ctx(), f.owner.Caller, seen.ID)), store.Conflict))
 	is.Equal(again, list[0]) // the stored mail equals the returned mail
 	source, err := f.EmailSource(f.ctx(), again)
 	is.NoErr(err)
@@ -62,7 +66,8 @@ func TestReceiveEmails(t *testing.T) {
 	bad.Turn.Caller.OrganizationID = f.caller("Rival", "r@rival.test", store.RoleOwner).OrganizationID
 	_, _, err = f.ReceiveEmails(f.ctx(), []store.NewEmail{f.mail("2@x"), bad}, []byte("source"), store.MailLimits{})
 	is.True(store.IsKind(err, store.Forbidden))
-	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(2))
+	is.Equal(f.count(`SELECT count(*) FROM inbound_emails WHERE status = 'accepted'`), int64(2))
+	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(3)) // the list shows the copy
 	is.Equal(f.Queued(), int64(2))
 	f.checkCounters()
 }
@@ -339,10 +344,11 @@ func TestOldMailIsDeleted(t *testing.T) {
 	is.Equal(prune(), int64(1))
 	is.Equal(source(replies[0].Email), "")
 	is.Equal(prune(), int64(0))
-	task, secret, err := f.MailThread(f.ctx(), f.worker, []string{replies[0].ID + "@localhost"})
+	task, err := f.MailThread(f.ctx(), f.worker, []string{replies[0].ID + "@localhost"}, store.MemberProven,
+		func(_ store.Task, secret bool) (bool, error) { return secret, nil })
 	is.NoErr(err)
-	is.True(secret && task.ID == accepted.TaskID) // a new answer still belongs to the thread
-	known, err := f.EmailKnown(f.ctx(), f.worker, "accepted@x")
+	is.Equal(task.ID, accepted.TaskID) // a new answer still belongs to the thread
+	known, err := f.EmailKnown(f.ctx(), f.mail("accepted@x"))
 	is.NoErr(err)
 	is.True(known) // and a copy of the mail is still recognized
 }

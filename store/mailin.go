@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -45,29 +46,58 @@ func (s *Store) MailTask(ctx context.Context, w Worker, taskID string) (t Task, 
 	return t, isServerID("tsk", t.ID), notFound(err, "task")
 }
 
-// MailThread returns the task of a worker to which the first known message id belongs. The known
-// ids are those of replies, by their part before the @, and those of mails that started a turn.
-// secret reports whether the id is that of a reply, which only the recipients know. If no id is
-// known, the task is the zero Task.
-func (s *Store) MailThread(ctx context.Context, w Worker, messageIDs []string) (t Task, secret bool, err error) {
+// MailThread returns the first task of a worker to which one of the message ids belongs and that takes
+// the mail. The known ids are those of replies, by their part before the @, and those of mails that
+// started a turn. takes gets each such task. secret reports whether the id is that of a reply, which only
+// the recipients know. If there is no such task, MailThread returns the zero Task.
+//
+// Anybody may write the id of another person's mail into their own. So the id of a mail counts only if
+// proven is at least as strong as atLeast: otherwise a stranger could draw a member's thread into the
+// stranger's task.
+func (s *Store) MailThread(ctx context.Context, w Worker, messageIDs []string, atLeast Proof,
+	takes func(t Task, secret bool) (bool, error)) (Task, error) {
 	for _, id := range messageIDs {
-		local, _, _ := strings.Cut(id, "@")
-		if local = strings.ToLower(local); isServerID("msg", local) {
-			t, err = one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE worker_num = ? AND num =
-				(SELECT t.task_num FROM outbound_emails e JOIN turns t ON t.num = e.turn_num WHERE e.id = ?)`,
-				w.num, local)
-			if !errors.Is(err, sql.ErrNoRows) {
-				return t, true, err
+		nums, secret, err := s.tasksOfID(ctx, w, id, atLeast)
+		if err != nil {
+			return Task{}, err
+		}
+		for _, num := range nums {
+			t, err := one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ? AND worker_num = ?`,
+				num, w.num)
+			if errors.Is(err, sql.ErrNoRows) {
+				continue
+			}
+			if err != nil {
+				return Task{}, err
+			}
+			if ok, err := takes(t, secret); err != nil || ok {
+				return t, err
 			}
 		}
-		t, err = one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num =
-			(SELECT t.task_num FROM inbound_emails e JOIN turns t ON t.num = e.turn_num
-			WHERE e.worker_id = ? AND e.message_id = ?)`, w.ID, id)
-		if !errors.Is(err, sql.ErrNoRows) {
-			return t, false, err
+	}
+	return Task{}, nil
+}
+
+// maxSameID is how many mails with one Message-ID MailThread considers.
+const maxSameID = 20
+
+// tasksOfID returns the nums of the tasks to which a message id may belong. secret reports whether it is
+// the id of a reply.
+func (s *Store) tasksOfID(ctx context.Context, w Worker, id string, atLeast Proof) (
+	nums []int64, secret bool, err error) {
+	local, _, _ := strings.Cut(id, "@")
+	if local = strings.ToLower(local); isServerID("msg", local) {
+		nums, err = all(ctx, s.db, scanInt, `SELECT t.task_num
+			FROM outbound_emails e CROSS JOIN turns t ON t.num = e.turn_num WHERE e.id = ?`, local)
+		if err != nil || len(nums) > 0 {
+			return nums, true, err
 		}
 	}
-	return Task{}, false, nil
+	nums, err = all(ctx, s.db, scanInt, `SELECT t.task_num
+		FROM inbound_emails e INDEXED BY inbound_emails_by_message_id CROSS JOIN turns t ON t.num = e.turn_num
+		WHERE e.worker_id = ? AND e.message_id = ? AND e.turn_num IS NOT NULL AND e.proven >= ?
+		ORDER BY e.proven DESC, e.num DESC LIMIT ?`, w.ID, id, atLeast, maxSameID)
+	return nums, false, err
 }
 
 // InThread reports whether an address has sent a mail of the task, or gets its answers.
@@ -75,6 +105,13 @@ func (s *Store) InThread(ctx context.Context, task Task, address string) (bool, 
 	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1
 		FROM turns t CROSS JOIN inbound_emails e ON e.turn_num = t.num
 		WHERE t.task_num = ?1 AND (e.from_address = ?2 OR e.reply_to = ?2))`, task.num, address)
+}
+
+// HasWritten reports whether a mail of the task is proven to be from an address.
+func (s *Store) HasWritten(ctx context.Context, task Task, address string) (bool, error) {
+	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1
+		FROM turns t CROSS JOIN inbound_emails e ON e.turn_num = t.num
+		WHERE t.task_num = ? AND e.from_address = ? AND e.proven > 0)`, task.num, address)
 }
 
 // Answerable reports whether anybody can answer a question of a turn. Members answer on the
@@ -95,12 +132,6 @@ func (s *Store) Sender(ctx context.Context, t Turn) (string, error) {
 	}
 	return one(ctx, s.db, scanString, `SELECT COALESCE((SELECT from_address FROM inbound_emails
 		WHERE turn_num = ? ORDER BY num LIMIT 1), '')`, t.Num)
-}
-
-// EmailKnown reports whether a mail with that message id has started a turn of a worker.
-func (s *Store) EmailKnown(ctx context.Context, w Worker, messageID string) (bool, error) {
-	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM inbound_emails
-		WHERE worker_id = ? AND message_id = ? AND turn_num IS NOT NULL)`, w.ID, messageID)
 }
 
 // ReceiveEmails stores a mail for each of its workers, with the turns that it starts, in one
@@ -144,19 +175,20 @@ func (s *Store) receiveEach(ctx context.Context, tx Tx, emails []NewEmail, src s
 	return list, made, nil
 }
 
-// receiveEmail stores a mail for one worker. If a mail with that message id has started a turn,
-// receiveEmail returns that mail. A known mail that started no turn is replaced by one that does,
-// because a copy from a mailing list, or a forgery, may come first.
+// receiveEmail stores a mail for one worker. If the worker has the same mail already, receiveEmail
+// returns that mail, and stores only that a copy came.
 func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 	limits MailLimits) (Email, bool, error) {
-	known, err := one(ctx, tx, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e
-		WHERE worker_id = ? AND message_id = ?`, n.Worker.ID, n.MessageID)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-	case err != nil || known.Status == EmailAccepted || n.Turn == nil:
+	known, found, err := sameMail(ctx, tx, n)
+	if err != nil {
+		return Email{}, false, err
+	}
+	if found && s.isCopyOf(n, known) {
+		known.CopyID, err = s.receiveCopy(tx, n, known)
 		return known, false, err
-	default:
-		if _, err := tx.Exec(`DELETE FROM inbound_emails WHERE num = ?`, known.num); err != nil {
+	}
+	if found {
+		if err := makeWay(tx, n, known); err != nil {
 			return Email{}, false, err
 		}
 	}
@@ -187,25 +219,28 @@ func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 		e.Claimed = t.Status == Running
 	}
 	s.tell(tx, e.OrgID, ChangedOutbox)
-	e.num, err = insertInbound(tx, e, turnNum, src)
+	e.num, err = insertInbound(tx, e, cmp.Or(n.Content, e.ID), turnNum, src)
 	return e, err == nil, err
 }
 
 func (s *Store) newInbound(n NewEmail, src source) Email {
 	return Email{ID: NewID("msg", s.now()), Direction: Inbound, OrgID: n.Worker.OrganizationID, WorkerID: n.Worker.ID,
+		proven: n.Proven,
 		Status: n.Status, Reason: n.Reason, MessageID: n.MessageID, MailFrom: n.MailFrom, From: n.From, To: n.To,
 		ReplyTo: n.ReplyTo, Subject: n.Subject, Verdicts: n.Verdicts, RemoteAddr: n.RemoteAddr, Size: src.size,
 		CreatedAt: fromMillis(s.millis())}
 }
 
-func insertInbound(tx Tx, e Email, turnNum int64, src source) (num int64, err error) {
-	return tx.Insert(`INSERT INTO inbound_emails (id, organization_id, worker_id, message_id, status, reason, turn_num,
-			mail_from, from_address, recipient, reply_to, subject, verdicts, remote_addr, size, created_at,
-			source_sha256, source)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, e.OrgID, nullable(e.WorkerID), e.MessageID, e.Status, e.Reason, nullable(turnNum), e.MailFrom,
-		e.From, e.To, e.ReplyTo, e.Subject, string(e.Verdicts), e.RemoteAddr, e.Size, e.CreatedAt.UnixMilli(),
-		src.sha256, src.bytes)
+// insertInbound stores a mail. content is that of NewEmail, "" for a copy. turnNum is 0 if the mail starts
+// no turn.
+func insertInbound(tx Tx, e Email, content string, turnNum int64, src source) (num int64, err error) {
+	return tx.Insert(`INSERT INTO inbound_emails (id, organization_id, worker_id, message_id, content, proven, status,
+			reason, turn_num, mail_from, from_address, recipient, reply_to, subject, verdicts, remote_addr, size,
+			created_at, source_sha256, source)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID, e.OrgID, nullable(e.WorkerID), e.MessageID, nullable(content), e.proven, e.Status,
+		e.Reason, nullable(turnNum), e.MailFrom, e.From, e.To, e.ReplyTo, e.Subject, string(e.Verdicts),
+		e.RemoteAddr, e.Size, e.CreatedAt.UnixMilli(), src.sha256, src.bytes)
 }
 
 // MailLimits stop mail loops: two programs that answer each other would start a turn with each
@@ -279,7 +314,7 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 		}
 		e = s.newInbound(n, src)
 		s.tell(tx, e.OrgID, ChangedOutbox)
-		if e.num, err = insertInbound(tx, e, 0, src); err != nil {
+		if e.num, err = insertInbound(tx, e, e.ID, 0, src); err != nil {
 			return err
 		}
 		// At most 100 rows go at once, so that one mail never makes the writer wait for long.
@@ -338,6 +373,8 @@ func (s *Store) releasable(ctx context.Context, q querier, c Caller, id string) 
 		return e, Errorf(Forbidden, "only an Owner or Admin may release mail")
 	case e.WorkerID == "":
 		return e, Errorf(Conflict, "the mail is for the postmaster and starts no work")
+	case e.isCopy:
+		return e, Errorf(Conflict, "the mail is a copy and starts no work: %s", e.Reason)
 	case e.Direction != Inbound || e.Status == EmailAccepted:
 		return e, Errorf(Conflict, "the mail is not held: its status is %s", e.Status)
 	}

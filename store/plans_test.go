@@ -575,17 +575,22 @@ func callMail(t *testing.T, f *fixture, member store.Identity) {
 	writer.Trigger = store.TriggerEmail
 	turn := store.NewTurn{Caller: writer, WorkerID: box.ID, Input: "Hello", Budget: store.BudgetLow}
 	limits := store.MailLimits{PerThread: 5, PerSender: 5}
-	mail := store.NewEmail{Worker: box, Turn: &turn, MessageID: "a@b.test", From: "ann@acme.test", To: "w@localhost", ReplyTo: "ann@acme.test",
+	mail := store.NewEmail{Worker: box, Turn: &turn, MessageID: "a@b.test", Content: "a", From: "ann@acme.test", To: "w@localhost", ReplyTo: "ann@acme.test",
 		Verdicts: []byte(`{}`)}
 	held := mail
-	held.Turn, held.Status, held.MessageID = nil, store.EmailHeld, "b@b.test"
-	list, _, err := f.ReceiveEmails(ctx, []store.NewEmail{mail, held}, []byte("source"), limits)
+	held.Turn, held.Status, held.MessageID, held.Content = nil, store.EmailHeld, "b@b.test", "b"
+	early, author := mail, mail
+	early.Turn, early.Status, author.Proven = nil, store.EmailHeld, store.MemberProven
+	list, _, err := f.ReceiveEmails(ctx, []store.NewEmail{early, mail, held, mail}, []byte("source"), limits)
 	is.NoErr(err)
+	list = list[1:]
 	task, _, err := f.MailTask(ctx, box, list[0].TaskID)
 	is.NoErr(err)
-	is.NoErr(errOf(f.MailThread(ctx, box, []string{"a@b.test", list[0].ID + "@localhost"})))
+	is.NoErr(errOf(f.MailThread(ctx, box, []string{"a@b.test", list[0].ID + "@localhost"}, store.Unproven,
+		func(store.Task, bool) (bool, error) { return false, nil })))
 	is.NoErr(errOf(f.InThread(ctx, task, "ann@acme.test")))
-	is.NoErr(errOf(f.EmailKnown(ctx, box, "a@b.test")))
+	is.NoErr(errOf(f.HasWritten(ctx, task, "ann@acme.test")))
+	is.NoErr(errOf(f.EmailKnown(ctx, mail)))
 	mailed, err := f.Turn(ctx, list[0].TurnID)
 	is.NoErr(err)
 	is.NoErr(errOf(f.Sender(ctx, mailed)))
@@ -595,6 +600,7 @@ func callMail(t *testing.T, f *fixture, member store.Identity) {
 	turn.TaskID = task.ID
 	is.NoErr(errOf(f.ReleaseEmail(ctx, owner, list[1].ID, turn)))
 	callReplies(t, f)
+	is.NoErr(errOf(f.ReceiveEmails(ctx, []store.NewEmail{author}, []byte("source"), limits)))
 	for _, q := range []store.EmailQuery{{}, {Direction: store.Outbound}, {Status: store.EmailHeld}, {WorkerID: box.ID, Status: store.EmailSent}} {
 		is.NoErr(errOf(f.Emails(ctx, member.Caller, q)))
 	}

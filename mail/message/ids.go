@@ -1,9 +1,12 @@
 package message
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -76,6 +79,23 @@ func (h *Header) readMessageID(raw []byte) {
 	}
 	sum := sha256.Sum256(raw)
 	h.MessageID = contentPrefix + hex.EncodeToString(sum[:])
+}
+
+// ContentHash returns a hash that is equal for the same mail, whatever way it has taken: of its id, author,
+// Date, Subject and body. The fields that servers add on the way do not count.
+func (h Header) ContentHash() string {
+	sum := sha256.New()
+	part := func(text string) { fmt.Fprintf(sum, "%d:%s", len(text), text) } // no text can look like two
+	for _, field := range []string{"Message-Id", "From", "Date", "Subject"} {
+		values := h.fields.Values(field)
+		part(strconv.Itoa(len(values)))
+		for _, v := range values {
+			part(OneLine(v))
+		}
+	}
+	part(h.From) // the envelope names the author if the header does not
+	sum.Write(bytes.TrimRight(h.body, "\r\n"))
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Prefixes of hashes that replace an id.
