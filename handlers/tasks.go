@@ -94,7 +94,7 @@ func taskQuery(r *request) (store.TaskQuery, error) {
 }
 
 func (a *API) archiveTask(w http.ResponseWriter, r *request) error {
-	err := a.store.ArchiveTask(r.Context(), r.who.Caller, r.param("taskId"))
+	err := a.runner.ArchiveTask(r.Context(), r.who.Caller, r.param("taskId"))
 	return respondOK(w, map[string]bool{"archived": true}, err)
 }
 

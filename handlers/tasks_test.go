@@ -121,13 +121,14 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestArchiveWhileRunning checks that the running turn finishes.
+// TestArchiveWhileRunning checks that the running turn is aborted, and that its client learns of it.
 func TestArchiveWhileRunning(t *testing.T) {
 	is, s := onServer(t)
-	s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("wait 100ms", "say done")}), "Prefer: respond-async")
+	waits := s.begin(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("wait 1h")}))
+	storetest.Eventually(t, "the task", func() bool { return s.do(t, "GET", "/api/tasks/t", "").text("task.status") == "running" })
 	s.must(t, "DELETE", "/api/tasks/t", "")
-	storetest.Eventually(t, "the archived task's end", func() bool { return s.must(t, "GET", "/api/tasks/t", "").text("task.status") == "completed" })
-	is.Equal(s.must(t, "GET", "/api/tasks/t", "").text("turns.0.outputText"), "done")
+	is.Equal(s.must(t, "GET", "/api/tasks/t", "").text("task.status"), "aborted")
+	is.Equal(waits().text("incomplete_details.reason"), "aborted")
 }
 
 // TestCancel cancels a long turn and the queued ones within a second.

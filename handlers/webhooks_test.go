@@ -295,21 +295,64 @@ func TestDeliveryBodyIsBounded(t *testing.T) {
 	is.Equal(body.text("worker.output_text"), "short")
 }
 
-// TestDeliveryOfADeletedWorker checks that running work ends and is delivered.
-func TestDeliveryOfADeletedWorker(t *testing.T) {
+// TestDeletedAndArchivedAreSilent deletes a worker and archives a task while turns run, wait for an
+// answer and wait in the queue. All of them are aborted when the request is answered, and none is
+// delivered. Without the deletion, the owner can cancel them.
+func TestDeletedAndArchivedAreSilent(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ method, path, status string }{
+		"deleted":  {"DELETE", "/api/workers/WORKER", "404 not_found"},
+		"archived": {"DELETE", "/api/tasks/TASK", "409 conflict"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			s, _ := hooked(t)
+			worker := s.newWorker(t, fields{})
+			hook := "/api/workers/" + worker + "/webhook"
+			s.must(t, "PUT", hook, `{"url":"https://a.example/"}`)
+			for task, script := range map[string]string{"runs": scripted("wait 1h"), "asks": scripted(`tool ask_user {"question": "Which?"}`)} {
+				for range 2 {
+					body := encode(fields{"workerId": worker, "taskId": task, "input": script})
+					is.Equal(s.do(t, "POST", "/api/tasks", body, "Prefer: respond-async").status, 202)
+				}
+			}
+			storetest.Eventually(t, "the question", func() bool {
+				due, err := s.store.DueDeliveries(t.Context(), worker, 9)
+				return err == nil && len(due) == 1
+			})
+			d, _ := s.delivery(t, worker)
+			e, err := s.store.RecordAttempt(t.Context(), d, store.Attempt{ErrorMessage: "no", Retry: time.Now()})
+			is.NoErr(err)
+			for _, task := range []string{"runs", "asks"} {
+				s.must(t, tt.method, strings.NewReplacer("WORKER", worker, "TASK", task).Replace(tt.path), "")
+				if name == "deleted" {
+					break
+				}
+			}
+			for _, task := range []string{"runs", "asks"} {
+				is.Equal(s.must(t, "GET", "/api/tasks/"+task, "").text("task.status"), "aborted")
+				s.must(t, "POST", "/api/tasks/"+task+"/cancel", "") // there is nothing to cancel, and that is no error
+			}
+			due, err := s.store.DueDeliveries(t.Context(), worker, 9)
+			is.NoErr(err)
+			is.Equal(len(due), 0)
+			is.Equal(s.do(t, "POST", hook+"/executions/"+e.ID+"/redeliver", "").refused(), tt.status)
+		})
+	}
+}
+
+// TestCancelAfterDeletion checks that a turn that is still running after the deletion of its worker can
+// be cancelled by the same people as before, and by nobody else.
+func TestCancelAfterDeletion(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s, _ := hooked(t)
+	s := newServer(t)
 	worker := s.newWorker(t, fields{})
-	s.must(t, "PUT", "/api/workers/"+worker+"/webhook", `{"url":"https://a.example/"}`)
-	s.must(t, "POST", "/api/workers/"+worker, encode(fields{"input": scripted("wait 300ms", "say Done.")}))
-	s.must(t, "DELETE", "/api/workers/"+worker, "")
-	storetest.Eventually(t, "the delivery", func() bool {
-		due, err := s.store.DueDeliveries(t.Context(), worker, 1)
-		return err == nil && len(due) == 1
-	})
-	_, body := s.delivery(t, worker)
-	is.Equal(body.text("turn.outputText"), "Done.")
+	body := encode(fields{"workerId": worker, "taskId": "runs", "input": scripted("wait 1h")})
+	is.Equal(s.do(t, "POST", "/api/tasks", body, "Prefer: respond-async").status, 202)
+	is.NoErr(s.store.DeleteWorker(t.Context(), s.owner.Caller, worker)) // no runner learns of it
+	is.Equal(s.must(t, "POST", "/api/tasks/runs/cancel", "").text("task.status"), "aborted")
 }
 
 // TestWaitingDelivery checks that a wait for a person is delivered once, and that the body shows

@@ -130,7 +130,7 @@ func (a *API) updateWorker(w http.ResponseWriter, r *request) error {
 }
 
 func (a *API) deleteWorker(w http.ResponseWriter, r *request) error {
-	err := a.store.DeleteWorker(r.Context(), r.who.Caller, r.param("workerId"))
+	err := a.runner.DeleteWorker(r.Context(), r.who.Caller, r.param("workerId"))
 	return respondOK(w, map[string]bool{"deleted": true}, err)
 }
 

@@ -14,16 +14,27 @@ var errAborted = errors.New("the task was cancelled")
 // AbortTask cancels the unfinished turns of a task, and waits until the running turn has stopped.
 // It returns the task. The output of the turns so far is kept.
 func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (store.Task, error) {
-	before, turns, err := r.cfg.Store.TaskTurns(ctx, c, id)
+	before, _, err := r.cfg.Store.Task(ctx, c, id)
 	if err != nil || before.Unfinished == 0 {
 		return before, err
 	}
-	// Read before AbortTask: it ends some of these turns, and ended turns would not be found.
+	return r.abort(ctx, c, id, r.cfg.Store.AbortTask)
+}
+
+// abort stops the turns that write has cancelled in the store, and returns the task. write is AbortTask
+// or ArchiveTask of the store.
+func (r *Runner) abort(ctx context.Context, c store.Caller, id string,
+	write func(context.Context, store.Caller, string) (store.Task, []string, error)) (store.Task, error) {
+	before, turns, err := r.cfg.Store.TaskTurns(ctx, c, id)
+	if err != nil {
+		return before, err
+	}
+	// Read before write: it ends some of these turns, and ended turns would not be found.
 	below, err := r.cfg.Store.Unfinished(ctx, before)
 	if err != nil {
 		return before, err
 	}
-	task, running, err := r.cfg.Store.AbortTask(ctx, c, id)
+	task, running, err := write(ctx, c, id)
 	if err != nil {
 		return task, err
 	}
@@ -59,6 +70,9 @@ func (r *Runner) stopAborted(ctx context.Context, task store.Task, turns []store
 	// No turn of the task runs, so the cancel has ended all of them. No execution exists that could
 	// notify the watchers.
 	first := slices.IndexFunc(turns, func(t store.Turn) bool { return !t.Status.Ended() })
+	if first < 0 {
+		first = len(turns) // nothing was unfinished
+	}
 	return errors.Join(err, r.notifyAborted(ctx, task.WorkerID, task, int64(first)-1))
 }
 

@@ -22,8 +22,16 @@ func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, 
 }
 
 func (s *Store) abortTask(ctx context.Context, tx Tx, c Caller, id string) (task Task, running []string, err error) {
-	if task, _, err = s.visibleTask(ctx, tx, c, id); err != nil || task.Unfinished == 0 {
+	if task, _, err = s.visibleTask(ctx, tx, c, id); err != nil {
 		return task, nil, err
+	}
+	return s.abortUnfinished(ctx, tx, task)
+}
+
+// abortUnfinished is AbortTask for a task that the caller may cancel.
+func (s *Store) abortUnfinished(ctx context.Context, tx Tx, task Task) (_ Task, running []string, err error) {
+	if task.Unfinished == 0 {
+		return task, nil, nil
 	}
 	if err := s.lockParents(ctx, tx, task.num); err != nil {
 		return task, nil, err

@@ -81,12 +81,13 @@ func (s *Store) queueDelivery(tx Tx, t Turn, task taskState) error {
 
 func (s *Store) queueDeliveryOf(tx Tx, t Turn, kind string, task taskState) error {
 	now := s.millis()
-	// The SELECT finds no row for a worker without a webhook: then nothing is queued.
+	// The SELECT finds no row for a worker without a webhook or for an archived task: then nothing is
+	// queued.
 	n, err := tx.Exec(`INSERT INTO deliveries (id, worker_num, turn_num, type, attempts, next_attempt_at, created_at,
 			task_status, task_turns, task_cost, task_duration)
 		SELECT ?, (SELECT num FROM workers WHERE id = worker_id), ?, ?, 0, ?, ?, ?, ?, ?, ? FROM webhooks
-		WHERE worker_id = ? /* FOR KEY SHARE */`, NewID("evt", s.now()), t.Num, kind, now, now,
-		task.status, task.turns, task.cost, task.duration, t.WorkerID)
+		WHERE worker_id = ? AND `+speaks+` /* FOR KEY SHARE */`, NewID("evt", s.now()), t.Num, kind, now, now,
+		task.status, task.turns, task.cost, task.duration, t.WorkerID, t.taskNum)
 	if fn := s.onDelivery.Load(); fn != nil && err == nil && n > 0 {
 		tx.OnCommit(func() { (*fn)(t.WorkerID) })
 	}
@@ -323,7 +324,7 @@ func (s *Store) Exchange(ctx context.Context, c Caller, workerID,
 
 // ExecutedDelivery returns the delivery of an execution, so that it can be sent again. It
 // returns Forbidden unless the caller created the worker, and a Conflict without a
-// webhook.
+// webhook or for an archived task.
 func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, executionID string) (Delivery, error) {
 	if _, err := s.Execution(ctx, c, workerID, executionID); err != nil {
 		return Delivery{}, err
@@ -331,10 +332,14 @@ func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, execut
 	if _, err := s.configured(ctx, s.db, workerID); err != nil {
 		return Delivery{}, err
 	}
-	return one(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM webhook_executions e
+	d, err := one(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM webhook_executions e
 		CROSS JOIN deliveries d ON d.num = e.delivery_num
 		LEFT JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
 		WHERE e.id = ?`, executionID)
+	if err == nil && !d.Test() {
+		err = s.mustSpeak(ctx, s.db, d.taskNum)
+	}
+	return d, err
 }
 
 // CreateTestDelivery creates a test, which the queue does not send. It returns Forbidden

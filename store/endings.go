@@ -266,6 +266,14 @@ func (s *Store) expireSuspended(ctx context.Context, tx Tx, limit int) (ended []
 		return ended, resumed, err
 	}
 	for _, t := range turns {
+		if t.AbortRequested { // its worker was deleted
+			t, err := s.endSuspended(ctx, tx, t, ApprovalCancelled, AbortedOutcome())
+			if err != nil {
+				return ended, resumed, err
+			}
+			ended = append(ended, t)
+			continue
+		}
 		// A question asks for help, so its turn can go on without an answer. An unapproved
 		// call must not run.
 		answers, err := s.expireQuestions(ctx, tx, t)

@@ -9,7 +9,7 @@ import (
 
 // queueReply adds a reply to the outbox in the transaction that ends a turn, if a mail
 // started the turn. The reply answers the newest mail of the turn. That mail may be an answer
-// to a question of the turn.
+// to a question of the turn. A silent task gets no reply: see speaks.
 func (s *Store) queueReply(tx Tx, t Turn) error {
 	if t.TriggeredBy != TriggerEmail {
 		return nil
@@ -19,8 +19,8 @@ func (s *Store) queueReply(tx Tx, t Turn) error {
 	_, err := tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, inbound_num,
 			recipient, subject, status, attempts, next_attempt_at, error_message, created_at, size)
 		SELECT ?, 'reply', organization_id, worker_id, turn_num, num, reply_to, '', 'queued', 0, ?, '', ?, 0
-		FROM inbound_emails WHERE turn_num = ? AND reply_to <> '' ORDER BY num DESC LIMIT 1`,
-		NewID("msg", s.now()), now, now, t.Num)
+		FROM inbound_emails WHERE turn_num = ? AND reply_to <> '' AND `+speaks+` ORDER BY num DESC LIMIT 1`,
+		NewID("msg", s.now()), now, now, t.Num, t.taskNum)
 	return err
 }
 
@@ -274,8 +274,8 @@ func bounce(tx Tx, messageIDs []string, reason, condition, value string) error {
 }
 
 // SendAgain makes a reply due at once, and sets its attempts to 0. The status of the reply must be
-// queued, failed, bounced or kept. SendAgain returns a Conflict for a reply that was sent and for a
-// received mail. It returns Forbidden for a Member.
+// queued, failed, bounced or kept. SendAgain returns a Conflict for a reply that was sent, for a
+// received mail, and for an archived task or a deleted worker. It returns Forbidden for a Member.
 func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		if err := s.roleNow(ctx, tx, &c); err != nil {
@@ -286,6 +286,15 @@ func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, er
 		}
 		if err := c.Allow(ManageMail); err != nil {
 			return err
+		}
+		if e.Direction == Outbound && e.TurnID != "" {
+			task, err := one(ctx, tx, scanInt, `SELECT task_num FROM turns WHERE id = ?`, e.TurnID)
+			if err == nil {
+				err = s.mustSpeak(ctx, tx, task)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		// The attempts count from 0, so the reply gets as many retries as a new one.
 		n, err := tx.Exec(`UPDATE outbound_emails SET status = 'queued', next_attempt_at = ?, attempts = 0, claimed = 0

@@ -294,6 +294,7 @@ func callWorkers(t *testing.T, f *fixture, member store.Identity) {
 	is.NoErr(errOf(f.FilesByWorker(ctx, owner, w.ID, "", 5)))
 	is.NoErr(errOf(f.RemoveWorkerMember(ctx, owner, w.ID, member.UserID)))
 	is.NoErr(f.DeleteWorker(ctx, owner, w.ID))
+	is.NoErr(errOf(f.UnfinishedTasks(ctx, w.ID)))
 }
 
 func callTurns(t *testing.T, f *fixture) {
@@ -519,7 +520,7 @@ func callTasks(t *testing.T, f *fixture, member store.Identity) {
 		{Text: "x", CreatedAfter: f.clock.now(), CreatedBefore: f.clock.now()}, {WorkerID: f.worker.ID, Archived: true}} {
 		is.NoErr(errOf(f.Tasks(ctx, member.Caller, q)))
 	}
-	is.NoErr(f.ArchiveTask(ctx, f.owner.Caller, task.ID))
+	is.NoErr(errOf(f.ArchiveTask(ctx, f.owner.Caller, task.ID)))
 }
 
 func callSchedules(t *testing.T, f *fixture) {

@@ -25,23 +25,6 @@ func (s *Store) LatestTask(ctx context.Context, w Worker) (Task, error) {
 	return t, notFound(err, "task")
 }
 
-// ArchiveTask hides a task from the lists; its turns and files stay. The task accepts no
-// more turns. It returns Forbidden unless the caller created the worker.
-func (s *Store) ArchiveTask(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx Tx) error {
-		t, w, err := s.visibleTask(ctx, tx, c, id)
-		if err != nil {
-			return err
-		}
-		if w.UserID != c.UserID {
-			return Errorf(Forbidden, "only the creator of the worker may archive its tasks")
-		}
-		s.tell(tx, c.OrganizationID, ChangedTasks)
-		_, err = tx.Exec(`UPDATE tasks SET archived_at = coalesce(archived_at, ?) WHERE num = ?`, s.millis(), t.num)
-		return err
-	})
-}
-
 // A TaskQuery asks for a page of tasks. Zero fields do not filter.
 type TaskQuery struct {
 	WorkerID      string

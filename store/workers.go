@@ -138,33 +138,6 @@ func (s *Store) auditWorker(tx Tx, c Caller, was, w Worker) error {
 	return nil
 }
 
-// DeleteWorker hides a worker and cancels its schedules. Its tasks, turns and files stay.
-// It returns Forbidden unless the caller created the worker.
-func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx Tx) error {
-		w, err := s.ownWorker(ctx, tx, c, id)
-		if err != nil {
-			return err
-		}
-		s.tell(tx, c.OrganizationID, ChangedWorkers)
-		if _, err := tx.Exec(`UPDATE workers SET deleted_at = ? WHERE id = ?`, s.millis(), id); err != nil {
-			return err
-		}
-		if err := s.audit(tx, c, "worker.delete", id, map[string]any{"title": w.Title}); err != nil {
-			return err
-		}
-		// The row of the worker stays, so no foreign key deletes its secrets.
-		if _, err := tx.Exec(`DELETE FROM secrets WHERE organization_id = ? AND coalesce(worker_id, '') = ?`,
-			c.OrganizationID, id); err != nil {
-			return err
-		}
-		// FireSchedule would also end them, but only when each is due next.
-		_, err = tx.Exec(`UPDATE schedules SET next_run_at = NULL, cancelled_at = ?
-			WHERE worker_id = ? AND next_run_at IS NOT NULL`, s.millis(), id)
-		return err
-	})
-}
-
 // A WorkerQuery asks for a page of workers.
 type WorkerQuery struct {
 	Text   string       // in title or summary, case-insensitive; '' for all

@@ -19,7 +19,7 @@ func (d *Dashboard) taskRoutes() {
 	d.on("POST", "/tasks/:taskId", d.followUp)
 	d.on("GET", "/tasks/:taskId/live", d.watchTask)
 	d.on("POST", "/tasks/:taskId/cancel", button(d.cancelTask))
-	d.on("POST", "/tasks/:taskId/archive", changing("taskId", d.store.ArchiveTask, done("/tasks", "task-archived")))
+	d.on("POST", "/tasks/:taskId/archive", changing("taskId", d.cfg.Runner.ArchiveTask, done("/tasks", "task-archived")))
 	d.on("POST", "/tasks/:taskId/approvals/:approvalId", d.onTask(d.decideApproval))
 	d.on("GET", "/tasks/:taskId/turns/:turn", d.showTurn)
 	d.on("POST", "/tasks/:taskId/turns/:turn/again", d.onTask(d.runAgain))

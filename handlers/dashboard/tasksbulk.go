@@ -79,7 +79,7 @@ func (d *Dashboard) cancelOne(r *request, id string, _ *form) error {
 }
 
 func (d *Dashboard) archiveOne(r *request, id string, _ *form) error {
-	return d.store.ArchiveTask(r.Context(), r.who.Caller, id)
+	return d.cfg.Runner.ArchiveTask(r.Context(), r.who.Caller, id)
 }
 
 // retryOne adds the instruction of the last turn to the task again, if that turn failed or was

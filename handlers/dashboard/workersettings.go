@@ -149,7 +149,7 @@ func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
 		p.Delete = f
 		return d.render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", r.head.title(r), p)
 	}
-	if err := d.store.DeleteWorker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {
+	if err := d.cfg.Runner.DeleteWorker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {
 		return err
 	}
 	d.cfg.ScheduleChanged() // the worker's schedules ended with it

@@ -1,0 +1,144 @@
+package store
+
+import "context"
+
+// This file deletes workers and archives tasks. Both end the turns that have not ended, and both are
+// silent from then on: nothing is sent to a webhook or by mail, and nothing that failed is tried again.
+
+// DeleteWorker hides a worker, removes its webhook and its secrets, and cancels its schedules. Its
+// tasks, turns and files stay. It requests the abort of the worker's turns that have not ended. The
+// caller then aborts the tasks that UnfinishedTasks returns. If it does not come to that, such a turn
+// ends when a runner claims it, and a suspended one in ExpireSuspended. DeleteWorker returns Forbidden
+// unless the caller created the worker.
+func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
+	err := s.write(ctx, func(tx Tx) error {
+		w, err := s.ownWorker(ctx, tx, c, id)
+		if err != nil {
+			return err
+		}
+		s.tell(tx, c.OrganizationID, ChangedWorkers)
+		if _, err := tx.Exec(`UPDATE workers SET deleted_at = ? WHERE id = ?`, s.millis(), id); err != nil {
+			return err
+		}
+		if err := s.audit(tx, c, "worker.delete", id, map[string]any{"title": w.Title}); err != nil {
+			return err
+		}
+		return s.endWorker(tx, w)
+	})
+	if err != nil {
+		return err
+	}
+	// A turn that ended at the same time may have queued a delivery that the write above did not see. See
+	// RemoveWebhook: a locking write sees it, and later turns find no webhook.
+	return s.hot(ctx, true, func(tx Tx) error { return giveUpDeliveries(tx, id) })
+}
+
+// endWorker ends what a deleted worker still has to do.
+func (s *Store) endWorker(tx Tx, w Worker) error {
+	now := s.millis()
+	// The row of the worker stays, so no foreign key deletes its secrets.
+	if _, err := tx.Exec(`DELETE FROM secrets WHERE organization_id = ? AND coalesce(worker_id, '') = ?`,
+		w.OrganizationID, w.ID); err != nil {
+		return err
+	}
+	// FireSchedule would also end them, but only when each is due next.
+	if _, err := tx.Exec(`UPDATE schedules SET next_run_at = NULL, cancelled_at = ?
+		WHERE worker_id = ? AND next_run_at IS NOT NULL`, now, w.ID); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`DELETE FROM webhooks WHERE worker_id = ?`, w.ID); err != nil {
+		return err
+	}
+	if err := giveUpDeliveries(tx, w.ID); err != nil {
+		return err
+	}
+	if err := s.giveUpMail(tx, w.OrganizationID, "the worker was deleted",
+		`next_attempt_at > 0 AND worker_id = ?`, w.ID); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`UPDATE turns SET abort_requested = 1,
+			rests_until = iif(rests_until IS NULL, NULL, CAST(? AS BIGINT))
+		WHERE completed_at IS NULL AND task_num IN (SELECT num`+unfinishedTasks+`)`, now, w.ID, w.ID)
+	return err
+}
+
+// unfinishedTasks selects the tasks of a worker that have not ended and are not archived. The worker's
+// id is a parameter twice. An organization has few such tasks, because its queue is limited.
+const unfinishedTasks = ` FROM tasks INDEXED BY tasks_by_status
+	WHERE organization_num = (SELECT o.num FROM workers w JOIN organizations o ON o.id = w.organization_id
+			WHERE w.id = ?)
+		AND status IN ('pending', 'running') AND status <> 'completed' AND archived_at IS NULL
+		AND worker_num = ` + numOfWorker
+
+// UnfinishedTasks returns the ids of a worker's tasks that have not ended and are not archived, in no
+// order.
+func (s *Store) UnfinishedTasks(ctx context.Context, workerID string) ([]string, error) {
+	return all(ctx, s.db, scanString, `SELECT id`+unfinishedTasks, workerID, workerID)
+}
+
+// ArchiveTask hides a task from the lists and cancels its turns that have not ended; its turns and files
+// stay. The task accepts no more turns. It returns Forbidden unless the caller created the worker. The
+// results are those of AbortTask.
+func (s *Store) ArchiveTask(ctx context.Context, c Caller, id string) (task Task, running []string, err error) {
+	err = s.write(ctx, func(tx Tx) error {
+		return s.ending(tx, func(tx Tx) error {
+			task, running, err = s.archiveTask(ctx, tx, c, id)
+			return err
+		})
+	})
+	return task, running, err
+}
+
+func (s *Store) archiveTask(ctx context.Context, tx Tx, c Caller, id string) (Task, []string, error) {
+	t, w, err := s.visibleTask(ctx, tx, c, id)
+	switch {
+	case err != nil:
+		return t, nil, err
+	case w.UserID != c.UserID:
+		return t, nil, Errorf(Forbidden, "only the creator of the worker may archive its tasks")
+	case t.ArchivedAt != nil:
+		return t, nil, nil
+	}
+	s.tell(tx, c.OrganizationID, ChangedTasks)
+	// The task is archived first, so that the ends of its turns queue nothing.
+	if _, err := tx.Exec(`UPDATE tasks SET archived_at = ? WHERE num = ?`, s.millis(), t.num); err != nil {
+		return t, nil, err
+	}
+	if _, err := tx.Exec(`UPDATE deliveries SET next_attempt_at = NULL WHERE next_attempt_at IS NOT NULL
+		AND turn_num IN (SELECT num FROM turns WHERE task_num = ?)`, t.num); err != nil {
+		return t, nil, err
+	}
+	if err := s.giveUpMail(tx, w.OrganizationID, "the task was archived",
+		`status = 'queued' AND turn_num IN (SELECT num FROM turns WHERE task_num = ?)`, t.num); err != nil {
+		return t, nil, err
+	}
+	return s.abortUnfinished(ctx, tx, t)
+}
+
+// giveUpMail gives up the mails of the outbox for which a condition with the given value is true. It
+// counts no failure and raises no alert, because a person has caused it. As in endReply, the source of a
+// mail to a member is deleted.
+func (s *Store) giveUpMail(tx Tx, organizationID, reason, condition string, value any) error {
+	n, err := tx.Exec(`UPDATE outbound_emails SET status = 'failed', error_message = ?, next_attempt_at = NULL,
+			claimed = 0, source = iif(user_id IS NULL, source, NULL),
+			source_sha256 = iif(user_id IS NULL, source_sha256, NULL)
+		WHERE `+condition, reason, value)
+	if n > 0 {
+		s.tell(tx, organizationID, ChangedOutbox)
+	}
+	return err
+}
+
+// speaks is a condition on a task, whose num is its parameter: the ends of the task's turns are sent to
+// the webhook of its worker and to the authors of mails.
+const speaks = `EXISTS (SELECT 1 FROM tasks k CROSS JOIN workers v ON v.num = k.worker_num
+	WHERE k.num = ? AND k.archived_at IS NULL AND v.deleted_at IS NULL)`
+
+// mustSpeak returns a Conflict if speaks is false for a task.
+func (s *Store) mustSpeak(ctx context.Context, q querier, taskNum int64) error {
+	ok, err := one(ctx, q, scanBool, `SELECT `+speaks, taskNum)
+	if err == nil && !ok {
+		return Errorf(Conflict, "the task is archived or its worker was deleted: nothing of it is sent any more")
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestSilence deletes a worker or archives a task while one turn runs, one waits, and a delivery and a
+// reply are due. Nothing of the worker or the task is sent from then on, and nothing is tried again.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		end       func(f *fixture, taskID string) error
+		redeliver store.Kind
+	}{
+		"a deleted worker": {func(f *fixture, _ string) error { return f.DeleteWorker(f.ctx(), f.owner.Caller, f.worker.ID) },
+			store.NotFound},
+		"an archived task": {func(f *fixture, taskID string) error {
+			return errOf(f.ArchiveTask(f.ctx(), f.owner.Caller, taskID))
+		}, store.Conflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			f.startRunner("r")
+			f.webhook("https://a.example/")
+			mail := f.receive(f.mail("1@x"))[0]
+			f.finish(f.claimOne("r"))
+			d := f.due()[0]
+			e := f.record(d, store.Attempt{ErrorMessage: "no answer", Retry: f.clock.now().Add(time.Minute)})
+			first := f.follow(store.Turn{TaskID: mail.TaskID})
+			second := f.follow(first)
+			running := f.claimOne("r")
+			is.Equal(running.ID, first.ID)
+			is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE status = 'queued'`), int64(1))
+			f.clock.advance(time.Hour)
+			is.Equal(len(f.due()), 1)
+
+			is.NoErr(tt.end(f, mail.TaskID))
+			is.True(f.reread(first).AbortRequested && f.reread(second).AbortRequested)
+			is.Equal(len(f.due()), 0) // the retry is given up
+			f.finish(running)         // it ends before its runner has learned of the abort
+			is.NoErr(errOf(f.AbortTask(f.ctx(), f.owner.Caller, mail.TaskID)))
+			is.Equal(f.reread(second).Status, store.Aborted)
+			is.Equal(len(f.due()), 0) // neither of them is delivered
+			replies := f.claimReplies(0)
+			is.Equal(len(replies), 0)
+			list, _, err := f.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{Direction: store.Outbound})
+			is.NoErr(err)
+			is.Equal([]any{len(list), list[0].Status}, []any{1, store.EmailFailed})
+			_, err = f.SendAgain(f.ctx(), f.owner.Caller, list[0].ID)
+			is.True(store.IsKind(err, store.Conflict))
+			_, err = f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
+			is.True(store.IsKind(err, tt.redeliver))
+			tasks, err := f.UnfinishedTasks(f.ctx(), f.worker.ID)
+			is.NoErr(err)
+			is.Equal(len(tasks), 0)
+			f.checkCounters()
+		})
+	}
+}
+
+// TestRepliesOfASilentTask checks that the ends of turns that mails have started queue no reply.
+func TestRepliesOfASilentTask(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("r")
+	archived := f.receive(f.mail("1@x"))[0]
+	running := f.claimOne("r")
+	is.NoErr(errOf(f.ArchiveTask(f.ctx(), f.owner.Caller, archived.TaskID)))
+	f.finish(running)
+	f.receive(f.mail("2@x"))
+	running = f.claimOne("r")
+	waiting := f.receive(f.mail("3@x"))[0]
+	is.NoErr(f.DeleteWorker(f.ctx(), f.owner.Caller, f.worker.ID))
+	tasks, err := f.UnfinishedTasks(f.ctx(), f.worker.ID)
+	is.NoErr(err)
+	is.Equal(len(tasks), 2)
+	f.finish(running)
+	is.NoErr(errOf(f.AbortTask(f.ctx(), f.owner.Caller, waiting.TaskID)))
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(0))
+	f.checkCounters()
+}
+
+// TestDeletedWorkerEndsItsWaits checks that a suspended turn of a deleted worker ends, even if nobody
+// aborts its task after the deletion.
+func TestDeletedWorkerEndsItsWaits(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c := down(f)
+	is.NoErr(f.DeleteWorker(f.ctx(), f.owner.Caller, f.worker.ID))
+	ended, resumed, err := f.ExpireSuspended(f.ctx(), 10)
+	is.NoErr(err)
+	is.Equal([]any{len(ended), resumed, f.reread(c.Turn).Status}, []any{1, 0, store.Aborted})
+	f.checkCounters()
+}
