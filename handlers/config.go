@@ -56,6 +56,10 @@ type Peers interface {
 	// Forwarded reports whether another node has forwarded a request. That node has counted it.
 	Forwarded(r *http.Request) bool
 
+	// Misfit returns why another node refuses the requests of this one, as one word and as a sentence. Both
+	// are empty if all nodes fit together.
+	Misfit() (check, reason string)
+
 	// Live returns the number of nodes, with this one. Each enforces its part of the rate limits.
 	Live() int
 }

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"journeyman/runner"
 	"journeyman/store"
 )
 
@@ -74,11 +76,7 @@ func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
 		errs = append(errs, errors.New("the runner's dispatcher has stopped"))
 	}
 	if a.cfg.Peers != nil {
-		checks["node"] = "ok"
-		if a.runner.Lease().Lost { // other nodes have its turns, and answer requests better
-			checks["node"] = "failing"
-			errs = append(errs, errors.New("the lease of this node is lost"))
-		}
+		errs = append(errs, a.checkNode(ctx, checks, answer))
 	}
 	if a.cfg.SchedulerAlive != nil {
 		checks["scheduler"] = "ok"
@@ -94,9 +92,31 @@ func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
 	if err := errors.Join(errs...); err != nil && state != serverStopping {
 		a.cfg.Log.Error("not ready", "err", err)
 	} else if state == "" {
-		return respond(w, http.StatusOK, map[string]any{"status": "ok", "checks": checks})
+		answer["status"] = "ok"
+		return respond(w, http.StatusOK, answer)
 	}
 	return respond(w, http.StatusServiceUnavailable, answer)
+}
+
+// checkNode adds the checks of a node of several, and returns an error if it should get no requests. A clock or
+// a secret that does not fit is named, but the node stays ready: it serves every request, only later in part. All
+// nodes at once may have this fault, such as after a change of the secret.
+func (a *API) checkNode(ctx context.Context, checks map[string]string, answer map[string]any) error {
+	checks["node"], checks["peers"], checks["clock"] = "ok", "ok", "ok"
+	if check, reason := a.cfg.Peers.Misfit(); check != "" {
+		checks["peers"], answer["reason"] = check, reason
+	}
+	ahead, err := a.store.ClockAhead(ctx) // after an error, Ping has failed, too
+	if err == nil && ahead.Abs() > runner.MaxClockAhead {
+		checks["clock"] = "wrong"
+		answer["reason"] = "the clock of this machine differs by more than " + runner.MaxClockAhead.String() +
+			" from the clock of the database: synchronize the clocks with NTP"
+	}
+	if a.runner.Lease().Lost { // other nodes have its turns, and answer requests better
+		checks["node"] = "failing"
+		return errors.New("the lease of this node is lost")
+	}
+	return nil
 }
 
 // The states of a server that is unready although nothing has failed.

@@ -95,17 +95,18 @@ func (r *Runner) Lease() Lease {
 	return l
 }
 
-// maxClockAhead is the maximum difference between the clocks of a node and of the database at a start.
-const maxClockAhead = 5 * time.Second
+// MaxClockAhead is the maximum difference between the clocks of a node and of the database. With a larger one,
+// a node does not start, and a running node names it in /readyz.
+const MaxClockAhead = 5 * time.Second
 
 // checkClock returns an error if the clock of this machine differs too much from that of the database.
 // Nodes compare their own time with times that other nodes have stored.
 func (r *Runner) checkClock(ctx context.Context) error {
 	ahead, err := r.cfg.Store.ClockAhead(ctx)
-	if err == nil && ahead.Abs() > maxClockAhead {
+	if err == nil && ahead.Abs() > MaxClockAhead {
 		err = fmt.Errorf("the clock of this machine differs by %s from the clock of the database; servers that share "+
 			"a database may differ by at most %s: synchronize the clocks with NTP",
-			ahead.Abs().Round(time.Millisecond), maxClockAhead)
+			ahead.Abs().Round(time.Millisecond), MaxClockAhead)
 	}
 	return err
 }

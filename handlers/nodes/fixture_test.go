@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,12 +29,16 @@ import (
 	"journeyman/store/storetest"
 )
 
-const secret = "a secret of all nodes that is long enough"
+const (
+	secret      = "a secret of all nodes that is long enough"
+	otherSecret = "another secret that is long enough, too"
+)
 
 // A node is a server that shares its database with others.
 type node struct {
 	t       *testing.T
 	url     string
+	secret  string // of the cluster, as this node knows it
 	key     string // of an owner
 	owner   store.Identity
 	store   *store.Store
@@ -43,8 +49,29 @@ type node struct {
 	seen    atomic.Value // a string, the address of the client of the last request
 	heard   atomic.Int64 // number of messages that arrived
 	stopped atomic.Bool
-	deaf    atomic.Bool // it refuses all messages
-	full    atomic.Bool // it refuses all requests except messages
+	deaf    atomic.Bool  // it refuses all messages
+	full    atomic.Bool  // it refuses all requests except messages
+	ahead   atomic.Int64 // by how much the clock of its signatures is ahead, in nanoseconds
+	log     logBuffer
+}
+
+// A logBuffer holds the log of a node.
+type logBuffer struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *logBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// count returns how often the log contains text.
+func (l *logBuffer) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
 }
 
 // option changes the API of a node.
@@ -61,12 +88,18 @@ func newPair(t *testing.T, options ...option) (*is.I, *node, *node) {
 // newNodes starts n servers on one database.
 func newNodes(t *testing.T, n int, options ...option) []*node {
 	t.Helper()
+	return newNodesWith(t, slices.Repeat([]string{secret}, n), options...)
+}
+
+// newNodesWith starts a server for each secret, on one database.
+func newNodesWith(t *testing.T, secrets []string, options ...option) []*node {
+	t.Helper()
 	if !storetest.OnServer() {
 		t.Skip("several nodes need a database on a server: .ci/postgres runs a command with one")
 	}
 	var list []*node
-	for i := range n {
-		d := &node{t: t, web: httptest.NewUnstartedServer(nil)}
+	for i, secret := range secrets {
+		d := &node{t: t, secret: secret, web: httptest.NewUnstartedServer(nil)}
 		d.url = "http://" + d.web.Listener.Addr().String()
 		opt := store.Options{Node: &store.Node{URL: d.url, Version: "test"}}
 		if i == 0 {
@@ -80,7 +113,7 @@ func newNodes(t *testing.T, n int, options ...option) []*node {
 		list = append(list, d)
 	}
 	for _, d := range list {
-		storetest.Eventually(t, "all nodes know each other", func() bool { return d.nodes.Live() == n })
+		storetest.Eventually(t, "all nodes know each other", func() bool { return d.nodes.Live() == len(secrets) })
 	}
 	return list
 }
@@ -94,7 +127,9 @@ func (d *node) start(options ...option) {
 	d.runner = runner.New(runner.Config{Store: d.store, Model: offline.New(), Prices: prices, BaseURL: "http://jm.test",
 		Log: log, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())),
 		Retry: func(int) time.Duration { return time.Millisecond }})
-	d.nodes = nodes.New(nodes.Config{Store: d.store, Runner: d.runner, Secret: secret, Log: log})
+	d.nodes = nodes.New(nodes.Config{Store: d.store, Runner: d.runner, Secret: d.secret,
+		Log: slog.New(slog.NewTextHandler(&d.log, nil)),
+		Now: func() time.Time { return time.Now().Add(time.Duration(d.ahead.Load())) }})
 	cfg := handlers.Config{Store: d.store, Runner: d.runner, Log: log, Version: "1.2.3", BaseURL: "http://jm.test",
 		MailDomain: "mail.test", Peers: d.nodes}
 	for _, o := range options {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -39,25 +40,26 @@ func (n *Nodes) Front(next http.Handler) http.Handler {
 		case r.Header.Get(signatureHeader) == "" && r.Header.Get(clientHeader) == "":
 			next.ServeHTTP(w, r)
 		default:
-			next.ServeHTTP(w, n.marked(r))
+			next.ServeHTTP(w, n.marked(w, r))
 		}
 	})
 }
 
 // marked returns a copy of a request that claims to come from a node. If the signature is valid, the copy
 // has the address of the client whose request the node forwards. Otherwise it is treated like a request of
-// any client: a stranger may have sent it, or a node with another secret.
-func (n *Nodes) marked(r *http.Request) *http.Request {
-	trusted := n.signer.signed(r, nil)
+// any client: a stranger may have sent it, or a node with another secret. The answer tells the verdict.
+func (n *Nodes) marked(w http.ResponseWriter, r *http.Request) *http.Request {
+	v := n.signer.check(r, nil)
 	client := r.Header.Get(clientHeader)
-	r = r.Clone(context.WithValue(r.Context(), forwardedKey{}, trusted))
+	w.Header().Set(signatureHeader, string(v))
+	r = r.Clone(context.WithValue(r.Context(), forwardedKey{}, v == fits))
 	r.Header.Del(signatureHeader)
 	r.Header.Del(clientHeader)
-	if trusted {
+	if v == fits {
 		r.RemoteAddr = net.JoinHostPort(client, "0")
 	} else if n.mayWarn() {
-		n.cfg.Log.Warn("a request claims to come from a node, but its signature is wrong: check that all nodes have "+
-			"the same --cluster-secret, the right --node-url and the same time", "remote", r.RemoteAddr)
+		n.cfg.Log.Warn("a request claims to come from a node, but its signature is wrong", "wrong", string(v),
+			"remote", r.RemoteAddr)
 	}
 	return r
 }
@@ -126,11 +128,12 @@ func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *u
 			n.signer.sign(req.Out, p.url, nil)
 		},
 		ModifyResponse: func(resp *http.Response) error {
-			// The other node counts all connections from this node towards the limit of one address. So it
-			// may refuse a client that is within its own limit.
-			if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
+			misfit, known := misfitOf(resp)
+			n.note(p, misfit, known)
+			if !passesOn(r, resp) {
 				return fmt.Errorf("the node answers with status %d", resp.StatusCode)
 			}
+			resp.Header.Del(signatureHeader)
 			resp.Body = &forwardedBody{resp.Body, ctx, r.Context()}
 			for name := range resp.Header {
 				w.Header().Del(name) // the node's answer has this header, too
@@ -143,6 +146,22 @@ func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *u
 		}}
 	proxy.ServeHTTP(w, r.WithContext(ctx))
 	return answered
+}
+
+// passesOn reports whether the client gets another node's answer. Otherwise this node answers from the database.
+func passesOn(r *http.Request, resp *http.Response) bool {
+	switch v := verdict(resp.Header.Get(signatureHeader)); {
+	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusServiceUnavailable:
+		// The other node counts all connections from this node towards the limit of one address. So it may
+		// refuse a client that is within its own limit.
+		return false
+	case v == "":
+		return false // no node has answered
+	case v != fits, strings.HasPrefix(r.URL.Path, internalPath):
+		// The other node does not know that this node has accepted the request. No error of it is for the client.
+		return resp.StatusCode < http.StatusBadRequest
+	}
+	return true
 }
 
 // A forwardedBody is the body of another node's answer. When this server ends the forwarded request, the

@@ -29,13 +29,17 @@ import (
 )
 
 const (
-	newsPath    = "/internal/news"      // where a node receives messages
+	// internalPath begins the paths of requests that no client sends.
+	internalPath = "/internal/"
+	newsPath     = internalPath + "news" // where a node receives messages
+
 	maxNews     = 256 << 10             // maximum bytes of a message; the largest runner.News has about 150 KiB
 	newsTimeout = 2 * time.Second       // of one message
 	newsPause   = 20 * time.Millisecond // between two messages to a node
 	retryPause  = time.Second           // after a message that could not be sent
 	listEvery   = time.Second           // between two reads of the list of nodes
-	warnPause   = time.Minute           // between two warnings of wrong signatures
+	idleNews    = 10 * time.Second      // between two messages without news, which show whether the nodes fit
+	warnPause   = time.Hour             // between two warnings of wrong signatures
 	dialTimeout = 2 * time.Second       // of a connection to a node
 )
 
@@ -62,7 +66,7 @@ type Nodes struct {
 	stop  context.CancelFunc
 	loops sync.WaitGroup
 
-	mu    sync.Mutex       // guards peers, and unsent of each peer
+	mu    sync.Mutex       // guards peers, and the fields of each peer that say so
 	peers map[string]*peer // by id
 }
 
@@ -75,6 +79,7 @@ type peer struct {
 	leave  context.CancelFunc
 	wake   chan struct{} // signals unsent news; buffers one signal
 	unsent runner.News   // guarded by the mu of Nodes
+	misfit verdict       // why the node refuses this one, or ""; guarded by the mu of Nodes
 }
 
 // newClient returns the client for messages. It follows no redirects, because a signature is valid for one
@@ -165,12 +170,11 @@ func (n *Nodes) refresh(missed bool) {
 }
 
 // add begins to send messages to a node. missed means that the node may have missed news: the first
-// message then reports that everything may have changed. The caller holds mu.
+// message then reports that everything may have changed. It is sent at once in any case, and so shows whether
+// the node accepts the signatures of this one. The caller holds mu.
 func (n *Nodes) add(node store.NodeState, missed bool) {
 	p := &peer{id: node.RunnerID, url: node.URL, wake: make(chan struct{}, 1), unsent: runner.News{All: missed}}
-	if missed {
-		p.wake <- struct{}{}
-	}
+	p.wake <- struct{}{}
 	p.gone, p.leave = context.WithCancel(n.ctx)
 	n.peers[p.id] = p
 	n.loops.Go(func() { n.sendNews(p) })
@@ -199,6 +203,7 @@ func (n *Nodes) sendNews(p *peer) {
 		} else {
 			select {
 			case <-p.wake:
+			case <-time.After(idleNews):
 			case <-p.gone.Done():
 				return
 			}
@@ -238,10 +243,8 @@ func (n *Nodes) send(p *peer, news runner.News) error {
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<10)) // so that the connection can be reused
 	_ = resp.Body.Close()
-	if resp.StatusCode == http.StatusForbidden && n.mayWarn() {
-		n.cfg.Log.Warn("a node refuses messages: check that all nodes have the same --cluster-secret, the right "+
-			"--node-url and the same time", "url", p.url)
-	}
+	misfit, known := misfitOf(resp)
+	n.note(p, misfit, known)
 	if resp.StatusCode != http.StatusNoContent {
 		return fmt.Errorf("the node answers with status %d", resp.StatusCode)
 	}
@@ -261,30 +264,38 @@ func (n *Nodes) serveNews(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
+	refuse := func(v verdict) {
+		w.Header().Set(signatureHeader, string(v))
+		w.WriteHeader(http.StatusForbidden)
+	}
 	// Refuse a message that is too long or has no recent signature before its body is read.
 	if r.ContentLength > maxNews {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
 	}
-	if _, ok := n.signer.find(r); !ok {
-		w.WriteHeader(http.StatusForbidden)
+	if _, v := n.signer.find(r); v != fits {
+		refuse(v)
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(newsTimeout)) // the sender may be slow
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxNews))
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	var news runner.News
-	switch {
-	case err != nil:
+	if err != nil {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
-	case !n.signer.signed(r, body):
-		w.WriteHeader(http.StatusForbidden)
-	case json.Unmarshal(body, &news) != nil:
-		w.WriteHeader(http.StatusBadRequest)
-	default:
-		if err := n.cfg.Runner.Hear(r.Context(), news); err != nil {
-			n.cfg.Log.Warn("receive news of another node", "err", err)
-		}
-		w.WriteHeader(http.StatusNoContent)
+		return
 	}
+	if v := n.signer.check(r, body); v != fits {
+		refuse(v)
+		return
+	}
+	w.Header().Set(signatureHeader, string(fits))
+	var news runner.News
+	if json.Unmarshal(body, &news) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if err := n.cfg.Runner.Hear(r.Context(), news); err != nil {
+		n.cfg.Log.Warn("receive news of another node", "err", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
 }

@@ -16,7 +16,8 @@ import (
 // The headers of requests between nodes. The signature covers them, so no other client can use
 // them.
 const (
-	// signatureHeader holds the time of a request, a nonce, and the signature.
+	// signatureHeader holds the time of a request, a nonce, and the signature. In an answer it holds the
+	// verdict on the signature.
 	signatureHeader = "Journeyman-Node"
 
 	// clientHeader holds the address of the client whose request a node forwards.
@@ -64,34 +65,49 @@ type signature struct {
 	time, nonce, sum string // the parts of the header, as texts
 }
 
-// find returns the signature of a request. ok is false if there is none, or if its time differs from the
-// present time by more than maxSkew. find does not check whether the signature is right.
-func (s *signer) find(r *http.Request) (sig signature, ok bool) {
+// A verdict is what a node says about the signature of a request that it has received.
+type verdict string
+
+const (
+	fits        verdict = "ok"
+	wrongClock  verdict = "clock"  // the signature is old, or of the future
+	wrongSecret verdict = "secret" // it was made with another secret, for another node or for another request
+)
+
+// find returns the signature of a request. Its verdict is about the form and the time of the signature only: it
+// does not say whether the sum is right.
+func (s *signer) find(r *http.Request) (sig signature, v verdict) {
 	values := r.Header.Values(signatureHeader)
 	if len(values) != 1 {
-		return sig, false
+		return sig, wrongSecret
 	}
 	parts := strings.Split(values[0], " ")
 	if len(parts) != 3 {
-		return sig, false
+		return sig, wrongSecret
 	}
 	seconds, err := strconv.ParseInt(parts[0], 10, 64)
 	if err != nil {
-		return sig, false
+		return sig, wrongSecret
 	}
 	sig = signature{time.Unix(seconds, 0), parts[0], parts[1], parts[2]}
-	return sig, s.now().Sub(sig.at).Abs() <= maxSkew
+	if s.now().Sub(sig.at).Abs() > maxSkew {
+		return sig, wrongClock
+	}
+	return sig, fits
 }
 
-// signed reports whether a node with the same secret has just sent this request to this node. It returns
-// true only once for each signature.
-func (s *signer) signed(r *http.Request, body []byte) bool {
-	sig, ok := s.find(r)
-	if !ok {
-		return false
+// check returns fits if a node with the same secret has just sent this request to this node. It returns fits
+// only once for each signature.
+func (s *signer) check(r *http.Request, body []byte) verdict {
+	sig, v := s.find(r)
+	if v != fits {
+		return v
 	}
 	sum := s.sum(r, r.RequestURI, s.own, sig.time, sig.nonce, body)
-	return hmac.Equal([]byte(sig.sum), []byte(sum)) && s.use(sig.nonce, sig.at, s.now())
+	if !hmac.Equal([]byte(sig.sum), []byte(sum)) || !s.use(sig.nonce, sig.at, s.now()) {
+		return wrongSecret
+	}
+	return fits
 }
 
 // use stores a nonce, and reports whether it is new. The caller has checked the signature, so strangers
