@@ -817,27 +817,29 @@ CREATE INDEX inbound_emails_by_source       ON inbound_emails (source_sha256) WH
 CREATE INDEX inbound_emails_of_postmaster   ON inbound_emails (num) WHERE worker_id IS NULL;                 -- the newest are kept
 
 -- A mail to send, written in the transaction of its cause. A reply is written when a turn
--- that a mail started ends. A question or a request for approval is written when its turn
+-- that a mail started ends. A notice tells the author of a mail that there will be no reply,
+-- because nothing verifies the author. A question or a request for approval is written when its turn
 -- is suspended. The table is the outbox until the mail is sent. The id of a mail is the
 -- local part of its Message-ID: an answer with it comes from somebody who has received the
 -- mail.
 CREATE TABLE outbound_emails (
     num             INTEGER PRIMARY KEY,
     id              TEXT NOT NULL UNIQUE,                -- msg_
-    kind            TEXT NOT NULL CHECK (kind IN ('reply', 'question', 'approval', 'alert')),
+    kind            TEXT NOT NULL CHECK (kind IN ('reply', 'question', 'approval', 'alert', 'notice')),
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
-    worker_id       TEXT REFERENCES workers (id) ON DELETE RESTRICT -- NULL, as turn_num: an alert
+    worker_id       TEXT REFERENCES workers (id) ON DELETE RESTRICT -- NULL: an alert
                     CHECK ((worker_id IS NULL) = (kind = 'alert')),
     turn_num        INTEGER REFERENCES turns (num) ON DELETE RESTRICT
-                    CHECK ((turn_num IS NULL) = (kind = 'alert')),
+                    CHECK ((turn_num IS NULL) = (kind IN ('alert', 'notice'))),
     inbound_num     INTEGER REFERENCES inbound_emails (num) ON DELETE RESTRICT -- the mail that it answers
                     CHECK (inbound_num IS NOT NULL OR kind <> 'reply'),
     approval_num    INTEGER REFERENCES approvals (num) ON DELETE RESTRICT -- the approval that it asks about
-                    CHECK ((approval_num IS NULL) = (kind IN ('reply', 'alert'))),
+                    CHECK ((approval_num IS NULL) = (kind IN ('reply', 'alert', 'notice'))),
     alert_num       INTEGER REFERENCES alert_messages (num) ON DELETE RESTRICT -- the message of a channel
                     CHECK ((alert_num IS NULL) = (kind <> 'alert')),
     user_id         TEXT REFERENCES users (id) ON DELETE RESTRICT -- the member who is asked; NULL: the author of the mail, or an alert
                     CHECK (user_id IS NOT NULL OR kind <> 'approval'),
+    network         TEXT CHECK ((network IS NOT NULL) = (kind = 'notice')), -- from which the mail of a notice came
     recipient       TEXT NOT NULL,
     subject         TEXT NOT NULL,                       -- '' until composed
     status          TEXT NOT NULL CHECK (status IN ('queued', 'kept', 'sent', 'failed', 'bounced')), -- kept: there is no relay
@@ -860,6 +862,7 @@ CREATE INDEX outbound_emails_by_source       ON outbound_emails (source_sha256) 
 CREATE INDEX outbound_emails_by_inbound      ON outbound_emails (inbound_num) WHERE inbound_num IS NOT NULL; -- before a mail is pruned, whether it was answered
 CREATE INDEX outbound_emails_by_turn         ON outbound_emails (turn_num) WHERE turn_num IS NOT NULL; -- pruning
 CREATE INDEX outbound_emails_by_approval     ON outbound_emails (approval_num) WHERE approval_num IS NOT NULL; -- its recipients, and the answer
+CREATE INDEX outbound_emails_notices         ON outbound_emails (created_at, network) WHERE network IS NOT NULL; -- their limits
 CREATE INDEX outbound_emails_by_alert        ON outbound_emails (alert_num) WHERE alert_num IS NOT NULL; -- its result, and pruning
 
 -- Alerts -----------------------------------------------------------------------

@@ -17,8 +17,11 @@ import (
 
 // compose creates a mail of the outbox. The text depends on its kind and its recipient.
 func (s *Server) compose(ctx context.Context, r store.Reply) (subject string, raw []byte, err error) {
-	if r.Kind == store.ReplyAlert {
+	switch r.Kind {
+	case store.ReplyAlert:
 		return s.composeAlert(r)
+	case store.ReplyNotice:
+		return s.composeNotice(ctx, r)
 	}
 	worker, err := s.cfg.Store.WorkerOfTurn(ctx, r.Turn)
 	if err != nil {

@@ -269,6 +269,9 @@ func (d *delivery) newWork(ctx context.Context, r Recipient, text string, files 
 	if e.ReplyTo, err = d.replyTo(ctx, r, task); err != nil {
 		return e, err
 	}
+	if e.Proven == store.Unproven { // the author gets no answer: see notice.go
+		e.NoticeTo, e.ReplyTo = e.ReplyTo, ""
+	}
 	e.Turn = &store.NewTurn{Caller: caller, WorkerID: r.worker.ID, TaskID: task.ID, Input: text,
 		Budget: store.BudgetStandard, Title: d.header.Subject, Mail: d.note()}
 	if task.ID != "" {
@@ -362,7 +365,7 @@ var neverRead = regexp.MustCompile(`^(no-?reply|do-?not-?reply|mailer-daemon|bou
 func (d *delivery) replyTo(ctx context.Context, r Recipient, task store.Task) (string, error) {
 	to := d.header.From
 	// With several addresses the answer goes only to the author.
-	if list := d.header.ReplyTo; len(list) == 1 && list[0] != to {
+	if list := d.header.ReplyTo; len(list) == 1 && list[0] != to && d.verdicts.trusted() {
 		ok, err := d.mayRedirect(ctx, r, task, list[0])
 		if err != nil {
 			return "", err

@@ -248,14 +248,15 @@ func TestThreads(t *testing.T) {
 func TestForgedThreads(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	p := newPost(t, false, func(c *Config) { c.Resolver = dns{} })
+	d := dns{}
+	p := newPost(t, false, func(c *Config) { c.Resolver = d })
 	outside := func(address, from, id string, fields ...string) (store.Email, error) {
 		e, _, err := p.deliverTo(address, "192.0.2.7", from,
 			letter("Hello", append(fields, "From: "+from, "Message-ID: <"+id+">")...))
 		return e, err
 	}
-	first, err := outside(p.address(), "bob@example.net", "1@example.net")
-	is.NoErr(err)
+	first, _ := p.delivered("192.0.2.7", "bob@example.net",
+		p.signed(d, letter("Hello", "From: bob@example.net", "Message-ID: <1@example.net>"), "example.net"))
 	reply := p.replies(1, store.EmailKept)[0]
 	e, err := outside(p.address(), "bob@example.net", "2@example.net", "In-Reply-To: <1@example.net>")
 	is.NoErr(err)

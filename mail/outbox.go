@@ -163,7 +163,8 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 	}
 	// Somebody has decided in the meantime, or the turn has ended. A mail would only confuse its
 	// recipient.
-	if r.Kind != store.ReplyAnswer && r.Kind != store.ReplyAlert && len(r.Asks) == 0 {
+	asks := r.Kind == store.ReplyQuestion || r.Kind == store.ReplyApproval
+	if asks && len(r.Asks) == 0 {
 		return s.cfg.Store.EndReply(ctx, r, store.EmailFailed, "not sent: there is nothing to decide any more")
 	}
 	raw, kept, err := s.source(store.DuringMaintenance(s.sending), &r)

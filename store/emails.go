@@ -268,7 +268,7 @@ const (
 		ORDER BY created_at LIMIT ?`
 )
 
-// PruneEmails deletes old mails that started no turn. Of other mails and of replies, it deletes
+// PruneEmails deletes old mails that started no turn, and notices. Of other mails and of replies, it deletes
 // only the source, because a later answer finds its task by these rows. It works on mails older
 // than age, at most limit for each statement, and returns the number of changed rows.
 func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
@@ -279,6 +279,7 @@ func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (
 			`DELETE FROM inbound_emails WHERE status <> 'accepted' AND num IN (` + oldInbound + `)`,
 			`UPDATE inbound_emails SET source = NULL, source_sha256 = NULL
 				WHERE status = 'accepted' AND num IN (` + oldInbound + `)`,
+			`DELETE FROM outbound_emails WHERE kind = 'notice' AND num IN (` + oldOutbound + `)`,
 			`UPDATE outbound_emails SET source = NULL, source_sha256 = NULL WHERE num IN (` + oldOutbound + `)`,
 		} {
 			pruned, err := tx.Exec(query, before, limit)
@@ -307,6 +308,7 @@ type NewEmail struct {
 	From       string
 	To         string
 	ReplyTo    string
+	NoticeTo   string // the author, who gets a notice that there will be no answer; '' for none
 	Subject    string
 	Verdicts   json.RawMessage
 	RemoteAddr string

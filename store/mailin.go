@@ -219,6 +219,11 @@ func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 		e.Claimed = t.Status == Running
 	}
 	s.tell(tx, e.OrgID, ChangedOutbox)
+	if n.NoticeTo != "" {
+		if err := s.queueNotice(ctx, tx, e, n.NoticeTo); err != nil {
+			return Email{}, false, err
+		}
+	}
 	e.num, err = insertInbound(tx, e, cmp.Or(n.Content, e.ID), turnNum, src)
 	return e, err == nil, err
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,7 +31,29 @@ const (
 	ReplyQuestion = "question" // asks the question of a turn
 	ReplyApproval = "approval" // asks for the approvals that the calls of a turn need
 	ReplyAlert    = "alert"    // reports alerts to a member
+	ReplyNotice   = "notice"   // says that there will be no answer, because nothing verifies the author
 )
+
+// The limits of notices. Anybody can cause one to an address of somebody else.
+const (
+	noticeTime = 24 * time.Hour // at most one to the senders of a network
+	maxNotices = 100            // within noticeTime, of the whole server
+)
+
+// queueNotice adds a notice to the author of a mail to the outbox, within the limits.
+func (s *Store) queueNotice(ctx context.Context, tx Tx, e Email, author string) error {
+	network, since := Place(e.RemoteAddr), s.now().Add(-noticeTime).UnixMilli()
+	networks, err := all(ctx, tx, scanString, `SELECT network FROM outbound_emails INDEXED BY outbound_emails_notices
+		WHERE network IS NOT NULL AND created_at > ? LIMIT ?`, since, maxNotices)
+	if err != nil || len(networks) == maxNotices || slices.Contains(networks, network) {
+		return err
+	}
+	_, err = tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, network, recipient, subject,
+			status, attempts, next_attempt_at, error_message, created_at, size)
+		VALUES (?1, 'notice', ?2, ?3, ?4, ?5, '', 'queued', 0, ?6, '', ?6, 0)`,
+		NewID("msg", s.now()), e.OrgID, e.WorkerID, network, author, s.millis())
+	return err
+}
 
 // A Reply is a mail in the outbox that is due, with the records that its text needs.
 type Reply struct {
@@ -133,6 +156,9 @@ func (s *Store) fillReply(ctx context.Context, r *Reply) (err error) {
 		r.Alert, err = one(ctx, s.db, scanAlertMessage, selectAlertMessage+`WHERE m.num = ?`, r.alertNum)
 		return err
 	}
+	if r.Kind == ReplyNotice {
+		return nil
+	}
 	if r.approvalNum != 0 {
 		if r.Asks, err = s.asked(ctx, s.db, r.approvalNum, r.UserID); err != nil {
 			return err
@@ -198,11 +224,11 @@ func (s *Store) EndReply(ctx context.Context, r Reply, status EmailStatus, reaso
 }
 
 // GiveUpReply stores that a reply cannot be sent, and raises an alert. For an alert mail it raises
-// none.
+// none, and for a notice neither: anybody can cause notices to addresses that do not exist.
 func (s *Store) GiveUpReply(ctx context.Context, r Reply, reason string) error {
 	return s.write(ctx, func(tx Tx) error {
 		ended, err := s.endReply(tx, r, EmailFailed, reason)
-		if err != nil || !ended || r.Kind == ReplyAlert {
+		if err != nil || !ended || r.Kind == ReplyAlert || r.Kind == ReplyNotice {
 			return err
 		}
 		return s.raiseAlert(ctx, tx, alertEvent{TopicDelivery, EventMailLost, r.OrgID, r.WorkerID, r.Turn.taskNum})

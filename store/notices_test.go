@@ -1,0 +1,41 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestNotices receives mail of unproven authors from many networks. The server sends a bounded number of
+// notices, which raise no alerts and are deleted like other mail of strangers.
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	send := func(i int) {
+		n := f.mail(fmt.Sprint(i))
+		n.ReplyTo, n.NoticeTo, n.RemoteAddr = "", "bob@example.net", fmt.Sprintf("10.0.%d.%d", i/256, i%256)
+		f.receive(n)
+	}
+	notices := func() int64 { return f.count(`SELECT count(*) FROM outbound_emails WHERE kind = 'notice'`) }
+	for i := range 110 {
+		send(i)
+		f.clock.advance(time.Second)
+	}
+	is.Equal(notices(), int64(100))
+	f.clock.advance(24*time.Hour - 110*time.Second + time.Millisecond)
+	send(1000)
+	is.Equal(notices(), int64(101)) // the first one is a day old
+	r := f.claimReplies(10)[0]
+	is.Equal(r.Kind, store.ReplyNotice)
+	is.NoErr(f.ComposeReply(f.ctx(), &r, "Notice", []byte("raw")))
+	is.NoErr(f.GiveUpReply(f.ctx(), r, "no such user"))
+	is.Equal(f.count(`SELECT count(*) FROM alerts`), int64(0))
+	f.clock.advance(time.Hour)
+	is.NoErr(errOf(f.PruneEmails(f.ctx(), time.Minute, 1000)))
+	is.Equal(notices(), int64(100)) // the others are still queued
+}
