@@ -31,7 +31,8 @@ func (a *API) listSecrets(w http.ResponseWriter, r *request) error {
 	return respondOK(w, map[string]any{"items": each(list, newSecretView)}, err)
 }
 
-// putSecret creates or changes a secret. A request without a value keeps the present one.
+// putSecret creates or changes a secret. A request without a value keeps the present one, and can
+// only take hosts away.
 func (a *API) putSecret(w http.ResponseWriter, r *request) error {
 	b, err := readBody(w, r)
 	if err != nil {

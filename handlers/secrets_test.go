@@ -33,9 +33,12 @@ func TestSecrets(t *testing.T) {
 // TestSecretsRefuse sends an invalid value for each field. No error repeats it.
 func TestSecretsRefuse(t *testing.T) {
 	_, s := onServer(t)
+	s.must(t, "PUT", "/api/secrets/HELD", `{"value":"the value of it","hosts":["api.example.com"]}`)
 	for _, tt := range []struct{ name, body, path string }{
 		{"A", `{}`, "value"},
 		{"A", `{"value":""}`, "value"},
+		{"HELD", `{"hosts":["api.example.com","evil.example"]}`, "value"},
+		{"HELD", `{"hosts":["*.example.com"],"value":null}`, "value"},
 		{"A", `{"value":"1234567"}`, "value"},
 		{"A", `{"value":12345678}`, "value"},
 		{"A", `{"value":"12345678","hosts":"example.com"}`, "hosts"},

@@ -140,21 +140,8 @@ func (r rule) refusesHost(host string) string {
 	if r.Hosts == nil {
 		return ""
 	}
-	// Compare both names in canonical form. A host without a canonical form matches no rule.
-	name, err := store.HostName(host)
-	if err == nil && slices.ContainsFunc(r.Hosts, func(pattern string) bool { return hostMatches(pattern, name) }) {
+	if slices.ContainsFunc(r.Hosts, func(pattern string) bool { return store.HostWithin(pattern, host) }) {
 		return ""
 	}
 	return fmt.Sprintf("the host %q may not be fetched from here; these may: %s", host, strings.Join(r.Hosts, ", "))
-}
-
-// hostMatches reports whether a rule's pattern matches a host. host has the form that
-// store.HostName returns.
-func hostMatches(pattern, host string) bool {
-	base, subdomains := strings.CutPrefix(pattern, "*.")
-	base, err := store.HostName(base) // rules may contain hosts in Unicode
-	if subdomains {                   // the dot excludes badexample.org and example.org
-		return err == nil && strings.HasSuffix(host, "."+base)
-	}
-	return err == nil && host == base
 }

@@ -39,7 +39,7 @@ type Secret struct {
 type NewSecret struct {
 	WorkerID string // "" if every worker of the organization may use it
 	Name     string
-	Value    string   // "" keeps the value of an existing secret
+	Value    string   // "" keeps the value of an existing secret; a new host needs it again
 	Hosts    []string // nil keeps the hosts of an existing secret
 }
 
@@ -107,7 +107,9 @@ func (s *Store) Secrets(ctx context.Context, c Caller, workerID string) ([]Secre
 
 // SetSecret creates a secret, or changes the existing secret of that name. The audit log
 // records the change without the value. SetSecret returns Forbidden as Secrets does, and a
-// Conflict if there are MaxSecrets already.
+// Conflict if there are MaxSecrets already. A host to which the secret may not be sent yet needs
+// the value again: else people who may change a secret could have it sent to a server of theirs,
+// although nobody may read it.
 func (s *Store) SetSecret(ctx context.Context, c Caller, n NewSecret) (x Secret, err error) {
 	var f Fields
 	if n.Check(&f); f.Err() != nil {
@@ -172,6 +174,11 @@ func (s *Store) insertSecret(ctx context.Context, tx Tx, c Caller, n NewSecret) 
 }
 
 func (s *Store) updateSecret(tx Tx, c Caller, x Secret, n NewSecret) (Secret, error) {
+	if host, is := newHost(x.Hosts, n.Hosts); is && n.Value == "" {
+		var f Fields
+		f.Add("value", "must be entered again, because the secret may not be sent to %q yet", host)
+		return x, f.Err()
+	}
 	if x.UpdatedAt = fromMillis(s.millis()); n.Hosts != nil {
 		x.Hosts = n.Hosts
 	}

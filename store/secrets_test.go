@@ -76,7 +76,7 @@ func TestSecretTimes(t *testing.T) {
 		return at
 	}})
 	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
-	for _, n := range []store.NewSecret{{Name: "K", Value: "12345678"}, {Name: "K", Hosts: []string{"example.com"}}} {
+	for _, n := range []store.NewSecret{{Name: "K", Value: "12345678"}, {Name: "K", Hosts: []string{}}} {
 		x, err := s.SetSecret(t.Context(), owner.Caller, n)
 		is.NoErr(err)
 		list, err := s.Secrets(t.Context(), owner.Caller, "")
@@ -115,6 +115,55 @@ func TestSecretRules(t *testing.T) {
 	is.NoErr(err) // a change does not count as a new secret
 }
 
+// TestSecretNewHost changes the hosts of a secret without its value. Only a list that permits no new
+// host is accepted.
+func TestSecretNewHost(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for name, tt := range map[string]struct {
+		was, now string // separated by spaces
+		refused  string // the host that the error names
+	}{
+		"the same":             {"a.example *.b.example", "*.b.example a.example", ""},
+		"fewer":                {"a.example b.example", "b.example", ""},
+		"none":                 {"a.example", "", ""},
+		"other case, dot":      {"A.example", "a.EXAMPLE", ""},
+		"in ASCII":             {"bücher.example", "xn--bcher-kva.example", ""},
+		"under the pattern":    {"*.example.com", "api.example.com *.eu.example.com", ""},
+		"the first":            {"", "a.example", "a.example"},
+		"one more":             {"a.example", "a.example b.example", "b.example"},
+		"another":              {"a.example", "b.example", "b.example"},
+		"host, then pattern":   {"a.example", "*.a.example", "*.a.example"},
+		"above the pattern":    {"*.example.com", "example.com", "example.com"},
+		"wider pattern":        {"*.eu.example.com", "*.example.com", "*.example.com"},
+		"end of name":          {"*.example.com", "bad-example.com", "bad-example.com"},
+		"end of pattern":       {"*.example.com", "*.bad-example.com", "*.bad-example.com"},
+		"look-alike":           {"example.com", "exämple.com", "exämple.com"},
+		"an address of a host": {"example.com", "10.0.0.1", "10.0.0.1"},
+	} {
+		for _, worker := range []string{"", f.worker.ID} {
+			is := is.New(t)
+			set := func(value, hosts string) error {
+				return errOf(f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{WorkerID: worker, Name: "K",
+					Value: value, Hosts: append([]string{}, strings.Fields(hosts)...)}))
+			}
+			is.NoErr(set("12345678", tt.was))
+			err := set("", tt.now)
+			if tt.refused == "" {
+				is.NoErr(err) // a change that permits less
+				continue
+			}
+			t.Log(name)
+			is.True(store.IsKind(err, store.Invalid)) // a new host without the value
+			is.True(strings.HasPrefix(err.Error(), "value:") && strings.Contains(err.Error(), `"`+tt.refused+`"`))
+			list, err := f.Secrets(t.Context(), f.owner.Caller, worker)
+			is.NoErr(err)
+			is.Equal(strings.Join(list[0].Hosts, " "), tt.was) // nothing changed
+			is.NoErr(set("12345678", tt.now))                  // with the value it may
+		}
+	}
+}
+
 // TestTurnSecrets checks the values that a turn gets, and that no file or log of the store contains
 // a value.
 func TestTurnSecrets(t *testing.T) {
@@ -129,7 +178,7 @@ func TestTurnSecrets(t *testing.T) {
 	}
 	set("", "SHARED", "the shared value", "a.example")
 	set("", "BOTH", "of the organization")
-	set(f.worker.ID, "BOTH", "of the worker itself")
+	set(f.worker.ID, "BOTH", "of the worker itself", "*.example")
 	set(f.worker.ID, "BOTH", "", "b.example") // keeps the value
 	secrets, err := f.TurnSecrets(t.Context(), claim)
 	is.NoErr(err)

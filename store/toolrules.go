@@ -179,6 +179,37 @@ func wrongHosts(hosts []string) string {
 	return ""
 }
 
+// HostWithin reports whether a pattern, such as example.com or *.example.com, permits a host. If host
+// is a pattern itself, HostWithin reports whether the first permits every host that the other does.
+func HostWithin(pattern, host string) bool {
+	base, subdomains := strings.CutPrefix(pattern, "*.")
+	name, any := strings.CutPrefix(host, "*.")
+	base, err := HostName(base) // patterns may contain hosts in Unicode
+	if err != nil {
+		return false
+	}
+	// A host without a canonical form matches no pattern.
+	if name, err = HostName(name); err != nil {
+		return false
+	}
+	if !subdomains {
+		return !any && name == base
+	}
+	// The dot excludes badexample.org and example.org.
+	return strings.HasSuffix(name, "."+base) || any && name == base
+}
+
+// newHost returns the first host of a list that no pattern of the earlier list permits.
+func newHost(was, now []string) (host string, is bool) {
+	i := slices.IndexFunc(now, func(host string) bool {
+		return !slices.ContainsFunc(was, func(pattern string) bool { return HostWithin(pattern, host) })
+	})
+	if i < 0 {
+		return "", false
+	}
+	return now[i], true
+}
+
 // HostName returns a host in the form in which rules compare it: lower case, without a
 // dot at the end, and in ASCII.
 func HostName(host string) (string, error) {

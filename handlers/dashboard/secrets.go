@@ -34,7 +34,7 @@ func (d *Dashboard) secretsPage(w http.ResponseWriter, r *request, status int, f
 }
 
 // setSecret creates a secret or changes the existing one of that name. An empty value keeps the
-// present one.
+// present one, and can only take hosts away.
 func (d *Dashboard) setSecret(_ http.ResponseWriter, r *request, f *form) (string, error) {
 	// People paste values with spaces and line ends around them, which the store refuses.
 	n := store.NewSecret{WorkerID: r.params.ByName("workerId"), Name: strings.TrimSpace(f.Get("name")),

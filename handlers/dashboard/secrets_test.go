@@ -24,6 +24,8 @@ func TestSecretPages(t *testing.T) {
 		p.lacks("the value of it") // the page shows a value
 		is.Equal(b.post(path, "name", "CRM_KEY", "value", "", "hosts", "").location(), path+"?done=secret-set")
 		b.get(path).shows("no host")
+		p = b.post(path, "name", "CRM_KEY", "value", "", "hosts", "evil.example")
+		p.answers(http.StatusUnprocessableEntity).shows(`id="e-value"`, "Must be entered again")
 		for _, name := range []string{"", "a b", hostile} {
 			p = b.post(path, "name", name, "value", "the value of it")
 			is.Equal(p.status, http.StatusUnprocessableEntity)
