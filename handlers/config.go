@@ -64,6 +64,9 @@ type Peers interface {
 	Live() int
 }
 
+// Misfits returns the words of Peers.Misfit, besides "".
+func Misfits() []string { return []string{"clock", "secret", "address"} }
+
 // Webhooks sends tests and redeliveries for a worker's webhook. A repeated request gets the
 // execution that it made before, and replayed is true.
 type Webhooks interface {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -19,12 +20,40 @@ import (
 // holds neither an id nor the text of a client or a model. See TestMetricsStayBounded.
 type meter struct {
 	requests *metrics.Set
-	kept     []*metrics.Set // of the store and the runner
+	kept     []*metrics.Set                  // of the store and the runner
+	answers  func(ctx context.Context) error // nil if the database answers a query
 	readers  []func(ctx context.Context, out samples)
+	last     lastValues
 }
 
 // samples are the values of one scrape.
-type samples struct{ *metrics.Set }
+type samples struct {
+	*metrics.Set
+	last *lastValues // of the meter
+	up   bool        // the database answers
+}
+
+// lastValues are the values of gauges that were last read from the database, by name.
+type lastValues struct {
+	mu     sync.Mutex // guards values
+	values map[string]float64
+}
+
+// read sets a gauge to a value that was read from the database, if err is nil. Otherwise the gauge keeps its last
+// value, and is NaN if there is none: a series that vanishes raises no alert, and a zero would hide waiting work.
+// journeyman_database_up says that the value is old.
+func (s samples) read(name string, v float64, err error) {
+	s.last.mu.Lock()
+	defer s.last.mu.Unlock()
+	if err == nil {
+		s.last.values[name] = v
+	} else if last, known := s.last.values[name]; known {
+		v = last
+	} else {
+		v = math.NaN()
+	}
+	s.value(name, v)
+}
 
 // value sets a gauge. name ends with its labels, if it has any.
 func (s samples) value(name string, v float64) { s.GetOrCreateGauge(name, nil).Set(v) }
@@ -43,7 +72,8 @@ func (s samples) flag(name string, on bool) {
 // newMeter creates the meter. openStreams returns the number of event streams.
 func newMeter(cfg Config, openStreams func() int64) *meter {
 	metrics.ExposeMetadata(true) // the type of each metric
-	return &meter{requests: metrics.NewSet(), kept: []*metrics.Set{cfg.Store.WriteStats().Metrics, cfg.Runner.Metrics()},
+	return &meter{last: lastValues{values: map[string]float64{}}, requests: metrics.NewSet(),
+		answers: cfg.Store.Answers, kept: []*metrics.Set{cfg.Store.WriteStats().Metrics, cfg.Runner.Metrics()},
 		readers: []func(context.Context, samples){
 			func(ctx context.Context, out samples) { readTurns(ctx, out, cfg.Store, cfg.Runner) },
 			func(ctx context.Context, out samples) { readStore(ctx, out, cfg.Store) },
@@ -60,12 +90,13 @@ func newMeter(cfg Config, openStreams func() int64) *meter {
 // the other metrics from an operator, and scrapers wait for few seconds.
 const scrapeTime = 2 * time.Second
 
-// write writes all metrics in the text format of Prometheus. It marks or leaves out those that it
-// cannot read from the database before ctx ends, or within scrapeTime.
+// write writes all metrics in the text format of Prometheus. Those that it cannot read from the database before
+// ctx ends, or within scrapeTime, have their last value.
 func (m *meter) write(ctx context.Context, out io.Writer) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTime)
 	defer cancel()
-	now := samples{metrics.NewSet()}
+	now := samples{Set: metrics.NewSet(), last: &m.last, up: m.answers(ctx) == nil}
+	now.flag("journeyman_database_up", now.up)
 	for _, read := range m.readers {
 		read(ctx, now)
 	}
@@ -99,11 +130,7 @@ func readTurns(ctx context.Context, out samples, st *store.Store, rn *runner.Run
 	out.count(`journeyman_turns_total{status="aborted"}`, c.TurnsAborted.Load())
 	waiting, err := st.Suspended(ctx)
 	for _, w := range []store.WaitFor{store.WaitForPerson, store.WaitForModel, store.WaitForWorker} {
-		n := float64(waiting[w])
-		if err != nil {
-			n = math.NaN() // unknown: a zero would hide waiting turns
-		}
-		out.value(fmt.Sprintf(`journeyman_turns_waiting{for=%q}`, w), n)
+		out.read(fmt.Sprintf(`journeyman_turns_waiting{for=%q}`, w), float64(waiting[w]), err)
 	}
 	out.count("journeyman_steps_total", c.Steps.Load())
 	out.count(`journeyman_tokens_total{direction="input"}`, c.InputTokens.Load())
@@ -111,20 +138,16 @@ func readTurns(ctx context.Context, out samples, st *store.Store, rn *runner.Run
 	out.GetOrCreateFloatCounter("journeyman_credits_total").Add(store.Credits(c.Cost.Load()))
 }
 
-// readBacklog sets no values if the database does not answer: zeros would hide waiting work.
 func readBacklog(ctx context.Context, out samples, st *store.Store) {
 	b, err := st.Backlog(ctx)
-	if err != nil {
-		return
-	}
-	out.value("journeyman_turns_queue_age_seconds", b.Turns.Age.Seconds())
-	out.value("journeyman_deliveries_pending", float64(b.Deliveries.Count))
-	out.value("journeyman_deliveries_age_seconds", b.Deliveries.Age.Seconds())
-	out.value("journeyman_emails_queued", float64(b.Outbox.Count))
-	out.value("journeyman_emails_age_seconds", b.Outbox.Age.Seconds())
-	out.value("journeyman_emails_held", float64(b.Held.Count))
-	out.value("journeyman_emails_held_age_seconds", b.Held.Age.Seconds())
-	out.value("journeyman_scheduler_lag_seconds", b.Schedule.Seconds())
+	out.read("journeyman_turns_queue_age_seconds", b.Turns.Age.Seconds(), err)
+	out.read("journeyman_deliveries_pending", float64(b.Deliveries.Count), err)
+	out.read("journeyman_deliveries_age_seconds", b.Deliveries.Age.Seconds(), err)
+	out.read("journeyman_emails_queued", float64(b.Outbox.Count), err)
+	out.read("journeyman_emails_age_seconds", b.Outbox.Age.Seconds(), err)
+	out.read("journeyman_emails_held", float64(b.Held.Count), err)
+	out.read("journeyman_emails_held_age_seconds", b.Held.Age.Seconds(), err)
+	out.read("journeyman_scheduler_lag_seconds", b.Schedule.Seconds(), err)
 }
 
 func readMail(out samples, c *store.Counters) {

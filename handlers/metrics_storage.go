@@ -2,26 +2,32 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"journeyman/store"
 )
+
+// errNoAnswer means that the size of a database on a server is unknown.
+var errNoAnswer = errors.New("the database does not answer")
 
 func readStore(ctx context.Context, out samples, st *store.Store) {
 	out.flag("journeyman_store_damaged", st.Damage() != nil)
 	writes, size := st.WriteStats(), st.Sizes(ctx)
 	out.count("journeyman_store_commits_total", writes.Commits.Load())
 	out.count("journeyman_store_operations_total", writes.Operations.Load())
-	database := float64(size.Database)
-	if database == 0 {
-		database = math.NaN() // the server does not answer
+	var err error
+	if size.Database == 0 {
+		err = errNoAnswer
 	}
-	out.value("journeyman_database_size_bytes", database)
+	out.read("journeyman_database_size_bytes", float64(size.Database), err)
 	out.value("journeyman_database_wal_size_bytes", float64(size.WAL))
-	out.flag("journeyman_store_read_only", st.Writable() != nil)
 	codes := st.ReadOnlyCodes()
+	if !out.up { // clients get this code, too
+		codes = append(codes, store.CodeStorage)
+	}
+	out.flag("journeyman_store_read_only", len(codes) > 0)
 	for _, known := range []string{store.CodeStorage, store.CodeMaintenance} {
 		out.flag(fmt.Sprintf(`journeyman_store_read_only_reason{reason=%q}`, known), slices.Contains(codes, known))
 	}
@@ -43,11 +49,8 @@ func readDisk(out samples, st *store.Store, size store.Sizes) {
 // readStorage reads the sizes of the data folder. It is cheap: the store measures the folder a
 // few times a day.
 func readStorage(ctx context.Context, out samples, st *store.Store) {
-	free := math.NaN() // unknown
-	if sp, err := st.Space(ctx); err == nil {
-		free = float64(sp.Free)
-	}
-	out.value("journeyman_database_free_bytes", free)
+	sp, err := st.Space(ctx)
+	out.read("journeyman_database_free_bytes", float64(sp.Free), err)
 	// Left out before the first measurement: zeros would look like an empty folder.
 	if m := st.Storage(); !m.At.IsZero() {
 		for _, k := range m.Kinds {

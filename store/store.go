@@ -93,6 +93,12 @@ func (s *Store) Ping(ctx context.Context) error {
 	return err
 }
 
+// Answers returns an error if the database does not answer a query before ctx ends.
+func (s *Store) Answers(ctx context.Context) error {
+	_, err := one(ctx, s.db, scanInt, `SELECT 1`)
+	return Unavailable(err)
+}
+
 // Writable returns nil, or the error with which the store refuses writes now: see ReadOnly.
 func (s *Store) Writable() error { return s.WritableIn(context.Background()) }
 

@@ -99,23 +99,34 @@ func newNodesWith(t *testing.T, secrets []string, options ...option) []*node {
 	}
 	var list []*node
 	for i, secret := range secrets {
-		d := &node{t: t, secret: secret, web: httptest.NewUnstartedServer(nil)}
-		d.url = "http://" + d.web.Listener.Addr().String()
-		opt := store.Options{Node: &store.Node{URL: d.url, Version: "test"}}
 		if i == 0 {
-			d.store = storetest.Open(t, opt)
-			d.owner, d.key = storetest.Caller(t, d.store, "Acme", "ann@acme.test", store.RoleOwner)
+			list = append(list, newNode(t, nil, secret, "", options...))
 		} else {
-			d.store = storetest.Reopen(t, list[0].store.Dir(), opt)
-			d.owner, d.key = list[0].owner, list[0].key
+			list = append(list, newNode(t, list[0], secret, "", options...))
 		}
-		d.start(options...)
-		list = append(list, d)
 	}
 	for _, d := range list {
 		storetest.Eventually(t, "all nodes know each other", func() bool { return d.nodes.Live() == len(secrets) })
 	}
 	return list
+}
+
+// newNode starts a server on the database of first, or on a new one if first is nil. It reaches the database at
+// that URL, if it is not "".
+func newNode(t *testing.T, first *node, secret, database string, options ...option) *node {
+	t.Helper()
+	d := &node{t: t, secret: secret, web: httptest.NewUnstartedServer(nil)}
+	d.url = "http://" + d.web.Listener.Addr().String()
+	opt := store.Options{Database: database, Node: &store.Node{URL: d.url, Version: "test"}}
+	if first == nil {
+		d.store = storetest.Open(t, opt)
+		d.owner, d.key = storetest.Caller(t, d.store, "Acme", "ann@acme.test", store.RoleOwner)
+	} else {
+		d.store = storetest.Reopen(t, first.store.Dir(), opt)
+		d.owner, d.key = first.owner, first.key
+	}
+	d.start(options...)
+	return d
 }
 
 // start starts the server of a node.

@@ -46,6 +46,14 @@ func DatabaseOf(dir string) string {
 	return pgtest.Named(name)
 }
 
+// Cuttable returns the URL of the database of a data folder through a proxy. cut(true) makes the database
+// unreachable there until cut(false). The test needs a database on a server.
+func Cuttable(t testing.TB, dir string) (url string, cut func(down bool)) {
+	t.Helper()
+	NeedServer(t)
+	return pgtest.Cuttable(t, DatabaseOf(dir))
+}
+
 // LockTables makes all queries of these tables wait until the test ends. It skips the test if the
 // database is a file, whose readers never wait.
 func LockTables(t testing.TB, s *store.Store, tables ...string) {

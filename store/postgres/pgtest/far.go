@@ -15,6 +15,21 @@ import (
 // test.
 func Far(t testing.TB, server string, roundTrip time.Duration) string {
 	t.Helper()
+	url, _ := startFar(t, server, roundTrip)
+	return url
+}
+
+// Cuttable returns a URL for a database through a proxy. cut(true) ends all connections and refuses new ones until
+// cut(false), as a server that is down does. The proxy ends with the test.
+func Cuttable(t testing.TB, server string) (url string, cut func(down bool)) {
+	t.Helper()
+	url, f := startFar(t, server, 0)
+	return url, f.cut
+}
+
+// startFar starts the proxy of Far, and returns its URL.
+func startFar(t testing.TB, server string, roundTrip time.Duration) (string, *far) {
+	t.Helper()
 	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal("the URL of the database cannot be read") // the error would show a password
@@ -31,7 +46,7 @@ func Far(t testing.TB, server string, roundTrip time.Duration) string {
 		f.running.Wait()
 	})
 	u.Host = listener.Addr().String()
-	return u.String()
+	return u.String(), f
 }
 
 // A far is a proxy that delays data.
@@ -42,7 +57,27 @@ type far struct {
 
 	mu     sync.Mutex // guards the fields below
 	open   map[net.Conn]bool
+	down   bool // for cut
 	closed bool
+}
+
+// cut implements Cuttable.
+func (f *far) cut(down bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = down
+	for c := range f.open {
+		if down {
+			_ = c.Close() // closing a connection again has no effect
+		}
+	}
+}
+
+// isDown reports whether the proxy refuses connections now.
+func (f *far) isDown() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.down
 }
 
 func (f *far) accept(listener net.Listener) {
@@ -50,6 +85,10 @@ func (f *far) accept(listener net.Listener) {
 		near, err := listener.Accept()
 		if err != nil {
 			return // Far has closed the listener
+		}
+		if f.isDown() {
+			_ = near.Close() // the client gets a closed connection
+			continue
 		}
 		server, err := net.Dial("tcp", f.address)
 		if err != nil {
@@ -70,7 +109,7 @@ func (f *far) keep(conns ...net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range conns {
-		if f.closed {
+		if f.closed || f.down {
 			_ = c.Close() // the connection is not used any more
 			continue
 		}
