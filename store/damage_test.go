@@ -195,13 +195,7 @@ func TestDueTables(t *testing.T) {
 	is.True(errors.Is(s.CheckDueTables(ended, time.Hour), context.Canceled))
 	is.NoErr(s.CheckDueTables(t.Context(), time.Hour))
 	is.NoErr(s.Close())
-	root := storetest.Rows(t, dir, `SELECT rootpage FROM sqlite_schema WHERE name = 'alert_messages'`)[0][0]
-	page, err := strconv.ParseInt(root, 10, 64)
-	is.NoErr(err)
-	f, err := os.OpenFile(store.DatabasePath(dir), os.O_RDWR, 0)
-	is.NoErr(err)
-	_, err = f.WriteAt([]byte(strings.Repeat("\xee", 4096)), (page-1)*4096)
-	is.NoErr(errors.Join(err, f.Close()))
+	damageTable(t, dir, true)
 	for _, tt := range []struct {
 		what  string
 		after time.Duration
@@ -222,6 +216,76 @@ func TestDueTables(t *testing.T) {
 			is.NoErr(s.CheckDueTables(t.Context(), time.Hour)) // known damage is not looked for again
 		}
 		_ = s.Close()
+	}
+}
+
+// damageTable overwrites a page of an empty table. If silent is set, as a disk does that loses data: the time of
+// the file stays.
+func damageTable(t *testing.T, dir string, silent bool) {
+	t.Helper()
+	is := is.New(t)
+	root := storetest.Rows(t, dir, `SELECT rootpage FROM sqlite_schema WHERE name = 'alert_messages'`)[0][0]
+	page, err := strconv.ParseInt(root, 10, 64)
+	is.NoErr(err)
+	info, err := os.Stat(store.DatabasePath(dir))
+	is.NoErr(err)
+	f, err := os.OpenFile(store.DatabasePath(dir), os.O_RDWR, 0)
+	is.NoErr(err)
+	_, err = f.WriteAt([]byte(strings.Repeat("\xee", 4096)), (page-1)*4096)
+	is.NoErr(errors.Join(err, f.Close()))
+	if silent {
+		is.NoErr(os.Chtimes(store.DatabasePath(dir), time.Time{}, info.ModTime()))
+	}
+}
+
+// TestCheckAfterUncleanStop damages a table just after its check. The next start checks all tables if the
+// process was killed, or if the files were written after its end, and also if it is killed again during the
+// check. Otherwise no check is due.
+func TestCheckAfterUncleanStop(t *testing.T) {
+	t.Parallel()
+	storetest.Embedded(t)
+	for name, tt := range map[string]struct {
+		killed, again, silent bool
+		found                 bool
+	}{
+		"regular, and a disk that loses a page": {silent: true},
+		"regular, and a page that was written":  {found: true},
+		"killed":                                {killed: true, silent: true, found: true},
+		"killed twice":                          {killed: true, again: true, silent: true, found: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			open := func(dir string) *store.Store {
+				s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+				is.NoErr(err)
+				return s
+			}
+			// end ends the process of a folder, and returns the folder that it leaves.
+			end := func(s *store.Store, kill bool) string {
+				t.Helper()
+				left := s.Dir()
+				if kill {
+					is.NoErr(s.StartRunner(t.Context(), "run_x", time.Minute))
+					left = t.TempDir()
+					is.NoErr(storetest.Copy(t, s.Dir(), left))
+				}
+				is.NoErr(s.Close())
+				return left
+			}
+			dir := filledFolder(t)
+			s := open(dir)
+			is.NoErr(s.CheckDueTables(t.Context(), time.Hour))
+			dir = end(s, tt.killed)
+			damageTable(t, dir, tt.silent)
+			if tt.again {
+				dir = end(open(dir), true)
+			}
+			s = open(dir)
+			err := s.CheckDueTables(t.Context(), time.Hour)
+			is.Equal(err != nil, tt.found)
+			is.NoErr(s.Close())
+		})
 	}
 }
 

@@ -114,7 +114,7 @@ func (s *Store) openDatabase(ctx context.Context, opt Options) error {
 		check = markBegunAnew
 	}
 	path := filepath.Join(s.dir, databaseName)
-	err := check(ctx, s.dir)
+	err := errors.Join(check(ctx, s.dir), s.forgetChecks(opt.Log))
 	if err == nil {
 		open := sqlite.Open
 		if opt.NoSync {
@@ -148,6 +148,9 @@ func (s *Store) Close() error { return s.close() }
 func (s *Store) closeAll() (err error) {
 	if s.db != nil {
 		err = s.db.Close()
+	}
+	if s.file != nil && err == nil {
+		err = s.noteStopped()
 	}
 	return errors.Join(err, s.lock.Close())
 }

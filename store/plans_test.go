@@ -714,6 +714,7 @@ func callNodes(t *testing.T, f *fixture) {
 	}
 	is.NoErr(f.ReleasePlacements(ctx, "run_node", time.Minute))
 	is.NoErr(errOf(f.ClockAhead(ctx)))
+	is.NoErr(f.Answers(ctx))
 	is.NoErr(errOf(f.Peers(ctx)))
 	is.NoErr(errOf(f.PlaceHere(ctx, f.worker.ID, "run_node")))
 	f.clock.advance(time.Minute)

@@ -112,15 +112,15 @@ func (db *DB) QuickCheck(ctx context.Context) error {
 }
 
 // CheckTables looks for damage in each table for which due returns true, and calls sound after a
-// table without damage. While the database is in use, the check pauses most of the time. The
-// database records the damage that is found.
+// table without damage. While the database is in use, the check pauses most of the time, and half of the time
+// otherwise. The database records the damage that is found.
 func (db *DB) CheckTables(ctx context.Context, due func(table string) bool, sound func(table string) error) error {
 	tables, err := column[string](db.Query(ctx, allTables))
 	if err != nil || !slices.ContainsFunc(tables, due) {
 		return err // after most starts: a connection for the check would parse the whole schema
 	}
 	pace := db.Pace(ctx)
-	pace.share, pace.log = checkShare, db.path+"-wal"
+	pace.share, pace.calm, pace.log = checkShare, checkCalm, db.path+"-wal"
 	return db.health.note(checkTables(ctx, db.path, pace, due, sound))
 }
 

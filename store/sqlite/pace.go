@@ -22,6 +22,10 @@ const (
 	// checkShare is paceShare for the periodic check, for which nobody waits.
 	checkShare = 7
 
+	// checkCalm is the length of the pauses of the periodic check while the database is not in use. The check
+	// uses at most half of a processor.
+	checkCalm = 1
+
 	// paceSteps is the number of steps of SQLite between two checks of the clock. A step is an
 	// instruction of its virtual machine, or a page whose structure is checked.
 	paceSteps = 64
@@ -43,6 +47,7 @@ type Pace struct {
 	ctx   context.Context
 	uses  func() int64  // counts all other reads and commits
 	share time.Duration // length of a pause, in multiples of the work before it
+	calm  time.Duration // share while the database is not in use; 0 for no pauses
 	log   string        // path of a log that grows until the work ends; "" without one
 	begun time.Time     // when the present slice of work began
 	seen  int64         // the last result of uses
@@ -69,10 +74,14 @@ func (p *Pace) Pause() error {
 	if n := p.uses(); n != p.seen {
 		p.seen, p.used = n, now
 	}
-	if now.Sub(p.used) > paceCalm || p.hurried() {
+	share := p.share
+	if now.Sub(p.used) > paceCalm {
+		share = p.calm
+	}
+	if share == 0 || p.hurried() {
 		runtime.Gosched()
 	} else {
-		_ = engine.Pause(p.ctx, p.share*min(worked, paceLongest)) // the error is returned below
+		_ = engine.Pause(p.ctx, share*min(worked, paceLongest)) // the error is returned below
 	}
 	p.begun = time.Now()
 	return p.ctx.Err()
