@@ -85,10 +85,10 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 }
 
 // turnRun returns the run view of a turn. conv is the conversation up to the end of the turn. If
-// conv is nil or the request is a repetition, turnRun reads the conversation from the store.
+// conv is nil, or if the turn is older than the request, turnRun reads the conversation from the store.
 func (a *API) turnRun(ctx context.Context, accepted store.Accepted, conv *store.Conversation,
 	approvals bool) (view.Run, error) {
-	if conv != nil && !accepted.Replayed {
+	if conv != nil && !accepted.Replayed && accepted.Answered == nil {
 		// The run view holds only these fields of the worker, and they never change.
 		wrk := store.Worker{ID: accepted.Turn.WorkerID, CreatedAt: accepted.WorkerCreatedAt}
 		return a.views.LastTurnRun(ctx, wrk, *conv, approvals)

@@ -122,6 +122,35 @@ func TestAnswerWithFiles(t *testing.T) {
 	list, _, err := p.store.Approvals(t.Context(), p.owner.Caller, store.ApprovalQuery{TaskID: e.TaskID, Limit: 5})
 	is.NoErr(err)
 	is.Equal(list[0].Answer, "This one.\n\n(With files, which are in the workspace now: list.txt)")
+	files, err := p.store.FilesByTurn(t.Context(), p.turn(e))
+	is.NoErr(err)
+	attached := store.TurnFiles(files, p.turn(e).Num, store.Attached)
+	is.Equal(len(attached), 1) // it is an attachment of the turn that asked
+	is.Equal(attached[0].Path, "list.txt")
+}
+
+// TestAnswerToAQuestionOfTheAPI sends a mail to a task whose question was asked in a turn of the API. The
+// mail is the answer if the question is for its author, and otherwise a new instruction.
+func TestAnswerToAQuestionOfTheAPI(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, false, nil)
+	colleague, _ := storetest.Caller(t, p.store, "Acme", "mo@example.com", store.RoleAdmin)
+	for i, asker := range []store.Identity{p.owner, colleague} {
+		n := store.NewTurn{Caller: asker.Caller, WorkerID: p.worker.ID, Input: askingFor(`{"question": "Who?"}`), Budget: store.BudgetStandard}
+		n.Caller.Trigger = store.TriggerAPI
+		a, err := p.store.CreateTurn(t.Context(), n)
+		is.NoErr(err)
+		storetest.Eventually(t, "the question", func() bool {
+			task, err := p.store.TaskOfTurn(t.Context(), a.Turn)
+			return err == nil && task.Wait != nil
+		})
+		to := strings.Replace(p.address(), "@", "+"+a.Turn.TaskID+"@", 1)
+		is.Equal(p.send("ann@example.com", to, letter("Ann", fmt.Sprintf("Message-ID: <%d@example.com>", i))), "250 2.0.0 OK: queued")
+		mails := p.emails(store.Inbound)
+		is.Equal(mails[len(mails)-1].TaskID, a.Turn.TaskID)
+		is.Equal(mails[len(mails)-1].TurnID == a.Turn.ID, i == 0)
+	}
 }
 
 var decisionLink = regexp.MustCompile(`http://jm\.test/decide/(\S+)`)

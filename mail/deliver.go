@@ -275,32 +275,20 @@ func (d *delivery) newWork(ctx context.Context, r Recipient, text string, files 
 	e.Turn = &store.NewTurn{Caller: caller, WorkerID: r.worker.ID, TaskID: task.ID, Input: text,
 		Budget: store.BudgetStandard, Title: d.header.Subject, Mail: d.note()}
 	if task.ID != "" {
-		e.Answer, err = d.answer(ctx, task, caller, text, files)
+		e.Answer, err = d.answer(ctx, task, caller, text)
 	}
 	return e, err
 }
 
 // answer returns the mail's text as the answer to a question of the task. It returns nil if no
 // question waits for the mail's author.
-func (d *delivery) answer(ctx context.Context, task store.Task, c store.Caller, text string,
-	files []store.File) (*store.MailAnswer, error) {
+func (d *delivery) answer(ctx context.Context, task store.Task, c store.Caller,
+	text string) (*store.MailAnswer, error) {
 	a, ok, err := d.cfg.Store.MailedQuestion(ctx, task, c, d.header.From, d.header.ThreadIDs())
 	if err != nil || !ok {
 		return nil, err
 	}
-	note := ""
-	if len(files) > 0 {
-		note = "\n\n(With files, which are in the workspace now: " + pathsOf(files) + ")"
-	}
-	answer := a.Question.Match(text)
-	// The names of the files are more important than the end of a long text, so truncate the text.
-	if room := store.MaxAnswer - len([]rune(note)); len([]rune(answer)) > room {
-		note = "\n(The mail is truncated here.)" + note
-		answer = store.FirstRunes(answer, max(0, room-50))
-	}
-	answer = store.FirstRunes(answer+note, store.MaxAnswer)
-	// The store refuses NUL. A refusal would bounce the mail of a person who cannot see the reason.
-	return &store.MailAnswer{ApprovalID: a.ID, Text: strings.ReplaceAll(answer, "\x00", "\uFFFD")}, nil
+	return &store.MailAnswer{ApprovalID: a.ID, Text: text}, nil
 }
 
 // note returns the facts about the mail that the model gets in addition to its text.

@@ -24,7 +24,8 @@ type Instruction struct {
 }
 
 // Accept puts an instruction's files into the workspace and commits its turn. The turn is durable
-// once Accept returns. For a repeated request, Accept returns the turn of the first request.
+// once Accept returns. For a repeated request, Accept returns the turn of the first request. For an
+// instruction that answers a question, it returns the turn that asked: see store.NewTurn.
 func (r *Runner) Accept(ctx context.Context, in Instruction) (a store.Accepted, err error) {
 	ctx, span := r.cfg.Trace.Accept(ctx)
 	defer func() {
@@ -57,6 +58,9 @@ func (r *Runner) Accept(ctx context.Context, in Instruction) (a store.Accepted, 
 	})
 	if err == nil {
 		r.accepted(a, in.Log...)
+	}
+	if err == nil && a.Answered != nil {
+		r.notifyDecided(ctx, *a.Answered)
 	}
 	return a, err
 }
@@ -288,7 +292,10 @@ func (r *Runner) acceptedEmail(e store.Email) {
 // accepted logs a new turn with further attributes and wakes the runner. The turn is already
 // committed, so the wake-up only shortens the delay.
 func (r *Runner) accepted(a store.Accepted, more ...any) {
-	if !a.Replayed {
+	switch {
+	case a.Answered != nil:
+		r.cfg.Log.Info("question answered", append([]any{"approval", a.Answered.ID, "turn", a.Turn.ID}, more...)...)
+	case !a.Replayed:
 		attrs := append([]any{"by", string(a.Turn.TriggeredBy), "budget", string(a.Turn.Budget)}, turnIDs(a.Turn)...)
 		r.cfg.Log.Info("turn accepted", append(attrs, more...)...)
 	}

@@ -89,3 +89,40 @@ func TestUnansweredRequests(t *testing.T) {
 	is.Equal(done.Status, store.Completed)
 	is.True(strings.HasPrefix(done.OutputText, "ask_user: nobody answered within 7 days"))
 }
+
+// TestMessagesToAQuestion checks that a message is the answer if one question is open, even beside a
+// call that waits for an approval, and a new turn if two are. An instruction that is to be run again is
+// never the answer.
+func TestMessagesToAQuestion(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		calls  []string
+		queue  bool
+		answer string // to the first question; "" if the message is a new turn
+	}{
+		"one question":              {[]string{tool.AskUser, `{"question":"A?"}`}, false, "yes"},
+		"two questions":             {[]string{tool.AskUser, `{"question":"A?"}`, tool.AskUser, `{"question":"B?"}`}, false, ""},
+		"a question, an approval":   {[]string{tool.AskUser, `{"question":"A?"}`, "danger", `{}`}, false, "yes"},
+		"two approvals":             {[]string{"danger", `{}`, "danger", `{}`}, false, ""},
+		"an instruction, run again": {[]string{tool.AskUser, `{"question":"A?"}`}, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f, _ := newAsking(t, asksThen(resultsIn, tt.calls...), withTools(tool.All(tool.Documents{})...))
+			turn := f.accept("go")
+			f.pending(turn, len(tt.calls)/2)
+			n := store.NewTurn{Caller: f.owner, TaskID: turn.TaskID, Input: "yes", Budget: store.BudgetStandard, AlwaysQueue: tt.queue}
+			a, err := f.Accept(f.ctx(), runner.Instruction{NewTurn: n})
+			is.NoErr(err)
+			is.Equal([]any{a.Turn.ID == turn.ID, a.Answered != nil}, []any{tt.answer != "", tt.answer != ""})
+			list, _, err := f.store.Approvals(f.ctx(), f.owner, store.ApprovalQuery{TaskID: turn.TaskID, Limit: 5})
+			is.NoErr(err)
+			for _, a := range list {
+				answered := a.Kind == store.KindQuestion && tt.answer != ""
+				is.Equal([]any{a.Status == store.ApprovalPending, a.Answer == "yes"}, []any{!answered, answered})
+			}
+			f.abort(turn)
+		})
+	}
+}

@@ -21,7 +21,7 @@ func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	}
 	// The disk is read before the transaction: the writer serves all callers and must not
 	// wait for a disk.
-	n.workspace, n.atOnce = s.look(ctx, n), true
+	n.workspace, n.atOnce, n.mayAnswer = s.look(ctx, n), true, true
 	return s.acceptOnce(ctx, n.IdempotencyKey, !n.Continue,
 		func(tx Tx) (Accepted, error) { return s.acceptTurn(ctx, tx, n) })
 }
@@ -41,19 +41,29 @@ func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey, locking bool
 	return a, err
 }
 
-// acceptTurn adds the turn of n, and its worker and task if they are new.
+// acceptTurn adds the turn of n, and its worker and task if they are new. If n is the answer to a
+// question, it adds none.
 func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, error) {
 	s.makeStorable(&n.Input, &n.Title)
 	// The checks of the disk and of the queue come first, because they cost no query.
 	if err := s.RoomIn(ctx); err != nil {
 		return Accepted{}, err
 	}
-	if err := s.waiting.full(n.Caller.OrganizationID, n.Caller.stranger()); err != nil {
-		return Accepted{}, err
+	full := s.waiting.full(n.Caller.OrganizationID, n.Caller.stranger())
+	if full != nil && n.TaskID == "" && !n.Continue {
+		return Accepted{}, full
 	}
 	task, w, err := s.target(ctx, tx, n)
 	if err != nil {
 		return Accepted{}, err
+	}
+	// A full queue and a reached cap refuse no answer, because the turn that asks was accepted before.
+	if a, ok, err := s.answerByMessage(ctx, tx, n, task); err != nil || ok {
+		a.WorkerCreatedAt = w.CreatedAt
+		return a, err
+	}
+	if full != nil {
+		return Accepted{}, full
 	}
 	if err := s.checkSpending(ctx, tx, w.OrganizationID, w.creditCap); err != nil {
 		return Accepted{}, err

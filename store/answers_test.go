@@ -47,3 +47,32 @@ func TestFormerMembersCannotDecide(t *testing.T) {
 		})
 	}
 }
+
+// TestMessageAnswersAQuestion checks that a message to a task is the answer to its open question, also if
+// the queue is full. A repetition of the message is none, and a later message is a new turn.
+func TestMessageAnswersAQuestion(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixtureWith(t, store.Options{QueueLimit: 1})
+	c, q := questioned(f)
+	waiting := f.accept(f.turn())
+	is.True(store.IsKind(errOf(f.CreateTurn(f.ctx(), f.turn())), store.Busy))
+	n := f.turn()
+	n.WorkerID, n.TaskID, n.Input = "", c.TaskID, "2"
+	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "once", Hash: hash("2")}
+	a, err := f.CreateTurn(f.ctx(), n)
+	is.NoErr(err)
+	is.Equal([]any{a.Turn.ID, a.Answered.ID, a.Answered.Answer, a.WorkerCreatedAt}, []any{c.ID, q.ID, "White wine", f.worker.CreatedAt})
+	is.Equal(f.task(c.TaskID).TurnCount, int64(1))
+	again, err := f.CreateTurn(f.ctx(), n)
+	is.NoErr(err)
+	is.Equal([]any{again.Replayed, again.Turn.ID, again.Answered == nil}, []any{true, c.ID, true})
+	is.Equal(len(f.claim("r", 5)), 2)
+	is.Equal(f.reread(c.Turn).Status, store.Running) // it goes on
+	is.Equal(f.reread(waiting).Status, store.Running)
+	n.IdempotencyKey = store.IdempotencyKey{}
+	later, err := f.CreateTurn(f.ctx(), n)
+	is.NoErr(err)
+	is.Equal(later.Turn.Seq, int64(1))
+	f.checkCounters()
+}

@@ -4,7 +4,8 @@ import "time"
 
 // NewTurn is an instruction to accept. TaskID selects an existing task, or a new one
 // with that id. Continue selects the caller's newest task of the worker. With neither,
-// the task is new. Without WorkerID and an existing task, NewWorker is created.
+// the task is new. Without WorkerID and an existing task, NewWorker is created. In a task with exactly
+// one open question, which asks the caller, the instruction is the answer.
 type NewTurn struct {
 	Caller         Caller
 	WorkerID       string
@@ -17,6 +18,7 @@ type NewTurn struct {
 	Budget         Budget
 	Title          string // of a new task; '' for the beginning of Input
 	Attachments    []File // the bytes are stored in the workspace and as blobs
+	AlwaysQueue    bool   // a new turn even if the task has an open question that it could answer
 	Channel        Channel
 	Mail           *MailNote // the mail by which it came; nil without one
 	IdempotencyKey IdempotencyKey
@@ -25,13 +27,15 @@ type NewTurn struct {
 	asker     string    // title of the worker whose turn starts it; '' without one
 	workspace Listing   // of the folder in which the turn will probably work
 	atOnce    bool      // a runner with a free slot may claim the turn in the transaction that accepts it
+	mayAnswer bool      // it may be the answer to the open question of its task
 	runnerID  string    // of the runner that claims it in that transaction; '' if it waits in the queue
 }
 
-// Accepted is a turn that CreateTurn accepted. Replayed reports that an earlier call with
-// the same IdempotencyKey did so.
+// Accepted is a turn that CreateTurn accepted, or the turn whose question the instruction has
+// answered. Replayed reports that an earlier call with the same IdempotencyKey did so.
 type Accepted struct {
 	Turn            Turn
+	Answered        *Approval // the question that was answered; nil if Turn is new or Replayed is set
 	WorkerCreatedAt time.Time // of the turn's worker; the zero time if Replayed is set
 	Replayed        bool
 }

@@ -138,8 +138,8 @@ func (s *Store) asked(ctx context.Context, q querier, approvalNum int64, userID 
 }
 
 // MailedQuestion returns the question of a task that a mail answers. If messageIDs names the
-// mail that asked a question, it is that question, and otherwise the oldest one. ok is false
-// if no question to the author waits: then the mail is a new instruction. The author is c,
+// mail that asked a question, it is that question, and otherwise the only one. ok is false
+// if no question to the author waits, or if several do: then the mail is a new instruction. The author is c,
 // or the address from if c is a stranger.
 func (s *Store) MailedQuestion(ctx context.Context, task Task, c Caller, from string,
 	messageIDs []string) (a Approval, ok bool, err error) {
@@ -162,15 +162,16 @@ func (s *Store) MailedQuestion(ctx context.Context, task Task, c Caller, from st
 	return s.mailedQuestion(ctx, s.db, task, c, from, 0)
 }
 
-// mailedQuestion returns the oldest question of a task that its author may answer by mail.
-// Unless num is 0, it returns only the question with that num. A member's question is for
+// mailedQuestion returns the only question of a task, if its author may answer it by mail.
+// Unless num is 0, it returns the question with that num. A member's question is for
 // that member. A stranger's question is for the address that the mail came from.
 func (s *Store) mailedQuestion(ctx context.Context, q querier, task Task, c Caller, from string,
 	num int64) (Approval, bool, error) {
 	a, err := one(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts, 0
 		FROM approvals a`+joinApproval+joinStep+`
 		WHERE a.task_num = ?1 AND a.kind = 'question' AND a.status = 'pending'
-			AND u.triggered_by IN ('email', 'schedule') AND (a.num = ?2 OR ?2 = 0)
+			AND CASE WHEN ?2 <> 0 THEN a.num = ?2 ELSE NOT EXISTS (SELECT 1 FROM approvals o
+				WHERE o.task_num = ?1 AND o.kind = 'question' AND o.status = 'pending' AND o.num <> a.num) END
 			AND CASE WHEN u.created_by_num IS NOT NULL THEN u.created_by_num = (SELECT num FROM users WHERE id = ?3)
 				ELSE EXISTS (SELECT 1 FROM inbound_emails e WHERE e.turn_num = u.num
 					AND (e.from_address = ?4 OR e.reply_to = ?4)) END
@@ -201,17 +202,14 @@ func (s *Store) answerByMail(ctx context.Context, tx Tx, n NewEmail) (a Approval
 	if err != nil || !ok {
 		return a, false, err
 	}
-	d := Decision{Answer: n.Answer.Text, Via: "mail"}
-	if err := s.decide(ctx, tx, n.Turn.Caller, task, a, d); err != nil {
-		return a, false, err
-	}
 	// The mail is stored with the state after the decision.
-	a, err = s.findApproval(ctx, tx, n.Turn.Caller, task, a.ID)
+	text := mailedAnswer(a.Question, n.Answer.Text, n.Turn.Attachments)
+	a, err = s.answer(ctx, tx, *n.Turn, task, a, text, "mail")
 	return a, err == nil, err
 }
 
-// mayStillAnswer reports whether the author of a mail may answer in this transaction. A
-// member may have left the organization, or a private worker, since the mail was read.
+// mayStillAnswer reports whether the author of a mail or a message may answer in this transaction. A
+// member may have left the organization, or a private worker, since the mail or the request was read.
 func (s *Store) mayStillAnswer(ctx context.Context, tx Tx, c Caller, task Task) (bool, error) {
 	if c.stranger() {
 		return true, nil // mailedQuestion compares the address

@@ -297,6 +297,18 @@ func TestQuestionPage(t *testing.T) {
 	is.Equal(b.post("/tasks/two/approvals/"+id, "answer", "at\r\nnoon").location(), "/tasks/two?done=question-answered")
 	s.ended("two")
 	b.get("/tasks/two").shows(`at\nnoon`)
+
+	// A follow-up is the answer, too. An instruction that runs again is not.
+	ask("three", `{"question": "Which?", "choices": ["red", "blue"]}`)
+	is.Equal(b.followUp("three", "2").status, 303)
+	is.Equal(s.ended("three").OutputText, `It is {"answer":"blue"}`)
+	ask("four", `{"question": "Which?"}`)
+	is.Equal(b.post("/tasks/four/turns/0/again", "token", "t").status, 303)
+	is.Equal(b.send(b.form("/tasks/four", []string{"input", "edited", "from", "0"})).status, 303)
+	task, _, err := s.store.Task(t.Context(), s.owner.Caller, "four")
+	is.NoErr(err)
+	is.Equal(task.TurnCount, int64(3))
+	is.Equal(b.post("/tasks/four/cancel").status, 303)
 }
 
 // TestManyApprovals has a turn with more approvals, and longer arguments, than a page can show.

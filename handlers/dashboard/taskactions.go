@@ -50,7 +50,9 @@ func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {
 		}
 		sent.Files = append(files, sent.Files...)
 	}
-	_, err = d.submitRunBox(w, r, sent, store.NewTurn{TaskID: task.ID, WorkerID: task.WorkerID})
+	// An edited instruction is no answer to a question that is open now.
+	_, err = d.submitRunBox(w, r, sent, store.NewTurn{TaskID: task.ID, WorkerID: task.WorkerID,
+		AlwaysQueue: sent.Values.Get("from") != ""})
 	switch {
 	case err == nil:
 		return redirect(w, r, taskPath(task.ID)+"#newest")
@@ -104,7 +106,7 @@ func (d *Dashboard) repeat(r *request, task store.Task, seq string, key store.Id
 		return errForeignInstruction
 	}
 	n := store.NewTurn{Caller: r.who.Caller, TaskID: task.ID, WorkerID: task.WorkerID, Input: turn.Input,
-		Budget: cmp.Or(turn.Budget, store.BudgetStandard), IdempotencyKey: key}
+		AlwaysQueue: true, Budget: cmp.Or(turn.Budget, store.BudgetStandard), IdempotencyKey: key}
 	_, err = d.cfg.Runner.Accept(r.Context(), runner.Instruction{NewTurn: n, Files: files})
 	return err
 }

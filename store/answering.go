@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+)
+
+// This file makes a message to a task the answer to the task's open question. Without that, the message
+// would wait behind the question, for up to seven days.
+
+// openQuestion returns the question that a message of the caller answers: the only pending question of
+// the task, asked by a turn of the caller. ok is false for a second pending question, and for one to
+// somebody else. A call that waits for an approval does not count: no message decides on it.
+func (s *Store) openQuestion(ctx context.Context, q querier, task Task, c Caller) (a Approval, ok bool, err error) {
+	list, err := all(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts,
+			u.created_by_num = coalesce((SELECT num FROM users WHERE id = ?1), 0)
+		FROM approvals a`+joinApproval+joinStep+`
+		WHERE a.task_num = ?2 AND a.kind = 'question' AND a.status = 'pending' AND u.created_by_num IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM approvals o WHERE o.task_num = ?2 AND o.kind = 'question'
+				AND o.status = 'pending' AND o.num <> a.num)
+		ORDER BY a.num LIMIT 1`, c.UserID, task.num)
+	if err != nil || len(list) == 0 {
+		return a, false, err
+	}
+	return list[0], list[0].MayDecide, nil
+}
+
+// answerByMessage makes an instruction to a task the answer to its open question. ok is false if there is
+// none: then the instruction is a new turn. The result holds the turn that asked.
+func (s *Store) answerByMessage(ctx context.Context, tx Tx, n NewTurn, task Task) (a Accepted, ok bool, err error) {
+	if !n.mayAnswer || n.AlwaysQueue || task.Unfinished == 0 {
+		return a, false, nil
+	}
+	question, ok, err := s.openQuestion(ctx, tx, task, n.Caller)
+	if err != nil || !ok {
+		return a, false, err
+	}
+	if isLocking(tx) {
+		return a, false, errSerialize // see decide
+	}
+	if may, err := s.mayStillAnswer(ctx, tx, n.Caller, task); err != nil || !may {
+		return a, false, err
+	}
+	text, note := question.Question.Match(n.Input), noteOfFiles(n.Attachments)
+	if utf8.RuneCountInString(text+note) > MaxAnswer {
+		return a, false, Fields{{Path: "input", Message: "is the answer to the open question of the task, so it must " +
+			"be shorter: an answer has at most 20000 characters, with the names of the files"}}.Err()
+	}
+	if question, err = s.answer(ctx, tx, n, task, question, text+note, "message"); err != nil {
+		return a, false, err
+	}
+	turn, err := one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, question.turnNum)
+	return Accepted{Turn: turn, Answered: &question}, err == nil, err
+}
+
+// answer stores the answer of an instruction to a question, with the files of the instruction, and
+// returns the question as it is then.
+func (s *Store) answer(ctx context.Context, tx Tx, n NewTurn, task Task, a Approval, text, via string) (Approval, error) {
+	// White space and NUL are as DecideApproval wants them.
+	text = strings.ReplaceAll(strings.TrimSpace(text), "\x00", "\uFFFD")
+	if err := s.decide(ctx, tx, n.Caller, task, a, Decision{Answer: text, Via: via}); err != nil {
+		return a, err
+	}
+	turn, err := one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, a.turnNum)
+	if err == nil {
+		err = n.checkAttachments(turn)
+	}
+	if err != nil {
+		return a, err
+	}
+	for _, f := range n.Attachments {
+		if err := s.insertFile(tx, turn, Attached, f, s.millis()); err != nil {
+			return a, err
+		}
+	}
+	return s.findApproval(ctx, tx, n.Caller, task, a.ID)
+}
+
+// mailedAnswer returns the text of a mail as the answer to a question, with a note of the files. A text
+// that is too long is cut, because a refusal would bounce the mail of a person who cannot see the reason.
+func mailedAnswer(q Question, text string, files []File) string {
+	text, note := q.Match(text), noteOfFiles(files)
+	// The names of the files are more important than the end of a long text, so truncate the text.
+	if room := MaxAnswer - utf8.RuneCountInString(note); utf8.RuneCountInString(text) > room {
+		note = "\n(The mail is truncated here.)" + note
+		text = FirstRunes(text, max(0, room-50))
+	}
+	return FirstRunes(text+note, MaxAnswer)
+}
+
+// noteOfFiles returns a sentence for the model that names the files of an answer.
+func noteOfFiles(files []File) string {
+	if len(files) == 0 {
+		return ""
+	}
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = Folder{TaskID: f.TaskID}.Local(f.Path)
+	}
+	return "\n\n(With files, which are in the workspace now: " + strings.Join(paths, ", ") + ")"
+}
