@@ -85,6 +85,9 @@ func idle(s *settings) { s.idle = true }
 // withModel replaces the offline model.
 func withModel(m model.Model) option { return func(s *settings) { s.runner.Model = m } }
 
+// impatient ends a turn whose model fails, instead of a wait for the model.
+func impatient(s *settings) { s.runner.ModelPatience = time.Millisecond }
+
 // withTiming shortens the server's waits.
 func withTiming(t handlers.Timing) option { return func(s *settings) { s.api.Timing = t } }
 

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	is, s := onServer(t)
+	is, s := onServer(t, impatient)
 	s.run(t, fields{"input": "hello"})
 	s.run(t, fields{"input": scripted("fail 503 busy")})
 	is.Equal(s.do(t, "GET", "/api/tasks/none", "").status, http.StatusNotFound)

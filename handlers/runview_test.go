@@ -15,7 +15,7 @@ import (
 
 // TestRunView checks a run in each of its states.
 func TestRunView(t *testing.T) {
-	_, s := onServer(t)
+	_, s := onServer(t, impatient)
 	for name, tt := range map[string]struct {
 		input string
 		want  fields

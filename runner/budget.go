@@ -22,8 +22,13 @@ const (
 	wrapUpTokens = 1000             // output of the last call, for which the turn keeps credits
 	leastTokens  = 256              // output; below this the turn makes its last call instead
 	easyTokens   = 4096             // output; below this a call waits for reservations to be settled
-	wrapUpTime   = 60 * time.Second // for the last call of a turn that is out of time
+	wrapUpTime   = 60 * time.Second // longest time of the last call of a turn that is out of time
+	leastWrapUp  = 5 * time.Second  // for that call, however small the time budget is
 )
+
+// wrapUp returns the time for the last call of a turn whose time budget is used up: a fifth of the budget,
+// so that a small budget does not end long after its time.
+func wrapUp(budget time.Duration) time.Duration { return min(wrapUpTime, max(leastWrapUp, budget/5)) }
 
 // An allowance limits the next model call of a turn.
 type allowance struct {

@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -315,4 +316,37 @@ func TestCancelWhileWaitingForCredits(t *testing.T) {
 	f.abort(second)
 	is.Equal(len(m.seen()), 1)
 	f.abort(first)
+}
+
+// TestTimeBudgetEndsLongSteps cuts a step of the offline model and one of a shell-like tool at the end of a
+// short time budget. The turn ends soon after that, also if its last call takes too long.
+func TestTimeBudgetEndsLongSteps(t *testing.T) {
+	t.Parallel()
+	slow := &fakeModel{fn: func(ctx context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
+		emit(model.Delta{Type: model.PartText, Text: "so far"})
+		<-ctx.Done()
+		return model.Response{}, ctx.Err()
+	}}
+	for name, tt := range map[string]struct {
+		model  model.Model
+		input  string
+		answer string
+	}{
+		"a slow answer":      {nil, script("wait 1h", "say done"), "done"},
+		"a slow tool":        {nil, script("say so", "tool hangs {}", "say done"), "done"},
+		"a slow model, last": {slow, "go", "so far"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			it, _ := hanging("hangs")
+			f := newFixture(t, withTools(it), withBudget(runner.Limits{Time: time.Second}), func(c *runner.Config) {
+				c.Model = cmp.Or(tt.model, c.Model)
+			})
+			begun := time.Now()
+			turn := f.wait(f.accept(tt.input))
+			is.Equal([]any{turn.Status, turn.IncompleteLimit, turn.OutputText}, []any{store.Completed, "time", tt.answer})
+			is.True(time.Since(begun) < 40*time.Second) // it is 6 seconds; the machine may be busy
+		})
+	}
 }

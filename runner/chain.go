@@ -32,6 +32,10 @@ func (r *Runner) chooseModel(ctx context.Context, e *execution) error {
 			return r.awaitModel(ctx, e)
 		}
 		e.use(i)
+		if e.model.alone() {
+			e.probes = e.failingSince != nil
+			return nil
+		}
 		if r.isLastTry(e) { // without enter: this turn cannot wait for the probe of another turn
 			e.probes = true
 			return nil
@@ -89,12 +93,13 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 		return false // the turn was interrupted or failed by itself: the model is not the cause
 	}
 	switch {
+	case e.model.passes(me) && e.model.alone():
 	case e.model.passes(me):
 		// The failure is retryable, so generate has set failingSince.
 		r.outages.failed(name, e.claim.ID, me, *e.failingSince, now, func(n int) time.Duration {
 			return r.pause(me, n)
 		})
-	case me.Retryable: // a model in this process, or malformed answers
+	case me.Retryable: // malformed answers
 	case me.TooLong() && e.largerFollows():
 	case me.Gone():
 		// Only a chain skips a model that is gone. A turn with one model gets the error of its own

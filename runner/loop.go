@@ -185,8 +185,8 @@ var errOutOfTime = errors.New("the time budget is used up")
 // loop is the agent loop. It alternates between tool calls and model calls, until an answer, a
 // limit or a failure. It returns nil if the turn's end is in the database.
 func (r *Runner) loop(turn context.Context, e *execution) error {
-	ctx := turn
-	if limit := r.timeLimit(e); limit != 0 {
+	ctx, limit := turn, r.timeLimit(e)
+	if limit != 0 {
 		var cancel context.CancelFunc
 		// The work of earlier claims counts. The times in the queue and of suspensions do not.
 		ctx, cancel = context.WithTimeoutCause(turn, limit-e.worked, errOutOfTime)
@@ -218,7 +218,7 @@ func (r *Runner) loop(turn context.Context, e *execution) error {
 			// The new context derives from turn, because ctx has ended. A cancellation still ends
 			// it.
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeoutCause(turn, wrapUpTime, errOutOfTime)
+			ctx, cancel = context.WithTimeoutCause(turn, wrapUp(limit), errOutOfTime)
 			defer cancel()
 		}
 	}

@@ -335,9 +335,20 @@ func TestPublishTooLarge(t *testing.T) {
 	is.True(strings.Contains(turn.OutputText, `"large.bin" cannot be published: a published file has at most 26214400 bytes`))
 }
 
-// TestLoopEnds uses a model that makes the same call again and again.
+// TestLoopEnds uses a model that makes the same call again and again, with each of the budgets.
 func TestLoopEnds(t *testing.T) {
 	t.Parallel()
+	budgets := runner.DefaultBudgets()
+	for budget, steps := range map[store.Budget]int64{store.BudgetLow: 8, store.BudgetStandard: 40, store.BudgetHigh: 50, store.BudgetUnlimited: 50} {
+		t.Run(string(budget), func(t *testing.T) {
+			t.Parallel()
+			loopEnds(t, budgets[budget], steps)
+		})
+	}
+}
+
+// loopEnds checks that the model gets a hint, and that its turn ends after the given number of steps.
+func loopEnds(t *testing.T, limits runner.Limits, steps int64) {
 	is := is.New(t)
 	var hints atomic.Int64
 	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
@@ -348,9 +359,9 @@ func TestLoopEnds(t *testing.T) {
 		}
 		return calls(emit, stepOf(req), "it", `{}`), nil
 	}}
-	f := newFixture(t, withModel(m), withTools(gives("it", `1`)), withBudget(runner.Limits{}))
+	f := newFixture(t, withModel(m), withTools(gives("it", `1`)), withBudget(runner.Limits{Steps: limits.Steps}))
 	turn := f.run("go")
 	is.Equal(turn.Failure.Code, "loop")
-	is.Equal(turn.Usage.Steps, int64(50))
+	is.Equal(turn.Usage.Steps, steps)
 	is.True(hints.Load() > 0) // the model got a hint before
 }

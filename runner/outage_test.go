@@ -338,3 +338,23 @@ func TestFailingProviderHoldsNoSlot(t *testing.T) {
 	f.checkSums()
 	is.True(slices.Contains(f.Metrics().ListMetricNames(), `journeyman_model_failures_total{provider="openai",code="503"}`))
 }
+
+// TestScriptedOutage checks that "fail 503" in a script of the offline model has the effects of a provider
+// that is down: several tries, a suspension without a slot, and the message. Turns of other scripts do not
+// wait for it.
+func TestScriptedOutage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := newClock()
+	f := onClock(t, c, withPatience(5*time.Minute))
+	turn := f.waiting(f.accept(script("fail 503 overloaded")))
+	is.Equal([]any{turn.Wait.For, turn.Wait.Reason, turn.FailedCalls}, []any{store.WaitForModel, "503: overloaded", int64(5)})
+	is.Equal(f.run(script("say hello")).OutputText, "hello") // it does not wait
+	is.Equal(f.reload(turn.ID).Status, store.Running)
+	storetest.Eventually(t, "the end of its patience", func() bool {
+		f.pass(c, time.Minute)
+		return f.reload(turn.ID).Status.Ended()
+	})
+	turn = f.reload(turn.ID)
+	is.Equal([]any{turn.Status, turn.Failure.Code, turn.Failure.Message, turn.Failure.Retryable}, []any{store.Failed, "503", "overloaded", true})
+}

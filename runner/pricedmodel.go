@@ -33,12 +33,13 @@ func priced(m model.Model, prices *model.Prices) pricedModel {
 	return p
 }
 
-// passes reports whether a failure of the model may disappear while the turn waits. The answers of
-// a model in this process do not change with time. Malformed answers are a defect of the server, so
-// waiting does not help.
-func (m pricedModel) passes(me *model.Error) bool {
-	return me.Retryable && !me.Malformed() && !model.Local(m.Model)
-}
+// passes reports whether a failure of the model may disappear while the turn waits. Malformed answers are
+// a defect of the server, so waiting does not help.
+func (m pricedModel) passes(me *model.Error) bool { return me.Retryable && !me.Malformed() }
+
+// alone reports whether a failure of the model concerns only the turn that asked. A model in this process
+// fails because the turn's script says so. Other turns must not wait for that.
+func (m pricedModel) alone() bool { return model.Local(m.Model) }
 
 // providerKind returns the kind of a model's provider for metrics, such as openai. It contains no
 // names of models or connected providers, because users choose those.

@@ -21,7 +21,7 @@ func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) 
 	r.beginStep(ctx, e)
 	// At a limit of its budget the turn makes its last call instead, so that it ends with an
 	// answer.
-	if n := e.prompt.Repeats(); n >= maxEqualCalls && r.reached(e) == "" {
+	if n := e.prompt.Repeats(); n >= r.equalCalls(e) && r.reached(e) == "" {
 		return true, r.endLoop(e, n)
 	}
 	// A model that failed for an earlier step may be able to answer this one.
@@ -40,8 +40,21 @@ func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) 
 	}
 }
 
-// maxEqualCalls is the number of equal tool calls in a row after which a turn ends.
-const maxEqualCalls = 50
+// The limits of equal tool calls in a row.
+const (
+	maxEqualCalls   = 50 // after which every turn ends
+	leastEqualCalls = 8  // which every turn may make, because the model first gets a hint
+)
+
+// equalCalls returns the number of equal tool calls in a row after which a turn ends. It is four fifths of
+// the steps of its budget, so that a turn with few steps ends before it has wasted all of them.
+func (r *Runner) equalCalls(e *execution) int {
+	steps := r.cfg.Budgets[e.claim.Budget].Steps
+	if steps == 0 {
+		return maxEqualCalls
+	}
+	return min(maxEqualCalls, max(leastEqualCalls, int(steps*4/5)))
+}
 
 // endLoop ends a turn whose model repeats the same tool call.
 func (r *Runner) endLoop(e *execution, n int) error {

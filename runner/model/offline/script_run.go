@@ -36,7 +36,10 @@ func (t *turn) scripted(block, input string) (reply, error) {
 	r.closed = r.answers() // an empty text in a script is intended
 	// At a limit no tool may be called, but the turn still needs an answer.
 	if t.req.Final && r.fail == nil {
-		r.calls = nil
+		r.calls, r.wait = nil, 0
+		for i := range r.lines {
+			r.lines[i].wait = 0 // the time may be what is used up: a model answers at once, too
+		}
 		if !r.answers() {
 			r.lines = append(r.lines, t.scriptEnd(t.wrapUp()).lines...)
 		}
