@@ -1,5 +1,7 @@
 package store
 
+import "fmt"
+
 // A migration upgrades a database by one version. SQLite and PostgreSQL declare tables in different
 // ways, so each engine has its own script. A test checks that both lead to schema.sql.
 type migration struct {
@@ -41,6 +43,18 @@ func (v *versions) scripts(of func(migration) string) (list []string) {
 		list = append(list, of(m))
 	}
 	return list
+}
+
+// refuseUpgrade returns an error if a database of that version, 0 for none, is older than this program, and opt does
+// not permit its upgrade.
+func refuseUpgrade(version int, opt Options) error {
+	newest := opt.versions.newest()
+	if !opt.KeepVersion || version == 0 || version >= newest {
+		return nil
+	}
+	return fmt.Errorf("the database has version %d and this program works with version %d. Only the start of a server "+
+		"upgrades it: start the server with this program, or run this command with the program that the server "+
+		"has used", version, newest)
 }
 
 // NewestVersion returns the version of the databases that this program creates. It opens no

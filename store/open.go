@@ -109,6 +109,13 @@ func (s *Store) openDatabase(ctx context.Context, opt Options) error {
 	if err := refuseServerFolder(s.dir); err != nil {
 		return err
 	}
+	if opt.KeepVersion {
+		if version, err := folderVersion(ctx, s.dir); err == nil { // a damaged file is reported below
+			if err := refuseUpgrade(version, opt); err != nil {
+				return err
+			}
+		}
+	}
 	check := refuseLostDatabase
 	if opt.BeginAnew {
 		check = markBegunAnew

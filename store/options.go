@@ -33,6 +33,10 @@ type Options struct {
 	DiskReserve DiskLimit // below it, new work is refused
 	DiskWarning DiskLimit // below it, the level of the disk is DiskLow
 
+	// KeepVersion refuses a database of an older version, which Open would upgrade otherwise. Older programs
+	// could then not use it any more, and nobody would have asked for that.
+	KeepVersion bool
+
 	// Statfs measures the file system of a folder; nil means the function of that name.
 	Statfs func(dir string) (DiskSpace, error)
 

@@ -57,6 +57,9 @@ func (s *Store) checkServer(ctx context.Context, opt Options) error {
 	if err != nil {
 		return err
 	}
+	if err := refuseUpgrade(int(look.Version), opt); err != nil {
+		return err
+	}
 	known, _, err := readServerNote(s.dir)
 	switch {
 	case err != nil:

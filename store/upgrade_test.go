@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -102,6 +103,30 @@ func TestUpgrade(t *testing.T) {
 	running, err := s.Ints(t.Context(), `SELECT count(*) FROM turns WHERE status <> 'completed'`)
 	is.NoErr(err)
 	is.Equal(running, []int64{1}) // the newer database has the end of this turn
+}
+
+// TestKeepVersion opens an older database with a newer program for a command that must not upgrade it. The
+// database is as before, and the older program still opens it. A new folder and the own version are opened.
+func TestKeepVersion(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	is.NoErr(f.Close())
+	url := storetest.DatabaseOf(f.Dir())
+	opt := store.Options{Database: url, PasswordMemory: 64, KeepVersion: true}
+	newer := opt.WithStep(toNextInFile, toNextOnServer, store.NewestVersion())
+	err := errOf(store.Open(t.Context(), f.Dir(), nextSchema(storetest.Schema(t)), newer))
+	is.True(says(err, "start the server with this program"))
+	_, err = os.Stat(store.DatabasePath(f.Dir()) + ".v1")
+	is.True(errors.Is(err, fs.ErrNotExist)) // no upgrade was begun
+	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), opt)
+	is.NoErr(err)
+	is.NoErr(s.Close())
+	if url == "" {
+		s, err = store.Open(t.Context(), t.TempDir(), nextSchema(storetest.Schema(t)), newer)
+		is.NoErr(err)
+		is.NoErr(s.Close())
+	}
 }
 
 // TestRollBackRefuses keeps a newer database whose copy from before the upgrade is missing, and one that

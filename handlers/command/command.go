@@ -61,9 +61,9 @@ func (p *Program) needsData() error {
 
 // administer calls do for the data folder: through the running server or, if no server runs, on the
 // folder itself. In the second case links begin with baseURL; a running server uses its own base
-// URL.
+// URL. It never upgrades a database: only the start of a server does.
 func (p *Program) administer(baseURL string, do func(Admin) error) (err error) {
-	st, err := p.OpenStore()
+	st, err := p.openStore(true) // people run such a command to look at the folder, or to copy it before an upgrade
 	if errors.Is(err, store.ErrLocked) {
 		return do(p.controlClient())
 	}

@@ -32,7 +32,10 @@ const (
 
 // OpenStore opens the data folder. It waits for a lock that a dead process left behind. If a
 // server answers on the folder's socket, it returns store.ErrLocked at once.
-func (p *Program) OpenStore() (*store.Store, error) {
+func (p *Program) OpenStore() (*store.Store, error) { return p.openStore(false) }
+
+// openStore is OpenStore. If keepVersion is set, it refuses a database that it would have to upgrade.
+func (p *Program) openStore(keepVersion bool) (*store.Store, error) {
 	zone, err := cron.LoadZone(p.Timezone)
 	if err != nil {
 		return nil, fmt.Errorf("--timezone: %w", err)
@@ -47,7 +50,7 @@ func (p *Program) OpenStore() (*store.Store, error) {
 	}
 	opt := store.Options{Now: p.Now, Node: node, QueueLimit: p.QueueLimit, QueueTotal: p.QueueTotal, Timezone: zone,
 		Log: p.Log, BeginAnew: p.BeginAnew, Database: p.Database, Blobs: bucket, DiskReserve: p.DiskReserve,
-		DiskWarning: p.DiskWarning}
+		DiskWarning: p.DiskWarning, KeepVersion: keepVersion}
 	patience, cancel := context.WithTimeout(p.Context, lockPatience)
 	defer cancel()
 	for {
