@@ -137,7 +137,7 @@ func parse(args []string, stdin io.Reader, stdout, stderr io.Writer) (cfg config
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}), kong.Help(command.PrintHelp))
 	cfg.Doctor.CheckRelay = cfg.Serve.Mail.CheckRelay // the server's relay, by environment or file
 	// Check the base URL here, so that its error ends with the same hint as that of every wrong flag.
-	return cfg, inv, cmp.Or(err, cfg.Serve.CheckBaseURL())
+	return cfg, inv, cmp.Or(err, cfg.Serve.CheckBaseURL(), cfg.Serve.CheckUploads())
 }
 
 // A server holds the parts that run while the program serves.
@@ -218,6 +218,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service) (*serv
 	}
 	s := &server{service: service}
 	baseURL := strings.TrimRight(cmp.Or(c.BaseURL, c.Certificate.BaseURL(ln.Addr())), "/")
+	p.FileSize = max(c.MaxFileSize, c.Mail.MaxSize) // a mail may be one attachment
 	if s.Engine, err = p.NewEngine(st, baseURL); err != nil {
 		return nil, nil, err
 	}
@@ -276,8 +277,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 	api := handlers.New(handlers.Config{Peers: peers, MCP: workers.Serve, Store: st, Runner: s.Runner,
 		Log: p.Log, Version: p.Version, BaseURL: b.BaseURL, MailDomain: c.Mail.Domain, Webhooks: manual,
 		Now: p.Now, RateLimit: c.RateLimit, MetricsToken: c.MetricsToken, Inbox: s.mail,
-		Uploads: handlers.UploadLimits{
-			FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
+		Uploads:         c.UploadLimits(),
 		Limits:          handlers.Limits{Requests: c.MaxConnections, Streams: c.MaxStreams, Uploads: c.MaxUploads},
 		ScheduleChanged: s.schedule.Wake, SchedulerAlive: s.schedule.Alive,
 		Documents: s.Filters, Trace: s.Trace, Starting: s.service.Starting, Stopping: s.service.Stopping})

@@ -37,6 +37,7 @@ type Config struct {
 	Trace         *trace.Tracer               // traces nothing if nil
 	Now           func() time.Time            // time.Now if nil
 	NodeLease     time.Duration               // of runners that share the database; 20 seconds if 0
+	FileSize      int64                       // bytes of the largest file in a workspace; at least MaxFileSize
 }
 
 // ownTools returns the tools of this program. The first call may take long: see Shell.
@@ -53,6 +54,7 @@ func (cfg *Config) ownTools() []tool.Tool {
 func (cfg *Config) setDefaults() {
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, 64)
 	cfg.NodeLease = cmp.Or(cfg.NodeLease, nodeLease)
+	cfg.FileSize = max(cfg.FileSize, MaxFileSize)
 	cfg.ContextWindow = cmp.Or(cfg.ContextWindow, defaultContextWindow)
 	if cfg.Budgets == nil {
 		cfg.Budgets = DefaultBudgets()

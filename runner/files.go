@@ -11,7 +11,8 @@ import (
 	"journeyman/store"
 )
 
-// MaxFileSize is the default size limit of an attachment or a published file, in bytes.
+// MaxFileSize is the default size limit of an attachment or a published file, in bytes. A server that takes larger
+// attachments has a larger limit of files: see Config.FileSize.
 const MaxFileSize = 25 << 20
 
 // FileURL returns the address of this version of the file.
@@ -34,10 +35,10 @@ func (r *Runner) publish(ctx context.Context, ws *sandbox.Workspace, folder stor
 	}
 	defer src.Close()
 	f = store.File{WorkerID: folder.WorkerID, Path: folder.Published(clean), Title: title}
-	f, err = r.keep(ctx, src, f, MaxFileSize)
+	f, err = r.keep(ctx, src, f, r.cfg.FileSize)
 	if store.IsKind(err, store.TooLarge) {
 		return f, tool.Errorf("%q cannot be published: a published file has at most %d bytes. "+
-			"Compress it, or publish it in parts", clean, MaxFileSize)
+			"Compress it, or publish it in parts", clean, r.cfg.FileSize)
 	}
 	return f, err
 }

@@ -19,7 +19,7 @@ func (r *Runner) workspace(folder store.Folder) (*sandbox.Workspace, error) {
 		o.users++
 		return o.ws, nil
 	}
-	ws, err := sandbox.OpenWorkspace(store.FolderPath(r.cfg.Store.Dir(), folder), sandbox.Limits{})
+	ws, err := sandbox.OpenWorkspace(store.FolderPath(r.cfg.Store.Dir(), folder), sandbox.Limits{FileSize: r.cfg.FileSize})
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,8 @@ type Program struct {
 	Stderr  io.Writer
 	Log     *slog.Logger
 
+	FileSize int64 // bytes of the largest file that this server takes; 0 for the default
+
 	SetLevel func() (slog.Level, error) // reads the level of Log again
 }
 

@@ -158,7 +158,7 @@ func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err erro
 	e.Runner = runner.New(runner.Config{Store: st, Model: e.Models[0], Fallbacks: e.Models[1:], Models: catalogue,
 		Dialer: p.Dialer(), Prices: prices, Tools: p.newTools(e.Filters, search),
 		Shell: p.newShell(e.Found, p.Data), Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
-		Concurrency: p.Concurrency, ContextWindow: p.Window, ModelPatience: p.Patience, NodeLease: p.NodeLease, Now: p.Now,
+		Concurrency: p.Concurrency, ContextWindow: p.Window, ModelPatience: p.Patience, NodeLease: p.NodeLease, Now: p.Now, FileSize: p.FileSize,
 		Budgets: map[store.Budget]runner.Limits{
 			store.BudgetLow: runner.Limits(b.Low), store.BudgetStandard: runner.Limits(b.Standard),
 			store.BudgetHigh: runner.Limits(b.High), store.BudgetUnlimited: runner.Limits(b.Unlimited)}})
@@ -229,7 +229,8 @@ func (p *Program) newTools(filters *sandbox.FilterPool, search tool.Tool) []tool
 // the configuration permit none. Commands do not see the folders of hide: the data folder may be in a
 // folder of programs, and it holds the database.
 func (p *Program) newShell(found func() sandbox.Confinement, hide ...string) func() tool.Tool {
-	cfg := sandbox.ShellConfig{Hide: hide, Unsafe: p.UnsafeShell}
+	cfg := sandbox.ShellConfig{Hide: hide, Unsafe: p.UnsafeShell,
+		Limits: sandbox.ShellLimits{FileSize: sandbox.CommandFile(p.FileSize)}}
 	return sync.OnceValue(func() tool.Tool {
 		shell, err := sandbox.NewShell(found(), cfg)
 		if errors.Is(err, sandbox.ErrUnconfined) {

@@ -12,6 +12,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/runner"
+	"journeyman/runner/sandbox"
 )
 
 // ServeFlags holds the flags of the command that serves, besides those of mail.
@@ -29,9 +30,9 @@ type ServeFlags struct {
 	PprofAddr    string   `help:"Listen address of Go's profiler, which needs no key: choose an address that only you can reach." placeholder:"ADDR"`
 	RateLimit    int      `default:"600" min:"0" help:"Requests a minute for each key; 0 turns the limit off."`
 
-	MaxFileSize    int64 `default:"26214400" min:"1" help:"Largest attached file, in bytes."`
+	MaxFileSize    int64 `default:"26214400" min:"1" help:"Largest attached file, in bytes; at most 1 GiB. A larger value than the default is also the limit of files in workspaces and of published files."`
 	MaxFiles       int   `default:"20" min:"0" help:"Number of files in one request."`
-	MaxRequestSize int64 `default:"104857600" min:"1" help:"Largest request with files, in bytes."`
+	MaxRequestSize int64 `default:"104857600" min:"1" help:"Largest request with files, in bytes; never less than one file of the largest size needs."`
 
 	Limits
 }
@@ -43,6 +44,23 @@ func (c *ServeFlags) CheckBaseURL() error {
 		return errors.New("--base-url: must be an http:// or https:// address")
 	}
 	return nil
+}
+
+// CheckUploads returns an error for a size of files that no workspace has room for.
+func (c *ServeFlags) CheckUploads() error {
+	if c.MaxFileSize > sandbox.MaxTotalSize {
+		return fmt.Errorf("--max-file-size: must be at most %d: that is the room of a whole workspace", sandbox.MaxTotalSize)
+	}
+	return nil
+}
+
+// formRoom is the number of bytes that a request with one file has for all else.
+const formRoom = 2 << 20
+
+// UploadLimits returns the limits of files in requests. A request may always have one file of the largest size.
+func (c *ServeFlags) UploadLimits() handlers.UploadLimits {
+	return handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles,
+		RequestSize: max(c.MaxRequestSize, c.MaxFileSize+formRoom)}
 }
 
 // Listen returns the listener for http or https.

@@ -17,7 +17,7 @@ import (
 const (
 	shownText    = 64 << 10 // bytes of a text
 	readForTable = 1 << 20  // bytes that are read of a table
-	readDocument = 25 << 20 // bytes of a document whose text is read
+	readDocument = 64 << 20 // bytes of a document whose text is read, as for the tool read_file
 	documentTime = 20 * time.Second
 	maxDocuments = 4 // documents in memory at the same time
 )

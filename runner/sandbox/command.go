@@ -30,9 +30,15 @@ type ShellLimits struct {
 	OpenFiles int   // per process; 1024 by default, at most 512 without a control group
 }
 
+// maxCommandFile is the default of ShellLimits.FileSize.
+const maxCommandFile = 256 << 20
+
+// CommandFile returns the limit of the files of a command if workspaces have files of up to size bytes.
+func CommandFile(size int64) int64 { return max(size, maxCommandFile) }
+
 func (l ShellLimits) withDefaults() ShellLimits {
 	return ShellLimits{Memory: cmp.Or(l.Memory, 1<<30), Processes: cmp.Or(l.Processes, 512),
-		FileSize: cmp.Or(l.FileSize, 256<<20), OpenFiles: cmp.Or(l.OpenFiles, 1024)}
+		FileSize: cmp.Or(l.FileSize, maxCommandFile), OpenFiles: cmp.Or(l.OpenFiles, 1024)}
 }
 
 // A Stop is the reason why a command was killed.

@@ -46,9 +46,15 @@ type Limits struct {
 	TotalSize int64 // maximum bytes in all files, 1 GiB by default
 }
 
+// MaxTotalSize is the default of Limits.TotalSize.
+const MaxTotalSize = 1 << 30
+
+// FileSize returns the maximum number of bytes in one file of the workspace.
+func (w *Workspace) FileSize() int64 { return w.limits.FileSize }
+
 func (l Limits) withDefaults() Limits {
 	return Limits{FileSize: cmp.Or(l.FileSize, 25<<20), Files: cmp.Or(l.Files, 10_000),
-		TotalSize: cmp.Or(l.TotalSize, 1<<30)}
+		TotalSize: cmp.Or(l.TotalSize, MaxTotalSize)}
 }
 
 // usage is the size of a workspace. The first write measures it, later writes update it.

@@ -17,7 +17,7 @@ const (
 	defaultLines = 2000     // lines per result, unless the call sets a limit
 	maxContent   = 64 << 10 // bytes of text per result
 	maxLine      = 8 << 10  // bytes of a line, unless the call requests only one line
-	maxReadable  = 64 << 20 // size of a file: all its lines are read, to count them
+	maxReadable  = 64 << 20 // size of a file, or the largest of the workspace: all its lines are read, to count them
 )
 
 type readFile struct{ docs Documents }
@@ -73,11 +73,12 @@ func (r readFile) Run(ctx context.Context, host Host, input json.RawMessage) (js
 		}
 		x.numbered = false // documents are not edited by line numbers
 	}
+	most := max(maxReadable, host.Workspace().FileSize())
 	switch {
 	case t.encoding == "":
 		return nil, refuseBinary(x.path, t.mediaType, t.size)
-	case t.size > maxReadable:
-		return nil, Errorf("%q has %d bytes; read_file reads files of up to %d", x.path, t.size, maxReadable)
+	case t.size > most:
+		return nil, Errorf("%q has %d bytes; read_file reads files of up to %d", x.path, t.size, most)
 	}
 	if err := x.fill(ctx, t); err != nil {
 		return nil, err

@@ -23,7 +23,6 @@ const (
 	maxExcerpt     = 300      // bytes of a line in the result
 	maxContext     = 10       // lines before and after a match
 	maxFound       = 64 << 10 // bytes per result
-	maxSearched    = 25 << 20 // maximum size of a file that is searched
 	maxSearchLine  = 1 << 20  // bytes of a line that are searched
 	shortLine      = 4 << 10  // bytes of a line that any pattern can search quickly
 	excerptContext = 100      // bytes before a match in a long line that are shown
@@ -132,7 +131,7 @@ var errEnough = errors.New("enough matches")
 
 // file searches one file.
 func (s *search) file(ctx context.Context, e sandbox.Entry) error {
-	if e.Size > maxSearched {
+	if e.Size > s.ws.FileSize() {
 		s.skipped++
 		return nil
 	}

@@ -114,9 +114,9 @@ func TestSearchFilesLimits(t *testing.T) {
 	is.True(len(h.text(t, "search_files", object{"pattern": "y", "path": "wide", "context": 10})) <= maxFound+1000) // it is too long
 
 	h.put(t, "large", strings.Repeat("y", headSize))
-	is.NoErr(os.Truncate(filepath.Join(h.dir, "large"), maxSearched))
+	is.NoErr(os.Truncate(filepath.Join(h.dir, "large"), 25<<20))
 	is.True(!strings.Contains(find("y", "large"), "too large"))
-	is.NoErr(os.Truncate(filepath.Join(h.dir, "large"), maxSearched+1))
+	is.NoErr(os.Truncate(filepath.Join(h.dir, "large"), 25<<20+1))
 	is.True(strings.Contains(find("y", "large"), "1 files are not text, or too large"))
 
 	h.put(t, "long", strings.Repeat("é", 100_000)+"needle"+strings.Repeat("é", 100_000))
