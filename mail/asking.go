@@ -37,7 +37,7 @@ func (s *Server) writeQuestion(ctx context.Context, r store.Reply, reply *messag
 		b.WriteString("To answer, reply to this mail. The task waits until then.")
 	}
 	reply.Text = b.String()
-	reply.HTML = s.page(ctx, reply.Text)
+	reply.HTML = s.page(forTurn(ctx, r.Turn), reply.Text)
 	return nil
 }
 

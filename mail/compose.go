@@ -96,7 +96,7 @@ func (s *Server) writeAnswer(ctx context.Context, r store.Reply, reply *message.
 	// Leave out files of the senders, who have them.
 	attached, linked := splitFiles(store.TurnFiles(files, r.Turn.Num, store.Published))
 	reply.Text = answer(r.Turn) + s.links(linked)
-	reply.HTML = s.page(ctx, reply.Text)
+	reply.HTML = s.page(forTurn(ctx, r.Turn), reply.Text)
 	for _, f := range attached {
 		open := func() (io.ReadCloser, error) { return s.cfg.Store.OpenBlob(ctx, f.SHA256) }
 		reply.Files = append(reply.Files, message.ReplyFile{Name: path.Base(f.Path), MediaType: f.MediaType,

@@ -186,6 +186,9 @@ func pathsOf(files []store.File) string {
 
 // read reads the body of the mail and keeps its attachments as files.
 func (d *delivery) read(ctx context.Context) (text string, files []store.File, err error) {
+	if ctx, err = d.forAuthor(ctx); err != nil {
+		return "", nil, err
+	}
 	text, err = d.readBody(ctx, d.header, d.raw, func(a message.Attachment) error {
 		f, err := d.cfg.Runner.Keep(ctx, a.Name, a, d.cfg.MaxSize)
 		files = append(files, f)

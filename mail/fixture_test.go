@@ -32,6 +32,7 @@ import (
 func TestMain(m *testing.M) {
 	filters := tool.Filters()
 	filters["markdown"] = message.RenderMarkdown
+	filters["endless"] = func([]byte) ([]byte, error) { select {} }
 	sandbox.BeFilter(os.Args, filters)
 	storetest.SideBySide(4)
 	os.Exit(m.Run())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"journeyman/runner/model"
+	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/runner/trace"
 	"journeyman/store"
@@ -104,10 +105,20 @@ func (r *Runner) beginTool(ctx context.Context, run *callRun) (context.Context, 
 		name, kind, label = run.ToolName, "extension", "mcp"
 	}
 	ctx, span := r.cfg.Trace.Tool(run.host.e.stepSpan.In(ctx), name, kind, run.host.e.claim.TaskID)
-	return ctx, func() {
+	return forAuthor(ctx, run.host.e.claim.Turn), func() {
 		r.observe(begun, `journeyman_tool_call_duration_seconds{tool=%q,result=%q}`, label, result(ctx, run.err))
 		span.End(errorType(ctx, run.err))
 	}
+}
+
+// forAuthor returns a context in which document readers work for the author of a turn. Nothing tells one
+// stranger from another for certain, so each task of theirs counts as a sender.
+func forAuthor(ctx context.Context, t store.Turn) context.Context {
+	c := sandbox.Client{Organization: t.OrganizationID, Sender: t.CreatedByUserID}
+	if t.Stranger() {
+		c.Sender, c.Stranger = t.TaskID, true
+	}
+	return sandbox.ForClient(ctx, c)
 }
 
 // errorType returns the kind of a call's error in one word, without any text of a provider or tool.

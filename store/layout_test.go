@@ -87,7 +87,7 @@ var rooms = map[string][]string{
 	// Workers as tools: another protocol than the API.
 	"handlers/mcp": {"handlers", "store", "runner", "runner/view"},
 	// A second way to create tasks, which does not use the API.
-	"mail": {"store", "runner", "runner/share", "runner/view", "mail/message"},
+	"mail": {"store", "runner", "runner/sandbox", "runner/share", "runner/view", "mail/message"},
 	// It stores and encrypts backups on a schedule. The store defines their content.
 	"runner/backup": {"store", "store/sqlite", "store/objects", "store/cron"},
 	// Pure: the same bytes give the same mail.

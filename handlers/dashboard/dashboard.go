@@ -29,6 +29,7 @@ import (
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
 	"journeyman/runner/backup"
+	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/mcp"
 	"journeyman/store"
 )
@@ -84,7 +85,7 @@ type Dashboard struct {
 	doctor    *doctor
 	once      *oneTime
 	archives  chan struct{} // holds a token for each archive that is being sent
-	documents chan struct{} // holds a token for each document that a preview reads
+	documents *sandbox.Lane // a unit for each document that a preview reads
 	host      string        // of the base URL
 	secure    bool          // browsers send cookies over https only
 }
@@ -98,7 +99,7 @@ func New(cfg Config) (*Dashboard, error) {
 	d := &Dashboard{cfg: cfg, store: cfg.Store, router: httprouter.New(), origins: http.NewCrossOriginProtection(),
 		throttle: newThrottle(cfg.Now, cfg.API.Nodes), doctor: &doctor{examine: cfg.Examine, now: cfg.Now, log: cfg.Log},
 		once: &oneTime{now: cfg.Now}, archives: make(chan struct{}, maxArchives),
-		documents: make(chan struct{}, maxDocuments),
+		documents: sandbox.NewLane(maxDocuments),
 		secure:    strings.HasPrefix(cfg.BaseURL, "https://")}
 	// A proxy may send another host name than the browser does: forms from the base URL
 	// are always accepted.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/runner/sandbox"
 	"journeyman/store"
 )
 
@@ -209,7 +210,7 @@ func (d *Dashboard) showMail(w http.ResponseWriter, r *request) error {
 	_, err = d.store.Releasable(r.Context(), r.who.Caller, e.ID)
 	p.Releasable = err == nil && source != nil && p.Worker.ID != ""
 	if source != nil {
-		text, attachments := d.cfg.ReadMail(r.Context(), source)
+		text, attachments := d.cfg.ReadMail(sandbox.ForClient(r.Context(), clientOf(r.who.Caller)), source)
 		p.Text = excerptOf(strings.ToValidUTF8(text, "\uFFFD"), maxShownMail)
 		for _, name := range attachments[:min(len(attachments), maxAttachments)] {
 			p.Attachments = append(p.Attachments, brief(strings.ToValidUTF8(name, "\uFFFD")))

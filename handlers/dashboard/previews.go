@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"journeyman/runner/sandbox"
+	"journeyman/store"
 )
 
 // The limits of previews.
@@ -19,7 +20,7 @@ const (
 	readForTable = 1 << 20  // bytes that are read of a table
 	readDocument = 64 << 20 // bytes of a document whose text is read, as for the tool read_file
 	documentTime = 20 * time.Second
-	maxDocuments = 4 // documents in memory at the same time
+	maxDocuments = 4 // documents in memory at the same time; see sandbox.Lane
 )
 
 // A preview is a file on a page. A page never holds more than its text. Pictures and HTML come from
@@ -42,13 +43,13 @@ type shownFile struct {
 
 // preview returns the preview of a file. A file that is neither text nor of a known kind has none:
 // users can only download it.
-func (d *Dashboard) preview(ctx context.Context, name, mediaType string, size int64,
+func (d *Dashboard) preview(ctx context.Context, who store.Caller, name, mediaType string, size int64,
 	src io.Reader) (p preview, err error) {
 	switch p.Kind = kindOf(mediaType); p.Kind {
 	case "image":
 		return p, nil
 	case "document":
-		return d.previewDocument(ctx, mediaType, size, src)
+		return d.previewDocument(ctx, clientOf(who), mediaType, size, src)
 	case "table":
 		return previewTable(size, src)
 	}
@@ -123,22 +124,28 @@ func previewTable(size int64, src io.Reader) (preview, error) {
 	return preview{Kind: "text", Text: short, Cut: cut || len(short) < len(text)}, nil
 }
 
+// clientOf returns the client for whom document readers show a file or a mail to a signed-in person.
+func clientOf(who store.Caller) sandbox.Client {
+	return sandbox.Client{Organization: who.OrganizationID, Sender: who.UserID}
+}
+
 // previewDocument reads the text of a document in a confined process.
-func (d *Dashboard) previewDocument(ctx context.Context, mediaType string, size int64, src io.Reader) (preview, error) {
+func (d *Dashboard) previewDocument(ctx context.Context, client sandbox.Client, mediaType string, size int64,
+	src io.Reader) (preview, error) {
 	p := preview{Kind: "document"}
 	if d.cfg.ReadDocument == nil || size > readDocument {
 		return preview{}, nil
 	}
 	room, leave := context.WithTimeout(ctx, documentTime)
 	defer leave()
-	select { // the documents of many requests would need too much memory
-	case d.documents <- struct{}{}:
-		defer func() { <-d.documents }()
-	case <-room.Done():
+	release, err := d.documents.Acquire(room, client, 1) // the documents of many requests would need too much memory
+	if err != nil {
 		p.Failed = true
 		return p, ctx.Err()
 	}
-	limited, cancel := context.WithTimeout(ctx, documentTime) // the wait for room took none of it
+	defer release()
+	// The wait for room took none of this time.
+	limited, cancel := context.WithTimeout(sandbox.ForClient(ctx, client), documentTime)
 	defer cancel()
 	document, err := io.ReadAll(io.LimitReader(src, readDocument))
 	if err != nil {

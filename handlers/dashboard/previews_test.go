@@ -2,12 +2,15 @@ package dashboard
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
 	"github.com/matryer/is"
+
+	"journeyman/runner/sandbox"
 )
 
 // TestDocumentPreviewsAtOnce opens the previews of many documents at the same time: few are in memory.
@@ -18,15 +21,19 @@ func TestDocumentPreviewsAtOnce(t *testing.T) {
 		const many = 3 * maxDocuments
 		var running, shown atomic.Int64
 		release := make(chan struct{})
-		d := &Dashboard{documents: make(chan struct{}, maxDocuments)}
+		d := &Dashboard{documents: sandbox.NewLane(maxDocuments)}
 		d.cfg.ReadDocument = func(context.Context, string, []byte) (string, bool, error) {
 			running.Add(1)
 			<-release
 			return "the text", true, nil
 		}
-		for range many {
+		for i := range many {
+			client := sandbox.Client{Organization: "org_1", Sender: strconv.Itoa(i)}
+			if i%2 == 1 {
+				client.Organization = "org_2"
+			}
 			go func() {
-				p, err := d.previewDocument(t.Context(), "application/pdf", 8, strings.NewReader("%PDF-1.7"))
+				p, err := d.previewDocument(t.Context(), client, "application/pdf", 8, strings.NewReader("%PDF-1.7"))
 				if err == nil && p.Text == "the text" {
 					shown.Add(1)
 				}

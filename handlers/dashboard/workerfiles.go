@@ -72,7 +72,7 @@ func (d *Dashboard) previewFile(w http.ResponseWriter, r *request) error {
 	}
 	defer blob.Close()
 	p := previewPage{File: d.fileRow(f, "")}
-	if p.Show, err = d.preview(r.Context(), f.Path, f.MediaType, f.Size, blob); err != nil {
+	if p.Show, err = d.preview(r.Context(), r.who.Caller, f.Path, f.MediaType, f.Size, blob); err != nil {
 		return err
 	}
 	return d.page(w, r, "worker-file.html", p.File.Name(), p)

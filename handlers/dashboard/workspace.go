@@ -222,7 +222,7 @@ func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, at place, w
 	if p.MediaType, err = mediaTypeOf(at.Path, f); err != nil {
 		return nil, err
 	}
-	p.Show, err = d.preview(r.Context(), at.Path, p.MediaType, p.Size, f)
+	p.Show, err = d.preview(r.Context(), r.who.Caller, at.Path, p.MediaType, p.Size, f)
 	return func() error { return d.page(w, r, "workspace-file.html", at.Name(), p) }, err
 }
 

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // A Filter converts untrusted bytes into a plain form, such as the text of a document. It may
@@ -33,13 +31,15 @@ const (
 	filterTime = 20 * slowdown * time.Second // limit of the total time; long, because the machine may be busy
 )
 
-// The memory of filter processes, in MiB. One process may use filterMemory, and
-// filterMemoryPerMiB for each MiB of its input. All processes of a pool together may use
-// poolMemory, which limits how many run at once.
+// The memory of filter processes, in MiB. One process may use filterMemory, or mailMemory if it
+// reads a mail, and filterMemoryPerMiB for each MiB of its input. All processes of a lane together
+// may use laneMemory, which limits how many run at once. A quarter of it is enough for one document,
+// or for mails of two organizations: see Lane.
 const (
 	filterMemory       = 112
+	mailMemory         = 56 // enough for pages of 8 MiB
 	filterMemoryPerMiB = 2
-	poolMemory         = 256
+	laneMemory         = 448
 )
 
 // A FilterError explains a failure to the author of the input.
@@ -103,39 +103,46 @@ func watchFilter(memory int) {
 }
 
 // A FilterPool runs filters in separate processes, a few at a time. It is safe for concurrent
-// use. The whole program uses one pool, so that all documents share one memory limit.
+// use. The whole program uses one pool, so that all documents share one memory limit. Mails and other
+// documents have different lanes, so that neither waits for the other.
 type FilterPool struct {
-	memory           *semaphore.Weighted // in MiB
-	running, waiting atomic.Int64
+	documents, mails *Lane // of memory, in MiB
+	running          atomic.Int64
 }
 
 // Load returns how many filters run, and how many wait for memory of the pool.
-func (p *FilterPool) Load() (running, waiting int64) { return p.running.Load(), p.waiting.Load() }
-
-// NewFilterPool creates a pool. It starts no process by itself.
-func NewFilterPool() *FilterPool { return &FilterPool{memory: semaphore.NewWeighted(poolMemory)} }
-
-// memoryFor returns the memory, in MiB, of a filter's process with size bytes of input.
-func memoryFor(size int) int {
-	return min(filterMemory+filterMemoryPerMiB*(size>>20), poolMemory)
+func (p *FilterPool) Load() (running, waiting int64) {
+	return p.running.Load(), int64(p.documents.Waiting() + p.mails.Waiting())
 }
 
-// Run waits for memory of the pool, runs the filter with that name on in, and returns its
-// output. It returns a *FilterError if the filter fails. If ctx ends, it kills the process and
-// returns ctx's cause.
+// NewFilterPool creates a pool. It starts no process by itself.
+func NewFilterPool() *FilterPool {
+	return &FilterPool{documents: NewLane(laneMemory), mails: NewLane(laneMemory)}
+}
+
+// memoryFor returns the lane of a filter's process with size bytes of input, and its memory, in MiB.
+func (p *FilterPool) memoryFor(c Client, size int) (*Lane, int) {
+	if c.Mail {
+		return p.mails, mailMemory + filterMemoryPerMiB*(size>>20)
+	}
+	return p.documents, filterMemory + filterMemoryPerMiB*(size>>20)
+}
+
+// Run waits until the client of ctx may have memory of the pool, runs the filter with that name on in,
+// and returns its output. It returns a *FilterError if the filter fails. If ctx ends, it kills the
+// process and returns ctx's cause.
 func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, error) {
 	if len(in) > MaxFilterInput {
 		return nil, &FilterError{fmt.Sprintf("it has %d bytes; up to %d can be read", len(in), MaxFilterInput)}
 	}
-	memory := memoryFor(len(in))
+	client := clientOf(ctx)
+	lane, memory := p.memoryFor(client, len(in))
 	// Weighted by memory: one large document waits until several small ones are done.
-	p.waiting.Add(1)
-	err := p.memory.Acquire(ctx, int64(memory))
-	p.waiting.Add(-1)
+	release, err := lane.Acquire(ctx, client, int64(memory))
 	if err != nil {
-		return nil, context.Cause(ctx)
+		return nil, err
 	}
-	defer p.memory.Release(int64(memory))
+	defer release()
 	p.running.Add(1)
 	defer p.running.Add(-1)
 	program, err := ownProgram()
