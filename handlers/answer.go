@@ -180,7 +180,7 @@ func (h *heldResponse) finish(status int, v any) error {
 // fail returns err, so that the caller answers with it. If the response has begun, its status is
 // sent, so fail writes the error into the body.
 func (h *heldResponse) fail(ctx context.Context, err error, requestID string) error {
-	if !h.begun {
+	if !h.begun || Left(ctx, err) {
 		return err
 	}
 	DescribeRefusal(ctx, err)

@@ -8,7 +8,6 @@ package handlers
 
 import (
 	"cmp"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -154,8 +153,8 @@ func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 	if err == nil {
 		return
 	}
-	if r.Context().Err() != nil && errors.Is(err, r.Context().Err()) {
-		return // the client has disconnected
+	if Left(r.Context(), err) {
+		return
 	}
 	DescribeRefusal(r.Context(), err)
 	ProblemOf(err).respond(w, r.id)

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -59,9 +60,10 @@ func ProblemOf(err error) *Problem {
 		store.Limited:         {http.StatusTooManyRequests, "rate_limited"},
 		store.Damaged:         {http.StatusServiceUnavailable, "storage_damaged"},
 		store.Stale:           {http.StatusPreconditionFailed, "precondition_failed"},
+		store.Upstream:        {http.StatusBadGateway, "model_error"},
 	}[e.Kind]
 	p = &Problem{Status: known.status, Code: cmp.Or(e.Code, known.code), Message: e.Message, Details: e.Details,
-		Final: e.Kind == store.Conflict}
+		Final: e.Kind == store.Conflict || e.Kind == store.Upstream}
 	switch e.Kind {
 	case store.Busy:
 		p.RetryAfter = cmp.Or(e.RetryAfter, time.Second)
@@ -71,6 +73,12 @@ func ProblemOf(err error) *Problem {
 		p.RetryAfter = damageRetry
 	}
 	return p
+}
+
+// Left reports whether the client of a request has disconnected, and err is the consequence. That is no
+// failure of the server, and nobody reads the answer.
+func Left(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err()))
 }
 
 // damageRetry is the pause after which clients of a damaged server try again: a person has to

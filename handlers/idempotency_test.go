@@ -137,3 +137,16 @@ func TestCancelOnce(t *testing.T) {
 	}
 	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "aborted") // nothing is left to abort
 }
+
+// TestReplayShowsThePresentState repeats a request after its turn has ended and a later turn has followed.
+// The answer is about the turn of the request, as it is now.
+func TestReplayShowsThePresentState(t *testing.T) {
+	is, s := onServer(t)
+	body := encode(fields{"taskId": "t", "input": scripted("wait 100ms", "say one")})
+	first := s.do(t, "POST", "/api/tasks", body, "Idempotency-Key: k", "Prefer: respond-async")
+	is.Equal([]any{first.status, first.at("running")}, []any{202, true})
+	is.Equal(s.must(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("say two")})).text("output_text"), "two")
+	again := s.must(t, "POST", "/api/tasks", body, "Idempotency-Key: k")
+	is.Equal([]any{again.text("metadata.turnId"), again.at("running"), again.text("output_text"), again.header.Get("Idempotency-Replayed")},
+		[]any{first.text("metadata.turnId"), false, "one", "true"})
+}

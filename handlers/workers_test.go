@@ -386,3 +386,16 @@ func TestMe(t *testing.T) {
 	guest, _ := s.member(t, "bob@example.com")
 	is.Equal(guest.must(t, "GET", "/api/me", "").text("role"), "member")
 }
+
+// TestPromptWithARefusedKey checks that a worker that the model cannot write gets the error of the
+// provider, which clients do not repeat, and that one of an overloaded provider is repeated.
+func TestPromptWithARefusedKey(t *testing.T) {
+	is, s := onServer(t)
+	r := s.do(t, "POST", "/api/workers", encode(fields{"prompt": scripted("fail 401 Incorrect API key provided")}))
+	is.Equal(r.refused(), "502 model_error")
+	is.Equal(r.text("message"), "the model could not write the worker: 401: Incorrect API key provided")
+	is.Equal(r.header.Get("x-should-retry"), "false")
+	busy := s.do(t, "POST", "/api/workers", encode(fields{"prompt": scripted("fail 503 overloaded"), "input": "go"}))
+	is.Equal(busy.refused(), "503 busy")
+	is.True(busy.header.Get("Retry-After") != "")
+}

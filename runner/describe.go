@@ -43,13 +43,13 @@ func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, description
 	// Use the default chain, because the worker that could choose another one does not exist yet.
 	chain, err := r.chainOf(ctx, c.OrganizationID, "")
 	if me, ok := errors.AsType[*model.Error](err); ok {
-		return Description{}, store.Errorf(store.Busy, "%s", me.Message)
+		return Description{}, notWritten(me)
 	}
 	for _, m := range chain {
 		var d Description
 		d, err = r.describeWith(ctx, m.pricedModel, c, req)
 		// Continue with the next model of the chain only if this model is not available.
-		if !store.IsKind(err, store.Busy) || ctx.Err() != nil {
+		if !store.IsKind(err, store.Busy) && !store.IsKind(err, store.Upstream) || ctx.Err() != nil {
 			return d, err
 		}
 	}
@@ -89,12 +89,25 @@ func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller
 		}
 	}
 	if me, ok := errors.AsType[*model.Error](failed); ok {
-		return Description{}, store.Errorf(store.Busy, "the model could not write the worker: %s", me.Message)
+		return Description{}, notWritten(me)
 	}
 	if failed != nil {
 		return Description{}, fmt.Errorf("describe worker: %w", failed)
 	}
 	return parseDescription(store.AnswerText([]store.Step{r.asStep(store.Step{}, resp, m)}))
+}
+
+// notWritten returns the error for a worker that the model could not write. It is Busy if the model may
+// answer later, with the wait that the provider asks for. Otherwise it is Upstream: the provider refuses the
+// key, for example, and only a person can change that.
+func notWritten(me *model.Error) error {
+	kind := store.Upstream
+	if me.Retryable {
+		kind = store.Busy
+	}
+	e := store.Errorf(kind, "the model could not write the worker: %s", me.Error())
+	e.RetryAfter = me.RetryAfter
+	return e
 }
 
 // parseDescription parses the model's answer, and truncates its fields to their limits.

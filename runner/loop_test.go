@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -296,12 +298,22 @@ func TestDescribeWorker(t *testing.T) {
 		_, err = f.DescribeWorker(f.ctx(), f.owner, "x")
 		is.True(store.IsKind(err, store.Busy))
 	}
-	failing := newFixture(t, withModel(&fakeModel{fn: func(context.Context, model.Request, func(model.Delta)) (model.Response, error) {
-		return model.Response{}, &model.Error{Code: "401", Message: "bad key"}
-	}}))
-	_, err = failing.DescribeWorker(failing.ctx(), failing.owner, "x")
-	is.True(store.IsKind(err, store.Busy))
-	is.True(strings.Contains(err.Error(), "bad key"))
+	for _, tt := range []struct {
+		failure model.Error
+		kind    store.Kind
+	}{
+		{model.Error{Code: "401", Message: "bad key"}, store.Upstream},
+		{model.Error{Code: model.CodeUnavailable, Message: "bad key"}, store.Upstream},
+		{model.Error{Code: "503", Message: "bad key", Retryable: true, RetryAfter: time.Minute}, store.Busy},
+	} {
+		failing := newFixture(t, withModel(&fakeModel{fn: func(context.Context, model.Request, func(model.Delta)) (model.Response, error) {
+			return model.Response{}, &tt.failure
+		}}))
+		_, err = failing.DescribeWorker(failing.ctx(), failing.owner, "x")
+		refusal, _ := errors.AsType[*store.Error](err)
+		is.Equal([]any{refusal.Kind, refusal.RetryAfter}, []any{tt.kind, tt.failure.RetryAfter})
+		is.True(strings.Contains(refusal.Message, tt.failure.Code+": bad key"))
+	}
 }
 
 func TestPublishedFiles(t *testing.T) {

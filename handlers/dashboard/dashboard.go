@@ -253,7 +253,7 @@ func (d *Dashboard) identify(r *request) error {
 
 // refuse writes the error page. No other place turns an error into a page.
 func (d *Dashboard) refuse(w http.ResponseWriter, r *request, err error) {
-	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+	if handlers.Left(r.Context(), err) {
 		return // the browser closed the connection
 	}
 	p := errorPage{Status: http.StatusInternalServerError, RequestID: requestID(w),
