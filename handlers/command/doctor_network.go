@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,13 +121,65 @@ func (x *examination) checkBaseURL(ctx context.Context) (list []check) {
 	}
 	if !strings.Contains(title.name, "Journeyman") {
 		return append(list, check{"address", statusFailed, base + " is answered by another program",
-			"make --base-url, the name in DNS and the proxy lead to this server"})
+			"make --base-url, the name in DNS and the proxy lead to this server; " + stripAdvice})
 	}
-	list = append(list, check{"address", statusOK, base + " leads to a Journeyman server", ""})
+	list = append(list, check{"address", statusOK, base + " leads to a Journeyman server", ""},
+		checkStyle(ctx, base))
 	if !title.certificate.IsZero() {
 		list = append(list, expiry("certificate", title.certificate))
 	}
 	return list
+}
+
+// stripAdvice says what a proxy must do with the path of a base URL.
+const stripAdvice = "if --base-url has a path, the proxy must pass all that is below it, and remove it"
+
+// styleSheet matches the address of a style sheet in a page.
+var styleSheet = regexp.MustCompile(`<link rel="stylesheet" href="([^"]+)"`)
+
+// checkStyle reports whether a page and its style sheet can be fetched below the base URL. A page
+// without its files is the first sign of a wrong path.
+func checkStyle(ctx context.Context, base string) check {
+	address := base + "/sign-in"
+	_, page, err := fetch(ctx, address)
+	found := styleSheet.FindStringSubmatch(page)
+	if err != nil || found == nil {
+		return check{"pages", statusFailed, address + " shows no page of this server", stripAdvice}
+	}
+	to, err := url.Parse(address)
+	if err == nil {
+		to, err = to.Parse(html.UnescapeString(found[1]))
+	}
+	if err != nil || !strings.HasPrefix(to.String(), base+"/") {
+		return check{"pages", statusFailed, "the style sheet of " + address + " is outside of " + base,
+			"start the server with --base-url " + base}
+	}
+	kind, _, err := fetch(ctx, to.String())
+	if err != nil || !strings.HasPrefix(kind, "text/css") {
+		return check{"pages", statusFailed, to.String() + " is no style sheet", stripAdvice}
+	}
+	return check{"pages", statusOK, "a page and its style sheet can be fetched", ""}
+}
+
+// fetch returns the media type and the beginning of an answer with status 200.
+func fetch(ctx context.Context, address string) (mediaType, body string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return "", "", err
+	}
+	req.Header.Set("Accept", "text/html, text/css")
+	resp, err := onceClient().Do(req)
+	if err != nil {
+		return "", "", err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return "", "", errors.New(resp.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	return resp.Header.Get("Content-Type"), string(data), err
 }
 
 // baseURL returns the base URL without credentials, "" if only the running server knows it.

@@ -199,8 +199,15 @@ func TestDoctorOnRelay(t *testing.T) {
 // TestDoctorOnBaseURL runs beside a server, with different base URLs.
 func TestDoctorOnBaseURL(t *testing.T) {
 	t.Parallel()
-	own := func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"info":{"title":"Journeyman"}}`))
+	own := func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/openapi.json", "/jm/api/openapi.json":
+			_, _ = w.Write([]byte(`{"info":{"title":"Journeyman"}}`))
+		case "/sign-in", "/jm/sign-in": // of a server that does not know the path
+			_, _ = w.Write([]byte(`<link rel="stylesheet" href="/assets/style.css?a=1&amp;b=2">`))
+		case "/assets/style.css":
+			w.Header().Set("Content-Type", "text/css")
+		}
 	}
 	plain := httptest.NewServer(http.HandlerFunc(own))
 	defer plain.Close()
@@ -208,7 +215,8 @@ func TestDoctorOnBaseURL(t *testing.T) {
 	defer other.Close()
 	secure := httptest.NewTLSServer(http.HandlerFunc(own)) // of an unknown authority
 	defer secure.Close()
-	for url, want := range map[string]string{plain.URL: "ok", other.URL: "failed", secure.URL: "failed",
+	pages := map[string]string{plain.URL: "ok", plain.URL + "/jm": "failed"}
+	for url, want := range map[string]string{plain.URL: "ok", plain.URL + "/jm": "ok", other.URL: "failed", secure.URL: "failed",
 		"http://user:secret@127.0.0.1:1": "failed", "127.0.0.1": "failed"} {
 		is := is.New(t)
 		st := storetest.Open(t, store.Options{})
@@ -217,7 +225,8 @@ func TestDoctorOnBaseURL(t *testing.T) {
 		d := quiet()
 		d.BaseURL = url
 		statuses, texts := examine(t, d, programOn(t, st.Dir()))
-		is.Equal(statuses["Base URL/address"], want)                    // url
+		is.Equal(statuses["Base URL/address"], want) // url
+		is.Equal(statuses["Base URL/pages"], pages[url])
 		is.True(!strings.Contains(texts["Base URL/address"], "secret")) // a password is not printed
 		is.Equal(statuses["Data folder/lock"], "ok")                    // the server holds the lock
 		is.Equal(statuses["Connected providers of models, at their last test/providers"], "skipped")

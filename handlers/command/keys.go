@@ -39,6 +39,9 @@ type UserReset struct {
 
 // Run prints nothing but the link.
 func (c *UserReset) Run(p *Program) error {
+	if err := checkBaseURL(c.BaseURL); err != nil {
+		return err
+	}
 	return p.call(c.BaseURL, Call{Reset: &c.Email}, func(r Reply) { fmt.Fprintln(p.Stdout, r.Link) })
 }
 

@@ -2,11 +2,9 @@ package command
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"time"
 
@@ -35,15 +33,6 @@ type ServeFlags struct {
 	MaxRequestSize int64 `default:"104857600" min:"1" help:"Largest request with files, in bytes; never less than one file of the largest size needs."`
 
 	Limits
-}
-
-// CheckBaseURL returns an error for a base URL that no client can use.
-func (c *ServeFlags) CheckBaseURL() error {
-	u, err := url.Parse(c.BaseURL) // the URL may be empty: then the listen address replaces it
-	if err != nil || c.BaseURL != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return errors.New("--base-url: must be an http:// or https:// address")
-	}
-	return nil
 }
 
 // CheckUploads returns an error for a size of files that no workspace has room for.
