@@ -25,6 +25,7 @@ import (
 // An API is the http.Handler of the JSON API.
 type API struct {
 	cfg           Config // with its defaults
+	base          string // path of the base URL, without a slash at the end
 	store         *store.Store
 	runner        *runner.Runner
 	views         view.Builder // the JSON of tasks, turns and workers

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 )
@@ -9,7 +10,7 @@ import (
 // Front passes each request to the API or to the pages. Both share an address.
 func Front(api *API, pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = singleSlashes(r)
+		r = api.ownMetadata(singleSlashes(r))
 		switch p := r.URL.Path; {
 		case strings.HasPrefix(p, "/api/"), p == "/api", p == "/healthz", p == "/readyz", p == "/metrics", p == "/mcp",
 			isOAuth(p), api.cfg.Peers != nil && strings.HasPrefix(p, turnsPath):
@@ -26,11 +27,26 @@ func singleSlashes(r *http.Request) *http.Request {
 	if !strings.Contains(r.URL.Path, "//") {
 		return r
 	}
+	return at(r, doubledSlashes.ReplaceAllString(r.URL.Path, "/"), doubledSlashes.ReplaceAllString(r.URL.RawPath, "/"))
+}
+
+// at returns the request with another path.
+func at(r *http.Request, path, rawPath string) *http.Request {
 	u := *r.URL
-	u.Path, u.RawPath = doubledSlashes.ReplaceAllString(u.Path, "/"), doubledSlashes.ReplaceAllString(u.RawPath, "/")
+	u.Path, u.RawPath = path, rawPath
 	copied := *r
 	copied.URL = &u
 	return &copied
+}
+
+// BasePath returns the path of a base URL, without a slash at the end: "" for none. The proxy in front
+// of the server removes it from each request.
+func BasePath(baseURL string) string {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return "" // CheckBaseURL of the command line has refused it
+	}
+	return strings.TrimRight(u.EscapedPath(), "/")
 }
 
 var doubledSlashes = regexp.MustCompile(`//+`)

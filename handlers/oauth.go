@@ -21,6 +21,8 @@ const (
 	registerPath  = "/oauth/register"
 	resourcePath  = "/.well-known/oauth-protected-resource"
 	issuerPath    = "/.well-known/oauth-authorization-server"
+	openIDPath    = "/.well-known/openid-configuration"
+	keysPath      = "/.well-known/jwks.json"
 
 	// OAuthScope is the only scope: to use the MCP endpoint.
 	OAuthScope = "mcp"
@@ -36,10 +38,25 @@ const (
 // isOAuth reports whether the API serves a path of OAuth. The dashboard serves AuthorizePath.
 func isOAuth(path string) bool {
 	switch path {
-	case tokenPath, revokePath, registerPath, resourcePath, resourcePath + "/mcp", issuerPath:
+	case tokenPath, revokePath, registerPath, resourcePath, resourcePath + "/mcp", issuerPath, openIDPath, keysPath:
 		return true
 	}
 	return false
+}
+
+// ownMetadata returns a request for metadata with the path of the router. For a resource or an
+// issuer with a path, clients append that path to the well-known one (RFC 8414 and RFC 9728,
+// section 3.1). Such an address is outside the path of the base URL, so a proxy does not change it.
+func (a *API) ownMetadata(r *http.Request) *http.Request {
+	if a.base == "" {
+		return r
+	}
+	for _, known := range []string{resourcePath, issuerPath, openIDPath} {
+		if rest, ok := strings.CutPrefix(r.URL.Path, known+a.base); ok && (rest == "" || rest == "/mcp") {
+			return at(r, known+rest, "")
+		}
+	}
+	return r
 }
 
 // oauthRoutes registers the endpoints of OAuth. Their errors have the form of RFC 6749, section
@@ -57,6 +74,8 @@ func (a *API) oauthRoutes() {
 	on("GET", resourcePath, a.oauthRequests, a.getResource(""))
 	on("GET", resourcePath+"/mcp", a.oauthRequests, a.getResource("/mcp"))
 	on("GET", issuerPath, a.oauthRequests, a.getIssuer)
+	on("GET", openIDPath, a.oauthRequests, a.getOpenID)
+	on("GET", keysPath, a.oauthRequests, getNoKeys)
 	on("POST", registerPath, a.registrations, a.registerClient)
 	on("POST", tokenPath, a.oauthRequests, a.issueTokens)
 	on("POST", revokePath, a.oauthRequests, a.revokeToken)
@@ -126,11 +145,35 @@ type issuerView struct {
 }
 
 func (a *API) getIssuer(w http.ResponseWriter, _ *request) error {
+	return respond(w, http.StatusOK, a.issuer())
+}
+
+func (a *API) issuer() issuerView {
 	base := a.cfg.BaseURL
-	return respond(w, http.StatusOK, issuerView{Issuer: base, Authorize: base + AuthorizePath, Token: base + tokenPath,
+	return issuerView{Issuer: base, Authorize: base + AuthorizePath, Token: base + tokenPath,
 		Register: base + registerPath, Revoke: base + revokePath, Scopes: []string{OAuthScope},
 		ResponseTypes: []string{"code"}, GrantTypes: grantTypes(), TokenAuth: []string{"none"},
-		RevokeAuth: []string{"none"}, Challenges: []string{"S256"}, SendsIssuer: true})
+		RevokeAuth: []string{"none"}, Challenges: []string{"S256"}, SendsIssuer: true}
+}
+
+// An openIDView is the metadata with the further fields that OpenID Connect Discovery requires.
+type openIDView struct {
+	issuerView
+	Keys       string   `json:"jwks_uri"`
+	Subjects   []string `json:"subject_types_supported"`
+	Algorithms []string `json:"id_token_signing_alg_values_supported"`
+}
+
+// getOpenID writes the metadata at the only address that clients look for below the path of an
+// issuer. This server issues no ID tokens, so it has no keys and no algorithms for them.
+func (a *API) getOpenID(w http.ResponseWriter, _ *request) error {
+	return respond(w, http.StatusOK, openIDView{issuerView: a.issuer(), Keys: a.cfg.BaseURL + keysPath,
+		Subjects: []string{"public"}, Algorithms: []string{}})
+}
+
+// getNoKeys writes the empty set of keys for ID tokens.
+func getNoKeys(w http.ResponseWriter, _ *request) error {
+	return respond(w, http.StatusOK, map[string][]string{"keys": {}})
 }
 
 func grantTypes() []string { return []string{"authorization_code", "refresh_token"} }

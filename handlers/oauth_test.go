@@ -32,7 +32,8 @@ func (s *site) form(t *testing.T, path, kind, body string) (int, string) {
 func TestOAuthEndpoints(t *testing.T) {
 	is, s := onServer(t)
 	const asForm = "application/x-www-form-urlencoded"
-	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server"} {
+	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server",
+		"/.well-known/openid-configuration", "/.well-known/jwks.json"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
 		is.NoErr(err)
 		res, err := ownClient.Do(req)
@@ -42,7 +43,7 @@ func TestOAuthEndpoints(t *testing.T) {
 		is.NoErr(res.Body.Close())
 		is.Equal(res.StatusCode, http.StatusOK)
 		s.validator.check(t, req, res, body)
-		is.True(strings.Contains(string(body), `"`+s.url)) // the URLs are those of this server
+		is.True(strings.Contains(string(body), `"`+s.url) || path == "/.well-known/jwks.json") // the URLs are those of this server
 	}
 	status, body := s.form(t, "/oauth/register", "application/json", `{"client_name": "x", "redirect_uris": ["https://client.example/"]}`)
 	is.Equal(status, http.StatusCreated)

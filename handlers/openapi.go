@@ -27,9 +27,9 @@ var openAPIJSON = sync.OnceValues(func() ([]byte, error) {
 })
 
 // OpenAPI returns the description of this API as OpenAPI 3.1 in JSON. Its fields are in the order of
-// openapi.yaml. version is its info.version. It fails only if
-// openapi.yaml is malformed.
-func OpenAPI(version string) ([]byte, error) {
+// openapi.yaml. version is its info.version. base is the path of the server's base URL, "" for none.
+// It fails only if openapi.yaml is malformed.
+func OpenAPI(version, base string) ([]byte, error) {
 	doc, err := openAPIJSON()
 	if err != nil {
 		return nil, err
@@ -38,6 +38,12 @@ func OpenAPI(version string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The first version in the document is info.version.
-	return bytes.Replace(doc, []byte(`"version":"0.0.0"`), append([]byte(`"version":`), own...), 1), nil
+	// A client resolves the address against the address of the document.
+	server, err := json.Marshal(base + "/")
+	if err != nil {
+		return nil, err
+	}
+	// The first version in the document is info.version, and the first server is this one.
+	doc = bytes.Replace(doc, []byte(`"version":"0.0.0"`), append([]byte(`"version":`), own...), 1)
+	return bytes.Replace(doc, []byte(`"servers":[{"url":"/"`), append([]byte(`"servers":[{"url":`), server...), 1), nil
 }

@@ -21,11 +21,11 @@ import (
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	got, err := handlers.OpenAPI("1.2.3")
+	got, err := handlers.OpenAPI("1.2.3", "")
 	is.NoErr(err)
 	is.True(bytes.HasPrefix(got, []byte(`{"openapi":"3.1.0","info":{"title":"Journeyman","version":"1.2.3",`))) // the order of openapi.yaml
 	is.Equal(bytes.Count(got, []byte("1.2.3")), 1)
-	got, err = handlers.OpenAPI("0.0.0") // the version of openapi.yaml
+	got, err = handlers.OpenAPI("0.0.0", "") // the version of openapi.yaml
 	is.NoErr(err)
 
 	source, err := os.ReadFile("openapi.yaml")

@@ -33,7 +33,7 @@ func (a *API) serveMCP(w http.ResponseWriter, r *request) error {
 
 // getOpenAPI writes the description of this API.
 func (a *API) getOpenAPI(w http.ResponseWriter, _ *request) error {
-	doc, err := OpenAPI(a.cfg.Version)
+	doc, err := OpenAPI(a.cfg.Version, a.base)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ type OpenAPI struct{}
 
 // Run prints the document as JSON.
 func (OpenAPI) Run(p *Program) error {
-	doc, err := handlers.OpenAPI(p.Version)
+	doc, err := handlers.OpenAPI(p.Version, "")
 	if err == nil {
 		fmt.Fprintln(p.Stdout, string(doc))
 	}

@@ -87,6 +87,7 @@ type Dashboard struct {
 	archives  chan struct{} // holds a token for each archive that is being sent
 	documents *sandbox.Lane // a unit for each document that a preview reads
 	host      string        // of the base URL
+	basePath  string        // path of the base URL, without a slash at the end
 	secure    bool          // browsers send cookies over https only
 }
 
@@ -107,7 +108,7 @@ func New(cfg Config) (*Dashboard, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.host = base.Host
+	d.host, d.basePath = base.Host, handlers.BasePath(cfg.BaseURL)
 	if err := d.origins.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		return nil, err
 	}
@@ -156,6 +157,7 @@ type request struct {
 	who       store.Identity // zero if nobody is signed in
 	sessionID string
 	lang      *text.Language
+	basePath  string // of the Dashboard
 	params    httprouter.Params
 	head      workerHead // of the worker that the page is about; set by ofWorker
 	since     string     // the position in the stream of changes at which the page was read
@@ -196,7 +198,7 @@ func (d *Dashboard) may(right store.Right, method, pattern string, h handle) {
 // open registers a page for everybody, signed in or not.
 func (d *Dashboard) open(method, pattern string, h handle) {
 	serve := func(w http.ResponseWriter, req *http.Request, ps httprouter.Params) {
-		r := &request{Request: req, params: ps, lang: d.language(req, "")}
+		r := &request{Request: req, params: ps, lang: d.language(req, ""), basePath: d.basePath}
 		err := d.identify(r)
 		if err == nil {
 			err = d.refuseInMaintenance(method, pattern)

@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -54,7 +55,8 @@ const password = "correct horse battery"
 // A site is the dashboard under test, with a real API, store and runner.
 type site struct {
 	t      testing.TB
-	url    string
+	url    string // the base URL
+	direct string // address of the listener
 	store  *store.Store
 	runner *runner.Runner
 	api    *handlers.API
@@ -88,10 +90,16 @@ func asOwner(t *testing.T, change ...func(*dashboard.Config)) (*is.I, *site, *br
 // newSiteOf starts a site on a store that may hold data.
 func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config)) *site {
 	t.Helper()
+	return newSiteAt(t, st, "", change...)
+}
+
+// newSiteAt starts a site with a base URL, or with the listener's if base is "".
+func newSiteAt(t testing.TB, st *store.Store, base string, change ...func(*dashboard.Config)) *site {
+	t.Helper()
 	is := is.New(t)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	web := httptest.NewUnstartedServer(nil)
-	base := "http://" + web.Listener.Addr().String()
+	base = cmp.Or(base, "http://"+web.Listener.Addr().String())
 	prices, err := model.LoadPrices("")
 	is.NoErr(err)
 	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Models: model.NewCatalogue(model.Config{Offline: offline.New()}, offline.New(), ""),
@@ -113,7 +121,7 @@ func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config))
 	}
 	pages, err := dashboard.New(cfg)
 	is.NoErr(err)
-	s := &site{t: t, url: base, store: st, runner: rn, api: api, hooks: hooks, drop: web.CloseClientConnections}
+	s := &site{t: t, url: base, direct: "http://" + web.Listener.Addr().String(), store: st, runner: rn, api: api, hooks: hooks, drop: web.CloseClientConnections}
 	s.front = handlers.Front(api, pages)
 	web.Config.Handler = s.front
 	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)

@@ -1,11 +1,11 @@
 package dashboard
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"html/template"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -110,19 +110,19 @@ func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, 
 			v.Organizations = list
 		}
 	}
-	return send(w, status, set, layoutFile, v)
+	return send(w, r, status, set, layoutFile, v)
 }
 
 // send writes a template as an answer.
-func send(w http.ResponseWriter, status int, set *template.Template, name string, data any) error {
+func send(w http.ResponseWriter, r *request, status int, set *template.Template, name string, data any) error {
 	// After the first byte, an error could not change the status.
-	var b bytes.Buffer
+	var b strings.Builder
 	if err := set.ExecuteTemplate(&b, name, data); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // an error means that the browser closed the connection
+	_, _ = io.WriteString(w, withBase(r.basePath, b.String())) // an error means that the browser closed the connection
 	return nil
 }
 
@@ -131,10 +131,10 @@ func (d *Dashboard) page(w http.ResponseWriter, r *request, file, title string, 
 	return d.render(w, r, http.StatusOK, file, title, page)
 }
 
-// redirect sends the browser to another page after a form. The browser requests it with GET, so
+// redirect sends the browser to another page of this server after a form. The browser requests it with GET, so
 // that reloading the page does not send the form again.
 func redirect(w http.ResponseWriter, r *request, to string) error {
-	http.Redirect(w, r.Request, to, http.StatusSeeOther)
+	http.Redirect(w, r.Request, r.basePath+to, http.StatusSeeOther)
 	return nil
 }
 

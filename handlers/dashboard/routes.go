@@ -10,10 +10,15 @@ import (
 
 // routes registers all pages. Each group of pages has its list in its own file.
 func (d *Dashboard) routes() {
-	d.router.RedirectTrailingSlash = true
+	d.router.RedirectTrailingSlash = false // see otherSlash
 	d.router.RedirectFixedPath = false
 	d.router.HandleOPTIONS = false
-	d.router.NotFound = d.refusal(errNotFound)
+	nothing := d.refusal(errNotFound)
+	d.router.NotFound = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !d.otherSlash(w, r) {
+			nothing.ServeHTTP(w, r)
+		}
+	})
 	d.router.MethodNotAllowed = d.refusal(
 		store.Errorf(store.NotFound, "the page at this address does not accept this method"))
 
@@ -45,7 +50,7 @@ var errNotFound = store.Errorf(store.NotFound, "there is no page at this address
 // pages exist.
 func (d *Dashboard) refusal(err error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r := &request{Request: req, lang: d.language(req, "")}
+		r := &request{Request: req, lang: d.language(req, ""), basePath: d.basePath}
 		other := d.identify(r)
 		if handlers.RefuseProgram(w, req, cmp.Or(other, err)) {
 			return

@@ -53,7 +53,7 @@ func (d *Dashboard) search(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return send(w, status, set, "found", p)
+	return send(w, r, status, set, "found", p)
 }
 
 // addFound puts the results into p: workers, tasks, files, pages and commands.

@@ -66,7 +66,7 @@ func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *request) error {
 	d.once.put(r.sessionID, kind, p) // the link is no secret, so a reload may show it again
 	if d.store.Shared() {
 		// The authorization server returns the browser to an address that names no node.
-		http.SetCookie(w, &http.Cookie{Name: nodeCookie, Value: d.cfg.Runner.ID(), Path: serversPath,
+		http.SetCookie(w, &http.Cookie{Name: nodeCookie, Value: d.cfg.Runner.ID(), Path: d.basePath + serversPath,
 			MaxAge: int(nodeCookieTime.Seconds()), HttpOnly: true, Secure: d.secure, SameSite: http.SameSiteLaxMode})
 	}
 	return d.page(w, r, "server.html", r.t("Sign in to %s", p.Server), p)

@@ -72,7 +72,7 @@ func (d *Dashboard) setSession(w http.ResponseWriter, token string) {
 	if token == "" {
 		maxAge = -1
 	}
-	http.SetCookie(w, &http.Cookie{Name: handlers.SessionCookie, Value: token, Path: "/", MaxAge: maxAge,
+	http.SetCookie(w, &http.Cookie{Name: handlers.SessionCookie, Value: token, Path: d.cookiePath(), MaxAge: maxAge,
 		HttpOnly: true, Secure: d.secure, SameSite: http.SameSiteLaxMode})
 }
 

@@ -308,7 +308,7 @@ func (w *taskWatch) diff(list []piece) *update {
 	for _, p := range list {
 		if h := w.hash(p); w.sent[p.ID] != h {
 			w.sent[p.ID] = h
-			change := []any{p.ID, p.HTML}
+			change := []any{p.ID, withBase(w.d.basePath, string(p.HTML))}
 			if p.Holder {
 				change = append(change, 1)
 			}

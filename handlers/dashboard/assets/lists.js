@@ -76,7 +76,7 @@
   // answer to a form.
   async function fetched() {
     const response = await fetch(location.pathname + location.search, { credentials: "same-origin", headers: { Accept: "text/html" } });
-    if (response.redirected && new URL(response.url).pathname === "/sign-in") throw signedOut;
+    if (response.redirected && new URL(response.url).pathname === document.body.dataset.root + "sign-in") throw signedOut;
     if (!response.ok) return null;
     return new DOMParser().parseFromString(await response.text(), "text/html");
   }

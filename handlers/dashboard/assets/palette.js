@@ -119,7 +119,8 @@
   const shortcuts = document.getElementById("shortcuts");
   const off = document.body.dataset.shortcuts === "off";
   const typing = (node) => node instanceof Element && node.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
-  const go = { h: "/", w: "/workers", t: "/tasks", u: "/usage", m: "/mail", a: "/tasks?show=waiting" };
+  const root = document.body.dataset.root; // of the addresses of all pages
+  const go = { h: root, w: root + "workers", t: root + "tasks", u: root + "usage", m: root + "mail", a: root + "tasks?show=waiting" };
   let afterG = 0; // when G was pressed: a second key within two seconds selects the page
 
   // focusSearch moves the focus to the search of the list on the page, or to the search of all.
@@ -159,8 +160,8 @@
   const keys = {
     "/": focusSearch,
     "?": () => shortcuts.togglePopover(),
-    "n": () => location.assign("/"),
-    "c": () => location.assign("/workers/new"),
+    "n": () => location.assign(root),
+    "c": () => location.assign(root + "workers/new"),
     "g": () => { afterG = Date.now(); },
     "j": () => move(1),
     "k": () => move(-1),

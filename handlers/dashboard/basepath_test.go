@@ -1,0 +1,313 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+	"golang.org/x/net/html"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// under is the path of the base URL in these tests. It is also the beginning of a page's address.
+const under = "/tasks/jm"
+
+// proxiedSite starts a site behind a proxy, which passes on everything below a path without
+// that path. With wellKnown, it passes on well-known addresses too. The test fails if a client
+// requests another address of the proxy.
+func proxiedSite(t *testing.T, wellKnown bool) *site {
+	t.Helper()
+	var s *site
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to, _ := url.Parse(s.direct)
+		pass := httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to); p.SetXForwarded() }, FlushInterval: -1, Transport: ownTransport}
+		switch {
+		case strings.HasPrefix(r.URL.Path, under+"/"):
+			http.StripPrefix(under, &pass).ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, "/.well-known/") && wellKnown:
+			pass.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, "/.well-known/"): // clients look there first
+			http.NotFound(w, r)
+		default:
+			t.Errorf("%s %s is outside of the path", r.Method, r.URL)
+			http.NotFound(w, r)
+		}
+	}))
+	s = newSiteAt(t, storetest.Open(t, store.Options{}), proxy.URL+under)
+	t.Cleanup(proxy.Close)
+	t.Cleanup(proxy.CloseClientConnections)
+	return s
+}
+
+// A crawler follows everything to which the pages lead.
+type crawler struct {
+	*browser
+	root  *url.URL
+	queue []string
+	seen  map[string]bool
+	forms []crawledForm
+}
+
+// A crawledForm is a form that changes something.
+type crawledForm struct {
+	page, address, kind string
+	fields              url.Values
+}
+
+// add queues an address that a page names, unless it leads to another site.
+func (c *crawler) add(page *url.URL, where, address string) *url.URL {
+	c.t.Helper()
+	to, err := page.Parse(address)
+	c.ok(err)
+	if to.Host != c.root.Host {
+		return nil
+	}
+	if !strings.HasPrefix(to.Path, c.root.Path+"/") {
+		c.t.Errorf("%s: %s leads to %s", page, where, to)
+		return nil
+	}
+	to.Fragment = ""
+	q := to.Query()
+	q.Del("since") // changes with each page
+	to.RawQuery = q.Encode()
+	return to
+}
+
+// visit requests an address and reads the page.
+func (c *crawler) visit(address string) {
+	c.t.Helper()
+	at, err := url.Parse(address)
+	c.ok(err)
+	p := c.fetch(http.MethodGet, address, nil, "")
+	switch {
+	case p.status >= 400:
+		c.t.Errorf("%s answers %d", address, p.status)
+	case p.location() != "":
+		c.follow(at, "Location", p.location())
+	case strings.HasPrefix(p.header.Get("Content-Type"), "text/html"):
+		c.read(at, p.body)
+	}
+}
+
+// fetch sends a request. It does not read the body of an event stream.
+func (c *crawler) fetch(method, address string, body []byte, kind string) page {
+	c.t.Helper()
+	r, err := http.NewRequestWithContext(c.t.Context(), method, address, bytes.NewReader(body))
+	c.ok(err)
+	r.Header.Set("Accept", "text/html,*/*;q=0.8")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	res, err := c.client.Do(r)
+	c.ok(err)
+	defer res.Body.Close()
+	p := page{c.t, res.StatusCode, res.Header, ""}
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		data, err := io.ReadAll(res.Body)
+		c.ok(err)
+		p.body = string(data)
+	}
+	return p
+}
+
+// follow queues an address once.
+func (c *crawler) follow(page *url.URL, where, address string) {
+	c.t.Helper()
+	if to := c.add(page, where, address); to != nil && !c.seen[to.String()] {
+		c.seen[to.String()] = true
+		c.queue = append(c.queue, to.String())
+	}
+}
+
+// read follows the addresses of a page, and stores its forms.
+func (c *crawler) read(at *url.URL, body string) {
+	c.t.Helper()
+	root, err := html.Parse(strings.NewReader(body))
+	c.ok(err)
+	for n := range root.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if n.Data == "form" {
+			c.form(at, n)
+		}
+		for _, a := range n.Attr {
+			switch a.Key {
+			case "href", "src", "data", "data-events", "data-stream", "data-results", "data-copy-from", "data-run":
+				c.follow(at, n.Data+" "+a.Key, a.Val)
+			case "value", "title", "placeholder", "action", "formaction": // not addresses, or see form
+			default:
+				if strings.HasPrefix(a.Val, "/") {
+					c.add(at, n.Data+" "+a.Key, a.Val)
+				}
+			}
+		}
+	}
+}
+
+// form stores a form, or follows it if it changes nothing.
+func (c *crawler) form(at *url.URL, n *html.Node) {
+	c.t.Helper()
+	f := crawledForm{page: at.String(), fields: url.Values{}}
+	method, action := "get", at.String()
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "method":
+			method = a.Val
+		case "action":
+			action = a.Val
+		}
+	}
+	for field := range n.Descendants() {
+		var name, value string
+		for _, a := range field.Attr {
+			switch a.Key {
+			case "name":
+				name = a.Val
+			case "value":
+				value = a.Val
+			case "formaction":
+				c.add(at, "button formaction", a.Val)
+			}
+		}
+		if name != "" && (field.Data == "input" || field.Data == "button") {
+			f.fields.Set(name, value)
+		}
+	}
+	if to := c.add(at, "form action", action); method == "get" && to != nil {
+		to.RawQuery = f.fields.Encode()
+		c.follow(at, "form action", to.String())
+	} else if to != nil && !c.seen["POST "+to.String()] {
+		c.seen["POST "+to.String()] = true
+		f.address = to.String()
+		c.forms = append(c.forms, f)
+	}
+}
+
+// send sends a form. Many are refused for lack of values: only the way matters.
+func (c *crawler) send(f crawledForm) {
+	c.t.Helper()
+	p := c.fetch(http.MethodPost, f.address, []byte(f.fields.Encode()), "application/x-www-form-urlencoded")
+	at, err := url.Parse(f.address)
+	c.ok(err)
+	if p.has("There is no page at this address") {
+		c.t.Errorf("the form %s on %s leads nowhere", f.address, f.page)
+	}
+	if to := p.location(); to != "" {
+		c.add(at, "Location", to)
+	}
+}
+
+// TestBasePath follows every link, file, form and redirect of the pages behind a proxy that removes
+// the path of the base URL.
+func TestBasePath(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := proxiedSite(t, false)
+	w := s.worker(s.owner, store.NewWorker{Title: "Printer"})
+	careful := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	s.publish(w, "notes/a.txt", "first")
+	s.publish(w, "page.md", "see [the task](/workers) and https://elsewhere.example/x")
+	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "links", Input: scripted("say see [it](/workers)")})
+	s.begin(s.owner, store.NewTurn{WorkerID: careful.ID, TaskID: "asks", Input: scripted(calling("write_file", "path", "a", "content", "x"), "say over")})
+	link := s.decisionLink(s.owner, "asks")
+	s.schedule(w, "daily", store.When{Type: store.Interval, IntervalSeconds: 3600})
+	storetest.Caller(t, s.store, "Umbrella", "ann@example.com", store.RoleOwner)
+	b := s.signIn("ann@example.com")
+	invited := b.get(strings.TrimPrefix(b.post("/settings/members", "email", "new@example.com", "role", "member").location(), under))
+	invited.shows(s.url + "/invitation/")
+
+	root, err := url.Parse(s.url)
+	is.NoErr(err)
+	c := &crawler{browser: b, root: root, seen: map[string]bool{}}
+	c.queue = []string{s.url + "/", s.url + "/workers/", s.url + link, s.url + s.link(store.LinkReset, "ann@example.com"),
+		s.url + "/sign-in?next=/workers", s.url + "/tasks/asks?organization=" + s.owner.OrganizationID}
+	for len(c.queue) > 0 && len(c.seen) < 1000 {
+		next := c.queue[0]
+		c.queue = c.queue[1:]
+		c.visit(next)
+	}
+	if len(c.seen) < 150 || len(c.forms) < 25 {
+		t.Errorf("only %d addresses and %d forms were found", len(c.seen), len(c.forms))
+	}
+	for _, last := range []bool{false, true} {
+		for _, f := range c.forms {
+			if strings.Contains(f.address, "/sign-out") == last {
+				c.send(f)
+			}
+		}
+	}
+	guest := &crawler{browser: s.visitor(), root: root, seen: map[string]bool{}}
+	guest.visit(s.url + "/workers?q=x")
+	guest.visit(guest.queue[0]) // the sign-in page
+}
+
+// TestBasePathOfSession checks that the session belongs to the path, because other programs may
+// serve the rest of the host.
+func TestBasePathOfSession(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := proxiedSite(t, false)
+	p := s.visitor().post("/sign-in", "email", "ann@example.com", "password", password, "next", "/workers?q=x")
+	is.Equal(p.location(), under+"/workers?q=x")
+	is.True(strings.Contains(p.header.Get("Set-Cookie"), "Path="+under+";"))
+	is.Equal(s.visitor().get("/workers?q=x").location(), under+"/sign-in?next=%2Fworkers%3Fq%3Dx")
+	is.Equal(s.visitor().get("/workers/").location(), under+"/workers")
+	is.Equal(s.signIn("ann@example.com").post("/sign-out").location(), under+"/sign-in?done=signed-out")
+}
+
+// TestBasePathOfStream checks the addresses in the pieces that a task's page gets while it is open.
+func TestBasePathOfStream(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := proxiedSite(t, false)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Printer", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: scripted(calling("write_file", "path", "a", "content", "x"), "say over")})
+	s.approval("one")
+	address := streamOf(b.get("/tasks/one"))
+	is.True(strings.HasPrefix(address, under+"/tasks/one/"))
+	text := ""
+	b.live(strings.TrimPrefix(address, under)+"&has=0", "", func(u update) bool {
+		text += u.text()
+		return strings.Contains(text, "action=")
+	})
+	for _, attribute := range []string{"href", "src", "action"} {
+		is.Equal(strings.Count(text, attribute+`="/`), strings.Count(text, attribute+`="`+under+`/`)) // none leaves the path
+	}
+	is.True(strings.Contains(text, `action="`+under+`/`))
+}
+
+// TestBasePathOfPrograms connects a program to /mcp behind the proxy, with the official SDK. Without
+// the well-known addresses outside of the path, the program finds the metadata below it.
+func TestBasePathOfPrograms(t *testing.T) {
+	t.Parallel()
+	for name, wellKnown := range map[string]bool{"only the path": false, "well-known addresses": true} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			s := proxiedSite(t, wellKnown)
+			session, err := s.connect(t, program(t, s.signIn("ann@example.com"), "allow"))
+			is.NoErr(err)
+			is.NoErr(session.Close())
+			s.visitor().get("/api/openapi.json").shows(`"servers":[{"url":"` + under + `/"`)
+			if !wellKnown {
+				return
+			}
+			for _, path := range []string{"/.well-known/oauth-authorization-server" + under,
+				"/.well-known/openid-configuration" + under, "/.well-known/oauth-protected-resource" + under + "/mcp"} {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(s.url, under)+path, nil)
+				is.NoErr(err)
+				s.visitor().send(r).answers(http.StatusOK).shows(`"` + s.url) // the metadata names the path
+			}
+		})
+	}
+}
