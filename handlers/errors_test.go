@@ -48,7 +48,7 @@ func TestPromptFails(t *testing.T) {
 	is, s := onServer(t, idle, withModel(failing{offline.New(), &model.Error{Code: "401", Message: "the provider's key is wrong"}}))
 	for _, body := range []string{`{"prompt":"Someone."}`, `{"prompt":"Someone.","input":"x"}`} {
 		got := s.do(t, "POST", "/api/workers", body)
-		is.Equal(got.refused(), "503 busy")
+		is.Equal(got.refused(), "502 model_error")
 		is.True(strings.Contains(got.text("error"), "the provider's key is wrong"))
 	}
 	is.Equal(s.must(t, "GET", "/api/workers", "").size("items"), 0)
