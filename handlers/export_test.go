@@ -3,6 +3,7 @@ package handlers
 import (
 	"crypto/tls"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"time"
@@ -39,3 +40,8 @@ var (
 
 // ScrapeTime is the time limit of all queries of GET /metrics.
 const ScrapeTime = scrapeTime
+
+// ReadOn answers requests with h, and then reads the rest of their bodies within limits.
+func ReadOn(h http.Handler, size int64, within, piece time.Duration) http.Handler {
+	return readOn(h, readOnLimits{size, within, piece})
+}

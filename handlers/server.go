@@ -11,10 +11,16 @@ import (
 // NewServer returns an HTTP server for h. It has no write timeout, because a wait for a result may
 // be long. Bodies have their own read deadlines.
 func NewServer(h http.Handler, rn *runner.Runner) *http.Server {
-	s := &http.Server{Handler: answerMarked(h), ConnContext: markConn, ConnState: noteState,
+	s := &http.Server{Handler: readOn(answerMarked(h), afterAnswer()), ConnContext: markConn, ConnState: noteState,
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
 	s.RegisterOnShutdown(rn.Streams.Close) // an open event stream would delay Shutdown for the whole grace period
 	return s
+}
+
+// afterAnswer returns the limits of what is read after the answer. The size is more than that of the largest
+// upload by default.
+func afterAnswer() readOnLimits {
+	return readOnLimits{size: 256 << 20, within: time.Minute, piece: 10 * time.Second}
 }
 
 // Profiler serves Go's profiles under /debug/pprof/. It has no access control.
