@@ -161,7 +161,7 @@ func (c *serveCommand) Run(p *command.Program) (err error) {
 	defer func() { err = errors.Join(err, st.Close()) }()
 	defer p.WatchDisk(st)()
 	service := &command.Service{Log: p.Log, Store: st, DrainDelay: c.DrainDelay, Grace: p.Grace, Notifier: notifier,
-		Maintenance: c.Maintenance, SetLevel: p.SetLevel}
+		Maintenance: c.Maintenance, SetLevel: p.SetLevel, Version: p.Version}
 	s, banner, err := c.open(p, service)
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service) (*serv
 	}
 	c.Fit(command.MachineCapacity(), p)
 	// The address comes before the parts: BaseURL may depend on the port that the system chose.
-	ln, err := c.Listen(p, proxies)
+	ln, err := c.Listen(p, proxies, &st.Counters().ConnectionsRefused)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -22,7 +23,8 @@ type Gate struct {
 	net.Listener
 	shares  *share.Shares
 	proxies Proxies
-	refused chan struct{} // limits how many refused connections get an answer at once
+	noted   *share.Refusals // counts refused connections
+	refused chan struct{}   // limits how many refused connections get an answer at once
 
 	mu   sync.Mutex // guards idle
 	idle *list.List // of *gateConn: kept alive without a request, the longest first
@@ -34,9 +36,11 @@ const (
 )
 
 // NewGate creates a gate for ln that accepts at most most connections, and half as many from one
-// address. Trusted proxies have no limit, because they carry the connections of all clients.
-func NewGate(ln net.Listener, most int, proxies Proxies) *Gate {
-	return &Gate{Listener: ln, shares: share.New("connections", "too_many_connections", share.LimitsOf(most)), proxies: proxies,
+// address. Trusted proxies have no limit, because they carry the connections of all clients. It logs the refused
+// connections and adds them to refused.
+func NewGate(ln net.Listener, most int, proxies Proxies, log *slog.Logger, refused *atomic.Int64) *Gate {
+	return &Gate{Listener: ln,
+		noted: &share.Refusals{Listener: "http", Log: log, Count: refused, Now: time.Now}, shares: share.New("connections", "too_many_connections", share.LimitsOf(most)), proxies: proxies,
 		refused: make(chan struct{}, maxRefused), idle: list.New()}
 }
 
@@ -51,6 +55,7 @@ func (g *Gate) Accept() (net.Conn, error) {
 		if why == nil {
 			return &gateConn{Conn: raw, gate: g, release: release}, nil
 		}
+		g.noted.Add(why.Error())
 		// An answer needs a goroutine and a connection, so only a few get one.
 		select {
 		case g.refused <- struct{}{}:

@@ -140,7 +140,7 @@ func newServer(t testing.TB, opts ...option) *site {
 		set.seen(api)
 	}
 	web.Config = handlers.NewServer(set.proxies.Behind(api), rn)
-	web.Listener = handlers.NewGate(web.Listener, 10_000, set.proxies)
+	web.Listener = handlers.NewGate(web.Listener, 10_000, set.proxies, log, &st.Counters().ConnectionsRefused)
 	web.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelError)
 	if !set.idle {
 		is.New(t).NoErr(rn.Start(t.Context()))

@@ -132,6 +132,9 @@ func readTurns(ctx context.Context, out samples, st *store.Store, rn *runner.Run
 	for _, w := range []store.WaitFor{store.WaitForPerson, store.WaitForModel, store.WaitForWorker} {
 		out.read(fmt.Sprintf(`journeyman_turns_waiting{for=%q}`, w), float64(waiting[w]), err)
 	}
+	out.count("journeyman_turns_taken_over_total", c.TurnsTakenOver.Load())
+	out.count(`journeyman_connections_refused_total{listener="http"}`, c.ConnectionsRefused.Load())
+	out.count(`journeyman_connections_refused_total{listener="smtp"}`, c.MailConnectionsRefused.Load())
 	out.count("journeyman_steps_total", c.Steps.Load())
 	out.count(`journeyman_tokens_total{direction="input"}`, c.InputTokens.Load())
 	out.count(`journeyman_tokens_total{direction="output"}`, c.OutputTokens.Load())

@@ -23,6 +23,11 @@ func TestMetrics(t *testing.T) {
 	for _, line := range []string{
 		`journeyman_turns_total{status="completed"} 1`,
 		`journeyman_turns_running 0`,
+		`journeyman_turns_started_total{resumed="false"} 2`,
+		`journeyman_turns_started_total{resumed="true"} 0`,
+		`journeyman_turns_taken_over_total 0`,
+		`journeyman_connections_refused_total{listener="http"} 0`,
+		`journeyman_connections_refused_total{listener="smtp"} 0`,
 		`journeyman_turns_waiting{for="model"} 0`,
 		`journeyman_model_failures_total{provider="offline",code="503"} 5`,
 		`journeyman_http_requests_total{method="GET",route="/api/tasks/:taskId",status="404"} 1`,

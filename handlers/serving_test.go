@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -53,7 +54,8 @@ func (s *site) serveGated(t testing.TB, h http.Handler, most int, proxies handle
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	is.New(t).NoErr(err)
 	srv := &streamServer{Server: handlers.NewServer(h, s.runner), site: s, addr: ln.Addr().String()}
-	var front net.Listener = handlers.NewGate(ln, most, proxies)
+	var front net.Listener = handlers.NewGate(ln, most, proxies, slog.New(slog.DiscardHandler),
+		&s.store.Counters().ConnectionsRefused)
 	if secure {
 		web := httptest.NewUnstartedServer(nil)
 		web.StartTLS() // only for its certificate

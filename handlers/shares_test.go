@@ -217,7 +217,9 @@ func connect(t testing.TB, to, from string) (conn net.Conn, resp *http.Response,
 func TestConnectionsAreShared(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	to := gated(t, 6, nil)
+	s := newServer(t, idle)
+	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	to := s.serveGated(t, ok, 6, nil, false).addr
 	var held []net.Conn
 	for range 3 {
 		conn, resp, body := connect(t, to, "127.0.0.1")
@@ -229,6 +231,7 @@ func TestConnectionsAreShared(t *testing.T) {
 	is.Equal(resp.StatusCode, 429)
 	is.True(strings.Contains(body, "your address has 3 connections, the most it may have"))
 	is.True(strings.Contains(body, `"code":"too_many_connections"`))
+	is.True(s.store.Counters().ConnectionsRefused.Load() > 0) // for /metrics
 	is.Equal(resp.Header.Get("Retry-After"), "5")
 	is.True(resp.Close)
 	for _, addr := range []string{"127.0.0.2", "127.0.0.2", "127.0.0.3"} {

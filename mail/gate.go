@@ -21,6 +21,8 @@ type gate struct {
 	limits Limits
 	shares *share.Shares // of the connections
 
+	refusals *share.Refusals // counts refused connections; may be nil
+
 	mu     sync.Mutex       // guards the fields below
 	open   map[*conn]func() // each releases the connection's share
 	closed bool             // only connections that send a mail may continue
@@ -44,6 +46,7 @@ func (g *gate) Accept() (net.Conn, error) {
 		addr := hostOf(raw.RemoteAddr())
 		c := &conn{Conn: raw, gate: g, addr: addr, place: store.Place(addr), begun: time.Now()}
 		if why := g.admit(c); why != "" {
+			g.refusals.Add(why)
 			// The text fits into the socket's buffer, so this loop does not wait for the peer.
 			_ = raw.SetWriteDeadline(time.Now().Add(refuseTime))
 			_, _ = fmt.Fprintf(raw, "421 %s, try again later\r\n", why)

@@ -24,6 +24,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"journeyman/runner"
+	"journeyman/runner/share"
 	"journeyman/store"
 )
 
@@ -160,6 +161,8 @@ func (s *Server) Start() { s.loops.Go(s.sendReplies) }
 // Serve receives mail on a listener until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
 	g := newGate(ln, s.cfg.Limits)
+	g.refusals = &share.Refusals{Listener: "smtp", Log: s.cfg.Log, Count: &s.cfg.Store.Counters().MailConnectionsRefused,
+		Now: s.cfg.Now}
 	s.mu.Lock()
 	stopped := s.stopped
 	s.gates = append(s.gates, g)

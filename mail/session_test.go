@@ -212,6 +212,7 @@ func TestConnectionLimits(t *testing.T) {
 	third := p.dial()
 	third.must("421 4.7.0 too many connections from your address", third.answer())
 	is.True(strings.Contains(third.answer(), "EOF"))
+	is.Equal(p.store.Counters().MailConnectionsRefused.Load(), int64(1))
 	first.must("221", first.say("QUIT"))
 	storetest.Eventually(t, "the place to be free", func() bool {
 		c := p.dial()

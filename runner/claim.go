@@ -180,6 +180,7 @@ func (r *Runner) begin(c store.Claim) {
 func (r *Runner) execute(e *execution) {
 	c := e.claim
 	e.live, e.startedAt = r.Streams.Begin(c.Turn), r.cfg.Now()
+	r.noteStart(c)
 	traced, span := r.cfg.Trace.Claim(e.ctx, tracedTurn(c.Turn), c.Claims)
 	r.carryOut(traced, e)
 	span.End("")
@@ -192,4 +193,22 @@ func (r *Runner) execute(e *execution) {
 	r.mu.Unlock()
 	e.live.Close()
 	r.Wake() // a slot is free
+}
+
+// startedCounters returns the names of the counters of noteStart: of turns that begin, and of those that resume.
+func startedCounters() [2]string {
+	const name = `journeyman_turns_started_total{resumed="%t"}`
+	return [2]string{fmt.Sprintf(name, false), fmt.Sprintf(name, true)}
+}
+
+// noteStart counts and logs that the execution of a turn begins: for the first time, or again after an interruption
+// or a wait.
+func (r *Runner) noteStart(c store.Claim) {
+	if c.Claims > 1 {
+		r.metrics.GetOrCreateCounter(startedCounters()[1]).Inc()
+		r.cfg.Log.Info("turn resumed", append([]any{"claims", c.Claims}, turnIDs(c.Turn)...)...)
+		return
+	}
+	r.metrics.GetOrCreateCounter(startedCounters()[0]).Inc()
+	r.cfg.Log.Debug("turn started", turnIDs(c.Turn)...)
 }

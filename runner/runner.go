@@ -89,6 +89,9 @@ func New(cfg Config) *Runner {
 	cfg.setDefaults()
 	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), lookNow: make(chan struct{}, 1), hasNews: make(chan struct{}, 1),
 		executions: map[string]*execution{}, views: view.New(cfg.Store, cfg.BaseURL), metrics: metrics.NewSet()}
+	for _, name := range startedCounters() { // so that a first resumption is an increase
+		r.metrics.NewCounter(name)
+	}
 	r.retries = r.metrics.NewCounter("journeyman_model_retries_total")
 	r.Streams = stream.New(cfg.Store, r.views, cfg.Now)
 	r.ledger.publish = r.storeHold

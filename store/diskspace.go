@@ -82,7 +82,7 @@ func (d *diskWatch) measure() error {
 	if d.level == before {
 		return nil
 	}
-	attrs := []any{"free", space.Free, "total", space.Total, "level", d.level.String()}
+	attrs := []any{"free", space.Free, "total", space.Total, "disk", d.level.String()}
 	switch d.level {
 	case DiskFull:
 		d.log.Error("the disk of the data folder is full, no new work is taken", attrs...)

@@ -163,6 +163,9 @@ func (s *Store) interruptAll(ctx context.Context, tx Tx, count int64, query stri
 	if err != nil {
 		return 0, err
 	}
+	if len(turns) > 0 && count > 0 {
+		tx.OnCommit(func() { s.noteTakenOver(turns) })
+	}
 	return len(turns), s.ending(tx, func(tx Tx) error {
 		for _, t := range turns {
 			if err := s.interrupt(tx, t, count); err != nil {
@@ -171,6 +174,18 @@ func (s *Store) interruptAll(ctx context.Context, tx Tx, count int64, query stri
 		}
 		return nil
 	})
+}
+
+// noteTakenOver counts and logs turns that a process left when it ended.
+func (s *Store) noteTakenOver(turns []interruptedTurn) {
+	s.counters.TurnsTakenOver.Add(int64(len(turns)))
+	left := map[string]int{}
+	for _, t := range turns {
+		left[t.runnerID]++
+	}
+	for runner, n := range left {
+		s.disk.log.Warn("turns are taken over from a process that ended while it carried them out", "runner", runner, "turns", n)
+	}
 }
 
 // interrupt puts a turn back into the queue, or ends it if it was cancelled or has been

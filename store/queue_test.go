@@ -168,6 +168,7 @@ func TestInterruptions(t *testing.T) {
 	is.Equal(ended.Failure.Code, "interrupted")
 	is.True(ended.Failure.Retryable)
 	is.Equal(ended.Claims, int64(5))
+	is.Equal(f.Counters().TurnsTakenOver.Load(), int64(5))
 	is.Equal(told, []string{turn.ID + " interrupted"})
 	is.Equal(f.task(turn.TaskID).Status, store.Failed)
 	f.checkCounters()

@@ -169,17 +169,19 @@ func (s *Store) snapshot(ctx context.Context, fn func(q querier) error) error {
 // Counters are sums of the changes that were committed since the store was opened, for
 // monitoring. Sums that must outlive the process are in the database.
 type Counters struct {
-	TurnsCompleted, TurnsFailed, TurnsAborted atomic.Int64 // by their last status
-	Steps                                     atomic.Int64 // model calls finished
-	InputTokens, OutputTokens                 atomic.Int64
-	Cost                                      atomic.Int64 // nano-dollars
-	AttemptsSucceeded, AttemptsFailed         atomic.Int64 // of webhook deliveries
-	EmailsReceived                            atomic.Int64 // counted once for each worker that a mail addresses
-	EmailsAccepted, EmailsHeld, EmailsIgnored atomic.Int64 // of those received, by status
-	EmailsRefused                             atomic.Int64 // answered with an error; the mail server counts them
-	EmailsSent, EmailsFailed, EmailsRetried   atomic.Int64 // attempts to send a mail, by their result
-	TasksPruned, DeliveriesPruned             atomic.Int64
-	SpaceReturned                             atomic.Int64 // bytes of the database file
+	TurnsCompleted, TurnsFailed, TurnsAborted  atomic.Int64 // by their last status
+	Steps                                      atomic.Int64 // model calls finished
+	InputTokens, OutputTokens                  atomic.Int64
+	Cost                                       atomic.Int64 // nano-dollars
+	AttemptsSucceeded, AttemptsFailed          atomic.Int64 // of webhook deliveries
+	EmailsReceived                             atomic.Int64 // counted once for each worker that a mail addresses
+	EmailsAccepted, EmailsHeld, EmailsIgnored  atomic.Int64 // of those received, by status
+	EmailsRefused                              atomic.Int64 // answered with an error; the mail server counts them
+	EmailsSent, EmailsFailed, EmailsRetried    atomic.Int64 // attempts to send a mail, by their result
+	ConnectionsRefused, MailConnectionsRefused atomic.Int64 // the listeners count them
+	TurnsTakenOver                             atomic.Int64 // from processes that ended without returning them
+	TasksPruned, DeliveriesPruned              atomic.Int64
+	SpaceReturned                              atomic.Int64 // bytes of the database file
 }
 
 // Counters returns a pointer to the live counters.

@@ -41,6 +41,9 @@ func (s *instance) logged(t *testing.T) (lines []logLine) {
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			t.Fatalf("a line of the log is not JSON: %s", text)
 		}
+		if n := strings.Count(text, `"level":`); n != 1 {
+			t.Errorf("a line of the log has %d levels: %s", n, text)
+		}
 		lines = append(lines, l)
 	}
 	return lines

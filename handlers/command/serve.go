@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"journeyman/handlers"
@@ -52,8 +53,8 @@ func (c *ServeFlags) UploadLimits() handlers.UploadLimits {
 		RequestSize: max(c.MaxRequestSize, c.MaxFileSize+formRoom)}
 }
 
-// Listen returns the listener for http or https.
-func (c *ServeFlags) Listen(p *Program, proxies handlers.Proxies) (net.Listener, error) {
+// Listen returns the listener for http or https. refused counts the connections that it refuses.
+func (c *ServeFlags) Listen(p *Program, proxies handlers.Proxies, refused *atomic.Int64) (net.Listener, error) {
 	c.Folder = filepath.Join(p.Data, "acme")
 	secure, err := c.TLS(p.Log)
 	if err != nil {
@@ -64,7 +65,7 @@ func (c *ServeFlags) Listen(p *Program, proxies handlers.Proxies) (net.Listener,
 		return nil, fmt.Errorf("--addr: %w", err)
 	}
 	// The gate counts connections below TLS, because a handshake already costs memory and time.
-	ln = handlers.NewGate(ln, c.MaxConnections, proxies)
+	ln = handlers.NewGate(ln, c.MaxConnections, proxies, p.Log, refused)
 	if secure != nil {
 		ln = tls.NewListener(ln, secure)
 	}

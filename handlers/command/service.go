@@ -27,6 +27,7 @@ type Service struct {
 	Runner         *runner.Runner
 	SchedulerAlive func() bool
 	BaseURL        string
+	Version        string // of the program, for the log
 	Parts          []Part // in the order in which they start; they stop in reverse order
 	Listeners      []Listener
 	DrainDelay     time.Duration // between the end of readiness and the end of the listeners
@@ -88,6 +89,7 @@ func (s *Service) Run(ctx context.Context, started, stop func()) error {
 	for _, l := range s.Listeners {
 		go func() { failed <- l.Server.Serve(l.Listener) }()
 	}
+	s.Log.Info("the server has started", "version", s.Version, "url", s.BaseURL)
 	started()
 	s.Notifier.Ready(s)
 	debug.FreeOSMemory() // the hash of a first password alone takes 19 MiB, which an idle server would keep
