@@ -799,6 +799,7 @@ CREATE TABLE inbound_emails (
     subject         TEXT NOT NULL,
     verdicts        TEXT NOT NULL CHECK (json_valid(verdicts)), -- JSON: spf, dkim, dmarc
     remote_addr     TEXT NOT NULL,
+    network         TEXT NOT NULL DEFAULT '',            -- of a sending server; '' for a relay of the operator, which sends mail of everybody
     size            INTEGER NOT NULL,                    -- bytes
     created_at      INTEGER NOT NULL,
     source_sha256   TEXT,                                -- a large source lies in the data folder,
@@ -814,7 +815,9 @@ CREATE INDEX inbound_emails_by_sender       ON inbound_emails (worker_id, from_a
 CREATE INDEX inbound_emails_by_turn         ON inbound_emails (turn_num) WHERE turn_num IS NOT NULL;         -- the reply, and the participants of a thread
 CREATE INDEX inbound_emails_by_age          ON inbound_emails (created_at) WHERE source IS NOT NULL OR source_sha256 IS NOT NULL; -- pruning
 CREATE INDEX inbound_emails_by_source       ON inbound_emails (source_sha256) WHERE source_sha256 IS NOT NULL; -- whether a file is still used
-CREATE INDEX inbound_emails_of_postmaster   ON inbound_emails (num) WHERE worker_id IS NULL;                 -- the newest are kept
+CREATE INDEX inbound_emails_of_worker       ON inbound_emails (worker_id, status, proven, num, size) WHERE status <> 'accepted'; -- this index and the next two: the limits of mail that starts no work
+CREATE INDEX inbound_emails_of_sender       ON inbound_emails (worker_id, status, proven, from_address, num, size) WHERE status <> 'accepted';
+CREATE INDEX inbound_emails_of_network      ON inbound_emails (network, status, num, size) WHERE status <> 'accepted' AND network <> '';
 
 -- A mail to send, written in the transaction of its cause. A reply is written when a turn
 -- that a mail started ends. A notice tells the author of a mail that there will be no reply,

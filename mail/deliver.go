@@ -24,9 +24,9 @@ type Envelope struct {
 // as accepted, ignored or held. Delivering the same mail again changes nothing.
 func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store.Email, error) {
 	h := message.ReadHeader(raw)
-	// The header has no usable author, so the sender of the envelope replaces it.
-	if h.From == "" {
-		h.From = message.NormalAddress(env.From)
+	// The header has no usable author, so the sender of the envelope replaces it. SMTP carries no longer address.
+	if h.From == "" || len(h.From) > maxAddress {
+		h.From, h.SoleFrom = message.NormalAddress(env.From), false
 	}
 	// Only bounces have an empty sender, so that nobody answers them (RFC 5321, section 4.5.5).
 	if h.Automatic == "" && env.From == "" {
@@ -43,6 +43,9 @@ func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store
 	}
 	d.verdicts = s.verify(ctx, env, h, raw)
 	why, err := d.refusal(ctx)
+	if err == nil && (why == "" || s.cfg.Hold) {
+		err = d.chargeStranger(ctx) // before anything is written
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -53,6 +56,9 @@ func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store
 	}
 	return nil, store.Errorf(store.Forbidden, "%s", why)
 }
+
+// maxAddress is the greatest length of an address (RFC 5321, section 4.5.3.1), in bytes.
+const maxAddress = 320
 
 // A delivery is the processing of one inbound mail.
 type delivery struct {
@@ -68,11 +74,6 @@ type delivery struct {
 // same settings (see Recipient.decidedWith).
 func (d *delivery) worker() store.Worker { return d.env.To[0].worker }
 
-// maxIgnored limits the stored bytes of a mail that starts no work.
-const maxIgnored = 64 << 10
-
-func (d *delivery) shorten() { d.raw = d.raw[:min(len(d.raw), maxIgnored)] }
-
 // ignore stores a mail that a program has written. If the mail reports that a reply was
 // not delivered, the reply is marked.
 func (d *delivery) ignore(ctx context.Context) ([]store.Email, error) {
@@ -84,7 +85,6 @@ func (d *delivery) ignore(ctx context.Context) ([]store.Email, error) {
 			}
 		}
 	}
-	d.shorten()
 	return d.keep(ctx, store.EmailIgnored, d.header.Automatic)
 }
 
@@ -94,23 +94,32 @@ func (d *delivery) toPostmaster(ctx context.Context) ([]store.Email, error) {
 	if err := d.bounceAlerts(ctx); err != nil {
 		return nil, err
 	}
-	d.shorten()
-	e, err := d.cfg.Store.ReceivePostmasterEmail(ctx, d.newEmail(d.env.To[0]), d.raw)
+	e, err := d.cfg.Store.ReceivePostmasterEmail(ctx, d.newEmail(d.env.To[0]), message.Beginning(d.raw))
 	if err == nil {
 		d.logNotStarted([]store.Email{e})
 	}
 	return []store.Email{e}, err
 }
 
-// keep stores the mail without starting work.
+// beginningOnly is the end of the reason of an ignored mail that is not stored whole.
+const beginningOnly = " (only the beginning of the mail is kept)"
+
+// keep stores the mail without starting work. Of a mail that is ignored, it stores only the beginning: a
+// program may send any number of them, and nobody waits for them.
 func (d *delivery) keep(ctx context.Context, status store.EmailStatus, reason string) ([]store.Email, error) {
+	raw := d.raw
+	if status == store.EmailIgnored {
+		if raw = message.Beginning(raw); len(raw) < len(d.raw) {
+			reason += beginningOnly
+		}
+	}
 	var emails []store.NewEmail
 	for _, r := range d.env.To {
 		e := d.newEmail(r)
 		e.Status, e.Reason = status, reason
 		emails = append(emails, e)
 	}
-	list, _, err := d.cfg.Store.ReceiveEmails(ctx, emails, d.raw, d.cfg.Loops)
+	list, _, err := d.cfg.Store.ReceiveEmails(ctx, emails, raw, d.cfg.Loops)
 	if err == nil {
 		d.logNotStarted(list)
 	}
@@ -131,6 +140,7 @@ func (d *delivery) newEmail(r Recipient) store.NewEmail {
 		Subject:    store.FirstRunes(d.header.Subject, 1000),
 		Verdicts:   d.verdicts.json(),
 		RemoteAddr: d.env.RemoteAddr,
+		Network:    d.network(),
 	}
 }
 
@@ -139,7 +149,6 @@ func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
 	if known, err := d.known(ctx); err != nil {
 		return nil, err
 	} else if known { // neither its files nor its source are needed
-		d.shorten()
 		return d.keep(ctx, store.EmailIgnored, "a copy")
 	}
 	text, files, err := d.input(ctx)
@@ -389,6 +398,6 @@ func (d *delivery) mayRedirect(ctx context.Context, r Recipient, task store.Task
 // validRecipient reports whether SMTP can carry an address.
 func validRecipient(a string) bool {
 	at := strings.LastIndexByte(a, '@')
-	return at > 0 && at < len(a)-1 && len(a) <= 320 &&
+	return at > 0 && at < len(a)-1 && len(a) <= maxAddress &&
 		!strings.ContainsFunc(a, func(r rune) bool { return r <= ' ' || strings.ContainsRune("<>\x7f\"", r) })
 }

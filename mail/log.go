@@ -14,6 +14,10 @@ import (
 // logNotStarted logs the result of mails that start no work.
 func (s *Server) logNotStarted(list []store.Email) {
 	for _, e := range list {
+		if e.Dropped > 0 { // nobody released them
+			s.cfg.Log.Warn("old mail dropped: too much mail starts no work", "mails", e.Dropped, "worker", e.WorkerID,
+				"organization", e.OrgID)
+		}
 		switch {
 		case e.CopyID != "":
 			s.cfg.Log.Info("mail is a copy", "mail", e.CopyID, "of", e.ID, "worker", e.WorkerID, "organization", e.OrgID)

@@ -79,6 +79,10 @@ type Limits struct {
 	Idle        time.Duration // without a byte; 5 min, and 30 s while more than half of Connections are open
 	Total       time.Duration // of a connection; 1 h
 	Buffered    int64         // bytes of all mails being received; 256 MiB
+
+	// Bytes of mails of strangers that the server accepts or holds in a day.
+	FromNetwork   int64 // 256 MiB, or ten of the largest mails
+	FromStrangers int64 // of all networks; eight times FromNetwork
 }
 
 func (l Limits) withDefaults() Limits {
@@ -101,6 +105,7 @@ type Server struct {
 	cfg    Config
 	smtp   *smtp.Server
 	buffer *buffer
+	intake *intake   // of strangers
 	small  sync.Pool // of *[smallMail]byte, the memory of small mails
 
 	ctx           context.Context // of received mails; ends when Shutdown no longer waits for them
@@ -125,6 +130,8 @@ func New(cfg Config) *Server {
 	set(&cfg.MaxSize, MaxSize)
 	set(&cfg.Loops, defaultLoops())
 	cfg.Limits = cfg.Limits.withDefaults()
+	set(&cfg.Limits.FromNetwork, max(256<<20, 10*cfg.MaxSize))
+	set(&cfg.Limits.FromStrangers, 8*cfg.Limits.FromNetwork)
 	// Addresses are compared with the domain in lower case.
 	cfg.Domain = strings.ToLower(cfg.Domain)
 	if cfg.Resolver == nil {
@@ -143,7 +150,8 @@ func New(cfg Config) *Server {
 			return nil, errors.New("no renderer is configured")
 		}
 	}
-	s := &Server{cfg: cfg, buffer: newBuffer(cfg.Limits.Buffered, cfg.MaxSize), active: map[string]struct{}{}}
+	s := &Server{cfg: cfg, buffer: newBuffer(cfg.Limits.Buffered, cfg.MaxSize),
+		intake: newIntake(cfg.Limits.FromNetwork, cfg.Limits.FromStrangers), active: map[string]struct{}{}}
 	// Without a relay, replies stay in the outbox, where no user would find a question.
 	if cfg.Relay != nil {
 		cfg.Store.AskByMail()

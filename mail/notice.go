@@ -27,12 +27,12 @@ func (s *Server) composeNotice(ctx context.Context, r store.Reply) (subject stri
 	return reply.Subject(), b.Bytes(), nil
 }
 
-const noticeText = `A mail to %s names this address as its author. The answer is not sent here, because nothing verifies ` +
-	`the author: the mail has no signature (DKIM) that covers enough of it, and its server is not one of the ` +
-	`address's domain (SPF).
+const noticeText = `A mail to %s names this address as its author. The answer is not sent here, because nothing ` +
+	`verifies the author: the mail has no signature (DKIM) that covers enough of it, and its server is not one of ` +
+	`the address's domain (SPF).
 
-If you wrote the mail, send it again from a server that your domain names in SPF, or that signs with DKIM. If you did ` +
-	`not write it, somebody else used your address, and you need not do anything.
+If you wrote the mail, send it again from a server that your domain names in SPF, or that signs with DKIM. If you ` +
+	`did not write it, somebody else used your address, and you need not do anything.
 
 You get at most one such notice a day.
 `

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"journeyman/mail/message"
 	"journeyman/store"
@@ -119,6 +120,9 @@ func (s *Server) Release(ctx context.Context, c store.Caller, id string) (e stor
 	}
 	if text == "" {
 		text = "(no text)"
+	}
+	if strings.HasSuffix(e.Reason, beginningOnly) {
+		text += "\n\n(Only the beginning of this mail was kept.)"
 	}
 	work, err := d.newWork(ctx, r, text, files)
 	if err != nil {

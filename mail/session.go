@@ -77,7 +77,7 @@ func (c *session) Logout() error { return nil }
 
 // Mail sets the sender. It does not check the sender, because the check needs the recipients.
 func (c *session) Mail(from string, _ *smtp.MailOptions) error {
-	if len(from) > 320 {
+	if len(from) > maxAddress {
 		err := refusal(553, 5, 1, 7, "the sender's address is too long")
 		c.logRefusal(err, "")
 		return err
@@ -102,6 +102,9 @@ func (c *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 
 func (c *session) rcpt(address string) (err error) {
 	defer recovering("receive a mail", &err)
+	if len(address) > maxAddress {
+		return refusal(553, 5, 1, 3, "the recipient's address is too long")
+	}
 	r, err := c.s.recipient(c.s.ctx, address)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"journeyman/mail/message"
+	"journeyman/store"
 )
 
 // A Resolver looks up DNS records, as net.DefaultResolver does.
@@ -116,12 +117,26 @@ func (v Verdict) words(check string) string {
 	return words
 }
 
+// maxVerdict is how many characters of each text of a verdict are stored. The sender can choose some of them.
+const maxVerdict = 300
+
 func (v Verdicts) json() json.RawMessage {
+	v.DKIM = slices.Clone(v.DKIM)
+	for _, d := range append([]*Verdict{&v.SPF, &v.DMARC}, pointers(v.DKIM)...) {
+		d.Domain, d.Reason = store.FirstRunes(d.Domain, maxVerdict), store.FirstRunes(d.Reason, maxVerdict)
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return json.RawMessage("{}")
 	}
 	return b
+}
+
+func pointers(list []Verdict) (all []*Verdict) {
+	for i := range list {
+		all = append(all, &list[i])
+	}
+	return all
 }
 
 // localDomain is the mail domain of a server that receives no mail from the internet.

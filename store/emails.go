@@ -60,12 +60,14 @@ type Email struct {
 	NextAttempt *time.Time // Outbound: nil unless queued
 	SentAt      *time.Time // Outbound
 
+	Dropped  int64     // Inbound: older mails that this delivery displaced, because it starts no work
 	CopyID   string    // Inbound: the list shows this delivery, a copy of the mail, under this id; '' if it was new
 	Answered *Approval // Inbound: the question that this delivery answered; nil otherwise
 	Claimed  bool      // Inbound: this delivery started its turn, and a runner has claimed it already
 
 	sourceSHA256 string // '' for a small source
 	proven       Proof  // Inbound
+	network      string // Inbound: of NewEmail; only a new mail has it
 	isCopy       bool   // Inbound: of another mail, so it can start no work
 }
 
@@ -312,6 +314,7 @@ type NewEmail struct {
 	Subject    string
 	Verdicts   json.RawMessage
 	RemoteAddr string
+	Network    string // of the sending server, for limits; '' if mail of everybody comes from there
 }
 
 // A Proof says how far the author of a mail is proven.

@@ -167,10 +167,10 @@ func (s *Store) receiveEach(ctx context.Context, tx Tx, emails []NewEmail, src s
 		if err != nil {
 			return nil, nil, err
 		}
-		list, made = append(list, e), append(made, fresh)
 		if fresh {
 			tx.OnCommit(func() { s.counters.receive(e.Status) })
 		}
+		list, made = append(list, e), append(made, fresh)
 	}
 	return list, made, nil
 }
@@ -184,7 +184,8 @@ func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 		return Email{}, false, err
 	}
 	if found && s.isCopyOf(n, known) {
-		known.CopyID, err = s.receiveCopy(tx, n, known)
+		c, err := s.receiveCopy(tx, n, known)
+		known.CopyID, known.Dropped = c.ID, c.Dropped
 		return known, false, err
 	}
 	if found {
@@ -224,13 +225,15 @@ func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 			return Email{}, false, err
 		}
 	}
-	e.num, err = insertInbound(tx, e, cmp.Or(n.Content, e.ID), turnNum, src)
+	if e.num, err = insertInbound(tx, e, cmp.Or(n.Content, e.ID), turnNum, src); err == nil && turnNum == 0 {
+		e.Dropped, err = dropOldMail(tx, e)
+	}
 	return e, err == nil, err
 }
 
 func (s *Store) newInbound(n NewEmail, src source) Email {
 	return Email{ID: NewID("msg", s.now()), Direction: Inbound, OrgID: n.Worker.OrganizationID, WorkerID: n.Worker.ID,
-		proven: n.Proven,
+		proven: n.Proven, network: n.Network,
 		Status: n.Status, Reason: n.Reason, MessageID: n.MessageID, MailFrom: n.MailFrom, From: n.From, To: n.To,
 		ReplyTo: n.ReplyTo, Subject: n.Subject, Verdicts: n.Verdicts, RemoteAddr: n.RemoteAddr, Size: src.size,
 		CreatedAt: fromMillis(s.millis())}
@@ -240,12 +243,12 @@ func (s *Store) newInbound(n NewEmail, src source) Email {
 // no turn.
 func insertInbound(tx Tx, e Email, content string, turnNum int64, src source) (num int64, err error) {
 	return tx.Insert(`INSERT INTO inbound_emails (id, organization_id, worker_id, message_id, content, proven, status,
-			reason, turn_num, mail_from, from_address, recipient, reply_to, subject, verdicts, remote_addr, size,
-			created_at, source_sha256, source)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			reason, turn_num, mail_from, from_address, recipient, reply_to, subject, verdicts, remote_addr, network,
+			size, created_at, source_sha256, source)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.ID, e.OrgID, nullable(e.WorkerID), e.MessageID, nullable(content), e.proven, e.Status,
 		e.Reason, nullable(turnNum), e.MailFrom, e.From, e.To, e.ReplyTo, e.Subject, string(e.Verdicts),
-		e.RemoteAddr, e.Size, e.CreatedAt.UnixMilli(), src.sha256, src.bytes)
+		e.RemoteAddr, e.network, e.Size, e.CreatedAt.UnixMilli(), src.sha256, src.bytes)
 }
 
 // MailLimits stop mail loops: two programs that answer each other would start a turn with each
@@ -295,10 +298,6 @@ func (s *Store) checkHourlyLimit(ctx context.Context, tx Tx, limit int, whose, q
 	return e
 }
 
-// maxPostmaster is how many mails to the postmaster are kept. Anybody may send them, so the newest
-// mails replace the oldest.
-const maxPostmaster = 1000
-
 // ReceivePostmasterEmail stores a mail for the person who runs the server. Members of the
 // first organization who manage mail see it. The fields Worker, Turn, Status and Reason
 // of n are ignored.
@@ -322,10 +321,7 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 		if e.num, err = insertInbound(tx, e, e.ID, 0, src); err != nil {
 			return err
 		}
-		// At most 100 rows go at once, so that one mail never makes the writer wait for long.
-		_, err = tx.Exec(`DELETE FROM inbound_emails WHERE num IN
-			(SELECT num FROM inbound_emails INDEXED BY inbound_emails_of_postmaster
-			WHERE worker_id IS NULL AND num > 0 ORDER BY num DESC LIMIT 100 OFFSET ?)`, maxPostmaster)
+		e.Dropped, err = dropOldMail(tx, e)
 		return err
 	})
 	return e, err

@@ -284,9 +284,13 @@ func (s *Store) BounceAlert(ctx context.Context, messageIDs []string, reason str
 	return s.write(ctx, func(tx Tx) error { return bounce(tx, messageIDs, reason, `kind = ?`, "alert") })
 }
 
+// maxBounceReason is how many characters of the reason of a bounce are stored. Anybody may have written it.
+const maxBounceReason = 1000
+
 // bounce sets the status of the first mail that one of the message ids names, among those for which a
 // condition with the given value is true.
 func bounce(tx Tx, messageIDs []string, reason, condition, value string) error {
+	reason = FirstRunes(reason, maxBounceReason)
 	for _, id := range messageIDs {
 		local, _, _ := strings.Cut(id, "@")
 		n, err := tx.Exec(`UPDATE outbound_emails SET status = 'bounced', error_message = ?, next_attempt_at = NULL,

@@ -580,6 +580,7 @@ func callMail(t *testing.T, f *fixture, member store.Identity) {
 		Verdicts: []byte(`{}`)}
 	held := mail
 	held.Turn, held.Status, held.MessageID, held.Content = nil, store.EmailHeld, "b@b.test", "b"
+	held.Network = "192.0.2.7"
 	mail.NoticeTo = "ann@acme.test"
 	early, author := mail, mail
 	early.Turn, early.Status, author.Proven = nil, store.EmailHeld, store.MemberProven

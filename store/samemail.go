@@ -34,16 +34,18 @@ func (s *Store) isCopyOf(n NewEmail, known Email) bool {
 	return !n.NoID || s.now().Sub(known.CreatedAt) <= contentTime
 }
 
-// receiveCopy stores that a copy of a known mail came, and returns its id. The known mail has the source.
-func (s *Store) receiveCopy(tx Tx, n NewEmail, known Email) (string, error) {
+// receiveCopy stores that a copy of a known mail came. The known mail has the source.
+func (s *Store) receiveCopy(tx Tx, n NewEmail, known Email) (Email, error) {
 	e := s.newInbound(n, source{bytes: []byte{}})
 	e.Status, e.Reason = EmailIgnored, "a copy of the mail "+known.ID
 	s.tell(tx, e.OrgID, ChangedOutbox)
-	_, err := insertInbound(tx, e, "", 0, source{bytes: []byte{}})
-	if err == nil {
-		tx.OnCommit(func() { s.counters.receive(e.Status) })
+	if _, err := insertInbound(tx, e, "", 0, source{bytes: []byte{}}); err != nil {
+		return e, err
 	}
-	return e.ID, err
+	tx.OnCommit(func() { s.counters.receive(e.Status) })
+	dropped, err := dropOldMail(tx, e)
+	e.Dropped = dropped
+	return e, err
 }
 
 // makeWay lets n be the mail with its content. A known mail that started no turn is deleted if n is the

@@ -99,7 +99,8 @@ func TestLargeMail(t *testing.T) {
 		for j := range 70 {
 			fmt.Fprintf(&parts, "--b\nContent-Disposition: attachment; filename*=utf-8''%s%d\n\nx\n", strings.Repeat("%22", 60), j)
 		}
-		last = receive("eve@elsewhere.example", fmt.Sprintf("From: eve@elsewhere.example\nSubject: %s\nMessage-ID: <%d@x>\nX-Long: %s\nMIME-Version: 1.0\n"+
+		from := fmt.Sprintf("eve%d@elsewhere.example", i)
+		last = receive(from, fmt.Sprintf("From: "+from+"\nSubject: %s\nMessage-ID: <%d@x>\nX-Long: %s\nMIME-Version: 1.0\n"+
 			"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\n%s\n%s--b--\n", long, i, long, strings.Repeat(long+"\n", 100), parts.String()))
 	}
 	b := s.signIn("ann@example.com")

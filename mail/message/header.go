@@ -124,6 +124,31 @@ func cutHeader(raw []byte) (head, body []byte) {
 	return raw, nil
 }
 
+// The limits of Beginning, in bytes.
+const (
+	shortHeader = 16 << 10
+	shortBody   = 8 << 10
+)
+
+// Beginning returns the header of a mail and its first lines.
+func Beginning(raw []byte) []byte {
+	head, body := cutHeader(raw)
+	gap := raw[len(head) : len(raw)-len(body)] // the empty line
+	head, body = firstLines(head, shortHeader), firstLines(body, shortBody)
+	return slices.Concat(head, gap, body)
+}
+
+// firstLines returns the lines of a text that fit into a number of bytes, or the beginning of the first line.
+func firstLines(text []byte, most int) []byte {
+	if len(text) <= most {
+		return text
+	}
+	if end := bytes.LastIndexByte(text[:most], '\n'); end >= 0 {
+		return text[:end+1]
+	}
+	return text[:most]
+}
+
 // repairHeader removes the lines that belong to no field.
 func repairHeader(head []byte) []byte {
 	var out bytes.Buffer

@@ -320,6 +320,9 @@ func sum(_, rest []token) ([]token, int, error) {
 		}
 		total, used = append(total, filter...), end
 	}
+	if len(rest) > used+1 && rest[used].is("OVER") { // the name of a window, which the query defines
+		total, used = append(total, rest[used:used+2]...), used+2
+	}
 	total[0].space = rest[0].space
 	return call("CAST", append(total, plain("AS", "BIGINT")...)), used, nil
 }

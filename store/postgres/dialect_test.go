@@ -54,6 +54,7 @@ func TestTranslate(t *testing.T) {
 		"iif":                       {`SELECT iif(a, b, c)`, `SELECT CASE WHEN a THEN b ELSE c END`},
 		"iif in iif":                {`IIF(a = ?, iif(b,1,'(,'), (SELECT x, y))`, `CASE WHEN a = $1 THEN CASE WHEN b THEN 1 ELSE '(,' END ELSE (SELECT x, y) END`},
 		"a sum":                     {`coalesce(sum(a + b), 0)`, `coalesce(CAST(sum(a + b) AS BIGINT), 0)`},
+		"a sum over a window":       {`SELECT sum(a) OVER w AS b WINDOW w AS (ORDER BY c)`, `SELECT CAST(sum(a) OVER w AS BIGINT) AS b WINDOW w AS (ORDER BY c)`},
 		"a filtered sum":            {`SELECT sum(a) FILTER (WHERE b IS c), d`, `SELECT CAST(sum(a) FILTER (WHERE b IS NOT DISTINCT FROM c) AS BIGINT), d`},
 		"a column called sum":       {`SELECT sum, iif FROM t`, `SELECT sum, iif FROM t`},
 		"an object":                 {`SELECT json_object('a', b) c`, `SELECT CAST(json_build_object('a', b) AS TEXT) c`},

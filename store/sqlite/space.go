@@ -153,7 +153,8 @@ func tablesOfTrees(ctx context.Context, c *sql.DB) (map[string]string, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	tables := map[string]string{}
+	const schema = "sqlite_schema" // its tree is not listed in itself
+	tables := map[string]string{schema: schema}
 	for rows.Next() {
 		var name, table string
 		if err := rows.Scan(&name, &table); err != nil {

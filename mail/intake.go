@@ -1,0 +1,108 @@
+package mail
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"journeyman/store"
+)
+
+// An intake limits how many bytes of strangers' mail the server accepts or holds in a day: of each network,
+// and in total. Files of a mail stay on the disk for a day even if the mail is refused later or displaced by
+// newer ones, so the number of stored mails alone does not bound the disk. A limit fills up again evenly.
+type intake struct {
+	network, all int64 // bytes in a day
+
+	mu    sync.Mutex // guards the fields below
+	total level
+	of    map[string]*level // by network; a level of 0 has no entry after the next sweep
+	swept time.Time         // when the entries of 0 were deleted
+}
+
+// A level is what was taken from a limit and is not filled up again.
+type level struct {
+	bytes float64
+	at    time.Time
+}
+
+const (
+	intakeTime = 24 * time.Hour // in which a limit fills up
+	minCharge  = 16 << 10       // bytes that each mail costs, so that the limit in total bounds the entries
+	sweepTime  = time.Minute
+)
+
+func newIntake(network, all int64) *intake {
+	return &intake{network: network, all: all, of: map[string]*level{}}
+}
+
+// take takes the bytes of a mail from the limits. It returns a Limited error if they are used up. A network of
+// "" sends mail of everybody, so only the limit in total applies.
+func (in *intake) take(network string, bytes int64, now time.Time) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.sweep(now)
+	bytes = max(bytes, minCharge)
+	if wait := in.total.wait(bytes, in.all, now); wait > 0 {
+		return intakeError("strangers", wait)
+	}
+	if network != "" {
+		l := in.of[network]
+		if l == nil {
+			l = &level{at: now}
+		}
+		if wait := l.wait(bytes, in.network, now); wait > 0 {
+			return intakeError("your network", wait)
+		}
+		l.bytes += float64(bytes)
+		in.of[network] = l
+	}
+	in.total.bytes += float64(bytes)
+	return nil
+}
+
+func intakeError(whose string, wait time.Duration) error {
+	e := store.Errorf(store.Limited, "too much mail of %s was received within a day, try again later", whose)
+	e.RetryAfter = wait
+	return e
+}
+
+// wait returns how long a mail must wait for a limit, 0 if it fits now.
+func (l *level) wait(bytes, limit int64, now time.Time) time.Duration {
+	perSecond := float64(limit) / intakeTime.Seconds()
+	l.bytes, l.at = max(0, l.bytes-perSecond*max(0, now.Sub(l.at).Seconds())), now
+	over := l.bytes + float64(bytes) - float64(limit)
+	return time.Duration(max(0, over/perSecond) * float64(time.Second))
+}
+
+// sweep deletes the entries of networks whose limits are full again.
+func (in *intake) sweep(now time.Time) {
+	if now.Sub(in.swept).Abs() < sweepTime {
+		return
+	}
+	in.swept = now
+	for network, l := range in.of {
+		if l.wait(0, in.network, now); l.bytes == 0 {
+			delete(in.of, network)
+		}
+	}
+}
+
+// chargeStranger takes the bytes of the mail from the limits of strangers, unless a member is its author.
+func (d *delivery) chargeStranger(ctx context.Context) error {
+	c, err := d.caller(ctx, d.env.To[0])
+	if err != nil || c.UserID != "" {
+		return err
+	}
+	return d.intake.take(d.network(), int64(len(d.raw)), d.cfg.Now())
+}
+
+// network returns the network to which the limits of strangers apply, or "" if the mail comes from a relay of
+// the operator, from this machine or over HTTP: then it may be of anybody.
+func (d *delivery) network() string {
+	addr := d.env.RemoteAddr
+	if d.env.Helo == "" || isLoopback(addr) || len(d.relaysAt(addr)) > 0 {
+		return ""
+	}
+	return store.Place(addr)
+}
