@@ -11,6 +11,7 @@ import (
 	"journeyman/mail/message"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/visible"
 )
 
 // This file composes the mails of alerts to members of an organization.
@@ -36,7 +37,7 @@ type alertMail struct {
 
 // composeAlert creates the mail of a message of a channel.
 func (s *Server) composeAlert(r store.Reply) (subject string, raw []byte, err error) {
-	a := alertMail{message.OneLine(plain(r.Alert.Organization)), s.cfg.Runner.AlertLines(r.Alert),
+	a := alertMail{visible.Line(message.OneLine(r.Alert.Organization)), s.cfg.Runner.AlertLines(r.Alert),
 		s.cfg.Runner.PageURL("/settings/alerts")}
 	reply := message.Reply{ID: r.ID + "@" + s.cfg.Domain, Date: r.CreatedAt, From: s.senderOf(r), FromName: alertName,
 		To: r.To, ReplyTo: s.senderOf(r), Title: a.subject(), Text: a.text()}

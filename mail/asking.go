@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
-	"unicode"
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/visible"
 )
 
 // This file composes the mails with a worker's question, or with a request to decide on its tool
@@ -26,9 +26,9 @@ func (s *Server) writeQuestion(ctx context.Context, r store.Reply, reply *messag
 	// Such a mail asks exactly one question. The caller has checked that the question still waits.
 	q := r.Asks[0].Question
 	var b strings.Builder
-	b.WriteString(strings.TrimSpace(q.Text) + "\n\n")
+	b.WriteString(visible.Text(strings.TrimSpace(q.Text)) + "\n\n")
 	for i, c := range q.Choices {
-		fmt.Fprintf(&b, "%d. %s\n", i+1, message.OneLine(c))
+		fmt.Fprintf(&b, "%d. %s\n", i+1, visible.Line(message.OneLine(c)))
 	}
 	b.WriteString("\n---\n\n")
 	if len(q.Choices) > 0 {
@@ -74,7 +74,7 @@ func (s *Server) writeRequest(ctx context.Context, r store.Reply, reply *message
 	if err != nil {
 		return err
 	}
-	req := request{Worker: message.OneLine(reply.FromName), Task: plain(message.OneLine(task.Title)),
+	req := request{Worker: visible.Line(message.OneLine(reply.FromName)), Task: visible.Line(message.OneLine(task.Title)),
 		TaskURL: s.cfg.Runner.TaskURL(task.ID), More: max(0, len(r.Asks)-requestCalls),
 		Question: r.Kind == store.ReplyQuestion}
 	for _, a := range r.Asks[:len(r.Asks)-req.More] {
@@ -101,7 +101,8 @@ func (s *Server) writeRequest(ctx context.Context, r store.Reply, reply *message
 }
 
 // requestOf returns the call or question of an approval for a mail. A model wrote all of it,
-// perhaps after it read a hostile page, so it must not imitate other parts of the mail.
+// perhaps after it read a hostile page, so it must not imitate other parts of the mail, and its
+// hidden characters are shown.
 func requestOf(a store.Approval, url string) requestedCall {
 	text := a.Question.Text
 	if a.Kind != store.KindQuestion {
@@ -110,24 +111,13 @@ func requestOf(a store.Approval, url string) requestedCall {
 			text = b.String()
 		}
 	}
-	text = plain(text)
-	c := requestedCall{Tool: plain(a.ToolName), Text: store.FirstRunes(text, requestInput), URL: url}
+	text = visible.Text(text)
+	c := requestedCall{Tool: visible.Line(a.ToolName), Text: store.FirstRunes(text, requestInput), URL: url}
 	c.Cut = len(c.Text) < len(text)
 	for _, choice := range a.Question.Choices {
-		c.Choices = append(c.Choices, plain(message.OneLine(choice)))
+		c.Choices = append(c.Choices, visible.Line(message.OneLine(choice)))
 	}
 	return c
-}
-
-// plain returns a model's text without control and format characters. Such characters could change
-// the rest of the mail, for example those that reverse the direction of writing.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && !unicode.IsGraphic(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // text returns the request as plain text.

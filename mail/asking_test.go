@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/storetest"
+	"journeyman/store/visible"
 )
 
 // askingFor returns an instruction that asks a question and repeats the answer.
@@ -163,7 +164,7 @@ func TestApprovalByMail(t *testing.T) {
 	w := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
 	c := p.owner.Caller
 	c.Trigger = store.TriggerAPI
-	evil := `<img src=x> [click](https://evil.example) \u202e`
+	evil := `<img src=x> [click](https://evil.example) ` + "\u202e \ufe0f \u200d \U000e0041 \u00ad \u2028"
 	_, err := p.store.CreateTurn(t.Context(), store.NewTurn{Caller: c, WorkerID: w.ID, Budget: store.BudgetLow, TaskID: "careful",
 		Input: "```offline\ntool write_file {\"path\": \"a.txt\", \"content\": \"" + evil + "\"}\nsay It is {{last}}\n```"})
 	is.NoErr(err)
@@ -181,7 +182,12 @@ func TestApprovalByMail(t *testing.T) {
 	is.True(strings.HasPrefix(subject, "Approval needed: ")) // the subject shows the purpose
 	texts, _ := parts(t, reader)
 	is.True(!strings.Contains(texts["text/html"], "<img") && !strings.Contains(texts["text/html"], `href="https://evil`)) // the text is escaped
-	is.True(!strings.ContainsRune(texts["text/plain"]+texts["text/html"], '\u202e'))
+	for _, text := range texts {
+		is.True(!strings.ContainsFunc(strings.ReplaceAll(text, "\r\n", "\n"), func(r rune) bool { return r != '\n' && visible.Hidden(r) }))
+		for _, escape := range []string{`\u202e`, `\ufe0f`, `\u200d`, `\u{e0041}`, `\u00ad`, `\u2028`} {
+			is.True(strings.Contains(text, escape)) // a hidden character of the decision is shown
+		}
+	}
 	token := decisionLink.FindStringSubmatch(texts["text/plain"])[1]
 	is.True(strings.Contains(texts["text/html"], token)) // both forms have the link
 

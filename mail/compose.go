@@ -13,6 +13,7 @@ import (
 	"journeyman/mail/message"
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/visible"
 )
 
 // compose creates a mail of the outbox. The text depends on its kind and its recipient.
@@ -95,11 +96,11 @@ func (s *Server) writeAnswer(ctx context.Context, r store.Reply, reply *message.
 	}
 	// Leave out files of the senders, who have them.
 	attached, linked := splitFiles(store.TurnFiles(files, r.Turn.Num, store.Published))
-	reply.Text = answer(r.Turn) + s.links(linked)
+	reply.Text = visible.Running(answer(r.Turn)) + s.links(linked)
 	reply.HTML = s.page(forTurn(ctx, r.Turn), reply.Text)
 	for _, f := range attached {
 		open := func() (io.ReadCloser, error) { return s.cfg.Store.OpenBlob(ctx, f.SHA256) }
-		reply.Files = append(reply.Files, message.ReplyFile{Name: path.Base(f.Path), MediaType: f.MediaType,
+		reply.Files = append(reply.Files, message.ReplyFile{Name: visible.Running(path.Base(f.Path)), MediaType: f.MediaType,
 			Open: open})
 	}
 	return nil
@@ -170,7 +171,7 @@ func (s *Server) links(files []store.File) string {
 	b.WriteString("\n\nFiles too large for a mail:\n\n")
 	for _, f := range files {
 		// Brackets in a name would end the link.
-		name := strings.NewReplacer("[", "(", "]", ")", "\n", " ").Replace(f.Path)
+		name := strings.NewReplacer("[", "(", "]", ")").Replace(visible.Line(f.Path))
 		fmt.Fprintf(&b, "- [%s](%s)\n", name, s.cfg.Runner.FileURL(f))
 	}
 	return b.String()

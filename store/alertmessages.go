@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-	"unicode"
+
+	"journeyman/store/visible"
 )
 
 // AlertMessage returns the newest message of a channel of the caller's organization. It
@@ -138,16 +139,10 @@ func scanAlertItem(row scanner) (i AlertItem, err error) {
 // maxAlertTitle is how many characters of a title a message holds.
 const maxAlertTitle = 120
 
-// alertTitle returns a title as one short line. A stranger may have written it, so it loses
-// control and format characters, which could change how the rest of a message looks.
+// alertTitle returns a title as one short line. A stranger may have written it, so its
+// hidden characters are shown: they could change how the rest of a message looks.
 func alertTitle(title string) string {
-	line := strings.Map(func(r rune) rune {
-		if !unicode.IsGraphic(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(title, "\uFFFD"))
-	line = strings.Join(strings.Fields(line), " ")
+	line := visible.Running(strings.Join(strings.Fields(title), " "))
 	if short := FirstRunes(line, maxAlertTitle); short != line {
 		return short + "…"
 	}

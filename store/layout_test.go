@@ -23,7 +23,7 @@ var rooms = map[string][]string{
 	// The only package that knows all others.
 	"": {"*"},
 	// The shared types and the only SQL: it must not import packages above it.
-	"store": {"store/engine", "store/sqlite", "store/postgres", "store/objects", "store/cron", "store/pattern"},
+	"store": {"store/engine", "store/sqlite", "store/postgres", "store/objects", "store/cron", "store/pattern", "store/visible"},
 	// The interface of database engines, so that a second engine is possible.
 	"store/engine": {},
 	// The embedded engine: it knows no tables.
@@ -40,7 +40,9 @@ var rooms = map[string][]string{
 	// Pure: it reports errors in expressions of users.
 	"store/cron": {},
 	// Pure: mails, records and instructions are searched with expressions that are compiled at their first use.
-	"store/pattern":   {},
+	"store/pattern": {},
+	// Pure: pages, mails, commands and tools show hidden characters in the same way.
+	"store/visible":   {},
 	"store/storetest": {"store", "store/postgres", "store/postgres/pgtest"},
 	// All work without a request.
 	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/tool", "runner/trace", "runner/sandbox"},
@@ -65,7 +67,7 @@ var rooms = map[string][]string{
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.
-	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/office"},
+	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/office", "store/visible"},
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
 	// Office formats, pure: it runs in a confined process.
@@ -77,21 +79,21 @@ var rooms = map[string][]string{
 	// It commits a row and wakes the runner.
 	"handlers": {"store", "runner", "runner/share", "runner/trace", "runner/view", "runner/stream"},
 	// Commands of operators on a data folder.
-	"handlers/command": {"handlers", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox"},
+	"handlers/command": {"handlers", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox", "store/visible"},
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.
 	"handlers/nodes": {"store", "runner"},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
-	"handlers/dashboard": {"handlers", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/diff", "runner/tool/mcp", "runner/sandbox"},
+	"handlers/dashboard": {"handlers", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/diff", "runner/tool/mcp", "runner/sandbox", "store/visible"},
 	// Pure: the same key gives the same text in a language.
 	"handlers/dashboard/text": {},
 	// Workers as tools: another protocol than the API.
 	"handlers/mcp": {"handlers", "store", "runner", "runner/view"},
 	// A second way to create tasks, which does not use the API.
-	"mail": {"store", "runner", "runner/sandbox", "runner/share", "runner/view", "mail/message"},
+	"mail": {"store", "runner", "runner/sandbox", "runner/share", "runner/view", "mail/message", "store/visible"},
 	// It stores and encrypts backups on a schedule. The store defines their content.
 	"runner/backup": {"store", "store/sqlite", "store/objects", "store/cron"},
 	// Pure: the same bytes give the same mail.
-	"mail/message": {"store/pattern"},
+	"mail/message": {"store/pattern", "store/visible"},
 }
 
 // testRooms lists further packages that tests may import, because they run parts of the program.

@@ -8,10 +8,10 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
 	"journeyman/runner/stream"
 	"journeyman/store"
+	"journeyman/store/visible"
 )
 
 const (
@@ -158,33 +158,12 @@ func shorten(s string, limit int) string {
 	return s
 }
 
-// printable replaces characters that control a terminal or reorder text by spaces.
-// Models and servers write the text, and neither may control the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if isControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
-}
+// printable returns a text on one line, with escapes for the characters that control a terminal or
+// reorder text. Models and servers write the text, and neither may control the terminal.
+func printable(s string) string { return visible.Line(s) }
 
-// Printable removes the characters that printable replaces, except line breaks and
-// tabs.
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && isControl(r) {
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// isControl reports whether r is a control character, sets the direction of text, or
-// breaks a line.
-func isControl(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
-}
+// Printable is like printable, but keeps line breaks, tabs and emoji.
+func Printable(s string) string { return visible.Running(s) }
 
 // line prints a line in the place of the spinner.
 func (p *Progress) line(s string) {

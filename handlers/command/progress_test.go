@@ -128,7 +128,7 @@ func TestHostileText(t *testing.T) {
 	}
 	is.Equal(strings.Count(out, "\n"), 6) // a line for each call and each failure
 	is.True(strings.Contains(out, "…"))
-	is.Equal(command.Printable("a\tb\nc\x1b[2J\u202e\r"), "a\tb\nc[2J")
+	is.Equal(command.Printable("a\tb\nc\x1b[2J\u202e\r"), "a\tb\nc"+`\u001b[2J\u202e\r`)
 }
 
 // calling is a model that calls tools once.

@@ -2,10 +2,12 @@ package dashboard
 
 import (
 	"fmt"
+	"html/template"
 	"slices"
 	"strings"
 
 	"journeyman/store"
+	"journeyman/store/visible"
 )
 
 // An approvalBlock is a tool call that waits for a decision or an answer.
@@ -36,7 +38,7 @@ func (b approvalBlock) MayAllowRestOfTask() bool {
 func (b approvalBlock) Choices() []string {
 	list := make([]string, len(b.Question.Choices))
 	for i, c := range b.Question.Choices {
-		list[i] = ellipsis(c, choiceOnButton)
+		list[i] = ellipsis(visible.Line(c), choiceOnButton)
 	}
 	return list
 }
@@ -50,9 +52,9 @@ func (d *Dashboard) newApprovalBlock(r *request, a store.Approval, most int) (ap
 	}
 	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", taskPath(a.TaskID), turn.Seq, a.Step, a.Call)
 	b := approvalBlock{Approval: a, Action: taskPath(a.TaskID) + "/approvals/" + a.ID, lasting: turn.MayAllowRestOfTask()}
-	source := visible(a.Question.Text)
+	source := visible.Text(a.Question.Text)
 	if !b.IsQuestion() {
-		source = visible(prettyJSON(a.Input))
+		source = visible.Text(prettyJSON(a.Input))
 		maker := bodyMaker{lang: r.lang, most: most, whole: raw}
 		b.Body = maker.body(a.ToolName, a.Input, nil, false)
 	}
@@ -66,7 +68,7 @@ func headingOf(r *request, b approvalBlock) string {
 	if b.IsQuestion() {
 		return r.t("A question")
 	}
-	path := oneLine(visible(argumentsOf(b.Input).text("path")))
+	path := visible.Line(argumentsOf(b.Input).text("path"))
 	switch b.ToolName {
 	case "shell":
 		return r.t("Run this command?")
@@ -148,6 +150,8 @@ func (b *turnBuilder) asks(list []store.Approval, parent string) (pieces []piece
 		if err := m.own(block.ElementID(), "asked", block); err != nil {
 			return nil, err
 		}
+		last := &m.list[len(m.list)-1]
+		last.HTML = template.HTML(showHidden(string(last.HTML), visible.Text)) //nolint:gosec // made by a template
 	}
 	if more := len(list) - approvalsShown; more > 0 {
 		err = m.own("more-asked", "more-asked", more)

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"net/url"
 	"path"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"journeyman/handlers/dashboard/text"
+	"journeyman/store/visible"
 )
 
 // A callBody is the content of a call, formatted for people. It has one of the first fields, and
@@ -90,22 +90,7 @@ func (m bodyMaker) body(tool string, input, output json.RawMessage, failed bool)
 
 // excerpt returns the beginning of a text with the address of the whole.
 func (m bodyMaker) excerpt(source, whole string) excerpt {
-	return excerptOf(visible(source), m.most).at(m.whole + whole)
-}
-
-// visible returns a text with invisible characters for the direction of writing as escapes. They
-// could make a command look like another one to the person who approves it.
-func visible(source string) string {
-	var b strings.Builder
-	for _, c := range source {
-		switch {
-		case c >= 0x202A && c <= 0x202E, c >= 0x2066 && c <= 0x2069:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		default:
-			b.WriteRune(c)
-		}
-	}
-	return b.String()
+	return excerptOf(visible.Text(source), m.most).at(m.whole + whole)
 }
 
 // text returns a result as text.
@@ -241,8 +226,8 @@ func (m bodyMaker) others(a arguments, input, output json.RawMessage) (b callBod
 // leaves out.
 func (m bodyMaker) values(a arguments, names []string, most int) (list []valueView) {
 	for _, name := range names[:min(len(names), maxValues)] {
-		value := excerptOf(visible(prettyJSON(a[name])), most).at(m.whole + "/input")
-		list = append(list, valueView{ellipsis(visible(name), 60), value})
+		value := excerptOf(visible.Text(prettyJSON(a[name])), most).at(m.whole + "/input")
+		list = append(list, valueView{ellipsis(visible.Text(name), 60), value})
 	}
 	if more := len(names) - maxValues; more > 0 {
 		list = append(list, valueView{"…", excerpt{Text: "+" + strconv.Itoa(more), More: m.whole + "/input", cut: true}})

@@ -110,11 +110,12 @@ func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, 
 			v.Organizations = list
 		}
 	}
-	return send(w, r, status, set, layoutFile, v)
+	return send(w, r, status, set, layoutFile, v, shownFor(file))
 }
 
-// send writes a template as an answer.
-func send(w http.ResponseWriter, r *request, status int, set *template.Template, name string, data any) error {
+// send writes a template as an answer. show shows the hidden characters of a text.
+func send(w http.ResponseWriter, r *request, status int, set *template.Template, name string, data any,
+	show func(string) string) error {
 	// After the first byte, an error could not change the status.
 	var b strings.Builder
 	if err := set.ExecuteTemplate(&b, name, data); err != nil {
@@ -122,7 +123,8 @@ func send(w http.ResponseWriter, r *request, status int, set *template.Template,
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, withBase(r.basePath, b.String())) // an error means that the browser closed the connection
+	html := withBase(r.basePath, showHidden(b.String(), show))
+	_, _ = io.WriteString(w, html) // an error means that the browser closed the connection
 	return nil
 }
 

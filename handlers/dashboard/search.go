@@ -8,6 +8,7 @@ import (
 
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/visible"
 )
 
 // maxPerKind is the greatest number of results of one kind that a search shows.
@@ -53,7 +54,7 @@ func (d *Dashboard) search(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return send(w, r, status, set, "found", p)
+	return send(w, r, status, set, "found", p, visible.Running)
 }
 
 // addFound puts the results into p: workers, tasks, files, pages and commands.

@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/visible"
 )
 
 // watchTask streams the pieces of a task's page when they change, as HTML. A reload would show the
@@ -308,7 +309,7 @@ func (w *taskWatch) diff(list []piece) *update {
 	for _, p := range list {
 		if h := w.hash(p); w.sent[p.ID] != h {
 			w.sent[p.ID] = h
-			change := []any{p.ID, withBase(w.d.basePath, string(p.HTML))}
+			change := []any{p.ID, withBase(w.d.basePath, showHidden(string(p.HTML), visible.Running))}
 			if p.Holder {
 				change = append(change, 1)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/emersion/go-message/mail"
 
 	"journeyman/store/pattern"
+	"journeyman/store/visible"
 )
 
 // A Reply is the answer to a mail.
@@ -33,8 +34,11 @@ type ReplyFile struct {
 	Open      func() (io.ReadCloser, error)
 }
 
-// Subject returns Title, or the subject of the original, marked as that of a reply.
-func (r Reply) Subject() string {
+// Subject returns Title, or the subject of the original, marked as that of a reply. It shows hidden
+// characters: the subject may quote a title or a stranger's mail.
+func (r Reply) Subject() string { return visible.Running(OneLine(r.subject())) }
+
+func (r Reply) subject() string {
 	switch subject := r.Original.Subject; {
 	case r.Title != "":
 		return r.Title
@@ -86,7 +90,7 @@ func (r Reply) Write(w io.Writer) error {
 func (r Reply) header() mail.Header {
 	var h mail.Header
 	h.SetDate(r.Date)
-	h.SetAddressList("From", []*mail.Address{{Name: OneLine(r.FromName), Address: r.From}})
+	h.SetAddressList("From", []*mail.Address{{Name: visible.Running(OneLine(r.FromName)), Address: r.From}})
 	h.SetAddressList("To", []*mail.Address{{Address: r.To}})
 	h.SetAddressList("Reply-To", []*mail.Address{{Address: r.ReplyTo}})
 	h.SetSubject(r.Subject())

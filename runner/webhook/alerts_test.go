@@ -82,7 +82,7 @@ func TestAlertToASlackWebhook(t *testing.T) {
 	var body view.Alert
 	is.NoErr(json.Unmarshal(r.got[1].body, &body))
 	is.Equal(body.Text, "*Acme*\n• The task <http://jm.test/tasks/"+taskID+"?organization="+f.owner.OrganizationID+
-		"|“&lt;!channel&gt; &amp; &lt;https://evil.example|pay&gt; now @\u200ball [pay]\u200b(x)”> of “A &amp; B” failed.")
+		"|“&lt;!channel&gt; &amp; &lt;https://evil.example|pay&gt; now\\u202e @\u200ball [pay]\u200b(x)”> of “A &amp; B” failed.")
 	is.Equal(body.Type, "alert")
 	is.Equal(body.Items[0].Event, "task.failed")
 	is.Equal(*body.Items[0].WorkerTitle, "A & B")
