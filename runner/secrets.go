@@ -1,7 +1,7 @@
 package runner
 
 import (
-	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"html"
@@ -59,7 +59,7 @@ func (l secrets) scrub(out json.RawMessage) json.RawMessage {
 	if len(l) == 0 {
 		return out
 	}
-	hide := l.replacer()
+	hide := l.hiding()
 	var clean []byte
 	// Replace in each token: escapes may hide a value in the raw text, and the result must
 	// be valid JSON. All other bytes remain unchanged.
@@ -79,7 +79,7 @@ func (l secrets) scrubText(text string) string {
 	if len(l) == 0 {
 		return text
 	}
-	return l.replacer().Replace(text)
+	return l.hiding().hide(text)
 }
 
 // scrubError is scrub for errors of tools that the model reads. The model also reads the errors of the
@@ -91,56 +91,58 @@ func (l secrets) scrubError(err error) error {
 	return err
 }
 
-// replacer returns a replacer for every form in which a server may return a value.
-func (l secrets) replacer() *strings.Replacer {
-	type hiding struct{ form, name string }
-	var all []hiding
+// A hiding replaces the values of secrets in texts.
+type hiding struct {
+	exact     *strings.Replacer
+	disguised disguises
+}
+
+// hide returns a text with names in place of values.
+func (h hiding) hide(text string) string { return h.disguised.hide(h.exact.Replace(text)) }
+
+// hiding returns the replacements for every form in which a server or a program may return a value.
+func (l secrets) hiding() hiding {
+	var all []disguise
+	disguised := disguises{}
 	for _, x := range l {
 		if x.Value == "" { // it cannot be decrypted here, and an empty form would match everywhere
 			continue
 		}
 		for _, form := range formsOf(x.Value) {
-			all = append(all, hiding{form, "[secret:" + x.Name + "]"})
+			all = append(all, disguise{form, "[secret:" + x.Name + "]"})
 		}
+		disguised.add(x.Value, "[secret:"+x.Name+"]")
 	}
 	// Longest first: if a value begins with another value, its remaining characters must not stay.
-	slices.SortStableFunc(all, func(a, b hiding) int { return len(b.form) - len(a.form) })
+	slices.SortStableFunc(all, func(a, b disguise) int { return len(b.form) - len(a.form) })
 	pairs := make([]string, 0, 2*len(all))
 	for _, h := range all {
 		pairs = append(pairs, h.form, h.name)
 	}
-	return strings.NewReplacer(pairs...)
+	return hiding{strings.NewReplacer(pairs...), disguised}
 }
 
-// formsOf returns a value in plain form and encoded for JSON, HTML, URLs and Base64.
+// formsOf returns a value in plain form, reversed, and encoded for JSON, HTML, URLs, Base64 and as
+// hexadecimal digits.
 func formsOf(value string) []string {
 	quoted, _ := json.Marshal(value) // a string always marshals
 	inJSON := string(quoted[1 : len(quoted)-1])
 	plainJSON := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(inJSON)
-	forms := []string{value, inJSON, plainJSON, html.EscapeString(value), url.QueryEscape(value), url.PathEscape(value)}
-	for _, base := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		forms = append(forms, base.EncodeToString([]byte(value)))
-		// In a longer text, such as user:password, the value may begin at any position in a group
-		// of three bytes. Only characters that depend on the value alone are the same in every
-		// text.
-		for before := range 3 {
-			whole := (before + len(value)) / 3 * 3 // bytes in complete groups
-			encoded := base.EncodeToString(append(make([]byte, before), value...))
-			forms = append(forms, encoded[(before*8+5)/6:whole/3*4])
-		}
-	}
+	digits := hex.EncodeToString([]byte(value))
+	forms := append(base64Forms(value), value, inJSON, plainJSON, html.EscapeString(value), url.QueryEscape(value),
+		url.PathEscape(value), reversed(value), digits, strings.ToUpper(digits))
 	slices.Sort(forms)
 	return slices.Compact(forms)
 }
 
 // hideToken returns a JSON string or number with the values of secrets replaced. ok is false for
 // any other token, and for a token without values.
-func hideToken(hide *strings.Replacer, token []byte) (hidden []byte, ok bool) {
+func hideToken(hide hiding, token []byte) (hidden []byte, ok bool) {
 	text := string(token)
 	if token[0] == '"' && json.Unmarshal(token, &text) != nil {
 		return nil, false
 	}
-	replaced := hide.Replace(text)
+	replaced := hide.hide(text)
 	if replaced == text {
 		return nil, false
 	}
