@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"journeyman/runner/sandbox"
+	"journeyman/store/visible"
 )
 
 // Limits of list_files.
@@ -82,14 +83,14 @@ func (l *fileList) visit(e sandbox.Entry) error {
 	case e.Mode.IsDir():
 		// The contents are too deep for the list, so list only the folder.
 		if l.glob.matches(below) {
-			l.add(e.Path + "/")
+			l.add(visible.Name(e.Path) + "/")
 		}
 		return fs.SkipDir
 	case !l.glob.matches(below):
 	case e.Mode&fs.ModeSymlink != 0:
-		l.add(e.Path + "\tlink") // links are not followed
+		l.add(visible.Name(e.Path) + "\tlink") // links are not followed
 	case e.Mode.IsRegular(): // devices and pipes cannot be read
-		l.add(fmt.Sprintf("%s\t%d", e.Path, e.Size))
+		l.add(fmt.Sprintf("%s\t%d", visible.Name(e.Path), e.Size))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"journeyman/runner/sandbox"
+	"journeyman/store/visible"
 )
 
 // Limits of search_files.
@@ -211,7 +212,7 @@ func (f *searchedFile) match(line string, at int) error {
 	f.matches++
 	if f.shown == 0 {
 		f.files++
-		f.text.WriteString(f.path + "\n")
+		f.text.WriteString(visible.Name(f.path) + "\n")
 	}
 	first := f.line - len(f.before)
 	if f.shown > 0 && f.context > 0 && f.shown+1 < first {

@@ -40,6 +40,13 @@ func Running(s string) string {
 	return show(s, func(before, r, after rune) bool { return isLayout(before, r, after) || belongs(before, r, after) })
 }
 
+// Name is for names of files in the results of tools: it shows control characters and line breaks of
+// every kind, with which a name could imitate other lines of a result. Other hidden characters stay,
+// because the reader has to name the file again.
+func Name(s string) string {
+	return show(s, func(_, r, _ rune) bool { return !unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) })
+}
+
 // show returns a text with escapes for the hidden characters, except those that stay reports. stays
 // gets the characters before and after, which are 0 at the ends.
 func show(s string, stays func(before, r, after rune) bool) string {

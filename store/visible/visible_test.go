@@ -77,6 +77,14 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestNames shows names of files that imitate other lines.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	is.Equal(visible.Name("a\n[2 files]\t\x1b[2J\u2028\x9b\u0085.txt"), `a\n[2 files]\t\u001b[2J\u2028\x9b\u0085.txt`)
+	is.Equal(visible.Name("❤\ufe0f می\u200cروم.txt"), "❤\ufe0f می\u200cروم.txt")
+}
+
 // TestLength shows a long text of hidden characters only.
 func TestLength(t *testing.T) {
 	t.Parallel()
