@@ -217,9 +217,10 @@ func (c *serveCommand) open(p *command.Program, service *command.Service) (*serv
 		return nil, nil, err
 	}
 	s := &server{service: service}
-	baseURL := strings.TrimRight(cmp.Or(c.BaseURL, c.Certificate.BaseURL(ln.Addr())), "/")
+	localURL := c.Certificate.BaseURL(ln.Addr())
+	baseURL := strings.TrimRight(cmp.Or(c.BaseURL, localURL), "/")
 	p.FileSize = max(c.MaxFileSize, c.Mail.MaxSize) // a mail may be one attachment
-	if s.Engine, err = p.NewEngine(st, baseURL); err != nil {
+	if s.Engine, err = p.NewEngine(st, baseURL, localURL); err != nil {
 		return nil, nil, err
 	}
 	mailLn, err := c.Mail.Listen(p.Context, p.Log)

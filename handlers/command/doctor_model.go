@@ -104,7 +104,7 @@ func (x *examination) checkProviders(ctx context.Context) (list []check) {
 // checkServers reports the MCP servers that ask for a sign-in. It does not open the data
 // folder, so it cannot know whether somebody has signed in.
 func (x *examination) checkServers(ctx context.Context) []check {
-	pool, err := x.OpenMCP(nil, "")
+	pool, err := x.OpenMCP(nil, "", "")
 	if err != nil {
 		return []check{{"configuration", statusFailed, err.Error(),
 			"correct the file of --mcp, or mcp.json in the data folder"}}

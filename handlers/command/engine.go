@@ -82,13 +82,15 @@ func (s *Settings) bucket(getenv func(string) string) (*objects.Bucket, error) {
 }
 
 // OpenMCP returns the pool of the configured MCP servers. The pool may be empty. st stores the
-// sign-ins to the servers. If st is nil, the pool does not sign in.
-func (p *Program) OpenMCP(st *store.Store, baseURL string) (*mcp.Pool, error) {
+// sign-ins to the servers. If st is nil, the pool does not sign in. localURL is the address of this
+// process's own listener, or "".
+func (p *Program) OpenMCP(st *store.Store, baseURL, localURL string) (*mcp.Pool, error) {
 	servers, err := mcp.Load(p.MCP, p.Data, p.Env.Get)
 	if err = cmp.Or(p.Env.Check(), err); err != nil {
 		return nil, fmt.Errorf("--mcp: %w", err)
 	}
-	cfg := mcp.Config{Log: p.Log, Version: p.Version, BaseURL: baseURL, Dialer: p.Dialer()}
+	cfg := mcp.Config{Log: p.Log, Version: p.Version, BaseURL: baseURL, LocalURL: localURL,
+		Dialer: p.Dialer()}
 	// An interface that holds a nil *Store is not nil itself.
 	if st != nil {
 		cfg.Logins = st
@@ -133,8 +135,9 @@ func (p *Program) detectSandbox() func() sandbox.Confinement {
 	return sync.OnceValue(func() sandbox.Confinement { return sandbox.Detect(context.WithoutCancel(p.Context)) })
 }
 
-// NewEngine returns an engine with the configured model and tools.
-func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err error) {
+// NewEngine returns an engine with the configured model and tools. localURL is the address of this
+// process's own listener, or "".
+func (p *Program) NewEngine(st *store.Store, baseURL, localURL string) (e Engine, err error) {
 	var catalogue *model.Catalogue
 	if e.Models, catalogue, err = p.openCatalogue(); err != nil {
 		return e, err
@@ -148,7 +151,7 @@ func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err erro
 		return e, err
 	}
 	e.Filters, e.Found = sandbox.NewFilterPool(), p.detectSandbox()
-	if e.Servers, err = p.OpenMCP(st, baseURL); err != nil {
+	if e.Servers, err = p.OpenMCP(st, baseURL, localURL); err != nil {
 		return e, err
 	}
 	if e.Trace, err = trace.Open(p.Context, p.Env.Get, p.Version, p.Log); err != nil {

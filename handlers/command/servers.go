@@ -13,7 +13,7 @@ type Servers struct{}
 // uses, the name that models use, and the server's description. Run returns an error
 // when a server does not answer.
 func (Servers) Run(p *Program) error {
-	pool, err := p.OpenMCP(nil, "")
+	pool, err := p.OpenMCP(nil, "", "")
 	if err != nil {
 		return err
 	}

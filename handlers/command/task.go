@@ -44,7 +44,7 @@ func (c *Run) Run(p *Program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	engine, err := p.NewEngine(st, localURL)
+	engine, err := p.NewEngine(st, localURL, "")
 	if err != nil {
 		return err
 	}

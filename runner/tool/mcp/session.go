@@ -163,9 +163,12 @@ func (c *session) probe(ctx context.Context) {
 }
 
 // call makes one call of a tool. from is the token by which this program recognizes a call to
-// its own MCP server. call calls moved whenever the server reports progress.
+// its own MCP server; "" for another server. call calls moved whenever the server reports progress.
 func (c *session) call(ctx context.Context, name, from string, input []byte, moved func()) (result, error) {
-	params := &sdk.CallToolParams{Meta: sdk.Meta{tool.CallMeta: from}, Name: name, Arguments: json.RawMessage(input)}
+	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: name, Arguments: json.RawMessage(input)}
+	if from != "" {
+		params.Meta[tool.CallMeta] = from
+	}
 	token := "call-" + strconv.FormatInt(c.calls.Add(1), 10)
 	params.SetProgressToken(token)
 	c.waiting.Store(token, moved)

@@ -303,10 +303,11 @@ func (r remote) Run(ctx context.Context, host tool.Host, input json.RawMessage) 
 		return nil, err
 	}
 	defer leave()
-	// The server may be this program's own /mcp, which starts a turn of another worker.
-	from, err := host.CallToken()
-	if err != nil {
-		return nil, err
+	from := ""
+	if s.pool.cfg.isOwn(&s.Server) { // such a call starts a turn of another worker
+		if from, err = host.CallToken(); err != nil {
+			return nil, err
+		}
 	}
 	// The tool that reads resources belongs to this package, not to the server.
 	read := s.resource
