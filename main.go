@@ -84,7 +84,7 @@ type serveCommand struct {
 
 func main() {
 	filters := tool.Filters()
-	filters[markdownFilter] = message.RenderMarkdown
+	filters[markdownFilter], filters[handlers.YAMLFilter] = message.RenderMarkdown, handlers.ReadYAML
 	// A child process filters a document or holds a command. It must not read the
 	// configuration or open a file before it is confined, so this comes first.
 	sandbox.BeFilter(os.Args, filters) // returns only in a process that is no filter

@@ -35,7 +35,7 @@ type Config struct {
 	Starting        func() bool   // for readiness: some parts of the server do not run yet; may be nil
 	Stopping        func() bool   // for readiness: the server shuts down; may be nil
 	Inbox           Inbox         // receives posted mails; only the email endpoints need it
-	Documents       Pool          // the source of the metrics of document readers; may be nil
+	Documents       Pool          // the document readers; nil in a server that imports no workers
 	Trace           *trace.Tracer // traces nothing if nil
 	Peers           Peers         // the servers that share the database; nil if there are none
 
@@ -143,7 +143,8 @@ func (l UploadLimits) withDefaults() UploadLimits {
 		RequestSize: cmp.Or(l.RequestSize, 100<<20)}
 }
 
-// A Pool reports how many processes that read documents are busy.
+// A Pool has the processes that read documents. It reports how many are busy, and runs a reader.
 type Pool interface {
 	Load() (running, waiting int64)
+	Run(ctx context.Context, filter string, in []byte) ([]byte, error)
 }

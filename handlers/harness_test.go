@@ -98,6 +98,14 @@ func onServer(t *testing.T, opts ...option) (*is.I, *site) {
 	return is.New(t), newServer(t, opts...)
 }
 
+// TestMain makes this program work as a document reader, as the real program does.
+func TestMain(m *testing.M) {
+	filters := tool.Filters()
+	filters[handlers.YAMLFilter] = handlers.ReadYAML
+	sandbox.BeFilter(os.Args, filters)
+	os.Exit(m.Run())
+}
+
 // newServer starts a site. Its key belongs to an owner.
 func newServer(t testing.TB, opts ...option) *site {
 	t.Helper()
@@ -113,7 +121,7 @@ func newServer(t testing.TB, opts ...option) *site {
 		runner: runner.Config{Model: offline.New(), Models: model.NewCatalogue(model.Config{Offline: offline.New()}, offline.New(), ""), Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), BaseURL: base, Log: log,
 			Retry: func(int) time.Duration { return time.Millisecond }},
 		sender: &outside{},
-		api:    handlers.Config{Version: "1.2.3", BaseURL: base, MailDomain: "mail.example", Log: log},
+		api:    handlers.Config{Version: "1.2.3", BaseURL: base, MailDomain: "mail.example", Log: log, Documents: sandbox.NewFilterPool()},
 	}
 	for _, o := range opts {
 		o(&set)

@@ -200,7 +200,7 @@ func (a *API) ImportWorker(ctx context.Context, c store.Caller, file []byte, key
 
 // readPortable reads and checks a file.
 func (a *API) readPortable(ctx context.Context, c store.Caller, file []byte) (in importedWorker, err error) {
-	raw, err := yamlToJSON(file)
+	raw, err := a.readYAML(ctx, c, file)
 	if err != nil {
 		return in, err
 	}

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/runner/sandbox"
 	"journeyman/store"
 )
 
@@ -177,4 +179,22 @@ func keys(n int) string {
 		fmt.Fprintf(&b, "k%d: 1\n", i)
 	}
 	return b.String()
+}
+
+// TestImportIsReadElsewhere imports a file that the parser cannot read in its time. The process of a
+// document reader reads it, and the server tells its author.
+func TestImportIsReadElsewhere(t *testing.T) {
+	is, s := onServer(t, func(set *settings) { set.api.Documents = failingPool{} })
+	answer := s.do(t, "POST", "/api/workers/import", "journeyman: 1\ntitle: T\n", "Content-Type: application/yaml")
+	is.Equal(answer.status, 400)
+	is.True(strings.Contains(string(answer.body), "more than 4s to read by yaml"))
+}
+
+// A failingPool ends each reader as if its time were over.
+type failingPool struct{}
+
+func (failingPool) Load() (running, waiting int64) { return 0, 0 }
+
+func (failingPool) Run(_ context.Context, filter string, _ []byte) ([]byte, error) {
+	return nil, &sandbox.FilterError{Message: "it takes more than 4s to read by " + filter}
 }

@@ -2,12 +2,14 @@ package handlers
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -15,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"journeyman/runner/sandbox"
 	"journeyman/store"
 )
 
@@ -26,14 +29,41 @@ const (
 	maxYAMLLines = 10_000  // lines with a key or an item: the parser's time grows with their square
 )
 
+// YAMLFilter is the name of the document reader that turns YAML into JSON.
+const YAMLFilter = "yaml"
+
+// ReadYAML is that reader. The program's main passes it to sandbox.BeFilter: anybody may have written the
+// file, and a hostile file can make the parser use any amount of memory and time.
+func ReadYAML(file []byte) ([]byte, error) { return yamlToJSON(file) }
+
+// yamlTime is how long an import waits for its file to be read.
+const yamlTime = 30 * time.Second
+
+// readYAML returns the JSON of a YAML file of a caller. It reads the file in a confined process.
+func (a *API) readYAML(ctx context.Context, c store.Caller, file []byte) ([]byte, error) {
+	switch {
+	case len(file) > maxYAML:
+		return nil, store.Errorf(store.TooLarge, "the file is larger than %d bytes", maxYAML)
+	case a.cfg.Documents == nil:
+		return nil, errors.New("no reader of YAML files is configured")
+	}
+	busy := store.Errorf(store.Busy, "too many documents are being read; try again later")
+	ctx, cancel := context.WithTimeoutCause(ctx, yamlTime, busy)
+	defer cancel()
+	client := sandbox.Client{Organization: c.OrganizationID, Sender: c.UserID}
+	raw, err := a.cfg.Documents.Run(sandbox.ForClient(ctx, client), YAMLFilter, file)
+	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
+		return nil, store.Errorf(store.Invalid, "%s", fe.Message)
+	}
+	return raw, err
+}
+
 // yamlToJSON returns the JSON of a YAML file with one document. It refuses anything that could make
 // a small file a large value, or a value that its author did not intend: anchors, aliases, merge
 // keys, tags and repeated keys. Its error is an Invalid error for the author of the file.
 func yamlToJSON(src []byte) (out []byte, err error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	switch {
-	case len(src) > maxYAML:
-		return nil, store.Errorf(store.TooLarge, "the file is larger than %d bytes", maxYAML)
 	case !utf8.Valid(src):
 		return nil, store.Errorf(store.Invalid, "the file is not valid UTF-8")
 	case bytes.IndexByte(src, 0) >= 0:
@@ -43,11 +73,11 @@ func yamlToJSON(src []byte) (out []byte, err error) {
 	if src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")); bytes.IndexByte(src, '\r') >= 0 {
 		return nil, store.Errorf(store.Invalid, "the file holds a carriage return that ends no line")
 	}
-	// The parser is recursive and slow, so the file is checked first.
+	// The parser is recursive and slow, so the file is checked first: its author gets a better error.
 	if err := checkYAML(src); err != nil {
 		return nil, err
 	}
-	// The file may come from anybody: a panic of the parser must not end the server.
+	// The author of the file should learn of a panic of the parser what the file lacks.
 	defer func() {
 		if p := recover(); p != nil {
 			out, err = nil, store.Errorf(store.Invalid, "the file is not valid YAML")
@@ -81,10 +111,10 @@ func yamlErrorf(line int, format string, args ...any) error {
 }
 
 // checkYAML returns an error for a file whose values may be nested too deeply, or that may have too many
-// lines with keys and items. It also counts brackets and lines in texts, because no real file has that
-// many.
+// lines with keys and items, or values. It also counts brackets, commas and lines in texts, because no
+// real file has that many.
 func checkYAML(src []byte) error {
-	open, number, entries := 0, 0, 0
+	open, number, entries, commas := 0, 0, 0, 0
 	for line := range bytes.Lines(src) {
 		number++
 		// "- - - x" opens a level with each hyphen. So do "?" and ":".
@@ -97,11 +127,14 @@ func checkYAML(src []byte) error {
 		if marks > 0 || bytes.IndexByte(line, ':') >= 0 {
 			entries++
 		}
+		commas += bytes.Count(line, []byte(","))
 		most := 0
 		open, most = openBrackets(line, open)
 		switch {
 		case most > maxYAMLDepth || marks > maxYAMLDepth || indent > 50*maxYAMLDepth:
 			return yamlErrorf(number, "more than %d values inside each other", maxYAMLDepth)
+		case entries+commas > maxYAMLNodes:
+			return store.Errorf(store.Invalid, "the file holds more than %d values", maxYAMLNodes)
 		case entries > maxYAMLLines:
 			return yamlErrorf(number, "more than %d lines with keys or items", maxYAMLLines)
 		}

@@ -77,7 +77,7 @@ var rooms = map[string][]string{
 	// All confinement of processes and files is in one place.
 	"runner/sandbox": {},
 	// It commits a row and wakes the runner.
-	"handlers": {"store", "runner", "runner/share", "runner/trace", "runner/view", "runner/stream"},
+	"handlers": {"store", "runner", "runner/sandbox", "runner/share", "runner/trace", "runner/view", "runner/stream"},
 	// Commands of operators on a data folder.
 	"handlers/command": {"handlers", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox", "store/visible"},
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.

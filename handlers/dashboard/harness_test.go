@@ -33,13 +33,18 @@ import (
 
 // TestMain makes this program work as a document reader, as the real program does.
 func TestMain(m *testing.M) {
-	sandbox.BeFilter(os.Args, tool.Filters())
+	filters := tool.Filters()
+	filters[handlers.YAMLFilter] = handlers.ReadYAML
+	sandbox.BeFilter(os.Args, filters)
 	storetest.SideBySide(4)
 	os.Exit(m.Run())
 }
 
 // documents reads documents for all tests, in separate processes.
-var documents = tool.NewDocuments(sandbox.NewFilterPool())
+var (
+	pool      = sandbox.NewFilterPool()
+	documents = tool.NewDocuments(pool)
+)
 
 // ownTransport is the transport of all clients in these tests. httptest.Server.Close closes the
 // idle connections of http.DefaultTransport, so that a concurrent request of another test could
@@ -110,7 +115,7 @@ func newSiteAt(t testing.TB, st *store.Store, base string, change ...func(*dashb
 	box := mail.New(mail.Config{Store: st, Runner: rn, Log: log, Domain: "mail.example", Resolver: noDNS{}})
 	workers := mcp.New(mcp.Config{Store: st, Runner: rn, Log: log, Version: "test", BaseURL: base})
 	api := handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, BaseURL: base, MailDomain: "mail.example",
-		MCP: workers.Serve, Webhooks: manual, Inbox: box, Timing: handlers.Timing{CheckEvery: 50 * time.Millisecond}})
+		MCP: workers.Serve, Webhooks: manual, Inbox: box, Documents: pool, Timing: handlers.Timing{CheckEvery: 50 * time.Millisecond}})
 	cfg := dashboard.Config{ReadDocument: documents.Text, Store: st, Runner: rn, API: api, Webhooks: manual, Alerts: hooks, Log: log, BaseURL: base, MailDomain: "mail.example", Inbox: box, ReadMail: box.Preview,
 		Version: "test", Servers: remote.New(nil, remote.Config{}), ScheduleChanged: func() {},
 		System: func() dashboard.System {
