@@ -77,7 +77,7 @@ func (s *Server) recipients(ctx context.Context, who store.Identity, to []string
 func mayPost(who store.Identity, from string, h message.Header) error {
 	own := message.NormalAddress(who.Email)
 	ownMail := h.SoleFrom && h.From == own && (from == "" || message.NormalAddress(from) == own)
-	if ownMail || who.Role.May(store.ManageMail) {
+	if ownMail || who.May(store.ManageMail) {
 		return nil
 	}
 	return store.Errorf(store.Forbidden, "a Member's key posts mail of that Member only: From must be %s alone, "+

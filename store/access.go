@@ -33,13 +33,19 @@ const (
 	ManageProviders    Right = "manage models"       // connect providers, and choose the default models
 	SeeProviders       Right = "see model providers" // their names and states, never a key
 	ManageAlerts       Right = "manage alerts"       // where the organization's alerts go
-	SeeSystem          Right = "see the system state"
+
+	// ManageServer is the right of the server's owner, for everything that concerns the whole server or several
+	// organizations: the page System, backups, checks, and the sign-in to MCP servers. The server's owner
+	// is every Owner of the first organization, which the first start made. An Owner of another
+	// organization, or an owner of the server who acts in another organization, does not have it.
+	ManageServer Right = "manage the server"
 )
 
-// May reports whether the role has the right. An unknown role has none.
-func (r Role) May(right Right) bool {
+// may reports whether the role has the right in its organization. An unknown role has none. Caller.May decides, because
+// the rights of a role depend on the organization, too.
+func (r Role) may(right Right) bool {
 	switch right {
-	case ManageOwners, ManageOrganization, ManageProviders, SeeSystem:
+	case ManageOwners, ManageOrganization, ManageProviders, ManageServer:
 		return r == RoleOwner
 	case SeeEveryWorker, ManageKeys, ManageMembers, ManageMail, ManageSecrets, ManageAlerts, DecideApprovals, SeeAudit,
 		SeeUsage, SeeProviders:
@@ -49,7 +55,7 @@ func (r Role) May(right Right) bool {
 }
 
 // manages reports whether the role sees every worker.
-func (r Role) manages() bool { return r.May(SeeEveryWorker) }
+func (r Role) manages() bool { return r.may(SeeEveryWorker) }
 
 // A Trigger is the way by which a task was started.
 type Trigger string
@@ -78,6 +84,10 @@ type Caller struct {
 	RemoteAddr     string // for the audit log
 
 	operator bool // set by Operator alone
+
+	// first reports whether the organization is the first of the server. Only the methods that verify a
+	// caller set it, so a Caller that was made in another way does not have ManageServer.
+	first bool
 }
 
 // Operator returns the caller of commands that work on the data folder itself. A person who
@@ -90,10 +100,18 @@ func (c Caller) stranger() bool { return c.UserID == "" }
 
 // Allow returns a Forbidden error if the caller's role lacks the right.
 func (c Caller) Allow(right Right) error {
-	if c.operator || c.Role.May(right) {
+	switch {
+	case c.May(right):
 		return nil
+	case right == ManageServer && c.Role.may(right):
+		return Errorf(Forbidden, "only an Owner of the first organization of this server may %s", right)
 	}
 	return Errorf(Forbidden, "the role %s may not %s", c.Role, right)
+}
+
+// May reports whether the caller has the right.
+func (c Caller) May(right Right) bool {
+	return c.operator || c.Role.may(right) && (right != ManageServer || c.first)
 }
 
 // An Identity is a Caller with the names that people know it by.

@@ -43,7 +43,7 @@ func (s *Store) allowRestOfTask(ctx context.Context, tx Tx, c Caller, task Task,
 	waiting, err := all(ctx, tx, scanDescribed, `SELECT `+approvalColumns+`, s.parts, `+mayDecide("?1", "?2")+`
 		FROM approvals a`+joinApproval+joinStep+joinWorker+`
 		WHERE a.turn_num = ?3 AND a.step_seq = ?4 AND a.status = 'pending' AND a.kind = 'approval'
-		ORDER BY a.call_seq`, c.Role.May(DecideApprovals), c.UserID, a.turnNum, a.Step)
+		ORDER BY a.call_seq`, c.Role.may(DecideApprovals), c.UserID, a.turnNum, a.Step)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Store) approveAllowed(ctx context.Context, tx Tx, t Turn, step int64, a
 	}
 	// An allowance ends with the rights of the person who has made it.
 	role, err := s.role(ctx, tx, t.OrganizationID, userID)
-	if err != nil || role == "" || userID != creatorID && !role.May(DecideApprovals) {
+	if err != nil || role == "" || userID != creatorID && !role.may(DecideApprovals) {
 		return err
 	}
 	a.turnNum, a.Step = t.Num, step

@@ -45,7 +45,7 @@ func (s *Store) Approvals(ctx context.Context, c Caller, q ApprovalQuery) ([]App
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?4))
 			AND (NOT ?8 OR `+mayDecide("?3", "?4")+`)
 		/* ORDER BY a.num DESC */ LIMIT ?7`,
-		key, before, c.Role.May(DecideApprovals), c.UserID, maxScanned, c.Role.manages(), limit+1, q.Mine)
+		key, before, c.Role.may(DecideApprovals), c.UserID, maxScanned, c.Role.manages(), limit+1, q.Mine)
 	if err != nil {
 		return nil, "", err
 	}
@@ -65,6 +65,6 @@ func (s *Store) PendingDecisions(ctx context.Context, c Caller) (int64, error) {
 				ORDER BY num DESC LIMIT ?4) a`+joinApproval+joinWorker+`
 		WHERE `+mayDecide("?1", "?2")+` AND (?5 OR w.visibility = 'public' OR w.user_id = ?2
 			OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?2))
-		LIMIT ?6) AS counted`, c.Role.May(DecideApprovals), c.UserID, c.OrganizationID, maxScanned, c.Role.manages(),
+		LIMIT ?6) AS counted`, c.Role.may(DecideApprovals), c.UserID, c.OrganizationID, maxScanned, c.Role.manages(),
 		MaxPendingDecisions)
 }

@@ -72,7 +72,7 @@ func scanDescribed(row scanner) (a Approval, err error) {
 func (s *Store) findApproval(ctx context.Context, q querier, c Caller, task Task, id string) (Approval, error) {
 	a, err := one(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts, `+mayDecide("?1", "?2")+`
 		FROM approvals a`+joinApproval+joinStep+joinWorker+`
-		WHERE a.id = ?3 AND a.task_num = ?4`, c.Role.May(DecideApprovals), c.UserID, id, task.num)
+		WHERE a.id = ?3 AND a.task_num = ?4`, c.Role.may(DecideApprovals), c.UserID, id, task.num)
 	return a, notFound(err, "approval")
 }
 

@@ -65,7 +65,7 @@ func (s *Store) approvalToDecide(ctx context.Context, tx Tx, c *Caller, taskID, 
 		return a, task, err
 	}
 	a, err = s.findApproval(ctx, tx, *c, task, id)
-	if IsKind(err, NotFound) && w.UserID != c.UserID && !c.Role.May(DecideApprovals) {
+	if IsKind(err, NotFound) && w.UserID != c.UserID && !c.Role.may(DecideApprovals) {
 		return a, task, forbidden(a) // a caller without the right does not learn which ids exist
 	}
 	if err == nil && !a.MayDecide {

@@ -100,7 +100,11 @@ func (s *Store) readIdentity(ctx context.Context, hash []byte, now int64, mcp bo
 	case token && !mcp:
 		// The token is genuine, so the error may say what it is for.
 		return id, Errorf(Unauthorized, "the access token is for the MCP endpoint alone: use an API key here")
-	case !token:
+	}
+	if id.first, err = s.isFirst(ctx, s.db, id.OrganizationID); err != nil {
+		return id, err
+	}
+	if !token {
 		s.known.identities.put(hash, id, moment, now)
 	}
 	return id, nil

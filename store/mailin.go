@@ -370,7 +370,7 @@ func (s *Store) releasable(ctx context.Context, q querier, c Caller, id string) 
 	switch {
 	case err != nil:
 		return e, err
-	case !c.Role.May(ManageMail):
+	case !c.Role.may(ManageMail):
 		return e, Errorf(Forbidden, "only an Owner or Admin may release mail")
 	case e.WorkerID == "":
 		return e, Errorf(Conflict, "the mail is for the postmaster and starts no work")

@@ -26,12 +26,21 @@ type OpenProvider struct {
 	Sealed *Error
 }
 
-const firstOrganization = `SELECT id FROM organizations ORDER BY created_at, num LIMIT 1`
+// firstOrganization finds the first organization by the order in which the rows were made. The times come from
+// the clocks of several nodes, and a slow one must not give the server another owner.
+const firstOrganization = `SELECT id FROM organizations ORDER BY num LIMIT 1`
 
-// IsFirst reports whether an organization is the first of the server. Its Owner runs the machine.
-func (s *Store) IsFirst(ctx context.Context, organizationID string) (bool, error) {
-	first, err := one(ctx, s.db, scanString, firstOrganization)
-	return err == nil && first == organizationID, err
+// isFirst reports whether an organization is the first of the server.
+func (s *Store) isFirst(ctx context.Context, q querier, organizationID string) (bool, error) {
+	if known := s.firstID.Load(); known != nil {
+		return *known == organizationID, nil
+	}
+	first, err := one(ctx, q, scanString, firstOrganization)
+	if err != nil {
+		return false, err
+	}
+	s.firstID.Store(&first) // organizations are never deleted, so it stays the first
+	return first == organizationID, nil
 }
 
 // ModelChanges returns how often a result of OrganizationModels has changed, for any organization.
@@ -46,11 +55,9 @@ func (s *Store) OrganizationModels(ctx context.Context, organizationID string) (
 		if err != nil {
 			return notFound(err, "organization")
 		}
-		first, err := one(ctx, q, scanString, firstOrganization)
-		if err != nil {
+		if m.First, err = s.isFirst(ctx, q, organizationID); err != nil {
 			return err
 		}
-		m.First = first == organizationID
 		m.Providers, err = all(ctx, q, s.openProvider, `SELECT sealed, `+providerColumns+` FROM model_providers
 			INDEXED BY model_providers_by_name WHERE organization_id = ? ORDER BY name`, organizationID)
 		return err

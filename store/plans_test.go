@@ -193,7 +193,6 @@ func callProviders(t *testing.T, f *fixture) {
 	is.NoErr(f.SetDefaultModels(ctx, owner, "mine:m", ""))
 	is.NoErr(errOf(f.RemoveProvider(ctx, owner, "mine")))
 	is.NoErr(errOf(f.OperatorOf(ctx, "Acme")))
-	is.NoErr(errOf(f.IsFirst(ctx, f.owner.OrganizationID)))
 	is.NoErr(errOf(f.OperatorOf(ctx, "")))
 }
 

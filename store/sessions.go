@@ -99,6 +99,9 @@ func (s *Store) SessionIdentity(ctx context.Context, token string) (id Identity,
 	if err != nil {
 		return Identity{}, "", noRow(err, Errorf(Unauthorized, "nobody is signed in here"))
 	}
+	if id.first, err = s.isFirst(ctx, s.db, id.OrganizationID); err != nil {
+		return Identity{}, "", err
+	}
 	// Use prolongs a session, but never beyond its whole lifetime.
 	expires := min(now+SessionIdle.Milliseconds(), created+SessionLifetime.Milliseconds())
 	s.noteUse(sessionID, used, now, func(tx Tx, minute int64) error {

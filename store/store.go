@@ -45,7 +45,8 @@ type Store struct {
 	hashing   chan struct{} // its capacity is the number of passwords that are hashed at once
 	abandoned abandoned
 
-	modelChanges atomic.Int64 // changes of providers and default models: see ModelChanges
+	firstID      atomic.Pointer[string] // of the first organization: see isFirst
+	modelChanges atomic.Int64           // changes of providers and default models: see ModelChanges
 
 	hashMemory uint32 // KiB that the hash of a password takes
 

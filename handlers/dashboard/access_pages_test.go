@@ -45,13 +45,13 @@ var pageRows = map[string]accessRow{
 	"POST /oauth/authorize":                  {rule: forMembers, status: http.StatusNotFound},
 
 	"GET /settings":                                  {rule: forMembers},
-	"GET /settings/system":                           {rule: rules},
-	"POST /settings/system/backup":                   {rule: rules, status: http.StatusConflict},      // no place for backups is configured
+	"GET /settings/system":                           {rule: runsServer},
+	"POST /settings/system/backup":                   {rule: runsServer, status: http.StatusConflict}, // no place for backups is configured
 	"POST /settings/system/doctor":                   {rule: runsServer, status: http.StatusConflict}, // the server has no checks
-	"POST /settings/system/servers/:server/sign-in":  {rule: rules, status: http.StatusConflict},
-	"GET /settings/system/servers/:server/sign-in":   {rule: rules, status: http.StatusNotFound},
-	"GET /settings/system/servers/:server/callback":  {rule: rules, status: http.StatusConflict},
-	"POST /settings/system/servers/:server/sign-out": {rule: rules, status: http.StatusNotFound},
+	"POST /settings/system/servers/:server/sign-in":  {rule: runsServer, status: http.StatusConflict},
+	"GET /settings/system/servers/:server/sign-in":   {rule: runsServer, status: http.StatusNotFound},
+	"GET /settings/system/servers/:server/callback":  {rule: runsServer, status: http.StatusConflict},
+	"POST /settings/system/servers/:server/sign-out": {rule: runsServer, status: http.StatusNotFound},
 	"GET /settings/organization":                     {rule: rules},
 	"POST /settings/organization":                    {rule: rules, form: "name=O{state}{caller}"},
 	"GET /settings/models":                           {rule: manages},
@@ -94,7 +94,7 @@ var pageRows = map[string]accessRow{
 
 	"GET /tasks":                                 {rule: forMembers, lists: true},
 	"POST /tasks":                                {rule: forMembers, form: "do=cancel&id={taskId}"},
-	"GET /tasks/:taskId":                         {rule: seesTask},
+	"GET /tasks/:taskId":                         {rule: seesTask, offers: true},
 	"POST /tasks/:taskId":                        {rule: continues, form: "input=x", files: true, either: http.StatusUnprocessableEntity},
 	"POST /tasks/:taskId/cancel":                 {rule: seesTask},
 	"POST /tasks/:taskId/archive":                {rule: ownsTask},
@@ -250,6 +250,8 @@ func (p *people) checkPage(r route, row accessRow, c caller, in state, status in
 	switch {
 	case row.rule == forAll:
 		right = status < 500
+	case row.offers && c == elsewhere:
+		right = status == http.StatusOK && strings.Contains(body, `action="/organization" class="row wrap"`) // not the frame's
 	case want == noSession, row.last && want == allowed:
 		right = toSignIn
 	case want == allowed && cmp.Or(row.in[in], row.status) != 0:

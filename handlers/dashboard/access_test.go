@@ -71,9 +71,11 @@ const (
 	uninvited caller = "uninvited" // was invited to the worker before, a Member
 	member    caller = "member"    // of the organization
 	stranger  caller = "stranger"  // the Owner of another organization
+	elsewhere caller = "elsewhere" // an owner of the server, who is an Admin of another organization and acts there
+	outsider  caller = "outsider"  // a Member of another organization
 )
 
-var callers = []caller{nobody, revoked, removed, owner, admin, creator, invited, uninvited, member, stranger}
+var callers = []caller{nobody, revoked, removed, owner, admin, creator, invited, uninvited, member, stranger, elsewhere, outsider}
 
 // A rule describes the permitted callers of a route.
 type rule int
@@ -103,10 +105,16 @@ const (
 
 // sees reports whether a member of the organization may see the worker.
 func (c caller) sees(in state) bool {
+	if c.foreign() {
+		return false
+	}
 	return in == public || in == archived || c == owner || c == admin || c == creator || c == invited
 }
 
 func (c caller) manager() bool { return c == owner || c == admin }
+
+// foreign reports whether the caller acts in another organization than that of the worker.
+func (c caller) foreign() bool { return c == stranger || c == elsewhere || c == outsider }
 
 // expect returns the status of a refusal, or allowed.
 func expect(r rule, c caller, in state) int {
@@ -120,9 +128,9 @@ func expect(r rule, c caller, in state) int {
 	case forMembers:
 		return allowed
 	case manages:
-		return refuseUnless(c.manager() || c == stranger, http.StatusForbidden) // the stranger manages another organization
+		return refuseUnless(c.manager() || c == stranger || c == elsewhere, http.StatusForbidden) // these two manage another organization
 	case managesPerson:
-		if c == stranger {
+		if c == stranger || c == elsewhere {
 			return http.StatusNotFound
 		}
 		return refuseUnless(c.manager(), http.StatusForbidden)
@@ -131,7 +139,7 @@ func expect(r rule, c caller, in state) int {
 	case runsServer:
 		return refuseUnless(c == owner, http.StatusForbidden)
 	}
-	if c == stranger || !c.sees(in) {
+	if !c.sees(in) {
 		return http.StatusForbidden
 	}
 	switch r {
@@ -183,6 +191,7 @@ type accessRow struct {
 	either int           // another valid status for other callers
 	once   bool          // works once: each permitted caller gets its own thing
 	lists  bool          // the answer is a list, which must not hold things of others
+	offers bool          // a caller who sees the thing in another of their organizations is offered to switch
 	last   bool          // it ends the caller's session
 }
 
@@ -206,7 +215,7 @@ func (p *people) askAll(route string, row accessRow, in state, th thing, ask fun
 			th = p.make(in)
 		}
 		body := ask(c, th)
-		if row.lists && (!c.sees(in) || c == stranger) && strings.Contains(body, th.worker.ID) {
+		if row.lists && !c.sees(in) && strings.Contains(body, th.worker.ID) {
 			p.t.Errorf("%s shows %s a worker that is %s: %s", route, c, in, body)
 		}
 	}
@@ -240,11 +249,18 @@ func newPeople(t testing.TB) *people {
 			role = store.RoleAdmin
 		case stranger:
 			organization, role = "Rival", store.RoleOwner
+		case elsewhere:
+			organization, role = "Rival", store.RoleAdmin
+		case outsider:
+			organization = "Rival"
 		}
 		p.who[c], p.keys[c] = storetest.Caller(t, s.store, organization, string(c)+"@example.com", role)
 		token, err := s.store.CreateSession(t.Context(), p.who[c].Caller, "")
 		p.ok(err)
 		p.sessions[c] = token
+		if c == elsewhere { // after the session, which stays in the other organization
+			storetest.Caller(t, s.store, "Acme", string(c)+"@example.com", store.RoleOwner)
+		}
 	}
 	_, err := s.store.RevokeKey(t.Context(), store.Operator(), p.keys[revoked])
 	p.ok(err)

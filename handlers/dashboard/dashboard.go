@@ -185,7 +185,7 @@ func (d *Dashboard) on(method, pattern string, h handle) {
 var errNoPage = store.Errorf(store.NotFound,
 	"this address is a page for people: the addresses of the API begin with /api/")
 
-// may registers a page for users whose role has the right.
+// may registers a page for users who have the right.
 func (d *Dashboard) may(right store.Right, method, pattern string, h handle) {
 	d.on(method, pattern, func(w http.ResponseWriter, r *request) error {
 		if err := r.who.Allow(right); err != nil {

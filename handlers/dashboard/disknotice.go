@@ -23,7 +23,7 @@ func (d *Dashboard) diskNotice(v pageData) (n diskNotice) {
 	if err := d.store.WritableIn(store.DuringMaintenance(context.Background())); err != nil {
 		n.Refusal = handlers.ProblemOf(err).Message
 	}
-	if v.May(store.SeeSystem) {
+	if v.May(store.ManageServer) {
 		space, level := d.store.Disk()
 		n.Free, n.Low, n.Full = space.Free, level == store.DiskLow, level == store.DiskFull
 	}

@@ -112,7 +112,7 @@ func (d *Dashboard) addHomeTasks(r *request, p *homePage) error {
 // monthSpent returns the credits that the organization has spent this month, or nil if the user
 // may not see them.
 func (d *Dashboard) monthSpent(r *request) (*monthSpent, error) {
-	if !r.who.Role.May(store.SeeUsage) {
+	if !r.who.May(store.SeeUsage) {
 		return nil, nil
 	}
 	spent, most, err := d.store.MonthSpending(r.Context(), r.who.Caller)
@@ -137,7 +137,7 @@ func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
 			taken.Schedule},
 	}
 	// Only users with this right can do this step.
-	if r.who.Role.May(store.ManageProviders) {
+	if r.who.May(store.ManageProviders) {
 		connected := !d.modelState(r.Context(), r.who.OrganizationID).Offline
 		steps = slices.Insert(steps, 0, firstStep{"Connect a model",
 			"Until then, workers answer with the built-in offline model, which can only quote text.",

@@ -79,7 +79,7 @@ func (d *Dashboard) keysPage(w http.ResponseWriter, r *request, status int, f *f
 		row := keyRow{Key: k, State: keyState(k, d.cfg.Now())}
 		row.Label = r.lang.Label("key state", row.State)
 		row.MayRoll = row.State == "active" && k.GrantID == "" &&
-			(k.Role != store.RoleOwner || r.who.Role.May(store.ManageOwners))
+			(k.Role != store.RoleOwner || r.who.May(store.ManageOwners))
 		p.Keys = append(p.Keys, row)
 	}
 	p.First, p.Next = cursor == "", listPage("/settings/keys", nil, next)

@@ -58,7 +58,7 @@ func (m memberRow) Initials() string { return initials(m.Name, m.Email) }
 // rolesFor returns the roles that a user may give.
 func rolesFor(r *request) (roles []option) {
 	list := []store.Role{store.RoleMember, store.RoleAdmin}
-	if r.who.Role.May(store.ManageOwners) {
+	if r.who.May(store.ManageOwners) {
 		list = append(list, store.RoleOwner)
 	}
 	for _, role := range list {
@@ -90,7 +90,7 @@ func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f
 	}
 	p.Roles = rolesFor(r)
 	for _, m := range members {
-		may := m.Role != store.RoleOwner || r.who.Role.May(store.ManageOwners)
+		may := m.Role != store.RoleOwner || r.who.May(store.ManageOwners)
 		p.Members = append(p.Members, memberRow{m, m.UserID == r.who.UserID, may, p.Roles})
 	}
 	if p.First = cursor == ""; p.First {

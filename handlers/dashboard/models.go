@@ -107,7 +107,7 @@ func (d *Dashboard) modelsPage(w http.ResponseWriter, r *request, status int, f 
 	if err != nil {
 		return err
 	}
-	p := modelsPage{Field: modelField{newForm(nil), choices}, May: r.who.Role.May(store.ManageProviders)}
+	p := modelsPage{Field: modelField{newForm(nil), choices}, May: r.who.May(store.ManageProviders)}
 	if choices.Own {
 		p.Was, p.Chain = strings.Join(choices.Default, ","), defaults(choices)
 	}

@@ -73,8 +73,8 @@ func (v pageData) SignedIn() bool { return v.Who.UserID != "" }
 // DecidingMore reports whether the real number may be larger than Deciding.
 func (v pageData) DecidingMore() bool { return v.Deciding >= store.MaxPendingDecisions }
 
-// May reports whether the user's role has the right.
-func (v pageData) May(right store.Right) bool { return v.Who.Role.May(right) }
+// May reports whether the user has the right.
+func (v pageData) May(right store.Right) bool { return v.Who.May(right) }
 
 // Here reports whether the page belongs to an entry of the navigation.
 func (v pageData) Here(part string) bool {

@@ -182,7 +182,7 @@ func commandsToFind() []destination {
 func (d *Dashboard) findPlaces(places []destination) func(r *request, part string) ([]searchResult, error) {
 	return func(r *request, part string) (list []searchResult, err error) {
 		for _, p := range places {
-			title, may := r.t(p.title), p.right == "" || r.who.Role.May(p.right)
+			title, may := r.t(p.title), p.right == "" || r.who.May(p.right)
 			if !may || !strings.Contains(strings.ToLower(title), strings.ToLower(part)) {
 				continue
 			}

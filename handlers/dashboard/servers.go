@@ -8,13 +8,13 @@ import (
 	"journeyman/store"
 )
 
-// serverRoutes registers the sign-in to MCP servers. It needs the right SeeSystem, because a
+// serverRoutes registers the sign-in to MCP servers. It needs the right ManageServer, because a
 // sign-in applies to the whole server: workers of every organization may use the tools.
 func (d *Dashboard) serverRoutes() {
-	d.may(store.SeeSystem, "POST", "/settings/system/servers/:server/sign-in", button(d.signInServer))
-	d.may(store.SeeSystem, "GET", "/settings/system/servers/:server/sign-in", d.showServerSignIn)
-	d.may(store.SeeSystem, "GET", "/settings/system/servers/:server/callback", d.serverSignedIn) // mcp.CallbackPath
-	d.may(store.SeeSystem, "POST", "/settings/system/servers/:server/sign-out", button(d.signOutServer))
+	d.may(store.ManageServer, "POST", "/settings/system/servers/:server/sign-in", button(d.signInServer))
+	d.may(store.ManageServer, "GET", "/settings/system/servers/:server/sign-in", d.showServerSignIn)
+	d.may(store.ManageServer, "GET", "/settings/system/servers/:server/callback", d.serverSignedIn) // mcp.CallbackPath
+	d.may(store.ManageServer, "POST", "/settings/system/servers/:server/sign-out", button(d.signOutServer))
 }
 
 // A serverPage links to the page where a user signs in to an MCP server.

@@ -64,6 +64,9 @@ func TestOneServerSignsInToAnother(t *testing.T) {
 	is.Equal(s.signIn("ann@example.com").get(path).status, http.StatusConflict) // another browser
 	s.join("bob@example.com", store.RoleAdmin)
 	is.Equal(s.signIn("bob@example.com").get(path).status, http.StatusForbidden) // not an Owner
+	rival := s.stranger("eve@example.com")                                       // the Owner of another organization must not sign all workers in
+	is.Equal(rival.post("/settings/system/servers/office/sign-in").status, http.StatusForbidden)
+	is.Equal(rival.post("/settings/system/servers/office/sign-out").status, http.StatusForbidden)
 	is.Equal(here.get(path).location(), "/settings/system?done=server-in")
 	is.Equal(here.get(path).status, http.StatusConflict) // an answer is accepted once
 	here.get("/settings/system").shows("office", "signed in")

@@ -50,7 +50,7 @@ func sections() []section {
 			"Channels that get alerts about failures and waiting tasks."},
 		{store.SeeAudit, "/settings/audit", "history", "Audit log",
 			"The list of all changes, with their time and actor."},
-		{store.SeeSystem, "/settings/system", "model", "System", "The state of this server."},
+		{store.ManageServer, "/settings/system", "model", "System", "The state of this server."},
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 	"journeyman/store"
 )
 
-// systemRoutes registers the page of the state of the server.
+// systemRoutes registers the pages of the server's owner, and no other owner's.
 func (d *Dashboard) systemRoutes() {
-	d.may(store.SeeSystem, "GET", "/settings/system", d.showSystem)
-	d.may(store.SeeSystem, "POST", "/settings/system/backup", button(d.requestBackup))
-	d.may(store.SeeSystem, "POST", "/settings/system/doctor", button(d.consultDoctor))
+	d.may(store.ManageServer, "GET", "/settings/system", d.showSystem)
+	d.may(store.ManageServer, "POST", "/settings/system/backup", button(d.requestBackup))
+	d.may(store.ManageServer, "POST", "/settings/system/doctor", button(d.consultDoctor))
 	d.serverRoutes()
 }
 
@@ -105,9 +105,7 @@ func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
 	if !p.StartedAt.IsZero() {
 		p.Uptime = d.cfg.Now().Sub(p.StartedAt)
 	}
-	if p.Doctor, err = d.diagnosis(r); err != nil {
-		return err
-	}
+	p.Doctor = d.doctor.state(r)
 	if p.Logins, err = d.cfg.Servers.Logins(r.Context()); err != nil {
 		return err
 	}

@@ -70,8 +70,10 @@ func TestDoctorOnSystemPage(t *testing.T) {
 	is.Equal(runs, 1)
 	b.get("/settings/system").shows("3 MiB &lt;left&gt;") // the result stays
 	p = other.get("/settings/system")
-	is.Equal(p.status, http.StatusOK)
-	is.True(!p.has("Check now") && !p.has("free space")) // they may see the other parts of the page
+	is.Equal(p.status, http.StatusForbidden)
+	p.shows("Only an Owner of the first organization of this server")
+	other.get("/settings").lacks("/settings/system")
+	is.Equal(other.post("/settings/system/doctor", "").status, http.StatusForbidden)
 	is.Equal(runs, 1)
 	is.True(s.store.BeginMaintenance())
 	is.Equal(b.post("/settings/system/doctor", "").location(), "/settings/system?done=checked#doctor") // the checks change nothing
