@@ -6,6 +6,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,7 +108,7 @@ func TestTaskEnds(t *testing.T) {
 	b.get("/tasks/failed").shows("Failed.", "The model is on strike.", "Try again</button>")
 
 	n := store.NewTurn{Caller: s.owner.Caller, WorkerID: free.ID, TaskID: "short", Budget: store.BudgetLow,
-		Input: scripted("repeat 20", calling("list_files"))}
+		Input: scripted(slices.Repeat([]string{calling("list_files"), calling("list_files", "path", ".")}, 10)...)}
 	_, err := s.store.CreateTurn(t.Context(), n)
 	is.NoErr(err)
 	s.runner.Wake()
