@@ -15,6 +15,7 @@ var (
 	IsServerID    = isServerID
 	ForgetKnown   = (*Store).forgetKnown
 	FolderVersion = folderVersion
+	ClockFinding  = clockFinding
 )
 
 const (

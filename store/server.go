@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"journeyman/store/postgres"
 	"journeyman/store/sqlite"
@@ -114,12 +115,13 @@ func refuseServerFolder(dir string) error {
 }
 
 // ExamineServer looks at the database of a URL and changes nothing. A server may have it open.
-func ExamineServer(ctx context.Context, url string) []Finding {
+func ExamineServer(ctx context.Context, url string) (found []Finding) {
 	look, err := postgres.Inspect(ctx, url, filledServer)
 	if err != nil {
 		return []Finding{{"database", err.Error(), true}}
 	}
 	list := []Finding{{"database", fmt.Sprintf("%s, PostgreSQL %s", look.Name, look.Server), false}}
+	defer func() { found = append(found, clockFinding(look.Ahead)) }()
 	newest := int64(NewestVersion())
 	switch {
 	case look.Version == 0:
@@ -129,6 +131,18 @@ func ExamineServer(ctx context.Context, url string) []Finding {
 			fmt.Sprintf("version %d: use a newer program, this one knows %d", look.Version, newest), true})
 	}
 	return append(list, Finding{"schema", fmt.Sprintf("version %d", look.Version), false})
+}
+
+// maxServerSkew is the greatest difference between the clocks of a machine and of its database that does no harm.
+const maxServerSkew = 5 * time.Second
+
+// clockFinding reports by how much the clock of this machine is ahead of that of the database.
+func clockFinding(ahead time.Duration) Finding {
+	if ahead.Abs() <= maxServerSkew {
+		return Finding{"clock", "the clock agrees with that of the database", false}
+	}
+	return Finding{"clock", fmt.Sprintf("the clock of this machine differs by %s from that of the database; a node "+
+		"does not start with more than %s: synchronize the clocks with NTP", ahead.Round(time.Second), maxServerSkew), true}
 }
 
 // OnServer reports whether the database is on a PostgreSQL server.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -82,9 +83,10 @@ func TestPostgresExamine(t *testing.T) {
 	is := is.New(t)
 	url := pgtest.URL(t)
 	found := store.ExamineServer(t.Context(), url)
-	is.Equal(len(found), 2)
+	is.Equal(len(found), 3)
 	is.True(strings.Contains(found[0].Detail, "PostgreSQL "))
 	is.True(strings.Contains(found[1].Detail, "none yet"))
+	is.Equal(found[2], store.Finding{About: "clock", Detail: "the clock agrees with that of the database"})
 	s, err := openOn(t, t.TempDir(), url)
 	is.NoErr(err)
 	defer s.Close()
@@ -92,6 +94,17 @@ func TestPostgresExamine(t *testing.T) {
 	is.Equal(store.ExamineServer(t.Context(), url)[1].Detail, fmt.Sprint("version ", store.NewestVersion()))
 	found = store.ExamineServer(t.Context(), "postgres://u:s3cret@127.0.0.1:1/x")
 	is.True(len(found) == 1 && found[0].Bad && !strings.Contains(found[0].Detail, "s3cret"))
+}
+
+// TestClockFinding reports a clock that differs too much from that of the database, in both directions.
+func TestClockFinding(t *testing.T) {
+	t.Parallel()
+	for ahead, bad := range map[time.Duration]bool{0: false, 5 * time.Second: false, -5 * time.Second: false,
+		6 * time.Second: true, -time.Hour: true} {
+		f := store.ClockFinding(ahead)
+		is.New(t).Equal(f.Bad, bad)
+		is.New(t).Equal(strings.Contains(f.Detail, ahead.String()+" from that of the database"), bad)
+	}
 }
 
 // TestPostgresErrors checks that an error about a URL never contains its password.

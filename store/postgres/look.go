@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 )
 
 // A Look is the result of Inspect.
@@ -13,6 +14,8 @@ type Look struct {
 	Name    string // host:port/database
 	Server  string // the version of PostgreSQL
 	Version int64  // of the tables; 0 without tables
+
+	Ahead time.Duration // by how much the clock of this machine is ahead of that of the server
 
 	Instance string // see DB.Instance; "" without tables
 	Filled   bool   // the query of Inspect returned true
@@ -34,6 +37,9 @@ func Inspect(ctx context.Context, url, filled string) (l Look, err error) {
 		return l, err
 	}
 	l.Name, l.Server = cfg.name(), c.pg.ParameterStatus("server_version")
+	if l.Ahead, err = clockAhead(ctx, c); err != nil {
+		return l, err
+	}
 	if l.Version, err = readVersion(ctx, c); err != nil || l.Version == 0 {
 		return l, err
 	}
@@ -44,6 +50,17 @@ func Inspect(ctx context.Context, url, filled string) (l Look, err error) {
 		return l, fmt.Errorf("look for rows: %w", err)
 	}
 	return l, nil
+}
+
+// clockAhead returns by how much the clock of this machine is ahead of that of the server.
+func clockAhead(ctx context.Context, c *conn) (time.Duration, error) {
+	var millis int64
+	begun := time.Now()
+	err := c.row(ctx, `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)`, nil, &millis)
+	if err != nil {
+		return 0, fmt.Errorf("ask the server for its time: %w", err)
+	}
+	return begun.Add(time.Since(begun) / 2).Sub(time.UnixMilli(millis)), nil
 }
 
 // name returns the address of the database, for messages.
