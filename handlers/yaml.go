@@ -77,7 +77,7 @@ func yamlToJSON(src []byte) (out []byte, err error) {
 	if err := checkYAML(src); err != nil {
 		return nil, err
 	}
-	// The author of the file should learn of a panic of the parser what the file lacks.
+	// A panic of the parser would end the process without a message for the author of the file.
 	defer func() {
 		if p := recover(); p != nil {
 			out, err = nil, store.Errorf(store.Invalid, "the file is not valid YAML")
