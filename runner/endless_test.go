@@ -32,7 +32,7 @@ func TestLowBudgetAgainstAnEndlessModel(t *testing.T) {
 			p := newWire(t, func(a asked) said {
 				s := said{text: "more and more", in: int64(a.bytes / 4), out: int64(a.maxTokens)}
 				if a.tools > 0 {
-					s.calls = []saidCall{{fmt.Sprintf("call_%d", a.number), "it", fmt.Sprintf(`{"why":%q}`, strings.Repeat("because ", 100))}}
+					s.calls = []saidCall{{fmt.Sprintf("call_%d", a.number), "it", fmt.Sprintf(`{"why":"%s%d"}`, strings.Repeat("because ", 100), a.number)}} // equal calls are a loop
 				}
 				return s
 			})
