@@ -145,7 +145,7 @@ func TestModelsPageByRole(t *testing.T) {
 	shown.shows("box:small", "Connected")
 	is.True(!shown.has("/settings/models/providers") && !shown.has(`type="password"`)) // no form
 	is.Equal(member.get("/settings/models").status, http.StatusForbidden)
-	member.get("/workers/new").shows("<option>box:small</option>", "<option>box:large</option>") // a Member may choose these
+	member.get("/workers/new").shows("<option value=\"box:small\">box:small</option>", "<option value=\"box:large\">box:large</option>") // a Member may choose these
 }
 
 // TestWorkersModelField chooses a worker's model from the list, types another one, and saves a
