@@ -34,7 +34,8 @@ CREATE TABLE users (
     created_at    INTEGER NOT NULL,
     theme         TEXT NOT NULL DEFAULT '' CHECK (theme IN ('', 'light', 'dark')), -- of the pages; '': as the system
     language      TEXT NOT NULL DEFAULT '',              -- of the pages, such as de; '': as the browser asks
-    shortcuts     INTEGER NOT NULL DEFAULT 1 CHECK (shortcuts IN (0, 1)) -- 0: the pages take no keyboard shortcuts
+    shortcuts     INTEGER NOT NULL DEFAULT 1 CHECK (shortcuts IN (0, 1)), -- 0: the pages take no keyboard shortcuts
+    unproven      INTEGER NOT NULL DEFAULT 0 CHECK (unproven IN (0, 1)) -- 1: a link of an organization set the password, so only that organization vouches for the address
 ) STRICT;
 
 CREATE TABLE memberships (

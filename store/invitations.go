@@ -169,7 +169,7 @@ func (s *Store) createInvited(ctx context.Context, tx Tx, l Link, name, hash str
 	if _, err := tx.Exec(`UPDATE users SET name = ? WHERE id = ?`, strings.TrimSpace(name), userID); err != nil {
 		return "", err
 	}
-	return userID, s.setPassword(tx, userID, hash, "")
+	return userID, s.setLinkPassword(tx, userID, hash, false)
 }
 
 // join makes the invited user a member. A user who has become one meanwhile keeps

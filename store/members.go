@@ -228,6 +228,9 @@ func (s *Store) ensureRole(ctx context.Context, tx Tx, by Caller, m Member) erro
 	if old != "" {
 		return s.setRole(tx, by, m, old)
 	}
+	if err := s.checkProven(ctx, tx, m); err != nil {
+		return err
+	}
 	if m.Role == "" {
 		m.Role = RoleMember
 	}
@@ -235,6 +238,15 @@ func (s *Store) ensureRole(ctx context.Context, tx Tx, by Caller, m Member) erro
 		return err
 	}
 	return s.audit(tx, by, "member.add", m.UserID, map[string]any{"user": m.Email, "role": m.Role})
+}
+
+// checkProven returns a Conflict if only another organization vouches that the user has that email address. Whoever
+// manages that organization may hold the account, so the address alone must not make it a member here.
+func (s *Store) checkProven(ctx context.Context, tx Tx, m Member) error {
+	return refuseIf(ctx, tx, Errorf(Conflict, "nothing proves that the account %s belongs to the holder of that "+
+		"address, because a link of another organization set its password: invite the address to this organization, or "+
+		"let the person open a link of journeyman user reset first", m.Email),
+		`SELECT EXISTS (SELECT 1 FROM users WHERE id = ? AND unproven = 1)`, m.UserID)
 }
 
 // insertMembership makes a user a member, unless they are one. It ends the user's links. They were

@@ -127,7 +127,7 @@ func (s *Store) setPasswordOf(ctx context.Context, email, password string, may f
 			return err
 		}
 		// No session is kept: a person who knew the old password may have one of them.
-		if err := s.setPassword(tx, userID, hash, ""); err != nil {
+		if err := s.setLinkPassword(tx, userID, hash, true); err != nil {
 			return err
 		}
 		return s.auditUser(ctx, tx, Operator(), userID, "password.set", map[string]any{"user": email})
@@ -137,6 +137,16 @@ func (s *Store) setPasswordOf(ctx context.Context, email, password string, may f
 func userByEmail(ctx context.Context, tx Tx, email string) (userID string, err error) {
 	userID, err = one(ctx, tx, scanString, `SELECT id FROM users WHERE email = ?`, email)
 	return userID, noRow(err, Errorf(NotFound, "no user has that email address"))
+}
+
+// setLinkPassword is setPassword by a link, or by the operator. It ends every session of the user. proven
+// tells whether the operator vouches for the holder of the address, as with a link of the command line. For a
+// link of an organization it is false, because those who manage the organization can open the link themselves.
+func (s *Store) setLinkPassword(tx Tx, userID, hash string, proven bool) error {
+	if _, err := tx.Exec(`UPDATE users SET unproven = ? WHERE id = ?`, !proven, userID); err != nil {
+		return err
+	}
+	return s.setPassword(tx, userID, hash, "")
 }
 
 // setPassword stores the hash of a new password. It ends the access that the old one gave: the
@@ -354,7 +364,8 @@ func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string,
 				return err
 			}
 		}
-		if err := s.setPassword(tx, c.UserID, hash, ""); err != nil { // setPassword also deletes the link
+		// The creator of a link of an organization may have opened it, too.
+		if err := s.setLinkPassword(tx, c.UserID, hash, l.OrganizationID == ""); err != nil { // setPassword also deletes the link
 			return err
 		}
 		return s.auditUser(ctx, tx, c, c.UserID, "password.reset", map[string]any{"user": l.Email, "link": l.ID})

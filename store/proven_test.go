@@ -1,0 +1,60 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestUnprovenAddress checks that an account whose password a link of one organization set does not become
+// a member of another by its address alone.
+func TestUnprovenAddress(t *testing.T) {
+	t.Parallel()
+	const email, password = "vic@example.com", "a long password"
+	user := store.NewUser{Name: "Vic", Password: password}
+	byInvitation := func(f *fixture) {
+		is := is.New(t)
+		_, token, err := f.CreateInvitation(t.Context(), f.owner.Caller, email, store.RoleMember)
+		is.NoErr(err)
+		_, err = f.AcceptInvitation(t.Context(), store.Caller{}, token, user)
+		is.NoErr(err)
+	}
+	choose := func(f *fixture, c store.Caller, who string) {
+		is := is.New(t)
+		_, token, err := f.CreatePasswordLink(t.Context(), c, store.LinkReset, who)
+		is.NoErr(err)
+		_, err = f.ChoosePassword(t.Context(), store.LinkReset, token, user, "")
+		is.NoErr(err)
+	}
+	for name, tt := range map[string]struct {
+		make   func(f *fixture)
+		proven bool
+	}{
+		"by an invitation": {byInvitation, false},
+		"by an organization's link": {func(f *fixture) {
+			choose(f, f.owner.Caller, f.caller("Acme", email, store.RoleMember).UserID)
+		}, false},
+		"by the operator":        {func(f *fixture) { f.caller("Acme", email, store.RoleMember) }, true},
+		"by the operator's link": {func(f *fixture) { byInvitation(f); choose(f, store.Operator(), email) }, true},
+		"by the operator's password": {func(f *fixture) {
+			byInvitation(f)
+			is.New(t).NoErr(f.SetPassword(t.Context(), email, password))
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			f := newFixture(t)
+			tt.make(f)
+			n := store.NewKey{Name: "K", Email: "VIC@example.com", Role: store.RoleOwner, OrganizationName: "Three"}
+			_, _, err := f.CreateKey(t.Context(), store.Operator(), n)
+			is.Equal(store.IsKind(err, store.Conflict), !tt.proven)
+			_, err = f.OperatorOf(t.Context(), "Three")
+			is.Equal(err == nil, tt.proven) // a refused key makes no organization, either
+			n.OrganizationName = "Acme"
+			_, _, err = f.CreateKey(t.Context(), store.Operator(), n)
+			is.NoErr(err) // the organization itself vouches for its members
+		})
+	}
+}
