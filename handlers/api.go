@@ -107,7 +107,7 @@ func (a *API) refuseInMaintenance(method, pattern string) error {
 // onPage registers a GET handle that needs a valid API key or a browser session. Other methods
 // accept no session, because any site can make a browser send its cookies.
 func (a *API) onPage(pattern string, h handle) {
-	a.onWith(a.auth.keyOrSession, http.MethodGet, pattern, h)
+	a.onWith(a.orSignIn, http.MethodGet, pattern, h)
 }
 
 // shared reads the query and runs h. It counts h among the concurrent requests of its caller, which

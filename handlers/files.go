@@ -3,6 +3,7 @@ package handlers
 import (
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,25 @@ func RefuseCode(r *http.Request) error {
 	return nil
 }
 
+// orSignIn returns the identity of the caller of an address that a browser may open. A browser that is
+// not signed in is redirected to the sign-in page, which leads back.
+func (a *API) orSignIn(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
+	who, err := a.auth.keyOrSession(w, r)
+	if store.IsKind(err, store.Unauthorized) && isBrowser(r) {
+		err = redirectTo(w, a.base+"/sign-in?next="+url.QueryEscape(r.URL.RequestURI()), "sign in first")
+	}
+	return who, err
+}
+
+// isBrowser reports whether a browser opens an address as a page, and not a program with a key.
+func isBrowser(r *http.Request) bool { return r.Header.Get("Authorization") == "" && WantsHTML(r) }
+
+// redirectTo returns the error whose answer redirects a browser.
+func redirectTo(w http.ResponseWriter, address, message string) error {
+	w.Header().Set("Location", address)
+	return &Problem{Status: http.StatusSeeOther, Code: "see_other", Message: message}
+}
+
 // getFile writes the bytes of a file that was published, or attached to a task.
 func (a *API) getFile(w http.ResponseWriter, r *request) error {
 	if err := RefuseCode(r.Request); err != nil {
@@ -42,6 +62,11 @@ func (a *API) getFile(w http.ResponseWriter, r *request) error {
 	}
 	path, version := strings.TrimPrefix(r.param("filePath"), "/"), r.query.Get("v")
 	f, err := a.store.File(r.Context(), r.who.Caller, r.param("workerId"), path, version)
+	if isBrowser(r.Request) && (store.IsKind(err, store.Forbidden) || store.IsKind(err, store.NotFound)) {
+		// The page of the file says why, or offers to switch to the organization of the file.
+		page := strings.Replace(r.URL.EscapedPath(), "/files/", "/preview/", 1)
+		return redirectTo(w, a.base+strings.TrimPrefix(page, "/api")+"?"+url.Values{"v": {version}}.Encode(), "see the page")
+	}
 	if err != nil {
 		return err
 	}

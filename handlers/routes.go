@@ -19,7 +19,8 @@ func New(cfg Config) *API {
 		cfg.ScheduleChanged = func() {}
 	}
 	cfg.Uploads, cfg.Timing = cfg.Uploads.withDefaults(), cfg.Timing.withDefaults()
-	a := &API{cfg: cfg, base: BasePath(cfg.BaseURL), store: cfg.Store, runner: cfg.Runner, views: view.New(cfg.Store, cfg.BaseURL),
+	a := &API{cfg: cfg, base: BasePath(cfg.BaseURL), store: cfg.Store, runner: cfg.Runner,
+		views:         view.New(cfg.Store, cfg.BaseURL),
 		auth:          auth{cfg.Store, newLimiter(cfg.RateLimit, cfg.Now, cfg.Peers)},
 		oauthRequests: newLimiter(networkLimit, cfg.Now, cfg.Peers),
 		registrations: newLimiter(registrationLimit, cfg.Now, cfg.Peers),

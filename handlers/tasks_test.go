@@ -21,8 +21,9 @@ func TestTaskFields(t *testing.T) {
 	got := s.must(t, "GET", "/api/tasks/t", "")
 	for path, want := range map[string]any{
 		"task.id": "t", "task.workerId": id, "task.organizationId": s.owner.OrganizationID, "task.createdByUserId": s.owner.UserID,
+		"task.url":    s.url + "/tasks/t?organization=" + s.owner.OrganizationID, // a client chose the id
 		"task.status": "completed", "task.title": "Tell me more", "task.triggeredBy": "api", "task.totals.turnCount": 1.0,
-		"task.url": s.url + "/tasks/t", "turns.0.taskId": "t", "turns.0.seq": 0.0, "turns.0.status": "completed", "turns.0.role": "assistant",
+		"turns.0.taskId": "t", "turns.0.seq": 0.0, "turns.0.status": "completed", "turns.0.role": "assistant",
 		"turns.0.input": "\n# Tell me   more\nof it", "turns.0.structuredOutput": nil, "turns.0.files": nil,
 	} {
 		is.Equal(got.at(path), want) // the field of that path

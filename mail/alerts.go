@@ -38,7 +38,7 @@ type alertMail struct {
 // composeAlert creates the mail of a message of a channel.
 func (s *Server) composeAlert(r store.Reply) (subject string, raw []byte, err error) {
 	a := alertMail{visible.Line(message.OneLine(r.Alert.Organization)), s.cfg.Runner.AlertLines(r.Alert),
-		s.cfg.Runner.PageURL("/settings/alerts")}
+		s.cfg.Runner.PageURL("/settings/alerts", r.Alert.OrganizationID)}
 	reply := message.Reply{ID: r.ID + "@" + s.cfg.Domain, Date: r.CreatedAt, From: s.senderOf(r), FromName: alertName,
 		To: r.To, ReplyTo: s.senderOf(r), Title: a.subject(), Text: a.text()}
 	var page bytes.Buffer

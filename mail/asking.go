@@ -75,7 +75,7 @@ func (s *Server) writeRequest(ctx context.Context, r store.Reply, reply *message
 		return err
 	}
 	req := request{Worker: visible.Line(message.OneLine(reply.FromName)), Task: visible.Line(message.OneLine(task.Title)),
-		TaskURL: s.cfg.Runner.TaskURL(task.ID), More: max(0, len(r.Asks)-requestCalls),
+		TaskURL: s.cfg.Runner.TaskURL(task.OrganizationID, task.ID), More: max(0, len(r.Asks)-requestCalls),
 		Question: r.Kind == store.ReplyQuestion}
 	for _, a := range r.Asks[:len(r.Asks)-req.More] {
 		// The token is only for this recipient, so that the audit log names the person who decided.

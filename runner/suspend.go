@@ -137,14 +137,18 @@ func (r *Runner) notifyDecided(ctx context.Context, a store.Approval) {
 // DecisionURL returns the address of a link that decides on an approval.
 func (r *Runner) DecisionURL(token string) string { return r.views.DecisionURL(token) }
 
-// PageURL returns the address of the page with the given path.
-func (r *Runner) PageURL(path string) string { return r.views.PageURL(path) }
+// PageURL returns the address of the page with the given path, for an organization.
+func (r *Runner) PageURL(path, organizationID string) string {
+	return r.views.PageURL(path, organizationID)
+}
 
 // AlertLines returns the sentences of a message to an alert channel.
 func (r *Runner) AlertLines(m store.AlertMessage) []view.AlertLine { return r.views.AlertLines(m) }
 
 // TaskURL returns the address of a task's page.
-func (r *Runner) TaskURL(id string) string { return r.views.TaskURL(id) }
+func (r *Runner) TaskURL(organizationID, id string) string {
+	return r.views.TaskURL(organizationID, id)
+}
 
 // expireSuspended ends the turns that have waited too long. Turns that wait only for answers
 // continue without them.

@@ -162,7 +162,7 @@ func (s *Store) visibleEmail(ctx context.Context, q querier, c Caller, id string
 	if e.WorkerID != "" {
 		_, err = s.visibleOrDeletedWorker(ctx, q, c, e.WorkerID)
 	} else if err = c.Allow(ManageMail); err == nil && e.OrgID != c.OrganizationID {
-		err = Errorf(Forbidden, "this key has no access to the email")
+		err = Errorf(Forbidden, "you have no access to the email")
 	}
 	if err != nil {
 		return Email{}, err

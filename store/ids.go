@@ -27,6 +27,10 @@ func isServerID(prefix, id string) bool {
 	return err == nil
 }
 
+// ChoseTaskID reports whether a client has chosen the id of a task. Only such an id may exist in
+// several organizations.
+func ChoseTaskID(id string) bool { return !isServerID("tsk", id) }
+
 // newSecret returns prefix and 43 URL-safe random characters: 256 bits.
 func newSecret(prefix string) string {
 	b := make([]byte, 32)

@@ -31,9 +31,14 @@ func (s *Store) organizationsOf(ctx context.Context, q querier, userID string) (
 		WHERE m.user_id = ? ORDER BY m.created_at, m.organization_id`, userID)
 }
 
-// TaskElsewhere returns the caller's other organizations that have a task with that id which the
-// caller may see.
-func (s *Store) TaskElsewhere(ctx context.Context, c Caller, id string) (list []Organization, err error) {
+// A Record names a record that belongs to an organization. All its fields are empty for a page that
+// every organization has.
+type Record struct {
+	TaskID, WorkerID, EmailID string
+}
+
+// Elsewhere returns the caller's other organizations in which the caller may see a record.
+func (s *Store) Elsewhere(ctx context.Context, c Caller, r Record) (list []Organization, err error) {
 	organizations, err := s.organizationsOf(ctx, s.db, c.UserID)
 	for _, o := range organizations {
 		if err != nil {
@@ -42,8 +47,7 @@ func (s *Store) TaskElsewhere(ctx context.Context, c Caller, id string) (list []
 		if o.ID == c.OrganizationID {
 			continue
 		}
-		there := Caller{OrganizationID: o.ID, UserID: c.UserID, Role: o.Role}
-		_, _, err = s.visibleTask(ctx, s.db, there, id)
+		err = s.seesRecord(ctx, Caller{OrganizationID: o.ID, UserID: c.UserID, Role: o.Role}, r)
 		switch {
 		case err == nil:
 			list = append(list, o)
@@ -52,6 +56,19 @@ func (s *Store) TaskElsewhere(ctx context.Context, c Caller, id string) (list []
 		}
 	}
 	return list, err
+}
+
+// seesRecord returns an error unless the caller may see the record.
+func (s *Store) seesRecord(ctx context.Context, c Caller, r Record) (err error) {
+	switch {
+	case r.TaskID != "":
+		_, _, err = s.visibleTask(ctx, s.db, c, r.TaskID)
+	case r.WorkerID != "":
+		_, err = s.visibleOrDeletedWorker(ctx, s.db, c, r.WorkerID)
+	case r.EmailID != "":
+		_, err = s.visibleEmail(ctx, s.db, c, r.EmailID)
+	}
+	return err
 }
 
 // ensureOrganization returns the id of the organization with that name, or of the

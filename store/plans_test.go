@@ -832,7 +832,7 @@ func callAlerts(t *testing.T, f *fixture) {
 	}
 	is.NoErr(errOf(f.Workspace(ctx, owner, f.worker.ID, "")))
 	is.NoErr(errOf(f.OwnFolders(ctx, owner, f.worker.ID, 5)))
-	is.NoErr(errOf(f.TaskElsewhere(ctx, owner, "x")))
+	is.NoErr(errOf(f.Elsewhere(ctx, owner, store.Record{TaskID: "x"})))
 	is.NoErr(errOf(f.AlertChannels(ctx, owner)))
 	is.NoErr(f.PauseAlertChannel(ctx, owner, hook.ID, true))
 	is.NoErr(f.RemoveAlertChannel(ctx, owner, hook.ID))

@@ -122,7 +122,7 @@ func scanClaimable(row scanner) (w Worker, err error) {
 // allow returns w if the caller may see it, and a Forbidden error otherwise.
 func (s *Store) allow(ctx context.Context, q querier, c Caller, w Worker) (Worker, error) {
 	if w.OrganizationID != c.OrganizationID {
-		return Worker{}, Errorf(Forbidden, "this key has no access to the worker")
+		return Worker{}, Errorf(Forbidden, "you have no access to the worker")
 	}
 	if w.Visibility == Public || w.UserID == c.UserID || c.Role.manages() {
 		return w, nil
@@ -134,7 +134,7 @@ func (s *Store) allow(ctx context.Context, q querier, c Caller, w Worker) (Worke
 		return Worker{}, err
 	}
 	if !invited {
-		return Worker{}, Errorf(Forbidden, "the worker is private and this key's user is not invited to it")
+		return Worker{}, Errorf(Forbidden, "the worker is private, and you are not invited to it")
 	}
 	return w, nil
 }
@@ -173,7 +173,7 @@ func (s *Store) foreignTask(ctx context.Context, q querier, id string) error {
 		return err
 	}
 	if exists && isServerID("tsk", id) {
-		return Errorf(Forbidden, "this key has no access to the task")
+		return Errorf(Forbidden, "you have no access to the task")
 	}
 	return Errorf(NotFound, "no task has that id")
 }

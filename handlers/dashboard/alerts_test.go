@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -82,4 +83,57 @@ func TestTaskElsewhere(t *testing.T) {
 	b.get(path).shows("Secret plan")
 	p = b.post("/organization", "organization", other.OrganizationID, "next", "https://evil.example/")
 	is.Equal(p.location(), "/") // a form redirects only to a page of this server
+}
+
+// TestElsewhere opens the addresses in url fields and links of another organization of the user. Each
+// leads to the record, also where both organizations have a task of the same id.
+func TestElsewhere(t *testing.T) {
+	is, s, b := asOwner(t)
+	ann, key := storetest.Caller(t, s.store, "Other", "ann@example.com", store.RoleOwner)
+	own := s.worker(s.owner, store.NewWorker{Title: "Ours"})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: own.ID, TaskID: "same", Title: "Our plan", Input: scripted("say x")})
+	there := s.worker(ann, store.NewWorker{Title: "Theirs"})
+	s.carryOut(ann, store.NewTurn{WorkerID: there.ID, TaskID: "same", Title: "Their plan",
+		Input: scripted(calling("write_file", "path", "a b.txt", "content", "Their text"), calling("publish_file", "path", "a b.txt"))})
+
+	api := s.visitor()
+	answer := api.send(s.request(http.MethodGet, "/api/workers/"+there.ID+"?taskId=same", "", "Authorization", "Bearer "+key, "Accept", "application/json"))
+	file := regexp.MustCompile(`"url":"` + regexp.QuoteMeta(s.url) + `(/api/workers/[^"]+)"`).FindStringSubmatch(answer.body)[1]
+	answer = api.send(s.request(http.MethodGet, "/api/tasks/same", "", "Authorization", "Bearer "+key, "Accept", "application/json"))
+	task := regexp.MustCompile(`"url":"` + regexp.QuoteMeta(s.url) + `([^"]+)"`).FindStringSubmatch(answer.body)[1]
+	is.Equal(task, "/tasks/same?organization="+ann.OrganizationID)
+
+	b.get("/tasks/same").shows("Our plan") // without a name, the current organization's
+	worker := "/workers/" + there.ID
+	for _, path := range []string{task, worker, worker + "/files", worker + "/schedules", worker + "/settings", worker + "/versions",
+		worker + "/preview/a%20b.txt", "/usage?organization=" + ann.OrganizationID} {
+		p := b.get(path)
+		p.answers(http.StatusOK).shows("Switch to Other")
+		p.lacks("Their plan", "Theirs", "Their text")
+	}
+	page := b.get(file).location() // signed in, but elsewhere
+	is.Equal(page, worker+"/preview/a%20b.txt?v="+file[strings.Index(file, "v=")+2:])
+	b.get(page).shows("Switch to Other", `value="/workers/`+there.ID+`/preview/a%20b.txt?v=`)
+	is.Equal(s.visitor().get(file).location(), "/sign-in?next="+url.QueryEscape(file)) // signed out
+	is.Equal(s.visitor().post("/sign-in", "email", "ann@example.com", "password", password, "next", file).location(), file)
+	is.Equal(api.send(s.request(http.MethodGet, file, "", "Accept", "*/*")).status, http.StatusUnauthorized) // a program
+
+	b.post("/organization", "organization", ann.OrganizationID)
+	is.Equal(b.get(file).body, "Their text")
+	b.get(task).shows("Their plan")
+	b.get("/usage?organization=" + ann.OrganizationID).lacks("Switch to Other")
+}
+
+// TestForbiddenPage checks that the page speaks of the person, who has no key.
+func TestForbiddenPage(t *testing.T) {
+	_, s := onSite(t)
+	w := s.worker(s.owner, store.NewWorker{Title: "Private", Visibility: store.Private})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "mine", Input: scripted("say x")})
+	s.join("bob@example.com", store.RoleMember)
+	for _, b := range []*browser{s.signIn("bob@example.com"), s.stranger("eve@example.com")} {
+		p := b.get("/workers/" + w.ID)
+		p.answers(http.StatusForbidden).shows("you")
+		p.lacks("this key", "key’s", "key&#39;s")
+	}
+	s.signIn("bob@example.com").get("/tasks/mine").answers(http.StatusForbidden).shows("you are not invited")
 }

@@ -170,6 +170,9 @@ type handle func(w http.ResponseWriter, r *request) error
 // on registers a page for users who are signed in. Other browsers are redirected to the sign-in
 // page, which leads back to the page.
 func (d *Dashboard) on(method, pattern string, h handle) {
+	if method == http.MethodGet {
+		h = d.orElsewhere(h)
+	}
 	d.open(method, pattern, func(w http.ResponseWriter, r *request) error {
 		if r.who.UserID == "" {
 			if r.Header.Get("Authorization") != "" && handlers.RefuseProgram(w, r.Request, errNoPage) {

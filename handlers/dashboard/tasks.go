@@ -15,7 +15,7 @@ import (
 func (d *Dashboard) taskRoutes() {
 	d.on("GET", "/tasks", d.listTasks)
 	d.on("POST", "/tasks", submitted(d.manyTasks, nil))
-	d.on("GET", "/tasks/:taskId", d.orElsewhere(d.showTask))
+	d.on("GET", "/tasks/:taskId", d.showTask)
 	d.on("POST", "/tasks/:taskId", d.followUp)
 	d.on("GET", "/tasks/:taskId/live", d.watchTask)
 	d.on("POST", "/tasks/:taskId/cancel", button(d.cancelTask))

@@ -184,7 +184,7 @@ func (s *Server) waitReason(t store.Turn, p view.PendingApproval) string {
 	if len(p.Choices) > 0 {
 		text += " (likely answers: " + strings.Join(p.Choices, "; ") + ")"
 	}
-	return text + " Ask the user to answer on the task's page, " + s.views.TaskURL(t.TaskID) + "#asked"
+	return text + " Ask the user to answer on the task's page, " + s.views.TaskURL(t.OrganizationID, t.TaskID) + "#asked"
 }
 
 // result returns the answer as text, the files as links, and everything as structured content.
@@ -193,7 +193,7 @@ func (s *Server) result(v view.Run, t store.Turn) *sdk.CallToolResult {
 	res := &sdk.CallToolResult{IsError: status == store.Failed || status == store.Aborted}
 	res.StructuredContent = taskView{TaskID: t.TaskID, TurnID: t.ID, Status: status, TaskStatus: taskStatus,
 		Output: v.OutputText, StructuredOutput: v.StructuredOutput, Files: v.Files, Sources: v.Sources, Error: v.Error,
-		Incomplete: v.IncompleteDetails, URL: s.views.TaskURL(t.TaskID), PendingApprovals: v.Metadata.PendingApprovals}
+		Incomplete: v.IncompleteDetails, URL: s.views.TaskURL(t.OrganizationID, t.TaskID), PendingApprovals: v.Metadata.PendingApprovals}
 	addText := func(text string) {
 		if text != "" {
 			res.Content = append(res.Content, &sdk.TextContent{Text: text})
@@ -214,6 +214,6 @@ func (s *Server) result(v view.Run, t store.Turn) *sdk.CallToolResult {
 		res.Content = append(res.Content,
 			&sdk.ResourceLink{URI: f.URL, Name: f.Filename, MIMEType: f.MediaType, Size: &f.Size})
 	}
-	addText("Task " + t.TaskID + ": " + s.views.TaskURL(t.TaskID))
+	addText("Task " + t.TaskID + ": " + s.views.TaskURL(t.OrganizationID, t.TaskID))
 	return res
 }

@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 
 	"journeyman/store"
@@ -100,13 +99,12 @@ func (b Builder) AlertLines(m store.AlertMessage) []AlertLine {
 		l.Before, l.Link, l.After = alertSentence(i)
 		switch {
 		case i.TaskID != "":
-			// The reader may be signed in to another organization: the page then offers to switch.
-			l.URL = b.TaskURL(i.TaskID) + "?" + url.Values{"organization": {m.OrganizationID}}.Encode()
+			l.URL = b.PageURL(taskPages+i.TaskID, m.OrganizationID)
 		case i.Event == store.EventCapNear || i.Event == store.EventCapReached:
-			l.URL = b.PageURL("/usage")
+			l.URL = b.PageURL("/usage", m.OrganizationID)
 		case i.Event == store.EventBackupFailed, i.Event == store.EventDiskLow, i.Event == store.EventDiskFull,
 			i.Event == store.EventDiskOK:
-			l.URL = b.PageURL("/settings/system")
+			l.URL = b.PageURL("/settings/system", m.OrganizationID)
 		}
 		list = append(list, l)
 	}

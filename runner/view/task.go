@@ -49,7 +49,7 @@ func (b Builder) Task(t store.Task) Task {
 	return Task{ID: t.ID, CompletedAt: OptionalTime(t.CompletedAt), CreatedAt: Timestamp(t.CreatedAt),
 		CreatedByUserID: Optional(t.CreatedByUserID), OrganizationID: t.OrganizationID, Status: t.Status,
 		Title: t.Title, Totals: Totals{store.Credits(t.Cost), t.Duration.Milliseconds(), t.TurnCount},
-		TriggeredBy: t.TriggeredBy, URL: b.TaskURL(t.ID), WaitingFor: WaitingOf(t.Wait), WorkerID: t.WorkerID}
+		TriggeredBy: t.TriggeredBy, URL: b.TaskURL(t.OrganizationID, t.ID), WaitingFor: WaitingOf(t.Wait), WorkerID: t.WorkerID}
 }
 
 // A Turn is a turn as JSON.

@@ -38,11 +38,20 @@ func (b Builder) FileURL(f store.File) string {
 // WorkerURL returns the address of a worker.
 func (b Builder) WorkerURL(id string) string { return b.baseURL + "/workers/" + id }
 
-// PageURL returns the address of the page with that path.
-func (b Builder) PageURL(path string) string { return b.baseURL + path }
+// PageURL returns the address of a page that every organization has, for that organization: the
+// reader may be signed in to another one.
+func (b Builder) PageURL(path, organizationID string) string {
+	return b.baseURL + path + "?organization=" + organizationID
+}
 
-// TaskURL returns the address of a task's page.
-func (b Builder) TaskURL(id string) string { return b.baseURL + taskPages + id }
+// TaskURL returns the address of a task's page. It names the organization if another one may have a
+// task with that id.
+func (b Builder) TaskURL(organizationID, id string) string {
+	if store.ChoseTaskID(id) {
+		return b.PageURL(taskPages+id, organizationID)
+	}
+	return b.baseURL + taskPages + id
+}
 
 // DecisionURL returns the address of a link that decides on an approval.
 func (b Builder) DecisionURL(token string) string { return b.baseURL + "/decide/" + token }
