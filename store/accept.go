@@ -68,6 +68,11 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 	if err := s.checkSpending(ctx, tx, w.OrganizationID, w.creditCap); err != nil {
 		return Accepted{}, err
 	}
+	return s.addAccepted(ctx, tx, n, task, w)
+}
+
+// addAccepted stores a turn that nothing refuses, with its files, and its task if that is new.
+func (s *Store) addAccepted(ctx context.Context, tx Tx, n NewTurn, task Task, w Worker) (Accepted, error) {
 	slots, err := s.takeSlot(ctx, tx, n, task, w)
 	if err != nil {
 		return Accepted{}, err
