@@ -94,7 +94,7 @@ var pageRows = map[string]accessRow{
 
 	"GET /tasks":                                 {rule: forMembers, lists: true},
 	"POST /tasks":                                {rule: forMembers, form: "do=cancel&id={taskId}"},
-	"GET /tasks/:taskId":                         {rule: seesTask, offers: true},
+	"GET /tasks/:taskId":                         {rule: seesTask},
 	"POST /tasks/:taskId":                        {rule: continues, form: "input=x", files: true, either: http.StatusUnprocessableEntity},
 	"POST /tasks/:taskId/cancel":                 {rule: seesTask},
 	"POST /tasks/:taskId/archive":                {rule: ownsTask},
@@ -250,7 +250,7 @@ func (p *people) checkPage(r route, row accessRow, c caller, in state, status in
 	switch {
 	case row.rule == forAll:
 		right = status < 500
-	case row.offers && c == elsewhere:
+	case c == elsewhere && r.method == http.MethodGet && aboutThing(r.pattern): // the page offers to switch
 		right = status == http.StatusOK && strings.Contains(body, `action="/organization" class="row wrap"`) // not the frame's
 	case want == noSession, row.last && want == allowed:
 		right = toSignIn

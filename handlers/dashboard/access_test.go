@@ -191,7 +191,6 @@ type accessRow struct {
 	either int           // another valid status for other callers
 	once   bool          // works once: each permitted caller gets its own thing
 	lists  bool          // the answer is a list, which must not hold things of others
-	offers bool          // a caller who sees the thing in another of their organizations is offered to switch
 	last   bool          // it ends the caller's session
 }
 
