@@ -818,7 +818,7 @@ CREATE INDEX inbound_emails_by_age          ON inbound_emails (created_at) WHERE
 CREATE INDEX inbound_emails_by_source       ON inbound_emails (source_sha256) WHERE source_sha256 IS NOT NULL; -- whether a file is still used
 CREATE INDEX inbound_emails_of_worker       ON inbound_emails (worker_id, status, proven, num, size) WHERE status <> 'accepted'; -- this index and the next two: the limits of mail that starts no work
 CREATE INDEX inbound_emails_of_sender       ON inbound_emails (worker_id, status, proven, from_address, num, size) WHERE status <> 'accepted';
-CREATE INDEX inbound_emails_of_network      ON inbound_emails (network, status, num, size) WHERE status <> 'accepted' AND network <> '';
+CREATE INDEX inbound_emails_of_network      ON inbound_emails (organization_id, network, status, proven, num, size) WHERE status <> 'accepted' AND network <> '';
 
 -- A mail to send, written in the transaction of its cause. A reply is written when a turn
 -- that a mail started ends. A notice tells the author of a mail that there will be no reply,

@@ -127,10 +127,14 @@ func (d *delivery) keep(ctx context.Context, status store.EmailStatus, reason st
 }
 
 func (d *delivery) newEmail(r Recipient) store.NewEmail {
+	content := d.content
+	if !d.header.Identified() { // the same words to two tasks of a worker are two mails
+		content += " " + strings.ToLower(r.Address)
+	}
 	return store.NewEmail{
 		Worker:     r.worker,
 		MessageID:  d.header.MessageID,
-		Content:    d.content,
+		Content:    content,
 		NoID:       !d.header.Identified(),
 		Proven:     d.proof(store.Caller{}),
 		MailFrom:   d.env.From,

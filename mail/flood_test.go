@@ -173,8 +173,8 @@ func TestIntake(t *testing.T) {
 	is := is.New(t)
 	now := time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)
 	in := newIntake(10*minCharge, 25*minCharge)
-	take := func(network string, n int64) string {
-		err := in.take(network, n*minCharge, now)
+	take := func(organization, network string, n int64) string {
+		err := in.take(organization, network, n*minCharge, now)
 		if err == nil {
 			return "taken"
 		}
@@ -182,18 +182,21 @@ func TestIntake(t *testing.T) {
 		return strings.Fields(strings.TrimPrefix(err.Error(), "too much mail of "))[0]
 	}
 	for _, tt := range []struct {
-		network string
-		n       int64
-		pause   time.Duration
-		want    string
+		organization, network string
+		n                     int64
+		pause                 time.Duration
+		want                  string
 	}{
-		{"a", 10, 0, "taken"}, {"a", 1, 0, "your"}, {"a", 1, intakeTime/10 - time.Second, "your"},
-		{"a", 0, 2 * time.Second, "taken"}, // as much as the smallest charge
-		{"b", 10, 0, "taken"}, {"", 7, 0, "strangers"}, {"", 6, 0, "taken"}, {"c", 1, 0, "strangers"},
-		{"c", 10, intakeTime, "taken"},
+		{"org_a", "a", 10, 0, "taken"}, {"org_a", "a", 1, 0, "your"},
+		{"org_a", "a", 1, intakeTime/10 - time.Second, "your"},
+		{"org_a", "a", 0, 2 * time.Second, "taken"}, // as much as the smallest charge
+		{"org_b", "b", 10, 0, "taken"}, {"org_c", "", 7, 0, "strangers"}, {"org_c", "", 6, 0, "taken"},
+		{"org_d", "c", 1, 0, "strangers"}, {"org_d", "c", 10, intakeTime, "taken"},
+		{"org_d", "d", 3, 0, "strangers"}, // an organization has half
+		{"org_e", "d", 3, 0, "taken"},
 	} {
 		now = now.Add(tt.pause)
-		is.Equal(take(tt.network, tt.n), tt.want)
+		is.Equal(take(tt.organization, tt.network, tt.n), tt.want)
 	}
-	is.Equal(len(in.of), 1) // the limits of the others are full again
+	is.Equal(len(in.of), 5) // the limits of the others are full again
 }

@@ -8,21 +8,22 @@ import (
 	"journeyman/store"
 )
 
-// An intake limits how many bytes of strangers' mail the server accepts or holds in a day: of each network,
-// and in total. Files of a mail stay on the disk for a day even if the mail is refused later or displaced by
-// newer ones, so the number of stored mails alone does not bound the disk. A limit fills up again evenly.
+// An intake limits how many bytes of strangers' mail the server accepts or holds in a day: of each network, for
+// each organization (half of the total, so that no organization takes the place of the others), and in total.
+// Files of a mail stay on the disk for a day even if the mail is refused later or displaced by newer ones, so the
+// number of stored mails alone does not bound the disk. A limit fills up again evenly.
 type intake struct {
 	network, all int64 // bytes in a day
 
-	mu    sync.Mutex // guards the fields below
-	total level
-	of    map[string]*level // by network; a level of 0 has no entry after the next sweep
+	mu    sync.Mutex        // guards the fields below
+	of    map[string]*level // by network or organization, "" for all; a level of 0 has no entry after the next sweep
 	swept time.Time         // when the entries of 0 were deleted
 }
 
 // A level is what was taken from a limit and is not filled up again.
 type level struct {
 	bytes float64
+	most  int64 // the limit
 	at    time.Time
 }
 
@@ -36,29 +37,39 @@ func newIntake(network, all int64) *intake {
 	return &intake{network: network, all: all, of: map[string]*level{}}
 }
 
-// take takes the bytes of a mail from the limits. It returns a Limited error if they are used up. A network of
-// "" sends mail of everybody, so only the limit in total applies.
-func (in *intake) take(network string, bytes int64, now time.Time) error {
+// take takes the bytes of a mail to an organization from the limits. It returns a Limited error if they are
+// used up. A network of "" sends mail of everybody, so it has no limit.
+func (in *intake) take(organization, network string, bytes int64, now time.Time) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.sweep(now)
 	bytes = max(bytes, minCharge)
-	if wait := in.total.wait(bytes, in.all, now); wait > 0 {
-		return intakeError("strangers", wait)
-	}
+	limits := []intakeLimit{{"", "strangers", in.all}, {organization, "strangers", in.all / 2}}
 	if network != "" {
-		l := in.of[network]
-		if l == nil {
-			l = &level{at: now}
-		}
-		if wait := l.wait(bytes, in.network, now); wait > 0 {
-			return intakeError("your network", wait)
-		}
-		l.bytes += float64(bytes)
-		in.of[network] = l
+		limits = append(limits, intakeLimit{network, "your network", in.network})
 	}
-	in.total.bytes += float64(bytes)
+	levels := make([]*level, len(limits))
+	for i, limit := range limits {
+		if levels[i] = in.of[limit.of]; levels[i] == nil {
+			levels[i] = &level{at: now}
+		}
+		if wait := levels[i].wait(bytes, limit.most, now); wait > 0 {
+			return intakeError(limit.whose, wait)
+		}
+	}
+	for i, limit := range limits {
+		levels[i].bytes += float64(bytes)
+		levels[i].most = limit.most
+		in.of[limit.of] = levels[i]
+	}
 	return nil
+}
+
+// An intakeLimit is a limit of an intake.
+type intakeLimit struct {
+	of    string // the network or organization; "" for all
+	whose string // for the error
+	most  int64
 }
 
 func intakeError(whose string, wait time.Duration) error {
@@ -82,19 +93,23 @@ func (in *intake) sweep(now time.Time) {
 	}
 	in.swept = now
 	for network, l := range in.of {
-		if l.wait(0, in.network, now); l.bytes == 0 {
+		if l.wait(0, l.most, now); l.bytes == 0 {
 			delete(in.of, network)
 		}
 	}
 }
 
-// chargeStranger takes the bytes of the mail from the limits of strangers, unless a member is its author.
+// chargeStranger takes the bytes of the mail from the limits of strangers, unless a member is its author, or
+// the mail is of this machine.
 func (d *delivery) chargeStranger(ctx context.Context) error {
+	if d.verdicts.Local {
+		return nil
+	}
 	c, err := d.caller(ctx, d.env.To[0])
 	if err != nil || c.UserID != "" {
 		return err
 	}
-	return d.intake.take(d.network(), int64(len(d.raw)), d.cfg.Now())
+	return d.intake.take(d.worker().OrganizationID, d.network(), int64(len(d.raw)), d.cfg.Now())
 }
 
 // network returns the network to which the limits of strangers apply, or "" if the mail comes from a relay of

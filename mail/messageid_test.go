@@ -100,6 +100,12 @@ func TestMailWithoutID(t *testing.T) {
 		is.Equal(p.send("ann@example.com", p.address(), fmt.Sprintf("Received: %d\n", i)+letter("Hello")), "250 2.0.0 OK: queued")
 	}
 	is.Equal(statuses(p.emails(store.Inbound)), "accepted ignored accepted ignored")
+
+	// The same answer to two questions is two mails.
+	for _, id := range []string{"<1@example.org>", "<2@example.org>"} {
+		is.Equal(p.send("ann@example.com", p.address(), letter("Yes", "In-Reply-To: "+id)), "250 2.0.0 OK: queued")
+	}
+	is.Equal(strings.Count(statuses(p.emails(store.Inbound)), "accepted"), 4)
 }
 
 // TestMessageIDBelongsToItsAuthor lets a stranger send mail with the id of a member's mail, before and after

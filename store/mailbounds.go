@@ -14,12 +14,12 @@ type mailBound struct {
 	bytes int64 // of their sources
 }
 
-// These are the limits of one sender at a worker, of one network, of one worker, and of mail to the
+// These are the limits of one sender at a worker, of one network at an organization, of one worker, and of mail to the
 // postmaster, which has no worker.
 var (
 	boundOfSender = mailBound{"sender",
 		`worker_id = ? AND status = ? AND proven = ? AND from_address = ?`, 50, 32 << 20}
-	boundOfNetwork    = mailBound{"network", `network <> '' AND network = ? AND status = ?`, 200, 64 << 20}
+	boundOfNetwork    = mailBound{"network", `network <> '' AND organization_id = ? AND network = ? AND status = ? AND proven = ?`, 200, 64 << 20}
 	boundOfWorker     = mailBound{"worker", `worker_id = ? AND status = ? AND proven = ?`, 1000, 128 << 20}
 	boundOfPostmaster = mailBound{"worker", `worker_id IS NULL AND status = ? AND proven = ?`, 1000, 128 << 20}
 )
@@ -50,7 +50,7 @@ func dropOldMail(tx Tx, e Email) (dropped int64, err error) {
 		drop(boundOfWorker, e.WorkerID, e.Status, e.proven)
 	}
 	if e.network != "" {
-		drop(boundOfNetwork, e.network, e.Status)
+		drop(boundOfNetwork, e.OrgID, e.network, e.Status, e.proven)
 	}
 	return dropped, err
 }

@@ -311,8 +311,7 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 	}
 	err = s.write(ctx, func(tx Tx) error {
 		n.Worker, n.Status, n.Reason = Worker{}, EmailIgnored, "for the postmaster"
-		n.Worker.OrganizationID, err = one(ctx, tx, scanString, `SELECT id FROM organizations
-			ORDER BY created_at, num LIMIT 1`)
+		n.Worker.OrganizationID, err = one(ctx, tx, scanString, firstOrganization)
 		if err != nil {
 			return fmt.Errorf("find the first organization: %w", err)
 		}

@@ -28,7 +28,8 @@ func sameMail(ctx context.Context, q querier, n NewEmail) (Email, bool, error) {
 // copy from a mailing list, never takes the place of one that does.
 func (s *Store) isCopyOf(n NewEmail, known Email) bool {
 	switch {
-	case n.Proven > known.proven, n.Turn != nil && known.Status != EmailAccepted:
+	case n.Proven > known.proven, n.Turn != nil && known.Status != EmailAccepted,
+		n.Status == EmailHeld && known.Status == EmailIgnored: // of an ignored mail only the beginning is kept
 		return false
 	}
 	return !n.NoID || s.now().Sub(known.CreatedAt) <= contentTime

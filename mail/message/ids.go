@@ -82,11 +82,16 @@ func (h *Header) readMessageID(raw []byte) {
 }
 
 // ContentHash returns a hash that is equal for the same mail, whatever way it has taken: of its id, author,
-// Date, Subject and body. The fields that servers add on the way do not count.
+// Date, Subject and body. The fields that servers add on the way do not count. Without an id, the ids of the
+// mails that it answers count, too: short answers to two questions are often equal.
 func (h Header) ContentHash() string {
 	sum := sha256.New()
 	part := func(text string) { fmt.Fprintf(sum, "%d:%s", len(text), text) } // no text can look like two
-	for _, field := range []string{"Message-Id", "From", "Date", "Subject"} {
+	fields := []string{"Message-Id", "From", "Date", "Subject"}
+	if !h.Identified() {
+		fields = append(fields, "In-Reply-To", "References")
+	}
+	for _, field := range fields {
 		values := h.fields.Values(field)
 		part(strconv.Itoa(len(values)))
 		for _, v := range values {
