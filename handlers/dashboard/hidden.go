@@ -3,7 +3,6 @@ package dashboard
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"journeyman/store/visible"
 )
@@ -28,7 +27,7 @@ func shownFor(file string) func(string) string {
 // written by html/template or sanitised, so every "<" begins a tag and every quotation mark inside a
 // tag begins or ends a value.
 func showHidden(page string, show func(string) string) string {
-	if utf8.ValidString(page) && strings.IndexFunc(page, visible.Hidden) < 0 {
+	if visible.Plain(page) {
 		return page
 	}
 	var b strings.Builder

@@ -34,8 +34,9 @@ func Line(s string) string { return show(s, func(_, _, _ rune) bool { return fal
 
 // Running is like Text, but a hidden character stays where emoji and some scripts need it: one
 // variation selector after a symbol, a joiner between symbols, and a joiner after a letter of a
-// script that has joiners, such as Persian and Hindi. No two hidden characters can follow each other,
-// except in an emoji.
+// script that has joiners, such as Persian and Hindi, a mark of the direction beside a letter of Hebrew or
+// Arabic, and a selector after a Chinese or Mongolian character. No two hidden characters can follow each
+// other, except in an emoji.
 func Running(s string) string {
 	return show(s, func(before, r, after rune) bool { return isLayout(before, r, after) || belongs(before, r, after) })
 }
@@ -79,6 +80,13 @@ func needsEscape(s string) bool {
 	return !utf8.ValidString(s) || strings.ContainsFunc(s, Hidden)
 }
 
+// Plain reports whether Text leaves a text as it is because it has nothing hidden but line breaks and tabs.
+func Plain(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return Hidden(r) && r != '\n' && r != '\t'
+	})
+}
+
 // escape returns the escape of a hidden character.
 func escape(r rune) string {
 	switch {
@@ -102,12 +110,17 @@ var joining = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Mong
 	unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu,
 	unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan}
 
+// fromTheRight are the scripts whose texts need marks of the direction.
+var fromTheRight = []*unicode.RangeTable{unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana}
+
 // belongs reports whether the hidden character r is a part of an emoji or of a word.
 func belongs(before, r, after rune) bool {
 	const (
 		nonJoiner, joiner = '\u200c', '\u200d'
 		asText, asEmoji   = '\ufe0e', '\ufe0f'
 		keycap            = '\u20e3'
+
+		leftToRight, rightToLeft = '\u200e', '\u200f' // marks beside a word, which reverse nothing
 	)
 	switch r {
 	case asText, asEmoji:
@@ -116,8 +129,12 @@ func belongs(before, r, after rune) bool {
 		return (isSymbol(before) || before == asEmoji) && isSymbol(after) || isLetter(before)
 	case nonJoiner:
 		return isLetter(before)
+	case leftToRight, rightToLeft:
+		return unicode.In(before, fromTheRight...) || unicode.In(after, fromTheRight...) && !Hidden(before)
 	}
-	return false
+	// Variants of Chinese characters, as in Japanese names, and of Mongolian letters.
+	return unicode.Is(unicode.Han, before) && r >= 0xe0100 && r <= 0xe01ef ||
+		unicode.Is(unicode.Mongolian, before) && !Hidden(before) && unicode.Is(unicode.Variation_Selector, r)
 }
 
 // isSymbol reports whether a character can begin an emoji.
