@@ -150,7 +150,7 @@ func (p *Program) NewEngine(st *store.Store, baseURL, localURL string) (e Engine
 	if err != nil {
 		return e, err
 	}
-	e.Filters, e.Found = sandbox.NewFilterPool(), p.detectSandbox()
+	e.Filters, e.Found = sandbox.NewFilterPoolWithin(MachineCapacity().Memory), p.detectSandbox()
 	if e.Servers, err = p.OpenMCP(st, baseURL, localURL); err != nil {
 		return e, err
 	}

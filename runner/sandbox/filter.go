@@ -40,6 +40,7 @@ const (
 	mailMemory         = 56 // enough for pages of 8 MiB
 	filterMemoryPerMiB = 2
 	laneMemory         = 448
+	smallLaneMemory    = 224 // on machines with little memory
 )
 
 // A FilterError explains a failure to the author of the input.
@@ -57,6 +58,7 @@ const (
 	filterRefused = 3 // standard error contains the reason
 	filterTooBig  = 4
 	filterTooSlow = 5
+	filterOpen    = 6 // the process could not be confined, so it has read nothing
 )
 
 // BeFilter runs a filter and exits if args, which are os.Args, request that. Otherwise it
@@ -67,8 +69,11 @@ func BeFilter(args []string, filters map[string]Filter) {
 	}
 	filter := filters[args[2]]
 	memory, err := strconv.Atoi(args[3])
-	if filter == nil || err != nil || confineFilter(memory) != nil {
+	if filter == nil || err != nil {
 		os.Exit(1)
+	}
+	if confineFilter(memory) != nil {
+		os.Exit(filterOpen)
 	}
 	go watchFilter(memory)
 	in, err := io.ReadAll(os.Stdin) // FilterPool.Run limits its size
@@ -116,8 +121,16 @@ func (p *FilterPool) Load() (running, waiting int64) {
 }
 
 // NewFilterPool creates a pool. It starts no process by itself.
-func NewFilterPool() *FilterPool {
-	return &FilterPool{documents: NewLane(laneMemory), mails: NewLane(laneMemory)}
+func NewFilterPool() *FilterPool { return newFilterPool(laneMemory) }
+
+// NewFilterPoolWithin creates a pool for a machine with some bytes of memory. Each of its lanes has an eighth of
+// the memory, within limits.
+func NewFilterPoolWithin(memory int64) *FilterPool {
+	return newFilterPool(min(max(memory>>20/8, smallLaneMemory), laneMemory))
+}
+
+func newFilterPool(lane int64) *FilterPool {
+	return &FilterPool{documents: NewLane(lane), mails: NewLane(lane)}
 }
 
 // memoryFor returns the lane of a filter's process with size bytes of input, and its memory, in MiB.
@@ -186,8 +199,12 @@ func filterFailure(err error, name, stderr string, memory int) error {
 		return &FilterError{fmt.Sprintf("it takes more than %d MiB of memory to read", memory)}
 	case exit.ExitCode() == filterTooSlow:
 		return tooSlow(filterTime)
+	case exit.ExitCode() == filterOpen:
+		return fmt.Errorf("filter %s: this machine cannot confine the process that reads documents", name)
 	case exit.ExitCode() < 0 && used >= filterCPU*9/10: // killed by the kernel
 		return tooSlow(filterCPU)
+	case strings.Contains(exit.String(), "signal: killed"): // by the kernel, when the machine has no memory left
+		return &FilterError{"this machine has too little free memory to read it now: try again later"}
 	}
 	return &FilterError{"it is damaged in a way that cannot be read"}
 }

@@ -154,3 +154,13 @@ func TestLaneIsLeft(t *testing.T) {
 	is.NoErr(err)
 	release()
 }
+
+// TestPoolOfSmallMachine checks the sizes of the lanes for machines of 1, 2 and 64 GiB.
+func TestPoolOfSmallMachine(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	for gib, want := range map[int64]int64{1: 224, 2: 256, 64: 448} {
+		p := NewFilterPoolWithin(gib << 30)
+		is.Equal([]int64{p.documents.size, p.mails.size}, []int64{want, want})
+	}
+}
