@@ -33,17 +33,21 @@ func readOn(h http.Handler, limits readOnLimits) http.Handler {
 		// A client that waits for "100 Continue" has not begun to send, and does not after the answer.
 		waits := strings.EqualFold(r.Header.Get("Expect"), "100-continue") && !body.read
 		if !body.ended && !waits {
-			limits.discard(http.NewResponseController(w), r.Body)
+			limits.discard(http.NewResponseController(w), r.Body, r.ContentLength < 0)
 		}
 	})
 }
 
 // discard sends the answer, and then reads the body up to its end or a limit.
-func (l readOnLimits) discard(control *http.ResponseController, body io.Reader) {
+func (l readOnLimits) discard(control *http.ResponseController, body io.Reader, chunked bool) {
 	until := time.Now().Add(l.within)
 	// net/http reads a part of the body before it sends the answer. A client that sends nothing must not wait
-	// long for it.
-	_ = control.SetReadDeadline(time.Now().Add(min(time.Second, l.piece)))
+	// long for it. But a chunked body cannot be read any more after a deadline has passed.
+	first := min(time.Second, l.piece)
+	if chunked {
+		first = l.piece
+	}
+	_ = control.SetReadDeadline(time.Now().Add(first))
 	_ = control.Flush() // the client may have left
 	left, buffer := l.size, make([]byte, 32<<10)
 	for left > 0 {

@@ -58,8 +58,8 @@ type crawler struct {
 
 // A crawledForm is a form that changes something.
 type crawledForm struct {
-	page, address, kind string
-	fields              url.Values
+	page, address string
+	fields        url.Values
 }
 
 // add queues an address that a page names, unless it leads to another site.
