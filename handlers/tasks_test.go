@@ -122,14 +122,24 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestArchiveWhileRunning checks that the running turn is aborted, and that its client learns of it.
+// TestArchiveWhileRunning checks that a running turn is aborted, unless its client waits for the result. Then
+// only the turns behind it are aborted, and the task can still be cancelled.
 func TestArchiveWhileRunning(t *testing.T) {
 	is, s := onServer(t)
-	waits := s.begin(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("wait 1h")}))
-	storetest.Eventually(t, "the task", func() bool { return s.do(t, "GET", "/api/tasks/t", "").text("task.status") == "running" })
+	runs := func() bool { return s.do(t, "GET", "/api/tasks/t", "").text("task.status") == "running" }
+	input := encode(fields{"taskId": "t", "input": scripted("wait 1h")})
+	waits := s.begin(t, "POST", "/api/tasks", input)
+	storetest.Eventually(t, "the task", runs)
+	is.Equal(s.do(t, "POST", "/api/tasks", `{"taskId":"t","input":"later"}`, "Prefer: respond-async").status, 202)
 	s.must(t, "DELETE", "/api/tasks/t", "")
-	is.Equal(s.must(t, "GET", "/api/tasks/t", "").text("task.status"), "aborted")
+	is.True(runs())
+	s.must(t, "POST", "/api/tasks/t/cancel", "")
 	is.Equal(waits().text("incomplete_details.reason"), "aborted")
+	is.Equal(s.must(t, "GET", "/api/tasks/t", "").text("turns.1.status"), "aborted")
+
+	is.Equal(s.do(t, "POST", "/api/tasks", strings.ReplaceAll(input, `"t"`, `"u"`), "Prefer: respond-async").status, 202)
+	s.must(t, "DELETE", "/api/tasks/u", "")
+	is.Equal(s.must(t, "GET", "/api/tasks/u", "").text("task.status"), "aborted")
 }
 
 // TestCancel cancels a long turn and the queued ones within a second.

@@ -235,7 +235,7 @@ func TestThreads(t *testing.T) {
 	is.Equal(p.send("bob@example.net", WorkerAddress(other.ID, domain), letter("More", "From: bob@example.net", "Message-ID: <other@example.net>",
 		"In-Reply-To: <"+reply.ID+"@"+domain+">")), "250 2.0.0 OK: queued")
 	// An archived task: its address refuses mail, and its thread starts a new task.
-	_, _, err := p.store.ArchiveTask(t.Context(), p.owner.Caller, first.TaskID)
+	_, _, err := p.store.ArchiveTask(t.Context(), p.owner.Caller, first.TaskID, "")
 	is.NoErr(err)
 	is.True(strings.HasPrefix(p.send("bob@example.net", p.worker.ID+"+"+first.TaskID+"@"+domain, letter("x", "From: bob@example.net")), "550 5.2.1"))
 	is.Equal(p.send("bob@example.net", p.address(), letter("Again", "From: bob@example.net", "Message-ID: <again@example.net>",

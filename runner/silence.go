@@ -7,10 +7,29 @@ import (
 )
 
 // ArchiveTask archives a task. It cancels the unfinished turns, and waits until the running turn has
-// stopped.
+// stopped. But a running turn goes on if its client waits for the result.
 func (r *Runner) ArchiveTask(ctx context.Context, c store.Caller, id string) error {
-	_, err := r.abort(ctx, c, id, r.cfg.Store.ArchiveTask)
+	_, turns, err := r.cfg.Store.TaskTurns(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	for _, t := range turns {
+		if r.executing(t.ID) && r.Streams.Waited(t.ID) {
+			_, _, err = r.cfg.Store.ArchiveTask(ctx, c, id, t.ID)
+			return err
+		}
+	}
+	_, err = r.abort(ctx, c, id, func(ctx context.Context, c store.Caller, id string) (store.Task, []string, error) {
+		return r.cfg.Store.ArchiveTask(ctx, c, id, "")
+	})
 	return err
+}
+
+// executing reports whether this process executes a turn.
+func (r *Runner) executing(turnID string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.executions[turnID] != nil
 }
 
 // DeleteWorker deletes a worker. It cancels the unfinished turns of the worker's tasks, and waits until

@@ -25,11 +25,11 @@ func (s *Store) abortTask(ctx context.Context, tx Tx, c Caller, id string) (task
 	if task, _, err = s.visibleTask(ctx, tx, c, id); err != nil {
 		return task, nil, err
 	}
-	return s.abortUnfinished(ctx, tx, task)
+	return s.abortUnfinished(ctx, tx, task, "")
 }
 
-// abortUnfinished is AbortTask for a task that the caller may cancel.
-func (s *Store) abortUnfinished(ctx context.Context, tx Tx, task Task) (_ Task, running []string, err error) {
+// abortUnfinished is AbortTask for a task that the caller may cancel. The turn kept goes on; it is "" for none.
+func (s *Store) abortUnfinished(ctx context.Context, tx Tx, task Task, kept string) (_ Task, running []string, err error) {
 	if task.Unfinished == 0 {
 		return task, nil, nil
 	}
@@ -38,13 +38,19 @@ func (s *Store) abortUnfinished(ctx context.Context, tx Tx, task Task) (_ Task, 
 	}
 	// A runner that has the turn, or is about to suspend it, reads this mark.
 	turns, err := all(ctx, tx, scanTurn, `UPDATE turns SET abort_requested = 1 WHERE task_num = ?
-			AND completed_at IS NULL RETURNING `+turnColumns, task.num)
+			AND completed_at IS NULL AND id <> ? RETURNING `+turnColumns, task.num, kept)
 	if err != nil {
 		return task, nil, err
 	}
 	slices.SortFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Seq, b.Seq) }) // RETURNING has no order
-	if running, err = s.abortTurns(ctx, tx, task.num, turns); err != nil {
+	goesOn, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM turns WHERE id = ? AND completed_at IS NULL)`, kept)
+	if err != nil {
 		return task, nil, err
+	}
+	if !goesOn { // otherwise the others end with it
+		if running, err = s.abortTurns(ctx, tx, task.num, turns); err != nil {
+			return task, nil, err
+		}
 	}
 	for _, t := range turns {
 		// The children follow their parents, so that no end of a child resumes a

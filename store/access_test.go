@@ -115,10 +115,10 @@ func TestOnlyTheCreatorArchivesAndDeletes(t *testing.T) {
 	f := newFixture(t)
 	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
 	turn := f.accept(f.turn())
-	is.True(store.IsKind(errOf(f.ArchiveTask(t.Context(), admin.Caller, turn.TaskID)), store.Forbidden))
+	is.True(store.IsKind(errOf(f.ArchiveTask(t.Context(), admin.Caller, turn.TaskID, "")), store.Forbidden))
 	is.True(store.IsKind(f.DeleteWorker(t.Context(), admin.Caller, f.worker.ID), store.Forbidden))
-	is.NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID)))
-	is.NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID))) // again: no change
+	is.NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID, "")))
+	is.NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID, ""))) // again: no change
 	is.NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID))
 	is.True(store.IsKind(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID), store.NotFound))
 	is.True(f.task(turn.TaskID).ArchivedAt != nil) // still readable by id

@@ -45,7 +45,7 @@ func TestChangesAreAnnounced(t *testing.T) {
 	tells(store.ChangedTasks)
 	f.finish(claim)
 	tells(store.ChangedTasks)
-	is.NoErr(errOf(f.ArchiveTask(ctx, c, turn.TaskID)))
+	is.NoErr(errOf(f.ArchiveTask(ctx, c, turn.TaskID, "")))
 	tells(store.ChangedTasks)
 	is.True(f.DeleteWorker(ctx, c, "wrk_none") != nil)
 	tells() // a failed write changes nothing

@@ -95,7 +95,7 @@ func variedTasks(t *testing.T, f *fixture, workers []store.Worker) []store.Task 
 			f.exec(`UPDATE turns SET ready = 0 WHERE status = 'pending'`) // without the runner
 		}
 		if i%5 == 0 {
-			is.New(t).NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID)))
+			is.New(t).NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID, "")))
 		}
 		list = append(list, f.task(turn.TaskID))
 		if i%3 == 2 {
@@ -278,7 +278,7 @@ func TestLatestTask(t *testing.T) {
 	latest, err := f.LatestTask(t.Context(), f.worker)
 	is.NoErr(err)
 	is.Equal(latest.ID, second.TaskID)
-	is.NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, second.TaskID)))
+	is.NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, second.TaskID, "")))
 	latest, err = f.LatestTask(t.Context(), f.worker)
 	is.NoErr(err)
 	is.Equal(latest.ID, first.TaskID)

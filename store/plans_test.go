@@ -519,7 +519,7 @@ func callTasks(t *testing.T, f *fixture, member store.Identity) {
 		{Text: "x", CreatedAfter: f.clock.now(), CreatedBefore: f.clock.now()}, {WorkerID: f.worker.ID, Archived: true}} {
 		is.NoErr(errOf(f.Tasks(ctx, member.Caller, q)))
 	}
-	is.NoErr(errOf(f.ArchiveTask(ctx, f.owner.Caller, task.ID)))
+	is.NoErr(errOf(f.ArchiveTask(ctx, f.owner.Caller, task.ID, "")))
 }
 
 func callSchedules(t *testing.T, f *fixture) {

@@ -77,19 +77,20 @@ func (s *Store) UnfinishedTasks(ctx context.Context, workerID string) ([]string,
 }
 
 // ArchiveTask hides a task from the lists and cancels its turns that have not ended; its turns and files
-// stay. The task accepts no more turns. It returns Forbidden unless the caller created the worker. The
-// results are those of AbortTask.
-func (s *Store) ArchiveTask(ctx context.Context, c Caller, id string) (task Task, running []string, err error) {
+// stay. The task accepts no more turns. The turn waited, whose client waits for the result, is not cancelled;
+// it is "" if there is none. It returns Forbidden unless the caller created the worker. The results are those
+// of AbortTask.
+func (s *Store) ArchiveTask(ctx context.Context, c Caller, id, waited string) (task Task, running []string, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		return s.ending(tx, func(tx Tx) error {
-			task, running, err = s.archiveTask(ctx, tx, c, id)
+			task, running, err = s.archiveTask(ctx, tx, c, id, waited)
 			return err
 		})
 	})
 	return task, running, err
 }
 
-func (s *Store) archiveTask(ctx context.Context, tx Tx, c Caller, id string) (Task, []string, error) {
+func (s *Store) archiveTask(ctx context.Context, tx Tx, c Caller, id, waited string) (Task, []string, error) {
 	t, w, err := s.visibleTask(ctx, tx, c, id)
 	switch {
 	case err != nil:
@@ -112,7 +113,7 @@ func (s *Store) archiveTask(ctx context.Context, tx Tx, c Caller, id string) (Ta
 		`status = 'queued' AND turn_num IN (SELECT num FROM turns WHERE task_num = ?)`, t.num); err != nil {
 		return t, nil, err
 	}
-	return s.abortUnfinished(ctx, tx, t)
+	return s.abortUnfinished(ctx, tx, t, waited)
 }
 
 // giveUpMail gives up the mails of the outbox for which a condition with the given value is true. It

@@ -20,7 +20,7 @@ func TestSilence(t *testing.T) {
 		"a deleted worker": {func(f *fixture, _ string) error { return f.DeleteWorker(f.ctx(), f.owner.Caller, f.worker.ID) },
 			store.NotFound},
 		"an archived task": {func(f *fixture, taskID string) error {
-			return errOf(f.ArchiveTask(f.ctx(), f.owner.Caller, taskID))
+			return errOf(f.ArchiveTask(f.ctx(), f.owner.Caller, taskID, ""))
 		}, store.Conflict},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestRepliesOfASilentTask(t *testing.T) {
 	f.startRunner("r")
 	archived := f.receive(f.mail("1@x"))[0]
 	running := f.claimOne("r")
-	is.NoErr(errOf(f.ArchiveTask(f.ctx(), f.owner.Caller, archived.TaskID)))
+	is.NoErr(errOf(f.ArchiveTask(f.ctx(), f.owner.Caller, archived.TaskID, "")))
 	f.finish(running)
 	f.receive(f.mail("2@x"))
 	running = f.claimOne("r")

@@ -61,7 +61,7 @@ func TestTargets(t *testing.T) {
 	foreignTurn.TaskID = "shared"
 	foreignClient := f.accept(foreignTurn)
 	archived := f.accept(f.turn())
-	is.New(t).NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, archived.TaskID)))
+	is.New(t).NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, archived.TaskID, "")))
 	orphan := f.turn()
 	orphan.WorkerID = deleted.ID
 	orphaned := f.accept(orphan)
@@ -162,7 +162,7 @@ func TestContinue(t *testing.T) {
 	is.True(theirs.TaskID != first.TaskID) // each caller has their own task
 	newest := f.accept(f.turn())
 	is.Equal(f.accept(again).TaskID, newest.TaskID) // the newest task
-	is.NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, newest.TaskID)))
+	is.NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, newest.TaskID, "")))
 	is.Equal(f.accept(again).TaskID, first.TaskID) // the newest task that is not archived
 	f.checkCounters()
 }

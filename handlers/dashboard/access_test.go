@@ -314,7 +314,7 @@ func (p *people) make(in state) thing {
 	case deleted:
 		p.ok(p.store.DeleteWorker(ctx, who.Caller, w.ID))
 	case archived:
-		_, _, err := p.store.ArchiveTask(ctx, who.Caller, turn.TaskID)
+		_, _, err := p.store.ArchiveTask(ctx, who.Caller, turn.TaskID, "")
 		p.ok(err)
 	}
 	return thing{w, map[string]string{"workerId": w.ID, "taskId": turn.TaskID, "scheduleId": sch.ID, "executionId": e.ID,

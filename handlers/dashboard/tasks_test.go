@@ -81,7 +81,7 @@ func TestTaskFilters(t *testing.T) {
 	ui.Trigger = store.TriggerUI
 	s.carryOut(ui, store.NewTurn{WorkerID: clerk.ID, Title: "third 100%", Input: scripted("say done")})
 	gone := s.carryOut(s.owner, store.NewTurn{WorkerID: clerk.ID, Title: "put away", Input: scripted("say done")})
-	_, _, err := s.store.ArchiveTask(t.Context(), s.owner.Caller, gone.TaskID)
+	_, _, err := s.store.ArchiveTask(t.Context(), s.owner.Caller, gone.TaskID, "")
 	is.NoErr(err)
 
 	soon := time.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04")

@@ -137,6 +137,9 @@ func (h *Hub) WatchEnd(turnID string) (end End, leave func()) {
 	return End{w}, leave
 }
 
+// Waited reports whether somebody waits for the end of a turn.
+func (h *Hub) Waited(turnID string) bool { return h.ended.awaited(turnID) }
+
 // look returns the current state of a turn: from memory if this process executes the turn, else
 // from the store. The channel closes when the turn changes. The caller calls leave when it no
 // longer waits for a change.

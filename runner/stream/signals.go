@@ -49,6 +49,13 @@ func (s *signals) watcher(id string) (w *watcher, leave func()) {
 	}
 }
 
+// awaited reports whether an id has watchers.
+func (s *signals) awaited(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.m[id] != nil
+}
+
 // fire wakes the watchers of an id.
 func (s *signals) fire(id string) { s.fireWith(id, nil) }
 
