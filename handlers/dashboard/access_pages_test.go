@@ -229,7 +229,7 @@ func (p *people) pageRequest(r route, row accessRow, c caller, th thing) *http.R
 	if r.method == http.MethodGet {
 		body = ""
 	}
-	req := p.request(r.method, th.fill(r.pattern), body)
+	req := p.request(r.method, th.fill(r.pattern), body, "Accept", "text/html")
 	if r.method == http.MethodPost {
 		req.Header.Set("Content-Type", kind)
 		req.Header.Set("Sec-Fetch-Site", "same-origin")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"journeyman/handlers"
 	"journeyman/store"
 )
 
@@ -26,7 +27,8 @@ func (d *Dashboard) orElsewhere(page handle) handle {
 		var refused error
 		if named == "" {
 			refused = page(w, r)
-			if !store.IsKind(refused, store.NotFound) && !store.IsKind(refused, store.Forbidden) {
+			if !store.IsKind(refused, store.NotFound) && !store.IsKind(refused, store.Forbidden) ||
+				!handlers.WantsHTML(r.Request) { // a script of a page fetches a text or a stream
 				return refused
 			}
 		}
