@@ -43,7 +43,7 @@ func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) 
 // The limits of equal tool calls in a row.
 const (
 	maxEqualCalls   = 50 // after which every turn ends
-	leastEqualCalls = 8  // which a turn may make if its budget has more steps: the model first gets a hint
+	leastEqualCalls = 8  // which every turn may make, because the model first gets a hint
 )
 
 // equalCalls returns the number of equal tool calls in a row after which a turn ends. It is four fifths of
@@ -53,7 +53,7 @@ func (r *Runner) equalCalls(e *execution) int {
 	if steps == 0 {
 		return maxEqualCalls
 	}
-	return int(min(maxEqualCalls, max(steps*4/5, min(leastEqualCalls, steps-1), 2)))
+	return min(maxEqualCalls, max(leastEqualCalls, int(steps*4/5)))
 }
 
 // endLoop ends a turn whose model repeats the same tool call.
