@@ -170,8 +170,8 @@ func (s *Store) mailedQuestion(ctx context.Context, q querier, task Task, c Call
 	a, err := one(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts, 0
 		FROM approvals a`+joinApproval+joinStep+`
 		WHERE a.task_num = ?1 AND a.kind = 'question' AND a.status = 'pending'
-			AND CASE WHEN ?2 <> 0 THEN a.num = ?2 ELSE NOT EXISTS (SELECT 1 FROM approvals o
-				WHERE o.task_num = ?1 AND o.kind = 'question' AND o.status = 'pending' AND o.num <> a.num) END
+			AND (a.num = ?2 OR ?2 = 0 AND NOT EXISTS (SELECT 1 FROM approvals o
+				WHERE o.task_num = ?1 AND o.kind = 'question' AND o.status = 'pending' AND o.num <> a.num))
 			AND CASE WHEN u.created_by_num IS NOT NULL THEN u.created_by_num = (SELECT num FROM users WHERE id = ?3)
 				ELSE EXISTS (SELECT 1 FROM inbound_emails e WHERE e.turn_num = u.num
 					AND (e.from_address = ?4 OR e.reply_to = ?4)) END

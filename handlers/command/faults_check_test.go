@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -233,6 +234,12 @@ func (e *mailErrand) check(w *world, h *held) {
 	list := h.mails[e.messageID()]
 	if len(list) == 0 { // the store keeps it without the brackets
 		list = h.mails[strings.Trim(e.messageID(), "<>")]
+	}
+	// A mail that was sent again after a kill is listed as a copy.
+	copies := len(list)
+	list = slices.DeleteFunc(list, func(m heldMail) bool { return m.status == "ignored" && m.turn == "" })
+	if copies -= len(list); copies >= e.tries {
+		w.t.Errorf("%s: %d copies after %d tries", e.mark, copies, e.tries)
 	}
 	if len(list) != 1 || list[0].status != "accepted" || list[0].turn != t.num || list[0].sent != "sent" {
 		w.t.Errorf("%s: turn %s, mails %+v", e.mark, t.num, list)
