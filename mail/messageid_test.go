@@ -108,6 +108,23 @@ func TestMailWithoutID(t *testing.T) {
 	is.Equal(strings.Count(statuses(p.emails(store.Inbound)), "accepted"), 4)
 }
 
+// TestBoundaries sends a mail again as libraries do: with other boundaries.
+func TestBoundaries(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	send := func(outer, inner, text string) {
+		p.t.Helper()
+		is.Equal(p.send("ann@example.com", p.address(), "From: ann@example.com\nMessage-ID: <1@example.com>\nMIME-Version: 1.0\n"+
+			"Content-Type: multipart/mixed; boundary=\""+outer+"\"\n\n--"+outer+"\nContent-Type: multipart/alternative;\n boundary="+inner+"\n\n--"+
+			inner+"\n\n"+text+"\n--"+inner+"--\n--"+outer+"--\n"), "250 2.0.0 OK: queued")
+	}
+	send("===1==", "===2==", "Hello")
+	send("===3==", "===4==", "Hello")
+	send("===3==", "===4==", "Hello again")
+	is.Equal(strings.Count(statuses(p.emails(store.Inbound)), "accepted"), 2)
+}
+
 // TestMessageIDBelongsToItsAuthor lets a stranger send mail with the id of a member's mail, before and after
 // it, and even all of the mail. The member's mail starts a turn, and the member's thread stays the member's.
 func TestMessageIDBelongsToItsAuthor(t *testing.T) {

@@ -99,8 +99,53 @@ func (h Header) ContentHash() string {
 		}
 	}
 	part(h.From) // the envelope names the author if the header does not
-	sum.Write(bytes.TrimRight(h.body, "\r\n"))
+	sum.Write(bytes.TrimRight(h.withoutBoundaries(), "\r\n"))
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// maxBoundaries is how many boundaries of a mail withoutBoundaries removes.
+const maxBoundaries = 10
+
+// withoutBoundaries returns the body without the boundaries of its parts. Programs that send a message again
+// often write other boundaries, which are random.
+func (h Header) withoutBoundaries() []byte {
+	body := h.body
+	outer, _ := nextBoundary([]byte(h.fields.Get("Content-Type")))
+	if len(outer) == 0 {
+		return body // it has no parts
+	}
+	boundary, rest := outer, h.body
+	for range maxBoundaries {
+		if len(boundary) > 0 {
+			body = bytes.ReplaceAll(body, boundary, nil)
+		}
+		if boundary, rest = nextBoundary(rest); rest == nil {
+			break
+		}
+	}
+	return body
+}
+
+// nextBoundary returns the first boundary that a text names, and the text behind it. rest is nil if there is
+// none.
+func nextBoundary(text []byte) (boundary, rest []byte) {
+	_, text, found := bytes.Cut(text, []byte("boundary="))
+	if !found {
+		return nil, nil
+	}
+	ends := "; \t\r\n"
+	if quoted, is := bytes.CutPrefix(text, []byte{'"'}); is {
+		text, ends = quoted, "\"\r\n"
+	}
+	const most = 70 // characters: RFC 2046, section 5.1.1
+	head := text[:min(len(text), most+1)]
+	if end := bytes.IndexAny(head, ends); end >= 0 {
+		return head[:end], text[end:]
+	}
+	if len(head) <= most { // the end of a header field
+		return head, text[len(head):]
+	}
+	return nil, text
 }
 
 // Prefixes of hashes that replace an id.
