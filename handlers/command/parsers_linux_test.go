@@ -1,4 +1,8 @@
-package main_test
+//go:build !race
+
+// The race detector makes every parser slower by another factor.
+
+package command_test
 
 import (
 	"fmt"
@@ -20,8 +24,8 @@ import (
 	"journeyman/store/cron"
 )
 
-// A parser reads bytes from outside.
-type parser struct {
+// An outsideParser reads bytes from outside.
+type outsideParser struct {
 	name   string
 	read   func(in []byte)
 	shapes map[string]shape
@@ -58,7 +62,7 @@ func nested(head, left, middle, right string) shape {
 
 // parsers returns the parsers of outside bytes. What a document reader reads is in it, too, because a slow
 // reader keeps others waiting.
-func parsers() []parser {
+func parsers() []outsideParser {
 	values := map[string]shape{
 		"nested lists":   nested("", "[", "1", "]"),
 		"nested objects": nested("", `{"a":`, "1", "}"),
@@ -96,7 +100,7 @@ func parsers() []parser {
 		"lines":           times("", "a\n", ""),
 		"different lines": numbered("", "%d\n", ""),
 		"long line":       times("", "a", "")}
-	return []parser{
+	return []outsideParser{
 		{
 			name: "JSON body",
 			read: func(in []byte) { _, _ = handlers.ParseBody(in) }, shapes: values},
@@ -185,7 +189,7 @@ const (
 )
 
 // growth returns the CPU time for the long input, and how many times longer it is than for the short one.
-func growth(p parser, input shape) (long time.Duration, ratio float64) {
+func growth(p outsideParser, input shape) (long time.Duration, ratio float64) {
 	n := longInput
 	if p.most > 0 {
 		n = p.most - 200 // a shape adds a few bytes
@@ -214,7 +218,7 @@ func TestParsersGrowSlowly(t *testing.T) {
 // TestQuadraticGrowthIsFound measures a reader that compares each block with all before it.
 func TestQuadraticGrowthIsFound(t *testing.T) {
 	var equal int
-	long, ratio := growth(parser{read: func(in []byte) {
+	long, ratio := growth(outsideParser{read: func(in []byte) {
 		for i := 0; i < len(in); i += 32 {
 			for j := 0; j < i; j += 32 {
 				if in[i] == in[j] {
@@ -229,7 +233,7 @@ func TestQuadraticGrowthIsFound(t *testing.T) {
 }
 
 // cpuTime returns the shortest CPU time of three runs. A run that takes long is not repeated.
-func cpuTime(p parser, in []byte) (best time.Duration) {
+func cpuTime(p outsideParser, in []byte) (best time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for range 3 {
