@@ -318,72 +318,103 @@ async function checkSchemaOf(messages, versions = { ...read.readers, ...read.str
   for (const ai of Object.values(versions)) await ai.validateUIMessages({ messages: structuredClone(messages) });
 }
 
-// asBuilt removes from a message the parts that no chunk contains: answers to questions.
-const asBuilt = (message) => ({
-  ...message,
-  parts: message.parts.map((part) => (part.approval ? { ...part, approval: { id: part.approval.id } } : part)),
+// The decisions on two calls: each outcome with and without a reason.
+const decisions = [[[true, 'fine'], [false, 'not that']], [[false, undefined], [true, undefined]]];
+
+// approvalsOf returns what the assistant's message in a version's form tells about approvals.
+const approvalsOf = {
+  5: () => [],
+  6: (message) => message.parts.filter(({ type }) => type === 'data-approval').map(({ data }) => [data.approvalId, data.status === 'approved', data.reason]),
+  7: (message) => message.parts.filter(({ approval }) => approval).map(({ approval }) => [approval.id, approval.approved, approval.reason]),
+};
+
+// checkBuilt checks that a version builds exactly a message from a stream, and accepts it.
+async function checkBuilt(ai, text, message, what) {
+  const built = await read.build(ai, text);
+  assert.deepEqual(built, { messages: [message], errors: [] }, what);
+  const valid = await ai.validateUIMessages({ messages: structuredClone(built.messages) });
+  assert.deepEqual(read.plain(valid), [message], `${what}, validated`);
+}
+
+for (const [sdk, versions] of Object.entries(read.bySdk)) {
+  for (const decided of decisions) {
+    test(`approvals for a reader with aiSdk=${sdk}, decided ${JSON.stringify(decided)}`, async () => {
+      const [newest] = versions;
+      const path = await careful();
+      const asked = `${path}?aiSdk=${sdk}`;
+      const reading = stream('POST', asked, { input: twoWrites, stream: true });
+      const expected = [];
+      let taskId;
+      for (const [approved, reason] of decided) {
+        const waiting = await pendingApprovals(asked, 1);
+        taskId = waiting.taskId;
+        await checkSchemaOf(waiting.run.messages, versions);
+        expected.push([waiting.pending[0].id, approved, reason]);
+        await decide(taskId, waiting.pending[0], approved, reason);
+      }
+      const text = await reading;
+      const events = read.finished(text);
+      const stored = (await json('GET', asked)).messages;
+      await checkSchemaOf(stored, versions);
+      assert.deepEqual(approvalsOf[sdk](stored[1]), sdk === '5' ? [] : expected);
+      for (const ai of versions) {
+        await read.checkSchema(ai, text);
+        assert.equal((await read.transported(ai, text)).length, events.length, 'all chunks are transported');
+        const converted = await ai.convertToModelMessages(stored);
+        const results = converted.flatMap(({ role, content }) => (role === 'tool' ? content.filter(({ type }) => type === 'tool-result') : []));
+        const calls = stored[1].parts.filter(({ type }) => type === 'dynamic-tool');
+        assert.deepEqual(results.map(({ toolCallId }) => toolCallId), calls.map(({ toolCallId }) => toolCallId), 'every tool call has its result');
+      }
+      await checkBuilt(newest, text, stored[1], 'live');
+      const whole = `${asked}&stream=true&taskId=${taskId}`;
+      await checkBuilt(newest, await stream('GET', whole), stored[1], 'a replay');
+      for (const [index, { id }] of events.entries()) { // reconnecting after any event, also during suspensions
+        const rest = read.finished(await stream('GET', whole, undefined, { 'Last-Event-ID': id }));
+        await checkBuilt(newest, read.sse([...events.slice(0, index + 1), ...rest]), stored[1], `after event ${index}`);
+      }
+    });
+  }
+}
+
+test('a call whose turn is cancelled before its decision', async () => {
+  for (const [sdk, versions] of Object.entries(read.bySdk)) {
+    const path = `${await careful()}?aiSdk=${sdk}`;
+    const reading = stream('POST', path, { input: twoWrites, stream: true });
+    const { taskId } = await pendingApprovals(path, 1);
+    await json('POST', `/api/tasks/${taskId}/cancel`);
+    const text = await reading;
+    const { messages } = await json('GET', path);
+    await checkSchemaOf(messages, versions);
+    await checkBuilt(versions[0], text, messages[1], `aiSdk=${sdk}`);
+    await checkBuilt(versions[0], await stream('GET', `${path}&stream=true&taskId=${taskId}`), messages[1], `aiSdk=${sdk}, a replay`);
+  }
 });
 
-test('a turn that rests for approvals, read by those who know them', async () => {
-  const path = await careful();
-  const six = `${path}?aiSdk=6`;
-  const reading = stream('POST', six, { input: twoWrites, stream: true });
-  const states = [];
-  let taskId;
-  for (const [approved, reason] of [[true, 'fine'], [false, 'not that']]) {
-    const waiting = await pendingApprovals(six, 1);
-    taskId = waiting.taskId;
-    states.push(waiting.run.messages[1].parts.findLast(({ type }) => type === 'dynamic-tool').state);
-    await checkSchemaOf(waiting.run.messages, read.approvalReaders);
-    await decide(taskId, waiting.pending[0], approved, reason);
-  }
-  assert.deepEqual(states, ['approval-requested', 'approval-requested']);
-  const text = await reading;
-  const events = read.finished(text);
-  const stored = (await json('GET', six)).messages;
-  await checkSchemaOf(stored, read.approvalReaders);
-  const calls = stored[1].parts.filter(({ type }) => type === 'dynamic-tool');
-  assert.deepEqual(calls.map(({ state, approval }) => [state, approval.approved, approval.reason]), [['output-available', true, 'fine'], ['output-denied', false, 'not that']]);
-  assert.equal(only(events, 'tool-approval-request').length, 2);
-  for (const [name, ai] of Object.entries(read.approvalReaders)) {
-    await read.checkSchema(ai, text);
-    assert.equal((await read.transported(ai, text)).length, events.length, `all that ${name} transports`);
-    const converted = await ai.convertToModelMessages(stored);
-    const results = converted.flatMap(({ role, content }) => (role === 'tool' ? content.filter(({ type }) => type === 'tool-result') : []));
-    assert.deepEqual(results.map(({ toolCallId }) => toolCallId), calls.map(({ toolCallId }) => toolCallId), 'every tool call has its result');
-  }
-  const { 'ai 6.0.326': newest } = read.approvalReaders;
-  assert.deepEqual(await read.build(newest, text), { messages: [asBuilt(stored[1])], errors: [] });
-  const whole = await stream('GET', `${six}&stream=true&taskId=${taskId}`);
-  assert.deepEqual(await read.build(newest, whole), { messages: [asBuilt(stored[1])], errors: [] }, 'a replay');
-  for (const [index, { id }] of events.entries()) { // reconnecting after any event, also during suspensions
-    const rest = read.finished(await stream('GET', `${six}&stream=true&taskId=${taskId}`, undefined, { 'Last-Event-ID': id }));
-    const both = read.sse([...events.slice(0, index + 1), ...rest]);
-    assert.deepEqual((await read.build(newest, both)).messages, [asBuilt(stored[1])], `after event ${index}`);
-  }
-});
-
-test('useChat of version 6 asks its user, who answers through the API', async () => {
-  const path = await careful();
-  const chat = read.chat(read.approvalReaders['ai 6.0.326'], {
-    api: new URL(`${path}?aiSdk=6`, base).href,
-    headers: authorization,
-    prepareSendMessagesRequest: ({ messages }) => ({ body: { input: messages.at(-1).parts[0].text, stream: true } }),
+for (const [sdk, [ai]] of Object.entries(read.bySdk).filter(([sdk]) => sdk !== '5')) {
+  test(`useChat of version ${sdk} shows approvals, which its user decides through the API`, async () => {
+    const path = await careful();
+    const chat = read.chat(ai, {
+      api: new URL(`${path}?aiSdk=${sdk}`, base).href,
+      headers: authorization,
+      prepareSendMessagesRequest: ({ messages }) => ({ body: { input: messages.at(-1).parts[0].text, stream: true } }),
+    });
+    const waits = {
+      6: (part, id) => part.type === 'data-approval' && part.id === id && part.data.status === 'pending',
+      7: (part, id) => part.state === 'approval-requested' && part.approval.id === id,
+    };
+    const sending = chat.sendMessage({ text: twoWrites });
+    for (const approved of [true, false]) {
+      const { taskId, pending } = await pendingApprovals(path, 1);
+      while (!chat.messages.at(-1)?.parts.some((part) => waits[sdk](part, pending[0].id))) await new Promise((next) => setTimeout(next, 10));
+      await decide(taskId, pending[0], approved, 'because');
+    }
+    await sending;
+    assert.equal(chat.status, 'ready', chat.error?.stack);
+    const { messages } = await json('GET', `${path}?aiSdk=${sdk}`);
+    assert.deepEqual(read.plain(chat.messages.at(-1)), messages.at(-1), 'the chat holds what is stored');
+    await checkSchemaOf(read.plain(chat.messages), [ai]);
   });
-  const sending = chat.sendMessage({ text: twoWrites });
-  for (const approved of [true, false]) {
-    const { taskId, pending } = await pendingApprovals(path, 1);
-    const asked = () => chat.messages.at(-1)?.parts.find((part) => part.state === 'approval-requested' && part.approval.id === pending[0].id);
-    while (!asked()) await new Promise((next) => setTimeout(next, 10));
-    await chat.addToolApprovalResponse({ id: pending[0].id, approved, reason: 'because' });
-    await decide(taskId, pending[0], approved, 'because');
-  }
-  await sending;
-  assert.equal(chat.status, 'ready', chat.error?.stack);
-  const { messages } = await json('GET', `${path}?aiSdk=6`);
-  assert.deepEqual(read.plain(chat.messages.at(-1)), messages.at(-1), 'the chat holds what is stored');
-  await checkSchemaOf(read.plain(chat.messages), read.approvalReaders);
-});
+}
 
 for (const [name, ai] of Object.entries(read.readers)) {
   test(`useChat of ${name}, from its first message to a reload`, async () => {

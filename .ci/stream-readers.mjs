@@ -5,16 +5,18 @@ import assert from 'node:assert/strict';
 import * as ai5 from 'ai5';
 import * as ai6 from 'ai6';
 import * as strict from 'ai6strict';
+import * as ai7 from 'ai7';
 
 // The versions whose readers must build the messages of `messages`.
-export const readers = { 'ai 5.0.277': ai5, 'ai 6.0.326': ai6 };
+export const readers = { 'ai 5.0.277': ai5, 'ai 6.0.326': ai6, 'ai 7.0.173': ai7 };
 
 // These versions refuse fields that the protocol does not name. Their readers build other messages
 // (without ids of reasoning), so they only check chunks.
 export const strictReaders = { 'ai 6.0.0': strict };
 
-// These versions know approvals: `?aiSdk=6` is for them.
-export const approvalReaders = { 'ai 6.0.326': ai6, 'ai 6.0.0': strict };
+// The versions by the aiSdk that their readers send. The first one of each must build the messages of
+// `messages`, all must accept the chunks and the messages.
+export const bySdk = { 5: [ai5], 6: [ai6, strict], 7: [ai7] };
 
 // The headers of the AI SDK's own servers.
 const headers = {

@@ -39,9 +39,6 @@ func (a *API) accept(w http.ResponseWriter, r *request, b *Body, instruction run
 // checkAnswer refuses a request whose answer the client could not read. It runs before the turn is
 // accepted: otherwise the turn would run and nobody would get its result.
 func (a *API) checkAnswer(r *request, stream bool) error {
-	if _, err := knowsApprovals(r); err != nil {
-		return err
-	}
 	if stream {
 		return a.streams.open.Check(holderOf(r.who))
 	}
@@ -53,11 +50,10 @@ func (a *API) checkAnswer(r *request, stream bool) error {
 func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted, watch *runner.Watch,
 	stream, patient bool) error {
 	t := accepted.Turn
-	approvals, _ := knowsApprovals(r) // checked before the turn was accepted
 	markReplay(w, accepted.Replayed)
 	w.Header().Set("Location", a.cfg.BaseURL+"/api/tasks/"+t.TaskID) // no id needs escaping
 	if stream {
-		return a.streamTurn(w, r, t, approvals)
+		return a.streamTurn(w, r, t)
 	}
 	p := prefer(r.Request)
 	if p.applied != "" {
@@ -77,7 +73,7 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 	case err != nil && !over:
 		return h.fail(r.Context(), waitProblem(r, t, err), r.id)
 	}
-	v, err := a.turnRun(r.Context(), accepted, conv, approvals)
+	v, err := a.turnRun(r.Context(), accepted, conv, r.sdk)
 	if err != nil {
 		return h.fail(r.Context(), err, r.id)
 	}
@@ -87,17 +83,17 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 // turnRun returns the run view of a turn. conv is the conversation up to the end of the turn. If
 // conv is nil, or if the turn is older than the request, turnRun reads the conversation from the store.
 func (a *API) turnRun(ctx context.Context, accepted store.Accepted, conv *store.Conversation,
-	approvals bool) (view.Run, error) {
+	sdk view.SDK) (view.Run, error) {
 	if conv != nil && !accepted.Replayed && accepted.Answered == nil {
 		// The run view holds only these fields of the worker, and they never change.
 		wrk := store.Worker{ID: accepted.Turn.WorkerID, CreatedAt: accepted.WorkerCreatedAt}
-		return a.views.LastTurnRun(ctx, wrk, *conv, approvals)
+		return a.views.LastTurnRun(ctx, wrk, *conv, sdk)
 	}
 	wrk, err := a.store.WorkerOfTurn(ctx, accepted.Turn)
 	if err != nil {
 		return view.Run{}, err
 	}
-	return a.views.TurnRun(ctx, wrk, accepted.Turn, approvals)
+	return a.views.TurnRun(ctx, wrk, accepted.Turn, sdk)
 }
 
 // waitProblem returns the error of a failed wait. It adds the ids of the task and the turn, so that

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
@@ -61,6 +62,7 @@ type request struct {
 	who    store.Identity // zero on open endpoints
 	params httprouter.Params
 	query  url.Values    // nil on open endpoints
+	sdk    view.SDK      // 0 on endpoints that are not in sdkRoutes
 	readIn time.Duration // for the next piece of the body
 	bodies *share.Shares // for a large body, while it is in memory
 }
@@ -77,6 +79,7 @@ func (a *API) on(method, pattern string, h handle) { a.onWith(a.auth.key, method
 // onWith registers a handle. key identifies the caller, whom the handle needs.
 func (a *API) onWith(key func(http.ResponseWriter, *http.Request) (store.Identity, error),
 	method, pattern string, h handle) {
+	takesSDK := slices.Contains(sdkRoutes, method+" "+pattern)
 	a.open(method, pattern, func(w http.ResponseWriter, r *request) error {
 		var err error
 		if r.who, err = key(w, r.Request); err != nil {
@@ -90,7 +93,7 @@ func (a *API) onWith(key func(http.ResponseWriter, *http.Request) (store.Identit
 		if err := plainBody(w, r.Request); err != nil {
 			return err
 		}
-		return a.shared(w, r, h)
+		return a.shared(w, r, takesSDK, h)
 	})
 }
 
@@ -110,9 +113,10 @@ func (a *API) onPage(pattern string, h handle) {
 	a.onWith(a.orSignIn, http.MethodGet, pattern, h)
 }
 
-// shared reads the query and runs h. It counts h among the concurrent requests of its caller, which
-// are limited: each holds a connection, some for hours.
-func (a *API) shared(w http.ResponseWriter, r *request, h handle) error {
+// shared reads the query and runs h. takesSDK means that h uses the version of the AI SDK. shared
+// counts h among the concurrent requests of its caller, which are limited: each holds a connection,
+// some for hours.
+func (a *API) shared(w http.ResponseWriter, r *request, takesSDK bool, h handle) error {
 	release, err := a.shares.requests.Take(holderOf(r.who))
 	if err != nil {
 		return err
@@ -121,6 +125,11 @@ func (a *API) shared(w http.ResponseWriter, r *request, h handle) error {
 	// net/http would drop the malformed part of a query, and a list would lack a filter.
 	if r.query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
 		return store.Errorf(store.Invalid, "the query is malformed: %s", err)
+	}
+	if takesSDK {
+		if r.sdk, err = sdkOf(r); err != nil {
+			return err
+		}
 	}
 	return h(w, r)
 }

@@ -1,10 +1,14 @@
 package handlers_test
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"journeyman/handlers"
+	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -36,8 +40,11 @@ func TestApprovals(t *testing.T) {
 	is.True(sameJSON(run.at("metadata.pendingApprovals.0"), fields{"id": id, "kind": "approval", "toolName": "write_file",
 		"toolCallId": run.text("messages.1.parts.1.toolCallId"), "input": fields{"path": "a.txt", "content": "one"}}))
 	is.Equal(run.text("messages.1.parts.1.state"), "input-available")
+	seven := s.must(t, "GET", "/api/workers/"+worker+"?aiSdk=7&taskId="+task, "")
+	is.Equal([]any{seven.text("messages.1.parts.1.state"), seven.text("messages.1.parts.1.approval.id")}, []any{"approval-requested", id})
 	six := s.must(t, "GET", "/api/workers/"+worker+"?aiSdk=6&taskId="+task, "")
-	is.Equal([]any{six.text("messages.1.parts.1.state"), six.text("messages.1.parts.1.approval.id")}, []any{"approval-requested", id})
+	is.Equal([]any{six.text("messages.1.parts.1.state"), six.text("messages.1.parts.2.id"), six.text("messages.1.parts.2.data.status")},
+		[]any{"input-available", id, "pending"})
 
 	for _, path := range []string{"/api/approvals", "/api/tasks/" + task + "/approvals"} {
 		list := s.must(t, "GET", path, "")
@@ -73,19 +80,24 @@ func TestApprovalDenied(t *testing.T) {
 	})
 	five := s.open(t, "GET", "/api/workers/"+worker+"?stream=true", "")
 	six := s.open(t, "GET", "/api/workers/"+worker+"?stream=true&aiSdk=6", "")
+	seven := s.open(t, "GET", "/api/workers/"+worker+"?stream=true&aiSdk=7", "")
 	wide := s.open(t, "GET", "/api/workers/"+worker+"/stream", "")
 	five.until(t, `"data-approval"`)
-	six.until(t, `"tool-approval-request"`)
+	six.until(t, `"data-approval","id":"apr_`)
+	seven.until(t, `"tool-approval-request"`)
 	last := five.id
 	id := s.must(t, "GET", "/api/approvals", "").text("items.0.id")
 	s.must(t, "POST", "/api/tasks/mine/approvals/"+id, `{"approved":false,"reason":"too soon"}`)
 	is.True(strings.Contains(waited().text("output_text"), "got a person has denied this call: too soon"))
 	is.True(five.ended(t))
 	is.True(six.ended(t))
+	is.True(seven.ended(t))
 	wide.until(t, `"type":"finish"`)
 	is.True(strings.Contains(five.types(), "data-approval data-approval tool-output-error"))
 	is.True(!strings.Contains(five.types(), "tool-approval-request"))
-	is.True(strings.Contains(six.types(), "data-approval tool-approval-request data-approval tool-output-denied"))
+	is.True(strings.Contains(six.types(), "data-approval data-approval tool-output-error"))
+	is.True(!strings.Contains(six.types(), "tool-approval"))
+	is.True(strings.Contains(seven.types(), "data-approval tool-approval-request data-approval tool-approval-response tool-output-denied"))
 	is.True(!strings.Contains(wide.types(), "tool-approval-request"))
 	back := s.open(t, "GET", "/api/workers/"+worker+"?stream=true", "", "Last-Event-ID: "+last)
 	is.True(back.ended(t))
@@ -126,8 +138,6 @@ func TestInvalidDecisions(t *testing.T) {
 			is.Equal(tt.by.do(t, "POST", tt.path, tt.body, header).refused(), tt.want)
 		})
 	}
-	is.Equal(s.do(t, "GET", "/api/workers/"+worker+"?aiSdk=7", "").refused(), "400 invalid_request aiSdk")
-	is.Equal(s.do(t, "POST", "/api/tasks?aiSdk=seven", encode(fields{"input": "x"})).refused(), "400 invalid_request aiSdk")
 	is.Equal(s.do(t, "GET", "/api/approvals?limit=0&cursor=x", "").refused(), "400 invalid_request limit cursor")
 	is.Equal(s.do(t, "GET", "/api/tasks/none/approvals", "").refused(), "404 not_found")
 	is.Equal(s.must(t, "GET", "/api/tasks/"+task+"/approvals", "").size("items"), 1) // nothing was decided
@@ -137,6 +147,53 @@ func TestInvalidDecisions(t *testing.T) {
 	again := s.must(t, "POST", path+id, encode(fields{"approved": false, "reason": chars(store.MaxReason)}), "Idempotency-Key: a")
 	is.Equal(again.header.Get("Idempotency-Replayed"), "true")
 	is.Equal(s.do(t, "POST", path+id, `{"approved":true}`, "Idempotency-Key: a").status, http.StatusUnprocessableEntity)
+}
+
+// TestSDKVersions checks that every endpoint with aiSdk refuses an unknown version before it changes
+// anything, and that the document names these endpoints.
+func TestSDKVersions(t *testing.T) {
+	is, s := onServer(t)
+	worker := s.newWorker(t, fields{})
+	v := newValidator(t)
+	var documented []string
+	for path, item := range lookup(v.tree, "paths").(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			if strings.Contains(fmt.Sprint(lookup(op, "parameters")), "#/components/parameters/AiSdk") {
+				documented = append(documented, strings.ToUpper(method)+" "+path)
+			}
+		}
+	}
+	var taken []string
+	for _, route := range handlers.SDKRoutes {
+		route = strings.ReplaceAll(route, ":workerId", "{workerId}")
+		if strings.HasPrefix(route, "GET /internal/") {
+			continue // between nodes
+		}
+		taken = append(taken, route)
+		method, path, _ := strings.Cut(strings.ReplaceAll(route, "{workerId}", worker), " ")
+		body := ""
+		if method == "POST" {
+			body = encode(fields{"input": "x"})
+		}
+		for _, version := range []string{"4", "8", "07", "7.0", "v6", "seven", "6,7"} {
+			r := s.do(t, method, path+"?aiSdk="+version, body)
+			is.Equal(r.refused(), "400 invalid_request aiSdk")
+			is.True(strings.Contains(r.text("error"), "5, 6, 7"))
+		}
+	}
+	slices.Sort(documented)
+	slices.Sort(taken)
+	is.Equal(taken, documented)
+	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0) // nothing was accepted
+	enum := lookup(v.tree, "components", "parameters", "AiSdk", "schema", "enum")
+	is.Equal(fmt.Sprint(enum), fmt.Sprint(view.SDKs))
+	for _, version := range append(view.SDKs, 0) {
+		query := ""
+		if version != 0 {
+			query = fmt.Sprint("?aiSdk=", version)
+		}
+		is.Equal(s.do(t, "GET", "/api/workers/"+worker+query, "").status, http.StatusOK)
+	}
 }
 
 // TestCancelWaitingTask cancels a task that waits for an approval. Nobody can decide afterwards.

@@ -32,6 +32,9 @@ const MaxLimited = maxLimited
 // UploadsUnderWay returns the number of upload shares in use.
 func (a *API) UploadsUnderWay() int64 { return a.shares.uploads.Total() }
 
+// SDKRoutes lists the endpoints that take the version of the AI SDK.
+var SDKRoutes = sdkRoutes
+
 // YAMLToJSON and YAMLText read and write exported workers.
 var (
 	YAMLToJSON = yamlToJSON

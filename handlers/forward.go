@@ -78,10 +78,6 @@ func (a *API) streamForwarded(w http.ResponseWriter, r *request) error {
 	if !a.cfg.Peers.Forwarded(r.Request) {
 		return errNothingHere
 	}
-	approvals, err := knowsApprovals(r)
-	if err != nil {
-		return err
-	}
 	turn, err := a.store.Turn(r.Context(), r.param("turnId"))
 	if err != nil {
 		return err
@@ -89,5 +85,5 @@ func (a *API) streamForwarded(w http.ResponseWriter, r *request) error {
 	if _, _, err := a.store.Task(r.Context(), r.who.Caller, turn.TaskID); err != nil {
 		return err
 	}
-	return a.streamTurn(w, r, turn, approvals)
+	return a.streamTurn(w, r, turn)
 }

@@ -151,7 +151,7 @@ func (s *site) readRun(t *testing.T, turnID string) string {
 	is.NoErr(err)
 	wrk, err := s.store.WorkerOfTurn(t.Context(), turn)
 	is.NoErr(err)
-	v, err := s.views().TurnRun(t.Context(), wrk, turn, false)
+	v, err := s.views().TurnRun(t.Context(), wrk, turn, view.SDK5)
 	is.NoErr(err)
 	body, err := view.Marshal(v)
 	is.NoErr(err)

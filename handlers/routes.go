@@ -50,6 +50,16 @@ func (a *API) routes() {
 	a.nodeRoutes()
 }
 
+// sdkRoutes are the endpoints whose answers contain messages in the form for a version of the AI SDK.
+// They take aiSdk, and refuse a version that no client has before they change anything.
+var sdkRoutes = []string{
+	"POST /api/workers",
+	"GET /api/workers/:workerId",
+	"POST /api/workers/:workerId",
+	"POST /api/tasks",
+	"GET " + turnsPath + ":turnId", // between the nodes
+}
+
 func (a *API) workerRoutes() {
 	a.on("POST", "/api/workers", a.createWorker)
 	a.on("GET", "/api/workers", a.listWorkers)

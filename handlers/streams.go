@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -30,14 +32,11 @@ func LastEventID(r *http.Request) string {
 }
 
 // streamTurn streams one turn to the client that sent its instruction.
-func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn, approvals bool) error {
+func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn) error {
 	if a.cfg.Peers != nil && a.Forward(w, turnRequest(r.Request, t.ID), t.WorkerID) {
 		return nil
 	}
-	src := a.runner.Streams.Turn(t)
-	if approvals {
-		src.WithApprovals()
-	}
+	src := a.runner.Streams.Turn(t).For(r.sdk)
 	again := a.auth.reidentify(r.Request)
 	return a.streams.serve(w, r.Request, r.who, src, "", func(ctx context.Context) error {
 		_, err := again(ctx)
@@ -46,7 +45,7 @@ func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn, approv
 }
 
 // streamTask streams a task: its stored messages, then its running and queued turns.
-func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, approvals bool) error {
+func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task) error {
 	if a.Forward(w, r.Request, task.WorkerID) {
 		return nil
 	}
@@ -55,9 +54,7 @@ func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, app
 	if err != nil {
 		return err
 	}
-	if approvals {
-		src.WithApprovals()
-	}
+	src.For(r.sdk)
 	again, taskID := a.auth.reidentify(r.Request), task.ID
 	return a.streams.serve(w, r.Request, r.who, src, last, func(ctx context.Context) error {
 		who, err := again(ctx)
@@ -97,16 +94,20 @@ func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// knowsApprovals reports whether the client reads with AI SDK 6, as its query says. Version 5
-// refuses messages that show approvals.
-func knowsApprovals(r *request) (bool, error) {
-	switch r.query.Get("aiSdk") {
-	case "", "5":
-		return false, nil
-	case "6":
-		return true, nil
+// sdkOf returns the version of the AI SDK that the client reads with, as its query says.
+func sdkOf(r *request) (view.SDK, error) {
+	v := r.query.Get("aiSdk")
+	if v == "" {
+		return view.SDKs[0], nil
 	}
-	return false, invalid("aiSdk", "must be 5 or 6")
+	var known []string
+	for _, sdk := range view.SDKs {
+		known = append(known, strconv.Itoa(int(sdk)))
+		if v == known[len(known)-1] {
+			return sdk, nil
+		}
+	}
+	return 0, invalid("aiSdk", "must be one of "+strings.Join(known, ", "))
 }
 
 // StreamPage streams a page's fragments to the browser of a user who is signed in, with the limits

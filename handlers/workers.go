@@ -64,21 +64,17 @@ func (a *API) showWorker(w http.ResponseWriter, r *request) (stream func() error
 	if err != nil {
 		return nil, err
 	}
-	approvals, err := knowsApprovals(r)
-	if err != nil {
-		return nil, err
-	}
 	task, err := a.shownTask(r, wrk, r.query.Get("taskId"))
 	if err != nil {
 		return nil, err
 	}
 	if streamed {
-		return func() error { return a.streamTask(w, r, task, approvals) }, nil
+		return func() error { return a.streamTask(w, r, task) }, nil
 	}
 	if task.ID == "" {
 		return nil, respond(w, http.StatusOK, a.views.WorkerRun(wrk))
 	}
-	v, err := a.views.TaskRun(r.Context(), wrk, task, approvals)
+	v, err := a.views.TaskRun(r.Context(), wrk, task, r.sdk)
 	return nil, respondOK(w, v, err)
 }
 

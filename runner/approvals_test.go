@@ -16,7 +16,9 @@ import (
 
 	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/stream"
 	"journeyman/runner/tool"
+	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -220,50 +222,102 @@ func TestDecidedAgainAfterTheEnd(t *testing.T) {
 	f.forgotten()
 }
 
-// TestReadersOfVersion6 checks that clients of the AI SDK 6 get its approval states.
-func TestReadersOfVersion6(t *testing.T) {
+// TestReadersOfApprovals checks that the readers of each version of the AI SDK build the messages that the
+// run view has for this version: while the turn is suspended, at its end, replayed, and after coming back
+// at any event.
+func TestReadersOfApprovals(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
-	f, _ := newAsking(t, asks("danger", "safe", "danger", "danger"))
-	turn := f.accept("go")
-	list := f.pending(turn, 3)
-	u := newUIReader(t)
-	u.sdk6 = true
-	stream := f.taskStream(turn, "").WithApprovals()
-	f.upTo(stream, u, `tool-output-available`)
-	is.Equal(u.messages(), f.messages6(turn, true)) // while the turn is suspended
-	f.decide(list[1], false, "no")
-	f.decide(list[0], true, "yes")
-	responded := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)
-	is.Equal(responded[1].(map[string]any)["approval"], map[string]any{"id": list[0].ID, "approved": true, "reason": "yes"})
-	is.Equal(responded[1].(map[string]any)["state"], "approval-responded")
-	is.Equal(responded[4].(map[string]any)["state"], "approval-requested")
-	f.decide(list[2], false, "")
-	f.wait(turn)
-	feed(u, f.events(stream))
-	is.Equal(u.messages(), f.messages6(turn, true))
-	parts := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)
-	is.Equal(parts[3].(map[string]any), map[string]any{"type": "dynamic-tool", "toolName": "danger", "toolCallId": list[1].ToolCallID,
-		"state": "output-denied", "input": map[string]any{"n": 2.0}, "approval": map[string]any{"id": list[1].ID, "approved": false, "reason": "no"}})
-	is.Equal(parts[1].(map[string]any)["state"], "output-available")
-	is.Equal(parts[4].(map[string]any)["approval"], map[string]any{"id": list[2].ID, "approved": false})
+	for _, sdk := range view.SDKs {
+		t.Run(fmt.Sprint(sdk), func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f, _ := newAsking(t, asks("danger", "safe", "danger", "danger", "danger"))
+			turn := f.accept("go")
+			list := f.pending(turn, 4)
+			u := f.reader(sdk)
+			live := f.taskStream(turn, "").For(sdk)
+			f.upTo(live, u, `tool-output-available`)
+			is.Equal(u.messages(), f.messagesFor(turn, sdk)) // while the turn is suspended
+			f.decide(list[1], false, "no")
+			f.decide(list[0], true, "yes")
+			f.upTo(live, u, `"approved","reason":"yes"`)
+			is.Equal(u.messages(), f.messagesFor(turn, sdk)) // two are decided
+			f.decide(list[2], false, "")
+			f.decide(list[3], true, "")
+			f.wait(turn)
+			feed(u, f.events(live))
+			want := f.messagesFor(turn, sdk)
+			is.Equal(u.messages(), want)
+			events := f.events(f.taskStream(turn, "").For(sdk))
+			for i := range events {
+				u := f.reader(sdk)
+				feed(u, events[:i+1])
+				feed(u, f.events(f.taskStream(turn, string(events[i].ID)).For(sdk)))
+				is.Equal(u.messages(), want)
+			}
+		})
+	}
 }
 
-// messages6 returns the assistant's messages in the format of the AI SDK 6. If built is set, it
-// omits the fields that no chunk contains.
-func (f *fixture) messages6(t store.Turn, built bool) []any {
+// TestFormsOfApprovals checks how messages show approvals to each version of the AI SDK.
+func TestFormsOfApprovals(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f, _ := newAsking(t, asks("danger", "danger"))
+	turn := f.accept("go")
+	list := f.pending(turn, 2)
+	is.Equal(f.shown(turn, view.SDK5, 1), "input-available")
+	is.Equal(f.shown(turn, view.SDK6, 1), "input-available")
+	is.Equal(f.shown(turn, view.SDK6, 3), "data-approval "+list[0].ID+" pending")
+	is.Equal(f.shown(turn, view.SDK7, 1), "approval-requested "+list[0].ID)
+	f.decide(list[0], true, "yes")
+	is.Equal(f.shown(turn, view.SDK6, 3), "data-approval "+list[0].ID+" approved yes")
+	is.Equal(f.shown(turn, view.SDK7, 1), "approval-responded "+list[0].ID+" true yes")
+	is.Equal(f.shown(turn, view.SDK7, 2), "approval-requested "+list[1].ID)
+	f.decide(list[1], false, "")
+	f.wait(turn)
+	is.Equal(f.shown(turn, view.SDK5, 2), "output-error")
+	is.Equal(f.shown(turn, view.SDK6, 1), "output-available")
+	is.Equal(f.shown(turn, view.SDK6, 2), "output-error")
+	is.Equal(f.shown(turn, view.SDK6, 4), "data-approval "+list[1].ID+" denied")
+	is.Equal(f.shown(turn, view.SDK7, 1), "output-available "+list[0].ID+" true yes")
+	is.Equal(f.shown(turn, view.SDK7, 2), "output-denied "+list[1].ID+" false")
+}
+
+// shown describes part i of the answer to a turn.
+func (f *fixture) shown(t store.Turn, sdk view.SDK, i int) string {
 	f.t.Helper()
-	conv := f.conversation(t)
-	list := assistants(plain(f.t, f.views().Messages(conv, true)).([]any))
-	for _, m := range list {
-		for _, p := range m.(map[string]any)["parts"].([]any) {
-			if a, ok := p.(map[string]any)["approval"].(map[string]any); ok && built {
-				delete(a, "approved")
-				delete(a, "reason")
+	p := f.messagesFor(t, sdk)[0].(map[string]any)["parts"].([]any)[i].(map[string]any)
+	var words []string
+	for _, v := range []any{p["state"], p["approval"], p["data"]} {
+		switch v := v.(type) {
+		case string:
+			words = append(words, v)
+		case map[string]any:
+			for _, name := range []string{"id", "approved", "approvalId", "status", "reason"} {
+				if v[name] != nil {
+					words = append(words, fmt.Sprint(v[name]))
+				}
 			}
 		}
 	}
-	return list
+	if p["type"] != "dynamic-tool" {
+		words = append([]string{p["type"].(string)}, words...)
+	}
+	return strings.Join(words, " ")
+}
+
+// reader returns a reader that behaves like a version of the AI SDK.
+func (f *fixture) reader(sdk view.SDK) *uiReader {
+	u := newUIReader(f.t)
+	u.sdk = sdk
+	return u
+}
+
+// messagesFor returns the assistant's messages for a version of the AI SDK.
+func (f *fixture) messagesFor(t store.Turn, sdk view.SDK) []any {
+	f.t.Helper()
+	return assistants(plain(f.t, f.views().Messages(f.conversation(t), sdk)).([]any))
 }
 
 // TestCancelSuspended cancels a suspended turn, and checks how streams and messages present the
@@ -275,19 +329,26 @@ func TestCancelSuspended(t *testing.T) {
 	turn := f.accept("go")
 	list := f.pending(turn, 2)
 	f.decide(list[0], true, "")
+	live, streams := map[view.SDK]*uiReader{}, map[view.SDK]*stream.Stream{}
+	for _, sdk := range view.SDKs {
+		live[sdk], streams[sdk] = f.reader(sdk), f.taskStream(turn, "").For(sdk)
+		f.upTo(streams[sdk], live[sdk], `"status":"approved"`)
+	}
 	waits := make(chan error, 1)
 	go func() { waits <- f.Wait(f.ctx(), turn.ID) }()
 	is.Equal(f.abort(turn).Status, store.Aborted)
 	is.NoErr(until(t, waits, "who waits is told"))
 	is.Equal(len(e.list()), 0)
-	want := f.messages(turn)[1:]
-	is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
-	u := newUIReader(t)
-	u.sdk6 = true
-	feed(u, f.events(f.taskStream(turn, "").WithApprovals()))
-	is.Equal(u.messages(), f.messages6(turn, true))
-	part := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)[2].(map[string]any)
-	is.Equal([]any{part["state"], part["approval"]}, []any{"output-denied", map[string]any{"id": list[1].ID, "approved": false, "reason": "the call did not run"}})
+	for sdk, u := range live {
+		feed(u, f.events(streams[sdk]))
+		want := f.messagesFor(turn, sdk)
+		is.Equal(u.messages(), want)
+		u = f.reader(sdk)
+		feed(u, f.events(f.taskStream(turn, "").For(sdk)))
+		is.Equal(u.messages(), want)
+	}
+	is.Equal(f.shown(turn, view.SDK6, 4), "data-approval "+list[1].ID+" cancelled")
+	is.Equal(f.shown(turn, view.SDK7, 2), "output-denied "+list[1].ID+" false the call did not run")
 	f.pending(f.accept("again", turn.TaskID), 2) // the turn asks again
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/runner/tool"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -34,9 +35,8 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	f := newFixture(t, withModel(questions(`{"question":"Which <one>?","choices":["a","b"]}`, `{"question":" "}`, `{"question":"When?"}`)),
 		func(c *runner.Config) { c.Concurrency, c.Tools = 1, tool.All(tool.Documents{}) })
 	turn := f.accept("go")
-	live, six := newUIReader(t), newUIReader(t)
-	six.sdk6 = true
-	stream, stream6 := f.taskStream(turn, ""), f.taskStream(turn, "").WithApprovals()
+	live, six, seven := newUIReader(t), f.reader(view.SDK6), f.reader(view.SDK7)
+	stream, stream6, stream7 := f.taskStream(turn, ""), f.taskStream(turn, "").For(view.SDK6), f.taskStream(turn, "").For(view.SDK7)
 	list := f.pending(turn, 2)
 	is.Equal([]any{list[0].Kind, list[0].Question.Text, list[0].Question.Choices, list[1].Question.Text},
 		[]any{store.KindQuestion, "Which <one>?", []string{"a", "b"}, "When?"})
@@ -53,8 +53,10 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	want := f.messages(turn)[1:]
 	feed(live, f.events(stream))
 	is.Equal(live.messages(), want)
-	feed(six, f.events(stream6)) // version 6 has no approval for a question
-	is.Equal(six.messages(), f.messages6(turn, true))
+	feed(six, f.events(stream6)) // no version has an approval for a question
+	is.Equal(six.messages(), want)
+	feed(seven, f.events(stream7))
+	is.Equal(seven.messages(), want)
 	is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
 }
 

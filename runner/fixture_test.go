@@ -188,7 +188,7 @@ func (f *fixture) journal(t store.Turn) []store.Step {
 // messages returns the UI messages of a task as decoded JSON.
 func (f *fixture) messages(t store.Turn) []any {
 	f.t.Helper()
-	return plain(f.t, f.views().Messages(f.conversation(t), false)).([]any)
+	return plain(f.t, f.views().Messages(f.conversation(t), view.SDK5)).([]any)
 }
 
 // views returns the builder of the messages that clients see.

@@ -16,6 +16,7 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/runner/stream"
+	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -133,7 +134,7 @@ func (w *wideReader) check(f *fixture, turns []store.Turn) {
 		}
 		conv := f.conversation(turn)
 		var want []any
-		for _, m := range plain(w.t, f.views().Messages(conv, false)).([]any) {
+		for _, m := range plain(w.t, f.views().Messages(conv, view.SDK5)).([]any) {
 			if m := m.(map[string]any); m["role"] == "assistant" && m["metadata"].(map[string]any)["turnId"] == turn.ID {
 				want = append(want, m)
 			}

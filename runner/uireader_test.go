@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/stream"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -33,7 +34,7 @@ type uiReader struct {
 	ended  bool   // finish was seen
 	reason string // the reason in the finish chunk
 
-	sdk6      bool     // it behaves like the AI SDK 6; version 5 has no approvals
+	sdk       view.SDK // the version of the AI SDK that it behaves like, 0 for 5
 	approvals []string // data-approval: tool, status and reason
 }
 
@@ -59,12 +60,16 @@ var chunkFields = map[string]string{
 	"data-status":           "data! transient!", "data-usage": "data! transient!",
 	"data-user-message": "data! transient!", "data-restart": "data! transient!", "data-approval": "data! transient!", "data-waiting": "data! transient!",
 	"tool-approval-request": "approvalId! toolCallId!", "tool-output-denied": "toolCallId!",
+	"tool-approval-response": "approvalId! approved! reason",
 }
 
 func (u *uiReader) check(c map[string]any) {
 	kind, _ := c["type"].(string)
 	spec, known := chunkFields[kind]
-	if !known || !u.sdk6 && (kind == "tool-approval-request" || kind == "tool-output-denied") {
+	if kind == "data-approval" && u.sdk == view.SDK6 {
+		spec = "data! id!"
+	}
+	if !known || u.sdk != view.SDK7 && (strings.HasPrefix(kind, "tool-approval") || kind == "tool-output-denied") {
 		u.t.Fatalf("unknown chunk type %q", kind)
 	}
 	allowed := map[string]bool{"type": true}
@@ -125,6 +130,9 @@ func (u *uiReader) take(e stream.Event) {
 	switch {
 	case head == "data":
 		u.data(kind, c["data"])
+		if c["transient"] != true {
+			u.dataPart(c)
+		}
 	case kind == "start":
 		u.begin(c)
 	case len(u.list) == 0:
@@ -182,6 +190,17 @@ func (u *uiReader) data(kind string, data any) {
 	}
 }
 
+// dataPart shows a data chunk as a part of the message. It replaces the part with the same id.
+func (u *uiReader) dataPart(c map[string]any) {
+	for _, p := range u.last()["parts"].([]any) {
+		if p := p.(map[string]any); p["type"] == c["type"] && p["id"] == c["id"] {
+			p["data"] = c["data"]
+			return
+		}
+	}
+	u.push(c)
+}
+
 // restart removes the parts of step n and of all later steps.
 func (u *uiReader) restart(n int) {
 	clear(u.open)
@@ -229,8 +248,21 @@ func (u *uiReader) call(id any) map[string]any {
 	return nil
 }
 
+// asked returns the part whose approval has an id.
+func (u *uiReader) asked(id any) map[string]any {
+	for _, p := range u.last()["parts"].([]any) {
+		if a, _ := p.(map[string]any)["approval"].(map[string]any); a["id"] == id {
+			return p.(map[string]any)
+		}
+	}
+	return nil
+}
+
 func (u *uiReader) tool(kind string, c map[string]any) {
 	part := u.call(c["toolCallId"])
+	if kind == "approval-response" {
+		part = u.asked(c["approvalId"])
+	}
 	if kind == "input-start" {
 		if part != nil {
 			u.t.Fatalf("the call %v begins twice", c["toolCallId"])
@@ -245,11 +277,14 @@ func (u *uiReader) tool(kind string, c map[string]any) {
 	if strings.HasPrefix(kind, "output") {
 		want = "input-available"
 	}
-	if u.sdk6 && state == "approval-requested" && want == "input-available" {
-		want = state
+	if strings.HasPrefix(kind, "output") && part["approval"] != nil {
+		want = "approval-responded" // another state with an approval and an output is not valid
 	}
-	if kind == "approval-request" {
+	switch kind {
+	case "approval-request":
 		want = "input-available"
+	case "approval-response":
+		want = "approval-requested"
 	}
 	if kind != "input-start" && state != want {
 		u.t.Fatalf("tool-%s of %v, which is %s", kind, c["toolCallId"], state)
@@ -270,6 +305,12 @@ func (u *uiReader) tool(kind string, c map[string]any) {
 		part["state"], part["errorText"] = "output-error", c["errorText"]
 	case "approval-request":
 		part["state"], part["approval"] = "approval-requested", map[string]any{"id": c["approvalId"]}
+	case "approval-response":
+		a := part["approval"].(map[string]any)
+		part["state"], a["approved"] = "approval-responded", c["approved"]
+		if c["reason"] != nil {
+			a["reason"] = c["reason"]
+		}
 	case "output-denied":
 		part["state"] = "output-denied"
 	}

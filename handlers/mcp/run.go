@@ -114,7 +114,7 @@ func (s *Server) await(ctx context.Context, c *call, t store.Turn, wait time.Dur
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.views.TurnRun(ctx, wrk, t, false)
+	v, err := s.views.TurnRun(ctx, wrk, t, view.SDK5)
 	if err != nil {
 		return nil, err
 	}

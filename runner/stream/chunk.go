@@ -41,6 +41,8 @@ type chunk struct {
 	MediaType       string          `json:"mediaType,omitempty"`
 	FinishReason    string          `json:"finishReason,omitempty"`
 	ApprovalID      string          `json:"approvalId,omitempty"`
+	Approved        *bool           `json:"approved,omitempty"`
+	Reason          string          `json:"reason,omitempty"`
 	Data            any             `json:"data,omitempty"`
 	Transient       bool            `json:"transient,omitempty"`
 
@@ -79,14 +81,6 @@ func restartChunk(step int) chunk {
 	return dataChunk("restart", map[string]string{"stepId": view.StepID(int64(step))})
 }
 
-// personChunk returns the chunk with the status of an approval or of a question.
-func personChunk(a store.Approval, status store.ApprovalStatus, reason string) chunk {
-	if a.Kind == store.KindQuestion {
-		return waitingChunk(a, status)
-	}
-	return approvalChunk(a, status, reason)
-}
-
 // waitingChunk returns the chunk with the status of a question.
 func waitingChunk(a store.Approval, status store.ApprovalStatus) chunk {
 	question, choices := view.QuestionOf(a)
@@ -100,15 +94,19 @@ func waitingChunk(a store.Approval, status store.ApprovalStatus) chunk {
 	}{store.WaitForPerson, a.ID, a.ToolCallID, question, choices, status})
 }
 
-// approvalChunk returns the chunk with the status of an approval.
-func approvalChunk(a store.Approval, status store.ApprovalStatus, reason string) chunk {
-	return dataChunk("approval", struct {
-		ApprovalID string               `json:"approvalId"`
-		ToolCallID string               `json:"toolCallId"`
-		ToolName   string               `json:"toolName"`
-		Status     store.ApprovalStatus `json:"status"`
-		Reason     string               `json:"reason,omitempty"`
-	}{a.ID, a.ToolCallID, a.ToolName, status, view.ValidText(reason)})
+// approvalChunk returns the chunk with the state of an approval. The AI SDK 6 shows it as a part of the
+// message: a later state with the same id replaces an earlier one.
+func approvalChunk(state view.ApprovalState, sdk view.SDK) chunk {
+	if sdk == view.SDK6 {
+		return chunk{Type: view.ApprovalPart, ID: state.ApprovalID, Data: state}
+	}
+	return chunk{Type: view.ApprovalPart, Data: state, Transient: true}
+}
+
+// responseChunk returns the chunk with the decision on an approval, for the AI SDK 7.
+func responseChunk(a store.Approval, reason string) chunk {
+	approved := a.Status == store.ApprovalApproved
+	return chunk{Type: "tool-approval-response", ApprovalID: a.ID, Approved: &approved, Reason: view.ValidText(reason)}
 }
 
 // failureChunk returns the chunk with the reason for a turn's failure.

@@ -26,9 +26,9 @@ type encoder struct {
 	replay bool     // for the replay of a worker-wide stream: the event ids end with replayMark
 	byWord bool     // texts are sent word by word
 
-	// approvals enables the approval chunks of AI SDK 6. Version 5 rejects a stream that
-	// contains such chunks.
-	approvals bool
+	// sdk determines the chunks that show approvals: older versions reject a stream that contains
+	// the chunks of newer ones. 0 is SDK5.
+	sdk view.SDK
 
 	// most limits the bytes of one call of encode, 0 for no limit. The next calls return the
 	// remaining events. So a client that has stopped reading holds little memory.

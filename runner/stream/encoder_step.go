@@ -159,6 +159,7 @@ func (e *encoder) callEnds(st store.Step) bool {
 		return false
 	}
 	e.decisions(st)
+	e.missedDecisions(st)
 	return e.endsOf(st, slotDecided, true)
 }
 
@@ -166,8 +167,7 @@ func (e *encoder) callEnds(st store.Step) bool {
 // others. They are encoded in the order in which they ended. endsOf reports whether all have
 // ended.
 func (e *encoder) endsOf(st store.Step, slot int64, asked bool) bool {
-	// Once the turn has passed the step, a call without a result never ran.
-	over := e.snap.turn.Status.Ended() || st.Seq < int64(len(e.snap.steps))-1 || e.snap.current != nil
+	over := e.passed(st)
 	group := slices.DeleteFunc(st.ToolCalls(), func(c store.ToolCall) bool {
 		_, asks := st.Approval(c.N)
 		return asks != asked
@@ -181,7 +181,7 @@ func (e *encoder) endsOf(st store.Step, slot int64, asked bool) bool {
 		}
 		c := chunk{Type: "tool-output-available", ToolCallID: call.CallID, Output: output, Dynamic: true}
 		switch {
-		case e.approvals && asks && a.Kind != store.KindQuestion && a.Status != store.ApprovalApproved:
+		case e.sdk == view.SDK7 && asks && a.Kind != store.KindQuestion && a.Status != store.ApprovalApproved:
 			c = chunk{Type: "tool-output-denied", ToolCallID: call.CallID}
 		case errorText != "":
 			c.Type, c.ErrorText = "tool-output-error", errorText
@@ -192,6 +192,11 @@ func (e *encoder) endsOf(st store.Step, slot int64, asked bool) bool {
 		}
 	}
 	return true
+}
+
+// passed reports whether the turn has passed a step. A call of such a step without a result never ran.
+func (e *encoder) passed(st store.Step) bool {
+	return e.snap.turn.Status.Ended() || st.Seq < int64(len(e.snap.steps))-1 || e.snap.current != nil
 }
 
 // inOrderOfEnds returns calls of a step in the order in which they ended, and then those
@@ -206,11 +211,15 @@ func inOrderOfEnds(st store.Step, calls []store.ToolCall) []store.ToolCall {
 	})
 }
 
-// approvalRequests encodes the requests for approval of the tool calls of a step.
+// approvalRequests encodes the requests for approval of the tool calls of a step, and its questions.
 func (e *encoder) approvalRequests(st store.Step) {
 	for _, a := range st.Approvals {
-		e.put(st, slotRequests+a.Call, personChunk(a, store.ApprovalPending, ""))
-		if e.approvals && a.Kind != store.KindQuestion {
+		if a.Kind == store.KindQuestion {
+			e.put(st, slotRequests+a.Call, waitingChunk(a, store.ApprovalPending))
+			continue
+		}
+		e.put(st, slotRequests+a.Call, approvalChunk(view.PendingStateOf(a), e.sdk))
+		if e.sdk == view.SDK7 {
 			c := chunk{Type: "tool-approval-request", ApprovalID: a.ID, ToolCallID: a.ToolCallID}
 			e.putAt(e.place(st, slotRequests+a.Call, 1), c)
 		}
@@ -223,6 +232,33 @@ func (e *encoder) decisions(st store.Step) {
 	// The position never goes back, so decisions are ordered by their numbers.
 	slices.SortFunc(decided, func(a, b store.Approval) int { return int(a.Decision - b.Decision) })
 	for _, a := range decided {
-		e.put(st, slotDecisions+a.Decision, personChunk(a, a.Status, a.Reason))
+		if a.Kind == store.KindQuestion {
+			e.put(st, slotDecisions+a.Decision, waitingChunk(a, a.Status))
+			continue
+		}
+		e.put(st, slotDecisions+a.Decision, approvalChunk(view.ApprovalStateOf(a), e.sdk))
+		if e.sdk == view.SDK7 {
+			e.putAt(e.place(st, slotDecisions+a.Decision, 1), responseChunk(a, a.Reason))
+		}
+	}
+}
+
+// missedDecisions encodes the approvals of a step that ended without a decision. Version 5 of the AI SDK
+// shows no approvals in its messages, so the end of the call is enough for it.
+func (e *encoder) missedDecisions(st store.Step) {
+	if !e.passed(st) || e.sdk != view.SDK6 && e.sdk != view.SDK7 {
+		return
+	}
+	for _, call := range st.ToolCalls() {
+		a, asks := st.Approval(call.N)
+		if !asks || a.Decided() || a.Kind == store.KindQuestion {
+			continue
+		}
+		c := approvalChunk(view.ApprovalStateOf(a), e.sdk)
+		if e.sdk == view.SDK7 {
+			_, errorText, _ := view.CallOutcome(st, call, true)
+			c = responseChunk(a, errorText)
+		}
+		e.put(st, slotMissed+call.N, c)
 	}
 }

@@ -36,7 +36,8 @@ const (
 //   - Part i is at slotParts+i.
 //   - The end of tool call j is at slotCalls+j, in the order in which the calls end.
 //   - The end of a call j that needs a decision is at slotDecided+j.
-//   - Request j is at slotRequests+j, and decision k is at slotDecisions+k.
+//   - Request j is at slotRequests+j, and decision k is at slotDecisions+k. The end of request j without a
+//     decision is at slotMissed+j.
 //   - slotEndCut ends a text that an earlier step left open and that this step does not continue.
 //   - At slotWaiting, the turn is suspended until its model answers.
 const (
@@ -46,6 +47,7 @@ const (
 	slotRequests   = 1 << 20
 	slotCalls      = 1 << 21
 	slotDecisions  = 1 << 22
+	slotMissed     = slotDecisions + 1<<21
 	slotDecided    = 1 << 23
 	slotFinishStep = 1 << 30
 	slotWaiting    = 1 << 31

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -49,9 +50,9 @@ func (h *Hub) Turn(t store.Turn) *Stream {
 	return &Stream{hub: h, single: true, turn: t, encoder: e}
 }
 
-// WithApprovals enables the approval chunks of AI SDK 6. Version 5 rejects them.
-func (s *Stream) WithApprovals() *Stream {
-	s.encoder.approvals = true
+// For sets the version of the AI SDK that reads the stream. The default is SDK5.
+func (s *Stream) For(sdk view.SDK) *Stream {
+	s.encoder.sdk = sdk
 	return s
 }
 

@@ -50,7 +50,7 @@ func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error)
 		v.Waiting = &Asked{Approvals: pendingApprovals(conv)}
 	}
 	v.Worker = b.newRun(d.WorkerID, d.WorkerCreatedAt)
-	b.complete(&v.Worker, conv, false)
+	b.complete(&v.Worker, conv, SDK5)
 	return v.body(b, conv.Task, turn)
 }
 

@@ -50,7 +50,7 @@ func EndMetadata(t store.Turn) *Metadata {
 // A Part is a part of a message. Its type determines which fields it has.
 type Part struct {
 	Type       string          `json:"type"`
-	ID         string          `json:"id,omitempty"` // of reasoning
+	ID         string          `json:"id,omitempty"` // of reasoning and of an approval
 	Text       *string         `json:"text,omitempty"`
 	State      string          `json:"state,omitempty"`
 	ToolName   string          `json:"toolName,omitempty"`
@@ -64,20 +64,12 @@ type Part struct {
 	MediaType  string          `json:"mediaType,omitempty"`
 	Filename   string          `json:"filename,omitempty"`
 	Approval   *Approval       `json:"approval,omitempty"`
-}
-
-// An Approval is the state of an approval, by the definition of the AI SDK 6. It belongs to the part
-// of a tool call.
-type Approval struct {
-	ID       string `json:"id"`
-	Approved *bool  `json:"approved,omitempty"`
-	Reason   string `json:"reason,omitempty"`
+	Data       any             `json:"data,omitempty"`
 }
 
 // Messages returns a conversation as UI messages. A turn without visible content has no assistant
-// message. approvals is set for clients that know the approvals of the AI SDK 6: its version 5
-// refuses the states of tool calls that belong to them.
-func (b Builder) Messages(c store.Conversation, approvals bool) []Message {
+// message. sdk is the version of the AI SDK that reads them.
+func (b Builder) Messages(c store.Conversation, sdk SDK) []Message {
 	messages := make([]Message, 0, 2*len(c.Turns))
 	for _, t := range c.Turns {
 		messages = append(messages, b.UserMessage(t, store.TurnFiles(c.Files, t.Num, store.Attached)))
@@ -88,7 +80,7 @@ func (b Builder) Messages(c store.Conversation, approvals bool) []Message {
 		m := Message{ID: AnswerID(t), Role: roleAssistant, Metadata: StartMetadata(t), Parts: []Part{}}
 		steps := c.Steps[t.Num]
 		for i := range steps {
-			m.Parts = appendStep(m.Parts, stepParts(t, steps, i, approvals), steps, i)
+			m.Parts = appendStep(m.Parts, stepParts(t, steps, i, sdk), steps, i)
 		}
 		if t.Status.Ended() {
 			m.Metadata.Usage = EndMetadata(t).Usage
@@ -151,7 +143,7 @@ func appendStep(parts, added []Part, steps []store.Step, i int) []Part {
 }
 
 // stepParts returns the parts of step i of a turn.
-func stepParts(t store.Turn, steps []store.Step, i int, approvals bool) []Part {
+func stepParts(t store.Turn, steps []store.Step, i int, sdk SDK) []Part {
 	st := steps[i]
 	parts := []Part{{Type: "step-start"}}
 	calls := st.ToolCalls()
@@ -159,7 +151,7 @@ func stepParts(t store.Turn, steps []store.Step, i int, approvals bool) []Part {
 		switch {
 		case p.IsCall():
 			part := toolPart(st, calls[0], t.Status.Ended() || i < len(steps)-1)
-			if a, asks := st.Approval(calls[0].N); asks && approvals && a.Kind != store.KindQuestion {
+			if a, asks := st.Approval(calls[0].N); asks && sdk == SDK7 && a.Kind != store.KindQuestion {
 				part.setApproval(a)
 			}
 			parts, calls = append(parts, part), calls[1:]
@@ -169,6 +161,9 @@ func stepParts(t store.Turn, steps []store.Step, i int, approvals bool) []Part {
 		case p.Type == store.PartText:
 			parts = append(parts, Part{Type: "text", Text: &p.Text, State: "done"})
 		}
+	}
+	if sdk == SDK6 {
+		parts = append(parts, approvalParts(st)...)
 	}
 	return parts
 }
@@ -208,29 +203,6 @@ func CallOutcome(st store.Step, call store.ToolCall, over bool) (out json.RawMes
 		return nil, store.CallDidNotRun, true
 	}
 	return nil, "", false
-}
-
-// setApproval sets the state of a tool call to one that the AI SDK 6 knows. For that
-// SDK, a call that ended without a decision was denied.
-func (p *Part) setApproval(a store.Approval) {
-	p.Approval = &Approval{ID: a.ID}
-	ended := p.State != "input-available"
-	if !ended && !a.Decided() {
-		p.State = "approval-requested"
-		return
-	}
-	approved := a.Status == store.ApprovalApproved
-	p.Approval.Approved, p.Approval.Reason = &approved, ValidText(a.Reason)
-	switch {
-	case !ended:
-		p.State = "approval-responded"
-	case !approved:
-		if !a.Decided() {
-			// No user gave a reason, so the reason is the error of the call.
-			p.Approval.Reason = p.ErrorText
-		}
-		p.State, p.ErrorText = "output-denied", ""
-	}
 }
 
 // StepID returns the id of a step, unique in its message.

@@ -142,14 +142,14 @@ func (b Builder) newRun(workerID string, createdAt time.Time) Run {
 		Output: []OutputItem{}, Sources: []Source{}, Status: store.Pending, URL: b.WorkerURL(workerID)}
 }
 
-// TaskRun returns the run view of a worker and one of its tasks. approvals is set for
-// clients that know the approvals of the AI SDK 6.
-func (b Builder) TaskRun(ctx context.Context, w store.Worker, task store.Task, approvals bool) (Run, error) {
+// TaskRun returns the run view of a worker and one of its tasks. sdk is the version of the AI SDK that
+// reads the messages.
+func (b Builder) TaskRun(ctx context.Context, w store.Worker, task store.Task, sdk SDK) (Run, error) {
 	conv, err := b.store.Conversation(ctx, task)
 	if err != nil {
 		return Run{}, err
 	}
-	v := b.run(w, conv, approvals)
+	v := b.run(w, conv, sdk)
 	v.setStatus(conv.Task.Status)
 	err = b.addTeam(ctx, &v, conv)
 	return v, err
@@ -157,34 +157,34 @@ func (b Builder) TaskRun(ctx context.Context, w store.Worker, task store.Task, a
 
 // TurnRun returns the run view for the client that sent a turn. It shows the task without
 // the turns that came later, and the status of that turn.
-func (b Builder) TurnRun(ctx context.Context, w store.Worker, t store.Turn, approvals bool) (Run, error) {
+func (b Builder) TurnRun(ctx context.Context, w store.Worker, t store.Turn, sdk SDK) (Run, error) {
 	conv, err := b.store.Conversation(ctx, t)
 	if err != nil {
 		return Run{}, err
 	}
 	conv.EndWith(t.Num)
-	return b.LastTurnRun(ctx, w, conv, approvals)
+	return b.LastTurnRun(ctx, w, conv, sdk)
 }
 
 // LastTurnRun is TurnRun for the last turn of a conversation that has been read.
 func (b Builder) LastTurnRun(ctx context.Context, w store.Worker, conv store.Conversation,
-	approvals bool) (Run, error) {
-	v := b.run(w, conv, approvals)
+	sdk SDK) (Run, error) {
+	v := b.run(w, conv, sdk)
 	v.setStatus(*v.Metadata.TurnStatus)
 	err := b.addTeam(ctx, &v, conv)
 	return v, err
 }
 
 // run returns the run view of a conversation, without its status.
-func (b Builder) run(w store.Worker, conv store.Conversation, approvals bool) Run {
+func (b Builder) run(w store.Worker, conv store.Conversation, sdk SDK) Run {
 	v := b.WorkerRun(w)
-	b.complete(&v, conv, approvals)
+	b.complete(&v, conv, sdk)
 	return v
 }
 
 // complete sets the fields that a conversation determines.
-func (b Builder) complete(v *Run, conv store.Conversation, approvals bool) {
-	v.Messages = b.Messages(conv, approvals)
+func (b Builder) complete(v *Run, conv store.Conversation, sdk SDK) {
+	v.Messages = b.Messages(conv, sdk)
 	v.Files = b.Files(store.PublishedFiles(conv.Files))
 	for _, s := range conv.Sources {
 		v.Sources = append(v.Sources, Source{ID: s.ID, Title: Optional(s.Title), Type: "url", URL: s.URL})
