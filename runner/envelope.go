@@ -11,7 +11,7 @@ const maxLooked = 200
 
 // envelope returns the text about a turn that precedes the instruction in the prompt.
 func (r *Runner) envelope(o store.EnvelopeFacts) string {
-	return prompt.Envelope(o, prompt.Budget(r.cfg.Budgets[o.Turn.Budget]))
+	return prompt.Envelope(o, prompt.Budget(r.cfg.Budgets[o.Turn.Budget]), prompt.NewMark())
 }
 
 // lookAt returns the names at the top of a folder. It returns an empty listing if the folder cannot

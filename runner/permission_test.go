@@ -152,7 +152,8 @@ func TestStrangersAreMarked(t *testing.T) {
 		text := string(msg.Role)
 		for _, p := range msg.Parts {
 			if p.Aside {
-				text += " (" + p.Text[:strings.IndexByte(p.Text, '.')] + ")"
+				_, said, _ := strings.Cut(p.Text, "]\n") // without the mark
+				text += " (" + said[:strings.IndexByte(said, '.')] + ")"
 			} else {
 				text += " " + p.Text
 			}

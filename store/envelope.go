@@ -49,7 +49,7 @@ type Listing struct {
 }
 
 // Envelopes holds the functions that make the envelope of a turn. Compose runs in the
-// writer's transaction, so it must be pure and fast. Look reads the disk, so the store calls
+// writer's transaction, so it must be fast, and read and change nothing but its arguments. Look reads the disk, so the store calls
 // it before the transaction.
 type Envelopes struct {
 	Look    func(Folder) Listing

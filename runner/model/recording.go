@@ -157,9 +157,10 @@ func sortedJSON(raw json.RawMessage) string {
 	return string(sorted)
 }
 
-// runNamePattern matches ids of this service, and addresses of its workers, whose host and port
-// differ between runs.
-var runNamePattern = regexp.MustCompile(`\b(?:org|usr|key|wrk|tsk|trn|msg|sch|whe|fil|src|evt)_[0-9a-hjkmnp-tv-z]{26}\b|` +
+// runNamePattern matches ids of this service, marks of notes, and addresses of its workers, whose
+// host and port differ between runs.
+var runNamePattern = regexp.MustCompile(`\bnote_[0-9]{12}\b|` +
+	`\b(?:org|usr|key|wrk|tsk|trn|msg|sch|whe|fil|src|evt)_[0-9a-hjkmnp-tv-z]{26}\b|` +
 	`https?://[^\s/"'<>\\]+/api/workers/`)
 
 // runNames are the names that differ between runs, in the order of their first occurrence. A
@@ -180,10 +181,11 @@ func (n *runNames) hide(text string) string {
 			n.number[name], n.list = i, append(n.list, name)
 		}
 		// The result has the form of a name, so that show finds it with the same pattern.
-		if kind, _, isID := strings.Cut(name, "_"); isID && len(kind) == 3 {
-			return fmt.Sprintf("%s_%026d", kind, i)
+		if strings.HasPrefix(name, "http") {
+			return fmt.Sprintf("http://run-%d.invalid/api/workers/", i)
 		}
-		return fmt.Sprintf("http://run-%d.invalid/api/workers/", i)
+		kind, rest, _ := strings.Cut(name, "_")
+		return fmt.Sprintf("%s_%0*d", kind, len(rest), i)
 	})
 }
 
@@ -191,8 +193,7 @@ func (n *runNames) hide(text string) string {
 // have invented it.
 func (n *runNames) show(text string) string {
 	return runNamePattern.ReplaceAllStringFunc(text, func(hidden string) string {
-		// In an id, the number follows a prefix of four bytes, such as trn_.
-		digits := hidden[4:]
+		_, digits, _ := strings.Cut(hidden, "_") // in an id, the number follows a prefix such as trn_
 		if rest, ok := strings.CutPrefix(hidden, "http://run-"); ok {
 			digits, _, _ = strings.Cut(rest, ".")
 		}

@@ -272,9 +272,10 @@ func TestNamesComeBack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	n := newRunNames()
-	text := "http://h:1/api/workers/" + firstWorker + "/files/a " + secondWorker + " " + firstWorker + " wrk_short https://x/api/tasks tsk_" + firstWorker[4:]
+	text := "http://h:1/api/workers/" + firstWorker + "/files/a " + secondWorker + " " + firstWorker + " wrk_short https://x/api/tasks tsk_" + firstWorker[4:] + " [note_482139057183] [note_000000000001]"
 	hidden := n.hide(text)
 	is.True(!strings.Contains(hidden, "h:1") && !strings.Contains(hidden, firstWorker) && !strings.Contains(hidden, secondWorker))
+	is.True(!strings.Contains(hidden, "482139057183")) // the mark of a note
 	is.Equal(n.show(hidden), text)
 	is.Equal(n.show("wrk_99999999999999999999999999"), "wrk_99999999999999999999999999") // an unknown number stays
 	is.Equal(newRunNames().hide(text), hidden)

@@ -22,7 +22,11 @@ func (p *Prompt) AddInstruction(t store.Turn, attached []store.File) {
 		m.Parts = append(m.Parts, model.Part{Type: model.PartText, Text: t.Envelope, Aside: true})
 	}
 	if t.Stranger() {
-		m.Parts = append(m.Parts, model.Part{Type: model.PartText, Text: strangerNote, Aside: true})
+		note := strangerNote
+		if mark := markOf(t.Envelope); mark != "" {
+			note = markNote(mark, note)
+		}
+		m.Parts = append(m.Parts, model.Part{Type: model.PartText, Text: note, Aside: true})
 	}
 	m.Parts = append(m.Parts, model.Part{Type: model.PartText, Text: t.Input})
 	for _, f := range attached {
@@ -67,7 +71,14 @@ func (p *Prompt) AddSteps(t store.Turn, steps []store.Step) {
 	p.add(t.Seq, int64(len(steps)), textMessage(model.RoleAssistant, note))
 }
 
+// add adds the messages of an instruction, whose step is -1, or of a step. All text from outside
+// passes here.
 func (p *Prompt) add(turn, step int64, messages ...model.Message) {
+	if p.Marks {
+		for i, m := range messages {
+			messages[i] = disarmMessage(m)
+		}
+	}
 	p.conversation.passages = append(p.conversation.passages, passage{turn, step, messages})
 }
 

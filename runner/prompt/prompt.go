@@ -25,6 +25,7 @@ type Prompt struct {
 	OutputSchema json.RawMessage // nil for free text
 	Models       []string        // models that may be called, without their providers; each has its own calibration
 	Hints        bool            // whether results of repeated calls contain a hint about the repetition
+	Marks        bool            // whether marks of notes in texts from outside are disarmed
 	Asking       int             // index in Models of the next model
 
 	open         func(store.File) ([]byte, error)
