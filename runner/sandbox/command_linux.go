@@ -201,6 +201,6 @@ func newNamespaceAttr(user int) *syscall.SysProcAttr {
 			unix.CLONE_NEWUTS,
 		UidMappings: mapping, GidMappings: groups, GidMappingsEnableSetgroups: os.Geteuid() == 0,
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID,
-			unix.CAP_SETPCAP},
+			unix.CAP_SETPCAP, unix.CAP_SYS_CHROOT},
 	}
 }

@@ -182,7 +182,8 @@ func (b *rootBuilder) proc() {
 	})
 }
 
-// hide covers folders that are inside the folders of programs.
+// hide covers folders that are inside the folders of programs. Their names stay visible: commands see
+// an empty folder that they cannot enter.
 func (b *rootBuilder) hide(folders []string) {
 	for _, folder := range folders {
 		if info, err := os.Stat(b.path(folder)); err != nil || !info.IsDir() {
@@ -196,12 +197,28 @@ func (b *rootBuilder) hide(folders []string) {
 }
 
 // enter makes the new folder the root of this process, and unmounts the old root.
+//
+// In a mount namespace, /proc/PID/mountinfo shows for each mount the path of its source, and so
+// would show where the data folder is. The kernel leaves out mounts that are not below the
+// process's root. So the new root is a detached copy, which is in no namespace, and the namespace
+// keeps nothing but an empty folder. The list of mounts is empty then, in all processes inside.
+// The copy lasts as long as this process, which holds it open.
 func (b *rootBuilder) enter() {
-	b.do("enter root", func() error { return unix.Chdir(b.at) })
+	b.do("close root", func() error {
+		return unix.MountSetattr(unix.AT_FDCWD, b.at, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	})
+	root := -1
+	b.do("detach root", func() (err error) {
+		root, err = unix.OpenTree(unix.AT_FDCWD, b.at, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		return err
+	})
+	b.do("mount empty folder", func() error {
+		flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY)
+		return unix.Mount("tmpfs", b.at, "tmpfs", flags, "mode=555,size=4k")
+	})
+	b.do("enter empty folder", func() error { return unix.Chdir(b.at) })
 	b.do("change root", func() error { return unix.PivotRoot(".", ".") }) // the old root now covers the new one
 	b.do("leave old root", func() error { return unix.Unmount(".", unix.MNT_DETACH) })
-	b.do("enter root", func() error { return unix.Chdir("/") })
-	b.do("close root", func() error {
-		return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
-	})
+	b.do("enter root", func() error { return unix.Fchdir(root) })
+	b.do("change root again", func() error { return unix.Chroot(".") })
 }
