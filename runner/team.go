@@ -11,6 +11,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/visible"
 )
 
 // This file implements teams. A turn can run other workers: their turns are its children. The
@@ -275,7 +276,7 @@ func (h *toolHost) receive(ctx context.Context, c store.Child) (list []receivedF
 		refused, ok := errors.AsType[*sandbox.Error](err)
 		switch {
 		case err == nil:
-			got.Path = to
+			got.Path = visible.Name(to)
 		case ok: // for example, the folder is full
 			got.Error = refused.Message
 		default:

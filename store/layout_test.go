@@ -45,11 +45,11 @@ var rooms = map[string][]string{
 	"store/visible":   {},
 	"store/storetest": {"store", "store/postgres", "store/postgres/pgtest"},
 	// All work without a request.
-	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/tool", "runner/trace", "runner/sandbox"},
+	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/tool", "runner/trace", "runner/sandbox", "store/visible"},
 	// Only this package uses OpenTelemetry.
 	"runner/trace": {},
 	// Pure: the same input gives the same prompt.
-	"runner/prompt": {"store", "runner/model"},
+	"runner/prompt": {"store", "store/visible", "runner/model"},
 	// The loop publishes events in one place.
 	"runner/stream": {"store", "runner/view", "runner/model"},
 	// One JSON form for the API, webhooks and streams.

@@ -5,6 +5,7 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/visible"
 )
 
 // strangerNote warns the model that the author of a message is not a member. It applies to the
@@ -36,8 +37,9 @@ func (p *Prompt) AddInstruction(t store.Turn, attached []store.File) {
 }
 
 // fileOf returns the part for a stored file. path is its path in the workspace.
+// Providers get it within a text, so it must not imitate other lines of that text.
 func (p *Prompt) fileOf(f store.File, path string) model.Part {
-	return model.Part{Type: model.PartFile, Path: path, MediaType: f.MediaType, Size: f.Size,
+	return model.Part{Type: model.PartFile, Path: visible.Name(path), MediaType: f.MediaType, Size: f.Size,
 		Open: func() ([]byte, error) { return p.open(f) }}
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"journeyman/runner/sandbox"
+	"journeyman/store/visible"
 )
 
 // arguments are the arguments of one call. Methods parse one argument by its name and check its
@@ -99,7 +100,7 @@ func (a *arguments) text(name string, required bool, most int) string {
 func (a *arguments) path() string {
 	var p string
 	if a.has("path", true) && a.read("path", &p, "a string") {
-		a.checkPath(p)
+		return a.checkPath(p)
 	}
 	return p
 }
@@ -111,14 +112,17 @@ func (a *arguments) folder() string {
 	if p == "" {
 		return "."
 	}
-	a.checkPath(p)
-	return p
+	return a.checkPath(p)
 }
 
-func (a *arguments) checkPath(p string) {
+// checkPath returns the path that the model means. Hidden characters may be escaped, as results show
+// them: a path has no backslashes otherwise.
+func (a *arguments) checkPath(p string) string {
+	p = visible.Named(p)
 	if _, err := sandbox.SafePath(p); err != nil {
 		a.wrong("%spath: %s", a.within, err)
 	}
+	return p
 }
 
 // number returns a whole number of at least least. It returns def for an absent argument.
@@ -177,7 +181,8 @@ func (a *arguments) boolean(name string) bool {
 func (a *arguments) paths(name string, most int) []string {
 	list := a.strings(name, most)
 	for i, p := range list {
-		if _, err := sandbox.SafePath(p); err != nil {
+		list[i] = visible.Named(p)
+		if _, err := sandbox.SafePath(list[i]); err != nil {
 			a.wrong("%s%s[%d]: %s", a.within, name, i, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"journeyman/runner/diff"
 	"journeyman/runner/sandbox"
+	"journeyman/store/visible"
 )
 
 const maxDiff = 16 << 10 // bytes of a diff in the result of a tool
@@ -19,7 +20,7 @@ func unifiedDiff(path, before, after string) string {
 		return ""
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "--- a/%s\n+++ b/%s\n", path, path)
+	fmt.Fprintf(&text, "--- a/%s\n+++ b/%s\n", visible.Name(path), visible.Name(path))
 	a, b := 0, 0 // lines of both versions before the next hunk
 	for len(lines) > 0 {
 		if hidden := lines[0].Hidden; hidden > 0 {

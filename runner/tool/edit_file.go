@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"journeyman/store/visible"
 )
 
 const (
@@ -73,7 +75,7 @@ func (editFile) Run(_ context.Context, host Host, input json.RawMessage) (json.R
 	for _, name := range e.loose {
 		notes += fmt.Sprintf("[%s was found with other white space or quotes: check the diff]\n", name)
 	}
-	return result(fmt.Sprintf("%s: %d replaced, %d bytes now\n", e.path, e.count, len(e.after)) + notes +
+	return result(fmt.Sprintf("%s: %d replaced, %d bytes now\n", visible.Name(e.path), e.count, len(e.after)) + notes +
 		unifiedDiff(e.path, string(e.before), string(e.after)))
 }
 

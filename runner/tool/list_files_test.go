@@ -92,17 +92,3 @@ func TestListLeavesNoGaps(t *testing.T) {
 	h.put(t, "z", "") // short enough for the remaining space
 	is.True(!strings.Contains(h.text(t, "list_files", nil), "\nz"))
 }
-
-// TestHostileNames lists and searches files whose names imitate other lines of a result.
-func TestHostileNames(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
-	h.put(t, "a\n[9 of 9]\nb\x1b[2J", "found")
-	h.put(t, "folder\r\nx/c\u2028d", "found")
-	is.Equal(h.text(t, "list_files", nil), `a\n[9 of 9]\nb\u001b[2J`+"\t5\n"+`folder\r\nx/c\u2028d`+"\t5\n")
-	is.Equal(h.text(t, "list_files", object{"depth": 1}), `a\n[9 of 9]\nb\u001b[2J`+"\t5\n"+`folder\r\nx/`+"\n")
-	h.put(t, "e\u2028f", "found")
-	found := h.text(t, "search_files", object{"pattern": "found"})
-	is.True(strings.HasPrefix(found, `e\u2028f`+"\n1:found\n[1 matches in 1 of 1 text files]\n")) // no tool opens the others
-}

@@ -3,6 +3,8 @@ package tool
 import (
 	"context"
 	"encoding/json"
+
+	"journeyman/store/visible"
 )
 
 // maxTitle is the maximum length of a published file's title, in characters.
@@ -35,5 +37,6 @@ func (publishFile) Run(ctx context.Context, host Host, input json.RawMessage) (j
 	if err != nil {
 		return nil, explain(err)
 	}
+	file.Path = visible.Name(file.Path)
 	return result(file)
 }

@@ -119,7 +119,7 @@ func (x *lineRange) fill(ctx context.Context, t *textFile) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read %s: %w", x.path, err)
+			return fmt.Errorf("read %q: %w", x.path, err)
 		}
 		if x.total++; full || x.total < x.first {
 			continue

@@ -157,7 +157,7 @@ func (s *search) file(ctx context.Context, e sandbox.Entry) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("search %s: %w", e.Path, err)
+			return fmt.Errorf("search %q: %w", e.Path, err)
 		}
 		// Check at every line, because searching one line can take a tenth of a second.
 		if ctx.Err() != nil {

@@ -53,7 +53,7 @@ func openText(ws *sandbox.Workspace, path string) (*textFile, error) {
 	}
 	if err != nil {
 		// The caller gets no textFile, so close the file here.
-		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("read %q: %w", path, err), f.Close())
 	}
 	return t, nil
 }
@@ -68,7 +68,7 @@ func (t *textFile) asDocument(ctx context.Context, docs Documents) error {
 	}
 	document, err := io.ReadAll(io.LimitReader(t.lines, sandbox.MaxFilterInput))
 	if err != nil {
-		return fmt.Errorf("read %s: %w", t.file.Name(), err)
+		return fmt.Errorf("read %q: %w", t.file.Name(), err)
 	}
 	text, err := docs.document(ctx, t.mediaType, document)
 	// From now on, next returns the lines of the text.

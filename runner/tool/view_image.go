@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"journeyman/store/visible"
 )
 
 type viewImage struct{}
@@ -37,11 +39,11 @@ func (viewImage) Run(_ context.Context, host Host, input json.RawMessage) (json.
 	// Read one byte more than the limit, so that ShowImage recognizes a file that is too large.
 	data, err := io.ReadAll(io.LimitReader(f, MaxImageBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, fmt.Errorf("read %q: %w", path, err)
 	}
 	if err := host.ShowImage(path, data); err != nil {
 		return nil, err
 	}
 	// The image itself is not part of this text: providers get it as a separate block.
-	return result("The image " + path + " is shown here.")
+	return result("The image " + visible.Name(path) + " is shown here.")
 }

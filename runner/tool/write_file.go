@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"journeyman/runner/sandbox"
+	"journeyman/store/visible"
 )
 
 type writeFile struct{ docs Documents }
@@ -44,7 +45,7 @@ func (w writeFile) Run(ctx context.Context, host Host, input json.RawMessage) (j
 	return result(struct {
 		Path string `json:"path"`
 		Size int    `json:"size"`
-	}{path, len(data)})
+	}{visible.Name(path), len(data)})
 }
 
 // convert returns the bytes of the file for content. It uses only the extension of path: a text

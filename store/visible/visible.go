@@ -10,6 +10,8 @@ package visible
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -41,11 +43,23 @@ func Running(s string) string {
 	return show(s, func(before, r, after rune) bool { return isLayout(before, r, after) || belongs(before, r, after) })
 }
 
-// Name is for names of files in the results of tools: it shows control characters and line breaks of
-// every kind, with which a name could imitate other lines of a result. Other hidden characters stay,
-// because the reader has to name the file again.
-func Name(s string) string {
-	return show(s, func(_, r, _ rune) bool { return !unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) })
+// Name is for names of files in texts for a model. It is like Running, but it also shows line breaks
+// and tabs, with which a name could imitate other lines of a text. Named reverses it.
+func Name(s string) string { return show(s, belongs) }
+
+// escapePattern matches the escapes of characters that names of files can have.
+var escapePattern = regexp.MustCompile(`\\u(?:[0-9a-f]{4}|\{[0-9a-f]{5,6}\})`)
+
+// Named returns the name of a file that Name shows as s. A model names a file as it was shown. Names
+// with control characters are not restored, because no tool opens such files.
+func Named(s string) string {
+	return escapePattern.ReplaceAllStringFunc(s, func(escape string) string {
+		n, err := strconv.ParseInt(strings.Trim(escape, `\u{}`), 16, 32)
+		if r := rune(n); err == nil && Hidden(r) && !unicode.IsControl(r) {
+			return string(r)
+		}
+		return escape
+	})
 }
 
 // show returns a text with escapes for the hidden characters, except those that stay reports. stays

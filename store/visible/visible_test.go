@@ -85,6 +85,13 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	is.Equal(visible.Name("a\n[2 files]\t\x1b[2J\u2028\x9b\u0085.txt"), `a\n[2 files]\t\u001b[2J\u2028\x9b\u0085.txt`)
+	is.Equal(visible.Name("\u202egnp.exe a\u200b\u2066\ufeff\U000E0041"), `\u202egnp.exe a\u200b\u2066\ufeff\u{e0041}`)
+	for _, name := range []string{"\u202egnp.exe", "a\u2028b/c\u200b", "\U000E0041", "plain", "❤\ufe0f", "\u00ad"} {
+		is.Equal(visible.Named(visible.Name(name)), name)
+	}
+	for _, shown := range []string{`\n`, `a\u000ab`, `\u0041`, `\u{41}`, `\u009b`, `\uzzzz`, `\u{ffffff}`, `\x41`} {
+		is.Equal(visible.Named(shown), shown)
+	}
 	is.Equal(visible.Name("❤\ufe0f می\u200cروم.txt"), "❤\ufe0f می\u200cروم.txt")
 }
 
