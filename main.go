@@ -70,16 +70,39 @@ type config struct {
 	Health  command.Probe       `cmd:"" help:"Check whether the running server of the data folder is ready."`
 	Pause   command.Maintenance `cmd:"" name:"maintenance" help:"Turn maintenance on or off. In maintenance, the running server refuses changes and new work."`
 	Migrate command.Migrate     `cmd:"" help:"Copy the database of a stopped server from the data folder to a PostgreSQL server, or back."`
-	Doctor  command.Doctor      `cmd:"" help:"Check what a server needs: data folder, disk, clock, ports, base URL, mail and models."`
+	Doctor  doctorCommand       `cmd:"" help:"Check what a server needs: data folder, disk, clock, ports, base URL, mail and models."`
 	Version command.Version     `cmd:"" help:"Print the version and the source of the binary."`
 }
 
-// serveCommand is the command that serves. Its flags apply to no other command.
-type serveCommand struct {
+// serverFlags holds the flags of the server.
+type serverFlags struct {
 	command.ServeFlags
 	Mail    mail.Flags    `embed:""`
 	Keep    command.Keep  `embed:"" prefix:"keep-"`
 	Backups backup.Repeat `embed:"" prefix:"backup-"`
+}
+
+// serveCommand is the command that serves.
+type serveCommand struct{ serverFlags }
+
+// doctorCommand is the command that checks what a server needs. It takes the flags of the server, so
+// that an operator can try the command line of the server, and each flag that an advice names.
+type doctorCommand struct {
+	JSON bool `name:"json" help:"Print the results as JSON."`
+	serverFlags
+}
+
+// Run makes all checks.
+func (c *doctorCommand) Run(p *command.Program) error {
+	d := c.Doctor(c.BaseURL, c.Mail.ListenAddr(), c.Mail.Domain)
+	d.JSON, d.CheckRelay, d.AskNode, d.Backups = c.JSON, c.Mail.CheckRelay, askNode, c.Backups
+	return d.Run(p)
+}
+
+// askNode sends a test message to another node.
+func askNode(ctx context.Context, secret, url string) (command.NodeAnswer, error) {
+	a, err := nodes.Ask(ctx, secret, url)
+	return command.NodeAnswer(a), err
 }
 
 func main() {
@@ -135,9 +158,11 @@ func parse(args []string, stdin io.Reader, stdout, stderr io.Writer) (cfg config
 	inv, err = command.Parse(&cfg, args, stdin, kong.Name("journeyman"), kong.Writers(stdout, stderr),
 		kong.Description("Runs AI agent workers: API, runner and files in one binary. Without a command it serves."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}), kong.Help(command.PrintHelp))
-	cfg.Doctor.CheckRelay = cfg.Serve.Mail.CheckRelay // the server's relay, by environment or file
 	// Check the base URL here, so that its error ends with the same hint as that of every wrong flag.
-	return cfg, inv, cmp.Or(err, cfg.Serve.CheckBaseURL(), cfg.Serve.CheckUploads())
+	for _, c := range []*command.ServeFlags{&cfg.Serve.ServeFlags, &cfg.Doctor.ServeFlags} {
+		err = cmp.Or(err, c.CheckBaseURL(), c.CheckUploads())
+	}
+	return cfg, inv, err
 }
 
 // A server holds the parts that run while the program serves.
@@ -287,7 +312,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 	if p.UnsafeShell {
 		system.Shell = "NOT confined (--unsafe-shell)"
 	}
-	pages, err := dashboard.New(dashboard.Config{Examine: c.Examine(p, b, s.Found, s.mail.CheckRelay), Store: st,
+	pages, err := dashboard.New(dashboard.Config{Examine: c.examine(p, b, s), Store: st,
 		Runner: s.Runner, API: api, Log: p.Log, Now: p.Now,
 		Webhooks: manual, Alerts: s.webhooks, Backups: s.backups, ScheduleChanged: s.schedule.Wake,
 		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain, Inbox: s.mail, ReadMail: s.mail.Preview, MailAddr: b.MailAddr,
@@ -297,6 +322,13 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 		return nil, err
 	}
 	return s.nodes.Front(handlers.Front(api, pages)), nil
+}
+
+// examine returns a function that runs the checks that a running server can make.
+func (c *serveCommand) examine(p *command.Program, b *command.Banner, s *server) func(context.Context) []handlers.Checks {
+	d := c.Doctor(b.BaseURL, b.MailAddr, b.MailDomain)
+	d.CheckRelay, d.AskNode, d.Backups = s.mail.CheckRelay, askNode, c.Backups
+	return d.Inside(p, s.Found)
 }
 
 // confinedBy returns system with the layers that confine commands.

@@ -31,12 +31,17 @@ type Flags struct {
 	SenderLimit   int      `name:"mail-sender-limit" default:"100" help:"Mails of one sender to one worker in an hour that start turns; further ones get 450. 0 turns it off."`
 }
 
+// ListenAddr returns the listen address for mail, or "" if mail is off.
+func (f *Flags) ListenAddr() string {
+	if f.Addr == nil {
+		return "127.0.0.1:2525"
+	}
+	return *f.Addr
+}
+
 // Listen opens the listener for mail. It returns nil if mail is off.
 func (f *Flags) Listen(ctx context.Context, log *slog.Logger) (net.Listener, error) {
-	addr := "127.0.0.1:2525"
-	if f.Addr != nil {
-		addr = *f.Addr
-	}
+	addr := f.ListenAddr()
 	if addr == "" {
 		return nil, nil
 	}

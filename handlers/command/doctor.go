@@ -12,26 +12,33 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/runner/backup"
 	"journeyman/runner/sandbox"
 )
 
 // Doctor checks everything that a server needs: the data folder, the disk, the clock, ports,
 // the base URL, mail, models, and how this machine confines the shell commands of workers. It
-// works beside a running server and on a stopped folder, and changes nothing.
+// works beside a running server and on a stopped folder, and changes nothing. Its fields describe
+// the server: main reads them from the flags of the server.
 type Doctor struct {
-	JSON    bool   `name:"json" help:"Print the results as JSON."`
-	Addr    string `default:"127.0.0.1:8080" help:"HTTP listen address of the server."`
-	BaseURL string `help:"Base URL of the server; http:// and the listen address by default." placeholder:"URL"`
+	JSON    bool // print the results as JSON
+	Addr    string
+	BaseURL string // "" for http:// and Addr
 	handlers.Certificate
-	SMTPAddr   string `name:"smtp-addr" default:"127.0.0.1:2525" help:"Listen address of the server for mail; empty: off."`
-	MailDomain string `name:"mail-domain" default:"localhost" help:"Domain of worker addresses."`
+	SMTPAddr   string // "" if mail is off
+	MailDomain string
+	Backups    backup.Repeat
 
 	// CheckRelay signs in to the relay of the server and sends nothing. It returns an empty text
-	// and no error if there is no relay. main sets it.
-	CheckRelay func(ctx context.Context) (host string, err error) `kong:"-"`
+	// and no error if there is no relay. nil: this program sends no mail.
+	CheckRelay func(ctx context.Context) (host string, err error)
+
+	// AskNode sends a test message, signed with secret unless that is empty, to the node at an
+	// address. nil: this program asks no nodes.
+	AskNode func(ctx context.Context, secret, url string) (NodeAnswer, error)
 
 	// Resolver asks the DNS; the system's if nil.
-	Resolver *net.Resolver `kong:"-"`
+	Resolver *net.Resolver
 }
 
 // A status is the result of a check.
@@ -110,7 +117,7 @@ type part struct {
 
 // serverParts returns the checks that a server can run on itself.
 func (x *examination) serverParts() []part {
-	return []part{
+	list := []part{
 		{"Data folder", x.checkData},
 		{"Disk", x.checkDisk},
 		{"Backups", x.checkBackups},
@@ -120,6 +127,10 @@ func (x *examination) serverParts() []part {
 		{"Mail", x.checkMail},
 		{"Model that the server starts with", x.checkModel},
 	}
+	if x.Database != "" { // no server shares a database in a data folder
+		list = append(list, part{"Nodes", x.checkNodes})
+	}
+	return list
 }
 
 // allParts returns everything that can be checked.

@@ -6,19 +6,34 @@ import (
 	"time"
 
 	"journeyman/runner/backup"
+	"journeyman/store"
+	"journeyman/store/cron"
 )
 
 // checkBackups reports whether the place of backups is readable, how many backups it has, and how
 // backups are encrypted.
 func (x *examination) checkBackups(ctx context.Context) []check {
 	to := x.Storage.To
-	if to == "" {
+	switch {
+	case x.Database != "" && to == "":
+		return []check{{"place", statusSkipped, "the database is on a PostgreSQL server: " + store.BackupInstead, ""}}
+	case x.Database != "":
+		return []check{{"place", statusFailed, "the server does not start with --backup-to and a database on a PostgreSQL server",
+			store.BackupInstead}}
+	case to == "" && x.Backups.Every != "":
+		return []check{{"place", statusFailed, "--backup-every needs --backup-to", "name the place with --backup-to"}}
+	case to == "":
 		return []check{{"place", statusSkipped, "off: start the server with --backup-to and --backup-every, or run " +
 			"journeyman backup from a timer", ""}}
 	}
 	target, err := backup.NewTarget(x.Storage, to, x.Env.Get)
 	if err != nil {
 		return []check{{"place", statusFailed, err.Error(), "correct the flags that begin with --backup"}}
+	}
+	if zone, err := cron.LoadZone(x.Timezone); err == nil { // the clock's checks report a wrong one
+		if err := x.Backups.Check(zone); err != nil {
+			return []check{{"interval", statusFailed, err.Error(), "correct --backup-every"}}
+		}
 	}
 	names, err := ask(ctx, 20*time.Second, target.Names)
 	if err != nil {

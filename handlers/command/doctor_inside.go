@@ -11,12 +11,9 @@ import (
 // insideTime limits each part of the checks within a server: a person waits for them on a page.
 const insideTime = 45 * time.Second
 
-// Examine returns a function that runs the checks that a running server can make. For
-// checkRelay, see Doctor.
-func (c *ServeFlags) Examine(p *Program, b *Banner, found func() sandbox.Confinement,
-	checkRelay func(context.Context) (string, error)) func(context.Context) []handlers.Checks {
-	return Doctor{Addr: c.Addr, BaseURL: b.BaseURL, Certificate: c.Certificate, SMTPAddr: b.MailAddr,
-		MailDomain: b.MailDomain, CheckRelay: checkRelay}.Inside(p, found)
+// Doctor returns the checks of a server with these flags. The other fields are for main to set.
+func (c *ServeFlags) Doctor(baseURL, smtpAddr, mailDomain string) *Doctor {
+	return &Doctor{Addr: c.Addr, BaseURL: baseURL, Certificate: c.Certificate, SMTPAddr: smtpAddr, MailDomain: mailDomain}
 }
 
 // Inside returns a function that runs the checks that a running server can make. found describes

@@ -41,7 +41,7 @@ func Parse(cfg any, args []string, stdin io.Reader, options ...kong.Option) (*In
 		return nil, err
 	}
 	if stdin != nil {
-		if err := readSecrets(parser.Model, stdin); err != nil {
+		if err := readSecrets(inv.Flags(), stdin); err != nil {
 			return nil, err
 		}
 	}

@@ -15,11 +15,12 @@ import (
 // maxSecret bounds a file that holds a secret, in bytes.
 const maxSecret = 64 << 10
 
-// readSecrets sets the secrets that files hold. A secret has a flag NAME and a flag NAME-file:
+// readSecrets sets the secrets of flags that files hold. The flags are those of one command: another
+// command may have the same flags, and a file may be readable once. A secret has a flag NAME and a flag NAME-file:
 // every user of the machine can read the command line in the list of processes. Errors
 // name the flag and the file, and never show the content of the file.
-func readSecrets(app *kong.Application, stdin io.Reader) error {
-	flags, byName := allFlags(app.Node), map[string]*kong.Flag{}
+func readSecrets(flags []*kong.Flag, stdin io.Reader) error {
+	byName := map[string]*kong.Flag{}
 	for _, f := range flags {
 		byName[f.Name] = f
 	}

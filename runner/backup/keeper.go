@@ -66,6 +66,14 @@ func NewKeeper(cfg Config) (k *Keeper, err error) {
 	return k, nil
 }
 
+// Check returns an error unless a keeper can work at the interval. zone is that of expressions without a time zone.
+func (r Repeat) Check(zone *time.Location) error {
+	if err := (&Keeper{cfg: Config{Zone: zone}}).parseEvery(r.Every); err != nil {
+		return fmt.Errorf("--backup-every: %w", err)
+	}
+	return nil
+}
+
 func (k *Keeper) parseEvery(text string) (err error) {
 	if text == "" {
 		return nil

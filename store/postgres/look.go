@@ -52,6 +52,34 @@ func Inspect(ctx context.Context, url, filled string) (l Look, err error) {
 	return l, nil
 }
 
+// ReadRows connects to the database of a URL, runs a query and calls read for each row. It changes nothing, and
+// another process may have the database open. Without tables there are no rows.
+func ReadRows(ctx context.Context, url, query string, read func(scan func(dest ...any) error) error) error {
+	cfg, err := parseConfig(url)
+	if err != nil {
+		return err
+	}
+	c, err := connect(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	version, err := readVersion(ctx, c)
+	if err != nil || version == 0 {
+		return err
+	}
+	r, err := c.query(ctx, query, nil)
+	if err != nil {
+		return fmt.Errorf("read rows: %w", err)
+	}
+	for r.Next() {
+		if err := read(r.Scan); err != nil {
+			return fmt.Errorf("read rows: %w", err)
+		}
+	}
+	return nil
+}
+
 // clockAhead returns by how much the clock of this machine is ahead of that of the server.
 func clockAhead(ctx context.Context, c *conn) (time.Duration, error) {
 	var millis int64
