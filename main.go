@@ -242,10 +242,9 @@ func (c *serveCommand) open(p *command.Program, service *command.Service) (*serv
 		return nil, nil, err
 	}
 	s := &server{service: service}
-	localURL := c.Certificate.BaseURL(ln.Addr())
-	baseURL := strings.TrimRight(cmp.Or(c.BaseURL, localURL), "/")
+	baseURL := strings.TrimRight(cmp.Or(c.BaseURL, c.Certificate.BaseURL(ln.Addr())), "/")
 	p.FileSize = max(c.MaxFileSize, c.Mail.MaxSize) // a mail may be one attachment
-	if s.Engine, err = p.NewEngine(st, baseURL, localURL); err != nil {
+	if s.Engine, err = p.NewEngine(st, baseURL, c.Certificate.ListenURL(ln.Addr())); err != nil {
 		return nil, nil, err
 	}
 	mailLn, err := c.Mail.Listen(p.Context, p.Log)

@@ -33,19 +33,26 @@ type Certificate struct {
 // BaseURL returns a URL that reaches a listener at addr from this machine.
 func (c Certificate) BaseURL(addr net.Addr) string {
 	host, port, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return "http://" + addr.String()
+	if ip := net.ParseIP(host); err == nil && len(c.Domains) == 0 && (ip == nil || ip.IsUnspecified()) {
+		return c.scheme() + "://" + net.JoinHostPort("localhost", port)
 	}
-	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
-		host = "localhost"
-	}
-	switch {
-	case len(c.Domains) > 0:
+	return c.ListenURL(addr)
+}
+
+// ListenURL is like BaseURL, but its host is the address to which the listener is bound: http://[::]:8080
+// for a listener at all addresses.
+func (c Certificate) ListenURL(addr net.Addr) string {
+	if len(c.Domains) > 0 {
 		return "https://" + c.Domains[0] // its port 443 leads to the listener
-	case c.CertFile != "":
-		return "https://" + net.JoinHostPort(host, port)
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return c.scheme() + "://" + addr.String()
+}
+
+func (c Certificate) scheme() string {
+	if c.CertFile != "" || len(c.Domains) > 0 {
+		return "https"
+	}
+	return "http"
 }
 
 // TLS returns the configuration for https, nil for none. The listener must be the one that the

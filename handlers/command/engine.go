@@ -82,14 +82,14 @@ func (s *Settings) bucket(getenv func(string) string) (*objects.Bucket, error) {
 }
 
 // OpenMCP returns the pool of the configured MCP servers. The pool may be empty. st stores the
-// sign-ins to the servers. If st is nil, the pool does not sign in. localURL is the address of this
+// sign-ins to the servers. If st is nil, the pool does not sign in. listenURL is the address of this
 // process's own listener, or "".
-func (p *Program) OpenMCP(st *store.Store, baseURL, localURL string) (*mcp.Pool, error) {
+func (p *Program) OpenMCP(st *store.Store, baseURL, listenURL string) (*mcp.Pool, error) {
 	servers, err := mcp.Load(p.MCP, p.Data, p.Env.Get)
 	if err = cmp.Or(p.Env.Check(), err); err != nil {
 		return nil, fmt.Errorf("--mcp: %w", err)
 	}
-	cfg := mcp.Config{Log: p.Log, Version: p.Version, BaseURL: baseURL, LocalURL: localURL,
+	cfg := mcp.Config{Log: p.Log, Version: p.Version, BaseURL: baseURL, ListenURL: listenURL,
 		Dialer: p.Dialer()}
 	// An interface that holds a nil *Store is not nil itself.
 	if st != nil {
@@ -135,9 +135,9 @@ func (p *Program) detectSandbox() func() sandbox.Confinement {
 	return sync.OnceValue(func() sandbox.Confinement { return sandbox.Detect(context.WithoutCancel(p.Context)) })
 }
 
-// NewEngine returns an engine with the configured model and tools. localURL is the address of this
+// NewEngine returns an engine with the configured model and tools. listenURL is the address of this
 // process's own listener, or "".
-func (p *Program) NewEngine(st *store.Store, baseURL, localURL string) (e Engine, err error) {
+func (p *Program) NewEngine(st *store.Store, baseURL, listenURL string) (e Engine, err error) {
 	var catalogue *model.Catalogue
 	if e.Models, catalogue, err = p.openCatalogue(); err != nil {
 		return e, err
@@ -151,7 +151,7 @@ func (p *Program) NewEngine(st *store.Store, baseURL, localURL string) (e Engine
 		return e, err
 	}
 	e.Filters, e.Found = sandbox.NewFilterPoolWithin(MachineCapacity().Memory), p.detectSandbox()
-	if e.Servers, err = p.OpenMCP(st, baseURL, localURL); err != nil {
+	if e.Servers, err = p.OpenMCP(st, baseURL, listenURL); err != nil {
 		return e, err
 	}
 	if e.Trace, err = trace.Open(p.Context, p.Env.Get, p.Version, p.Log); err != nil {
