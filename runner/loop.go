@@ -148,12 +148,11 @@ func (r *Runner) load(ctx context.Context, e *execution) (err error) {
 func (r *Runner) readConversation(ctx context.Context, e *execution) ([]store.File, error) {
 	c := e.claim
 	e.prompt = prompt.New(c, func(f store.File) ([]byte, error) { return r.readFile(e.ctx, f) })
-	e.prompt.Hints, e.prompt.Marks = true, true
+	e.prompt.Hints = true
 	for _, m := range e.chain {
-		// A model in this process parses texts as data, and changes of them would break that.
-		if model.Local(m.Model) {
-			e.prompt.Hints, e.prompt.Marks = false, false
-		}
+		// A model in this process parses tool results as data, and hints in them would break that.
+		e.prompt.Hints = e.prompt.Hints && !model.Local(m.Model)
+		e.prompt.Marks = e.prompt.Marks || !model.Local(m.Model)
 		_, name, _ := strings.Cut(m.Name(), ":")
 		e.prompt.Models = append(e.prompt.Models, name)
 	}

@@ -43,7 +43,7 @@ func Envelope(o store.EnvelopeFacts, b Budget, mark string) string {
 	if m := o.Mail; m != nil {
 		lines = append(lines, "Subject: "+quote(m.Subject, maxSubject))
 		if len(m.Cc) > 0 {
-			lines = append(lines, "Copy to: "+quoteSome(m.Cc, maxNamed))
+			lines = append(lines, "Copy to: "+quoteSome(m.Cc, maxNamed, quoteAddress))
 		}
 	}
 	if len(o.Attachments) > 0 {
@@ -147,7 +147,7 @@ func authorWords(o store.EnvelopeFacts) string {
 func attachmentWords(o store.EnvelopeFacts) string {
 	var list []string
 	for _, f := range o.Attachments[:min(len(o.Attachments), maxNamed)] {
-		list = append(list, fmt.Sprintf("%s (%s, %s)", quote(o.Turn.Folder().Local(f.Path), maxQuoted),
+		list = append(list, fmt.Sprintf("%s (%s, %s)", quoteName(o.Turn.Folder().Local(f.Path)),
 			plain(f.MediaType, 100), sizeWords(f.Size)))
 	}
 	return strings.Join(list, ", ") + andMore(len(o.Attachments)-len(list))
@@ -182,13 +182,13 @@ func workspaceWords(o store.EnvelopeFacts) string {
 	switch {
 	case o.Workspace.More:
 		some := names[:min(len(names), maxWorkspace)]
-		return fmt.Sprintf("more than %d entries, such as %s", len(names), quoteSome(some, maxWorkspace))
+		return fmt.Sprintf("more than %d entries, such as %s", len(names), quoteSome(some, maxWorkspace, quoteName))
 	case len(names) == 0 && len(o.Attachments) > 0:
 		return "nothing but the attachments"
 	case len(names) == 0:
 		return "empty"
 	}
-	return quoteSome(names, maxWorkspace)
+	return quoteSome(names, maxWorkspace, quoteName)
 }
 
 // quote returns a text from outside as a quoted string on one line, cut to a number of
@@ -213,11 +213,22 @@ func plain(text string, most int) string {
 	return text
 }
 
+// quoteName is quote for the name of a file. It keeps hidden characters, as escapes, so that tools find
+// the file.
+func quoteName(name string) string {
+	if cut := store.FirstRunes(name, maxQuoted); cut != name {
+		name = cut + "…"
+	}
+	return strconv.Quote(disarm(name))
+}
+
+func quoteAddress(address string) string { return quote(address, maxQuoted) }
+
 // quoteSome quotes the first texts of a list, and adds the number of the others.
-func quoteSome(list []string, most int) string {
+func quoteSome(list []string, most int, quote func(string) string) string {
 	var quoted []string
 	for _, text := range list[:min(len(list), most)] {
-		quoted = append(quoted, quote(text, maxQuoted))
+		quoted = append(quoted, quote(text))
 	}
 	return strings.Join(quoted, ", ") + andMore(len(list)-len(quoted))
 }
