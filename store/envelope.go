@@ -49,8 +49,8 @@ type Listing struct {
 }
 
 // Envelopes holds the functions that make the envelope of a turn. Compose runs in the
-// writer's transaction, so it must be fast, and read and change nothing but its arguments. Look reads the disk, so the store calls
-// it before the transaction.
+// writer's transaction, so it must be fast, and read and change nothing but its argument. Look
+// reads the disk, so the store calls it before the transaction.
 type Envelopes struct {
 	Look    func(Folder) Listing
 	Compose func(EnvelopeFacts) string

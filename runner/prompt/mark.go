@@ -73,7 +73,8 @@ func disarmPart(p model.Part) model.Part {
 	if open := p.Open; open != nil {
 		p.Open = func() ([]byte, error) {
 			data, err := open()
-			return markPattern.ReplaceAllFunc(data, func(mark []byte) []byte { return []byte(disarm(string(mark))) }), err
+			one := func(mark []byte) []byte { return []byte(disarm(string(mark))) }
+			return markPattern.ReplaceAllFunc(data, one), err
 		}
 	}
 	p.Images = slices.Clone(p.Images)

@@ -38,6 +38,10 @@ func TestNoTraceOfTheDataFolder(t *testing.T) {
 	if strings.TrimSpace(r.Output) != "" {
 		t.Errorf("a command sees the data folder:\n%s", r.Output)
 	}
+	// The same search finds what may be seen: the folder inside.
+	r = ran(t, p.shell, p.w, Command{Script: "TRACE='/[w]orkspace'\n" + findTraces, Timeout: time.Minute})
+	is.True(strings.Contains(r.Output, "cwd -> /workspace\n"))
+	is.True(strings.Contains(r.Output, "df /workspace: "))
 	// Without a list of mounts, df still answers for a path, and for the folder that it stands in.
 	r = ran(t, p.shell, p.w, Command{Script: "cat /proc/self/mountinfo /proc/1/mounts; cd /workspace && pwd -P && df . /tmp 2>/dev/null | wc -l"})
 	is.Equal(r.Output, "/workspace\n3\n")
