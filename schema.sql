@@ -543,7 +543,7 @@ CREATE TABLE approvals (
     turn_num           INTEGER NOT NULL,
     step_seq           INTEGER NOT NULL,
     call_seq           INTEGER NOT NULL,                 -- of the call, as in tool_calls
-    status             TEXT NOT NULL                     -- the last two: the turn ended without a decision
+    status             TEXT NOT NULL                     -- the last two: the turn ended, or went on, without a decision
                        CHECK (status IN ('pending', 'approved', 'denied', 'answered', 'expired', 'cancelled')),
     reason             TEXT NOT NULL,                    -- of the decision; '' without one
     answer             TEXT CHECK ((answer IS NOT NULL) = (status = 'answered')), -- to the question

@@ -90,6 +90,30 @@ func TestQuestionByMail(t *testing.T) {
 	}
 }
 
+// TestReplyToAnEarlierQuestion sends a second reply to the mail of a question that is answered. It is the
+// answer to the question that waits now, but its number is not one of this question's choices.
+func TestReplyToAnEarlierQuestion(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, false, nil)
+	send := func(id, text string, fields ...string) {
+		t.Helper()
+		fields = append(fields, "Message-ID: <"+id+"@example.com>")
+		is.Equal(p.send("ann@example.com", p.address(), letter(text, fields...)), "250 2.0.0 OK: queued")
+	}
+	send("1", "```offline\ntool ask_user {\"question\": \"Which meal?\", \"choices\": [\"Soup\", \"Salad\"]}\n"+
+		"tool ask_user {\"question\": \"Which drink?\", \"choices\": [\"Tea\", \"Water\"]}\nsay It is {{last}}\n```")
+	meal, _ := p.questionOf(1)
+	first := p.emails(store.Inbound)[0]
+	send("2", "1", "In-Reply-To: <"+meal+">")
+	_, text := p.questionOf(2)
+	is.True(strings.Contains(text, "Which drink?"))
+	send("3", "2", "In-Reply-To: <"+meal+">")
+	storetest.Eventually(t, "the end", func() bool { return p.turn(first).Status.Ended() })
+	is.Equal(p.turn(first).OutputText, `It is {"answer":"2\n\n(This mail replies to an earlier question.)"}`)
+	is.Equal(p.emails(store.Inbound)[2].TurnID, first.TurnID) // it is no instruction
+}
+
 // TestStrangersAreNotAsked checks that a turn cannot ask if the rules forbid it, or if nobody would
 // read the question.
 func TestStrangersAreNotAsked(t *testing.T) {

@@ -291,20 +291,11 @@ func (d *delivery) newWork(ctx context.Context, r Recipient, text string, files 
 	e.Turn = &store.NewTurn{Caller: caller, WorkerID: r.worker.ID, TaskID: task.ID, Input: text,
 		Budget: store.BudgetStandard, Title: d.header.Subject, Mail: d.note()}
 	if task.ID != "" {
-		e.Answer, err = d.answer(ctx, task, caller, text)
+		// Whether a question waits is decided when the mail is stored: one may open or close until then.
+		e.Answer = &store.MailAnswer{Text: text}
+		e.Answer.ApprovalID, err = d.cfg.Store.MailedQuestion(ctx, d.header.ThreadIDs())
 	}
 	return e, err
-}
-
-// answer returns the mail's text as the answer to a question of the task. It returns nil if no
-// question waits for the mail's author.
-func (d *delivery) answer(ctx context.Context, task store.Task, c store.Caller,
-	text string) (*store.MailAnswer, error) {
-	a, ok, err := d.cfg.Store.MailedQuestion(ctx, task, c, d.header.From, d.header.ThreadIDs())
-	if err != nil || !ok {
-		return nil, err
-	}
-	return &store.MailAnswer{ApprovalID: a.ID, Text: text}, nil
 }
 
 // note returns the facts about the mail that the model gets in addition to its text.

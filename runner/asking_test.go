@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner"
+	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -127,4 +129,37 @@ func TestMessagesToAQuestion(t *testing.T) {
 			f.abort(turn)
 		})
 	}
+}
+
+// TestQuestionAfterAMessage sends a message while the turn that will ask still works. Nobody is asked then,
+// and the message runs next.
+func TestQuestionAfterAMessage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	working, sent := make(chan struct{}), make(chan struct{})
+	asks := asksThen(resultsIn, tool.AskUser, `{"question":"Which colour?"}`)
+	m := &fakeModel{fn: func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if req.TurnStart > 0 {
+			return answer(emit, "done in blue"), nil
+		}
+		if stepOf(req) == 0 {
+			close(working)
+			<-sent
+		}
+		return asks.fn(ctx, req, emit)
+	}}
+	f, _ := newAsking(t, m, withTools(tool.All(tool.Documents{})...))
+	turn := f.accept("go")
+	live := f.reading(f.taskStream(turn, ""))
+	<-working
+	later := f.accept("in blue", turn.TaskID)
+	close(sent)
+	is.Equal(f.wait(later).OutputText, "done in blue")
+	done := f.wait(turn)
+	is.Equal(done.Status, store.Completed)
+	is.True(strings.HasPrefix(done.OutputText, "ask_user: the question was not asked: the person has sent another message"))
+	is.Equal(until(t, live, "the end of the stream").messages(), assistants(f.messages(turn)))
+	list, _, err := f.store.Approvals(f.ctx(), f.owner, store.ApprovalQuery{TaskID: turn.TaskID, Limit: 5})
+	is.NoErr(err)
+	is.Equal([]any{len(list), list[0].Status}, []any{1, store.ApprovalCancelled})
 }

@@ -59,6 +59,11 @@ func (s *toolset) asks(c store.ToolCall) store.ApprovalKind {
 // answerTo returns the result of a call that asked a question. If nobody has answered, it returns
 // an error that tells the model to continue without an answer.
 func answerTo(a store.Approval) (json.RawMessage, error) {
+	if a.Status == store.ApprovalCancelled {
+		return nil, tool.Errorf("the question was not asked: the person has sent another message to this task before " +
+			"it, which is the next instruction. Finish this turn without an answer. If you still need one, ask after " +
+			"that message")
+	}
 	if a.Status != store.ApprovalAnswered {
 		return nil, tool.Errorf("nobody answered within %d days: continue as well as you can without an answer, "+
 			"and say what you have assumed", int(approvalWait.Hours()/24))

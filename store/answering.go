@@ -2,12 +2,14 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 // This file makes a message to a task the answer to the task's open question. Without that, the message
-// would wait behind the question, for up to seven days.
+// would wait behind the question, for up to seven days. A message that came before the question is no
+// answer to it: such a question is withdrawn, so that the message can run.
 
 // openQuestion returns the question that a message of the caller answers: the only pending question of
 // the task, asked by a turn of the caller. ok is false for a second pending question, and for one to
@@ -24,6 +26,37 @@ func (s *Store) openQuestion(ctx context.Context, q querier, task Task, c Caller
 		return a, false, err
 	}
 	return list[0], list[0].MayDecide, nil
+}
+
+// withdrawQuestions closes the questions of a turn that is about to wait, if the person who is asked has
+// another message in the queue of the task. It returns the approvals of the step as they are then. The
+// message came before the questions, so it is no answer to them, but they must not hold it up. The model
+// learns that nobody was asked, and the message runs next. Messages that come after the step is stored find
+// the questions open instead: see answerByMessage. The row of the task decides the race, because both a
+// suspension and a message change it.
+func (s *Store) withdrawQuestions(ctx context.Context, tx Tx, t Turn, approvals []Approval) ([]Approval, error) {
+	question := slices.IndexFunc(approvals, func(a Approval) bool { return isPending(a) && a.Kind == KindQuestion })
+	if question < 0 {
+		return approvals, nil
+	}
+	// Like mailedQuestion, it compares the addresses of people who are no members.
+	queued, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM turns q CROSS JOIN turns u ON u.num = ?3
+		WHERE q.task_num = ?1 AND q.seq > ?2 AND q.status = 'pending' AND q.abort_requested = 0
+			AND q.triggered_by <> 'schedule' AND q.parent_turn_num IS NULL
+			AND CASE WHEN u.created_by_num IS NOT NULL THEN q.created_by_num = u.created_by_num
+				ELSE q.created_by_num IS NULL AND EXISTS (SELECT 1 FROM inbound_emails e
+					CROSS JOIN inbound_emails m ON m.turn_num = q.num
+						AND m.from_address IN (e.from_address, e.reply_to)
+					WHERE e.turn_num = u.num) END)`, t.taskNum, t.Seq, t.Num)
+	if err != nil || !queued {
+		return approvals, err
+	}
+	if _, err := tx.Exec(`UPDATE approvals SET status = ?, decided_at = ? WHERE turn_num = ? AND kind = 'question'
+		AND status = 'pending'`, ApprovalCancelled, s.millis(), t.Num); err != nil {
+		return approvals, err
+	}
+	s.tell(tx, t.OrganizationID, ChangedApprovals)
+	return s.stepApprovals(ctx, tx, t.Num, approvals[question].Step)
 }
 
 // answerByMessage makes an instruction to a task the answer to its open question. ok is false if there is
@@ -56,7 +89,8 @@ func (s *Store) answerByMessage(ctx context.Context, tx Tx, n NewTurn, task Task
 
 // answer stores the answer of an instruction to a question, with the files of the instruction, and
 // returns the question as it is then.
-func (s *Store) answer(ctx context.Context, tx Tx, n NewTurn, task Task, a Approval, text, via string) (Approval, error) {
+func (s *Store) answer(ctx context.Context, tx Tx, n NewTurn, task Task, a Approval, text, via string) (
+	Approval, error) {
 	// White space and NUL are as DecideApproval wants them.
 	text = strings.ReplaceAll(strings.TrimSpace(text), "\x00", "\uFFFD")
 	if err := s.decide(ctx, tx, n.Caller, task, a, Decision{Answer: text, Via: via}); err != nil {
@@ -77,10 +111,17 @@ func (s *Store) answer(ctx context.Context, tx Tx, n NewTurn, task Task, a Appro
 	return s.findApproval(ctx, tx, n.Caller, task, a.ID)
 }
 
-// mailedAnswer returns the text of a mail as the answer to a question, with a note of the files. A text
-// that is too long is cut, because a refusal would bounce the mail of a person who cannot see the reason.
-func mailedAnswer(q Question, text string, files []File) string {
-	text, note := q.Match(text), noteOfFiles(files)
+// mailedAnswer returns the text of a mail as the answer to a question, with a note of the files. late means
+// that the mail replies to an earlier question: then the numbers in it are not of this question's choices.
+// A text that is too long is cut, because a refusal would bounce the mail of a person who cannot see the
+// reason.
+func mailedAnswer(q Question, text string, files []File, late bool) string {
+	note := noteOfFiles(files)
+	if late {
+		note = "\n\n(This mail replies to an earlier question.)" + note
+	} else {
+		text = q.Match(text)
+	}
 	// The names of the files are more important than the end of a long text, so truncate the text.
 	if room := MaxAnswer - utf8.RuneCountInString(note); utf8.RuneCountInString(text) > room {
 		note = "\n(The mail is truncated here.)" + note

@@ -76,3 +76,125 @@ func TestMessageAnswersAQuestion(t *testing.T) {
 	is.Equal(later.Turn.Seq, int64(1))
 	f.checkCounters()
 }
+
+// TestQuestionsYieldToEarlierMessages suspends a turn for a question while the task has another message in
+// its queue. A message of the person who is asked came before the question: it must not wait behind it.
+func TestQuestionsYieldToEarlierMessages(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		by      string // the author of the message that waits: "", "author" or "other"
+		trigger store.Trigger
+		calls   []int64
+		want    []store.ApprovalStatus
+	}{
+		"no message":               {"", "", []int64{0}, []store.ApprovalStatus{store.ApprovalPending}},
+		"a message":                {"author", store.TriggerAPI, []int64{0}, []store.ApprovalStatus{store.ApprovalCancelled}},
+		"a mail":                   {"author", store.TriggerEmail, []int64{0}, []store.ApprovalStatus{store.ApprovalCancelled}},
+		"a message on the page":    {"author", store.TriggerUI, []int64{0}, []store.ApprovalStatus{store.ApprovalCancelled}},
+		"a message of a colleague": {"other", store.TriggerAPI, []int64{0}, []store.ApprovalStatus{store.ApprovalPending}},
+		"a schedule":               {"author", store.TriggerSchedule, []int64{0}, []store.ApprovalStatus{store.ApprovalPending}},
+		"an approval as well":      {"author", store.TriggerAPI, []int64{0, 1}, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalPending}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			other := f.caller("Acme", "mo@acme.test", store.RoleAdmin)
+			c := running(f)
+			if tt.by != "" {
+				n := f.turn()
+				n.WorkerID, n.TaskID, n.Input = "", c.TaskID, "and in blue"
+				if tt.by == "other" {
+					n.Caller = other.Caller
+				}
+				n.Caller.Trigger = tt.trigger
+				f.accept(n)
+			}
+			st := asking(f, 0, 2, tt.calls...)
+			st.Parts[1].Input, st.Approvals[0].Kind = []byte(`{"question":"Which?"}`), store.KindQuestion
+			is.NoErr(f.JournalStep(f.ctx(), c, st))
+			list, suspended, err := f.SuspendTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour))
+			is.NoErr(err)
+			is.Equal(suspended, tt.want[len(tt.want)-1] == store.ApprovalPending)
+			for i, a := range list {
+				is.Equal(a.Status, tt.want[i])
+			}
+			if suspended {
+				return
+			}
+			is.True(says(errOf(f.answer(c, list[0].ID, "red")), "was withdrawn"))
+			again, suspended, err := f.SuspendTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour)) // after a crash
+			is.NoErr(err)
+			is.True(!suspended)
+			is.Equal(again[0].Status, store.ApprovalCancelled)
+			f.finish(c)
+			is.Equal(f.claimOne("r").Input, "and in blue") // it waits no longer than for the turn
+			f.checkCounters()
+		})
+	}
+}
+
+// TestQuestionsYieldToMailOfStrangers is TestQuestionsYieldToEarlierMessages for mail of people who are no
+// members. Their addresses decide whether it is the same person.
+func TestQuestionsYieldToMailOfStrangers(t *testing.T) {
+	t.Parallel()
+	for from, suspended := range map[string]bool{"bob@example.net": false, "bob@home.example": false, "eve@example.net": true} {
+		t.Run(from, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			f.startRunner("r")
+			first := f.mail("1@x")
+			first.ReplyTo = "bob@home.example"
+			task := f.receive(first)[0].TaskID
+			c := f.claimOne("r")
+			next := f.mail("2@x")
+			next.From, next.Turn.TaskID = from, task
+			f.receive(next)
+			st := asking(f, 0, 1, 0)
+			st.Parts[1].Input, st.Approvals[0].Kind = []byte(`{"question":"Which?"}`), store.KindQuestion
+			is.NoErr(f.JournalStep(f.ctx(), c, st))
+			_, waits, err := f.SuspendTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour))
+			is.NoErr(err)
+			is.Equal(waits, suspended)
+		})
+	}
+}
+
+// TestMailedAnswers checks to which question the store gives the text of a mail.
+func TestMailedAnswers(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		names string // the question to whose mail the mail replies: "", "this", "earlier" or "unknown"
+		want  string
+	}{
+		"a mail that names none":          {"", "White wine"},
+		"a reply to the question":         {"this", "White wine"},
+		"a reply to an unknown one":       {"unknown", "White wine"},
+		"a reply to one that is answered": {"earlier", "2\n\n(This mail replies to an earlier question.)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			c, earlier := questioned(f)
+			is.NoErr(errOf(f.answer(c, earlier.ID, "no idea")))
+			c = f.claimOne("r")
+			st := asking(f, 1, 1, 0)
+			st.Parts[1].ToolName, st.Parts[1].Input = "ask_user", []byte(`{"question":"Which?","choices":["Red wine","White wine"]}`)
+			st.Approvals[0].Kind = store.KindQuestion
+			is.NoErr(f.JournalStep(f.ctx(), c, st))
+			is.NoErr(errOf(f.SuspendTurn(f.ctx(), c, 1, f.clock.now().Add(time.Hour))))
+			caller := f.owner.Caller
+			caller.Trigger = store.TriggerEmail
+			id := map[string]string{"this": st.Approvals[0].ID, "earlier": earlier.ID, "unknown": store.NewID("apr", f.clock.now())}[tt.names]
+			mail := store.NewEmail{Worker: store.Worker{ID: c.WorkerID, OrganizationID: c.OrganizationID}, MessageID: "answer@b.test",
+				From: "ann@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: id, Text: "2"},
+				Turn: &store.NewTurn{Caller: caller, WorkerID: c.WorkerID, TaskID: c.TaskID, Input: "2", Budget: store.BudgetStandard}}
+			list, _, err := f.ReceiveEmails(f.ctx(), []store.NewEmail{mail}, []byte("2"), store.MailLimits{})
+			is.NoErr(err)
+			is.True(list[0].Answered != nil) // it waits in no queue
+			is.Equal([]any{list[0].Answered.ID, list[0].Answered.Answer, list[0].TurnID}, []any{st.Approvals[0].ID, tt.want, c.ID})
+		})
+	}
+}

@@ -15,8 +15,8 @@ func (s *Store) stepApprovals(ctx context.Context, q querier, turnNum, step int6
 // SuspendTurn takes a claimed turn from its runner until people have decided on the calls of
 // a step. The last decision puts the turn back into the queue. At the time until,
 // ExpireSuspended ends a wait without decisions. If all decisions have been made already,
-// SuspendTurn changes nothing and suspended is false. It returns ErrAbortRequested if the
-// turn was cancelled.
+// or if withdrawQuestions leaves none to wait for, the turn goes on and suspended is false. SuspendTurn
+// returns ErrAbortRequested if the turn was cancelled.
 func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 	until time.Time) (approvals []Approval, suspended bool, err error) {
 	err = s.write(ctx, func(tx Tx) error {
@@ -34,7 +34,10 @@ func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 		}
 		// A decision may have come while the runner still had the turn. Then there is no later
 		// decision that would resume it.
-		suspended = slices.ContainsFunc(approvals, func(a Approval) bool { return a.Status == ApprovalPending })
+		if approvals, err = s.withdrawQuestions(ctx, tx, c.Turn, approvals); err != nil {
+			return err
+		}
+		suspended = slices.ContainsFunc(approvals, isPending)
 		if !suspended {
 			return nil
 		}
@@ -45,6 +48,8 @@ func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 	})
 	return approvals, suspended, err
 }
+
+func isPending(a Approval) bool { return a.Status == ApprovalPending }
 
 // BeginApproved records that an approved call is about to run. After a crash, a call with
 // this record may have acted, and a call without it has not.

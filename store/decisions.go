@@ -89,6 +89,10 @@ func decidedAlready(a Approval) error {
 		if a.Kind == KindQuestion {
 			message = "nobody answered in time: the worker has gone on without an answer"
 		}
+	case ApprovalCancelled:
+		if a.Kind == KindQuestion {
+			message = "the question was withdrawn: its turn has ended, or has gone on because another message waited"
+		}
 	}
 	// The code names the state, so a client can tell a lost race from an expired wait.
 	return &Error{Kind: Conflict, Code: "approval_" + string(a.Status), Message: message}

@@ -299,7 +299,7 @@ func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (
 type NewEmail struct {
 	Worker     Worker
 	Turn       *NewTurn    // the turn that the mail starts; nil if it starts none
-	Answer     *MailAnswer // used instead of Turn if the question still waits; nil for none
+	Answer     *MailAnswer // used instead of Turn if a question waits for it; nil without a task
 	Status     EmailStatus // without Turn: EmailIgnored or EmailHeld
 	Reason     string
 	MessageID  string
@@ -327,9 +327,10 @@ const (
 	MemberProven              // and the author is a member of the organization
 )
 
-// A MailAnswer is the text of a received mail, as the answer to a question.
+// A MailAnswer is the text of a received mail, as the answer to a question of its task. Without
+// ApprovalID, or if that question no longer waits, it answers the only question that waits for its author.
 type MailAnswer struct {
-	ApprovalID string // of the question
+	ApprovalID string // of the question to whose mail it replies; '' for none
 	Text       string
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ func (s *Store) AskByMail() { s.asksByMail.Store(true) }
 
 // announceWait queues a delivery and mails about the approvals that a turn waits for.
 func (s *Store) announceWait(ctx context.Context, tx Tx, c Claim, approvals []Approval) error {
-	pending := slices.DeleteFunc(slices.Clone(approvals), func(a Approval) bool { return a.Status != ApprovalPending })
+	pending := slices.DeleteFunc(slices.Clone(approvals), func(a Approval) bool { return !isPending(a) })
 	if err := s.queueWaiting(ctx, tx, c.Turn); err != nil {
 		return err
 	}
@@ -137,29 +138,29 @@ func (s *Store) asked(ctx context.Context, q querier, approvalNum int64, userID 
 	return slices.DeleteFunc(list, func(a Approval) bool { return !a.MayDecide }), err
 }
 
-// MailedQuestion returns the question of a task that a mail answers. If messageIDs names the
-// mail that asked a question, it is that question, and otherwise the only one. ok is false
-// if no question to the author waits, or if several do: then the mail is a new instruction. The author is c,
-// or the address from if c is a stranger.
-func (s *Store) MailedQuestion(ctx context.Context, task Task, c Caller, from string,
-	messageIDs []string) (a Approval, ok bool, err error) {
-	for _, id := range messageIDs {
-		local, _, _ := strings.Cut(id, "@")
+// MailedQuestion returns the id of the question whose mail is among messageIDs, "" if there is none. A
+// question that still waits comes before others. The id only selects a question: the store checks the task
+// and the author when it stores the mail.
+func (s *Store) MailedQuestion(ctx context.Context, messageIDs []string) (id string, err error) {
+	for _, messageID := range messageIDs {
+		local, _, _ := strings.Cut(messageID, "@")
 		if local = strings.ToLower(local); !isServerID("msg", local) {
 			continue
 		}
-		num, err := one(ctx, s.db, scanInt, `SELECT approval_num FROM outbound_emails WHERE id = ?
-			AND kind = 'question'`, local)
-		if err == nil {
-			// The id only selects the question. mailedQuestion still checks the task and
-			// the author.
-			return s.mailedQuestion(ctx, s.db, task, c, from, num)
-		}
+		var question string
+		var waits bool
+		_, err := one(ctx, s.db, into(&question, &waits), `SELECT a.id, a.status = 'pending'
+			FROM outbound_emails m CROSS JOIN approvals a ON a.num = m.approval_num
+			WHERE m.id = ? AND m.kind = 'question'`, local)
 		if noRow(err, nil) != nil {
-			return a, false, err
+			return "", err
 		}
+		if waits {
+			return question, nil
+		}
+		id = cmp.Or(id, question)
 	}
-	return s.mailedQuestion(ctx, s.db, task, c, from, 0)
+	return id, nil
 }
 
 // mailedQuestion returns the only question of a task, if its author may answer it by mail.
@@ -179,31 +180,37 @@ func (s *Store) mailedQuestion(ctx context.Context, q querier, task Task, c Call
 	return a, err == nil, noRow(err, nil)
 }
 
-// answerByMail stores the answer of a mail. ok is false if the question no longer waits:
-// then the mail becomes an instruction.
+// answerByMail stores the answer of a mail. ok is false if no question waits for its author, or if several
+// do and the mail replies to none of them: then the mail becomes an instruction.
 func (s *Store) answerByMail(ctx context.Context, tx Tx, n NewEmail) (a Approval, ok bool, err error) {
 	task, err := one(ctx, tx, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
 		AND organization_num = `+numOfOrganization,
 		n.Turn.TaskID, n.Worker.OrganizationID)
-	if err != nil {
-		return a, false, noRow(err, nil)
-	}
-	// MailedQuestion ran before the transaction. Since then, the question may have been answered
-	// elsewhere.
-	num, err := one(ctx, tx, scanInt, `SELECT num FROM approvals WHERE id = ?`, n.Answer.ApprovalID)
-	if err != nil {
+	if err != nil || task.Unfinished == 0 {
 		return a, false, noRow(err, nil)
 	}
 	c := n.Turn.Caller
 	if may, err := s.mayStillAnswer(ctx, tx, c, task); err != nil || !may {
 		return a, false, err
 	}
+	var num int64 // of the question to whose mail this one replies; 0 for none
+	if n.Answer.ApprovalID != "" {
+		num, err = one(ctx, tx, scanInt, `SELECT num FROM approvals WHERE id = ?`, n.Answer.ApprovalID)
+		if noRow(err, nil) != nil {
+			return a, false, err
+		}
+	}
 	a, ok, err = s.mailedQuestion(ctx, tx, task, c, n.From, num)
+	late := false
+	if num != 0 && err == nil && !ok { // the question was answered before, maybe elsewhere
+		a, ok, err = s.mailedQuestion(ctx, tx, task, c, n.From, 0)
+		late = true
+	}
 	if err != nil || !ok {
 		return a, false, err
 	}
 	// The mail is stored with the state after the decision.
-	text := mailedAnswer(a.Question, n.Answer.Text, n.Turn.Attachments)
+	text := mailedAnswer(a.Question, n.Answer.Text, n.Turn.Attachments, late)
 	a, err = s.answer(ctx, tx, *n.Turn, task, a, text, "mail")
 	return a, err == nil, err
 }

@@ -336,6 +336,9 @@ func decisionText(l *text.Language, a store.Approval) string {
 	case store.ApprovalExpired:
 		return l.T("The approval expired before a decision.")
 	case store.ApprovalCancelled:
+		if a.Kind == store.KindQuestion {
+			return l.T("The question was withdrawn.")
+		}
 		return l.T("The turn ended before a decision.")
 	}
 	if a.Kind == store.KindQuestion {
