@@ -88,11 +88,6 @@ func (a *API) onWith(key func(http.ResponseWriter, *http.Request) (store.Identit
 		if err := a.refuseInMaintenance(method, pattern); err != nil {
 			return err
 		}
-		// The limits of bodies bound memory. A compressed body would exceed them when it is
-		// decompressed.
-		if err := plainBody(w, r.Request); err != nil {
-			return err
-		}
 		return a.shared(w, r, takesSDK, h)
 	})
 }

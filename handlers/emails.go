@@ -56,7 +56,7 @@ func (a *API) emailView(e store.Email) emailView {
 func (a *API) receiveEmail(w http.ResponseWriter, r *request) error {
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	if strings.HasPrefix(kind, "multipart/") || kind == "application/json" {
-		return &Problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
+		return &Problem{Status: http.StatusUnsupportedMediaType, Code: codeMediaType,
 			Message: "the body must be the mail itself, as message/rfc822"}
 	}
 	raw, done, err := readAll(w, r, "a request", a.cfg.Uploads.RequestSize)

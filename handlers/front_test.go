@@ -67,14 +67,24 @@ func TestCompressedBodies(t *testing.T) {
 	for _, encoding := range []string{"gzip", "deflate", "br", "identity, gzip", "GZIP"} {
 		for _, address := range []string{"POST /api/tasks", "POST /api/workers", "POST /api/workers/" + worker,
 			"PATCH /api/workers/" + worker,
-			"POST /api/workers/" + worker + "/schedules", "PUT /api/workers/" + worker + "/webhook", "POST /api/inbound-email"} {
+			"POST /api/workers/" + worker + "/schedules", "PUT /api/workers/" + worker + "/webhook", "POST /api/inbound-email",
+			"POST /api/workers/import", "POST /mcp"} {
 			method, path, _ := strings.Cut(address, " ")
-			r := s.do(t, method, path, zipped.String(), "Content-Encoding: "+encoding, "Content-Type: application/json")
+			kind := "application/json"
+			if path == "/api/inbound-email" {
+				kind = "message/rfc822"
+			}
+			r := s.do(t, method, path, zipped.String(), "Content-Encoding: "+encoding, "Content-Type: "+kind)
 			is.Equal(r.refused(), "415 unsupported_encoding")
 			is.Equal(r.header.Get("Accept-Encoding"), "identity")
 		}
 	}
 	is.Equal(s.do(t, "POST", "/api/tasks", `{"input":"hi"}`, "Content-Encoding: identity").status, 200)
+	for _, address := range []string{"GET /api/workers/" + worker, "GET /api/tasks", "GET /api/me",
+		"POST /api/workers/" + worker + "/versions/1/restore", "DELETE /api/workers/" + worker} {
+		method, path, _ := strings.Cut(address, " ")
+		is.Equal(s.do(t, method, path, zipped.String(), "Content-Encoding: gzip").status, 200) // it reads no body
+	}
 }
 
 // TestIgnoredFields sends misspelt fields. The answer names them, and strict handling refuses them.

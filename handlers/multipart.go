@@ -24,7 +24,7 @@ func (a *API) readInstruction(w http.ResponseWriter, r *request) (*Body, error) 
 	}
 	b, err := readBody(w, r)
 	var p *Problem
-	if errors.As(err, &p) && p.Status == http.StatusUnsupportedMediaType {
+	if errors.As(err, &p) && p.Code == codeMediaType {
 		p.Message += ", or multipart/form-data for a form with files"
 	}
 	return b, err
@@ -36,7 +36,10 @@ func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 	if err := a.store.Room(); err != nil { // before the files arrive
 		return nil, err
 	}
-	in := newPatientReader(w, r, a.cfg.Uploads.RequestSize)
+	in, err := newPatientReader(w, r, a.cfg.Uploads.RequestSize)
+	if err != nil {
+		return nil, err
+	}
 	in.onDisk = true
 	defer in.done()
 	end := newBoundaryFinder(r.Header.Get("Content-Type"))

@@ -101,6 +101,9 @@ func WantsHTML(r *http.Request) bool {
 	return false
 }
 
+// codeMediaType is the code of the error for a body of another type.
+const codeMediaType = "unsupported_media_type"
+
 // plainBody refuses a compressed body, and names the accepted encoding (RFC 9110, section 12.5.3).
 func plainBody(w http.ResponseWriter, r *http.Request) error {
 	for _, encoding := range listHeader(r, "Content-Encoding") {
@@ -122,6 +125,6 @@ func wantJSON(r *http.Request) error {
 	if err == nil && (mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")) {
 		return nil
 	}
-	return &Problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
+	return &Problem{Status: http.StatusUnsupportedMediaType, Code: codeMediaType,
 		Message: "the Content-Type must be application/json"}
 }

@@ -249,9 +249,6 @@ func readParams(w http.ResponseWriter, r *request) (url.Values, error) {
 	if kind != "application/x-www-form-urlencoded" {
 		return nil, store.Errorf(store.Invalid, "send a form: application/x-www-form-urlencoded")
 	}
-	if err := plainBody(w, r.Request); err != nil {
-		return nil, err
-	}
 	raw, done, err := readAll(w, r, "a form", maxOAuth)
 	if err != nil {
 		return nil, err

@@ -66,6 +66,23 @@ func TestOpenAPIRequestsHaveNoDefaults(t *testing.T) {
 	}
 }
 
+// TestOpenAPIBodies checks that exactly the operations with a body may refuse its type.
+func TestOpenAPIBodies(t *testing.T) {
+	t.Parallel()
+	v := newValidator(t)
+	for path, item := range lookup(v.tree, "paths").(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			if lookup(op, "responses") == nil {
+				continue // the parameters of the path
+			}
+			body, refused := lookup(op, "requestBody") != nil, lookup(op, "responses", "415") != nil
+			if body != refused {
+				t.Errorf("%s %s: has a body: %t, documents 415: %t", method, path, body, refused)
+			}
+		}
+	}
+}
+
 // checkNoDefault checks the schema at a pointer. It follows each reference once.
 func (v *validator) checkNoDefault(t *testing.T, at string, node any, seen map[string]bool) {
 	switch node := node.(type) {

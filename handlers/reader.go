@@ -13,7 +13,10 @@ import (
 // readAll reads the whole body of a request, at most limit bytes. The caller must call done after
 // its last use of raw. what names the body in refusals.
 func readAll(w http.ResponseWriter, r *request, what string, limit int64) (raw []byte, done func(), err error) {
-	in := newPatientReader(w, r, limit)
+	in, err := newPatientReader(w, r, limit)
+	if err != nil {
+		return nil, nil, err
+	}
 	raw, err = io.ReadAll(in)
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -58,10 +61,15 @@ const smallBody = 64 << 10
 // maxPieces bounds the time for a whole body, as a multiple of the time for one piece.
 const maxPieces = 60
 
-func newPatientReader(w http.ResponseWriter, r *request, limit int64) *patientReader {
+// newPatientReader returns the reader of a request's body. It is the only way to a body, so it refuses
+// compressed ones: they would exceed the limits of memory when they are decompressed.
+func newPatientReader(w http.ResponseWriter, r *request, limit int64) (*patientReader, error) {
+	if err := plainBody(w, r.Request); err != nil {
+		return nil, err
+	}
 	return &patientReader{body: http.MaxBytesReader(Unwrapped(w), r.Body, limit),
 		control: http.NewResponseController(w), piece: r.readIn,
-		until: time.Now().Add(maxPieces * r.readIn), bodies: r.bodies, holder: holderOf(r.who)}
+		until: time.Now().Add(maxPieces * r.readIn), bodies: r.bodies, holder: holderOf(r.who)}, nil
 }
 
 // done releases the body's shares.
