@@ -63,6 +63,43 @@ func FuzzParams(f *testing.F) {
 	})
 }
 
+// FuzzContentHash changes a mail. Fields that servers add and other boundaries must not change its hash. Its
+// author, date, subject and body must.
+func FuzzContentHash(f *testing.F) {
+	f.Add("a@b.c", "Mon, 2 Jan 2006 15:04:05 +0000", "Hello", "one\r\n\r\n-- \r\ntwo\r\n")
+	f.Add("\"a, b\" <a@b>", "", "=?utf-8?q?=C3=A4?=", "boundary=\"a\"\r\nboundary=;boundary=b\r\na b --a--")
+	f.Add("", "\x00", "\xff(", "")
+	f.Fuzz(func(t *testing.T, from, date, subject, text string) {
+		ReadHeader([]byte(text)).ContentHash() // no panic
+		mail := func(from, date, subject, boundary, text string) string {
+			return "Message-ID: <1@b>\r\nFrom: " + OneLine(from) + "\r\nDate: " + OneLine(date) +
+				"\r\nSubject: " + OneLine(subject) + "\r\nContent-Type: multipart/mixed; boundary=" + boundary +
+				"\r\n\r\n--" + boundary + "\r\n\r\n" + text + "\r\n--" + boundary + "--\r\n"
+		}
+		hash := func(raw string) string { return ReadHeader([]byte(raw)).ContentHash() }
+		plain := mail(from, date, subject, "=_one", text)
+		want := hash(plain)
+		for _, field := range []string{"Received: from a by b; " + OneLine(date), "DKIM-Signature: v=1", "Delivered-To: x@y"} {
+			if hash(field+"\r\n"+plain) != want {
+				t.Errorf("%q changes the hash of %q", field, plain)
+			}
+		}
+		if !strings.Contains(text, "=_") && hash(mail(from, date, subject, "=_another", text)) != want {
+			t.Errorf("another boundary changes the hash of %q", text)
+		}
+		const more = "0123456789 abcdef\r\n" // more characters than withoutBoundaries can remove as boundaries
+		for what, raw := range map[string]string{
+			"author":  mail("x"+from, date, subject, "=_one", text),
+			"date":    mail(from, "1 "+OneLine(date), subject, "=_one", text),
+			"subject": mail(from, date, "Re: "+subject, "=_one", text),
+			"text":    mail(from, date, subject, "=_one", more+text)} {
+			if hash(raw) == want {
+				t.Errorf("another %s leaves the hash of %q", what, plain)
+			}
+		}
+	})
+}
+
 // long skips a slow test, unless the environment variable LONG is set. CI runs these tests in a
 // separate section. The helper of storetest would link SQLite into this package's tests.
 func long(t *testing.T) {

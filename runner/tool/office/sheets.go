@@ -142,7 +142,8 @@ func (v *sharedStrings) end(name string) error {
 		v.skip = false
 	case "si":
 		v.size += v.current.Len()
-		v.book.strings = append(v.book.strings, v.current.String())
+		// Clean it once. Many cells can refer to one long text, and a blank one never fills the result.
+		v.book.strings = append(v.book.strings, cellText(v.current.String()))
 		// All strings stay in memory until the last sheet has been read.
 		if len(v.book.strings) > maxStrings || v.size > maxShared {
 			return errors.New("it holds too many texts")
@@ -296,7 +297,9 @@ func (v *sheetReader) shown() string {
 		if err != nil || i < 0 || i >= len(v.book.strings) {
 			return ""
 		}
-		text = v.book.strings[i]
+		if text = v.book.strings[i]; text != "" {
+			return text
+		}
 	case "b":
 		text = map[string]string{"1": "TRUE", "0": "FALSE"}[text]
 	case "", "n":
@@ -305,6 +308,11 @@ func (v *sheetReader) shown() string {
 	if text == "" && v.formula.Len() > 0 {
 		text = "=" + v.formula.String() // no program has computed its value yet
 	}
+	return cellText(text)
+}
+
+// cellText returns a text in the form that it has between the marks of a row.
+func cellText(text string) string {
 	return strings.NewReplacer("\r", "", "\n", " ", "|", `\|`).Replace(strings.TrimSpace(text))
 }
 
