@@ -10,18 +10,25 @@ import (
 	"journeyman/store/visible"
 )
 
-const maxDiff = 16 << 10 // bytes of a diff in the result of a tool
+const (
+	maxDiff      = 16 << 10 // bytes of a diff in the result of a tool
+	maxDiffLines = 100_000  // lines of both versions that are compared; each takes memory
+)
 
 // unifiedDiff returns the difference of two versions of a file in the unified format of diff
 // -u. For equal versions it returns "".
 func unifiedDiff(path, before, after string) string {
+	skipped, before, after := changedPart(before, after)
+	if strings.Count(before, "\n")+strings.Count(after, "\n") > maxDiffLines {
+		return fmt.Sprintf("[the diff has more than %d lines; read the file to see them]\n", maxDiffLines)
+	}
 	lines := diff.Lines(slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after)))
 	if len(lines) == 0 {
 		return ""
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "--- a/%s\n+++ b/%s\n", visible.Name(path), visible.Name(path))
-	a, b := 0, 0 // lines of both versions before the next hunk
+	a, b := skipped, skipped // lines of both versions before the next hunk
 	for len(lines) > 0 {
 		if hidden := lines[0].Hidden; hidden > 0 {
 			a, b, lines = a+hidden, b+hidden, lines[1:]
@@ -39,6 +46,31 @@ func unifiedDiff(path, before, after string) string {
 		}
 	}
 	return text.String()
+}
+
+// changedPart returns the parts of two texts between the lines that are equal at the beginning and at the end,
+// with some of these lines. skipped is the number of lines before the parts.
+func changedPart(before, after string) (skipped int, b, a string) {
+	most, head := min(len(before), len(after)), 0
+	for head < most && before[head] == after[head] {
+		head++
+	}
+	for range maxContext {
+		head = max(strings.LastIndexByte(before[:head], '\n'), 0)
+	}
+	if head > 0 {
+		head++ // behind the line end
+	}
+	most, tail := most-head, 0
+	for tail < most && before[len(before)-1-tail] == after[len(after)-1-tail] {
+		tail++
+	}
+	end := before[len(before)-tail:]
+	for range maxContext {
+		_, end, _ = strings.Cut(end, "\n")
+	}
+	skipped = strings.Count(before[:head], "\n")
+	return skipped, before[head : len(before)-len(end)], after[head : len(after)-len(end)]
 }
 
 // writeHunk writes adjacent lines. a and b are the numbers of lines before them in both versions. It

@@ -26,14 +26,14 @@ const (
 // sandbox.BeFilter. No other code parses HTML, PDF or office documents. A hostile
 // document can make a parser use any amount of memory and time.
 func Filters() map[string]sandbox.Filter {
-	return map[string]sandbox.Filter{pdfFilter: PDFText, pageFilter: readPage, mailFilter: readMailPages,
-		docxFilter: officeFilter(office.Docx), xlsxFilter: officeFilter(office.Xlsx),
-		pptxFilter: officeFilter(office.Pptx), docxWriter: office.WriteDocx, xlsxWriter: office.WriteXlsx}
+	return map[string]sandbox.Filter{pdfFilter: timedFilter(pdfText), pageFilter: readPage, mailFilter: readMailPages,
+		docxFilter: timedFilter(office.Docx), xlsxFilter: timedFilter(office.Xlsx),
+		pptxFilter: timedFilter(office.Pptx), docxWriter: office.WriteDocx, xlsxWriter: office.WriteXlsx}
 }
 
-// officeFilter makes a filter from a reader of office documents. The reader can check whether
+// timedFilter makes a filter from a reader of long documents. The reader can check whether
 // its time is used up. It then returns the text so far, before the sandbox kills the process.
-func officeFilter(read func(document []byte, expired func() bool) ([]byte, error)) sandbox.Filter {
+func timedFilter(read func(document []byte, expired func() bool) ([]byte, error)) sandbox.Filter {
 	expired := func() bool { return sandbox.ProcessTime() > sandbox.FilterTime }
 	return func(document []byte) ([]byte, error) { return read(document, expired) }
 }

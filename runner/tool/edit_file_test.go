@@ -183,6 +183,28 @@ func randomEdit(r *rand.Rand) (before, after string) {
 	return before, after
 }
 
+// TestDiffOfLongFiles compares files whose equal lines are left out before the comparison.
+func TestDiffOfLongFiles(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	lines := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "%d\n", i+1)
+		}
+		return b.String()
+	}
+	before := lines(200_000)
+	after := strings.Replace(before, "\n100000\n", "\nx\ny\n", 1)
+	is.Equal(unifiedDiff("f", before, after), "--- a/f\n+++ b/f\n@@ -99997,7 +99997,8 @@\n 99997\n 99998\n 99999\n-100000\n+x\n+y\n"+
+		" 100001\n 100002\n 100003\n")
+	is.Equal(unifiedDiff("f", before, before+"x"), "--- a/f\n+++ b/f\n@@ -199998,3 +199998,4 @@\n 199998\n 199999\n 200000\n+x\n"+
+		"\\ No newline at end of file\n")
+	is.True(strings.HasPrefix(unifiedDiff("f", before, "x\n"+before), "--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n+x\n 1\n 2\n 3\n"))
+	is.Equal(unifiedDiff("f", before, strings.ReplaceAll(before, "\n", "x\n")),
+		"[the diff has more than 100000 lines; read the file to see them]\n")
+}
+
 func FuzzEditFile(f *testing.F) {
 	for _, seed := range []string{
 		`{"path":"f","old":"two","new":"2"}`, `{"path":"f","old":"o","new":"","all":true}`, `{"path":"f","old":"","new":"x"}`,

@@ -68,8 +68,10 @@ type simpleText struct {
 // simplify replaces typographic characters and removes white space at line ends. Unless
 // indentation is true, it also removes white space at the beginning of lines.
 func simplify(data []byte, indentation bool) simpleText {
-	var s simpleText
+	// The results rarely have more bytes than data. Growing them step by step would take longer than the rest.
+	s := simpleText{from: make([]int, 0, len(data)), to: make([]int, 0, len(data))}
 	var text strings.Builder
+	text.Grow(len(data))
 	at := 0
 	for line := range strings.Lines(string(data)) {
 		body := strings.TrimRight(line, " \t\r\n\u00a0")

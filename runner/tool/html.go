@@ -24,6 +24,11 @@ const (
 	maxCells     = 20_000  // cells in all tables of a page, including empty ones
 	maxAttribute = 4 << 10 // bytes of an attribute's value
 	maxData      = 256 << 10
+
+	// maxCompared limits the attributes that the parser compares. It adds the attributes of every html and body
+	// element to the first one, and compares those of formatting elements with all open ones.
+	maxCompared   = 100_000
+	fewAttributes = 10 // of a formatting element; comparing them is cheap
 )
 
 // errTooLarge is the error for a page with too many elements.
@@ -33,13 +38,50 @@ var errTooLarge = errors.New("the page has too many elements")
 // memory or time.
 func parseHTML(page string) (*html.Node, error) {
 	tokens := html.NewTokenizer(strings.NewReader(page))
+	merged, compared := 0, 0
 	// Counting tokens is cheap, while parsing builds a tree.
-	for n := 0; tokens.Next() != html.ErrorToken; n++ {
-		if n > maxTokens {
+	for n := 0; ; n++ {
+		kind := tokens.Next()
+		if kind == html.ErrorToken {
+			break
+		}
+		if kind == html.StartTagToken || kind == html.SelfClosingTagToken {
+			compared += comparedAttributes(tokens, &merged)
+		}
+		if n > maxTokens || compared > maxCompared {
 			return nil, errTooLarge
 		}
 	}
 	return html.Parse(strings.NewReader(page))
+}
+
+// comparedAttributes returns the attributes that the parser compares for the current tag. merged is the number
+// of attributes of all html and body elements so far.
+func comparedAttributes(tokens *html.Tokenizer, merged *int) int {
+	name, more := tokens.TagName()
+	if !more {
+		return 0
+	}
+	tag := atom.Lookup(name)
+	switch tag {
+	case atom.Html, atom.Body, atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.Nobr, atom.S,
+		atom.Small, atom.Strike, atom.Strong, atom.Tt, atom.U:
+	default:
+		return 0
+	}
+	n := 0
+	for more {
+		_, _, more = tokens.TagAttr()
+		n++
+	}
+	switch {
+	case tag == atom.Html || tag == atom.Body:
+		*merged += n
+		return *merged
+	case n > fewAttributes:
+		return n * n
+	}
+	return 0
 }
 
 // A bounder removes parts of a parsed page that readers do not see or that exceed the limits.

@@ -27,9 +27,14 @@ func hostilePages(share int) map[string]string {
 	for i := range 2000 {
 		fmt.Fprintf(&fonts, "<font color=c%d>", i)
 	}
+	var bodies strings.Builder
+	for i := range 50_000 / share {
+		fmt.Fprintf(&bodies, "<body a%d=b>", i)
+	}
 	return map[string]string{
-		"a cell that spans all": "<table><tr><td rowspan=99999999 colspan=99999999>needle</table>",
-		"spans beyond numbers":  "<table><tr><td rowspan=99999999999999999999 colspan=-3>needle</table>",
+		"attributes of the body": bodies.String() + "needle",
+		"a cell that spans all":  "<table><tr><td rowspan=99999999 colspan=99999999>needle</table>",
+		"spans beyond numbers":   "<table><tr><td rowspan=99999999999999999999 colspan=-3>needle</table>",
 		"many cells that span": "<table>" + r("<tr>"+r("<td colspan=1000 rowspan=1000>needle", 20), 50) +
 			"</table>",
 		"a wide row above many":     "<table><tr>" + strings.Repeat("<td>x", 15_000) + strings.Repeat("<tr><td>y", 15_000) + "</table>needle",

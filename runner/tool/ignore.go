@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"journeyman/runner/sandbox"
 )
@@ -17,6 +18,10 @@ const (
 	maxIgnoreFile  = 64 << 10 // bytes
 	maxIgnoreRules = 1000     // rules per file
 	ignoreFile     = ".gitignore"
+
+	// maxIgnoreWork limits the comparisons of one walk: the sum of the bytes of a pattern times the bytes of a
+	// path. Beyond it, which takes seconds, nothing more is ignored.
+	maxIgnoreWork = 64 << 20
 )
 
 // An ignorer determines which entries of one walk the .gitignore files of a workspace exclude.
@@ -25,6 +30,7 @@ type ignorer struct {
 	folders []ignoreRules // rules of the folders above the current entry, outermost first
 	off     bool          // the path of the call is ignored itself, so the walk shows everything
 	omitted bool          // the walk has omitted an entry
+	work    int           // comparisons so far
 }
 
 // ignoreRules are the rules of one .gitignore file.
@@ -35,10 +41,13 @@ type ignoreRules struct {
 
 // An ignoreRule is a line of a .gitignore file.
 type ignoreRule struct {
-	pattern    *regexp.Regexp
-	wholePath  bool // the pattern applies to the path below the folder; otherwise only to the name
-	foldersToo bool // the pattern applies to files and folders; otherwise only to folders
-	negated    bool // the rule includes matching entries again
+	plain      string         // a pattern without special characters; matches only itself
+	anyStart   bool           // plain follows a star, as in *.log; matches names that end with it
+	pattern    *regexp.Regexp // nil for a plain pattern
+	size       int            // bytes of pattern
+	wholePath  bool           // the pattern applies to the path below the folder; otherwise only to the name
+	foldersToo bool           // the pattern applies to files and folders; otherwise only to folders
+	negated    bool           // the rule includes matching entries again
 }
 
 // newIgnorer returns the ignorer of a walk that begins at the path start.
@@ -88,17 +97,33 @@ func (g *ignorer) skip(e sandbox.Entry) bool {
 func (g *ignorer) ignored(e sandbox.Entry) bool {
 	for _, f := range slices.Backward(g.folders) {
 		below := strings.TrimPrefix(e.Path, f.folder+"/")
+		name := path.Base(below)
 		for _, r := range slices.Backward(f.rules) {
 			subject := below
 			if !r.wholePath {
-				subject = path.Base(below)
+				subject = name
 			}
-			if (e.Mode.IsDir() || r.foldersToo) && r.pattern.MatchString(subject) {
+			if g.work += r.size * len(subject); g.work > maxIgnoreWork {
+				g.off = true
+				return false
+			}
+			if (e.Mode.IsDir() || r.foldersToo) && r.matches(subject) {
 				return !r.negated
 			}
 		}
 	}
 	return false
+}
+
+// matches reports whether the pattern matches a name or path.
+func (r ignoreRule) matches(subject string) bool {
+	switch {
+	case r.pattern != nil:
+		return r.pattern.MatchString(subject)
+	case r.anyStart:
+		return strings.HasSuffix(subject, r.plain)
+	}
+	return subject == r.plain
 }
 
 // enter adds the rules of a folder, if it has any.
@@ -113,13 +138,13 @@ func (g *ignorer) enter(folder string) {
 	if err != nil || len(text) > maxIgnoreFile {
 		return
 	}
-	// Each entry is compared with every rule, so many rules would make a walk slow.
-	if rules := parseIgnore(string(text)); len(rules) > 0 && len(rules) <= maxIgnoreRules {
+	if rules := parseIgnore(string(text)); len(rules) > 0 {
 		g.folders = append(g.folders, ignoreRules{folder, rules})
 	}
 }
 
-// parseIgnore returns the rules in a .gitignore file, in the syntax of gitignore(5).
+// parseIgnore returns the rules in a .gitignore file, in the syntax of gitignore(5). It returns none if there
+// are too many: each entry is compared with every rule, so they would make a walk slow.
 func parseIgnore(text string) (rules []ignoreRule) {
 	for line := range strings.Lines(strings.TrimPrefix(text, utf8Mark)) {
 		line = trimSpaces(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
@@ -138,10 +163,17 @@ func parseIgnore(text string) (rules []ignoreRule) {
 		if line == "" {
 			continue
 		}
-		// Like git, ignore an invalid pattern and keep the others.
-		var err error
-		if r.pattern, err = compileGlob(line, false); err == nil {
-			rules = append(rules, r)
+		r.plain, r.anyStart = strings.CutPrefix(line, "*")
+		if r.anyStart && r.wholePath || strings.ContainsAny(r.plain, `*?[\`) || !utf8.ValidString(line) {
+			// Like git, ignore an invalid pattern and keep the others.
+			var err error
+			if r.pattern, err = compileGlob(line, false); err != nil {
+				continue
+			}
+			r.size = len(line)
+		}
+		if rules = append(rules, r); len(rules) > maxIgnoreRules {
+			return nil
 		}
 	}
 	return rules

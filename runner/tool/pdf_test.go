@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +88,35 @@ func TestReadPDF(t *testing.T) {
 	out, err := readFile{testDocuments}.Run(t.Context(), h, []byte(`{"path":"report.pdf","offset":6,"limit":1}`))
 	is.NoErr(err)
 	is.True(strings.Contains(string(out), `The board meets on Tuesday.\n`)) // with lines, like other text
+}
+
+// TestPagesInPages reads a document whose tree of pages has several levels, and one that contains itself.
+func TestPagesInPages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	never := func() bool { return false }
+	flat := makePDF("first", "second")
+	nested := strings.Replace(flat, "/Kids [4 0 R 6 0 R ]", "/Kids [4 0 R <</Type/Pages /Count 1 /Kids [6 0 R]>>]", 1)
+	is.True(nested != flat)
+	// The offsets of the objects behind the tree have moved.
+	moved := len(nested) - len(flat)
+	nested = regexp.MustCompile(`(?m)^(\d{10}) 00000 n $`).ReplaceAllStringFunc(nested, func(line string) string {
+		at, err := strconv.Atoi(line[:10])
+		is.NoErr(err)
+		if at > strings.Index(flat, "/Kids") {
+			at += moved
+		}
+		return fmt.Sprintf("%010d", at) + line[10:]
+	})
+	start := strings.LastIndex(nested, "xref\n0")
+	nested = nested[:strings.LastIndex(nested, "startxref")] + fmt.Sprintf("startxref\n%d\n%%%%EOF\n", start)
+	text, err := pdfText([]byte(nested), never)
+	is.NoErr(err)
+	is.True(strings.Contains(string(text), "first") && strings.Contains(string(text), "second"))
+	cyclic := strings.Replace(flat, "[4 0 R 6 0 R ]", "[2 0 R 6 0 R ]", 1)
+	text, err = pdfText([]byte(cyclic), never)
+	is.NoErr(err)
+	is.True(strings.Contains(string(text), "second"))
 }
 
 func TestTidyPage(t *testing.T) {

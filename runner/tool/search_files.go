@@ -24,7 +24,8 @@ const (
 	maxExcerpt     = 300      // bytes of a line in the result
 	maxContext     = 10       // lines before and after a match
 	maxFound       = 64 << 10 // bytes per result
-	maxSearchLine  = 1 << 20  // bytes of a line that are searched
+	maxSearchLine  = 1 << 20  // bytes of a line that are searched; fewer with a large pattern
+	maxSteps       = 64 << 20 // product of a program's instructions and the bytes of a line
 	shortLine      = 4 << 10  // bytes of a line that any pattern can search quickly
 	excerptContext = 100      // bytes before a match in a long line that are shown
 )
@@ -53,6 +54,7 @@ back-references; (?i) ignores case). Gives each file's path, then "line number:t
 // A search holds the arguments and the state of one call of search_files.
 type search struct {
 	re      *regexp.Regexp
+	line    int // bytes of a line that are searched
 	ws      *sandbox.Workspace
 	start   string
 	glob    pathGlob
@@ -77,7 +79,7 @@ func (searchFiles) Run(ctx context.Context, host Host, input json.RawMessage) (j
 		return nil, err
 	}
 	var err error
-	if s.re, err = compile(pattern); err != nil {
+	if s.re, s.line, err = compile(pattern); err != nil {
 		return nil, err
 	}
 	left, err := walkFiles(ctx, s.ws, s.start, func(e sandbox.Entry) error {
@@ -110,21 +112,23 @@ func (s *search) notes(more, left bool) string {
 }
 
 // compile compiles a pattern. It rejects a pattern that compiles to a very large program, such
-// as one with nested repetitions: searching a long line with it would take minutes.
-func compile(pattern string) (*regexp.Regexp, error) {
+// as one with nested repetitions: searching a long line with it would take minutes. line is how many bytes
+// of a line are searched with the pattern.
+func compile(pattern string) (re *regexp.Regexp, line int, err error) {
 	if pattern == "" {
-		return nil, Errorf("pattern must not be empty")
+		return nil, 0, Errorf("pattern must not be empty")
 	}
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return nil, Errorf("pattern: %v", err)
+		return nil, 0, Errorf("pattern: %v", err)
 	}
 	// The time of a search is proportional to the program's size times the length of the text.
 	program, err := syntax.Compile(tree.Simplify())
 	if err != nil || len(program.Inst) > maxProgram {
-		return nil, Errorf("pattern is too large, by its repetitions or classes; use a simpler one")
+		return nil, 0, Errorf("pattern is too large, by its repetitions or classes; use a simpler one")
 	}
-	return regexp.Compile(pattern)
+	re, err = regexp.Compile(pattern)
+	return re, min(maxSearchLine, maxSteps/len(program.Inst)), err
 }
 
 // errEnough ends a search when the result is full.
@@ -152,7 +156,7 @@ func (s *search) file(ctx context.Context, e sandbox.Entry) error {
 	s.read++
 	f := searchedFile{search: s, path: e.Path}
 	for f.line = 1; ; f.line++ {
-		line, _, err := t.next(maxSearchLine)
+		line, _, err := t.next(s.line)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

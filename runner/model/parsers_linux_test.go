@@ -1,0 +1,145 @@
+//go:build !race
+
+// The race detector makes every parser slower by another factor.
+
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store/growthtest"
+)
+
+// eventsOf returns shapes of a stream: head and tail enclose the data of an event. text is a delta with the verb
+// for its number.
+func eventsOf(before, after, text, call string) map[string]growthtest.Shape {
+	shapes := map[string]growthtest.Shape{
+		"texts":           growthtest.Numbered("", before+text+after, ""),
+		"pieces of calls": growthtest.Numbered("", before+call+after, ""),
+		"comments":        growthtest.Times("", ": a\n", ""),
+		"blank lines":     growthtest.Times("", "\n", ""),
+		"stray lines":     growthtest.Times("", "a\n", ""),
+		"long line":       growthtest.Times("data: ", "a", "")}
+	for name, shape := range growthtest.Within(before, after, growthtest.JSON()) {
+		shapes[name] = shape
+	}
+	return shapes
+}
+
+// parsers returns the readers of what providers send. The server parses it itself: it is JSON in lines, and
+// watchedBody limits both.
+func parsers(t *testing.T) []growthtest.Parser {
+	assemble := func() assembler { return assembler{emit: func(Delta) {}} }
+	dir := t.TempDir()
+	errorShapes := growthtest.JSON()
+	errorShapes["tokens"] = growthtest.Times(`{"error":{"message":"`, "maximum context length is ", `"}}`)
+	errorShapes["digits"] = growthtest.Times(`{"error":{"message":"request (`, "1", `"}}`)
+	return []growthtest.Parser{
+		{
+			Name: "OpenAI stream", Fuzz: []string{"FuzzOpenAIStream"},
+			Read: func(in []byte) {
+				s := &chatStream{assembler: assemble(), used: map[string]bool{}}
+				if s.read(bytes.NewReader(in)) == nil {
+					_, _ = s.response(&Request{}, "m")
+				}
+			}, Shapes: eventsOf("data: ", "\n\n", `{"choices":[{"delta":{"content":"%d"}}]}`,
+				`{"choices":[{"delta":{"tool_calls":[{"index":%d,"id":"a","function":{"name":"f","arguments":"{"}}]}}]}`)},
+		{
+			Name: "pieces of one call",
+			Read: func(in []byte) {
+				s := &chatStream{assembler: assemble(), used: map[string]bool{}}
+				if s.read(bytes.NewReader(in)) == nil {
+					_, _ = s.response(&Request{}, "m")
+				}
+			}, Shapes: map[string]growthtest.Shape{"arguments": growthtest.Times(
+				sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\":\""}}`)),
+				sse(toolDelta(`{"index":0,"function":{"arguments":"b"}}`)), ""),
+				"calls without index": growthtest.Times("", sse(toolDelta(`{"function":{"name":"f","arguments":"{}"}}`)), "")}},
+		{
+			Name: "Responses stream", Fuzz: []string{"FuzzResponses"},
+			Read: func(in []byte) {
+				s := &responseStream{assembler: assemble(), name: "openai:m", used: map[string]bool{}}
+				if s.read(bytes.NewReader(in)) == nil {
+					_, _ = s.response(&Request{}, "m")
+				}
+			}, Shapes: eventsOf("data: ", "\n\n", `{"type":"response.output_text.delta","output_index":0,"delta":"%d"}`,
+				`{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","call_id":"c","name":"f"}}`)},
+		{
+			Name: "Anthropic stream",
+			Read: func(in []byte) {
+				s := &claudeStream{assembler: assemble(), used: map[string]bool{}, blocks: map[int64]*claudeBlock{}, metas: map[int]claudeMeta{}}
+				_ = s.readEvents(bytes.NewReader(in))
+			}, Shapes: eventsOf("event: x\ndata: ", "\n\n", `{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":"a"}}`,
+				`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"a","name":"f"}}`)},
+		{
+			Name: "Ollama answer", Fuzz: []string{"FuzzOllamaAnswer"},
+			Read: func(in []byte) {
+				s := &ollamaStream{assembler: assemble(), used: map[string]bool{}, name: "ollama:m"}
+				resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(in))}
+				if s.readAnswer(resp) == nil {
+					_, _ = s.response(&Request{}, "m")
+				}
+			}, Shapes: eventsOf("", "\n", `{"message":{"content":"%d"}}`,
+				`{"message":{"tool_calls":[{"function":{"name":"f%d","arguments":{}}}]}}`)},
+		{
+			Name: "error of a provider",
+			Read: func(in []byte) {
+				r := &apiError{status: 400}
+				r.readBody(http.Header{}, in)
+				r.tooLong()
+				r.window()
+				_ = r.failure("secret")
+				retryAfter(http.Header{"Retry-After": {string(in)}}, time.Unix(0, 0))
+			}, Shapes: errorShapes},
+		{
+			Name: "list of models", Fuzz: []string{"FuzzParseList"},
+			Read:   func(in []byte) { _, _ = parseList(in) },
+			Shapes: growthtest.Within(`{"data":[{"id":"a"},`, "]}", growthtest.JSON())},
+		{
+			Name: "models", Read: func(in []byte) { _, _ = parseList(in) }, Shapes: map[string]growthtest.Shape{
+				"many": growthtest.Numbered(`{"data":[{"id":"a"}`, `,{"id":"m%d"}`, "]}"),
+				"one":  growthtest.Times(`{"data":[{"id":"a"}`, `,{"id":"a"}`, "]}")}},
+		{
+			Name: "prices", Fuzz: []string{"FuzzPriceFile"},
+			Read: func(in []byte) { _, _ = parsePrices(in) }, Shapes: map[string]growthtest.Shape{
+				"models": growthtest.Numbered(`{"a":{"input":1,"output":1}`, `,"m%d*":{"input":1,"output":1}`, "}"),
+				"digits": growthtest.Times(`{"a":{"input":1`, "0", `,"output":1}}`)}},
+		{
+			Name: "recording", Fuzz: []string{"FuzzReplay"},
+			Read: func(in []byte) {
+				name := filepath.Join(dir, "r.json")
+				is.New(t).NoErr(os.WriteFile(name, in, 0o600))
+				if rec, err := readRecording(name); err == nil {
+					similarTexts(newOutline(rec.Request).question, []string{"user: other"})
+				}
+				names := newRunNames()
+				names.show(names.hide(string(in)))
+				sortedJSON(in)
+			}, Shapes: map[string]growthtest.Shape{
+				"lines": growthtest.Numbered(`{"version":2,"request":["user: x"`, `,"user: %d"`, `],"response":{"finish":"stop","parts":[]}}`),
+				"ids":   growthtest.Numbered("", "wrk_%026d ", ""), "addresses": growthtest.Numbered("", "http://a%d/api/workers/ ", ""),
+				"half addresses": growthtest.Times("", "http://", ""), "keys": growthtest.Numbered(`{"a":1`, `,"%d":1`, "}")}},
+		{
+			Name: "schema for a provider", Most: 256 << 10,
+			Read: func(in []byte) { toWireSchema(json.RawMessage(in)); _ = argumentsObject(in) },
+			Shapes: map[string]growthtest.Shape{
+				"properties": growthtest.Numbered(`{"type":"object","properties":{"a":{}`, `,"k%d":{"type":"string"}`, "}}"),
+				"nested":     growthtest.Nested(`{"type":"object","properties":{"a":`, `{"anyOf":[`, "{}", "]}"),
+				"quoted":     growthtest.Times(`"`, `\"`, `"`)}},
+		{
+			Name: "message of an error", Read: func(in []byte) { tidyMessage(string(in), []string{"secret", strings.Repeat("a", 40)}) },
+			Shapes: map[string]growthtest.Shape{"letters": growthtest.Times("", "a", ""), "lines": growthtest.Times("", "a\n", "")}},
+	}
+}
+
+func TestParsersGrowSlowly(t *testing.T) { growthtest.Check(t, parsers(t)) }

@@ -1,0 +1,262 @@
+//go:build !race
+
+// The race detector makes every parser slower by another factor.
+
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/sandbox"
+	"journeyman/store/growthtest"
+)
+
+// pageShapes returns the shapes of web pages.
+func pageShapes() map[string]growthtest.Shape {
+	times, numbered, nested := growthtest.Times, growthtest.Numbered, growthtest.Nested
+	return map[string]growthtest.Shape{
+		"deep blocks":             nested("", "<div>", "x", "</div>"),
+		"blocks without end":      times("", "<div>", "x"),
+		"bold in italics":         times("", "<b><i>", "x"),
+		"quotes in quotes":        times("", "<blockquote>", "x"),
+		"lists in lists":          times("", "<ul><li>", "x"),
+		"tables in tables":        times("", "<table><tr><td>", "x"),
+		"text among tables":       times("<table>", "x<tr>", ""),
+		"tables in rows":          times("<table>", "<tr><table>", ""),
+		"formatting that goes on": times("", "<b><i><u><s><tt><em><big><code><small><strong><p>", ""),
+		"links in links":          times("", "<a href=http://x>", "x"),
+		"misnested formatting":    times("", "<a><b><p></a>", ""),
+		"misnested blocks":        times("", "<b><div></b>", ""),
+		"formatting that differs": numbered("", "<font color=c%d>", "x"),
+		"formatting and blocks":   numbered("", "<font color=c%d><p>", "x"),
+		"ends of nothing":         times("<p>", "</b></i></a>", "x"),
+		"ends of blocks":          times(strings.Repeat("<div>", 400), "</span>", "x"),
+		"attributes of bold":      times("", "<b"+numbered("", " a%d", "")(500)+">", "x"),
+		"attributes of pages":     numbered("", "<html a%d=b><body>", "x"),
+		"many attributes":         numbered("<p", " a%d=b", ">x"),
+		"one attribute":           times("<p ", "a=b ", ">x"),
+		"long attribute":          times("<p a=\"", "x", "\">x"),
+		"attributes of the body":  numbered("", "<body a%d=b>", "x"),
+		"entities":                times("", "&notit;&#x10ffff;&CounterClockwiseContourIntegral;", ""),
+		"entities without end":    times("", "&amp", ""),
+		"comments":                times("", "<!--<!-->", ""),
+		"comments without end":    times("", "<!--", ""),
+		"dashes of a comment":     times("<!--", "-", ""),
+		"a select":                times("<select>", "<option><optgroup>", ""),
+		"selects in tables":       times("", "<table><select><tr>", ""),
+		"templates":               times("", "<template>", ""),
+		"pictures":                times("", "<svg><math>", "<mi>x"),
+		"framesets":               times("", "<frameset><frame>", ""),
+		"line breaks":             times("", "<br>", ""),
+		"code":                    times("<pre>", "`", "</pre>"),
+		"headings":                times("", "<h1>", ""),
+		"scripts":                 times("", "<script></script>", ""),
+		"scripts without end":     times("", "<script><!--", ""),
+		"text areas":              times("<textarea>", "</textare", ""),
+		"no tags":                 times("", "<", ""),
+		"an open tag":             times("", "<a", ""),
+		"list items":              times("<ol start=99999999999999999999>", "<li>x", ""),
+		"stars":                   times("", "*_<b>*</b>", ""),
+		"spaces":                  times("<p>", " ", "x"),
+		"paragraphs":              times("", "<p>a, b, c</p>", ""),
+		"a wide row":              times("<table><tr>", "<td>x", ""),
+		"many rows":               times("<table>", "<tr><td>x<td>y", ""),
+		"cells that span":         times("<table><tr>", "<td colspan=1000 rowspan=1000>x", ""),
+		"zero bytes":              times("<p>", "\x00", "")}
+}
+
+// pdfShapes returns the shapes of PDF documents.
+func pdfShapes() map[string]growthtest.Shape {
+	times, numbered, nested := growthtest.Times, growthtest.Numbered, growthtest.Nested
+	shapes := map[string]growthtest.Shape{}
+	// What a page draws.
+	for name, shape := range map[string]growthtest.Shape{
+		"text": times("BT /F1 12 Tf ", "(a) Tj ", "ET"), "long text": times("BT /F1 12 Tf (", "a", ") Tj ET"),
+		"operands": times("BT ", "1 ", "Td ET"), "lists": nested("BT ", "[", "1", "] TJ ET"),
+		"dictionaries": nested("", "<</a ", "1", ">>"), "open texts": times("BT ", "(", ""),
+		"graphics states": times("", "q ", ""), "names": numbered("", "/n%d ", ""),
+		"fonts": times("BT ", "/F1 12 Tf ", "ET"), "matrices": times("BT ", "1 0 0 1 0 0 cm ", "ET"),
+		"pieces": times("BT /F1 12 Tf [", "(a) -9000 ", "] TJ ET")} {
+		shapes["page of "+name] = func(n int) string {
+			return document("<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Resources << /Font << /F1 3 0 R >> >> >>",
+				fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(shape(n)), shape(n)))
+		}
+	}
+	// Pieces of the document.
+	for name, shape := range map[string]growthtest.Shape{
+		"nested lists": nested("", "[", "1", "]"), "nested dictionaries": nested("", "<</a ", "1", ">>"),
+		"many keys": numbered("<<", "/k%d 1 ", ">>"), "long text": times("(", "a", ")"),
+		"nested text": nested("(", "(", "", "))"),
+		"long name":   times("/", "#41", ""), "comments": times("", "%\n", "1"), "white space": times("", " ", "1")} {
+		shapes[name] = func(n int) string {
+			return document("<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Resources << /X "+shape(n)+" >> >>",
+				"<< /Length 2 >>\nstream\nBT\nendstream")
+		}
+	}
+	shapes["pages"] = func(n int) string { return makePDF(make([]string, n/300)...) }
+	shapes["update chain"] = func(n int) string {
+		var b strings.Builder
+		b.WriteString("%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\n")
+		at := 0
+		for b.Len() < n {
+			previous := at
+			at = b.Len()
+			fmt.Fprintf(&b, "xref\n0 1\n0000000000 65535 f \ntrailer\n<< /Size 2 /Root 1 0 R /Prev %d >>\n", previous)
+		}
+		fmt.Fprintf(&b, "startxref\n%d\n%%%%EOF\n", at)
+		return b.String()
+	}
+	shapes["pages in pages"] = func(n int) string {
+		pages := growthtest.Nested("<< /Type /Pages /Count 9 /Kids [", "<< /Type /Pages /Count 9 /Kids [", "", "] >>")(n)
+		return strings.Replace(document("<< /Type /Page >>", "<< >>"), "<< /Type /Pages /Kids [4 0 R] /Count 1 >>", pages+"] >>", 1)
+	}
+	shapes["many objects"] = func(n int) string {
+		var b strings.Builder
+		b.WriteString("%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n")
+		at := b.Len()
+		fmt.Fprintf(&b, "xref\n0 %d\n", n/20)
+		b.WriteString(strings.Repeat("0000000009 00000 n \n", n/20))
+		fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", n/20, at)
+		return b.String()
+	}
+	return shapes
+}
+
+// document returns a PDF document with one page and its contents.
+func document(page, contents string) string {
+	objects := []string{"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>", page, contents}
+	var b, table strings.Builder
+	b.WriteString("%PDF-1.4\n")
+	for i, o := range objects {
+		fmt.Fprintf(&table, "%010d 00000 n \n", b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, o)
+	}
+	start := b.Len()
+	fmt.Fprintf(&b, "xref\n0 6\n0000000000 65535 f \n%strailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n",
+		table.String(), start)
+	return b.String()
+}
+
+// parsers returns the readers of documents, and of what models write in calls. Pages and documents are only
+// parsed in a confined process, which ends after seconds, so they get shorter inputs here. Patterns are
+// matched in the server, by an engine that takes linear time.
+func parsers(t *testing.T) []growthtest.Parser {
+	times, numbered, nested := growthtest.Times, growthtest.Numbered, growthtest.Nested
+	never := func() bool { return false }
+	return []growthtest.Parser{
+		{
+			Name: "HTML of a mail", Fuzz: []string{"FuzzBounds"}, Most: 128 << 10,
+			Read: func(in []byte) { mailText(string(in)) }, Shapes: pageShapes()},
+		{
+			Name: "web page", Fuzz: []string{"FuzzFetchedHTML"}, Most: 128 << 10, Shared: true,
+			Read: func(in []byte) {
+				raw, err := json.Marshal(pageInput{URL: "http://x.example/", HTML: true, Body: in})
+				is.New(t).NoErr(err)
+				_, _ = readPage(raw)
+			}, Shapes: pageShapes()},
+		{
+			Name: "PDF", Fuzz: []string{"FuzzPDF"}, Most: 128 << 10,
+			Read: func(in []byte) {
+				defer func() { _ = recover() }() // the confined process would end
+				_, _ = pdfText(in, never)
+			}, Shapes: pdfShapes()},
+		{
+			Name: "image", Fuzz: []string{"FuzzImageType"},
+			Read: func(in []byte) { _, _ = ImageType(in) }, Shapes: map[string]growthtest.Shape{
+				"png":  times("\x89PNG\r\n\x1a\n", "\x00\x00\x00\x00tEXtAAAA", ""),
+				"jpeg": times("\xff\xd8", "\xff\xe0\x00\x02", ""),
+				"fill": times("\xff\xd8", "\xff", ""),
+				"gif":  times("GIF89a", "\x21\xfe\x00", ""),
+				"webp": times("RIFFxxxxWEBP", "VP8X\x00\x00\x00\x00", "")}},
+		{
+			Name: "glob", Fuzz: []string{"FuzzGlob"}, Most: maxPattern,
+			Read: func(in []byte) {
+				if re, err := compileGlob(string(in), true); err == nil {
+					re.MatchString(strings.Repeat("a", 4096))
+				}
+			}, Shapes: map[string]growthtest.Shape{
+				"stars": times("", "*a", "b"), "folders": times("", "**/", "b"), "classes": times("", "[a-z]", ""),
+				"braces": nested("", "{a,", "b", "}"), "choices": times("{a", ",a", "}"), "pairs": times("", "{a,a}", "")}},
+		{
+			Name: "rules to ignore", Most: maxIgnoreFile,
+			Read: func(in []byte) {
+				g := &ignorer{folders: []ignoreRules{{".", parseIgnore(string(in))}}}
+				for range 10_000 {
+					g.skip(sandbox.Entry{Path: strings.Repeat("a", 250), Mode: fs.ModePerm})
+				}
+			}, Shapes: map[string]growthtest.Shape{
+				"names": numbered("", "a%d\n", ""), "stars": times("", "*a", "b"), "star rules": times("", "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b\n", ""),
+				"long rules": times("", strings.Repeat("*a", 100)+"b\n", ""), "one rule": times("", "a?", ""),
+				"folders": times("", "**/a/**/b\n", "")}},
+		{
+			Name: "search pattern", Most: maxPattern,
+			Read: func(in []byte) {
+				if re, most, err := compile(string(in)); err == nil {
+					re.MatchString(strings.Repeat("a", most))
+				}
+			}, Shapes: map[string]growthtest.Shape{
+				"choices": times("a", "|a", ""), "groups": nested("", "(", "a", ")*"), "repetitions": times("", "a{9}", ""),
+				"classes": times("", "[^a]", ""), "optional": times("", "a?", "b")}},
+		{
+			Name: "edit", Fuzz: []string{"FuzzEditFile"},
+			Read: func(in []byte) {
+				for _, old := range []string{"zz\n", "a \n a", strings.Repeat("a", len(in)/2) + "b"} {
+					findLoosely(in, []byte(old))
+					nearestLines(in, []byte(old))
+				}
+			}, Shapes: map[string]growthtest.Shape{
+				"lines": times("", "a\n", ""), "different lines": numbered("", "%d\n", ""), "long line": times("", "a", ""),
+				"long lines": times("", strings.Repeat("ab", 500)+"\n", ""),
+				"marks":      times("", "…", ""), "spaces": times("", " ", ""), "blank lines": times("", "\n", "")}},
+		{
+			Name: "several edits", Most: 64 << 10,
+			Read: func(in []byte) {
+				var e editing
+				_ = e.parse(in)
+				_, _ = e.apply(in)
+			}, Shapes: growthtest.Within(`{"path":"f","edits":[{"old":"a","new":"b"}`, "]}", map[string]growthtest.Shape{
+				"edits": numbered("", `,{"old":"%d","new":"b"}`, ""), "long edit": times(`,{"old":"b","new":"`, "a", `"}`)})},
+		{
+			Name: "diff of an edit",
+			Read: func(in []byte) {
+				unifiedDiff("f", string(in), "x\n"+string(in))
+				unifiedDiff("f", string(in), strings.ReplaceAll(string(in), "1", "2"))
+			}, Shapes: map[string]growthtest.Shape{
+				"lines": times("", "a\n", ""), "different lines": numbered("", "%d\n", ""), "long line": times("", "a", ""),
+				"two lines": times("", "1\n\n", "")}},
+		{
+			Name: "command",
+			Read: func(in []byte) { _, _ = firstWord(string(in)) }, Shapes: map[string]growthtest.Shape{
+				"quotes": times("", `"a"`, ""), "escapes": times("", `\a`, ""), "words": times("", "a ", ""),
+				"assignments": times("", "A=b ", "c"), "marks": times("", "$(", "")}},
+		{
+			Name: "answer of a search",
+			Read: func(in []byte) { _, _ = readResults(in) },
+			Shapes: growthtest.Within(`{"web":{"results":[{"url":"http://a","title":"a"`, `]}}`,
+				map[string]growthtest.Shape{
+					"results": numbered("}", `,{"title":"%d","url":"http://a","description":"<b>&amp;"}`, ""),
+					"tags":    times(`,"description":"`, "<b>", `"}`), "less": times(`,"description":"`, "<", `"}`)})},
+		{
+			Name: "references to secrets", Most: 64 << 10,
+			Read: func(in []byte) { _, _ = ExpandSecrets(string(in), "h", nil) }, Shapes: map[string]growthtest.Shape{
+				"signs": times("", "${", ""), "open": times("", "${secret:a", "")}},
+		{
+			Name: "arguments of a call",
+			Read: func(in []byte) {
+				a := parse(in)
+				a.path()
+				a.glob()
+				a.texts("k", 10, 10)
+				_ = a.err()
+			}, Shapes: growthtest.JSON()},
+	}
+}
+
+func TestParsersGrowSlowly(t *testing.T) { growthtest.Check(t, parsers(t)) }
