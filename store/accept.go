@@ -13,8 +13,8 @@ import (
 // new turn nor the turns before it can change. The unique index on the ids of tasks decides which
 // write creates a task. The limits of the queue are counted in memory, before the commit. The
 // rights of the caller, the worker and the spending may change at the same time. The result is then
-// the same as if they changed right after this write. The deletion of a worker does not depend on
-// its tasks. remember decides between equal requests.
+// the same as if they changed right after this write. But the worker is locked, so that it is not deleted
+// before the commit: see keepsWorker. remember decides between equal requests.
 func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	if err := n.check(); err != nil {
 		return Accepted{}, err

@@ -120,6 +120,63 @@ func (f *fixture) endBegun(ctx context.Context, w *placeWatch, begun <-chan stor
 	}
 }
 
+// TestAcceptanceBesideADeletion deletes a worker on one node while the acceptance of a turn on another one has read
+// the worker. The deletion waits, so that its caller finds the turn, and no turn is accepted afterwards.
+func TestAcceptanceBesideADeletion(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	a, b := newPair(t)
+	a.UseSlots(slots("a", 10))
+	other := a.turn()
+	other.WorkerID = a.newWorker(a.owner, store.NewWorker{Title: "Other"}).ID
+	c := connectTo(t, storetest.DatabaseOf(a.Dir()))
+	// The acceptance waits for this write, which gives a task the same id.
+	is.NoErr(errOf(c.Exec(t.Context(), `BEGIN; UPDATE tasks SET id = 'held' WHERE id = '`+a.accept(other).TaskID+`'`)))
+	held := func(n int64) func() bool {
+		return func() bool {
+			return b.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == n
+		}
+	}
+	accepted, deleted := make(chan error, 1), make(chan error, 1)
+	go func() {
+		n := a.turn()
+		n.TaskID = "held"
+		accepted <- errOf(a.CreateTurn(context.Background(), n))
+	}()
+	storetest.Eventually(t, "the acceptance waits", held(1))
+	go func() { deleted <- b.DeleteWorker(context.Background(), b.owner.Caller, b.worker.ID) }()
+	storetest.Eventually(t, "the deletion waits for it", held(2))
+	is.NoErr(errOf(c.Exec(t.Context(), `ROLLBACK`)))
+	is.NoErr(<-accepted)
+	is.NoErr(<-deleted)
+	tasks, err := b.UnfinishedTasks(t.Context(), b.worker.ID)
+	is.NoErr(err)
+	is.Equal(tasks, []string{"held"})
+	is.True(store.IsNotFound(errOf(a.CreateTurn(t.Context(), a.turn()))))
+	follow := a.turn()
+	follow.TaskID = "held"
+	is.True(store.IsNotFound(errOf(a.CreateTurn(t.Context(), follow))))
+}
+
+// TestDeletionBesideAnAcceptance accepts a turn on one node while another one has begun to delete the worker. The
+// acceptance waits, and is refused.
+func TestDeletionBesideAnAcceptance(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	a, _ := newPair(t)
+	c := connectTo(t, storetest.DatabaseOf(a.Dir()))
+	is.NoErr(errOf(c.Exec(t.Context(), `BEGIN; SELECT 1 FROM workers WHERE id = '`+a.worker.ID+`' FOR UPDATE;
+		UPDATE workers SET deleted_at = 1 WHERE id = '`+a.worker.ID+`'`)))
+	accepted := make(chan error, 1)
+	go func() { accepted <- errOf(a.CreateTurn(context.Background(), a.turn())) }()
+	storetest.Eventually(t, "the acceptance waits", func() bool {
+		return a.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
+	})
+	is.NoErr(errOf(c.Exec(t.Context(), `COMMIT`)))
+	is.True(store.IsNotFound(<-accepted))
+	is.Equal(a.count(`SELECT count(*) FROM turns`), int64(0))
+}
+
 // TestManyTurnsOfADeadNode ends the lease of a node with many turns. No write returns all of them, so none
 // holds their locks for long.
 func TestManyTurnsOfADeadNode(t *testing.T) {

@@ -39,7 +39,9 @@ const (
 	queuedColumns = `num, id, task_num, seq, organization_num, worker_num, worker_version, created_by_num,
 		api_key_num, own_folder, triggered_by, input, budget, created_at, claims, envelope, depth, abort_requested`
 
-	selectQueued = `SELECT ` + acceptedColumns + `, abort_requested,
+	// A turn of a deleted worker is claimed only to end it.
+	selectQueued = `SELECT ` + acceptedColumns + `, abort_requested = 1 OR EXISTS (SELECT 1 FROM workers
+			WHERE workers.num = worker_num AND workers.deleted_at IS NOT NULL),
 		EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), ` + turnHasSecrets + `, instructions, output_schema,
 		v_model, approval_tools, mcp_tools, tools, stranger_tools, organization_num, worker_num`
 

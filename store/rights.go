@@ -63,17 +63,37 @@ func (s *Store) visibleOrDeletedWorker(ctx context.Context, q querier, c Caller,
 }
 
 // runnableWorker is visibleWorker with only the fields that accepting a turn needs: those of
-// the access rules, the version, the time of creation, and the cap of the organization.
+// the access rules, the version, the time of creation, and the cap of the organization. A write locks
+// the worker: see keepsWorker.
 func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
-	w, err := one(ctx, q, scanRunnable, selectRunnable, id)
+	w, err := one(ctx, q, scanRunnable, selectRunnable+keepsWorker(q), id)
 	return s.allowRunnable(ctx, q, c, w, err)
 }
 
 // claimableWorker is runnableWorker with the fields that the claim of its turn needs, too: those of the
 // version, and claim.
 func (s *Store) claimableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
-	w, err := one(ctx, q, scanClaimable, selectClaimable, id)
+	w, err := one(ctx, q, scanClaimable, selectClaimable+keepsWorker(q), id)
 	return s.allowRunnable(ctx, q, c, w, err)
+}
+
+// keepsWorker returns the end of a query for a worker. In a write on a server, it locks the worker until the commit.
+// DeleteWorker waits for this lock. So it finds the turns that were accepted before, and none is accepted after it.
+// A new task takes the same lock by its reference to the worker, and other changes of a worker do not wait for it.
+func keepsWorker(q querier) string {
+	if _, writes := q.(Tx); writes {
+		return ` /* FOR KEY SHARE OF workers */`
+	}
+	return ""
+}
+
+// lockDeleted waits for the writes that keep a worker, and lets no other write keep it until the commit.
+func (s *Store) lockDeleted(ctx context.Context, tx Tx, w Worker) error {
+	if !s.OnServer() {
+		return nil // the writes run one after the other
+	}
+	_, err := one(ctx, tx, scanInt, `SELECT num FROM workers WHERE num = ? /* FOR UPDATE */`, w.num)
+	return err
 }
 
 // allowRunnable returns w if err is nil and the caller may see w.

@@ -17,13 +17,18 @@ func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
 			return err
 		}
 		s.tell(tx, c.OrganizationID, ChangedWorkers)
-		if _, err := tx.Exec(`UPDATE workers SET deleted_at = ? WHERE id = ?`, s.millis(), id); err != nil {
-			return err
-		}
 		if err := s.audit(tx, c, "worker.delete", id, map[string]any{"title": w.Title}); err != nil {
 			return err
 		}
-		return s.endWorker(tx, w)
+		if err := s.endWorker(tx, w); err != nil {
+			return err
+		}
+		// The lock comes last: the ends of turns lock the turn before the worker, too.
+		if err := s.lockDeleted(ctx, tx, w); err != nil {
+			return err
+		}
+		_, err = tx.Exec(`UPDATE workers SET deleted_at = ? WHERE id = ?`, s.millis(), id)
+		return err
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // TestSilence deletes a worker or archives a task while one turn runs, one waits, and a delivery and a
@@ -86,6 +87,22 @@ func TestRepliesOfASilentTask(t *testing.T) {
 	is.NoErr(errOf(f.AbortTask(f.ctx(), f.owner.Caller, waiting.TaskID)))
 	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(0))
 	f.checkCounters()
+}
+
+// TestClaimOfADeletedWorker claims a turn whose abort nobody has requested, because its acceptance and the
+// deletion of its worker did not see each other. The claim only ends it.
+func TestClaimOfADeletedWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("r")
+	for range 2 {
+		f.accept(f.turn())
+	}
+	is.True(!f.claim("r", 1)[0].AbortRequested)
+	is.NoErr(f.DeleteWorker(f.ctx(), f.owner.Caller, f.worker.ID))
+	storetest.Exec(t, f.Store, `UPDATE turns SET abort_requested = 0`)
+	is.True(f.claim("r", 1)[0].AbortRequested)
 }
 
 // TestDeletedWorkerEndsItsWaits checks that a suspended turn of a deleted worker ends, even if nobody

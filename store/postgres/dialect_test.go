@@ -26,6 +26,7 @@ func TestTranslate(t *testing.T) {
 		"a lock that skips":         {`SELECT a LIMIT 1 /*FOR UPDATE  SKIP LOCKED*/`, `SELECT a LIMIT 1 FOR UPDATE SKIP LOCKED`},
 		"a lock beside keys":        {`SELECT a /* FOR NO KEY UPDATE SKIP LOCKED */`, `SELECT a FOR NO KEY UPDATE SKIP LOCKED`},
 		"a lock of a key":           {`SELECT a /* FOR KEY SHARE */`, `SELECT a FOR KEY SHARE`},
+		"a lock of a table":         {`SELECT a /* FOR KEY SHARE OF t */`, `SELECT a FOR KEY SHARE OF t`},
 		"a shared lock":             {`SELECT a /* FOR SHARE */`, `SELECT a FOR SHARE`},
 		"an order":                  {`FROM (SELECT b FROM t) /* ORDER BY b DESC */ LIMIT ?`, `FROM (SELECT b FROM t) ORDER BY b DESC LIMIT $1`},
 		"another comment":           {`SELECT a /* FOR people */ FROM t`, `SELECT a FROM t`},

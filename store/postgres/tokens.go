@@ -110,7 +110,7 @@ func comment(query string) (n int, t token, err error) {
 	}
 	text := strings.Join(strings.Fields(query[2:2+end]), " ")
 	switch {
-	case strings.HasPrefix(text, "ORDER BY "), slices.Contains(locks(), strings.TrimSuffix(text, " SKIP LOCKED")):
+	case strings.HasPrefix(text, "ORDER BY "), locksRows(strings.TrimSuffix(text, " SKIP LOCKED")):
 		t = token{kind: word, text: text}
 	}
 	return end + 4, t, nil
@@ -119,6 +119,12 @@ func comment(query string) (n int, t token, err error) {
 // locks returns the clauses that lock the rows of a query.
 func locks() []string {
 	return []string{"FOR UPDATE", "FOR NO KEY UPDATE", "FOR SHARE", "FOR KEY SHARE"}
+}
+
+// locksRows reports whether text is such a clause, with or without the name of a table.
+func locksRows(text string) bool {
+	clause, table, of := strings.Cut(text, " OF ")
+	return slices.Contains(locks(), clause) && (!of || span(table, isLetter) == len(table))
 }
 
 // quotation returns the length of the quoted text or name at the start of query. A doubled quote is
