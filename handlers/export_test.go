@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"net/http"
@@ -44,7 +45,16 @@ var (
 // ScrapeTime is the time limit of all queries of GET /metrics.
 const ScrapeTime = scrapeTime
 
+// Limits of connections.
+const (
+	RefusedFor = refusedFor
+	MaxRefused = maxRefused
+)
+
+// ReadOnPiece is the time for which the server waits for a client that has its answer and should send more.
+var ReadOnPiece = afterAnswer().piece
+
 // ReadOn answers requests with h, and then reads the rest of their bodies within limits.
 func ReadOn(h http.Handler, size int64, within, piece time.Duration) http.Handler {
-	return readOn(h, readOnLimits{size, within, piece})
+	return readOn(context.Background(), h, readOnLimits{size, within, piece})
 }

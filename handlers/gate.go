@@ -26,13 +26,14 @@ type Gate struct {
 	noted   *share.Refusals // counts refused connections
 	refused chan struct{}   // limits how many refused connections get an answer at once
 
-	mu   sync.Mutex // guards idle
-	idle *list.List // of *gateConn: kept alive without a request, the longest first
+	mu       sync.Mutex // guards the lists
+	idle     *list.List // of *gateConn: without a request, or with an answer while the client still sends; the longest first
+	answered *list.List // of refused ones: with an answer while the client still sends; the longest first
 }
 
 const (
 	maxRefused = 64              // refused connections that get an answer at once
-	refusedFor = 3 * time.Second // how long a refused connection lives at most
+	refusedFor = 3 * time.Second // how long a refused connection lives at most until its answer
 )
 
 // NewGate creates a gate for ln that accepts at most most connections, and half as many from one
@@ -41,7 +42,7 @@ const (
 func NewGate(ln net.Listener, most int, proxies Proxies, log *slog.Logger, refused *atomic.Int64) *Gate {
 	return &Gate{Listener: ln,
 		noted: &share.Refusals{Listener: "http", Log: log, Count: refused, Now: time.Now}, shares: share.New("connections", "too_many_connections", share.LimitsOf(most)), proxies: proxies,
-		refused: make(chan struct{}, maxRefused), idle: list.New()}
+		refused: make(chan struct{}, maxRefused), idle: list.New(), answered: list.New()}
 }
 
 // Accept returns the next connection. It marks a refused one: see answerMarked.
@@ -56,14 +57,26 @@ func (g *Gate) Accept() (net.Conn, error) {
 			return &gateConn{Conn: raw, gate: g, release: release}, nil
 		}
 		g.noted.Add(why.Error())
-		// An answer needs a goroutine and a connection, so only a few get one.
-		select {
-		case g.refused <- struct{}{}:
+		if g.takeRefused() {
 			// A client that sends nothing must not delay the answers to others.
 			limit := time.AfterFunc(refusedFor, func() { _ = raw.Close() })
-			return &gateConn{Conn: raw, gate: g, why: why, release: func() { limit.Stop(); <-g.refused }}, nil
+			return &gateConn{Conn: raw, gate: g, why: why, limit: limit, release: func() { limit.Stop(); <-g.refused }}, nil
+		}
+		_ = raw.Close()
+	}
+}
+
+// takeRefused takes the place of a refused connection that gets an answer. An answer needs a goroutine and a
+// connection, so only a few get one. If all places are taken, it first closes a connection that has its answer.
+func (g *Gate) takeRefused() bool {
+	for {
+		select {
+		case g.refused <- struct{}{}:
+			return true
 		default:
-			_ = raw.Close()
+		}
+		if !g.closeFirst(g.answered) {
+			return false
 		}
 	}
 }
@@ -73,7 +86,7 @@ func (g *Gate) Accept() (net.Conn, error) {
 func (g *Gate) admit(raw net.Conn) (release func(), why error) {
 	h := share.Holder{Address: g.holder(raw)}
 	release, why = g.shares.Take(h)
-	if store.IsKind(why, store.Busy) && g.closeIdle() {
+	if store.IsKind(why, store.Busy) && g.closeFirst(g.idle) {
 		return g.shares.Take(h)
 	}
 	return release, why
@@ -83,26 +96,30 @@ func (g *Gate) admit(raw net.Conn) (release func(), why error) {
 func (g *Gate) note(c *gateConn, state http.ConnState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	in := g.idle
+	if c.why != nil {
+		in = g.answered
+	}
 	if c.idle != nil {
-		g.idle.Remove(c.idle)
+		in.Remove(c.idle)
 		c.idle = nil
 	}
 	if state == http.StateIdle {
-		c.idle = g.idle.PushBack(c)
+		c.idle = in.PushBack(c)
 	}
 }
 
-// closeIdle closes the connection that has been idle for the longest time. Its client opens
+// closeFirst closes the connection that has been in a list for the longest time. Its client opens
 // another one for its next request. It returns false if there is none.
-func (g *Gate) closeIdle() bool {
+func (g *Gate) closeFirst(in *list.List) bool {
 	g.mu.Lock()
-	first := g.idle.Front()
+	first := in.Front()
 	if first == nil {
 		g.mu.Unlock()
 		return false
 	}
 	c := first.Value.(*gateConn)
-	g.idle.Remove(first)
+	in.Remove(first)
 	c.idle = nil
 	g.mu.Unlock()
 	_ = c.Close() // without the lock, which note takes
@@ -125,8 +142,9 @@ func (g *Gate) holder(c net.Conn) string {
 type gateConn struct {
 	net.Conn
 	gate    *Gate
-	idle    *list.Element // in the idle connections of the gate, whose mu guards it
+	idle    *list.Element // in a list of the gate, whose mu guards it
 	why     error         // why it is refused; nil for accepted ones
+	limit   *time.Timer   // closes a refused one; nil for accepted ones
 	release func()
 	once    sync.Once
 
@@ -138,6 +156,16 @@ type gateConn struct {
 func (c *gateConn) Close() error {
 	defer c.once.Do(c.release)
 	return c.Conn.Close()
+}
+
+// readsOn makes the connection one that may be closed for another one: its client has the answer and still sends,
+// for at most within. done ends this.
+func (c *gateConn) readsOn(within time.Duration) (done func()) {
+	if c.limit != nil {
+		c.limit.Reset(within)
+	}
+	c.gate.note(c, http.StateIdle)
+	return func() { c.gate.note(c, http.StateActive) }
 }
 
 // A client that accepts no byte of writePiece bytes within writeIn is disconnected. The duration of
@@ -202,6 +230,12 @@ func gateConnOf(c net.Conn) *gateConn {
 	return own
 }
 
+// connOf returns the gate's connection that a request came over, or nil if there is none.
+func connOf(r *http.Request) *gateConn {
+	c, _ := r.Context().Value(gateConnKey{}).(*gateConn)
+	return c
+}
+
 // markConn stores the gate's connection in the context of its requests.
 func markConn(ctx context.Context, c net.Conn) context.Context {
 	if own := gateConnOf(c); own != nil {
@@ -224,8 +258,8 @@ const streamBuffer = 128 << 10
 // limitBuffer limits the kernel's memory for the connection of a stream. It leaves HTTP/2 alone:
 // such a connection also carries other responses.
 func limitBuffer(r *http.Request) {
-	c, ok := r.Context().Value(gateConnKey{}).(*gateConn)
-	if !ok || r.ProtoMajor != 1 {
+	c := connOf(r)
+	if c == nil || r.ProtoMajor != 1 {
 		return
 	}
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
@@ -237,8 +271,8 @@ func limitBuffer(r *http.Request) {
 // health checks on any connection.
 func answerMarked(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, ok := r.Context().Value(gateConnKey{}).(*gateConn)
-		if !ok || c.why == nil {
+		c := connOf(r)
+		if c == nil || c.why == nil {
 			h.ServeHTTP(w, r)
 			return
 		}

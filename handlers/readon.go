@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -18,9 +19,10 @@ type readOnLimits struct {
 	piece  time.Duration // for each read
 }
 
-// readOn answers requests with h, and then reads the rest of their bodies within the limits. With HTTP/2 a
-// stream ends without that.
-func readOn(h http.Handler, limits readOnLimits) http.Handler {
+// readOn answers requests with h, and then reads the rest of their bodies within the limits, until stop ends. The
+// clients have their answers, so their connections make room for others at the gate. With HTTP/2 a stream
+// ends without that.
+func readOn(stop context.Context, h http.Handler, limits readOnLimits) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 1 || r.ContentLength == 0 {
 			h.ServeHTTP(w, r)
@@ -33,32 +35,37 @@ func readOn(h http.Handler, limits readOnLimits) http.Handler {
 		// A client that waits for "100 Continue" has not begun to send, and does not after the answer.
 		waits := strings.EqualFold(r.Header.Get("Expect"), "100-continue") && !body.read
 		if !body.ended && !waits {
-			limits.discard(http.NewResponseController(w), r.Body, r.ContentLength < 0)
+			limits.discard(stop, http.NewResponseController(w), r)
 		}
 	})
 }
 
-// discard sends the answer, and then reads the body up to its end or a limit.
-func (l readOnLimits) discard(control *http.ResponseController, body io.Reader, chunked bool) {
+// discard sends the answer, and then reads the body up to its end or a limit, or until stop ends.
+func (l readOnLimits) discard(stop context.Context, control *http.ResponseController, r *http.Request) {
+	// A read that is under way ends at once. One that begins later sees that stop has ended.
+	defer context.AfterFunc(stop, func() { _ = control.SetReadDeadline(time.Now()) })()
 	until := time.Now().Add(l.within)
 	// net/http reads a part of the body before it sends the answer. A client that sends nothing must not wait
 	// long for it. But a chunked body cannot be read any more after a deadline has passed.
 	first := min(time.Second, l.piece)
-	if chunked {
+	if r.ContentLength < 0 {
 		first = l.piece
 	}
 	_ = control.SetReadDeadline(time.Now().Add(first))
 	_ = control.Flush() // the client may have left
+	if c := connOf(r); c != nil {
+		defer c.readsOn(l.within)() // not earlier: the gate would close a connection without its answer
+	}
 	left, buffer := l.size, make([]byte, 32<<10)
 	for left > 0 {
 		deadline := time.Now().Add(l.piece)
 		if deadline.After(until) {
 			deadline = until
 		}
-		if control.SetReadDeadline(deadline) != nil {
+		if control.SetReadDeadline(deadline) != nil || stop.Err() != nil {
 			return // without a deadline, a silent client would hold the connection
 		}
-		n, err := body.Read(buffer)
+		n, err := r.Body.Read(buffer)
 		if left -= int64(n); err != nil {
 			return
 		}

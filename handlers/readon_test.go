@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // A deafClient writes a whole request before it reads the answer, as many HTTP libraries do.
@@ -141,6 +143,104 @@ func TestExpectingClientSendsNothing(t *testing.T) {
 	_, err = c.conn.Read(make([]byte, 1))
 	is.Equal(err, io.EOF) // the connection is closed
 	is.True(time.Since(begun) < 8*time.Second)
+}
+
+// uploading is a request whose client sends much more after the answer.
+const uploading = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n"
+
+// refuse answers without reading the body.
+func refuse(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) }
+
+// TestReadingOnMakesRoom fills a gate with clients that have their answers and still send. Others are served.
+func TestReadingOnMakesRoom(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	g := newGateServer(t, 2, refuse)
+	for range 2 {
+		is.Equal(answerOn(t, g.dial(t, uploading)).StatusCode, http.StatusTeapot)
+	}
+	for range 20 {
+		// The server reports that it reads on after it has sent the answer.
+		storetest.Eventually(t, "room for one more", func() bool {
+			return answerOn(t, g.dial(t, uploading)).StatusCode == http.StatusTeapot
+		})
+	}
+}
+
+// TestReadingOnEndsAtShutdown shuts a server down while clients have their answers and still send. They do not
+// delay it.
+func TestReadingOnEndsAtShutdown(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	g := newGateServer(t, 100, refuse)
+	for i := range 20 {
+		c := g.dial(t, uploading)
+		is.Equal(answerOn(t, c).StatusCode, http.StatusTeapot)
+		if i%2 == 0 {
+			go func() { _, _ = io.Copy(c, endless{}) }() // it ends with the connection
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), handlers.ReadOnPiece/2)
+	defer cancel()
+	is.NoErr(g.Shutdown(ctx))
+}
+
+// endless is a reader that never ends.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestRefusedConnectionReadsOn sends a large body to a full server, for longer than a refused client
+// that sends nothing may stay. It gets the answer.
+func TestRefusedConnectionReadsOn(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	busy, done := make(chan struct{}), make(chan struct{})
+	g := newGateServer(t, 1, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/busy" {
+			close(busy)
+			<-done
+		}
+	})
+	defer close(done)
+	g.dial(t, getOf("/busy"))
+	<-busy
+	conn := dialDeaf(t, g.addr)
+	_, err := io.WriteString(conn.conn, uploading)
+	is.NoErr(err)
+	for sent, until := 0, time.Now().Add(handlers.RefusedFor+time.Second); time.Now().Before(until); sent++ {
+		_, err := conn.conn.Write(make([]byte, 1<<10))
+		is.NoErr(err) // the connection is open
+		<-time.After(20 * time.Millisecond)
+	}
+	status, body := conn.answer()
+	is.Equal(status, http.StatusServiceUnavailable)
+	is.True(strings.Contains(body, "busy"))
+}
+
+// TestRefusedConnectionsMakeRoom fills the places of refused connections with clients that have their answers and
+// still send. A further one is answered.
+func TestRefusedConnectionsMakeRoom(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	busy, done := make(chan struct{}), make(chan struct{})
+	g := newGateServer(t, 1, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/busy" {
+			close(busy)
+			<-done
+		}
+	})
+	defer close(done)
+	g.dial(t, getOf("/busy"))
+	<-busy
+	for range handlers.MaxRefused + 10 {
+		// As above, a place is free only after the server has reported that it reads on.
+		storetest.Eventually(t, "an answer", func() bool {
+			resp, err := http.ReadResponse(bufio.NewReader(g.dial(t, uploading)), nil)
+			return err == nil && resp.StatusCode == http.StatusServiceUnavailable
+		})
+	}
+	is.Equal(answerOn(t, g.dial(t, getOf("/healthz"))).StatusCode, http.StatusOK)
 }
 
 // TestReadingOnIsBounded checks that the server stops to read at each of the limits.

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -11,9 +12,11 @@ import (
 // NewServer returns an HTTP server for h. It has no write timeout, because a wait for a result may
 // be long. Bodies have their own read deadlines.
 func NewServer(h http.Handler, rn *runner.Runner) *http.Server {
-	s := &http.Server{Handler: readOn(answerMarked(h), afterAnswer()), ConnContext: markConn, ConnState: noteState,
+	stop, cancel := context.WithCancel(context.Background())
+	s := &http.Server{Handler: readOn(stop, answerMarked(h), afterAnswer()), ConnContext: markConn, ConnState: noteState,
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
 	s.RegisterOnShutdown(rn.Streams.Close) // an open event stream would delay Shutdown for the whole grace period
+	s.RegisterOnShutdown(cancel)           // so would a client that has its answer and still sends
 	return s
 }
 
