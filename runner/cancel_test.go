@@ -10,6 +10,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/store"
@@ -47,6 +48,29 @@ func TestCancelModel(t *testing.T) {
 	is.Equal(u.messages(), f.messages(turn)[1:])
 	is.Equal(u.status, []string{"pending", "running", "aborted"})
 	is.Equal(f.abort(turn).Status, store.Aborted) // a second cancellation is no error
+}
+
+// TestDeleteBusyWorker deletes a worker with one running turn and more waiting ones than one write ends. All of them
+// have ended when the deletion returns, and their watchers know it.
+func TestDeleteBusyWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m, begun := blocked()
+	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Concurrency = 1 })
+	running := f.accept("go")
+	until(t, begun, "the model is asked")
+	turns := []store.Turn{running, f.accept("more", running.TaskID)}
+	for range 600 {
+		turns = append(turns, f.accept("go"))
+	}
+	live := f.reading(f.Streams.Turn(turns[len(turns)-1]))
+	is.NoErr(f.DeleteWorker(f.ctx(), f.owner, f.worker.ID))
+	for _, turn := range turns {
+		got := f.reload(turn.ID)
+		is.Equal([]store.Status{got.Status, got.TaskStatus}, []store.Status{store.Aborted, store.Aborted})
+	}
+	u := until(t, live, "the stream ends")
+	is.Equal(u.status[len(u.status)-1], "aborted")
 }
 
 // TestCancelInTheMiddle checks that the output of an interrupted model call stays as clients saw

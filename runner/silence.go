@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 
 	"journeyman/store"
 )
@@ -43,6 +44,10 @@ func (r *Runner) DeleteWorker(ctx context.Context, c store.Caller, id string) er
 	if err := r.cfg.Store.AwaitWrites(ctx); err != nil {
 		return err
 	}
+	if err := r.abortQueued(ctx, id); err != nil {
+		return err
+	}
+	// What is left runs, is suspended or belongs to a team.
 	tasks, err := r.cfg.Store.UnfinishedTasks(ctx, id)
 	if err != nil {
 		return err
@@ -54,4 +59,24 @@ func (r *Runner) DeleteWorker(ctx context.Context, c store.Caller, id string) er
 		}
 	}
 	return nil
+}
+
+// abortTogether bounds the tasks of a worker that one write ends, so that no write holds its locks for long.
+const abortTogether = 250
+
+// abortQueued ends the turns of a deleted worker that wait in the queue and have never run. There may be as many
+// as the queue holds.
+func (r *Runner) abortQueued(ctx context.Context, workerID string) error {
+	for {
+		ended, err := r.cfg.Store.AbortQueued(ctx, workerID, abortTogether)
+		if err != nil || len(ended) == 0 {
+			return err
+		}
+		for _, t := range ended { // an error for one turn must not delay the watchers of the others
+			err = errors.Join(err, r.notifyEnded(ctx, t))
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

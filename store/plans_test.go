@@ -293,6 +293,7 @@ func callWorkers(t *testing.T, f *fixture, member store.Identity) {
 	is.NoErr(errOf(f.FilesByWorker(ctx, owner, w.ID, "", 5)))
 	is.NoErr(errOf(f.RemoveWorkerMember(ctx, owner, w.ID, member.UserID)))
 	is.NoErr(f.DeleteWorker(ctx, owner, w.ID))
+	is.NoErr(errOf(f.AbortQueued(ctx, w.ID, 10)))
 	is.NoErr(errOf(f.UnfinishedTasks(ctx, w.ID)))
 }
 

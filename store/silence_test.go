@@ -105,6 +105,68 @@ func TestClaimOfADeletedWorker(t *testing.T) {
 	is.True(f.claim("r", 1)[0].AbortRequested)
 }
 
+// TestAbortQueued ends the waiting turns of a deleted worker, in as many statements for many turns as for few. What
+// runs, has run or belongs to a team is left to AbortTask.
+func TestAbortQueued(t *testing.T) {
+	t.Parallel()
+	statements := map[int]int64{}
+	for _, tasks := range []int{10, 300} {
+		is := is.New(t)
+		f := newFixture(t)
+		f.webhook("https://a.example/")
+		f.startRunner("r")
+		running := f.accept(f.turn())
+		is.Equal(f.claimOne("r").ID, running.ID)
+		behind := f.follow(running)
+		returned := f.accept(f.turn())
+		storetest.Exec(t, f.Store, `UPDATE turns SET steps = 1 WHERE id = ?1`, returned.ID)
+		var waiting []store.Turn
+		for range tasks {
+			first := f.accept(f.turn())
+			waiting = append(waiting, first, f.follow(first))
+		}
+		mail := f.receive(f.mail("1@x"))[0]
+		other := f.turn()
+		other.WorkerID = f.newWorker(f.owner, store.NewWorker{Title: "Other"}).ID
+		spared := f.accept(other)
+
+		ended, err := f.AbortQueued(t.Context(), f.worker.ID, 1000)
+		is.NoErr(err)
+		is.Equal(len(ended), 0) // the worker is not deleted
+		is.NoErr(f.DeleteWorker(f.ctx(), f.owner.Caller, f.worker.ID))
+		before := f.EngineStats().Statements.Load()
+		ended, err = f.AbortQueued(t.Context(), f.worker.ID, 1000)
+		is.NoErr(err)
+		statements[tasks] = f.EngineStats().Statements.Load() - before
+		is.Equal(len(ended), 2*tasks+1)
+		for _, v := range append(waiting, store.Turn{ID: mail.TurnID}) {
+			got := f.reread(v)
+			is.Equal([]any{got.Status, got.TaskStatus, got.Failure.Code, got.IncompleteReason, got.CompletedAt != nil},
+				[]any{store.Aborted, store.Aborted, "aborted", store.ReasonAborted, true})
+		}
+		is.Equal(ended[0], summary(f.reread(ended[0])))
+		for _, v := range []store.Turn{running, behind, returned, spared} {
+			is.True(!f.reread(v).Status.Ended())
+		}
+		is.Equal(f.count(`SELECT sum(turns) FROM usage`), int64(2*tasks+1)) // they are counted
+		is.Equal(len(f.due()), 0)
+		is.Equal(len(f.claimReplies(0)), 0)
+		left, err := f.UnfinishedTasks(t.Context(), f.worker.ID)
+		is.NoErr(err)
+		is.Equal(len(left), 2)
+		storetest.Exec(t, f.Store, `UPDATE turns SET steps = 0`) // the test has invented the step
+		f.checkCounters()
+	}
+	is.New(t).Equal(statements[300], statements[10])
+}
+
+// summary returns a turn with the fields that AbortQueued returns.
+func summary(t store.Turn) store.Turn {
+	t.Ready = false // the column keeps its last value
+	t.WorkerVersion, t.OwnFolder, t.Input, t.Budget, t.CreatedAt, t.Envelope = 0, false, "", "", time.Time{}, ""
+	return t
+}
+
 // TestDeletedWorkerEndsItsWaits checks that a suspended turn of a deleted worker ends, even if nobody
 // aborts its task after the deletion.
 func TestDeletedWorkerEndsItsWaits(t *testing.T) {

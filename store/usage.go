@@ -29,10 +29,15 @@ func (s *Store) meterOrganization(tx Tx, organizationID string, list []metered) 
 			return err
 		}
 	}
-	for _, m := range list {
-		if err := s.addToUsage(tx, *m.turn, m.usage, m.ended); err != nil {
+	for rest := list; len(rest) > 0; { // turns with the same sums are beside each other: see meterAll
+		n := 1
+		for n < len(rest) && sameSums(*rest[0].turn, *rest[n].turn) {
+			n++
+		}
+		if err := s.addToUsage(tx, rest[:n]); err != nil {
 			return err
 		}
+		rest = rest[n:]
 	}
 	if cost == 0 {
 		return nil
@@ -54,15 +59,26 @@ func (s *Store) meterOrganization(tx Tx, organizationID string, list []metered) 
 	return s.alertCap(ctx, tx, organizationID, spent-cost, spent, limit, limit)
 }
 
-// addToUsage adds to the sums of a day. ended is as for meter.
-func (s *Store) addToUsage(tx Tx, t Turn, u Usage, ended bool) error {
+// sameSums reports whether the usage of two turns of an organization is in the same row.
+func sameSums(a, b Turn) bool {
+	return a.WorkerID == b.WorkerID && a.KeyID == b.KeyID && a.TriggeredBy == b.TriggeredBy
+}
+
+// addToUsage adds usage to one row of the sums of a day. All of it is of turns with the same sums.
+func (s *Store) addToUsage(tx Tx, list []metered) error {
+	var u Usage
 	var turns, failures, duration int64
-	if ended {
-		turns, duration = 1, t.Duration.Milliseconds()
-		if t.Status == Failed {
-			failures = 1
+	for _, m := range list {
+		u = u.Add(m.usage)
+		if !m.ended {
+			continue
+		}
+		turns, duration = turns+1, duration+m.turn.Duration.Milliseconds()
+		if m.turn.Status == Failed {
+			failures++
 		}
 	}
+	t := list[0].turn
 	return tx.ExecLater(`INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by,
 			turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
