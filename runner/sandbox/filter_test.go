@@ -9,11 +9,14 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/matryer/is"
+	"golang.org/x/sys/unix"
 )
 
 // testFilters behave like filters under attack by a hostile document.
@@ -52,6 +55,8 @@ var testFilters = map[string]Filter{
 		}
 		return []byte("connected"), err
 	},
+	"victim":  func([]byte) ([]byte, error) { select {} },
+	"open":    func([]byte) ([]byte, error) { os.Exit(filterOpen); return nil, nil }, // as BeFilter does
 	"program": func([]byte) ([]byte, error) { return exec.Command("/bin/sh", "-c", "echo started").Output() },
 }
 
@@ -77,6 +82,52 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%s: %v does not say %q", name, err, says)
 		}
 	}
+}
+
+// TestFilterIsKilled kills the process of a filter as the kernel does when the machine has no memory left. The
+// error is not about the document.
+func TestFilterIsKilled(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := NewFilterPool().Run(t.Context(), "victim", nil)
+		failed <- err
+	}()
+	eventually(t, "the process", func() bool {
+		paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		is.NoErr(err)
+		for _, path := range paths {
+			line, err := os.ReadFile(path)
+			if err != nil || !bytes.Contains(line, []byte("\x00"+filterArgument+"\x00victim\x00")) {
+				continue // it has ended, or is another one
+			}
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			is.NoErr(err)
+			parent, err := procFigures(filepath.Dir(path)+"/status", "PPid")
+			if err == nil && parent[0] == int64(os.Getpid()) {
+				is.NoErr(unix.Kill(pid, unix.SIGKILL))
+				return true
+			}
+		}
+		return false
+	})
+	var fe *FilterError
+	err := <-failed
+	is.True(errors.As(err, &fe))
+	is.True(strings.Contains(fe.Message, "too little free memory") && !strings.Contains(fe.Message, "damaged"))
+}
+
+// TestFilterIsNotConfined checks the error of a machine that cannot confine the process. It is no FilterError, because
+// the document has not caused it.
+func TestFilterIsNotConfined(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	out, err := NewFilterPool().Run(t.Context(), "open", []byte("a document"))
+	is.Equal(out, nil)
+	var fe *FilterError
+	is.True(err != nil && !errors.As(err, &fe))
+	is.True(strings.Contains(err.Error(), "this machine cannot confine the process"))
 }
 
 func TestFilterIsStopped(t *testing.T) {
