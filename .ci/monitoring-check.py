@@ -1,9 +1,9 @@
-"""Have a real Prometheus scrape two real servers, and hold the dashboard and the alerts against it.
+"""Have a real Prometheus scrape real servers, and hold the dashboard and the alerts against it.
 
-    python3 .ci/monitoring-check.py PROGRAM FOLDER
+    .ci/postgres python3 .ci/monitoring-check.py PROGRAM FOLDER
 
-One server works, and everything goes wrong on the other: model calls, a webhook and the backup.
-Each expression of .package/monitoring/dashboard.json must return figures with the labels of its
+One server works, and everything goes wrong on another: model calls, a webhook and the backup. A third
+one has its database on a PostgreSQL server, and loses the connection to it. Each expression of .package/monitoring/dashboard.json must return figures with the labels of its
 legend, no rule may fail, and the alerts of what goes wrong must fire, on that server alone.
 """
 
@@ -80,6 +80,55 @@ class Server:
                 pass  # the check has ended
 
         threading.Thread(target=read, daemon=True).start()
+
+
+class Link:
+    """A port that leads to the database server until it is cut."""
+
+    def __init__(self, host, port):
+        self.target = host, port
+        self.whole, self.lock, self.sockets = True, threading.Lock(), set()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            near = self.listener.accept()[0]
+            with self.lock:
+                if not self.whole:
+                    near.close()
+                    continue
+                far = socket.create_connection(self.target)
+                self.sockets |= {near, far}
+            for ends in (near, far), (far, near):
+                threading.Thread(target=self.pump, args=ends, daemon=True).start()
+
+    def pump(self, source, to):
+        try:
+            while data := source.recv(65536):
+                to.sendall(data)
+        except OSError:
+            pass  # the link was cut
+        self.close(source, to)
+
+    def close(self, *sockets):
+        for s in sockets:
+            with self.lock:
+                self.sockets.discard(s)
+            try:
+                s.shutdown(socket.SHUT_RDWR)  # it also ends the other thread's recv
+            except OSError:
+                pass  # it is closed already
+
+    def cut(self):
+        with self.lock:
+            self.whole, sockets = False, list(self.sockets)
+        self.close(*sockets)
+
+    def mend(self):
+        with self.lock:
+            self.whole = True
 
 
 class Refusal(http.server.BaseHTTPRequestHandler):
@@ -172,9 +221,32 @@ def load():
         bad.run("fail 400 broken")
 
 
+def series(server):
+    """Return the names of the program's own figures of a server."""
+    answer = ask("query", query=f'{{__name__=~"journeyman_.+", instance="{server.instance}"}}')
+    return {r["metric"]["__name__"] for r in answer["result"]}
+
+
+def outage():
+    """Cut the link to a database. The alert fires, no figure vanishes, and the alert ends afterwards."""
+    alert = ("JourneymanDatabaseDown", shared.instance)
+    if alert in firing():
+        sys.exit("monitoring check failed: an alert for a database that answers")
+    before = series(shared)
+    if not {"journeyman_database_up", "journeyman_turns_queued"} <= before:
+        sys.exit(f"monitoring check failed: figures before the outage: {sorted(before)}")
+    link.cut()
+    wait(lambda: alert in firing(), "no alert for a database that does not answer", patience)
+    if gone := before - series(shared):
+        sys.exit(f"monitoring check failed: these figures vanish with the database: {sorted(gone)}")
+    link.mend()
+    wait(lambda: alert not in firing(), "the alert stays when the database answers again", patience)
+    print(f"ok: a database that is gone raises JourneymanDatabaseDown, and {len(before)} figures stay")
+
+
 def check():
     global base
-    base = prometheus(good, bad)
+    base = prometheus(good, bad, shared)
     deadline = time.monotonic() + patience
     while True:
         load()
@@ -196,15 +268,17 @@ def check():
         sys.exit(f"monitoring check failed: {broken}")
     print(f"ok: {len(rules)} rules are evaluated without an error")
     instances = ask("label/instance/values", **{"match[]": "journeyman_build_info"})
-    if set(instances) != {good.instance, bad.instance}:
+    if set(instances) != {good.instance, bad.instance, shared.instance}:
         sys.exit(f"monitoring check failed: the variable of the dashboard lists {instances}")
     with urllib.request.urlopen(good.base + "/metrics") as answer, open(folder + "/metrics", "wb") as metrics:
         metrics.write(answer.read())
+    outage()
     bad.process.kill()
     wait(lambda: ("JourneymanDown", bad.instance) in firing(), "no alert for a server that is gone")
     print("ok: a server that is gone raises JourneymanDown")
 
 
+database = urllib.parse.urlsplit(os.environ["JOURNEYMAN_TEST_DATABASE"])
 os.makedirs(folder)
 with open(folder + "/file", "w"):
     pass
@@ -214,6 +288,9 @@ try:
     good = Server("good", "--backup-to", folder + "/backups", "--backup-every", "24h",
                   "--mail-sender-limit", "0")
     bad = Server("bad", "--backup-to", folder + "/file/below", "--backup-every", "24h")
+    link = Link(database.hostname, database.port)
+    through = database._replace(netloc=f"{database.username}@127.0.0.1:{link.port}")
+    shared = Server("shared", "--database", through.geturl())
     good.watch()
     bad.post("PUT", f"/api/workers/{bad.worker}/webhook", {"url": f"http://127.0.0.1:{receiver.server_port}/"})
     check()
