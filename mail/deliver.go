@@ -78,14 +78,26 @@ func (d *delivery) worker() store.Worker { return d.env.To[0].worker }
 // not delivered, the reply is marked.
 func (d *delivery) ignore(ctx context.Context) ([]store.Email, error) {
 	if d.header.Automatic == message.AutoBounce {
-		replies, reason := message.ReplyIDs(d.raw), message.BounceReason(d.header, d.raw)
-		for _, r := range d.env.To {
-			if err := d.cfg.Store.BounceReply(ctx, r.worker, replies, reason); err != nil {
-				return nil, err
-			}
+		if err := d.bounceReplies(ctx); err != nil {
+			return nil, err
 		}
 	}
 	return d.keep(ctx, store.EmailIgnored, d.header.Automatic)
+}
+
+// bounceReplies marks the replies that a bounce quotes.
+func (d *delivery) bounceReplies(ctx context.Context) error {
+	replies := message.ReplyIDs(d.raw)
+	if len(replies) == 0 { // looking for the reason would be in vain
+		return nil
+	}
+	reason := message.BounceReason(d.header, d.raw)
+	for _, r := range d.env.To {
+		if err := d.cfg.Store.BounceReply(ctx, r.worker, replies, reason); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // toPostmaster stores a mail for the operator of the server. The postmaster's address must accept
@@ -173,8 +185,18 @@ func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
 	list, err := d.cfg.Runner.AcceptEmails(ctx, emails, files, d.raw, d.cfg.Loops)
 	if err == nil {
 		d.logNotStarted(list)
+		d.rememberNetwork(emails)
 	}
 	return list, err
+}
+
+// rememberNetwork lets further mail from the network of a member's mail pass without slots.
+func (d *delivery) rememberNetwork(emails []store.NewEmail) {
+	for _, e := range emails {
+		if e.Proven == store.MemberProven && e.Network != "" {
+			d.slots.ofMember(e.Network, d.cfg.Now())
+		}
+	}
 }
 
 // input returns the instruction in the mail, and its attachments.
@@ -219,6 +241,7 @@ const convertTime = time.Minute
 func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
 	keep func(message.Attachment) error) (string, error) {
 	return message.ReadBody(h, raw, func(pages []string) ([]string, error) {
+		defer pause(ctx)() // another process works
 		busy := store.Errorf(store.Busy, "too many documents are being read; try again later")
 		limited, cancel := context.WithTimeoutCause(ctx, convertTime, busy)
 		defer cancel()

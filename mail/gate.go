@@ -21,7 +21,8 @@ type gate struct {
 	limits Limits
 	shares *share.Shares // of the connections
 
-	refusals *share.Refusals // counts refused connections; may be nil
+	refusals *share.Refusals         // counts refused connections; may be nil
+	passOf   func(addr string) *pass // of a connection from an address; nil: none needs slots
 
 	mu     sync.Mutex       // guards the fields below
 	open   map[*conn]func() // each releases the connection's share
@@ -52,6 +53,9 @@ func (g *gate) Accept() (net.Conn, error) {
 			_, _ = fmt.Fprintf(raw, "421 %s, try again later\r\n", why)
 			_ = raw.Close()
 			continue
+		}
+		if g.passOf != nil {
+			c.pass = g.passOf(addr)
 		}
 		return c, nil
 	}
@@ -138,6 +142,7 @@ type conn struct {
 	gate     *gate
 	addr     string
 	place    string // the network to which addr belongs
+	pass     *pass  // nil if it needs no slots
 	begun    time.Time
 	commands atomic.Int64 // lines answered since the last accepted mail
 	busy     atomic.Bool  // a mail is being received
@@ -148,6 +153,7 @@ var errTooMuch = errors.New("too many commands without a mail")
 
 // Read reads within the limits of the gate.
 func (c *conn) Read(b []byte) (n int, err error) {
+	defer c.pass.pause()()
 	switch {
 	case c.failed != nil:
 		return 0, c.failed
@@ -174,6 +180,7 @@ const (
 
 // Write sends an answer and counts it.
 func (c *conn) Write(b []byte) (int, error) {
+	defer c.pass.pause()()
 	c.commands.Add(1) // each command has an answer of at least one line
 	if err := c.SetWriteDeadline(time.Now().Add(answerTime)); err != nil {
 		return 0, err
@@ -188,6 +195,7 @@ func (c *conn) Write(b []byte) (int, error) {
 // Close ends the connection and releases its count.
 func (c *conn) Close() error {
 	c.gate.leave(c)
+	c.pass.close()
 	return c.Conn.Close()
 }
 

@@ -106,6 +106,7 @@ type Server struct {
 	smtp   *smtp.Server
 	buffer *buffer
 	intake *intake   // of strangers
+	slots  *slots    // of their connections
 	small  sync.Pool // of *[smallMail]byte, the memory of small mails
 
 	ctx           context.Context // of received mails; ends when Shutdown no longer waits for them
@@ -150,7 +151,8 @@ func New(cfg Config) *Server {
 			return nil, errors.New("no renderer is configured")
 		}
 	}
-	s := &Server{cfg: cfg, buffer: newBuffer(cfg.Limits.Buffered, cfg.MaxSize),
+	cfg.Resolver = pausingResolver{cfg.Resolver}
+	s := &Server{cfg: cfg, slots: newSlots(), buffer: newBuffer(cfg.Limits.Buffered, cfg.MaxSize),
 		intake: newIntake(cfg.Limits.FromNetwork, cfg.Limits.FromStrangers), active: map[string]struct{}{}}
 	// Without a relay, replies stay in the outbox, where no user would find a question.
 	if cfg.Relay != nil {
@@ -169,6 +171,7 @@ func (s *Server) Start() { s.loops.Go(s.sendReplies) }
 // Serve receives mail on a listener until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
 	g := newGate(ln, s.cfg.Limits)
+	g.passOf = s.passOf
 	g.refusals = &share.Refusals{Listener: "smtp", Log: s.cfg.Log, Count: &s.cfg.Store.Counters().MailConnectionsRefused,
 		Now: s.cfg.Now}
 	s.mu.Lock()

@@ -141,7 +141,8 @@ func (c *session) data(env Envelope, r io.Reader) (err error) {
 	defer recovering("receive a mail", &err)
 	c.conn.busy.Store(true)
 	defer c.conn.busy.Store(false)
-	raw, release, err := c.s.readMessage(c.s.ctx, c.conn.place, r)
+	ctx := context.WithValue(c.s.ctx, passKey{}, c.conn.pass)
+	raw, release, err := c.s.readMessage(ctx, c.conn.place, r)
 	defer release()
 	if err != nil {
 		return c.readError(err)
@@ -151,7 +152,7 @@ func (c *session) data(env Envelope, r io.Reader) (err error) {
 		// accepts a second, hidden mail.
 		return refusal(550, 5, 6, 0, "line ends must be CRLF: a mail must not contain CR or LF alone")
 	}
-	if _, err := c.s.Deliver(c.s.ctx, env, raw); err != nil {
+	if _, err := c.s.Deliver(ctx, env, raw); err != nil {
 		return err
 	}
 	c.conn.commands.Store(0)
@@ -205,6 +206,7 @@ func (s *Server) readMessage(ctx context.Context, place string, r io.Reader) (ra
 // awaitRoom takes n bytes of the buffer. It waits for them for at most the duration most, and
 // returns the rest of it.
 func (s *Server) awaitRoom(ctx context.Context, place string, n int64, most time.Duration) (left time.Duration, err error) {
+	defer pause(ctx)()
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	begun := time.Now()
