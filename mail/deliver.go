@@ -43,18 +43,13 @@ func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store
 	}
 	d.verdicts = s.verify(ctx, env, h, raw)
 	why, err := d.refusal(ctx)
-	if err == nil && (why == "" || s.cfg.Hold) {
-		err = d.chargeStranger(ctx) // before anything is written
+	if err == nil && why != "" && !s.cfg.Hold {
+		err = store.Errorf(store.Forbidden, "%s", why)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case why == "":
-		return d.accept(ctx)
-	case s.cfg.Hold:
-		return d.keep(ctx, store.EmailHeld, why)
 	}
-	return nil, store.Errorf(store.Forbidden, "%s", why)
+	return d.admit(ctx, why)
 }
 
 // maxAddress is the greatest length of an address (RFC 5321, section 4.5.3.1), in bytes.
@@ -162,11 +157,6 @@ func (d *delivery) newEmail(r Recipient) store.NewEmail {
 
 // accept creates a turn for each recipient.
 func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
-	if known, err := d.known(ctx); err != nil {
-		return nil, err
-	} else if known { // neither its files nor its source are needed
-		return d.keep(ctx, store.EmailIgnored, "a copy")
-	}
 	text, files, err := d.input(ctx)
 	if err != nil {
 		return nil, err
@@ -258,27 +248,6 @@ func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
 		s.cfg.Log.Warn("the HTML of a mail cannot be rendered", "err", err)
 		return nil, nil
 	}, keep)
-}
-
-// known reports whether every recipient has received the mail before. It reports false for a mail without
-// an id: such a mail is known for some minutes only, which may end before the mail is stored.
-func (d *delivery) known(ctx context.Context) (bool, error) {
-	if !d.header.Identified() {
-		return false, nil
-	}
-	for _, r := range d.env.To {
-		e := d.newEmail(r)
-		caller, err := d.caller(ctx, r)
-		if err != nil {
-			return false, err
-		}
-		e.Proven = d.proof(caller)
-		seen, err := d.cfg.Store.EmailKnown(ctx, e)
-		if err != nil || !seen {
-			return false, err
-		}
-	}
-	return true, nil
 }
 
 // proof says how far the author is proven, whom caller has returned as c.

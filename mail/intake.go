@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -97,27 +96,4 @@ func (in *intake) sweep(now time.Time) {
 			delete(in.of, network)
 		}
 	}
-}
-
-// chargeStranger takes the bytes of the mail from the limits of strangers, unless a member is its author, or
-// the mail is of this machine.
-func (d *delivery) chargeStranger(ctx context.Context) error {
-	if d.verdicts.Local {
-		return nil
-	}
-	c, err := d.caller(ctx, d.env.To[0])
-	if err != nil || c.UserID != "" {
-		return err
-	}
-	return d.intake.take(d.worker().OrganizationID, d.network(), int64(len(d.raw)), d.cfg.Now())
-}
-
-// network returns the network to which the limits of strangers apply, or "" if the mail comes from a relay of
-// the operator, from this machine or over HTTP: then it may be of anybody.
-func (d *delivery) network() string {
-	addr := d.env.RemoteAddr
-	if d.env.Helo == "" || isLoopback(addr) || len(d.relaysAt(addr)) > 0 {
-		return ""
-	}
-	return store.Place(addr)
 }

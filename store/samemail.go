@@ -9,10 +9,12 @@ import (
 // answer sends its mail again within this time.
 const contentTime = 10 * time.Minute
 
-// EmailKnown reports whether n is a copy of a mail that has started a turn.
+// EmailKnown reports whether n would get its status in vain, because it is a copy of another mail: of one that has
+// started a turn, or if n would be held, of one that is held.
 func (s *Store) EmailKnown(ctx context.Context, n NewEmail) (bool, error) {
 	known, found, err := sameMail(ctx, s.db, n)
-	return found && known.Status == EmailAccepted && s.isCopyOf(n, known), err
+	starts := known.Status == EmailAccepted || n.Status == EmailHeld && known.Status == EmailHeld
+	return found && starts && s.isCopyOf(n, known), err
 }
 
 // sameMail returns the newest mail of the worker with the same content as n.

@@ -216,6 +216,9 @@ func (s *Store) Queued() int64 {
 	return max(total, 0)
 }
 
+// QueueRoom returns the Busy error with which a new turn of c would be refused now because the queue is full.
+func (s *Store) QueueRoom(c Caller) error { return s.waiting.full(c.OrganizationID, c.stranger()) }
+
 // ScheduleRoom returns how many turns schedules may add to the queue of all
 // organizations together: they fill at most half of it. DueSchedules keeps each
 // organization within its own half. While the disk is full, it returns 0: see Room.

@@ -1,0 +1,56 @@
+package mail
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestCharges sends mails of a stranger whose network may send two of the smallest mails in a day. A copy costs
+// nothing, nor does a mail that the full queue refuses.
+func TestCharges(t *testing.T) {
+	t.Parallel()
+	for name, accept := range map[string]string{"accepted": Anyone, "held": Members} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			p := newPostWith(t, true, store.Options{QueueLimit: 4}, func(c *Config) { // one of them for strangers
+				c.Accept, c.Hold, c.Resolver, c.Domain = accept, true, dns{}, "workers.example"
+				c.Limits = Limits{FromNetwork: 2 * minCharge}
+			})
+			send := func(i, times int) (e store.Email, says string) {
+				for range times {
+					var err error
+					e, _, err = p.deliver("192.0.2.1", "eve@example.net", junk(i, 100))
+					if says = string(e.Status); err != nil {
+						says = fmt.Sprint(store.IsKind(err, store.Busy), store.IsKind(err, store.Limited))
+					}
+				}
+				return e, says
+			}
+			const busy, limited = "true false", "false true"
+			first, says := send(1, 1)
+			is.Equal(says, name)
+			if name == "accepted" {
+				_, says = send(2, 5) // the queue is full
+				is.Equal(says, busy)
+				_, _, err := p.store.AbortTask(t.Context(), p.owner.Caller, first.TaskID)
+				is.NoErr(err)
+			}
+			copied, _ := send(1, 5)
+			is.Equal(copied.ID, first.ID)
+			_, says = send(2, 1)
+			is.Equal(says, name)
+			if name == "accepted" {
+				_, says = send(3, 1)
+				is.Equal(says, busy)
+				return
+			}
+			_, says = send(3, 1)
+			is.Equal(says, limited)
+		})
+	}
+}
