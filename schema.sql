@@ -843,7 +843,7 @@ CREATE TABLE outbound_emails (
                     CHECK ((alert_num IS NULL) = (kind <> 'alert')),
     user_id         TEXT REFERENCES users (id) ON DELETE RESTRICT -- the member who is asked; NULL: the author of the mail, or an alert
                     CHECK (user_id IS NOT NULL OR kind <> 'approval'),
-    network         TEXT CHECK ((network IS NOT NULL) = (kind = 'notice')), -- from which the mail of a notice came
+    network         TEXT CHECK ((network IS NOT NULL) = (kind = 'notice')), -- from which the mail of a notice came; its author if that network sends mail of everybody
     recipient       TEXT NOT NULL,
     subject         TEXT NOT NULL,                       -- '' until composed
     status          TEXT NOT NULL CHECK (status IN ('queued', 'kept', 'sent', 'failed', 'bounced')), -- kept: there is no relay

@@ -285,6 +285,30 @@ func TestReleaseKeepsTheProof(t *testing.T) {
 	e, err = p.Release(t.Context(), p.owner.Caller, e.ID)
 	is.NoErr(err)
 	is.True(!p.turn(e).Stranger())
+
+	// The member continues the thread with the id of that mail.
+	answer, _ := p.delivered("192.0.2.7", "new@example.com", p.signed(d, letter("More", "From: new@example.com",
+		"Message-ID: <more@example.com>", "In-Reply-To: <"+e.MessageID+">"), "example.com"))
+	is.Equal(answer.TaskID, e.TaskID)
+}
+
+// TestReleaseProvesNobody releases the mail of a stranger who uses a member's name. The id of the mail draws neither
+// the member nor a proven stranger into the task, whose answers go to the stranger.
+func TestReleaseProvesNobody(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := dns{"_dmarc.example.com": {"v=DMARC1; p=none"}}
+	p := newPost(t, false, func(c *Config) { c.Resolver, c.Domain, c.Accept, c.Hold = d, "workers.example", Members, true })
+	e, _ := p.delivered("192.0.2.7", "eve@example.net", letter("Hello", "Message-ID: <1@example.com>"))
+	is.Equal(e.Status, store.EmailHeld)
+	e, err := p.Release(t.Context(), p.owner.Caller, e.ID)
+	is.NoErr(err)
+	is.True(p.turn(e).Stranger())
+	answer, _ := p.delivered("192.0.2.7", "ann@example.com", p.signed(d, letter("More", "Message-ID: <2@example.com>",
+		"In-Reply-To: <1@example.com>"), "example.com"))
+	is.Equal(answer.Status, store.EmailAccepted)
+	is.True(!p.turn(answer).Stranger())
+	is.True(answer.TaskID != e.TaskID)
 }
 
 // TestResolverOutageKeepsTrust sends mail while the DNS does not answer: a member's mail is refused

@@ -347,8 +347,13 @@ func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewT
 			return err
 		}
 		t := a.Turn
-		_, err = tx.Exec(`UPDATE inbound_emails SET status = 'accepted', reason = '', turn_num = ? WHERE num = ?`,
-			t.Num, e.num)
+		// The task is one of the member who wrote the mail, so the mail's id finds it for members. The release
+		// proves nobody: anybody may have written the mail of a stranger, and may write its id.
+		if turn.Caller.UserID != "" {
+			e.proven = MemberProven
+		}
+		_, err = tx.Exec(`UPDATE inbound_emails SET status = 'accepted', reason = '', turn_num = ?, proven = ?
+			WHERE num = ?`, t.Num, e.proven, e.num)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -38,15 +39,21 @@ const (
 const (
 	noticeTime = 24 * time.Hour // at most one to the senders of a network
 	maxNotices = 100            // within noticeTime, of the whole server
+	maxRelayed = maxNotices / 2 // of these, to authors whose network sends mail of everybody
 )
 
-// queueNotice adds a notice to the author of a mail to the outbox, within the limits.
+// queueNotice adds a notice to the author of a mail to the outbox, within the limits. If mail of everybody comes
+// from the network, the author counts instead of it.
 func (s *Store) queueNotice(ctx context.Context, tx Tx, e Email, author string) error {
-	network, since := Place(e.RemoteAddr), s.now().Add(-noticeTime).UnixMilli()
+	network, since := cmp.Or(e.network, author), s.now().Add(-noticeTime).UnixMilli()
 	networks, err := all(ctx, tx, scanString, `SELECT network FROM outbound_emails INDEXED BY outbound_emails_notices
 		WHERE network IS NOT NULL AND created_at > ? LIMIT ?`, since, maxNotices)
 	if err != nil || len(networks) == maxNotices || slices.Contains(networks, network) {
 		return err
+	}
+	networks = slices.DeleteFunc(networks, func(n string) bool { return !strings.Contains(n, "@") })
+	if e.network == "" && len(networks) >= maxRelayed {
+		return nil
 	}
 	_, err = tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, network, recipient, subject,
 			status, attempts, next_attempt_at, error_message, created_at, size)

@@ -16,12 +16,19 @@ func TestNotices(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	send := func(i int) {
-		n := f.mail(fmt.Sprint(i))
-		n.ReplyTo, n.NoticeTo, n.RemoteAddr = "", "bob@example.net", fmt.Sprintf("10.0.%d.%d", i/256, i%256)
+	receive := func(id, network, author string) {
+		n := f.mail(id)
+		n.ReplyTo, n.NoticeTo, n.Network = "", author, network
 		f.receive(n)
 	}
+	send := func(i int) { receive(fmt.Sprint(i), fmt.Sprintf("10.0.%d.%d", i/256, i%256), "bob@example.net") }
 	notices := func() int64 { return f.count(`SELECT count(*) FROM outbound_emails WHERE kind = 'notice'`) }
+	for i := range 110 { // through a relay, each author twice
+		receive(fmt.Sprint("relayed", i), "", fmt.Sprintf("bob%d@example.net", i/2))
+	}
+	is.Equal(notices(), int64(50)) // the limit of relays
+	f.clock.advance(24*time.Hour + time.Millisecond)
+	f.exec(`DELETE FROM outbound_emails`)
 	for i := range 110 {
 		send(i)
 		f.clock.advance(time.Second)
