@@ -51,11 +51,11 @@ func (d *delivery) queueRoom(ctx context.Context) error {
 		if task.ID == "" {
 			return full
 		}
-		a, err := d.answer(ctx, task, c, "")
+		answers, err := d.cfg.Store.AnswersQuestion(ctx, task, c, d.header.From, d.header.ThreadIDs())
 		if err != nil {
 			return err
 		}
-		if a == nil {
+		if !answers {
 			return full
 		}
 	}

@@ -193,19 +193,7 @@ func (s *Store) answerByMail(ctx context.Context, tx Tx, n NewEmail) (a Approval
 	if may, err := s.mayStillAnswer(ctx, tx, c, task); err != nil || !may {
 		return a, false, err
 	}
-	var num int64 // of the question to whose mail this one replies; 0 for none
-	if n.Answer.ApprovalID != "" {
-		num, err = one(ctx, tx, scanInt, `SELECT num FROM approvals WHERE id = ?`, n.Answer.ApprovalID)
-		if noRow(err, nil) != nil {
-			return a, false, err
-		}
-	}
-	a, ok, err = s.mailedQuestion(ctx, tx, task, c, n.From, num)
-	late := false
-	if num != 0 && err == nil && !ok { // the question was answered before, maybe elsewhere
-		a, ok, err = s.mailedQuestion(ctx, tx, task, c, n.From, 0)
-		late = true
-	}
+	a, late, ok, err := s.questionOf(ctx, tx, task, c, n.From, n.Answer.ApprovalID)
 	if err != nil || !ok {
 		return a, false, err
 	}
@@ -213,6 +201,37 @@ func (s *Store) answerByMail(ctx context.Context, tx Tx, n NewEmail) (a Approval
 	text := mailedAnswer(a.Question, n.Answer.Text, n.Turn.Attachments, late)
 	a, err = s.answer(ctx, tx, *n.Turn, task, a, text, "mail")
 	return a, err == nil, err
+}
+
+// questionOf returns the question that a mail answers. id is that of the question to whose mail it replies, "" for
+// none. late is true if that question was answered before, maybe elsewhere: then the mail answers the only
+// question that waits.
+func (s *Store) questionOf(ctx context.Context, q querier, task Task, c Caller, from, id string) (
+	a Approval, late, ok bool, err error) {
+	var num int64
+	if id != "" {
+		num, err = one(ctx, q, scanInt, `SELECT num FROM approvals WHERE id = ?`, id)
+		if noRow(err, nil) != nil {
+			return a, false, false, err
+		}
+	}
+	a, ok, err = s.mailedQuestion(ctx, q, task, c, from, num)
+	if num == 0 || err != nil || ok {
+		return a, false, ok, err
+	}
+	a, ok, err = s.mailedQuestion(ctx, q, task, c, from, 0)
+	return a, true, ok, err
+}
+
+// AnswersQuestion reports whether a mail of the author in a task would answer a question now. The mails to which it
+// replies are messageIDs.
+func (s *Store) AnswersQuestion(ctx context.Context, task Task, c Caller, from string, messageIDs []string) (bool, error) {
+	id, err := s.MailedQuestion(ctx, messageIDs)
+	if err != nil {
+		return false, err
+	}
+	_, _, ok, err := s.questionOf(ctx, s.db, task, c, from, id)
+	return ok, err
 }
 
 // mayStillAnswer reports whether the author of a mail or a message may answer in this transaction. A
