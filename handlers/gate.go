@@ -27,8 +27,8 @@ type Gate struct {
 	refused chan struct{}   // limits how many refused connections get an answer at once
 
 	mu       sync.Mutex // guards the lists
-	idle     *list.List // of *gateConn: without a request, or with an answer while the client still sends; the longest first
-	answered *list.List // of refused ones: with an answer while the client still sends; the longest first
+	idle     *list.List // of *gateConn: without a request, or answered while the client still sends; longest first
+	answered *list.List // of refused ones: answered while the client still sends; longest first
 }
 
 const (

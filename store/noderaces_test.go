@@ -120,6 +120,10 @@ func (f *fixture) endBegun(ctx context.Context, w *placeWatch, begun <-chan stor
 	}
 }
 
+// waitForLocks selects the number of statements on the database that wait for a lock.
+const waitForLocks = `SELECT count(*) FROM pg_stat_activity
+	WHERE datname = current_database() AND wait_event_type = 'Lock'`
+
 // TestAcceptanceBesideADeletion deletes a worker on one node while the acceptance of a turn on another one has read
 // the worker. The deletion waits, so that its caller finds the turn, and no turn is accepted afterwards.
 func TestAcceptanceBesideADeletion(t *testing.T) {
@@ -132,11 +136,7 @@ func TestAcceptanceBesideADeletion(t *testing.T) {
 	c := connectTo(t, storetest.DatabaseOf(a.Dir()))
 	// The acceptance waits for this write, which gives a task the same id.
 	is.NoErr(errOf(c.Exec(t.Context(), `BEGIN; UPDATE tasks SET id = 'held' WHERE id = '`+a.accept(other).TaskID+`'`)))
-	held := func(n int64) func() bool {
-		return func() bool {
-			return b.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == n
-		}
-	}
+	held := func(n int64) func() bool { return func() bool { return b.count(waitForLocks) == n } }
 	accepted, deleted := make(chan error, 1), make(chan error, 1)
 	go func() {
 		n := a.turn()
@@ -169,9 +169,7 @@ func TestDeletionBesideAnAcceptance(t *testing.T) {
 		UPDATE workers SET deleted_at = 1 WHERE id = '`+a.worker.ID+`'`)))
 	accepted := make(chan error, 1)
 	go func() { accepted <- errOf(a.CreateTurn(context.Background(), a.turn())) }()
-	storetest.Eventually(t, "the acceptance waits", func() bool {
-		return a.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
-	})
+	storetest.Eventually(t, "the acceptance waits", func() bool { return a.count(waitForLocks) == 1 })
 	is.NoErr(errOf(c.Exec(t.Context(), `COMMIT`)))
 	is.True(store.IsNotFound(<-accepted))
 	is.Equal(a.count(`SELECT count(*) FROM turns`), int64(0))

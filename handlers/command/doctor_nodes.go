@@ -63,8 +63,8 @@ func (x *examination) checkNode(ctx context.Context, n store.NodeLook) check {
 	ahead := begun.Add(time.Since(begun) / 2).Sub(a.Clock.Add(500 * time.Millisecond)).Round(time.Second)
 	switch {
 	case !a.Clock.IsZero() && ahead.Abs() > runner.MaxClockAhead:
-		return check{n.URL, statusFailed, fmt.Sprintf("%s: its clock differs by %s from that of this machine", who, ahead.Abs()),
-			"synchronize the clocks of all nodes with NTP"}
+		return check{n.URL, statusFailed, fmt.Sprintf("%s: its clock differs by %s from that of this machine", who,
+			ahead.Abs()), "synchronize the clocks of all nodes with NTP"}
 	case a.Misfit != "":
 		return check{n.URL, statusFailed, who + ": it refuses this machine", a.Misfit}
 	case x.ClusterSecret == "":
