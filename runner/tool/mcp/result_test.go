@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/matryer/is"
@@ -93,27 +95,71 @@ func TestResources(t *testing.T) {
 	is.True(slices.Contains(names, "good__read_resource")) // because a result linked one
 }
 
+// TestLimit lets a call report progress in a world whose clock moves by itself. The reports restart the timeout,
+// but not the limit of the whole call.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		pause time.Duration // between two reports
+		times int
+		ends  error
+		after time.Duration
+	}{
+		"no report":        {0, 0, errTimeout, 2 * time.Second},
+		"silence at last":  {1500 * time.Millisecond, 3, errTimeout, 6500 * time.Millisecond},
+		"a late report":    {3 * time.Second, 3, errTimeout, 2 * time.Second},
+		"reports for long": {1500 * time.Millisecond, 100, errTooLong, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				is := is.New(t)
+				begun := time.Now()
+				s := &server{Server: Server{Timeout: 2 * time.Second}, pool: &Pool{cfg: Config{Timing: Timing{Longest: 10 * time.Second}}}}
+				ctx, l := s.withLimit(t.Context())
+				defer l.stop()
+				var after time.Duration
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					<-ctx.Done()
+					after = time.Since(begun)
+				}()
+				for range tt.times {
+					time.Sleep(tt.pause) // the clock of the test is not that of the machine
+					l.extend()
+				}
+				<-ended
+				is.Equal(context.Cause(ctx), tt.ends)
+				is.Equal(after, tt.after)
+			})
+		})
+	}
+}
+
+// TestProgressExtendsTheTime makes calls that report progress, and one that is silent. The pauses are short, so that
+// only a machine that stands still for seconds is late.
 func TestProgressExtendsTheTime(t *testing.T) {
 	storetest.Slow(t)
 	t.Parallel()
 	short := quick
-	short.Longest = 5 * time.Second
+	short.Longest = 7 * time.Second
 	program, shared := a("good"), good()
-	program.Timeout = 2 * time.Second
+	program.Timeout = 5 * time.Second
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return shared }, nil)
 	srv := httptest.NewServer(handler)
 	t.Cleanup(srv.Close)
 	t.Cleanup(srv.CloseClientConnections)
-	web := Server{Name: "web", URL: srv.URL, Timeout: 2 * time.Second}
+	web := Server{Name: "web", URL: srv.URL, Timeout: 5 * time.Second}
 	for _, s := range []Server{program, web} {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			f := newPool(t, short, s)
 			f.offered(s.Name)
-			is.Equal(f.must(s.Name, "progress", `{"times":6,"pause":400}`), `"arrived"`)
-			contains(t, f.refused(s.Name, "progress", `{"times":1000,"pause":400}`), "reported progress for 5s")
-			contains(t, f.refused(s.Name, "progress", `{"times":1,"pause":5000}`), "did not answer within 2s")
+			is.Equal(f.must(s.Name, "progress", `{"times":6,"pause":10}`), `"arrived"`)
+			contains(t, f.refused(s.Name, "progress", `{"times":1000000,"pause":50}`), "reported progress for 7s")
+			contains(t, f.refused(s.Name, "progress", `{"times":1,"pause":1000000}`), "did not answer within 5s")
 		})
 	}
 }
