@@ -87,6 +87,16 @@ func parsers() []growthtest.Parser {
 			Name: "bounce",
 			Read: func(in []byte) { ReplyIDs(in); BounceReason(ReadHeader(in), in) }, Shapes: statuses},
 		{
+			Name: "Markdown of an answer", Most: 32 << 10, // the limit of runner.CheapMarkdown, which also limits links
+			Read: func(in []byte) { _, _ = RenderMarkdown(in) }, Shapes: map[string]growthtest.Shape{
+				"stars":       times("", "*a **b ", ""),
+				"brackets":    times("", "[", ""),
+				"backquotes":  numbered("", "`%d``", ""),
+				"tables":      times("|a|\n|-|\n", "|", "\n"),
+				"references":  numbered("", "[%[1]d]: /x\n[%[1]d]\n", ""),
+				"less":        times("", "<", ""),
+				"underscores": times("", "a_", "")}},
+		{
 			Name: "parameters", Fuzz: []string{"FuzzParams"},
 			Read: func(in []byte) { parseParams(string(in)) }, Shapes: map[string]growthtest.Shape{
 				"many":     numbered("text/plain", "; p%d=x", ""),
