@@ -142,7 +142,7 @@ func cpuTime(p Parser, in []byte) (best time.Duration) {
 		if best == 0 || took < best {
 			best = took
 		}
-		if took > 4*tooFast || took < tooFast/8 {
+		if took > 4*tooFast || took < tooFast {
 			break
 		}
 	}
