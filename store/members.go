@@ -243,9 +243,10 @@ func (s *Store) ensureRole(ctx context.Context, tx Tx, by Caller, m Member) erro
 // checkProven returns a Conflict if only another organization vouches that the user has that email address. Whoever
 // manages that organization may hold the account, so the address alone must not make it a member here.
 func (s *Store) checkProven(ctx context.Context, tx Tx, m Member) error {
-	return refuseIf(ctx, tx, Errorf(Conflict, "nothing proves that the account %s belongs to the holder of that "+
-		"address, because a link of another organization set its password: invite the address to this organization, or "+
-		"let the person open a link of journeyman user reset first", m.Email),
+	return refuseIf(ctx, tx, Errorf(Conflict, "nothing proves that the account %[1]s belongs to the holder of that "+
+		"address, because a link of another organization set its password: run journeyman user reset %[1]s on the "+
+		"server, give the link to the holder of the address, who chooses a new password with it, and then try again",
+		m.Email),
 		`SELECT EXISTS (SELECT 1 FROM users WHERE id = ? AND unproven = 1)`, m.UserID)
 }
 

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -55,6 +56,17 @@ func TestUnprovenAddress(t *testing.T) {
 			n.OrganizationName = "Acme"
 			_, _, err = f.CreateKey(t.Context(), store.Operator(), n)
 			is.NoErr(err) // the organization itself vouches for its members
+			if tt.proven {
+				return
+			}
+			// The error names the way out.
+			n.OrganizationName = "Three"
+			_, _, err = f.CreateKey(t.Context(), store.Operator(), n)
+			t.Log(err)
+is.True(strings.Contains(err.Error(), "run journeyman user reset "+n.Email+" on the server"))
+			choose(f, store.Operator(), email)
+			_, _, err = f.CreateKey(t.Context(), store.Operator(), n)
+			is.NoErr(err)
 		})
 	}
 }

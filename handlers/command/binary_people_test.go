@@ -14,8 +14,9 @@ import (
 )
 
 var (
-	signInPrinted  = regexp.MustCompile(`dashboard +(http://\S+/) +sign in as (\S+) with password (\S+)\n`)
-	welcomePrinted = regexp.MustCompile(`(http://\S+)(/welcome/\S+)`)
+	signInPrinted   = regexp.MustCompile(`dashboard +(http://\S+/) +sign in as (\S+) with password (\S+)\n`)
+	invitationShown = regexp.MustCompile(`/invitation/[A-Za-z0-9_-]{20,}`)
+	welcomePrinted  = regexp.MustCompile(`(http://\S+)(/welcome/\S+)`)
 )
 
 // form sends a form of a page and returns its redirect, and the session's cookie.
@@ -93,6 +94,34 @@ func TestFirstSignIn(t *testing.T) {
 	is.True(s.signedIn(t, next))                                                                                              // the session survives a restart
 	_, last := s.form(t, path, "", url.Values{"password": {"the last one"}})
 	is.True(s.signedIn(t, last))
+}
+
+// TestAddressTakenByAnotherOrganization has an organization choose the password of an account with somebody
+// else's address. The holder of the address joins another organization in the way that the error names.
+func TestAddressTakenByAnotherOrganization(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	s := serve(t, dir, "--admin-email", "ann@example.com", "--admin-password", "given on the line")
+	owner := s.signIn(t, "ann@example.com", "given on the line")
+	location, _ := s.form(t, "/settings/members", owner, url.Values{"email": {"vic@example.com"}, "role": {"member"}})
+	page, err := s.send(t.Context(), http.MethodGet, location, nil, "Cookie", owner, "Authorization", "")
+	is.NoErr(err)
+	_, taken := s.form(t, invitationShown.FindString(string(page.body)), "", url.Values{"name": {"Not Vic"}, "password": {"chosen by Acme"}})
+	is.True(s.signedIn(t, taken))
+
+	create := []string{"key", "create", "--data", dir, "--user", "vic@example.com", "--role", "owner", "--org", "Three", "--name", "K"}
+	p := invocation{}.start(t, create...)
+	p.exitedWith(t, 1, "run journeyman user reset vic@example.com on the server")
+	reset := strings.TrimSpace(invocation{}.run(t, "user", "reset", "vic@example.com", "--data", dir).stdout.String())
+	_, own := s.form(t, strings.TrimPrefix(reset, s.url), "", url.Values{"password": {"chosen by the holder"}})
+	is.True(s.signedIn(t, own))
+	is.True(!s.signedIn(t, taken))
+	is.Equal(s.signIn(t, "vic@example.com", "chosen by Acme"), "")
+	key := strings.TrimSpace(invocation{}.run(t, create...).stdout.String())
+	a, err := s.send(t.Context(), http.MethodGet, "/api/workers", nil, "Authorization", "Bearer "+key)
+	is.NoErr(err)
+	is.Equal(a.status, http.StatusOK)
 }
 
 // TestGivenPassword checks that a start with the same password keeps the sessions, and one with
