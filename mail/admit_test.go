@@ -54,3 +54,21 @@ func TestCharges(t *testing.T) {
 		})
 	}
 }
+
+// TestHeldAfterIgnoredCopy has a copy of a stranger's mail arrive through a mailing list before the mail itself. The
+// mail is held whole, and can be released.
+func TestHeldAfterIgnoredCopy(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, func(c *Config) {
+		c.Accept, c.Hold, c.Resolver, c.Domain = Members, true, dns{}, "workers.example"
+	})
+	copied, _ := p.delivered("192.0.2.1", "eve@example.net", junk(1, 60<<10, "List-Id: <a.example>"))
+	is.Equal(copied.Status, store.EmailIgnored)
+	held, _ := p.delivered("192.0.2.2", "eve@example.net", junk(1, 60<<10))
+	is.Equal(held.Status, store.EmailHeld)
+	is.True(held.Size > 50<<10 && held.ID != copied.ID)
+	is.Equal(statuses(p.emails(store.Inbound)), "held") // the copy has made way
+	_, err := p.Release(t.Context(), p.owner.Caller, held.ID)
+	is.NoErr(err)
+}

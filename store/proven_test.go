@@ -62,8 +62,7 @@ func TestUnprovenAddress(t *testing.T) {
 			// The error names the way out.
 			n.OrganizationName = "Three"
 			_, _, err = f.CreateKey(t.Context(), store.Operator(), n)
-			t.Log(err)
-is.True(strings.Contains(err.Error(), "run journeyman user reset "+n.Email+" on the server"))
+			is.True(strings.Contains(err.Error(), "run journeyman user reset "+n.Email+" on the server"))
 			choose(f, store.Operator(), email)
 			_, _, err = f.CreateKey(t.Context(), store.Operator(), n)
 			is.NoErr(err)
