@@ -93,7 +93,9 @@ func TestNoSlotWhileWaiting(t *testing.T) {
 	p := newPost(t, true, func(c *Config) {
 		c.Accept, c.Domain, c.Resolver = Anyone, "workers.example", d
 	})
+	p.slots.mu.Lock()
 	p.slots.free = 1 // before the first connection
+	p.slots.mu.Unlock()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	is.NoErr(err)
 	served := make(chan error, 1)
