@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"strings"
 
 	"journeyman/mail/message"
+	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/visible"
 )
@@ -106,9 +106,9 @@ func (s *Server) writeRequest(ctx context.Context, r store.Reply, reply *message
 func requestOf(a store.Approval, url string) requestedCall {
 	text := a.Question.Text
 	if a.Kind != store.KindQuestion {
-		var b bytes.Buffer
-		if text = string(a.Input); json.Indent(&b, a.Input, "", "  ") == nil {
-			text = b.String()
+		text = string(a.Input)
+		if lines, ok := view.Indent(a.Input); ok {
+			text = lines
 		}
 	}
 	text = visible.Text(text)

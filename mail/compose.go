@@ -3,7 +3,6 @@ package mail
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -12,6 +11,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/runner"
+	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/visible"
 )
@@ -121,9 +121,8 @@ func answer(t store.Turn) string {
 	}
 	text := strings.TrimSpace(t.OutputText)
 	if t.StructuredOutput != nil { // the text of the answer is the same JSON on one line
-		var b bytes.Buffer
-		if json.Indent(&b, t.StructuredOutput, "", "  ") == nil {
-			text = "```json\n" + b.String() + "\n```"
+		if lines, ok := view.Indent(t.StructuredOutput); ok {
+			text = "```json\n" + lines + "\n```"
 		}
 	}
 	if text == "" {

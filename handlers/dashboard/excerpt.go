@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"journeyman/runner/view"
 )
 
 // An excerpt is the beginning of a text that may be too long for a page.
@@ -53,18 +55,18 @@ func escapedLen(c rune) int {
 }
 
 // prettyJSON returns JSON for people: indented, and a single string without its quotation marks. It
-// returns a text that is no JSON unchanged.
+// returns a text that is no JSON, and very deep JSON, unchanged.
 func prettyJSON(raw json.RawMessage) string {
 	trimmed := bytes.TrimSpace(raw)
 	var text string
 	if len(trimmed) > 0 && trimmed[0] == '"' && json.Unmarshal(trimmed, &text) == nil {
 		return text
 	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, trimmed, "", "  "); err != nil {
+	lines, ok := view.Indent(trimmed)
+	if !ok {
 		return string(raw)
 	}
-	return readable(strings.ToValidUTF8(b.String(), "\uFFFD"))
+	return readable(strings.ToValidUTF8(lines, "\uFFFD"))
 }
 
 // readable returns JSON without needless escapes, such as those of < and é. Invisible characters

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -100,11 +100,11 @@ func daysText(days *int64) string {
 
 // indented returns JSON with a line for each field.
 func indented(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
+	lines, ok := view.Indent(raw)
+	if !ok {
 		return string(raw)
 	}
-	return b.String()
+	return lines
 }
 
 // A workerSettingsPage is the data of a worker's settings: forms for its creator, a description for
