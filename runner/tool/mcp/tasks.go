@@ -79,7 +79,12 @@ type taskScan struct {
 // Read reads from the body, and scans each complete message.
 func (b *taskScan) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	known := len(b.line)
 	b.line = append(b.line, p[:n]...)
+	// Search only the new bytes: a server may send a long line byte by byte.
+	if known > 0 && !bytes.Contains(b.line[known:], []byte("\n")) && err == nil {
+		return n, nil
+	}
 	for {
 		line, rest, ended := bytes.Cut(b.line, []byte("\n"))
 		if !ended {
