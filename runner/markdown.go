@@ -7,6 +7,7 @@ const (
 	maxMarkdown      = 32 << 10 // bytes; rendering time can grow with the square of the length
 	maxMarkdownCells = 10_000   // cells of all tables, including missing cells
 	maxMarkdownDepth = 40       // quotes and lists that start in one line
+	maxMarkdownLinks = 1500     // links and pictures; the time for broken ones grows with the square of their number
 )
 
 // CheapMarkdown reports whether a text can be rendered with little time and memory. A table of
@@ -14,7 +15,7 @@ const (
 // table would have gigabytes. The function is in this package because pages and mails both render
 // the answers of turns.
 func CheapMarkdown(text string) bool {
-	if len(text) > maxMarkdown {
+	if len(text) > maxMarkdown || strings.Count(text, "](") > maxMarkdownLinks {
 		return false
 	}
 	rows, columns, cells := 0, 0, 0 // of the paragraph or table so far

@@ -21,11 +21,20 @@ type csvTable struct {
 	Cut  bool // the file has more rows or columns, or longer cells
 }
 
+// widestTable is the most columns of a text that is a table, as in Excel. The reader needs memory for each cell.
+const widestTable = 16_384
+
 // readTable reads the beginning of a table, and detects the separator of its cells. ok is false for
 // a text that is no table.
 func readTable(text string) (t csvTable, ok bool) {
+	mark := separator(text)
+	for line := range strings.Lines(text) {
+		if strings.Count(line, string(mark)) > widestTable {
+			return t, false
+		}
+	}
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\uFEFF")))
-	r.Comma, r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord = separator(text), true, -1, true
+	r.Comma, r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord = mark, true, -1, true
 	width := 0
 	for len(t.Rows) <= tableRows { // one row more for the head
 		record, err := r.Read()
