@@ -13,7 +13,7 @@ import (
 
 func TestParsersGrowSlowly(t *testing.T) {
 	growthtest.Check(t, []growthtest.Parser{{
-		Name: "diff", Most: 512 << 10,
+		Name: "diff", Most: 128 << 10,
 		Read: func(in []byte) {
 			lines := strings.Split(string(in), "\n")
 			Lines(lines, append([]string{"x"}, lines...))

@@ -88,8 +88,8 @@ func Within(head, tail string, shapes map[string]Shape) map[string]Shape {
 // Sizes and limits. A parser that is linear takes eight times as long for the long input, one that sorts
 // takes a little more, and a quadratic one 64 times.
 const (
-	longInput = 1 << 20 // the short one has an eighth
-	maxGrowth = 32
+	longInput = 1 << 20                // the short one has an eighth
+	maxGrowth = 40                     // memory that no cache holds makes a linear parser slower by another factor
 	tooFast   = 100 * time.Millisecond // a ratio below it says nothing
 	tooSlow   = 2 * time.Second        // twice the limit, because another machine may be slower
 )
