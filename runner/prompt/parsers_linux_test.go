@@ -32,7 +32,7 @@ func TestParsersGrowSlowly(t *testing.T) {
 			Name: "facts of a turn", Fuzz: []string{"FuzzEnvelope"},
 			Read: func(in []byte) {
 				Envelope(store.EnvelopeFacts{Channel: "email", Mail: &store.MailNote{From: string(in), Subject: string(in), Checks: string(in)},
-					AuthorName: string(in)}, Budget{})
+					AuthorName: string(in)}, Budget{}, NewMark())
 			}, Shapes: texts},
 	})
 }
