@@ -60,10 +60,11 @@ func ProblemOf(err error) *Problem {
 		store.Limited:         {http.StatusTooManyRequests, "rate_limited"},
 		store.Damaged:         {http.StatusServiceUnavailable, "storage_damaged"},
 		store.Stale:           {http.StatusPreconditionFailed, "precondition_failed"},
+		store.Full:            {http.StatusInsufficientStorage, "organization_full"},
 		store.Upstream:        {http.StatusBadGateway, "model_error"},
 	}[e.Kind]
 	p = &Problem{Status: known.status, Code: cmp.Or(e.Code, known.code), Message: e.Message, Details: e.Details,
-		Final: e.Kind == store.Conflict || e.Kind == store.Upstream}
+		Final: e.Kind == store.Conflict || e.Kind == store.Upstream || e.Kind == store.Full}
 	switch e.Kind {
 	case store.Busy:
 		p.RetryAfter = cmp.Or(e.RetryAfter, time.Second)

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,8 @@ func (a *API) readInstruction(w http.ResponseWriter, r *request) (*Body, error) 
 // readForm reads a multipart body while it arrives. Every part with a filename is a file, whatever
 // its name. With the error of a part it returns the parts before that one.
 func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
-	if err := a.store.Room(); err != nil { // before the files arrive
+	// Before the files arrive.
+	if err := cmp.Or(a.store.Room(), a.store.DiskOf(r.who.OrganizationID).Room()); err != nil {
 		return nil, err
 	}
 	in, err := newPatientReader(w, r, a.cfg.Uploads.RequestSize)
@@ -55,7 +57,7 @@ func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 	for err == nil {
 		var part *multipart.Part
 		if part, err = parts.NextRawPart(); err == nil {
-			err = a.readPart(r.Context(), b, part, &room)
+			err = a.readPart(r.Context(), r.who.OrganizationID, b, part, &room)
 		}
 	}
 	if err == io.EOF {
@@ -125,13 +127,13 @@ var errKeep = errors.New("keep attachment")
 const maxFields = 100
 
 // readPart adds a part to a form. room is the number of bytes that are left for fields.
-func (a *API) readPart(ctx context.Context, b *Body, part *multipart.Part, room *int) error {
+func (a *API) readPart(ctx context.Context, organizationID string, b *Body, part *multipart.Part, room *int) error {
 	if name := part.FileName(); name != "" {
 		if len(b.files) == a.cfg.Uploads.Files {
 			return store.Errorf(store.TooLarge, "a request has at most %d files", a.cfg.Uploads.Files)
 		}
 		src := &partReader{r: part}
-		f, err := a.runner.Keep(ctx, name, src, a.cfg.Uploads.FileSize)
+		f, err := a.runner.Keep(ctx, organizationID, name, src, a.cfg.Uploads.FileSize)
 		if src.err != nil {
 			return src.err // the client's failure, not the disk's
 		}

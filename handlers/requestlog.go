@@ -43,6 +43,8 @@ func recordOf(r *http.Request) *requestRecord {
 func (rec *requestRecord) log(ctx context.Context, log *slog.Logger, status int, method string, took time.Duration) {
 	level := slog.LevelDebug
 	switch {
+	case status == http.StatusInsufficientStorage: // a limit of the organization, no fault of the server
+		level = slog.LevelInfo
 	case status >= 500 || rec.err != nil:
 		level = slog.LevelError
 	case status >= 400:

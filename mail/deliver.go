@@ -215,7 +215,7 @@ func (d *delivery) read(ctx context.Context) (text string, files []store.File, e
 		return "", nil, err
 	}
 	text, err = d.readBody(ctx, d.header, d.raw, func(a message.Attachment) error {
-		f, err := d.cfg.Runner.Keep(ctx, a.Name, a, d.cfg.MaxSize)
+		f, err := d.cfg.Runner.Keep(ctx, d.worker().OrganizationID, a.Name, a, d.cfg.MaxSize)
 		files = append(files, f)
 		return err
 	})

@@ -113,6 +113,11 @@ func (c *session) rcpt(address string) (err error) {
 	if err := c.s.admitSender(c.s.ctx, r, from); err != nil {
 		return err
 	}
+	if !r.postmaster {
+		if err := c.s.cfg.Store.DiskOf(r.worker.OrganizationID).Room(); err != nil {
+			return err
+		}
+	}
 	// All recipients of a mail get the same answer, so one decision must be right for all of them.
 	// The peer sends another mail to the others.
 	if len(to) > 0 && !to[0].decidedWith(r) {
@@ -259,7 +264,7 @@ func (c *session) smtpError(err error) error {
 		return refusal(451, 4, 3, 2, e.Message)
 	case e.Kind == store.Limited:
 		return refusal(450, 4, 7, 1, e.Message)
-	case e.Kind == store.PaymentRequired:
+	case e.Kind == store.PaymentRequired, e.Kind == store.Full: // the sender keeps the mail for some days
 		return refusal(452, 4, 2, 2, e.Message)
 	case e.Kind == store.TooLarge:
 		return refusal(552, 5, 2, 2, e.Message)

@@ -198,7 +198,7 @@ func (p *placement) attach(ctx context.Context, turns []*store.NewTurn, files []
 		}
 		p.begin(folder, files)
 		for _, f := range files {
-			placed, err := p.place(ctx, folder, f)
+			placed, err := p.place(ctx, folder, p.r.cfg.Store.DiskOf(t.Caller.OrganizationID), f)
 			if err != nil {
 				return fmt.Errorf("attach a file: %w", withoutPath(err))
 			}
@@ -216,7 +216,7 @@ func (p *placement) detach(t *store.NewTurn) {
 			continue // this request did not create it
 		}
 		folder := store.Folder{WorkerID: f.WorkerID, TaskID: f.TaskID}
-		ws, err := r.workspace(folder)
+		ws, err := r.workspace(folder, r.cfg.Store.DiskOf(t.Caller.OrganizationID))
 		if err == nil {
 			err = ws.Remove(folder.Local(f.Path))
 			r.closeWorkspace(folder)
@@ -232,23 +232,23 @@ func (p *placement) detach(t *store.NewTurn) {
 // Keep copies a client's file into the data folder before its worker is known. It returns a
 // TooLarge error for a file of more than limit bytes. While the disk is full, it returns a Busy
 // error. The context of a running turn permits files during maintenance.
-func (r *Runner) Keep(ctx context.Context, name string, src io.Reader, limit int64) (store.File, error) {
+func (r *Runner) Keep(ctx context.Context, organizationID, name string, src io.Reader, limit int64) (store.File, error) {
 	if err := r.cfg.Store.RoomIn(ctx); err != nil {
 		return store.File{}, err
 	}
-	return r.keep(ctx, src, store.File{Path: sandbox.PlaceName(name), Title: name}, limit)
+	return r.keep(ctx, r.cfg.Store.DiskOf(organizationID), src, store.File{Path: sandbox.PlaceName(name), Title: name}, limit)
 }
 
 // place copies a file from the data folder into the root of a folder. If an earlier attempt of the
 // same request has left the file there, place adopts that copy.
-func (p *placement) place(ctx context.Context, folder store.Folder, f store.File) (store.File, error) {
+func (p *placement) place(ctx context.Context, folder store.Folder, disk store.OrgDisk, f store.File) (store.File, error) {
 	r := p.r
 	blob, err := r.cfg.Store.OpenBlob(ctx, f.SHA256)
 	if err != nil {
 		return f, err
 	}
 	defer blob.Close()
-	ws, err := r.workspace(folder)
+	ws, err := r.workspace(folder, disk)
 	if err != nil {
 		return f, err
 	}
@@ -263,6 +263,9 @@ func (p *placement) place(ctx context.Context, folder store.Folder, f store.File
 	p.own(f)
 	// The client gets the workspace's error, for example that the folder is full.
 	if se, ok := errors.AsType[*sandbox.Error](err); ok {
+		if se.Kind == sandbox.OverQuota {
+			return f, store.Errorf(store.Full, "%s", se.Message)
+		}
 		return f, store.Errorf(store.TooLarge, "%s", se.Message)
 	}
 	return f, store.Unavailable(err)

@@ -338,6 +338,9 @@ func callOutput(out json.RawMessage, err error) (json.RawMessage, error) {
 	if se, ok := errors.AsType[*sandbox.Error](err); ok {
 		return json.Marshal(view.ValidText(se.Message))
 	}
+	if full, ok := errors.AsType[*store.Error](err); ok && full.Kind == store.Full {
+		return json.Marshal(full.Message)
+	}
 	return out, err
 }
 

@@ -22,7 +22,7 @@ func TestAttachedFiles(t *testing.T) {
 	s := &small{}
 	f := newSmall(t, s, withTools(gives("it", `1`)))
 	attached := func(task, name string, size int) store.Turn {
-		kept, err := f.Keep(t.Context(), name, strings.NewReader("fact-7 "+strings.Repeat("line of a file\n", size/15)), 1<<20)
+		kept, err := f.Keep(t.Context(), f.owner.OrganizationID, name, strings.NewReader("fact-7 "+strings.Repeat("line of a file\n", size/15)), 1<<20)
 		is.NoErr(err)
 		n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, TaskID: task, Input: "Read " + name, Budget: store.BudgetStandard}
 		is.NoErr(f.Attach(f.ctx(), &n, []store.File{kept}))

@@ -35,7 +35,11 @@ func (r *Runner) publish(ctx context.Context, ws *sandbox.Workspace, folder stor
 	}
 	defer src.Close()
 	f = store.File{WorkerID: folder.WorkerID, Path: folder.Published(clean), Title: title}
-	f, err = r.keep(ctx, src, f, r.cfg.FileSize)
+	disk, err := r.cfg.Store.DiskOfWorker(ctx, folder.WorkerID)
+	if err != nil {
+		return f, err
+	}
+	f, err = r.keep(ctx, disk, src, f, r.cfg.FileSize)
 	if store.IsKind(err, store.TooLarge) {
 		return f, tool.Errorf("%q cannot be published: a published file has at most %d bytes. "+
 			"Compress it, or publish it in parts", clean, r.cfg.FileSize)
@@ -44,12 +48,12 @@ func (r *Runner) publish(ctx context.Context, ws *sandbox.Workspace, folder stor
 }
 
 // keep copies src into the data folder. It returns f with the checksum, size and media type.
-func (r *Runner) keep(ctx context.Context, src io.Reader, f store.File, limit int64) (store.File, error) {
+func (r *Runner) keep(ctx context.Context, disk store.OrgDisk, src io.Reader, f store.File, limit int64) (store.File, error) {
 	head, err := io.ReadAll(io.LimitReader(src, 512)) // enough to find the media type
 	if err != nil {
 		return f, fmt.Errorf("read file: %w", err)
 	}
-	blob, err := r.cfg.Store.PutBlob(ctx, io.MultiReader(bytes.NewReader(head), src), limit)
+	blob, err := disk.PutBlob(ctx, io.MultiReader(bytes.NewReader(head), src), limit)
 	if err != nil {
 		return f, fmt.Errorf("keep file: %w", err)
 	}

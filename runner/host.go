@@ -61,7 +61,7 @@ func (h *toolHost) ShowImage(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	blob, err := h.r.cfg.Store.PutBlob(h.e.ctx, bytes.NewReader(data), tool.MaxImageBytes)
+	blob, err := h.r.cfg.Store.DiskOf(h.e.claim.OrganizationID).PutBlob(h.e.ctx, bytes.NewReader(data), tool.MaxImageBytes)
 	if err != nil {
 		return fmt.Errorf("keep image: %w", err)
 	}

@@ -130,7 +130,7 @@ func (f *fixture) stranger() store.Caller {
 
 func (f *fixture) kept(name, content string) store.File {
 	f.t.Helper()
-	kept, err := f.Keep(f.t.Context(), name, strings.NewReader(content), 1000)
+	kept, err := f.Keep(f.t.Context(), f.owner.OrganizationID, name, strings.NewReader(content), 1000)
 	is.New(f.t).NoErr(err)
 	return kept
 }

@@ -273,7 +273,7 @@ func TestAttachments(t *testing.T) {
 	is.Equal(len(user), 3)
 	is.Equal(user[2].(map[string]any)["filename"], "notes (2).txt")
 
-	_, err := f.Keep(t.Context(), "big", bytes.NewReader(make([]byte, 101)), 100)
+	_, err := f.Keep(t.Context(), f.owner.OrganizationID, "big", bytes.NewReader(make([]byte, 101)), 100)
 	is.True(store.IsKind(err, store.TooLarge))
 
 	for range 2 {

@@ -266,7 +266,7 @@ func (p *performance) attach(n *store.NewTurn) {
 	p.t.Helper()
 	var kept []store.File
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		f, err := p.f.Keep(p.f.ctx(), name, strings.NewReader(p.real(p.files[name])), runner.MaxFileSize)
+		f, err := p.f.Keep(p.f.ctx(), p.f.owner.OrganizationID, name, strings.NewReader(p.real(p.files[name])), runner.MaxFileSize)
 		is.New(p.t).NoErr(err)
 		kept = append(kept, f)
 	}

@@ -91,7 +91,7 @@ func (h *toolHost) copyFile(name string) (f store.File, err error) {
 		return f, err
 	}
 	defer src.Close()
-	return h.r.Keep(h.r.ctx, path.Base(name), src, h.r.cfg.FileSize)
+	return h.r.Keep(h.r.ctx, h.e.claim.OrganizationID, path.Base(name), src, h.r.cfg.FileSize)
 }
 
 // acceptChild accepts the turn that a tool call starts.

@@ -9,8 +9,8 @@ import (
 	"journeyman/store"
 )
 
-// workspace opens a folder. The caller must call closeWorkspace after use.
-func (r *Runner) workspace(folder store.Folder) (*sandbox.Workspace, error) {
+// workspace opens a folder, whose content counts for disk. The caller must call closeWorkspace after use.
+func (r *Runner) workspace(folder store.Folder, disk store.OrgDisk) (*sandbox.Workspace, error) {
 	f := &r.folders
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -19,7 +19,8 @@ func (r *Runner) workspace(folder store.Folder) (*sandbox.Workspace, error) {
 		o.users++
 		return o.ws, nil
 	}
-	ws, err := sandbox.OpenWorkspace(store.FolderPath(r.cfg.Store.Dir(), folder), sandbox.Limits{FileSize: r.cfg.FileSize})
+	ws, err := sandbox.OpenWorkspace(store.FolderPath(r.cfg.Store.Dir(), folder),
+		sandbox.Limits{FileSize: r.cfg.FileSize, Quota: disk})
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,11 @@ func (r *Runner) Browse(folder store.Folder, fn func(*sandbox.Workspace) error) 
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	ws, err := r.workspace(folder)
+	disk, err := r.cfg.Store.DiskOfWorker(r.ctx, folder.WorkerID)
+	if err != nil {
+		return false, err
+	}
+	ws, err := r.workspace(folder, disk)
 	if err != nil {
 		return false, err
 	}
@@ -71,6 +76,6 @@ func (r *Runner) openWorkspace(e *execution) (err error) {
 	if e.ws != nil {
 		return nil
 	}
-	e.ws, err = r.workspace(e.claim.Folder())
+	e.ws, err = r.workspace(e.claim.Folder(), r.cfg.Store.DiskOf(e.claim.OrganizationID))
 	return err
 }

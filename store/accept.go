@@ -68,6 +68,10 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 	if err := s.checkSpending(ctx, tx, w.OrganizationID, w.creditCap); err != nil {
 		return Accepted{}, err
 	}
+	if err := s.DiskOf(w.OrganizationID).Fits(int64(len(n.Input))); err != nil {
+		return Accepted{}, err
+	}
+	tx.OnCommit(func() { s.DiskOf(w.OrganizationID).Add(int64(len(n.Input))) })
 	return s.addAccepted(ctx, tx, n, task, w)
 }
 

@@ -94,7 +94,7 @@ type Firing struct {
 }
 
 // creditWait is the shortest time that a schedule waits for its organization to have
-// credits again. The longest is twice that.
+// credits or room again. The longest is twice that.
 const creditWait = 5 * time.Minute
 
 // FireSchedule creates the task of a due schedule and moves the schedule to its next
@@ -103,7 +103,7 @@ const creditWait = 5 * time.Minute
 // stays due until that task ends.
 //
 // If the queue is full, FireSchedule returns a Busy error and the schedule stays due.
-// Without credits the schedule waits some minutes. If its creator may no longer use
+// Without credits, or without room on the disk, the schedule waits some minutes. If its creator may no longer use
 // the worker, it is paused.
 func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err error) {
 	// The disk is read before the transaction. Tasks with a folder of their own drop this
@@ -154,7 +154,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 func (s *Store) hold(tx Tx, c Schedule, now time.Time, refusal error, f *Firing) error {
 	f.Held = refusal.Error()
 	switch {
-	case IsKind(refusal, PaymentRequired):
+	case IsKind(refusal, PaymentRequired), IsKind(refusal, Full):
 		wait := creditWait + rand.N(creditWait)
 		_, err := tx.Exec(`UPDATE schedules SET next_run_at = ? WHERE num = ?`, now.Add(wait).UnixMilli(), c.num)
 		return err

@@ -27,6 +27,7 @@ const (
 	Limited                         // too many requests: an attempt after RetryAfter may succeed
 	Damaged                         // the database is damaged: the operator must act first
 	Stale                           // the record has changed since the caller read it
+	Full                            // the organization stores as much as it may
 	Upstream                        // the model's provider refuses the request: another attempt fails, too
 )
 

@@ -142,6 +142,17 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 	if err := s.RoomIn(ctx); err != nil {
 		return nil, nil, err
 	}
+	for i, n := range emails {
+		disk := s.DiskOf(n.Worker.OrganizationID)
+		if err := disk.Take(int64(len(raw))); err != nil {
+			return nil, nil, err
+		}
+		defer func() {
+			if err != nil || !made[i] {
+				disk.Add(-int64(len(raw)))
+			}
+		}()
+	}
 	// A large source is synced before the write, so that the writer never waits for it.
 	src, err := s.keepSource(ctx, raw)
 	if err != nil {

@@ -47,6 +47,7 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 	s.disk = diskWatch{dir: dir, statfs: opt.Statfs, reserve: opt.DiskReserve, warning: opt.DiskWarning,
 		now: opt.Now, log: opt.Log}
 	s.disk.loadReported()
+	s.orgDisks.open(opt.OrgDisk)
 	for l := range lanes {
 		s.queue[l] = s.newQueueQueries(l)
 	}

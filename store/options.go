@@ -33,6 +33,10 @@ type Options struct {
 	DiskReserve DiskLimit // below it, new work is refused
 	DiskWarning DiskLimit // below it, the level of the disk is DiskLow
 
+	// OrgDisk limits what one organization stores. A share is one of the space that the data folder may take at the
+	// start: what is free, and what it already holds. The zero value is no limit.
+	OrgDisk DiskLimit
+
 	// KeepVersion refuses a database of an older version, which Open would upgrade otherwise. Older programs
 	// could then not use it any more, and nobody would have asked for that.
 	KeepVersion bool

@@ -62,6 +62,7 @@ type Store struct {
 	pruned   atomic.Pointer[Pruned]  // nil until EndPruning
 
 	disk        diskWatch
+	orgDisks    orgDisks  // what each organization stores
 	full        fullStart // owned by Open, then by the caller of WatchDisk
 	gate        gate      // refuses writes while the store is read-only
 	maintenance maintenance

@@ -50,7 +50,7 @@ func (p *Program) openStore(keepVersion bool) (*store.Store, error) {
 	}
 	opt := store.Options{Now: p.Now, Node: node, QueueLimit: p.QueueLimit, QueueTotal: p.QueueTotal, Timezone: zone,
 		Log: p.Log, BeginAnew: p.BeginAnew, Database: p.Database, Blobs: bucket, DiskReserve: p.DiskReserve,
-		DiskWarning: p.DiskWarning, KeepVersion: keepVersion}
+		DiskWarning: p.DiskWarning, OrgDisk: p.OrgDisk, KeepVersion: keepVersion}
 	patience, cancel := context.WithTimeout(p.Context, lockPatience)
 	defer cancel()
 	for {

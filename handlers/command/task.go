@@ -174,7 +174,7 @@ func (t *Task) keep(ctx context.Context, path string) (store.File, error) {
 		return store.File{}, err
 	}
 	defer src.Close()
-	f, err := t.Runner.Keep(ctx, filepath.Base(path), src, runner.MaxFileSize)
+	f, err := t.Runner.Keep(ctx, t.caller.OrganizationID, filepath.Base(path), src, runner.MaxFileSize)
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", path, err)
 	}

@@ -106,7 +106,7 @@ func (d *Dashboard) tryStarter(w http.ResponseWriter, r *request, f *form) (stri
 		return "", fmt.Errorf("starter %s: %w", s.ID, err)
 	}
 	defer func() { _ = sample.Close() }() // the file is embedded in the program
-	kept, err := d.cfg.Runner.Keep(r.Context(), s.Sample, sample, maxForm)
+	kept, err := d.cfg.Runner.Keep(r.Context(), r.who.OrganizationID, s.Sample, sample, maxForm)
 	if err != nil {
 		return "", err
 	}

@@ -22,7 +22,7 @@ func (d *Dashboard) onTask(act action) handle {
 		case err == nil:
 			return redirect(w, r, next)
 		case store.IsKind(err, store.Conflict), store.IsKind(err, store.Invalid),
-			store.IsKind(err, store.PaymentRequired):
+			store.IsKind(err, store.PaymentRequired), store.IsKind(err, store.Full):
 			return d.taskPage(w, r, refusalStatus(w.Header(), err), nil, err)
 		}
 		return err

@@ -109,6 +109,8 @@ func refusalOf(err error) string {
 		return "full"
 	case store.IsKind(err, store.PaymentRequired):
 		return "credits"
+	case store.IsKind(err, store.Full):
+		return "disk"
 	case store.IsKind(err, store.Invalid):
 		return "state"
 	}

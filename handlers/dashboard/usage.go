@@ -53,6 +53,8 @@ type usagePage struct {
 	Month   string
 	Cap     *float64 // credits that a month may cost; nil without a limit
 	CSV     string   // address of the download
+
+	Stored, MayStore int64 // bytes of the organization; MayStore is 0 without a limit
 }
 
 // A choice is a setting of the page, with a link for each value.
@@ -165,6 +167,7 @@ func (d *Dashboard) showUsage(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	p.Spent, p.Cap = store.Credits(spent), limit
+	p.Stored, p.MayStore = d.store.DiskOf(r.who.OrganizationID).Use()
 	report, err := d.store.Usage(r.Context(), r.who.Caller, store.UsageQuery{Days: p.Days,
 		By: store.UsageGroup(by.Value), Measure: store.UsageMeasure(measure.Value), Parts: partsOnPage})
 	if err != nil {

@@ -48,7 +48,7 @@ func watchDisk(w *Workspace, folder *os.File, held holding) (*diskWatch, error) 
 
 // most returns the limits of w, or its current usage if that is more.
 func (w *Workspace) most(held holding) holding {
-	return holding{max(w.limits.Files, held.files), max(w.limits.TotalSize, held.bytes), held.deep}
+	return holding{max(w.limits.Files, held.files), held.bytes + max(w.limits.left(held.bytes), 0), held.deep}
 }
 
 func roomOf(folder *os.File) (diskRoom, error) {

@@ -31,7 +31,7 @@ func (s *Shell) run(ctx context.Context, w *Workspace, folder *os.File, c Comman
 		return Result{}, &StartError{Err: err}
 	}
 	r, err := s.runConfined(ctx, w, folder, held, c, out)
-	result := Result{ExitCode: r.ExitCode, Note: w.fullness(held, s.cfg.Limits.FileSize), report: r}
+	result := Result{ExitCode: r.ExitCode, Note: w.fullness(held, s.cfg.Limits.FileSize), before: &held, report: r}
 	switch {
 	case err != nil:
 		return result, err
@@ -109,7 +109,7 @@ const uncountedFiles = 512
 // beyond the free room of w.
 func (s *Shell) limitsIn(w *Workspace, held holding) ShellLimits {
 	l := s.cfg.Limits
-	l.FileSize = max(min(l.FileSize, w.limits.TotalSize-held.bytes), 0)
+	l.FileSize = max(min(l.FileSize, w.limits.left(held.bytes)), 0)
 	if s.groups == nil {
 		l.OpenFiles = min(l.OpenFiles, uncountedFiles)
 	}

@@ -17,6 +17,7 @@ const (
 	TooLarge                     // a file exceeds Limits.FileSize, or the limit of one Place
 	TooManyFiles                 // the workspace has reached Limits.Files
 	Full                         // the workspace has reached Limits.TotalSize
+	OverQuota                    // Limits.Quota has no room
 )
 
 // An Error may be shown to users. Its message contains no path outside the workspace. All other

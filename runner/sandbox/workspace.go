@@ -44,6 +44,14 @@ type Limits struct {
 	FileSize  int64 // maximum bytes in one file, 25 MiB by default
 	Files     int   // maximum number of files and folders, 10,000 by default
 	TotalSize int64 // maximum bytes in all files, 1 GiB by default
+	Quota     Quota // of several workspaces together; nil for none
+}
+
+// A Quota limits the bytes of several workspaces together. It is safe for concurrent use, and does not block.
+type Quota interface {
+	Left() int64        // the bytes that may still be added; negative if there are too many
+	Take(n int64) error // adds n bytes, or none and returns an error for users if there is no room
+	Add(n int64)        // adds n bytes in any case, or removes some if n is negative
 }
 
 // MaxTotalSize is the default of Limits.TotalSize.
@@ -54,7 +62,7 @@ func (w *Workspace) FileSize() int64 { return w.limits.FileSize }
 
 func (l Limits) withDefaults() Limits {
 	return Limits{FileSize: cmp.Or(l.FileSize, 25<<20), Files: cmp.Or(l.Files, 10_000),
-		TotalSize: cmp.Or(l.TotalSize, MaxTotalSize)}
+		TotalSize: cmp.Or(l.TotalSize, MaxTotalSize), Quota: l.Quota}
 }
 
 // usage is the size of a workspace. The first write measures it, later writes update it.

@@ -32,9 +32,43 @@ func (w *Workspace) reserve(files int, bytes int64) error {
 		return errorf(Full, "the workspace can hold %d bytes and has %d; that would take %d more",
 			w.limits.TotalSize, w.use.bytes, bytes)
 	}
+	if err := w.limits.take(bytes); err != nil {
+		return err
+	}
 	w.use.files += files
 	w.use.bytes += bytes
 	return nil
+}
+
+// take adds bytes to the quota. Negative numbers are always accepted.
+func (l Limits) take(bytes int64) error {
+	if bytes <= 0 {
+		l.add(bytes)
+		return nil
+	}
+	if l.Quota == nil {
+		return nil
+	}
+	if err := l.Quota.Take(bytes); err != nil {
+		return errorf(OverQuota, "%s", err)
+	}
+	return nil
+}
+
+// add adds bytes to the quota without a check.
+func (l Limits) add(bytes int64) {
+	if l.Quota != nil {
+		l.Quota.Add(bytes)
+	}
+}
+
+// left returns how many bytes a workspace with bytes may still take.
+func (l Limits) left(bytes int64) int64 {
+	left := l.TotalSize - bytes
+	if l.Quota != nil {
+		left = min(left, l.Quota.Left())
+	}
+	return left
 }
 
 // release subtracts files and bytes from the usage, after a failed write or a removal.
@@ -43,6 +77,7 @@ func (w *Workspace) release(files int, bytes int64) {
 	defer w.use.mu.Unlock()
 	w.use.files -= files
 	w.use.bytes -= bytes
+	w.limits.add(-bytes)
 }
 
 // staleAfter is the age from which a temporary file must be left over from a crash.

@@ -103,7 +103,7 @@ func mendFolder(folder *os.File) error {
 // fullness returns a note if a workspace with the content held is full or nearly full. It
 // returns "" if a quarter of it is free, or a file may grow to fileSize.
 func (w *Workspace) fullness(held holding, fileSize int64) string {
-	left := w.limits.TotalSize - held.bytes
+	left := w.limits.left(held.bytes)
 	switch {
 	case held.deep:
 		return fmt.Sprintf("the workspace has folders more than %d deep: "+
@@ -111,6 +111,8 @@ func (w *Workspace) fullness(held holding, fileSize int64) string {
 	case held.files >= w.limits.Files:
 		return fmt.Sprintf("the workspace holds %d files and folders, and may hold %d: "+
 			"commands can make no new ones until some are deleted", held.files, w.limits.Files)
+	case left <= 0 && held.bytes < w.limits.TotalSize:
+		return "the organization stores as much as it may: commands can write no files until some are deleted"
 	case left <= 0:
 		return fmt.Sprintf("the workspace holds %s, and may hold %s: "+
 			"commands can write no files until some are deleted", mebibytes(held.bytes), mebibytes(w.limits.TotalSize))

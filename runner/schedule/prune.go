@@ -7,6 +7,13 @@ func (s *Scheduler) measure() {
 	}
 }
 
+// measureOrganizations measures what each organization stores, so that their limits hold.
+func (s *Scheduler) measureOrganizations() {
+	if err := s.cfg.Store.MeasureOrganizations(s.ctx); err != nil {
+		s.logError("measure the organizations", err)
+	}
+}
+
 // prunes returns the functions that delete old rows, by kind of row. Each call deletes one batch
 // and returns the number of deleted rows.
 func (s *Scheduler) prunes() map[string]func() (int64, error) {

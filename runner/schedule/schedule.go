@@ -68,6 +68,8 @@ const (
 	keepAlerts = 30 * 24 * time.Hour // age at which messages of alerts are deleted
 
 	measureEvery = 6 * time.Hour // pause between two measurements of the data folder
+
+	organizationsEvery = time.Minute // pause between two calls of MeasureOrganizations, which decides whether to measure
 )
 
 // A Scheduler starts the turns of due schedules. Its methods are safe for concurrent use.
@@ -119,7 +121,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	}
 	now := []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}
 	jobs := []job{{tick, s.Wake, nil}, {pruneEvery, s.prune, nil}, {checkPause, s.check, now},
-		{sweepEvery, s.sweep, now}, {measureEvery, s.measure, now}}
+		{sweepEvery, s.sweep, now}, {measureEvery, s.measure, now}, {organizationsEvery, s.measureOrganizations, now}}
 	for _, more := range s.cfg.Jobs {
 		jobs = append(jobs, job{more.Every, func() { more.Run(s.ctx) }, nil})
 	}

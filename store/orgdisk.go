@@ -1,0 +1,194 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"time"
+)
+
+// This file limits what each organization stores, so that one of them cannot fill the disk of all. The
+// contents of files, mails, the texts of tasks, and workspaces count. Sums in memory answer whether
+// there is room, so an admission costs no query. A measurement corrects them now and then: see
+// MeasureOrganizations. Nodes that share a database count what they admit themselves, and learn of the
+// rest by the next measurement.
+
+// orgDisks has what each organization stores.
+type orgDisks struct {
+	limit DiskLimit // a share is one of the space that the data folder may take
+
+	mu     sync.Mutex // guards the fields below
+	most   int64      // the limit in bytes; 0 for no limit, and until the first measurement of a share
+	use    map[string]*orgUse
+	owners map[string]string // organizations of workers, which never change
+
+	refused  bool      // something was refused since the last measurement began
+	measured time.Time // end of the last measurement; zero before the first
+	took     time.Duration
+}
+
+// An orgUse is what an organization stores, in bytes.
+type orgUse struct {
+	measured int64 // by the last measurement
+	added    int64 // since that began; negative if more was removed
+}
+
+func (d *orgDisks) open(limit DiskLimit) {
+	d.limit, d.use, d.owners = limit, map[string]*orgUse{}, map[string]string{}
+	if limit.Share == 0 {
+		d.most = limit.Bytes // known before the first measurement
+	}
+}
+
+// of returns the use of an organization. d.mu is held.
+func (d *orgDisks) of(organization string) *orgUse {
+	u := d.use[organization]
+	if u == nil {
+		u = &orgUse{}
+		d.use[organization] = u
+	}
+	return u
+}
+
+// left returns how many bytes an organization may still store. d.mu is held.
+func (d *orgDisks) left(organization string) int64 {
+	if d.most == 0 {
+		return math.MaxInt64
+	}
+	u := d.of(organization)
+	return d.most - u.measured - u.added
+}
+
+// fits returns an error if there is no room for n bytes. d.mu is held.
+func (d *orgDisks) fits(organization string, n int64) error {
+	if d.left(organization) >= n {
+		return nil
+	}
+	d.refused = true
+	return orgFullError(d.most)
+}
+
+// An OrgDisk is the part of the disk that an organization may use.
+type OrgDisk struct {
+	store        *Store
+	organization string
+}
+
+// DiskOf returns the part of the disk that an organization may use.
+func (s *Store) DiskOf(organizationID string) OrgDisk { return OrgDisk{s, organizationID} }
+
+// DiskOfWorker returns the part of the disk that the organization of a worker may use.
+func (s *Store) DiskOfWorker(ctx context.Context, workerID string) (OrgDisk, error) {
+	d := &s.orgDisks
+	d.mu.Lock()
+	owner, ok := d.owners[workerID]
+	d.mu.Unlock()
+	if ok {
+		return s.DiskOf(owner), nil
+	}
+	owner, err := one(ctx, s.db, scanString, `SELECT organization_id FROM workers WHERE id = ?`, workerID)
+	if err != nil {
+		return OrgDisk{}, notFound(err, "worker")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.owners[workerID] = owner
+	return s.DiskOf(owner), nil
+}
+
+// Left returns how many bytes the organization may still store. It is negative if the organization stores
+// more than it may: the operator can lower the limit.
+func (o OrgDisk) Left() int64 {
+	d := &o.store.orgDisks
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.left(o.organization)
+}
+
+// Room returns nil, or the error of type Full with which the organization's new work is refused.
+func (o OrgDisk) Room() error { return o.Fits(1) }
+
+// Fits returns an error of type Full if there is no room for n bytes. It adds nothing.
+func (o OrgDisk) Fits(n int64) error {
+	d := &o.store.orgDisks
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.fits(o.organization, n)
+}
+
+// Take adds n bytes to what the organization stores. It returns an error of type Full, and adds nothing, if
+// there is no room for them. A caller that does not store them in the end calls Add with -n.
+func (o OrgDisk) Take(n int64) error {
+	d := &o.store.orgDisks
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.fits(o.organization, n); err != nil {
+		return err
+	}
+	d.of(o.organization).added += n
+	return nil
+}
+
+// Add adds n bytes without a check. A negative n removes bytes.
+func (o OrgDisk) Add(n int64) {
+	d := &o.store.orgDisks
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.of(o.organization).added += n
+}
+
+// Use returns how many bytes the organization stores and may store, 0 for no limit.
+func (o OrgDisk) Use() (used, most int64) {
+	d := &o.store.orgDisks
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	u := d.of(o.organization)
+	return max(u.measured+u.added, 0), d.most
+}
+
+// orgFullError returns the error for new work of an organization that stores as much as it may.
+func orgFullError(most int64) *Error {
+	return &Error{Kind: Full, Message: fmt.Sprintf("the organization stores as much as "+
+		"it may, %.1f MiB: delete files in workspaces, keep tasks and mail for a shorter time, or let the operator raise "+
+		"--org-disk", float64(most)/(1<<20))}
+}
+
+// PutBlob is Store.PutBlob for a content that counts for the organization. It returns an error of type Full
+// if there is no room for it.
+func (o OrgDisk) PutBlob(ctx context.Context, r io.Reader, limit int64) (Blob, error) {
+	if o.store.bucket != nil {
+		return o.store.PutBlob(ctx, r, limit) // the disk has a copy only while somebody uses it
+	}
+	taking := &takingReader{disk: o, r: r}
+	b, err := o.store.PutBlob(ctx, taking, limit)
+	if err != nil {
+		o.Add(-taking.taken)
+	}
+	if taking.refused != nil {
+		err = taking.refused
+	}
+	return b, err
+}
+
+// A takingReader takes room for the bytes that it reads.
+type takingReader struct {
+	disk    OrgDisk
+	r       io.Reader
+	taken   int64
+	refused error
+}
+
+// Read returns an error of type Full if there is no room for more bytes.
+func (t *takingReader) Read(b []byte) (int, error) {
+	n, err := t.r.Read(b)
+	if n == 0 {
+		return n, err // at the end of a content that has just filled the room
+	}
+	if t.refused = t.disk.Take(int64(n)); t.refused != nil {
+		return 0, t.refused
+	}
+	t.taken += int64(n)
+	return n, err
+}

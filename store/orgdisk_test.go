@@ -1,0 +1,127 @@
+package store_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestOrgDiskIsShared stores contents from many goroutines at once. Exactly as many fit as there is room for.
+func TestOrgDiskIsShared(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixtureWith(t, store.Options{OrgDisk: store.DiskLimit{Bytes: 10_500}})
+	disk, other := f.DiskOf(f.owner.OrganizationID), f.DiskOf("org_other")
+	used, most := disk.Use()
+	is.Equal(most, int64(10_500))
+	is.Equal(used, int64(0))
+	var group sync.WaitGroup
+	errs := make([]error, 30)
+	for i := range errs {
+		group.Go(func() {
+			_, errs[i] = disk.PutBlob(f.ctx(), strings.NewReader(strings.Repeat(string(rune('a'+i)), 1000)), 1000)
+		})
+	}
+	group.Wait()
+	stored := 0
+	for _, err := range errs {
+		if err == nil {
+			stored++
+			continue
+		}
+		is.True(store.IsKind(err, store.Full)) // not an error of the machine
+	}
+	is.True(stored > 0 && stored <= 10)
+	is.Equal(disk.Left(), int64(10_500-1000*stored)) // what was refused does not count
+	// A content that fits, one that does not, and one that is too large by itself.
+	for disk.Left() > 1000 {
+		is.NoErr(disk.Take(1000))
+	}
+	left := disk.Left()
+	_, err := disk.PutBlob(f.ctx(), strings.NewReader(strings.Repeat("x", 501)), 1000)
+	is.True(store.IsKind(err, store.Full))
+	_, err = disk.PutBlob(f.ctx(), strings.NewReader("more than the limit of a file"), 10)
+	is.True(store.IsKind(err, store.TooLarge))
+	is.Equal(disk.Left(), left)
+	_, err = disk.PutBlob(f.ctx(), strings.NewReader(strings.Repeat("x", 500)), 1000)
+	is.NoErr(err)
+	is.True(store.IsKind(disk.Room(), store.Full))
+	is.NoErr(other.Room())
+	disk.Add(-1)
+	is.NoErr(disk.Room())
+}
+
+// TestMeasureOrganizations compares what counts after a measurement with what was stored, and lowers and deletes it.
+func TestMeasureOrganizations(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixtureWith(t, store.Options{OrgDisk: store.DiskLimit{Bytes: 1000}})
+	disk := f.DiskOf(f.owner.OrganizationID)
+	use := func() int64 {
+		used, _ := disk.Use()
+		return used
+	}
+	measure := func() {
+		t.Helper()
+		is.NoErr(f.MeasureOrganizations(f.ctx()))
+	}
+	n := f.turn()
+	n.Input = strings.Repeat("é", 100)
+	f.startRunner("r")
+	f.accept(n)
+	is.Equal(use(), int64(200)) // bytes, not characters
+	measure()
+	is.Equal(use(), int64(200)) // it counts once
+	f.finish(f.claimOne("r"))
+	disk.Add(300)
+	measure() // too soon
+	is.Equal(use(), int64(500))
+	f.clock.advance(11 * time.Minute)
+	measure()
+	is.Equal(use(), int64(204)) // with the output; the bytes of no row are gone
+
+	// A refusal makes the next measurement come soon.
+	disk.Add(900)
+	is.True(store.IsKind(disk.Room(), store.Full))
+	_, err := f.CreateTurn(f.ctx(), f.turn())
+	is.True(store.IsKind(err, store.Full))
+	_, _, err = f.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
+	is.True(store.IsKind(err, store.Full))
+	title := "Other"
+	_, err = f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title})
+	is.True(store.IsKind(err, store.Full))
+	f.clock.advance(time.Minute)
+	measure()
+	is.Equal(use(), int64(204))
+	f.accept(f.turn())
+
+	rival := f.caller("Rival", "eve@rival.test", store.RoleOwner)
+	is.NoErr(f.DiskOf(rival.OrganizationID).Room())
+}
+
+// TestShareOfTheDisk checks the limit of a share: of what is free, with what the folder already holds.
+func TestShareOfTheDisk(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	free := int64(1 << 30)
+	f := newFixtureWith(t, store.Options{OrgDisk: store.DiskLimit{Share: 0.5},
+		Statfs: func(string) (store.DiskSpace, error) { return store.DiskSpace{Free: free, Total: 1 << 40}, nil }})
+	disk := f.DiskOf(f.owner.OrganizationID)
+	_, most := disk.Use()
+	is.Equal(most, int64(0)) // nothing is known before the first measurement
+	is.NoErr(disk.Take(1 << 40))
+	disk.Add(-1 << 40)
+	is.NoErr(f.MeasureOrganizations(f.ctx()))
+	_, most = disk.Use()
+	is.True(most > 1<<29 && most < 1<<29+1<<28) // the folder holds the new database
+	free = 0
+	f.clock.advance(time.Hour)
+	is.NoErr(f.MeasureOrganizations(f.ctx()))
+	_, later := disk.Use()
+	is.Equal(later, most) // the share is one of the start
+}
