@@ -92,8 +92,8 @@ func TestMeasureOrganizations(t *testing.T) {
 	is.True(store.IsKind(err, store.Full))
 	_, _, err = f.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
 	is.True(store.IsKind(err, store.Full))
-	title := "Other"
-	_, err = f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title})
+	more := "Help more."
+	_, err = f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: &more})
 	is.True(store.IsKind(err, store.Full))
 	f.clock.advance(time.Minute)
 	measure()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,38 +17,38 @@ import (
 const (
 	orgMeasureEvery = 10 * time.Minute // pause between two measurements of organizations
 	orgMeasureSoon  = time.Minute      // the same after a refusal, because something may have been deleted since
-	orgMeasureRows  = 2000             // rows in one query: the log of the database grows as long as a query lasts
+	orgMeasureRows  = 2000             // nums in one query: the log of the database grows as long as a query lasts
 
 	// orgMeasureShare limits the time of measurements in a large data folder: the pause is at least so many times
 	// as long as the last measurement took.
 	orgMeasureShare = 20
 )
 
-// orgSizes are the queries that sum the bytes of organizations in a range of nums. The first query of each returns
-// the largest num.
+// orgSizes are the queries for the bytes of rows in a range of nums, with their organization. The first query of each
+// returns the largest num.
 var orgSizes = [][2]string{
-	{`SELECT COALESCE(MAX(num), 0) FROM turns`, `SELECT o.id, SUM(octet_length(t.input) + octet_length(t.output_text) +
-		octet_length(COALESCE(t.structured_output, ''))) FROM turns t JOIN organizations o ON o.num = t.organization_num
-		WHERE t.num > ? AND t.num <= ? GROUP BY o.id`},
-	{`SELECT COALESCE(MAX(turn_num), 0) FROM steps`, `SELECT o.id, SUM(octet_length(s.parts)) FROM steps s
+	{`SELECT COALESCE(MAX(num), 0) FROM turns`, `SELECT o.id, octet_length(t.input) + octet_length(t.output_text) +
+		octet_length(COALESCE(t.structured_output, '')) FROM turns t JOIN organizations o ON o.num = t.organization_num
+		WHERE t.num > ? AND t.num <= ?`},
+	{`SELECT COALESCE(MAX(turn_num), 0) FROM steps`, `SELECT o.id, octet_length(s.parts) FROM steps s
 		JOIN turns t ON t.num = s.turn_num JOIN organizations o ON o.num = t.organization_num
-		WHERE s.turn_num > ? AND s.turn_num <= ? GROUP BY o.id`},
-	{`SELECT COALESCE(MAX(turn_num), 0) FROM tool_calls`, `SELECT o.id, SUM(octet_length(c.output)) FROM tool_calls c
+		WHERE s.turn_num > ? AND s.turn_num <= ?`},
+	{`SELECT COALESCE(MAX(turn_num), 0) FROM tool_calls`, `SELECT o.id, octet_length(c.output) FROM tool_calls c
 		JOIN turns t ON t.num = c.turn_num JOIN organizations o ON o.num = t.organization_num
-		WHERE c.turn_num > ? AND c.turn_num <= ? GROUP BY o.id`},
-	{`SELECT COALESCE(MAX(num), 0) FROM inbound_emails`, `SELECT organization_id, SUM(size) FROM inbound_emails
-		WHERE num > ? AND num <= ? AND (source IS NOT NULL OR source_sha256 IS NOT NULL) GROUP BY organization_id`},
-	{`SELECT COALESCE(MAX(num), 0) FROM outbound_emails`, `SELECT organization_id, SUM(size) FROM outbound_emails
-		WHERE num > ? AND num <= ? AND (source IS NOT NULL OR source_sha256 IS NOT NULL) GROUP BY organization_id`},
+		WHERE c.turn_num > ? AND c.turn_num <= ?`},
+	{`SELECT COALESCE(MAX(num), 0) FROM inbound_emails`, `SELECT organization_id, size FROM inbound_emails
+		WHERE num > ? AND num <= ? AND (source IS NOT NULL OR source_sha256 IS NOT NULL)`},
+	{`SELECT COALESCE(MAX(num), 0) FROM outbound_emails`, `SELECT organization_id, size FROM outbound_emails
+		WHERE num > ? AND num <= ? AND (source IS NOT NULL OR source_sha256 IS NOT NULL)`},
 }
 
 // orgContents are the queries of orgSizes about contents that lie in the data folder, unless a bucket has them.
 var orgContents = [][2]string{
-	{`SELECT COALESCE(MAX(num), 0) FROM files`, `SELECT w.organization_id, SUM(f.size) FROM files f
-		JOIN workers w ON w.id = f.worker_id WHERE f.num > ? AND f.num <= ? GROUP BY w.organization_id`},
-	{`SELECT COALESCE(MAX(turn_num), 0) FROM call_images`, `SELECT o.id, SUM(i.size) FROM call_images i
+	{`SELECT COALESCE(MAX(num), 0) FROM files`, `SELECT w.organization_id, f.size FROM files f
+		JOIN workers w ON w.id = f.worker_id WHERE f.num > ? AND f.num <= ?`},
+	{`SELECT COALESCE(MAX(turn_num), 0) FROM call_images`, `SELECT o.id, i.size FROM call_images i
 		JOIN turns t ON t.num = i.turn_num JOIN organizations o ON o.num = t.organization_num
-		WHERE i.turn_num > ? AND i.turn_num <= ? GROUP BY o.id`},
+		WHERE i.turn_num > ? AND i.turn_num <= ?`},
 }
 
 // MeasureOrganizations measures what each organization stores, if the last measurement is old, or something was
@@ -114,7 +115,7 @@ func (s *Store) orgSizes(ctx context.Context) (map[string]int64, error) {
 	sizes := map[string]int64{}
 	queries := orgSizes
 	if s.bucket == nil {
-		queries = append(orgContents, queries...)
+		queries = slices.Concat(orgSizes, orgContents)
 	}
 	for _, q := range queries {
 		if err := s.addOrgSizes(ctx, sizes, q[0], q[1]); err != nil {

@@ -34,7 +34,7 @@ var (
 
 // withoutSQL lists methods that TestQueriesUseIndexes need not call.
 var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "Leads", "NewTurnID", "NodeURL", "Resign", "Shared", "EndMaintenance", "InMaintenance",
-	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "Writable", "WritableIn", "OnServer", "Storable",
+	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "QueueRoom", "DiskOf", "Writable", "WritableIn", "OnServer", "Storable",
 	"Archive", "BackupRuns", "NoteBackup", "SaveBackupRuns", "VerifyArchive",
 	"AlertURL", "Backup", "CheckDatabase", "CheckDueTables", "Close", "Counters", "Damage", "Dir", "EndPruning", "LastBackup", "LastPruning", "MeasureStorage", "OpenBlob", "PreviewRuns", "PutBlob", "Queued", "QueueCounts", "ReturnSpace", "Sizes", "Space", "Storage", "UsesRemembered", "WriteStats"}
 
@@ -44,7 +44,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	is := is.New(t)
-	f := newFixture(t)
+	f := newFixtureWith(t, store.Options{OrgDisk: store.DiskLimit{Bytes: 1 << 40}})
 	callEverything(t, f)
 	pruneEverything(t, f)
 	is.NoErr(f.Ping(t.Context()))
@@ -112,6 +112,8 @@ func callEverything(t *testing.T, f *fixture) {
 	ctx, owner := t.Context(), f.owner.Caller
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	callNodes(t, f)
+	is.NoErr(errOf(f.DiskOfWorker(ctx, f.worker.ID)))
+	is.NoErr(f.MeasureOrganizations(ctx))
 	is.NoErr(errOf(f.HasKeys(ctx)))
 	is.NoErr(errOf(f.Backlog(ctx)))
 	is.NoErr(errOf(f.HasPasswords(ctx)))
@@ -433,6 +435,9 @@ func callApprovals(t *testing.T, f *fixture, member store.Identity) {
 	is.NoErr(errOf(f.Answerable(ctx, store.Turn{Num: 1})))
 	is.NoErr(errOf(f.TaskOfTurn(ctx, c.Turn)))
 	is.NoErr(errOf(f.MailedQuestion(ctx, []string{store.NewID("msg", f.clock.now()) + "@localhost"})))
+	asking, _, err := f.Task(ctx, f.owner.Caller, c.TaskID)
+	is.NoErr(err)
+	is.NoErr(errOf(f.AnswersQuestion(ctx, asking, f.owner.Caller, f.owner.Email, nil)))
 	token, err := f.DecisionToken(c.Turn, st.Approvals[1], f.owner.UserID)
 	is.NoErr(err)
 	is.True(store.IsKind(errOf(f.DecisionLink(ctx, token, "")), store.NotFound)) // the turn does not wait any more

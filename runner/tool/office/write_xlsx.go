@@ -171,6 +171,9 @@ func readCSV(content []byte) ([]sheet, error) {
 
 // checkSheets returns an error for sheets that the format does not allow.
 func checkSheets(sheets []sheet) error {
+	if len(sheets) > maxSheets {
+		return fmt.Errorf("a workbook can have %d sheets, and this one has %d", maxSheets, len(sheets))
+	}
 	names := map[string]bool{}
 	for _, s := range sheets {
 		// For Excel, names that differ only in case are equal.
