@@ -94,6 +94,9 @@ func (d *delivery) chargeStranger(ctx context.Context) error {
 	if err != nil || c.UserID != "" {
 		return err
 	}
+	if err := d.cfg.Store.DiskOf(d.worker().OrganizationID).RoomForStrangers(); err != nil {
+		return err
+	}
 	return d.intake.take(d.worker().OrganizationID, d.network(), int64(len(d.raw)), d.cfg.Now())
 }
 

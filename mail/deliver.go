@@ -126,6 +126,7 @@ func (d *delivery) keep(ctx context.Context, status store.EmailStatus, reason st
 		e.Status, e.Reason = status, reason
 		emails = append(emails, e)
 	}
+	defer pause(ctx)() // the store may wait for the disk, or for its server
 	list, _, err := d.cfg.Store.ReceiveEmails(ctx, emails, raw, d.cfg.Loops)
 	if err == nil {
 		d.logNotStarted(list)
@@ -172,6 +173,7 @@ func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
 		}
 		emails = append(emails, e)
 	}
+	defer pause(ctx)()
 	list, err := d.cfg.Runner.AcceptEmails(ctx, emails, files, d.raw, d.cfg.Loops)
 	if err == nil {
 		d.logNotStarted(list)

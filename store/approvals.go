@@ -32,11 +32,11 @@ func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 		if approvals, err = s.stepApprovals(ctx, tx, c.Num, step); err != nil {
 			return err
 		}
-		// A decision may have come while the runner still had the turn. Then there is no later
-		// decision that would resume it.
 		if approvals, err = s.withdrawQuestions(ctx, tx, c.Turn, approvals); err != nil {
 			return err
 		}
+		// A decision may have come while the runner still had the turn. Then there is no later
+		// decision that would resume it.
 		suspended = slices.ContainsFunc(approvals, isPending)
 		if !suspended {
 			return nil

@@ -144,14 +144,10 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 	}
 	for i, n := range emails {
 		disk := s.DiskOf(n.Worker.OrganizationID)
-		if err := disk.Take(int64(len(raw))); err != nil {
+		if err := disk.reserve(int64(len(raw))); err != nil {
 			return nil, nil, err
 		}
-		defer func() {
-			if err != nil || !made[i] {
-				disk.Add(-int64(len(raw)))
-			}
-		}()
+		defer func() { disk.settle(int64(len(raw)), err == nil && i < len(made) && made[i]) }()
 	}
 	// A large source is synced before the write, so that the writer never waits for it.
 	src, err := s.keepSource(ctx, raw)

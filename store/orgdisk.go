@@ -10,8 +10,8 @@ import (
 )
 
 // This file limits what each organization stores, so that one of them cannot fill the disk of all. The
-// contents of files, mails, the texts of tasks, and workspaces count. Sums in memory answer whether
-// there is room, so an admission costs no query. A measurement corrects them now and then: see
+// contents of files, mails, the texts of tasks and workers, and workspaces count. Sums in memory answer
+// whether there is room, so an admission costs no query. A measurement corrects them now and then: see
 // MeasureOrganizations. Nodes that share a database count what they admit themselves, and learn of the
 // rest by the next measurement.
 
@@ -33,6 +33,17 @@ type orgDisks struct {
 type orgUse struct {
 	measured int64 // by the last measurement
 	added    int64 // since that began; negative if more was removed
+	underWay int64 // taken, and neither stored nor given up yet: no measurement finds these bytes for sure
+
+	// Contents that no row names yet: their request has not ended, or was refused. They stay on the disk until
+	// the sweep, so a measurement must not forget them.
+	unnamed map[string]unnamedBlob // by SHA-256
+}
+
+// An unnamedBlob is a content that no row named when it was stored.
+type unnamedBlob struct {
+	size   int64
+	stored time.Time
 }
 
 func (d *orgDisks) open(limit DiskLimit) {
@@ -46,7 +57,7 @@ func (d *orgDisks) open(limit DiskLimit) {
 func (d *orgDisks) of(organization string) *orgUse {
 	u := d.use[organization]
 	if u == nil {
-		u = &orgUse{}
+		u = &orgUse{unnamed: map[string]unnamedBlob{}}
 		d.use[organization] = u
 	}
 	return u
@@ -58,7 +69,7 @@ func (d *orgDisks) left(organization string) int64 {
 		return math.MaxInt64
 	}
 	u := d.of(organization)
-	return d.most - u.measured - u.added
+	return d.most - u.measured - u.added - u.underWay
 }
 
 // fits returns an error if there is no room for n bytes. d.mu is held.
@@ -67,7 +78,9 @@ func (d *orgDisks) fits(organization string, n int64) error {
 		return nil
 	}
 	d.refused = true
-	return orgFullError(d.most)
+	return &Error{Kind: Full, Message: fmt.Sprintf("the organization stores as much as it may, %.1f MiB: delete files "+
+		"in workspaces, keep tasks and mail for a shorter time, or let the operator raise --org-disk",
+		float64(d.most)/(1<<20))}
 }
 
 // An OrgDisk is the part of the disk that an organization may use.
@@ -98,6 +111,14 @@ func (s *Store) DiskOfWorker(ctx context.Context, workerID string) (OrgDisk, err
 	return s.DiskOf(owner), nil
 }
 
+// change calls fn with the use of the organization, while nothing else changes it.
+func (o OrgDisk) change(fn func(u *orgUse)) {
+	d := &o.store.orgDisks
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fn(d.of(o.organization))
+}
+
 // Left returns how many bytes the organization may still store. It is negative if the organization stores
 // more than it may: the operator can lower the limit.
 func (o OrgDisk) Left() int64 {
@@ -107,8 +128,22 @@ func (o OrgDisk) Left() int64 {
 	return d.left(o.organization)
 }
 
+// Use returns how many bytes the organization stores and may store, 0 for no limit.
+func (o OrgDisk) Use() (used, most int64) {
+	o.change(func(u *orgUse) {
+		used, most = max(u.measured+u.added+u.underWay, 0), o.store.orgDisks.most
+	})
+	return used, most
+}
+
 // Room returns nil, or the error of type Full with which the organization's new work is refused.
 func (o OrgDisk) Room() error { return o.Fits(1) }
+
+// RoomForStrangers is Room for work of people who are not members. The last quarter is for members.
+func (o OrgDisk) RoomForStrangers() error {
+	_, most := o.Use()
+	return o.Fits(max(most/4, 1))
+}
 
 // Fits returns an error of type Full if there is no room for n bytes. It adds nothing.
 func (o OrgDisk) Fits(n int64) error {
@@ -119,56 +154,55 @@ func (o OrgDisk) Fits(n int64) error {
 }
 
 // Take adds n bytes to what the organization stores. It returns an error of type Full, and adds nothing, if
-// there is no room for them. A caller that does not store them in the end calls Add with -n.
+// there is no room for them.
 func (o OrgDisk) Take(n int64) error {
-	d := &o.store.orgDisks
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.fits(o.organization, n); err != nil {
+	if err := o.reserve(n); err != nil {
 		return err
 	}
-	d.of(o.organization).added += n
+	o.settle(n, true)
 	return nil
 }
 
 // Add adds n bytes without a check. A negative n removes bytes.
-func (o OrgDisk) Add(n int64) {
+func (o OrgDisk) Add(n int64) { o.change(func(u *orgUse) { u.added += n }) }
+
+// reserve is Take for bytes that are not stored yet. Its caller calls settle.
+func (o OrgDisk) reserve(n int64) error {
 	d := &o.store.orgDisks
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.of(o.organization).added += n
+	if err := d.fits(o.organization, max(n, 1)); err != nil {
+		return err
+	}
+	d.of(o.organization).underWay += n
+	return nil
 }
 
-// Use returns how many bytes the organization stores and may store, 0 for no limit.
-func (o OrgDisk) Use() (used, most int64) {
-	d := &o.store.orgDisks
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	u := d.of(o.organization)
-	return max(u.measured+u.added, 0), d.most
-}
-
-// orgFullError returns the error for new work of an organization that stores as much as it may.
-func orgFullError(most int64) *Error {
-	return &Error{Kind: Full, Message: fmt.Sprintf("the organization stores as much as "+
-		"it may, %.1f MiB: delete files in workspaces, keep tasks and mail for a shorter time, or let the operator raise "+
-		"--org-disk", float64(most)/(1<<20))}
+// settle ends a reservation: its bytes are stored, or given up.
+func (o OrgDisk) settle(n int64, stored bool) {
+	o.change(func(u *orgUse) {
+		if u.underWay -= n; stored {
+			u.added += n
+		}
+	})
 }
 
 // PutBlob is Store.PutBlob for a content that counts for the organization. It returns an error of type Full
-// if there is no room for it.
+// if there is no room for it. Other contents that arrive at the same time take room, too, even if they are refused
+// in the end.
 func (o OrgDisk) PutBlob(ctx context.Context, r io.Reader, limit int64) (Blob, error) {
 	if o.store.bucket != nil {
 		return o.store.PutBlob(ctx, r, limit) // the disk has a copy only while somebody uses it
 	}
 	taking := &takingReader{disk: o, r: r}
 	b, err := o.store.PutBlob(ctx, taking, limit)
-	if err != nil {
-		o.Add(-taking.taken)
-	}
 	if taking.refused != nil {
 		err = taking.refused
 	}
+	if err == nil {
+		o.change(func(u *orgUse) { u.unnamed[b.SHA256] = unnamedBlob{b.Size, o.store.now()} })
+	}
+	o.settle(taking.taken, err == nil)
 	return b, err
 }
 
@@ -186,7 +220,7 @@ func (t *takingReader) Read(b []byte) (int, error) {
 	if n == 0 {
 		return n, err // at the end of a content that has just filled the room
 	}
-	if t.refused = t.disk.Take(int64(n)); t.refused != nil {
+	if t.refused = t.disk.reserve(int64(n)); t.refused != nil {
 		return 0, t.refused
 	}
 	t.taken += int64(n)

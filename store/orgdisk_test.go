@@ -1,6 +1,9 @@
 package store_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -11,15 +14,16 @@ import (
 	"journeyman/store"
 )
 
-// TestOrgDiskIsShared stores contents from many goroutines at once. Exactly as many fit as there is room for.
+// TestOrgDiskIsShared stores contents from many goroutines at once. No more fit than there is room for, and what was
+// refused does not count.
 func TestOrgDiskIsShared(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixtureWith(t, store.Options{OrgDisk: store.DiskLimit{Bytes: 10_500}})
+	f := newFixtureWith(t, store.Options{OrgDisk: store.DiskLimit{Bytes: 10_505}})
 	disk, other := f.DiskOf(f.owner.OrganizationID), f.DiskOf("org_other")
 	used, most := disk.Use()
-	is.Equal(most, int64(10_500))
-	is.Equal(used, int64(0))
+	is.Equal(most, int64(10_505))
+	is.Equal(used, int64(5)) // the instructions of the worker
 	var group sync.WaitGroup
 	errs := make([]error, 30)
 	for i := range errs {
@@ -74,16 +78,16 @@ func TestMeasureOrganizations(t *testing.T) {
 	n.Input = strings.Repeat("é", 100)
 	f.startRunner("r")
 	f.accept(n)
-	is.Equal(use(), int64(200)) // bytes, not characters
+	is.Equal(use(), int64(205)) // bytes, not characters
 	measure()
-	is.Equal(use(), int64(200)) // it counts once
+	is.Equal(use(), int64(205)) // it counts once
 	f.finish(f.claimOne("r"))
 	disk.Add(300)
 	measure() // too soon
-	is.Equal(use(), int64(500))
+	is.Equal(use(), int64(505))
 	f.clock.advance(11 * time.Minute)
 	measure()
-	is.Equal(use(), int64(204)) // with the output; the bytes of no row are gone
+	is.Equal(use(), int64(209)) // with the output; the bytes of no row are gone
 
 	// A refusal makes the next measurement come soon.
 	disk.Add(900)
@@ -97,11 +101,50 @@ func TestMeasureOrganizations(t *testing.T) {
 	is.True(store.IsKind(err, store.Full))
 	f.clock.advance(time.Minute)
 	measure()
-	is.Equal(use(), int64(204))
+	is.Equal(use(), int64(209))
 	f.accept(f.turn())
+
+	// The content of a refused request stays on the disk, and counts until the sweep removes it.
+	_, err = disk.PutBlob(f.ctx(), strings.NewReader(strings.Repeat("x", 300)), 1000)
+	is.NoErr(err)
+	for range 2 {
+		f.clock.advance(time.Hour)
+		measure()
+		is.Equal(use(), int64(511))
+	}
+	sums, err := filepath.Glob(filepath.Join(f.Dir(), "files", "??", "*"))
+	is.NoErr(err)
+	for _, sum := range sums {
+		is.NoErr(os.Remove(sum))
+	}
+	f.clock.advance(time.Hour)
+	measure()
+	is.Equal(use(), int64(211))
+
+	// A content that is refused after a measurement gives no credit.
+	_, err = disk.PutBlob(f.ctx(), &measuringReader{measure: func() { f.clock.advance(time.Hour); measure() }}, 1000)
+	is.True(errors.Is(err, errBroken))
+	is.Equal(use(), int64(211))
 
 	rival := f.caller("Rival", "eve@rival.test", store.RoleOwner)
 	is.NoErr(f.DiskOf(rival.OrganizationID).Room())
+}
+
+var errBroken = errors.New("the connection is broken")
+
+// A measuringReader has 500 bytes. Then it measures, and fails.
+type measuringReader struct {
+	measure func()
+	read    bool
+}
+
+func (r *measuringReader) Read(b []byte) (int, error) {
+	if r.read {
+		r.measure()
+		return 0, errBroken
+	}
+	r.read = true
+	return copy(b, make([]byte, 500)), nil
 }
 
 // TestShareOfTheDisk checks the limit of a share: of what is free, with what the folder already holds.

@@ -36,6 +36,12 @@ var orgSizes = [][2]string{
 	{`SELECT COALESCE(MAX(turn_num), 0) FROM tool_calls`, `SELECT o.id, octet_length(c.output) FROM tool_calls c
 		JOIN turns t ON t.num = c.turn_num JOIN organizations o ON o.num = t.organization_num
 		WHERE c.turn_num > ? AND c.turn_num <= ?`},
+	{`SELECT COALESCE(MAX(num), 0) FROM workers`, `SELECT w.organization_id, octet_length(v.instructions) +
+		octet_length(COALESCE(v.output_schema, '')) FROM workers w JOIN worker_versions v ON v.worker_id = w.id
+		WHERE w.num > ? AND w.num <= ?`},
+	{`SELECT COALESCE(MAX(execution_num), 0) FROM webhook_exchanges`, `SELECT w.organization_id, octet_length(x.request) +
+		octet_length(x.response) FROM webhook_exchanges x JOIN webhook_executions e ON e.num = x.execution_num
+		JOIN workers w ON w.num = e.worker_num WHERE x.execution_num > ? AND x.execution_num <= ?`},
 	{`SELECT COALESCE(MAX(num), 0) FROM inbound_emails`, `SELECT organization_id, size FROM inbound_emails
 		WHERE num > ? AND num <= ? AND (source IS NOT NULL OR source_sha256 IS NOT NULL)`},
 	{`SELECT COALESCE(MAX(num), 0) FROM outbound_emails`, `SELECT organization_id, size FROM outbound_emails
@@ -56,35 +62,82 @@ var orgContents = [][2]string{
 func (s *Store) MeasureOrganizations(ctx context.Context) error {
 	d := &s.orgDisks
 	begun := s.now()
-	d.mu.Lock()
-	age := begun.Sub(d.measured)
-	due := !d.limit.IsZero() && (d.measured.IsZero() || age < 0 || age >= max(orgMeasureEvery, orgMeasureShare*d.took) ||
-		d.refused && age >= max(orgMeasureSoon, orgMeasureShare*d.took))
+	if !d.due(begun) {
+		return nil
+	}
+	// First, so that a new content counts even while a large folder is measured.
+	most, err := s.orgLimit(ctx)
+	if err != nil {
+		return err
+	}
 	before := map[string]int64{} // what was added before this measurement, which finds it
+	d.mu.Lock()
+	d.most = most
 	for organization, u := range d.use {
 		before[organization] = u.added
 	}
 	d.mu.Unlock()
-	if !due {
-		return nil
-	}
 	sizes, err := s.orgSizes(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.addUnnamed(ctx, sizes)
 	}
-	most, err := s.orgLimit(ctx)
 	if err != nil {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.most, d.measured, d.took, d.refused = most, s.now(), s.now().Sub(begun), false
+	d.measured, d.took, d.refused = s.now(), s.now().Sub(begun), false
 	for organization := range sizes {
 		d.of(organization)
 	}
 	for organization, u := range d.use {
 		u.measured = sizes[organization]
 		u.added -= before[organization]
+	}
+	return nil
+}
+
+// due reports whether it is time for a measurement.
+func (d *orgDisks) due(now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	pause := orgMeasureEvery
+	if d.refused {
+		pause = orgMeasureSoon
+	}
+	age := now.Sub(d.measured)
+	return !d.limit.IsZero() && (d.measured.IsZero() || age < 0 || age >= max(pause, orgMeasureShare*d.took))
+}
+
+// addUnnamed adds the contents that no row names and that are still on the disk.
+func (s *Store) addUnnamed(ctx context.Context, sizes map[string]int64) error {
+	d := &s.orgDisks
+	type content struct {
+		organization, sha string
+		unnamedBlob
+	}
+	var list []content
+	d.mu.Lock()
+	for organization, u := range d.use {
+		for sha, b := range u.unnamed {
+			list = append(list, content{organization, sha, b})
+		}
+	}
+	d.mu.Unlock()
+	for _, c := range list {
+		named, err := s.usesBlob(ctx, c.sha)
+		if err != nil {
+			return err
+		}
+		if gone := !s.hasBlob(c.sha); named || gone {
+			s.DiskOf(c.organization).change(func(u *orgUse) {
+				if u.unnamed[c.sha].stored.Equal(c.stored) { // nobody has stored it again
+					delete(u.unnamed, c.sha)
+				}
+			})
+			continue
+		}
+		sizes[c.organization] += c.size
 	}
 	return nil
 }

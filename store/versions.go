@@ -102,9 +102,11 @@ func (s *Store) insertVersion(tx Tx, c Caller, w Worker, restoredFrom int64) err
 		return Errorf(Conflict, "the worker has %d versions, and can have no more: "+
 			"export it and import it as a new worker", MaxVersions)
 	}
-	if err := s.DiskOf(w.OrganizationID).Room(); err != nil {
+	disk, size := s.DiskOf(w.OrganizationID), int64(len(w.Instructions)+len(w.OutputSchema))
+	if err := disk.Fits(max(size, 1)); err != nil {
 		return err
 	}
+	tx.OnCommit(func() { disk.Add(size) })
 	set := w.Settings
 	_, err := tx.Exec(`INSERT INTO worker_versions (worker_id, version, instructions, output_schema, created_at,
 			user_id, restored_from, `+settingsColumns+`)

@@ -61,7 +61,6 @@ type Result struct {
 	Note     string // remark for the model about a full or nearly full workspace; usually ""
 	Duration time.Duration
 
-	before *holding    // content of the workspace before a confined command
 	report childReport // report of a confined command's first process
 }
 

@@ -24,6 +24,7 @@ type diskWatch struct {
 	took    time.Duration // duration of the last survey
 	reserve int64         // bytes that must stay free on the disk
 	most    holding       // limits of the workspace
+	least   int64         // bytes of the workspace when the command began
 }
 
 // diskRoom is the free space of a file system, and its total size in bytes.
@@ -43,7 +44,7 @@ func watchDisk(w *Workspace, folder *os.File, held holding) (*diskWatch, error) 
 		return nil, err
 	}
 	return &diskWatch{w: w, folder: folder, begin: now, walked: now, held: held, when: time.Now(),
-		reserve: min(now.total/20, 1<<30), most: w.most(held)}, nil
+		reserve: min(now.total/20, 1<<30), most: w.most(held), least: held.bytes}, nil
 }
 
 // most returns the limits of w, or its current usage if that is more.
@@ -78,6 +79,10 @@ func (d *diskWatch) exceeded(now time.Time) bool {
 	d.held, _ = d.w.survey(d.most) // survey fails only if a function passed to it fails, and there is none
 	d.walked, d.when = room, time.Now()
 	d.took = d.when.Sub(now)
+	// Other workspaces may have used up the quota meanwhile. A command that has written nothing goes on.
+	if over := d.w.count(d.held.bytes); over && d.held.bytes > d.least {
+		return true
+	}
 	return d.held.exceeds(d.most)
 }
 

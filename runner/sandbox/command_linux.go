@@ -31,7 +31,7 @@ func (s *Shell) run(ctx context.Context, w *Workspace, folder *os.File, c Comman
 		return Result{}, &StartError{Err: err}
 	}
 	r, err := s.runConfined(ctx, w, folder, held, c, out)
-	result := Result{ExitCode: r.ExitCode, Note: w.fullness(held, s.cfg.Limits.FileSize), before: &held, report: r}
+	result := Result{ExitCode: r.ExitCode, Note: w.fullness(held, s.cfg.Limits.FileSize), report: r}
 	switch {
 	case err != nil:
 		return result, err
@@ -71,6 +71,7 @@ func (w *Workspace) prepare() (holding, error) {
 	if err != nil {
 		return held, fmt.Errorf("make workspace ready: %w", err)
 	}
+	w.count(held.bytes)
 	return held, nil
 }
 

@@ -60,7 +60,7 @@ func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error
 	timed, cancel := context.WithTimeoutCause(ctx, c.Timeout, stopped(StopTimeout))
 	defer cancel()
 	r, err := s.run(timed, w, folder, c, out)
-	note, mendErr := s.settle(w, folder, r.before) // also after an error
+	note, mendErr := s.settle(w, folder) // also after an error
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
@@ -79,9 +79,9 @@ func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error
 	return r, nil
 }
 
-// settle restores the permissions in a workspace after a command, and counts the bytes that the command has
-// added or removed. It returns a note if the workspace is now full or nearly full.
-func (s *Shell) settle(w *Workspace, folder *os.File, before *holding) (note string, err error) {
+// settle restores the permissions in a workspace after a command, and counts its bytes. It returns a note if the
+// workspace is now full or nearly full.
+func (s *Shell) settle(w *Workspace, folder *os.File) (note string, err error) {
 	if err := mendFolder(folder); err != nil {
 		return "", fmt.Errorf("mend permissions: %w", err)
 	}
@@ -89,9 +89,7 @@ func (s *Shell) settle(w *Workspace, folder *os.File, before *holding) (note str
 	if err != nil {
 		return "", fmt.Errorf("mend permissions: %w", err)
 	}
-	if before != nil {
-		w.limits.add(held.bytes - before.bytes)
-	}
+	w.count(held.bytes)
 	return w.fullness(held, s.cfg.Limits.FileSize), nil
 }
 

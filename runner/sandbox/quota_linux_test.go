@@ -3,7 +3,9 @@
 package sandbox
 
 import (
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/matryer/is"
@@ -33,4 +35,39 @@ func TestQuotaOfCommands(t *testing.T) {
 	is.True(q.Left() > 2<<20)
 	is.NoErr(w.WriteFile("d", make([]byte, 1<<20)))
 	is.True(q.Left() < 2<<20+1<<10)
+}
+
+// TestQuotaOfCommandsBesideEachOther runs commands at once, in one workspace and in several. Each byte counts once, and a
+// command is stopped that writes when others have used up the quota.
+func TestQuotaOfCommandsBesideEachOther(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	q := &testQuota{left: 10 << 20}
+	s := shell(t, ShellConfig{})
+	w := open(t, t.TempDir(), Limits{Quota: q})
+	is.NoErr(w.WriteFile("a", make([]byte, 4<<20)))
+	var group sync.WaitGroup
+	run := func(w *Workspace, script string, stopped *Stop) {
+		group.Go(func() {
+			r, err := s.Run(t.Context(), w, Command{Script: script})
+			if err != nil {
+				t.Error(err)
+			}
+			*stopped = r.Stopped
+		})
+	}
+	stopped := make([]Stop, 4)
+	for i, script := range []string{"sleep 2", "sleep 2", "sleep 1; rm a", "sleep 1; head -c 1M /dev/zero > b"} {
+		run(w, script, &stopped[i])
+	}
+	group.Wait()
+	is.Equal(q.Left(), int64(9<<20))
+	is.Equal(stopped, make([]Stop, 4))
+
+	many := make([]Stop, 4)
+	for i := range many {
+		run(open(t, t.TempDir(), Limits{Quota: q}), "head -c 8M /dev/zero > c; sleep 20", &many[i])
+	}
+	group.Wait()
+	is.True(slices.Contains(many, StopDisk)) // before the command ends by itself
 }

@@ -71,6 +71,11 @@ type usage struct {
 	known bool       // false until measured
 	files int
 	bytes int64
+
+	// While commands run, surveys count their bytes for the quota: see Workspace.count. Writes of this process have
+	// counted already.
+	surveyed bool
+	counted  int64 // bytes of the workspace that the quota has
 }
 
 // An Entry is a file, a folder or another object in a workspace.

@@ -37,7 +37,23 @@ func (w *Workspace) reserve(files int, bytes int64) error {
 	}
 	w.use.files += files
 	w.use.bytes += bytes
+	w.use.counted += bytes
 	return nil
+}
+
+// count counts the bytes that a survey has found and that the quota has not yet. It reports whether the quota has more
+// than it has room for. The first survey has nothing to compare with, and counts nothing.
+func (w *Workspace) count(bytes int64) (over bool) {
+	if w.limits.Quota == nil {
+		return false
+	}
+	w.use.mu.Lock()
+	defer w.use.mu.Unlock()
+	if w.use.surveyed {
+		w.limits.add(bytes - w.use.counted)
+	}
+	w.use.surveyed, w.use.counted = true, bytes
+	return w.limits.Quota.Left() < 0
 }
 
 // take adds bytes to the quota. Negative numbers are always accepted.
@@ -77,6 +93,7 @@ func (w *Workspace) release(files int, bytes int64) {
 	defer w.use.mu.Unlock()
 	w.use.files -= files
 	w.use.bytes -= bytes
+	w.use.counted -= bytes
 	w.limits.add(-bytes)
 }
 
