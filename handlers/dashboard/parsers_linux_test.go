@@ -65,7 +65,7 @@ func parsers() []growthtest.Parser {
 				"long rows": times("@@ -1 +1 @@\n-", "a b ", "\n+x"), "lines": numbered("", "%d\n", "")}},
 		{
 			Name: "value", Fuzz: []string{"FuzzExcerpts"},
-			Read: func(in []byte) { excerptOf(string(in), 1000); prettyJSON(json.RawMessage(in)) }, Shapes: growthtest.JSON()},
+			Read: func(in []byte) { _ = excerptOf(string(in), 1000); _ = prettyJSON(json.RawMessage(in)) }, Shapes: growthtest.JSON()},
 		{
 			Name: "schema field", Fuzz: []string{"FuzzParseSchema"}, Most: 256 << 10,
 			Read: func(in []byte) {

@@ -20,8 +20,8 @@ const (
 	ignoreFile     = ".gitignore"
 
 	// maxIgnoreWork limits the comparisons of one walk: the sum of the bytes of a pattern times the bytes of a
-	// path. Beyond it, which takes seconds, nothing more is ignored.
-	maxIgnoreWork = 64 << 20
+	// path. They take up to two seconds. Beyond it, only patterns without special characters apply.
+	maxIgnoreWork = 128 << 20
 )
 
 // An ignorer determines which entries of one walk the .gitignore files of a workspace exclude.
@@ -103,16 +103,24 @@ func (g *ignorer) ignored(e sandbox.Entry) bool {
 			if !r.wholePath {
 				subject = name
 			}
-			if g.work += r.size * len(subject); g.work > maxIgnoreWork {
-				g.off = true
-				return false
+			if !e.Mode.IsDir() && !r.foldersToo || r.pattern != nil && !g.affords(r.size*len(subject)) {
+				continue
 			}
-			if (e.Mode.IsDir() || r.foldersToo) && r.matches(subject) {
+			if r.matches(subject) {
 				return !r.negated
 			}
 		}
 	}
 	return false
+}
+
+// affords adds a comparison to the work of the walk. It reports false if that is too much.
+func (g *ignorer) affords(work int) bool {
+	if g.work+work > maxIgnoreWork {
+		return false
+	}
+	g.work += work
+	return true
 }
 
 // matches reports whether the pattern matches a name or path.

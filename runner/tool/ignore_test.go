@@ -182,3 +182,25 @@ func TestGlobs(t *testing.T) {
 		}
 	}
 }
+
+// TestIgnoreInALargeFolder walks many files below ordinary rules. When the work of a walk is used up, plain rules apply
+// all the same.
+func TestIgnoreInALargeFolder(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var text strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&text, "**/dir%d/*.gen\n", i)
+	}
+	text.WriteString("node_modules/\n*.log\n")
+	g := &ignorer{folders: []ignoreRules{{".", parseIgnore(text.String())}}}
+	for i := range 10_000 {
+		is.True(!g.ignored(sandbox.Entry{Path: fmt.Sprintf("services/backend/internal/module/file_%06d_test.go", i)}))
+	}
+	modules := sandbox.Entry{Path: "web/node_modules", Mode: fs.ModeDir}
+	is.True(g.ignored(modules))
+	g.work = maxIgnoreWork
+	is.True(!g.ignored(sandbox.Entry{Path: "a/dir1/x.gen"}))
+	is.True(g.ignored(modules))
+	is.True(g.ignored(sandbox.Entry{Path: "a/x.log"}))
+}

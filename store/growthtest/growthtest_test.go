@@ -8,8 +8,8 @@ import "testing"
 func TestQuadraticGrowthIsFound(t *testing.T) {
 	var equal int
 	long, ratio := growth(Parser{Read: func(in []byte) {
-		for i := 0; i < len(in); i += 32 {
-			for j := 0; j < i; j += 32 {
+		for i := 0; i < len(in); i += 16 {
+			for j := 0; j < i; j += 16 {
 				if in[i] == in[j] {
 					equal++
 				}

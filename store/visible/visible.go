@@ -47,15 +47,19 @@ func Running(s string) string {
 // and tabs, with which a name could imitate other lines of a text. Named reverses it.
 func Name(s string) string { return show(s, belongs) }
 
-// escapePattern matches the escapes of characters that names of files can have.
-var escapePattern = regexp.MustCompile(`\\u(?:[0-9a-f]{4}|\{[0-9a-f]{5,6}\})`)
+// escapePattern matches the escapes of characters that names of files can have, as Name and Go's quotes write them.
+var escapePattern = regexp.MustCompile(`\\(?:u[0-9a-f]{4}|u\{[0-9a-f]{5,6}\}|U[0-9a-f]{8}|")`)
 
-// Named returns the name of a file that Name shows as s. A model names a file as it was shown. Names
+// Named returns the name of a file that Name, or a text in Go's quotes, shows as s. A model names a file as it was shown. Names
 // with control characters are not restored, because no tool opens such files.
 func Named(s string) string {
 	return escapePattern.ReplaceAllStringFunc(s, func(escape string) string {
-		n, err := strconv.ParseInt(strings.Trim(escape, `\u{}`), 16, 32)
-		if r := rune(n); err == nil && Hidden(r) && !unicode.IsControl(r) {
+		if escape == `\"` {
+			return `"`
+		}
+		n, err := strconv.ParseInt(strings.Trim(escape, `\uU{}`), 16, 32)
+		r := rune(n)
+		if err == nil && utf8.ValidRune(r) && (Hidden(r) || !unicode.IsPrint(r)) && !unicode.IsControl(r) {
 			return string(r)
 		}
 		return escape

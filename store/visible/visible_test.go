@@ -2,6 +2,7 @@ package visible_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -88,6 +89,11 @@ func TestNames(t *testing.T) {
 	is.Equal(visible.Name("\u202egnp.exe a\u200b\u2066\ufeff\U000E0041"), `\u202egnp.exe a\u200b\u2066\ufeff\u{e0041}`)
 	for _, name := range []string{"\u202egnp.exe", "a\u2028b/c\u200b", "\U000E0041", "plain", "❤\ufe0f", "\u00ad"} {
 		is.Equal(visible.Named(visible.Name(name)), name)
+	}
+	// Quotes of Go escape more characters: spaces of other widths, new emoji, private ones.
+	for _, name := range []string{"Screenshot 10.30.15\u202fAM.png", "a\u00a0b", "\u3000", "a\u2009b", "\U000e0041", "\U0001faea", "\ue000", `say "hi"`} {
+		quoted := strconv.Quote(name)
+		is.Equal(visible.Named(quoted[1:len(quoted)-1]), name)
 	}
 	for _, shown := range []string{`\n`, `a\u000ab`, `\u0041`, `\u{41}`, `\u009b`, `\uzzzz`, `\u{ffffff}`, `\x41`} {
 		is.Equal(visible.Named(shown), shown)
