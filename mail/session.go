@@ -264,7 +264,8 @@ func (c *session) smtpError(err error) error {
 		return refusal(451, 4, 3, 2, e.Message)
 	case e.Kind == store.Limited:
 		return refusal(450, 4, 7, 1, e.Message)
-	case e.Kind == store.Full: // the sender keeps the mail for some days; how much the organization may store is not for strangers
+	case e.Kind == store.Full:
+		// The sender keeps the mail for some days. How much an organization may store is not for strangers.
 		return refusal(452, 4, 2, 2, "the mailbox is full: try again later")
 	case e.Kind == store.PaymentRequired:
 		return refusal(452, 4, 2, 2, e.Message)

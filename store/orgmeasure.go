@@ -39,8 +39,8 @@ var orgSizes = [][2]string{
 	{`SELECT COALESCE(MAX(num), 0) FROM workers`, `SELECT w.organization_id, octet_length(v.instructions) +
 		octet_length(COALESCE(v.output_schema, '')) FROM workers w JOIN worker_versions v ON v.worker_id = w.id
 		WHERE w.num > ? AND w.num <= ?`},
-	{`SELECT COALESCE(MAX(execution_num), 0) FROM webhook_exchanges`, `SELECT w.organization_id, octet_length(x.request) +
-		octet_length(x.response) FROM webhook_exchanges x JOIN webhook_executions e ON e.num = x.execution_num
+	{`SELECT COALESCE(MAX(execution_num), 0) FROM webhook_exchanges`, `SELECT w.organization_id,
+		octet_length(x.request) + octet_length(x.response) FROM webhook_exchanges x JOIN webhook_executions e ON e.num = x.execution_num
 		JOIN workers w ON w.num = e.worker_num WHERE x.execution_num > ? AND x.execution_num <= ?`},
 	{`SELECT COALESCE(MAX(num), 0) FROM inbound_emails`, `SELECT organization_id, size FROM inbound_emails
 		WHERE num > ? AND num <= ? AND (source IS NOT NULL OR source_sha256 IS NOT NULL)`},
@@ -129,12 +129,8 @@ func (s *Store) addUnnamed(ctx context.Context, sizes map[string]int64) error {
 		if err != nil {
 			return err
 		}
-		if gone := !s.hasBlob(c.sha); named || gone {
-			s.DiskOf(c.organization).change(func(u *orgUse) {
-				if u.unnamed[c.sha].stored.Equal(c.stored) { // nobody has stored it again
-					delete(u.unnamed, c.sha)
-				}
-			})
+		if named || !s.hasBlob(c.sha) {
+			s.DiskOf(c.organization).change(func(u *orgUse) { u.forget(c.sha, c.stored) })
 			continue
 		}
 		sizes[c.organization] += c.size
@@ -142,8 +138,15 @@ func (s *Store) addUnnamed(ctx context.Context, sizes map[string]int64) error {
 	return nil
 }
 
-// orgLimit returns the limit of an organization in bytes. A share is measured once, at the start: the organizations would
-// share what is left ever anew otherwise.
+// forget removes a content from the unnamed ones, unless a request has stored it again since.
+func (u *orgUse) forget(sha string, stored time.Time) {
+	if u.unnamed[sha].stored.Equal(stored) {
+		delete(u.unnamed, sha)
+	}
+}
+
+// orgLimit returns the limit of an organization in bytes. A share is measured once, at the start: otherwise
+// the organizations would share what is left ever anew.
 func (s *Store) orgLimit(ctx context.Context) (int64, error) {
 	d := &s.orgDisks
 	d.mu.Lock()

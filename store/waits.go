@@ -223,9 +223,10 @@ func (s *Store) questionOf(ctx context.Context, q querier, task Task, c Caller, 
 	return a, true, ok, err
 }
 
-// AnswersQuestion reports whether a mail of the author in a task would answer a question now. The mails to which it
-// replies are messageIDs.
-func (s *Store) AnswersQuestion(ctx context.Context, task Task, c Caller, from string, messageIDs []string) (bool, error) {
+// AnswersQuestion reports whether a mail of the author in a task would answer a question now. The mails to
+// which it replies are messageIDs.
+func (s *Store) AnswersQuestion(ctx context.Context, task Task, c Caller, from string, messageIDs []string) (
+	bool, error) {
 	id, err := s.MailedQuestion(ctx, messageIDs)
 	if err != nil {
 		return false, err

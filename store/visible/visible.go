@@ -50,8 +50,8 @@ func Name(s string) string { return show(s, belongs) }
 // escapePattern matches the escapes of characters that names of files can have, as Name and Go's quotes write them.
 var escapePattern = regexp.MustCompile(`\\(?:u[0-9a-f]{4}|u\{[0-9a-f]{5,6}\}|U[0-9a-f]{8}|")`)
 
-// Named returns the name of a file that Name, or a text in Go's quotes, shows as s. A model names a file as it was shown. Names
-// with control characters are not restored, because no tool opens such files.
+// Named returns the name of a file that Name, or a text in Go's quotes, shows as s. A model names a file as
+// it was shown. Names with control characters are not restored, because no tool opens such files.
 func Named(s string) string {
 	return escapePattern.ReplaceAllStringFunc(s, func(escape string) string {
 		if escape == `\"` {
