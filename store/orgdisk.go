@@ -191,8 +191,10 @@ func (o OrgDisk) settle(n int64, stored bool) {
 // if there is no room for it. Other contents that arrive at the same time take room, too, even if they are refused
 // in the end.
 func (o OrgDisk) PutBlob(ctx context.Context, r io.Reader, limit int64) (Blob, error) {
-	if o.store.bucket != nil {
-		return o.store.PutBlob(ctx, r, limit) // the disk has a copy only while somebody uses it
+	// With a bucket, the disk has a copy only while somebody uses it. Without a limit, nothing is measured, so
+	// nothing would ever remove the unnamed contents from memory.
+	if o.store.bucket != nil || o.store.orgDisks.limit.IsZero() {
+		return o.store.PutBlob(ctx, r, limit)
 	}
 	taking := &takingReader{disk: o, r: r}
 	b, err := o.store.PutBlob(ctx, taking, limit)

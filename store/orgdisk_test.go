@@ -60,6 +60,22 @@ func TestOrgDiskIsShared(t *testing.T) {
 	is.NoErr(disk.Room())
 }
 
+// TestNoOrgDisk stores a content without a limit. Nothing counts, because nothing would be measured.
+func TestNoOrgDisk(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	disk := f.DiskOf(f.owner.OrganizationID)
+	before, _ := disk.Use()
+	_, err := disk.PutBlob(f.ctx(), strings.NewReader("content"), 1000)
+	is.NoErr(err)
+	used, most := disk.Use()
+	is.Equal(used, before)
+	is.Equal(most, int64(0))
+	is.NoErr(f.MeasureOrganizations(f.ctx()))
+	is.NoErr(disk.Fits(1 << 50))
+}
+
 // TestMeasureOrganizations compares what counts after a measurement with what was stored, and lowers and deletes it.
 func TestMeasureOrganizations(t *testing.T) {
 	t.Parallel()
