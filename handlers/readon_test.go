@@ -190,11 +190,9 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestRefusedConnectionReadsOn sends a large body to a full server, for longer than a refused client
-// that sends nothing may stay. It gets the answer.
-func TestRefusedConnectionReadsOn(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
+// newFullGate returns a server for one connection, which is busy until the test ends.
+func newFullGate(t *testing.T) *streamServer {
+	t.Helper()
 	busy, done := make(chan struct{}), make(chan struct{})
 	g := newGateServer(t, 1, func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/busy" {
@@ -202,9 +200,18 @@ func TestRefusedConnectionReadsOn(t *testing.T) {
 			<-done
 		}
 	})
-	defer close(done)
+	t.Cleanup(func() { close(done) })
 	g.dial(t, getOf("/busy"))
 	<-busy
+	return g
+}
+
+// TestRefusedConnectionReadsOn sends a large body to a full server, for longer than a refused client
+// that sends nothing may stay. It gets the answer.
+func TestRefusedConnectionReadsOn(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	g := newFullGate(t)
 	conn := dialDeaf(t, g.addr)
 	_, err := io.WriteString(conn.conn, uploading)
 	is.NoErr(err)
@@ -223,16 +230,7 @@ func TestRefusedConnectionReadsOn(t *testing.T) {
 func TestRefusedConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	busy, done := make(chan struct{}), make(chan struct{})
-	g := newGateServer(t, 1, func(_ http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/busy" {
-			close(busy)
-			<-done
-		}
-	})
-	defer close(done)
-	g.dial(t, getOf("/busy"))
-	<-busy
+	g := newFullGate(t)
 	for range handlers.MaxRefused + 10 {
 		// As above, a place is free only after the server has reported that it reads on.
 		storetest.Eventually(t, "an answer", func() bool {
