@@ -1,23 +1,21 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/office"
 )
 
-// Names of the filters.
+// Names of the filters that are not a reader of a kind of document.
 const (
-	pdfFilter  = "pdf"
 	pageFilter = "page"
 	mailFilter = "mail"
-	docxFilter = "docx"
-	xlsxFilter = "xlsx"
-	pptxFilter = "pptx"
 	docxWriter = "write docx"
 	xlsxWriter = "write xlsx"
 )
@@ -26,16 +24,12 @@ const (
 // sandbox.BeFilter. No other code parses HTML, PDF or office documents. A hostile
 // document can make a parser use any amount of memory and time.
 func Filters() map[string]sandbox.Filter {
-	return map[string]sandbox.Filter{pdfFilter: timedFilter(pdfText), pageFilter: readPage, mailFilter: readMailPages,
-		docxFilter: timedFilter(office.Docx), xlsxFilter: timedFilter(office.Xlsx),
-		pptxFilter: timedFilter(office.Pptx), docxWriter: office.WriteDocx, xlsxWriter: office.WriteXlsx}
-}
-
-// timedFilter makes a filter from a reader of long documents. The reader can check whether
-// its time is used up. It then returns the text so far, before the sandbox kills the process.
-func timedFilter(read func(document []byte, expired func() bool) ([]byte, error)) sandbox.Filter {
-	expired := func() bool { return sandbox.ProcessTime() > sandbox.FilterTime }
-	return func(document []byte) ([]byte, error) { return read(document, expired) }
+	filters := map[string]sandbox.Filter{pageFilter: readPage, mailFilter: readMailPages,
+		docxWriter: office.WriteDocx, xlsxWriter: office.WriteXlsx}
+	for _, k := range documentKinds() {
+		filters[k.filter] = k.run
+	}
+	return filters
 }
 
 // Documents converts untrusted documents, each in a confined process.
@@ -44,40 +38,15 @@ type Documents struct{ pool *sandbox.FilterPool }
 // NewDocuments returns a Documents that runs its processes in pool.
 func NewDocuments(pool *sandbox.FilterPool) Documents { return Documents{pool} }
 
-// The media types of office documents.
-const (
-	docxType = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-	xlsxType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-	pptxType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-)
-
-// A documentKind is a kind of document that has its own filter.
-type documentKind struct{ name, filter string }
-
-// documentKindOf returns the kind of document for a media type. For other media types it
-// returns the zero kind, which has no filter.
-func documentKindOf(mediaType string) documentKind {
-	switch mediaType {
-	case pdfType:
-		return documentKind{"PDF document", pdfFilter}
-	case docxType:
-		return documentKind{"docx document", docxFilter}
-	case xlsxType:
-		return documentKind{"xlsx document", xlsxFilter}
-	case pptxType:
-		return documentKind{"pptx document", pptxFilter}
-	}
-	return documentKind{}
-}
-
-// isDocument reports whether the method document supports a media type.
-func isDocument(mediaType string) bool { return documentKindOf(mediaType).filter != "" }
-
-// document returns the text of a document. isDocument must be true for mediaType. It returns
-// an *Error for a document that cannot be read.
-func (d Documents) document(ctx context.Context, mediaType string, document []byte) (string, error) {
+// document returns the text of the selected part of a document. isDocument must be true for
+// mediaType. It returns an *Error for a document that cannot be read.
+func (d Documents) document(ctx context.Context, mediaType string, s selection, document []byte) (string, error) {
 	kind := documentKindOf(mediaType)
-	text, err := d.pool.Run(ctx, kind.filter, document)
+	in, err := request(s, document)
+	if err != nil {
+		return "", err
+	}
+	text, err := d.pool.Run(ctx, kind.filter, in)
 	// A FilterError is caused by the document. Any other error is caused by this machine, and
 	// ends the turn.
 	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
@@ -86,13 +55,26 @@ func (d Documents) document(ctx context.Context, mediaType string, document []by
 	return string(text), err
 }
 
-// Text returns the text of a PDF, docx, xlsx or pptx document. known is false for another
-// media type. It returns an *Error for a document that cannot be read.
+// request returns the input of a kind's filter: the selection as a line of JSON, then the document.
+func request(s selection, document []byte) ([]byte, error) {
+	line, err := json.Marshal(s)
+	return slices.Concat(line, []byte("\n"), document), err
+}
+
+// parseRequest is the inverse of request.
+func parseRequest(in []byte) (s selection, document []byte, err error) {
+	line, document, _ := bytes.Cut(in, []byte("\n"))
+	err = json.Unmarshal(line, &s)
+	return s, document, err
+}
+
+// Text returns the text of a document. known is false for a media type that is no kind of document. It
+// returns an *Error for a document that cannot be read.
 func (d Documents) Text(ctx context.Context, mediaType string, document []byte) (text string, known bool, err error) {
 	if !isDocument(mediaType) {
 		return "", false, nil
 	}
-	text, err = d.document(ctx, mediaType, document)
+	text, err = d.document(ctx, mediaType, selection{}, document)
 	return text, true, err
 }
 

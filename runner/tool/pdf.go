@@ -10,9 +10,6 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// pdfType is the media type of PDF documents.
-const pdfType = "application/pdf"
-
 // Limits of a document. A longer one is read as far as the time allows.
 const (
 	maxPages = 2000

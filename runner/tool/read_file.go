@@ -42,8 +42,9 @@ without line numbers. Very long lines are cut: limit 1 shows more of one.`,
 // A lineRange is the range of a file's lines that one call returns.
 type lineRange struct {
 	path     string
-	first    int  // number of the first line
-	limit    int  // maximum number of lines
+	first    int // number of the first line
+	limit    int // maximum number of lines
+	part     selection
 	numbered bool // whether each line begins with its number
 
 	text  strings.Builder
@@ -56,7 +57,8 @@ type lineRange struct {
 // Run reads a file.
 func (r readFile) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
-	x := lineRange{path: a.path(), first: a.number("offset", 1, 1), limit: a.number("limit", defaultLines, 1)}
+	x := lineRange{path: a.path(), first: a.number("offset", 1, 1), limit: a.number("limit", defaultLines, 1),
+		part: a.selection()}
 	if err := a.err(); err != nil {
 		return nil, err
 	}
@@ -66,9 +68,12 @@ func (r readFile) Run(ctx context.Context, host Host, input json.RawMessage) (js
 	}
 	defer t.Close()
 	x.numbered = true
+	if err := x.part.supportedBy(documentKindOf(t.mediaType), x.path); err != nil {
+		return nil, err
+	}
 	// Models call read_file for documents, too, so documents need no separate tool.
 	if isDocument(t.mediaType) {
-		if err := t.asDocument(ctx, r.docs); err != nil {
+		if err := t.asDocument(ctx, r.docs, x.part); err != nil {
 			return nil, err
 		}
 		x.numbered = false // documents are not edited by line numbers

@@ -61,8 +61,8 @@ func openText(ws *sandbox.Workspace, path string) (*textFile, error) {
 // Close closes the file.
 func (t *textFile) Close() error { return t.file.Close() }
 
-// asDocument replaces the contents of t, a document, by the text of that document.
-func (t *textFile) asDocument(ctx context.Context, docs Documents) error {
+// asDocument replaces the contents of t, a document, by the text of the selected part of it.
+func (t *textFile) asDocument(ctx context.Context, docs Documents, s selection) error {
 	if t.size > sandbox.MaxFilterInput {
 		return Errorf("the document has %d bytes; up to %d can be read", t.size, sandbox.MaxFilterInput)
 	}
@@ -70,7 +70,7 @@ func (t *textFile) asDocument(ctx context.Context, docs Documents) error {
 	if err != nil {
 		return fmt.Errorf("read %q: %w", t.file.Name(), err)
 	}
-	text, err := docs.document(ctx, t.mediaType, document)
+	text, err := docs.document(ctx, t.mediaType, s, document)
 	// From now on, next returns the lines of the text.
 	t.lines, t.encoding = bufio.NewReader(strings.NewReader(text)), utf8Text
 	return err

@@ -142,7 +142,7 @@ func (p *page) read(ctx context.Context, docs Documents) (*fetched, error) {
 	case isDocument(mediaType) && p.cut:
 		return nil, Errorf("%s is a %s of more than %d bytes", f.URL, documentKindOf(mediaType).name, maxBody)
 	case isDocument(mediaType):
-		f.Content, err = docs.document(ctx, mediaType, p.body)
+		f.Content, err = docs.document(ctx, mediaType, selection{}, p.body)
 	case !isReadable(mediaType):
 		return nil, Errorf("%s is %s, which cannot be read as text", f.URL, mediaType)
 	case !isHTML && p.isUTF8(): // nothing to parse, so no confined process is needed
