@@ -1,9 +1,6 @@
 package office
 
 import (
-	"archive/zip"
-	"bytes"
-	"encoding/xml"
 	"fmt"
 	"strings"
 
@@ -12,6 +9,8 @@ import (
 	"github.com/yuin/goldmark/extension"
 	table "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
+
+	"journeyman/runner/tool/office/archive"
 )
 
 // WriteDocx returns a docx document for a Markdown text: its headings, paragraphs, lists,
@@ -30,23 +29,7 @@ func WriteDocx(markdown []byte) ([]byte, error) {
 
 // zipFiles returns an archive of files. Its arguments are a name, its contents, the next name,
 // and so on.
-func zipFiles(files ...string) ([]byte, error) {
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for i := 0; i < len(files); i += 2 {
-		f, err := z.Create(files[i])
-		if err == nil {
-			_, err = f.Write([]byte(files[i+1]))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("pack document: %w", err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		return nil, fmt.Errorf("pack document: %w", err)
-	}
-	return b.Bytes(), nil
-}
+func zipFiles(files ...string) ([]byte, error) { return archive.Pack(files...) }
 
 // A docxWriter writes the body of a document.
 type docxWriter struct {
@@ -268,11 +251,7 @@ func (w *docxWriter) run(content string, s runStyle) {
 }
 
 // escape returns a text as XML. It replaces characters that XML does not allow by U+FFFD.
-func escape(content string) string {
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(content)) // a strings.Builder returns no errors
-	return b.String()
-}
+func escape(content string) string { return archive.Escape(content) }
 
 // relations returns the file that lists the other parts of the document and its links.
 func (w *docxWriter) relations() string {

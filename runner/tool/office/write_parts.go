@@ -1,8 +1,10 @@
 package office
 
+import "journeyman/runner/tool/office/archive"
+
 // Parts that are the same in every document.
 const (
-	xmlHead = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n"
+	xmlHead = archive.Head
 
 	docxSpaces = `xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" ` +
 		`xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"`
