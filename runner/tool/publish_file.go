@@ -33,6 +33,13 @@ func (publishFile) Run(ctx context.Context, host Host, input json.RawMessage) (j
 	if err := a.err(); err != nil {
 		return nil, err
 	}
+	head, err := host.Workspace().ReadFile(path, 0, headSize)
+	if err != nil {
+		return nil, explain(err)
+	}
+	if why := contradiction(path, head); why != "" {
+		return nil, Errorf("path: %s is not published: %s", visible.Name(path), why)
+	}
 	file, err := host.Publish(ctx, path, title)
 	if err != nil {
 		return nil, explain(err)

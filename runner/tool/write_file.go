@@ -57,5 +57,8 @@ func (w writeFile) convert(ctx context.Context, path, content string) ([]byte, e
 	case xlsxType:
 		return w.docs.write(ctx, xlsxWriter, "xlsx document", content)
 	}
+	if ext := binaryExtension(path); ext != "" {
+		return nil, Errorf("write_file cannot make a %s file: %s", ext, instead(ext))
+	}
 	return []byte(content), nil
 }
