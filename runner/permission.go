@@ -71,6 +71,10 @@ func (p permission) refusal(id toolID, input json.RawMessage) string {
 			return why
 		}
 	}
+	// A turn that may only read the web must not change files with what it finds there.
+	if id == (toolID{name: store.HostsTool}) && tool.FetchSaves(input) && !p.allows(toolID{name: "write_file"}) {
+		return "this turn may not use save, because it may not use the tool write_file"
+	}
 	return ""
 }
 

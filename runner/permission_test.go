@@ -30,6 +30,7 @@ func TestRules(t *testing.T) {
 	t.Parallel()
 	const (
 		web   = `web_fetch {"url": "https://docs.example.com/a?b"}`
+		save  = `web_fetch {"url": "https://docs.example.com/a.zip", "save": "a.zip"}`
 		shell = `shell {"command": "git log"}`
 		add   = `s__add {}`
 	)
@@ -64,6 +65,13 @@ func TestRules(t *testing.T) {
 		"international host":          {`[{"tool":"web_fetch","hosts":["bücher.test"]}]`, "", `web_fetch {"url": "https://xn--bcher-kva.test/"}`, true, false},
 		"international host, written": {`[{"tool":"web_fetch","hosts":["xn--bcher-kva.test"]}]`, "", `web_fetch {"url": "https://BÜCHER.test/"}`, true, false},
 		"no address":                  {`[{"tool":"web_fetch","hosts":["a.test"]}]`, "", `web_fetch {}`, false, false},
+
+		"save":                        {"", "", save, true, false},
+		"save, without write_file":    {`["web_fetch"]`, "", save, false, false},
+		"save, with write_file":       {`["web_fetch","write_file"]`, "", save, true, false},
+		"save, to strangers":          {"", `["web_fetch","write_file"]`, save, true, true},
+		"save, to strangers who read": {"", `["web_fetch"]`, save, true, false},
+		"save nowhere":                {`["web_fetch"]`, "", `web_fetch {"url": "https://docs.example.com/", "save": null}`, true, false},
 
 		"command":               {`[{"tool":"shell","commands":["ls","git"]}]`, "", shell, true, false},
 		"another command":       {`[{"tool":"shell","commands":["ls"]}]`, "", shell, false, false},

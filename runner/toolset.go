@@ -151,7 +151,8 @@ func (s *toolset) find(name string) (tool.Tool, toolID) {
 func (s *toolset) parallel(calls []store.ToolCall) int {
 	n := slices.IndexFunc(calls, func(c store.ToolCall) bool {
 		t, _ := s.find(c.ToolName)
-		return t != nil && !t.Spec().Parallel // a call without a tool does nothing
+		saves := c.ToolName == store.HostsTool && tool.FetchSaves(c.Input) // a later call may read that file
+		return t != nil && (saves || !t.Spec().Parallel)                   // a call without a tool does nothing
 	})
 	if n < 0 {
 		n = len(calls)

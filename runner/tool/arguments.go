@@ -100,7 +100,7 @@ func (a *arguments) text(name string, required bool, most int) string {
 func (a *arguments) path() string {
 	var p string
 	if a.has("path", true) && a.read("path", &p, "a string") {
-		return a.checkPath(p)
+		return a.checkPath("path", p)
 	}
 	return p
 }
@@ -112,15 +112,24 @@ func (a *arguments) folder() string {
 	if p == "" {
 		return "."
 	}
-	return a.checkPath(p)
+	return a.checkPath("path", p)
+}
+
+// optionalPath returns the path of a file. It returns "" for an absent argument, and the empty path is a problem.
+func (a *arguments) optionalPath(name string) string {
+	var p string
+	if a.has(name, false) && a.read(name, &p, "a string") {
+		return a.checkPath(name, p)
+	}
+	return p
 }
 
 // checkPath returns the path that the model means. Hidden characters may be escaped, as results show
 // them: a path has no backslashes otherwise.
-func (a *arguments) checkPath(p string) string {
+func (a *arguments) checkPath(name, p string) string {
 	p = visible.Named(p)
 	if _, err := sandbox.SafePath(p); err != nil {
-		a.wrong("%spath: %s", a.within, err)
+		a.wrong("%s%s: %s", a.within, name, err)
 	}
 	return p
 }
@@ -254,13 +263,16 @@ func kindOf(raw json.RawMessage) string {
 
 // explain converts a workspace error to an *Error if the model can act on it. It returns other
 // errors unchanged.
-func explain(err error) error {
+func explain(err error) error { return explainFor("path", err) }
+
+// explainFor is like explain for a path in the argument with that name.
+func explainFor(name string, err error) error {
 	refused, ok := errors.AsType[*sandbox.Error](err)
 	switch {
 	case !ok:
 		return err
 	case refused.Kind == sandbox.Invalid:
-		return Errorf("path: %s", refused.Message)
+		return Errorf("%s: %s", name, refused.Message)
 	}
 	return &Error{Message: refused.Message}
 }

@@ -21,6 +21,8 @@ const (
 	maxRedirects = 10
 	maxAddress   = 4096    // bytes in an address
 	maxBody      = 5 << 20 // bytes of a body that are read, after decompression
+
+	saveTime = 2 * time.Minute // timeout of a request whose body becomes a file
 )
 
 // newClient returns the HTTP client of the web tools. It uses no proxy: a proxy would resolve
@@ -95,11 +97,11 @@ type page struct {
 }
 
 // get sends a request. It returns an *Error if the server cannot be reached or its status is
-// not a success.
-func get(client *http.Client, req *http.Request) (*page, error) {
+// not a success. It reads at most most bytes of the body.
+func get(client *http.Client, req *http.Request, most int64) (*page, error) {
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, webError(req.Context(), req.URL, err)
+		return nil, webError(req.Context(), req.URL, client.Timeout, err)
 	}
 	defer res.Body.Close()
 	// An error page is not the page that the model requested.
@@ -107,18 +109,21 @@ func get(client *http.Client, req *http.Request) (*page, error) {
 		return nil, Errorf("%s answered %d %s", res.Request.URL.Host, res.StatusCode, http.StatusText(res.StatusCode))
 	}
 	// Read one byte more than the limit, to detect a longer body.
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
-	if err != nil && len(body) <= maxBody {
-		return nil, webError(req.Context(), res.Request.URL, err)
+	body, err := io.ReadAll(io.LimitReader(res.Body, most+1))
+	cut := int64(len(body)) > most
+	if err != nil && !cut {
+		return nil, webError(req.Context(), res.Request.URL, client.Timeout, err)
 	}
-	return &page{url: res.Request.URL, contentType: res.Header.Get("Content-Type"),
-		body: body[:min(len(body), maxBody)], cut: len(body) > maxBody}, nil
+	if cut {
+		body = body[:most]
+	}
+	return &page{url: res.Request.URL, contentType: res.Header.Get("Content-Type"), body: body, cut: cut}, nil
 }
 
 // webError converts an error to an *Error that explains to the model why a request failed. The
 // *Error reveals nothing about the operator's private network. If ctx has ended, webError
-// returns ctx's cause.
-func webError(ctx context.Context, u *url.URL, err error) error {
+// returns ctx's cause. limit is the timeout of the request.
+func webError(ctx context.Context, u *url.URL, limit time.Duration, err error) error {
 	var known *Error
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -139,7 +144,7 @@ func webError(ctx context.Context, u *url.URL, err error) error {
 	case errors.As(err, &certificate):
 		return Errorf("the certificate of %s is not valid: %s", u.Host, certificate.Err)
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return Errorf("%s took longer than %d seconds", u.Host, int(webTime.Seconds()))
+		return Errorf("%s took longer than %d seconds", u.Host, int(limit.Seconds()))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return Errorf("%s closed the connection before its answer was complete", u.Host)
 	}

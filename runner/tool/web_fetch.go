@@ -31,10 +31,12 @@ func (webFetch) Spec() Spec {
 	return Spec{
 		Name: "web_fetch",
 		Description: `Read a public web page as Markdown, or a text file, PDF or office document as text: up to 64 KiB,
-then go on at nextOffset. The page becomes a source of the answer.`,
+then go on at nextOffset. With save, keep the response unchanged as a file of the workspace instead: pictures, archives,
+tables, large documents. The page becomes a source of the answer.`,
 		InputSchema: objectSchema(`
     "url": {"type": "string", "description": "Begins with https:// or http://"},
     "offset": {"type": "integer", "minimum": 0, "description": "Byte of the text to start at"},
+    "save": {"type": "string", "description": "Path of the file to write, such as data/prices.csv"},
     "headers": {"type": "object", "additionalProperties": {"type": "string"}, "description": "Further request headers"}`,
 			"url"),
 		Repeatable: true,
@@ -78,7 +80,10 @@ func (t webFetch) Run(ctx context.Context, host Host, input json.RawMessage) (js
 	if err := setHeaders(req, a.headers, host.Secret); err != nil {
 		return nil, err
 	}
-	p, err := get(t.client, req)
+	if a.save != "" {
+		return t.save(host, req, a.save)
+	}
+	p, err := get(forOneCall(t.client, webTime), req, maxBody)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +106,8 @@ func (t webFetch) Run(ctx context.Context, host Host, input json.RawMessage) (js
 type fetchArgs struct {
 	address *url.URL
 	headers map[string]string
-	offset  int // byte of the text at which the result begins
+	offset  int    // byte of the text at which the result begins
+	save    string // path of the file that the response becomes, "" for none
 }
 
 func fetchArguments(input json.RawMessage) (f fetchArgs, err error) {
@@ -109,6 +115,10 @@ func fetchArguments(input json.RawMessage) (f fetchArgs, err error) {
 	address := a.text("url", true, maxAddress)
 	f.headers = a.textsByName("headers", maxHeaders)
 	f.offset = a.number("offset", 0, 0)
+	f.save = a.optionalPath("save")
+	if f.save != "" && f.offset > 0 {
+		a.wrong("offset cannot be used with save, which keeps the whole response")
+	}
 	if err := a.err(); err != nil {
 		return f, err
 	}
@@ -123,6 +133,12 @@ func FetchHost(input json.RawMessage) (string, error) {
 		return "", err
 	}
 	return a.address.Hostname(), nil
+}
+
+// FetchSaves reports whether a call of web_fetch may write a file.
+func FetchSaves(input json.RawMessage) bool {
+	a := parse(input)
+	return a.has("save", false)
 }
 
 // Limits of a page.
@@ -140,11 +156,12 @@ func (p *page) read(ctx context.Context, docs Documents) (*fetched, error) {
 	switch {
 	// A PDF or zip file ends with its directory, so it cannot be read from its beginning alone.
 	case isDocument(mediaType) && p.cut:
-		return nil, Errorf("%s is a %s of more than %d bytes", f.URL, documentKindOf(mediaType).name, maxBody)
+		return nil, Errorf("%s is a %s of more than %d bytes; save keeps it as a file, which read_file reads", f.URL,
+			documentKindOf(mediaType).name, maxBody)
 	case isDocument(mediaType):
 		f.Content, err = docs.document(ctx, mediaType, selection{}, p.body)
 	case !isReadable(mediaType):
-		return nil, Errorf("%s is %s, which cannot be read as text", f.URL, mediaType)
+		return nil, Errorf("%s is %s, which cannot be read as text; save keeps it as a file", f.URL, mediaType)
 	case !isHTML && p.isUTF8(): // nothing to parse, so no confined process is needed
 		f.Content = strings.TrimPrefix(string(p.body), utf8Mark)
 	default:

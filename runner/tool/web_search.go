@@ -123,7 +123,7 @@ func (t webSearch) search(ctx context.Context, query string) ([]searchResult, er
 	if t.cfg.Key != "" {
 		req.Header.Set("X-Subscription-Token", t.cfg.Key)
 	}
-	p, err := get(t.client, req)
+	p, err := get(t.client, req, maxBody)
 	if err != nil {
 		return nil, err
 	}
