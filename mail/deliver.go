@@ -28,10 +28,7 @@ func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store
 	if h.From == "" || len(h.From) > maxAddress {
 		h.From, h.SoleFrom = message.NormalAddress(env.From), false
 	}
-	// Only bounces have an empty sender, so that nobody answers them (RFC 5321, section 4.5.5).
-	if h.Automatic == "" && env.From == "" {
-		h.Automatic = message.AutoBounce
-	}
+	h.SentBy(env.From)
 	d := delivery{Server: s, env: env, header: h, raw: raw, content: h.ContentHash()}
 	if env.To[0].postmaster {
 		return d.toPostmaster(ctx)

@@ -453,13 +453,24 @@ func TestBounce(t *testing.T) {
 	p := newPost(t, false, func(c *Config) { c.Relay = h.relay })
 	is.Equal(p.send("bob@example.net", p.address(), letter("Hello", "From: bob@example.net")), "250 2.0.0 OK: queued")
 	e := p.replies(1, store.EmailSent)[0]
-	report := letter("--b\nContent-Type: message/delivery-status\n\nFinal-Recipient: rfc822; bob@example.net\nAction: failed\nStatus: 5.1.1\n"+
-		"Diagnostic-Code: smtp; 550 5.1.1 no such user here\n\n--b\nContent-Type: text/rfc822-headers\n\nMessage-ID: <"+e.ID+"@"+domain+">\n--b--",
-		"From: MAILER-DAEMON@example.net", "MIME-Version: 1.0", `Content-Type: multipart/report; report-type=delivery-status; boundary=b`)
-	is.Equal(p.send("", p.address(), report), "250 2.0.0 OK: queued")
+	report := func(action, status string) string {
+		return letter("--b\nContent-Type: message/delivery-status\n\nFinal-Recipient: rfc822; bob@example.net\nAction: "+action+
+			"\nStatus: "+status+"\nDiagnostic-Code: smtp; 550 "+status+" no such user here\n\n--b\n"+
+			"Content-Type: text/rfc822-headers\n\nMessage-ID: <"+e.ID+"@"+domain+">\n--b--", "From: MAILER-DAEMON@example.net",
+			"MIME-Version: 1.0", "Message-ID: <"+action+"@example.net>", `Content-Type: multipart/report; report-type=delivery-status; boundary=b`)
+	}
+	// These say that the mail arrives, now or later. An automatic reply without a sender says nothing about it.
+	for _, action := range []string{"delayed", "delivered", "relayed", "expanded"} {
+		is.Equal(p.send("", p.address(), report(action, "4.4.7")), "250 2.0.0 OK: queued")
+	}
+	is.Equal(p.send("", p.address(), letter("I am away", "In-Reply-To: <"+e.ID+"@"+domain+">")), "250 2.0.0 OK: queued")
+	is.Equal(p.replies(1, store.EmailSent)[0].ID, e.ID) // nothing has changed
+	is.Equal(p.send("", p.address(), report("failed", "5.1.1")), "250 2.0.0 OK: queued")
 	e = p.replies(1, store.EmailBounced)[0]
 	is.Equal(e.Reason, "550 5.1.1 no such user here")
-	is.Equal(p.emails(store.Inbound)[1].Status, store.EmailIgnored)
+	for _, ignored := range p.emails(store.Inbound)[1:] {
+		is.Equal(ignored.Status, store.EmailIgnored)
+	}
 }
 
 // TestLoopOfTwoWorkers has two workers mail each other through a relay that removes the marks of

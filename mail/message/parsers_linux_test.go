@@ -65,6 +65,8 @@ func parsers() []growthtest.Parser {
 	report := "From: a@b\r\nContent-Type: multipart/report; boundary=b\r\n\r\n" +
 		"--b\r\nContent-Type: message/delivery-status\r\n\r\n"
 	statuses["statuses"] = times(report, "Final-Recipient: rfc822; a@b\r\nStatus: 5.1.1\r\n\r\n", "--b--")
+	statuses["recipients"] = times(report, "Action: delayed\r\nStatus: 4.0.0\r\n\r\n", "\r\n--b--")
+	statuses["reports in reports"] = numbered(report[:len(report)-44], "Content-Type: multipart/mixed; boundary=b%[1]d\r\n\r\n--b%[1]d\r\n", "")
 	statuses["ids"] = numbered(report, "Message-ID: <%d@b>\r\n", "--b--")
 	return []growthtest.Parser{
 		{
