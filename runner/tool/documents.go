@@ -10,6 +10,7 @@ import (
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/office"
+	"journeyman/runner/tool/workbook"
 )
 
 // Names of the filters that are not a reader of a kind of document.
@@ -25,7 +26,7 @@ const (
 // document can make a parser use any amount of memory and time.
 func Filters() map[string]sandbox.Filter {
 	filters := map[string]sandbox.Filter{pageFilter: readPage, mailFilter: readMailPages,
-		docxWriter: office.WriteDocx, xlsxWriter: office.WriteXlsx}
+		docxWriter: office.WriteDocx, xlsxWriter: workbook.Write}
 	for _, k := range documentKinds() {
 		filters[k.filter] = k.run
 	}
@@ -50,6 +51,10 @@ func (d Documents) document(ctx context.Context, mediaType string, s selection, 
 	// A FilterError is caused by the document. Any other error is caused by this machine, and
 	// ends the turn.
 	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
+		// The reason may be that there is no such part.
+		if s != (selection{}) {
+			return "", Errorf("this part of the %s cannot be read: %s", kind.name, fe.Message)
+		}
 		return "", Errorf("the %s has no text that can be read: %s", kind.name, fe.Message)
 	}
 	return string(text), err

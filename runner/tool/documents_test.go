@@ -30,6 +30,17 @@ func packDocx(t *testing.T, body string) string {
 	return b.String()
 }
 
+// packXlsb returns the archive of a binary workbook.
+func packXlsb(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	_, err := z.Create("xl/workbook.bin")
+	is.New(t).NoErr(err)
+	is.New(t).NoErr(z.Close())
+	return b.String()
+}
+
 // TestWriteOfficeDocuments writes documents and reads them again.
 func TestWriteOfficeDocuments(t *testing.T) {
 	t.Parallel()
@@ -38,7 +49,10 @@ func TestWriteOfficeDocuments(t *testing.T) {
 	h.does(t, "write_file", object{"path": "a/letter.DOCX", "content": "# Dear Ann\n\n- one\n- two\n"})
 	is.Equal(h.text(t, "read_file", object{"path": "a/letter.DOCX"}), "# Dear Ann\n\n- one\n- two\n")
 	h.does(t, "write_file", object{"path": "b.xlsx", "content": "Name,Qty\nAnn,3\n"})
-	is.Equal(h.text(t, "read_file", object{"path": "b.xlsx"}), "[sheet \"Sheet1\"]\n1 | Name | Qty\n2 | Ann | 3\n\n")
+	is.Equal(h.text(t, "read_file", object{"path": "b.xlsx"}), "[sheet \"Sheet1\"]\n[A1:B2]\nrow | A | B\n1 | Name | Qty\n2 | Ann | 3\n\n")
+	is.Equal(h.text(t, "read_file", object{"path": "b.xlsx", "sheet": "1", "range": "B"}), "[sheet \"Sheet1\"]\n[A1:B2]\nrow | B\n1 | Qty\n2 | 3\n\n")
+	h.refuses(t, "read_file", object{"path": "b.xlsx", "sheet": "Plan"}, `this part of the workbook cannot be read: there is no sheet "Plan"; the sheets are 1 "Sheet1"`)
+	h.refuses(t, "read_file", object{"path": "a/letter.DOCX", "range": "B"}, `range does not apply to "a/letter.DOCX"`)
 	h.refuses(t, "write_file", object{"path": "b.xlsx", "content": "[7]"},
 		"the content cannot become a xlsx document: sheet \"Sheet1\" must be a list of rows")
 	is.True(strings.Contains(h.text(t, "read_file", object{"path": "b.xlsx"}), "Ann")) // the file did not change
@@ -55,7 +69,8 @@ func TestReadOfficeDocuments(t *testing.T) {
 	bomb := packDocx(t, "<w:p><w:t>"+strings.Repeat("x", 130<<20)+"</w:t></w:p>")
 	for name, tt := range map[string]struct{ data, says string }{
 		"damaged.docx": {"PK\x03\x04", "the docx document has no text that can be read: it is damaged"},
-		"old.xlsx":     {"\xd0\xcf\x11\xe0", "the xlsx document has no text that can be read: a password protects it"},
+		"old.xlsx":     {"\xd0\xcf\x11\xe0", "the workbook has no text that can be read: a password protects it"},
+		"binary.xlsb":  {packXlsb(t), "the workbook has no text that can be read: it is a binary workbook (xlsb)"},
 		"other.pptx":   {packDocx(t, ""), "the pptx document has no text that can be read: it is damaged"},
 		"bomb.docx":    {bomb, "the docx document has no text that can be read"}, // the process dies, and only this call fails
 	} {

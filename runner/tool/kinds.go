@@ -5,6 +5,7 @@ import (
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/office"
+	"journeyman/runner/tool/workbook"
 )
 
 // The media types of documents that this program also writes, or that providers read themselves.
@@ -13,6 +14,11 @@ const (
 	docxType = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 	xlsxType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 	pptxType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+	odsType  = "application/vnd.oasis.opendocument.spreadsheet"
+	xlsmType = "application/vnd.ms-excel.sheet.macroenabled.12"
+	xltxType = "application/vnd.openxmlformats-officedocument.spreadsheetml.template"
+	xltmType = "application/vnd.ms-excel.template.macroenabled.12"
+	xlsbType = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
 )
 
 // A selection names the part of a document that a call reads. The zero value is the whole document.
@@ -39,7 +45,9 @@ func documentKinds() []documentKind {
 	return []documentKind{
 		{name: "PDF document", filter: "pdf", types: []string{pdfType}, read: whole(pdfText)},
 		{name: "docx document", filter: "docx", types: []string{docxType}, read: whole(office.Docx)},
-		{name: "xlsx document", filter: "xlsx", types: []string{xlsxType}, read: whole(office.Xlsx)},
+		{
+			name: "workbook", filter: "xlsx", types: []string{xlsxType, xlsmType, xltxType, xltmType, xlsbType},
+			selects: []string{"sheet", "range"}, read: cells(workbook.Xlsx)},
 		{name: "pptx document", filter: "pptx", types: []string{pptxType}, read: whole(office.Pptx)},
 	}
 }
@@ -48,6 +56,14 @@ func documentKinds() []documentKind {
 func whole(read func([]byte, func() bool) ([]byte, error)) func([]byte, selection, func() bool) ([]byte, error) {
 	return func(document []byte, _ selection, expired func() bool) ([]byte, error) {
 		return read(document, expired)
+	}
+}
+
+// cells makes a reader of a kind of workbook, of which a call may select a sheet or a range.
+func cells(read func([]byte, workbook.Selection, func() bool) ([]byte, error)) func([]byte, selection,
+	func() bool) ([]byte, error) {
+	return func(document []byte, s selection, expired func() bool) ([]byte, error) {
+		return read(document, workbook.Selection{Sheet: s.Sheet, Range: s.Range}, expired)
 	}
 }
 

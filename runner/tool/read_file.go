@@ -28,11 +28,13 @@ func (readFile) Spec() Spec {
 		Name: "read_file",
 		Description: `Read a file of the workspace as text. Each line comes as its number, a tab and the line. Gives up
 to 2000 lines and 64 KiB at a time, and says where to go on. Of PDF, docx, xlsx and pptx documents the text is given,
-without line numbers. Very long lines are cut: limit 1 shows more of one.`,
+without line numbers. Cells of a workbook look as on the screen, a formula before its value: =SUM(B2:B9) → 12.50 €. Very long lines are cut: limit 1 shows more of one.`,
 		InputSchema: objectSchema(`
     "path": {"type": "string", "description": "Path of the file, relative to the workspace"},
     "offset": {"type": "integer", "minimum": 1, "description": "Line to start at; default 1"},
-    "limit": {"type": "integer", "minimum": 1, "description": "Most lines to read; default 2000"}`,
+    "limit": {"type": "integer", "minimum": 1, "description": "Most lines to read; default 2000"},
+    "sheet": {"type": "string", "description": "Name or number of a sheet of a workbook; default all"},
+    "range": {"type": "string", "description": "Cells of a workbook: A1:F20, B:D, 3:9; one cell gives its exact value"}`,
 			"path"),
 		Repeatable: true,
 		Parallel:   true,

@@ -1,5 +1,4 @@
-// Package office reads the text of docx, xlsx and pptx documents, and writes docx and
-// xlsx documents.
+// Package office reads the text of docx and pptx documents, and writes docx documents.
 //
 // The readers expect hostile input: they limit the unpacked bytes, the nesting and the result.
 // As a second line of defense, they run in a confined process. This package opens no file or

@@ -47,20 +47,6 @@ func styled(style, text string) string {
 	return `<w:p><w:pPr><w:pStyle w:val="` + style + `"/></w:pPr><w:r><w:t>` + text + `</w:t></w:r></w:p>`
 }
 
-// book returns a workbook whose sheets have the given rows.
-func book(t testing.TB, shared, styles string, sheets ...string) []byte {
-	list, rels := "", ""
-	var files []string
-	for i, rows := range sheets {
-		list += fmt.Sprintf(`<sheet name="S&amp;%d" sheetId="%d" r:id="r%d"/>`, i+1, i+1, i+1)
-		rels += fmt.Sprintf(`<Relationship Id="r%d" Type="%sworksheet" Target="worksheets/s%d.xml"/>`, i+1, relsType, i+1)
-		files = append(files, fmt.Sprintf("xl/worksheets/s%d.xml", i+1), `<worksheet><sheetData>`+rows+`</sheetData></worksheet>`)
-	}
-	return pack(t, append(files, "xl/workbook.xml", `<workbook xmlns:r="`+relsType[:len(relsType)-1]+`"><workbookPr/><sheets>`+list+`</sheets></workbook>`,
-		"xl/_rels/workbook.xml.rels", `<Relationships>`+rels+`</Relationships>`, "xl/sharedStrings.xml", `<sst>`+shared+`</sst>`,
-		"xl/styles.xml", `<styleSheet>`+styles+`</styleSheet>`)...)
-}
-
 func TestDocx(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -91,25 +77,6 @@ func TestDocx(t *testing.T) {
 	is.Equal(string(got), "a\n\n[footnotes]\n\nnote\n\n")
 }
 
-func TestXlsx(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	data := book(t, `<si><t>Name</t></si><si><r><t>rich </t></r><r><t>text</t></r><rPh><t>reading</t></rPh></si>`,
-		`<numFmts><numFmt numFmtId="170" formatCode="dd\.mm\.yyyy"/><numFmt numFmtId="171" formatCode="0.0 &quot;days&quot;"/></numFmts>`+
-			`<cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="170"/><xf numFmtId="171"/><xf numFmtId="21"/></cellXfs>`,
-		`<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c><c r="D1" t="inlineStr"><is><t>a|b
-c</t></is></c></row>`+
-			`<row r="4"><c r="A4" s="1"><v>45292</v></c><c r="B4" s="2"><v>45292.5</v></c><c r="C4" s="3"><v>0.30000000000000004</v></c><c r="D4" s="4"><v>0.25</v></c>`+
-			`<c r="E4" t="b"><v>1</v></c><c r="F4" t="e"><v>#N/A</v></c><c r="G4"><f>A1+1</f><v>7</v></c><c r="H4"><f>SUM(A1)</f></c><c r="XFD4"><v>1E+20</v></c></row>`+
-			`<row r="5"><c r="A5"/></row><row><c><v>1</v></c><c><v>2</v></c><c t="s"><v>99</v></c></row>`,
-		`<row r="1"><c r="A1"><v>-3</v></c></row>`)
-	got, err := Xlsx(data, never)
-	is.NoErr(err)
-	is.Equal(string(got), "[sheet \"S&1\"]\n1 | Name | rich text |  | a\\|b c\n"+
-		"4 | 2024-01-01 | 2024-01-01 12:00:00 | 0.3 | 06:00:00 | TRUE | #N/A | 7 | =SUM(A1) | [16375 empty cells] | 1E+20\n"+
-		"6 | 1 | 2\n\n[sheet \"S&2\"]\n1 | -3\n\n")
-}
-
 func TestPptx(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -129,7 +96,7 @@ func TestPptx(t *testing.T) {
 }
 
 // readers are the reader functions by name.
-var readers = map[string]func([]byte, func() bool) ([]byte, error){"docx": Docx, "xlsx": Xlsx, "pptx": Pptx}
+var readers = map[string]func([]byte, func() bool) ([]byte, error){"docx": Docx, "pptx": Pptx}
 
 func TestHostileDocuments(t *testing.T) {
 	t.Parallel()
@@ -145,21 +112,17 @@ func TestHostileDocuments(t *testing.T) {
 		data   []byte
 		says   string
 	}{
-		"no archive":          {"docx", []byte("hello"), "damaged"},
-		"nothing":             {"xlsx", nil, "damaged"},
-		"another archive":     {"docx", pack(t, "a.txt", "x"), "damaged"},
-		"another kind":        {"xlsx", docx(t, para("x")), "damaged"},
-		"password":            {"docx", []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), "password"},
-		"no text":             {"docx", docx(t, para(" ")), "no text"},
-		"no sheets":           {"xlsx", book(t, "", ""), "no text"},
-		"broken XML":          {"docx", docx(t, "<w:p><w:t>a"), "damaged"},
-		"nested elements":     {"docx", docx(t, nested), "nested"},
-		"many files":          {"pptx", pack(t, many(maxEntries+1)...), "more than 20000 files"},
-		"entities":            {"docx", pack(t, "word/document.xml", `<!DOCTYPE d [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><d><p><t>&b;</t></p></d>`), "damaged"},
-		"another encoding":    {"docx", pack(t, "word/document.xml", `<?xml version="1.0" encoding="x-evil"?><d/>`), "damaged"},
-		"many sheets":         {"xlsx", book(t, "", "", make([]string, maxSheets+5)...), "no text"},
-		"shared strings":      {"xlsx", book(t, strings.Repeat("<si/>", maxStrings+1), "", ""), "too many texts"},
-		"place out of bounds": {"xlsx", book(t, "", "", `<row r="99999999999999999999"><c r="ZZZZZZ1"><v/></c><c r="A-1" t="s"><v>-1</v></c></row>`), "no text"},
+		"no archive":       {"docx", []byte("hello"), "damaged"},
+		"nothing":          {"docx", nil, "damaged"},
+		"another archive":  {"docx", pack(t, "a.txt", "x"), "damaged"},
+		"another kind":     {"pptx", docx(t, para("x")), "damaged"},
+		"password":         {"docx", []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), "password"},
+		"no text":          {"docx", docx(t, para(" ")), "no text"},
+		"broken XML":       {"docx", docx(t, "<w:p><w:t>a"), "damaged"},
+		"nested elements":  {"docx", docx(t, nested), "nested"},
+		"many files":       {"pptx", pack(t, many(maxEntries+1)...), "more than 20000 files"},
+		"entities":         {"docx", pack(t, "word/document.xml", `<!DOCTYPE d [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><d><p><t>&b;</t></p></d>`), "damaged"},
+		"another encoding": {"docx", pack(t, "word/document.xml", `<?xml version="1.0" encoding="x-evil"?><d/>`), "damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,11 +161,6 @@ func TestLongDocuments(t *testing.T) {
 	is.NoErr(err)
 	is.True(len(got) > maxText && len(got) < maxText+2000)
 	is.True(strings.HasSuffix(string(got), "[the rest of the document is not read]\n"))
-	n := 0
-	soon := func() bool { n++; return n > 5 }
-	got, err = Xlsx(book(t, "", "", strings.Repeat(`<row><c><v>1</v></c></row>`, 9999)), soon)
-	is.NoErr(err)
-	is.True(strings.Contains(string(got), "1 | 1\n") && strings.HasSuffix(string(got), "is not read]\n"))
 }
 
 func fuzz(f *testing.F, read func([]byte, func() bool) ([]byte, error), seeds ...[]byte) {
@@ -219,21 +177,6 @@ func fuzz(f *testing.F, read func([]byte, func() bool) ([]byte, error), seeds ..
 }
 
 func FuzzDocx(f *testing.F) { fuzz(f, Docx, docx(f, styled("Titel", "a")+para("b"))) }
-
-func FuzzXlsx(f *testing.F) {
-	fuzz(f, Xlsx, book(f, "<si><t>a</t></si>", `<cellXfs><xf numFmtId="14"/></cellXfs>`, `<row r="2"><c r="C2" s="0"><v>1</v></c><c t="s"><v>0</v></c></row>`))
-}
-
-// FuzzSheet changes the XML of a sheet directly, because random archives seldom contain valid
-// XML.
-func FuzzSheet(f *testing.F) {
-	f.Add(`<row r="2"><c r="C2" s="0"><v>1</v></c><c t="s"><v>0</v></c></row>`, `<xf numFmtId="14"/>`)
-	f.Fuzz(func(t *testing.T, rows, styles string) {
-		if _, err := Xlsx(book(t, "<si><t>a</t></si>", "<cellXfs>"+styles+"</cellXfs>", rows), never); err != nil && err.Error() == "" {
-			t.Error("an error without a reason")
-		}
-	})
-}
 
 // FuzzFlow changes the XML of a document body directly.
 func FuzzFlow(f *testing.F) {

@@ -23,9 +23,6 @@ func parsers(t *testing.T) []growthtest.Parser {
 			Name: "docx", Fuzz: []string{"FuzzDocx", "FuzzFlow"}, Most: most,
 			Read: reader(Docx), Shapes: docxShapes(t)},
 		{
-			Name: "xlsx", Fuzz: []string{"FuzzXlsx", "FuzzSheet"}, Most: most,
-			Read: reader(Xlsx), Shapes: xlsxShapes(t)},
-		{
 			Name: "pptx", Fuzz: []string{"FuzzPptx"}, Most: most,
 			Read: reader(Pptx), Shapes: map[string]growthtest.Shape{
 				"slides": func(n int) string {
@@ -50,16 +47,6 @@ func parsers(t *testing.T) []growthtest.Parser {
 				"tables":     growthtest.Times("|a|\n|-|\n", "|b|\n", ""),
 				"references": growthtest.Numbered("", "[%[1]d]: /x\n[%[1]d]\n", ""),
 				"less":       growthtest.Times("", "<", "")}},
-		{
-			Name: "write xlsx", Fuzz: []string{"FuzzWriteXlsx"}, Most: most,
-			Read: func(in []byte) { _, _ = WriteXlsx(in) }, Shapes: map[string]growthtest.Shape{
-				"lines":   growthtest.Numbered("a,b\n", "%d,2024-01-01\n", ""),
-				"commas":  growthtest.Times("", ",", "\n"),
-				"quotes":  growthtest.Times("a,", `"`, ""),
-				"rows":    growthtest.Numbered("[[0]", ",[%d]", "]"),
-				"sheets":  growthtest.Numbered(`{"a":[]`, `,"%d":[]`, "}"),
-				"columns": growthtest.Numbered("[[0", ",%d", "]]"),
-				"nested":  growthtest.Nested("", "[", "1", "]")}},
 	}
 }
 
@@ -100,43 +87,6 @@ func docxShapes(t *testing.T) map[string]growthtest.Shape {
 		return string(pack(t, files...))
 	}
 	return shapes
-}
-
-// xlsxShapes returns the shapes of workbooks.
-func xlsxShapes(t *testing.T) map[string]growthtest.Shape {
-	rows := func(shape growthtest.Shape) growthtest.Shape {
-		return func(n int) string { return string(book(t, "<si><t>a</t></si>", "", shape(n))) }
-	}
-	// blank texts cost most, because they never fill the result.
-	shared := func(text string) growthtest.Shape {
-		return func(n int) string {
-			cells := growthtest.Times("<row>", `<c t="s"><v>0</v></c>`, "</row>")
-			return string(book(t, "<si><t>"+strings.Repeat(text, n/2/len(text))+"</t></si>", "", cells(n/2)))
-		}
-	}
-	return map[string]growthtest.Shape{
-		"rows":             rows(growthtest.Numbered("", `<row r="%d"><c><v>1</v></c></row>`, "")),
-		"cells":            rows(growthtest.Times("<row>", "<c><v>1</v></c>", "</row>")),
-		"cells far apart":  rows(growthtest.Times("", `<row><c r="A1"><v>1</v></c><c r="XFD1"><v>1</v></c></row>`, "")),
-		"long value":       rows(growthtest.Times("<row><c><v>", "1", "</v></c></row>")),
-		"values of a cell": rows(growthtest.Times("<row><c>", "<v>1</v>", "</c></row>")),
-		"cells in cells":   rows(growthtest.Times("<row><c><v>", strings.Repeat("1", 1000)+"<c></c>", "</v></c></row>")),
-		"formulas":         rows(growthtest.Times("<row>", "<c><f>A1</f></c>", "</row>")),
-		"blank text":       shared(" "), "line ends": shared("&#13;"), "bars": shared("|"),
-		"shared texts": func(n int) string {
-			return string(book(t, growthtest.Times("", "<si><t>a</t></si>", "")(n), "", `<row><c t="s"><v>0</v></c></row>`))
-		},
-		"formats": func(n int) string {
-			format := growthtest.Numbered("<numFmts>", `<numFmt numFmtId="%d" formatCode="0"/>`, "</numFmts>")
-			return string(book(t, "", format(n/2)+growthtest.Times("<cellXfs>", `<xf numFmtId="1"/>`, "</cellXfs>")(n/2), ""))
-		},
-		"sheets": func(n int) string {
-			sheets := make([]string, min(n/200, 2000))
-			for i := range sheets {
-				sheets[i] = "<row><c><v>1</v></c></row>"
-			}
-			return string(book(t, "", "", sheets...))
-		}}
 }
 
 func TestParsersGrowSlowly(t *testing.T) { growthtest.Check(t, parsers(t)) }

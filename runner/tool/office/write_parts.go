@@ -52,20 +52,4 @@ const (
 	headingMid   = `<w:basedOn w:val="Normal"/><w:next w:val="Normal"/><w:pPr>` +
 		`<w:keepNext/><w:spacing w:before="240" w:after="80"/><w:outlineLvl w:val="`
 	border = `w:val="single" w:sz="4" w:space="0" w:color="auto"/>`
-
-	// Excel reserves the first two fills, none and gray125, and the first cell format. The
-	// document's own formats have numbers from 164 on.
-	xlsxStyles = xmlHead + `<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">` +
-		`<numFmts count="1"><numFmt numFmtId="164" formatCode="yyyy\-mm\-dd"/></numFmts>` +
-		`<fonts count="2"><font><sz val="11"/><name val="Calibri"/></font>` +
-		`<font><b/><sz val="11"/><name val="Calibri"/></font></fonts>` +
-		`<fills count="2"><fill><patternFill patternType="none"/></fill>` +
-		`<fill><patternFill patternType="gray125"/></fill></fills>` +
-		`<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>` +
-		`<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>` +
-		`<cellXfs count="3"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>` +
-		`<xf numFmtId="0" fontId="1" fillId="0" borderId="0" xfId="0" applyFont="1"/>` +
-		`<xf numFmtId="164" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/></cellXfs></styleSheet>`
-	boldCell = 1 // index in cellXfs above
-	dateCell = 2 // index in cellXfs above
 )

@@ -207,3 +207,21 @@ func (IgnoreText) End(xml.Name) error { return nil }
 
 // Text ignores a text.
 func (IgnoreText) Text(string) error { return nil }
+
+// Bytes returns the file at name, or its first most bytes. It returns nil if there is no such file.
+func (r Reader) Bytes(name string, most int64) ([]byte, error) {
+	f := r.Files[name]
+	if f == nil {
+		return nil, nil
+	}
+	in, err := f.Open()
+	if err != nil {
+		return nil, ErrDamaged
+	}
+	defer in.Close()
+	content, err := io.ReadAll(io.LimitReader(&boundedReader{in: in, left: r.Left}, most))
+	if err != nil {
+		return nil, ErrDamaged
+	}
+	return content, nil
+}

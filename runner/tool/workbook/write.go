@@ -1,4 +1,4 @@
-package office
+package workbook
 
 import (
 	"bytes"
@@ -12,22 +12,23 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"journeyman/runner/tool/office/archive"
 )
 
 // Limits of the format. Excel reports a workbook that exceeds them as damaged.
 const (
-	maxRows      = 1_048_576
 	maxCellText  = 32_767 // characters
 	maxSheetName = 31     // characters
 	widestColumn = 60     // characters; a limit of this program, so that a long text does not hide other columns
 )
 
-// WriteXlsx returns a workbook. The content is CSV or JSON. JSON is a list of rows, or an
+// Write returns a workbook. The content is CSV or JSON. JSON is a list of rows, or an
 // object of such lists by the names of their sheets. The first row of a sheet is its header.
 // Texts that are plain numbers or ISO dates become numbers and dates. A cell with the JSON
 // object {"formula": "SUM(A2:A9)"} becomes a formula. A text such as "=A1" stays a text,
 // because untrusted data must not become a formula.
-func WriteXlsx(content []byte) ([]byte, error) {
+func Write(content []byte) ([]byte, error) {
 	sheets, err := readSheets(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
 	if err != nil {
 		return nil, err
@@ -37,14 +38,14 @@ func WriteXlsx(content []byte) ([]byte, error) {
 	}
 	const main = `application/vnd.openxmlformats-officedocument.spreadsheetml.`
 	const kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
-	types := xmlHead + `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">` +
+	types := archive.Head + `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">` +
 		`<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>` +
 		`<Default Extension="xml" ContentType="application/xml"/>` +
 		`<Override PartName="/xl/workbook.xml" ContentType="` + main + `sheet.main+xml"/>` +
 		`<Override PartName="/xl/styles.xml" ContentType="` + main + `styles+xml"/>`
-	rels := xmlHead + `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">` +
+	rels := archive.Head + `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">` +
 		`<Relationship Id="styles" Type="` + kind + `styles" Target="styles.xml"/>`
-	book := xmlHead + `<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="` +
+	book := archive.Head + `<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="` +
 		kind[:len(kind)-1] + `"><sheets>`
 	files := []string{"xl/styles.xml", xlsxStyles}
 	for i, s := range sheets {
@@ -52,11 +53,11 @@ func WriteXlsx(content []byte) ([]byte, error) {
 		n := i + 1
 		types += fmt.Sprintf(`<Override PartName="/xl/worksheets/sheet%d.xml" ContentType="%sworksheet+xml"/>`, n, main)
 		rels += fmt.Sprintf(`<Relationship Id="s%d" Type="%sworksheet" Target="worksheets/sheet%d.xml"/>`, n, kind, n)
-		book += fmt.Sprintf(`<sheet name="%s" sheetId="%d" r:id="s%d"/>`, escape(s.name), n, n)
+		book += fmt.Sprintf(`<sheet name="%s" sheetId="%d" r:id="s%d"/>`, archive.Escape(s.name), n, n)
 		files = append(files, fmt.Sprintf("xl/worksheets/sheet%d.xml", n), s.xml())
 	}
-	return zipFiles(append(files, "[Content_Types].xml", types+"</Types>",
-		"_rels/.rels", strings.Replace(docxRoot, "word/document.xml", "xl/workbook.xml", 1),
+	return archive.Pack(append(files, "[Content_Types].xml", types+"</Types>",
+		"_rels/.rels", xlsxRoot,
 		"xl/workbook.xml", book+"</sheets></workbook>", "xl/_rels/workbook.xml.rels", rels+"</Relationships>")...)
 }
 
@@ -226,7 +227,7 @@ func (s sheet) xml() string {
 			}
 			// Excel does not adapt the columns to their contents when it opens a file.
 			widths[k] = max(widths[k], min(len(fmt.Sprint(cell))+2, widestColumn))
-			writeCell(&rows, columnName(k)+strconv.Itoa(i+1), cell, i == 0)
+			writeCell(&rows, columnName(k+1)+strconv.Itoa(i+1), cell, i == 0)
 		}
 		rows.WriteString(`</row>`)
 	}
@@ -238,7 +239,7 @@ func (s sheet) xml() string {
 		cols = "<cols>" + cols + "</cols>"
 	}
 	// The schema of ECMA-376 fixes the order: sheetViews, cols, sheetData.
-	return xmlHead + `<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetViews>` +
+	return archive.Head + `<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetViews>` +
 		`<sheetView workbookViewId="0">` +
 		`<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView>` +
 		`</sheetViews>` + cols + `<sheetData>` + rows.String() + `</sheetData></worksheet>`
@@ -263,7 +264,7 @@ func writeCell(b *strings.Builder, at string, cell any, header bool) {
 		fmt.Fprintf(b, `<c r="%s"%s t="b"><v>%d</v></c>`, at, style, map[bool]int{true: 1}[c])
 		return
 	case formula:
-		fmt.Fprintf(b, `<c r="%s"%s><f>%s</f></c>`, at, style, escape(text))
+		fmt.Fprintf(b, `<c r="%s"%s><f>%s</f></c>`, at, style, archive.Escape(text))
 		return
 	case json.Number:
 		fmt.Fprintf(b, `<c r="%s"%s><v>%s</v></c>`, at, style, text)
@@ -279,16 +280,6 @@ func writeCell(b *strings.Builder, at string, cell any, header bool) {
 		days := day.Sub(time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)).Hours() / 24
 		fmt.Fprintf(b, `<c r="%s" s="%d"><v>%d</v></c>`, at, dateCell, int(days))
 	default:
-		fmt.Fprintf(b, `<c r="%s"%s t="inlineStr"><is><t xml:space="preserve">%s</t></is></c>`, at, style, escape(text))
+		fmt.Fprintf(b, `<c r="%s"%s t="inlineStr"><is><t xml:space="preserve">%s</t></is></c>`, at, style, archive.Escape(text))
 	}
-}
-
-// columnName returns the name of a column, counted from 0: A for 0, Z for 25, AA for 26.
-func columnName(n int) string {
-	name := ""
-	// Names are numbers in base 26 without a zero: their digits are 1 (A) to 26 (Z).
-	for n++; n > 0; n = (n - 1) / 26 {
-		name = string(rune('A'+(n-1)%26)) + name
-	}
-	return name
 }

@@ -1,0 +1,93 @@
+//go:build !race
+
+// The race detector makes every parser slower by another factor.
+
+package workbook
+
+import (
+	"strings"
+	"testing"
+
+	"journeyman/store/growthtest"
+)
+
+// parsers returns the readers and writers of workbooks. A workbook is packed, so the sizes are those of the XML in
+// it. The confined process ends them after seconds, so they get shorter inputs here.
+func parsers(t *testing.T) []growthtest.Parser {
+	const most = 512 << 10
+	return []growthtest.Parser{
+		{
+			Name: "xlsx", Fuzz: []string{"FuzzXlsx", "FuzzSheet"}, Most: most,
+			Read: func(in []byte) { _, _ = readAll(in, never) }, Shapes: xlsxShapes(t)},
+		{
+			Name: "number formats", Fuzz: []string{"FuzzNumberFormat"}, Most: most,
+			Read: func(in []byte) {
+				f := parseFormat(string(in), neutral)
+				_ = f.number(1e300, false) + f.number(-0.5, false) + f.textShown("a")
+			}, Shapes: map[string]growthtest.Shape{
+				"sections": growthtest.Times("", "0;", ""), "places": growthtest.Times("", "#", ""),
+				"quotes": growthtest.Times("", `"`, ""), "brackets": growthtest.Times("", "[h]", ""),
+				"texts": growthtest.Times("", "@", ""), "months": growthtest.Times("", "mmm ", "")}},
+		{
+			Name: "formulas", Fuzz: []string{"FuzzFormula"}, Most: most,
+			Read: func(in []byte) { _ = shifted(string(in), 1, 1) }, Shapes: map[string]growthtest.Shape{
+				"parentheses": growthtest.Nested("", "(", "A1", ")"), "sums": growthtest.Times("", "A1+", "A1"),
+				"names": growthtest.Times("", "a", "!A1"), "brackets": growthtest.Times("", "[", ""),
+				"quotes": growthtest.Times("", "'", ""), "ranges": growthtest.Times("", "A:", "A"),
+				"hashes": growthtest.Times("A1", "#", ""), "open tables": growthtest.Times("", "a[", "")}},
+		{
+			Name: "write xlsx", Fuzz: []string{"FuzzWrite"}, Most: most,
+			Read: func(in []byte) { _, _ = Write(in) }, Shapes: map[string]growthtest.Shape{
+				"lines":   growthtest.Numbered("a,b\n", "%d,2024-01-01\n", ""),
+				"commas":  growthtest.Times("", ",", "\n"),
+				"quotes":  growthtest.Times("a,", `"`, ""),
+				"rows":    growthtest.Numbered("[[0]", ",[%d]", "]"),
+				"sheets":  growthtest.Numbered(`{"a":[]`, `,"%d":[]`, "}"),
+				"columns": growthtest.Numbered("[[0", ",%d", "]]"),
+				"nested":  growthtest.Nested("", "[", "1", "]")}},
+	}
+}
+
+// xlsxShapes returns the shapes of workbooks.
+func xlsxShapes(t *testing.T) map[string]growthtest.Shape {
+	rows := func(shape growthtest.Shape) growthtest.Shape {
+		return func(n int) string { return string(book(t, "<si><t>a</t></si>", "", shape(n))) }
+	}
+	// blank texts cost most, because they never fill the result.
+	shared := func(text string) growthtest.Shape {
+		return func(n int) string {
+			cells := growthtest.Times("<row>", `<c t="s"><v>0</v></c>`, "</row>")
+			return string(book(t, "<si><t>"+strings.Repeat(text, n/2/len(text))+"</t></si>", "", cells(n/2)))
+		}
+	}
+	return map[string]growthtest.Shape{
+		"rows":             rows(growthtest.Numbered("", `<row r="%d"><c><v>1</v></c></row>`, "")),
+		"cells":            rows(growthtest.Times("<row>", "<c><v>1</v></c>", "</row>")),
+		"cells far apart":  rows(growthtest.Times("", `<row><c r="A1"><v>1</v></c><c r="XFD1"><v>1</v></c></row>`, "")),
+		"long value":       rows(growthtest.Times("<row><c><v>", "1", "</v></c></row>")),
+		"values of a cell": rows(growthtest.Times("<row><c>", "<v>1</v>", "</c></row>")),
+		"cells in cells":   rows(growthtest.Times("<row><c><v>", strings.Repeat("1", 1000)+"<c></c>", "</v></c></row>")),
+		"formulas":         rows(growthtest.Times("<row>", "<c><f>A1</f></c>", "</row>")),
+		"shared formulas": rows(growthtest.Times(`<row><c><f t="shared" si="0" ref="A1:B2">`+strings.Repeat("A1+", 2000)+
+			`A1</f><v>1</v></c>`, `<c><f t="shared" si="0"/><v>1</v></c>`, "</row>")),
+		"merged cells": rows(growthtest.Times("</sheetData>", `<mergeCell ref="A1:XFD1048576"/>`, "<sheetData>")),
+		"hidden":       rows(growthtest.Times("</sheetData>", `<col min="1" max="16384" hidden="1"/>`, "<sheetData>")),
+		"links":        rows(growthtest.Times("</sheetData>", `<hyperlink ref="A1" location="a"/>`, "<sheetData>")),
+		"blank text":   shared(" "), "line ends": shared("&#13;"), "bars": shared("|"),
+		"shared texts": func(n int) string {
+			return string(book(t, growthtest.Times("", "<si><t>a</t></si>", "")(n), "", `<row><c t="s"><v>0</v></c></row>`))
+		},
+		"formats": func(n int) string {
+			format := growthtest.Numbered("<numFmts>", `<numFmt numFmtId="%d" formatCode="0"/>`, "</numFmts>")
+			return string(book(t, "", format(n/2)+growthtest.Times("<cellXfs>", `<xf numFmtId="1"/>`, "</cellXfs>")(n/2), ""))
+		},
+		"sheets": func(n int) string {
+			sheets := make([]string, min(n/200, 2000))
+			for i := range sheets {
+				sheets[i] = "<row><c><v>1</v></c></row>"
+			}
+			return string(book(t, "", "", sheets...))
+		}}
+}
+
+func TestParsersGrowSlowly(t *testing.T) { growthtest.Check(t, parsers(t)) }
