@@ -73,11 +73,13 @@ var rooms = map[string][]string{
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
 	// Office formats, pure: it runs in a confined process.
-	"runner/tool/office": {"runner/tool/office/archive"},
+	"runner/tool/office": {"runner/tool/office/archive", "runner/tool/markdown"},
 	// Workbooks, pure: it runs in a confined process.
 	"runner/tool/workbook": {"runner/tool/office/archive"},
 	// Pure: the archives of XML files that all office formats share.
 	"runner/tool/office/archive": {},
+	// Pure: two writers of documents parse Markdown in the same way, in a confined process.
+	"runner/tool/markdown": {},
 	// Only this package handles external servers and their protocol.
 	"runner/tool/mcp": {"runner/tool", "runner/sandbox", "runner/schema"},
 	// All confinement of processes and files is in one place.

@@ -4,27 +4,24 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	table "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 
+	"journeyman/runner/tool/markdown"
 	"journeyman/runner/tool/office/archive"
 )
 
 // WriteDocx returns a docx document for a Markdown text: its headings, paragraphs, lists,
 // tables, quotes, code and links. Instead of an image it writes the description of the image.
-func WriteDocx(markdown []byte) ([]byte, error) {
-	parser := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser()
-	w := docxWriter{source: markdown}
-	root := parser.Parse(text.NewReader(markdown))
+func WriteDocx(source []byte) ([]byte, error) {
+	w := docxWriter{source: source}
 	// Write the body first: this collects the links and the lists for two other files.
-	w.blocks(root, paragraphStyle{})
+	w.blocks(markdown.Parse(source), paragraphStyle{})
 	return zipFiles(
 		"[Content_Types].xml", docxTypes, "_rels/.rels", docxRoot, "word/styles.xml", docxStyles,
 		"word/numbering.xml", w.numbering(), "word/_rels/document.xml.rels", w.relations(),
-		"word/document.xml", xmlHead+`<w:document `+docxSpaces+`><w:body>`+w.out.String()+`</w:body></w:document>`)
+		"word/document.xml", xmlHead+`<w:document `+docxSpaces+`><w:body>`+w.out.String()+docxSection+`</w:body></w:document>`)
 }
 
 // zipFiles returns an archive of files. Its arguments are a name, its contents, the next name,
@@ -178,7 +175,7 @@ func (w *docxWriter) inlines(n ast.Node, s runStyle) {
 func (w *docxWriter) inline(n ast.Node, s runStyle) {
 	switch n := n.(type) {
 	case *ast.Text:
-		w.run(string(n.Segment.Value(w.source)), s)
+		w.run(markdown.Text(n, w.source), s)
 		switch {
 		case n.HardLineBreak():
 			w.out.WriteString(`<w:r><w:br/></w:r>`)
@@ -197,7 +194,7 @@ func (w *docxWriter) inline(n ast.Node, s runStyle) {
 		s.strike = true
 		w.inlines(n, s)
 	case *ast.Link:
-		w.link(string(n.Destination), s, func(s runStyle) { w.inlines(n, s) })
+		w.link(markdown.Address(n.Destination), s, func(s runStyle) { w.inlines(n, s) })
 	case *ast.AutoLink:
 		w.link(string(n.URL(w.source)), s, func(s runStyle) { w.run(string(n.Label(w.source)), s) })
 	// Write the source, as for a block of HTML.
@@ -214,10 +211,9 @@ func (w *docxWriter) inline(n ast.Node, s runStyle) {
 }
 
 // link writes a link to a web page or a mail address. For any other link it writes only the
-// text, because a click could open a file or start a program.
+// text.
 func (w *docxWriter) link(address string, s runStyle, content func(runStyle)) {
-	known := func(scheme string) bool { return strings.HasPrefix(strings.ToLower(address), scheme) }
-	if !known("https://") && !known("http://") && !known("mailto:") {
+	if !markdown.Web(address) {
 		content(s)
 		return
 	}
@@ -271,7 +267,7 @@ func (w *docxWriter) relations() string {
 // Lengths in twentieths of a point.
 const (
 	indentTwips = 720  // indentation of each level of a list
-	textTwips   = 9000 // width of the text
+	textTwips   = 9026 // width of the text: see docxSection
 )
 
 // numbering returns the file that describes the marks of lists. Each numbered list has its own

@@ -22,6 +22,11 @@ const (
 		`Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" ` +
 		`Target="word/document.xml"/></Relationships>`
 
+	// A document without a section has no size of its pages for other programs. A page is A4 with margins of an inch.
+	docxSection = `<w:sectPr><w:pgSz w:w="11906" w:h="16838"/>` +
+		`<w:pgMar w:top="1440" w:right="1440" w:bottom="1440" w:left="1440" w:header="708" w:footer="708" w:gutter="0"/>` +
+		`</w:sectPr>`
+
 	docxStyles = xmlHead + `<w:styles ` + docxSpaces + `><w:docDefaults><w:rPrDefault><w:rPr>` +
 		`<w:rFonts w:ascii="Calibri" w:hAnsi="Calibri" w:cs="Calibri"/><w:sz w:val="22"/></w:rPr></w:rPrDefault>` +
 		`<w:pPrDefault><w:pPr><w:spacing w:after="120" w:line="264" w:lineRule="auto"/></w:pPr>` +

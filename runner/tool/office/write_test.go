@@ -1,6 +1,9 @@
 package office
 
 import (
+	"archive/zip"
+	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,4 +57,61 @@ func FuzzWriteDocx(f *testing.F) {
 			t.Fatalf("%q: %v", markdown, err)
 		}
 	})
+}
+
+// TestDocxEscapes writes texts with escapes. A reader sees none of them.
+func TestDocxEscapes(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"| a \\| b | `c \\| d` |\n|---|---|\n| \\* | \\\\ |": "| a \\| b | c \\| d |\n| * | \\ |\n",
+		"1 \\* 2 \\_ &auml;&#228; &lt;b&gt; \\&amp; &nope;":  "1 * 2 _ ää <b> &amp; &nope;\n",
+		"`\\* &auml;`": "\\* &auml;\n",
+		"\\# x":        "# x\n",
+	} {
+		is := is.New(t)
+		data, err := WriteDocx([]byte(source))
+		is.NoErr(err)
+		got, err := Docx(data, never)
+		is.NoErr(err)
+		is.Equal(strings.TrimSpace(string(got)), strings.TrimSpace(want))
+	}
+	is := is.New(t)
+	data, err := WriteDocx([]byte(`[a](https://example.com/\_x?a=1&amp;b=2)`))
+	is.NoErr(err)
+	is.True(strings.Contains(unpacked(t, data, "word/_rels/document.xml.rels"), `"https://example.com/_x?a=1&amp;b=2"`))
+}
+
+// unpacked returns a file of a document.
+func unpacked(t *testing.T, document []byte, name string) string {
+	t.Helper()
+	is := is.New(t)
+	z, err := zip.NewReader(bytes.NewReader(document), int64(len(document)))
+	is.NoErr(err)
+	f, err := z.Open(name)
+	is.NoErr(err)
+	data, err := io.ReadAll(f)
+	is.NoErr(err)
+	return string(data)
+}
+
+// TestDocxInOtherPrograms reads the size of the pages, and the text, with python-docx and LibreOffice.
+func TestDocxInOtherPrograms(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	data, err := WriteDocx([]byte("# Title\n\n| a \\| b | c |\n|---|---|\n| 1 | 2 |\n"))
+	is.NoErr(err)
+	is.True(strings.Contains(unpacked(t, data, "word/document.xml"), `<w:pgSz w:w="11906" w:h="16838"/>`))
+	path := filepath.Join(t.TempDir(), "a.docx")
+	is.NoErr(os.WriteFile(path, data, 0o600))
+	const script = `import docx, sys
+d = docx.Document(sys.argv[1])
+s = d.sections[0]
+print(len(d.sections), round(s.page_width.mm), round(s.page_height.mm), round(s.left_margin.mm), d.tables[0].cell(0, 0).text)`
+	python := "/usr/bin/python3"
+	if exec.Command(python, "-c", "import docx").Run() != nil {
+		t.Skip("python-docx is not installed")
+	}
+	out, err := exec.Command(python, "-c", script, path).CombinedOutput()
+	is.NoErr(err)
+	is.Equal(strings.TrimSpace(string(out)), "1 210 297 25 a | b")
 }
