@@ -28,6 +28,7 @@ func mailText(page string) string {
 		_, words := wordsOfSource(page)
 		return words
 	}
+	hideText(doc)
 	b := bounder{unread: isMailClutter, image: imageText, node: dropStrangeLink}
 	if err := b.bound(doc); err != nil {
 		return linesOf(doc)
@@ -46,9 +47,9 @@ func isSignature(mark string) bool {
 	return false
 }
 
-// isMailClutter reports whether an element is a signature or is not visible.
+// isMailClutter reports whether an element is a signature or has no text for readers.
 func isMailClutter(n *html.Node) bool {
-	if isUnseen(n.DataAtom) || isHidden(n) {
+	if isUnseen(n.DataAtom) {
 		return true
 	}
 	for _, a := range n.Attr {

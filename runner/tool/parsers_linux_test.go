@@ -68,7 +68,17 @@ func pageShapes() map[string]growthtest.Shape {
 		"a wide row":              times("<table><tr>", "<td>x", ""),
 		"many rows":               times("<table>", "<tr><td>x<td>y", ""),
 		"cells that span":         times("<table><tr>", "<td colspan=1000 rowspan=1000>x", ""),
-		"zero bytes":              times("<p>", "\x00", "")}
+		"zero bytes":              times("<p>", "\x00", ""),
+		"hidden links":            times("", "<a href=x style=color:#fff><table><tr><td>", "x"),
+		"styles":                  times("", "<p style=color:#fff>x", ""),
+		"declarations":            times("<p style=\"", "color:#fff;", "\">x"),
+		"an open address":         times("<p style=\"", "color:url('a;", "\">x"),
+		"notes in a style":        times("<p style=\"", "/*", "\">x"),
+		"rules":                   numbered("<style>", ".c%d{color:#fff}", "</style><p class=c1>x"),
+		"selectors":               numbered("<style>", ".c%d,", "p{color:#fff}</style><p>x"),
+		"blocks in blocks":        nested("<style>", "@x{", "", "}"),
+		"statements":              times("<style>", "@x;", "p{color:red}</style><p>x"),
+		"classes":                 numbered("<style>.c1{color:red}</style><p class=\"", "c%d ", "\">x")}
 }
 
 // pdfShapes returns the shapes of PDF documents.

@@ -1,0 +1,237 @@
+package tool
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// A look is what a reader sees of the text of an element. Its fields are inherited by the elements inside.
+type look struct {
+	size       float64  // of the font in pixels
+	hidden     bool     // visibility
+	color      cssColor // of the text
+	background cssColor
+}
+
+// tiny is the font size, in pixels, up to which nobody can read a text.
+const tiny = 2.0
+
+// unseen reports whether readers cannot see the text of an element.
+func (l look) unseen() bool {
+	return l.size <= tiny || l.hidden || l.color.transparent() || l.color.same(l.background)
+}
+
+// A hider removes the text of a mail that readers do not see. Senders write such text for filters, for the list of
+// mails, or to give instructions to a model. The hider judges each text by the styles of all elements around it,
+// because an element may show again what the element around it hides.
+type hider struct{ rules sheet }
+
+// hideText removes the hidden text of a parsed mail.
+func hideText(doc *html.Node) {
+	h := hider{rules: readSheets(doc)}
+	h.below(doc, look{size: 16, color: black, background: white})
+}
+
+// below removes the hidden text below n, whose own look is around.
+func (h *hider) below(n *html.Node, around look) {
+	for c := n.FirstChild; c != nil; {
+		next := c.NextSibling // read first, because c may be removed
+		switch {
+		case c.Type == html.ElementNode:
+			h.element(c, around)
+		case c.Type == html.TextNode && around.unseen() && strings.TrimSpace(c.Data) != "":
+			c.Data = " "
+		}
+		c = next
+	}
+}
+
+// element removes the hidden text of an element.
+func (h *hider) element(n *html.Node, around look) {
+	style := h.rules.styleOf(n)
+	if isRemoved(n, style) {
+		n.Parent.RemoveChild(n)
+		return
+	}
+	around.apply(n, style)
+	hidePicture(n, around)
+	h.below(n, around)
+	if n.DataAtom == atom.A && around.unseen() && !hasContent(n) {
+		n.Parent.RemoveChild(n) // its address is not visible either
+	}
+}
+
+// hasContent reports whether an element has a text or a picture.
+func hasContent(n *html.Node) bool {
+	for d := range n.Descendants() {
+		if d.DataAtom == atom.Img || d.Type == html.TextNode && strings.TrimSpace(d.Data) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// hidePicture removes the description of a picture that is not visible. A small font does not hide a picture, but its
+// description.
+func hidePicture(n *html.Node, l look) {
+	if n.DataAtom != atom.Img {
+		return
+	}
+	pixel := isDot(attribute(n, "width")) || isDot(attribute(n, "height")) // it counts who opens the mail
+	if l.hidden || pixel {
+		n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "alt" })
+	}
+}
+
+// isDot reports whether the width or height of a picture is 0 or 1.
+func isDot(value string) bool {
+	px, ok := pixels(value)
+	return ok && px <= 1
+}
+
+// apply changes a look as the element n with a style does.
+func (l *look) apply(n *html.Node, style style) {
+	inherited := l.color
+	l.attributes(n)
+	if v := style["font"]; v != "" {
+		l.size = fontSize(sizeOfFont(v), l.size)
+	}
+	if v := style["font-size"]; v != "" {
+		l.size = fontSize(v, l.size)
+	}
+	switch style["visibility"] {
+	case "hidden", "collapse":
+		l.hidden = true
+	case "visible", "initial":
+		l.hidden = false
+	}
+	for _, name := range []string{"color", "-webkit-text-fill-color"} {
+		switch v := style[name]; v {
+		case "":
+		case "inherit", "unset", "currentcolor":
+			l.color = inherited
+		default:
+			l.color = readColor(v)
+		}
+	}
+	for _, name := range []string{"background", "background-color"} {
+		l.cover(style[name])
+	}
+	if v := style["background-image"]; v != "" && v != "none" && v != "initial" { // it covers the color
+		l.background = unknownColor
+	}
+}
+
+// attributes applies the attributes that HTML had before styles.
+func (l *look) attributes(n *html.Node) {
+	if v := attribute(n, "bgcolor"); v != "" {
+		l.cover(v)
+	}
+	if attribute(n, "background") != "" { // a picture
+		l.background = unknownColor
+	}
+	switch n.DataAtom {
+	case atom.Body:
+		if v := attribute(n, "text"); v != "" {
+			l.color = readColor(v)
+		}
+	case atom.Font:
+		if v := attribute(n, "color"); v != "" {
+			l.color = readColor(v)
+		}
+	case atom.A:
+		l.color = blue // unless a style gives the link another color
+	case atom.Mark:
+		l.background = unknownColor
+	}
+}
+
+// cover puts a background over the one of the elements around.
+func (l *look) cover(value string) {
+	c := readBackground(value)
+	switch {
+	case value == "" || c.transparent():
+	case c.alpha < 0.95: // the background shines through
+		l.background = unknownColor
+	default:
+		l.background = c
+	}
+}
+
+// isRemoved reports whether an element is hidden together with everything inside it.
+func isRemoved(n *html.Node, s style) bool {
+	if n.DataAtom == atom.Html || n.DataAtom == atom.Body {
+		return false
+	}
+	if s["display"] == "none" || isZero(s["opacity"]) || s["content-visibility"] == "hidden" ||
+		strings.Contains(strings.ReplaceAll(s["filter"], " ", ""), "opacity(0)") {
+		return true
+	}
+	return isClosed(s) || isMoved(s) || s["mso-hide"] == "all" && !isAlternative(n)
+}
+
+// isClosed reports whether a box has no room for its content.
+func isClosed(s style) bool {
+	clipped := s["overflow"] == "hidden" || s["overflow"] == "clip" || s["overflow-x"] == "hidden" || s["overflow-y"] == "hidden"
+	for _, side := range []string{"height", "max-height", "width", "max-width"} {
+		px, ok := pixels(s[side])
+		if ok && px <= 1 && clipped && !isPercent(s["padding-top"]) && !isPercent(s["padding-bottom"]) {
+			return true
+		}
+	}
+	clip := strings.NewReplacer(" ", "", ",", "", "px", "", "%", "", "auto", "").Replace(s["clip"])
+	path := strings.NewReplacer(" ", "", "%", "").Replace(s["clip-path"])
+	out := s["position"] == "absolute" || s["position"] == "fixed"
+	return out && strings.HasPrefix(clip, "rect(") && strings.Trim(clip[5:], "01)") == "" ||
+		path == "inset(50)" || path == "inset(100)" || strings.HasPrefix(path, "circle(0") ||
+		scaledAway.MatchString(s["transform"])
+}
+
+var scaledAway = regexp.MustCompile(`scale[xy3d]*\(\s*0*\.?0*\s*[,)]`)
+
+// isPercent reports whether a padding keeps room for the content of a box without height, such as a picture.
+func isPercent(padding string) bool {
+	number, unit := cutNumber(padding)
+	return unit == "%" && strings.Trim(number, "0.") != ""
+}
+
+// far is the distance, in pixels, that moves a text out of every window.
+const far = 900.0
+
+// isMoved reports whether an element is moved out of the window.
+func isMoved(s style) bool {
+	if s["position"] == "absolute" || s["position"] == "fixed" || s["position"] == "relative" {
+		for _, side := range []string{"left", "right", "top", "bottom"} {
+			if px, ok := pixels(s[side]); ok && (px <= -far || px >= 4*far) {
+				return true
+			}
+		}
+	}
+	for _, name := range []string{"text-indent", "margin-left", "margin-top"} {
+		if px, ok := pixels(s[name]); ok && px <= -far {
+			return true
+		}
+	}
+	_, shift, found := strings.Cut(s["transform"], "translate")
+	shift, _, closed := strings.Cut(shift[strings.IndexByte(shift, '(')+1:], ")")
+	shift, _, _ = strings.Cut(shift, ",")
+	px, ok := pixels(shift)
+	return found && closed && ok && px <= -far
+}
+
+// isAlternative reports whether an element that only Outlook hides is the form for all other programs. Links drawn as
+// buttons have another form for Outlook, in a conditional comment in front of them.
+func isAlternative(n *html.Node) bool {
+	if n.DataAtom == atom.A {
+		return true
+	}
+	p := n.PrevSibling
+	for p != nil && p.Type == html.TextNode && strings.TrimSpace(p.Data) == "" {
+		p = p.PrevSibling
+	}
+	return p != nil && p.Type == html.CommentNode && strings.HasPrefix(strings.TrimSpace(p.Data), "[if")
+}
