@@ -10,6 +10,7 @@ import (
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/office"
+	"journeyman/runner/tool/pdfwriter"
 	"journeyman/runner/tool/workbook"
 )
 
@@ -19,6 +20,7 @@ const (
 	mailFilter = "mail"
 	docxWriter = "write docx"
 	xlsxWriter = "write xlsx"
+	pdfWriter  = "write pdf"
 )
 
 // Filters returns the readers of untrusted documents. The program's main passes them to
@@ -26,7 +28,8 @@ const (
 // document can make a parser use any amount of memory and time.
 func Filters() map[string]sandbox.Filter {
 	filters := map[string]sandbox.Filter{pageFilter: readPage, mailFilter: readMailPages,
-		docxWriter: office.WriteDocx, xlsxWriter: workbook.Write}
+		docxWriter: office.WriteDocx, xlsxWriter: workbook.Write,
+		pdfWriter: pdfwriter.Write}
 	for _, k := range documentKinds() {
 		filters[k.filter] = k.run
 	}

@@ -1,7 +1,7 @@
 // Package tool contains the tools that workers call. Each tool has a file of its own, and All
 // lists them.
 //
-// Of this module, the package may import only sandbox, office and diff. A tool gets the data of
+// Of this module, the package may import only sandbox, diff, and the readers and writers of documents. A tool gets the data of
 // its turn from a Host. A tool never trusts its arguments: a model wrote them, and a hostile
 // document may have misled the model.
 package tool

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/tool/pdfwriter"
 	"journeyman/store/visible"
 )
 
@@ -16,8 +17,9 @@ func (writeFile) Spec() Spec {
 	return Spec{
 		Name: "write_file",
 		Description: `Write a file in the workspace, and the folders it is in. It replaces the file as a whole: to
-change a part, use edit_file. A .docx path makes a document of Markdown; .xlsx of CSV, or of JSON rows [[cell]] or
-{"Sheet": [[cell]]}, where {"formula": "SUM(A2:A9)"} is a cell too.`,
+change a part, use edit_file. A .docx or .pdf path makes a document of Markdown, a PDF with its pictures
+![text](file.png); .xlsx of CSV, or of JSON rows [[cell]] or {"Sheet": [[cell]]}, where {"formula": "SUM(A2:A9)"} is a
+cell too.`,
 		InputSchema: objectSchema(`
     "path": {"type": "string",
       "description": "Relative to the workspace, such as reports/summary.md"},
@@ -35,7 +37,7 @@ func (w writeFile) Run(ctx context.Context, host Host, input json.RawMessage) (j
 	if err := a.err(); err != nil {
 		return nil, err
 	}
-	data, err := w.convert(ctx, path, content)
+	data, report, err := w.convert(ctx, host.Workspace(), path, content)
 	if err != nil {
 		return nil, err
 	}
@@ -43,22 +45,29 @@ func (w writeFile) Run(ctx context.Context, host Host, input json.RawMessage) (j
 		return nil, explain(err)
 	}
 	return result(struct {
-		Path string `json:"path"`
-		Size int    `json:"size"`
-	}{visible.Name(path), len(data)})
+		Path  string   `json:"path"`
+		Size  int      `json:"size"`
+		Pages int      `json:"pages,omitempty"` // of a PDF document
+		Notes []string `json:"notes,omitempty"` // what the document lacks
+	}{visible.Name(path), len(data), report.Pages, report.Notes})
 }
 
 // convert returns the bytes of the file for content. It uses only the extension of path: a text
-// file with the extension .docx or .xlsx could not be opened.
-func (w writeFile) convert(ctx context.Context, path, content string) ([]byte, error) {
+// file with the extension .docx, .xlsx or .pdf could not be opened.
+func (w writeFile) convert(ctx context.Context, ws *sandbox.Workspace, path, content string) (
+	data []byte, r pdfwriter.Report, err error) {
 	switch sandbox.MediaType(path, nil) {
 	case docxType:
-		return w.docs.write(ctx, docxWriter, "docx document", content)
+		data, err = w.docs.write(ctx, docxWriter, "docx document", content)
 	case xlsxType:
-		return w.docs.write(ctx, xlsxWriter, "xlsx document", content)
+		data, err = w.docs.write(ctx, xlsxWriter, "xlsx document", content)
+	case pdfType:
+		return w.docs.writePDF(ctx, ws, path, content)
+	default:
+		if ext := binaryExtension(path); ext != "" {
+			return nil, r, Errorf("write_file cannot make a %s file: %s", ext, instead(ext))
+		}
+		data = []byte(content)
 	}
-	if ext := binaryExtension(path); ext != "" {
-		return nil, Errorf("write_file cannot make a %s file: %s", ext, instead(ext))
-	}
-	return []byte(content), nil
+	return data, r, err
 }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"html"
+	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -51,3 +52,9 @@ func Web(address string) bool {
 	known := func(scheme string) bool { return strings.HasPrefix(strings.ToLower(address), scheme) }
 	return known("https://") || known("http://") || known("mailto:")
 }
+
+// lineBreak matches the tag of a line break.
+var lineBreak = regexp.MustCompile(`(?i)^<br\s*/?>$`)
+
+// Break reports whether a tag is a line break, which tables need: their cells have no other one.
+func Break(tag string) bool { return lineBreak.MatchString(tag) }

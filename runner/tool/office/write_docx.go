@@ -197,17 +197,23 @@ func (w *docxWriter) inline(n ast.Node, s runStyle) {
 		w.link(markdown.Address(n.Destination), s, func(s runStyle) { w.inlines(n, s) })
 	case *ast.AutoLink:
 		w.link(string(n.URL(w.source)), s, func(s runStyle) { w.run(string(n.Label(w.source)), s) })
-	// Write the source, as for a block of HTML.
 	case *ast.RawHTML:
-		for i := range n.Segments.Len() {
-			segment := n.Segments.At(i)
-			w.run(string(segment.Value(w.source)), s)
-		}
+		w.rawHTML(n, s)
 	case *table.TaskCheckBox:
 		w.run(map[bool]string{true: "☑ ", false: "☐ "}[n.IsChecked], s)
 	default: // for example an image, whose children are its description
 		w.inlines(n, s)
 	}
+}
+
+// rawHTML writes the source of a tag, as for a block of HTML. Cells of tables have no other line break than <br>.
+func (w *docxWriter) rawHTML(n *ast.RawHTML, s runStyle) {
+	source := string(n.Segments.Value(w.source))
+	if markdown.Break(source) {
+		w.out.WriteString(`<w:r><w:br/></w:r>`)
+		return
+	}
+	w.run(source, s)
 }
 
 // link writes a link to a web page or a mail address. For any other link it writes only the

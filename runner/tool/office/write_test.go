@@ -67,6 +67,7 @@ func TestDocxEscapes(t *testing.T) {
 		"1 \\* 2 \\_ &auml;&#228; &lt;b&gt; \\&amp; &nope;":  "1 * 2 _ ää <b> &amp; &nope;\n",
 		"`\\* &auml;`": "\\* &auml;\n",
 		"\\# x":        "# x\n",
+		"a<br>b<BR/>c": "a\nb\nc\n",
 	} {
 		is := is.New(t)
 		data, err := WriteDocx([]byte(source))
