@@ -133,11 +133,11 @@ func (c *claude) tools(req *Request) []claudeTool {
 // call find this conversation in the provider's cache.
 func (c *claude) messages(req *Request, q claudeQuirks) []claudeMessage {
 	var out []claudeMessage
-	files := attacher{left: maxInlineTotal, noPDFs: q.noPDFs}
+	files := newAttacher(req, c.takes(q))
 	for _, m := range req.Messages {
 		role, blocks := "user", []*claudeContent(nil)
 		for _, p := range m.Parts {
-			if b := c.block(p, &files, q); b != nil {
+			if b := c.block(p, files, q); b != nil {
 				blocks = append(blocks, b)
 			}
 		}

@@ -30,7 +30,7 @@ func TestClaudeSeesImagesOfTools(t *testing.T) {
 	sent := jsonText(t, p.got(t, 0).body["messages"].([]any)[2])
 	is.True(strings.Contains(sent, `{"content":[{"text":"a.png","type":"text"},`+
 		`{"source":{"data":"cG5n","media_type":"image/png","type":"base64"},"type":"image"},`+
-		`{"text":"A file (image/gif, 9 bytes) is not shown here.","type":"text"}],`)) // in the result
+		`{"text":"A file (image/gif, 9 bytes) is not shown here: only its name is sent.","type":"text"}],`)) // in the result
 }
 
 func TestOpenAISeesImagesOfTools(t *testing.T) {
@@ -44,13 +44,14 @@ func TestOpenAISeesImagesOfTools(t *testing.T) {
 	is.Equal(jsonText(t, messages[2]), `{"content":"a.png","role":"tool","tool_call_id":"c1"}`)
 	is.Equal(jsonText(t, messages[4]), `{"content":[{"text":"Images that view_image (call c1) shows:","type":"text"},`+
 		`{"image_url":{"url":"data:image/png;base64,cG5n"},"type":"image_url"},`+
-		`{"text":"A file (image/gif, 9 bytes) is not shown here.","type":"text"}],"role":"user"}`) // after all results
+		`{"text":"A file (image/gif, 9 bytes) is not shown here: only its name is sent.","type":"text"}],"role":"user"}`) // after all results
 
 	answered(t, m, seen()) // a model without vision
 	messages = p.got(t, 2).body["messages"].([]any)
 	is.Equal(jsonText(t, messages[4]), `{"content":"Images that view_image (call c1) shows:\n\n`+
-		`File a.png (image/png, 3 bytes) lies in the workspace; its content is not shown here.\n\n`+
-		`A file (image/gif, 9 bytes) is not shown here.","role":"user"}`)
+		`File a.png (image/png, 3 bytes) lies in the workspace; its content is not shown here: `+
+		`the model openai:m takes no pictures. A model that takes pictures is needed to see it.\n\n`+
+		`A file (image/gif, 9 bytes) is not shown here: only its name is sent.","role":"user"}`)
 }
 
 func TestRecordingsHoldDigestsOfImages(t *testing.T) {

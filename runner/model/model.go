@@ -131,7 +131,13 @@ type Part struct {
 	Path      string                 `json:"path,omitempty"`      // file: its path in the workspace
 	MediaType string                 `json:"mediaType,omitempty"` // file
 	Size      int64                  `json:"size,omitempty"`      // file, in bytes
-	Open      func() ([]byte, error) `json:"-"`                   // file: returns its contents
+	Open      func() ([]byte, error) `json:"-"`                   // file: returns its contents; nil to send only its name
+	LeftOut   string                 `json:"leftOut,omitempty"`   // file without Open: the reason, as the end of a sentence
+
+	// Picture returns a file that is a picture in the form that all providers take. Its error is a reason for
+	// the model. Pages returns the number of pages of a PDF file, 0 if it is unknown. Both may be nil.
+	Picture func() (Picture, error) `json:"-"`
+	Pages   func() int              `json:"-"`
 
 	// Images are parts of PartFile that a tool result contains besides its Text. For a model
 	// without vision, each image is replaced by a line of text.
@@ -140,6 +146,13 @@ type Part struct {
 	// Meta is data that the provider needs unchanged in later requests, such as the signature
 	// of a reasoning part. Only the file of the same provider reads it.
 	Meta json.RawMessage `json:"meta,omitempty"`
+}
+
+// A Picture is a PNG or JPEG picture that all providers take.
+type Picture struct {
+	MediaType     string
+	Width, Height int // pixels
+	Data          []byte
 }
 
 // A Tool describes a tool to the model.

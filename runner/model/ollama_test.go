@@ -136,9 +136,10 @@ func TestOllamaSeesImagesOfTools(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	for ability, want := range map[string]string{
-		"vision": `{"content":"a.png\n\nA file (image/gif, 9 bytes) is not shown here.","images":["cG5n"],"role":"tool",`,
-		"tools": `{"content":"a.png\n\nFile a.png (image/png, 3 bytes) lies in the workspace; its content is not shown here.` +
-			`\n\nA file (image/gif, 9 bytes) is not shown here.","role":"tool",`,
+		"vision": `{"content":"a.png\n\nA file (image/gif, 9 bytes) is not shown here: only its name is sent.","images":["cG5n"],"role":"tool",`,
+		"tools": `{"content":"a.png\n\nFile a.png (image/png, 3 bytes) lies in the workspace; its content is not shown here: ` +
+			`the model ollama:m takes no pictures. A model that takes pictures is needed to see it.` +
+			`\n\nA file (image/gif, 9 bytes) is not shown here: only its name is sent.","role":"tool",`,
 	} {
 		p := newOllama(t, show(40960, "", "completion", ability), ndjson(lines("stop", `"content":"ok"`)))
 		answered(t, ollamaAt(t, p.URL, quick()), seen())

@@ -81,7 +81,7 @@ func (o *ollama) isBad(schema json.RawMessage) bool {
 // messages converts the conversation.
 func (o *ollama) messages(req *Request, m ollamaModel) []ollamaMessage {
 	var out []ollamaMessage
-	files := attacher{left: maxInlineTotal, noImages: !m.vision, noPDFs: true}
+	files := newAttacher(req, o.takes(m))
 	loop := 0 // index of the message that began the current sequence of calls and results
 	for i, msg := range req.Messages {
 		if msg.Role == RoleUser {
@@ -91,7 +91,7 @@ func (o *ollama) messages(req *Request, m ollamaModel) []ollamaMessage {
 	for i, msg := range req.Messages {
 		switch msg.Role {
 		case RoleUser:
-			next := ollamaContent("user", "", msg.Parts, &files)
+			next := ollamaContent("user", "", msg.Parts, files)
 			if n := len(out) - 1; n >= 0 && out[n].Role == "user" { // some templates reject two in a row
 				out[n].Content += "\n\n" + next.Content
 				out[n].Images = append(out[n].Images, next.Images...)
@@ -102,7 +102,7 @@ func (o *ollama) messages(req *Request, m ollamaModel) []ollamaMessage {
 			out = append(out, o.assistant(msg.Parts, i > loop && m.think != nil))
 		case RoleTool:
 			for _, p := range msg.Parts {
-				result := ollamaContent("tool", resultText(p), p.Images, &files)
+				result := ollamaContent("tool", resultText(p), p.Images, files)
 				// Some servers match a result with its call by the tool's name, others by the
 				// id.
 				result.ToolName, result.ToolCallID = safeName(p.ToolName, 64), p.CallID

@@ -154,10 +154,10 @@ func TestOpenAIRequest(t *testing.T) {
 		`{"role":"system","content":"P\n\nI\n\nYour final answer must be one JSON value that meets the following JSON Schema, with nothing before or after it:\n` + strings.ReplaceAll(simple, `"`, `\"`) + `"},` +
 		`{"role":"user","content":[{"type":"text","text":"go"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}},` +
 		`{"type":"file","file":{"filename":"b.pdf","file_data":"data:application/pdf;base64,cGRm"}},{"type":"text","text":"File c.csv:\n\nx,y"},` +
-		`{"type":"text","text":"File d.bin (application/octet-stream, 3 bytes) lies in the workspace; its content is not shown here."},` +
-		`{"type":"text","text":"File e.txt (text/plain, 3 bytes) lies in the workspace; its content is not shown here."},` +
-		`{"type":"text","text":"File f.txt (text/plain, 3 bytes) lies in the workspace; its content is not shown here."},` +
-		`{"type":"text","text":"File g.txt (text/plain, 262145 bytes) lies in the workspace; its content is not shown here."}]},` +
+		`{"type":"text","text":"File d.bin (application/octet-stream, 3 bytes) lies in the workspace; its content is not shown here: models take no files of this type. read_file reads it, if it holds text."},` +
+		`{"type":"text","text":"File e.txt (text/plain, 3 bytes) lies in the workspace; its content is not shown here: it cannot be read. read_file reads it, if it holds text."},` +
+		`{"type":"text","text":"File f.txt (text/plain, 3 bytes) lies in the workspace; its content is not shown here: it is no text in UTF-8. read_file reads it, if it holds text."},` +
+		`{"type":"text","text":"File g.txt (text/plain, 262145 bytes) lies in the workspace; its content is not shown here: it is larger than the 262144 bytes that are shown at once. read_file reads it, if it holds text."}]},` +
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"x\"}"}},` +
 		`{"id":"call_2","type":"function","function":{"name":"a_tool__` + safeName("a tool!", 64)[8:] + `","arguments":"{\"invalid_arguments\":\"{\\\"a\\\": oops\"}"}}]},` +
 		`{"role":"tool","content":"(no output)","tool_call_id":"call_1"},{"role":"tool","content":"Error: no","tool_call_id":"call_2"}],` +

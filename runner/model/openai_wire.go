@@ -162,7 +162,7 @@ func chatSchema(raw json.RawMessage) *responseFormat {
 // messages converts the conversation.
 func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 	var out []chatMessage
-	files := attacher{left: maxInlineTotal, noImages: q.noImages, noPDFs: q.noPDFs}
+	files := newAttacher(req, o.takes(q))
 	loop := 0 // index of the message that began the current sequence of calls and results
 	for i, m := range req.Messages {
 		if m.Role == RoleUser {
@@ -172,7 +172,7 @@ func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 	for i, m := range req.Messages {
 		switch m.Role {
 		case RoleUser:
-			content := userContent(m.Parts, &files)
+			content := userContent(m.Parts, files)
 			// Images of tools are sent as user messages, so two user messages may be adjacent.
 			if n := len(out) - 1; n >= 0 && out[n].Role == "user" {
 				out[n].Content = joinContent(out[n].Content, content)
@@ -182,7 +182,7 @@ func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 		case RoleAssistant:
 			out = append(out, o.assistant(m.Parts, i > loop))
 		case RoleTool:
-			out = append(out, toolMessages(m.Parts, &files)...)
+			out = append(out, toolMessages(m.Parts, files)...)
 		}
 	}
 	return out

@@ -148,16 +148,16 @@ func cacheKey(p Place) string {
 // input converts the conversation.
 func (o *responses) input(req *Request, q responsesQuirks) []any {
 	out := []any{} // the API requires a list, even if it is empty
-	files := attacher{left: maxInlineTotal, noImages: q.noImages, noPDFs: q.noPDFs}
+	files := newAttacher(req, o.takes(q))
 	for _, m := range req.Messages {
 		switch m.Role {
 		case RoleUser:
-			out = append(out, messageItem{Type: "message", Role: "user", Content: userItems(m.Parts, &files)})
+			out = append(out, messageItem{Type: "message", Role: "user", Content: userItems(m.Parts, files)})
 		case RoleAssistant:
 			out = append(out, o.assistant(m.Parts, q)...)
 		case RoleTool:
 			for _, p := range m.Parts {
-				out = append(out, outputItem{"function_call_output", safeName(p.CallID, 64), resultOutput(p, &files)})
+				out = append(out, outputItem{"function_call_output", safeName(p.CallID, 64), resultOutput(p, files)})
 			}
 		}
 	}
