@@ -155,23 +155,23 @@ func (d *delivery) newEmail(r Recipient) store.NewEmail {
 
 // accept creates a turn for each recipient.
 func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
-	text, files, err := d.input(ctx)
+	in, err := d.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if text == "" {
+	if in.isEmpty() {
 		return d.keep(ctx, store.EmailIgnored, "it has no text")
 	}
 	var emails []store.NewEmail
 	for _, r := range d.env.To {
-		e, err := d.newWork(ctx, r, text, files)
+		e, err := d.newWork(ctx, r, in)
 		if err != nil {
 			return nil, err
 		}
 		emails = append(emails, e)
 	}
 	defer pause(ctx)()
-	list, err := d.cfg.Runner.AcceptEmails(ctx, emails, files, d.raw, d.cfg.Loops)
+	list, err := d.cfg.Runner.AcceptEmails(ctx, emails, in.files, d.raw, d.cfg.Loops)
 	if err == nil {
 		d.logNotStarted(list)
 		d.rememberNetwork(emails)
@@ -188,39 +188,6 @@ func (d *delivery) rememberNetwork(emails []store.NewEmail) {
 	}
 }
 
-// input returns the instruction in the mail, and its attachments.
-func (d *delivery) input(ctx context.Context) (text string, files []store.File, err error) {
-	if text, files, err = d.read(ctx); err != nil || text != "" {
-		return text, files, err
-	}
-	if d.header.Subject != "" || len(files) == 0 {
-		return d.header.Subject, files, nil
-	}
-	return "See the attached files: " + pathsOf(files), files, nil
-}
-
-// pathsOf lists the paths of files.
-func pathsOf(files []store.File) string {
-	paths := make([]string, len(files))
-	for i, f := range files {
-		paths[i] = f.Path
-	}
-	return strings.Join(paths, ", ")
-}
-
-// read reads the body of the mail and keeps its attachments as files.
-func (d *delivery) read(ctx context.Context) (text string, files []store.File, err error) {
-	if ctx, err = d.forAuthor(ctx); err != nil {
-		return "", nil, err
-	}
-	text, err = d.readBody(ctx, d.header, d.raw, func(a message.Attachment) error {
-		f, err := d.cfg.Runner.Keep(ctx, d.worker().OrganizationID, a.Name, a, d.cfg.MaxSize)
-		files = append(files, f)
-		return err
-	})
-	return text, files, err
-}
-
 // convertTime limits how long a mail waits for its HTML. The converter may be busy with
 // other documents.
 const convertTime = time.Minute
@@ -228,7 +195,7 @@ const convertTime = time.Minute
 // readBody reads the body of a mail. It returns a store.Busy error if too many
 // documents are being read.
 func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
-	keep func(message.Attachment) error) (string, error) {
+	keep func(message.Attachment) error) (message.Body, error) {
 	return message.ReadBody(h, raw, func(pages []string) ([]string, error) {
 		defer pause(ctx)() // another process works
 		busy := store.Errorf(store.Busy, "too many documents are being read; try again later")
@@ -260,8 +227,8 @@ func (d *delivery) proof(c store.Caller) store.Proof {
 	return store.Unproven
 }
 
-// newWork returns the mail for one recipient, with the turn that it starts.
-func (d *delivery) newWork(ctx context.Context, r Recipient, text string, files []store.File) (store.NewEmail, error) {
+// newWork returns the mail for one recipient, with the turn that it starts. It may add a file to in.
+func (d *delivery) newWork(ctx context.Context, r Recipient, in *input) (store.NewEmail, error) {
 	e := d.newEmail(r)
 	caller, err := d.caller(ctx, r)
 	if err != nil {
@@ -279,11 +246,15 @@ func (d *delivery) newWork(ctx context.Context, r Recipient, text string, files 
 	if e.Proven == store.Unproven { // the author gets no answer: see notice.go
 		e.NoticeTo, e.ReplyTo = e.ReplyTo, ""
 	}
-	e.Turn = &store.NewTurn{Caller: caller, WorkerID: r.worker.ID, TaskID: task.ID, Input: text,
+	quoted, err := d.quoted(ctx, task, in)
+	if err != nil {
+		return e, err
+	}
+	e.Turn = &store.NewTurn{Caller: caller, WorkerID: r.worker.ID, TaskID: task.ID, Input: joinTexts(in.own(), quoted),
 		Budget: store.BudgetStandard, Title: d.header.Subject, Mail: d.note()}
 	if task.ID != "" {
 		// Whether a question waits is decided when the mail is stored: one may open or close until then.
-		e.Answer = &store.MailAnswer{Text: text}
+		e.Answer = &store.MailAnswer{Text: in.own(), Quoted: quoted}
 		e.Answer.ApprovalID, err = d.cfg.Store.MailedQuestion(ctx, d.header.ThreadIDs())
 	}
 	return e, err

@@ -114,20 +114,20 @@ func (s *Server) Release(ctx context.Context, c store.Caller, id string) (e stor
 	}
 	// Local is dropped: it depended on the settings at the time of the delivery.
 	d.verdicts = Verdicts{Authenticated: d.verdicts.Authenticated, Key: d.verdicts.Key}
-	text, files, err := d.read(ctx)
+	in, err := d.read(ctx)
 	if err != nil {
 		return e, err
 	}
-	if text == "" {
-		text = "(no text)"
+	if in.isEmpty() {
+		in.body.Text = "(no text)"
+	}
+	work, err := d.newWork(ctx, r, in)
+	if err != nil {
+		return e, err
 	}
 	if strings.HasSuffix(e.Reason, beginningOnly) {
-		text += "\n\n(Only the beginning of this mail was kept.)"
-	}
-	work, err := d.newWork(ctx, r, text, files)
-	if err != nil {
-		return e, err
+		work.Turn.Input += "\n\n(Only the beginning of this mail was kept.)"
 	}
 	work.Turn.Mail.Released = true
-	return s.cfg.Runner.ReleaseEmail(ctx, c, id, *work.Turn, files)
+	return s.cfg.Runner.ReleaseEmail(ctx, c, id, *work.Turn, in.files)
 }

@@ -113,14 +113,18 @@ func (s *Store) answer(ctx context.Context, tx Tx, n NewTurn, task Task, a Appro
 
 // mailedAnswer returns the text of a mail as the answer to a question, with a note of the files. late means
 // that the mail replies to an earlier question: then the numbers in it are not of this question's choices.
+// Quotes are left out if the answer is a choice.
 // A text that is too long is cut, because a refusal would bounce the mail of a person who cannot see the
 // reason.
-func mailedAnswer(q Question, text string, files []File, late bool) string {
-	note := noteOfFiles(files)
+func mailedAnswer(q Question, m MailAnswer, files []File, late bool) string {
+	note, text := noteOfFiles(files), m.Text
 	if late {
 		note = "\n\n(This mail replies to an earlier question.)" + note
 	} else {
 		text = q.Match(text)
+	}
+	if m.Quoted != "" && (late || !slices.Contains(q.Choices, text)) {
+		text += "\n\n" + m.Quoted
 	}
 	// The names of the files are more important than the end of a long text, so truncate the text.
 	if room := MaxAnswer - utf8.RuneCountInString(note); utf8.RuneCountInString(text) > room {

@@ -143,6 +143,37 @@ func (s *Store) EmailSource(ctx context.Context, e Email) ([]byte, error) {
 	return one(ctx, s.db, func(row scanner) (b []byte, err error) { err = row.Scan(&b); return b, err }, query, e.num)
 }
 
+// EmailBeginning returns the first bytes of the source of a mail, at most most. It returns none if the source is
+// not composed yet or was pruned.
+func (s *Store) EmailBeginning(ctx context.Context, e Email, most int64) ([]byte, error) {
+	if e.sourceSHA256 != "" {
+		f, err := s.OpenBlob(ctx, e.sourceSHA256)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, most))
+	}
+	raw, err := s.EmailSource(ctx, e)
+	return raw[:min(int64(len(raw)), most)], err
+}
+
+// TaskEmails returns mails that a task has received from its authors and sent to them: the newest of each
+// direction, at most most.
+func (s *Store) TaskEmails(ctx context.Context, task Task, most int) ([]Email, error) {
+	list, err := all(ctx, s.db, scanEmail, `SELECT `+inboundColumns+`
+		FROM turns t CROSS JOIN inbound_emails e ON e.turn_num = t.num
+		WHERE t.task_num = ? ORDER BY t.seq DESC LIMIT ?`, task.num, most)
+	if err != nil {
+		return nil, err
+	}
+	// A request for an approval goes to members, and is no part of the conversation.
+	sent, err := all(ctx, s.db, scanEmail, `SELECT `+outboundColumns+`
+		FROM turns t CROSS JOIN outbound_emails e ON e.turn_num = t.num
+		WHERE t.task_num = ? AND e.kind <> 'approval' ORDER BY t.seq DESC LIMIT ?`, task.num, most)
+	return append(list, sent...), err
+}
+
 // Email returns a mail of a worker that the caller may see.
 func (s *Store) Email(ctx context.Context, c Caller, id string) (Email, error) {
 	return s.visibleEmail(ctx, s.db, c, id)
@@ -332,6 +363,7 @@ const (
 type MailAnswer struct {
 	ApprovalID string // of the question to whose mail it replies; '' for none
 	Text       string
+	Quoted     string // what the mail quotes and the task does not have; it is left out if Text is a choice
 }
 
 // receive counts a received mail by its status.

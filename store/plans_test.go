@@ -597,6 +597,8 @@ func callMail(t *testing.T, f *fixture, member store.Identity) {
 	is.NoErr(errOf(f.InThread(ctx, task, "ann@acme.test")))
 	is.NoErr(errOf(f.HasWritten(ctx, task, "ann@acme.test")))
 	is.NoErr(errOf(f.EmailKnown(ctx, mail)))
+	is.NoErr(errOf(f.TaskEmails(ctx, task, 10)))
+	is.NoErr(errOf(f.EmailBeginning(ctx, list[0], 10)))
 	mailed, err := f.Turn(ctx, list[0].TurnID)
 	is.NoErr(err)
 	is.NoErr(errOf(f.Sender(ctx, mailed)))

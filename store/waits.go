@@ -198,7 +198,7 @@ func (s *Store) answerByMail(ctx context.Context, tx Tx, n NewEmail) (a Approval
 		return a, false, err
 	}
 	// The mail is stored with the state after the decision.
-	text := mailedAnswer(a.Question, n.Answer.Text, n.Turn.Attachments, late)
+	text := mailedAnswer(a.Question, *n.Answer, n.Turn.Attachments, late)
 	a, err = s.answer(ctx, tx, *n.Turn, task, a, text, "mail")
 	return a, err == nil, err
 }

@@ -21,23 +21,24 @@ type Attachment struct {
 	io.Reader
 }
 
-// ReadBody returns the text that the author of a mail has written, without quoted mails
-// and without a signature. It passes HTML to convert and each attachment to keep, whose
+// ReadBody returns the text that the author of a mail has written, and separately the mails that it quotes
+// and the signature. It passes HTML to convert and each attachment to keep, whose
 // error ends the reading. If a part cannot be read, it also passes the whole mail to keep,
 // as message.eml.
-func ReadBody(h Header, raw []byte, convert ConvertHTML, keep func(Attachment) error) (text string, err error) {
+func ReadBody(h Header, raw []byte, convert ConvertHTML, keep func(Attachment) error) (body Body, err error) {
 	b := bodyReader{convert: convert, keep: keep, broken: h.broken}
 	content := b.part(h.fields, bytes.NewReader(h.body), 0, false)
+	text := ""
 	if b.err == nil {
 		text = b.textOf(content)
 	}
 	if b.err != nil {
-		return "", b.err
+		return Body{}, b.err
 	}
 	if b.broken {
 		err = keep(Attachment{Name: "message.eml", MediaType: "message/rfc822", Reader: bytes.NewReader(raw)})
 	}
-	return authoredText(text, isForward(h.Subject)), err
+	return splitBody(text, h), err
 }
 
 // A bodyReader reads the parts of one mail.

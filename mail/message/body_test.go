@@ -43,9 +43,9 @@ func TestPagesAreConvertedWhenNeeded(t *testing.T) {
 				return pages, nil
 			}
 			raw := []byte("Content-Type: multipart/" + tt.kind + "; boundary=b\r\n\r\n" + tt.body + "--b--\r\n")
-			text, err := ReadBody(ReadHeader(raw), raw, convert, func(Attachment) error { return nil })
+			body, err := ReadBody(ReadHeader(raw), raw, convert, func(Attachment) error { return nil })
 			is.NoErr(err)
-			is.Equal(text, tt.text)
+			is.Equal(body.Text, tt.text)
 			is.Equal(strings.Join(seen, " "), tt.pages)
 		})
 	}

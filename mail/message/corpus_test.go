@@ -19,7 +19,12 @@ type specimen struct {
 	raw  []byte
 	want map[string][]string // by key: subject, from, id, thread, automatic, attach
 	text string
+	// The quoted mails, if the specimen says what they are.
+	history *string
 }
+
+// quotedMark is the line between the text and the quoted mails of a specimen.
+const quotedMark = "=== quoted ==="
 
 // specimens reads the corpus. It adds the usual header fields to messages without them, and line
 // ends become CRLF.
@@ -46,7 +51,11 @@ func specimens(t testing.TB) []specimen {
 					s.want[key] = append(s.want[key], value)
 				}
 			}
-			s.text = strings.TrimSpace(text)
+			text, history, found := strings.Cut("\n"+text, "\n"+quotedMark+"\n")
+			if s.text = strings.TrimSpace(text); found {
+				history = strings.TrimSpace(history)
+				s.history = &history
+			}
 			list = append(list, s)
 		}
 	}
@@ -69,11 +78,11 @@ func complete(name string, eml []byte) []byte {
 }
 
 // readAll reads a whole mail. It describes attachments as the corpus does.
-func readAll(t testing.TB, raw []byte) (Header, string, []string) {
+func readAll(t testing.TB, raw []byte) (Header, Body, []string) {
 	t.Helper()
 	h := ReadHeader(raw)
 	var attached []string
-	text, err := ReadBody(h, raw, testHTML(t), func(a Attachment) error {
+	body, err := ReadBody(h, raw, testHTML(t), func(a Attachment) error {
 		b, err := io.ReadAll(a)
 		if a.Name == "message.eml" && bytes.Equal(b, raw) {
 			attached = append(attached, a.Name+" "+a.MediaType+" *")
@@ -83,18 +92,21 @@ func readAll(t testing.TB, raw []byte) (Header, string, []string) {
 		return err
 	})
 	is.New(t).NoErr(err)
-	return h, text, attached
+	return h, body, attached
 }
 
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	list := specimens(t)
-	is.New(t).True(len(list) >= 120) // the corpus is complete
+	is.New(t).True(len(list) >= 220) // the corpus is complete
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) {
 			is := is.New(t)
-			h, text, attached := readAll(t, s.raw)
-			is.Equal(text, s.text)                                                          // input
+			h, body, attached := readAll(t, s.raw)
+			if s.history != nil {
+				is.Equal(body.History, *s.history) // quoted mails
+			}
+			is.Equal(body.Text, s.text)                                                     // input
 			is.Equal(strings.Join(attached, "\n"), strings.Join(s.want["attach"], "\n"))    // attachments
 			is.Equal(strings.Join(h.ThreadIDs(), " "), strings.Join(s.want["thread"], " ")) // thread
 			is.Equal(h.Automatic, strings.Join(s.want["automatic"], " "))                   // the kind of the author
@@ -127,9 +139,9 @@ func TestRawBytes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			h, text, _ := readAll(t, []byte(tt.raw))
+			h, body, _ := readAll(t, []byte(tt.raw))
 			is.Equal(h.Subject, tt.subject)
-			is.Equal(text, tt.text)
+			is.Equal(body.Text, tt.text)
 			is.True(!h.HasID && strings.HasPrefix(h.MessageID, "content:")) // a hash of the content
 		})
 	}

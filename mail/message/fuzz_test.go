@@ -22,7 +22,7 @@ func FuzzMessage(f *testing.F) {
 func readHostile(t *testing.T, raw []byte) {
 	begun := time.Now()
 	h := ReadHeader(raw)
-	text, err := ReadBody(h, raw, testHTML(t), func(a Attachment) error {
+	body, err := ReadBody(h, raw, testHTML(t), func(a Attachment) error {
 		if a.Name == "" {
 			t.Error("an attachment has no name")
 		}
@@ -35,6 +35,7 @@ func readHostile(t *testing.T, raw []byte) {
 	if took := time.Since(begun); took > 60*time.Second {
 		t.Errorf("took %s for %d bytes", took, len(raw))
 	}
+	text := body.Text + body.History + body.Signature
 	if strings.Count(text, "\n") > maxText {
 		t.Error("too much text")
 	}

@@ -83,6 +83,28 @@ func parsers() []growthtest.Parser {
 					func(a Attachment) error { _, err := io.Copy(io.Discard, a); return err })
 			}, Shapes: mails},
 		{
+			Name: "parts of a text", Fuzz: []string{"FuzzSplit"},
+			Read: func(in []byte) {
+				h := Header{Subject: "Re: x", From: "a@b", FromName: "Ann", To: []string{"w@b"}, InReplyTo: []string{"1@b"}}
+				b := splitBody(string(in), h)
+				b.Beyond([]string{"known"})
+				Body{History: string(in)}.Beyond([]string{string(in)})
+			}, Shapes: map[string]growthtest.Shape{
+				"fields":     times("", "From: A <a@b>\n", ""),
+				"forms":      numbered("", "A: 1%d\n\nB: 2026, 9:30\n", ""),
+				"blocks":     numbered("", "From: A <a@b>\nSent: 2026 9:30\nTo: b\nSubject: x%d\n", ""),
+				"rules":      times("", "--------\n", "a: b"),
+				"dashes":     times("", "-", ""),
+				"marks":      times("", "-----a-----\n", ""),
+				"sentences":  numbered("", "On 1.1.2026 9:30 <a@b> wrote %d:\n", ""),
+				"wrapped":    times("", "On 1.1.2026 9:30 <a@b>\n", ""),
+				"quotes":     numbered("", "> a%d\nb\n", ""),
+				"forwards":   times("", "> Forwarded message\n", ""),
+				"signatures": times("", "-- \nSent from my iPhone\n", ""),
+				"devices":    times("", "iPhone\n", ""),
+				"links":      times("", "<https://a ", ""),
+				"words":      times("Sent from ", "my ", "iPhone")}},
+		{
 			Name: "hash of a mail", Fuzz: []string{"FuzzContentHash"},
 			Read: func(in []byte) { ReadHeader(in).ContentHash() }, Shapes: mails},
 		{

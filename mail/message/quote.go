@@ -1,93 +1,150 @@
 package message
 
 import (
-	"regexp"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"journeyman/store/pattern"
 )
 
-// authoredText returns the part of a text that its author has added to the conversation: the text
-// without quoted mails above or below it, and without a signature. It keeps forwarded mails, and
-// quotes between answers, which need them as context. If nothing would be left, it returns the
-// whole text.
-func authoredText(text string, forward bool) string {
-	text = cleanLines(text)
-	lines := strings.Split(text, "\n")
-	var kept, forwarded []string
-	if !forward && !mayQuote(text) {
-		kept = cutSignature(lines) // as for most mail, which needs no slow pattern
-	} else if at := forwardStart(lines, forward); at >= 0 {
-		kept, forwarded = cutSignature(lines[:at]), lines[at:]
-	} else {
-		kept = cutSignature(cutQuotes(cutHistory(lines)))
-	}
-	own := strings.TrimSpace(strings.Join(kept, "\n"))
-	if len(forwarded) > 0 {
-		own = strings.TrimSpace(own + "\n\n" + strings.Join(forwarded, "\n"))
-	}
-	if own == "" {
-		return strings.TrimSpace(text)
-	}
-	return own
+// A Body is the text of a mail in its parts. Every line of the mail is in one of them.
+type Body struct {
+	// Text is what the author has added to the conversation. It has forwarded mails, and the quotes
+	// between answers, which need them as context. It is "" if the mail only quotes.
+	Text string
+	// History holds the older mails that the author's program has quoted below or above the text, as they
+	// stand in the mail.
+	History string
+	// Faint reports that Text is a line which a program may have added: a part of the instruction, and not all of it.
+	Faint bool
+	// Signature holds the signature, and the line that mail programs add below every mail.
+	Signature string
 }
 
-// mayQuote reports whether a text may hold another mail. A line above each such mail names its
-// author, ends with a colon or a dash, or marks a forward; or the lines of the mail begin with ">".
-func mayQuote(text string) bool {
-	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimRight(line, " \t*_")
-		if line == "" {
-			continue
-		}
-		switch last := line[len(line)-1]; {
-		case line[0] == '>', last == ':', last == '-', strings.HasSuffix(line, "："):
-			return true
-		case (strings.IndexByte(line, ':') >= 0 || strings.Contains(line, "：")) && headerName(line) == "from":
-			return true
-		case len(line) < 60 && forwardMark.Compiled().MatchString(line):
-			return true
-		}
+// A splitter splits the text of one mail.
+type splitter struct {
+	header Header
+	lines  []string
+	reply  bool // the header says that the mail answers another one
+}
+
+// splitBody splits the text of a mail with the header h.
+func splitBody(text string, h Header) Body {
+	s := splitter{header: h, lines: strings.Split(cleanLines(text), "\n"), reply: isReply(h)}
+	lines := s.lines
+	var history, forwarded []string
+	begin := s.historyStart(lines)
+	at := s.forwardStart(lines, begin)
+	switch {
+	case at >= 0:
+		lines, forwarded = lines[:at], lines[at:]
+	case begin >= 0:
+		lines, history = lines[:begin], lines[begin:]
 	}
-	return false
+	kept, signature := lines, []string(nil)
+	if at < 0 {
+		var quoted []string
+		kept, quoted = s.cutQuotes(lines)
+		history = append(quoted, history...)
+	}
+	kept, signature = s.cutSignature(kept)
+	own := joinLines(kept)
+	if len(forwarded) > 0 {
+		own = strings.TrimSpace(own + "\n\n" + joinLines(forwarded))
+	}
+	return Body{Text: own, Faint: isFaint(own), History: strings.Trim(joinLines(history), "\n"), Signature: joinLines(signature)}
+}
+
+// joinLines joins lines to a text. The delimiter of a signature loses its space.
+func joinLines(lines []string) string {
+	lines = slices.Clone(lines)
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+// replySubject matches the beginning of the subject of an answer or a forward, in any language.
+const replySubject pattern.Pattern = `^\s*(\[[^\]]*\]\s*)?\pL{1,8}(\[\d+\])?\s?[:：]`
+
+// isReply reports whether the header says that the mail answers another one.
+func isReply(h Header) bool {
+	return len(h.InReplyTo) > 0 || len(h.References) > 0 || replySubject.Compiled().MatchString(h.Subject)
 }
 
 // forwardSubject matches the beginning of the subject of a forwarded mail, in the
 // languages of common mail programs.
-const forwardSubject pattern.Pattern = `(?i)^\s*(\[[^\]]*\]\s*)?(fwd?|wg|tr|rv|i|enc|doorst|vs|vb|pd|ynt|ilt|转发|轉寄|転送)\s*:`
+const forwardSubject pattern.Pattern = `(?i)^\s*(\[[^\]]*\]\s*)?(fwd?|wg|tr|rv|i|enc|doorst|vs|vb|vl|pd|ilt|i̇lt|fs|` +
+	`továbbítás|προώθ|прд|пересл|пер|हस्तांतरित|הועבר|إعادة توجيه|แปลง|trs|转发|轉寄|転送|전달)\s*[:：]`
 
-func isForward(subject string) bool { return forwardSubject.Compiled().MatchString(subject) }
+// isForward reports whether the subject says that the mail is a forward. VS says so in Norwegian and Danish, but
+// marks an answer in Finnish.
+func (s *splitter) isForward() bool {
+	subject := s.header.Subject
+	if len(subject) > 3 && strings.EqualFold(subject[:3], "vs:") && slices.ContainsFunc(s.lines, isFinnishField) {
+		return false
+	}
+	return forwardSubject.Compiled().MatchString(subject)
+}
+
+func isFinnishField(line string) bool { return strings.HasPrefix(withoutMarks(line), "Lähet") }
 
 // forwardMark matches the line above a forwarded mail.
 const forwardMark pattern.Pattern = `(?i)^[\s*_-]*(begin forwarded message|forwarded (message|by)|original message follows|` +
 	`weitergeleitete nachricht|anfang der weitergeleiteten (nachricht|e-mail)|message transf[ée]r[ée]|` +
 	`d[ée]but du message (transf[ée]r[ée]|r[ée]exp[ée]di[ée])|` +
-	`mensaje reenviado|inicio del mensaje reenviado|messaggio inoltrato|inizio messaggio inoltrato|mensagem encaminhada|` +
-	`doorgestuurd bericht|begin doorgestuurd bericht|vidarebefordrat (meddelande|mejl)|videresendt (melding|besked)|` +
-	`przekazana wiadomo[śs][ćc]|пересылаемое сообщение|переслан\S* сообщени\S|转发的邮件|已转发邮件|` +
-	`転送メッセージ|転送された)[^\n]{0,40}?[\s*_:-]*$`
+	`mensaje reenviado|(inicio|comienzo) del mensaje reenviado|messaggio inoltrato|inizio messaggio inoltrato|` +
+	`(início da )?mensagem (encaminhada|reencaminhada)|missatge reenviat|inici del missatge reenviat|mensaxe reenviada|` +
+	`(begin )?doorgestuurd bericht|vidarebefordrat (meddelande|mejl|brev)|(start på )?videresendt (melding|besked|meddelelse)|` +
+	`välitetty viesti|edastatud kiri|pārsūtīt|persiųst|` +
+	`(treść |początek )?przekazan(a|ej) wiadomo[śs]|wiadomo[śs][ćc] przekazana|` +
+	`(začátek )?přeposlan(á|é) zpráv|(začiatok )?preposlan(á|ej) správ|továbbított (üzenet|levél)|` +
+	`mesaj (transmis|redirec[țţt]ionat)|începutul mesajului redirec|proslijeđen|prosleđen|прослеђен|posredovano sporočilo|` +
+	`пересылаемое сообщение|(начало )?(переслан\S*|пересылаем\S*|переадресован\S*|перенаправлен\S*) сообщени|` +
+	`(початок )?(переслан|переадресован)\S* повідомлен|препратено съобщение|` +
+	`προωθημένο μήνυμα|αρχή προωθημένου|iletilen (ileti|mesaj)|yönlendirilen ileti|` +
+	`הודעה (ש)?הועברה|הודעה מועברת|תחילת ההודעה שהועברה|الرسالة (الواردة )?المُ?عاد توجيهها|رسالة (مُ?عاد توجيهها|مُ?عاد إرسالها)|` +
+	`بدء الرسالة|پیام (بازارسال|هدایت)|अग्रेषित संदेश|ข้อความที่ส่งต่อ|เริ่มข้อความที่ส่งต่อ|` +
+	`(bắt đầu )?thư (đã|được) chuyển tiếp|tin nhắn (đã|được) chuyển tiếp|(mulai )?pesan (yang )?(terusan|diteruskan)|` +
+	`转发的?(邮件|消息|信息)|已转发邮件|开始转发的邮件|轉寄(的)?(郵件|訊息)|開始轉寄郵件|` +
+	`転送メッセージ|転送された|전달된 메(시|세)지|전달한 메일)[^\n]{0,40}?[\s*_:：-]*$`
 
-// forwardStart returns the index of the line at which a forwarded mail begins. It returns -1 if
-// there is none, and the number of lines if a forward has no such line.
-func forwardStart(lines []string, forward bool) int {
-	for i, line := range lines {
-		if forward {
-			line = strings.TrimLeft(line, "> ") // Apple Mail quotes the mark, too
-		}
-		if len(line) < maxLine && forwardMark.Compiled().MatchString(line) {
+func isForwardMark(line string) bool {
+	return len(line) < maxLine && forwardMark.Compiled().MatchString(line)
+}
+
+// forwardStart returns the index of the line at which a forwarded mail begins, -1 if there is none. A mark
+// inside of older mails, which begin at the line history, is a part of these mails. A forward without a mark
+// begins with the header of the mail, or with the text.
+func (s *splitter) forwardStart(lines []string, history int) int {
+	end := min(len(lines), maxSearched)
+	if history >= 0 {
+		end = history
+	}
+	for i, line := range lines[:end] {
+		if isForwardMark(strings.TrimLeft(line, "> ")) &&
+			(!strings.HasPrefix(line, ">") || beginsQuote(lines, i)) {
 			return i
 		}
 	}
-	if !forward {
+	switch {
+	case !s.isForward():
 		return -1
-	}
-	for i := range lines {
-		if isHistory(lines, i) {
-			return i
-		}
+	case history >= 0:
+		return history
 	}
 	return len(lines)
+}
+
+// beginsQuote reports whether a quoted line is the first of its quote, without a sentence above it. Apple Mail
+// quotes forwarded mails, and their mark.
+func beginsQuote(lines []string, i int) bool {
+	for i > 0 && strings.HasPrefix(lines[i-1], ">") {
+		if i--; strings.Trim(lines[i], "> ") != "" {
+			return false
+		}
+	}
+	return withAttribution(lines, i) == i
 }
 
 // originalMark matches the line that some programs write above the mail they answer.
@@ -97,28 +154,36 @@ const originalMark pattern.Pattern = `(?i)^[\s*_-]*(original (message|appointmen
 	`ursprungligt meddelande|opprinnelig melding|oprindelig meddelelse|alkuper[äa]inen viesti|wiadomo[śs][ćc] oryginalna|` +
 	`исходное сообщение|原始邮件|原始郵件|元のメッセージ)[\s*_:-]*$`
 
-// cutHistory removes an older mail without quote marks from the end.
-func cutHistory(lines []string) []string {
+// historyStart returns the index of the line at which older mails without quote marks begin, -1 if there are
+// none.
+func (s *splitter) historyStart(lines []string) int {
 	for i := range min(len(lines), maxSearched) {
-		if isHistory(lines, i) {
-			return lines[:i]
+		if s.isHistory(lines, i) {
+			return i
 		}
 	}
-	return lines
+	return -1
 }
 
 // isHistory reports whether the lines from i on are an older mail without quote marks.
-func isHistory(lines []string, i int) bool {
+func (s *splitter) isHistory(lines []string, i int) bool {
 	line := lines[i]
+	if line == "" || strings.HasPrefix(line, ">") {
+		return false
+	}
 	if len(line) < maxLine && strings.ContainsAny(line, "-_*") && originalMark.Compiled().MatchString(line) {
 		return true
 	}
-	if isHeaderBlock(lines[i:]) {
+	// Some programs write the sentence or the header into the line of the mark.
+	if s.isHeaderBlock(lines, i) || strings.HasPrefix(line, "---") && namesAuthor(line) && !isForwardMark(line) {
 		return true
 	}
-	n := attribution(lines[i:], attributionSentence.Compiled())
+	n := attribution(lines[i:], isSentence)
 	if n == 0 {
-		n = attribution(lines[i:i+1], attributionEnd.Compiled())
+		n = attribution(lines[i:i+1], isSentenceEnd)
+	}
+	if n == 0 {
+		n = attribution(lines[i:], namesAuthor)
 	}
 	if n == 0 {
 		return false
@@ -146,62 +211,6 @@ const (
 	maxLine     = 500  // bytes of a line that is compared with a pattern
 )
 
-// headerNames has the names of the fields that mail programs show above a quoted mail, by
-// their meaning.
-var headerNames = map[string]string{
-	"from": "from", "von": "from", "de": "from", "da": "from",
-	"van": "from", "från": "from", "fra": "from", "lähettäjä": "from",
-	"od": "from", "от": "from", "发件人": "from", "寄件者": "from",
-	"差出人": "from", "보낸 사람": "from", "kimden": "from", "expéditeur": "from",
-	"sent": "date", "date": "date", "gesendet": "date", "datum": "date",
-	"envoyé": "date", "enviado": "date", "enviado el": "date",
-	"fecha": "date", "inviato": "date", "data": "date", "verzonden": "date",
-	"skickat": "date", "sendt": "date", "dato": "date",
-	"lähetetty": "date", "wysłano": "date", "дата": "date", "отправлено": "date",
-	"发送时间": "date", "日期": "date", "寄件日期": "date",
-	"送信日時": "date", "日付": "date", "보낸 날짜": "date", "date d'envoi": "date",
-	"to": "to", "an": "to", "à": "to", "para": "to", "a": "to", "aan": "to",
-	"till": "to", "til": "to", "do": "to", "кому": "to", "收件人": "to",
-	"宛先": "to", "받는 사람": "to", "vastaanottaja": "to", "cc": "to",
-	"subject": "subject", "betreff": "subject", "objet": "subject",
-	"asunto": "subject", "oggetto": "subject", "assunto": "subject",
-	"onderwerp": "subject", "ämne": "subject", "emne": "subject", "aihe": "subject",
-	"temat": "subject", "тема": "subject", "主题": "subject",
-	"主旨": "subject", "件名": "subject", "제목": "subject",
-}
-
-// isHeaderBlock reports whether the lines begin with the header of a mail, as programs
-// show it above a quote: an author, and two more fields within a few lines.
-func isHeaderBlock(lines []string) bool {
-	if headerName(lines[0]) != "from" {
-		return false
-	}
-	found := map[string]bool{}
-	for n, line := range lines[:min(len(lines), 10)] {
-		if n > 0 && found["date"] && found["subject"] { // the block may end here
-			break
-		}
-		if name := headerName(line); name != "" {
-			found[name] = true
-		} else if line != "" && len(found) < 2 && !strings.Contains(line, "@") {
-			return false
-		}
-	}
-	return found["date"] && (found["to"] || found["subject"]) || found["to"] && found["subject"]
-}
-
-// headerName returns the meaning of the field that a line shows, or an empty string.
-func headerName(line string) string {
-	if len(line) > maxLine {
-		return ""
-	}
-	name, _, found := strings.Cut(strings.TrimSpace(strings.NewReplacer("*", "", "：", ":").Replace(line)), ":")
-	if !found || utf8.RuneCountInString(name) > 15 {
-		return ""
-	}
-	return headerNames[strings.ToLower(strings.TrimSpace(name))]
-}
-
 // Patterns of the sentence above a quote, "On <date>, <name> wrote:", in the languages of common
 // mail programs. The first pattern also matches the beginning of the sentence.
 const (
@@ -213,12 +222,16 @@ const (
 		`|.*[@<\d].*(写道|寫道|書きました|のメール|작성|님이 쓴 글)[^:：]{0,20})\s*[:：]\s*$`
 )
 
+func isSentence(line string) bool { return attributionSentence.Compiled().MatchString(line) }
+
+func isSentenceEnd(line string) bool { return attributionEnd.Compiled().MatchString(line) }
+
 // attribution returns the number of lines of the sentence above a quote, which may be wrapped. It
 // returns 0 if the lines do not begin with such a sentence.
-func attribution(lines []string, form *regexp.Regexp) int {
+func attribution(lines []string, is func(sentence string) bool) int {
 	joined := ""
 	for n := range min(3, len(lines)) {
-		line := strings.TrimSpace(lines[n])
+		line := withoutMarks(lines[n])
 		if line == "" || strings.HasPrefix(line, ">") {
 			return 0
 		}
@@ -227,11 +240,22 @@ func attribution(lines []string, form *regexp.Regexp) int {
 			return 0
 		}
 		// A date or an address distinguishes the sentence from the text of an author.
-		if strings.ContainsAny(joined, "0123456789@") && form.MatchString(joined) {
+		if (strings.HasSuffix(joined, ":") || strings.HasSuffix(joined, "：")) &&
+			(strings.Contains(joined, "@") || digit.Compiled().MatchString(joined)) && is(joined) {
 			return n + 1
 		}
 	}
 	return 0
+}
+
+// namesAuthor reports whether a sentence has an address, a date and a time, as in the sentence above a quote
+// in any language.
+func namesAuthor(sentence string) bool { return hasAddress(sentence) && hasTime(sentence) }
+
+// introducesQuote reports whether a line has an address and a number, or a date and a time. Directly above
+// a quote this is enough.
+func introducesQuote(line string) bool {
+	return strings.Contains(line, "@") && digit.Compiled().MatchString(line) || hasTime(line)
 }
 
 // A block holds the lines from begin up to, but without, end.
@@ -262,71 +286,33 @@ func withAttribution(lines []string, begin int) int {
 	for above > 0 && lines[above-1] == "" {
 		above--
 	}
-	for _, form := range []*regexp.Regexp{attributionSentence.Compiled(), attributionEnd.Compiled()} {
+	for _, is := range []func(string) bool{isSentence, isSentenceEnd, namesAuthor} {
 		for n := 1; n <= 3 && above-n >= 0; n++ { // the sentence may be wrapped
-			if attribution(lines[above-n:], form) == n {
+			if attribution(lines[above-n:above], is) == n {
 				return above - n
 			}
 		}
 	}
-	if above > 0 && namesAuthor(lines[above-1]) {
+	if above > 0 && attribution(lines[above-1:above], introducesQuote) == 1 {
 		return above - 1
 	}
 	return begin
 }
 
-// namesAuthor reports whether a line is the one above a quote, in any language: it has an address
-// and a digit, and ends with a colon.
-func namesAuthor(line string) bool {
-	return len(line) < 300 && !strings.HasPrefix(line, ">") && strings.ContainsAny(line, "0123456789") &&
-		strings.Contains(line, "@") && (strings.HasSuffix(line, ":") || strings.HasSuffix(line, "："))
-}
-
 // cutQuotes removes the quote at the end of a mail, or a sole quote at its beginning. It
 // keeps quotes that have answers between them.
-func cutQuotes(lines []string) []string {
+func (s *splitter) cutQuotes(lines []string) (kept, quoted []string) {
 	blocks := quoteBlocks(lines)
 	if len(blocks) == 0 || len(blocks) == maxBlocks { // with so many, the last one is unknown
-		return lines
+		return lines, nil
 	}
 	last := blocks[len(blocks)-1]
-	after := cutSignature(lines[last.end:])
+	after, _ := s.cutSignature(lines[last.end:])
 	if firstText(after) == "" {
-		if before := lines[:last.begin]; firstText(before) != "" {
-			return before
-		}
-		return lines // the mail is only a quote
+		return slices.Concat(lines[:last.begin], lines[last.end:]), lines[last.begin:last.end]
 	}
 	if first := blocks[0]; len(blocks) == 1 && firstText(lines[:first.begin]) == "" {
-		return lines[first.end:]
+		return lines[first.end:], lines[:first.end]
 	}
-	return lines
-}
-
-// mobileLine matches the line that programs add below every mail.
-const mobileLine pattern.Pattern = `(?i)^[\s\[(]*((sent|get|gesendet|von meinem|diese nachricht wurde von|envoy[ée]|enviado|` +
-	`inviato|verzonden|verstuurd|skickat|sendt|wysłan[oe]|отправлено)\b.{0,80}\b(iphone|ipad|android|mobile|mobil|handy|` +
-	`smartphone|samsung|galaxy|blackberry|outlook|mail for windows|windows 10|yahoo|proton ?mail|fairphone|huawei|xiaomi|` +
-	`mailbox|aquamail|k-9 mail|thunderbird|gmx|web\.de|fastmail|apple mail|gmail|telefon|телефона|iphone'a)\b.{0,60}|` +
-	`(iphone|ipad)から送信|发自我的\s?(iphone|ipad|手机).{0,10})[\s\])]*$`
-
-// cutSignature removes the signature (RFC 3676, section 4.3) and the line that mail programs add
-// below a mail.
-func cutSignature(lines []string) []string {
-	for i := len(lines) - 1; i >= 0; i-- {
-		line := lines[i]
-		// The delimiter has lost its trailing space, so it could be a horizontal rule. A long text
-		// below it is therefore no signature.
-		if (line == "--" || line == "—" || line == "\\--") && len(lines)-i <= 20 {
-			lines = lines[:i]
-		}
-	}
-	for n := len(lines); n > 0; n = len(lines) {
-		last := strings.TrimSpace(lines[n-1])
-		if last != "" && strings.Trim(last, "_-") != "" && (len(last) > maxLine || !mobileLine.Compiled().MatchString(last)) {
-			break
-		}
-		lines = lines[:n-1]
-	}
-	return lines
+	return lines, nil
 }

@@ -182,12 +182,15 @@ func afterElement(page, end string) string {
 	}
 }
 
-// cleanLines cleans a text, removes spaces at line ends, and keeps one of several empty lines.
+// cleanLines cleans a text, removes spaces at line ends, and keeps one of several empty lines. The delimiter of
+// a signature keeps its space.
 func cleanLines(text string) string {
 	var out []string
 	blank := 0
 	for line := range strings.SplitSeq(cleanText(text), "\n") {
-		line = strings.TrimRight(line, " \t")
+		if line != "-- " {
+			line = strings.TrimRight(line, " \t")
+		}
 		if line == "" {
 			blank++
 		} else {

@@ -1,0 +1,121 @@
+package message
+
+import (
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of the comparison of a history with mails that are known.
+const (
+	maxKnown    = 256 << 10 // bytes of known text
+	maxCompared = 2000      // lines of a history; a longer one is not known
+)
+
+// Beyond returns the beginning of the history, up to the last line that none of the known mails has. It returns
+// "" if they have all of it. Programs wrap, quote and mark the lines of a mail in their own way, so only letters
+// and digits are compared. What programs add to a quoted mail does not count: the sentence or the header above
+// it, and the line of a program below it.
+func (b Body) Beyond(known []string) string {
+	lines := strings.Split(b.History, "\n")
+	if len(lines) > maxCompared {
+		return b.History
+	}
+	var all strings.Builder
+	for _, text := range known {
+		if all.Len() < maxKnown {
+			all.WriteString(letters(text[:min(len(text), maxKnown)]) + " ")
+		}
+	}
+	added := addedLines(lines)
+	for i := len(lines) - 1; i >= 0; i-- {
+		if !added[i] && !strings.Contains(all.String(), letters(withoutNumber(unquoted(lines[i])))) {
+			return strings.Join(lines[:i+1], "\n")
+		}
+	}
+	return ""
+}
+
+// unquoted returns a line without its quote marks.
+func unquoted(line string) string { return strings.TrimLeft(line, "> ") }
+
+// withoutNumber returns a line without the number of an item of a list, which HTML does not contain.
+func withoutNumber(line string) string {
+	rest := strings.TrimLeft(line, "0123456789")
+	if len(rest) < len(line) && (strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ") ")) {
+		return rest
+	}
+	return line
+}
+
+// letters returns the letters and digits of a text, in lower case, without links.
+func letters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, withoutLinks(text))
+}
+
+// addedLines reports which lines of a history were added by the programs that quoted it.
+func addedLines(quoted []string) []bool {
+	lines := make([]string, len(quoted))
+	for i, line := range quoted {
+		lines[i] = unquoted(line)
+	}
+	added := make([]bool, len(lines))
+	mark := func(i, n int) int {
+		for j := range n {
+			added[i+j] = true
+		}
+		return max(n, 1)
+	}
+	for i := 0; i < len(lines); {
+		switch fields, length := fieldsAt(lines[i:]); {
+		case ruleAt(lines[i]) > 0, isMobileLine(lines[i]):
+			i += mark(i, 1)
+		case len(fields) > 2 && isHeader(fields):
+			i += mark(i, length)
+		default:
+			i += mark(i, sentenceAt(lines[i:]))
+		}
+	}
+	return added
+}
+
+// isHeader reports whether fields of a history are the header of a mail: it has an author, a date or a
+// recipient.
+func isHeader(fields []field) bool {
+	named := 0
+	for _, f := range fields {
+		if f.meaning != "" {
+			named++
+		}
+	}
+	return named > 1 || hasAddress(fields[0].value)
+}
+
+// sentenceAt returns the number of lines of the sentence with which lines begin, if it is one above a quote.
+func sentenceAt(lines []string) int {
+	for _, is := range []func(string) bool{isSentence, isSentenceEnd, namesAuthor} {
+		if n := attribution(lines, is); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// Words returns all text of a mail, for the comparison with a quote of it. The mail may be truncated.
+func Words(raw []byte) string {
+	convert := func([]string) ([]string, error) { return nil, nil } // the words of HTML are enough
+	b, err := ReadBody(ReadHeader(raw), raw, convert, func(a Attachment) error {
+		_, err := io.Copy(io.Discard, a)
+		return err
+	})
+	if err != nil {
+		return ""
+	}
+	return b.Text + "\n" + b.History + "\n" + b.Signature
+}
