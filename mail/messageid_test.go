@@ -90,6 +90,46 @@ func TestSameMail(t *testing.T) {
 	}
 }
 
+// TestScansWithOneID sends three scans of a device that writes one id into all its mails. Each of them starts work.
+func TestScansWithOneID(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	for _, page := range []string{"one", "two", "three", "three"} {
+		raw := withFile("Scan", "scan.pdf", page, "Message-ID: <scanner@example.com>", "Subject: Scan")
+		is.Equal(p.send("ann@example.com", p.address(), raw), "250 2.0.0 OK: queued")
+	}
+	list := p.emails(store.Inbound)
+	is.Equal(statuses(list), "accepted accepted accepted ignored")
+	is.Equal(list[3].Reason, "a copy of the mail "+list[2].ID)
+	is.Equal(len(p.workspace(p.worker)), 3)
+}
+
+// TestMailByTwoWays delivers one mail by several ways. Servers on them have added fields, folded fields and changed
+// the transfer encoding.
+func TestMailByTwoWays(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	const head = "From: =?utf-8?q?J=C3=B6rg?= <ann@example.com>\nDate: " + letterDate + "\nMessage-ID: <1@example.com>\n"
+	send := func(head, subject, boundary, text, file string) {
+		t.Helper()
+		raw := head + "Subject: " + subject + "\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=" + boundary + "\n\n" +
+			"--" + boundary + "\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: " + text + "\n" +
+			"--" + boundary + "\nContent-Type: text/csv; name=a.csv\nContent-Transfer-Encoding: " + file + "\n--" + boundary + "--\n"
+		is.Equal(p.send("ann@example.com", p.address(), raw), "250 2.0.0 OK: queued")
+	}
+	send(head, "Größe", "a", "8bit\n\nGrüße\n", "7bit\n\na,b\n1,2\n")
+	folded := strings.Replace(head, " <ann", "\n <ann", 1)
+	send("Received: from a by b; x\nDKIM-Signature: v=1; d=x\n"+folded, "=?utf-8?q?Gr=C3=B6=C3=9Fe?=", "a",
+		"quoted-printable\n\nGr=C3=BC=C3=9Fe\n", "base64\n\nYSxiDQoxLDINCg==\n")
+	send("List-Unsubscribe: <mailto:x@y>\n"+head, "=?iso-8859-1?q?Gr=F6=DFe?=", "another",
+		"base64\n\nR3LDvMOf\nZQ==\n", "quoted-printable\n\na,=\nb\n1,2\n")
+	is.Equal(statuses(p.emails(store.Inbound)), "accepted ignored ignored")
+	send(head, "Größe", "a", "8bit\n\nGrüße\n", "7bit\n\na,b\n1,3\n") // another file
+	is.Equal(statuses(p.emails(store.Inbound)), "accepted ignored ignored accepted")
+}
+
 // TestMailWithoutID delivers equal mails without an id: within ten minutes they are one.
 func TestMailWithoutID(t *testing.T) {
 	t.Parallel()

@@ -1,15 +1,21 @@
 package message
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/emersion/go-message/textproto"
 )
 
 // messageIDs returns the valid ids in a value of In-Reply-To or References. Some programs write ids
@@ -82,8 +88,9 @@ func (h *Header) readMessageID(raw []byte) {
 }
 
 // ContentHash returns a hash that is equal for the same mail, whatever way it has taken: of its id, author,
-// Date, Subject and body. The fields that servers add on the way do not count. Without an id, the ids of the
-// mails that it answers count, too: short answers to two questions are often equal.
+// Date, Subject and body. The fields that servers add on the way do not count, nor does the transfer encoding
+// of the body. Without an id, the ids of the mails that it answers count, too: short answers to two questions
+// are often equal.
 func (h Header) ContentHash() string {
 	sum := sha256.New()
 	part := func(text string) { fmt.Fprintf(sum, "%d:%s", len(text), text) } // no text can look like two
@@ -95,12 +102,69 @@ func (h Header) ContentHash() string {
 		values := h.fields.Values(field)
 		part(strconv.Itoa(len(values)))
 		for _, v := range values {
-			part(OneLine(v))
+			part(OneLine(decodeWords(v)))
 		}
 	}
 	part(h.From) // the envelope names the author if the header does not
-	sum.Write(bytes.TrimRight(h.withoutBoundaries(), "\r\n"))
+	if content, ok := h.hashParts(); ok {
+		sum.Write(content)
+	} else {
+		sum.Write(bytes.TrimRight(h.withoutBoundaries(), "\r\n"))
+	}
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// hashParts returns a hash of the decoded parts of the body. ok is false if a part cannot be decoded completely:
+// then only equal bytes are the same mail.
+func (h Header) hashParts() (content []byte, ok bool) {
+	p := partHasher{sum: sha256.New()}
+	p.add(h.fields, bytes.NewReader(h.body), 0)
+	return p.sum.Sum(nil), !p.broken
+}
+
+// A partHasher hashes the parts of a mail.
+type partHasher struct {
+	sum    hash.Hash
+	parts  int
+	broken bool // something was not hashed
+}
+
+// add hashes a part and the parts inside it: its type, its name and its content.
+func (p *partHasher) add(fields textproto.Header, body io.Reader, depth int) {
+	if p.parts++; p.parts > maxParts || depth > maxDepth {
+		p.broken = true
+	}
+	if p.broken {
+		return
+	}
+	kind, params := parseParams(fields.Get("Content-Type"))
+	_, where := parseParams(fields.Get("Content-Disposition"))
+	fmt.Fprintf(p.sum, "%q %q %d\n", kind, cmp.Or(where["filename"], params["name"]), depth)
+	if strings.HasPrefix(kind, "multipart/") {
+		p.addParts(params["boundary"], body, depth)
+		return
+	}
+	b := bodyReader{}
+	decoded, err := io.ReadAll(b.decode(fields, body))
+	if p.broken = err != nil || b.broken; p.broken {
+		return
+	}
+	// A text ends with or without a line end, depending on its encoding.
+	decoded = bytes.TrimRight(bytes.ReplaceAll(decoded, []byte("\r\n"), []byte("\n")), "\n")
+	fmt.Fprintf(p.sum, "%x\n", sha256.Sum256(decoded))
+}
+
+// addParts hashes the parts of a part.
+func (p *partHasher) addParts(boundary string, body io.Reader, depth int) {
+	mr := textproto.NewMultipartReader(bufio.NewReader(body), boundary)
+	for found := false; !p.broken; found = true {
+		part, err := mr.NextPart()
+		if err != nil {
+			p.broken = err != io.EOF || !found || boundary == ""
+			return
+		}
+		p.add(part.Header, part, depth+1)
+	}
 }
 
 // maxBoundaries is how many boundaries of a mail withoutBoundaries removes.
