@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.
-	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible"},
+	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible"},
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
 	// Office formats, pure: it runs in a confined process.
@@ -82,6 +82,12 @@ var rooms = map[string][]string{
 	"runner/tool/pdfwriter": {"runner/tool/markdown"},
 	// Pure: two writers of documents parse Markdown in the same way, in a confined process.
 	"runner/tool/markdown": {},
+	// Mails that are files, and what they are packed in, pure: it runs in a confined process.
+	"runner/tool/mailfile": {"runner/tool/mailfile/mailtext", "runner/tool/mailfile/outlook"},
+	// The formats of Outlook, pure: it runs in a confined process.
+	"runner/tool/mailfile/outlook": {"runner/tool/mailfile/mailtext"},
+	// Pure: mails that arrive and mails that are files have fields and texts with the same wrong labels.
+	"runner/tool/mailfile/mailtext": {},
 	// Only this package handles external servers and their protocol.
 	"runner/tool/mcp": {"runner/tool", "runner/sandbox", "runner/schema"},
 	// All confinement of processes and files is in one place.
@@ -103,7 +109,7 @@ var rooms = map[string][]string{
 	// It stores and encrypts backups on a schedule. The store defines their content.
 	"runner/backup": {"store", "store/sqlite", "store/objects", "store/cron"},
 	// Pure: the same bytes give the same mail.
-	"mail/message": {"store/pattern", "store/visible"},
+	"mail/message": {"store/pattern", "store/visible", "runner/tool/mailfile/mailtext"},
 }
 
 // testRooms lists further packages that tests may import, because they run parts of the program.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"journeyman/runner/tool/mailfile/mailtext"
 	"journeyman/store/pattern"
 )
 
@@ -27,12 +28,22 @@ func (h *Header) addresses(key string) []string {
 	return all[:min(len(all), maxAddresses)]
 }
 
+// hiddenWord replaces the beginning of encoded words while addresses are parsed. The parser's own decoder refuses a
+// whole list if it does not know one charset.
+const hiddenWord = "=\u2060?"
+
 func parseAddresses(value string) ([]*mail.Address, error) {
-	p := mail.AddressParser{WordDecoder: newWordDecoder()}
-	list, err := p.ParseList(value)
+	value = strings.ReplaceAll(value, "=?", hiddenWord)
+	list, err := mail.ParseAddressList(value)
 	// The parser accepts comments only in some places.
 	if err != nil && strings.Contains(value, "(") {
-		return p.ParseList(withoutComments(value))
+		list, err = mail.ParseAddressList(withoutComments(value))
+	}
+	for _, a := range list {
+		a.Address = strings.ReplaceAll(a.Address, hiddenWord, "=?")
+		if strings.Contains(a.Name, hiddenWord) {
+			a.Name = mailtext.Words(strings.ReplaceAll(a.Name, hiddenWord, "=?"))
+		}
 	}
 	return list, err
 }
@@ -79,7 +90,7 @@ func looseAddresses(value string) []string {
 
 // NormalAddress returns an address in the form in which addresses are compared.
 func NormalAddress(a string) string {
-	return strings.Map(lower, printable(strings.TrimSpace(a)))
+	return strings.Map(lower, mailtext.Printable(strings.TrimSpace(a)))
 }
 
 // lower returns the lower-case form of r. It never converts another character to ASCII, as

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"journeyman/runner/tool/mailfile/mailtext"
 	"journeyman/store/pattern"
 )
 
@@ -21,7 +22,7 @@ const (
 // string if a person seems to have written it.
 func (h *Header) automatic() string {
 	local, _, _ := strings.Cut(h.From, "@")
-	kind, _ := parseParams(h.fields.Get("Content-Type"))
+	kind, _ := mailtext.Params(h.fields.Get("Content-Type"))
 	// Old servers send delivery reports as plain text. A person may also write as postmaster,
 	// so the subject must look like a report, too.
 	daemon := local == "mailer-daemon" || local == "postmaster" && h.isReportSubject()
@@ -69,7 +70,7 @@ var autoFields = []string{"xautoreply", "xautorespond", "xautoanswer", "xautogen
 
 // isAutoReply checks the field of RFC 3834 and those that programs used before it.
 func (h *Header) isAutoReply() bool {
-	if v, _ := parseParams(h.fields.Get("Auto-Submitted")); v != "" && v != "no" {
+	if v, _ := mailtext.Params(h.fields.Get("Auto-Submitted")); v != "" && v != "no" {
 		return true
 	}
 	if h.hasAutoField() {

@@ -11,6 +11,7 @@ import (
 	"github.com/emersion/go-message"
 	"github.com/emersion/go-message/textproto"
 
+	"journeyman/runner/tool/mailfile/mailtext"
 	"journeyman/store/pattern"
 )
 
@@ -68,11 +69,11 @@ func (b *bodyReader) part(fields textproto.Header, body io.Reader, depth int, al
 		b.broken = true
 		return content{}
 	}
-	kind, params := parseParams(fields.Get("Content-Type"))
+	kind, params := mailtext.Params(fields.Get("Content-Type"))
 	if !strings.Contains(kind, "/") {
 		kind = "text/plain"
 	}
-	disposition, where := parseParams(fields.Get("Content-Disposition"))
+	disposition, where := mailtext.Params(fields.Get("Content-Disposition"))
 	name := cmp.Or(where["filename"], params["name"])
 	decoded := &truncatingReader{r: b.decode(fields, body), broken: &b.broken}
 	switch {
@@ -102,7 +103,7 @@ func (b *bodyReader) part(fields textproto.Header, body io.Reader, depth int, al
 // wrong labels: the library would return an error.
 func (b *bodyReader) decode(fields textproto.Header, body io.Reader) io.Reader {
 	var h message.Header
-	encoding, _ := parseParams(fields.Get("Content-Transfer-Encoding"))
+	encoding, _ := mailtext.Params(fields.Get("Content-Transfer-Encoding"))
 	h.Set("Content-Transfer-Encoding", encoding)
 	h.Set("Content-Type", "application/octet-stream") // so that the library decodes no charset
 	e, err := message.New(h, body)
@@ -133,7 +134,7 @@ func (b *bodyReader) readText(r io.Reader, params map[string]string) string {
 		raw = raw[:room]
 	}
 	b.text += len(raw)
-	return cleanText(toUTF8(raw, params["charset"]))
+	return cleanText(mailtext.Decode(raw, params["charset"]))
 }
 
 // multipart reads the parts of a part.

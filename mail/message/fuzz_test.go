@@ -49,21 +49,6 @@ func readHostile(t *testing.T, raw []byte) {
 	}
 }
 
-// FuzzParams reads random text as the value of a header with parameters.
-func FuzzParams(f *testing.F) {
-	f.Add(`attachment; filename*0*=utf-8''%C3%9C; filename*1=b; filename="a\"b"`)
-	f.Add(`text/plain; charset="utf-8`)
-	f.Add(`a;;b*=;c*x*=1;=;"`)
-	f.Fuzz(func(t *testing.T, header string) {
-		_, params := parseParams(header)
-		for name, value := range params {
-			if name == "" && value == "" {
-				t.Error("an empty parameter")
-			}
-		}
-	})
-}
-
 // FuzzContentHash changes a mail. Fields that servers add and other boundaries must not change its hash. Its
 // author, date, subject and body must.
 func FuzzContentHash(f *testing.F) {

@@ -1,9 +1,8 @@
 // Package message parses and composes mail. Anybody may have written a mail: malformed parts are
 // repaired or left out, and everything that can grow has a limit.
 //
-// It is pure: the same bytes give the same result. Of this module it imports only store/pattern. It
-// opens no file and no connection, and starts no process. Callers pass in functions that need them,
-// such as the conversion of HTML.
+// It is pure: the same bytes give the same result. It opens no file and no connection, and starts no
+// process. Callers pass in functions that need them, such as the conversion of HTML.
 package message
 
 import (
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/emersion/go-message/textproto"
+
+	"journeyman/runner/tool/mailfile/mailtext"
 )
 
 // Limits of reading. A mail beyond one of them is attached as a whole, so that nothing
@@ -69,7 +70,7 @@ func (h Header) Date() (time.Time, error) { return mail.ParseDate(h.fields.Get("
 func ReadHeader(raw []byte) Header {
 	var h Header
 	h.fields, h.body, h.broken = splitHeader(raw)
-	h.Subject = OneLine(decodeWords(h.fields.Get("Subject")))
+	h.Subject = OneLine(mailtext.Words(h.fields.Get("Subject")))
 	h.readAuthor()
 	h.ReplyTo, h.Cc = h.addresses("Reply-To"), h.addresses("Cc")
 	for _, v := range slices.Concat(h.fields.Values("To"), h.fields.Values("Cc")) {

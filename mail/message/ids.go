@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/emersion/go-message/textproto"
+
+	"journeyman/runner/tool/mailfile/mailtext"
 )
 
 // messageIDs returns the valid ids in a value of In-Reply-To or References. Some programs write ids
@@ -102,7 +104,7 @@ func (h Header) ContentHash() string {
 		values := h.fields.Values(field)
 		part(strconv.Itoa(len(values)))
 		for _, v := range values {
-			part(OneLine(decodeWords(v)))
+			part(OneLine(mailtext.Words(v)))
 		}
 	}
 	part(h.From) // the envelope names the author if the header does not
@@ -137,8 +139,8 @@ func (p *partHasher) add(fields textproto.Header, body io.Reader, depth int) {
 	if p.broken {
 		return
 	}
-	kind, params := parseParams(fields.Get("Content-Type"))
-	_, where := parseParams(fields.Get("Content-Disposition"))
+	kind, params := mailtext.Params(fields.Get("Content-Type"))
+	_, where := mailtext.Params(fields.Get("Content-Disposition"))
 	fmt.Fprintf(p.sum, "%q %q %d\n", kind, cmp.Or(where["filename"], params["name"]), depth)
 	if strings.HasPrefix(kind, "multipart/") {
 		p.addParts(params["boundary"], body, depth)

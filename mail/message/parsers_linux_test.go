@@ -121,16 +121,6 @@ func parsers() []growthtest.Parser {
 				"less":        times("", "<", ""),
 				"underscores": times("", "a_", "")}},
 		{
-			Name: "parameters", Fuzz: []string{"FuzzParams"},
-			Read: func(in []byte) { parseParams(string(in)) }, Shapes: map[string]growthtest.Shape{
-				"many":     numbered("text/plain", "; p%d=x", ""),
-				"pieces":   numbered("a; p*0=x", "; p*%d*=x", ""),
-				"one":      times("a", "; a=b", ""),
-				"quotes":   times(`a; b="`, `\"`, ""),
-				"signs":    times("a", ";=", ""),
-				"encoded":  times("a; b*=utf-8''", "%41", ""),
-				"charsets": times("a; b*=", "'", "x")}},
-		{
 			Name: "Authentication-Results", Fuzz: []string{"FuzzParseAuthResults"},
 			Read: func(in []byte) { _, _ = ParseAuthResults(string(in)) }, Shapes: map[string]growthtest.Shape{
 				"results":  times("mx", "; spf=pass smtp.mailfrom=a@b", ""),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/emersion/go-message/textproto"
 
+	"journeyman/runner/tool/mailfile/mailtext"
 	"journeyman/store/pattern"
 )
 
@@ -18,7 +19,7 @@ const reactionText = 8 << 10
 func (h *Header) isReaction() bool {
 	found := false
 	h.eachPart(func(kind string, fields textproto.Header, body io.Reader) bool {
-		disposition, _ := parseParams(fields.Get("Content-Disposition"))
+		disposition, _ := mailtext.Params(fields.Get("Content-Disposition"))
 		switch {
 		case disposition == "reaction", // RFC 9078
 			kind == "text/vnd.google.email-reaction+json" && disposition != "attachment":
@@ -35,9 +36,9 @@ func (h *Header) isReaction() bool {
 
 // isReactionText reports whether a text is that of a reaction.
 func (h *Header) isReactionText(kind string, fields textproto.Header, body io.Reader) bool {
-	_, params := parseParams(fields.Get("Content-Type"))
+	_, params := mailtext.Params(fields.Get("Content-Type"))
 	raw, _ := io.ReadAll(io.LimitReader(body, reactionText)) // a truncatingReader returns no errors
-	text := toUTF8(raw, params["charset"])
+	text := mailtext.Decode(raw, params["charset"])
 	if kind == "text/html" {
 		text = withoutTags(text)
 	}
@@ -67,7 +68,7 @@ func (h *Header) isReactionNotice(lines []string) bool {
 	if len(rest) == 0 {
 		return known
 	}
-	if known && (strings.HasPrefix(rest[0], ">") || attribution(rest, attributionSentence.Compiled()) > 0) {
+	if known && (strings.HasPrefix(rest[0], ">") || attribution(rest, isSentence) > 0) {
 		return true
 	}
 	name, quoted := strings.TrimSpace(h.FromName), 0

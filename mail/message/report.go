@@ -9,6 +9,7 @@ import (
 
 	"github.com/emersion/go-message/textproto"
 
+	"journeyman/runner/tool/mailfile/mailtext"
 	"journeyman/store/pattern"
 )
 
@@ -38,7 +39,7 @@ func (h *Header) isReportSubject() bool {
 // reportKind returns the kind of a report of a mail server. Only a report that a mail has failed for a recipient is
 // a bounce: a mail that is late, was delivered or was passed on still arrives.
 func (h *Header) reportKind() string {
-	kind, params := parseParams(h.fields.Get("Content-Type"))
+	kind, params := mailtext.Params(h.fields.Get("Content-Type"))
 	if kind == "multipart/report" {
 		switch params["report-type"] {
 		case "disposition-notification": // it only says that a mail was read
@@ -84,7 +85,7 @@ func (h *Header) statuses() (list []recipientStatus) {
 		for block := range strings.SplitSeq(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n\n") {
 			block, err := parseHeader([]byte(strings.Trim(block, "\n") + "\n\n"))
 			s := recipientStatus{status: strings.TrimSpace(block.Get("Status"))}
-			s.action, _ = parseParams(block.Get("Action"))
+			s.action, _ = mailtext.Params(block.Get("Action"))
 			_, s.diagnostic, _ = strings.Cut(block.Get("Diagnostic-Code"), ";")
 			if err == nil && s.action+s.status != "" && len(list) < maxRecipients {
 				list = append(list, s)
@@ -107,7 +108,7 @@ func (h *Header) eachPart(visit func(kind string, fields textproto.Header, body 
 	b, n := bodyReader{}, 0
 	var walk func(fields textproto.Header, body io.Reader, depth int) bool
 	walk = func(fields textproto.Header, body io.Reader, depth int) bool {
-		kind, params := parseParams(fields.Get("Content-Type"))
+		kind, params := mailtext.Params(fields.Get("Content-Type"))
 		body = &truncatingReader{r: b.decode(fields, body), broken: &b.broken}
 		if !strings.HasPrefix(kind, "multipart/") {
 			return visit(kind, fields, body)
@@ -147,11 +148,11 @@ func ReplyIDs(raw []byte) []string {
 func BounceReason(h Header, raw []byte) string {
 	for _, s := range h.statuses() {
 		if s.failed() && s.diagnostic != "" {
-			return OneLine(decodeWords(s.diagnostic))
+			return OneLine(mailtext.Words(s.diagnostic))
 		}
 	}
 	if m := diagnostic.Compiled().FindSubmatch(raw[:min(len(raw), MaxHeader)]); m != nil {
-		return OneLine(decodeWords(string(m[1])))
+		return OneLine(mailtext.Words(string(m[1])))
 	}
 	return h.Subject
 }

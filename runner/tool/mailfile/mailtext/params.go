@@ -1,25 +1,18 @@
-package message
+package mailtext
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/hex"
-	"io"
-	"mime"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/emersion/go-message/charset"
-	"golang.org/x/text/encoding/charmap"
 )
 
-// parseParams splits a field such as Content-Type into its value, in lower case, and its parameters
+// Params splits a field such as Content-Type into its value, in lower case, and its parameters
 // by lower-case name. Package mime refuses many fields of real programs. So this function accepts
 // values without the necessary quotes, parameters in pieces and in other charsets (RFC 2231), and
 // misplaced encoded words (RFC 2047). It never fails: it leaves out invalid parts.
-func parseParams(header string) (value string, params map[string]string) {
+func Params(header string) (value string, params map[string]string) {
 	value, rest, _ := strings.Cut(header, ";")
 	value = strings.ToLower(strings.TrimSpace(value))
 	value, _, _ = strings.Cut(value, " ") // a comment, or a missing semicolon
@@ -98,7 +91,7 @@ func joinParams(pieces map[string]string) map[string]string {
 	}
 	for name, text := range pieces {
 		if _, better := params[name]; !better && !strings.Contains(name, "*") {
-			params[name] = decodeWords(text)
+			params[name] = Words(text)
 		}
 	}
 	return params
@@ -118,7 +111,7 @@ func joinSections(list []section) string {
 		}
 		raw = append(raw, percentDecoded(s.text)...)
 	}
-	return toUTF8(raw, label)
+	return Decode(raw, label)
 }
 
 func percentDecoded(s string) []byte {
@@ -135,53 +128,3 @@ func percentDecoded(s string) []byte {
 	}
 	return b
 }
-
-// decodeWords decodes encoded words (RFC 2047), and bytes outside of ASCII as toUTF8 does.
-// Words in unknown charsets stay as they are.
-func decodeWords(s string) string {
-	s = toUTF8([]byte(s), "")
-	d := newWordDecoder()
-	if text, err := d.DecodeHeader(s); err == nil {
-		s = text
-	}
-	return printable(s)
-}
-
-// printable returns s as valid UTF-8, without control characters other than tabs and line ends.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-// toUTF8 decodes text in the charset label. If the label is missing, unknown or wrong, valid UTF-8
-// counts as UTF-8. Other text counts as Windows-1252, which old programs send without a label.
-func toUTF8(raw []byte, label string) string {
-	label = strings.ToLower(strings.TrimSpace(label))
-	switch label {
-	case "", "utf-8", "utf8", "us-ascii", "ascii", "unknown-8bit", "x-unknown":
-	default:
-		if r, err := charset.Reader(label, bytes.NewReader(raw)); err == nil {
-			if text, err := io.ReadAll(r); err == nil {
-				return strings.ToValidUTF8(string(text), "\uFFFD")
-			}
-		}
-	}
-	if utf8.Valid(raw) {
-		return string(raw)
-	}
-	// A label of UTF-8 is usually right, and the text is only damaged.
-	if label == "utf-8" || label == "utf8" {
-		return strings.ToValidUTF8(string(raw), "\uFFFD")
-	}
-	text, err := charmap.Windows1252.NewDecoder().Bytes(raw)
-	if err != nil {
-		return strings.ToValidUTF8(string(raw), "\uFFFD")
-	}
-	return string(text)
-}
-
-func newWordDecoder() *mime.WordDecoder { return &mime.WordDecoder{CharsetReader: charset.Reader} }
