@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.
-	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible"},
+	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject"},
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
 	// Office formats, pure: it runs in a confined process.
@@ -88,6 +88,12 @@ var rooms = map[string][]string{
 	"runner/tool/mailfile/outlook": {"runner/tool/mailfile/mailtext"},
 	// Pure: mails that arrive and mails that are files have fields and texts with the same wrong labels.
 	"runner/tool/mailfile/mailtext": {},
+	// Archives, pure: it runs in a confined process.
+	"runner/tool/archive": {"runner/tool/charset", "store/visible"},
+	// Pure: files, names in archives and contacts have their encodings guessed in the same way.
+	"runner/tool/charset": {},
+	// Calendars and contacts, pure: it runs in a confined process.
+	"runner/tool/vobject": {"runner/tool/charset"},
 	// Only this package handles external servers and their protocol.
 	"runner/tool/mcp": {"runner/tool", "runner/sandbox", "runner/schema"},
 	// All confinement of processes and files is in one place.
