@@ -54,7 +54,9 @@ var mediaTypes = map[string]string{
 	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 	".xltm": "application/vnd.ms-excel.template.macroenabled.12",
 	".xltx": "application/vnd.openxmlformats-officedocument.spreadsheetml.template",
-	".xml":  "application/xml", ".yaml": "application/yaml", ".yml": "application/yaml",
+	".tbz2": "application/x-bzip2", ".tzst": "application/zstd",
+	".vcard": "text/vcard",
+	".xml":   "application/xml", ".yaml": "application/yaml", ".yml": "application/yaml",
 	".zip": "application/zip", ".zst": "application/zstd",
 }
 

@@ -3,15 +3,18 @@ package tool
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/office"
 	"journeyman/runner/tool/pdfwriter"
 	"journeyman/runner/tool/workbook"
+	"journeyman/store/visible"
 )
 
 // Names of the filters that are not a reader of a kind of document.
@@ -29,7 +32,7 @@ const (
 func Filters() map[string]sandbox.Filter {
 	filters := map[string]sandbox.Filter{pageFilter: readPage, mailFilter: readMailPages,
 		docxWriter: office.WriteDocx, xlsxWriter: workbook.Write,
-		pdfWriter: pdfwriter.Write}
+		pdfWriter: pdfwriter.Write, memberFilter: readMember, sectionsFilter: readSections}
 	for _, k := range documentKinds() {
 		filters[k.filter] = k.run
 	}
@@ -37,20 +40,18 @@ func Filters() map[string]sandbox.Filter {
 }
 
 // Documents converts untrusted documents, each in a confined process.
-type Documents struct{ pool *sandbox.FilterPool }
+type Documents struct {
+	pool  *sandbox.FilterPool
+	texts *textCache // of searches
+}
 
 // NewDocuments returns a Documents that runs its processes in pool.
-func NewDocuments(pool *sandbox.FilterPool) Documents { return Documents{pool} }
+func NewDocuments(pool *sandbox.FilterPool) Documents { return Documents{pool, &textCache{}} }
 
-// document returns the text of the selected part of a document. isDocument must be true for
-// mediaType. It returns an *Error for a document that cannot be read.
-func (d Documents) document(ctx context.Context, mediaType string, s selection, document []byte) (string, error) {
-	kind := documentKindOf(mediaType)
-	in, err := request(s, document)
-	if err != nil {
-		return "", err
-	}
-	text, err := d.pool.Run(ctx, kind.filter, in)
+// document returns the text of the selected part of a document of a kind. It returns an *Error for a document that
+// cannot be read.
+func (d Documents) document(ctx context.Context, kind documentKind, s selection, document []byte) (string, error) {
+	text, err := d.run(ctx, kind.filter, request{selection: s}, document)
 	// A FilterError is caused by the document. Any other error is caused by this machine, and
 	// ends the turn.
 	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
@@ -63,17 +64,70 @@ func (d Documents) document(ctx context.Context, mediaType string, s selection, 
 	return string(text), err
 }
 
-// request returns the input of a kind's filter: the selection as a line of JSON, then the document.
-func request(s selection, document []byte) ([]byte, error) {
-	line, err := json.Marshal(s)
-	return slices.Concat(line, []byte("\n"), document), err
+// member returns the file at a path in a container, and its name.
+func (d Documents) member(ctx context.Context, kind documentKind, container, member string, document []byte) (name string,
+	body []byte, err error) {
+	q := request{selection: selection{Name: path.Base(container)}, Kind: kind.filter, Member: member}
+	out, err := d.run(ctx, memberFilter, q, document)
+	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
+		return "", nil, Errorf("%q: %s", visible.Name(container), fe.Message)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	line, body, _ := bytes.Cut(out, []byte("\n"))
+	return name, body, json.Unmarshal(line, &name)
 }
 
-// parseRequest is the inverse of request.
-func parseRequest(in []byte) (s selection, document []byte, err error) {
+// sections returns the texts in a document for a search, and how many of its members were not read.
+func (d Documents) sections(ctx context.Context, kind documentKind, name string, document []byte) (all []section, left int,
+	err error) {
+	q := request{selection: selection{Name: path.Base(name)}, Kind: kind.filter}
+	key := sha256.Sum256(slices.Concat([]byte(q.Kind+"\x00"+q.Name+"\x00"), document))
+	if known, ok := d.texts.get(key); ok {
+		return known.sections, known.left, nil
+	}
+	out, err := d.run(ctx, sectionsFilter, q, document)
+	if err != nil {
+		return nil, 0, err
+	}
+	if all, left, err = parseSections(out); err == nil {
+		d.texts.add(cachedTexts{key: key, sections: all, left: left})
+	}
+	return all, left, err
+}
+
+// A request is the first line of the input of the filters of documents. The document follows.
+type request struct {
+	selection
+	Kind   string `json:"kind,omitempty"`   // filter of the document's kind
+	Member string `json:"member,omitempty"` // path of a file in it
+}
+
+// kind returns the kind of the document.
+func (q request) kind() documentKind {
+	for _, k := range documentKinds() {
+		if k.filter == q.Kind {
+			return k
+		}
+	}
+	return documentKind{}
+}
+
+// run runs a filter on a document.
+func (d Documents) run(ctx context.Context, filter string, q request, document []byte) ([]byte, error) {
+	line, err := json.Marshal(q)
+	if err != nil {
+		return nil, err
+	}
+	return d.pool.Run(ctx, filter, slices.Concat(line, []byte("\n"), document))
+}
+
+// parseRequest returns the request and the document of a filter's input.
+func parseRequest(in []byte) (q request, document []byte, err error) {
 	line, document, _ := bytes.Cut(in, []byte("\n"))
-	err = json.Unmarshal(line, &s)
-	return s, document, err
+	err = json.Unmarshal(line, &q)
+	return q, document, err
 }
 
 // Text returns the text of a document. known is false for a media type that is no kind of document. It
@@ -82,7 +136,7 @@ func (d Documents) Text(ctx context.Context, mediaType string, document []byte) 
 	if !isDocument(mediaType) {
 		return "", false, nil
 	}
-	text, err = d.document(ctx, mediaType, selection{}, document)
+	text, err = d.document(ctx, documentKindOf(mediaType), selection{}, document)
 	return text, true, err
 }
 

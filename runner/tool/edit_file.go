@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"journeyman/runner/tool/charset"
 	"journeyman/store/visible"
 )
 
@@ -121,7 +122,7 @@ func (e *editing) parse(input json.RawMessage) error {
 // apply returns the contents of the file after all edits. After an error the file does not
 // change, so a call makes all of its edits or none.
 func (e *editing) apply(data []byte) ([]byte, error) {
-	if encodingOf(data[:min(len(data), headSize)]) != utf8Text || !utf8.Valid(data) {
+	if encodingOf(data[:min(len(data), headSize)]) != charset.UTF8 || !utf8.Valid(data) {
 		return nil, Errorf("path: %q is not UTF-8 text, so it cannot be edited; write_file can replace it", e.path)
 	}
 	// Each edit changes the result of the previous one.

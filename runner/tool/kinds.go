@@ -1,9 +1,13 @@
 package tool
 
 import (
+	"errors"
+	"io"
 	"slices"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/tool/archive"
+	"journeyman/runner/tool/charset"
 	"journeyman/runner/tool/office"
 	"journeyman/runner/tool/workbook"
 )
@@ -19,14 +23,29 @@ const (
 	xltxType = "application/vnd.openxmlformats-officedocument.spreadsheetml.template"
 	xltmType = "application/vnd.ms-excel.template.macroenabled.12"
 	xlsbType = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
+	docType  = "application/msword"
+	xlsType  = "application/vnd.ms-excel"
+	pptType  = "application/vnd.ms-powerpoint"
+	zipType  = "application/zip"
 )
 
 // A selection names the part of a document that a call reads. The zero value is the whole document.
 type selection struct {
-	Pages string `json:"pages,omitempty"` // such as "3-7"
-	Sheet string `json:"sheet,omitempty"` // name or number of a sheet
-	Range string `json:"range,omitempty"` // cells, such as "A1:F20"
+	Pages    string `json:"pages,omitempty"`    // such as "3-7"
+	Sheet    string `json:"sheet,omitempty"`    // name or number of a sheet
+	Range    string `json:"range,omitempty"`    // cells, such as "A1:F20"
+	Encoding string `json:"encoding,omitempty"` // canonical name; "" to guess
+	Name     string `json:"name,omitempty"`     // the last name of the file's path; no argument
 }
+
+// The forms of files, by their first bytes.
+const (
+	pdfForm        = "PDF"
+	zipForm        = "zip"
+	compoundForm   = "compound" // office documents before 2007, and encrypted ones (MS-CFB)
+	tarForm        = "tar"
+	compressedForm = "compressed"
+)
 
 // A documentKind is a kind of document that has its own reader.
 type documentKind struct {
@@ -35,20 +54,51 @@ type documentKind struct {
 	types   []string
 	selects []string // names of the arguments of read_file that this kind supports
 
+	// form is the form of all files of this kind: a file of another form is not of this kind, whatever its name
+	// says. A kind without a form is recognized by names only.
+	form string
+
+	// plain kinds are stored as text, which the argument source returns as it is, for edits.
+	plain bool
+
 	// read returns the text of a document. It runs in a confined process. When expired returns true, it
 	// stops and returns the text so far, before the sandbox kills the process.
 	read func(document []byte, s selection, expired func() bool) ([]byte, error)
+
+	// members visits the files in a container, such as the parts of a mail, and stops at the first error of visit.
+	// nil means that the kind has none, but all kinds of zipForm have those of the archive. It runs in a confined
+	// process.
+	members func(document []byte, s selection, expired func() bool, visit func(archive.Member, io.Reader) error) error
+
+	// packed means that the text of a container is in its members: search_files searches them. The parts of an
+	// office document only repeat its text.
+	packed bool
 }
 
 // documentKinds returns all kinds of documents. A new kind needs only an entry here.
 func documentKinds() []documentKind {
+	encoded := []string{"encoding"}
 	return []documentKind{
-		{name: "PDF document", filter: "pdf", types: []string{pdfType}, read: whole(pdfText)},
-		{name: "docx document", filter: "docx", types: []string{docxType}, read: whole(office.Docx)},
+		{name: "PDF document", filter: "pdf", types: []string{pdfType}, form: pdfForm, read: whole(pdfText)},
+		{name: "docx document", filter: "docx", types: []string{docxType}, form: zipForm, read: whole(office.Docx)},
 		{
 			name: "workbook", filter: "xlsx", types: []string{xlsxType, xlsmType, xltxType, xltmType, xlsbType},
-			selects: []string{"sheet", "range"}, read: cells(workbook.Xlsx)},
-		{name: "pptx document", filter: "pptx", types: []string{pptxType}, read: whole(office.Pptx)},
+			form: zipForm, selects: []string{"sheet", "range"}, read: cells(workbook.Xlsx)},
+		{name: "pptx document", filter: "pptx", types: []string{pptxType}, form: zipForm, read: whole(office.Pptx)},
+		{name: "doc document", filter: "doc", types: []string{docType}, form: compoundForm, read: oldOffice("docx")},
+		{name: "xls document", filter: "xls", types: []string{xlsType}, form: compoundForm, read: oldOffice("xlsx")},
+		{name: "ppt document", filter: "ppt", types: []string{pptType}, form: compoundForm, read: oldOffice("pptx")},
+		{name: "web page", filter: "html", types: []string{"text/html", "application/xhtml+xml"}, selects: encoded,
+			plain: true, read: htmlText},
+		{name: "calendar", filter: "ics", types: []string{"text/calendar"}, selects: encoded, plain: true,
+			read: calendarText},
+		{name: "contacts", filter: "vcf", types: []string{"text/vcard"}, selects: encoded, plain: true, read: contactsText},
+		{name: "zip archive", filter: "zip", types: []string{zipType, "application/java-archive"}, form: zipForm,
+			packed: true, read: listed(archive.Zip), members: within(archive.Zip)},
+		{name: "tar archive", filter: "tar", types: []string{"application/x-tar"}, form: tarForm,
+			packed: true, read: listed(archive.Tar), members: within(archive.Tar)},
+		{name: "compressed file", filter: "compressed", types: []string{"application/gzip", "application/x-bzip2",
+			"application/zstd"}, form: compressedForm, packed: true, read: unpackedText, members: compressedMembers},
 	}
 }
 
@@ -78,31 +128,67 @@ func documentKindOf(mediaType string) documentKind {
 	return documentKind{}
 }
 
-// isDocument reports whether the method document supports a media type.
-func isDocument(mediaType string) bool { return documentKindOf(mediaType).filter != "" }
+// isDocument reports whether files of a media type have a reader, and are not text themselves.
+func isDocument(mediaType string) bool {
+	k := documentKindOf(mediaType)
+	return k.filter != "" && !k.plain
+}
 
 // run is the filter of this kind. Its input is that of Documents.document.
 func (k documentKind) run(in []byte) ([]byte, error) {
-	s, document, err := parseRequest(in)
+	q, document, err := parseRequest(in)
 	if err != nil {
 		return nil, err
 	}
-	return k.read(document, s, func() bool { return sandbox.ProcessTime() > sandbox.FilterTime })
+	k = k.refined(document)
+	if err := q.selection.supportedBy(k, q.Name); err != nil {
+		return nil, err
+	}
+	return k.read(document, q.selection, expired)
 }
+
+// expired reports whether a confined process should return what it has.
+func expired() bool { return sandbox.ProcessTime() > sandbox.FilterTime }
+
+// visit visits the members of a container. It returns errNoContainer for other kinds.
+func (k documentKind) visit(document []byte, s selection, visit func(archive.Member, io.Reader) error) error {
+	switch {
+	case k.members != nil:
+		return k.members(document, s, expired, visit)
+	case k.form == zipForm:
+		return within(archive.Zip)(document, s, expired, visit)
+	}
+	return errNoContainer
+}
+
+// errNoContainer is the error for members of a file that has none.
+var errNoContainer = errors.New("it is no archive and no other file with files in it")
 
 // maxSelection is the maximum number of characters in an argument that selects a part of a document.
 const maxSelection = 200
 
 // selection returns the part of a document that the arguments select.
 func (a *arguments) selection() selection {
-	return selection{Pages: a.text("pages", false, maxSelection), Sheet: a.text("sheet", false, maxSelection),
-		Range: a.text("range", false, maxSelection)}
+	s := selection{Pages: a.text("pages", false, maxSelection), Sheet: a.text("sheet", false, maxSelection),
+		Range: a.text("range", false, maxSelection), Encoding: a.text("encoding", false, maxSelection)}
+	if s.Encoding == "" {
+		return s
+	}
+	canonical, known := charset.Lookup(s.Encoding)
+	if !known {
+		a.wrong("encoding must be the name of an encoding, such as %s", charset.Examples)
+	}
+	s.Encoding = canonical
+	return s
 }
 
-// supportedBy returns an *Error if s has an argument that the kind of the file at path does not support.
+// supportedBy returns an *Error if s has an argument that the kind of the file at path does not support. The zero
+// kind is a text file.
 func (s selection) supportedBy(k documentKind, path string) error {
-	for _, argument := range []struct{ name, value string }{{"pages", s.Pages}, {"sheet", s.Sheet}, {"range", s.Range}} {
-		if argument.value != "" && !slices.Contains(k.selects, argument.name) {
+	for _, argument := range []struct{ name, value string }{{"pages", s.Pages}, {"sheet", s.Sheet}, {"range", s.Range},
+		{"encoding", s.Encoding}} {
+		supported := slices.Contains(k.selects, argument.name) || k.filter == "" && argument.name == "encoding"
+		if argument.value != "" && !supported {
 			return Errorf("%s does not apply to %q: leave it out", argument.name, path)
 		}
 	}

@@ -172,6 +172,21 @@ func parsers(t *testing.T) []growthtest.Parser {
 				_, _ = readPage(raw)
 			}, Shapes: pageShapes()},
 		{
+			Name: "page in a file", Fuzz: []string{"FuzzHTMLFile"}, Most: 128 << 10,
+			Read: func(in []byte) { _, _ = htmlText(in, selection{}, never) }, Shapes: pageShapes()},
+		{
+			Name: "container", Fuzz: []string{"FuzzContainer"}, Most: 128 << 10, Confined: true,
+			Read: func(in []byte) {
+				_, _ = readMember([]byte(`{"name":"a.zip","kind":"zip","member":"f/g"}` + "\n" + string(in)))
+				_, _ = readSections([]byte(`{"name":"a.zip","kind":"zip"}` + "\n" + string(in)))
+			}, Shapes: map[string]growthtest.Shape{
+				"files": func(n int) string { return zipped(t, make([]string, n/130*2)...) },
+				"types": func(n int) string {
+					return zipped(t, "[Content_Types].xml", strings.Repeat("<Override ContentType='a'/>", n))
+				},
+				"texts": func(n int) string { return zipped(t, "f", strings.Repeat("\xe9\n", n*8)) },
+				"bomb":  func(n int) string { return zipped(t, "f", strings.Repeat("a", n*100)) }}},
+		{
 			Name: "PDF", Fuzz: []string{"FuzzPDF"}, Most: 128 << 10,
 			Read: func(in []byte) {
 				defer func() { _ = recover() }() // the confined process would end

@@ -138,7 +138,7 @@ func FuzzPDF(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document []byte) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
-		text, err := testDocuments.document(ctx, pdfType, selection{}, document)
+		text, err := testDocuments.document(ctx, documentKindOf(pdfType), selection{}, document)
 		var told *Error
 		switch {
 		case err == nil && strings.ContainsAny(text, "\x00\x1b"):

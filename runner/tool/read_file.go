@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,15 +27,18 @@ type readFile struct{ docs Documents }
 func (readFile) Spec() Spec {
 	return Spec{
 		Name: "read_file",
-		Description: `Read a file of the workspace as text. Each line comes as its number, a tab and the line. Gives up
-to 2000 lines and 64 KiB at a time, and says where to go on. Of PDF, docx, xlsx and pptx documents the text is given,
-without line numbers. Cells of a workbook look as on the screen, a formula before its value: =SUM(B2:B9) → 12.50 €. Very long lines are cut: limit 1 shows more of one.`,
+		Description: `Read a file of the workspace as text, each line as its number, a tab and the line: up to 2000 lines
+and 64 KiB at a time. Documents (PDF, office, mail, HTML, calendar, contacts) give their text without numbers, archives a
+list. Cells of a workbook look as on the screen, a formula before its value: =SUM(B2:B9) → 12.50 €. limit 1 shows more
+of a very long line.`,
 		InputSchema: objectSchema(`
-    "path": {"type": "string", "description": "Path of the file, relative to the workspace"},
-    "offset": {"type": "integer", "minimum": 1, "description": "Line to start at; default 1"},
-    "limit": {"type": "integer", "minimum": 1, "description": "Most lines to read; default 2000"},
+    "path": {"type": "string", "description": "Relative to the workspace; in an archive: bundle.zip/a.txt"},
+    "offset": {"type": "integer", "minimum": 1, "description": "First line; default 1"},
+    "limit": {"type": "integer", "minimum": 1, "description": "Most lines; default 2000"},
     "sheet": {"type": "string", "description": "Name or number of a sheet of a workbook; default all"},
-    "range": {"type": "string", "description": "Cells of a workbook: A1:F20, B:D, 3:9; one cell gives its exact value"}`,
+    "range": {"type": "string", "description": "Cells of a workbook: A1:F20, B:D, 3:9; one cell gives its exact value"},
+    "encoding": {"type": "string", "description": "Of text; default a guess"},
+    "source": {"type": "boolean", "description": "HTML, mail or calendar as stored, to edit"}`,
 			"path"),
 		Repeatable: true,
 		Parallel:   true,
@@ -47,6 +51,7 @@ type lineRange struct {
 	first    int // number of the first line
 	limit    int // maximum number of lines
 	part     selection
+	source   bool // whether to return a document as it is stored
 	numbered bool // whether each line begins with its number
 
 	text  strings.Builder
@@ -60,25 +65,17 @@ type lineRange struct {
 func (r readFile) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
 	x := lineRange{path: a.path(), first: a.number("offset", 1, 1), limit: a.number("limit", defaultLines, 1),
-		part: a.selection()}
+		part: a.selection(), source: a.boolean("source")}
 	if err := a.err(); err != nil {
 		return nil, err
 	}
-	t, err := openText(host.Workspace(), x.path)
+	t, err := openText(ctx, r.docs, host.Workspace(), x.path, x.part.Encoding)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
-	x.numbered = true
-	if err := x.part.supportedBy(documentKindOf(t.mediaType), x.path); err != nil {
+	if err := x.convert(ctx, r.docs, t); err != nil {
 		return nil, err
-	}
-	// Models call read_file for documents, too, so documents need no separate tool.
-	if isDocument(t.mediaType) {
-		if err := t.asDocument(ctx, r.docs, x.part); err != nil {
-			return nil, err
-		}
-		x.numbered = false // documents are not edited by line numbers
 	}
 	most := max(maxReadable, host.Workspace().FileSize())
 	switch {
@@ -97,12 +94,35 @@ func (r readFile) Run(ctx context.Context, host Host, input json.RawMessage) (js
 	return result(x.text.String() + x.notes(t))
 }
 
+// convert replaces a document by its text. Models call read_file for documents, too, so documents need no separate
+// tool.
+func (x *lineRange) convert(ctx context.Context, docs Documents, t *textFile) error {
+	kind := t.kind
+	if x.source && kind.plain {
+		kind = documentKind{}
+	}
+	if x.source && kind.filter != "" {
+		return Errorf("source does not apply to %q, which is no text file: leave it out", x.path)
+	}
+	if err := x.part.supportedBy(kind, x.path); err != nil {
+		return err
+	}
+	x.numbered = kind.filter == "" // documents are not edited by line numbers
+	if x.numbered {
+		return nil
+	}
+	return t.asDocument(ctx, docs, x.part)
+}
+
 // refuseBinary returns the error for a file that is not text. The error suggests an
 // alternative.
 func refuseBinary(path, mediaType string, size int64) error {
 	advice := "a shell, where there is one, may have a program that reads it"
-	if strings.HasPrefix(mediaType, "image/") {
+	switch {
+	case strings.HasPrefix(mediaType, "image/"):
 		advice = "view_image shows PNG, JPEG, GIF and WebP images"
+	case slices.Contains([]string{"application/x-7z-compressed", "application/vnd.rar", "application/x-xz"}, mediaType):
+		advice = "a shell, where there is one, may unpack it (7z, unrar, xz, tar xf), or ask for it as zip"
 	}
 	return Errorf("%q is not text: it is %s, %d bytes; %s", path, mediaType, size, advice)
 }
@@ -181,8 +201,11 @@ func (x *lineRange) notes(t *textFile) string {
 	if x.crlf > 0 && x.numbered {
 		notes = append(notes, "lines end with CRLF")
 	}
-	if t.encoding != utf8Text {
-		notes = append(notes, "the file is "+t.encoding+", shown as UTF-8")
+	if note := t.encodingNote(); note != "" {
+		notes = append(notes, note)
+	}
+	if t.kind.plain && !x.numbered {
+		notes = append(notes, "this is the text of the "+t.kind.name+"; source true gives the file as it is, to edit it")
 	}
 	text := ""
 	for _, note := range notes {

@@ -30,15 +30,15 @@ const (
 	excerptContext = 100      // bytes before a match in a long line that are shown
 )
 
-type searchFiles struct{}
+type searchFiles struct{ docs Documents }
 
 // Spec describes search_files.
 func (searchFiles) Spec() Spec {
 	return Spec{
 		Name: "search_files",
-		Description: `Search text files for lines that match a regular expression (RE2: no look-around or
-back-references; (?i) ignores case). Gives each file's path, then "line number:text" of up to 200 matches. Leaves out
-.git and what .gitignore names.`,
+		Description: `Search text files, documents and archives for lines that match a regular expression (RE2: no
+look-around or back-references; (?i) ignores case). Gives each file's path, the page or sheet, then "line number:text" of
+up to 200 matches. Leaves out .git and what .gitignore names.`,
 		InputSchema: objectSchema(`
     "pattern": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Matched against one line at a time"},
     "path": {"type": "string", "description": "Folder or file; default the whole workspace"},
@@ -56,6 +56,7 @@ type search struct {
 	re      *regexp.Regexp
 	line    int // bytes of a line that are searched
 	ws      *sandbox.Workspace
+	docs    Documents
 	start   string
 	glob    pathGlob
 	context int
@@ -65,13 +66,15 @@ type search struct {
 	files   int // files with matches
 	read    int // files that were searched
 	skipped int // files that are binary, too large or unreadable
+	long    int // lines of which only the beginning was searched
+	budget  documentBudget
 }
 
 // Run searches files.
-func (searchFiles) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
+func (t searchFiles) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
 	pattern := a.text("pattern", true, maxPattern)
-	s := search{ws: host.Workspace(), start: a.folder(), glob: a.glob(), context: a.number("context", 0, 0)}
+	s := search{ws: host.Workspace(), docs: t.docs, start: a.folder(), glob: a.glob(), context: a.number("context", 0, 0)}
 	if s.context > maxContext {
 		a.wrong("context must be at most %d", maxContext)
 	}
@@ -82,12 +85,7 @@ func (searchFiles) Run(ctx context.Context, host Host, input json.RawMessage) (j
 	if s.re, s.line, err = compile(pattern); err != nil {
 		return nil, err
 	}
-	left, err := walkFiles(ctx, s.ws, s.start, func(e sandbox.Entry) error {
-		if !e.Mode.IsRegular() || !s.glob.matches(relativeTo(s.start, e.Path)) {
-			return nil
-		}
-		return s.file(ctx, e)
-	})
+	left, err := s.walk(ctx)
 	// A full result is a success, with a note that more matches may exist.
 	more := errors.Is(err, errEnough)
 	if err != nil && !more {
@@ -96,11 +94,36 @@ func (searchFiles) Run(ctx context.Context, host Host, input json.RawMessage) (j
 	return result(s.text.String() + s.notes(more, left))
 }
 
+// walk searches all files below the start, or in the container that the start names. left reports whether files
+// were left out by rules.
+func (s *search) walk(ctx context.Context) (left bool, err error) {
+	if _, err := s.ws.Stat(s.start); err != nil {
+		if container, member, ok := splitMember(s.ws, s.start); ok {
+			return false, s.within(ctx, container, member)
+		}
+	}
+	return walkFiles(ctx, s.ws, s.start, func(e sandbox.Entry) error {
+		if !e.Mode.IsRegular() || !s.glob.matches(relativeTo(s.start, e.Path)) {
+			return nil
+		}
+		return s.file(ctx, e)
+	})
+}
+
 // notes returns additional information for the model, one item per line.
 func (s *search) notes(more, left bool) string {
-	notes := fmt.Sprintf("[%d matches in %d of %d text files]\n", s.matches, s.files, s.read)
+	what := "text files"
+	if s.budget.searched > 0 {
+		what = "text files and documents"
+	}
+	notes := fmt.Sprintf("[%d matches in %d of %d %s]\n", s.matches, s.files, s.read, what)
 	if s.skipped > 0 {
 		notes += fmt.Sprintf("[%d files are not text, or too large, and were not searched]\n", s.skipped)
+	}
+	notes += s.budget.notes()
+	if s.long > 0 {
+		notes += fmt.Sprintf("[%d lines are longer than %d bytes, and with this pattern only their beginnings were "+
+			"searched: a simpler pattern reads more]\n", s.long, s.line)
 	}
 	if more {
 		notes += "[there may be more matches: narrow the pattern, the path or the glob]\n"
@@ -140,7 +163,7 @@ func (s *search) file(ctx context.Context, e sandbox.Entry) error {
 		s.skipped++
 		return nil
 	}
-	t, err := openText(s.ws, e.Path)
+	t, err := openText(ctx, s.docs, s.ws, e.Path, "")
 	if _, refused := errors.AsType[*Error](err); refused {
 		s.skipped++ // the file was deleted or became unreadable after Walk read the folder
 		return nil
@@ -149,27 +172,50 @@ func (s *search) file(ctx context.Context, e sandbox.Entry) error {
 		return err
 	}
 	defer t.Close()
+	if t.kind.filter != "" && !t.kind.plain {
+		return s.document(ctx, t.content, "")
+	}
 	if t.encoding == "" {
 		s.skipped++
 		return nil
 	}
 	s.read++
-	f := searchedFile{search: s, path: e.Path}
+	f := &searchedFile{search: s, path: e.Path}
+	if err := f.lines(ctx, t); err != nil || t.kind.filter == "" || f.shown > 0 {
+		return err
+	}
+	// The source of a page or a mail shows some words in another form than a person sees.
+	return s.textOf(ctx, t.content)
+}
+
+// lines searches all lines of a file.
+func (f *searchedFile) lines(ctx context.Context, t *textFile) error {
 	for f.line = 1; ; f.line++ {
-		line, _, err := t.next(s.line)
+		line, length, err := t.next(f.search.line)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("search %q: %w", e.Path, err)
+			return fmt.Errorf("search %q: %w", f.path, err)
 		}
 		// Check at every line, because searching one line can take a tenth of a second.
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if length > f.search.line {
+			f.long++
+		}
 		// The line end is removed, so that "$" matches before CRLF, too.
-		if err := f.next(ctx, strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")); err != nil {
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		mark := f.document && placePattern.MatchString(line)
+		if mark {
+			f.place, f.before, f.after = line, nil, 0
+		}
+		if err := f.next(ctx, line); err != nil {
 			return err
+		}
+		if mark {
+			f.before = nil // the place is shown anyway
 		}
 	}
 }
@@ -182,6 +228,9 @@ type searchedFile struct {
 	before []string // the last lines that were not added, at most context of them
 	after  int      // how many of the next lines to add, as context of the last match
 	shown  int      // number of the last line that was added
+
+	document bool   // whether the text has lines that mark a place
+	place    string // the page or sheet of the current line, until it is shown; "" for none
 }
 
 // next searches the current line. It adds the line if it matches or is the context of a match.
@@ -222,6 +271,10 @@ func (f *searchedFile) match(line string, at int) error {
 	if f.shown > 0 && f.context > 0 && f.shown+1 < first {
 		f.text.WriteString("--\n") // grep also writes this line between groups
 	}
+	if f.place != "" && f.place != line { // a mark that matches is shown as a line
+		f.text.WriteString(f.place + "\n")
+	}
+	f.place = ""
 	for i, text := range f.before {
 		f.show(first+i, "-", text)
 	}

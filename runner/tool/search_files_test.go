@@ -96,6 +96,19 @@ func TestSearchFiles(t *testing.T) {
 	}
 }
 
+// TestSearchLongLines searches lines that are longer than what a large pattern may search.
+func TestSearchLongLines(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newTurn(t, sandbox.Limits{})
+	h.put(t, "f", strings.Repeat("x", 200_000)+"needle\nneedle\n")
+	large := "(?:a{900}|needle)" // more than 900 instructions
+	is.Equal(h.text(t, "search_files", object{"pattern": large}), "f\n2:needle\n[1 matches in 1 of 1 text files]\n"+
+		"[1 lines are longer than 73827 bytes, and with this pattern only their beginnings were searched: a simpler pattern reads more]\n")
+	text := h.text(t, "search_files", object{"pattern": "needle"})
+	is.True(strings.Contains(text, "[2 matches") && !strings.Contains(text, "longer than"))
+}
+
 func TestSearchFilesLimits(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -8,95 +8,70 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
+	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/unicode"
-
 	"journeyman/runner/sandbox"
-)
-
-// The encodings of text that are recognized.
-const (
-	utf8Text    = "utf-8"
-	utf16LE     = "utf-16le"
-	utf16BE     = "utf-16be"
-	windows1252 = "windows-1252" // any other text; includes Latin-1
+	"journeyman/runner/tool/charset"
 )
 
 // headSize is the number of bytes of a file that determine whether it is text.
 const headSize = 8 << 10
 
-// A textFile reads a file of the workspace line by line, as UTF-8.
+// A textFile reads a file line by line, as UTF-8.
 type textFile struct {
-	file      *os.File
-	lines     *bufio.Reader
-	size      int64
-	mediaType string
-	encoding  string // "" if the file is not text, so that it has no lines
-	kept      []byte // buffer of the last line, reused for the next one
+	*content
+	lines    *bufio.Reader
+	encoding string // canonical name; "" if the file is not text, so that it has no lines
+	guess    int    // how sure the encoding is, in percent; 0 if it is no guess
+	decodes  bool   // lines are decoded one by one
+	kept     []byte // buffer of the last line, reused for the next one
 }
 
-// openText opens the file at path and detects its type and encoding.
-func openText(ws *sandbox.Workspace, path string) (*textFile, error) {
-	f, err := ws.Open(path)
+// openText opens the file at path and detects its type and encoding. encoding is the canonical name of the encoding
+// that the caller knows, "" for none.
+func openText(ctx context.Context, docs Documents, ws *sandbox.Workspace, path, encoding string) (*textFile, error) {
+	c, err := docs.open(ctx, ws, path)
 	if err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
-	t := &textFile{file: f, lines: bufio.NewReaderSize(f, 64<<10)}
-	info, err := f.Stat()
-	if err == nil {
-		t.size = info.Size()
-		err = t.detect(path)
-	}
-	if err != nil {
-		// The caller gets no textFile, so close the file here.
-		return nil, errors.Join(fmt.Errorf("read %q: %w", path, err), f.Close())
-	}
+	t := &textFile{content: c}
+	t.readAs(c, encoding)
 	return t, nil
 }
 
-// Close closes the file.
-func (t *textFile) Close() error { return t.file.Close() }
+// readAs makes r the source of lines. It skips a byte order mark.
+func (t *textFile) readAs(r io.Reader, encoding string) {
+	t.lines = bufio.NewReaderSize(r, 64<<10)
+	head, _ := t.lines.Peek(headSize) // an error of r comes again with the first line
+	t.guess, t.encoding = 0, encoding
+	if encoding == "" {
+		t.encoding, t.guess = detect(head)
+	}
+	_, _ = t.lines.Discard(len(markOf(t.encoding, head))) // Peek has read them
+	switch {
+	case t.encoding == "" || t.encoding == charset.UTF8:
+	case charset.Stateful(t.encoding):
+		t.lines = bufio.NewReaderSize(charset.NewReader(t.encoding, t.lines), 64<<10)
+	default:
+		t.decodes = true
+	}
+}
 
 // asDocument replaces the contents of t, a document, by the text of the selected part of it.
 func (t *textFile) asDocument(ctx context.Context, docs Documents, s selection) error {
-	if t.size > sandbox.MaxFilterInput {
-		return Errorf("the document has %d bytes; up to %d can be read", t.size, sandbox.MaxFilterInput)
-	}
-	document, err := io.ReadAll(io.LimitReader(t.lines, sandbox.MaxFilterInput))
+	document, err := t.bytes()
 	if err != nil {
-		return fmt.Errorf("read %q: %w", t.file.Name(), err)
-	}
-	text, err := docs.document(ctx, t.mediaType, s, document)
-	// From now on, next returns the lines of the text.
-	t.lines, t.encoding = bufio.NewReader(strings.NewReader(text)), utf8Text
-	return err
-}
-
-// detect sets the media type and the encoding, and skips a byte order mark.
-func (t *textFile) detect(path string) error {
-	// Peek does not consume the bytes, so next still returns the first line.
-	head, err := t.lines.Peek(headSize)
-	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	t.mediaType = sandbox.MediaType(path, head)
-	t.encoding = encodingOf(head)
-	switch t.encoding {
-	case utf8Text:
-		if bytes.HasPrefix(head, []byte(utf8Mark)) {
-			_, err := t.lines.Discard(len(utf8Mark))
-			return err
-		}
-	case utf16LE, utf16BE:
-		// The byte order mark overrides the little-endian default.
-		decoder := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()
-		t.lines = bufio.NewReaderSize(decoder.Reader(t.lines), 64<<10)
-	}
-	return nil
+	s.Name = path.Base(t.path)
+	text, err := docs.document(ctx, t.kind, s, document)
+	// From now on, next returns the lines of the text.
+	t.decodes = false
+	t.lines, t.encoding, t.guess = bufio.NewReader(strings.NewReader(text)), charset.UTF8, 0
+	return err
 }
 
 // The byte order marks at the beginning of text.
@@ -105,27 +80,62 @@ const (
 	utf16LEMark = "\xff\xfe"
 	utf16BEMark = "\xfe\xff"
 	utf32LEMark = "\xff\xfe\x00\x00"
+	utf32BEMark = "\x00\x00\xfe\xff"
 )
 
-// encodingOf returns the encoding of a text that begins with head, "" for a binary file.
+// markOf returns the byte order mark at the beginning of a text in an encoding, "" for none.
+func markOf(encoding string, head []byte) string {
+	for _, mark := range []string{utf8Mark, utf32LEMark, utf32BEMark, utf16LEMark, utf16BEMark} {
+		// The decoders of UTF-16 and UTF-32 without an order of bytes need the mark.
+		if strings.HasPrefix(encoding, "utf-") && encoding != "utf-16" && encoding != "utf-32" &&
+			bytes.HasPrefix(head, []byte(mark)) {
+			return mark
+		}
+	}
+	return ""
+}
+
+// detect returns the encoding of a text that begins with head, "" for a binary file. guess is how sure that is, in
+// percent, and 0 for an encoding that is certain.
+func detect(head []byte) (encoding string, guess int) {
+	const wide = 90 // hardly any other file looks like UTF-16
+	encoding = encodingOf(head)
+	switch {
+	case encoding == "" && !bytes.HasPrefix(head, []byte("%PDF-")):
+		if encoding = charset.Wide(head); encoding != "" {
+			return encoding, wide
+		}
+	case encoding == charset.UTF8 && charset.Escapes(head):
+		return charset.ISO2022JP, 99
+	case encoding == charset.Western:
+		return charset.Guess(head)
+	}
+	return encoding, 0
+}
+
+// encodingOf returns the encoding of a text that begins with head, "" for a binary file. Windows-1252 stands for
+// any encoding of bytes without a mark.
 func encodingOf(head []byte) string {
 	begins := func(mark string) bool { return bytes.HasPrefix(head, []byte(mark)) }
 	switch {
-	// The mark of UTF-32 begins with that of UTF-16. UTF-32 contains NUL bytes, so it is
-	// treated as binary.
-	case begins(utf16LEMark) && !begins(utf32LEMark):
-		return utf16LE
+	// The mark of UTF-32 begins with that of UTF-16.
+	case begins(utf32LEMark):
+		return charset.UTF32LE
+	case begins(utf32BEMark):
+		return charset.UTF32BE
+	case begins(utf16LEMark):
+		return charset.UTF16LE
 	case begins(utf16BEMark):
-		return utf16BE
+		return charset.UTF16BE
 	case bytes.ContainsFunc(head, isBinary) || begins("%PDF-"):
 		return ""
 	// head may end inside a character.
 	case utf8.Valid(withoutPartialRune(head)):
-		return utf8Text
+		return charset.UTF8
 	case !strings.HasPrefix(http.DetectContentType(head), "text/"):
 		return ""
 	}
-	return windows1252
+	return charset.Western
 }
 
 // isBinary reports whether r is a control character that does not occur in text. Text may
@@ -174,13 +184,42 @@ func (t *textFile) next(most int) (line string, length int, err error) {
 	return t.decode(t.kept), length, nil
 }
 
-// decode converts a line to UTF-8. A line that is not valid UTF-8 is decoded as Windows-1252,
-// even if all earlier lines were ASCII.
+// decode converts a line to UTF-8. If the file began as ASCII, its first line with other bytes shows the encoding,
+// with the bytes after that line.
 func (t *textFile) decode(line []byte) string {
-	if utf8.Valid(line) {
+	if isASCII(line) || !t.decodes && utf8.Valid(line) {
 		return string(line)
 	}
-	t.encoding = windows1252
-	decoded, _ := charmap.Windows1252.NewDecoder().Bytes(line) // cannot fail: each byte is one character
-	return string(decoded)
+	if !t.decodes {
+		following, _ := t.lines.Peek(t.lines.Buffered())
+		t.encoding, t.guess = charset.Guess(slices.Concat(line, following))
+		t.decodes = true
+	}
+	// Programs of different age may have written to one file. By chance, a line in an encoding of two bytes is
+	// valid UTF-8.
+	if t.guess > 0 && charset.SingleByte(t.encoding) && utf8.Valid(line) {
+		return string(line)
+	}
+	return charset.Decode(t.encoding, line)
+}
+
+func isASCII(line []byte) bool {
+	for _, c := range line {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// encodingNote tells the model how the file is encoded, "" for UTF-8.
+func (t *textFile) encodingNote() string {
+	switch {
+	case t.encoding == charset.UTF8:
+		return ""
+	case t.guess > 0:
+		return fmt.Sprintf("the file is %s (a guess, %d %%), shown as UTF-8: another can be given as encoding",
+			charset.Title(t.encoding), t.guess)
+	}
+	return "the file is " + charset.Title(t.encoding) + ", shown as UTF-8"
 }

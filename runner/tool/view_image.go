@@ -9,7 +9,7 @@ import (
 	"journeyman/store/visible"
 )
 
-type viewImage struct{}
+type viewImage struct{ docs Documents }
 
 // Spec describes view_image.
 func (viewImage) Spec() Spec {
@@ -25,15 +25,15 @@ func (viewImage) Spec() Spec {
 }
 
 // Run shows an image.
-func (viewImage) Run(_ context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
+func (v viewImage) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
 	path := a.path()
 	if err := a.err(); err != nil {
 		return nil, err
 	}
-	f, err := host.Workspace().Open(path)
+	f, err := v.docs.open(ctx, host.Workspace(), path)
 	if err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
 	defer f.Close()
 	// Read one byte more than the limit, so that ShowImage recognizes a file that is too large.

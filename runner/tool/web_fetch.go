@@ -159,7 +159,7 @@ func (p *page) read(ctx context.Context, docs Documents) (*fetched, error) {
 		return nil, Errorf("%s is a %s of more than %d bytes; save keeps it as a file, which read_file reads", f.URL,
 			documentKindOf(mediaType).name, maxBody)
 	case isDocument(mediaType):
-		f.Content, err = docs.document(ctx, mediaType, selection{}, p.body)
+		f.Content, err = docs.document(ctx, documentKindOf(mediaType), selection{}, p.body)
 	case !isReadable(mediaType):
 		return nil, Errorf("%s is %s, which cannot be read as text; save keeps it as a file", f.URL, mediaType)
 	case !isHTML && p.isUTF8(): // nothing to parse, so no confined process is needed
