@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -118,6 +119,16 @@ func TestHonestProgramsAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() == 0 && os.Getenv("PROGRAMS") == "all" {
 		asNobody(t, "^TestHonestPrograms$")
 	}
+}
+
+// TestOfficeProgram converts a text with LibreOffice, whose start reads a folder in /etc.
+func TestOfficeProgram(t *testing.T) {
+	if _, err := exec.LookPath("soffice"); err != nil {
+		t.Skip("this machine has no soffice")
+	}
+	runHonest(t, shell(t, ShellConfig{}), `printf 'Some text\n' > in.txt &&
+		soffice --headless --convert-to doc:"MS Word 97" in.txt > log 2>&1 && soffice --headless --convert-to docx in.doc >> log 2>&1 &&
+		head -c 2 in.docx | grep -q PK && echo well`)
 }
 
 func runHonest(t *testing.T, s *Shell, script string) {

@@ -116,7 +116,7 @@ func (b *rootBuilder) programs() {
 func programSettings() []string {
 	var all []string
 	for _, pattern := range []string{"alternatives", "fonts", "ld.so.cache", "localtime", "timezone", "mime.types",
-		"magic", "services", "protocols", "chromium.d", "ghostscript", "ImageMagick-*", "java-*", "papersize", "perl",
+		"magic", "services", "protocols", "chromium.d", "ghostscript", "ImageMagick-*", "java-*", "libreoffice", "papersize", "perl",
 		"python3*", "R", "ssl/certs", "ssl/openssl.cnf", "texmf"} {
 		names, _ := filepath.Glob("/etc/" + pattern) // fails only for invalid patterns
 		for _, name := range names {
