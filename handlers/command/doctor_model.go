@@ -62,9 +62,10 @@ func (x *examination) checkModel(ctx context.Context) (list []check) {
 	if err != nil {
 		return []check{{"search", statusFailed, err.Error(), "correct --search-url or --search-key"}}
 	}
+	shell := x.newShell(x.found)
 	for _, f := range runner.Diagnose(ctx, runner.Config{Model: chain[0], Fallbacks: chain[1:],
-		Prices: prices, Tools: x.newTools(sandbox.NewFilterPool(), search),
-		Shell: x.newShell(x.found), ContextWindow: x.Window, Log: x.Log}) {
+		Prices: prices, Tools: x.newTools(sandbox.NewFilterPool(), search, shell),
+		Shell: shellTool(shell), ContextWindow: x.Window, Log: x.Log}) {
 		c := check{f.About, statusOK, f.Detail, ""}
 		switch {
 		case f.Bad && f.About == "answers":

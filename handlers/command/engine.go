@@ -157,10 +157,10 @@ func (p *Program) NewEngine(st *store.Store, baseURL, listenURL string) (e Engin
 	if e.Trace, err = trace.Open(p.Context, p.Env.Get, p.Version, p.Log); err != nil {
 		return e, err
 	}
-	b := p.Budgets
+	b, shell := p.Budgets, p.newShell(e.Found, p.Data)
 	e.Runner = runner.New(runner.Config{Store: st, Model: e.Models[0], Fallbacks: e.Models[1:], Models: catalogue,
-		Dialer: p.Dialer(), Prices: prices, Tools: p.newTools(e.Filters, search),
-		Shell: p.newShell(e.Found, p.Data), Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
+		Dialer: p.Dialer(), Prices: prices, Tools: p.newTools(e.Filters, search, shell),
+		Shell: shellTool(shell), Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
 		Concurrency: p.Concurrency, ContextWindow: p.Window, ModelPatience: p.Patience, NodeLease: p.NodeLease, Now: p.Now, FileSize: p.FileSize,
 		Budgets: map[store.Budget]runner.Limits{
 			store.BudgetLow: runner.Limits(b.Low), store.BudgetStandard: runner.Limits(b.Standard),
@@ -219,8 +219,8 @@ func newSearchTool(s Settings, userAgent string) (tool.Tool, error) {
 }
 
 // newTools returns the tools that the configuration permits, besides the shell.
-func (p *Program) newTools(filters *sandbox.FilterPool, search tool.Tool) []tool.Tool {
-	documents := tool.NewDocuments(filters)
+func (p *Program) newTools(filters *sandbox.FilterPool, search tool.Tool, shell func() *sandbox.Shell) []tool.Tool {
+	documents := tool.NewDocuments(filters).WithOffice(shell)
 	tools := append(tool.All(documents), tool.WebFetch(documents, p.Dialer(), p.UserAgent()))
 	if search != nil {
 		tools = append(tools, search)
@@ -231,10 +231,10 @@ func (p *Program) newTools(filters *sandbox.FilterPool, search tool.Tool) []tool
 // newShell returns a function whose first call creates the shell. It returns nil if this machine and
 // the configuration permit none. Commands do not see the folders of hide: the data folder may be in a
 // folder of programs, and it holds the database.
-func (p *Program) newShell(found func() sandbox.Confinement, hide ...string) func() tool.Tool {
+func (p *Program) newShell(found func() sandbox.Confinement, hide ...string) func() *sandbox.Shell {
 	cfg := sandbox.ShellConfig{Hide: hide, Unsafe: p.UnsafeShell,
 		Limits: sandbox.ShellLimits{FileSize: sandbox.CommandFile(p.FileSize)}}
-	return sync.OnceValue(func() tool.Tool {
+	return sync.OnceValue(func() *sandbox.Shell {
 		shell, err := sandbox.NewShell(found(), cfg)
 		if errors.Is(err, sandbox.ErrUnconfined) {
 			p.Log.Info("workers get no shell", "err", found().Err)
@@ -247,7 +247,17 @@ func (p *Program) newShell(found func() sandbox.Confinement, hide ...string) fun
 		if !shell.Confined() {
 			p.Log.Warn("commands of workers run unconfined", "err", found().Err)
 		}
-		return tool.Shell(shell)
+		return shell
+	})
+}
+
+// shellTool returns a function whose first call creates the tool of a shell, nil if there is none.
+func shellTool(shell func() *sandbox.Shell) func() tool.Tool {
+	return sync.OnceValue(func() tool.Tool {
+		if s := shell(); s != nil {
+			return tool.Shell(s)
+		}
+		return nil
 	})
 }
 

@@ -41,16 +41,23 @@ func Filters() map[string]sandbox.Filter {
 
 // Documents converts untrusted documents, each in a confined process.
 type Documents struct {
-	pool  *sandbox.FilterPool
-	texts *textCache // of searches
+	pool   *sandbox.FilterPool
+	texts  *textCache       // of searches
+	office *officeConverter // nil for none
 }
 
 // NewDocuments returns a Documents that runs its processes in pool.
-func NewDocuments(pool *sandbox.FilterPool) Documents { return Documents{pool, &textCache{}} }
+func NewDocuments(pool *sandbox.FilterPool) Documents {
+	return Documents{pool: pool, texts: &textCache{}}
+}
 
 // document returns the text of the selected part of a document of a kind. It returns an *Error for a document that
 // cannot be read.
 func (d Documents) document(ctx context.Context, kind documentKind, s selection, document []byte) (string, error) {
+	kind, document, err := d.modern(ctx, kind, document)
+	if err != nil {
+		return "", err
+	}
 	text, err := d.run(ctx, kind.filter, request{selection: s}, document)
 	// A FilterError is caused by the document. Any other error is caused by this machine, and
 	// ends the turn.
@@ -87,6 +94,10 @@ func (d Documents) sections(ctx context.Context, kind documentKind, name string,
 	if known, ok := d.texts.get(key); ok {
 		return known.sections, known.left, nil
 	}
+	if kind, document, err = d.modern(ctx, kind, document); err != nil {
+		return nil, 0, err
+	}
+	q.Kind = kind.filter
 	out, err := d.run(ctx, sectionsFilter, q, document)
 	if err != nil {
 		return nil, 0, err

@@ -58,6 +58,9 @@ type documentKind struct {
 	// says. A kind without a form is recognized by names only.
 	form string
 
+	// target is the media type of the kind to which LibreOffice converts documents before 2007.
+	target string
+
 	// plain kinds are stored as text, which the argument source returns as it is, for edits.
 	plain bool
 
@@ -85,9 +88,12 @@ func documentKinds() []documentKind {
 			name: "workbook", filter: "xlsx", types: []string{xlsxType, xlsmType, xltxType, xltmType, xlsbType},
 			form: zipForm, selects: []string{"sheet", "range"}, read: cells(workbook.Xlsx)},
 		{name: "pptx document", filter: "pptx", types: []string{pptxType}, form: zipForm, read: whole(office.Pptx)},
-		{name: "doc document", filter: "doc", types: []string{docType}, form: compoundForm, read: oldOffice("docx")},
-		{name: "xls document", filter: "xls", types: []string{xlsType}, form: compoundForm, read: oldOffice("xlsx")},
-		{name: "ppt document", filter: "ppt", types: []string{pptType}, form: compoundForm, read: oldOffice("pptx")},
+		{name: "doc document", filter: "doc", types: []string{docType}, form: compoundForm, target: docxType,
+			read: oldOffice("docx")},
+		{name: "xls document", filter: "xls", types: []string{xlsType}, form: compoundForm, target: xlsxType,
+			read: oldOffice("xlsx")},
+		{name: "ppt document", filter: "ppt", types: []string{pptType}, form: compoundForm, target: pptxType,
+			read: oldOffice("pptx")},
 		{name: "web page", filter: "html", types: []string{"text/html", "application/xhtml+xml"}, selects: encoded,
 			plain: true, read: htmlText},
 		{name: "calendar", filter: "ics", types: []string{"text/calendar"}, selects: encoded, plain: true,
@@ -185,6 +191,9 @@ func (a *arguments) selection() selection {
 // supportedBy returns an *Error if s has an argument that the kind of the file at path does not support. The zero
 // kind is a text file.
 func (s selection) supportedBy(k documentKind, path string) error {
+	if k.target != "" {
+		k.selects = documentKindOf(k.target).selects
+	}
 	for _, argument := range []struct{ name, value string }{{"pages", s.Pages}, {"sheet", s.Sheet}, {"range", s.Range},
 		{"encoding", s.Encoding}} {
 		supported := slices.Contains(k.selects, argument.name) || k.filter == "" && argument.name == "encoding"

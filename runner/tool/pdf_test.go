@@ -20,6 +20,9 @@ import (
 // TestMain makes the test program also run as the process of a filter.
 func TestMain(m *testing.M) {
 	sandbox.BeFilter(os.Args, Filters())
+	if sandbox.IsChild(os.Args) {
+		sandbox.Child()
+	}
 	os.Exit(m.Run())
 }
 

@@ -1,0 +1,89 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"journeyman/runner/sandbox"
+)
+
+// officeTime is the time that LibreOffice may take for one document. Its first start on a slow machine takes long.
+const officeTime = 2 * time.Minute
+
+// An officeConverter converts documents before 2007 with LibreOffice, in the sandbox of commands. It is safe for
+// concurrent use.
+type officeConverter struct {
+	shell func() *sandbox.Shell // returns nil on a machine that cannot confine commands
+	one   chan struct{}         // holds an entry while a conversion runs, because one takes much memory
+}
+
+// WithOffice returns a Documents that also reads documents before 2007, if the machine has LibreOffice and can confine
+// it. shell returns nil if the machine cannot.
+func (d Documents) WithOffice(shell func() *sandbox.Shell) Documents {
+	d.office = &officeConverter{shell: shell, one: make(chan struct{}, 1)}
+	return d
+}
+
+// modern returns a document in a form that this program reads. It returns most documents as they are, and also those
+// that nothing can convert, for which the reader has an error.
+func (d Documents) modern(ctx context.Context, kind documentKind, document []byte) (documentKind, []byte, error) {
+	if d.office == nil || formOf(document[:min(len(document), headSize)]) != compoundForm {
+		return kind, document, nil
+	}
+	old := documentKindOf(compoundType(document))
+	if old.target == "" || !d.office.possible() {
+		return kind, document, nil
+	}
+	converted, err := d.office.convert(ctx, old, document)
+	return documentKindOf(old.target), converted, err
+}
+
+// possible reports whether documents can be converted here.
+func (o *officeConverter) possible() bool {
+	shell := o.shell()
+	return shell != nil && shell.Confined() && slices.Contains(shell.Programs(), "libreoffice")
+}
+
+// convert returns a document in the newer form of its kind. It returns an *Error if LibreOffice cannot read it.
+func (o *officeConverter) convert(ctx context.Context, kind documentKind, document []byte) (out []byte, err error) {
+	select {
+	case o.one <- struct{}{}:
+		defer func() { <-o.one }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	dir, err := os.MkdirTemp("", "journeyman-office-")
+	if err != nil {
+		return nil, fmt.Errorf("convert document: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ws, err := sandbox.OpenWorkspace(dir, sandbox.Limits{FileSize: sandbox.MaxFilterInput, Files: 100})
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	target := strings.TrimSuffix(documentKindOf(kind.target).name, " document")
+	if err := ws.WriteFile("in."+kind.filter, document); err != nil {
+		return nil, explain(err)
+	}
+	r, err := o.shell().Run(ctx, ws, sandbox.Command{Timeout: officeTime,
+		Script: "soffice --headless --norestore --convert-to " + target + " in." + kind.filter})
+	if err != nil {
+		return nil, explain(err)
+	}
+	out, err = ws.ReadFile("in."+target, 0, sandbox.MaxFilterInput+1)
+	switch {
+	case r.Stopped != "":
+		return nil, Errorf("the %s has no text that can be read: LibreOffice had to convert it, and %s", kind.name,
+			whyStopped(r.Stopped, officeTime))
+	case sandbox.IsNotFound(err):
+		return nil, Errorf("the %s has no text that can be read: LibreOffice cannot convert it, so it is damaged, or "+
+			"a password protects it", kind.name)
+	}
+	return out, err
+}
