@@ -119,7 +119,7 @@ func foreignName(dir string) (string, error) {
 	}
 	ours := []string{databaseName, "lock", "control.sock", lastBackupName, begunAnewName,
 		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, serverName, bucketName, checksName,
-		"mcp.json", "files", "workspaces", "lost+found"} // in every new file system
+		"mcp.json", "files", "workspaces", "cache", "lost+found"} // in every new file system
 	foreign := ""
 	for _, e := range entries {
 		if e.Name() == databaseName {

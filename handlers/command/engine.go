@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -150,7 +151,7 @@ func (p *Program) NewEngine(st *store.Store, baseURL, listenURL string) (e Engin
 	if err != nil {
 		return e, err
 	}
-	e.Filters, e.Found = sandbox.NewFilterPoolWithin(MachineCapacity().Memory), p.detectSandbox()
+	e.Filters, e.Found = p.newFilterPool(), p.detectSandbox()
 	if e.Servers, err = p.OpenMCP(st, baseURL, listenURL); err != nil {
 		return e, err
 	}
@@ -166,6 +167,15 @@ func (p *Program) NewEngine(st *store.Store, baseURL, listenURL string) (e Engin
 			store.BudgetLow: runner.Limits(b.Low), store.BudgetStandard: runner.Limits(b.Standard),
 			store.BudgetHigh: runner.Limits(b.High), store.BudgetUnlimited: runner.Limits(b.Unlimited)}})
 	return e, nil
+}
+
+// cacheFolder is the folder in the data folder for what can be made again: the compiled reader of PDF documents. No
+// backup contains it.
+const cacheFolder = "cache"
+
+// newFilterPool returns the pool of a server.
+func (p *Program) newFilterPool() *sandbox.FilterPool {
+	return sandbox.NewFilterPoolWithin(MachineCapacity().Memory, filepath.Join(p.Data, cacheFolder))
 }
 
 // openCatalogue opens the configured models, and those that workers may choose.

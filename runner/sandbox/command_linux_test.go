@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,9 @@ import (
 // TestMain lets this test program also run in other roles: the first process of a command, a
 // hostile program inside a sandbox, and a server that is killed.
 func TestMain(m *testing.M) {
-	BeFilter(os.Args, testFilters)
+	filters := preparedFilters()
+	maps.Copy(filters, testFilters)
+	BeFilter(os.Args, filters)
 	switch {
 	case IsChild(os.Args):
 		Child()

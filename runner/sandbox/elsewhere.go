@@ -51,3 +51,6 @@ func ownProgram() (string, error) { return os.Executable() }
 // confineFilter does nothing: this package cannot confine a process on this system. A filter
 // still runs in a process of its own, with a time limit.
 func confineFilter(int) error { return nil }
+
+// confineMaker does nothing either.
+func confineMaker(int, string) error { return nil }

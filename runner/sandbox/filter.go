@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
 	"strings"
@@ -39,8 +40,10 @@ const (
 	filterMemory       = 112
 	mailMemory         = 56 // enough for pages of 8 MiB
 	filterMemoryPerMiB = 2
-	laneMemory         = 448
-	smallLaneMemory    = 224 // on machines with little memory
+	// A prepared program has a copy of its input besides that of the process.
+	preparedMemoryPerMiB = 4
+	laneMemory           = 448
+	smallLaneMemory      = 224 // on machines with little memory
 )
 
 // A FilterError explains a failure to the author of the input.
@@ -50,7 +53,8 @@ type FilterError struct{ Message string }
 func (e *FilterError) Error() string { return e.Message }
 
 // filterArgument, as the first argument of this program, makes it a filter's process. The name
-// of the filter and its memory in MiB follow.
+// of the filter and its memory in MiB follow. With a Preparation, the name of its Load and the path of
+// its folder follow, too.
 const filterArgument = "-filter"
 
 // The exit codes of a filter's process that has failed.
@@ -59,23 +63,38 @@ const (
 	filterTooBig  = 4
 	filterTooSlow = 5
 	filterOpen    = 6 // the process could not be confined, so it has read nothing
+
+	filterUnprepared = 7 // the program of a Preparation is missing, or could not be kept; the process has read nothing
 )
 
 // BeFilter runs a filter and exits if args, which are os.Args, request that. Otherwise it
 // returns. The program's main must call it before anything else.
 func BeFilter(args []string, filters map[string]Filter) {
-	if len(args) != 4 || args[1] != filterArgument {
-		return
+	switch {
+	case len(args) == 4 && args[1] == filterArgument:
+		beFilter(filters[args[2]], args[3])
+	case len(args) == 6 && args[1] == filterArgument && filters[args[4]] != nil:
+		if _, err := filters[args[4]]([]byte(args[5])); err != nil {
+			failFilter(err, filterUnprepared)
+		}
+		debug.FreeOSMemory() // the filter's limit does not include what the preparation no longer needs
+		beFilter(filters[args[2]], args[3])
+	case len(args) == 5 && args[1] == prepareArgument:
+		beMaker(filters[args[2]], args[3], args[4])
 	}
-	filter := filters[args[2]]
-	memory, err := strconv.Atoi(args[3])
+}
+
+// beFilter confines this process, runs the filter on standard input and exits.
+func beFilter(filter Filter, mib string) {
+	memory, err := strconv.Atoi(mib)
 	if filter == nil || err != nil {
 		os.Exit(1)
 	}
+	unconfinedTime.Store(int64(ProcessTime()))
 	if confineFilter(memory) != nil {
 		os.Exit(filterOpen)
 	}
-	go watchFilter(memory)
+	go watchFilter(memory, filterTime)
 	in, err := io.ReadAll(os.Stdin) // FilterPool.Run limits its size
 	var out []byte
 	if err == nil {
@@ -85,15 +104,26 @@ func BeFilter(args []string, filters map[string]Filter) {
 		_, err = os.Stdout.Write(out[:min(len(out), maxFilterOut)])
 	}
 	if err != nil {
-		fmt.Fprint(os.Stderr, err)
-		os.Exit(filterRefused)
+		failFilter(err, filterRefused)
 	}
 	os.Exit(0)
 }
 
+// unconfinedTime is the CPU time that this process had used when it was confined: that of a preparation.
+var unconfinedTime atomic.Int64
+
+// FilterExpired reports whether a filter should return a partial result now.
+func FilterExpired() bool { return ProcessTime()-time.Duration(unconfinedTime.Load()) > FilterTime }
+
+// failFilter prints the reason and ends this process.
+func failFilter(err error, code int) {
+	fmt.Fprint(os.Stderr, err)
+	os.Exit(code)
+}
+
 // watchFilter ends this process when it exceeds its memory, in MiB, or its time. The kernel's
 // limits are stricter, but do not report the reason.
-func watchFilter(memory int) {
+func watchFilter(memory int, limit time.Duration) {
 	begun := time.Now()
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	for range time.Tick(5 * time.Millisecond) {
@@ -101,7 +131,7 @@ func watchFilter(memory int) {
 		if sample[0].Value.Uint64()-sample[1].Value.Uint64() > uint64(memory)<<20 {
 			os.Exit(filterTooBig)
 		}
-		if time.Since(begun) > filterTime {
+		if time.Since(begun) > limit {
 			os.Exit(filterTooSlow) // the parent also kills this process, unless the parent has ended
 		}
 	}
@@ -111,7 +141,10 @@ func watchFilter(memory int) {
 // use. The whole program uses one pool, so that all documents share one memory limit. Mails and other
 // documents have different lanes, so that neither waits for the other.
 type FilterPool struct {
-	documents, mails *Lane // of memory, in MiB
+	documents, mails *Lane        // of memory, in MiB
+	makers           *Lane        // of processes that compile
+	folder           string       // keeps compiled programs, "" for none
+	unkeptUntil      atomic.Int64 // Unix time in nanoseconds; the folder is not used before
 	running          atomic.Int64
 }
 
@@ -120,17 +153,17 @@ func (p *FilterPool) Load() (running, waiting int64) {
 	return p.running.Load(), int64(p.documents.Waiting() + p.mails.Waiting())
 }
 
-// NewFilterPool creates a pool. It starts no process by itself.
-func NewFilterPool() *FilterPool { return newFilterPool(laneMemory) }
+// NewFilterPool creates a pool that keeps no compiled programs. It starts no process by itself.
+func NewFilterPool() *FilterPool { return newFilterPool(laneMemory, "") }
 
 // NewFilterPoolWithin creates a pool for a machine with some bytes of memory. Each of its lanes has an eighth of
-// the memory, within limits.
-func NewFilterPoolWithin(memory int64) *FilterPool {
-	return newFilterPool(min(max(memory>>20/8, smallLaneMemory), laneMemory))
+// the memory, within limits. The pool keeps compiled programs in folder, which is created at their first use.
+func NewFilterPoolWithin(memory int64, folder string) *FilterPool {
+	return newFilterPool(min(max(memory>>20/8, smallLaneMemory), laneMemory), folder)
 }
 
-func newFilterPool(lane int64) *FilterPool {
-	return &FilterPool{documents: NewLane(lane), mails: NewLane(lane)}
+func newFilterPool(lane int64, folder string) *FilterPool {
+	return &FilterPool{documents: NewLane(lane), mails: NewLane(lane), makers: NewLane(1), folder: folder}
 }
 
 // memoryFor returns the lane of a filter's process with size bytes of input, and its memory, in MiB.
@@ -145,30 +178,48 @@ func (p *FilterPool) memoryFor(c Client, size int) (*Lane, int) {
 // and returns its output. It returns a *FilterError if the filter fails. If ctx ends, it kills the
 // process and returns ctx's cause.
 func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, error) {
+	lane, memory := p.memoryFor(clientOf(ctx), len(in))
+	return p.runIn(ctx, lane, filterProcess{name: name, memory: memory, limit: filterTime,
+		args: []string{filterArgument, name, strconv.Itoa(memory)}}, in)
+}
+
+// runIn runs a filter's process with memory of a lane.
+func (p *FilterPool) runIn(ctx context.Context, lane *Lane, x filterProcess, in []byte) ([]byte, error) {
 	if len(in) > MaxFilterInput {
 		return nil, &FilterError{fmt.Sprintf("it has %d bytes; up to %d can be read", len(in), MaxFilterInput)}
 	}
-	client := clientOf(ctx)
-	lane, memory := p.memoryFor(client, len(in))
 	// Weighted by memory: one large document waits until several small ones are done.
-	release, err := lane.Acquire(ctx, client, int64(memory))
+	release, err := lane.Acquire(ctx, clientOf(ctx), int64(x.memory))
 	if err != nil {
 		return nil, err
 	}
 	defer release()
+	return p.start(ctx, x, in)
+}
+
+// A filterProcess is a process of this program that runs a filter.
+type filterProcess struct {
+	name   string // of the filter
+	memory int    // MiB
+	limit  time.Duration
+	args   []string
+}
+
+// start starts a process with the input, waits for it, and returns its output.
+func (p *FilterPool) start(ctx context.Context, x filterProcess, in []byte) ([]byte, error) {
 	p.running.Add(1)
 	defer p.running.Add(-1)
 	program, err := ownProgram()
 	if err != nil {
-		return nil, fmt.Errorf("filter %s: %w", name, err)
+		return nil, fmt.Errorf("filter %s: %w", x.name, err)
 	}
 	// One second more than watchFilter allows, because watchFilter reports the reason.
-	limited, cancel := context.WithTimeout(ctx, filterTime+time.Second)
+	limited, cancel := context.WithTimeout(ctx, x.limit+time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(limited, program, filterArgument, name, strconv.Itoa(memory))
+	cmd := exec.CommandContext(limited, program, x.args...)
 	// The server's environment is not passed on, because it contains keys. GOMEMLIMIT makes the
 	// garbage collector run more often beyond three quarters of the memory.
-	cmd.Env = []string{"GOMAXPROCS=1", fmt.Sprintf("GOMEMLIMIT=%dMiB", memory*3/4), "GOTRACEBACK=none"}
+	cmd.Env = []string{"GOMAXPROCS=1", fmt.Sprintf("GOMEMLIMIT=%dMiB", x.memory*3/4), "GOTRACEBACK=none"}
 	var out, stderr bytes.Buffer
 	cmd.Stdin, cmd.WaitDelay = bytes.NewReader(in), time.Second
 	cmd.Stdout, cmd.Stderr = &limitedBuffer{&out, maxFilterOut}, &limitedBuffer{&stderr, 1000}
@@ -179,9 +230,9 @@ func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, e
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case limited.Err() != nil:
-		return nil, tooSlow(filterTime)
+		return nil, tooSlow(x.limit)
 	}
-	return nil, filterFailure(err, name, stderr.String(), memory)
+	return nil, filterFailure(err, x.name, stderr.String(), x.memory)
 }
 
 // filterFailure explains why a filter's process has failed. stderr is its standard error, and
@@ -192,6 +243,8 @@ func filterFailure(err error, name, stderr string, memory int) error {
 		return fmt.Errorf("filter %s: %w", name, err)
 	}
 	switch used := exit.UserTime() + exit.SystemTime(); {
+	case exit.ExitCode() == filterUnprepared:
+		return fmt.Errorf("%w: %s", ErrUnprepared, strings.ToValidUTF8(stderr, "\uFFFD"))
 	case exit.ExitCode() == filterRefused:
 		return &FilterError{strings.ToValidUTF8(stderr, "\uFFFD")}
 	case exit.ExitCode() == filterTooBig, // or the Go runtime has reached the kernel's limit

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
@@ -24,17 +25,39 @@ const filterAddressSpace = 2 << 30
 // connections, start programs, or exceed its memory (in MiB) and CPU time. If the machine runs
 // out of memory, the kernel kills this process before the server.
 func confineFilter(memory int) error {
-	mapped, data := mappedMemory()
-	err := limitProcess(0, map[int]uint64{unix.RLIMIT_CPU: uint64(filterCPU.Seconds()), unix.RLIMIT_FSIZE: 0,
-		unix.RLIMIT_AS: mapped + filterAddressSpace, unix.RLIMIT_DATA: data + uint64(memory+filterSlack)*slowdown<<20,
-		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 16})
-	if err != nil {
+	if err := limitFilter(memory, filterCPU, 0); err != nil {
 		return err
 	}
-	raiseOOMScore()
 	if err := landlock.V11.BestEffort().Restrict(); err != nil { // sets no_new_privs, too
 		return fmt.Errorf("restrict paths: %w", err)
 	}
+	return restrictCalls()
+}
+
+// confineMaker confines this process as confineFilter does, except that it can read and write below a folder.
+func confineMaker(memory int, folder string) error {
+	if err := limitFilter(memory, prepareCPU, prepareFile); err != nil {
+		return err
+	}
+	if err := landlock.V11.BestEffort().Restrict(landlock.RWDirs(folder)); err != nil {
+		return fmt.Errorf("restrict paths: %w", err)
+	}
+	return restrictCalls()
+}
+
+// limitFilter limits the further memory (in MiB) and CPU time of this process, and the size of its files.
+func limitFilter(memory int, cpu time.Duration, file uint64) error {
+	mapped, data := mappedMemory()
+	seconds := uint64((ProcessTime() + cpu + time.Second - 1) / time.Second) // the kernel counts from the start
+	err := limitProcess(0, map[int]uint64{unix.RLIMIT_CPU: seconds, unix.RLIMIT_FSIZE: file,
+		unix.RLIMIT_AS: mapped + filterAddressSpace, unix.RLIMIT_DATA: data + uint64(memory+filterSlack)*slowdown<<20,
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 16})
+	raiseOOMScore()
+	return err
+}
+
+// restrictCalls leaves this process only the system calls of a process without network.
+func restrictCalls() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}

@@ -160,7 +160,7 @@ func TestPoolOfSmallMachine(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	for gib, want := range map[int64]int64{1: 224, 2: 256, 64: 448} {
-		p := NewFilterPoolWithin(gib << 30)
+		p := NewFilterPoolWithin(gib<<30, "")
 		is.Equal([]int64{p.documents.size, p.mails.size}, []int64{want, want})
 	}
 }
