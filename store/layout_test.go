@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.
-	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject"},
+	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject", "runner/tool/pdf"},
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
 	// Office formats, pure: it runs in a confined process.
@@ -94,6 +94,8 @@ var rooms = map[string][]string{
 	"runner/tool/charset": {},
 	// Calendars and contacts, pure: it runs in a confined process.
 	"runner/tool/vobject": {"runner/tool/charset"},
+	// Only this package runs PDFium. It runs in a confined process.
+	"runner/tool/pdf": {},
 	// Only this package handles external servers and their protocol.
 	"runner/tool/mcp": {"runner/tool", "runner/sandbox", "runner/schema"},
 	// All confinement of processes and files is in one place.

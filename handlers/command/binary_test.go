@@ -21,6 +21,8 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
 	"journeyman/store/storetest"
 )
 
@@ -42,6 +44,7 @@ var ownClient = &http.Client{Transport: ownTransport}
 var scratch string
 
 func TestMain(m *testing.M) {
+	sandbox.BeFilter(os.Args, tool.Filters())
 	if seconds := os.Getenv("MCP_SERVER_OF_A_TEST"); seconds != "" {
 		os.Exit(serveTools(seconds))
 	}

@@ -18,7 +18,8 @@ import (
 
 // Doctor checks everything that a server needs: the data folder, the disk, the clock, ports,
 // the base URL, mail, models, and how this machine confines the shell commands of workers. It
-// works beside a running server and on a stopped folder, and changes nothing. Its fields describe
+// works beside a running server and on a stopped folder, and changes nothing, except that it compiles the
+// reader of PDF documents for this machine if no server has done so. Its fields describe
 // the server: main reads them from the flags of the server.
 type Doctor struct {
 	JSON    bool // print the results as JSON
@@ -135,7 +136,7 @@ func (x *examination) serverParts() []part {
 
 // allParts returns everything that can be checked.
 func (x *examination) allParts() []part {
-	return slices.Concat([]part{{x.confinement(), x.checkShell}}, x.serverParts(), []part{
+	return slices.Concat([]part{{x.confinement(), x.checkShell}, {"Documents", x.checkDocuments}}, x.serverParts(), []part{
 		{"Connected providers of models, at their last test", x.checkProviders},
 		{"MCP servers", x.checkServers},
 	})

@@ -32,7 +32,8 @@ const (
 func Filters() map[string]sandbox.Filter {
 	filters := map[string]sandbox.Filter{pageFilter: readPage, mailFilter: readMailPages,
 		docxWriter: office.WriteDocx, xlsxWriter: workbook.Write,
-		pdfWriter: pdfwriter.Write, memberFilter: readMember, sectionsFilter: readSections}
+		pdfWriter: pdfwriter.Write, memberFilter: readMember, sectionsFilter: readSections,
+		pdfLoader: pdfs.load, pdfMaker: compilePDF, pdfPageFilter: pdfs.picture}
 	for _, k := range documentKinds() {
 		filters[k.filter] = k.run
 	}
@@ -58,7 +59,7 @@ func (d Documents) document(ctx context.Context, kind documentKind, s selection,
 	if err != nil {
 		return "", err
 	}
-	text, err := d.run(ctx, kind.filter, request{selection: s}, document)
+	text, err := d.run(ctx, kind.filter, kind.preparation, request{selection: s}, document)
 	// A FilterError is caused by the document. Any other error is caused by this machine, and
 	// ends the turn.
 	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
@@ -75,7 +76,7 @@ func (d Documents) document(ctx context.Context, kind documentKind, s selection,
 func (d Documents) member(ctx context.Context, kind documentKind, container, member string, document []byte) (name string,
 	body []byte, err error) {
 	q := request{selection: selection{Name: path.Base(container)}, Kind: kind.filter, Member: member}
-	out, err := d.run(ctx, memberFilter, q, document)
+	out, err := d.run(ctx, memberFilter, sandbox.Preparation{}, q, document)
 	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
 		return "", nil, Errorf("%q: %s", visible.Name(container), fe.Message)
 	}
@@ -98,7 +99,11 @@ func (d Documents) sections(ctx context.Context, kind documentKind, name string,
 		return nil, 0, err
 	}
 	q.Kind = kind.filter
-	out, err := d.run(ctx, sectionsFilter, q, document)
+	prepared := kind.preparation
+	if kind.packed || kind.members != nil { // there may be PDF documents in it
+		prepared = PDFPreparation()
+	}
+	out, err := d.run(ctx, sectionsFilter, prepared, q, document)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -125,13 +130,17 @@ func (q request) kind() documentKind {
 	return documentKind{}
 }
 
-// run runs a filter on a document.
-func (d Documents) run(ctx context.Context, filter string, q request, document []byte) ([]byte, error) {
+// run runs a filter on a document, after a preparation unless it is the zero value.
+func (d Documents) run(ctx context.Context, filter string, p sandbox.Preparation, q request, document []byte) ([]byte, error) {
 	line, err := json.Marshal(q)
 	if err != nil {
 		return nil, err
 	}
-	return d.pool.Run(ctx, filter, slices.Concat(line, []byte("\n"), document))
+	in := slices.Concat(line, []byte("\n"), document)
+	if p.Load == "" {
+		return d.pool.Run(ctx, filter, in)
+	}
+	return d.pool.RunPrepared(ctx, p, filter, in)
 }
 
 // parseRequest returns the request and the document of a filter's input.

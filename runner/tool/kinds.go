@@ -64,6 +64,9 @@ type documentKind struct {
 	// plain kinds are stored as text, which the argument source returns as it is, for edits.
 	plain bool
 
+	// preparation is what the filter needs before its process is confined. Most kinds need nothing.
+	preparation sandbox.Preparation
+
 	// read returns the text of a document. It runs in a confined process. When expired returns true, it
 	// stops and returns the text so far, before the sandbox kills the process.
 	read func(document []byte, s selection, expired func() bool) ([]byte, error)
@@ -82,7 +85,8 @@ type documentKind struct {
 func documentKinds() []documentKind {
 	encoded := []string{"encoding"}
 	return []documentKind{
-		{name: "PDF document", filter: "pdf", types: []string{pdfType}, form: pdfForm, read: whole(pdfText)},
+		{name: "PDF document", filter: "pdf", types: []string{pdfType}, form: pdfForm,
+			selects: []string{"pages"}, preparation: PDFPreparation(), read: pdfs.text},
 		{name: "docx document", filter: "docx", types: []string{docxType}, form: zipForm, read: whole(office.Docx)},
 		{
 			name: "workbook", filter: "xlsx", types: []string{xlsxType, xlsmType, xltxType, xltmType, xlsbType},

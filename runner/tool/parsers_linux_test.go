@@ -6,7 +6,6 @@ package tool
 
 import (
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -81,85 +80,11 @@ func pageShapes() map[string]growthtest.Shape {
 		"classes":                 numbered("<style>.c1{color:red}</style><p class=\"", "c%d ", "\">x")}
 }
 
-// pdfShapes returns the shapes of PDF documents.
-func pdfShapes() map[string]growthtest.Shape {
-	times, numbered, nested := growthtest.Times, growthtest.Numbered, growthtest.Nested
-	shapes := map[string]growthtest.Shape{}
-	// What a page draws.
-	for name, shape := range map[string]growthtest.Shape{
-		"text": times("BT /F1 12 Tf ", "(a) Tj ", "ET"), "long text": times("BT /F1 12 Tf (", "a", ") Tj ET"),
-		"operands": times("BT ", "1 ", "Td ET"), "lists": nested("BT ", "[", "1", "] TJ ET"),
-		"dictionaries": nested("", "<</a ", "1", ">>"), "open texts": times("BT ", "(", ""),
-		"graphics states": times("", "q ", ""), "names": numbered("", "/n%d ", ""),
-		"fonts": times("BT ", "/F1 12 Tf ", "ET"), "matrices": times("BT ", "1 0 0 1 0 0 cm ", "ET"),
-		"pieces": times("BT /F1 12 Tf [", "(a) -9000 ", "] TJ ET")} {
-		shapes["page of "+name] = func(n int) string {
-			return document("<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Resources << /Font << /F1 3 0 R >> >> >>",
-				fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(shape(n)), shape(n)))
-		}
-	}
-	// Pieces of the document.
-	for name, shape := range map[string]growthtest.Shape{
-		"nested lists": nested("", "[", "1", "]"), "nested dictionaries": nested("", "<</a ", "1", ">>"),
-		"many keys": numbered("<<", "/k%d 1 ", ">>"), "long text": times("(", "a", ")"),
-		"nested text": nested("(", "(", "", "))"),
-		"long name":   times("/", "#41", ""), "comments": times("", "%\n", "1"), "white space": times("", " ", "1")} {
-		shapes[name] = func(n int) string {
-			return document("<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Resources << /X "+shape(n)+" >> >>",
-				"<< /Length 2 >>\nstream\nBT\nendstream")
-		}
-	}
-	shapes["pages"] = func(n int) string { return makePDF(make([]string, n/300)...) }
-	shapes["update chain"] = func(n int) string {
-		var b strings.Builder
-		b.WriteString("%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\n")
-		at := 0
-		for b.Len() < n {
-			previous := at
-			at = b.Len()
-			fmt.Fprintf(&b, "xref\n0 1\n0000000000 65535 f \ntrailer\n<< /Size 2 /Root 1 0 R /Prev %d >>\n", previous)
-		}
-		fmt.Fprintf(&b, "startxref\n%d\n%%%%EOF\n", at)
-		return b.String()
-	}
-	shapes["pages in pages"] = func(n int) string {
-		pages := growthtest.Nested("<< /Type /Pages /Count 9 /Kids [", "<< /Type /Pages /Count 9 /Kids [", "", "] >>")(n)
-		return strings.Replace(document("<< /Type /Page >>", "<< >>"), "<< /Type /Pages /Kids [4 0 R] /Count 1 >>", pages+"] >>", 1)
-	}
-	shapes["many objects"] = func(n int) string {
-		var b strings.Builder
-		b.WriteString("%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n")
-		at := b.Len()
-		fmt.Fprintf(&b, "xref\n0 %d\n", n/20)
-		b.WriteString(strings.Repeat("0000000009 00000 n \n", n/20))
-		fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", n/20, at)
-		return b.String()
-	}
-	return shapes
-}
-
-// document returns a PDF document with one page and its contents.
-func document(page, contents string) string {
-	objects := []string{"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
-		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>", page, contents}
-	var b, table strings.Builder
-	b.WriteString("%PDF-1.4\n")
-	for i, o := range objects {
-		fmt.Fprintf(&table, "%010d 00000 n \n", b.Len())
-		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, o)
-	}
-	start := b.Len()
-	fmt.Fprintf(&b, "xref\n0 6\n0000000000 65535 f \n%strailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n",
-		table.String(), start)
-	return b.String()
-}
-
 // parsers returns the readers of documents, and of what models write in calls. Pages and documents are only
 // parsed in a confined process, which ends after seconds, so they get shorter inputs here. Patterns are
 // matched in the server, by an engine that takes linear time.
 func parsers(t *testing.T) []growthtest.Parser {
 	times, numbered, nested := growthtest.Times, growthtest.Numbered, growthtest.Nested
-	never := func() bool { return false }
 	return []growthtest.Parser{
 		{
 			Name: "HTML of a mail", Fuzz: []string{"FuzzBounds"}, Most: 128 << 10,
@@ -186,12 +111,6 @@ func parsers(t *testing.T) []growthtest.Parser {
 				},
 				"texts": func(n int) string { return zipped(t, "f", strings.Repeat("\xe9\n", n*8)) },
 				"bomb":  func(n int) string { return zipped(t, "f", strings.Repeat("a", n*100)) }}},
-		{
-			Name: "PDF", Fuzz: []string{"FuzzPDF"}, Most: 128 << 10,
-			Read: func(in []byte) {
-				defer func() { _ = recover() }() // the confined process would end
-				_, _ = pdfText(in, never)
-			}, Shapes: pdfShapes()},
 		{
 			Name: "image", Fuzz: []string{"FuzzImageType"},
 			Read: func(in []byte) { _, _ = ImageType(in) }, Shapes: map[string]growthtest.Shape{
@@ -285,3 +204,6 @@ func parsers(t *testing.T) []growthtest.Parser {
 }
 
 func TestParsersGrowSlowly(t *testing.T) { growthtest.Check(t, parsers(t)) }
+
+// never is the time limit of a reader without one.
+func never() bool { return false }

@@ -2,15 +2,12 @@ package tool
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
-	"strconv"
+	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 
@@ -26,8 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testDocuments converts the documents of the tests.
-var testDocuments = NewDocuments(sandbox.NewFilterPool())
+// testDocuments converts the documents of the tests. All runs of the tests share the compiled reader of PDF documents.
+var testDocuments = NewDocuments(sandbox.NewFilterPoolWithin(8<<30, filepath.Join(os.TempDir(), "journeyman-test-cache")))
 
 // makePDF returns a document with the lines of each page in Helvetica.
 func makePDF(pages ...string) string {
@@ -67,87 +64,64 @@ func makePDF(pages ...string) string {
 func TestReadPDF(t *testing.T) {
 	t.Parallel()
 	h := newTurn(t, sandbox.Limits{})
-	h.put(t, "report.pdf", makePDF("Quarterly report\nRevenue grew by 14% (net).", "The board meets on Tuesday."))
+	h.put(t, "report.pdf", makePDF("Quarterly report\nRevenue grew by 14% (net).", "The board meets on Tuesday.", "End"))
 	h.put(t, "named-otherwise", makePDF("Found by its first bytes"))
 	h.put(t, "damaged.pdf", "%PDF-1.4\nand nothing of it")
 	h.put(t, "empty.pdf", makePDF(""))
 	h.put(t, "cut.pdf", makePDF("Quarterly report")[:400])
-	for path, says := range map[string]string{
-		"report.pdf":      `"Quarterly report\nRevenue grew by 14% (net).\n\n[page 2 of 2]\n\nThe board meets on Tuesday.\n\n"`,
-		"named-otherwise": "Found by its first bytes",
+	h.put(t, "notes.txt", "plain")
+	for call, says := range map[string]string{
+		`{"path":"report.pdf"}`: `"[page 1 of 3]\n\nQuarterly report\nRevenue grew by 14% (net).\n\n[page 2 of 3]\n\n` +
+			`The board meets on Tuesday.\n\n[page 3 of 3]\n\nEnd\n\n"`,
+		`{"path":"report.pdf","pages":"2"}`:          `"[page 2 of 3]\n\nThe board meets on Tuesday.\n\n"`,
+		`{"path":"report.pdf","pages":"3,1"}`:        `"[page 3 of 3]\n\nEnd\n\n[page 1 of 3]\n\nQuarterly report\n`,
+		`{"path":"report.pdf","offset":8,"limit":1}`: `The board meets on Tuesday.\n`, // with lines, like other text
+		`{"path":"named-otherwise"}`:                 "Found by its first bytes",
+		`{"path":"empty.pdf"}`:                       "(This page is empty.)",
 	} {
-		out, err := readFile{testDocuments}.Run(t.Context(), h, []byte(`{"path":"`+path+`"}`))
+		out, err := readFile{testDocuments}.Run(t.Context(), h, []byte(call))
 		if err != nil || !strings.Contains(string(out), says) {
-			t.Errorf("%s: %s %v", path, out, err)
+			t.Errorf("%s: %s %v", call, out, err)
 		}
 	}
-	for path, says := range map[string]string{"damaged.pdf": "damaged", "empty.pdf": "pictures", "cut.pdf": "damaged"} {
-		_, err := readFile{testDocuments}.Run(t.Context(), h, []byte(`{"path":"`+path+`"}`))
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v does not say %q", path, err, says)
-		}
-	}
-	is := is.New(t)
-	out, err := readFile{testDocuments}.Run(t.Context(), h, []byte(`{"path":"report.pdf","offset":6,"limit":1}`))
-	is.NoErr(err)
-	is.True(strings.Contains(string(out), `The board meets on Tuesday.\n`)) // with lines, like other text
-}
-
-// TestPagesInPages reads a document whose tree of pages has several levels, and one that contains itself.
-func TestPagesInPages(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	never := func() bool { return false }
-	flat := makePDF("first", "second")
-	nested := strings.Replace(flat, "/Kids [4 0 R 6 0 R ]", "/Kids [4 0 R <</Type/Pages /Count 1 /Kids [6 0 R]>>]", 1)
-	is.True(nested != flat)
-	// The offsets of the objects behind the tree have moved.
-	moved := len(nested) - len(flat)
-	nested = regexp.MustCompile(`(?m)^(\d{10}) 00000 n $`).ReplaceAllStringFunc(nested, func(line string) string {
-		at, err := strconv.Atoi(line[:10])
-		is.NoErr(err)
-		if at > strings.Index(flat, "/Kids") {
-			at += moved
-		}
-		return fmt.Sprintf("%010d", at) + line[10:]
-	})
-	start := strings.LastIndex(nested, "xref\n0")
-	nested = nested[:strings.LastIndex(nested, "startxref")] + fmt.Sprintf("startxref\n%d\n%%%%EOF\n", start)
-	text, err := pdfText([]byte(nested), never)
-	is.NoErr(err)
-	is.True(strings.Contains(string(text), "first") && strings.Contains(string(text), "second"))
-	cyclic := strings.Replace(flat, "[4 0 R 6 0 R ]", "[2 0 R 6 0 R ]", 1)
-	text, err = pdfText([]byte(cyclic), never)
-	is.NoErr(err)
-	is.True(strings.Contains(string(text), "second"))
-}
-
-func TestTidyPage(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"The board meets on \nTuesday\n at ten.\nNext": "The board meets on Tuesday at ten.\nNext",
-		"the o\ufb03ce":              "the office",
-		"\n\n a \n\n":                "a",
-		"Item\nAmount\nChairs":       "Item\nAmount\nChairs",
-		"nul\x00 and escape\x1b[31m": "nul\ufffd and escape\ufffd[31m",
+	for call, says := range map[string]string{
+		`{"path":"damaged.pdf"}`:                "the PDF document has no text that can be read: it is damaged",
+		`{"path":"cut.pdf"}`:                    "damaged",
+		`{"path":"report.pdf","pages":"2-4"}`:   `the selected part of the PDF document cannot be read: pages "2-4" names no pages of it: it has 3`,
+		`{"path":"report.pdf","pages":"cover"}`: "it has 3",
+		`{"path":"notes.txt","pages":"1"}`:      "pages does not apply",
 	} {
-		is.New(t).Equal(tidyPage(in), want)
+		_, err := readFile{testDocuments}.Run(t.Context(), h, []byte(call))
+		var told *Error
+		if !errors.As(err, &told) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v does not say %q", call, err, says)
+		}
 	}
 }
 
-// FuzzPDF reads random documents in a confined process. The result must be text or an *Error.
-func FuzzPDF(f *testing.F) {
-	f.Add([]byte(makePDF("one", "two")))
-	f.Fuzz(func(t *testing.T, document []byte) {
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
-		text, err := testDocuments.document(ctx, documentKindOf(pdfType), selection{}, document)
-		var told *Error
-		switch {
-		case err == nil && strings.ContainsAny(text, "\x00\x1b"):
-			t.Errorf("%q is no text", text)
-		case err != nil && ctx.Err() == nil && !errors.As(err, &told):
-			t.Error(err)
-		}
-	})
+// TestViewPage shows pages of a document as pictures.
+func TestViewPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newTurn(t, sandbox.Limits{})
+	h.put(t, "report.pdf", makePDF("one", "two"))
+	h.put(t, "notes.txt", "plain")
+	for call, says := range map[string]string{
+		`{"path":"report.pdf","page":2}`: `Page 2 of report.pdf is shown here.`,
+		`{"path":"report.pdf"}`:          `Page 1 of report.pdf is shown here.`,
+	} {
+		h.images = nil
+		out, err := viewImage{testDocuments}.Run(t.Context(), h, []byte(call))
+		is.NoErr(err)
+		is.True(strings.Contains(string(out), says))
+		is.Equal(h.images, []string{" image/png"})
+	}
+	for call, says := range map[string]string{
+		`{"path":"report.pdf","page":3}`: "page 3 of the PDF document cannot be shown: it has 2 pages, so there is no page 3",
+		`{"path":"notes.txt","page":1}`:  `page is for PDF documents, and "notes.txt" is none`,
+		`{"path":"report.pdf","page":0}`: "page must be at least 1",
+	} {
+		_, err := viewImage{testDocuments}.Run(t.Context(), h, []byte(call))
+		is.True(err != nil && strings.Contains(err.Error(), says))
+	}
 }

@@ -1,0 +1,36 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+	"journeyman/store"
+)
+
+// checkDocuments reports whether this machine can compile the reader of PDF documents, and keep the result.
+func (x *examination) checkDocuments(ctx context.Context) []check {
+	const name = "PDF reader"
+	unused, err := store.Unused(ctx, x.Data)
+	if err != nil || unused && x.Database == "" {
+		return []check{{name, statusSkipped, "a server compiles it when it reads the first PDF document", ""}}
+	}
+	begun := time.Now()
+	err = x.newFilterPool().Prepare(ctx, tool.PDFPreparation())
+	_, small := errors.AsType[*sandbox.FilterError](err)
+	switch {
+	case err == nil:
+		return []check{{name, statusOK, fmt.Sprintf("compiled in %s, after %s", filepath.Join(x.Data, cacheFolder),
+			time.Since(begun).Round(time.Millisecond)), ""}}
+	case small:
+		return []check{{name, statusWarning, reason(err), "give this machine or its container more memory: PDF documents cannot be read"}}
+	case errors.Is(err, sandbox.ErrUnprepared):
+		return []check{{name, statusWarning, reason(err),
+			"correct the owner of the folder, or make room on the disk: until then each PDF document takes seconds longer"}}
+	}
+	return []check{{name, statusFailed, reason(err), "PDF documents cannot be read on this machine"}}
+}
