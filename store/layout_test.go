@@ -73,7 +73,9 @@ var rooms = map[string][]string{
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
 	// Office formats, pure: it runs in a confined process.
-	"runner/tool/office": {"runner/tool/office/archive", "runner/tool/markdown"},
+	"runner/tool/office": {"runner/tool/office/archive", "runner/tool/office/mark", "runner/tool/markdown"},
+	// Pure: readers of several formats show the same marks of lists and signs of symbol fonts.
+	"runner/tool/office/mark": {},
 	// Workbooks, pure: it runs in a confined process.
 	"runner/tool/workbook": {"runner/tool/office/archive"},
 	// Pure: the archives of XML files that all office formats share.

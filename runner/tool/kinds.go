@@ -27,6 +27,14 @@ const (
 	xlsType  = "application/vnd.ms-excel"
 	pptType  = "application/vnd.ms-powerpoint"
 	zipType  = "application/zip"
+	docmType = "application/vnd.ms-word.document.macroenabled.12"
+	dotxType = "application/vnd.openxmlformats-officedocument.wordprocessingml.template"
+	dotmType = "application/vnd.ms-word.template.macroenabled.12"
+	pptmType = "application/vnd.ms-powerpoint.presentation.macroenabled.12"
+	ppsxType = "application/vnd.openxmlformats-officedocument.presentationml.slideshow"
+	ppsmType = "application/vnd.ms-powerpoint.slideshow.macroenabled.12"
+	potxType = "application/vnd.openxmlformats-officedocument.presentationml.template"
+	potmType = "application/vnd.ms-powerpoint.template.macroenabled.12"
 )
 
 // A selection names the part of a document that a call reads. The zero value is the whole document.
@@ -87,11 +95,11 @@ func documentKinds() []documentKind {
 	return []documentKind{
 		{name: "PDF document", filter: "pdf", types: []string{pdfType}, form: pdfForm,
 			selects: []string{"pages"}, preparation: PDFPreparation(), read: pdfs.text},
-		{name: "docx document", filter: "docx", types: []string{docxType}, form: zipForm, read: whole(office.Docx)},
+		{name: "docx document", filter: "docx", types: []string{docxType, docmType, dotxType, dotmType}, form: zipForm, read: whole(office.Docx)},
 		{
 			name: "workbook", filter: "xlsx", types: []string{xlsxType, xlsmType, xltxType, xltmType, xlsbType},
 			form: zipForm, selects: []string{"sheet", "range"}, read: cells(workbook.Xlsx)},
-		{name: "pptx document", filter: "pptx", types: []string{pptxType}, form: zipForm, read: whole(office.Pptx)},
+		{name: "pptx document", filter: "pptx", types: []string{pptxType, pptmType, ppsxType, ppsmType, potxType, potmType}, form: zipForm, read: whole(office.Pptx)},
 		{name: "doc document", filter: "doc", types: []string{docType}, form: compoundForm, target: docxType,
 			read: oldOffice("docx")},
 		{name: "xls document", filter: "xls", types: []string{xlsType}, form: compoundForm, target: xlsxType,

@@ -40,6 +40,8 @@ type document struct {
 	expired func() bool // reports whether the time has expired
 	out     strings.Builder
 	found   bool // out contains text of the document, not only notes
+
+	drawings map[string]string // texts of the charts and diagrams so far, by the names of their files
 }
 
 // open reads the directory of an archive.

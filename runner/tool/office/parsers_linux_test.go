@@ -5,6 +5,7 @@
 package office
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -20,21 +21,11 @@ func parsers(t *testing.T) []growthtest.Parser {
 	}
 	return []growthtest.Parser{
 		{
-			Name: "docx", Fuzz: []string{"FuzzDocx", "FuzzFlow"}, Most: most,
+			Name: "docx", Fuzz: []string{"FuzzDocx", "FuzzFlow", "FuzzWordParts"}, Most: most,
 			Read: reader(Docx), Shapes: docxShapes(t)},
 		{
-			Name: "pptx", Fuzz: []string{"FuzzPptx"}, Most: most,
-			Read: reader(Pptx), Shapes: map[string]growthtest.Shape{
-				"slides": func(n int) string {
-					count := n / 200
-					relations := growthtest.Numbered("<Relationships>",
-						`<Relationship Id="r%d" Type="slide" Target="slides/s.xml"/>`, "</Relationships>")
-					slides := growthtest.Numbered(`<p xmlns:r="`+relsType[:len(relsType)-1]+`">`,
-						`<sldId r:id="r%d"/>`, "</p>")
-					return string(pack(t, "ppt/presentation.xml", slides(count*60),
-						"ppt/_rels/presentation.xml.rels", relations(count*60),
-						"ppt/slides/s.xml", "<s><p><r><t>"+strings.Repeat("a", n/2)+"</t></r></p></s>"))
-				}}},
+			Name: "pptx", Fuzz: []string{"FuzzPptx", "FuzzSlide"}, Most: most,
+			Read: reader(Pptx), Shapes: pptxShapes(t)},
 		{
 			Name: "write docx", Fuzz: []string{"FuzzWriteDocx"}, Most: 32 << 10, Confined: true,
 			Read: func(in []byte) { _, _ = WriteDocx(in) }, Shapes: map[string]growthtest.Shape{
@@ -74,6 +65,7 @@ func docxShapes(t *testing.T) map[string]growthtest.Shape {
 	for name, shape := range shapes {
 		shapes[name] = func(n int) string { return string(docx(t, shape(n))) }
 	}
+	maps.Copy(shapes, wordShapes(t))
 	shapes["styles"] = func(n int) string {
 		styles := growthtest.Numbered("<w:styles>",
 			`<w:style w:styleId="s%d"><w:name w:val="heading 1"/></w:style>`, "</w:styles>")

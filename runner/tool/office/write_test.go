@@ -25,8 +25,8 @@ func TestWriteDocx(t *testing.T) {
 	is.NoErr(err)
 	got, err := Docx(data, never)
 	is.NoErr(err)
-	is.Equal(string(got), "# Report & <plan>\n\nSome slanted, bold, gone and code text.\nNext line https://example.org.\n\n"+
-		"- one\n  - inner\nmore\n\n- ☑ done\n- three\n- four\nquoted\n\nif a < b {\n\treturn\n}\n\n"+
+	is.Equal(string(got), "# Report & <plan>\n\nSome slanted, bold, gone and code [text](https://example.com/?a=1&b=2).\nNext line https://example.org.\n\n"+
+		"- one\n  - inner\n\nmore\n\n- ☑ done\n3. three\n4. four\n\nquoted\n\nif a < b {\n\treturn\n}\n\n"+
 		"| Name | Qty |\n| Ann | 3 |\n\nrun a picture <b>\n\n")
 	is.True(!strings.Contains(string(data), "file:///bin/sh")) // only links to pages and mail addresses are kept
 
