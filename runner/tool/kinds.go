@@ -9,6 +9,7 @@ import (
 	"journeyman/runner/tool/archive"
 	"journeyman/runner/tool/charset"
 	"journeyman/runner/tool/office"
+	"journeyman/runner/tool/opendocument"
 	"journeyman/runner/tool/workbook"
 )
 
@@ -19,6 +20,9 @@ const (
 	xlsxType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 	pptxType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 	odsType  = "application/vnd.oasis.opendocument.spreadsheet"
+	odtType  = "application/vnd.oasis.opendocument.text"
+	odpType  = "application/vnd.oasis.opendocument.presentation"
+	odgType  = "application/vnd.oasis.opendocument.graphics"
 	xlsmType = "application/vnd.ms-excel.sheet.macroenabled.12"
 	xltxType = "application/vnd.openxmlformats-officedocument.spreadsheetml.template"
 	xltmType = "application/vnd.ms-excel.template.macroenabled.12"
@@ -95,11 +99,15 @@ func documentKinds() []documentKind {
 	return []documentKind{
 		{name: "PDF document", filter: "pdf", types: []string{pdfType}, form: pdfForm,
 			selects: []string{"pages"}, preparation: PDFPreparation(), read: pdfs.text},
-		{name: "docx document", filter: "docx", types: []string{docxType, docmType, dotxType, dotmType}, form: zipForm, read: whole(office.Docx)},
+		{
+			name: "docx document", filter: "docx", types: []string{docxType, docmType, dotxType, dotmType},
+			form: zipForm, read: whole(office.Docx)},
 		{
 			name: "workbook", filter: "xlsx", types: []string{xlsxType, xlsmType, xltxType, xltmType, xlsbType},
 			form: zipForm, selects: []string{"sheet", "range"}, read: cells(workbook.Xlsx)},
-		{name: "pptx document", filter: "pptx", types: []string{pptxType, pptmType, ppsxType, ppsmType, potxType, potmType}, form: zipForm, read: whole(office.Pptx)},
+		{
+			name: "pptx document", filter: "pptx", types: []string{pptxType, pptmType, ppsxType, ppsmType, potxType, potmType},
+			form: zipForm, read: whole(office.Pptx)},
 		{name: "doc document", filter: "doc", types: []string{docType}, form: compoundForm, target: docxType,
 			read: oldOffice("docx")},
 		{name: "xls document", filter: "xls", types: []string{xlsType}, form: compoundForm, target: xlsxType,
@@ -117,6 +125,15 @@ func documentKinds() []documentKind {
 			packed: true, read: listed(archive.Tar), members: within(archive.Tar)},
 		{name: "compressed file", filter: "compressed", types: []string{"application/gzip", "application/x-bzip2",
 			"application/zstd"}, form: compressedForm, packed: true, read: unpackedText, members: compressedMembers},
+		{
+			name: "OpenDocument text", filter: "odt", types: []string{odtType, odtType + "-template"}, form: zipForm,
+			read: whole(opendocument.Text)},
+		{
+			name: "OpenDocument presentation", filter: "odp", types: []string{odpType, odpType + "-template", odgType},
+			form: zipForm, read: whole(opendocument.Text)},
+		{
+			name: "OpenDocument file", filter: "flat odf", types: []string{odtType + "-flat-xml", odpType + "-flat-xml"},
+			plain: true, read: whole(opendocument.Text)},
 	}
 }
 

@@ -3,6 +3,8 @@ package office
 import (
 	"strconv"
 	"strings"
+
+	"journeyman/runner/tool/office/block"
 )
 
 // The limits of a chart.
@@ -177,13 +179,13 @@ func (v *chartReader) table() string {
 	if rows == 0 {
 		return strings.Join(append(lines, "[the file has no values of this chart]"), "\n")
 	}
-	lines = append(lines, tableLine(head))
+	lines = append(lines, block.Line(head))
 	for i := range rows {
 		row := []string{pointAt(names, i)}
 		for _, s := range v.series {
 			row = append(row, pointAt(s.value, i))
 		}
-		lines = append(lines, tableLine(row))
+		lines = append(lines, block.Line(row))
 	}
 	return strings.Join(lines, "\n")
 }

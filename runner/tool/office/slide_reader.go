@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/runner/tool/office/block"
 	"journeyman/runner/tool/office/mark"
 )
 
@@ -52,22 +53,22 @@ func (v *slideReader) placeElement(name string, attr attributes) {
 		n, _ := strconv.ParseInt(attr.get(key), 10, 64)
 		return min(max(n, -maxPlace), maxPlace)
 	}
-	var b *bounds
+	var b *block.Bounds
 	switch n := len(v.groups); {
 	case v.inGroup && n > 0 && strings.HasPrefix(name, "ch"):
 		b = &v.groups[n-1].inner
 	case v.inGroup && n > 0:
 		b = &v.groups[n-1].outer
 	case v.now != nil && !v.inGroup:
-		b = &v.now.bounds
-		v.now.placed = true
+		b = &v.now.place.Bounds
+		v.now.place.Known = true
 	default:
 		return
 	}
 	if name == "off" || name == "chOff" {
-		b.x, b.y = number("x"), number("y")
+		b.X, b.Y = number("x"), number("y")
 	} else if attr.get("cx") != "" { // other elements with the name ext are extensions
-		b.width, b.height = number("cx"), number("cy")
+		b.Width, b.Height = number("cx"), number("cy")
 	}
 }
 
@@ -92,11 +93,11 @@ var slideStarts = map[string]func(v *slideReader, attr attributes){
 	"br": func(v *slideReader, _ attributes) { v.add("\n") },
 	"pPr": func(v *slideReader, attr attributes) {
 		v.para.level = levelOf(attr.get("lvl"), 0)
-		v.now.rightToLeft = v.now.rightToLeft || attr.get("rtl") == "1"
+		v.now.place.RightToLeft = v.now.place.RightToLeft || attr.get("rtl") == "1"
 	},
 	"buNone": func(v *slideReader, _ attributes) { v.para.none = true },
 	"buFont": func(v *slideReader, attr attributes) { v.para.font = attr.get("typeface") },
-	"buChar": func(v *slideReader, attr attributes) { v.para.bullet = bullet(v.para.font, attr.get("char")) },
+	"buChar": func(v *slideReader, attr attributes) { v.para.bullet = mark.Bullet(v.para.font, attr.get("char")) },
 	"buBlip": func(v *slideReader, _ attributes) { v.para.bullet = "-" },
 	"buAutoNum": func(v *slideReader, attr attributes) {
 		v.para.scheme = attr.get("type")
@@ -111,10 +112,10 @@ var slideStarts = map[string]func(v *slideReader, attr attributes){
 			v.para.link = r.target
 		}
 	},
-	"tbl": func(v *slideReader, _ attributes) { v.now.rows = append(v.now.rows, &grid{}) },
+	"tbl": func(v *slideReader, _ attributes) { v.now.rows = append(v.now.rows, &block.Grid{}) },
 	"tc": func(v *slideReader, attr attributes) {
 		// The cells that a cell spans are in the file, too.
-		v.now.cell = &cell{span: 1, above: attr.get("vMerge") == "1" || attr.get("vMerge") == "true"}
+		v.now.cell = &block.Cell{Span: 1, Above: attr.get("vMerge") == "1" || attr.get("vMerge") == "true"}
 	},
 	"blip": func(v *slideReader, attr attributes) {
 		if p := &v.now.picture; p.target == "" {
@@ -125,7 +126,7 @@ var slideStarts = map[string]func(v *slideReader, attr attributes){
 	"relIds": func(v *slideReader, attr attributes) { v.attach(v.d.diagram, attr.get("r:dm")) },
 	"oleObj": func(v *slideReader, attr attributes) {
 		if target := v.related[attr.get("r:id")].target; target != "" {
-			v.now.add("[embedded file "+target+"]", plainBlock)
+			v.now.Add("[embedded file "+target+"]", block.Plain)
 		}
 	},
 }
@@ -138,8 +139,8 @@ func (v *slideReader) beginRun() {
 // endRun ends it. It adds the target of a link.
 func (v *slideReader) endRun() {
 	p := &v.para
-	if p.link != "" && len(p.link) <= maxTarget && p.from <= len(p.text) {
-		linked := linkText(string(p.text[p.from:]), p.link)
+	if p.link != "" && p.from <= len(p.text) {
+		linked := block.Link(string(p.text[p.from:]), p.link)
 		v.size += len(p.link)
 		p.text = append(p.text[:p.from], linked...)
 	}
@@ -156,7 +157,7 @@ func (v *slideReader) attach(read func(name string) (string, error), id string) 
 		v.err = err
 	}
 	v.size += len(text)
-	v.now.addAll(text, 1)
+	v.now.AddAll(text, 1)
 }
 
 // add adds text to the current paragraph.
@@ -209,13 +210,13 @@ var slideEnds = map[string]func(*slideReader){
 	"p": (*slideReader).endParagraph,
 	"tc": func(v *slideReader) {
 		if n := len(v.now.rows); n > 0 && v.now.cell != nil {
-			v.now.rows[n-1].add(v.now.cell)
+			v.now.rows[n-1].Add(v.now.cell)
 		}
 		v.now.cell = nil
 	},
 	"tr": func(v *slideReader) {
 		if n := len(v.now.rows); n > 0 {
-			v.now.rows[n-1].writeRow(&v.now.blocks)
+			v.now.rows[n-1].WriteRow(&v.now.Blocks)
 		}
 	},
 	"tbl": func(v *slideReader) { v.now.rows = v.now.rows[:max(len(v.now.rows)-1, 0)] },
@@ -228,13 +229,13 @@ func (v *slideReader) endShape() {
 	if s == nil {
 		return
 	}
-	if s.placed {
+	if s.place.Known {
 		for _, g := range slices.Backward(v.groups) {
-			s.bounds = g.place(s.bounds)
+			s.place.Bounds = g.place(s.place.Bounds)
 		}
 	}
 	if note := s.picture.text(); note != "" {
-		s.add(note, plainBlock)
+		s.Add(note, block.Plain)
 	}
 }
 
@@ -251,10 +252,10 @@ func (v *slideReader) endParagraph() {
 		v.size += len(number)
 	}
 	if s.cell != nil {
-		s.cell.add(text, itemBlock)
+		s.cell.Add(text, block.Item)
 		return
 	}
-	s.add(text, itemBlock)
+	s.Add(text, block.Item)
 }
 
 // number returns the mark of a paragraph, "" if it has none, and counts it.
@@ -305,15 +306,15 @@ func autoNumber(n int, scheme string) string {
 }
 
 // standardPlaces returns the places of a layout for the standard contents of slides.
-func (v *slideReader) standardPlaces() map[string]bounds {
-	places := map[string]bounds{}
+func (v *slideReader) standardPlaces() map[string]block.Bounds {
+	places := map[string]block.Bounds{}
 	for _, s := range v.shapes {
-		if !s.standard || !s.placed {
+		if !s.standard || !s.place.Known {
 			continue
 		}
-		places["kind "+s.kind] = s.bounds
+		places["kind "+s.kind] = s.place.Bounds
 		if s.index != "" {
-			places["index "+s.index] = s.bounds
+			places["index "+s.index] = s.place.Bounds
 		}
 	}
 	return places

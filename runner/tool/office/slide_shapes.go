@@ -2,23 +2,23 @@ package office
 
 import (
 	"strings"
+
+	"journeyman/runner/tool/office/block"
 )
 
 // A shape is a text box, a picture, a table, a chart or a diagram on a slide.
 type shape struct {
-	blocks
-	bounds
-	placed      bool
-	standard    bool   // a place for a standard content, such as the title
-	kind        string // of that content, "" for any
-	index       string // of that place
-	hidden      bool
-	rightToLeft bool
-	picture     picture
-	rows        []*grid // open tables
-	cell        *cell   // the open cell, nil outside of tables
-	counts      [listLevels]int
-	schemes     [listLevels]string // of the numbers in counts, "" if the numbers begin again
+	block.Blocks
+	place    block.Place
+	standard bool   // a place for a standard content, such as the title
+	kind     string // of that content, "" for any
+	index    string // of that place
+	hidden   bool
+	picture  picture
+	rows     []*block.Grid // open tables
+	cell     *block.Cell   // the open cell, nil outside of tables
+	counts   [listLevels]int
+	schemes  [listLevels]string // of the numbers in counts, "" if the numbers begin again
 }
 
 // isTitle reports whether a shape is the title of its slide.
@@ -26,7 +26,7 @@ func (s *shape) isTitle() bool { return s.standard && (s.kind == "title" || s.ki
 
 // text returns the text of a shape. The slide's number is left out, because the line above the slide says it.
 func (s *shape) text() string {
-	text := strings.TrimSpace(s.out.String())
+	text := strings.TrimSpace(s.Out.String())
 	switch {
 	case s.standard && s.kind == "sldNum", s.hidden, text == "":
 		return ""
@@ -37,7 +37,7 @@ func (s *shape) text() string {
 }
 
 // placeIn returns the place that a layout gives to a shape.
-func (s *shape) placeIn(places map[string]bounds) (bounds, bool) {
+func (s *shape) placeIn(places map[string]block.Bounds) (block.Bounds, bool) {
 	if b, ok := places["index "+s.index]; ok && s.index != "" {
 		return b, true
 	}
@@ -78,15 +78,29 @@ type slideParagraph struct {
 }
 
 // A shapeGroup places the shapes of a group.
-type shapeGroup struct{ outer, inner bounds }
+type shapeGroup struct{ outer, inner block.Bounds }
 
 // place returns the place on the slide for a place in the group.
-func (g shapeGroup) place(b bounds) bounds {
-	if g.inner.width <= 0 || g.inner.height <= 0 {
+func (g shapeGroup) place(b block.Bounds) block.Bounds {
+	if g.inner.Width <= 0 || g.inner.Height <= 0 {
 		return b
 	}
-	across := float64(g.outer.width) / float64(g.inner.width)
-	down := float64(g.outer.height) / float64(g.inner.height)
-	return bounds{g.outer.x + int64(float64(b.x-g.inner.x)*across), g.outer.y + int64(float64(b.y-g.inner.y)*down),
-		int64(float64(b.width) * across), int64(float64(b.height) * down)}
+	across := float64(g.outer.Width) / float64(g.inner.Width)
+	down := float64(g.outer.Height) / float64(g.inner.Height)
+	return block.Bounds{X: g.outer.X + int64(float64(b.X-g.inner.X)*across), Y: g.outer.Y + int64(float64(b.Y-g.inner.Y)*down),
+		Width: int64(float64(b.Width) * across), Height: int64(float64(b.Height) * down)}
+}
+
+// inOrder returns shapes in the order of reading.
+func inOrder(shapes []*shape) []*shape {
+	places := make([]block.Place, len(shapes))
+	for i, s := range shapes {
+		places[i] = s.place
+		places[i].Title = s.isTitle()
+	}
+	ordered := make([]*shape, len(shapes))
+	for i, at := range block.Order(places) {
+		ordered[i] = shapes[at]
+	}
+	return ordered
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"journeyman/runner/tool/office/block"
 )
 
 // maxSlides is the maximum number of slides that are read.
@@ -12,8 +14,8 @@ const maxSlides = 2000
 // A presentation is a pptx document during reading.
 type presentation struct {
 	d       *document
-	authors map[string]string            // names of the authors of comments, by their ids
-	layouts map[string]map[string]bounds // places that layouts and masters give to the shapes of slides
+	authors map[string]string                  // names of the authors of comments, by their ids
+	layouts map[string]map[string]block.Bounds // places that layouts and masters give to the shapes of slides
 }
 
 // Pptx returns the text of a presentation, slide by slide, with the speaker's notes.
@@ -22,7 +24,7 @@ func Pptx(data []byte, expired func() bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &presentation{d: d, authors: map[string]string{}, layouts: map[string]map[string]bounds{}}
+	p := &presentation{d: d, authors: map[string]string{}, layouts: map[string]map[string]block.Bounds{}}
 	return d.finish(p.read())
 }
 
@@ -163,8 +165,8 @@ func (p *presentation) place(v *slideReader, name string) error {
 			p.layouts[name] = places
 		}
 		for _, s := range v.shapes {
-			if s.standard && !s.placed {
-				s.bounds, s.placed = s.placeIn(places)
+			if s.standard && !s.place.Known {
+				s.place.Bounds, s.place.Known = s.placeIn(places)
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func (w *word) read() error {
 		return errDamaged
 	}
 	above, below := w.marginTexts("header", err), w.marginTexts("footer", err)
-	for _, text := range []string{above, body.out.String()} {
+	for _, text := range []string{above, body.Out.String()} {
 		if wrote := w.d.write(text); wrote != nil {
 			return wrote
 		}
@@ -176,7 +176,7 @@ func (w *word) marginTexts(kind string, err error) string {
 		if text, err = w.own(strings.TrimPrefix(name, kind+" ")); text == nil {
 			continue
 		}
-		if words := strings.TrimSpace(text.out.String()); words != "" && !seen[words] {
+		if words := strings.TrimSpace(text.Out.String()); words != "" && !seen[words] {
 			seen[words] = true
 			fmt.Fprintf(&b, "[%s]\n%s\n\n", kind, words)
 		}

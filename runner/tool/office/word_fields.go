@@ -3,6 +3,8 @@ package office
 import (
 	"strconv"
 	"strings"
+
+	"journeyman/runner/tool/office/block"
 )
 
 // A field is an open field, such as the number of a page or a link. Only its result is text.
@@ -116,23 +118,12 @@ func (f *flow) closeLink() {
 	}
 	l := p.links[n-1]
 	p.links = p.links[:n-1]
-	if l.from > len(p.text) || len(l.target) > maxTarget {
+	if l.from > len(p.text) {
 		return
 	}
-	linked := linkText(string(p.text[l.from:]), l.target)
+	linked := block.Link(string(p.text[l.from:]), l.target)
 	f.size += len(l.target)
 	p.text = append(p.text[:l.from], linked...)
-}
-
-// linkText returns a link in Markdown. It returns only the text if this names the target, or if there is no
-// target.
-func linkText(text, target string) string {
-	words := strings.TrimSpace(text)
-	if target == "" || words == "" || strings.TrimSuffix(target, "/") == strings.TrimSuffix(words, "/") ||
-		target == "mailto:"+words || target == "http://"+words || target == "https://"+words {
-		return text
-	}
-	return "[" + text + "](" + target + ")"
 }
 
 // A picture is the current picture or drawing of a frame.
@@ -148,18 +139,7 @@ func (p *picture) describe(attr attributes) {
 }
 
 // text returns a note with the file of the picture, "" if it has no file.
-func (p *picture) text() string { return imageNote(p.target, p.alt) }
-
-// imageNote returns a note about a picture: the name of its file in the archive, and its description.
-func imageNote(file, alt string) string {
-	switch {
-	case file == "":
-		return ""
-	case alt == "":
-		return "[image " + file + "]"
-	}
-	return "[image " + file + ": " + alt + "]"
-}
+func (p *picture) text() string { return block.Image(p.target, p.alt) }
 
 // refer sets the file of the current picture.
 func (f *flow) refer(ids ...string) {
@@ -196,7 +176,7 @@ func (f *flow) attach(read func(name string) (string, error), id string) {
 // follow adds blocks after the paragraph.
 func (p *paragraph) follow(text string, count int) {
 	if p.after == nil {
-		p.after = &blocks{}
+		p.after = &block.Blocks{}
 	}
-	p.after.addAll(text, count)
+	p.after.AddAll(text, count)
 }

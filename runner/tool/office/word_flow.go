@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/runner/tool/office/block"
 	"journeyman/runner/tool/office/mark"
 )
 
@@ -27,20 +28,20 @@ type flow struct {
 
 // A frame is a container of blocks: the whole file, a cell, a text box, a note or a comment.
 type frame struct {
-	cell      // its blocks, and its properties if the frame is a cell
-	para      paragraph
-	run       run
-	picture   picture
-	tables    []*grid
-	note      note            // if the frame is a note or a comment
-	notes     map[string]note // in the frame of the whole file
-	noteOrder []string        // their ids
+	block.Cell // its blocks, and its properties if the frame is a cell
+	para       paragraph
+	run        run
+	picture    picture
+	tables     []*block.Grid
+	note       note            // if the frame is a note or a comment
+	notes      map[string]note // in the frame of the whole file
+	noteOrder  []string        // their ids
 }
 
 // A paragraph is the current paragraph of a frame.
 type paragraph struct {
 	text    []byte
-	after   *blocks // nil, or text boxes and charts, which follow the paragraph
+	after   *block.Blocks // nil, or text boxes and charts, which follow the paragraph
 	style   string
 	heading int    // -1 if only the style says it
 	list    string // id of its numbering, "" if only the style says it
@@ -168,9 +169,9 @@ var wordStarts = map[string]func(f *flow, attr attributes){
 	},
 	"tbl": func(f *flow, _ attributes) {
 		f.endParagraph()
-		f.top().tables = append(f.top().tables, &grid{})
+		f.top().tables = append(f.top().tables, &block.Grid{})
 	},
-	"tc":          func(f *flow, _ attributes) { f.push(); f.top().span = 1 },
+	"tc":          func(f *flow, _ attributes) { f.push(); f.top().Span = 1 },
 	"txbxContent": func(f *flow, _ attributes) { f.push() },
 	"footnote":    (*flow).beginNote, "endnote": (*flow).beginNote, "comment": (*flow).beginNote,
 	"footnoteReference": func(f *flow, attr attributes) { f.noteMark(footnotes, "decimal", attr) },
@@ -261,7 +262,7 @@ var wordEnds = map[string]func(*flow){
 	"tbl":       (*flow).endTable,
 	"txbxContent": func(f *flow) {
 		box := f.pop()
-		f.top().para.follow(box.out.String(), box.count)
+		f.top().para.follow(box.Out.String(), box.Count)
 	},
 	"footnote": (*flow).endNote, "endnote": (*flow).endNote, "comment": (*flow).endNote,
 	"hyperlink": (*flow).closeLink, "fldSimple": (*flow).closeLink,

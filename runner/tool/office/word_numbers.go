@@ -96,7 +96,7 @@ func (n *numbering) next(id string, level int) string {
 	now := at(level)
 	pattern := now.pattern[:min(len(now.pattern), maxMark)]
 	if now.format == "bullet" {
-		return bullet(now.font, pattern)
+		return mark.Bullet(now.font, pattern)
 	}
 	for i := range listLevels {
 		verb := "%" + strconv.Itoa(i+1)
@@ -134,16 +134,6 @@ func (s *listShape) count(l *list, at func(int) *listLevel, level int) {
 			s.used[deeper] = false
 		}
 	}
-}
-
-// bullet returns the mark of an item without a number. Only bullets with a meaning, such as boxes to tick,
-// are kept.
-func bullet(font, text string) string {
-	switch seen := mark.Text(font, text); seen {
-	case "☐", "☑", "☒", "✓", "✗":
-		return seen
-	}
-	return "-"
 }
 
 // A numberingReader reads the lists of a document.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/runner/tool/office/block"
 	"journeyman/runner/tool/office/mark"
 )
 
@@ -12,7 +13,6 @@ import (
 const (
 	maxRanges    = 100  // open texts with comments
 	maxFieldCode = 2000 // bytes
-	maxTarget    = 2000 // bytes of the address of a link
 	maxChoices   = 100  // choices of a form field
 )
 
@@ -25,10 +25,10 @@ func (f *flow) property(name string, attr attributes) {
 	case "rPr":
 		top.run.property(name, attr, f.w.styles)
 	case "tcPr":
-		top.property(name, attr)
+		cellProperty(&top.Cell, name, attr)
 	case "trPr":
 		if n := len(top.tables); n > 0 {
-			top.tables[n-1].property(name, attr)
+			rowProperty(top.tables[n-1], name, attr)
 		}
 	case "sectPr":
 		f.section.property(name, attr)
@@ -47,25 +47,25 @@ func (r *run) property(name string, attr attributes, all styles) {
 	}
 }
 
-// property reads a property of a cell.
-func (c *cell) property(name string, attr attributes) {
+// cellProperty reads a property of a cell.
+func cellProperty(c *block.Cell, name string, attr attributes) {
 	switch name {
 	case "gridSpan":
 		n, _ := strconv.Atoi(attr.get("val"))
-		c.span = min(max(n, 1), maxSpan)
+		c.Span = min(max(n, 1), block.MaxSpan)
 	case "vMerge":
-		c.above = attr.get("val") != "restart"
+		c.Above = attr.get("val") != "restart"
 	}
 }
 
-// property reads a property of the current row.
-func (t *grid) property(name string, attr attributes) {
+// rowProperty reads a property of the current row.
+func rowProperty(t *block.Grid, name string, attr attributes) {
 	switch name {
 	case "gridBefore":
 		n, _ := strconv.Atoi(attr.get("val"))
-		t.before = min(max(n, 0), maxSpan)
+		t.Before = min(max(n, 0), block.MaxSpan)
 	case "del":
-		t.removed, t.author = true, attr.get("author")
+		t.Removed, t.Author = true, attr.get("author")
 	}
 }
 
@@ -149,14 +149,14 @@ func (f *flow) endParagraph() {
 	case heading > 0:
 		// Markdown has six levels, while Word has nine.
 		line := strings.Join(strings.Fields(text), " ")
-		top.add(strings.Repeat("#", min(heading, 6))+" "+line, plainBlock)
+		top.Add(strings.Repeat("#", min(heading, 6))+" "+line, block.Plain)
 	case item && number != "":
-		top.add(strings.Repeat("  ", level)+text, itemBlock)
+		top.Add(strings.Repeat("  ", level)+text, block.Item)
 	default:
-		top.add(text, plainBlock)
+		top.Add(text, block.Plain)
 	}
 	if p.after != nil {
-		top.addAll(p.after.out.String(), p.after.count)
+		top.AddAll(p.after.Out.String(), p.after.Count)
 	}
 }
 
@@ -183,10 +183,10 @@ func (f *flow) endCell() {
 	inner := f.pop()
 	top := f.top()
 	if n := len(top.tables); n > 0 {
-		top.tables[n-1].add(&inner.cell)
+		top.tables[n-1].Add(&inner.Cell)
 		return
 	}
-	top.addAll(inner.out.String(), inner.count)
+	top.AddAll(inner.Out.String(), inner.Count)
 }
 
 // endRow writes a row, unless it was deleted.
@@ -196,13 +196,13 @@ func (f *flow) endRow() {
 	if n == 0 {
 		return
 	}
-	if t := top.tables[n-1]; t.removed {
-		f.w.changed(change{t.author, "deleted the row", t.line()})
-		*t = grid{}
+	if t := top.tables[n-1]; t.Removed {
+		f.w.changed(change{t.Author, "deleted the row", t.Line()})
+		*t = block.Grid{}
 		return
 	}
-	top.tables[n-1].writeRow(&top.blocks)
-	if top.out.Len() > 2*maxText {
+	top.tables[n-1].WriteRow(&top.Blocks)
+	if top.Out.Len() > 2*maxText {
 		f.err = errEnough // only marks and empty cells make a result so much longer than its text
 	}
 }
@@ -213,7 +213,7 @@ func (f *flow) endTable() {
 	if n := len(top.tables); n > 0 {
 		top.tables = top.tables[:n-1]
 	}
-	top.end(plainBlock)
+	top.End(block.Plain)
 }
 
 // beginNote begins a note or a comment.
@@ -236,7 +236,7 @@ func (f *flow) endNote() {
 	if n.author == "" {
 		n.author = "somebody"
 	}
-	n.text = strings.TrimSpace(inner.out.String())
+	n.text = strings.TrimSpace(inner.Out.String())
 	if root.notes == nil {
 		root.notes = map[string]note{}
 	}

@@ -88,3 +88,13 @@ var fewSigns = map[string]map[rune]rune{
 	"webdings": {'a': '✓', 'c': '☐', 'r': '✗', 'g': '■', 'n': '●', 'Y': '♥', '3': '◀', '4': '▶', '5': '▲',
 		'6': '▼', 'H': '🏠', 'i': 'ℹ', '~': '⚠', 0xC9: '☎'},
 }
+
+// Bullet returns the mark of an item without a number. Only bullets with a meaning, such as boxes to tick,
+// are kept.
+func Bullet(font, text string) string {
+	switch seen := Text(font, text); seen {
+	case "☐", "☑", "☒", "✓", "✗":
+		return seen
+	}
+	return "-"
+}

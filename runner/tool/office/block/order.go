@@ -1,32 +1,40 @@
-package office
+package block
 
 // maxOrdered is the maximum number of shapes whose order is computed from their places.
 const maxOrdered = 300
 
-// bounds are the place of a shape on its slide.
-type bounds struct{ x, y, width, height int64 }
+// Bounds are the place of a shape on its slide.
+type Bounds struct{ X, Y, Width, Height int64 }
+
+// A Place is what decides when a shape on a slide is read.
+type Place struct {
+	Bounds
+	Known       bool // the place is known
+	Title       bool // the shape is the title
+	RightToLeft bool // of a language that is written from right to left
+}
 
 // isAbove reports whether a is wholly above b, and in the same column.
-func (a bounds) isAbove(b bounds) bool {
-	return a.y+a.height <= b.y && a.x < b.x+b.width && b.x < a.x+a.width
+func (a Bounds) isAbove(b Bounds) bool {
+	return a.Y+a.Height <= b.Y && a.X < b.X+b.Width && b.X < a.X+a.Width
 }
 
 // isLeft reports whether a is wholly left of b, and in the same row: they share half of the lower one's height.
-func (a bounds) isLeft(b bounds) bool {
-	shared := min(a.y+a.height, b.y+b.height) - max(a.y, b.y)
-	return a.x+a.width <= b.x && 2*shared >= min(a.height, b.height)
+func (a Bounds) isLeft(b Bounds) bool {
+	shared := min(a.Y+a.Height, b.Y+b.Height) - max(a.Y, b.Y)
+	return a.X+a.Width <= b.X && 2*shared >= min(a.Height, b.Height)
 }
 
-// inOrder returns shapes in the order of reading: the title, then each shape after those above it and left of
-// it. The order in the file is the order in which shapes were drawn; it decides between the others.
-func inOrder(shapes []*shape) []*shape {
-	ordered := make([]*shape, 0, len(shapes))
-	var rest []*shape
-	for _, s := range shapes {
-		if s.isTitle() {
-			ordered = append(ordered, s)
+// Order returns the numbers of shapes in the order of reading: the title, then each shape after those above it
+// and left of it. The order in the file is the order in which shapes were drawn; it decides between the others.
+func Order(shapes []Place) []int {
+	ordered := make([]int, 0, len(shapes))
+	var rest []int
+	for i, s := range shapes {
+		if s.Title {
+			ordered = append(ordered, i)
 		} else {
-			rest = append(rest, s)
+			rest = append(rest, i)
 		}
 	}
 	if len(rest) > maxOrdered {
@@ -36,7 +44,7 @@ func inOrder(shapes []*shape) []*shape {
 	before := make([][]int, len(rest))
 	for i, a := range rest {
 		for k, b := range rest {
-			if i != k && a.comesBefore(b) {
+			if i != k && shapes[a].comesBefore(shapes[b]) {
 				after[k]++
 				before[i] = append(before[i], k)
 			}
@@ -71,13 +79,13 @@ func firstFree(after []int, done []bool) int {
 }
 
 // comesBefore reports whether the place of a shape says that it is read before another one.
-func (s *shape) comesBefore(other *shape) bool {
-	if !s.placed || !other.placed {
+func (a Place) comesBefore(b Place) bool {
+	if !a.Known || !b.Known {
 		return false
 	}
 	// Rows of languages that are written from right to left begin at the right.
-	if s.rightToLeft && other.rightToLeft {
-		return s.isAbove(other.bounds) || other.isLeft(s.bounds)
+	if a.RightToLeft && b.RightToLeft {
+		return a.isAbove(b.Bounds) || b.isLeft(a.Bounds)
 	}
-	return s.isAbove(other.bounds) || s.isLeft(other.bounds)
+	return a.isAbove(b.Bounds) || a.isLeft(b.Bounds)
 }
