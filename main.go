@@ -357,6 +357,7 @@ func (c *serveCommand) newMail(p *command.Program, st *store.Store, e command.En
 	}
 	cfg.Limits = mail.Limits{Connections: c.MaxMail, Buffered: c.MailMemory}
 	cfg.Store, cfg.Runner, cfg.Now, cfg.HTML = st, e.Runner, p.Now, tool.NewDocuments(e.Filters).MailHTML
+	cfg.Envelope = tool.NewDocuments(e.Filters).OpenEnvelope
 	cfg.Markdown = func(ctx context.Context, text []byte) ([]byte, error) {
 		return e.Filters.Run(ctx, markdownFilter, text)
 	}

@@ -196,24 +196,44 @@ const convertTime = time.Minute
 // documents are being read.
 func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
 	keep func(message.Attachment) error) (message.Body, error) {
-	return message.ReadBody(h, raw, func(pages []string) ([]string, error) {
-		defer pause(ctx)() // another process works
-		busy := store.Errorf(store.Busy, "too many documents are being read; try again later")
-		limited, cancel := context.WithTimeoutCause(ctx, convertTime, busy)
-		defer cancel()
-		texts, err := s.cfg.HTML(limited, pages)
-		switch {
-		case err == nil:
-			return texts, nil
-		case limited.Err() != nil:
-			return nil, context.Cause(limited)
-		case store.IsKind(err, store.Busy):
-			return nil, err
+	if s.cfg.Envelope != nil {
+		h.Open = func(document []byte) (part []byte, encrypted bool, err error) {
+			err = s.confined(ctx, "an attachment that mails are packed in cannot be opened", func(ctx context.Context) (err error) {
+				part, encrypted, err = s.cfg.Envelope(ctx, document)
+				return err
+			})
+			return part, encrypted, err
 		}
-		// The page caused the error, so another try would fail, too.
-		s.cfg.Log.Warn("the HTML of a mail cannot be rendered", "err", err)
-		return nil, nil
+	}
+	return message.ReadBody(h, raw, func(pages []string) (texts []string, err error) {
+		err = s.confined(ctx, "the HTML of a mail cannot be rendered", func(ctx context.Context) (err error) {
+			if texts, err = s.cfg.HTML(ctx, pages); err != nil {
+				texts = nil
+			}
+			return err
+		})
+		return texts, err
 	}, keep)
+}
+
+// confined runs a function that uses a confined process. Its error is returned only if another try may succeed.
+func (s *Server) confined(ctx context.Context, failure string, use func(ctx context.Context) error) error {
+	defer pause(ctx)() // another process works
+	busy := store.Errorf(store.Busy, "too many documents are being read; try again later")
+	limited, cancel := context.WithTimeoutCause(ctx, convertTime, busy)
+	defer cancel()
+	err := use(limited)
+	switch {
+	case err == nil:
+		return nil
+	case limited.Err() != nil:
+		return context.Cause(limited)
+	case store.IsKind(err, store.Busy):
+		return err
+	}
+	// The document caused the error, so another try would fail, too.
+	s.cfg.Log.Warn(failure, "err", err)
+	return nil
 }
 
 // proof says how far the author is proven, whom caller has returned as c.

@@ -428,3 +428,24 @@ func TestReceiveOverHTTP(t *testing.T) {
 		})
 	}
 }
+
+// TestEnvelopesBecomeFiles sends a mail with an attached mail: its text is in the input, and its file in the workspace.
+func TestEnvelopesBecomeFiles(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, false, nil)
+	raw := letter("--b\n\nPlease sum it up\n--b\nContent-Type: message/rfc822; name=report.eml\n\nSubject: Report\n"+
+		"Content-Type: multipart/mixed; boundary=c\n\n--c\n\nIt rained.\n--c\nContent-Type: text/csv; name=rain.csv\n\nday,mm\n--c--\n"+
+		"--b\nContent-Type: application/pkcs7-mime; smime-type=enveloped-data; name=smime.p7m\n\nx\n--b--",
+		"From: bob@example.net", "MIME-Version: 1.0", "Content-Type: multipart/mixed; boundary=b")
+	is.Equal(p.send("bob@example.net", p.address(), raw), "250 2.0.0 OK: queued")
+	input := p.turn(p.emails(store.Inbound)[0]).Input
+	is.True(strings.HasPrefix(input, "Please sum it up\n\n[This mail is encrypted (S/MIME)."))
+	is.True(strings.HasSuffix(input, "[Attached mail, file report.eml:]\n> Subject: Report\n>\n> It rained."))
+	var names []string
+	for name := range p.workspace(p.worker) {
+		names = append(names, filepath.Base(name))
+	}
+	slices.Sort(names)
+	is.Equal(strings.Join(names, " "), "rain.csv report.eml smime.p7m")
+}

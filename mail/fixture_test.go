@@ -73,7 +73,8 @@ func newPostWith(t testing.TB, idle bool, opt store.Options, change func(*Config
 	is.NoErr(err)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Prices: prices, Tools: tool.All(testDocuments), BaseURL: "http://jm.test", Log: log})
-	cfg := Config{Store: st, Runner: rn, Log: log, Domain: domain, HTML: testHTML}
+	cfg := Config{Store: st, Runner: rn, Log: log, Domain: domain, HTML: testHTML,
+		Envelope: testDocuments.OpenEnvelope}
 	if change != nil {
 		change(&cfg)
 	}

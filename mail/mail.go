@@ -42,6 +42,10 @@ type Config struct {
 	// mail temporarily, and the sender tries again.
 	HTML func(ctx context.Context, pages []string) (texts []string, err error)
 
+	// Envelope opens what a mail is packed in (see message.OpenEnvelope), in a confined process. Without it, the
+	// documents are only attached.
+	Envelope func(ctx context.Context, document []byte) (part []byte, encrypted bool, err error)
+
 	// Markdown is message.RenderMarkdown in a confined process. It renders answers that may be
 	// expensive. Without it, the server sends their Markdown.
 	Markdown func(ctx context.Context, markdown []byte) (html []byte, err error)

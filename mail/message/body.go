@@ -25,32 +25,35 @@ type Attachment struct {
 // ReadBody returns the text that the author of a mail has written, and separately the mails that it quotes
 // and the signature. It passes HTML to convert and each attachment to keep, whose
 // error ends the reading. If a part cannot be read, it also passes the whole mail to keep,
-// as message.eml.
+// as message.eml. The texts of attached mails follow the author's text as quotes.
 func ReadBody(h Header, raw []byte, convert ConvertHTML, keep func(Attachment) error) (body Body, err error) {
-	b := bodyReader{convert: convert, keep: keep, broken: h.broken}
+	b := bodyReader{convert: convert, open: h.Open, keep: keep, broken: h.broken}
 	content := b.part(h.fields, bytes.NewReader(h.body), 0, false)
-	text := ""
-	if b.err == nil {
-		text = b.textOf(content)
-	}
+	texts := b.texts(content)
 	if b.err != nil {
 		return Body{}, b.err
 	}
 	if b.broken {
 		err = keep(Attachment{Name: "message.eml", MediaType: "message/rfc822", Reader: bytes.NewReader(raw)})
 	}
-	return splitBody(text, h), err
+	body = splitBody(texts[0], h)
+	body.Text = b.withEnvelopes(body.Text, h.Subject, texts[1:])
+	return body, err
 }
 
 // A bodyReader reads the parts of one mail.
 type bodyReader struct {
-	convert ConvertHTML
-	keep    func(Attachment) error
-	parts   int   // read so far
-	files   int   // attachments so far
-	text    int   // bytes of text so far
-	broken  bool  // a part was not read, or not completely
-	err     error // ends the reading
+	convert  ConvertHTML
+	open     OpenEnvelope // may be nil
+	keep     func(Attachment) error
+	parts    int            // read so far
+	files    int            // attachments so far
+	text     int            // bytes of text so far
+	attached []attachedMail // in the order of their files
+	inside   int            // mails around the current part
+	notices  []string       // about encrypted parts
+	broken   bool           // a part was not read, or not completely
+	err      error          // ends the reading
 }
 
 // htmlHint matches plain text that only points to the HTML form of the mail.
@@ -76,7 +79,13 @@ func (b *bodyReader) part(fields textproto.Header, body io.Reader, depth int, al
 	disposition, where := mailtext.Params(fields.Get("Content-Disposition"))
 	name := cmp.Or(where["filename"], params["name"])
 	decoded := &truncatingReader{r: b.decode(fields, body), broken: &b.broken}
+	if packed := envelopeKind(kind, name); packed != "" && !(kind == "text/plain" && alternative) {
+		name = cmp.Or(name, nameFor(kind, params, fields.Get("Content-Id")))
+		return b.envelope(packed, kind, name, params, decoded, depth)
+	}
 	switch {
+	case kind == "multipart/encrypted" && params["boundary"] != "":
+		return b.pgpMIME(params["boundary"], decoded)
 	case strings.HasPrefix(kind, "multipart/") && params["boundary"] != "":
 		return b.multipart(kind, params["boundary"], decoded, depth)
 	case strings.HasPrefix(kind, "multipart/"):
@@ -91,12 +100,7 @@ func (b *bodyReader) part(fields textproto.Header, body io.Reader, depth int, al
 	if name == "" {
 		name = nameFor(kind, params, fields.Get("Content-Id"))
 	}
-	if b.files++; b.files > maxFiles {
-		b.broken = true
-		return content{}
-	}
-	b.err = b.keep(Attachment{Name: name, MediaType: kind, Reader: decoded})
-	return content{}
+	return b.file(name, kind, decoded)
 }
 
 // decode reverses the transfer encoding of a part. It leaves the charset to readText, which handles
@@ -122,7 +126,7 @@ func (b *bodyReader) textPart(kind string, params map[string]string, decoded io.
 	if strings.EqualFold(params["format"], "flowed") {
 		text = unflow(text, strings.EqualFold(params["delsp"], "yes"))
 	}
-	return plainContent(text)
+	return plainContent(b.inlinePGP(text))
 }
 
 // readText reads text in the charset of params, as far as maxText allows.
@@ -148,8 +152,12 @@ func (b *bodyReader) multipart(kind, boundary string, body io.Reader, depth int)
 			b.broken = b.broken || err != io.EOF || len(all) == 0
 			break
 		}
+		if kind == "multipart/digest" && !p.Header.Has("Content-Type") { // RFC 2046, section 5.1.5
+			p.Header.Set("Content-Type", "message/rfc822")
+		}
 		all = append(all, b.part(p.Header, p, depth+1, kind == "multipart/alternative"))
 	}
+	all = withoutRepeats(all)
 	if kind == "multipart/alternative" {
 		return bestOf(all)
 	}

@@ -82,6 +82,7 @@ func readAll(t testing.TB, raw []byte) (Header, Body, []string) {
 	t.Helper()
 	h := ReadHeader(raw)
 	var attached []string
+	h.Open = testOpen(t)
 	body, err := ReadBody(h, raw, testHTML(t), func(a Attachment) error {
 		b, err := io.ReadAll(a)
 		if a.Name == "message.eml" && bytes.Equal(b, raw) {

@@ -22,6 +22,7 @@ func FuzzMessage(f *testing.F) {
 func readHostile(t *testing.T, raw []byte) {
 	begun := time.Now()
 	h := ReadHeader(raw)
+	h.Open = testOpen(t)
 	body, err := ReadBody(h, raw, testHTML(t), func(a Attachment) error {
 		if a.Name == "" {
 			t.Error("an attachment has no name")

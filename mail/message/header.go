@@ -48,6 +48,9 @@ type Header struct {
 	References []string // oldest first
 	Automatic  string   // one of the Auto constants; empty if a person wrote the mail
 
+	// Open opens envelopes while the body is read. Without it, they are attached as they are.
+	Open OpenEnvelope
+
 	fields textproto.Header
 	body   []byte // follows the header
 	broken bool   // the header was repaired or truncated

@@ -20,3 +20,10 @@ var testDocuments = tool.NewDocuments(sandbox.NewFilterPool())
 func testHTML(t testing.TB) ConvertHTML {
 	return func(pages []string) ([]string, error) { return testDocuments.MailHTML(t.Context(), pages) }
 }
+
+// testOpen opens envelopes as the real program does.
+func testOpen(t testing.TB) OpenEnvelope {
+	return func(document []byte) (part []byte, encrypted bool, err error) {
+		return testDocuments.OpenEnvelope(t.Context(), document)
+	}
+}

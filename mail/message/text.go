@@ -24,6 +24,8 @@ type piece struct {
 type content struct {
 	plain []piece // has pages, too, if it joins parts of both kinds
 	html  []piece
+
+	repeats bool // another part may have the same text
 }
 
 func plainContent(text string) content { return content{plain: []piece{{text: text}}} }
@@ -86,9 +88,31 @@ func joinPieces(pieces []piece) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// textOf returns the text of a content, at most maxText bytes.
-func (b *bodyReader) textOf(c content) string {
-	text := joinPieces(b.converted(c.best()))
+// texts returns the texts of the mail's content and of the attached mails.
+func (b *bodyReader) texts(own content) []string {
+	all := []content{own}
+	for _, a := range b.attached {
+		all = append(all, a.content)
+	}
+	var pieces []piece // of all mails, because each conversion needs a process
+	for _, c := range all {
+		pieces = append(pieces, c.best()...)
+	}
+	if b.err == nil {
+		pieces = b.converted(pieces)
+	}
+	texts := make([]string, len(all))
+	for i, c := range all {
+		n := len(c.best())
+		texts[i] = b.textOf(c, pieces[:n])
+		pieces = pieces[n:]
+	}
+	return texts
+}
+
+// textOf returns the text of a content, at most maxText bytes. converted has its better form without pages.
+func (b *bodyReader) textOf(c content, converted []piece) string {
+	text := joinPieces(converted)
 	if strings.TrimSpace(text) == "" && c.hasPlain() {
 		text = joinPieces(c.plain) // it only points to a page, which is empty
 	}
@@ -110,7 +134,6 @@ func (b *bodyReader) converted(pieces []piece) []piece {
 	if len(pages) == 0 {
 		return pieces
 	}
-	// All pages are converted together, because each conversion needs a process.
 	texts, err := b.convert(pages)
 	if b.err = err; texts == nil {
 		b.broken = true

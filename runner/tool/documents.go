@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/tool/mailfile"
 	"journeyman/runner/tool/office"
 	"journeyman/runner/tool/pdfwriter"
 	"journeyman/runner/tool/workbook"
@@ -21,6 +22,7 @@ import (
 const (
 	pageFilter = "page"
 	mailFilter = "mail"
+	openFilter = "envelope"
 	docxWriter = "write docx"
 	xlsxWriter = "write xlsx"
 	pdfWriter  = "write pdf"
@@ -31,6 +33,7 @@ const (
 // document can make a parser use any amount of memory and time.
 func Filters() map[string]sandbox.Filter {
 	filters := map[string]sandbox.Filter{pageFilter: readPage, mailFilter: readMailPages,
+		openFilter: func(in []byte) ([]byte, error) { return mailfile.Open(in, sandbox.FilterExpired) },
 		docxWriter: office.WriteDocx, xlsxWriter: workbook.Write,
 		pdfWriter: pdfwriter.Write, memberFilter: readMember, sectionsFilter: readSections,
 		pdfLoader: pdfs.load, pdfMaker: compilePDF, pdfPageFilter: pdfs.picture}
@@ -189,6 +192,16 @@ func (d Documents) MailHTML(ctx context.Context, pages []string) (texts []string
 		err = fmt.Errorf("read HTML of a mail: %d texts for %d pages", len(texts), len(pages))
 	}
 	return texts, err
+}
+
+// OpenEnvelope returns the part of a mail that is packed in a signed S/MIME message, a winmail.dat or a msg file. The
+// part is nil if the document cannot be read. encrypted reports that only a key opens it.
+func (d Documents) OpenEnvelope(ctx context.Context, document []byte) (part []byte, encrypted bool, err error) {
+	part, err = d.pool.Run(ctx, openFilter, document)
+	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok { // caused by the document
+		return nil, fe.Message == mailfile.ErrEncrypted.Error(), nil
+	}
+	return part, false, err
 }
 
 // convert runs a filter whose input and output are JSON.

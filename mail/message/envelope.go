@@ -1,0 +1,276 @@
+package message
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/emersion/go-message/textproto"
+
+	"journeyman/runner/tool/mailfile/mailtext"
+)
+
+// OpenEnvelope opens what mails are packed in: signed S/MIME messages, the winmail.dat of Exchange, and msg files. It
+// returns the part of a mail inside, with its header. The part is nil if the document cannot be read. encrypted
+// reports that only a key opens it. An error ends the reading of the mail, and the sender has to repeat it.
+//
+// Implementations must not trust a document: it may make a parser use all memory or time.
+type OpenEnvelope func(document []byte) (part []byte, encrypted bool, err error)
+
+const (
+	maxMails    = 20      // attached mails whose text is read
+	maxInside   = 5       // mails inside mails
+	maxQuoted   = 8 << 10 // bytes of the text of an attached mail that the instruction has
+	maxOneField = 1000    // bytes of a field that the instruction shows
+)
+
+// An attachedMail is a mail inside the mail.
+type attachedMail struct {
+	header  Header
+	content content
+	name    string // of the file with the whole mail
+}
+
+// envelopeKind returns what a part is packed in, "" for an ordinary part: "smime", "tnef", "msg" or "mail". A part
+// that only has the media type of any file is judged by its name.
+func envelopeKind(kind, name string) string {
+	switch kind {
+	case "application/pkcs7-mime", "application/x-pkcs7-mime":
+		return "smime"
+	case "application/ms-tnef", "application/vnd.ms-tnef", "application/x-ms-tnef":
+		return "tnef"
+	case "application/vnd.ms-outlook", "application/x-msg":
+		return "msg"
+	case "message/rfc822", "message/global", "application/eml", "application/x-eml":
+		return "mail"
+	case "application/octet-stream", "application/x-unknown", "application/binary", "text/plain":
+	default:
+		return ""
+	}
+	name = strings.ToLower(name)
+	switch path.Ext(name) {
+	case ".p7m":
+		return "smime"
+	case ".tnef":
+		return "tnef"
+	case ".msg":
+		return "msg"
+	case ".eml":
+		return "mail"
+	}
+	if name == "winmail.dat" || name == "win.dat" {
+		return "tnef"
+	}
+	return ""
+}
+
+// envelope reads a part that is packed in something.
+func (b *bodyReader) envelope(packed, kind, name string, params map[string]string, decoded io.Reader, depth int) content {
+	document, _ := io.ReadAll(decoded) // a truncatingReader returns no errors
+	if packed == "mail" {
+		return b.attachMail(document, kind, name, document, depth)
+	}
+	smime := strings.ToLower(params["smime-type"])
+	if strings.Contains(smime, "enveloped") || strings.Contains(smime, "encrypted") {
+		return b.encrypted("S/MIME", kind, name, document)
+	}
+	if b.open == nil || smime == "certs-only" {
+		return b.file(name, kind, bytes.NewReader(document))
+	}
+	part, encrypted, err := b.open(document)
+	switch {
+	case err != nil:
+		b.err = err
+		return content{}
+	case encrypted:
+		return b.encrypted("S/MIME", kind, name, document)
+	case part == nil:
+		return b.file(name, kind, bytes.NewReader(document))
+	case packed == "msg":
+		return b.attachMail(document, kind, name, part, depth)
+	}
+	fields, body, broken := splitHeader(part)
+	b.broken = b.broken || broken
+	c := b.part(fields, bytes.NewReader(body), depth+1, false)
+	c.repeats = packed == "tnef"
+	return c
+}
+
+// attachMail attaches a mail as the file that it came as. Its text becomes a part of the instruction, and its own
+// attachments become attachments of the mail around it.
+func (b *bodyReader) attachMail(document []byte, kind, name string, raw []byte, depth int) content {
+	name = b.unused(name)
+	c := b.file(name, kind, bytes.NewReader(document))
+	if b.err != nil || len(b.attached) >= maxMails || b.inside >= maxInside {
+		return c
+	}
+	h := ReadHeader(WithCRLF(raw))
+	n := len(b.attached)
+	b.attached = append(b.attached, attachedMail{header: h, name: name})
+	b.inside++
+	inner := b.part(h.fields, bytes.NewReader(h.body), depth+1, false)
+	b.inside--
+	b.attached[n].content = inner
+	return c
+}
+
+// unused returns a name that no attached mail has, with a number if necessary.
+func (b *bodyReader) unused(name string) string {
+	has := func(name string) bool {
+		return slices.ContainsFunc(b.attached, func(a attachedMail) bool { return strings.EqualFold(a.name, name) })
+	}
+	extension := path.Ext(name)
+	stem := strings.TrimSuffix(name, extension)
+	for n := 2; has(name) && n <= maxMails+1; n++ {
+		name = fmt.Sprintf("%s-%d%s", stem, n, extension)
+	}
+	return name
+}
+
+// file passes an attachment to keep.
+func (b *bodyReader) file(name, kind string, r io.Reader) content {
+	if b.files++; b.files > maxFiles {
+		b.broken = true
+		return content{}
+	}
+	b.err = b.keep(Attachment{Name: name, MediaType: kind, Reader: r})
+	return content{}
+}
+
+// encrypted attaches an encrypted part, and notes for the instruction that nobody here can read it.
+func (b *bodyReader) encrypted(how, kind, name string, document []byte) content {
+	c := b.file(name, kind, bytes.NewReader(document))
+	notice := fmt.Sprintf("[This mail is encrypted (%s). The encrypted part is the file %s. This server has no key for it, "+
+		"so neither its text nor its files can be read here. Tell the author so, and ask for the mail without encryption.]", how, name)
+	if !slices.Contains(b.notices, notice) {
+		b.notices = append(b.notices, notice)
+	}
+	return c
+}
+
+// pgpMIME reads the parts of multipart/encrypted (RFC 3156): a version, and the encrypted mail.
+func (b *bodyReader) pgpMIME(boundary string, body io.Reader) content {
+	fields := textproto.Header{}
+	fields.Set("Content-Type", "multipart/mixed; boundary=\""+boundary+"\"")
+	raw, _ := io.ReadAll(body)
+	h := Header{fields: fields, body: raw}
+	document, name := raw, "encrypted.asc"
+	h.eachPart(func(kind string, fields textproto.Header, body io.Reader) bool {
+		if kind == "application/pgp-encrypted" {
+			return true
+		}
+		document, _ = io.ReadAll(body)
+		_, where := mailtext.Params(fields.Get("Content-Disposition"))
+		_, params := mailtext.Params(fields.Get("Content-Type"))
+		name = cmp.Or(where["filename"], params["name"], name)
+		return false
+	})
+	return b.encrypted("PGP", "application/pgp-encrypted", name, document)
+}
+
+// Lines of PGP in a text (RFC 9580, sections 6.2 and 7).
+const (
+	pgpMessage   = "-----BEGIN PGP MESSAGE-----"
+	pgpEnd       = "-----END PGP MESSAGE-----"
+	pgpSigned    = "-----BEGIN PGP SIGNED MESSAGE-----"
+	pgpSignature = "-----BEGIN PGP SIGNATURE-----"
+	pgpSignedEnd = "-----END PGP SIGNATURE-----"
+)
+
+// inlinePGP returns a text without its encrypted block, which becomes a file, and without the lines of a signature.
+func (b *bodyReader) inlinePGP(text string) string {
+	if before, rest, found := cutLine(text, pgpMessage); found {
+		block, after, _ := strings.Cut(rest, pgpEnd)
+		b.encrypted("PGP", "application/pgp-encrypted", "encrypted.asc", []byte(pgpMessage+block+pgpEnd+"\n"))
+		text = before + after
+	}
+	if before, rest, found := cutLine(text, pgpSigned); found {
+		signed, after, _ := strings.Cut(rest, pgpSignature)
+		_, after, _ = strings.Cut(after, pgpSignedEnd)
+		_, signed, _ = strings.Cut(strings.TrimPrefix(signed, "\n"), "\n\n") // fields such as Hash are above the text
+		signed = strings.TrimPrefix(strings.ReplaceAll("\n"+signed, "\n- ", "\n"), "\n")
+		text = before + strings.TrimRight(signed, "\n") + after
+	}
+	return text
+}
+
+// cutLine cuts a text at a whole line that is not quoted.
+func cutLine(text, line string) (before, after string, found bool) {
+	at := strings.Index("\n"+text, "\n"+line)
+	if at < 0 {
+		return text, "", false
+	}
+	return text[:at], text[at+len(line):], true
+}
+
+// withoutRepeats leaves out the text of a winmail.dat if another part has the same words, as Exchange sends it.
+func withoutRepeats(all []content) []content {
+	for i, c := range all {
+		if !c.repeats {
+			continue
+		}
+		all[i].repeats = false
+		words := strings.Fields(withoutTags(joinPieces(c.best())))
+		for j, other := range all {
+			if j != i && !other.repeats && hasWords(withoutTags(joinPieces(other.best())), words) {
+				all[i] = content{}
+			}
+		}
+	}
+	return all
+}
+
+// hasWords reports whether a text has nearly all of the words.
+func hasWords(text string, words []string) bool {
+	count := map[string]int{}
+	for word := range strings.FieldsSeq(text) {
+		count[word]++
+	}
+	missing := 0
+	for _, word := range words {
+		if count[word]--; count[word] < 0 {
+			missing++
+		}
+	}
+	return missing*10 <= len(words)
+}
+
+// withEnvelopes returns the author's text with the notices about encrypted parts, and the texts of attached mails as
+// quotes.
+func (b *bodyReader) withEnvelopes(own, subject string, texts []string) string {
+	if len(b.notices)+len(texts) == 0 {
+		return own
+	}
+	parts := append([]string{cmp.Or(own, subject)}, b.notices...)
+	for i, text := range texts {
+		parts = append(parts, b.attached[i].quoted(text))
+	}
+	return strings.TrimSpace(strings.Join(parts, "\n\n"))
+}
+
+// quoted returns the header and the text of an attached mail, in lines that begin with ">".
+func (a attachedMail) quoted(text string) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "[Attached mail, file %s:]\n", a.name)
+	for _, field := range []string{"From", "To", "Cc", "Date", "Subject"} {
+		value := OneLine(mailtext.Words(a.header.fields.Get(field)))
+		if len(value) > maxOneField {
+			value = strings.ToValidUTF8(value[:maxOneField], "") + "…"
+		}
+		if value != "" {
+			fmt.Fprintf(&out, "> %s: %s\n", field, value)
+		}
+	}
+	text, rest := strings.Trim(cleanLines(text), "\n"), ""
+	if len(text) > maxQuoted {
+		text, rest = string(firstLines([]byte(text), maxQuoted)), "\n[The rest is in the file "+a.name+".]"
+	}
+	for line := range strings.SplitSeq("\n"+strings.ToValidUTF8(strings.TrimRight(text, "\n"), ""), "\n") {
+		out.WriteString(strings.TrimRight("> "+line, " ") + "\n")
+	}
+	return strings.TrimRight(out.String(), "> \n") + rest
+}
