@@ -38,7 +38,7 @@ func signed(element func(tag byte, parts ...[]byte) []byte, octets []byte) []byt
 	return element(tagSequence, der(tagOID, oidSigned), element(tagExplicit, data))
 }
 
-const entity = "Content-Type: text/plain\r\n\r\nSigned text\r\n"
+const signedText = "Content-Type: text/plain\r\n\r\nSigned text\r\n"
 
 func never() bool { return false }
 
@@ -47,19 +47,19 @@ func TestSignedContent(t *testing.T) {
 	t.Parallel()
 	var packed bytes.Buffer
 	w := zlib.NewWriter(&packed)
-	_, _ = w.Write([]byte(entity)) // a buffer accepts everything
+	_, _ = w.Write([]byte(signedText)) // a buffer accepts everything
 	_ = w.Close()
 	enveloped := der(tagSequence, der(tagOID, oidEnveloped), der(tagExplicit, der(tagSequence)))
-	double := signed(der, der(tagOctets, signed(der, der(tagOctets, []byte(entity)))))
-	plain := signed(der, der(tagOctets, []byte(entity)))
+	double := signed(der, der(tagOctets, signed(der, der(tagOctets, []byte(signedText)))))
+	plain := signed(der, der(tagOctets, []byte(signedText)))
 	for name, tt := range map[string]struct {
 		document []byte
-		err      string // "" if it has the entity
+		err      string // "" if it has the signed text
 	}{
 		"DER":        {plain, ""},
-		"BER":        {signed(ber, ber(tagOctets|constructed, der(tagOctets, []byte(entity[:9])), der(tagOctets, []byte(entity[9:])))), ""},
-		"BER in BER": {signed(ber, ber(tagOctets|constructed, ber(tagOctets|constructed, der(tagOctets, []byte(entity))))), ""},
-		"DER in BER": {signed(ber, der(tagOctets, []byte(entity))), ""},
+		"BER":        {signed(ber, ber(tagOctets|constructed, der(tagOctets, []byte(signedText[:9])), der(tagOctets, []byte(signedText[9:])))), ""},
+		"BER in BER": {signed(ber, ber(tagOctets|constructed, ber(tagOctets|constructed, der(tagOctets, []byte(signedText))))), ""},
+		"DER in BER": {signed(ber, der(tagOctets, []byte(signedText))), ""},
 		"PEM":        {pem.EncodeToMemory(&pem.Block{Type: "PKCS7", Bytes: plain}), ""},
 		"base64":     {[]byte(base64.StdEncoding.EncodeToString(plain) + "\r\n"), ""},
 		"compressed": {der(tagSequence, der(tagOID, oidCompressed), der(tagExplicit, der(tagSequence, der(2, []byte{0}), der(tagSequence),
@@ -83,7 +83,7 @@ func TestSignedContent(t *testing.T) {
 				return
 			}
 			is.NoErr(err)
-			is.Equal(string(content), entity)
+			is.Equal(string(content), signedText)
 		})
 	}
 	is.New(t).True(IsEnvelope(plain))
@@ -92,8 +92,8 @@ func TestSignedContent(t *testing.T) {
 
 // FuzzOpen opens random documents.
 func FuzzOpen(f *testing.F) {
-	f.Add(signed(der, der(tagOctets, []byte(entity))))
-	f.Add(signed(ber, ber(tagOctets|constructed, der(tagOctets, []byte(entity)))))
+	f.Add(signed(der, der(tagOctets, []byte(signedText))))
+	f.Add(signed(ber, ber(tagOctets|constructed, der(tagOctets, []byte(signedText)))))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		if part, err := Open(document, never); err == nil && len(part) > maxUnpacked {
 			t.Errorf("%d bytes became %d", len(document), len(part))

@@ -5,6 +5,7 @@
 package mailfile
 
 import (
+	"strings"
 	"testing"
 
 	"journeyman/store/growthtest"
@@ -12,7 +13,9 @@ import (
 
 // parsers returns the readers of envelopes and of mails that are files. They run in a confined process.
 func parsers() []growthtest.Parser {
-	times, nested := growthtest.Times, growthtest.Nested
+	times, numbered, nested := growthtest.Times, growthtest.Numbered, growthtest.Nested
+	const head = "Subject: x\r\n"
+	mixed := head + "Content-Type: multipart/mixed; boundary=b\r\n\r\n"
 	return []growthtest.Parser{
 		{
 			Name: "S/MIME", Fuzz: []string{"FuzzOpen"},
@@ -35,6 +38,20 @@ func parsers() []growthtest.Parser {
 					return string(document)
 				},
 				"base64": times("", "MIAG", ""), "zeros": times("\x30\x80", "\x00", "")}},
+		{
+			Name: "mail as a file", Fuzz: []string{"FuzzEML"},
+			Read: func(in []byte) { _, _ = EML(strings.ToUpper)(in, never); _, _ = Members(in, never) },
+			Shapes: map[string]growthtest.Shape{
+				"fields": numbered(head, "X-%d: y\r\n", "\r\ntext"), "one field": times(head, "X: y\r\n", "\r\ntext"),
+				"folded": times(head+"X: y", "\r\n y", "\r\n\r\ntext"), "words": times("Subject: ", "=?utf-8?q?a?= ", "\r\n\r\n"),
+				"parts": times(mixed, "--b\r\n\r\nx\r\n", "--b--"), "almost boundaries": times(mixed+"--b\r\n\r\n", "--bb\r\n", ""),
+				"files":          times(mixed, "--b\r\nContent-Type: a/b; name=a.txt\r\n\r\nx\r\n", "--b--"),
+				"nested parts":   numbered(head, "Content-Type: multipart/mixed; boundary=b%[1]d\r\n\r\n--b%[1]d\r\n", "x"),
+				"mails in mails": times(head, "Content-Type: message/rfc822\r\n\r\nSubject: x\r\n", "x"),
+				"base64":         times(head+"Content-Transfer-Encoding: base64\r\n\r\n", "QUFB", ""),
+				"quoted":         times(head+"Content-Transfer-Encoding: quoted-printable\r\n\r\n", "=41 ", ""),
+				"soft breaks":    times(head+"Content-Transfer-Encoding: quoted-printable\r\n\r\n", "=\r\n", ""),
+				"lines":          times(head+"\r\n", "a\r\n", ""), "blank lines": times(head+"\r\n", "\r\n", "")}},
 	}
 }
 
