@@ -198,7 +198,7 @@ func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
 	keep func(message.Attachment) error) (message.Body, error) {
 	if s.cfg.Envelope != nil {
 		h.Open = func(document []byte) (part []byte, encrypted bool, err error) {
-			err = s.confined(ctx, "an attachment that mails are packed in cannot be opened", func(ctx context.Context) (err error) {
+			err = s.confined(ctx, "an envelope of a mail cannot be opened", func(ctx context.Context) (err error) {
 				part, encrypted, err = s.cfg.Envelope(ctx, document)
 				return err
 			})

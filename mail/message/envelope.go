@@ -69,7 +69,8 @@ func envelopeKind(kind, name string) string {
 }
 
 // envelope reads a part that is packed in something.
-func (b *bodyReader) envelope(packed, kind, name string, params map[string]string, decoded io.Reader, depth int) content {
+func (b *bodyReader) envelope(packed, kind, name string, params map[string]string, decoded io.Reader,
+	depth int) content {
 	document, _ := io.ReadAll(decoded) // a truncatingReader returns no errors
 	if packed == "mail" {
 		return b.attachMail(document, kind, name, document, depth)
@@ -144,8 +145,9 @@ func (b *bodyReader) file(name, kind string, r io.Reader) content {
 // encrypted attaches an encrypted part, and notes for the instruction that nobody here can read it.
 func (b *bodyReader) encrypted(how, kind, name string, document []byte) content {
 	c := b.file(name, kind, bytes.NewReader(document))
-	notice := fmt.Sprintf("[This mail is encrypted (%s). The encrypted part is the file %s. This server has no key for it, "+
-		"so neither its text nor its files can be read here. Tell the author so, and ask for the mail without encryption.]", how, name)
+	notice := fmt.Sprintf("[This mail is encrypted (%s). The encrypted part is the file %s. This server has no key for "+
+		"it, so neither its text nor its files can be read here. Tell the author so, and ask for the mail without "+
+		"encryption.]", how, name)
 	if !slices.Contains(b.notices, notice) {
 		b.notices = append(b.notices, notice)
 	}

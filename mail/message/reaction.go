@@ -53,7 +53,8 @@ func (h *Header) isReactionText(kind string, fields textproto.Header, body io.Re
 }
 
 const (
-	reactionWords pattern.Pattern = `(?i)\b(reacted to your message|removed (a|the|their) reaction|reacted via gmail)\W*(<\S*)?$`
+	reactionWords pattern.Pattern = `(?i)\b(reacted to your message|removed (a|the|their) reaction|` +
+		`reacted via gmail)\W*(<\S*)?$`
 	// quotedField matches a line of the header above a quoted mail, in any language.
 	quotedField pattern.Pattern = `^[*_]*[\pL\pM' ]{1,20}[*_]*\s?[:：][*_]*\s*\S`
 	ruleLine    pattern.Pattern = `^([_\-=–—*]\s?){5,}$`

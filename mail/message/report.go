@@ -15,18 +15,27 @@ import (
 
 // Subjects of reports, in lower case. A report whose actions cannot be read is judged by its subject.
 const (
-	failureSubject pattern.Pattern = `undeliver|non-?deliver|not deliver|cannot be delivered|could not be delivered|couldn.t be delivered|` +
-		`delivery status|returned mail|delivery (has )?fail|delivery error|mail delivery failed|failure notice|returning message|message bounced|` +
+	failureSubject pattern.Pattern = `undeliver|non-?deliver|not deliver|cannot be delivered|` +
+		`could not be delivered|couldn.t be delivered|` +
+		`delivery status|returned mail|delivery (has )?fail|delivery error|mail delivery failed|failure notice|` +
+		`returning message|message bounced|` +
 		`mail system error|unzustellbar|nicht zustellbar|nicht zugestellt|zustellung fehlgeschlagen|zustellfehler|` +
-		`non remis|non distribu|échec de|no se (puede|pudo|ha podido) entregar|no entregad|fallo en la entrega|error de entrega|` +
+		`non remis|non distribu|échec de|no se (puede|pudo|ha podido) entregar|no entregad|fallo en la entrega|` +
+		`error de entrega|` +
 		`mancat[ao] (recapito|consegna)|non recapitabile|impossibile recapitare|não (foi )?entregue|falha na entrega|` +
-		`onbestelbaar|niet bezorgd|kunde inte levereras|går inte att leverera|kan ikke leveres|ikke leveret|toimitus epäonnistui|` +
-		`nie (można|dostarczono|udało się)|niedostarcz|nedoručiteln|kézbesíthetetlen|teslim edilemedi|не доставлен|недоставлен|` +
+		`onbestelbaar|niet bezorgd|kunde inte levereras|går inte att leverera|kan ikke leveres|ikke leveret|` +
+		`toimitus epäonnistui|` +
+		`nie (można|dostarczono|udało się)|niedostarcz|nedoručiteln|kézbesíthetetlen|teslim edilemedi|` +
+		`не доставлен|недоставлен|` +
 		`未送達|無法傳遞|无法传递|未传递|退信|配信不能|配信エラー|送信エラー|전송 실패|배달되지`
-	otherReport pattern.Pattern = `delay|still being retried|could not send message for|not yet been delivered|will (be )?retr|` +
-		`\(relay\)|\(success\)|\(expanded\)|success|^(delivered|relayed|expanded)\b|has been delivered|was delivered|delivery receipt|return receipt|` +
-		`warning: (message|could)|verzöger|verspätet|zugestellt:|übermittelt|retard|différé|remis ?:|retras|retardad|entregado:|atras|adiad|` +
-		`ritard|consegnat[ao]:|vertraag|vertraging|bezorgd:|försen|forsink|viiväst|opóźni|zpožd|késlelt|gecik|задерж|延迟|延遲|遅延|지연`
+	otherReport pattern.Pattern = `delay|still being retried|could not send message for|not yet been delivered|` +
+		`will (be )?retr|` +
+		`\(relay\)|\(success\)|\(expanded\)|success|^(delivered|relayed|expanded)\b|has been delivered|` +
+		`was delivered|delivery receipt|return receipt|` +
+		`warning: (message|could)|verzöger|verspätet|zugestellt:|übermittelt|retard|différé|remis ?:|retras|` +
+		`retardad|entregado:|atras|adiad|` +
+		`ritard|consegnat[ao]:|vertraag|vertraging|bezorgd:|försen|forsink|viiväst|opóźni|zpožd|késlelt|gecik|` +
+		`задерж|延迟|延遲|遅延|지연`
 	replyID    pattern.Pattern = `(?i)msg_[0-9a-hjkmnp-tv-z]{26}`
 	diagnostic pattern.Pattern = `(?im)^Diagnostic-Code:[ \t]*(?:smtp;[ \t]*)?(.{1,300})`
 )
@@ -55,8 +64,9 @@ func (h *Header) reportKind() string {
 		}
 		return AutoReport
 	}
-	if s := strings.ToLower(h.Subject); otherReport.Compiled().MatchString(s) && !failureSubject.Compiled().MatchString(s) ||
-		strings.Contains(s, "delivery status notification (delay)") {
+	s := strings.ToLower(h.Subject)
+	other := otherReport.Compiled().MatchString(s) && !failureSubject.Compiled().MatchString(s)
+	if other || strings.Contains(s, "delivery status notification (delay)") {
 		return AutoReport
 	}
 	return AutoBounce

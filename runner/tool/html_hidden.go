@@ -176,7 +176,8 @@ func isRemoved(n *html.Node, s style) bool {
 
 // isClosed reports whether a box has no room for its content.
 func isClosed(s style) bool {
-	clipped := s["overflow"] == "hidden" || s["overflow"] == "clip" || s["overflow-x"] == "hidden" || s["overflow-y"] == "hidden"
+	clipped := s["overflow"] == "hidden" || s["overflow"] == "clip" || s["overflow-x"] == "hidden" ||
+		s["overflow-y"] == "hidden"
 	for _, side := range []string{"height", "max-height", "width", "max-width"} {
 		px, ok := pixels(s[side])
 		if ok && px <= 1 && clipped && !isPercent(s["padding-top"]) && !isPercent(s["padding-bottom"]) {

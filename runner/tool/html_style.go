@@ -44,9 +44,9 @@ func (s style) declarations(text string) {
 func mayHide(name string) bool {
 	switch name {
 	case "display", "visibility", "opacity", "content-visibility", "filter", "font", "font-size", "color",
-		"-webkit-text-fill-color", "background", "background-color", "background-image", "overflow", "overflow-x", "overflow-y",
-		"height", "max-height", "width", "max-width", "padding-top", "padding-bottom", "clip", "clip-path", "transform", "position",
-		"left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top", "mso-hide":
+		"-webkit-text-fill-color", "background", "background-color", "background-image", "overflow", "overflow-x",
+		"overflow-y", "height", "max-height", "width", "max-width", "padding-top", "padding-bottom", "clip", "clip-path",
+		"transform", "position", "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top", "mso-hide":
 		return true
 	}
 	return false
@@ -103,8 +103,8 @@ func readSheets(doc *html.Node) sheet {
 	s := sheet{map[string]style{}, map[string]bool{}}
 	room := maxSheet
 	for n := range doc.Descendants() {
-		if n.DataAtom != atom.Style || n.FirstChild == nil || attribute(n, "media") != "" && attribute(n, "media") != "all" &&
-			attribute(n, "media") != "screen" {
+		media := attribute(n, "media")
+		if n.DataAtom != atom.Style || n.FirstChild == nil || media != "" && media != "all" && media != "screen" {
 			continue
 		}
 		text := n.FirstChild.Data
@@ -271,7 +271,7 @@ func pixels(value string) (px float64, ok bool) {
 // cutNumber splits a value such as "12px" into its number and its unit.
 func cutNumber(value string) (number, unit string) {
 	value = strings.TrimSpace(value)
-	end := strings.IndexFunc(value, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != '-' && r != '+' })
+	end := strings.IndexFunc(value, func(r rune) bool { return (r < '0' || r > '9') && !strings.ContainsRune(".-+", r) })
 	if end < 0 {
 		return value, ""
 	}

@@ -63,7 +63,8 @@ func signedOnce(document []byte) ([]byte, error) {
 	case bytes.Equal(oid, oidData):
 		return octets(content)
 	case bytes.Equal(oid, oidSigned), bytes.Equal(oid, oidAuthData):
-	case bytes.Equal(oid, oidEnveloped), bytes.Equal(oid, oidEncrypted), bytes.Equal(oid, oidAuthEnv), bytes.Equal(oid, oidBoth):
+	case bytes.Equal(oid, oidEnveloped), bytes.Equal(oid, oidEncrypted), bytes.Equal(oid, oidAuthEnv),
+		bytes.Equal(oid, oidBoth):
 		return nil, ErrEncrypted
 	case bytes.Equal(oid, oidCompressed):
 		return decompressed(content)

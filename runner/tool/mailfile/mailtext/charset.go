@@ -91,8 +91,10 @@ func plainLabel(label string) string {
 // isASCII reports whether a label says nothing about bytes outside of ASCII.
 func isASCII(label string) bool {
 	switch label {
-	case "", "us-ascii", "ascii", "us", "ansi_x3.4-1968", "ansi_x3.4-1986", "iso-ir-6", "iso646-us", "iso_646.irv:1991", "cp367",
-		"ibm367", "csascii", "unknown-8bit", "x-unknown", "unknown", "default", "default_charset", "none", "8bit", "7bit",
+	case "", "us-ascii", "ascii", "us", "ansi_x3.4-1968", "ansi_x3.4-1986", "iso-ir-6", "iso646-us",
+		"iso_646.irv:1991", "cp367",
+		"ibm367", "csascii", "unknown-8bit", "x-unknown", "unknown", "default", "default_charset",
+		"none", "8bit", "7bit",
 		"binary", "x-user-defined", "user-defined":
 		return true
 	}

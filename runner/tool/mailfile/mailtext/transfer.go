@@ -28,17 +28,23 @@ func quotedPrintable(raw []byte) []byte {
 		if continues, is := bytes.CutSuffix(text, []byte("=")); is {
 			text, end = continues, nil
 		}
-		for i := 0; i < len(text); i++ {
-			if text[i] == '=' && i+2 < len(text) {
-				if b, err := hex.DecodeString(string(text[i+1 : i+3])); err == nil {
-					out = append(out, b[0])
-					i += 2
-					continue
-				}
-			}
-			out = append(out, text[i])
-		}
+		out = appendEscaped(out, text)
 		out = append(out, end...)
+	}
+	return out
+}
+
+// appendEscaped appends a text to out, with the bytes that its escapes such as =C3 stand for.
+func appendEscaped(out, text []byte) []byte {
+	for i := 0; i < len(text); i++ {
+		if text[i] == '=' && i+2 < len(text) {
+			if b, err := hex.DecodeString(string(text[i+1 : i+3])); err == nil {
+				out = append(out, b[0])
+				i += 2
+				continue
+			}
+		}
+		out = append(out, text[i])
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package mailtext
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"strings"
 )
 
@@ -106,22 +105,7 @@ func lenientBase64(text string) []byte {
 
 // quotedWord decodes the encoding Q.
 func quotedWord(text string) []byte {
-	b := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c == '=' && i+2 < len(text) {
-			if v, err := hex.DecodeString(text[i+1 : i+3]); err == nil {
-				b = append(b, v[0])
-				i += 2
-				continue
-			}
-		}
-		if c == '_' {
-			c = ' '
-		}
-		b = append(b, c)
-	}
-	return b
+	return appendEscaped(nil, []byte(strings.ReplaceAll(text, "_", " ")))
 }
 
 // Printable returns s as valid UTF-8, without control characters other than tabs and line ends.

@@ -9,7 +9,6 @@ import (
 	"mime"
 	netmail "net/mail"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -146,8 +145,8 @@ func writeTexts(b *bytes.Buffer, boundary, plain, page string) {
 	fmt.Fprintf(b, "Content-Type: multipart/alternative; boundary=\"%s=\"\r\n\r\n", boundary)
 	for _, form := range [][2]string{{"plain", plain}, {"html", page}} {
 		if strings.TrimSpace(form[1]) != "" {
-			fmt.Fprintf(b, "--%s=\r\nContent-Type: text/%s; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n%s\r\n",
-				boundary, form[0], form[1])
+			fmt.Fprintf(b, "--%s=\r\nContent-Type: text/%s; charset=utf-8\r\n", boundary, form[0])
+			fmt.Fprintf(b, "Content-Transfer-Encoding: 8bit\r\n\r\n%s\r\n", form[1])
 		}
 	}
 	fmt.Fprintf(b, "--%s=--\r\n", boundary)
@@ -165,7 +164,8 @@ func (m *mail) signedOriginal() []byte {
 	case strings.HasPrefix(head, "content-") || strings.HasPrefix(head, "mime-version:"):
 		return data
 	case len(data) > 0 && data[0] == 0x30: // a CMS message
-		return append([]byte("Content-Type: application/pkcs7-mime; name=smime.p7m\r\nContent-Transfer-Encoding: binary\r\n\r\n"), data...)
+		const fields = "Content-Type: application/pkcs7-mime; name=smime.p7m\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+		return append([]byte(fields), data...)
 	}
 	return nil
 }
@@ -185,7 +185,8 @@ func boundaryOf(m *mail, texts ...string) string {
 
 // writeAttachment writes an attachment with the fields that describe it.
 func (r *reader) writeAttachment(b *bytes.Buffer, m *mail, a *attachment) error {
-	name := cmp.Or(a.text(pidAttachLongFile, m.codepage), a.text(pidAttachFile, m.codepage), a.text(pidDisplayName, m.codepage))
+	name := cmp.Or(a.text(pidAttachLongFile, m.codepage), a.text(pidAttachFile, m.codepage),
+		a.text(pidDisplayName, m.codepage))
 	name = strings.Join(strings.Fields(mailtext.Printable(name)), " ")
 	if a.mail != nil {
 		if !strings.HasSuffix(strings.ToLower(name), ".eml") {
@@ -232,7 +233,7 @@ func contentID(id string) string {
 func fileParam(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {
-		if c < 0x80 && (c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || slices.Contains([]byte("-._"), c)) {
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '.' || c == '_' {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)

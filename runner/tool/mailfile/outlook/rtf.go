@@ -10,8 +10,8 @@ import (
 )
 
 // dictionary is the text with which the window of the decompression begins (MS-OXRTFCP, section 2.1.2.1).
-const dictionary = `{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor MS Sans SerifSymbolArial` +
-	"Times New RomanCourier{\\colortbl\\red0\\green0\\blue0\r\n\\par \\pard\\plain\\f0\\fs20\\b\\i\\u\\tab\\tx"
+const dictionary = `{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript ` +
+	`\fdecor MS Sans SerifSymbolArial` + "Times New RomanCourier{\\colortbl\\red0\\green0\\blue0\r\n\\par \\pard\\plain\\f0\\fs20\\b\\i\\u\\tab\\tx"
 
 const (
 	windowSize   = 4096
@@ -258,7 +258,8 @@ func (d *rtfReader) word(word string, number int, rest []byte) []byte {
 	case "fonttbl":
 		d.flush()
 		d.group.skip = true
-	case "colortbl", "stylesheet", "info", "pict", "object", "header", "footer", "headerl", "headerr", "footerl", "footerr",
+	case "colortbl", "stylesheet", "info", "pict", "object", "header", "footer", "headerl", "headerr",
+		"footerl", "footerr",
 		"listtable", "generator", "fldinst", "themedata", "datastore", "xmlnstbl", "mhtmltag":
 		d.flush()
 		d.group.skip = true
@@ -307,12 +308,14 @@ func (d *rtfReader) writeUnicode(unit rune) {
 }
 
 // rtfSigns has the texts of control words.
-var rtfSigns = map[string]string{"par": "\r\n", "line": "\r\n", "sect": "\r\n", "page": "\r\n", "row": "\r\n", "tab": "\t", "cell": "\t",
+var rtfSigns = map[string]string{"par": "\r\n", "line": "\r\n", "sect": "\r\n", "page": "\r\n",
+	"row": "\r\n", "tab": "\t", "cell": "\t",
 	"lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "bullet": "•", "endash": "–", "emdash": "—",
 	"emspace": "\u2003", "enspace": "\u2002", "zwj": "\u200d", "zwnj": "\u200c"}
 
 // codepageOfCharset returns the code page of the charset of a font.
 func codepageOfCharset(n int) int {
-	return map[int]int{77: 10000, 128: 932, 129: 949, 134: 936, 136: 950, 161: 1253, 162: 1254, 163: 1258, 177: 1255, 178: 1256,
+	return map[int]int{77: 10000, 128: 932, 129: 949, 134: 936, 136: 950,
+		161: 1253, 162: 1254, 163: 1258, 177: 1255, 178: 1256,
 		186: 1257, 204: 1251, 222: 874, 238: 1250, 254: 437, 255: 850}[n]
 }

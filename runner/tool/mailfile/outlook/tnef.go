@@ -246,7 +246,8 @@ func (c *cursor) skipName() {
 // values reads the values of a property, and returns the first one.
 func (c *cursor) values(kind uint16) (first []byte) {
 	base, count := kind&^typeMany, uint32(1)
-	size := map[uint16]int{typeInt16: 4, typeInt32: 4, 0x0004: 4, 0x000a: 4, typeBool: 4, 0x0005: 8, 0x0006: 8, 0x0007: 8,
+	size := map[uint16]int{typeInt16: 4, typeInt32: 4, 0x0004: 4, 0x000a: 4, typeBool: 4,
+		0x0005: 8, 0x0006: 8, 0x0007: 8,
 		typeInt64: 8, typeTime: 8, 0x0048: 16, 0x0001: 4}[base]
 	if size == 0 && base != typeString8 && base != typeUnicode && base != typeBinary && base != typeObject {
 		c.bad = true // its length is unknown
