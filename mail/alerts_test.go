@@ -43,6 +43,7 @@ func TestAlertMail(t *testing.T) {
 	is.Equal(h.to[0], "ann@example.com")
 	is.True(strings.Contains(head, "Auto-Submitted: auto-generated")) // no program answers it
 	is.True(strings.Contains(head, "X-Auto-Response-Suppress: All"))  // also no program that ignores Auto-Submitted
+	is.True(strings.Contains(head, "X-Ms-Reactions: disallow"))       // Outlook sends no reactions to it
 	is.True(!strings.Contains(head, "\nBcc:"))                        // the title stays in the subject
 	is.True(strings.Contains(body, "&lt;b&gt;Pay"))                   // the title is text in the page
 	is.True(!strings.Contains(body, "It broke"))                      // the text of the failure is not sent

@@ -53,6 +53,7 @@ func TestDeliveryReports(t *testing.T) {
 		"plain, arrived (exch)": {plain("postmaster@x.example", "Relayed: Numbers"), AutoReport, ""},
 		"plain, failed (exch)":  {plain("postmaster@x.example", "Unzustellbar: Zahlen"), AutoBounce, "Unzustellbar: Zahlen"},
 		"postmaster in person":  {plain("postmaster@x.example", "Numbers"), "", ""},
+		"postmaster, late":      {plain("postmaster@x.example", "The delay of our success story"), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)

@@ -105,6 +105,7 @@ func (r Reply) header() mail.Header {
 		h.Set("Auto-Submitted", "auto-generated")
 	}
 	h.Set("X-Auto-Response-Suppress", "All")
+	h.Set("X-MS-Reactions", "disallow") // Outlook offers no emoji below the mail, which would come back as a mail
 	h.Set("MIME-Version", "1.0")
 	return h
 }

@@ -20,7 +20,7 @@ const (
 		`delivery status|returned mail|delivery (has )?fail|delivery error|mail delivery failed|failure notice|` +
 		`returning message|message bounced|` +
 		`mail system error|unzustellbar|nicht zustellbar|nicht zugestellt|zustellung fehlgeschlagen|zustellfehler|` +
-		`non remis|non distribu|échec de|no se (puede|pudo|ha podido) entregar|no entregad|fallo en la entrega|` +
+		`non remis|non distribu|échec de (la )?(remise|distribution|livraison)|échec de l.envoi|no se (puede|pudo|ha podido) entregar|no entregad|fallo en la entrega|` +
 		`error de entrega|` +
 		`mancat[ao] (recapito|consegna)|non recapitabile|impossibile recapitare|não (foi )?entregue|falha na entrega|` +
 		`onbestelbaar|niet bezorgd|kunde inte levereras|går inte att leverera|kan ikke leveres|ikke leveret|` +
@@ -36,13 +36,18 @@ const (
 		`retardad|entregado:|atras|adiad|` +
 		`ritard|consegnat[ao]:|vertraag|vertraging|bezorgd:|försen|forsink|viiväst|opóźni|zpožd|késlelt|gecik|` +
 		`задерж|延迟|延遲|遅延|지연`
+	// reportSubject matches subjects that people do not write. The words of otherReport only count in a report.
+	reportSubject pattern.Pattern = `still being retried|could not send message for|not yet been delivered|` +
+		`delivery (is |was |has been )?(delayed|receipt)|^(message|mail) delayed|^(delivered|relayed|expanded|delayed)\s*:|` +
+		`successful mail delivery|^return receipt|warning: message \S+ delayed|zustellung verzögert|verzögerte zustellung|` +
+		`(remise|distribution) (différée|retardée)|entrega retrasada|consegna ritardata|entrega atrasada`
 	replyID    pattern.Pattern = `(?i)msg_[0-9a-hjkmnp-tv-z]{26}`
 	diagnostic pattern.Pattern = `(?im)^Diagnostic-Code:[ \t]*(?:smtp;[ \t]*)?(.{1,300})`
 )
 
 func (h *Header) isReportSubject() bool {
 	s := strings.ToLower(h.Subject)
-	return failureSubject.Compiled().MatchString(s) || otherReport.Compiled().MatchString(s)
+	return failureSubject.Compiled().MatchString(s) || reportSubject.Compiled().MatchString(s)
 }
 
 // reportKind returns the kind of a report of a mail server. Only a report that a mail has failed for a recipient is

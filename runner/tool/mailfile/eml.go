@@ -129,8 +129,12 @@ func (w *writer) text(e *entity) string {
 		return notice
 	}
 	text := strings.TrimPrefix(mailtext.Decode(e.content, e.params["charset"]), "\ufeff")
-	if e.kind == "text/html" {
+	switch {
+	case e.kind == "text/html":
 		return w.html(text)
+	case strings.EqualFold(e.params["format"], "flowed"):
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+		return mailtext.Unflow(text, strings.EqualFold(e.params["delsp"], "yes"))
 	}
 	return text
 }

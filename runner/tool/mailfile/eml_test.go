@@ -33,6 +33,7 @@ func TestEML(t *testing.T) {
 		"a mailbox":       {"From ann Mon Nov  2\nSubject: x\n\nHello\n", "Subject: x\n\nHello\n", ""},
 		"broken header":   {"Subject: x\nnot a field\nTo: a\n\nHello\n", "To: a\nSubject: x\n\nHello\n", ""},
 		"quoted":          {"Subject: x\nContent-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: quoted-printable\n\nGr=FC=DFe=\n =80 =ZZ\n", "Subject: x\n\nGrüße € =ZZ\n", ""},
+		"flowed":          {"Subject: x\nContent-Type: text/plain; format=flowed\n\nOne \ntwo\n", "Subject: x\n\nOne two\n", ""},
 		"base64, damaged": {"Subject: x\nContent-Transfer-Encoding: base64\n\nSGVs*bG8\n", "Subject: x\n\nHello\n", ""},
 		"two forms": {mixed("Content-Type: multipart/alternative; boundary=a\n\n--a\nContent-Type: text/html\n\n<p>Page\n--a\nContent-Type: text/plain\n\nPlain\n--a--"),
 			fields + "Plain\n", ""},

@@ -6,9 +6,11 @@ package mailtext
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"regexp"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/emersion/go-message/charset"
@@ -40,8 +42,11 @@ func Decode(raw []byte, label string) string {
 
 // decodeAs decodes text with a label. ok is false if the label is unknown, or wrong for UTF-8.
 func decodeAs(raw []byte, label string) (text string, ok bool) {
-	if plain := plainLabel(label); plain == "iso2022kr" || plain == "csiso2022kr" {
+	switch plainLabel(label) {
+	case "iso2022kr", "csiso2022kr":
 		label, raw = "euc-kr", withoutShifts(raw)
+	case "utf7", "unicode11utf7", "xunicode20utf7", "csunicode11utf7":
+		return utf7(raw), true
 	}
 	if e := browserEncoding(label); e != nil {
 		text, ok = decodeWith(e, raw)
@@ -53,6 +58,33 @@ func decodeAs(raw []byte, label string) (text string, ok bool) {
 		return "", false
 	}
 	return text, ok
+}
+
+// utf7 decodes UTF-7 (RFC 2152), which old programs send: "+", UTF-16 in base64, and "-".
+func utf7(raw []byte) string {
+	var out strings.Builder
+	for text := string(raw); ; {
+		before, rest, found := strings.Cut(text, "+")
+		out.WriteString(strings.ToValidUTF8(before, "\uFFFD"))
+		if !found {
+			return out.String()
+		}
+		end := strings.IndexFunc(rest, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '+' && r != '/'
+		})
+		if end < 0 {
+			end = len(rest)
+		}
+		if text = strings.TrimPrefix(rest[end:], "-"); end == 0 {
+			out.WriteByte('+')
+		}
+		b := lenientBase64(rest[:end])
+		units := make([]uint16, len(b)/2)
+		for i := range units {
+			units[i] = binary.BigEndian.Uint16(b[2*i:])
+		}
+		out.WriteString(string(utf16.Decode(units)))
+	}
 }
 
 // withoutShifts returns ISO-2022-KR as EUC-KR, which has the same characters (RFC 1557).

@@ -41,6 +41,7 @@ func TestDecode(t *testing.T) {
 		"no such label, Windows":   {"x-nonsense", "\xfc\x80", "ü€"},
 		"UTF-8 with another label": {"gb2312", "ünïcödé ✓ 我们的", "ünïcödé ✓ 我们的"},
 		"hz":                       {"hz-gb-2312", "~{VPND~}", "中文"},
+		"UTF-7":                    {"utf-7", "Gr+APwA3w-e 1 +- 2 + 3 +2D3eAA", "Grüße 1 + 2 + 3 😀"},
 		"iso-2022-kr":              {"iso-2022-kr", "\x1b$)Ca \x0e0!\x0f b", "a 가 b"},
 		"iso-2022-jp":              {"ISO-2022-JP", "\x1b$B$3\x1b(B", "こ"},
 		"damaged UTF-8":            {"utf-8", "a\xfcb", "a\uFFFDb"},

@@ -26,12 +26,17 @@ func parsers() []growthtest.Parser {
 				"charsets": times("a; b*=", "'", "x")}},
 		{
 			Name: "encoded words", Fuzz: []string{"FuzzWords"},
-			Read: func(in []byte) { Words(string(in)); Decode(in, "iso-8859-1"); Decode(in, "gb2312") },
+			Read: func(in []byte) {
+				Words(string(in))
+				Decode(in, "iso-8859-1")
+				Decode(in, "gb2312")
+				Decode(in, "utf-7")
+			},
 			Shapes: map[string]growthtest.Shape{
 				"words": times("", "=?utf-8?q?=C3?= ", ""), "labels": numbered("", "=?x-%d?q?a?= ", ""),
 				"beginnings": times("", "=?", ""), "open words": times("", "=?a?q?", ""), "long word": times("=?utf-8?q?", "=C3", "?="),
 				"long base64": times("=?utf-8?b?", "w7w", "?="), "spaces": times("=?utf-8?q?a?=", " ", "=?utf-8?q?a?="),
-				"bytes": times("", "\xfc", "")}},
+				"bytes": times("", "\xfc", ""), "shifts": times("", "+", ""), "open shift": times("+", "AP", "")}},
 	}
 }
 
