@@ -282,8 +282,12 @@ func (d *delivery) newWork(ctx context.Context, r Recipient, in *input) (store.N
 
 // note returns the facts about the mail that the model gets in addition to its text.
 func (d *delivery) note() *store.MailNote {
+	date, err := d.header.Date()
+	if err != nil {
+		date = time.Time{} // it is missing or malformed
+	}
 	return &store.MailNote{FromName: d.header.FromName, From: d.header.From, Subject: d.header.Subject,
-		Cc: d.header.Cc, Verified: d.verdicts.trusted(), Checks: d.verdicts.words()}
+		To: d.header.SentTo(), Cc: d.header.Cc, Date: date, Verified: d.verdicts.trusted(), Checks: d.verdicts.words()}
 }
 
 // caller returns the author: a user if the author is verified, otherwise a non-member.

@@ -33,7 +33,7 @@ type Verdicts struct {
 	DKIM          []Verdict `json:"dkim"`
 	DMARC         Verdict   `json:"dmarc"`
 	Authenticated bool      `json:"authenticated"`   // an aligned SPF pass, or one of DKIM without a gap, proves From
-	Local         bool      `json:"local"`           // the mail came from this machine and is not verified
+	Local         bool      `json:"local"`           // the mail came from this machine, which is trusted; nothing else proves From
 	Key           bool      `json:"key,omitempty"`   // the API key that posted the mail proves From
 	Relay         string    `json:"relay,omitempty"` // authserv-id of the trusted relay that made the checks
 }
@@ -88,7 +88,7 @@ func (v Verdicts) words() string {
 	case v.Key:
 		return "the API key that posted the mail verifies the author"
 	case v.Local:
-		return "the mail came from this machine and is not verified"
+		return "the mail came from this machine, which is trusted while the mail domain is localhost"
 	}
 	words := v.SPF.words("SPF") + ", "
 	for _, d := range v.DKIM {

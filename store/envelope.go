@@ -35,10 +35,11 @@ const (
 type MailNote struct {
 	FromName, From string
 	Subject        string
-	Cc             []string
-	Verified       bool   // checks prove the author
-	Checks         string // the results of SPF, DKIM and DMARC, in words
-	Released       bool   // a member who manages mail has released the mail
+	To, Cc         []string
+	Date           time.Time // of the header, in the author's zone; zero if it has none
+	Verified       bool      // checks prove the author
+	Checks         string    // the results of SPF, DKIM and DMARC, in words
+	Released       bool      // a member who manages mail has released the mail
 }
 
 // A Listing holds the first names in a folder.

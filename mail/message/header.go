@@ -65,6 +65,9 @@ func (h Header) Identified() bool { return !strings.HasPrefix(h.MessageID, conte
 // Count returns how often the header has a field.
 func (h Header) Count(field string) int { return len(h.fields.Values(field)) }
 
+// SentTo returns the addresses in the field To.
+func (h Header) SentTo() []string { return h.addresses("To") }
+
 // Date returns the time in the field Date.
 func (h Header) Date() (time.Time, error) { return mail.ParseDate(h.fields.Get("Date")) }
 

@@ -24,7 +24,7 @@ type Budget struct {
 const (
 	maxQuoted    = 200 // characters of a name, an address or a file name
 	maxSubject   = 300 // characters
-	maxNamed     = 10  // attachments, and recipients of a copy
+	maxNamed     = 10  // attachments, recipients, and recipients of a copy
 	maxWorkspace = 8   // files of the workspace
 )
 
@@ -41,16 +41,29 @@ func Envelope(o store.EnvelopeFacts, b Budget, mark string) string {
 		"Asked by: " + authorWords(o),
 	}
 	if m := o.Mail; m != nil {
-		lines = append(lines, "Subject: "+quote(m.Subject, maxSubject))
-		if len(m.Cc) > 0 {
-			lines = append(lines, "Copy to: "+quoteSome(m.Cc, maxNamed, quoteAddress))
-		}
+		lines = append(lines, mailLines(*m)...)
 	}
 	if len(o.Attachments) > 0 {
 		lines = append(lines, "Attached: "+attachmentWords(o))
 	}
 	lines = append(lines, "Budget: "+budgetWords(o.Turn.Budget, b), "Workspace: "+workspaceWords(o))
 	return markNote(mark, strings.Join(lines, "\n"))
+}
+
+// mailLines returns the facts of the header of a mail.
+func mailLines(m store.MailNote) []string {
+	lines := []string{"Subject: " + quote(m.Subject, maxSubject)}
+	if len(m.To) > 0 {
+		lines = append(lines, "To: "+quoteSome(m.To, maxNamed, quoteAddress))
+	}
+	if len(m.Cc) > 0 {
+		lines = append(lines, "Copy to: "+quoteSome(m.Cc, maxNamed, quoteAddress))
+	}
+	// A mail may wait in a queue for days, and "tomorrow" in its text depends on this date.
+	if !m.Date.IsZero() {
+		lines = append(lines, "Written: "+m.Date.Format("Monday, 2006-01-02, 15:04 (UTC-07:00)")+", as the mail says")
+	}
+	return lines
 }
 
 // zoneWords returns the name of a time's zone, and its offset from UTC.

@@ -48,13 +48,16 @@ Attached: "menu.pdf" (application/pdf, 120.4 kB)
 Budget: low
 Workspace: nothing but the attachments`},
 		"mail of a stranger": {store.EnvelopeFacts{Turn: stranger, At: at(t, "Europe/Berlin"), Channel: "email",
-			Mail:        &store.MailNote{FromName: "Bob", From: "bob@example.net", Subject: "Book a table", Cc: []string{"eve@example.net"}, Checks: "SPF fail, no DKIM signature, DMARC none"},
+			Mail: &store.MailNote{FromName: "Bob", From: "bob@example.net", Subject: "Book a table", Cc: []string{"eve@example.net"},
+				To: []string{"w@example.com", "carl@example.net"}, Date: at(t, "UTC").Add(-26 * time.Hour), Checks: "SPF fail, no DKIM signature, DMARC none"},
 			Attachments: []store.File{{Path: "tasks/tsk_1/a.txt", MediaType: "text/plain", Size: 12}}},
 			prompt.Budget{Time: 90 * time.Minute}, `Date: Sunday, 2026-11-22, 23:30, Europe/Berlin (UTC+01:00)
 Channel: mail; your answer is sent as the reply
 Asked by: "Bob", "bob@example.net", not a member of the organization; the address is NOT verified ("SPF fail, no DKIM signature, DMARC none")
 Subject: "Book a table"
+To: "w@example.com", "carl@example.net"
 Copy to: "eve@example.net"
+Written: Saturday, 2026-11-21, 20:30 (UTC+00:00), as the mail says
 Attached: "a.txt" (text/plain, 12 bytes)
 Budget: standard, at most 90 minutes of work
 Workspace: nothing but the attachments`},
@@ -116,11 +119,12 @@ func FuzzEnvelope(f *testing.F) {
 		for i := range list {
 			list[i], files[i] = s, store.File{Path: s, MediaType: "text/plain"}
 		}
-		o := store.EnvelopeFacts{At: at(t, "UTC"), Channel: "email", Mail: &store.MailNote{From: "x" + s, Subject: s, Cc: list, Checks: s},
+		o := store.EnvelopeFacts{At: at(t, "UTC"), Channel: "email", Mail: &store.MailNote{From: "x" + s, Subject: s, To: list, Cc: list,
+			Date: at(t, "UTC"), Checks: s},
 			AuthorName: "A" + s, Attachments: files, Workspace: store.Listing{Names: list, More: true}}
 		text := prompt.Envelope(o, prompt.Budget{}, mark)
 		lines := strings.Split(text, "\n")
-		if len(lines) != 11 || strings.Count(text, "["+mark+"]") != 1 || lines[10] != "[/"+mark+"]" || len(text) > 60_000 {
+		if len(lines) != 13 || strings.Count(text, "["+mark+"]") != 1 || lines[12] != "[/"+mark+"]" || len(text) > 60_000 {
 			t.Fatalf("%d lines, %d bytes", len(lines), len(text))
 		}
 		for _, line := range lines {
