@@ -108,7 +108,7 @@ func (d *delivery) mailsOf(ctx context.Context, task store.Task) ([]string, erro
 	var texts []string
 	for _, e := range list {
 		raw, err := d.cfg.Store.EmailBeginning(ctx, e, maxSource)
-		if err != nil {
+		if err != nil && !store.IsKind(err, store.NotFound) { // the file may be gone: a repetition would not find it
 			return nil, err
 		}
 		texts = append(texts, message.Words(raw))

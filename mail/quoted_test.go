@@ -139,3 +139,34 @@ func TestSubjectAsInstruction(t *testing.T) {
 		is.Equal(c.turn(list[len(list)-1]).Input, tt.want)
 	}
 }
+
+// TestQuotedPages replies in HTML, as programs do, to an answer with a table, a list, a link and code. The programs
+// have changed none of its words.
+func TestQuotedPages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := &talk{post: newPost(t, false, nil)}
+	turn := c.says("```offline\nsay # Result\nsay\nsay The **answer** is *here*: [a page](https://example.com/x?a=1&b=2) & `code <b>`.\nsay\n" +
+		"say | a | b |\nsay |---|---|\nsay | 1 | 2 |\nsay\nsay 1. One\nsay 2. Two\nsay    - Three\nsay\nsay > Quoted\nsay\nsay 好的，谢谢 👍\n```")
+	id, _ := c.answer(turn)
+	var page string
+	for _, e := range c.emails(store.Outbound) {
+		r, _ := c.source(e)
+		texts, _ := parts(t, r)
+		page = texts["text/html"]
+	}
+	const header = "<b>Von:</b> Scribe &lt;w@x&gt;<br><b>Gesendet:</b> Samstag, 21. November 2026 09:30<br><b>An:</b> Ann &lt;ann@example.com&gt;<br><b>Betreff:</b> Question"
+	for name, tt := range map[string]string{
+		"outlook": "<div>Thanks.</div><hr><div id=divRplyFwdMsg>" + header + "</div><div>" + page + "</div>",
+		"gmail": "<div>Thanks.</div><br><div class=gmail_quote><div class=gmail_attr>On Sat, Nov 21, 2026 at 9:30 AM Scribe &lt;w@x&gt; wrote:<br></div>" +
+			"<blockquote class=gmail_quote>" + page + "</blockquote></div>",
+		"apple":       "<div>Thanks.<br><div><br><blockquote type=cite><div>On 21 Nov 2026, at 09:30, Scribe &lt;w@x&gt; wrote:</div><br>" + page + "</blockquote></div></div>",
+		"thunderbird": "<div class=moz-cite-prefix>On 11/21/26 09:30, Scribe wrote:<br></div><blockquote type=cite>" + page + "</blockquote><p>Thanks.</p>",
+	} {
+		next := c.says(tt, "Subject: Re: Question", "In-Reply-To: <"+id+">", "Content-Type: text/html; charset=utf-8")
+		if next.Input != "Thanks." || next.TaskID != turn.TaskID {
+			t.Errorf("%s: %q", name, next.Input)
+		}
+	}
+	is.True(strings.Contains(page, "<table>"))
+}

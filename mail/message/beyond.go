@@ -1,7 +1,6 @@
 package message
 
 import (
-	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,8 +13,8 @@ const (
 )
 
 // Beyond returns the beginning of the history, up to the last line that none of the known mails has. It returns
-// "" if they have all of it. Programs wrap, quote and mark the lines of a mail in their own way, so only letters
-// and digits are compared. What programs add to a quoted mail does not count: the sentence or the header above
+// "" if they have all of it. Programs wrap, quote and mark the lines of a mail in their own way, so only letters,
+// digits and emoji are compared. What programs add to a quoted mail does not count: the sentence or the header above
 // it, and the line of a program below it.
 func (b Body) Beyond(known []string) string {
 	lines := strings.Split(b.History, "\n")
@@ -49,13 +48,13 @@ func withoutNumber(line string) string {
 	return line
 }
 
-// letters returns the letters and digits of a text, in lower case, without links.
+// letters returns the letters, digits and emoji of a text, in lower case, without links.
 func letters(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
-			return -1
+		if r != utf8.RuneError && unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So) {
+			return unicode.ToLower(r)
 		}
-		return unicode.ToLower(r)
+		return -1
 	}, withoutLinks(text))
 }
 
@@ -109,13 +108,10 @@ func sentenceAt(lines []string) int {
 
 // Words returns all text of a mail, for the comparison with a quote of it. The mail may be truncated.
 func Words(raw []byte) string {
-	convert := func([]string) ([]string, error) { return nil, nil } // the words of HTML are enough
-	b, err := ReadBody(ReadHeader(raw), raw, convert, func(a Attachment) error {
-		_, err := io.Copy(io.Discard, a)
-		return err
-	})
-	if err != nil {
-		return ""
-	}
-	return b.Text + "\n" + b.History + "\n" + b.Signature
+	h := ReadHeader(raw)
+	b := bodyReader{broken: h.broken,
+		convert: func([]string) ([]string, error) { return nil, nil }, // the words of HTML are enough
+		keep:    func(Attachment) error { return nil }}
+	texts, _ := b.read(h, raw) // no error, because neither convert nor keep returns one
+	return strings.Join(texts, "\n")
 }

@@ -26,19 +26,27 @@ type Attachment struct {
 // and the signature. It passes HTML to convert and each attachment to keep, whose
 // error ends the reading. If a part cannot be read, it also passes the whole mail to keep,
 // as message.eml. The texts of attached mails follow the author's text as quotes.
-func ReadBody(h Header, raw []byte, convert ConvertHTML, keep func(Attachment) error) (body Body, err error) {
+func ReadBody(h Header, raw []byte, convert ConvertHTML, keep func(Attachment) error) (Body, error) {
 	b := bodyReader{convert: convert, open: h.Open, keep: keep, broken: h.broken}
-	content := b.part(h.fields, bytes.NewReader(h.body), 0, false)
-	texts := b.texts(content)
+	texts, err := b.read(h, raw)
+	if err != nil {
+		return Body{}, err
+	}
+	body := splitBody(texts[0], h)
+	body.Text = b.withEnvelopes(body.Text, h.Subject, texts[1:])
+	return body, nil
+}
+
+// read returns the whole text of a mail, and the texts of the mails that are attached to it.
+func (b *bodyReader) read(h Header, raw []byte) (texts []string, err error) {
+	texts = b.texts(b.part(h.fields, bytes.NewReader(h.body), 0, false))
 	if b.err != nil {
-		return Body{}, b.err
+		return nil, b.err
 	}
 	if b.broken {
-		err = keep(Attachment{Name: "message.eml", MediaType: "message/rfc822", Reader: bytes.NewReader(raw)})
+		err = b.keep(Attachment{Name: "message.eml", MediaType: "message/rfc822", Reader: bytes.NewReader(raw)})
 	}
-	body = splitBody(texts[0], h)
-	body.Text = b.withEnvelopes(body.Text, h.Subject, texts[1:])
-	return body, err
+	return texts, err
 }
 
 // A bodyReader reads the parts of one mail.

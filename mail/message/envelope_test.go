@@ -20,13 +20,13 @@ func readEnvelopes(t *testing.T, raw string) (text string, files []string) {
 	}
 	h := ReadHeader([]byte(raw))
 	h.Open = testOpen(t)
-	text, err := ReadBody(h, []byte(raw), testHTML(t), func(a Attachment) error {
+	body, err := ReadBody(h, []byte(raw), testHTML(t), func(a Attachment) error {
 		b, err := io.ReadAll(a)
 		files = append(files, a.Name+": "+strings.TrimSpace(string(b[:min(len(b), 20)])))
 		return err
 	})
 	is.New(t).NoErr(err)
-	return text, files
+	return body.Text, files
 }
 
 // opaque is a signed message whose content is a text with a file, with indefinite lengths.

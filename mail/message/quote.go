@@ -41,13 +41,19 @@ func splitBody(text string, h Header) Body {
 	case begin >= 0:
 		lines, history = lines[:begin], lines[begin:]
 	}
-	kept, signature := lines, []string(nil)
+	var signature []string
+	kept := lines
 	if at < 0 {
 		var quoted []string
 		kept, quoted = s.cutQuotes(lines)
 		history = append(quoted, history...)
 	}
-	kept, signature = s.cutSignature(kept)
+	if at == len(s.lines) { // the signature may be a part of the forwarded mail
+		kept = cutMobileLine(kept)
+		signature = lines[len(kept):]
+	} else {
+		kept, signature = s.cutSignature(kept)
+	}
 	own := joinLines(kept)
 	if len(forwarded) > 0 {
 		own = strings.TrimSpace(own + "\n\n" + joinLines(forwarded))

@@ -67,11 +67,12 @@ func TestBeyond(t *testing.T) {
 		"> <https://example.com/report>:\n>\n>    1. Apples: 340\n>    2. Pears:\n> 410\n>\n> Best regards"
 	header := "From: Scribe <w@workers.example>\nSent: Saturday, November 21, 2026 9:30 AM\nTo: Ann <ann@example.com>\nSubject: Numbers\n\n"
 	for name, tt := range map[string]struct{ history, want string }{
-		"nothing":             {"", ""},
-		"what it knows":       {quoted, ""},
-		"by another header":   {header + answer, ""},
-		"a line of a program": {quoted + "\n>\n> Sent from my iPhone", ""},
-		"a word of somebody":  {"> No!\n>\n" + quoted, "> No!"},
+		"nothing":              {"", ""},
+		"what it knows":        {quoted, ""},
+		"by another header":    {header + answer, ""},
+		"a line of a program":  {quoted + "\n>\n> Sent from my iPhone", ""},
+		"a word of somebody":   {"> No!\n>\n" + quoted, "> No!"},
+		"an emoji of somebody": {"> 👍🏽\n>\n" + quoted, "> 👍🏽"},
 		"a mail in between": {"From: Bob <bob@example.org>\nSent: Saturday, November 21, 2026 9:30 AM\nTo: Ann <ann@example.com>\n" +
 			"Subject: Numbers\n\nPears are wrong.\n\n" + header + answer, "From: Bob <bob@example.org>\n" +
 			"Sent: Saturday, November 21, 2026 9:30 AM\nTo: Ann <ann@example.com>\nSubject: Numbers\n\nPears are wrong."},

@@ -18,17 +18,20 @@ func (s *splitter) cutSignature(lines []string) (kept, signature []string) {
 			kept = lines[:i]
 		}
 	}
-	for n := len(kept); n > 0; n = len(kept) {
-		last := strings.TrimSpace(kept[n-1])
+	kept = cutMobileLine(kept)
+	return kept, lines[len(kept):]
+}
+
+// cutMobileLine removes the line that mail programs add below a mail, with the blank lines and rules around it.
+func cutMobileLine(lines []string) []string {
+	for n := len(lines); n > 0; n = len(lines) {
+		last := strings.TrimSpace(lines[n-1])
 		if last != "" && strings.Trim(last, "_-") != "" && !isMobileLine(last) {
 			break
 		}
-		kept = kept[:n-1]
+		lines = lines[:n-1]
 	}
-	if strings.TrimSpace(strings.Join(kept, "")) == "" && firstText(lines) != "" {
-		kept = nil
-	}
-	return kept, lines[len(kept):]
+	return lines
 }
 
 // beginsSignature reports whether the line i is the delimiter of a signature. Without its space it could be a
