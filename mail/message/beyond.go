@@ -14,26 +14,123 @@ const (
 
 // Beyond returns the beginning of the history, up to the last line that none of the known mails has. It returns
 // "" if they have all of it. Programs wrap, quote and mark the lines of a mail in their own way, so only letters,
-// digits and emoji are compared. What programs add to a quoted mail does not count: the sentence or the header above
-// it, and the line of a program below it.
+// digits and emoji are compared. What programs add to a quoted mail does not count: the sentence or the header
+// above it, and the line of a program below it.
 func (b Body) Beyond(known []string) string {
 	lines := strings.Split(b.History, "\n")
 	if len(lines) > maxCompared {
 		return b.History
 	}
-	var all strings.Builder
-	for _, text := range known {
-		if all.Len() < maxKnown {
-			all.WriteString(letters(text[:min(len(text), maxKnown)]) + " ")
+	k := newKnownText(known)
+	added := addedLines(lines)
+	compared := make([]string, len(lines)) // "" for blank lines and those of programs
+	for i, line := range lines {
+		if !added[i] {
+			compared[i] = unquoted(line)
 		}
 	}
-	added := addedLines(lines)
 	for i := len(lines) - 1; i >= 0; i-- {
-		if !added[i] && !strings.Contains(all.String(), letters(withoutNumber(unquoted(lines[i])))) {
+		if letters(compared[i]) != "" && !k.has(before(compared, added, i), compared[i], after(compared, added, i)) {
 			return strings.Join(lines[:i+1], "\n")
 		}
 	}
 	return ""
+}
+
+// before returns the line of the same mail before line i, "" if there is none.
+func before(lines []string, added []bool, i int) string {
+	for i--; i >= 0 && !added[i]; i-- {
+		if lines[i] != "" {
+			return lines[i]
+		}
+	}
+	return ""
+}
+
+// after returns the line of the same mail after line i, "" if there is none.
+func after(lines []string, added []bool, i int) string {
+	for i++; i < len(lines) && !added[i]; i++ {
+		if lines[i] != "" {
+			return lines[i]
+		}
+	}
+	return ""
+}
+
+// A knownText is the text of the mails that a task has.
+type knownText struct {
+	letters string          // of all of it
+	words   string          // with a space around each
+	lines   map[string]bool // letters of each line
+}
+
+func newKnownText(texts []string) knownText {
+	k := knownText{lines: map[string]bool{}}
+	var all, words strings.Builder
+	for _, text := range texts {
+		if all.Len() >= maxKnown {
+			break
+		}
+		text = text[:min(len(text), maxKnown)]
+		all.WriteString(letters(text) + " ")
+		words.WriteString(wordsOf(text) + " ")
+		for line := range strings.SplitSeq(text, "\n") {
+			k.lines[letters(withoutNumber(unquoted(line)))] = true
+		}
+	}
+	k.letters, k.words = all.String(), words.String()
+	return k
+}
+
+// sureLetters is how many letters a line needs to be recognized without the lines around it. Many texts have
+// the letters of a short answer, such as "No", in other words.
+const sureLetters = 20
+
+// has reports whether the text has a line, in its place between two others.
+func (k knownText) has(before, line, after string) bool {
+	own := letters(withoutNumber(line))
+	switch {
+	case !strings.Contains(k.letters, own):
+		return false
+	case utf8.RuneCountInString(own) >= sureLetters, k.lines[own]:
+		return true
+	}
+	in, form := k.words, wordsOf
+	if strings.ContainsFunc(own, isWrittenWithoutSpaces) {
+		in, form = k.letters, letters
+	}
+	for _, pair := range [][2]string{{before, line}, {line, after}} {
+		above, below := form(withoutNumber(pair[0])), form(withoutNumber(pair[1]))
+		if strings.TrimSpace(above) == "" || strings.TrimSpace(below) == "" {
+			continue
+		}
+		// The text of a page has no numbers of lists.
+		if strings.Contains(in, joinForms(above, below)) || strings.Contains(in, joinForms(above, form(pair[1]))) {
+			return true
+		}
+	}
+	return false
+}
+
+// joinForms joins two forms of lines. Words have one space between them.
+func joinForms(above, below string) string { return strings.ReplaceAll(above+below, "  ", " ") }
+
+// isWrittenWithoutSpaces reports whether a character belongs to a script without spaces between words.
+func isWrittenWithoutSpaces(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
+		unicode.Myanmar)
+}
+
+// wordsOf returns the words of a text in the form of letters, with a space around each.
+func wordsOf(text string) string {
+	var b strings.Builder
+	b.WriteByte(' ')
+	for word := range strings.FieldsSeq(withoutLinks(text)) {
+		if word = letters(word); word != "" {
+			b.WriteString(word + " ")
+		}
+	}
+	return b.String()
 }
 
 // unquoted returns a line without its quote marks.

@@ -183,29 +183,44 @@ func ruleAt(line string) int {
 	return 0
 }
 
+// signs are what distinguishes the header of a quoted mail from the lines of an author.
+type signs struct {
+	names       int  // different meanings of the names, 0 without an author
+	timed       bool // a value is a date with a time
+	address     bool // the author of the quoted mail has an address, and is not the author of this one
+	author      bool // another field names the author of this mail
+	subject     bool // another field is the subject of this mail
+	participant bool // the mail is sent to the author of the quoted mail
+}
+
+func (s *splitter) signsOf(fields []field) (found signs) {
+	meanings := map[string]bool{}
+	for i, f := range fields {
+		if f.meaning != "" {
+			meanings[f.meaning] = true
+		}
+		found.timed = found.timed || hasTime(f.value)
+		if i == 0 || f.meaning == "from" {
+			found.address = found.address || hasAddress(f.value) && !s.isAuthor(f.value)
+			continue
+		}
+		found.author = found.author || s.isAuthor(f.value)
+		found.subject = found.subject || s.isSubject(f.value)
+	}
+	if meanings["from"] {
+		found.names = len(meanings)
+	}
+	found.participant = s.namesRecipient(fields[0].value)
+	return found
+}
+
 // quotes reports whether the fields are the header of a quoted mail. Authors write lists of such lines, too: an
 // order, a form, a note of a journey. Two things distinguish a header: it names people of the conversation or its
 // subject, and several of its values look like those of a header.
 func (s *splitter) quotes(fields []field, rule int) bool {
-	score := rule
-	meanings := map[string]bool{}
-	var timed, address, author, subject bool
-	for i, f := range fields {
-		meanings[f.meaning] = true
-		timed = timed || hasTime(f.value)
-		address = address || (i == 0 || f.meaning == "from") && hasAddress(f.value) && !s.isAuthor(f.value)
-		author = author || i > 0 && f.meaning != "from" && s.isAuthor(f.value)
-		subject = subject || i > 0 && s.isSubject(f.value)
-	}
-	names := len(meanings)
-	if meanings[""] {
-		names--
-	}
-	if !meanings["from"] {
-		names = 0
-	}
-	participant := s.namesRecipient(fields[0].value)
-	for _, is := range []bool{names > 1, names > 2, names > 3, timed, address, author, subject, subject, participant} {
+	found := s.signsOf(fields)
+	score := rule + max(0, found.names-1)
+	for _, is := range []bool{found.timed, found.address, found.author, found.subject, found.subject, found.participant} {
 		if is {
 			score++
 		}
@@ -214,16 +229,18 @@ func (s *splitter) quotes(fields []field, rule int) bool {
 	if !s.reply {
 		least = 4 // the mail answers none, so a quote is improbable
 	}
-	sure := participant || subject || names == 4 || (names > 1 || rule > 0) && (address || author)
-	return score >= least && sure
+	person := (found.names > 1 || rule > 0) && (found.address || found.author)
+	return score >= least && (person || found.participant || found.subject || found.names == 4)
 }
 
 // isAuthor reports whether the value of a field names the author of the mail.
 func (s *splitter) isAuthor(value string) bool {
 	h := s.header
-	value = strings.ToLower(value)
-	name := strings.ToLower(h.FromName)
-	return h.From != "" && strings.Contains(value, h.From) || utf8.RuneCountInString(name) > 2 && strings.Contains(value, name)
+	if h.From != "" && strings.Contains(strings.ToLower(value), h.From) {
+		return true
+	}
+	name := wordsOf(h.FromName)
+	return utf8.RuneCountInString(name) > 4 && strings.Contains(wordsOf(value), name) // with the two spaces
 }
 
 // namesRecipient reports whether the value of a field names somebody to whom the mail is sent.

@@ -58,7 +58,7 @@ func splitBody(text string, h Header) Body {
 	if len(forwarded) > 0 {
 		own = strings.TrimSpace(own + "\n\n" + joinLines(forwarded))
 	}
-	return Body{Text: own, Faint: isFaint(own), History: strings.Trim(joinLines(history), "\n"), Signature: joinLines(signature)}
+	return Body{Text: own, Faint: isFaint(own), History: joinLines(history), Signature: joinLines(signature)}
 }
 
 // joinLines joins lines to a text. The delimiter of a signature loses its space.
@@ -101,15 +101,18 @@ const forwardMark pattern.Pattern = `(?i)^[\s*_-]*(begin forwarded message|forwa
 	`d[ée]but du message (transf[ée]r[ée]|r[ée]exp[ée]di[ée])|` +
 	`mensaje reenviado|(inicio|comienzo) del mensaje reenviado|messaggio inoltrato|inizio messaggio inoltrato|` +
 	`(início da )?mensagem (encaminhada|reencaminhada)|missatge reenviat|inici del missatge reenviat|mensaxe reenviada|` +
-	`(begin )?doorgestuurd bericht|vidarebefordrat (meddelande|mejl|brev)|(start på )?videresendt (melding|besked|meddelelse)|` +
+	`(begin )?doorgestuurd bericht|vidarebefordrat (meddelande|mejl|brev)|` +
+	`(start på )?videresendt (melding|besked|meddelelse)|` +
 	`välitetty viesti|edastatud kiri|pārsūtīt|persiųst|` +
 	`(treść |początek )?przekazan(a|ej) wiadomo[śs]|wiadomo[śs][ćc] przekazana|` +
 	`(začátek )?přeposlan(á|é) zpráv|(začiatok )?preposlan(á|ej) správ|továbbított (üzenet|levél)|` +
-	`mesaj (transmis|redirec[țţt]ionat)|începutul mesajului redirec|proslijeđen|prosleđen|прослеђен|posredovano sporočilo|` +
+	`mesaj (transmis|redirec[țţt]ionat)|începutul mesajului redirec|` +
+	`proslijeđen|prosleđen|прослеђен|posredovano sporočilo|` +
 	`пересылаемое сообщение|(начало )?(переслан\S*|пересылаем\S*|переадресован\S*|перенаправлен\S*) сообщени|` +
 	`(початок )?(переслан|переадресован)\S* повідомлен|препратено съобщение|` +
 	`προωθημένο μήνυμα|αρχή προωθημένου|iletilen (ileti|mesaj)|yönlendirilen ileti|` +
-	`הודעה (ש)?הועברה|הודעה מועברת|תחילת ההודעה שהועברה|الرسالة (الواردة )?المُ?عاد توجيهها|رسالة (مُ?عاد توجيهها|مُ?عاد إرسالها)|` +
+	`הודעה (ש)?הועברה|הודעה מועברת|תחילת ההודעה שהועברה|` +
+	`الرسالة (الواردة )?المُ?عاد توجيهها|رسالة (مُ?عاد توجيهها|مُ?عاد إرسالها)|` +
 	`بدء الرسالة|پیام (بازارسال|هدایت)|अग्रेषित संदेश|ข้อความที่ส่งต่อ|เริ่มข้อความที่ส่งต่อ|` +
 	`(bắt đầu )?thư (đã|được) chuyển tiếp|tin nhắn (đã|được) chuyển tiếp|(mulai )?pesan (yang )?(terusan|diteruskan)|` +
 	`转发的?(邮件|消息|信息)|已转发邮件|开始转发的邮件|轉寄(的)?(郵件|訊息)|開始轉寄郵件|` +

@@ -67,11 +67,14 @@ func TestBeyond(t *testing.T) {
 		"> <https://example.com/report>:\n>\n>    1. Apples: 340\n>    2. Pears:\n> 410\n>\n> Best regards"
 	header := "From: Scribe <w@workers.example>\nSent: Saturday, November 21, 2026 9:30 AM\nTo: Ann <ann@example.com>\nSubject: Numbers\n\n"
 	for name, tt := range map[string]struct{ history, want string }{
-		"nothing":              {"", ""},
-		"what it knows":        {quoted, ""},
-		"by another header":    {header + answer, ""},
-		"a line of a program":  {quoted + "\n>\n> Sent from my iPhone", ""},
-		"a word of somebody":   {"> No!\n>\n" + quoted, "> No!"},
+		"nothing":             {"", ""},
+		"what it knows":       {quoted, ""},
+		"by another header":   {header + answer, ""},
+		"a line of a program": {quoted + "\n>\n> Sent from my iPhone", ""},
+		"a word of somebody":  {"> No!\n>\n" + quoted, "> No!"},
+		"short answers between the lines": {header + "Here are the numbers of the report:\n\n1. Apples: 340\nNo\n2. Pears: 410\n10\nBest regards",
+			header + "Here are the numbers of the report:\n\n1. Apples: 340\nNo\n2. Pears: 410\n10"},
+		"a short answer below": {header + answer + "\nOk", header + answer + "\nOk"},
 		"an emoji of somebody": {"> 👍🏽\n>\n" + quoted, "> 👍🏽"},
 		"a mail in between": {"From: Bob <bob@example.org>\nSent: Saturday, November 21, 2026 9:30 AM\nTo: Ann <ann@example.com>\n" +
 			"Subject: Numbers\n\nPears are wrong.\n\n" + header + answer, "From: Bob <bob@example.org>\n" +
@@ -81,7 +84,7 @@ func TestBeyond(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			is.Equal(Body{History: tt.history}.Beyond([]string{"other", answer}), tt.want)
+			is.Equal(Body{History: tt.history}.Beyond([]string{"I know the book.", answer}), tt.want)
 			is.Equal(Body{History: tt.history}.Beyond(nil) == "", tt.history == "") // nothing is known
 		})
 	}

@@ -67,7 +67,8 @@ func (s *splitter) beginsSignature(lines []string, i int) bool {
 const signatureHint pattern.Pattern = `\S@\S+\.\S|https?://|www\.|\+\d[\d ()/-]{6,}|\b0\d[\d ()/-]{6,}`
 
 // mobileLine matches the line that programs add below every mail, in many languages.
-const mobileLine pattern.Pattern = `(?i)^[\s\[(]*((sent|get|gesendet|von mein\S+|diese nachricht wurde von|envoy[ée]|enviad[oa]|enviat|` +
+const mobileLine pattern.Pattern = `(?i)^[\s\[(]*((sent|get|gesendet|von mein\S+|diese nachricht wurde von|` +
+	`envoy[ée]|enviad[oa]|enviat|` +
 	`inviato|verzonden|verstuurd|skickat|sendt|lähetetty|wysłan[oe]|odesláno|odoslané|poslano|poslato|` +
 	`elküldve|trimis|saadetud|nosūtīts|išsiųsta|отправлено|надіслано|изпратено|στάλθηκε|εστάλη|` +
 	`נשלח|تم الإرسال|أرسلت|أُرسلت|ارسال شده|भेजा|ส่งจาก|đã gửi|được gửi|gửi từ|dikirim|dihantar|ipinadala|bidalia)` +
@@ -82,7 +83,8 @@ const mobileLine pattern.Pattern = `(?i)^[\s\[(]*((sent|get|gesendet|von mein\S+
 // Patterns for languages that mobileLine does not have. The names of products, and the addresses of their pages,
 // are the same in all of them.
 const (
-	device      pattern.Pattern = `(?i)(iphon|ipad|galaxy|samsung|android|huawei|xiaomi|blackberry|outlook|windows|yahoo|gmx|proton|k-9)`
+	device pattern.Pattern = `(?i)(iphon|ipad|galaxy|samsung|android|huawei|xiaomi|blackberry|outlook|windows|` +
+		`yahoo|gmx|proton|k-9)`
 	productPage pattern.Pattern = `(?i)https?://(aka\.ms|overview\.mail\.yahoo|mail\.onelink\.me|go\.onelink\.me)`
 )
 
