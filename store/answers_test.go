@@ -171,7 +171,7 @@ func TestMailedAnswers(t *testing.T) {
 		"a mail that names none":          {"", "White wine"},
 		"a reply to the question":         {"this", "White wine"},
 		"a reply to an unknown one":       {"unknown", "White wine"},
-		"a reply to one that is answered": {"earlier", "2\n\n(This mail replies to an earlier question.)"},
+		"a reply to one that is answered": {"earlier", "2\n\n> older mail\n\n(This mail replies to an earlier question.)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,7 +189,7 @@ func TestMailedAnswers(t *testing.T) {
 			caller.Trigger = store.TriggerEmail
 			id := map[string]string{"this": st.Approvals[0].ID, "earlier": earlier.ID, "unknown": store.NewID("apr", f.clock.now())}[tt.names]
 			mail := store.NewEmail{Worker: store.Worker{ID: c.WorkerID, OrganizationID: c.OrganizationID}, MessageID: "answer@b.test",
-				From: "ann@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: id, Text: "2"},
+				From: "ann@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: id, Text: "2", Quoted: "> older mail"},
 				Turn: &store.NewTurn{Caller: caller, WorkerID: c.WorkerID, TaskID: c.TaskID, Input: "2", Budget: store.BudgetStandard}}
 			list, _, err := f.ReceiveEmails(f.ctx(), []store.NewEmail{mail}, []byte("2"), store.MailLimits{})
 			is.NoErr(err)

@@ -223,4 +223,9 @@ func TestMailByHTTP(t *testing.T) {
 	raw := "From: ann@example.com\nTo: " + worker.ID + "@mail.example\nSubject: A haiku\n\nWrite a haiku about rivers\n"
 	r := s.request(http.MethodPost, strings.TrimPrefix(shown[1], s.url), raw, "Content-Type", "message/rfc822", "Authorization", "Bearer "+s.key)
 	s.visitor().send(r).answers(http.StatusOK)
+	// The same mail again is on the page, as a copy.
+	s.signIn("ann@example.com").get("/mail").lacks("a copy of the mail")
+	r = s.request(http.MethodPost, strings.TrimPrefix(shown[1], s.url), raw, "Content-Type", "message/rfc822", "Authorization", "Bearer "+s.key)
+	s.visitor().send(r).answers(http.StatusOK)
+	s.signIn("ann@example.com").get("/mail").shows("a copy of the mail")
 }
