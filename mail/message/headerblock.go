@@ -110,6 +110,8 @@ func fieldsAt(lines []string) (fields []field, length int) {
 		line := lines[n]
 		f, ok := parseField(line)
 		switch {
+		case ok && len(fields) == 0 && f.value == "":
+			return nil, 0 // it introduces the lines below it
 		case ok:
 			fields, length = append(fields, f), n+1
 		case len(fields) == 0:
@@ -230,7 +232,7 @@ func (s *splitter) quotes(fields []field, rule int) bool {
 		least = 4 // the mail answers none, so a quote is improbable
 	}
 	person := (found.names > 1 || rule > 0) && (found.address || found.author)
-	return score >= least && (person || found.participant || found.subject || found.names == 4)
+	return score >= least && (person || found.participant || found.subject)
 }
 
 // isAuthor reports whether the value of a field names the author of the mail.

@@ -187,19 +187,28 @@ func (s *splitter) isHistory(lines []string, i int) bool {
 	if s.isHeaderBlock(lines, i) || strings.HasPrefix(line, "---") && namesAuthor(line) && !isForwardMark(line) {
 		return true
 	}
-	n := attribution(lines[i:], isSentence)
-	if n == 0 {
-		n = attribution(lines[i:i+1], isSentenceEnd)
-	}
-	if n == 0 {
-		n = attribution(lines[i:], namesAuthor)
-	}
+	n := s.sentence(lines, i)
 	if n == 0 {
 		return false
 	}
 	// cutQuotes handles quote marks below the sentence.
 	rest := firstText(lines[i+n:])
 	return rest != "" && !strings.HasPrefix(rest, ">")
+}
+
+// sentence returns the number of lines of a sentence above a mail without quote marks. An author may write such a
+// sentence, too: in a mail that answers none, as the first words, or about somebody to whom the mail is not sent.
+func (s *splitter) sentence(lines []string, i int) int {
+	if !s.reply || firstText(lines[:i]) == "" {
+		return 0
+	}
+	if n := attribution(lines[i:], isSentence); n > 0 {
+		return n
+	}
+	if n := attribution(lines[i:i+1], isSentenceEnd); n > 0 {
+		return n
+	}
+	return attribution(lines[i:], func(sentence string) bool { return namesAuthor(sentence) && s.namesRecipient(sentence) })
 }
 
 // firstText returns the first line that is not blank.
@@ -248,11 +257,14 @@ func attribution(lines []string, is func(sentence string) bool) int {
 		if len(joined) > maxLine {
 			return 0
 		}
+		if !strings.HasSuffix(joined, ":") && !strings.HasSuffix(joined, "：") {
+			continue
+		}
 		// A date or an address distinguishes the sentence from the text of an author.
-		if (strings.HasSuffix(joined, ":") || strings.HasSuffix(joined, "：")) &&
-			(strings.Contains(joined, "@") || digit.Compiled().MatchString(joined)) && is(joined) {
+		if (strings.Contains(joined, "@") || digit.Compiled().MatchString(joined)) && is(joined) {
 			return n + 1
 		}
+		return 0 // it ends here
 	}
 	return 0
 }
