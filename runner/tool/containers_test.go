@@ -164,6 +164,9 @@ func TestKindByContents(t *testing.T) {
 		h.put(t, name, "only text\n")
 		is.Equal(h.text(t, "read_file", object{"path": name}), "1\tonly text\n")
 	}
+	h.put(t, "late.pdf", "\n\n"+makePDF("Hello"))
+	_, err := h.call(t, "read_file", object{"path": "late.pdf"})
+	is.True(err == nil || strings.Contains(err.Error(), "PDF document")) // not as text
 	h.put(t, "z", zipped(t, "a", "b"))
 	is.True(strings.HasPrefix(h.text(t, "read_file", object{"path": "z"}), "[zip archive of 1 files"))
 	h.put(t, "c.txt", "BEGIN:VCARD\nFN:Ann\nEND:VCARD\n")

@@ -63,6 +63,8 @@ func kindOfFile(name string, head []byte) documentKind {
 	switch {
 	case byName.form == form && form != "", byName.filter != "" && byName.form == "" && form == "":
 		return byName
+	case byName.form == pdfForm && bytes.Contains(head[:min(len(head), 1024)], []byte("%PDF-")):
+		return byName // some programs write other bytes before the mark
 	case form == compoundForm && byName.form == zipForm && byName.filter != "zip":
 		return byName // an office document that a password protects is of this form
 	case form != "" && (byName.form != "" || byName.filter == "" || byName.plain):
