@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"time"
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/mailfile"
@@ -34,7 +35,7 @@ const (
 func Filters() map[string]sandbox.Filter {
 	filters := map[string]sandbox.Filter{pageFilter: readPage, mailFilter: readMailPages,
 		openFilter: func(in []byte) ([]byte, error) { return mailfile.Open(in, sandbox.FilterExpired) },
-		docxWriter: office.WriteDocx, xlsxWriter: workbook.Write,
+		docxWriter: office.WriteDocx, xlsxWriter: writeWorkbook,
 		pdfWriter: pdfwriter.Write, memberFilter: readMember, sectionsFilter: readSections,
 		pdfLoader: pdfs.load, pdfMaker: compilePDF, pdfPageFilter: pdfs.picture}
 	for _, k := range documentKinds() {
@@ -171,6 +172,30 @@ func (d Documents) write(ctx context.Context, filter, kind, content string) ([]b
 		return nil, Errorf("the content cannot become a %s: %s", kind, fe.Message)
 	}
 	return document, err
+}
+
+// writeWorkbook is the filter that makes a workbook. Its output is a line of JSON with notes about the workbook, then
+// the workbook.
+func writeWorkbook(content []byte) ([]byte, error) {
+	document, notes, err := workbook.Write(content, time.Now(), sandbox.FilterExpired)
+	if err != nil {
+		return nil, err
+	}
+	line, err := json.Marshal(notes)
+	return slices.Concat(line, []byte("\n"), document), err
+}
+
+// workbook returns the workbook that content describes, and notes about it for its author.
+func (d Documents) workbook(ctx context.Context, content string) (document []byte, notes []string, err error) {
+	out, err := d.write(ctx, xlsxWriter, "xlsx document", content)
+	if err != nil {
+		return nil, nil, err
+	}
+	line, document, _ := bytes.Cut(out, []byte("\n"))
+	if err := json.Unmarshal(line, &notes); err != nil {
+		return nil, nil, fmt.Errorf("write workbook: %w", err)
+	}
+	return document, notes, nil
 }
 
 // page returns the text of a web page, or of a text in an unknown encoding. It returns

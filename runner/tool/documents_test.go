@@ -53,6 +53,10 @@ func TestWriteOfficeDocuments(t *testing.T) {
 	is.Equal(h.text(t, "read_file", object{"path": "b.xlsx", "sheet": "1", "range": "B"}), "[sheet \"Sheet1\"]\n[A1:B2]\nrow | B\n1 | Qty\n2 | 3\n\n")
 	h.refuses(t, "read_file", object{"path": "b.xlsx", "sheet": "Plan"}, `this part of the workbook cannot be read: there is no sheet "Plan"; the sheets are 1 "Sheet1"`)
 	h.refuses(t, "read_file", object{"path": "a/letter.DOCX", "range": "B"}, `range does not apply to "a/letter.DOCX"`)
+	is.Equal(string(h.does(t, "write_file", object{"path": "c.xlsx", "content": `[["Qty"],[0],[{"formula":"1/A2"}]]`})[:16]), `{"path":"c.xlsx"`)
+	is.True(strings.Contains(h.text(t, "read_file", object{"path": "c.xlsx"}), "3 | =1/A2 → #DIV/0!"))
+	h.refuses(t, "write_file", object{"path": "c.xlsx", "content": `{"A": [["Qty"],[{"formula":"1+"}]]}`},
+		`A!A2: the formula "1+" is not valid: it ends where a value is expected`)
 	h.refuses(t, "write_file", object{"path": "b.xlsx", "content": "[7]"},
 		"the content cannot become a xlsx document: sheet \"Sheet1\" must be a list of rows")
 	is.True(strings.Contains(h.text(t, "read_file", object{"path": "b.xlsx"}), "Ann")) // the file did not change

@@ -305,16 +305,19 @@ func (s *section) showGeneral(n float64, unsigned bool, l *locale) string {
 // builtinFormats are the number formats that a workbook uses without their text (ECMA-376 part 1, 18.8.30).
 // An empty date is that of the locale.
 var builtinFormats = map[int]string{1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00",
-	5: `"$"#,##0;\-"$"#,##0`, 6: `"$"#,##0;[Red]\-"$"#,##0`, 7: `"$"#,##0.00;\-"$"#,##0.00`,
-	8: `"$"#,##0.00;[Red]\-"$"#,##0.00`, 9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??",
+	5: `"$"#,##0;("$"#,##0)`, 6: `"$"#,##0;[Red]("$"#,##0)`, 7: `"$"#,##0.00;("$"#,##0.00)`,
+	8: `"$"#,##0.00;[Red]("$"#,##0.00)`, 9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??",
 	15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss",
-	37: "#,##0;-#,##0", 38: "#,##0;[Red]-#,##0", 39: "#,##0.00;-#,##0.00", 40: "#,##0.00;[Red]-#,##0.00",
-	41: "#,##0;-#,##0;-;@", 42: `"$"#,##0;-"$"#,##0;"$"-;@`, 43: "#,##0.00;-#,##0.00;-;@",
-	44: `"$"#,##0.00;-"$"#,##0.00;"$"-;@`, 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@"}
+	37: "#,##0;(#,##0)", 38: "#,##0;[Red](#,##0)", 39: "#,##0.00;(#,##0.00)", 40: "#,##0.00;[Red](#,##0.00)",
+	41: "#,##0;(#,##0);-;@", 42: `"$"#,##0;("$"#,##0);"$"-;@`, 43: "#,##0.00;(#,##0.00);-;@",
+	44: `"$"#,##0.00;("$"#,##0.00);"$"-;@`, 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@"}
 
 // builtinFormat returns the text of a built-in number format.
 func builtinFormat(id int, l *locale) string {
 	switch code := builtinFormats[id]; {
+	// Where the comma separates decimals, nobody writes negative numbers in parentheses.
+	case id >= 37 && id <= 44 && l.decimal == ",":
+		return strings.NewReplacer("(", "-", ")", "").Replace(code)
 	case code != "":
 		return code
 	case id == 14 || id >= 27 && id <= 31 || id == 36 || id >= 50 && id <= 54 || id == 57 || id == 58: // also of East Asia

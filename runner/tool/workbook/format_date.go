@@ -30,7 +30,8 @@ func (s *section) finishDate() {
 			last = t.text[0]
 		case digitToken:
 			// Only zeros after the point of seconds are digits.
-			if i > 0 && (s.tokens[i-1].kind == pointToken || s.tokens[i-1].kind == fractionToken) && last == 's' && t.text == "0" {
+			after := i > 0 && (s.tokens[i-1].kind == pointToken || s.tokens[i-1].kind == fractionToken)
+			if after && last == 's' && t.text == "0" {
 				t.kind = fractionToken
 			}
 		}

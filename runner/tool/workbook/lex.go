@@ -157,7 +157,8 @@ func linesEnd(text string, cut func(string) (int, string)) int {
 	first, rest := cut(strings.TrimPrefix(text, "$"))
 	after, isRange := strings.CutPrefix(rest, ":")
 	last, rest := cut(strings.TrimPrefix(after, "$"))
-	if first == 0 || !isRange || last == 0 || rest != "" && (isNamePart(rest) || rest[0] == '(' || rest[0] == '$' || rest[0] == '!') {
+	if first == 0 || !isRange || last == 0 ||
+		rest != "" && (isNamePart(rest) || rest[0] == '(' || rest[0] == '$' || rest[0] == '!') {
 		return 0
 	}
 	return len(text) - len(rest)

@@ -26,22 +26,22 @@ const (
 
 // languagesByTag are the languages other than English, by their tags. Those without names show English names.
 var languagesByTag = map[string]language{
-	"de": {dots, "dd.mm.yyyy", "Januar Februar März April Mai Juni Juli August September Oktober November Dezember " +
-		"Sonntag Montag Dienstag Mittwoch Donnerstag Freitag Samstag"},
-	"fr": {"\u202f", "dd/mm/yyyy", "janvier février mars avril mai juin juillet août septembre octobre novembre décembre " +
-		"dimanche lundi mardi mercredi jeudi vendredi samedi"},
-	"es": {dots, "dd/mm/yyyy", "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre " +
-		"domingo lunes martes miércoles jueves viernes sábado"},
-	"it": {dots, "dd/mm/yyyy", "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre " +
-		"domenica lunedì martedì mercoledì giovedì venerdì sabato"},
-	"pt": {dots, "dd/mm/yyyy", "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro " +
-		"domingo segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado"},
-	"nl": {dots, "d-m-yyyy", "januari februari maart april mei juni juli augustus september oktober november december " +
-		"zondag maandag dinsdag woensdag donderdag vrijdag zaterdag"},
-	"pl": {spaces, "dd.mm.yyyy", "styczeń luty marzec kwiecień maj czerwiec lipiec sierpień wrzesień październik listopad grudzień " +
-		"niedziela poniedziałek wtorek środa czwartek piątek sobota"},
-	"sv": {spaces, neutral.date, "januari februari mars april maj juni juli augusti september oktober november december " +
-		"söndag måndag tisdag onsdag torsdag fredag lördag"},
+	"de": {dots, "dd.mm.yyyy", "Januar Februar März April Mai Juni Juli August " +
+		"September Oktober November Dezember Sonntag Montag Dienstag Mittwoch Donnerstag Freitag Samstag"},
+	"fr": {"\u202f", "dd/mm/yyyy", "janvier février mars avril mai juin juillet août septembre " +
+		"octobre novembre décembre dimanche lundi mardi mercredi jeudi vendredi samedi"},
+	"es": {dots, "dd/mm/yyyy", "enero febrero marzo abril mayo junio julio agosto septiembre " +
+		"octubre noviembre diciembre domingo lunes martes miércoles jueves viernes sábado"},
+	"it": {dots, "dd/mm/yyyy", "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre " +
+		"ottobre novembre dicembre domenica lunedì martedì mercoledì giovedì venerdì sabato"},
+	"pt": {dots, "dd/mm/yyyy", "janeiro fevereiro março abril maio junho julho agosto " +
+		"setembro outubro novembro dezembro domingo segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado"},
+	"nl": {dots, "d-m-yyyy", "januari februari maart april mei juni juli augustus september " +
+		"oktober november december zondag maandag dinsdag woensdag donderdag vrijdag zaterdag"},
+	"pl": {spaces, "dd.mm.yyyy", "styczeń luty marzec kwiecień maj czerwiec lipiec sierpień wrzesień " +
+		"październik listopad grudzień niedziela poniedziałek wtorek środa czwartek piątek sobota"},
+	"sv": {spaces, neutral.date, "januari februari mars april maj juni juli augusti september " +
+		"oktober november december söndag måndag tisdag onsdag torsdag fredag lördag"},
 	"ru": {spaces, "dd.mm.yyyy", "январь февраль март апрель май июнь июль август сентябрь октябрь ноябрь декабрь " +
 		"воскресенье понедельник вторник среда четверг пятница суббота"},
 	"cs": {spaces, "d.m.yyyy", ""},
@@ -57,12 +57,12 @@ var languagesByTag = map[string]language{
 	"sl": {dots, "dd.mm.yyyy", ""},
 	"sr": {dots, "dd.mm.yyyy", ""},
 	"vi": {dots, "dd.mm.yyyy", ""},
-	"da": {dots, "dd.mm.yyyy", "januar februar marts april maj juni juli august september oktober november december " +
-		"søndag mandag tirsdag onsdag torsdag fredag lørdag"},
-	"nb": {spaces, "dd.mm.yyyy", "januar februar mars april mai juni juli august september oktober november desember " +
-		"søndag mandag tirsdag onsdag torsdag fredag lørdag"},
-	"no": {spaces, "dd.mm.yyyy", "januar februar mars april mai juni juli august september oktober november desember " +
-		"søndag mandag tirsdag onsdag torsdag fredag lørdag"},
+	"da": {dots, "dd.mm.yyyy", "januar februar marts april maj juni juli august september " +
+		"oktober november december søndag mandag tirsdag onsdag torsdag fredag lørdag"},
+	"nb": {spaces, "dd.mm.yyyy", "januar februar mars april mai juni juli august september " +
+		"oktober november desember søndag mandag tirsdag onsdag torsdag fredag lørdag"},
+	"no": {spaces, "dd.mm.yyyy", "januar februar mars april mai juni juli august september " +
+		"oktober november desember søndag mandag tirsdag onsdag torsdag fredag lørdag"},
 }
 
 // localeOf returns the locale of a language tag such as "de-CH", or nil for an unknown language.

@@ -148,7 +148,8 @@ func (s Selection) split(names map[string]string) (sheet string, cells area, err
 	}
 	cells, ok := parseArea(text)
 	if !ok {
-		return "", area{}, fmt.Errorf(`range %q is none: it is such as "A1:F20", "B7", "B:D" for columns or "3:9" for rows`, s.Range)
+		return "", area{}, fmt.Errorf(
+			`range %q is none: it is such as "A1:F20", "B7", "B:D" for columns or "3:9" for rows`, s.Range)
 	}
 	return sheet, cells, nil
 }

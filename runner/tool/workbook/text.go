@@ -111,7 +111,8 @@ type sheetText struct {
 }
 
 func (b *bookText) newSheet(name string) *sheetText {
-	return &sheetText{book: b, name: name, columns: b.cells.first.column - 1, hiddenColumns: map[int]bool{}, notes: map[string][]string{}, omitted: map[string]int{}}
+	return &sheetText{book: b, name: name, columns: b.cells.first.column - 1,
+		hiddenColumns: map[int]bool{}, notes: map[string][]string{}, omitted: map[string]int{}}
 }
 
 // hideColumns marks columns as hidden.
@@ -285,10 +286,11 @@ func pick(selected string, names []string, hidden func(int) bool) (int, error) {
 	if i := slices.Index(names, selected); i >= 0 {
 		return i, nil
 	}
-	if i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, strings.TrimSpace(selected)) }); i >= 0 {
+	folded := strings.TrimSpace(selected)
+	if i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, folded) }); i >= 0 {
 		return i, nil
 	}
-	if n, err := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(selected), "#")); err == nil && n >= 1 && n <= len(names) {
+	if n, err := strconv.Atoi(strings.TrimPrefix(folded, "#")); err == nil && n >= 1 && n <= len(names) {
 		return n - 1, nil
 	}
 	list := make([]string, len(names))

@@ -1,13 +1,8 @@
 package workbook
 
 import (
-	"bytes"
-	"encoding/csv"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,265 +16,304 @@ const (
 	maxCellText  = 32_767 // characters
 	maxSheetName = 31     // characters
 	widestColumn = 60     // characters; a limit of this program, so that a long text does not hide other columns
+	maxWriteNote = 20     // formulas that a note names
 )
 
-// Write returns a workbook. The content is CSV or JSON. JSON is a list of rows, or an
-// object of such lists by the names of their sheets. The first row of a sheet is its header.
-// Texts that are plain numbers or ISO dates become numbers and dates. A cell with the JSON
-// object {"formula": "SUM(A2:A9)"} becomes a formula. A text such as "=A1" stays a text,
-// because untrusted data must not become a formula.
-func Write(content []byte) ([]byte, error) {
-	sheets, err := readSheets(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
+// Write returns a workbook, and notes about it for its author. The content is CSV or JSON. JSON is a list of rows, or
+// an object of such lists by the names of their sheets; instead of a list, {"rows": [...], "chart": {...}} is a sheet
+// with a chart. The first row of a sheet is its header. Texts that are plain numbers or ISO dates become numbers and
+// dates. A cell may be an object: {"formula": "SUM(A2:A9)", "format": "0%", "bold": true}, or with "value". A text
+// such as "=A1" stays a text, because untrusted data must not become a formula.
+//
+// Formulas are computed, so that programs that do not compute, such as pandas, find values.
+func Write(content []byte, now time.Time, expired func() bool) (document []byte, notes []string, err error) {
+	sheets, err := readSheets(content)
+	if err == nil {
+		err = checkSheets(sheets)
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := checkSheets(sheets); err != nil {
-		return nil, err
+	b := &builder{sheets: sheets, styles: []cellStyle{{}}}
+	if err := b.calculate(now, expired); err != nil {
+		return nil, nil, err
 	}
-	const main = `application/vnd.openxmlformats-officedocument.spreadsheetml.`
-	const kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
-	types := archive.Head + `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">` +
-		`<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>` +
-		`<Default Extension="xml" ContentType="application/xml"/>` +
-		`<Override PartName="/xl/workbook.xml" ContentType="` + main + `sheet.main+xml"/>` +
-		`<Override PartName="/xl/styles.xml" ContentType="` + main + `styles+xml"/>`
-	rels := archive.Head + `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">` +
-		`<Relationship Id="styles" Type="` + kind + `styles" Target="styles.xml"/>`
-	book := archive.Head + `<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="` +
-		kind[:len(kind)-1] + `"><sheets>`
-	files := []string{"xl/styles.xml", xlsxStyles}
-	for i, s := range sheets {
-		// A sheet is listed in three places: content types, relations and workbook.
-		n := i + 1
-		types += fmt.Sprintf(`<Override PartName="/xl/worksheets/sheet%d.xml" ContentType="%sworksheet+xml"/>`, n, main)
-		rels += fmt.Sprintf(`<Relationship Id="s%d" Type="%sworksheet" Target="worksheets/sheet%d.xml"/>`, n, kind, n)
-		book += fmt.Sprintf(`<sheet name="%s" sheetId="%d" r:id="s%d"/>`, archive.Escape(s.name), n, n)
-		files = append(files, fmt.Sprintf("xl/worksheets/sheet%d.xml", n), s.xml())
-	}
-	return archive.Pack(append(files, "[Content_Types].xml", types+"</Types>",
-		"_rels/.rels", xlsxRoot,
-		"xl/workbook.xml", book+"</sheets></workbook>", "xl/_rels/workbook.xml.rels", rels+"</Relationships>")...)
+	document, err = b.build()
+	return document, b.notes, err
 }
 
 // A sheet is a sheet for writing.
 type sheet struct {
-	name string
-	rows [][]any // cells: string, json.Number, bool, nil or formula
+	name   string
+	rows   [][]cell
+	width  int // columns of the longest row
+	charts []chart
 }
 
-// A formula is the text of a formula, without a leading "=".
-type formula string
-
-// readSheets parses the sheets in a CSV or JSON text. The first character determines the
-// format.
-func readSheets(content []byte) ([]sheet, error) {
-	trimmed := bytes.TrimSpace(content)
-	if len(trimmed) == 0 {
-		return nil, errors.New("there are no rows")
-	}
-	if trimmed[0] != '[' && trimmed[0] != '{' {
-		return readCSV(content)
-	}
-	dec := json.NewDecoder(bytes.NewReader(trimmed))
-	dec.UseNumber() // float64 would lose digits of long numbers
-	if trimmed[0] == '[' {
-		s := sheet{name: "Sheet1"}
-		err := s.readRows(dec)
-		return []sheet{s}, err
-	}
-	_, _ = dec.Token() // the opening brace
-	var sheets []sheet
-	// Read them one by one, because a map would lose the order of the sheets.
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, fmt.Errorf("the JSON is broken: %w", err)
-		}
-		s := sheet{name: fmt.Sprint(name)}
-		if err := s.readRows(dec); err != nil {
-			return nil, err
-		}
-		sheets = append(sheets, s)
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("the JSON is broken: %w", err)
-	}
-	return sheets, nil
+// A cell is a cell for writing.
+type cell struct {
+	value   any    // float64, string, bool, or nil for an empty cell; unused for a formula
+	digits  string // a number with all its digits
+	formula *formulaCell
+	style   cellStyle
 }
 
-// readRows decodes a JSON list of rows. It returns an error if a cell has an invalid type.
-func (s *sheet) readRows(dec *json.Decoder) error {
-	if err := dec.Decode(&s.rows); err != nil {
-		return fmt.Errorf("sheet %q must be a list of rows, each a list of cells: %w", s.name, err)
-	}
-	for _, row := range s.rows {
-		for i, cell := range row {
-			read, err := readCell(cell)
-			if err != nil {
-				return err
-			}
-			row[i] = read
-		}
-	}
-	return nil
+// A cellStyle is how a cell looks.
+type cellStyle struct {
+	format string // "" for the general number format
+	bold   bool
 }
 
-// readCell returns the value of a cell: a formula for an object, and any other value unchanged.
-func readCell(cell any) (any, error) {
-	switch c := cell.(type) {
-	case map[string]any:
-		f, ok := c["formula"].(string)
-		if !ok || len(c) != 1 || f == "" {
-			return nil, errors.New(`a cell must be a text, a number, true, false, null or {"formula": "SUM(A2:A9)"}`)
-		}
-		// The element f of ECMA-376 contains a formula without "=".
-		return formula(strings.TrimPrefix(f, "=")), nil
-	case []any:
-		return nil, errors.New("a cell must not be a list")
+// The formats of dates.
+const (
+	dateFormat  = "yyyy\\-mm\\-dd"
+	clockFormat = "yyyy\\-mm\\-dd hh:mm"
+)
+
+// at returns the value of a cell: a *formulaCell, or the value of another cell.
+func (s *sheet) at(at cellAt) any {
+	if at.row > len(s.rows) || at.column > len(s.rows[at.row-1]) {
+		return nil
 	}
-	return cell, nil
+	c := &s.rows[at.row-1][at.column-1]
+	if c.formula != nil {
+		return c.formula
+	}
+	return c.value
 }
 
-// readCSV parses rows whose cells are separated by commas, semicolons or tabs.
-func readCSV(content []byte) ([]sheet, error) {
-	r := csv.NewReader(bytes.NewReader(content))
-	// Models write rows of different lengths, and quotation marks inside a cell.
-	r.FieldsPerRecord, r.LazyQuotes = -1, true
-	line, _, _ := bytes.Cut(content, []byte("\n"))
-	// The most frequent of these characters in the first line is the separator.
-	for _, mark := range ";\t" {
-		if bytes.ContainsRune(line, mark) &&
-			bytes.Count(line, []byte(string(mark))) > bytes.Count(line, []byte{byte(r.Comma)}) {
-			r.Comma = mark
-		}
-	}
-	s := sheet{name: "Sheet1"}
-	for {
-		record, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return []sheet{s}, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the CSV is broken: %w", err)
-		}
-		row := make([]any, len(record))
-		for i, cell := range record {
-			row[i] = cell
-		}
-		s.rows = append(s.rows, row)
-	}
+// A builder makes the files of a workbook.
+type builder struct {
+	sheets []*sheet
+	styles []cellStyle // the first is the plain one
+	index  map[cellStyle]int
+	notes  []string
+	files  []string // names and contents
+	types  strings.Builder
+	charts int
 }
 
-// checkSheets returns an error for sheets that the format does not allow.
-func checkSheets(sheets []sheet) error {
-	if len(sheets) > maxSheets {
-		return fmt.Errorf("a workbook can have %d sheets, and this one has %d", maxSheets, len(sheets))
+// style returns the number of a style.
+func (b *builder) style(s cellStyle) int {
+	if s == (cellStyle{}) {
+		return 0
 	}
-	names := map[string]bool{}
-	for _, s := range sheets {
-		// For Excel, names that differ only in case are equal.
-		folded := strings.ToLower(s.name)
-		switch {
-		case s.name == "" || utf8.RuneCountInString(s.name) > maxSheetName || strings.ContainsAny(s.name, `[]:*?/\`) ||
-			strings.HasPrefix(s.name, "'") || strings.HasSuffix(s.name, "'"):
-			return fmt.Errorf(`sheet %q: a name has 1 to %d characters, none of []:*?/\ and no ' at its ends`,
-				s.name, maxSheetName)
-		case names[folded]:
-			return fmt.Errorf("sheet %q is there twice", s.name)
-		case len(s.rows) > maxRows:
-			return fmt.Errorf("sheet %q has %d rows, more than %d", s.name, len(s.rows), maxRows)
+	if b.index == nil {
+		b.index = map[cellStyle]int{}
+	}
+	i, ok := b.index[s]
+	if !ok {
+		i = len(b.styles)
+		b.index[s] = i
+		b.styles = append(b.styles, s)
+	}
+	return i
+}
+
+// calculate parses and computes all formulas.
+func (b *builder) calculate(now time.Time, expired func() bool) error {
+	names := make([]string, len(b.sheets))
+	for i, s := range b.sheets {
+		names[i] = s.name
+	}
+	c := &calculator{sheets: b.sheets, now: now, expired: expired}
+	err := b.eachFormula(func(sheet int, at cellAt, x *cell) (err error) {
+		f := x.formula
+		if f.tree, err = parseFormula(f.text, names, sheet); err != nil {
+			return fmt.Errorf("%s: the formula %q is not valid: %w", c.place(sheet, at), cut(f.text, 200), err)
 		}
-		names[folded] = true
-		if err := checkRows(s); err != nil {
+		f.addAreas(f.tree)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var failed, wrong, texts []string
+	err = b.eachFormula(func(sheet int, at cellAt, x *cell) error {
+		if err := c.compute(sheet, at, x.formula); err != nil {
 			return err
 		}
-	}
-	if len(sheets) == 0 {
-		return errors.New("there are no sheets")
-	}
-	return nil
+		if x.style.format == "" {
+			x.style.format = b.dateOf(x.formula.tree, 0)
+		}
+		e, isError := x.formula.value.(cellError)
+		switch {
+		case x.formula.failed != "":
+			failed = append(failed, c.place(sheet, at)+": "+x.formula.failed)
+		case isError:
+			wrong = append(wrong, c.place(sheet, at)+" "+string(e))
+		}
+		return nil
+	})
+	b.eachCell(func(sheet int, at cellAt, x *cell) {
+		if text, ok := x.value.(string); ok && x.formula == nil && len(text) > 1 && text[0] == '=' {
+			texts = append(texts, c.place(sheet, at))
+		}
+	})
+	b.note("formulas without a stored value, which other programs compute when they open the file", failed)
+	b.note("formulas whose result is an error", wrong)
+	b.note(`texts that begin with "=", which are no formulas; a formula is {"formula": "..."}`, texts)
+	return err
 }
 
-// checkRows returns an error for rows and cells that the format does not allow.
-func checkRows(s sheet) error {
-	for i, row := range s.rows {
-		if len(row) > maxColumns {
-			return fmt.Errorf("row %d of sheet %q has %d cells, more than %d", i+1, s.name, len(row), maxColumns)
-		}
-		for _, cell := range row {
-			if text, ok := cell.(string); ok && utf8.RuneCountInString(text) > maxCellText {
-				return fmt.Errorf("a cell in row %d of sheet %q has more than %d characters", i+1, s.name, maxCellText)
+func (b *builder) note(about string, places []string) {
+	if len(places) > 0 {
+		b.notes = append(b.notes, about+": "+short(places, "; ", maxWriteNote))
+	}
+}
+
+// eachCell calls f for each cell.
+func (b *builder) eachCell(f func(sheet int, at cellAt, x *cell)) {
+	for i, s := range b.sheets {
+		for row := range s.rows {
+			for column := range s.rows[row] {
+				f(i, cellAt{column + 1, row + 1}, &s.rows[row][column])
 			}
 		}
 	}
-	return nil
 }
 
-// xml returns the file of a sheet. The first row stays visible when a reader scrolls.
-func (s sheet) xml() string {
+// eachFormula calls f for each cell with a formula, until it returns an error.
+func (b *builder) eachFormula(f func(sheet int, at cellAt, x *cell) error) (err error) {
+	b.eachCell(func(sheet int, at cellAt, x *cell) {
+		if x.formula != nil && err == nil {
+			err = f(sheet, at, x)
+		}
+	})
+	return err
+}
+
+// dateOf returns the format of dates if a formula has a date as its result, otherwise "".
+func (b *builder) dateOf(n *node, depth int) string {
+	switch {
+	case depth > maxDepth:
+	case n.kind == callNode && slices.Contains([]string{"DATE", "TODAY", "EDATE", "EOMONTH", "DATEVALUE"}, n.text):
+		return dateFormat
+	case n.kind == callNode && n.text == "NOW":
+		return clockFormat
+	case n.kind == callNode && (n.text == "MIN" || n.text == "MAX") && len(n.args) > 0:
+		return b.dateOf(n.args[0], depth+1)
+	case n.kind == areaNode:
+		s := b.sheets[n.sheet]
+		if first := n.cells.first; first.row <= len(s.rows) && first.column <= len(s.rows[first.row-1]) {
+			if f := s.rows[first.row-1][first.column-1].style.format; f == dateFormat || f == clockFormat {
+				return f
+			}
+		}
+	// A date and a number of days make a date. Two dates make a number of days.
+	case n.kind == binaryNode && (n.text == "+" || n.text == "-"):
+		left, right := b.dateOf(n.args[0], depth+1), b.dateOf(n.args[1], depth+1)
+		if left == "" && n.text == "+" {
+			return right
+		}
+		if right == "" {
+			return left
+		}
+	}
+	return ""
+}
+
+// quoteSheet returns the name of a sheet as formulas have it.
+func quoteSheet(name string) string {
+	_, isCell := parseCell(name)
+	if isNameStart(name) && nameEnd(name) == len(name) && !strings.ContainsAny(name, "$?") && !isCell {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", "''") + "'"
+}
+
+// sheetXML returns the file of a sheet. The first row stays visible when a reader scrolls.
+func (b *builder) sheetXML(s *sheet) string {
 	var rows strings.Builder
-	var widths []int
+	widths := make([]int, s.width)
+	for i := range widths {
+		widths[i] = 8
+	}
 	for i, row := range s.rows {
 		fmt.Fprintf(&rows, `<row r="%d">`, i+1)
-		for k, cell := range row {
-			if k == len(widths) {
-				widths = append(widths, 8)
-			}
+		for k := range row {
 			// Excel does not adapt the columns to their contents when it opens a file.
-			widths[k] = max(widths[k], min(len(fmt.Sprint(cell))+2, widestColumn))
-			writeCell(&rows, columnName(k+1)+strconv.Itoa(i+1), cell, i == 0)
+			widths[k] = max(widths[k], min(utf8.RuneCountInString(row[k].shown())+2, widestColumn))
+			b.writeCell(&rows, cellAt{k + 1, i + 1}, &row[k])
 		}
 		rows.WriteString(`</row>`)
 	}
-	cols := ""
+	var cols strings.Builder
 	for k, width := range widths {
-		cols += fmt.Sprintf(`<col min="%d" max="%d" width="%d" customWidth="1"/>`, k+1, k+1, width)
+		fmt.Fprintf(&cols, `<col min="%d" max="%d" width="%d" customWidth="1"/>`, k+1, k+1, width)
 	}
-	if cols != "" {
-		cols = "<cols>" + cols + "</cols>"
+	columns, drawing := cols.String(), ""
+	if columns != "" {
+		columns = "<cols>" + columns + "</cols>"
 	}
-	// The schema of ECMA-376 fixes the order: sheetViews, cols, sheetData.
-	return archive.Head + `<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetViews>` +
+	if len(s.charts) > 0 {
+		drawing = `<drawing r:id="drawing"/>`
+	}
+	// The schema of ECMA-376 fixes the order: sheetViews, cols, sheetData, drawing.
+	return archive.Head + `<worksheet ` + mainSpace + ` ` + relationSpace + `><sheetViews>` +
 		`<sheetView workbookViewId="0">` +
 		`<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView>` +
-		`</sheetViews>` + cols + `<sheetData>` + rows.String() + `</sheetData></worksheet>`
+		`</sheetViews>` + columns + `<sheetData>` + rows.String() + `</sheetData>` + drawing + `</worksheet>`
 }
 
-// plainNumber matches a text that is a number. It excludes telephone and account numbers: Excel
-// would remove their leading zeros, and all digits after the 15th.
-var plainNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,12})?$`)
-
-// writeCell writes a cell at a position such as "B7".
-func writeCell(b *strings.Builder, at string, cell any, header bool) {
-	style := ""
-	if header {
-		style = fmt.Sprintf(` s="%d"`, boldCell)
+// shown returns a cell as it looks.
+func (x *cell) shown() string {
+	v := x.value
+	if x.formula != nil {
+		v = x.formula.value
 	}
-	text := fmt.Sprint(cell)
-	switch c := cell.(type) {
+	if n, isNumber := v.(float64); isNumber && x.style.format != "" {
+		return parseFormat(x.style.format, neutral).number(n, false)
+	}
+	return toText(v)
+}
+
+// writeCell writes a cell.
+func (b *builder) writeCell(out *strings.Builder, at cellAt, x *cell) {
+	style := ""
+	if n := b.style(x.style); n > 0 {
+		style = fmt.Sprintf(` s="%d"`, n)
+	}
+	if x.formula != nil {
+		x.formula.write(out, at, style)
+		return
+	}
+	switch v := x.value.(type) {
 	// An empty cell has no element.
 	case nil:
-		return
 	case bool:
-		fmt.Fprintf(b, `<c r="%s"%s t="b"><v>%d</v></c>`, at, style, map[bool]int{true: 1}[c])
-		return
-	case formula:
-		fmt.Fprintf(b, `<c r="%s"%s><f>%s</f></c>`, at, style, archive.Escape(text))
-		return
-	case json.Number:
-		fmt.Fprintf(b, `<c r="%s"%s><v>%s</v></c>`, at, style, text)
-		return
+		fmt.Fprintf(out, `<c r="%s"%s t="b"><v>%d</v></c>`, at, style, map[bool]int{true: 1}[v])
+	case float64:
+		fmt.Fprintf(out, `<c r="%s"%s><v>%s</v></c>`, at, style, x.digits)
+	case string:
+		fmt.Fprintf(out, `<c r="%s"%s t="inlineStr"><is><t xml:space="preserve">%s</t></is></c>`, at, style,
+			archive.Escape(v))
 	}
-	day, err := time.Parse("2006-01-02", text)
-	switch {
-	case text == "":
-	case !header && plainNumber.MatchString(text):
-		fmt.Fprintf(b, `<c r="%s"%s><v>%s</v></c>`, at, style, text)
-	// Excel counts 29 February 1900, which did not exist, so dates of that year stay texts.
-	case !header && err == nil && day.Year() > 1900:
-		days := day.Sub(time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)).Hours() / 24
-		fmt.Fprintf(b, `<c r="%s" s="%d"><v>%d</v></c>`, at, dateCell, int(days))
-	default:
-		fmt.Fprintf(b, `<c r="%s"%s t="inlineStr"><is><t xml:space="preserve">%s</t></is></c>`, at, style, archive.Escape(text))
+}
+
+// write writes a cell with a formula and its value.
+func (f *formulaCell) write(out *strings.Builder, at cellAt, style string) {
+	kind, value := "", ""
+	switch v := f.value.(type) {
+	case float64:
+		value = strconv.FormatFloat(v, 'g', -1, 64)
+	case string:
+		kind, value = ` t="str"`, v
+	case bool:
+		kind, value = ` t="b"`, map[bool]string{true: "1", false: "0"}[v]
+	case cellError:
+		kind, value = ` t="e"`, string(v)
 	}
+	if f.failed != "" {
+		kind, value = "", ""
+	} else {
+		value = "<v>" + archive.Escape(value) + "</v>"
+	}
+	array := ""
+	// Without the mark, Excel computes only with the cell in the row of the formula.
+	if f.array {
+		array = fmt.Sprintf(` t="array" ref="%s"`, at)
+	}
+	stored := archive.Escape(storedFormula(f.text))
+	fmt.Fprintf(out, `<c r="%s"%s%s><f%s>%s</f>%s</c>`, at, style, kind, array, stored, value)
 }

@@ -113,7 +113,7 @@ func (v *commentReader) add() {
 	// Excel begins a note with the name of its author.
 	text = strings.TrimSpace(strings.TrimPrefix(text, v.author+":"))
 	by := ""
-	if v.author != "" {
+	if strings.TrimSpace(v.author) != "" {
 		by = " by " + v.author
 	}
 	v.sheet.note("comment", area{at, at}, fmt.Sprintf("on %s%s: %s", at, by, text))
