@@ -33,7 +33,7 @@ var mediaTypes = map[string]string{
 	".ods": "application/vnd.oasis.opendocument.spreadsheet",
 	".odt": "application/vnd.oasis.opendocument.text", ".ogg": "audio/ogg",
 	".otp": "application/vnd.oasis.opendocument.presentation-template",
-	".otf": "font/otf", ".parquet": "application/vnd.apache.parquet",
+	".otf": "font/otf", ".ots": "application/vnd.oasis.opendocument.spreadsheet-template", ".parquet": "application/vnd.apache.parquet",
 	".pdf": "application/pdf", ".png": "image/png", ".ppt": "application/vnd.ms-powerpoint",
 	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
 	".pptm": "application/vnd.ms-powerpoint.presentation.macroenabled.12",

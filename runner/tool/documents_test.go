@@ -74,6 +74,7 @@ func TestReadOfficeDocuments(t *testing.T) {
 	for name, tt := range map[string]struct{ data, says string }{
 		"damaged.docx": {"PK\x03\x04", "the docx document has no text that can be read: it is damaged"},
 		"old.xlsx":     {"\xd0\xcf\x11\xe0", "the workbook has no text that can be read: a password protects it"},
+		"damaged.ods":  {"PK\x03\x04", "the workbook has no text that can be read: it is damaged"},
 		"binary.xlsb":  {packXlsb(t), "the workbook has no text that can be read: it is a binary workbook (xlsb)"},
 		"other.pptx":   {packDocx(t, ""), "the pptx document has no text that can be read: it is damaged"},
 		"bomb.docx":    {bomb, "the docx document has no text that can be read"}, // the process dies, and only this call fails

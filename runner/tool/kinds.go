@@ -23,6 +23,7 @@ const (
 	odtType  = "application/vnd.oasis.opendocument.text"
 	odpType  = "application/vnd.oasis.opendocument.presentation"
 	odgType  = "application/vnd.oasis.opendocument.graphics"
+	otsType  = "application/vnd.oasis.opendocument.spreadsheet-template"
 	xlsmType = "application/vnd.ms-excel.sheet.macroenabled.12"
 	xltxType = "application/vnd.openxmlformats-officedocument.spreadsheetml.template"
 	xltmType = "application/vnd.ms-excel.template.macroenabled.12"
@@ -105,6 +106,9 @@ func documentKinds() []documentKind {
 		{
 			name: "workbook", filter: "xlsx", types: []string{xlsxType, xlsmType, xltxType, xltmType, xlsbType},
 			form: zipForm, selects: []string{"sheet", "range"}, read: cells(workbook.Xlsx)},
+		{
+			name: "workbook", filter: "ods", types: []string{odsType, otsType}, form: zipForm,
+			selects: []string{"sheet", "range"}, read: cells(workbook.Ods)},
 		{
 			name: "pptx document", filter: "pptx", types: []string{pptxType, pptmType, ppsxType, ppsmType, potxType, potmType},
 			form: zipForm, read: whole(office.Pptx)},

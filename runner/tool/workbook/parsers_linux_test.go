@@ -20,6 +20,9 @@ func parsers(t *testing.T) []growthtest.Parser {
 			Name: "xlsx", Fuzz: []string{"FuzzXlsx", "FuzzSheet"}, Most: most,
 			Read: func(in []byte) { _, _ = readAll(in, never) }, Shapes: xlsxShapes(t)},
 		{
+			Name: "ods", Fuzz: []string{"FuzzOds"}, Most: most,
+			Read: func(in []byte) { _, _ = Ods(in, Selection{}, never) }, Shapes: odsShapes(t)},
+		{
 			Name: "number formats", Fuzz: []string{"FuzzNumberFormat"}, Most: most,
 			Read: func(in []byte) {
 				f := parseFormat(string(in), neutral)
@@ -103,6 +106,27 @@ func xlsxShapes(t *testing.T) map[string]growthtest.Shape {
 			}
 			return string(book(t, "", "", sheets...))
 		}}
+}
+
+// odsShapes returns the shapes of OpenDocument workbooks.
+func odsShapes(t *testing.T) map[string]growthtest.Shape {
+	shapes := map[string]growthtest.Shape{
+		"rows":           growthtest.Times("", `<table:table-row><table:table-cell><text:p>a</text:p></table:table-cell></table:table-row>`, ""),
+		"cells":          growthtest.Times("<table:table-row>", `<table:table-cell><text:p>a</text:p></table:table-cell>`, "</table:table-row>"),
+		"paragraphs":     growthtest.Times("<table:table-row><table:table-cell>", "<text:p>a</text:p>", "</table:table-cell></table:table-row>"),
+		"choices":        growthtest.Times("", `<table:table-row><table:table-cell table:content-validation-name="v"/><table:table-cell/></table:table-row>`, ""),
+		"repeated rows":  growthtest.Times("", `<table:table-row table:number-rows-repeated="999999"><table:table-cell/></table:table-row>`, ""),
+		"repeated cells": growthtest.Times("<table:table-row>", `<table:table-cell table:number-columns-repeated="9999"/>`, "</table:table-row>"),
+		"spaces":         growthtest.Times("<table:table-row><table:table-cell><text:p>", `<text:s text:c="99"/>`, "</text:p></table:table-cell></table:table-row>"),
+		"formulas":       growthtest.Times(`<table:table-row><table:table-cell table:formula="of:=`, "[.A1];", `"/></table:table-row>`),
+		"charts":         growthtest.Times("", `<draw:frame><draw:object xlink:href="Object 1"/></draw:frame>`, "")}
+	for name, shape := range shapes {
+		shapes[name] = func(n int) string {
+			head := `<table:content-validations><table:content-validation table:name="v" table:condition="of:cell-content-is-in-list(1)"/></table:content-validations>`
+			return string(odsBook(t, "", head+`<table:table table:name="A">`+shape(n)+`</table:table>`))
+		}
+	}
+	return shapes
 }
 
 func TestParsersGrowSlowly(t *testing.T) { growthtest.Check(t, parsers(t)) }

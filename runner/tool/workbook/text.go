@@ -211,6 +211,11 @@ func (s *sheetText) end(number int, err error) error {
 	}
 	if errors.Is(err, archive.ErrEnough) {
 		cells += " and more"
+		// The reading may have ended inside a long row.
+		if s.line.Len() > 0 && !s.skipped {
+			s.rows.WriteString(s.line.String() + "\n")
+			b.found = true
+		}
 	}
 	facts := append([]string{cells}, s.facts...)
 	b.overview = append(b.overview, fmt.Sprintf("%d %q %s", number, s.name, strings.Join(facts, ", ")))

@@ -87,5 +87,6 @@ func (b *builder) stylesXML() string {
 		`<fill><patternFill patternType="gray125"/></fill></fills>` +
 		`<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>` +
 		`<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>` +
-		fmt.Sprintf(`<cellXfs count="%d">%s</cellXfs></styleSheet>`, len(b.styles), cells.String())
+		fmt.Sprintf(`<cellXfs count="%d">%s</cellXfs>`, len(b.styles), cells.String()) +
+		`<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`
 }
