@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.
-	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject", "runner/tool/pdf", "runner/tool/opendocument"},
+	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject", "runner/tool/pdf", "runner/tool/opendocument", "runner/tool/chart"},
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
 	// Office formats, pure: it runs in a confined process.
@@ -84,6 +84,8 @@ var rooms = map[string][]string{
 	"runner/tool/workbook": {"runner/tool/office/archive"},
 	// Pure: the archives of XML files that all office formats share.
 	"runner/tool/office/archive": {},
+	// Charts of numbers, with their fonts, pure: it runs in a confined process.
+	"runner/tool/chart": {},
 	// PDF documents of Markdown, with their fonts, pure: it runs in a confined process.
 	"runner/tool/pdfwriter": {"runner/tool/markdown"},
 	// Pure: two writers of documents parse Markdown in the same way, in a confined process.

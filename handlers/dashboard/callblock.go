@@ -101,7 +101,7 @@ func oneLine(source string) string {
 // iconOf returns the icon of a tool.
 func iconOf(tool string) string {
 	icons := map[string]string{"read_file": "doc", "write_file": "file", "edit_file": "diff", "list_files": "folder",
-		"search_files": "search", "view_image": "image", "publish_file": "send", "shell": "term", "web_fetch": "globe",
+		"search_files": "search", "view_image": "image", "make_chart": "image", "publish_file": "send", "shell": "term", "web_fetch": "globe",
 		"web_search": "search", "update_plan": "tasks", "ask_user": "shield", "run_worker": "workers"}
 	if icon := icons[tool]; icon != "" {
 		return icon

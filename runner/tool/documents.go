@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/tool/chart"
 	"journeyman/runner/tool/mailfile"
 	"journeyman/runner/tool/office"
 	"journeyman/runner/tool/pdfwriter"
@@ -27,6 +28,7 @@ const (
 	docxWriter = "write docx"
 	xlsxWriter = "write xlsx"
 	pdfWriter  = "write pdf"
+	chartMaker = "make chart"
 )
 
 // Filters returns the readers of untrusted documents. The program's main passes them to
@@ -36,7 +38,7 @@ func Filters() map[string]sandbox.Filter {
 	filters := map[string]sandbox.Filter{pageFilter: readPage, mailFilter: readMailPages,
 		openFilter: func(in []byte) ([]byte, error) { return mailfile.Open(in, sandbox.FilterExpired) },
 		docxWriter: office.WriteDocx, xlsxWriter: writeWorkbook,
-		pdfWriter: pdfwriter.Write, memberFilter: readMember, sectionsFilter: readSections,
+		pdfWriter: pdfwriter.Write, chartMaker: chart.Write, memberFilter: readMember, sectionsFilter: readSections,
 		pdfLoader: pdfs.load, pdfMaker: compilePDF, pdfPageFilter: pdfs.picture}
 	for _, k := range documentKinds() {
 		filters[k.filter] = k.run

@@ -104,7 +104,8 @@ func (s *saboteur) call() (name string, input string) {
 	}
 	number := func() any { return pick(0, 1, 5, -1, 1e18, 1e300, "7", 3.5, 1000000) }
 	a := object{}
-	name = s.pick("read_file", "write_file", "edit_file", "list_files", "search_files", "view_image", "publish_file")
+	name = s.pick("read_file", "write_file", "edit_file", "list_files", "search_files", "view_image", "publish_file",
+		"make_chart")
 	for _, key := range []string{"path", "content", "old", "new", "pattern", "glob", "offset", "limit", "depth",
 		"context", "title", "all", "edits"} {
 		switch {
@@ -135,7 +136,7 @@ func keep(a object, name string) object {
 	has := map[string]string{"read_file": "path offset limit", "write_file": "path content",
 		"edit_file":  "path old new all edits",
 		"list_files": "path glob depth", "search_files": "pattern path glob context", "view_image": "path",
-		"publish_file": "path title"}[name]
+		"publish_file": "path title", "make_chart": "path title"}[name]
 	for key := range a {
 		if !slices.Contains(strings.Fields(has), key) {
 			delete(a, key)

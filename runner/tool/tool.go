@@ -97,7 +97,7 @@ type Error struct{ Message string }
 // order. A new tool has its own file, and an entry in this list.
 func All(docs Documents) []Tool {
 	return []Tool{
-		readFile{docs}, writeFile{docs}, editFile{}, listFiles{}, searchFiles{docs}, viewImage{docs}, publishFile{},
+		readFile{docs}, writeFile{docs}, editFile{}, listFiles{}, searchFiles{docs}, viewImage{docs}, makeChart{docs}, publishFile{},
 		updatePlan{}, askUser{}, runWorker{},
 	}
 }
