@@ -23,12 +23,12 @@ const (
 )
 
 // leanToolset returns this program's tools for a lean turn. It omits tools that other tools can
-// replace. If the worker has tool rules, it omits nothing, because the worker has already chosen.
+// replace, and charts. If the worker has tool rules, it omits nothing, because the worker has already chosen.
 func leanToolset(c store.Claim, own []ownTool) []ownTool {
 	if c.Settings.Tools != nil {
 		return own
 	}
-	return without(own, "update_plan", "search_files")
+	return without(own, "update_plan", "search_files", "make_chart")
 }
 
 // toolSpecs returns the specs of tools for model requests.

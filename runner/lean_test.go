@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,8 +62,9 @@ func TestSmallWindowsGetLeanTools(t *testing.T) {
 		names = append(names, tl.Name)
 		is.True(json.Valid(tl.InputSchema)) // the schema
 	}
-	// Other tools can replace these two.
-	is.True(!strings.Contains(strings.Join(names, " "), "update_plan") && !strings.Contains(strings.Join(names, " "), "search_files"))
+	for _, omitted := range []string{"update_plan", "search_files", "make_chart"} {
+		is.True(!slices.Contains(names, omitted))
+	}
 	remote := seen[0].Tools[len(seen[0].Tools)-1]
 	is.Equal(remote.Description, "Adds numbers")
 	is.Equal(string(remote.InputSchema), `{"properties":{"title":{"description":"`+strings.TrimSpace(strings.Repeat("very ", 12))+` …","type":"string"}},"required":["title"],"type":"object"}`)
@@ -98,5 +100,5 @@ func TestPromptIsLean(t *testing.T) {
 	preamble := prompt.EstimateText(prompt.Preamble(setting))
 	t.Log("tokens, about: preamble", preamble, "tools", toolTokens(tools))
 	is.True(preamble < 600)                    // of the preamble
-	is.True(preamble+toolTokens(tools) < 3000) // of both
+	is.True(preamble+toolTokens(tools) < 3600) // of both
 }

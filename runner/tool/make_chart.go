@@ -27,22 +27,17 @@ type makeChart struct{ docs Documents }
 // Spec describes make_chart.
 func (makeChart) Spec() Spec {
 	return Spec{
-		Name: "make_chart",
-		Description: `Draw numbers as a chart, a .png or .svg file of the workspace. Give labels and series, or a CSV file:
-its first column has the labels, and each other column is a series. A .png can be a picture in a .pdf.`,
+		Name:        "make_chart",
+		Description: `Draw numbers as a chart: a .png or .svg file of the workspace, of labels and series or of a CSV file.`,
 		InputSchema: objectSchema(`
-    "path": {"type": "string", "description": "File to write, such as reports/sales.png"},
+    "path": {"type": "string"},
     "kind": {"type": "string", "enum": ["`+strings.Join(chart.Kinds(), `", "`)+`"]},
-    "title": {"type": "string", "maxLength": 200},
-    "xTitle": {"type": "string", "maxLength": 200},
-    "yTitle": {"type": "string", "maxLength": 200, "description": "What the values are, with their unit"},
-    "labels": {"type": "array", "items": {"type": ["string", "number"]}},
-    "series": {"type": "array", "maxItems": 12, "items": {"type": "object", "properties": {
-      "name": {"type": "string"},
-      "values": {"type": "array", "items": {"type": ["number", "null"]}, "description": "One for each label"},
-      "points": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}, "description": "[x, y] of a scatter"}}}},
-    "file": {"type": "string", "description": "CSV file, in place of labels and series"},
-    "columns": {"type": "array", "items": {"type": "string"}, "description": "Columns of the file to draw; all without it"}`,
+    "title": {"type": "string"}, "xTitle": {"type": "string"}, "yTitle": {"type": "string"},
+    "labels": {"type": "array"},
+    "series": {"type": "array", "description":
+      "[{name, values: [a number or null for each label]}]; of a scatter [{name, points: [[x, y]]}]"},
+    "file": {"type": "string", "description": "CSV: names in the first row, labels in the first column"},
+    "columns": {"type": "array", "description": "Names of columns to draw, if not all"}`,
 			"path", "kind"),
 		Repeatable: true,
 	}

@@ -31,12 +31,11 @@ func (webFetch) Spec() Spec {
 	return Spec{
 		Name: "web_fetch",
 		Description: `Read a public web page as Markdown, or a text file, PDF or office document as text: up to 64 KiB,
-then go on at nextOffset. With save, keep the response unchanged as a file of the workspace instead: pictures, archives,
-tables, large documents. The page becomes a source of the answer.`,
+then go on at nextOffset. With save, anything becomes a file, unchanged. The page becomes a source of the answer.`,
 		InputSchema: objectSchema(`
     "url": {"type": "string", "description": "Begins with https:// or http://"},
     "offset": {"type": "integer", "minimum": 0, "description": "Byte of the text to start at"},
-    "save": {"type": "string", "description": "Path of the file to write, such as data/prices.csv"},
+    "save": {"type": "string", "description": "Path of the file"},
     "headers": {"type": "object", "additionalProperties": {"type": "string"}, "description": "Further request headers"}`,
 			"url"),
 		Repeatable: true,

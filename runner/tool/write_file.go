@@ -17,8 +17,8 @@ func (writeFile) Spec() Spec {
 	return Spec{
 		Name: "write_file",
 		Description: `Write a file in the workspace, and the folders it is in. It replaces the file as a whole: to
-change a part, use edit_file. A .docx or .pdf path makes a document of Markdown, a PDF with its pictures
-![text](file.png); .xlsx of CSV, or of JSON rows [[cell]] or {"Sheet": [[cell]]}, where
+change a part, use edit_file. A .docx or .pdf path makes a document of Markdown (a PDF with its
+pictures); .xlsx of CSV, or of JSON rows [[cell]] or {"Sheet": [[cell]]}, where
 {"formula": "SUM(A2:A9)", "format": "#,##0.00"} is a cell too, as {"value": 0.25, "format": "0%"}.
 {"Sheet": {"rows": [[cell]], "chart": {"kind": "column", "title": "Sales", "labels": "A2:A9", "values": "B2:C9"}}} adds a
 chart: column, bar, line, pie, area or scatter. Formulas are computed and checked.`,
