@@ -42,7 +42,7 @@ func TestWritePDF(t *testing.T) {
 	}
 	h.does(t, "publish_file", object{"path": "docs/a.pdf"})
 	h.refuses(t, "write_file", object{"path": "docs/a.pdf", "content": "%PDF-1.4\n1 0 obj"}, "made of Markdown")
-	h.refuses(t, "write_file", object{"path": "b.PDF", "content": strings.Repeat(strings.Repeat("x ", 2000)+"\n\n", 5000)},
+	h.refuses(t, "write_file", object{"path": "b.PDF", "content": strings.Repeat("<p style='break-after: page'>\n\n", 1001)},
 		"the content cannot become a PDF document: the document would have more than 1000 pages")
 	program, err := exec.LookPath("pdftotext")
 	if err != nil {
