@@ -99,8 +99,9 @@ type writer struct {
 	outline int      // level of the last heading in the outline, -1 for none
 	title   bool     // the document has a title
 
-	wanted []string // addresses of missing pictures
-	lacks  []string // notes on pictures
+	drawn  map[string]registered // pictures by address: each one is decoded once
+	wanted []string              // addresses of missing pictures
+	lacks  []string              // notes on pictures
 }
 
 func newWriter(input Input) *writer {
@@ -111,7 +112,8 @@ func newWriter(input Input) *writer {
 	pdf.SetModificationDate(input.Made)
 	pdf.SetCatalogSort(true) // the same input gives the same document
 	pdf.SetProducer("Journeyman", true)
-	w := &writer{pdf: pdf, source: []byte(input.Markdown), pictures: input.Pictures, fonts: newFonts(pdf), outline: -1}
+	w := &writer{pdf: pdf, source: []byte(input.Markdown), pictures: input.Pictures, fonts: newFonts(pdf), outline: -1,
+		drawn: map[string]registered{}}
 	w.newPage()
 	return w
 }

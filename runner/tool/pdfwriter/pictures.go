@@ -40,11 +40,22 @@ func (w *writer) known(s span) bool {
 	return false
 }
 
+// A registered is a picture that is in the document, or the reason why it is not.
+type registered struct {
+	width, height float64 // pixels
+	turned        int     // degrees by which it is turned clockwise
+	err           error
+}
+
 // picture draws a picture, at most as wide as the box and as high as a page.
 func (w *writer) picture(address string, b box) {
-	data := w.pictures[address]
-	width, height, turned, err := w.register(address, data)
-	if err != nil {
+	p, again := w.drawn[address]
+	if !again {
+		p.width, p.height, p.turned, p.err = w.register(address, w.pictures[address])
+		w.drawn[address] = p
+	}
+	width, height, turned := p.width, p.height, p.turned
+	if err := p.err; err != nil {
 		w.lack("The picture %q is not shown: %s.", address, err)
 		w.drawLines(w.fonts.breakLines([]span{{text: "[" + address + "]"}}, textSize, b.width), textSize, b)
 		return
