@@ -31,7 +31,7 @@ func confineFilter(memory int) error {
 	if err := landlock.V11.BestEffort().Restrict(); err != nil { // sets no_new_privs, too
 		return fmt.Errorf("restrict paths: %w", err)
 	}
-	return restrictCalls()
+	return restrictCalls(callProfile{noCode: true})
 }
 
 // confineMaker confines this process as confineFilter does, except that it can read and write below a folder.
@@ -42,7 +42,7 @@ func confineMaker(memory int, folder string) error {
 	if err := landlock.V11.BestEffort().Restrict(landlock.RWDirs(folder)); err != nil {
 		return fmt.Errorf("restrict paths: %w", err)
 	}
-	return restrictCalls()
+	return restrictCalls(callProfile{}) // it maps memory for the code that it compiles
 }
 
 // limitFilter limits the further memory (in MiB) and CPU time of this process, and the size of its files.
@@ -56,12 +56,12 @@ func limitFilter(memory int, cpu time.Duration, file uint64) error {
 	return err
 }
 
-// restrictCalls leaves this process only the system calls of a process without network.
-func restrictCalls() error {
+// restrictCalls leaves this process only the system calls of the profile.
+func restrictCalls(p callProfile) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}
-	return callProfile{}.filterCalls()
+	return p.filterCalls()
 }
 
 // mappedMemory returns the address space of this process, and the writable private part of it,

@@ -33,7 +33,7 @@ const prepareArgument = "-prepare"
 // Limits of a process that compiles.
 const (
 	prepareCPU  = 60 * slowdown * time.Second
-	prepareTime = 120 * slowdown * time.Second // limit of the total time
+	prepareTime = 300 * slowdown * time.Second // limit of the total time
 	prepareFile = 64 << 20                     // bytes of a file
 
 	// unkeptTime is the time for which the pool does not use its folder after compiling into it has failed.

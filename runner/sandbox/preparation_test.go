@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+	"golang.org/x/sys/unix"
 )
 
 // loaded is the program that a process of these tests has loaded, with its folder.
@@ -54,6 +55,15 @@ func preparedFilters() map[string]Filter {
 		"use": func(in []byte) ([]byte, error) {
 			if _, err := os.ReadFile(filepath.Join(loaded.folder, "program")); err == nil {
 				return nil, errors.New("the filter can still read files")
+			}
+			// What it has loaded is all the code that it can run.
+			const code = unix.PROT_READ | unix.PROT_EXEC
+			if _, err := unix.Mmap(-1, 0, 4096, code, unix.MAP_PRIVATE|unix.MAP_ANON); err == nil {
+				return nil, errors.New("the filter can map memory for code")
+			}
+			b, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+			if err != nil || unix.Mprotect(b, code) == nil {
+				return nil, errors.New("the filter can make memory executable")
 			}
 			return append([]byte(loaded.program+": "), in...), nil
 		},

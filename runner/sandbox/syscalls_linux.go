@@ -19,6 +19,9 @@ type callProfile struct {
 	// counted means that a control group counts all memory of the process. Otherwise the filter
 	// rejects calls that allocate memory which no figure of a process includes.
 	counted bool
+
+	// noCode rejects memory that can be executed: the process only runs the code that it has.
+	noCode bool
 }
 
 // Offsets in struct seccomp_data, which the kernel passes to the filter. Arguments have 64
@@ -159,6 +162,11 @@ func (p callProfile) rules() []callRule {
 		}},
 		{unix.SYS_MMAP, p.mapRule()},
 	}
+	if p.noCode {
+		for _, call := range []uint32{unix.SYS_MPROTECT, unix.SYS_PKEY_MPROTECT} {
+			rules = append(rules, callRule{call, append(refuseCode(), allow())})
+		}
+	}
 	if p.network {
 		rules = append(rules, networkRules()...)
 	}
@@ -178,12 +186,21 @@ func (p callProfile) rules() []callRule {
 // also rejects shared anonymous memory. After madvise, such memory is missing in the figures of
 // the process, but still takes memory.
 func (p callProfile) mapRule() []unix.SockFilter {
-	checks := []unix.SockFilter{load(atArg3), jump(unix.BPF_JSET, unix.MAP_HUGETLB, 0, 1), fail(unix.ENOMEM)}
+	var checks []unix.SockFilter
+	if p.noCode {
+		checks = refuseCode()
+	}
+	checks = append(checks, load(atArg3), jump(unix.BPF_JSET, unix.MAP_HUGETLB, 0, 1), fail(unix.ENOMEM))
 	if !p.counted {
 		checks = append(checks, jump(unix.BPF_JSET, unix.MAP_ANONYMOUS, 0, 3), mask(mapType),
 			jump(unix.BPF_JEQ, unix.MAP_PRIVATE, 1, 0), fail(unix.EPERM))
 	}
 	return append(checks, allow())
+}
+
+// refuseCode returns the check of mmap and mprotect that rejects memory for code.
+func refuseCode() []unix.SockFilter {
+	return []unix.SockFilter{load(atArg2), jump(unix.BPF_JSET, unix.PROT_EXEC, 0, 1), fail(unix.EPERM)}
 }
 
 // socketType masks the type of a socket in an argument that also holds flags.
