@@ -27,7 +27,8 @@ func (x *examination) checkDocuments(ctx context.Context) []check {
 		return []check{{name, statusOK, fmt.Sprintf("compiled in %s, after %s", filepath.Join(x.Data, cacheFolder),
 			time.Since(begun).Round(time.Millisecond)), ""}}
 	case small:
-		return []check{{name, statusWarning, reason(err), "give this machine or its container more memory: PDF documents cannot be read"}}
+		return []check{{name, statusWarning, reason(err),
+			"give this machine or its container more memory: PDF documents cannot be read"}}
 	case errors.Is(err, sandbox.ErrUnprepared):
 		return []check{{name, statusWarning, reason(err),
 			"correct the owner of the folder, or make room on the disk: until then each PDF document takes seconds longer"}}

@@ -204,8 +204,8 @@ func printable(r rune) string {
 }
 
 // accents maps the accents that TeX draws above, or below, a letter of its own to those that combine with a letter.
-var accents = map[rune]rune{'`': '\u0300', '´': '\u0301', 'ˆ': '\u0302', '˜': '\u0303', '¯': '\u0304', '˘': '\u0306',
-	'˙': '\u0307', '¨': '\u0308', '˚': '\u030a', '˝': '\u030b', 'ˇ': '\u030c', '¸': '\u0327', '˛': '\u0328'}
+var accents = map[rune]rune{'`': '\u0300', '´': '\u0301', 'ˆ': '\u0302', '˜': '\u0303', '¯': '\u0304',
+	'˘': '\u0306', '˙': '\u0307', '¨': '\u0308', '˚': '\u030a', '˝': '\u030b', 'ˇ': '\u030c', '¸': '\u0327', '˛': '\u0328'}
 
 // accentRange is the number of glyphs before and after an accent among which its letter is searched. PDFium
 // sees an accent above a capital as part of another line.

@@ -98,7 +98,8 @@ func (d *document) field(a references.FPDF_ANNOTATION) string {
 	if d.form == "" {
 		return ""
 	}
-	kind, err := d.pdfium.FPDFAnnot_GetFormFieldType(&requests.FPDFAnnot_GetFormFieldType{FormHandle: d.form, Annotation: a})
+	kind, err := d.pdfium.FPDFAnnot_GetFormFieldType(
+		&requests.FPDFAnnot_GetFormFieldType{FormHandle: d.form, Annotation: a})
 	if err != nil {
 		return ""
 	}
@@ -124,7 +125,8 @@ func (d *document) field(a references.FPDF_ANNOTATION) string {
 		}
 		return fmt.Sprintf("[field %q: %q]", name, oneLine(v.Value, maxValue))
 	}
-	v, err := d.pdfium.FPDFAnnot_GetFormFieldValue(&requests.FPDFAnnot_GetFormFieldValue{FormHandle: d.form, Annotation: a})
+	v, err := d.pdfium.FPDFAnnot_GetFormFieldValue(
+		&requests.FPDFAnnot_GetFormFieldValue{FormHandle: d.form, Annotation: a})
 	if err != nil {
 		return ""
 	}
@@ -141,7 +143,8 @@ func (d *document) fieldName(a references.FPDF_ANNOTATION) string {
 	if err == nil && n.FormFieldAlternateName != "" {
 		return oneLine(n.FormFieldAlternateName, maxLabel)
 	}
-	name, err := d.pdfium.FPDFAnnot_GetFormFieldName(&requests.FPDFAnnot_GetFormFieldName{FormHandle: d.form, Annotation: a})
+	name, err := d.pdfium.FPDFAnnot_GetFormFieldName(
+		&requests.FPDFAnnot_GetFormFieldName{FormHandle: d.form, Annotation: a})
 	if err != nil {
 		return ""
 	}

@@ -56,7 +56,8 @@ func (d *document) pageText(page int) (text string, kind pageKind, err error) {
 	case text == "" && objects.Count == 0:
 		text, kind = "(This page is empty.)", emptyPage
 	case text == "":
-		text, kind = fmt.Sprintf("(This page has no text, only a picture: view_image with page %d shows it.)", page), pictureOnly
+		text = fmt.Sprintf("(This page has no text, only a picture: view_image with page %d shows it.)", page)
+		kind = pictureOnly
 	case unreadable(text):
 		text += fmt.Sprintf("\n\n(Letters of this page have no known meaning: view_image with page %d shows it.)", page)
 	}
@@ -99,7 +100,8 @@ func (d *document) glyphs(p requests.Page) (list []glyph, err error) {
 		}
 		// All characters of a line have one direction.
 		if newLine && g.placed() {
-			if a, err := d.pdfium.FPDFText_GetCharAngle(&requests.FPDFText_GetCharAngle{TextPage: text.TextPage, Index: i}); err == nil {
+			a, err := d.pdfium.FPDFText_GetCharAngle(&requests.FPDFText_GetCharAngle{TextPage: text.TextPage, Index: i})
+			if err == nil {
 				newLine, angle = false, float64(a.CharAngle)
 			}
 		}

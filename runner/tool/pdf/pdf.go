@@ -143,7 +143,8 @@ func restNote(rest []int, failed error) string {
 	if failed != nil {
 		why = fmt.Sprintf("page %d cannot be read: %s", rest[0], failed)
 	}
-	return fmt.Sprintf("[%d more pages are not read, from page %d on: %s; pages selects others]\n", len(rest), rest[0], why)
+	return fmt.Sprintf("[%d more pages are not read, from page %d on: %s; pages selects others]\n",
+		len(rest), rest[0], why)
 }
 
 // attachments names the files inside the document.
@@ -164,5 +165,6 @@ func (d *document) attachments() string {
 		}
 		names = append(names, fmt.Sprintf("%q", oneLine(name.Name, maxLabel)))
 	}
-	return fmt.Sprintf("[%d files are attached inside of this document: %s]\n", count.AttachmentCount, strings.Join(names, ", "))
+	return fmt.Sprintf("[%d files are attached inside of this document: %s]\n",
+		count.AttachmentCount, strings.Join(names, ", "))
 }
