@@ -579,11 +579,12 @@ CREATE TABLE compactions (
     task_num      INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
     turn_num      INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT, -- the turn that needed it
     step_seq      INTEGER NOT NULL,                      -- the step that needed it; its row may not exist yet
-    kind          TEXT NOT NULL                          -- cut: outputs and arguments of tools; files: only the names of attached files remain;
+    kind          TEXT NOT NULL                          -- cut: outputs and arguments of tools; files: only the names of some files remain;
                   CHECK (kind IN ('cut', 'files', 'summary', 'omission')), -- summary and omission: a summary or a note replaces everything
     before_turn   INTEGER NOT NULL,                      -- the place: seq of a turn of the task,
     before_step   INTEGER NOT NULL,                      -- and of its first step that stays complete; 0: its instruction does, too
     cut_to        INTEGER CHECK ((cut_to IS NOT NULL) = (kind = 'cut')), -- bytes that remain of each text
+    files         TEXT CHECK ((files IS NOT NULL) = (kind = 'files')), -- JSON: [{"turn": seq, "path"}] of the files that are only named
     items         INTEGER NOT NULL,                      -- number of shortened texts, files or model calls
     summary       TEXT CHECK ((summary IS NOT NULL) = (kind IN ('summary', 'omission'))), -- the text in place of the beginning
     refused       INTEGER NOT NULL CHECK (refused IN (0, 1)), -- 1: the provider refused the request as too long; 0: the runner's estimate

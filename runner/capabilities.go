@@ -99,7 +99,15 @@ func (c *cachedCapabilities) ask(ctx context.Context, d model.Describer, now tim
 
 // sees reports whether requests to the model may contain images. Most providers do not state this:
 // they refuse images if their model does not support them.
-func (m pricedModel) sees() bool { return !m.isDescribed || m.can.Vision }
+func (m pricedModel) sees() bool {
+	return (!m.isDescribed || m.can.Vision) && model.TakesOf(m.Model).Pictures
+}
+
+// blindness returns the reason why the model cannot be shown a picture, and the way out.
+func (m pricedModel) blindness() string {
+	return fmt.Sprintf("the model %s takes no pictures. A worker whose model takes pictures can see it; "+
+		"read_file reads documents and texts", m.Name())
+}
 
 // warning returns a text for the operator with the problem and, if possible, a remedy.
 func (l lowCount) warning(name string) string {

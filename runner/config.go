@@ -24,6 +24,7 @@ type Config struct {
 	Dialer        sandbox.Dialer // to providers that users connect; the zero value reaches public addresses only
 	Prices        *model.Prices
 	Tools         []tool.Tool
+	Documents     tool.Documents   // reads pictures and PDF files for models; with a pool of its own if zero
 	Shell         func() tool.Tool // returns the tool after Tools, or nil; may be slow, and is called when tools are needed
 	Remote        tool.Source      // tools of MCP servers; none if nil
 	BaseURL       string           // in addresses of published files, without a slash at the end
@@ -58,6 +59,9 @@ func (cfg *Config) setDefaults() {
 	cfg.ContextWindow = cmp.Or(cfg.ContextWindow, defaultContextWindow)
 	if cfg.Budgets == nil {
 		cfg.Budgets = DefaultBudgets()
+	}
+	if cfg.Documents == (tool.Documents{}) {
+		cfg.Documents = tool.NewDocuments(sandbox.NewFilterPool())
 	}
 	if cfg.Retry == nil {
 		cfg.Retry = retryDelay

@@ -52,21 +52,26 @@ func (h *toolHost) Publish(ctx context.Context, path, title string) (tool.File, 
 	return file, ctx.Err()
 }
 
-// ShowImage stores an image that the model will see. The row is committed with the call.
-func (h *toolHost) ShowImage(path string, data []byte) error {
+// ShowImage stores a picture that the model will see. The row is committed with the call.
+func (h *toolHost) ShowImage(ctx context.Context, path string, data []byte) (tool.Picture, error) {
 	if len(h.images) == tool.MaxImages {
-		return tool.Errorf("a call can return at most %d images", tool.MaxImages)
+		return tool.Picture{}, tool.Errorf("a call can return at most %d images", tool.MaxImages)
 	}
-	mediaType, err := tool.ImageType(data)
+	// The model that made the call decides, also if another one of the chain sees: it gets the result.
+	if !h.e.model.sees() {
+		return tool.Picture{}, tool.Errorf("%s", h.e.model.blindness())
+	}
+	p, err := h.r.cfg.Documents.Picture(ctx, data)
 	if err != nil {
-		return err
+		return p, err
 	}
-	blob, err := h.r.cfg.Store.DiskOf(h.e.claim.OrganizationID).PutBlob(h.e.ctx, bytes.NewReader(data), tool.MaxImageBytes)
+	disk := h.r.cfg.Store.DiskOf(h.e.claim.OrganizationID)
+	blob, err := disk.PutBlob(h.e.ctx, bytes.NewReader(p.Data), int64(len(p.Data)))
 	if err != nil {
-		return fmt.Errorf("keep image: %w", err)
+		return p, fmt.Errorf("keep image: %w", err)
 	}
-	h.images = append(h.images, store.Image{Path: path, MediaType: mediaType, Size: blob.Size, SHA256: blob.SHA256})
-	return nil
+	h.images = append(h.images, store.Image{Path: path, MediaType: p.MediaType, Size: blob.Size, SHA256: blob.SHA256})
+	return p, nil
 }
 
 // CheckHost returns an error if the turn may not fetch from the host.

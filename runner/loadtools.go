@@ -31,8 +31,9 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 			return fmt.Errorf("read secrets: %w", err)
 		}
 	}
-	if !e.model.sees() { // the image would be replaced by a line of text
-		s.own = without(s.own, "view_image")
+	// The next model of a chain may see: if the model that calls the tool does not, ShowImage says so.
+	if s.blindness = e.blindness(); s.blindness != "" {
+		s.own = without(s.own, viewImage)
 	}
 	if s.remote, err = r.remoteTools(ctx, e); err != nil {
 		return err

@@ -147,7 +147,7 @@ func (r *Runner) load(ctx context.Context, e *execution) (err error) {
 // own instruction. readConversation returns the files attached to it.
 func (r *Runner) readConversation(ctx context.Context, e *execution) ([]store.File, error) {
 	c := e.claim
-	e.prompt = prompt.New(c, func(f store.File) ([]byte, error) { return r.readFile(e.ctx, f) })
+	e.prompt = prompt.New(c, r.filesOf(e))
 	e.prompt.Hints = true
 	for _, m := range e.chain {
 		// A model in this process parses tool results as data, and hints in them would break that.

@@ -72,6 +72,7 @@ type Runner struct {
 	folders      workspaces
 	placing      placing
 	capabilities capabilityCache
+	forms        formCache
 	connected    connectedModels
 	underWay     sync.Map // requests that must not run in parallel: name to channel; see oneAtATime
 

@@ -52,7 +52,7 @@ func documentScenarios() []scenario {
 			inputs: []string{"Describe the photo."},
 			says: []reply{
 				does(use("view_image", "path", "photo.png")),
-				say("A black square.").after("The image photo.png is shown here.").seeing(2),
+				say("A black square.").after("The picture photo.png: PNG, ").seeing(2),
 			},
 			output: "A black square.",
 		},

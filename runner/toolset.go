@@ -18,7 +18,12 @@ type toolset struct {
 	remote   tool.Toolset // tools of MCP servers that the turn may call
 	approval []string     // names of tools whose calls need approval
 	secrets  secrets      // that tools may send
+
+	blindness string // why there is no tool view_image; "" if there may be one
 }
+
+// viewImage is the name of the tool that shows pictures.
+const viewImage = "view_image"
 
 // ownTools are the tools of this program.
 type ownTools struct {
@@ -114,6 +119,9 @@ const maxNearest = 100
 
 // noTool returns the error for a name that is not a tool of the turn. It suggests the nearest name.
 func (s *toolset) noTool(name string) error {
+	if name == viewImage && s.blindness != "" && s.allows(toolID{name: viewImage}) {
+		return tool.Errorf("no picture can be shown: %s", s.blindness)
+	}
 	var names []string
 	for _, t := range s.own {
 		if s.allows(toolID{name: t.name}) {

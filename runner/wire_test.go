@@ -37,6 +37,7 @@ type asked struct {
 	tools     int
 	schema    bool     // the request has an output schema
 	images    int      // PNG images in the request
+	raw       []byte   // the request
 	thoughts  []string // encrypted reasoning in the request
 }
 
@@ -130,6 +131,7 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a = readOllama(raw)
 	}
 	a.images = bytes.Count(raw, []byte(`iVBORw0KGgo`)) // the signature of PNG in base64
+	a.raw = raw
 	p.mu.Lock()
 	a.number = len(p.asked)
 	p.asked = append(p.asked, a)

@@ -21,14 +21,16 @@ func TestCompactions(t *testing.T) {
 	summary := store.Compaction{TurnNum: c.Num, Step: 2, Kind: store.CompactionSummary, BeforeTurn: 0, BeforeStep: 2, Items: 2, Summary: "It went well.",
 		Refused: true, Model: "m", Room: 1000, TokensBefore: 1100, TokensAfter: 300, StartedAt: at(3), CompletedAt: at(4),
 		Usage: store.Usage{InputTokens: 700, OutputTokens: 30, ModelCost: 5000}}
+	files := store.Compaction{TurnNum: c.Num, Step: 3, Kind: store.CompactionFiles, BeforeTurn: 1, Items: 2, Model: "m", Room: 1000,
+		Files: []store.CompactedFile{{Turn: 1, Path: "b.pdf"}, {Path: "a.pdf"}}, StartedAt: at(5), CompletedAt: at(6)}
 	before := f.reread(c.Turn)
-	for _, m := range []store.Compaction{cut, summary} {
+	for _, m := range []store.Compaction{cut, summary, files} {
 		is.NoErr(f.JournalCompaction(t.Context(), c, m))
 	}
 	got, err := f.Compactions(t.Context(), c)
 	is.NoErr(err)
-	cut.Num, summary.Num = 1, 2
-	is.Equal(got, []store.Compaction{cut, summary})
+	cut.Num, summary.Num, files.Num = 1, 2, 3
+	is.Equal(got, []store.Compaction{cut, summary, files})
 	after := f.reread(c.Turn)
 	is.Equal(after.Usage, before.Usage.Add(summary.Usage)) // and it is not a step
 	f.checkCounters()                                      // metered and charged

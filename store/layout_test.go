@@ -69,9 +69,11 @@ var rooms = map[string][]string{
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.
-	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject", "runner/tool/pdf", "runner/tool/opendocument", "runner/tool/chart"},
+	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject", "runner/tool/pdf", "runner/tool/opendocument", "runner/tool/chart", "runner/tool/picture"},
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
+	// Formats of pictures, pure: it runs in a confined process.
+	"runner/tool/picture": {},
 	// Office formats, pure: it runs in a confined process.
 	"runner/tool/office": {"runner/tool/office/archive", "runner/tool/office/block", "runner/tool/office/mark", "runner/tool/markdown"},
 	// OpenDocument texts and slides, pure: it runs in a confined process.

@@ -160,7 +160,7 @@ func (p *Program) NewEngine(st *store.Store, baseURL, listenURL string) (e Engin
 	}
 	b, shell := p.Budgets, p.newShell(e.Found, p.Data)
 	e.Runner = runner.New(runner.Config{Store: st, Model: e.Models[0], Fallbacks: e.Models[1:], Models: catalogue,
-		Dialer: p.Dialer(), Prices: prices, Tools: p.newTools(e.Filters, search, shell),
+		Dialer: p.Dialer(), Prices: prices, Tools: p.newTools(e.Filters, search, shell), Documents: tool.NewDocuments(e.Filters),
 		Shell: shellTool(shell), Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
 		Concurrency: p.Concurrency, ContextWindow: p.Window, ModelPatience: p.Patience, NodeLease: p.NodeLease, Now: p.Now, FileSize: p.FileSize,
 		Budgets: map[store.Budget]runner.Limits{

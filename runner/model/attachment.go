@@ -51,16 +51,10 @@ type attacher struct {
 func newAttacher(req *Request, t Takes) *attacher {
 	a := &attacher{takes: t, left: maxInlineTotal, over: map[string]bool{}}
 	a.reads = slices.ContainsFunc(req.Tools, func(t Tool) bool { return t.Name == "read_file" })
-	var files []Part
+	files := slices.DeleteFunc(filesIn(req), func(f Part) bool { return t.refusal(f) != "" })
 	total := int64(0)
-	for _, m := range req.Messages {
-		for _, p := range m.Parts {
-			for _, f := range append([]Part{p}, p.Images...) {
-				if f.Type == PartFile && t.refusal(f) == "" {
-					files, total = append(files, f), total+sentSize(f)
-				}
-			}
-		}
+	for _, f := range files {
+		total += sentSize(f)
 	}
 	slices.SortStableFunc(files, func(x, y Part) int { return cmp.Compare(sentSize(y), sentSize(x)) })
 	for _, f := range files {
@@ -71,6 +65,19 @@ func newAttacher(req *Request, t Takes) *attacher {
 		total -= sentSize(f)
 	}
 	return a
+}
+
+// filesIn returns the files and the images of tools in a request.
+func filesIn(req *Request) (files []Part) {
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			if p.Type == PartFile {
+				files = append(files, p)
+			}
+			files = append(files, p.Images...)
+		}
+	}
+	return files
 }
 
 func fileKey(p Part) string { return fmt.Sprint(p.Size, " ", p.Path) }

@@ -50,8 +50,8 @@ func (t Takes) tokensOf(width, height int) int64 {
 	return t.pictureTokens(width, height)
 }
 
-// pdfTokens returns the tokens of a PDF file. Providers send models each page as text and as a picture. Anthropic states
-// 1,500 to 3,000 tokens for the text of a page.
+// pdfTokens returns the tokens of a PDF file. Providers send models each page as text and as a picture. Anthropic
+// states 1,500 to 3,000 tokens for the text of a page.
 func (t Takes) pdfTokens(p Part) int64 {
 	const perPage, bytesPerPage = 3000, 50_000
 	pages := int64(0)
@@ -64,12 +64,12 @@ func (t Takes) pdfTokens(p Part) int64 {
 	return pages * perPage
 }
 
-// claudePictureTokens returns the tokens that Anthropic counts for a picture: one per 750 pixels. Newer models count up
-// to 4784, older ones reduce the picture to about 1600.
+// claudePictureTokens returns the tokens that Anthropic counts for a picture: one per 750 pixels. Newer models
+// count up to 4784, older ones reduce the picture to about 1600.
 func claudePictureTokens(width, height int) int64 { return min(int64(width)*int64(height)/750+1, 4784) }
 
-// openAIPictureTokens returns the tokens that OpenAI counts for a picture. Its models count either tiles of 512 pixels or
-// patches of 32 pixels. This is the higher number of the two.
+// openAIPictureTokens returns the tokens that OpenAI counts for a picture. Its models count either tiles of 512
+// pixels or patches of 32 pixels. This is the higher number of the two.
 func openAIPictureTokens(width, height int) int64 {
 	const mostPatches = 1536
 	patches := min(cells(width, 32)*cells(height, 32), mostPatches)

@@ -54,11 +54,11 @@ func (c *Compactor) Proposals() iter.Seq[Proposal] {
 	turn := c.prompt.conversation.turn
 	return func(yield func(Proposal) bool) {
 		for _, s := range []strategy{
-			{c.target, func() (Proposal, bool) { return c.dropAttachments(turn - 1) }},
+			{c.target, func() (Proposal, bool) { return c.dropAttachments(turn-1, c.target) }},
 			{c.target, func() (Proposal, bool) { return c.cutToolOutput(c.target, 1) }},
 			{c.target, func() (Proposal, bool) { return c.summarise((c.tokens() - c.target) / 4) }},
 			{c.room, func() (Proposal, bool) { return c.cutToolOutput(c.room, 0) }},
-			{c.room, func() (Proposal, bool) { return c.dropAttachments(turn) }},
+			{c.room, func() (Proposal, bool) { return c.dropAttachments(turn, c.room) }},
 			{c.room, func() (Proposal, bool) { return c.summarise(1) }},
 		} {
 			if !c.yieldProposals(s, yield) {
@@ -105,12 +105,6 @@ func (c *Compactor) tokensOf(conv *conversation) int64 {
 	return c.prompt.Calibrated(c.overhead + conv.tokens)
 }
 
-// dropAttachments proposes not to send the files attached to turns up to last. The request
-// still contains their names, and the files stay in the workspace.
-func (c *Compactor) dropAttachments(last int64) (Proposal, bool) {
-	return c.ifSmaller(store.Compaction{Kind: store.CompactionFiles, BeforeTurn: last})
-}
-
 // cutToolOutput proposes to cut the outputs and arguments of tool calls, except those of the
 // newest spared steps. It chooses the largest size that reaches the goal, else the smallest.
 func (c *Compactor) cutToolOutput(goal int64, spared int) (p Proposal, helps bool) {
@@ -126,7 +120,7 @@ func (c *Compactor) cutToolOutput(goal int64, spared int) (p Proposal, helps boo
 	return p, helps
 }
 
-// ifSmaller proposes a compaction if it makes the request smaller.
+// ifSmaller proposes a cut if it makes the request smaller.
 func (c *Compactor) ifSmaller(m store.Compaction) (Proposal, bool) {
 	conv := &c.prompt.conversation
 	m.Items = conv.count(m)
@@ -153,19 +147,13 @@ func (c *conversation) beforeNewest(n int) (turn, step int64) {
 	return turn, step
 }
 
-// count returns how many texts a compaction would cut, or how many files it would reduce to
-// their names.
-func (c *conversation) count(m store.Compaction) int64 {
-	n := 0
+// count returns how many texts a cut would shorten.
+func (c *conversation) count(m store.Compaction) (n int64) {
 	for _, p := range c.uncovered() {
-		k := 0
-		switch {
-		case m.Kind == store.CompactionFiles && p.turn <= m.BeforeTurn:
-			_, k = nameFiles(c.shortened(p))
-		case m.Kind == store.CompactionCut && covers(m, p):
-			_, k = cutMessages(c.shortened(p), int(m.CutTo))
+		if covers(m, p) {
+			_, k := cutMessages(c.shortened(p), int(m.CutTo))
+			n += int64(k)
 		}
-		n += k
 	}
-	return int64(n)
+	return n
 }

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -22,8 +23,11 @@ type sample struct {
 	output     int // bytes of the tool output of each of those steps
 }
 
+// textFiles are files whose text is as long as their size.
+var textFiles = Files{Open: func(f store.File) ([]byte, error) { return bytes.Repeat([]byte("word"), int(f.Size/4)), nil }}
+
 func (s sample) prompt() *Prompt {
-	p := New(store.Claim{Turn: store.Turn{Seq: int64(s.turns)}, Instructions: "Be brief."}, func(store.File) ([]byte, error) { return nil, nil })
+	p := New(store.Claim{Turn: store.Turn{Seq: int64(s.turns)}, Instructions: "Be brief."}, textFiles)
 	var attached []store.File
 	if s.attachment > 0 {
 		attached = []store.File{{Path: "notes.txt", MediaType: "text/plain", Size: int64(s.attachment)}}

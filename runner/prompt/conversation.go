@@ -14,6 +14,7 @@ type conversation struct {
 	turn        int64              // seq of the turn in progress
 	passages    []passage          // the whole task, oldest first
 	compactions []store.Compaction // those in effect
+	takes       []model.Takes      // which files the models take that may be called
 	rendering
 }
 
@@ -46,11 +47,13 @@ func covers(m store.Compaction, p passage) bool {
 // replaces reports whether m makes an older compaction ineffective.
 func replaces(m, old store.Compaction) bool {
 	reaches := old.BeforeTurn < m.BeforeTurn || old.BeforeTurn == m.BeforeTurn && old.BeforeStep <= m.BeforeStep
-	// CompactionFiles also drops files from the current instruction, which no summary covers.
-	if isSummary(m) {
-		return reaches && old.Kind != store.CompactionFiles
+	switch {
+	case old.Kind == store.CompactionFiles: // each one names other files, also of the current instruction
+		return false
+	case isSummary(m):
+		return reaches
 	}
-	return reaches && old.Kind == m.Kind && old.CutTo >= m.CutTo // CutTo is 0 for files
+	return reaches && old.Kind == m.Kind && old.CutTo >= m.CutTo
 }
 
 // isSummary reports whether one text replaces the whole part that a compaction covers.
@@ -123,7 +126,7 @@ func (c *conversation) render() {
 
 func (c *conversation) show(messages []model.Message) {
 	c.messages = append(c.messages, messages...)
-	c.tokens += estimateMessages(messages)
+	c.tokens += estimateMessages(messages, c.takes)
 	if n, size := shownImages(messages); n > 0 {
 		c.images, c.imageBytes = c.images+n, c.imageBytes+size
 		c.dropImages()
@@ -155,7 +158,7 @@ func (c *conversation) dropImages() {
 		return nameImages(p)
 	})
 	// Names have fewer tokens than images, so the tokens are estimated again.
-	c.images, c.imageBytes, c.tokens = n, size, estimateMessages(c.messages)
+	c.images, c.imageBytes, c.tokens = n, size, estimateMessages(c.messages, c.takes)
 }
 
 // shownImages returns the number and total size of the images of tool calls in messages.
@@ -186,8 +189,10 @@ func (c *conversation) shortened(p passage) []model.Message {
 	// Several cuts may be in effect for a passage. The smallest size counts.
 	for _, m := range c.compactions {
 		switch {
-		case m.Kind == store.CompactionFiles && p.turn <= m.BeforeTurn:
-			messages, _ = nameFiles(messages)
+		case m.Kind == store.CompactionFiles:
+			messages = nameFiles(messages, func(path string) bool {
+				return slices.Contains(m.Files, store.CompactedFile{Turn: p.turn, Path: path})
+			})
 		case m.Kind == store.CompactionCut && covers(m, p) && (size == 0 || m.CutTo < size):
 			size = m.CutTo
 		}

@@ -112,7 +112,7 @@ func (p *Prompt) Estimate() int64 {
 
 // EstimateRequest returns the estimated tokens of a request.
 func EstimateRequest(req model.Request) int64 {
-	return estimateOverhead(req) + estimateMessages(req.Messages)
+	return estimateOverhead(req) + estimateMessages(req.Messages, nil)
 }
 
 // estimateOverhead returns the estimated tokens of a request without its messages.
@@ -124,17 +124,19 @@ func estimateOverhead(req model.Request) int64 {
 	return n
 }
 
-func estimateMessages(messages []model.Message) int64 {
+// estimateMessages returns the estimated tokens of messages for models that take these files.
+func estimateMessages(messages []model.Message, takes []model.Takes) int64 {
 	n := int64(0)
 	for _, m := range messages {
 		n += 4 // tokens that providers add per message
 		for _, p := range m.Parts {
-			n += EstimateText(p.Text) + EstimateText(p.Input) + EstimateText(p.ToolName) + EstimateText(p.Path)
 			if p.Type == model.PartFile {
-				n += estimateFile(p)
+				n += estimateFile(p, takes)
+				continue
 			}
+			n += EstimateText(p.Text) + EstimateText(p.Input) + EstimateText(p.ToolName)
 			for _, image := range p.Images {
-				n += EstimateText(image.Path) + estimateFile(image)
+				n += estimateFile(image, takes)
 			}
 		}
 	}
@@ -161,19 +163,14 @@ func EstimateText[T ~string | ~[]byte](s T) int64 {
 	return int64(letters+3)/4 + int64(others+1)/2
 }
 
-// estimateFile returns the estimated tokens of a file that a provider may send. Providers limit
-// images in pixels, and send text only up to a limit.
-func estimateFile(p model.Part) int64 {
-	const picture, name, longestText, longest = 2000, 100, 256 << 10, 64_000
-	switch {
-	case p.Open == nil: // the request contains only the name of the file
-		return name
-	case strings.HasPrefix(p.MediaType, "image/"):
-		return picture
-	case p.MediaType == "application/pdf":
-		return min(p.Size/4, longest)
-	case p.Size > longestText:
-		return name
+// estimateFile returns the estimated tokens of a file. Several models may be called: the one for which the file
+// costs most counts.
+func estimateFile(p model.Part, takes []model.Takes) (tokens int64) {
+	if len(takes) == 0 {
+		takes = []model.Takes{{Pictures: true, PDFs: true}}
 	}
-	return p.Size/4 + name
+	for _, t := range takes {
+		tokens = max(tokens, t.Tokens(p, EstimateText[string]))
+	}
+	return tokens
 }

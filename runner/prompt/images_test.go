@@ -12,7 +12,8 @@ import (
 
 // withImages returns the prompt of a turn whose steps each have an image of size bytes.
 func withImages(steps int, size int64) *Prompt {
-	p := New(store.Claim{}, func(f store.File) ([]byte, error) { return []byte(f.SHA256), nil })
+	p := New(store.Claim{}, Files{Open: func(f store.File) ([]byte, error) { return []byte(f.SHA256), nil },
+		Picture: func(store.File) (model.Picture, error) { return model.Picture{Width: 2000, Height: 1500}, nil }})
 	p.AddInstruction(store.Turn{Input: "look"}, nil)
 	for i := range steps {
 		p.AddStep(store.Step{Seq: int64(i), Finish: "tool-calls",
@@ -58,7 +59,7 @@ func TestImagesOfToolCalls(t *testing.T) {
 			is := is.New(t)
 			p := withImages(tt.steps, tt.size)
 			is.Equal(shown(t, p.Request()), tt.want) // only the newest images
-			is.True(p.Estimate() >= int64(2000*len(tt.want)))
+			is.True(p.Estimate() >= int64(1500*len(tt.want)))
 			step := withImages(tt.steps, tt.size)
 			for range 3 {
 				step.Request() // rendered step by step or at once: the result is the same

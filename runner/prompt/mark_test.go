@@ -65,7 +65,7 @@ func outside(t *testing.T, messages []model.Message) (texts []string) {
 func forged(t *testing.T, text, mark string, marks bool) *prompt.Prompt {
 	t.Helper()
 	files := []store.File{{Path: text, MediaType: "text/plain", Size: int64(len(text))}}
-	p := prompt.New(store.Claim{}, func(store.File) ([]byte, error) { return []byte(text), nil })
+	p := prompt.New(store.Claim{}, prompt.Files{Open: func(store.File) ([]byte, error) { return []byte(text), nil }})
 	p.Marks = marks
 	output, err := json.Marshal(text)
 	is.New(t).NoErr(err)

@@ -39,8 +39,15 @@ func (p *Prompt) AddInstruction(t store.Turn, attached []store.File) {
 // fileOf returns the part for a stored file. path is its path in the workspace.
 // Providers get it within a text, so it must not imitate other lines of that text.
 func (p *Prompt) fileOf(f store.File, path string) model.Part {
-	return model.Part{Type: model.PartFile, Path: visible.Name(path), MediaType: f.MediaType, Size: f.Size,
-		Open: func() ([]byte, error) { return p.open(f) }}
+	part := model.Part{Type: model.PartFile, Path: visible.Name(path), MediaType: f.MediaType, Size: f.Size,
+		Open: func() ([]byte, error) { return p.files.Open(f) }}
+	if p.files.Picture != nil && model.IsPicture(f.MediaType) {
+		part.Picture = func() (model.Picture, error) { return p.files.Picture(f) }
+	}
+	if p.files.Pages != nil {
+		part.Pages = func() int { return p.files.Pages(f) }
+	}
+	return part
 }
 
 // AddStep adds a step of the turn in progress. Its tool calls must have ended.

@@ -15,7 +15,7 @@ import (
 
 // planning returns a prompt whose first turn has steps that each update the plan.
 func planning(steps int) *Prompt {
-	p := New(store.Claim{}, func(store.File) ([]byte, error) { return nil, nil })
+	p := New(store.Claim{}, Files{Open: func(store.File) ([]byte, error) { return nil, nil }})
 	p.AddInstruction(store.Turn{Input: "Do it."}, nil)
 	for i := range steps {
 		out := fmt.Sprintf(`{"items":[{"text":"plan %d","state":"done"},{"text":"go\non","state":"in_progress"},{"text":"end","state":"pending"}]}`, i)

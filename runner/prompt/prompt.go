@@ -28,17 +28,25 @@ type Prompt struct {
 	Marks        bool            // whether marks of notes in texts from outside are disarmed
 	Asking       int             // index in Models of the next model
 
-	open         func(store.File) ([]byte, error)
+	files        Files
 	conversation conversation
 	repeats      repeats
 	calibrations map[int]*calibration // by index in Models; -1 for any other model
 }
 
-// New returns the prompt of a turn, with an empty conversation. open reads the contents of an
-// attached file when a provider sends the file.
-func New(c store.Claim, open func(store.File) ([]byte, error)) *Prompt {
+// Files reads attached files when a provider sends them, and when their tokens are estimated.
+// Equal files must give equal results.
+type Files struct {
+	Open    func(store.File) ([]byte, error)
+	Picture func(store.File) (model.Picture, error) // in the form that providers take; its error is a reason for the model
+	Pages   func(store.File) int                    // of a PDF file; 0 if unknown
+	Takes   []model.Takes                           // which files the models take that may be called
+}
+
+// New returns the prompt of a turn, with an empty conversation.
+func New(c store.Claim, files Files) *Prompt {
 	return &Prompt{Instructions: c.Instructions, OutputSchema: c.OutputSchema,
-		open: open, conversation: conversation{turn: c.Seq}}
+		files: files, conversation: conversation{turn: c.Seq, takes: files.Takes}}
 }
 
 // Request returns the next request. It begins with the same bytes as the previous request,

@@ -15,7 +15,7 @@ import (
 func TestRepeats(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	p := New(store.Claim{}, nil)
+	p := New(store.Claim{}, Files{})
 	p.Hints = true
 	seq := int64(0)
 	add := func(pairs ...string) {

@@ -28,28 +28,43 @@ func cutMessages(messages []model.Message, size int) ([]model.Message, int) {
 	})
 }
 
+// leftOut is the reason in the note on a file that a compaction leaves out.
+const leftOut = "it was left out to save room in the conversation"
+
+// named returns a file of which only the name is sent.
+func named(p model.Part) model.Part {
+	p.Open, p.Picture, p.Pages, p.LeftOut = nil, nil, nil, leftOut
+	return p
+}
+
 // nameImages replaces the images of a part by their names. changed reports whether the part had
 // images.
-func nameImages(p model.Part) (named model.Part, changed bool) {
+func nameImages(p model.Part) (_ model.Part, changed bool) {
+	return nameImagesOf(p, func(string) bool { return true })
+}
+
+// nameImagesOf replaces the images of a part whose path chosen accepts.
+func nameImagesOf(p model.Part, chosen func(path string) bool) (_ model.Part, changed bool) {
 	images := slices.Clone(p.Images) // other renderings of the conversation share them
-	for i := range images {
-		changed = changed || images[i].Open != nil
-		images[i].Open = nil
+	for i, image := range images {
+		if image.Open != nil && chosen(image.Path) {
+			images[i], changed = named(image), true
+		}
 	}
 	p.Images = images
 	return p, changed
 }
 
-// nameFiles replaces attached files and images of tools by their names. It also returns how
-// many parts it changed. It does not modify its argument.
-func nameFiles(messages []model.Message) ([]model.Message, int) {
-	return mapParts(messages, func(p model.Part) (model.Part, bool) {
-		if p.Type != model.PartFile || p.Open == nil {
-			return nameImages(p)
+// nameFiles replaces attached files and images of tools whose path chosen accepts by their
+// names. It does not modify its argument.
+func nameFiles(messages []model.Message, chosen func(path string) bool) []model.Message {
+	messages, _ = mapParts(messages, func(p model.Part) (model.Part, bool) {
+		if p.Type == model.PartFile && p.Open != nil && chosen(p.Path) {
+			return named(p), true
 		}
-		p.Open = nil
-		return p, true
+		return nameImagesOf(p, chosen)
 	})
+	return messages
 }
 
 // mapParts returns messages with the parts that change has replaced, and how many it replaced.

@@ -84,7 +84,7 @@ func (c *Compactor) summarise(minSaved int64) (Proposal, bool) {
 	saved := -p.summaryTokens // tokens saved apart from the passages: the old summary minus the new one
 	var lines []byte
 	if old := conv.summary(); old != nil {
-		saved += estimateMessages(summaryMessages(old.Summary, conv.plan(*old)))
+		saved += estimateMessages(summaryMessages(old.Summary, conv.plan(*old)), nil)
 		lines = jsonLine("record of what came before", old.Summary)
 		p.earlier = old.Summary
 		if old.Kind == store.CompactionOmission {
@@ -157,7 +157,7 @@ type span struct {
 func (c *conversation) spans() (list []span) {
 	var all, instruction span // the passages so far, and the instruction of the current passage's turn
 	for i, p := range c.uncovered() {
-		tokens, quoted := estimateMessages(c.shortened(p)), EstimateText(quotePassage(p))
+		tokens, quoted := estimateMessages(c.shortened(p), c.takes), EstimateText(quotePassage(p))
 		end := span{p.turn, max(p.step, 0), all.tokens, all.quoted}
 		if p.step >= 0 { // a span that ends within a turn does not contain the turn's instruction
 			end.tokens, end.quoted = all.tokens-instruction.tokens, all.quoted-instruction.quoted

@@ -178,7 +178,18 @@ func (p *FilterPool) memoryFor(c Client, size int) (*Lane, int) {
 // and returns its output. It returns a *FilterError if the filter fails. If ctx ends, it kills the
 // process and returns ctx's cause.
 func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, error) {
+	return p.RunLarge(ctx, name, in, 0)
+}
+
+// RunLarge runs a filter like Run, in a process that may use more MiB of memory than usual. The caller must
+// know from the document that this is enough.
+func (p *FilterPool) RunLarge(ctx context.Context, name string, in []byte, more int) ([]byte, error) {
 	lane, memory := p.memoryFor(clientOf(ctx), len(in))
+	memory += more
+	if more > 0 && int64(memory) > lane.size {
+		return nil, &FilterError{fmt.Sprintf("it takes %d MiB of memory to read; this machine has %d MiB for that",
+			memory, lane.size)}
+	}
 	return p.runIn(ctx, lane, filterProcess{name: name, memory: memory, limit: filterTime,
 		args: []string{filterArgument, name, strconv.Itoa(memory)}}, in)
 }

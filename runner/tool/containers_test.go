@@ -140,8 +140,8 @@ func TestViewMember(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	h := newTurn(t, sandbox.Limits{})
-	h.put(t, "b.docx", zipped(t, "word/media/image1.png", string(picture(t, 3, 2))))
-	is.Equal(h.text(t, "view_image", object{"path": "b.docx/word/media/image1.png"}), "The image b.docx/word/media/image1.png is shown here.")
+	h.put(t, "b.docx", zipped(t, "word/media/image1.png", string(testPicture(t, 3, 2))))
+	is.Equal(h.text(t, "view_image", object{"path": "b.docx/word/media/image1.png"}), "The picture b.docx/word/media/image1.png: PNG, 3 x 2 pixels.")
 	h.refuses(t, "view_image", object{"path": "b.docx/word/media/image2.png"}, "it has: word/media/image1.png")
 }
 
@@ -171,7 +171,7 @@ func TestKindByContents(t *testing.T) {
 	is.True(strings.HasPrefix(h.text(t, "read_file", object{"path": "z"}), "[zip archive of 1 files"))
 	h.put(t, "c.txt", "BEGIN:VCARD\nFN:Ann\nEND:VCARD\n")
 	is.True(strings.HasPrefix(h.text(t, "read_file", object{"path": "c.txt"}), "## Ann\n"))
-	h.put(t, "photo.pdf", string(picture(t, 3, 2)))
+	h.put(t, "photo.pdf", string(testPicture(t, 3, 2)))
 	h.refuses(t, "read_file", object{"path": "photo.pdf"}, "it is image/png")
 	old := "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + strings.Repeat("\x00", 600) + "W\x00o\x00r\x00d\x00D\x00o\x00c\x00u\x00m\x00e\x00n\x00t\x00\x00\x00"
 	for _, name := range []string{"o.doc", "o.docx", "o'n", "o.xls"} {

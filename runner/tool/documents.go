@@ -36,8 +36,8 @@ const (
 // document can make a parser use any amount of memory and time.
 func Filters() map[string]sandbox.Filter {
 	filters := map[string]sandbox.Filter{pageFilter: readPage, mailFilter: readMailPages,
-		openFilter: func(in []byte) ([]byte, error) { return mailfile.Open(in, sandbox.FilterExpired) },
-		docxWriter: office.WriteDocx, xlsxWriter: writeWorkbook,
+		openFilter:    func(in []byte) ([]byte, error) { return mailfile.Open(in, sandbox.FilterExpired) },
+		pictureFilter: fitPicture, pagesFilter: countPages, docxWriter: office.WriteDocx, xlsxWriter: writeWorkbook,
 		pdfWriter: pdfwriter.Write, chartMaker: chart.Write, memberFilter: readMember, sectionsFilter: readSections,
 		pdfLoader: pdfs.load, pdfMaker: compilePDF, pdfPageFilter: pdfs.picture}
 	for _, k := range documentKinds() {

@@ -70,6 +70,6 @@ func TestBinaryExtensions(t *testing.T) {
 	}
 	h.put(t, "rich.doc", `{\rtf1 x}`)
 	h.does(t, "publish_file", object{"path": "rich.doc"})
-	h.put(t, "real.png", string(picture(t, 3, 2)))
+	h.put(t, "real.png", string(testPicture(t, 3, 2)))
 	h.does(t, "publish_file", object{"path": "real.png"})
 }

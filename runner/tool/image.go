@@ -2,72 +2,91 @@ package tool
 
 import (
 	"bytes"
-	"encoding/binary"
-	"image"
-	_ "image/gif"  // for DecodeConfig
-	_ "image/jpeg" // for DecodeConfig
-	_ "image/png"  // for DecodeConfig
-	"net/http"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool/picture"
 )
 
-// Limits of an image in the result of a call. Providers reject larger images.
-const (
-	MaxImages     = 5       // images per call
-	MaxImageBytes = 3750000 // 5 MB in base64, the encoding in a request
-	maxImageSide  = 8000    // pixels
-)
+// MaxImages is the maximum number of images in the result of a call.
+const MaxImages = 5
 
-// ImageType returns the media type of an image that models accept: PNG, JPEG, GIF or WebP. It
-// checks the contents, not a name. It returns an *Error for other data, and for an image that
-// is larger than providers accept.
-func ImageType(data []byte) (mediaType string, err error) {
-	if len(data) > MaxImageBytes {
-		return "", Errorf("the image has %d bytes; a model can be shown images of up to %d bytes: make it smaller",
-			len(data), MaxImageBytes)
-	}
-	width, height := 0, 0
-	switch mediaType = http.DetectContentType(data); mediaType {
-	case "image/png", "image/jpeg", "image/gif":
-		// Decode only the header: a picture of millions of pixels may have few bytes.
-		config, _, err := image.DecodeConfig(bytes.NewReader(data))
-		if err != nil {
-			return "", Errorf("the image is damaged")
-		}
-		width, height = config.Width, config.Height
-	case "image/webp":
-		// The standard library has no decoder for WebP.
-		width, height = webpSize(data)
-	default:
-		return "", Errorf("this is no image that a model can be shown: it must be PNG, JPEG, GIF or WebP")
-	}
-	switch {
-	case width < 1 || height < 1:
-		return "", Errorf("the image is damaged")
-	case width > maxImageSide || height > maxImageSide:
-		return "", Errorf("the image has %d x %d pixels; a model can be shown up to %d on each side: make it smaller",
-			width, height, maxImageSide)
-	}
-	return mediaType, nil
+// pictureFilter is the name of the filter that runs fitPicture.
+const pictureFilter = "picture"
+
+// A Picture is a picture in a form that all providers of models take.
+type Picture = picture.Fitted
+
+// MaxPictureSource limits the bytes of a file that Documents.Picture reads.
+const MaxPictureSource = picture.MaxSource
+
+// A pictureAnswer is the first line of the output of fitPicture. The picture follows.
+type pictureAnswer struct {
+	Picture
+	Needed int `json:"needed,omitempty"` // MiB, if the memory is not enough; then no picture follows
 }
 
-// webpSize returns the width and height of a WebP image in pixels. It reads them from the
-// first chunk (RFC 9649, section 2). It returns zeros for a damaged image.
-func webpSize(data []byte) (width, height int) {
-	const header = 20 // "RIFF", size, "WEBP", name of the chunk, size of the chunk
-	if len(data) < header+10 {
-		return 0, 0
+// fitPicture is the filter for pictures. Its input is a line with the memory for the decoded picture, in MiB, and
+// the file.
+func fitPicture(in []byte) ([]byte, error) {
+	line, data, _ := bytes.Cut(in, []byte("\n"))
+	room, err := strconv.Atoi(string(line))
+	if err != nil {
+		return nil, fmt.Errorf("read the memory of a picture: %w", err)
 	}
-	// The three kinds of chunk contain the size in different places. Numbers are little-endian.
-	chunk := data[header:]
-	switch string(data[12:16]) {
-	case "VP8 ": // a key frame: three bytes of tag, three of start code, then 14 bits per dimension
-		return int(binary.LittleEndian.Uint16(chunk[6:]) & 0x3fff), int(binary.LittleEndian.Uint16(chunk[8:]) & 0x3fff)
-	case "VP8L": // one byte of signature, then 14 bits per dimension, minus one
-		bits := binary.LittleEndian.Uint32(chunk[1:])
-		return int(bits&0x3fff) + 1, int(bits>>14&0x3fff) + 1
-	case "VP8X": // four bytes of flags, then 24 bits per dimension, minus one
-		return int(binary.LittleEndian.Uint32(chunk[4:])&0xffffff) + 1,
-			int(binary.LittleEndian.Uint32(chunk[6:])>>8) + 1
+	fitted, err := picture.Fit(data, room)
+	answer := pictureAnswer{Picture: fitted}
+	if larger, ok := errors.AsType[*picture.RoomError](err); ok {
+		answer, err = pictureAnswer{Needed: larger.Needed}, nil
 	}
-	return 0, 0
+	if err != nil {
+		return nil, err
+	}
+	head, err := json.Marshal(answer)
+	return append(append(head, '\n'), fitted.Data...), err
+}
+
+// PictureTooLarge returns the reason why a file of size bytes is not read.
+func PictureTooLarge(size int64) error {
+	return Errorf("it has %d bytes, and pictures of up to %d bytes can be read: make it smaller", size, MaxPictureSource)
+}
+
+// Picture returns a picture in the form that providers take: upright, with at most picture.MaxSide pixels a side and
+// picture.MaxBytes. It returns an *Error with the reason for a file that is no such picture. The reason's subject is
+// "it". Equal files give equal pictures.
+func (d Documents) Picture(ctx context.Context, data []byte) (Picture, error) {
+	if len(data) > MaxPictureSource {
+		return Picture{}, PictureTooLarge(int64(len(data)))
+	}
+	// Most pictures are small. The first process reads how much memory a large one needs.
+	answer, err := d.fit(ctx, data, picture.Room)
+	if err == nil && answer.Needed > 0 {
+		answer, err = d.fit(ctx, data, answer.Needed)
+	}
+	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
+		return Picture{}, Errorf("%s", fe.Message)
+	}
+	if err == nil && len(answer.Data) == 0 {
+		err = errors.New("fit a picture: the process returned none")
+	}
+	return answer.Picture, err
+}
+
+// fit runs fitPicture in a process with room MiB for the decoded picture.
+func (d Documents) fit(ctx context.Context, data []byte, room int) (answer pictureAnswer, err error) {
+	in := append(append(strconv.AppendInt(nil, int64(room), 10), '\n'), data...)
+	out, err := d.pool.RunLarge(ctx, pictureFilter, in, room-picture.Room)
+	if err != nil {
+		return answer, err
+	}
+	head, fitted, _ := bytes.Cut(out, []byte("\n"))
+	if err := json.Unmarshal(head, &answer); err != nil {
+		return answer, fmt.Errorf("read the answer about a picture: %w", err)
+	}
+	answer.Data = fitted
+	return answer, nil
 }

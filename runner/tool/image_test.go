@@ -2,79 +2,109 @@ package tool
 
 import (
 	"bytes"
-	"encoding/hex"
+	"compress/zlib"
 	"image"
-	"image/color"
-	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/runner/tool/picture"
 )
 
-// picture returns a PNG image of the given size.
-func picture(t testing.TB, width, height int) []byte {
+// testPicture returns a PNG image of the given size.
+func testPicture(t testing.TB, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	is.New(t).NoErr(png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))))
 	return b.Bytes()
 }
 
-// webp returns the beginning of a WebP image.
-func webp(t testing.TB, chunk, payload string) []byte {
+// testPhoto returns a JPEG picture with noise, as large as that of a phone's camera.
+func testPhoto(t testing.TB, width, height int) []byte {
 	t.Helper()
-	raw, err := hex.DecodeString(payload)
+	m := image.NewRGBA(image.Rect(0, 0, width, height))
+	r := rand.NewChaCha8([32]byte{})
+	_, err := r.Read(m.Pix)
 	is.New(t).NoErr(err)
-	return append([]byte("RIFF\x40\x00\x00\x00WEBP"+chunk+"\x30\x00\x00\x00"), append(raw, make([]byte, 40)...)...)
+	for i := range m.Pix { // noise of few bits: photos are smoother than chance
+		m.Pix[i] = m.Pix[i]&0x3f | 0x40
+	}
+	var b bytes.Buffer
+	is.New(t).NoErr(jpeg.Encode(&b, m, &jpeg.Options{Quality: 92}))
+	return b.Bytes()
 }
 
-func TestImageType(t *testing.T) {
+// TestPicturesAreFitted checks the confined process. The formats have their tests in package picture.
+func TestPicturesAreFitted(t *testing.T) {
 	t.Parallel()
-	var jpg, anim bytes.Buffer
-	small := image.NewPaletted(image.Rect(0, 0, 3, 2), color.Palette{color.Black, color.White})
-	is.New(t).NoErr(jpeg.Encode(&jpg, small, nil))
-	is.New(t).NoErr(gif.Encode(&anim, small, nil))
+	photo := testPhoto(t, 4032, 3024)
+	if len(photo) < 6_000_000 {
+		t.Fatalf("the photo has only %d bytes", len(photo))
+	}
 	for name, tt := range map[string]struct {
-		data []byte
-		want string // media type, or text of the error
+		data    []byte
+		refused string
+		w, h    int
 	}{
-		"PNG":             {picture(t, 3, 2), "image/png"},
-		"JPEG":            {jpg.Bytes(), "image/jpeg"},
-		"GIF":             {anim.Bytes(), "image/gif"},
-		"WebP lossy":      {webp(t, "VP8 ", "0000009d012a03000200"), "image/webp"},
-		"WebP lossless":   {webp(t, "VP8L", "2f02400000"), "image/webp"},
-		"WebP extended":   {webp(t, "VP8X", "00000000020000010000"), "image/webp"},
-		"WebP too wide":   {webp(t, "VP8X", "00000000ffff00010000"), "65536 x 2 pixels"},
-		"WebP unknown":    {webp(t, "VP9 ", "00000000ffff00010000"), "damaged"},
-		"WebP cut off":    {webp(t, "VP8X", "")[:22], "damaged"},
-		"PNG too high":    {picture(t, 1, 8001), "1 x 8001 pixels"},
-		"PNG cut off":     {picture(t, 3, 2)[:20], "damaged"},
-		"text":            {[]byte("hello"), "must be PNG, JPEG, GIF or WebP"},
-		"PDF":             {[]byte("%PDF-1.7"), "must be PNG, JPEG, GIF or WebP"},
-		"nothing":         {nil, "must be PNG, JPEG, GIF or WebP"},
-		"more than fits":  {append(picture(t, 3, 2), make([]byte, MaxImageBytes)...), "make it smaller"},
-		"picture of SVG ": {[]byte("<svg xmlns='http://www.w3.org/2000/svg'/>"), "must be PNG"},
+		"a small picture":          {data: testPicture(t, 3, 2), w: 3, h: 2},
+		"a photo of 12 megapixels": {data: photo, w: 2000, h: 1500},
+		"a large scan":             {data: testPicture(t, 9000, 9000), w: 2000, h: 2000}, // more than the usual memory
+		"damaged":                  {data: photo[:2_000_000], refused: "it is a damaged JPEG file"},
+		"a text":                   {data: []byte("hello"), refused: "it is no picture"},
+		"too many bytes":           {data: make([]byte, MaxPictureSource+1), refused: "it has 52428801 bytes, and pictures of up to 52428800"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			is := is.New(t)
-			got, err := ImageType(tt.data)
-			if err != nil {
-				got = err.Error()
+			p, err := testDocuments.Picture(t.Context(), tt.data)
+			if tt.refused != "" {
+				is.True(err != nil && strings.HasPrefix(err.Error(), tt.refused))
+				return
 			}
-			is.True(strings.Contains(got, tt.want)) // the type, or the reason
+			is.NoErr(err)
+			is.Equal(p.Width, tt.w)
+			is.Equal(p.Height, tt.h)
+			is.True(len(p.Data) <= picture.MaxBytes)
+			again, err := testDocuments.Picture(t.Context(), tt.data)
+			is.NoErr(err)
+			is.True(bytes.Equal(again.Data, p.Data)) // equal files give equal pictures
 		})
 	}
 }
 
-func FuzzImageType(f *testing.F) {
-	f.Add(picture(f, 3, 2))
-	f.Add(webp(f, "VP8X", "00000000020000010000"))
+// TestPagesAreCounted checks the number of pages that estimates use.
+func TestPagesAreCounted(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	for n := range 4 {
+		pages := make([]string, n+1)
+		got, err := testDocuments.Pages(t.Context(), []byte(makePDF(pages...)))
+		is.NoErr(err)
+		is.Equal(got, n+1)
+	}
+	got, err := testDocuments.Pages(t.Context(), []byte("%PDF-1.7 encrypted"))
+	is.NoErr(err)
+	is.Equal(got, 0)
+	var packed bytes.Buffer
+	w := zlib.NewWriter(&packed)
+	_, err = w.Write([]byte(strings.Repeat("<</Type/Page/Parent 1 0 R>>", 7) + "<</Type /Pages/Count 7>>"))
+	is.NoErr(err)
+	is.NoErr(w.Close())
+	got, err = testDocuments.Pages(t.Context(), []byte("%PDF-1.5\n4 0 obj\n<</Type/ObjStm/N 8/Filter/FlateDecode>>\nstream\r\n"+
+		packed.String()+"\nendstream\nendobj\n"))
+	is.NoErr(err)
+	is.Equal(got, 7) // in an object stream, as newer programs write
+}
+
+func FuzzPages(f *testing.F) {
+	f.Add([]byte("1 0 obj <</Type/ObjStm>> stream\n/Type/Page "))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := ImageType(data)
-		if (err == nil) != strings.HasPrefix(got, "image/") {
-			t.Errorf("type %q, error %v", got, err)
+		if _, err := countPages(data); err != nil {
+			t.Error(err)
 		}
 	})
 }

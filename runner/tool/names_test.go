@@ -65,7 +65,7 @@ func TestHiddenNamesInEveryTool(t *testing.T) {
 					continue // it takes more time than the others
 				}
 				if called == "view_image" {
-					h.put(t, "folder/"+name, string(picture(t, 3, 2)))
+					h.put(t, "folder/"+name, string(testPicture(t, 3, 2)))
 				}
 				args := object{"path": "folder/" + given}
 				maps.Copy(args, calls[called])

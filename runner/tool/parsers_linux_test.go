@@ -112,13 +112,11 @@ func parsers(t *testing.T) []growthtest.Parser {
 				"texts": func(n int) string { return zipped(t, "f", strings.Repeat("\xe9\n", n*8)) },
 				"bomb":  func(n int) string { return zipped(t, "f", strings.Repeat("a", n*100)) }}},
 		{
-			Name: "image", Fuzz: []string{"FuzzImageType"},
-			Read: func(in []byte) { _, _ = ImageType(in) }, Shapes: map[string]growthtest.Shape{
-				"png":  times("\x89PNG\r\n\x1a\n", "\x00\x00\x00\x00tEXtAAAA", ""),
-				"jpeg": times("\xff\xd8", "\xff\xe0\x00\x02", ""),
-				"fill": times("\xff\xd8", "\xff", ""),
-				"gif":  times("GIF89a", "\x21\xfe\x00", ""),
-				"webp": times("RIFFxxxxWEBP", "VP8X\x00\x00\x00\x00", "")}},
+			Name: "pages of a PDF", Fuzz: []string{"FuzzPages"},
+			Read: func(in []byte) { _, _ = countPages(in) }, Shapes: map[string]growthtest.Shape{
+				"pages": times("", "/Type/Page ", ""), "spaces": times("", "/Type        ", ""), "types": times("", "/Type", ""),
+				"streams": times("", "stream", ""), "object streams": times("", "obj /ObjStm stream ", ""),
+				"one stream": times("obj /ObjStm stream", "x", "")}},
 		{
 			Name: "glob", Fuzz: []string{"FuzzGlob"}, Most: maxPattern,
 			Read: func(in []byte) {

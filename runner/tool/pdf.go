@@ -49,8 +49,11 @@ func (r *pdfReader) text(document []byte, s selection, expired func() bool) ([]b
 	return []byte(printable(string(text))), err
 }
 
-// pictureSide is the longer side of the picture of a page, in pixels. Providers scale larger pictures down.
-const pictureSide = 1568
+// Limits of the picture of a page. Providers scale larger pictures down.
+const (
+	pictureSide  = 1568 // pixels of the longer side
+	pictureBytes = 3_000_000
+)
 
 // picture is the filter pdfPageFilter. Its input is that of Documents.document, with one page.
 func (r *pdfReader) picture(in []byte) ([]byte, error) {
@@ -65,7 +68,7 @@ func (r *pdfReader) picture(in []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.Picture(document, page, pictureSide, MaxImageBytes)
+	return r.Picture(document, page, pictureSide, pictureBytes)
 }
 
 // pdfPage returns a page of a PDF document as an image. It returns an *Error for a page that cannot be shown.

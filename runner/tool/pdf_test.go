@@ -107,8 +107,8 @@ func TestViewPage(t *testing.T) {
 	h.put(t, "report.pdf", makePDF("one", "two"))
 	h.put(t, "notes.txt", "plain")
 	for call, says := range map[string]string{
-		`{"path":"report.pdf","page":2}`: `Page 2 of report.pdf is shown here.`,
-		`{"path":"report.pdf"}`:          `Page 1 of report.pdf is shown here.`,
+		`{"path":"report.pdf","page":2}`: `Page 2 of report.pdf: PNG, 1212 x 1568 pixels.`,
+		`{"path":"report.pdf"}`:          `Page 1 of report.pdf: PNG, 1212 x 1568 pixels.`,
 	} {
 		h.images = nil
 		out, err := viewImage{testDocuments}.Run(t.Context(), h, []byte(call))

@@ -148,13 +148,16 @@ func TestViewImage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	h := newTurn(t, sandbox.Limits{})
-	h.put(t, "a/b.txt", string(picture(t, 3, 2)))
-	is.Equal(h.text(t, "view_image", object{"path": "a/b.txt"}), "The image a/b.txt is shown here.")
+	h.put(t, "a/b.txt", string(testPicture(t, 3, 2)))
+	is.Equal(h.text(t, "view_image", object{"path": "a/b.txt"}), "The picture a/b.txt: PNG, 3 x 2 pixels.")
 	is.Equal(h.images, []string{"a/b.txt image/png"}) // the contents determine the type
 	h.put(t, "text.png", "no image")
-	h.refuses(t, "view_image", object{"path": "text.png"}, "must be PNG")
-	h.put(t, "large.png", string(picture(t, 3, 2)))
+	h.refuses(t, "view_image", object{"path": "text.png"}, `"text.png" cannot be shown: it is no picture`)
+	h.put(t, "photo.jpg", string(testPhoto(t, 4032, 3024)))
+	is.Equal(h.text(t, "view_image", object{"path": "photo.jpg"}),
+		"The picture photo.jpg: JPEG, 4032 x 3024 pixels, scaled to 2000 x 1500.")
+	h.put(t, "large.png", string(testPicture(t, 3, 2)))
 	is.NoErr(os.Truncate(filepath.Join(h.dir, "large.png"), 1<<40))
-	h.refuses(t, "view_image", object{"path": "large.png"}, "make it smaller")
+	h.refuses(t, "view_image", object{"path": "large.png"}, `"large.png" has more than 52428800 bytes`)
 	h.refuses(t, "view_image", object{"path": "../x"}, "outside")
 }

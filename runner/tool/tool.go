@@ -50,11 +50,11 @@ type Host interface {
 	// The copy is published together with the call's result, or not at all.
 	Publish(ctx context.Context, path, title string) (File, error)
 
-	// ShowImage adds an image to the call's result, for models with vision. path is its path in
-	// the workspace, "" for none. ShowImage returns an *Error if models do not accept the
-	// image's type or size, or for more than MaxImages. The image is saved together with the
-	// call's result, or not at all.
-	ShowImage(path string, data []byte) error
+	// ShowImage adds an image to the call's result, in the form that Documents.Picture returns. path is
+	// its path in the workspace, "" for none. ShowImage returns an *Error if the model that made the call
+	// takes no images, if data is no picture that can be read, or for more than MaxImages. The image is
+	// saved together with the call's result, or not at all.
+	ShowImage(ctx context.Context, path string, data []byte) (Picture, error)
 
 	// CheckHost returns an *Error for a host that the turn must not access. Tools that follow
 	// redirects call it for the host of each redirect.

@@ -41,12 +41,12 @@ func (h *turn) Publish(_ context.Context, path, title string) (File, error) {
 	return File{Path: path, MediaType: sandbox.MediaType(path, nil), Size: e.Size, URL: "http://localhost/" + path}, nil
 }
 
-func (h *turn) ShowImage(path string, data []byte) error {
-	mediaType, err := ImageType(data)
+func (h *turn) ShowImage(ctx context.Context, path string, data []byte) (Picture, error) {
+	p, err := testDocuments.Picture(ctx, data)
 	if err == nil {
-		h.images = append(h.images, path+" "+mediaType)
+		h.images = append(h.images, path+" "+p.MediaType)
 	}
-	return err
+	return p, err
 }
 
 func (h *turn) CheckHost(host string) error {

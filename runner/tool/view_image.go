@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -16,10 +17,10 @@ type viewImage struct{ docs Documents }
 func (viewImage) Spec() Spec {
 	return Spec{
 		Name: "view_image",
-		Description: `Look at an image of the workspace: PNG, JPEG, GIF or WebP, up to 3.75 MB and 8000 pixels a side. Of a PDF
-document one page is shown, also of a scan without text.`,
+		Description: `Look at a picture of the workspace: JPEG, PNG, GIF, WebP, BMP or TIFF. Large ones are scaled. Of a PDF
+document, one page is shown, also of a scan without text.`,
 		InputSchema: objectSchema(`
-    "path": {"type": "string", "description": "Path of the image or of the PDF document"},
+    "path": {"type": "string", "description": "Path of the picture or of the PDF document"},
     "page": {"type": "integer", "minimum": 1, "description": "Page of a PDF document; default 1"}`,
 			"path"),
 		Repeatable: true,
@@ -27,7 +28,7 @@ document one page is shown, also of a scan without text.`,
 	}
 }
 
-// Run shows an image.
+// Run shows a picture, or a page of a document.
 func (v viewImage) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
 	path, page := a.path(), a.number("page", 0, 1)
@@ -39,40 +40,61 @@ func (v viewImage) Run(ctx context.Context, host Host, input json.RawMessage) (j
 		return nil, err
 	}
 	defer f.Close()
-	if shown, err := v.showPage(ctx, host, f, page); shown || err != nil {
-		if err != nil {
-			return nil, err
-		}
-		return result(fmt.Sprintf("Page %d of %s is shown here.", max(page, 1), visible.Name(path)))
+	isPDF := slices.Contains(f.kind.types, pdfType)
+	switch {
+	case isPDF:
+		return v.showPage(ctx, host, f, max(page, 1))
+	case page > 0:
+		return nil, Errorf("page is for PDF documents, and %q is none: leave it out", visible.Name(path))
 	}
-	// Read one byte more than the limit, so that ShowImage recognizes a file that is too large.
-	data, err := io.ReadAll(io.LimitReader(f, MaxImageBytes+1))
+	data, err := pictureFile(f)
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", path, err)
-	}
-	if err := host.ShowImage(path, data); err != nil {
 		return nil, err
 	}
-	// The image itself is not part of this text: providers get it as a separate block.
-	return result("The image " + visible.Name(path) + " is shown here.")
+	return showPicture(ctx, host, path, "The picture "+visible.Name(path), data)
 }
 
-// showPage shows a page of the file, the first one if page is 0. shown is false if the file is no PDF document.
-func (v viewImage) showPage(ctx context.Context, host Host, f *content, page int) (shown bool, err error) {
-	if !slices.Contains(f.kind.types, pdfType) {
-		if page > 0 {
-			return false, Errorf("page is for PDF documents, and %q is none: leave it out", visible.Name(f.path))
-		}
-		return false, nil
+// pictureFile returns the contents of a file.
+func pictureFile(f *content) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(f, MaxPictureSource+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", f.path, err)
 	}
+	if len(data) > MaxPictureSource {
+		return nil, Errorf("%q has more than %d bytes, and larger pictures cannot be read: make it smaller", f.path,
+			MaxPictureSource)
+	}
+	return data, nil
+}
+
+// showPicture adds a picture to the result of a call. label names the picture in the text of the result. The text does
+// not say that the model sees the picture: providers get the picture as a separate block, and if they get none, a
+// note with the reason stands in its place.
+func showPicture(ctx context.Context, host Host, path, label string, data []byte) (json.RawMessage, error) {
+	p, err := host.ShowImage(ctx, path, data)
+	if refused, ok := errors.AsType[*Error](err); ok {
+		return nil, Errorf("%s cannot be shown: %s", label, refused.Message)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf("%s: %s, %d x %d pixels", label, p.Format, p.SourceWidth, p.SourceHeight)
+	if p.Width != p.SourceWidth || p.Height != p.SourceHeight {
+		text += fmt.Sprintf(", scaled to %d x %d", p.Width, p.Height)
+	}
+	return result(text + ".")
+}
+
+// showPage shows a page of a PDF document.
+func (v viewImage) showPage(ctx context.Context, host Host, f *content, page int) (json.RawMessage, error) {
 	document, err := f.bytes()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	image, err := v.docs.pdfPage(ctx, document, max(page, 1))
+	image, err := v.docs.pdfPage(ctx, document, page)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	// The workspace has no file with this image, so the result has no path.
-	return true, host.ShowImage("", image)
+	// The workspace has no file with this picture, so the picture has no path.
+	return showPicture(ctx, host, "", fmt.Sprintf("Page %d of %s", page, visible.Name(f.path)), image)
 }

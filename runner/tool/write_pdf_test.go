@@ -19,8 +19,8 @@ func TestWritePDF(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	h := newTurn(t, sandbox.Limits{})
-	h.put(t, "docs/near.png", string(picture(t, 40, 20)))
-	h.put(t, "far one.png", string(picture(t, 30, 20)))
+	h.put(t, "docs/near.png", string(testPicture(t, 40, 20)))
+	h.put(t, "far one.png", string(testPicture(t, 30, 20)))
 	h.put(t, "note.png", "no picture")
 	const markdown = "# Größe – 5 €\n\n![near](near.png) ![far](far%20one.png)\n\n![none](none.png) ![web](https://example.com/x.png) " +
 		"![outside](../../etc/passwd) ![text](note.png)\n\n| Item | Price |\n|---|---|\n| Apple | 1,20 € |\n"
@@ -61,8 +61,8 @@ func TestWritePDFWithLargePictures(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	h := newTurn(t, sandbox.Limits{})
-	h.put(t, "large.png", string(picture(t, 3000, 3000)))
-	h.put(t, "larger.png", string(picture(t, 3001, 3000)))
+	h.put(t, "large.png", string(testPicture(t, 3000, 3000)))
+	h.put(t, "larger.png", string(testPicture(t, 3001, 3000)))
 	out := h.does(t, "write_file", object{"path": "a.pdf", "content": "![x](large.png)\n\n![y](larger.png)"})
 	is.True(strings.Contains(out, `The picture \"larger.png\" is not shown: it has 3001 x 3000 pixels`))
 	is.True(!strings.Contains(out, "large.png is"))

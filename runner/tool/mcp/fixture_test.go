@@ -21,6 +21,7 @@ import (
 
 // TestMain makes the test program also run as the keeper of a server, or as a server.
 func TestMain(m *testing.M) {
+	sandbox.BeFilter(os.Args, tool.Filters())
 	switch {
 	case sandbox.IsChild(os.Args):
 		sandbox.Child()
@@ -91,10 +92,10 @@ func (f *fixture) Secret(name, _ string) (string, error) {
 }
 
 // ShowImage records the type of an image.
-func (f *fixture) ShowImage(_ string, data []byte) error {
-	mediaType, err := tool.ImageType(data)
-	f.images = append(f.images, mediaType)
-	return err
+func (f *fixture) ShowImage(ctx context.Context, _ string, data []byte) (tool.Picture, error) {
+	p, err := tool.NewDocuments(sandbox.NewFilterPool()).Picture(ctx, data)
+	f.images = append(f.images, p.MediaType)
+	return p, err
 }
 
 // RunWorker does nothing: tools of MCP servers do not call it.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -163,7 +164,7 @@ type keptFile struct {
 // output returns the result for the model. Text alone becomes a string, and structured content
 // alone stays unchanged. output writes attachments to the workspace and shows images. It
 // returns an *Error for a failed call.
-func (r result) output(host tool.Host, of tool.RemoteTool) (json.RawMessage, error) {
+func (r result) output(ctx context.Context, host tool.Host, of tool.RemoteTool) (json.RawMessage, error) {
 	if len(r.structured) > 2*keptText { // too long: after the cut it is no longer JSON
 		r.text, r.structured = string(r.structured), nil
 	}
@@ -179,7 +180,7 @@ func (r result) output(host tool.Host, of tool.RemoteTool) (json.RawMessage, err
 		}
 		return nil, &tool.Error{Message: text}
 	}
-	files, err := r.keep(host, of)
+	files, err := r.keep(ctx, host, of)
 	switch {
 	case err != nil:
 		return nil, err
@@ -208,7 +209,7 @@ func headAndTail(text string) string {
 
 // keep writes the attachments to the workspace. Their names are derived from their bytes, so
 // that a repeated call changes nothing.
-func (r result) keep(host tool.Host, of tool.RemoteTool) ([]keptFile, error) {
+func (r result) keep(ctx context.Context, host tool.Host, of tool.RemoteTool) ([]keptFile, error) {
 	var files []keptFile
 	for i, a := range r.files {
 		mediaType := strings.ToLower(shorten(strings.TrimSpace(a.mediaType), 100))
@@ -228,7 +229,7 @@ func (r result) keep(host tool.Host, of tool.RemoteTool) ([]keptFile, error) {
 		switch {
 		case err == nil:
 			f.Path = path
-			if f.Note, err = show(host, f, a.data); err != nil {
+			if f.Note, err = show(ctx, host, f, a.data); err != nil {
 				return nil, err
 			}
 		// The workspace may be full. The model still gets the text of the result.
@@ -244,12 +245,12 @@ func (r result) keep(host tool.Host, of tool.RemoteTool) ([]keptFile, error) {
 
 // show adds an image to the result of the call. The note tells the model why it does not get a
 // file itself.
-func show(host tool.Host, f keptFile, data []byte) (note string, err error) {
+func show(ctx context.Context, host tool.Host, f keptFile, data []byte) (note string, err error) {
 	switch kind, _, _ := strings.Cut(f.MediaType, "/"); kind {
 	case "audio":
 		return "you cannot hear audio: it is only kept as a file", nil
 	case "image":
-		err = host.ShowImage(f.Path, data)
+		_, err = host.ShowImage(ctx, f.Path, data)
 	}
 	var refused *tool.Error
 	if errors.As(err, &refused) {

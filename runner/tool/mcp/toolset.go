@@ -326,5 +326,5 @@ func (r remote) Run(ctx context.Context, host tool.Host, input json.RawMessage) 
 	if len(result.links) > 0 && !r.Resource {
 		s.linked.Store(true) // makes readable true: later turns can read the resources
 	}
-	return result.output(host, r.RemoteTool)
+	return result.output(ctx, host, r.RemoteTool)
 }
