@@ -29,7 +29,7 @@ var mediaTypes = map[string]string{
 	".m4a": "audio/mp4", ".m4v": "video/mp4", ".markdown": "text/markdown",
 	".md": "text/markdown", ".mjs": "text/javascript", ".mkv": "video/x-matroska",
 	".mov": "video/quicktime", ".mp3": "audio/mpeg", ".mp4": "video/mp4",
-	".mpeg": "video/mpeg", ".odp": "application/vnd.oasis.opendocument.presentation",
+	".mpeg": "video/mpeg", ".msg": "application/vnd.ms-outlook", ".odp": "application/vnd.oasis.opendocument.presentation",
 	".ods": "application/vnd.oasis.opendocument.spreadsheet",
 	".odt": "application/vnd.oasis.opendocument.text", ".ogg": "audio/ogg",
 	".otp": "application/vnd.oasis.opendocument.presentation-template",

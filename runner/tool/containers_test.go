@@ -145,6 +145,34 @@ func TestViewMember(t *testing.T) {
 	h.refuses(t, "view_image", object{"path": "b.docx/word/media/image2.png"}, "it has: word/media/image1.png")
 }
 
+// TestMailFiles reads mails that are files, and the files in them.
+func TestMailFiles(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newTurn(t, sandbox.Limits{})
+	part := func(kind, name, body string) string {
+		return "--b\r\nContent-Type: " + kind + "\r\nContent-Disposition: attachment; filename=" + name + "\r\n\r\n" + body + "\r\n"
+	}
+	inner := "From: Bob <bob@example.net>\r\nSubject: Inside\r\nContent-Type: multipart/mixed; boundary=i\r\n\r\n--i\r\n\r\nSee the list.\r\n" +
+		"--i\r\nContent-Type: text/csv; name=list.csv\r\n\r\nitem,leak\r\n--i--\r\n"
+	mail := "From: =?utf-8?q?Zo=C3=AB?= <zoe@example.com>\r\nSubject: =?utf-8?q?Vertrag_f=C3=BCr_Gr=C3=BCn?=\r\n" +
+		"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nPlease sign.\r\n" +
+		part("application/pdf", "Vertrag.pdf", makePDF("one", "The leak is on page two")) + part("message/rfc822", "inner.eml", inner) + "--b--\r\n"
+	h.put(t, "saved.eml", mail)
+	text := h.text(t, "read_file", object{"path": "saved.eml"})
+	for _, want := range []string{"Zoë", "Vertrag für Grün", "Please sign.", "Vertrag.pdf", "inner.eml", "See the list."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+	is.True(strings.Contains(h.text(t, "read_file", object{"path": "saved.eml/Vertrag.pdf", "pages": "2"}), "page two"))
+	is.True(strings.Contains(h.text(t, "read_file", object{"path": "saved.eml/inner.eml/list.csv"}), "item,leak"))
+	is.True(strings.Contains(h.text(t, "read_file", object{"path": "saved.eml", "source": true}), "1\tFrom: =?utf-8?q?Zo=C3=AB?="))
+	found := h.text(t, "search_files", object{"pattern": "leak"})
+	is.True(strings.Contains(found, "saved.eml/Vertrag.pdf") && strings.Contains(found, "[page 2 of 2]"))
+	is.True(strings.Contains(found, "saved.eml/inner.eml/list.csv"))
+}
+
 // TestKindByContents reads documents whose names lie.
 func TestKindByContents(t *testing.T) {
 	t.Parallel()

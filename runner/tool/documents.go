@@ -70,7 +70,7 @@ func (d Documents) document(ctx context.Context, kind documentKind, s selection,
 	// ends the turn.
 	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
 		// The reason may be that there is no such part.
-		if s != (selection{}) {
+		if s.isPart() {
 			return "", Errorf("this part of the %s cannot be read: %s", kind.name, fe.Message)
 		}
 		return "", Errorf("the %s has no text that can be read: %s", kind.name, fe.Message)

@@ -32,6 +32,8 @@ func formOf(head []byte) string {
 		return compoundForm
 	case begins("\x1f\x8b", "\x28\xb5\x2f\xfd"), begins("BZh") && len(head) > 9 && string(head[4:10]) == "1AY&SY":
 		return compressedForm
+	case begins("\x78\x9f\x3e\x22"):
+		return tnefForm
 	case archive.IsTar(head):
 		return tarForm
 	}
@@ -51,6 +53,8 @@ func kindOfForm(form string) documentKind {
 		return documentKindOf("application/x-tar")
 	case compressedForm:
 		return documentKindOf("application/gzip")
+	case tnefForm:
+		return documentKindOf("application/vnd.ms-tnef")
 	}
 	return documentKind{}
 }
@@ -182,7 +186,7 @@ func officeType(part string) string {
 // compoundType returns the media type of a document before 2007, by the names of the streams in it.
 func compoundType(document []byte) string {
 	for _, stream := range []struct{ name, mediaType string }{
-		{encryptedStream, ""}, {"__properties_version1.0", "application/vnd.ms-outlook"}, {"WordDocument", docType},
+		{encryptedStream, ""}, {"__properties_version1.0", msgType}, {"WordDocument", docType},
 		{"PowerPoint Document", pptType}, {"Workbook", xlsType}, {"Book", xlsType},
 	} {
 		if hasStream(document, stream.name) {

@@ -8,6 +8,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/archive"
 	"journeyman/runner/tool/charset"
+	"journeyman/runner/tool/mailfile"
 	"journeyman/runner/tool/office"
 	"journeyman/runner/tool/opendocument"
 	"journeyman/runner/tool/workbook"
@@ -31,6 +32,7 @@ const (
 	docType  = "application/msword"
 	xlsType  = "application/vnd.ms-excel"
 	pptType  = "application/vnd.ms-powerpoint"
+	msgType  = "application/vnd.ms-outlook"
 	zipType  = "application/zip"
 	docmType = "application/vnd.ms-word.document.macroenabled.12"
 	dotxType = "application/vnd.openxmlformats-officedocument.wordprocessingml.template"
@@ -51,6 +53,9 @@ type selection struct {
 	Name     string `json:"name,omitempty"`     // the last name of the file's path; no argument
 }
 
+// isPart reports whether s selects less than the whole document.
+func (s selection) isPart() bool { return s.Pages+s.Sheet+s.Range != "" }
+
 // The forms of files, by their first bytes.
 const (
 	pdfForm        = "PDF"
@@ -58,6 +63,7 @@ const (
 	compoundForm   = "compound" // office documents before 2007, and encrypted ones (MS-CFB)
 	tarForm        = "tar"
 	compressedForm = "compressed"
+	tnefForm       = "TNEF" // what Exchange packs a mail in (MS-OXTNEF)
 )
 
 // A documentKind is a kind of document that has its own reader.
@@ -123,6 +129,15 @@ func documentKinds() []documentKind {
 		{name: "calendar", filter: "ics", types: []string{"text/calendar"}, selects: encoded, plain: true,
 			read: calendarText},
 		{name: "contacts", filter: "vcf", types: []string{"text/vcard"}, selects: encoded, plain: true, read: contactsText},
+		{
+			name: "mail", filter: "eml", types: []string{"message/rfc822"}, plain: true,
+			read: whole(mailfile.EML(mailText)), members: partsOfMail},
+		{
+			name: "mail of Outlook", filter: "msg", types: []string{msgType}, form: compoundForm,
+			read: whole(mailfile.EML(mailText)), members: partsOfMail},
+		{
+			name: "winmail.dat", filter: "tnef", types: []string{"application/vnd.ms-tnef"}, form: tnefForm,
+			read: whole(mailfile.EML(mailText)), members: partsOfMail},
 		{name: "zip archive", filter: "zip", types: []string{zipType, "application/java-archive"}, form: zipForm,
 			packed: true, read: listed(archive.Zip), members: within(archive.Zip)},
 		{name: "tar archive", filter: "tar", types: []string{"application/x-tar"}, form: tarForm,
@@ -166,6 +181,10 @@ func documentKindOf(mediaType string) documentKind {
 	}
 	return documentKind{}
 }
+
+// isText reports whether files of this kind are searched as they are stored. In a mail, that would find encoded
+// texts only.
+func (k documentKind) isText() bool { return k.filter == "" || k.plain && k.members == nil }
 
 // isDocument reports whether files of a media type have a reader, and are not text themselves.
 func isDocument(mediaType string) bool {

@@ -43,7 +43,7 @@ func TestMakeChartRefuses(t *testing.T) {
 	h := newTurn(t, sandbox.Limits{})
 	h.put(t, "a.csv", "x,y\na,one\n")
 	h.put(t, "empty.csv", "\n")
-	h.put(t, "p.png", string(picture(t, 3, 2)))
+	h.put(t, "p.png", string(testPicture(t, 3, 2)))
 	one := []object{{"values": []int{1}}}
 	for name, tt := range map[string]struct {
 		args object

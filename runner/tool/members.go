@@ -11,6 +11,7 @@ import (
 
 	"journeyman/runner/tool/archive"
 	"journeyman/runner/tool/charset"
+	"journeyman/runner/tool/mailfile"
 	"journeyman/store/visible"
 )
 
@@ -40,6 +41,18 @@ func listed(format archive.Format) func([]byte, selection, func() bool) ([]byte,
 	return func(document []byte, s selection, expired func() bool) ([]byte, error) {
 		return archive.List(archive.Input{Format: format, Name: s.Name, Data: document, Expired: expired})
 	}
+}
+
+// partsOfMail is the function members of the kinds of mails.
+func partsOfMail(document []byte, _ selection, expired func() bool, visit func(archive.Member, io.Reader) error) error {
+	parts, err := mailfile.Members(document, expired)
+	for _, part := range parts {
+		m := archive.Member{Name: part.Name, Size: int64(len(part.Content))}
+		if err := visit(m, bytes.NewReader(part.Content)); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // compressionOf returns the format of a compressed file.
@@ -94,7 +107,7 @@ var errStop = errors.New("stop")
 // plainText returns the text of a file that is no document. ok is false for other files.
 func plainText(name string, body []byte) (text string, ok bool) {
 	head := body[:min(len(body), headSize)]
-	if k := kindOfFile(name, head); k.filter != "" && !k.plain {
+	if !kindOfFile(name, head).isText() {
 		return "", false
 	}
 	if len(body) > 0 && encodingOf(head) == "" && charset.Wide(head) == "" {

@@ -87,7 +87,7 @@ func TestReadPDF(t *testing.T) {
 	for call, says := range map[string]string{
 		`{"path":"damaged.pdf"}`:                "the PDF document has no text that can be read: it is damaged",
 		`{"path":"cut.pdf"}`:                    "damaged",
-		`{"path":"report.pdf","pages":"2-4"}`:   `the selected part of the PDF document cannot be read: pages "2-4" names no pages of it: it has 3`,
+		`{"path":"report.pdf","pages":"2-4"}`:   `this part of the PDF document cannot be read: pages "2-4" names no pages of it: it has 3`,
 		`{"path":"report.pdf","pages":"cover"}`: "it has 3",
 		`{"path":"notes.txt","pages":"1"}`:      "pages does not apply",
 	} {

@@ -172,7 +172,7 @@ func (s *search) file(ctx context.Context, e sandbox.Entry) error {
 		return err
 	}
 	defer t.Close()
-	if t.kind.filter != "" && !t.kind.plain {
+	if !t.kind.isText() {
 		return s.document(ctx, t.content, "")
 	}
 	if t.encoding == "" {

@@ -31,7 +31,7 @@ func files(t *testing.T) *httptest.Server {
 		var body, contentType string
 		switch strings.TrimPrefix(r.URL.Path, "/") {
 		case "picture":
-			body, contentType = string(picture(t, 3, 2)), "image/png"
+			body, contentType = string(testPicture(t, 3, 2)), "image/png"
 		case "prices":
 			body, contentType = "a;b\r\n1;\xe4\r\n", "text/csv"
 		case "report":
@@ -68,8 +68,8 @@ func TestWebFetchSaves(t *testing.T) {
 		want       string // contents of the file
 		says       string // text of the error, if there is one
 	}{
-		"picture":            {"/picture", "a/b.png", nil, string(picture(t, 3, 2)), ""},
-		"after a redirect":   {"/moved", "b.png", nil, string(picture(t, 3, 2)), ""},
+		"picture":            {"/picture", "a/b.png", nil, string(testPicture(t, 3, 2)), ""},
+		"after a redirect":   {"/moved", "b.png", nil, string(testPicture(t, 3, 2)), ""},
 		"text, unchanged":    {"/prices", "prices.csv", nil, "a;b\r\n1;\xe4\r\n", ""},
 		"document":           {"/report", "r.pdf", nil, "%PDF-1.7\n\xff\x00", ""},
 		"no extension":       {"/login", "page", nil, "<html>Please sign in", ""},
