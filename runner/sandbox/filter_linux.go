@@ -48,7 +48,7 @@ func confineMaker(memory int, folder string) error {
 // limitFilter limits the further memory (in MiB) and CPU time of this process, and the size of its files.
 func limitFilter(memory int, cpu time.Duration, file uint64) error {
 	mapped, data := mappedMemory()
-	seconds := uint64((ProcessTime() + cpu + time.Second - 1) / time.Second) // the kernel counts from the start
+	seconds := uint64((ProcessTime() + cpu) / time.Second) // the kernel counts from the start
 	err := limitProcess(0, map[int]uint64{unix.RLIMIT_CPU: seconds, unix.RLIMIT_FSIZE: file,
 		unix.RLIMIT_AS: mapped + filterAddressSpace, unix.RLIMIT_DATA: data + uint64(memory+filterSlack)*slowdown<<20,
 		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 16})
