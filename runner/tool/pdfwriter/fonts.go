@@ -10,7 +10,6 @@ import (
 	"codeberg.org/go-fonts/dejavu/dejavusans"
 	"codeberg.org/go-fonts/liberation/liberationmonoregular"
 	"codeberg.org/go-fonts/liberation/liberationsansbold"
-	"codeberg.org/go-fonts/liberation/liberationsansbolditalic"
 	"codeberg.org/go-fonts/liberation/liberationsansitalic"
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
 	"codeberg.org/go-pdf/fpdf"
@@ -23,7 +22,6 @@ const (
 	regularFont = iota
 	boldFont
 	italicFont
-	boldItalicFont
 	codeFont
 	symbolFont // for characters that the other fonts lack
 )
@@ -50,7 +48,6 @@ func newFonts(pdf *fpdf.Fpdf) *fonts {
 	return &fonts{pdf: pdf, lost: map[rune]bool{}, faces: []*face{
 		{family: "sans", data: liberationsansregular.TTF}, {family: "sans", style: "B", data: liberationsansbold.TTF},
 		{family: "sans", style: "I", data: liberationsansitalic.TTF},
-		{family: "sans", style: "BI", data: liberationsansbolditalic.TTF},
 		{family: "mono", data: liberationmonoregular.TTF}, {family: "symbols", data: dejavusans.TTF}}}
 }
 

@@ -17,9 +17,7 @@ func (s style) font() int {
 	switch {
 	case s.code:
 		return codeFont
-	case s.bold && s.italic:
-		return boldItalicFont
-	case s.bold:
+	case s.bold: // also of bold italics, whose font would need another 400 kB
 		return boldFont
 	case s.italic:
 		return italicFont
