@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.
-	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject", "runner/tool/pdf", "runner/tool/opendocument", "runner/tool/chart", "runner/tool/picture"},
+	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject", "runner/tool/pdf", "runner/tool/opendocument", "runner/tool/chart", "runner/tool/picture", "runner/tool/rtf"},
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
 	// Formats of pictures, pure: it runs in a confined process.
@@ -78,6 +78,8 @@ var rooms = map[string][]string{
 	"runner/tool/office": {"runner/tool/office/archive", "runner/tool/office/block", "runner/tool/office/mark", "runner/tool/markdown"},
 	// OpenDocument texts and slides, pure: it runs in a confined process.
 	"runner/tool/opendocument": {"runner/tool/office/archive", "runner/tool/office/block", "runner/tool/office/mark"},
+	// RTF, pure: it runs in a confined process.
+	"runner/tool/rtf": {"runner/tool/office/block", "runner/tool/office/mark"},
 	// Pure: readers of several formats write paragraphs, lists and tables, and order shapes, in the same way.
 	"runner/tool/office/block": {},
 	// Pure: readers of several formats show the same marks of lists and signs of symbol fonts.

@@ -112,8 +112,8 @@ Prepared for the board"""
 
 def report():
     (folder / "report.fodt").write_text(REPORT, encoding="utf-8")
-    convert("report.fodt", "odt", "docx")
-    for form in ("fodt", "odt", "docx"):
+    convert("report.fodt", "odt", "docx", "rtf")
+    for form in ("fodt", "odt", "docx", "rtf"):
         write_words(f"report.{form}", REPORT_WORDS)
 
 
@@ -224,13 +224,14 @@ lang: en
 
 def book():
     (folder / "book.md").write_text(BOOK, encoding="utf-8")
-    for name in ("book.docx", "book.odt"):
+    for name in ("book.docx", "book.rtf", "book.odt"):
         subprocess.run(["pandoc", "--standalone", "--output", folder / name, folder / "book.md"], check=True)
     text = f"""First chapter {PARAGRAPHS[0]} one thing another thing {PARAGRAPHS[2]}
 Second chapter {PARAGRAPHS[1]} A note follows."""
     rows = "Item Euro Chair 40 Desk 90"
     for name in ("book.docx", "book.odt"):
         write_words(name, f"{text} {rows} {PARAGRAPHS[3]} The note of the chapter")
+    write_words("book.rtf", f"{text} {rows} {PARAGRAPHS[3]} The note of the chapter")
     (folder / "book.md").unlink()
 
 

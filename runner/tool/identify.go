@@ -92,6 +92,8 @@ func plainKind(head []byte) documentKind {
 		return documentKindOf("text/calendar")
 	case begins("BEGIN:VCARD"):
 		return documentKindOf("text/vcard")
+	case begins(`{\rtf1`):
+		return documentKindOf(rtfType)
 	}
 	return documentKind{}
 }

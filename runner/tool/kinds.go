@@ -11,6 +11,7 @@ import (
 	"journeyman/runner/tool/mailfile"
 	"journeyman/runner/tool/office"
 	"journeyman/runner/tool/opendocument"
+	"journeyman/runner/tool/rtf"
 	"journeyman/runner/tool/workbook"
 )
 
@@ -23,6 +24,7 @@ const (
 	odsType  = "application/vnd.oasis.opendocument.spreadsheet"
 	odtType  = "application/vnd.oasis.opendocument.text"
 	odpType  = "application/vnd.oasis.opendocument.presentation"
+	rtfType  = "application/rtf"
 	odgType  = "application/vnd.oasis.opendocument.graphics"
 	otsType  = "application/vnd.oasis.opendocument.spreadsheet-template"
 	xlsmType = "application/vnd.ms-excel.sheet.macroenabled.12"
@@ -115,6 +117,7 @@ func documentKinds() []documentKind {
 		{
 			name: "workbook", filter: "ods", types: []string{odsType, otsType}, form: zipForm,
 			selects: []string{"sheet", "range"}, read: cells(workbook.Ods)},
+		{name: "RTF document", filter: "rtf", types: []string{rtfType, "text/rtf"}, plain: true, read: whole(rtf.Text)},
 		{
 			name: "pptx document", filter: "pptx", types: []string{pptxType, pptmType, ppsxType, ppsmType, potxType, potmType},
 			form: zipForm, read: whole(office.Pptx)},
