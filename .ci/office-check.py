@@ -146,7 +146,7 @@ seeing = api("/api/workers", {"title": "Sees", "model": "openai:gpt-5-mini"})["i
 ask("What is to be paid?", [made / "scan.pdf"], worker=api(f"/api/workers/{seeing}/email")["email"]).says("1,234.50", "4711")
 
 # A clause of a long contract, with its page.
-pages = "".join(f".bp\nClause {n}. The parties agree on point {n} in good faith.\n" for n in range(1, 201))
+pages = ".bp\n".join(f"Clause {n}. The parties agree on point {n} in good faith.\n" for n in range(1, 201))
 pages = pages.replace("point 137 in", "a penalty of 4.25 percent in")
 (made / "contract.ps").write_bytes(run("groff", "-Tps", input=pages.encode()))
 run("ps2pdf", str(made / "contract.ps"), str(made / "contract.pdf"))

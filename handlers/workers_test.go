@@ -17,7 +17,7 @@ import (
 )
 
 // strangersDefault is the default of strangerTools.
-var strangersDefault = []any{"read_file", "write_file", "edit_file", "list_files", "search_files", "publish_file"}
+var strangersDefault = []any{"read_file", "write_file", "edit_file", "list_files", "search_files", "view_image", "make_chart", "publish_file"}
 
 // TestCreateTemplate creates templates and reads each field back.
 func TestCreateTemplate(t *testing.T) {

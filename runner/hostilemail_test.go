@@ -207,7 +207,7 @@ func TestHostileMail(t *testing.T) {
 	is.Equal(names(w.model.last().Tools), strangersTools) // the model got no other tool
 }
 
-var strangersTools = []string{"read_file", "write_file", "edit_file", "list_files", "search_files", "publish_file"}
+var strangersTools = []string{"read_file", "write_file", "edit_file", "list_files", "search_files", "view_image", "make_chart", "publish_file"}
 
 func names(tools []model.Tool) (list []string) {
 	for _, t := range tools {

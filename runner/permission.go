@@ -20,7 +20,7 @@ func StrangerTools(s store.WorkerSettings) store.ToolRules {
 		return s.StrangerTools
 	}
 	return store.ToolRules{{Tool: "read_file"}, {Tool: "write_file"}, {Tool: "edit_file"}, {Tool: "list_files"},
-		{Tool: "search_files"}, {Tool: "publish_file"}}
+		{Tool: "search_files"}, {Tool: "view_image"}, {Tool: "make_chart"}, {Tool: "publish_file"}}
 }
 
 // A permission defines the calls that a turn may make: each of its lists must permit the call. It

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"journeyman/runner/sandbox"
@@ -67,7 +66,7 @@ func (o *officeConverter) convert(ctx context.Context, kind documentKind, docume
 		return nil, err
 	}
 	defer ws.Close()
-	target := strings.TrimSuffix(documentKindOf(kind.target).name, " document")
+	target := documentKindOf(kind.target).filter
 	if err := ws.WriteFile("in."+kind.filter, document); err != nil {
 		return nil, explain(err)
 	}
