@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.
-	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject", "runner/tool/pdf", "runner/tool/opendocument", "runner/tool/chart", "runner/tool/picture", "runner/tool/rtf"},
+	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject", "runner/tool/pdf", "runner/tool/opendocument", "runner/tool/epub", "runner/tool/chart", "runner/tool/picture", "runner/tool/rtf"},
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
 	// Formats of pictures, pure: it runs in a confined process.
@@ -84,6 +84,8 @@ var rooms = map[string][]string{
 	"runner/tool/office/block": {},
 	// Pure: readers of several formats show the same marks of lists and signs of symbol fonts.
 	"runner/tool/office/mark": {},
+	// Electronic books, pure: it runs in a confined process.
+	"runner/tool/epub": {"runner/tool/office/archive"},
 	// Workbooks, pure: it runs in a confined process.
 	"runner/tool/workbook": {"runner/tool/office/archive"},
 	// Pure: the archives of XML files that all office formats share.

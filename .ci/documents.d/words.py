@@ -224,12 +224,12 @@ lang: en
 
 def book():
     (folder / "book.md").write_text(BOOK, encoding="utf-8")
-    for name in ("book.docx", "book.rtf", "book.odt"):
+    for name in ("book.docx", "book.rtf", "book.odt", "book.epub"):
         subprocess.run(["pandoc", "--standalone", "--output", folder / name, folder / "book.md"], check=True)
     text = f"""First chapter {PARAGRAPHS[0]} one thing another thing {PARAGRAPHS[2]}
 Second chapter {PARAGRAPHS[1]} A note follows."""
     rows = "Item Euro Chair 40 Desk 90"
-    for name in ("book.docx", "book.odt"):
+    for name in ("book.docx", "book.odt", "book.epub"):
         write_words(name, f"{text} {rows} {PARAGRAPHS[3]} The note of the chapter")
     write_words("book.rtf", f"{text} {rows} {PARAGRAPHS[3]} The note of the chapter")
     (folder / "book.md").unlink()

@@ -28,6 +28,21 @@ func htmlText(document []byte, s selection, _ func() bool) ([]byte, error) {
 	return []byte(titled(title, markdown(doc, ""))), nil
 }
 
+// chapterText returns the text of a chapter of a book. Its title repeats the heading, or that of the book.
+func chapterText(page []byte) string {
+	source := own.Text(page, encodingOfPage(page, ""))
+	doc, err := parseHTML(source)
+	if err != nil {
+		_, words := wordsOfSource(source)
+		return words
+	}
+	b := bounder{unread: isUnseenInFile, image: imageText, node: showField}
+	if err := b.bound(doc); err != nil {
+		return linesOf(doc)
+	}
+	return markdown(doc, "")
+}
+
 // titled returns the text of a page below its title, as a browser shows it.
 func titled(title, text string) string {
 	if title != "" {

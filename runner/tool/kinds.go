@@ -8,6 +8,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/archive"
 	"journeyman/runner/tool/charset"
+	"journeyman/runner/tool/epub"
 	"journeyman/runner/tool/mailfile"
 	"journeyman/runner/tool/office"
 	"journeyman/runner/tool/opendocument"
@@ -117,6 +118,9 @@ func documentKinds() []documentKind {
 		{
 			name: "workbook", filter: "ods", types: []string{odsType, otsType}, form: zipForm,
 			selects: []string{"sheet", "range"}, read: cells(workbook.Ods)},
+		{
+			name: "book", filter: "epub", types: []string{"application/epub+zip"}, form: zipForm,
+			read: whole(epub.Text(chapterText))},
 		{name: "RTF document", filter: "rtf", types: []string{rtfType, "text/rtf"}, plain: true, read: whole(rtf.Text)},
 		{
 			name: "pptx document", filter: "pptx", types: []string{pptxType, pptmType, ppsxType, ppsmType, potxType, potmType},
