@@ -18,9 +18,10 @@ func TestStrangersAreApart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, false, nil)
-	large := strings.Repeat("A large contract. ", 11<<20/18)
+	const own = "%PDF-1.4 Eve's own"
+	large := "%PDF-1.4 " + strings.Repeat("A large contract. ", 11<<20/18)
 	publish := asking(`tool list_files {}`, `tool publish_file {"path": "contract.pdf"}`, "say done")
-	for from, content := range map[string]string{"carl@strangers.example": large, "eve@strangers.example": "Eve's own"} {
+	for from, content := range map[string]string{"carl@strangers.example": large, "eve@strangers.example": own} {
 		is.Equal(p.send(from, p.address(), withFile(publish, "contract.pdf", content, "From: "+from)), "250 2.0.0 OK: queued")
 	}
 	replies := p.replies(2, store.EmailKept)
@@ -37,7 +38,7 @@ func TestStrangersAreApart(t *testing.T) {
 		is.Equal(strings.Count(string(steps[0].Calls[0].Output), `\t`), 1) // there is no other file
 		address := "/files/tasks/" + turn.TaskID + "/contract.pdf?v="
 		if r.To == "eve@strangers.example" {
-			is.Equal(files[0].Size, int64(len("Eve's own")))
+			is.Equal(files[0].Size, int64(len(own)))
 			is.True(strings.Contains(source, `filename="contract.pdf"`) || strings.Contains(source, "filename=contract.pdf"))
 			is.True(!strings.Contains(source, address))
 			continue

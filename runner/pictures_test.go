@@ -159,7 +159,7 @@ func TestModelsThatDoNotSee(t *testing.T) {
 	}{
 		"a model that sees":               {[]model.Model{seeing}, true, "The picture photo.jpg: JPEG, 1800 x 2400 pixels"},
 		"a model that does not see":       {[]model.Model{blind}, false, "no picture can be shown: the model blind takes no pictures."},
-		"the second model of a chain":     {[]model.Model{blind, seeing}, true, `"photo.jpg" cannot be shown: the model blind takes no pictures.`},
+		"the second model of a chain":     {[]model.Model{blind, seeing}, true, `The picture photo.jpg cannot be shown: the model blind takes no pictures.`},
 		"the first model of a chain sees": {[]model.Model{seeing, blind}, true, "The picture photo.jpg: JPEG, 1800 x 2400 pixels"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func TestFileList(t *testing.T) {
 	s.publish(w, "a.txt", "first")
 	s.publish(w, "reports/2030 März/b?#%2F+x.md", "# Hello")
 	s.publish(w, "a.txt", "second")
-	b.publishBytes(w, "pixel.png", []byte("attached"))
+	b.publishBytes(w, "pixel.png", []byte("\x89PNG\r\n\x1a\nattached"))
 	p := b.get(path)
 	is.Equal(len(p.previews()), 3) // the newest version of each
 	at := strings.Index

@@ -152,7 +152,7 @@ func TestViewImage(t *testing.T) {
 	is.Equal(h.text(t, "view_image", object{"path": "a/b.txt"}), "The picture a/b.txt: PNG, 3 x 2 pixels.")
 	is.Equal(h.images, []string{"a/b.txt image/png"}) // the contents determine the type
 	h.put(t, "text.png", "no image")
-	h.refuses(t, "view_image", object{"path": "text.png"}, `"text.png" cannot be shown: it is no picture`)
+	h.refuses(t, "view_image", object{"path": "text.png"}, "The picture text.png cannot be shown: it is no picture")
 	h.put(t, "photo.jpg", string(testPhoto(t, 4032, 3024)))
 	is.Equal(h.text(t, "view_image", object{"path": "photo.jpg"}),
 		"The picture photo.jpg: JPEG, 4032 x 3024 pixels, scaled to 2000 x 1500.")

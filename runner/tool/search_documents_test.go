@@ -20,9 +20,9 @@ func TestSearchDocuments(t *testing.T) {
 		want       string
 	}{
 		"pages": {"r.pdf", makePDF("one", "two needle", "three", "four needle"), object{"pattern": "needle"},
-			"r.pdf\n[page 2 of 4]\n5:two needle\n[page 4 of 4]\n13:four needle\n[2 matches in 1 of 1 text files and documents]\n"},
+			"r.pdf\n[page 2 of 4]\n7:two needle\n[page 4 of 4]\n15:four needle\n[2 matches in 1 of 1 text files and documents]\n"},
 		"context stays in its page": {"r.pdf", makePDF("one", "two needle"), object{"pattern": "needle", "context": 2},
-			"r.pdf\n[page 2 of 2]\n4-\n5:two needle\n6-\n[1 matches in 1 of 1 text files and documents]\n"},
+			"r.pdf\n[page 2 of 2]\n6-\n7:two needle\n8-\n[1 matches in 1 of 1 text files and documents]\n"},
 		"Word": {"l.docx", letter, object{"pattern": "Yours"}, "l.docx\n3:Yours\n[1 matches in 1 of 1 text files and documents]\n"},
 		"archive": {"b.zip", zipped(t, "a/x.txt", "one\nneedle\n", "l.docx", letter, "in.zip", zipped(t, "y.txt", "needle"), "p.png", "\x89PNG\r\n\x1a\n\x00\x00"),
 			object{"pattern": "needle|Ann"}, "b.zip/a/x.txt\n2:needle\nb.zip/l.docx\n1:Dear Ann\nb.zip/in.zip/y.txt\n1:needle\n" +

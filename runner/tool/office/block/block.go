@@ -18,9 +18,9 @@ type Blocks struct {
 type Kind int
 
 const (
-	Plain Kind = iota
-	Item
-	Row
+	Plain Kind = iota // a paragraph, which an empty line follows
+	Item              // an item of a list
+	Row               // a row of a table
 )
 
 // Add adds a block.
