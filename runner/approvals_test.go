@@ -131,6 +131,18 @@ func TestApproval(t *testing.T) {
 	is.Equal(f.read(f.Streams.Turn(turn)).messages(), want)
 }
 
+// TestApprovalOfFiles checks that approval of write_file covers the other tools that write a file.
+func TestApprovalOfFiles(t *testing.T) {
+	t.Parallel()
+	var e effects
+	m := asksThen(resultsIn, "web_fetch", `{"url":"https://example.com/","save":"a.csv"}`, "make_chart", `{"path":"a.png"}`,
+		"web_fetch", `{"url":"https://example.com/"}`)
+	f := newFixture(t, withModel(m), withTools(e.tool("web_fetch"), e.tool("make_chart"), e.tool("write_file")))
+	f.askingWorker("write_file")
+	list := f.pending(f.accept("go"), 2)
+	is.New(t).Equal([]string{list[0].ToolName, list[1].ToolName}, []string{"web_fetch", "make_chart"})
+}
+
 // TestStreamsAcrossSuspensions checks readers of all kinds. They reconnect repeatedly before,
 // during and after a suspension of their turn.
 func TestStreamsAcrossSuspensions(t *testing.T) {

@@ -205,7 +205,7 @@ func (r *Runner) callable(e *execution, st store.Step, c store.ToolCall) (tool.T
 		return nil, err
 	}
 	// The step was journaled without an approval for this call: see maxApprovals.
-	if _, asked := st.Approval(c.N); !asked && e.tools.needsApproval(c.ToolName) {
+	if _, asked := st.Approval(c.N); !asked && e.tools.needsApproval(c.ToolName, c.Input) {
 		return nil, tool.Errorf("at most %d calls at once may wait for approval: ask for this one later", maxApprovals)
 	}
 	return t, nil

@@ -50,7 +50,7 @@ func (s *toolset) asks(c store.ToolCall) store.ApprovalKind {
 		return ""
 	case c.ToolName == tool.AskUser && tool.CheckQuestion(c.Input) == nil:
 		return store.KindQuestion
-	case s.needsApproval(c.ToolName):
+	case s.needsApproval(c.ToolName, c.Input):
 		return store.KindApproval
 	}
 	return ""

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"slices"
 
 	"journeyman/runner/model"
@@ -90,7 +91,7 @@ func (s *toolset) describe(own []model.Tool) (tools []model.Tool) {
 	}
 	// Tell the model in advance, so that it plans for the wait and for a denial.
 	for i, t := range tools {
-		if s.needsApproval(t.Name) {
+		if s.needsApproval(t.Name, nil) {
 			tools[i].Description += " A person decides on each call before it runs, and may deny it."
 		}
 	}
@@ -176,12 +177,15 @@ func (s *toolset) isRemote(name string) bool {
 // needsApproval reports whether people must approve calls of a tool. A worker's list may contain a
 // remote tool's name for the model, or SERVER, or SERVER.TOOL. All three forms must work, because
 // users would rely on a name without effect. A question needs no approval, because it waits for a
-// person anyway.
-func (s *toolset) needsApproval(name string) bool {
+// person anyway. Calls that write a file like write_file need approval as write_file does.
+func (s *toolset) needsApproval(name string, input json.RawMessage) bool {
 	if name == tool.AskUser {
 		return false
 	}
 	named := func(name string) bool { return slices.Contains(s.approval, name) }
+	if named("write_file") && (name == "make_chart" || name == store.HostsTool && tool.FetchSaves(input)) {
+		return true
+	}
 	return named(name) || slices.ContainsFunc(s.remote.Tools, func(o tool.RemoteTool) bool {
 		return o.Name == name && (named(o.Server) || named(o.Server+"."+o.Tool))
 	})

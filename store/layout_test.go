@@ -97,7 +97,7 @@ var rooms = map[string][]string{
 	// Pure: two writers of documents parse Markdown in the same way, in a confined process.
 	"runner/tool/markdown": {},
 	// Mails that are files, and what they are packed in, pure: it runs in a confined process.
-	"runner/tool/mailfile": {"runner/tool/mailfile/mailtext", "runner/tool/mailfile/outlook"},
+	"runner/tool/mailfile": {"runner/tool/mailfile/mailtext", "runner/tool/mailfile/outlook", "store/visible"},
 	// The formats of Outlook, pure: it runs in a confined process.
 	"runner/tool/mailfile/outlook": {"runner/tool/mailfile/mailtext"},
 	// Pure: mails that arrive and mails that are files have fields and texts with the same wrong labels.

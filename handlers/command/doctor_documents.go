@@ -4,13 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
 )
+
+// ownerOf returns the user id of the owner of a file. ok is false if it is unknown.
+func ownerOf(path string) (user int, ok bool) {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	return int(st.Uid), err == nil
+}
 
 // checkDocuments reports whether this machine can compile the reader of PDF documents, and keep the result.
 func (x *examination) checkDocuments(ctx context.Context) []check {
@@ -18,6 +28,10 @@ func (x *examination) checkDocuments(ctx context.Context) []check {
 	unused, err := store.Unused(ctx, x.Data)
 	if err != nil || unused && x.Database == "" {
 		return []check{{name, statusSkipped, "a server compiles it when it reads the first PDF document", ""}}
+	}
+	// What another user compiles in the folder would keep its owner's server from using the folder.
+	if owner, ok := ownerOf(x.Data); ok && owner != os.Geteuid() {
+		return []check{{name, statusSkipped, "another user owns the data folder: a server of that user compiles it", ""}}
 	}
 	begun := time.Now()
 	err = x.newFilterPool().Prepare(ctx, tool.PDFPreparation())

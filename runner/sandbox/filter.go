@@ -34,8 +34,8 @@ const (
 
 // The memory of filter processes, in MiB. One process may use filterMemory, or mailMemory if it
 // reads a mail, and filterMemoryPerMiB for each MiB of its input. All processes of a lane together
-// may use laneMemory, which limits how many run at once. A quarter of it is enough for one document,
-// or for mails of two organizations: see Lane.
+// may use laneMemory, which limits how many run at once. A quarter of it is enough for one document
+// without a preparation, or for mails of two organizations: see Lane.
 const (
 	filterMemory       = 112
 	mailMemory         = 56 // enough for pages of 8 MiB
@@ -47,7 +47,10 @@ const (
 )
 
 // A FilterError explains a failure to the author of the input.
-type FilterError struct{ Message string }
+type FilterError struct {
+	Message    string
+	Unprepared bool // the preparation has failed, whatever the input
+}
 
 // Error returns the message.
 func (e *FilterError) Error() string { return e.Message }
@@ -145,6 +148,7 @@ type FilterPool struct {
 	makers           *Lane        // of processes that compile
 	folder           string       // keeps compiled programs, "" for none
 	unkeptUntil      atomic.Int64 // Unix time in nanoseconds; the folder is not used before
+	failed           atomic.Pointer[failure]
 	running          atomic.Int64
 }
 
@@ -187,7 +191,7 @@ func (p *FilterPool) RunLarge(ctx context.Context, name string, in []byte, more 
 	lane, memory := p.memoryFor(clientOf(ctx), len(in))
 	memory += more
 	if more > 0 && int64(memory) > lane.size {
-		return nil, &FilterError{fmt.Sprintf("it takes %d MiB of memory to read; this machine has %d MiB for that",
+		return nil, &FilterError{Message: fmt.Sprintf("it takes %d MiB of memory to read; this machine has %d MiB for that",
 			memory, lane.size)}
 	}
 	return p.runIn(ctx, lane, filterProcess{name: name, memory: memory, limit: filterTime,
@@ -197,7 +201,7 @@ func (p *FilterPool) RunLarge(ctx context.Context, name string, in []byte, more 
 // runIn runs a filter's process with memory of a lane.
 func (p *FilterPool) runIn(ctx context.Context, lane *Lane, x filterProcess, in []byte) ([]byte, error) {
 	if len(in) > MaxFilterInput {
-		return nil, &FilterError{fmt.Sprintf("it has %d bytes; up to %d can be read", len(in), MaxFilterInput)}
+		return nil, &FilterError{Message: fmt.Sprintf("it has %d bytes; up to %d can be read", len(in), MaxFilterInput)}
 	}
 	// Weighted by memory: one large document waits until several small ones are done.
 	release, err := lane.Acquire(ctx, clientOf(ctx), int64(x.memory))
@@ -257,10 +261,10 @@ func filterFailure(err error, name, stderr string, memory int) error {
 	case exit.ExitCode() == filterUnprepared:
 		return fmt.Errorf("%w: %s", ErrUnprepared, strings.ToValidUTF8(stderr, "\uFFFD"))
 	case exit.ExitCode() == filterRefused:
-		return &FilterError{strings.ToValidUTF8(stderr, "\uFFFD")}
+		return &FilterError{Message: strings.ToValidUTF8(stderr, "\uFFFD")}
 	case exit.ExitCode() == filterTooBig, // or the Go runtime has reached the kernel's limit
 		strings.Contains(stderr, "out of memory"), strings.Contains(stderr, "cannot allocate memory"):
-		return &FilterError{fmt.Sprintf("it takes more than %d MiB of memory to read", memory)}
+		return &FilterError{Message: fmt.Sprintf("it takes more than %d MiB of memory to read", memory)}
 	case exit.ExitCode() == filterTooSlow:
 		return tooSlow(filterTime)
 	case exit.ExitCode() == filterOpen:
@@ -268,13 +272,13 @@ func filterFailure(err error, name, stderr string, memory int) error {
 	case exit.ExitCode() < 0 && used >= filterCPU*9/10: // killed by the kernel
 		return tooSlow(filterCPU)
 	case strings.Contains(exit.String(), "signal: killed"): // by the kernel, when the machine has no memory left
-		return &FilterError{"this machine has too little free memory to read it now: try again later"}
+		return &FilterError{Message: "this machine has too little free memory to read it now: try again later"}
 	}
-	return &FilterError{"it is damaged in a way that cannot be read"}
+	return &FilterError{Message: "it is damaged in a way that cannot be read"}
 }
 
 func tooSlow(limit time.Duration) error {
-	return &FilterError{fmt.Sprintf("it takes more than %s to read", limit)}
+	return &FilterError{Message: fmt.Sprintf("it takes more than %s to read", limit)}
 }
 
 // A limitedBuffer keeps the first bytes that are written to it.

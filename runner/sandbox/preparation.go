@@ -70,15 +70,24 @@ func (p *FilterPool) Prepare(ctx context.Context, prep Preparation) error {
 	_, err = p.start(ctx, filterProcess{name: prep.Make, memory: prep.MakeMemory, limit: prepareTime,
 		args: []string{prepareArgument, prep.Make, strconv.Itoa(prep.MakeMemory), p.folder}}, nil)
 	if fe, ok := errors.AsType[*FilterError](err); ok {
-		return &FilterError{fmt.Sprintf("its reader must be compiled once, which takes %d MiB of memory: %s",
-			prep.MakeMemory, fe.Message)}
+		return &FilterError{Message: fmt.Sprintf("its reader must be compiled once, which takes %d MiB of memory: %s",
+			prep.MakeMemory, fe.Message), Unprepared: true}
 	}
 	return err
+}
+
+// A failure is a preparation that has failed, which is not tried again for some time.
+type failure struct {
+	err   *FilterError
+	until time.Time
 }
 
 // RunPrepared is Run for a filter with a preparation. It first compiles the program if that is necessary. If
 // the result cannot be kept, each call compiles the program for itself, which takes more time and memory.
 func (p *FilterPool) RunPrepared(ctx context.Context, prep Preparation, name string, in []byte) ([]byte, error) {
+	if f := p.failed.Load(); f != nil && time.Now().Before(f.until) {
+		return nil, f.err
+	}
 	if p.folder != "" && time.Now().UnixNano() > p.unkeptUntil.Load() {
 		out, err := p.runLoaded(ctx, prep, p.folder, name, in)
 		if !errors.Is(err, ErrUnprepared) {
@@ -86,6 +95,8 @@ func (p *FilterPool) RunPrepared(ctx context.Context, prep Preparation, name str
 		}
 		if err = p.Prepare(ctx, prep); err == nil {
 			out, err = p.runLoaded(ctx, prep, p.folder, name, in)
+		} else if fe, ok := errors.AsType[*FilterError](err); ok {
+			p.failed.Store(&failure{fe, time.Now().Add(unkeptTime)})
 		}
 		if !errors.Is(err, ErrUnprepared) {
 			return out, err
@@ -94,7 +105,7 @@ func (p *FilterPool) RunPrepared(ctx context.Context, prep Preparation, name str
 	}
 	out, err := p.runLoaded(ctx, prep, "", name, in)
 	if errors.Is(err, ErrUnprepared) {
-		return nil, &FilterError{"its reader cannot be compiled on this machine"}
+		return nil, &FilterError{Message: "its reader cannot be compiled on this machine", Unprepared: true}
 	}
 	return out, err
 }

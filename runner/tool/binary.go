@@ -16,7 +16,7 @@ func binaryExtension(name string) string {
 	case "application/rtf", "message/rfc822": // text, although their names do not show it
 		return ""
 	}
-	if isReadable(mediaType) { // also for an unknown extension
+	if isReadable(mediaType) || strings.HasSuffix(mediaType, "-flat-xml") { // also for an unknown extension
 		return ""
 	}
 	return strings.ToLower(path.Ext(name))

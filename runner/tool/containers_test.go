@@ -157,7 +157,7 @@ func TestMailFiles(t *testing.T) {
 		"--i\r\nContent-Type: text/csv; name=list.csv\r\n\r\nitem,leak\r\n--i--\r\n"
 	mail := "From: =?utf-8?q?Zo=C3=AB?= <zoe@example.com>\r\nSubject: =?utf-8?q?Vertrag_f=C3=BCr_Gr=C3=BCn?=\r\n" +
 		"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nPlease sign.\r\n" +
-		part("application/pdf", "Vertrag.pdf", makePDF("one", "The leak is on page two")) + part("message/rfc822", "inner.eml", inner) + "--b--\r\n"
+		part("application/pdf", "Vertrag.pdf", makePDF("one", "The leak is on page two")) + part("message/rfc822", "inner", inner) + "--b--\r\n"
 	h.put(t, "saved.eml", mail)
 	text := h.text(t, "read_file", object{"path": "saved.eml"})
 	for _, want := range []string{"Zoë", "Vertrag für Grün", "Please sign.", "Vertrag.pdf", "inner.eml", "See the list."} {
@@ -171,6 +171,23 @@ func TestMailFiles(t *testing.T) {
 	found := h.text(t, "search_files", object{"pattern": "leak"})
 	is.True(strings.Contains(found, "saved.eml/Vertrag.pdf") && strings.Contains(found, "[page 2 of 2]"))
 	is.True(strings.Contains(found, "saved.eml/inner.eml/list.csv"))
+}
+
+// TestCompoundKinds recognizes office documents before 2007, also with a document of another kind in them.
+func TestCompoundKinds(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	streams := func(names ...string) []byte {
+		document := "\xd0\xcf\x11\xe0"
+		for _, name := range names {
+			document += strings.Join(strings.Split(name+"\x00", ""), "\x00") + "\x00"
+		}
+		return []byte(document)
+	}
+	is.Equal(documentKindOf(docType).refined(streams("WordDocument")).filter, "doc")
+	is.Equal(documentKindOf(docType).refined(streams("Workbook")).filter, "xls") // the name lies
+	is.Equal(documentKindOf(xlsType).refined(streams("WordDocument", "Workbook")).filter, "xls")
+	is.Equal(documentKindOf(pptType).refined(streams("Book", "PowerPoint Document")).filter, "ppt")
 }
 
 // TestKindByContents reads documents whose names lie.
@@ -258,7 +275,7 @@ func FuzzContainer(f *testing.F) {
 func FuzzHTMLFile(f *testing.F) {
 	f.Add([]byte("<title>x</title><meta charset=latin1><input type=checkbox checked><p>\xe9"))
 	f.Fuzz(func(t *testing.T, page []byte) {
-		text, err := htmlText(page, selection{}, expired)
+		text, err := htmlText(page, selection{}, sandbox.FilterExpired)
 		if err != nil || !utf8.Valid(text) {
 			t.Fatalf("%q %v", text, err)
 		}

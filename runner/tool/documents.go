@@ -73,7 +73,11 @@ func (d Documents) document(ctx context.Context, kind documentKind, s selection,
 		if s.isPart() {
 			return "", Errorf("this part of the %s cannot be read: %s", kind.name, fe.Message)
 		}
-		return "", Errorf("the %s has no text that can be read: %s", kind.name, fe.Message)
+		why := fe.Message
+		if kind.plain {
+			why += "; read_file with source true gives the file as it is"
+		}
+		return "", Errorf("the %s has no text that can be read: %s", kind.name, why)
 	}
 	return string(text), err
 }
@@ -97,7 +101,10 @@ func (d Documents) member(ctx context.Context, kind documentKind, container, mem
 func (d Documents) sections(ctx context.Context, kind documentKind, name string, document []byte) (all []section, left int,
 	err error) {
 	q := request{selection: selection{Name: path.Base(name)}, Kind: kind.filter}
-	key := sha256.Sum256(slices.Concat([]byte(q.Kind+"\x00"+q.Name+"\x00"), document))
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\x00%s\x00", q.Kind, q.Name)
+	sum.Write(document)
+	key := [sha256.Size]byte(sum.Sum(nil))
 	if known, ok := d.texts.get(key); ok {
 		return known.sections, known.left, nil
 	}
@@ -110,6 +117,10 @@ func (d Documents) sections(ctx context.Context, kind documentKind, name string,
 		prepared = PDFPreparation()
 	}
 	out, err := d.run(ctx, sectionsFilter, prepared, q, document)
+	// What is in the container can be searched, except for its PDF documents.
+	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok && fe.Unprepared && kind.preparation.Load == "" {
+		out, err = d.run(ctx, sectionsFilter, sandbox.Preparation{}, q, document)
+	}
 	if err != nil {
 		return nil, 0, err
 	}

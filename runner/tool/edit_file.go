@@ -123,7 +123,7 @@ func (e *editing) parse(input json.RawMessage) error {
 // change, so a call makes all of its edits or none.
 func (e *editing) apply(data []byte) ([]byte, error) {
 	if encodingOf(data[:min(len(data), headSize)]) != charset.UTF8 || !utf8.Valid(data) {
-		return nil, Errorf("path: %q is not UTF-8 text, so it cannot be edited; write_file can replace it", e.path)
+		return nil, Errorf("path: %q is not UTF-8 text, so it cannot be edited; write_file can replace a text", e.path)
 	}
 	// Each edit changes the result of the previous one.
 	e.before, e.after, e.count, e.loose = data, data, 0, nil

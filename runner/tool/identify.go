@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"journeyman/runner/sandbox"
@@ -73,8 +74,6 @@ func kindOfFile(name string, head []byte) documentKind {
 		return byName // an office document that a password protects is of this form
 	case form != "" && (byName.form != "" || byName.filter == "" || byName.plain):
 		return kindOfForm(form)
-	case byName.filter != "" && byName.form == "":
-		return byName // its reader decides
 	case len(head) > 0 && encodingOf(head) == "" && !strings.HasPrefix(sandbox.MediaType("", head), "image/"):
 		return byName // its reader says that it is damaged
 	}
@@ -105,10 +104,10 @@ func (k documentKind) refined(document []byte) documentKind {
 	case zipForm:
 		mediaType = packageType(document)
 	case compoundForm:
-		mediaType = compoundType(document)
+		mediaType = compoundType(document, k)
 	}
 	if formOf(document[:min(len(document), headSize)]) == compoundForm {
-		mediaType = compoundType(document)
+		mediaType = compoundType(document, k)
 	}
 	if found := documentKindOf(mediaType); found.filter != "" {
 		return found
@@ -185,17 +184,28 @@ func officeType(part string) string {
 	return ""
 }
 
-// compoundType returns the media type of a document before 2007, by the names of the streams in it.
-func compoundType(document []byte) string {
-	for _, stream := range []struct{ name, mediaType string }{
-		{encryptedStream, ""}, {"__properties_version1.0", msgType}, {"WordDocument", docType},
-		{"PowerPoint Document", pptType}, {"Workbook", xlsType}, {"Book", xlsType},
-	} {
-		if hasStream(document, stream.name) {
+// compoundStreams are streams of documents before 2007, by which their kinds are recognized.
+var compoundStreams = []struct{ name, mediaType string }{
+	{encryptedStream, ""}, {"__properties_version1.0", msgType}, {"WordDocument", docType},
+	{"PowerPoint Document", pptType}, {"Workbook", xlsType}, {"Book", xlsType},
+}
+
+// compoundType returns the media type of an office document before 2007 or of a mail of Outlook, "" for others. A
+// document may contain documents of other kinds, so the kind that its name says comes first.
+func compoundType(document []byte, byName documentKind) string {
+	found := ""
+	for _, stream := range compoundStreams {
+		if !hasStream(document, stream.name) {
+			continue
+		}
+		if slices.Contains(byName.types, stream.mediaType) || stream.name == encryptedStream {
 			return stream.mediaType
 		}
+		if found == "" {
+			found = stream.mediaType
+		}
 	}
-	return ""
+	return found
 }
 
 // encryptedStream is the stream of an office document that a password protects.

@@ -209,19 +209,16 @@ func (k documentKind) run(in []byte) ([]byte, error) {
 	if err := q.selection.supportedBy(k, q.Name); err != nil {
 		return nil, err
 	}
-	return k.read(document, q.selection, expired)
+	return k.read(document, q.selection, sandbox.FilterExpired)
 }
-
-// expired reports whether a confined process should return what it has.
-func expired() bool { return sandbox.ProcessTime() > sandbox.FilterTime }
 
 // visit visits the members of a container. It returns errNoContainer for other kinds.
 func (k documentKind) visit(document []byte, s selection, visit func(archive.Member, io.Reader) error) error {
 	switch {
 	case k.members != nil:
-		return k.members(document, s, expired, visit)
+		return k.members(document, s, sandbox.FilterExpired, visit)
 	case k.form == zipForm:
-		return within(archive.Zip)(document, s, expired, visit)
+		return within(archive.Zip)(document, s, sandbox.FilterExpired, visit)
 	}
 	return errNoContainer
 }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/archive"
 	"journeyman/runner/tool/charset"
 	"journeyman/runner/tool/mailfile"
@@ -17,10 +18,9 @@ import (
 
 // Limits of containers.
 const (
-	maxLevels     = 4        // containers in containers
-	maxMember     = 15 << 20 // bytes of a member, less than the output of a filter
-	maxSuggested  = 20       // names of members in an error
-	maxMemberText = 1 << 20  // bytes of text of a member that search_files reads
+	maxLevels    = 4        // containers in containers
+	maxMember    = 15 << 20 // bytes of a member, less than the output of a filter
+	maxSuggested = 20       // names of members in an error
 )
 
 // Names of the filters of containers.
@@ -97,8 +97,9 @@ func unpackedText(document []byte, s selection, expired func() bool) ([]byte, er
 	if text, ok := plainText(name, body); ok {
 		return fmt.Appendf(nil, "[part %q]\n%s\n%s", visible.Name(name), text, note), nil
 	}
-	return fmt.Appendf(nil, "[compressed file of %q, %d bytes: it has the path %s/NAME]\n%s", visible.Name(name), len(body),
-		"ARCHIVE", note), nil
+	inside := visible.Name(name)
+	return fmt.Appendf(nil, "[compressed file of %q, %d bytes, which is no text: its path is %s/%s]\n%s", inside, len(body),
+		visible.Name(s.Name), inside, note), nil
 }
 
 // errStop ends a visit of members early.
@@ -245,18 +246,15 @@ func readSections(in []byte) ([]byte, error) {
 	if err := w.document(q.kind().refined(document), document, q.selection, "", 1); err != nil {
 		return nil, err
 	}
-	w.add(section{Left: w.left}, nil)
-	return w.out.Bytes(), nil
+	// The closing section is small, so it always fits in the output of a filter.
+	last, err := json.Marshal(section{Left: w.left})
+	return append(w.out.Bytes(), last...), err
 }
 
 func (w *sectioner) add(s section, text []byte) {
 	s.Size = len(text)
-	if w.out.Len()+len(text) > maxMember {
-		w.left++
-		return
-	}
 	line, err := json.Marshal(s)
-	if err != nil {
+	if err != nil || w.out.Len()+len(line)+len(text) > maxMember {
 		w.left++
 		return
 	}
@@ -267,7 +265,7 @@ func (w *sectioner) add(s section, text []byte) {
 // document adds the text of a document, or the texts of the members of an archive.
 func (w *sectioner) document(k documentKind, document []byte, s selection, at string, level int) error {
 	if !k.packed {
-		text, err := k.read(document, s, expired)
+		text, err := k.read(document, s, sandbox.FilterExpired)
 		if err == nil {
 			w.add(section{Path: at}, text)
 		}
@@ -276,7 +274,7 @@ func (w *sectioner) document(k documentKind, document []byte, s selection, at st
 		}
 	}
 	err := k.visit(document, s, func(m archive.Member, r io.Reader) error {
-		if expired() || w.out.Len() > maxMember {
+		if sandbox.FilterExpired() || w.out.Len() > maxMember {
 			w.left++
 			return nil
 		}
@@ -303,10 +301,6 @@ func (w *sectioner) member(m archive.Member, r io.Reader, at string, level int) 
 		return
 	}
 	if text, ok := plainText(m.Name, body); ok {
-		if len(text) > maxMemberText {
-			w.left++
-			text = text[:maxMemberText]
-		}
 		w.add(section{Path: at}, []byte(strings.ToValidUTF8(text, "")))
 		return
 	}

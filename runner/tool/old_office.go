@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -34,7 +33,7 @@ func (d Documents) modern(ctx context.Context, kind documentKind, document []byt
 	if d.office == nil || formOf(document[:min(len(document), headSize)]) != compoundForm {
 		return kind, document, nil
 	}
-	old := documentKindOf(compoundType(document))
+	old := documentKindOf(compoundType(document, kind))
 	if old.target == "" || !d.office.possible() {
 		return kind, document, nil
 	}
@@ -58,7 +57,7 @@ func (o *officeConverter) convert(ctx context.Context, kind documentKind, docume
 	}
 	dir, err := os.MkdirTemp("", "journeyman-office-")
 	if err != nil {
-		return nil, fmt.Errorf("convert document: %w", err)
+		return nil, Errorf("the %s cannot be converted now: this machine has no place for temporary files", kind.name)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ws, err := sandbox.OpenWorkspace(dir, sandbox.Limits{FileSize: sandbox.MaxFilterInput, Files: 100})

@@ -121,7 +121,7 @@ func refuseBinary(path, mediaType string, size int64) error {
 	advice := "a shell, where there is one, may have a program that reads it"
 	switch {
 	case strings.HasPrefix(mediaType, "image/"):
-		advice = "view_image shows PNG, JPEG, GIF and WebP images"
+		advice = "view_image shows JPEG, PNG, GIF, WebP, BMP and TIFF pictures"
 	case slices.Contains([]string{"application/x-7z-compressed", "application/vnd.rar", "application/x-xz"}, mediaType):
 		advice = "a shell, where there is one, may unpack it (7z, unrar, xz, tar xf), or ask for it as zip"
 	}

@@ -103,7 +103,8 @@ func (s *search) document(ctx context.Context, c *content, member string) error 
 	}
 	for _, part := range sections {
 		below := part.Path == member || member == "" || strings.HasPrefix(part.Path, member+"/")
-		if !below || part.Path != "" && !s.glob.matches(part.Path) && !s.glob.matches(path.Base(c.path)) {
+		// Without a member, the glob has selected the document itself.
+		if !below || member != "" && !s.glob.matches(part.Path) && !s.glob.matches(path.Base(c.path)) {
 			continue
 		}
 		s.read++

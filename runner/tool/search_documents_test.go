@@ -33,6 +33,10 @@ func TestSearchDocuments(t *testing.T) {
 			"b.zip/a/x.txt\n1:needle\n[1 matches in 1 of 1 text files and documents]\n"},
 		"glob in an archive": {"b.zip", zipped(t, "a.txt", "needle", "b.md", "needle"), object{"pattern": "needle", "glob": "*.md", "path": "b.zip"},
 			"[0 matches in 0 of 0 text files]\n"}, // the glob is for files of the workspace
+		"glob of a folder": {"docs/b.zip", zipped(t, "a/x.txt", "needle"), object{"pattern": "needle", "glob": "docs/*.zip"},
+			"docs/b.zip/a/x.txt\n1:needle\n[1 matches in 1 of 1 text files and documents]\n"},
+		"long text in an archive": {"b.zip", zipped(t, "a.log", strings.Repeat("line\n", 1<<18)+"needle\n"), object{"pattern": "needle"},
+			"b.zip/a.log\n262145:needle\n[1 matches in 1 of 1 text files and documents]\n"},
 		"compressed file": {"l.gz", gzipped(t, "one\nneedle\n"), object{"pattern": "needle"},
 			"l.gz/l\n2:needle\n[1 matches in 1 of 1 text files and documents]\n"},
 		"source of a page": {"p.html", "<p>\n<b>needle</b>", object{"pattern": "needle"}, "p.html\n2:<b>needle</b>\n[1 matches in 1 of 1 text files]\n"},

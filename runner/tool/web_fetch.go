@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"mime"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -152,13 +154,17 @@ func (p *page) read(ctx context.Context, docs Documents) (*fetched, error) {
 	f := &fetched{URL: p.url.String(), MediaType: mediaType, Truncated: p.cut}
 	isHTML := mediaType == "text/html" || mediaType == "application/xhtml+xml"
 	var err error
+	kind := p.kind(mediaType)
 	switch {
 	// A PDF or zip file ends with its directory, so it cannot be read from its beginning alone.
-	case isDocument(mediaType) && p.cut:
+	case !kind.isText() && p.cut:
 		return nil, Errorf("%s is a %s of more than %d bytes; save keeps it as a file, which read_file reads", f.URL,
-			documentKindOf(mediaType).name, maxBody)
-	case isDocument(mediaType):
-		f.Content, err = docs.document(ctx, documentKindOf(mediaType), selection{}, p.body)
+			kind.name, maxBody)
+	case !kind.isText():
+		f.Content, err = docs.document(ctx, kind, selection{Name: path.Base(p.url.Path)}, p.body)
+		if refused, ok := errors.AsType[*Error](err); ok {
+			return nil, Errorf("%s; save keeps it as a file", refused.Message)
+		}
 	case !isReadable(mediaType):
 		return nil, Errorf("%s is %s, which cannot be read as text; save keeps it as a file", f.URL, mediaType)
 	case !isHTML && p.isUTF8(): // nothing to parse, so no confined process is needed
@@ -178,6 +184,16 @@ func (p *page) read(ctx context.Context, docs Documents) (*fetched, error) {
 	// Control characters of a hostile page must not reach a terminal or a log.
 	f.Title, f.Content = sandbox.Cut(printable(f.Title), maxTitleLength), printable(f.Content)
 	return f, nil
+}
+
+// kind returns the kind of a document. Servers often state a kind that differs from the contents.
+func (p *page) kind(mediaType string) documentKind {
+	stated := documentKindOf(mediaType)
+	head := p.body[:min(len(p.body), headSize)]
+	if !stated.isText() && stated.form != formOf(head) {
+		return kindOfFile(path.Base(p.url.Path), head)
+	}
+	return stated
 }
 
 // cut keeps the part of the text that fits into a result, beginning with the byte at offset.

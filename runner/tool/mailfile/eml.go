@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"journeyman/runner/tool/mailfile/mailtext"
+	"journeyman/store/visible"
 )
 
 var errNoMail = errors.New("it has no header of a mail")
@@ -74,7 +75,7 @@ type writer struct {
 func (w *writer) mail(e *entity, within string) {
 	for _, field := range []string{"From", "Reply-To", "To", "Cc", "Bcc", "Date", "Subject"} {
 		if v := strings.Join(strings.Fields(mailtext.Words(e.fields[strings.ToLower(field)])), " "); v != "" {
-			w.out.WriteString(field + ": " + v + "\n")
+			w.out.WriteString(field + ": " + visible.Line(v) + "\n")
 		}
 	}
 	w.out.WriteString("\n")
@@ -101,7 +102,7 @@ func (w *writer) list(e *entity, within string) {
 			w.out.WriteString("Files in this mail:\n")
 		}
 		any = true
-		fmt.Fprintf(&w.out, "- %s (%s, %d bytes)\n", within+part.name, part.kind, len(part.content))
+		fmt.Fprintf(&w.out, "- %s (%s, %d bytes)\n", visible.Name(within+part.name), visible.Name(part.kind), len(part.content))
 	})
 	if any {
 		w.out.WriteString("\n")

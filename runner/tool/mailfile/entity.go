@@ -150,6 +150,10 @@ func (p *parser) entity(raw []byte, depth, mails int, implied string) *entity {
 	}
 	if isText := e.kind == "text/plain" || e.kind == "text/html"; !isText || disposition == "attachment" || name != "" {
 		e.name = cmp.Or(name, defaultName(e.kind))
+		// By this extension, a path that leads into the mail is recognized.
+		if strings.HasPrefix(e.kind, "message/") && e.kind != "message/delivery-status" && !strings.HasSuffix(strings.ToLower(e.name), ".eml") {
+			e.name += ".eml"
+		}
 		p.envelope(e, depth, mails)
 	}
 	return e

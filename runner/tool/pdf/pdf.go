@@ -108,12 +108,11 @@ func (r *Reader) Text(data []byte, selection string, expired func() bool) ([]byt
 	if read == 0 {
 		return nil, failed
 	}
+	note := ""
 	if pictures == read {
-		return []byte(scanNote(selection == "" && read == len(pages)) + b.String()), nil
+		note = scanNote(selection == "" && read == len(pages))
 	}
-	b.WriteString(d.attachments())
-	b.WriteString(restNote(pages[read:], failed))
-	return []byte(b.String()), nil
+	return []byte(note + b.String() + d.attachments() + restNote(pages[read:], failed)), nil
 }
 
 // heading returns the line before the text of a page.
