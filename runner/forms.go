@@ -32,7 +32,7 @@ type form struct {
 	used  int64 // value of uses at the last use
 	bytes int   // guarded by the cache's lock, as used is
 
-	mu      sync.Mutex // guards the fields below; held while they are computed, so that it is done only once
+	one     chan struct{} // guards the fields below; full while they are computed, so that it is done only once
 	known   bool
 	picture model.Picture
 	pages   int
@@ -48,13 +48,26 @@ func (c *formCache) entry(key string) *form {
 		if c.forms == nil || len(c.forms) >= maxForms {
 			c.forms, c.bytes = map[string]*form{}, 0
 		}
-		x = &form{}
+		x = &form{one: make(chan struct{}, 1)}
 		c.forms[key] = x
 	}
 	c.uses++
 	x.used = c.uses
 	return x
 }
+
+// lock waits until nobody else computes or reads the form, at most until ctx ends: the other one may wait long for
+// its confined process.
+func (x *form) lock(ctx context.Context) error {
+	select {
+	case x.one <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (x *form) unlock() { <-x.one }
 
 // grow records the bytes of a new form, and drops the forms that were not used for the longest time.
 func (c *formCache) grow(key string, bytes int) {
@@ -90,8 +103,10 @@ func (r *Runner) picture(ctx context.Context, f store.File) (model.Picture, erro
 	}
 	key := "picture " + f.SHA256
 	x := r.forms.entry(key)
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	if x.lock(ctx) != nil {
+		return model.Picture{}, errUnreadable
+	}
+	defer x.unlock()
 	if x.known {
 		return x.picture, x.reason
 	}
@@ -114,8 +129,10 @@ func (r *Runner) picture(ctx context.Context, f store.File) (model.Picture, erro
 // pages returns the number of pages of a PDF file, 0 if it is unknown.
 func (r *Runner) pages(ctx context.Context, f store.File) int {
 	x := r.forms.entry("pages " + f.SHA256)
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	if x.lock(ctx) != nil {
+		return 0
+	}
+	defer x.unlock()
 	if x.known {
 		return x.pages
 	}
