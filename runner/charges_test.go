@@ -101,7 +101,7 @@ func TestFailedTriesAreCharged(t *testing.T) {
 				if tt.counted {
 					is.Equal([]int64{u.InputTokens, u.OutputTokens}, []int64{tt.in, tt.out})
 				} else {
-					is.True(u.InputTokens > tt.in-500 && u.InputTokens < tt.in*3)     // an estimate, because the provider counted nothing
+					is.True(u.InputTokens > tt.in-500 && u.InputTokens < tt.in*4)     // an estimate, because the provider counted nothing
 					is.True(u.OutputTokens >= tt.out-3 && u.OutputTokens < tt.out+20) // far from the sent output
 				}
 				price := f.cfg.Prices.Lookup(provider + ":m")

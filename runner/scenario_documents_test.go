@@ -60,7 +60,7 @@ func documentScenarios() []scenario {
 			name:   "an image that is none",
 			files:  map[string]string{"photo.txt": "no image\n"},
 			inputs: []string{"Look at photo.txt."},
-			says:   []reply{does(use("view_image", "path", "photo.txt").failing("no image")), say("It is a text.")},
+			says:   []reply{does(use("view_image", "path", "photo.txt").failing("no picture")), say("It is a text.")},
 			output: "It is a text.",
 		},
 		{
