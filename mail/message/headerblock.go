@@ -172,7 +172,7 @@ const (
 
 // ruleAt returns how much a line speaks for a quoted mail below it.
 func ruleAt(line string) int {
-	if len(line) < 3 || len(line) > maxLine || !strings.ContainsAny(line[:1], "_-*\\\xe2") {
+	if len(line) < 3 || len(line) > maxLine || strings.IndexByte("_-*\\\xe2", line[0]) < 0 {
 		return 0
 	}
 	line = strings.ReplaceAll(line, "\\", "")

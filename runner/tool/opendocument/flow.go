@@ -23,7 +23,6 @@ type flow struct {
 	about   []string        // names of comments on texts that have not ended
 	changed []string        // ids of insertions that have not ended
 	region  *change         // the change whose description is open
-	id      string          // its id
 	outline [maxDepth + 1]int
 	lists   map[string][maxDepth + 1]int // numbers of the lists so far, by their ids and styles
 	master  string                       // kind of the pages whose headers are read

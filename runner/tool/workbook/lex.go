@@ -72,7 +72,7 @@ func (l *lexer) next() error {
 	case c == '\'':
 		end := quotedEnd(l.rest, '\'')
 		if end < 0 || !strings.HasPrefix(l.rest[end:], "!") {
-			return fmt.Errorf("the name of a sheet in ' must end with '!")
+			return fmt.Errorf("the name of a sheet in quotation marks has no ! behind it")
 		}
 		l.add(sheetLexeme, end+1)
 	case c == '#':

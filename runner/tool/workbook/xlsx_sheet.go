@@ -48,16 +48,16 @@ type sheetReader struct {
 	shared     map[string]sharedFormula
 	sharedSize int
 
-	row, column      int             // of the present cell
-	kind, style      string          // attributes t and s of the cell
-	value, formula   strings.Builder // of the cell
-	formulaKind      string          // attribute t of f
-	formulaRef, si   string          // its cells, and its number among the shared ones
-	hasFormula       bool
-	into             *strings.Builder // nil to ignore text
-	phonetic         bool
-	choices, allowed string // cells with a list of choices
-	list             strings.Builder
+	row, column    int             // of the present cell
+	kind, style    string          // attributes t and s of the cell
+	value, formula strings.Builder // of the cell
+	formulaKind    string          // attribute t of f
+	formulaRef, si string          // its cells, and its number among the shared ones
+	hasFormula     bool
+	into           *strings.Builder // nil to ignore text
+	phonetic       bool
+	choices        string // cells with a list of choices
+	list           strings.Builder
 }
 
 // Start reads the attributes of an element.
