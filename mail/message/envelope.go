@@ -94,11 +94,28 @@ func (b *bodyReader) envelope(packed, kind, name string, params map[string]strin
 	case packed == "msg":
 		return b.attachMail(document, kind, name, part, depth)
 	}
+	if !mailtext.IsPart(part) {
+		return b.signedFile(name, kind, document, part, depth)
+	}
 	fields, body, broken := splitHeader(part)
 	b.broken = b.broken || broken
 	c := b.part(fields, bytes.NewReader(body), depth+1, false)
 	c.repeats = packed == "tnef"
 	return c
+}
+
+// signedFile attaches a signed document that is no part of a mail: with its signature, and as the file that was signed.
+func (b *bodyReader) signedFile(name, kind string, document, signed []byte, depth int) content {
+	b.file(name, kind, bytes.NewReader(document))
+	if b.err != nil {
+		return content{}
+	}
+	const anyFile = "application/octet-stream"
+	name = mailtext.SignedName(name, signed)
+	if packed := envelopeKind(anyFile, name); packed != "" && packed != "smime" && depth < maxDepth {
+		return b.envelope(packed, anyFile, name, nil, bytes.NewReader(signed), depth+1)
+	}
+	return b.file(name, anyFile, bytes.NewReader(signed))
 }
 
 // attachMail attaches a mail as the file that it came as. Its text becomes a part of the instruction, and its own
@@ -184,29 +201,54 @@ const (
 )
 
 // inlinePGP returns a text without its encrypted block, which becomes a file, and without the lines of a signature.
+// A block without its end stays in the text.
 func (b *bodyReader) inlinePGP(text string) string {
 	if before, rest, found := cutLine(text, pgpMessage); found {
-		block, after, _ := strings.Cut(rest, pgpEnd)
-		b.encrypted("PGP", "application/pgp-encrypted", "encrypted.asc", []byte(pgpMessage+block+pgpEnd+"\n"))
-		text = before + after
+		if block, after, ended := cutLine(rest, pgpEnd); ended {
+			b.encrypted("PGP", "application/pgp-encrypted", "encrypted.asc",
+				[]byte(pgpMessage+"\n"+block+pgpEnd+"\n"))
+			text = before + after
+		}
 	}
-	if before, rest, found := cutLine(text, pgpSigned); found {
-		signed, after, _ := strings.Cut(rest, pgpSignature)
-		_, after, _ = strings.Cut(after, pgpSignedEnd)
-		_, signed, _ = strings.Cut(strings.TrimPrefix(signed, "\n"), "\n\n") // fields such as Hash are above the text
-		signed = strings.TrimPrefix(strings.ReplaceAll("\n"+signed, "\n- ", "\n"), "\n")
-		text = before + strings.TrimRight(signed, "\n") + after
-	}
-	return text
+	return withoutSignature(text)
 }
 
-// cutLine cuts a text at a whole line that is not quoted.
-func cutLine(text, line string) (before, after string, found bool) {
-	at := strings.Index("\n"+text, "\n"+line)
-	if at < 0 {
-		return text, "", false
+// withoutSignature returns a text without the lines of a signature, as which it is if the block is not whole.
+func withoutSignature(text string) string {
+	before, rest, found := cutLine(text, pgpSigned)
+	signed, rest, hasSignature := cutLine(rest, pgpSignature)
+	_, after, ended := cutLine(rest, pgpSignedEnd)
+	if !found || !hasSignature || !ended {
+		return text
 	}
-	return text[:at], text[at+len(line):], true
+	// Fields such as Hash may be above the text. An empty line is between them and the text.
+	for {
+		line, below, more := strings.Cut(signed, "\n")
+		if !more {
+			return text
+		}
+		signed = below
+		if line = strings.TrimSpace(line); line == "" {
+			break
+		}
+		if !strings.Contains(line, ": ") {
+			return text
+		}
+	}
+	signed = strings.TrimPrefix(strings.ReplaceAll("\n"+signed, "\n- ", "\n"), "\n")
+	return before + strings.TrimRight(signed, "\n") + "\n" + after
+}
+
+// cutLine cuts a text at a whole line that is not quoted. Spaces at the end of the line do not count.
+func cutLine(text, line string) (before, after string, found bool) {
+	for at := 0; at < len(text); {
+		whole, rest, _ := strings.Cut(text[at:], "\n")
+		if strings.TrimRight(whole, " \t") == line {
+			return text[:at], rest, true
+		}
+		at += len(whole) + 1
+	}
+	return text, "", false
 }
 
 // withoutRepeats leaves out the text of a winmail.dat if another part has the same words, as Exchange sends it.
@@ -226,19 +268,18 @@ func withoutRepeats(all []content) []content {
 	return all
 }
 
-// hasWords reports whether a text has nearly all of the words.
+// hasWords reports whether a text has all of the words, each as often.
 func hasWords(text string, words []string) bool {
 	count := map[string]int{}
 	for word := range strings.FieldsSeq(text) {
 		count[word]++
 	}
-	missing := 0
 	for _, word := range words {
 		if count[word]--; count[word] < 0 {
-			missing++
+			return false
 		}
 	}
-	return missing*10 <= len(words)
+	return true
 }
 
 // withEnvelopes returns the author's text with the notices about encrypted parts, and the texts of attached mails as

@@ -38,6 +38,17 @@ const opaque = "MIAGCSqGSIb3DQEHAqCAMIACAQExADCABgkqhkiG9w0BBwGggCSABIG3Q29udGVu
 const winmail = "eJ8+IgEAAQyABgAUAAAASGVsbG8gZnJvbSBFeGNoYW5nZQALBwICkAYADgAAAAAAAAAAAAAAAAAAAAAAAAACEIAGAAkAAABsaXN0LnR4dABKAw" +
 	"IPgAYABQAAAGl0ZW1zIgI="
 
+// signedDocument returns a signed document in base64.
+func signedDocument(document string) string {
+	der := func(tag byte, parts ...string) string {
+		body := strings.Join(parts, "")
+		return string([]byte{tag, 0x82, byte(len(body) >> 8), byte(len(body))}) + body
+	}
+	const oid = "\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07"
+	data := der(0x30, der(2, "\x01"), der(0x31), der(0x30, oid+"\x01", der(0xa0, der(4, document))))
+	return base64.StdEncoding.EncodeToString([]byte(der(0x30, oid+"\x02", der(0xa0, data))))
+}
+
 // TestEnvelopes reads mails that are packed in something.
 func TestEnvelopes(t *testing.T) {
 	t.Parallel()
@@ -66,6 +77,13 @@ func TestEnvelopes(t *testing.T) {
 		"without parameter": {top("application/x-pkcs7-mime; name=smime.p7m", opaque), "Signed text", "a.csv: 1,2"},
 		"by its name":       {top("application/octet-stream; name=smime.p7m", opaque), "Signed text", "a.csv: 1,2"},
 		"in a part":         {mixed(part("text/plain", "Above"), packed("application/pkcs7-mime; name=smime.p7m", opaque)), "Above\n\nSigned text", "a.csv: 1,2"},
+		"a signed invoice": {mixed(part("text/plain", "Above"), packed("application/pkcs7-mime; name=\"IT01_FPA.xml.p7m\"", signedDocument("<?xml version=\"1.0\"?><a>b</a>"))),
+			"Above", "IT01_FPA.xml.p7m: *IT01_FPA.xml: <?xml version=\"1.0\"?"},
+		"a signed contract": {mixed(part("text/plain", "Above"), packed("application/octet-stream; name=c.pdf.p7m", signedDocument("%PDF-1.7\nabc: d"))),
+			"Above", "c.pdf.p7m: *c.pdf: %PDF-1.7\nabc: d"},
+		"a signed mail as a file": {mixed(part("text/plain", "Above"), packed("application/octet-stream; name=a.eml.p7m", signedDocument("Subject: one\n\nInner"))),
+			"Above\n\n[Attached mail, file a.eml:]\n> Subject: one\n>\n> Inner", "a.eml.p7m: *a.eml: Subject: one\n\nInner"},
+		"signed without a header": {top("application/pkcs7-mime; name=smime.p7m", signedDocument("Hello")), "", "smime.p7m: *smime.txt: Hello"},
 		"encrypted": {top("application/pkcs7-mime; smime-type=enveloped-data; name=smime.p7m", enveloped),
 			"Numbers\n\n" + encrypted("S/MIME", "smime.p7m"), "smime.p7m: *"},
 		"encrypted, unlabelled": {top("application/pkcs7-mime; name=smime.p7m", enveloped), "Numbers\n\n" + encrypted("S/MIME", "smime.p7m"), "smime.p7m: *"},
@@ -79,11 +97,19 @@ func TestEnvelopes(t *testing.T) {
 			"See below\n\n" + encrypted("PGP", "encrypted.asc"), "encrypted.asc: -----BEGIN PGP MESSA"},
 		"inline signature": {"Content-Type: text/plain\n\n-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\nClear\n- -- dash\n-----BEGIN PGP SIGNATURE-----\n\nabc\n-----END PGP SIGNATURE-----\n",
 			"Clear\n-- dash", ""},
+		"inline signature without Hash": {"Content-Type: text/plain\n\nOn top\n-----BEGIN PGP SIGNED MESSAGE-----\n\nOne\n\nTwo\n-----BEGIN PGP SIGNATURE-----\n\nabc\n-----END PGP SIGNATURE-----\n",
+			"On top\nOne\n\nTwo", ""},
+		"a line of a signature": {"Content-Type: text/plain\n\nWhat is\n-----BEGIN PGP SIGNED MESSAGE-----\nfor?\n\nTell me\n",
+			"What is\n-----BEGIN PGP SIGNED MESSAGE-----\nfor?\n\nTell me", ""},
+		"a line of PGP": {"Content-Type: text/plain\n\nWhat is\n-----BEGIN PGP MESSAGE-----\nfor?\n\nTell me\n",
+			"What is\n-----BEGIN PGP MESSAGE-----\nfor?\n\nTell me", ""},
 		"quoted PGP":              {"Content-Type: text/plain\n\nI got this:\n> -----BEGIN PGP MESSAGE-----\nWhat is it?\n", "I got this:\n> -----BEGIN PGP MESSAGE-----\nWhat is it?", ""},
 		"winmail.dat":             {mixed(packed("application/ms-tnef; name=winmail.dat", winmail)), "Hello from Exchange", "list.txt: items"},
 		"winmail.dat by its name": {mixed(packed("application/octet-stream; name=WINMAIL.DAT", winmail)), "Hello from Exchange", "list.txt: items"},
 		"winmail.dat repeats": {mixed(part("text/plain", "Hello from   Exchange"), packed("application/ms-tnef; name=winmail.dat", winmail)),
 			"Hello from   Exchange", "list.txt: items"},
+		"winmail.dat differs in a word": {mixed(part("text/plain", "Hello from exchange"), packed("application/ms-tnef; name=winmail.dat", winmail)),
+			"Hello from exchange\n\nHello from Exchange", "list.txt: items"},
 		"winmail.dat says more": {mixed(part("text/plain", "See the winmail"), packed("application/ms-tnef; name=winmail.dat", winmail)),
 			"See the winmail\n\nHello from Exchange", "list.txt: items"},
 		"an attached mail": {mixed(part("text/plain", "Please look"), part("message/rfc822; name=a.eml", inner)),
@@ -108,8 +134,9 @@ func TestEnvelopes(t *testing.T) {
 			is := is.New(t)
 			text, files := readEnvelopes(t, tt.raw)
 			is.Equal(text, tt.text)
-			if beginning, any := strings.CutSuffix(tt.files, "*"); any {
-				is.True(strings.HasPrefix(strings.Join(files, " "), beginning))
+			if beginning, end, any := strings.Cut(tt.files, ": *"); any {
+				is.True(strings.HasPrefix(strings.Join(files, " "), beginning+": "))
+				is.True(strings.HasSuffix(strings.Join(files, " "), end))
 				return
 			}
 			is.Equal(strings.Join(files, " "), tt.files)

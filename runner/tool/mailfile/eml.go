@@ -31,7 +31,7 @@ func Members(document []byte, expired func() bool) ([]Member, error) {
 	}
 	var list []Member
 	e.each(func(part *entity) {
-		if part.name != "" && part.content != nil && len(part.inside) == 0 {
+		if part.isFile() {
 			list = append(list, Member{part.name, part.kind, part.content})
 		}
 	})
@@ -95,7 +95,7 @@ func (w *writer) mail(e *entity, within string) {
 func (w *writer) list(e *entity, within string) {
 	any := false
 	e.each(func(part *entity) {
-		if part.name == "" || part.content == nil || len(part.inside) > 0 {
+		if !part.isFile() {
 			return
 		}
 		if !any {

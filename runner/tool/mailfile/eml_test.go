@@ -51,6 +51,8 @@ func TestEML(t *testing.T) {
 			"Files in this mail:\n- forwarded.eml/image.png (image/png, 3 bytes)\n", "forwarded.eml=*"},
 		"signed": {mixed("Content-Type: application/pkcs7-mime; name=smime.p7m\nContent-Transfer-Encoding: binary\n\n" + string(signed(der, der(tagOctets, []byte(signedText))))),
 			fields + "Signed text\n", ""},
+		"a signed document": {mixed("Content-Type: application/pkcs7-mime; name=a.xml.p7m\nContent-Transfer-Encoding: binary\n\n" + string(signed(der, der(tagOctets, []byte("<?xml version=\"1.0\"?>\n<a: x>"))))),
+			fields + "Files in this mail:\n- a.xml.p7m (application/pkcs7-mime, 86 bytes)\n- a.xml (application/octet-stream, 28 bytes)\n", "a.xml.p7m=*a.xml=<?xml version=\"1.0\"?>\n<a: x>"},
 		"encrypted": {mixed("Content-Type: application/pkcs7-mime; name=smime.p7m\nContent-Transfer-Encoding: binary\n\n" + string(der(tagSequence, der(tagOID, oidEnveloped), der(tagExplicit, der(tagSequence))))),
 			fields + "[this part is encrypted (S/MIME), and there is no key here to read it]\n\nFiles in this mail:\n- smime.p7m (application/pkcs7-mime, 17 bytes)\n", "smime.p7m=*"},
 		"ends early": {"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nHello", "Subject: x\n\nHello\n", ""},
@@ -66,8 +68,9 @@ func TestEML(t *testing.T) {
 			for _, m := range list {
 				all = append(all, m.Name+"="+string(m.Content))
 			}
-			if beginning, any := strings.CutSuffix(tt.members, "*"); any {
-				is.True(strings.HasPrefix(strings.Join(all, " "), beginning))
+			if beginning, end, any := strings.Cut(tt.members, "=*"); any {
+				is.True(strings.HasPrefix(strings.Join(all, " "), beginning+"="))
+				is.True(strings.HasSuffix(strings.Join(all, " "), end))
 				return
 			}
 			is.Equal(strings.Join(all, " "), tt.members)

@@ -64,6 +64,7 @@ type entity struct {
 	inside  []*entity
 	mail    *entity // the mail inside an attached mail
 	notice  string  // why the part cannot be read
+	signed  bool    // a document with its signature: the part inside is the document alone
 }
 
 // A parser reads the parts of one document.
@@ -226,9 +227,28 @@ func (p *parser) envelope(e *entity, depth, mails int) {
 	case err != nil: // such as a signature or a certificate: it is only a file
 	case outlook.IsMsg(e.content):
 		e.mail = p.mail(part, depth+1, mails+1)
+	case !mailtext.IsPart(part):
+		p.signedFile(e, part, depth, mails)
 	default:
 		e.inside = append(e.inside, p.entity(part, depth+1, mails, "text/plain"))
 	}
+}
+
+// signedFile adds the document of a signed file, which is no part of a mail, as a file beside it.
+func (p *parser) signedFile(e *entity, document []byte, depth, mails int) {
+	p.parts++
+	if p.bytes += len(document); p.parts > maxParts || depth >= maxDepth || p.bytes > maxContent {
+		p.missing = true
+		return
+	}
+	inner := &entity{kind: "application/octet-stream", name: mailtext.SignedName(e.name, document), content: document}
+	e.signed, e.inside = true, []*entity{inner}
+	p.envelope(inner, depth+1, mails)
+}
+
+// isFile reports whether a part is a file of the mail.
+func (e *entity) isFile() bool {
+	return e.name != "" && e.content != nil && (e.signed || len(e.inside) == 0)
 }
 
 // fileName returns the last element of a name that a sender has chosen.

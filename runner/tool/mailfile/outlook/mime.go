@@ -159,9 +159,8 @@ func (m *mail) signedOriginal() []byte {
 		return nil
 	}
 	data := m.attachments[0].data
-	head := strings.ToLower(string(data[:min(len(data), 16)]))
 	switch {
-	case strings.HasPrefix(head, "content-") || strings.HasPrefix(head, "mime-version:"):
+	case mailtext.IsPart(data):
 		return data
 	case len(data) > 0 && data[0] == 0x30: // a CMS message
 		const fields = "Content-Type: application/pkcs7-mime; name=smime.p7m\r\nContent-Transfer-Encoding: binary\r\n\r\n"
