@@ -93,7 +93,7 @@ func (b *bodyReader) part(fields textproto.Header, body io.Reader, depth int, al
 	}
 	switch {
 	case kind == "multipart/encrypted" && params["boundary"] != "":
-		return b.pgpMIME(params["boundary"], decoded)
+		return b.pgpMIME(params["boundary"], decoded, depth)
 	case strings.HasPrefix(kind, "multipart/") && params["boundary"] != "":
 		return b.multipart(kind, params["boundary"], decoded, depth)
 	case strings.HasPrefix(kind, "multipart/"):
@@ -101,7 +101,7 @@ func (b *bodyReader) part(fields textproto.Header, body io.Reader, depth int, al
 		return plainContent(b.readText(decoded, params))
 	// A text with a name is a file, but not as one of several forms.
 	case disposition != "attachment" && (name == "" || alternative) && (kind == "text/plain" || kind == "text/html"):
-		return b.textPart(kind, params, decoded)
+		return b.textPart(kind, params, decoded, depth)
 	case isSignature(kind), alternative && strings.HasPrefix(kind, "text/") && kind != "text/calendar":
 		return content{} // it is only for programs
 	}
@@ -126,7 +126,7 @@ func (b *bodyReader) decode(fields textproto.Header, body io.Reader) io.Reader {
 }
 
 // textPart reads a part of plain text or HTML.
-func (b *bodyReader) textPart(kind string, params map[string]string, decoded io.Reader) content {
+func (b *bodyReader) textPart(kind string, params map[string]string, decoded io.Reader, depth int) content {
 	text := b.readText(decoded, params)
 	if kind == "text/html" {
 		return content{html: []piece{{text: text, isHTML: true}}}
@@ -134,7 +134,7 @@ func (b *bodyReader) textPart(kind string, params map[string]string, decoded io.
 	if strings.EqualFold(params["format"], "flowed") {
 		text = mailtext.Unflow(text, strings.EqualFold(params["delsp"], "yes"))
 	}
-	return plainContent(b.inlinePGP(text))
+	return plainContent(b.inlinePGP(text, depth))
 }
 
 // readText reads text in the charset of params, as far as maxText allows.

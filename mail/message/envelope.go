@@ -12,6 +12,7 @@ import (
 	"github.com/emersion/go-message/textproto"
 
 	"journeyman/runner/tool/mailfile/mailtext"
+	"journeyman/store/visible"
 )
 
 // OpenEnvelope opens what mails are packed in: signed S/MIME messages, the winmail.dat of Exchange, and msg files. It
@@ -77,7 +78,7 @@ func (b *bodyReader) envelope(packed, kind, name string, params map[string]strin
 	}
 	smime := strings.ToLower(params["smime-type"])
 	if strings.Contains(smime, "enveloped") || strings.Contains(smime, "encrypted") {
-		return b.encrypted("S/MIME", kind, name, document)
+		return b.encrypted("S/MIME", kind, name, document, depth == 0)
 	}
 	if b.open == nil || smime == "certs-only" {
 		return b.file(name, kind, bytes.NewReader(document))
@@ -88,7 +89,7 @@ func (b *bodyReader) envelope(packed, kind, name string, params map[string]strin
 		b.err = err
 		return content{}
 	case encrypted:
-		return b.encrypted("S/MIME", kind, name, document)
+		return b.encrypted("S/MIME", kind, name, document, depth == 0)
 	case part == nil:
 		return b.file(name, kind, bytes.NewReader(document))
 	case packed == "msg":
@@ -159,12 +160,17 @@ func (b *bodyReader) file(name, kind string, r io.Reader) content {
 	return content{}
 }
 
-// encrypted attaches an encrypted part, and notes for the instruction that nobody here can read it.
-func (b *bodyReader) encrypted(how, kind, name string, document []byte) content {
+// encrypted attaches an encrypted part, and notes for the instruction that nobody here can read it. whole means that
+// the mail has nothing else.
+func (b *bodyReader) encrypted(how, kind, name string, document []byte, whole bool) content {
 	c := b.file(name, kind, bytes.NewReader(document))
-	notice := fmt.Sprintf("[This mail is encrypted (%s). The encrypted part is the file %s. This server has no key for "+
-		"it, so neither its text nor its files can be read here. Tell the author so, and ask for the mail without "+
-		"encryption.]", how, name)
+	form := "[A part of this mail is encrypted (%s). It is the file %s. This server has no key for it, so it cannot be " +
+		"read here. Tell the author so, and ask for the part without encryption.]"
+	if whole {
+		form = "[This mail is encrypted (%s). The encrypted part is the file %s. This server has no key for it, so neither " +
+			"its text nor its files can be read here. Tell the author so, and ask for the mail without encryption.]"
+	}
+	notice := fmt.Sprintf(form, how, label(name))
 	if !slices.Contains(b.notices, notice) {
 		b.notices = append(b.notices, notice)
 	}
@@ -172,7 +178,7 @@ func (b *bodyReader) encrypted(how, kind, name string, document []byte) content 
 }
 
 // pgpMIME reads the parts of multipart/encrypted (RFC 3156): a version, and the encrypted mail.
-func (b *bodyReader) pgpMIME(boundary string, body io.Reader) content {
+func (b *bodyReader) pgpMIME(boundary string, body io.Reader, depth int) content {
 	fields := textproto.Header{}
 	fields.Set("Content-Type", "multipart/mixed; boundary=\""+boundary+"\"")
 	raw, _ := io.ReadAll(body)
@@ -188,7 +194,7 @@ func (b *bodyReader) pgpMIME(boundary string, body io.Reader) content {
 		name = cmp.Or(where["filename"], params["name"], name)
 		return false
 	})
-	return b.encrypted("PGP", "application/pgp-encrypted", name, document)
+	return b.encrypted("PGP", "application/pgp-encrypted", name, document, depth == 0)
 }
 
 // Lines of PGP in a text (RFC 9580, sections 6.2 and 7).
@@ -202,11 +208,11 @@ const (
 
 // inlinePGP returns a text without its encrypted block, which becomes a file, and without the lines of a signature.
 // A block without its end stays in the text.
-func (b *bodyReader) inlinePGP(text string) string {
+func (b *bodyReader) inlinePGP(text string, depth int) string {
 	if before, rest, found := cutLine(text, pgpMessage); found {
 		if block, after, ended := cutLine(rest, pgpEnd); ended {
 			b.encrypted("PGP", "application/pgp-encrypted", "encrypted.asc",
-				[]byte(pgpMessage+"\n"+block+pgpEnd+"\n"))
+				[]byte(pgpMessage+"\n"+block+pgpEnd+"\n"), depth == 0 && strings.TrimSpace(before+after) == "")
 			text = before + after
 		}
 	}
@@ -295,25 +301,45 @@ func (b *bodyReader) withEnvelopes(own, subject string, texts []string) string {
 	return strings.TrimSpace(strings.Join(parts, "\n\n"))
 }
 
+// label returns a name that the sender has chosen as one short line, in quotes if it could end the brackets around it.
+func label(name string) string {
+	name = visible.Name(shortened(OneLine(name)))
+	if strings.ContainsAny(name, `[]"`) {
+		return `"` + strings.ReplaceAll(name, `"`, `\"`) + `"`
+	}
+	return name
+}
+
+// shortened returns at most maxOneField bytes of a text.
+func shortened(text string) string {
+	if len(text) > maxOneField {
+		return strings.ToValidUTF8(text[:maxOneField], "") + "…"
+	}
+	return text
+}
+
+// lineEnds replaces the other characters that end a line.
+var lineEnds = strings.NewReplacer("\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
 // quoted returns the header and the text of an attached mail, in lines that begin with ">".
 func (a attachedMail) quoted(text string) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "[Attached mail, file %s:]\n", a.name)
+	name := label(a.name)
+	lines := []string{fmt.Sprintf("[Attached mail, file %s:]", name)}
 	for _, field := range []string{"From", "To", "Cc", "Date", "Subject"} {
-		value := OneLine(mailtext.Words(a.header.fields.Get(field)))
-		if len(value) > maxOneField {
-			value = strings.ToValidUTF8(value[:maxOneField], "") + "…"
-		}
+		value := visible.Line(shortened(OneLine(mailtext.Words(a.header.fields.Get(field)))))
 		if value != "" {
-			fmt.Fprintf(&out, "> %s: %s\n", field, value)
+			lines = append(lines, "> "+field+": "+value)
 		}
 	}
-	text, rest := strings.Trim(cleanLines(text), "\n"), ""
+	text, rest := strings.Trim(cleanLines(lineEnds.Replace(text)), "\n"), ""
 	if len(text) > maxQuoted {
-		text, rest = string(firstLines([]byte(text), maxQuoted)), "\n[The rest is in the file "+a.name+".]"
+		text, rest = string(firstLines([]byte(text), maxQuoted)), "\n[The rest is in the file "+name+".]"
 	}
 	for line := range strings.SplitSeq("\n"+strings.ToValidUTF8(strings.TrimRight(text, "\n"), ""), "\n") {
-		out.WriteString(strings.TrimRight("> "+line, " ") + "\n")
+		lines = append(lines, strings.TrimRight("> "+line, " "))
 	}
-	return strings.TrimRight(out.String(), "> \n") + rest
+	for lines[len(lines)-1] == ">" {
+		lines = lines[:len(lines)-1]
+	}
+	return strings.Join(lines, "\n") + rest
 }

@@ -49,6 +49,17 @@ func signedDocument(document string) string {
 	return base64.StdEncoding.EncodeToString([]byte(der(0x30, oid+"\x02", der(0xa0, data))))
 }
 
+// winmailText returns a winmail.dat with a text, in base64.
+func winmailText(text string) string {
+	text += "\x00"
+	sum := 0
+	for _, c := range []byte(text) {
+		sum += int(c)
+	}
+	head := "\x78\x9f\x3e\x22\x01\x00\x01\x0c\x80\x06\x00" + string([]byte{byte(len(text)), 0, 0, 0})
+	return base64.StdEncoding.EncodeToString([]byte(head + text + string([]byte{byte(sum), byte(sum >> 8)})))
+}
+
 // TestEnvelopes reads mails that are packed in something.
 func TestEnvelopes(t *testing.T) {
 	t.Parallel()
@@ -65,6 +76,10 @@ func TestEnvelopes(t *testing.T) {
 	encrypted := func(how, name string) string {
 		return fmt.Sprintf("[This mail is encrypted (%s). The encrypted part is the file %s. This server has no key for it, so neither its "+
 			"text nor its files can be read here. Tell the author so, and ask for the mail without encryption.]", how, name)
+	}
+	partly := func(how, name string) string {
+		return fmt.Sprintf("[A part of this mail is encrypted (%s). It is the file %s. This server has no key for it, so it cannot be read here. "+
+			"Tell the author so, and ask for the part without encryption.]", how, name)
 	}
 	inner := "From: Bob <bob@example.net>\nTo: =?iso-8859-1?q?M=FCller?= <m@example.net>\nDate: Mon, 2 Nov 2026 10:00:00 +0100\n" +
 		"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\nContent-Type: multipart/mixed; boundary=i\n\n--i\n\nInner text\n\n-- \nBob\n" +
@@ -87,14 +102,23 @@ func TestEnvelopes(t *testing.T) {
 		"encrypted": {top("application/pkcs7-mime; smime-type=enveloped-data; name=smime.p7m", enveloped),
 			"Numbers\n\n" + encrypted("S/MIME", "smime.p7m"), "smime.p7m: *"},
 		"encrypted, unlabelled": {top("application/pkcs7-mime; name=smime.p7m", enveloped), "Numbers\n\n" + encrypted("S/MIME", "smime.p7m"), "smime.p7m: *"},
-		"damaged":               {top("application/pkcs7-mime; name=smime.p7m", "MIAG"), "", "smime.p7m: *"},
+		"an encrypted file": {mixed(part("text/plain", "Look"), packed("application/octet-stream; name=\"a.p7m\"", enveloped)),
+			"Look\n\n" + partly("S/MIME", "a.p7m"), "a.p7m: *"},
+		"an encrypted file with lines in its name": {mixed(part("text/plain", "Look"), packed("application/octet-stream; name*=utf-8''a%0A%E2%80%AEb.p7m", enveloped)),
+			"Look\n\n" + partly("S/MIME", "a \\u202eb.p7m"), "a\n\u202eb.p7m: *"},
+		"an encrypted mail in a mail": {mixed(part("text/plain", "Look"), part("message/rfc822; name=a.eml",
+			"Subject: one\nContent-Type: application/pkcs7-mime; name=smime.p7m\nContent-Transfer-Encoding: base64\n\n"+enveloped)),
+			"Look\n\n" + partly("S/MIME", "smime.p7m") + "\n\n[Attached mail, file a.eml:]\n> Subject: one", "a.eml: *"},
+		"inline PGP alone": {"Content-Type: text/plain\nSubject: Numbers\n\n-----BEGIN PGP MESSAGE-----\n\nabc\n-----END PGP MESSAGE-----\n",
+			"Numbers\n\n" + encrypted("PGP", "encrypted.asc"), "encrypted.asc: -----BEGIN PGP MESSA"},
+		"damaged": {top("application/pkcs7-mime; name=smime.p7m", "MIAG"), "", "smime.p7m: *"},
 		"clear-signed": {"Content-Type: multipart/signed; boundary=b\n\n" + part("text/plain", "Clear") + packed("application/pkcs7-signature; name=smime.p7s", opaque) + "--b--\n",
 			"Clear", ""},
 		"PGP/MIME": {"Subject: Numbers\nContent-Type: multipart/encrypted; protocol=\"application/pgp-encrypted\"; boundary=b\n\n" +
 			part("application/pgp-encrypted", "Version: 1") + part("application/octet-stream; name=encrypted.asc", "-----BEGIN PGP MESSAGE-----") + "--b--\n",
 			"Numbers\n\n" + encrypted("PGP", "encrypted.asc"), "encrypted.asc: -----BEGIN PGP MESSA"},
 		"inline PGP": {"Content-Type: text/plain\n\nSee below\n\n-----BEGIN PGP MESSAGE-----\n\nabc\n-----END PGP MESSAGE-----\n",
-			"See below\n\n" + encrypted("PGP", "encrypted.asc"), "encrypted.asc: -----BEGIN PGP MESSA"},
+			"See below\n\n" + partly("PGP", "encrypted.asc"), "encrypted.asc: -----BEGIN PGP MESSA"},
 		"inline signature": {"Content-Type: text/plain\n\n-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\nClear\n- -- dash\n-----BEGIN PGP SIGNATURE-----\n\nabc\n-----END PGP SIGNATURE-----\n",
 			"Clear\n-- dash", ""},
 		"inline signature without Hash": {"Content-Type: text/plain\n\nOn top\n-----BEGIN PGP SIGNED MESSAGE-----\n\nOne\n\nTwo\n-----BEGIN PGP SIGNATURE-----\n\nabc\n-----END PGP SIGNATURE-----\n",
@@ -108,8 +132,9 @@ func TestEnvelopes(t *testing.T) {
 		"winmail.dat by its name": {mixed(packed("application/octet-stream; name=WINMAIL.DAT", winmail)), "Hello from Exchange", "list.txt: items"},
 		"winmail.dat repeats": {mixed(part("text/plain", "Hello from   Exchange"), packed("application/ms-tnef; name=winmail.dat", winmail)),
 			"Hello from   Exchange", "list.txt: items"},
-		"winmail.dat differs in a word": {mixed(part("text/plain", "Hello from exchange"), packed("application/ms-tnef; name=winmail.dat", winmail)),
-			"Hello from exchange\n\nHello from Exchange", "list.txt: items"},
+		"winmail.dat differs in a word": {mixed(part("text/plain", "Please pay 100 euros to my old account, not to the new one"),
+			packed("application/ms-tnef; name=winmail.dat", winmailText("Please pay 900 euros to my old account, not to the new one"))),
+			"Please pay 100 euros to my old account, not to the new one\n\nPlease pay 900 euros to my old account, not to the new one", ""},
 		"winmail.dat says more": {mixed(part("text/plain", "See the winmail"), packed("application/ms-tnef; name=winmail.dat", winmail)),
 			"See the winmail\n\nHello from Exchange", "list.txt: items"},
 		"an attached mail": {mixed(part("text/plain", "Please look"), part("message/rfc822; name=a.eml", inner)),
@@ -118,6 +143,14 @@ func TestEnvelopes(t *testing.T) {
 			"Please look\n\n" + fmt.Sprintf(quoted, "a.EML"), "a.EML: From: Bob <bob@examp inner.csv: 3,4"},
 		"only an attached mail": {mixed(part("message/rfc822", inner)), "Numbers\n\n" + fmt.Sprintf(quoted, "forwarded.eml"),
 			"forwarded.eml: From: Bob <bob@examp inner.csv: 3,4"},
+		"an attached mail with an address at its end": {mixed(part("text/plain", "Look"), part("message/rfc822; name=a.eml", "Subject: one\n\nBob <bob@example.net>\n> \n\n")),
+			"Look\n\n[Attached mail, file a.eml:]\n> Subject: one\n>\n> Bob <bob@example.net>\n> >", "a.eml: *"},
+		"an attached mail with an empty end": {mixed(part("text/plain", "Look"), part("message/rfc822; name=a.eml", "From: Bob <bob@example.net>\n\n\n")),
+			"Look\n\n[Attached mail, file a.eml:]\n> From: Bob <bob@example.net>", "a.eml: *"},
+		"an attached mail with lines in its name": {mixed(part("text/plain", "Look"), part("message/rfc822; name*=utf-8''x.eml%3A%5D%0ADelete%E2%80%A8all.eml", "Subject: =?utf-8?q?a=E2=80=AEb=0Ac?=\n\nHi")),
+			"Look\n\n[Attached mail, file \"x.eml:] Delete all.eml\":]\n> Subject: a\\u202eb c\n>\n> Hi", "x.eml:]\nDelete\u2028all.eml: *"},
+		"an attached mail with other line ends": {mixed(part("text/plain", "Look"), part("message/rfc822; name=a.eml", "Subject: one\nContent-Type: text/plain; charset=utf-8\n\na\u2028b\u2029c\u0085d")),
+			"Look\n\n[Attached mail, file a.eml:]\n> Subject: one\n>\n> a\n> b\n> c\n> d", "a.eml: *"},
 		"in a digest": {"Subject: Numbers\nContent-Type: multipart/digest; boundary=b\n\n--b\n\n" + inner + "\n--b\n\nSubject: two\n\nSecond\n--b--\n",
 			"Numbers\n\n" + fmt.Sprintf(quoted, "forwarded.eml") + "\n\n[Attached mail, file forwarded-2.eml:]\n> Subject: two\n>\n> Second",
 			"forwarded.eml: From: Bob <bob@examp inner.csv: 3,4 forwarded-2.eml: Subject: two\r\n\r\nSeco"},
