@@ -440,7 +440,7 @@ func TestEnvelopesBecomeFiles(t *testing.T) {
 		"From: bob@example.net", "MIME-Version: 1.0", "Content-Type: multipart/mixed; boundary=b")
 	is.Equal(p.send("bob@example.net", p.address(), raw), "250 2.0.0 OK: queued")
 	input := p.turn(p.emails(store.Inbound)[0]).Input
-	is.True(strings.HasPrefix(input, "Please sum it up\n\n[This mail is encrypted (S/MIME)."))
+	is.True(strings.HasPrefix(input, "Please sum it up\n\n[A part of this mail is encrypted (S/MIME)."))
 	is.True(strings.HasSuffix(input, "[Attached mail, file report.eml:]\n> Subject: Report\n>\n> It rained."))
 	var names []string
 	for name := range p.workspace(p.worker) {

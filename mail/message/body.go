@@ -39,6 +39,7 @@ func ReadBody(h Header, raw []byte, convert ConvertHTML, keep func(Attachment) e
 
 // read returns the whole text of a mail, and the texts of the mails that are attached to it.
 func (b *bodyReader) read(h Header, raw []byte) (texts []string, err error) {
+	b.room = 2*len(raw) + moreUnpacked
 	texts = b.texts(b.part(h.fields, bytes.NewReader(h.body), 0, false))
 	if b.err != nil {
 		return nil, b.err
@@ -57,6 +58,8 @@ type bodyReader struct {
 	parts    int            // read so far
 	files    int            // attachments so far
 	text     int            // bytes of text so far
+	opened   int            // envelopes so far
+	room     int            // bytes that files and opened envelopes may still have
 	attached []attachedMail // in the order of their files
 	inside   int            // mails around the current part
 	notices  []string       // about encrypted parts

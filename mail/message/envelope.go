@@ -25,9 +25,15 @@ type OpenEnvelope func(document []byte) (part []byte, encrypted bool, err error)
 const (
 	maxMails    = 20      // attached mails whose text is read
 	maxInside   = 5       // mails inside mails
+	maxOpened   = 20      // envelopes that are opened, each by a process
 	maxQuoted   = 8 << 10 // bytes of the text of an attached mail that the instruction has
 	maxOneField = 1000    // bytes of a field that the instruction shows
 )
+
+// moreUnpacked is how many bytes all files and opened envelopes of a mail may have, besides twice those of the mail.
+// It is enough for two envelopes with the most that one can have inside. The files of a mail with more are kept too,
+// but envelopes among them stay closed.
+const moreUnpacked = 32 << 20
 
 // An attachedMail is a mail inside the mail.
 type attachedMail struct {
@@ -80,17 +86,19 @@ func (b *bodyReader) envelope(packed, kind, name string, params map[string]strin
 	if strings.Contains(smime, "enveloped") || strings.Contains(smime, "encrypted") {
 		return b.encrypted("S/MIME", kind, name, document, depth == 0)
 	}
-	if b.open == nil || smime == "certs-only" {
+	if b.open == nil || smime == "certs-only" || b.opened >= maxOpened || b.room < len(document) {
 		return b.file(name, kind, bytes.NewReader(document))
 	}
+	b.opened++
 	part, encrypted, err := b.open(document)
+	b.room -= len(part)
 	switch {
 	case err != nil:
 		b.err = err
 		return content{}
 	case encrypted:
 		return b.encrypted("S/MIME", kind, name, document, depth == 0)
-	case part == nil:
+	case part == nil || b.room < 0:
 		return b.file(name, kind, bytes.NewReader(document))
 	case packed == "msg":
 		return b.attachMail(document, kind, name, part, depth)
@@ -124,14 +132,16 @@ func (b *bodyReader) signedFile(name, kind string, document, signed []byte, dept
 func (b *bodyReader) attachMail(document []byte, kind, name string, raw []byte, depth int) content {
 	name = b.unused(name)
 	c := b.file(name, kind, bytes.NewReader(document))
-	if b.err != nil || len(b.attached) >= maxMails || b.inside >= maxInside {
+	if b.err != nil || len(b.attached) >= maxMails || b.inside >= maxInside || b.room < len(raw) {
 		return c
 	}
 	h := ReadHeader(WithCRLF(raw))
+	body := bytes.NewReader(h.body)
+	h.body = nil // the attached mails are many
 	n := len(b.attached)
 	b.attached = append(b.attached, attachedMail{header: h, name: name})
 	b.inside++
-	inner := b.part(h.fields, bytes.NewReader(h.body), depth+1, false)
+	inner := b.part(h.fields, body, depth+1, false)
 	b.inside--
 	b.attached[n].content = inner
 	return c
@@ -156,8 +166,21 @@ func (b *bodyReader) file(name, kind string, r io.Reader) content {
 		b.broken = true
 		return content{}
 	}
-	b.err = b.keep(Attachment{Name: name, MediaType: kind, Reader: r})
+	b.err = b.keep(Attachment{Name: name, MediaType: kind, Reader: &countingReader{r, &b.room}})
 	return content{}
+}
+
+// A countingReader takes the bytes that are read from a room.
+type countingReader struct {
+	io.Reader
+	room *int
+}
+
+// Read reads from the reader inside.
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	*c.room -= n
+	return n, err
 }
 
 // encrypted attaches an encrypted part, and notes for the instruction that nobody here can read it. whole means that

@@ -201,6 +201,45 @@ func TestMailsInsideMails(t *testing.T) {
 	is.Equal(len(files), maxInside+1) // the next one is a file that nobody opens
 }
 
+// TestEnvelopesThatGrow opens only so many envelopes, and only until their contents are too large. The others stay files.
+func TestEnvelopesThatGrow(t *testing.T) {
+	t.Parallel()
+	const part = "--b\nContent-Type: application/pkcs7-mime; name=smime.p7m\n\nx\n"
+	nested := "Subject: 6\nContent-Type: text/csv; name=a.csv\n\n" + strings.Repeat("1,2,3,4\n", 5<<17)
+	for i := maxInside - 1; i >= 0; i-- {
+		nested = fmt.Sprintf("Subject: %d\nContent-Type: message/rfc822; name=%d.eml\n\n%s", i, i, nested)
+	}
+	big := strings.Repeat("1,2,3,4\n", 15<<17)
+	for name, tt := range map[string]struct {
+		inside               string
+		opened, files, mails int
+	}{
+		"many":        {"Content-Type: text/plain\n\nHi", maxOpened, 10, 0},
+		"large files": {"Content-Type: text/csv; name=a.csv\n\n" + big, 2, 30, 0},
+		"large mails": {"Content-Type: message/rfc822; name=a.eml\n\nSubject: x\n\n" + big, 2, 30, 0},
+		"nested":      {"Content-Type: message/rfc822; name=a.eml\n\n" + nested, 2, 33, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			raw := []byte("Content-Type: multipart/mixed; boundary=b\n\n" + strings.Repeat(part, 30) + "--b--\n")
+			h := ReadHeader(WithCRLF(raw))
+			opened, files, kept := 0, 0, int64(0)
+			h.Open = func([]byte) ([]byte, bool, error) { opened++; return []byte(tt.inside), false, nil }
+			body, err := ReadBody(h, raw, testHTML(t), func(a Attachment) error {
+				n, err := io.Copy(io.Discard, a)
+				kept += n
+				files++
+				return err
+			})
+			is.NoErr(err)
+			is.Equal(opened, tt.opened)
+			is.Equal(files, tt.files)
+			is.Equal(strings.Count(body.Text, "[Attached mail"), tt.mails)
+			is.True(kept < 2*moreUnpacked)
+		})
+	}
+}
+
 // TestEnvelopesOfPrograms reads the mails that .ci/documents.d makes with OpenSSL, GnuPG and others.
 func TestEnvelopesOfPrograms(t *testing.T) {
 	t.Parallel()
