@@ -58,7 +58,7 @@ type delivery struct {
 	env      Envelope
 	header   message.Header
 	raw      []byte
-	content  string // hash of the header and raw: see store.NewEmail
+	content  string // hash of five fields and of the decoded parts: see message.Header.ContentHash
 	verdicts Verdicts
 }
 
@@ -188,8 +188,8 @@ func (d *delivery) rememberNetwork(emails []store.NewEmail) {
 	}
 }
 
-// convertTime limits how long a mail waits for its HTML. The converter may be busy with
-// other documents.
+// convertTime limits how long a mail waits for each use of a confined process: for its HTML, and for each of its
+// envelopes. The process may be busy with other documents.
 const convertTime = time.Minute
 
 // readBody reads the body of a mail. It returns a store.Busy error if too many

@@ -37,8 +37,9 @@ func (h *Header) automatic() string {
 		return AutoReaction
 	case strings.TrimSpace(h.fields.Get("Return-Path")) == "<>":
 		return h.kindOfNobody()
-	case h.isAutoReplySubject() && (isNobody(h.From) || isNobody(h.fields.Get("Return-Path")) ||
-		len(h.InReplyTo) > 0):
+	case h.isAutoReplySubject() && (isNobody(h.From) || isNobody(h.fields.Get("Return-Path"))):
+		return AutoReply
+	case len(h.InReplyTo) > 0 && h.isPlainAutoReplySubject(): // people plan their absence in answers, too
 		return AutoReply
 	}
 	return ""
@@ -119,8 +120,14 @@ func isNo(value string) bool {
 // isAutoReplySubject reports whether the subject is one that mail programs write into automatic replies.
 func (h *Header) isAutoReplySubject() bool {
 	s := strings.ToLower(h.Subject)
-	return len(s) < maxLine && (autoReplySubject.Compiled().MatchString(s) || awayWord.Compiled().MatchString(s) ||
+	return h.isPlainAutoReplySubject() || len(s) < maxLine && (awayWord.Compiled().MatchString(s) ||
 		awaySubject.Compiled().MatchString(s))
+}
+
+// isPlainAutoReplySubject reports whether the subject is one that only mail programs write.
+func (h *Header) isPlainAutoReplySubject() bool {
+	s := strings.ToLower(h.Subject)
+	return len(s) < maxLine && autoReplySubject.Compiled().MatchString(s)
 }
 
 // Subjects of automatic replies, in lower case. autoReplySubject matches the beginning of a subject. The words of

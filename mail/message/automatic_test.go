@@ -43,6 +43,12 @@ func TestDeliveryReports(t *testing.T) {
 		"failed recipients of a late mail": {"X-Failed-Recipients: x@y\r\n" + deliveryReport("x", status("delayed", "4.0.0")), AutoReport, ""},
 		"a complaint": {"From: fbl@example.com\r\nSubject: Undeliverable\r\nContent-Type: multipart/report; report-type=feedback-report; boundary=b\r\n\r\n--b--\r\n",
 			AutoReport, ""},
+		"Report-Type": {strings.Replace(deliveryReport("Undeliverable", "Final-Recipient: rfc822; x"), "delivery-status;", "Disposition-Notification;", 1),
+			AutoReply, ""},
+		"plain, success":        {plain("mailer-daemon@x.example", "Delivery Status Notification (Success)"), AutoReport, ""},
+		"plain, relay":          {plain("mailer-daemon@x.example", "Delivery Status Notification (Relay)"), AutoReport, ""},
+		"plain, expanded":       {plain("postmaster@x.example", "Delivery Status Notification (Expanded)"), AutoReport, ""},
+		"plain, failure":        {plain("postmaster@x.example", "Delivery Status Notification (Failure)"), AutoBounce, "Delivery Status Notification (Failure)"},
 		"plain, failed":         {plain("MAILER-DAEMON@x.example", "failure notice"), AutoBounce, "failure notice"},
 		"plain, unknown":        {plain("MAILER-DAEMON@x.example", "Hello"), AutoBounce, "Hello"},
 		"plain, late":           {plain("MAILER-DAEMON@x.example", "Warning: could not send message for past 4 hours"), AutoReport, ""},
@@ -103,6 +109,11 @@ func TestAutomaticReplies(t *testing.T) {
 		"Korean":                 {nobody, ann, "Subject: 자동 회신: 숫자", AutoReply},
 		"Turkish":                {nobody, ann, "Subject: Otomatik yanıt: sayılar", AutoReply},
 		"an answer in a thread":  {ann, ann, "In-Reply-To: <msg_1@w.example>\r\nSubject: Out of Office: Numbers", AutoReply},
+		"a plan in an answer":    {ann, ann, "In-Reply-To: <msg_1@w.example>\r\nSubject: Urlaub: Planung 2027", ""},
+		"days in an answer":      {ann, ann, "In-Reply-To: <msg_1@w.example>\r\nSubject: Vacation - 3 to 7 May", ""},
+		"who is away":            {ann, ann, "In-Reply-To: <msg_1@w.example>\r\nSubject: Bob is on vacation, who takes his tickets?", ""},
+		"a program says it":      {nobody, ann, "In-Reply-To: <msg_1@w.example>\r\nSubject: Vacation - 3 to 7 May", AutoReply},
+		"a null sender says it":  {"", ann, "In-Reply-To: <msg_1@w.example>\r\nSubject: Urlaub: bis 7. Mai", AutoReply},
 		"a plan of a person":     {ann, ann, "Subject: Out of Office: please make a plan", ""},
 		"a notice of a program":  {nobody, nobody, "Subject: Absence request of Ann", ""},
 		"another of a program":   {nobody, nobody, "Subject: Your invoice 4711", ""},
@@ -129,6 +140,10 @@ func TestReactions(t *testing.T) {
 			"Sent: Monday\r\nTo: Ann\r\nSubject: Numbers\r\n\r\n12\r\n", "",
 			fmt.Sprintf("<table><tr><td><img alt=0></td><td><span>%s</span></td></tr></table><hr><div><b>From:</b> Scribe</div>", words))
 	}
+	outlookText := func(words string) string {
+		return "Content-Type: text/plain; charset=utf-8\r\n\r\n" + words + "\r\n\r\n________________________________\r\n" +
+			"From: Scribe <w@workers.example>\r\nSent: Monday\r\nTo: Ann\r\nSubject: Numbers\r\n\r\n12\r\n"
+	}
 	onlyHTML := func(words string) string {
 		return "Content-Type: text/html; charset=utf-8\r\n\r\n<table><tr><td><img alt=0 src=x></td><td><span style=\"font-weight:bold\">Ann Example</span> <span>" +
 			words + "</span></td></tr></table><hr><div id=divRplyFwdMsg><b>Von:</b> Scribe &lt;w@x.example&gt;<br><b>Gesendet:</b> Montag<br>" +
@@ -145,6 +160,13 @@ func TestReactions(t *testing.T) {
 		"Outlook, German":    {onlyHTML("hat auf Ihre Nachricht reagiert:"), AutoReaction},
 		"an answer":          {outlook("Thank you, please do the same for March:"), ""},
 		"an answer by name":  {outlook("Ann Example needs 3 copies by Monday:"), ""},
+		"an order":           {"\r\nAnn Example would like to order:\r\n\r\nItem: pen\r\nQuantity: 3\r\n", ""},
+		"a mail to pass on":  {outlookText("Ann Example has sent this to Bob:"), ""},
+		"a page with a logo": {strings.Replace(strings.Replace(onlyHTML("needs this from Bob:"), "<img alt=0 src=x>", "", 1), "<hr>", "<img src=logo><hr>", 1), ""},
+		"a question":         {"\r\nHow do I switch off the mails that Bob reacted to your message?\r\n", ""},
+		"a complaint":        {"\r\nPlease stop this: Bob reacted to your message\r\n\r\n> Numbers\r\n", ""},
+		"first name":         {"\r\nAnn reacted to your message\r\n\r\n> Numbers\r\n", AutoReaction},
+		"Outlook, French":    {outlookText("\r\n👍\r\n\r\nAnn Example a réagi à votre message :"), AutoReaction},
 		"words of a person":  {"\r\nSomebody reacted to your message and asks for a new version.\r\n", ""},
 		"below a reaction":   {"\r\nPlease go on.\r\n\r\nAnn Example reacted to your message:\r\n", ""},
 		"an attached sample": {"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nWhat is this?\r\n--b\r\nContent-Type: text/vnd.google.email-reaction+json\r\nContent-Disposition: attachment\r\n\r\n{}\r\n--b--\r\n", ""},

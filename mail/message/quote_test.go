@@ -36,6 +36,9 @@ func TestMobileLines(t *testing.T) {
 		"Télécharger Outlook pour Android<https://aka.ms/AAb9ysg>", "Iegūt Outlook darbam ar iOS<https://aka.ms/o0ukef>",
 		"Sent from Yahoo Mail for iPhone", "Gesendet von Yahoo Mail auf Android", "Inviato da Yahoo Mail su Android",
 		"Gesendet mit der GMX Mail App", "Sent with Proton Mail secure email.", "Von Outlook für Android gesendet",
+		"Get Outlook for iOS", "Get TypeApp for Android", "Get BlueMail for Android", "Sent from Mail for Windows 10",
+		"Get Yahoo Mail for Mobile", "Sent from my Verizon, Samsung Galaxy smartphone", "Gesendet vom Handy",
+		"Diese Nachricht wurde von meinem Android-Gerät mit K-9 Mail gesendet.", "Saadetud minu iPhone'ist",
 	} {
 		for _, text := range []string{line, "\n\n" + line + "\n\n", "____________________________\n" + line} {
 			only := split(t, text, "Subject: What does this meter say?")
@@ -54,7 +57,10 @@ func TestMobileLines(t *testing.T) {
 	}
 	for _, text := range []string{"Broken iPhone", "Sent from my iPad: the three pictures of the damage", "Sent from my iPhone?", "My iPhone shows this. What is it?",
 		"iPhone 15, screen broken", "Is this a Samsung Galaxy", "Outlook says this on Windows!", "Please sell my iPad",
-		"Get me an Android phone for work, please: a cheap one"} {
+		"Get me an Android phone for work, please: a cheap one", "Get me three offers for a Samsung Galaxy S24",
+		"Get the Windows licences renewed by Friday.", "Get quotes for 20 smartphones, please", "Get licences for Windows",
+		"Sent the contract to Samsung.", "Von meinem Windows-Rechner bitte die Daten löschen.", "iPhone dün gönderildi.",
+		"Das iPhone wurde gestern gesendet.", "Enviado a Samsung, falta el recibo", "从iPhone换成Android手机"} {
 		is.New(t).Equal(split(t, text).Text, text) // the author's own words
 	}
 }

@@ -2,6 +2,7 @@ package message
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -43,13 +44,30 @@ func (h *Header) isReactionText(kind string, fields textproto.Header, body io.Re
 		text = withoutTags(text)
 	}
 	var lines []string
+	pictured := kind == "text/html" && beginsWithPicture(mailtext.Decode(raw, params["charset"]))
 	for line := range strings.SplitSeq(cleanText(text), "\n") {
 		line = strings.TrimSpace(line)
-		if line != "" && (len(lines) > 0 || strings.ContainsFunc(line, unicode.IsLetter)) { // the emoji is above
+		if len(lines) == 0 { // the emoji is above or in front
+			emoji := line[:len(line)-len(withoutFront(line))]
+			pictured = pictured || strings.ContainsFunc(emoji, func(r rune) bool { return unicode.Is(unicode.So, r) })
+			line = withoutFront(line)
+		}
+		if line != "" {
 			lines = append(lines, line)
 		}
 	}
-	return len(lines) > 0 && h.isReactionNotice(lines)
+	return len(lines) > 0 && h.isReactionNotice(lines, pictured)
+}
+
+// beginsWithPicture reports whether a page has a picture above its words.
+func beginsWithPicture(page string) bool {
+	at := strings.Index(strings.ToLower(page), "<img")
+	return at >= 0 && withoutFront(cleanText(withoutTags(page[:min(at, len(page))]))) == ""
+}
+
+// withoutFront returns a text from its first letter on.
+func withoutFront(text string) string {
+	return strings.TrimLeftFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
 const (
@@ -60,29 +78,43 @@ const (
 	ruleLine    pattern.Pattern = `^([_\-=–—*]\s?){5,}$`
 )
 
-// isReactionNotice reports whether lines are the notice of Outlook: one line that begins with the author's name and
-// ends with a colon, in any language, and below it the header of the mail that the author reacted to.
-func (h *Header) isReactionNotice(lines []string) bool {
-	notice := strings.TrimLeftFunc(lines[0], func(r rune) bool { return !unicode.IsLetter(r) })
-	known := len(notice) < 300 && reactionWords.Compiled().MatchString(notice)
-	rest := lines[1:]
-	if len(rest) == 0 {
-		return known
-	}
-	if known && (strings.HasPrefix(rest[0], ">") || attribution(rest, isSentence) > 0) {
+// isReactionNotice reports whether lines are a notice of a reaction: one line that begins with the author's name, and
+// below it the mail that the author reacted to. In a language whose words are unknown, the notice is that of Outlook
+// only if the emoji is above it, the line ends with a colon, and below it is the header of a mail.
+func (h *Header) isReactionNotice(lines []string, pictured bool) bool {
+	notice, rest := lines[0], lines[1:]
+	words := reactionWords.Compiled().FindStringIndex(notice)
+	known := words != nil && len(notice) < 300 && h.isName(notice[:words[0]])
+	if known && (len(rest) == 0 || strings.HasPrefix(rest[0], ">") || attribution(rest, isSentence) > 0) {
 		return true
 	}
-	name, quoted := strings.TrimSpace(h.FromName), 0
-	if ruleLine.Compiled().MatchString(rest[0]) {
-		rest = rest[1:]
-	}
-	for _, line := range rest[:min(len(rest), 4)] {
-		if len(line) < maxLine && quotedField.Compiled().MatchString(line) {
-			quoted++
-		}
-	}
+	name := strings.TrimSpace(h.FromName)
 	after, named := strings.CutPrefix(notice, name)
 	named = named && name != "" && len(after) < 100 && strings.HasPrefix(after, " ") &&
 		strings.HasSuffix(after, ":") && !strings.ContainsAny(after, "0123456789@<")
-	return quoted >= 2 && (known || named)
+	quoted, evident := quotedHeader(rest)
+	return quoted && (known || named && pictured && evident)
+}
+
+// isName reports whether a text has only words of the author's name, or is the author's address.
+func (h *Header) isName(text string) bool {
+	own := strings.Fields(wordsOf(h.FromName + " " + h.From))
+	words := strings.Fields(wordsOf(text))
+	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(own, word) })
+}
+
+// quotedHeader reports whether lines begin with what may be the header of a mail, and whether an address or a time
+// shows that it is one.
+func quotedHeader(lines []string) (found, evident bool) {
+	if len(lines) > 0 && ruleLine.Compiled().MatchString(lines[0]) {
+		lines = lines[1:]
+	}
+	fields := 0
+	for _, line := range lines[:min(len(lines), 4)] {
+		if len(line) < maxLine && quotedField.Compiled().MatchString(line) {
+			fields++
+			evident = evident || hasAddress(line) || hasTime(line)
+		}
+	}
+	return fields >= 2, evident
 }

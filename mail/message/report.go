@@ -41,8 +41,10 @@ const (
 		`delivery (is |was |has been )?(delayed|receipt)|^(message|mail) delayed|^(delivered|relayed|expanded|delayed)\s*:|` +
 		`successful mail delivery|^return receipt|warning: message \S+ delayed|zustellung verzögert|verzögerte zustellung|` +
 		`(remise|distribution) (différée|retardée)|entrega retrasada|consegna ritardata|entrega atrasada`
-	replyID    pattern.Pattern = `(?i)msg_[0-9a-hjkmnp-tv-z]{26}`
-	diagnostic pattern.Pattern = `(?im)^Diagnostic-Code:[ \t]*(?:smtp;[ \t]*)?(.{1,300})`
+	// otherStatus matches reports whose subjects have the words of a failure in front.
+	otherStatus pattern.Pattern = `delivery status( notification)? ?\((delay(ed)?|success(ful)?|relay(ed)?|expanded|delivered)\)`
+	replyID     pattern.Pattern = `(?i)msg_[0-9a-hjkmnp-tv-z]{26}`
+	diagnostic  pattern.Pattern = `(?im)^Diagnostic-Code:[ \t]*(?:smtp;[ \t]*)?(.{1,300})`
 )
 
 func (h *Header) isReportSubject() bool {
@@ -55,7 +57,7 @@ func (h *Header) isReportSubject() bool {
 func (h *Header) reportKind() string {
 	kind, params := mailtext.Params(h.fields.Get("Content-Type"))
 	if kind == "multipart/report" {
-		switch params["report-type"] {
+		switch strings.ToLower(strings.TrimSpace(params["report-type"])) {
 		case "disposition-notification": // it only says that a mail was read
 			return AutoReply
 		case "", "delivery-status":
@@ -71,7 +73,7 @@ func (h *Header) reportKind() string {
 	}
 	s := strings.ToLower(h.Subject)
 	other := otherReport.Compiled().MatchString(s) && !failureSubject.Compiled().MatchString(s)
-	if other || strings.Contains(s, "delivery status notification (delay)") {
+	if other || otherStatus.Compiled().MatchString(s) {
 		return AutoReport
 	}
 	return AutoBounce

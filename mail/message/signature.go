@@ -66,19 +66,36 @@ func (s *splitter) beginsSignature(lines []string, i int) bool {
 // signatureHint matches an address of a person or a page, and a number of a telephone.
 const signatureHint pattern.Pattern = `\S@\S+\.\S|https?://|www\.|\+\d[\d ()/-]{6,}|\b0\d[\d ()/-]{6,}`
 
-// mobileLine matches the line that programs add below every mail, in many languages.
-const mobileLine pattern.Pattern = `(?i)^[\s\[(]*((sent|get|gesendet|von mein\S+|diese nachricht wurde von|` +
-	`envoy[ée]|enviad[oa]|enviat|` +
-	`inviato|verzonden|verstuurd|skickat|sendt|lähetetty|wysłan[oe]|odesláno|odoslané|poslano|poslato|` +
-	`elküldve|trimis|saadetud|nosūtīts|išsiųsta|отправлено|надіслано|изпратено|στάλθηκε|εστάλη|` +
-	`נשלח|تم الإرسال|أرسلت|أُرسلت|ارسال شده|भेजा|ส่งจาก|đã gửi|được gửi|gửi từ|dikirim|dihantar|ipinadala|bidalia)` +
-	`(\P{L}.{0,60})?\b(iphon|ipad|ipod|apple watch|android|mobile|mobil|handy|` +
-	`smartphone|samsung|galaxy|blackberry|outlook|mail for windows|windows|yahoo|proton ?mail|fairphone|huawei|xiaomi|` +
-	`mailbox|aquamail|k-9 mail|fairemail|thunderbird|gmx|web\.de|fastmail|apple mail|gmail|telefon|телефона|` +
-	`nokia|pixel|oneplus|oppo|vivo|realme|motorola|htc|sony|lg)(\pL{0,12}([^\pL:?!][^:?!]{0,60})?)` +
-	`|.{0,20}(iphone|ipad|galaxy|android)\S{0,10} .{0,25}(gönderildi|gesendet|küldve|lähetetty|भेजा गया|göndərilib)` +
+// mobileLine matches the line that programs add below every mail, in many languages. After the verb stands the word
+// for "from" or "with": the author may have sent something to a maker of devices. What an author wants to get begins
+// with the same word as the line of a program that offers itself, which ends with the name of a system.
+const mobileLine pattern.Pattern = `(?i)^[\s\[(]*(((sent|gesendet|envoy[ée]|enviad[oa]|enviat|` +
+	`inviato|verzonden|verstuurd|skickat|sendt|wysłan[oe]|odesláno|odoslané|poslano|poslato|` +
+	`trimis|nosūtīts|išsiųsta|отправлено|надіслано|изпратено|στάλθηκε|εστάλη|` +
+	`נשלח|تم الإرسال|أرسلت|أُرسلت|ارسال شده)` + fromWord +
+	`|(lähetetty|elküldve|saadetud|भेजा|ส่งจาก|đã gửi|được gửi|gửi từ|dikirim|dihantar|ipinadala|bidalia)(\P{L}.{0,30})?)` +
+	`\P{L}*` + devices + `(\pL{0,12}([^\pL:?!][^:?!]{0,60})?)` +
+	`|get (the new )?(outlook|type ?app|\pL{1,12} ?mail( app)?)( app)? (for|on) (your )?` +
+	`(ios|iphone|ipad|android|mac|macos|windows|mobile|desktop)` +
+	`|(diese nachricht wurde |gesendet )?(von|vom|mit|über)(\P{L}.{0,40})?\P{L}` + devices +
+	`(\pL{0,12}([^\pL:?!][^:?!]{0,40})?) (gesendet|geschickt|verschickt|verfasst)` +
+	`|.{0,20}(iphone|ipad|galaxy|android)\S{0,12}( \S{0,14})?([dt][ae]n|r[óő]l|st[aä](ni)?|से) ` +
+	`(gönderildi|küldve|lähetetty|भेजा गया|göndərilib)` +
 	`|\S{0,3}(iphone|ipad|android)\S{0,3}(から送信|에서 보냄)|(나의 |내 )?(iphone|ipad|galaxy\S*|android\S*)에서 보냄|` +
-	`(发自|從|从|寄自|傳送自).{0,6}\s?(iphone|ipad|手机|galaxy|android|outlook).{0,12})[\s\])!.]*$`
+	`(发自|寄自|傳送自).{0,6}\s?(iphone|ipad|手机|galaxy|android|outlook).{0,12}|` +
+	`(從|从).{0,6}\s?(iphone|ipad|手机|galaxy|android|outlook).{0,6}(传送|傳送|发送|發送|寄出|发出|發出))[\s\])!.]*$`
+
+// Parts of mobileLine.
+const (
+	fromWord = `\P{L}+(from|with|via|using|by|von|vom|mit|aus|über|per|de|du|d|des|del|depuis|avec|par|à partir|desde|con|` +
+		`do|da|pel[oa]|com|através|a partir|amb|dal|dall[oa]|tramite|vanaf|van|met|door|från|med|fra|z|ze|zo|za|przez|` +
+		`přes|cez|s|sa|iz|preko|putem|uz|din|cu|prin|no|ar|iš|su|с|со|из|от|через|з|зі|із|чрез|από|με|μέσω|` +
+		`מ|מה|من|عبر|باستخدام|از)(\P{L}.{0,40})?`
+	devices = `(iphon|ipad|ipod|apple watch|android|mobile|mobil|handy|` +
+		`smartphone|samsung|galaxy|blackberry|outlook|mail for windows|windows|yahoo|proton ?mail|fairphone|huawei|xiaomi|` +
+		`mailbox|aquamail|k-9 mail|fairemail|thunderbird|gmx|web\.de|fastmail|apple mail|gmail|telefon|телефона|` +
+		`nokia|pixel|oneplus|oppo|vivo|realme|motorola|htc|sony|lg)`
+)
 
 // Patterns for languages that mobileLine does not have. The names of products, and the addresses of their pages,
 // are the same in all of them.
