@@ -72,8 +72,8 @@ func pathsOf(files []store.File) string {
 }
 
 // quoted returns the mails that the mail quotes, as far as the task does not have them, as a part of the
-// instruction. Without a task it returns all of them: the thread is new to the service. If they are long,
-// quoted keeps them as a file and returns its name.
+// instruction. Without a task it returns all of them: the thread is new to the service. It also returns all of them
+// if the mail says nothing else. If they are long, quoted keeps them as a file and returns its name.
 func (d *delivery) quoted(ctx context.Context, task store.Task, in *input) (string, error) {
 	history := in.body.History
 	if history != "" && task.ID != "" {
@@ -82,6 +82,9 @@ func (d *delivery) quoted(ctx context.Context, task store.Task, in *input) (stri
 			return "", err
 		}
 		history = in.body.Beyond(known)
+	}
+	if history == "" && in.own() == "" { // the author answers with what the task knows: a turn needs some text
+		history = in.body.History
 	}
 	if len(history) <= maxQuoted {
 		return quotedBlock(history), nil

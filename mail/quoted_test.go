@@ -81,6 +81,11 @@ func TestQuotedHistory(t *testing.T) {
 		}
 	}
 
+	// A mail without own words and without a subject starts a turn, too.
+	empty := c.says(at+"\n"+quote(answer), "Subject: ", in)
+	is.True(strings.HasPrefix(empty.Input, "(The author quoted older mail:)\n> On Sat, Nov 21, 2026 at 9:30 AM Scribe"))
+	is.Equal(empty.TaskID, turn.TaskID)
+
 	// Carl has answered in between. The task has never seen that mail, or this forward.
 	carls := "From: Carl <carl@example.org>\nSent: Saturday, November 21, 2026 10:30 AM\nTo: Ann <ann@example.com>\nSubject: Re: Budget\n\nNo, 3,000.\n"
 	next := c.says("Is he right?\n\n"+carls+"\n"+header+answer, re, "In-Reply-To: <carl@example.org>\nReferences: <"+id+"> <carl@example.org>")

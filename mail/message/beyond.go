@@ -25,16 +25,31 @@ func (b Body) Beyond(known []string) string {
 	added := addedLines(lines)
 	compared := make([]string, len(lines)) // "" for blank lines and those of programs
 	for i, line := range lines {
-		if !added[i] {
-			compared[i] = unquoted(line)
+		if text := unquoted(line); !added[i] && letters(text) != "" {
+			compared[i] = text
 		}
 	}
-	for i := len(lines) - 1; i >= 0; i-- {
-		if letters(compared[i]) != "" && !k.has(before(compared, added, i), compared[i], after(compared, added, i)) {
-			return strings.Join(lines[:i+1], "\n")
+	end := 0       // of the lines that are not known
+	previous := "" // the last known line of the same mail
+	for i, line := range lines {
+		if added[i] {
+			previous = ""
+		}
+		if compared[i] == "" {
+			continue
+		}
+		above, below := before(compared, added, i), after(compared, added, i)
+		is := k.has
+		if above != "" && !strings.HasPrefix(line, ">") { // the author of an answer between the lines sets no mark
+			above, is = previous, k.hasInPlace
+		}
+		if is(above, compared[i], below) {
+			previous = compared[i]
+		} else {
+			end = i + 1
 		}
 	}
-	return ""
+	return strings.Join(lines[:end], "\n")
 }
 
 // before returns the line of the same mail before line i, "" if there is none.
@@ -95,21 +110,28 @@ func (k knownText) has(before, line, after string) bool {
 	case utf8.RuneCountInString(own) >= sureLetters, k.lines[own]:
 		return true
 	}
+	return k.adjacent(before, line) || k.adjacent(line, after)
+}
+
+// hasInPlace reports whether the text has a line directly below the last known line of the same mail. Where the
+// program has changed what is between them, such as a picture, a long line is known by the line below it.
+func (k knownText) hasInPlace(previous, line, after string) bool {
+	return k.adjacent(previous, line) ||
+		utf8.RuneCountInString(letters(withoutNumber(line))) >= sureLetters && k.adjacent(line, after)
+}
+
+// adjacent reports whether one of the mails has two lines, one directly below the other.
+func (k knownText) adjacent(above, below string) bool {
 	in, form := k.words, wordsOf
-	if strings.ContainsFunc(own, isWrittenWithoutSpaces) {
+	if strings.ContainsFunc(above+below, isWrittenWithoutSpaces) {
 		in, form = k.letters, letters
 	}
-	for _, pair := range [][2]string{{before, line}, {line, after}} {
-		above, below := form(withoutNumber(pair[0])), form(withoutNumber(pair[1]))
-		if strings.TrimSpace(above) == "" || strings.TrimSpace(below) == "" {
-			continue
-		}
-		// The text of a page has no numbers of lists.
-		if strings.Contains(in, joinForms(above, below)) || strings.Contains(in, joinForms(above, form(pair[1]))) {
-			return true
-		}
+	first, second := form(withoutNumber(above)), form(withoutNumber(below))
+	if strings.TrimSpace(first) == "" || strings.TrimSpace(second) == "" {
+		return false
 	}
-	return false
+	// The text of a page has no numbers of lists.
+	return strings.Contains(in, joinForms(first, second)) || strings.Contains(in, joinForms(first, form(below)))
 }
 
 // joinForms joins two forms of lines. Words have one space between them.
@@ -170,9 +192,9 @@ func addedLines(quoted []string) []bool {
 	}
 	for i := 0; i < len(lines); {
 		switch fields, length := fieldsAt(lines[i:]); {
-		case ruleAt(lines[i]) > 0, isMobileLine(lines[i]):
+		case isAddedRule(lines[i]), isMobileLine(lines[i]):
 			i += mark(i, 1)
-		case len(fields) > 2 && isHeader(fields):
+		case len(fields) > 2 && isHeader(fields) && (i == 0 || lines[i-1] == "" || ruleAt(lines[i-1]) > 0):
 			i += mark(i, length)
 		default:
 			i += mark(i, sentenceAt(lines[i:]))
@@ -181,16 +203,27 @@ func addedLines(quoted []string) []bool {
 	return added
 }
 
+// isAddedRule reports whether a line is a rule without words, or the mark above an older mail. An author may write
+// other words between dashes.
+func isAddedRule(line string) bool {
+	if len(line) > maxLine {
+		return false
+	}
+	return ruleAt(line) > 0 && (letters(line) == "" || originalMark.Compiled().MatchString(line) || isForwardMark(line) ||
+		namesAuthor(line))
+}
+
 // isHeader reports whether fields of a history are the header of a mail: it has an author, a date or a
-// recipient.
+// recipient, and an address or a time, which the lists of an author seldom have.
 func isHeader(fields []field) bool {
-	named := 0
+	named, evident := 0, false
 	for _, f := range fields {
 		if f.meaning != "" {
 			named++
 		}
+		evident = evident || hasAddress(f.value) || hasTime(f.value)
 	}
-	return named > 1 || hasAddress(fields[0].value)
+	return evident && named > 1 || hasAddress(fields[0].value)
 }
 
 // sentenceAt returns the number of lines of the sentence with which lines begin, if it is one above a quote.

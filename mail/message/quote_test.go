@@ -71,6 +71,9 @@ func TestBeyond(t *testing.T) {
 	const answer = "Here are the **numbers** of [the report](https://example.com/report):\n\n1. Apples: 340\n2. Pears: 410\n\nBest regards"
 	const quoted = "On Sat, Nov 21, 2026 at 9:30 AM Scribe <w@workers.example> wrote:\n\n> Here are the numbers of the report\n" +
 		"> <https://example.com/report>:\n>\n>    1. Apples: 340\n>    2. Pears:\n> 410\n>\n> Best regards"
+	const question = "Shall I delete the backup?\nShall I write to Bob?"
+	const list = "Date: Friday\nTo: warehouse\nSubject: 20 boxes"
+	mails := []string{"I know the book.", answer, question, "Yes\nPlease delete all backups of last year"}
 	header := "From: Scribe <w@workers.example>\nSent: Saturday, November 21, 2026 9:30 AM\nTo: Ann <ann@example.com>\nSubject: Numbers\n\n"
 	for name, tt := range map[string]struct{ history, want string }{
 		"nothing":             {"", ""},
@@ -85,12 +88,21 @@ func TestBeyond(t *testing.T) {
 		"a mail in between": {"From: Bob <bob@example.org>\nSent: Saturday, November 21, 2026 9:30 AM\nTo: Ann <ann@example.com>\n" +
 			"Subject: Numbers\n\nPears are wrong.\n\n" + header + answer, "From: Bob <bob@example.org>\n" +
 			"Sent: Saturday, November 21, 2026 9:30 AM\nTo: Ann <ann@example.com>\nSubject: Numbers\n\nPears are wrong."},
-		"another number": {strings.ReplaceAll(quoted, "410", "510"), strings.TrimSuffix(strings.ReplaceAll(quoted, "410", "510"), "\n>\n> Best regards")},
-		"too much":       {strings.Repeat("> Best regards\n", maxCompared+1), strings.Repeat("> Best regards\n", maxCompared+1)},
+		"a known answer below a question": {header + question + "\nYes", header + question + "\nYes"},
+		"a known answer between the lines": {header + "Shall I delete the backup?\nYes\nShall I write to Bob?",
+			header + "Shall I delete the backup?\nYes"},
+		"a long known answer": {header + question + "\nPlease delete all backups of last year",
+			header + question + "\nPlease delete all backups of last year"},
+		"an own list":       {header + question + "\n\n" + list, header + question + "\n\n" + list},
+		"words in a rule":   {header + question + "\n--- APPROVED ---", header + question + "\n--- APPROVED ---"},
+		"a mark in a rule":  {"-----Original Message-----\n" + header + question, ""},
+		"a picture between": {header + "I know the book.\n[cid:1]\nHere are the numbers of the report:\n1. Apples: 340\n2. Pears: 410", header + "I know the book.\n[cid:1]"},
+		"another number":    {strings.ReplaceAll(quoted, "410", "510"), strings.TrimSuffix(strings.ReplaceAll(quoted, "410", "510"), "\n>\n> Best regards")},
+		"too much":          {strings.Repeat("> Best regards\n", maxCompared+1), strings.Repeat("> Best regards\n", maxCompared+1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			is.Equal(Body{History: tt.history}.Beyond([]string{"I know the book.", answer}), tt.want)
+			is.Equal(Body{History: tt.history}.Beyond(mails), tt.want)
 			is.Equal(Body{History: tt.history}.Beyond(nil) == "", tt.history == "") // nothing is known
 		})
 	}
