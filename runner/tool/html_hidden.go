@@ -171,16 +171,16 @@ func isRemoved(n *html.Node, s style) bool {
 		strings.Contains(strings.ReplaceAll(s["filter"], " ", ""), "opacity(0)") {
 		return true
 	}
-	return isClosed(s) || isMoved(s) || s["mso-hide"] == "all" && !isAlternative(n)
+	return isClosed(n, s) || isMoved(s)
 }
 
 // isClosed reports whether a box has no room for its content.
-func isClosed(s style) bool {
+func isClosed(n *html.Node, s style) bool {
 	clipped := s["overflow"] == "hidden" || s["overflow"] == "clip" || s["overflow-x"] == "hidden" ||
 		s["overflow-y"] == "hidden"
 	for _, side := range []string{"height", "max-height", "width", "max-width"} {
 		px, ok := pixels(s[side])
-		if ok && px <= 1 && clipped && !isPercent(s["padding-top"]) && !isPercent(s["padding-bottom"]) {
+		if ok && px <= 1 && clipped && isBox(n, s) && !isPercent(s["padding-top"]) && !isPercent(s["padding-bottom"]) {
 			return true
 		}
 	}
@@ -194,6 +194,41 @@ func isClosed(s style) bool {
 
 var scaledAway = regexp.MustCompile(`scale[xy3d]*\(\s*0*\.?0*\s*[,)]`)
 
+// isBox reports whether an element has the size that its style gives it. The size of a table or of a part of it is
+// only the least one, and words in a line have none.
+func isBox(n *html.Node, s style) bool {
+	switch display := s["display"]; {
+	case strings.HasPrefix(display, "table"), strings.HasPrefix(display, "inline-table"):
+		return false
+	case display != "" && display != "inline" && display != "contents" && display != "initial" && display != "unset":
+		return true
+	case display == "" && isSized(n):
+		return true
+	}
+	out := s["position"] == "absolute" || s["position"] == "fixed" || s["float"] == "left" || s["float"] == "right"
+	return out && !isTablePart(n)
+}
+
+// isSized reports whether an element is a block unless its style says otherwise.
+func isSized(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Button, atom.Center, atom.Dd, atom.Details,
+		atom.Dialog, atom.Dir, atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer,
+		atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Hgroup, atom.Li, atom.Main,
+		atom.Marquee, atom.Menu, atom.Nav, atom.Ol, atom.P, atom.Pre, atom.Section, atom.Summary, atom.Textarea, atom.Ul:
+		return true
+	}
+	return false
+}
+
+func isTablePart(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Table, atom.Caption, atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr, atom.Td, atom.Th:
+		return true
+	}
+	return false
+}
+
 // isPercent reports whether a padding keeps room for the content of a box without height, such as a picture.
 func isPercent(padding string) bool {
 	number, unit := cutNumber(padding)
@@ -203,11 +238,11 @@ func isPercent(padding string) bool {
 // far is the distance, in pixels, that moves a text out of every window.
 const far = 900.0
 
-// isMoved reports whether an element is moved out of the window.
+// isMoved reports whether an element is moved out of the window. Readers can scroll down to what is far below.
 func isMoved(s style) bool {
 	if s["position"] == "absolute" || s["position"] == "fixed" || s["position"] == "relative" {
 		for _, side := range []string{"left", "right", "top", "bottom"} {
-			if px, ok := pixels(s[side]); ok && (px <= -far || px >= 4*far) {
+			if px, ok := pixels(s[side]); ok && (px <= -far || px >= 4*far && (side == "left" || side == "right")) {
 				return true
 			}
 		}
@@ -222,17 +257,4 @@ func isMoved(s style) bool {
 	shift, _, _ = strings.Cut(shift, ",")
 	px, ok := pixels(shift)
 	return found && closed && ok && px <= -far
-}
-
-// isAlternative reports whether an element that only Outlook hides is the form for all other programs. Links drawn as
-// buttons have another form for Outlook, in a conditional comment in front of them.
-func isAlternative(n *html.Node) bool {
-	if n.DataAtom == atom.A {
-		return true
-	}
-	p := n.PrevSibling
-	for p != nil && p.Type == html.TextNode && strings.TrimSpace(p.Data) == "" {
-		p = p.PrevSibling
-	}
-	return p != nil && p.Type == html.CommentNode && strings.HasPrefix(strings.TrimSpace(p.Data), "[if")
 }

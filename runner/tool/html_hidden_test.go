@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,11 +17,15 @@ var hiding = []string{
 	"color:hsl(0,0%,100%)", "color:rgba(0,0,0,0)", "color:transparent", "color:#0000", "-webkit-text-fill-color:transparent",
 	"color:#333;background:#333", "background-color:#112233;color:#112234", "color:red;background-color:#f00",
 	"background:url(x.png;a);background:#0a0a0a;color:#000", "color:tomato;background:tomato", "color:white !important;color:black",
-	"max-height:0;overflow:hidden", "overflow:hidden;height:0px", "width:0;overflow:hidden", "max-width:1px;overflow:hidden",
 	"position:absolute;left:-9999px", "position:fixed;top:-1000em", "position:absolute;left:-100%", "position:relative;left:-5000px",
 	"text-indent:-9999px", "text-indent:-999em", "margin-left:-9999px", "position:absolute;clip:rect(0 0 0 0)",
 	"position:absolute;clip:rect(1px, 1px, 1px, 1px)", "clip-path:inset(50%)", "transform:scale(0)", "transform:translateX(-9999px)",
-	"mso-hide:all", "/* x */ display/**/:/**/none", "background-image:url('a;b');display:none",
+	"/* x */ display/**/:/**/none", "background-image:url('a;b');display:none",
+}
+
+// closing has styles that hide the text of a block, which has the size that they give it.
+var closing = []string{
+	"max-height:0;overflow:hidden", "overflow:hidden;height:0px", "width:0;overflow:hidden", "max-width:1px;overflow:hidden",
 }
 
 // showing has styles that look similar and hide nothing.
@@ -31,7 +36,8 @@ var showing = []string{
 	"color:white;background-color:rgba(0,0,0,.5)", "color:rgba(0,0,0,.7)", "color:var(--x)", "color:inherit", "color:white;color:black",
 	"max-height:0", "height:0", "overflow:hidden", "max-height:500px;overflow:hidden", "max-width:100%;overflow:hidden", "width:1%",
 	"left:-9999px", "position:absolute;left:10px", "text-indent:-18pt", "margin-left:-5px", "line-height:0", "font-size:0;font-size:14px",
-	"transform:scale(1)", "x-display:none", "background-image:none;color:blue", "display:none;display:inline",
+	"mso-hide:all", "position:absolute;top:5000px", "position:relative;bottom:9999px", "display:table;height:0;overflow:hidden",
+	"display:inline;max-height:0;overflow:hidden", "transform:scale(1)", "x-display:none", "background-image:none;color:blue", "display:none;display:inline",
 }
 
 // frames has the ways to put a text with a style into a page.
@@ -47,19 +53,31 @@ var frames = map[string]string{
 	"white":     `<table bgcolor=black><tr><td bgcolor="#ffffff"><span style="%s">needle</span></td></tr></table>`,
 }
 
+// unsized has the frames whose element is a part of a table or of a line: its size is that of the text.
+var unsized = map[string]bool{"words": true, "table": true, "white": true}
+
 // TestHiddenText generates mails of all frames and styles: a text that no reader sees is left out, and no other.
 func TestHiddenText(t *testing.T) {
 	t.Parallel()
 	for frame, form := range frames {
 		t.Run(frame, func(t *testing.T) {
 			t.Parallel()
-			for _, style := range hiding {
+			hidden, shown := slices.Concat(hiding, closing), showing
+			if unsized[frame] {
+				hidden, shown = hiding, slices.Concat(showing, closing)
+				for _, display := range []string{"display:inline-block;", "display:block;"} {
+					for _, style := range closing {
+						hidden = append(slices.Clip(hidden), display+style)
+					}
+				}
+			}
+			for _, style := range hidden {
 				page := fmt.Sprintf(form, style) + "<p>shown</p>"
 				if text := mailText(page); strings.Contains(text, "needle") || !strings.Contains(text, "shown") {
 					t.Errorf("%s\nbecomes %q", page, text)
 				}
 			}
-			for _, style := range showing {
+			for _, style := range shown {
 				page := fmt.Sprintf(form, style)
 				if text := mailText(page); !strings.Contains(text, "needle") {
 					t.Errorf("%s\nbecomes %q", page, text)
@@ -85,6 +103,11 @@ func TestVisibleInsideHidden(t *testing.T) {
 		"a link inside white":       {`<div style="color:#fff">x<a href="http://e.example/">a</a></div>`, "[a](http://e.example/)"},
 		"a link that is white":      {`<div style="color:#fff">x<a style="color:inherit" href="http://e.example/">a</a></div>b`, "b"},
 		"a button":                  {`<!--[if mso]><v:roundrect>a</v:roundrect><![endif]--><a href="http://e.example/" style="background:#06c;color:#fff;mso-hide:all">a</a>`, "[a](http://e.example/)"},
+		"the form of Gmail":         {`<span style="mso-hide:all">a</span>`, "a"},
+		"a row with an ellipsis":    {`<table><tr><td style="max-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap">a</td></tr></table>`, "|  |\n|---|\n| a |"},
+		"a low cell":                {`<table><tr><td style="height:1px;overflow:hidden">a</td></tr></table>`, "|  |\n|---|\n| a |"},
+		"a low word":                {`<p>b <span style="height:0;overflow:hidden">a</span></p>`, "b a"},
+		"a floating word":           {`<p>b <span style="float:left;height:0;overflow:hidden">a</span></p>`, "b"},
 		"the form for others":       {`<p>b<!--[if mso]>x<![endif]--> <span style="mso-hide:all">a</span></p>`, "b a"},
 		"a picture":                 {`<div style="font-size:0"><img src=x alt="Sales" width=600></div>`, "[image: Sales]"},
 		"a dot":                     {`<img src=x alt="dot" width="1" height="1">a`, "a"},

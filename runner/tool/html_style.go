@@ -46,7 +46,7 @@ func mayHide(name string) bool {
 	case "display", "visibility", "opacity", "content-visibility", "filter", "font", "font-size", "color",
 		"-webkit-text-fill-color", "background", "background-color", "background-image", "overflow", "overflow-x",
 		"overflow-y", "height", "max-height", "width", "max-width", "padding-top", "padding-bottom", "clip", "clip-path",
-		"transform", "position", "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top", "mso-hide":
+		"transform", "position", "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top", "float":
 		return true
 	}
 	return false
