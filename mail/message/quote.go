@@ -7,7 +7,8 @@ import (
 	"journeyman/store/pattern"
 )
 
-// A Body is the text of a mail in its parts. Every line of the mail is in one of them.
+// A Body is the text of a mail in three parts: Text, History and Signature. Every word is in one of them; blank
+// lines at their ends, and spaces at the ends of lines, are left out.
 type Body struct {
 	// Text is what the author has added to the conversation. It has forwarded mails, and the quotes
 	// between answers, which need them as context. It is "" if the mail only quotes.
