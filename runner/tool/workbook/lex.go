@@ -258,7 +258,11 @@ func (l *lexer) name() {
 }
 
 // shifted returns a formula as it is in a cell that is some columns and rows away. Parts of references with $ stay.
+// A formula that is longer than programs accept stays as it is.
 func shifted(formula string, columns, rows int) string {
+	if len(formula) > maxFormula*utf8.UTFMax {
+		return formula
+	}
 	lexemes, err := lex(formula)
 	if err != nil {
 		return formula
