@@ -14,33 +14,29 @@ import (
 // htmlText returns the text of a page that is a file, as Markdown. In contrast to a page of the web, the whole page
 // is wanted: nobody has put a menu around it.
 func htmlText(document []byte, s selection, _ func() bool) ([]byte, error) {
-	page := own.Text(document, encodingOfPage(document, s.Encoding))
-	doc, err := parseHTML(page)
-	if err != nil {
-		title, words := wordsOfSource(page)
-		return []byte(titled(title, words)), nil
-	}
-	title := strings.Join(strings.Fields(titleOf(doc)), " ")
-	b := bounder{unread: isUnseenInFile, image: imageText, node: showField}
-	if err := b.bound(doc); err != nil {
-		return []byte(titled(title, linesOf(doc))), nil
-	}
-	return []byte(titled(title, markdown(doc, ""))), nil
+	title, text := wholePage(document, s.Encoding)
+	return []byte(titled(title, text)), nil
 }
 
 // chapterText returns the text of a chapter of a book. Its title repeats the heading, or that of the book.
 func chapterText(page []byte) string {
-	source := own.Text(page, encodingOfPage(page, ""))
-	doc, err := parseHTML(source)
+	_, text := wholePage(page, "")
+	return text
+}
+
+// wholePage returns the title and the text of a page. encoding is "" to guess.
+func wholePage(document []byte, encoding string) (title, text string) {
+	page := own.Text(document, encodingOfPage(document, encoding))
+	doc, err := parseHTML(page)
 	if err != nil {
-		_, words := wordsOfSource(source)
-		return words
+		return wordsOfSource(page)
 	}
+	title = strings.Join(strings.Fields(titleOf(doc)), " ")
 	b := bounder{unread: isUnseenInFile, image: imageText, node: showField}
 	if err := b.bound(doc); err != nil {
-		return linesOf(doc)
+		return title, linesOf(doc)
 	}
-	return markdown(doc, "")
+	return title, markdown(doc, "")
 }
 
 // titled returns the text of a page below its title, as a browser shows it.
