@@ -144,6 +144,7 @@ func TestInputs(t *testing.T) {
 		"nothing at all":       {letter("", "Subject: "), "", "ignored"},
 		"text wins":            {letter("Text", "Subject: Title"), "Text", "accepted"},
 		"no author but sender": {letter("Text", "From: "), "Text", "accepted"},
+		"not automatic":        {letter("Text", "Auto-Submitted: (by (x) hand) no (x)"), "Text", "accepted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)

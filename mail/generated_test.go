@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -213,12 +215,18 @@ func TestGeneratedMail(t *testing.T) {
 	if strings.Contains(log.String(), "panic") {
 		t.Error(log.String())
 	}
-	p.checkGenerated(acknowledged, own)
+	// Of mails that start no work, the server keeps only the newest, and logs how many it deletes.
+	dropped := 0
+	for _, line := range regexp.MustCompile(`old mail dropped.* mails=(\d+)`).FindAllStringSubmatch(log.String(), -1) {
+		n, _ := strconv.Atoi(line[1])
+		dropped += n
+	}
+	p.checkGenerated(acknowledged, own, dropped)
 }
 
-// checkGenerated checks the stored mails against the acknowledged ones. own holds the ids of mails
-// and tasks of other authors.
-func (p *post) checkGenerated(acknowledged map[string]string, own map[string]bool) {
+// checkGenerated checks the stored mails against the acknowledged ones, of which the server has deleted as many as
+// dropped says. own holds the ids of mails and tasks of other authors.
+func (p *post) checkGenerated(acknowledged map[string]string, own map[string]bool, dropped int) {
 	p.t.Helper()
 	var sources []string
 	list := p.emails(store.Inbound)
@@ -241,6 +249,7 @@ func (p *post) checkGenerated(acknowledged map[string]string, own map[string]boo
 			}
 		}
 	}
+	missing := map[string]string{}
 	for marker, raw := range acknowledged {
 		h := message.ReadHeader([]byte(raw))
 		if h.From == "" { // the envelope's sender is a part of the content
@@ -248,11 +257,17 @@ func (p *post) checkGenerated(acknowledged map[string]string, own map[string]boo
 		}
 		// A copy with a stronger proof of its author, or one that starts work after one that does not, is stored as
 		// well. There are three proofs.
-		if n := stored[h.ContentHash()]; n < 1 || n > 3 {
+		switch n := stored[h.ContentHash()]; {
+		case n == 0:
+			missing[marker] = raw
+		case n > 3:
 			p.t.Errorf("%s was acknowledged, and %d mails with its content are stored: %.500q", marker, n, raw)
 		}
 	}
-	p.t.Logf("%d acknowledged, %d stored", len(acknowledged), len(list))
+	p.t.Logf("%d acknowledged, %d stored, %d dropped", len(acknowledged), len(list), dropped)
+	if len(missing) > dropped {
+		p.t.Errorf("%d acknowledged mails are missing: %.5000q", len(missing), missing)
+	}
 }
 
 // checkStranger checks a mail that must have started a turn of a stranger.

@@ -72,7 +72,7 @@ var autoFields = []string{"xautoreply", "xautorespond", "xautoanswer", "xautogen
 
 // isAutoReply checks the field of RFC 3834 and those that programs used before it.
 func (h *Header) isAutoReply() bool {
-	if v, _ := mailtext.Params(h.fields.Get("Auto-Submitted")); v != "" && v != "no" {
+	if v, _ := mailtext.Params(withoutComments(h.fields.Get("Auto-Submitted"))); v != "" && v != "no" {
 		return true
 	}
 	if h.hasAutoField() {
