@@ -188,7 +188,7 @@ func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, e
 // RunLarge runs a filter like Run, in a process that may use more MiB of memory than usual. The caller must
 // know from the document that this is enough.
 func (p *FilterPool) RunLarge(ctx context.Context, name string, in []byte, more int) ([]byte, error) {
-	lane, memory := p.memoryFor(clientOf(ctx), len(in))
+	lane, memory := p.memoryFor(ClientOf(ctx), len(in))
 	memory += more
 	if more > 0 && int64(memory) > lane.size {
 		return nil, &FilterError{Message: fmt.Sprintf("it takes %d MiB of memory to read; this machine has %d MiB for that",
@@ -204,7 +204,7 @@ func (p *FilterPool) runIn(ctx context.Context, lane *Lane, x filterProcess, in 
 		return nil, &FilterError{Message: fmt.Sprintf("it has %d bytes; up to %d can be read", len(in), MaxFilterInput)}
 	}
 	// Weighted by memory: one large document waits until several small ones are done.
-	release, err := lane.Acquire(ctx, clientOf(ctx), int64(x.memory))
+	release, err := lane.Acquire(ctx, ClientOf(ctx), int64(x.memory))
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ func ForClient(ctx context.Context, c Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// clientOf returns the client of a context.
-func clientOf(ctx context.Context) Client {
+// ClientOf returns the Client of a context.
+func ClientOf(ctx context.Context) Client {
 	c, _ := ctx.Value(clientKey{}).(Client)
 	return c
 }

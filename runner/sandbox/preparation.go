@@ -59,7 +59,7 @@ func beMaker(makes Filter, memory, folder string) {
 // Prepare compiles the program of a preparation into the pool's folder, unless it is there. One process at a time
 // does so. It returns a *FilterError if this machine cannot compile it, and ErrUnprepared if it cannot be kept.
 func (p *FilterPool) Prepare(ctx context.Context, prep Preparation) error {
-	release, err := p.makers.Acquire(ctx, clientOf(ctx), 1)
+	release, err := p.makers.Acquire(ctx, ClientOf(ctx), 1)
 	if err != nil {
 		return err
 	}

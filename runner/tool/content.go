@@ -70,14 +70,19 @@ func (d Documents) openMember(ctx context.Context, ws *sandbox.Workspace, contai
 		return nil, err
 	}
 	defer outer.Close()
-	if outer.kind.filter == "" || outer.kind.members == nil && outer.kind.form != zipForm {
-		return nil, Errorf("%q is a file with no files in it, so %q leads nowhere", container, path.Join(container, member))
+	kind, document := outer.kind, []byte(nil)
+	if outer.kind.filter != "" {
+		if document, err = outer.bytes(); err == nil {
+			kind, document, err = d.modern(ctx, kind, document)
+		}
 	}
-	document, err := outer.bytes()
 	if err != nil {
 		return nil, err
 	}
-	name, body, err := d.member(ctx, outer.kind, container, member, document)
+	if kind.filter == "" || kind.members == nil && kind.form != zipForm {
+		return nil, Errorf("%q is a file with no files in it, so %q leads nowhere", container, path.Join(container, member))
+	}
+	name, body, err := d.member(ctx, kind, container, member, document)
 	if err != nil {
 		return nil, err
 	}

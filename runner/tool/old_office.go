@@ -10,20 +10,23 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// officeTime is the time that LibreOffice may take for one document. Its first start on a slow machine takes long.
-const officeTime = 2 * time.Minute
+// Limits of conversions with LibreOffice.
+const (
+	officeTime    = 2 * time.Minute // for one document: the first start on a slow machine takes long
+	officesAtOnce = 2               // few, because each takes much memory
+)
 
 // An officeConverter converts documents before 2007 with LibreOffice, in the sandbox of commands. It is safe for
 // concurrent use.
 type officeConverter struct {
 	shell func() *sandbox.Shell // returns nil on a machine that cannot confine commands
-	one   chan struct{}         // holds an entry while a conversion runs, because one takes much memory
+	lane  *sandbox.Lane         // a unit for each conversion: an organization has one at a time
 }
 
 // WithOffice returns a Documents that also reads documents before 2007, if the machine has LibreOffice and can confine
 // it. shell returns nil if the machine cannot.
 func (d Documents) WithOffice(shell func() *sandbox.Shell) Documents {
-	d.office = &officeConverter{shell: shell, one: make(chan struct{}, 1)}
+	d.office = &officeConverter{shell: shell, lane: sandbox.NewLane(officesAtOnce)}
 	return d
 }
 
@@ -49,12 +52,11 @@ func (o *officeConverter) possible() bool {
 
 // convert returns a document in the newer form of its kind. It returns an *Error if LibreOffice cannot read it.
 func (o *officeConverter) convert(ctx context.Context, kind documentKind, document []byte) (out []byte, err error) {
-	select {
-	case o.one <- struct{}{}:
-		defer func() { <-o.one }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	leave, err := o.lane.Acquire(ctx, sandbox.ClientOf(ctx), 1)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	dir, err := os.MkdirTemp("", "journeyman-office-")
 	if err != nil {
 		return nil, Errorf("the %s cannot be converted now: this machine has no place for temporary files", kind.name)
@@ -69,7 +71,11 @@ func (o *officeConverter) convert(ctx context.Context, kind documentKind, docume
 	if err := ws.WriteFile("in."+kind.filter, document); err != nil {
 		return nil, explain(err)
 	}
-	r, err := o.shell().Run(ctx, ws, sandbox.Command{Timeout: officeTime,
+	shell := o.shell()
+	if shell == nil {
+		return nil, Errorf("the %s cannot be converted now: this machine cannot confine LibreOffice", kind.name)
+	}
+	r, err := shell.Run(ctx, ws, sandbox.Command{Timeout: officeTime,
 		Script: "soffice --headless --norestore --convert-to " + target + " in." + kind.filter})
 	if err != nil {
 		return nil, explain(err)

@@ -1,9 +1,11 @@
 package tool
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -31,9 +33,63 @@ func TestReadOldOffice(t *testing.T) {
 	is.NoErr(err)
 	t.Log(made.Output)
 	read := readFile{NewDocuments(sandbox.NewFilterPool()).WithOffice(func() *sandbox.Shell { return shell })}
-	text, err := read.Run(t.Context(), h, json.RawMessage(`{"path":"in.doc"}`))
-	is.NoErr(err)
-	is.True(strings.Contains(string(text), "Grüße aus Köln"))
+	document := h.get(t, "in.doc")
+	h.put(t, "b.zip", zipped(t, "letters/in.doc", document))
+	h.put(t, "m.eml", "From: a@example.com\nContent-Type: application/msword; name=in.doc\nContent-Transfer-Encoding: base64\n\n"+
+		base64.StdEncoding.EncodeToString([]byte(document)))
+	for path, want := range map[string]string{
+		"in.doc":                  "Grüße aus Köln",
+		"b.zip/letters/in.doc":    "Grüße aus Köln",
+		"m.eml/in.doc":            "Grüße aus Köln",
+		"in.doc/docProps/app.xml": "Application", // a file in the newer form, whose files the text names
+	} {
+		t.Run(path, func(t *testing.T) {
+			is := is.New(t)
+			text, err := read.Run(t.Context(), h, json.RawMessage(`{"path":"`+path+`"}`))
+			is.NoErr(err)
+			is.True(strings.Contains(string(text), want))
+		})
+	}
+}
+
+// TestOfficeIsShared lets one organization convert several documents. Another one need not wait for them.
+func TestOfficeIsShared(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	running, end := make(chan chan struct{}), make(chan error, 4)
+	shell := func() *sandbox.Shell { // called once for each conversion, which it holds up
+		leave := make(chan struct{})
+		running <- leave
+		<-leave
+		return nil
+	}
+	o := NewDocuments(sandbox.NewFilterPool()).WithOffice(shell).office
+	convert := func(organization string) {
+		ctx := sandbox.ForClient(t.Context(), sandbox.Client{Organization: organization, Sender: "usr_1"})
+		go func() {
+			_, err := o.convert(ctx, documentKindOf(docType), []byte("x"))
+			end <- err
+		}()
+	}
+	convert("org_many")
+	first := <-running
+	for range 2 {
+		convert("org_many")
+	}
+	for o.lane.Waiting() < 2 { // they are in the queue before the other organization
+		runtime.Gosched()
+	}
+	convert("org_one")
+	close(<-running) // it runs besides the first one, which has not ended
+	says(t, <-end, "cannot be converted now")
+	is.Equal(o.lane.Waiting(), 2) // of the organization that converts a document already
+	close(first)
+	for range 2 {
+		close(<-running)
+	}
+	for range 3 {
+		says(t, <-end, "cannot be converted now")
+	}
 }
 
 // TestOfficeIsMissing reads such a document on a machine that cannot convert it.
