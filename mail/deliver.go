@@ -163,15 +163,17 @@ func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
 		return d.keep(ctx, store.EmailIgnored, "it has no text")
 	}
 	var emails []store.NewEmail
-	for _, r := range d.env.To {
-		e, err := d.newWork(ctx, r, in)
+	quoted := make([]quotation, len(d.env.To))
+	for i, r := range d.env.To {
+		e, q, err := d.newWork(ctx, r, in)
 		if err != nil {
 			return nil, err
 		}
-		emails = append(emails, e)
+		emails, quoted[i] = append(emails, e), q
 	}
 	defer pause(ctx)()
-	list, err := d.cfg.Runner.AcceptEmails(ctx, emails, in.files, d.raw, d.cfg.Loops)
+	list, err := d.cfg.Runner.AcceptEmails(ctx, emails, in.files, d.raw, d.cfg.Loops,
+		func(i int) { in.instruct(emails[i], quoted[i]) })
 	if err == nil {
 		d.logNotStarted(list)
 		d.rememberNetwork(emails)
@@ -247,37 +249,47 @@ func (d *delivery) proof(c store.Caller) store.Proof {
 	return store.Unproven
 }
 
-// newWork returns the mail for one recipient, with the turn that it starts. It may add a file to in.
-func (d *delivery) newWork(ctx context.Context, r Recipient, in *input) (store.NewEmail, error) {
-	e := d.newEmail(r)
+// newWork returns the mail for one recipient, with the turn that it starts, and what it quotes. The texts of the mail
+// are set by instruct once the files are in their folder. newWork may add a file to in.
+func (d *delivery) newWork(ctx context.Context, r Recipient, in *input) (e store.NewEmail, quoted quotation, err error) {
+	e = d.newEmail(r)
 	caller, err := d.caller(ctx, r)
 	if err != nil {
-		return e, err
+		return e, quoted, err
 	}
 	e.Proven = d.proof(caller)
 	task, err := d.task(ctx, r, caller)
 	if err != nil {
-		return e, err
+		return e, quoted, err
 	}
 	// The reply address depends on the task, so find the task first.
 	if e.ReplyTo, err = d.replyTo(ctx, r, task); err != nil {
-		return e, err
+		return e, quoted, err
 	}
 	if e.Proven == store.Unproven { // the author gets no answer: see notice.go
 		e.NoticeTo, e.ReplyTo = e.ReplyTo, ""
 	}
-	quoted, err := d.quoted(ctx, task, in)
-	if err != nil {
-		return e, err
+	if quoted, err = d.quoted(ctx, task, in); err != nil {
+		return e, quoted, err
 	}
-	e.Turn = &store.NewTurn{Caller: caller, WorkerID: r.worker.ID, TaskID: task.ID, Input: joinTexts(in.own(), quoted),
-		Budget: store.BudgetStandard, Title: d.header.Subject, Mail: d.note()}
+	e.Turn = &store.NewTurn{Caller: caller, WorkerID: r.worker.ID, TaskID: task.ID, Budget: store.BudgetStandard,
+		Title: d.header.Subject, Mail: d.note()}
 	if task.ID != "" {
 		// Whether a question waits is decided when the mail is stored: one may open or close until then.
-		e.Answer = &store.MailAnswer{Text: in.own(), Quoted: quoted}
+		e.Answer = &store.MailAnswer{}
 		e.Answer.ApprovalID, err = d.cfg.Store.MailedQuestion(ctx, d.header.ThreadIDs())
 	}
-	return e, err
+	return e, quoted, err
+}
+
+// instruct sets the texts of a mail whose files are in the folder of its turn.
+func (in *input) instruct(e store.NewEmail, q quotation) {
+	in = in.placedAs(e.Turn.Attachments)
+	own, quoted := in.own(), in.words(q)
+	e.Turn.Input = joinTexts(joinTexts(own, quoted), in.ending)
+	if e.Answer != nil {
+		e.Answer.Text, e.Answer.Quoted = own, quoted
+	}
 }
 
 // note returns the facts about the mail that the model gets in addition to its text.

@@ -15,9 +15,10 @@ import (
 type input struct {
 	subject  string
 	body     message.Body
-	files    []store.File    // the attachments, and files of quoted mails
-	attached int             // number of attachments
-	quoted   map[string]bool // names of the files of quoted mails
+	files    []store.File   // the attachments, and files of quoted mails
+	attached int            // number of attachments
+	quoted   map[string]int // places in files of those of quoted mails, by name
+	ending   string         // a note below the text
 }
 
 // Limits of the mails that a mail quotes.
@@ -33,7 +34,7 @@ func (d *delivery) read(ctx context.Context) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &input{subject: d.header.Subject, quoted: map[string]bool{}}
+	in := &input{subject: d.header.Subject, quoted: map[string]int{}}
 	in.body, err = d.readBody(ctx, d.header, d.raw, func(a message.Attachment) error {
 		f, err := d.cfg.Runner.Keep(ctx, d.worker().OrganizationID, a.Name, a, d.cfg.MaxSize)
 		in.files = append(in.files, f)
@@ -55,31 +56,60 @@ func (in *input) own() string {
 	case in.body.Text != "" || in.subject != "":
 		return cmp.Or(in.body.Text, in.subject)
 	case in.attached > 0:
-		return "See the attached files: " + pathsOf(in.files[:in.attached])
+		return "See the attached files: " + strings.Join(names(in.files[:in.attached]), ", ")
 	case in.body.History == "":
 		return in.body.Signature
 	}
 	return ""
 }
 
-// pathsOf lists the paths of files.
-func pathsOf(files []store.File) string {
-	paths := make([]string, len(files))
+// names returns the names of files in their folders.
+func names(files []store.File) []string {
+	list := make([]string, len(files))
 	for i, f := range files {
-		paths[i] = f.Path
+		list[i] = store.Folder{WorkerID: f.WorkerID, TaskID: f.TaskID}.Local(f.Path)
 	}
-	return strings.Join(paths, ", ")
+	return list
 }
 
-// quoted returns the mails that the mail quotes, as far as the task does not have them, as a part of the
-// instruction. Without a task it returns all of them: the thread is new to the service. It also returns all of them
-// if the mail says nothing else. If they are long, quoted keeps them as a file and returns its name.
-func (d *delivery) quoted(ctx context.Context, task store.Task, in *input) (string, error) {
+// placedAs returns the input for a recipient in whose folder the files are. Their names are other ones than the
+// sender's if the folder had files of these names.
+func (in *input) placedAs(files []store.File) *input {
+	placed := *in
+	placed.files = files
+	list := names(files)
+	placed.body = in.body.Named(func(attachment int) string {
+		if attachment < min(len(list), in.attached) {
+			return list[attachment]
+		}
+		return ""
+	})
+	return &placed
+}
+
+// A quotation is what the mail quotes and a recipient's task does not have.
+type quotation struct {
+	text string
+	file int // place in the input's files of the file with the text; -1 for none
+}
+
+// words returns the quotation as a part of the instruction.
+func (in *input) words(q quotation) string {
+	if q.file < 0 {
+		return quotedBlock(q.text)
+	}
+	return "(The author quoted older mail. It is in the file " + names(in.files)[q.file] + ".)"
+}
+
+// quoted returns the mails that the mail quotes, as far as the task does not have them. Without a task it returns all
+// of them: the thread is new to the service. It also returns all of them if the mail says nothing else. If they are
+// long, quoted keeps them as a file.
+func (d *delivery) quoted(ctx context.Context, task store.Task, in *input) (quotation, error) {
 	history := in.body.History
 	if history != "" && task.ID != "" {
 		known, err := d.mailsOf(ctx, task)
 		if err != nil {
-			return "", err
+			return quotation{}, err
 		}
 		history = in.body.Beyond(known)
 	}
@@ -87,18 +117,18 @@ func (d *delivery) quoted(ctx context.Context, task store.Task, in *input) (stri
 		history = in.body.History
 	}
 	if len(history) <= maxQuoted {
-		return quotedBlock(history), nil
+		return quotation{history, -1}, nil
 	}
-	// The name depends on the content, so another file of the workspace has it only if it is the same.
+	// The name depends on the content, so that several recipients with the same quotation have one file.
 	name := fmt.Sprintf("quoted-history-%x.txt", sha256.Sum256([]byte(history)))[:len("quoted-history-")+8] + ".txt"
-	if !in.quoted[name] {
+	if _, kept := in.quoted[name]; !kept {
 		f, err := d.cfg.Runner.Keep(ctx, d.worker().OrganizationID, name, strings.NewReader(history+"\n"), d.cfg.MaxSize)
 		if err != nil {
-			return "", err
+			return quotation{}, err
 		}
-		in.files, in.quoted[name] = append(in.files, f), true
+		in.files, in.quoted[name] = append(in.files, f), len(in.files)
 	}
-	return "(The author quoted older mail. It is in the file " + name + ".)", nil
+	return quotation{"", in.quoted[name]}, nil
 }
 
 // mailsOf returns the texts of the newest mails of a task. A mail whose source was deleted has none, so a quote of

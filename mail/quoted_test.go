@@ -133,7 +133,7 @@ func TestSubjectAsInstruction(t *testing.T) {
 		{withFile("Sent from my iPhone", "meter.jpg", "x", "Subject: What does it say?"), "What does it say?"},
 		{withFile("Wysłane z iPhone'a", "meter.jpg", "x", "Subject: Ile?"), "Ile?"},
 		{withFile("Imetumwa kutoka kwa iPhone yangu", "meter.jpg", "x", "Subject: Ngapi?"), "Ngapi?\n\nImetumwa kutoka kwa iPhone yangu"},
-		{withFile("Sent from my iPhone", "meter.jpg", "x", "Subject: "), "See the attached files: meter.jpg"},
+		{withFile("Sent from my iPhone", "meter.jpg", "x", "Subject: "), "See the attached files: meter (4).jpg"},
 		{letter("> Shall I?", "Subject: Re: Yes"), "Re: Yes\n\n(The author quoted older mail:)\n> > Shall I?"},
 		{letter("> Shall I?", "Subject: "), "(The author quoted older mail:)\n> > Shall I?"},
 		{letter("-- \nAnn", "Subject: "), "--\nAnn"},

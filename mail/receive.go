@@ -121,13 +121,13 @@ func (s *Server) Release(ctx context.Context, c store.Caller, id string) (e stor
 	if in.isEmpty() {
 		in.body.Text = "(no text)"
 	}
-	work, err := d.newWork(ctx, r, in)
+	work, quoted, err := d.newWork(ctx, r, in)
 	if err != nil {
 		return e, err
 	}
 	if strings.HasSuffix(e.Reason, beginningOnly) {
-		work.Turn.Input += "\n\n(Only the beginning of this mail was kept.)"
+		in.ending = "(Only the beginning of this mail was kept.)"
 	}
 	work.Turn.Mail.Released = true
-	return s.cfg.Runner.ReleaseEmail(ctx, c, id, *work.Turn, in.files)
+	return s.cfg.Runner.ReleaseEmail(ctx, c, id, work.Turn, in.files, func() { in.instruct(work, quoted) })
 }

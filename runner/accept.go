@@ -81,15 +81,19 @@ func (r *Runner) AcceptWatched(ctx context.Context, in Instruction) (store.Accep
 }
 
 // AcceptEmails stores a mail for each of its recipients, and commits the turns that the mail
-// starts. It commits all of them or none. It returns one mail for each recipient.
+// starts. It commits all of them or none. It returns one mail for each recipient. Before the commit it calls
+// instruct for each mail, whose files are in their folder then, with their names there. It may call it again.
 func (r *Runner) AcceptEmails(ctx context.Context, emails []store.NewEmail, files []store.File, raw []byte,
-	limits store.MailLimits) (list []store.Email, err error) {
+	limits store.MailLimits, instruct func(email int)) (list []store.Email, err error) {
 	turns := make([]*store.NewTurn, len(emails))
 	for i, n := range emails {
 		turns[i] = n.Turn
 	}
 	var started []bool
 	err = r.accept(ctx, turns, files, func() ([]bool, error) {
+		for i := range emails {
+			instruct(i)
+		}
 		list, started, err = r.cfg.Store.ReceiveEmails(ctx, emails, raw, limits)
 		// Only an accepted mail has a turn. accept removes the files of any other mail.
 		for i, e := range list {
@@ -114,11 +118,12 @@ func (r *Runner) AcceptEmails(ctx context.Context, emails []store.NewEmail, file
 }
 
 // ReleaseEmail commits the turn of a mail that was held or ignored. Only an Owner or
-// Admin may release mail.
-func (r *Runner) ReleaseEmail(ctx context.Context, c store.Caller, id string, turn store.NewTurn,
-	files []store.File) (e store.Email, err error) {
-	err = r.accept(ctx, []*store.NewTurn{&turn}, files, func() ([]bool, error) {
-		e, err = r.cfg.Store.ReleaseEmail(ctx, c, id, turn)
+// Admin may release mail. It calls instruct as AcceptEmails does.
+func (r *Runner) ReleaseEmail(ctx context.Context, c store.Caller, id string, turn *store.NewTurn,
+	files []store.File, instruct func()) (e store.Email, err error) {
+	err = r.accept(ctx, []*store.NewTurn{turn}, files, func() ([]bool, error) {
+		instruct()
+		e, err = r.cfg.Store.ReleaseEmail(ctx, c, id, *turn)
 		return []bool{true}, err
 	})
 	if err == nil {

@@ -25,7 +25,8 @@ type Attachment struct {
 // ReadBody returns the text that the author of a mail has written, and separately the mails that it quotes
 // and the signature. It passes HTML to convert and each attachment to keep, whose
 // error ends the reading. If a part cannot be read, it also passes the whole mail to keep,
-// as message.eml. The texts of attached mails follow the author's text as quotes.
+// as message.eml. The texts of attached mails follow the author's text as quotes. Notes name files as the sender names
+// them: see Body.Named.
 func ReadBody(h Header, raw []byte, convert ConvertHTML, keep func(Attachment) error) (Body, error) {
 	b := bodyReader{convert: convert, open: h.Open, keep: keep, broken: h.broken}
 	texts, err := b.read(h, raw)
@@ -33,8 +34,10 @@ func ReadBody(h Header, raw []byte, convert ConvertHTML, keep func(Attachment) e
 		return Body{}, err
 	}
 	body := splitBody(texts[0], h)
-	body.Text = b.withEnvelopes(body.Text, h.Subject, texts[1:])
-	return body, nil
+	if len(b.notices)+len(b.attached) > 0 {
+		body.notes = &notes{own: cmp.Or(body.Text, h.Subject), notices: b.notices, mails: b.attached, texts: texts[1:]}
+	}
+	return body.Named(func(int) string { return "" }), nil
 }
 
 // read returns the whole text of a mail, and the texts of the mails that are attached to it.
@@ -62,7 +65,7 @@ type bodyReader struct {
 	room     int            // bytes that files and opened envelopes may still have
 	attached []attachedMail // in the order of their files
 	inside   int            // mails around the current part
-	notices  []string       // about encrypted parts
+	notices  []notice       // about encrypted parts
 	broken   bool           // a part was not read, or not completely
 	err      error          // ends the reading
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/emersion/go-message/textproto"
 
 	"journeyman/runner/tool/mailfile/mailtext"
-	"journeyman/store/visible"
 )
 
 // OpenEnvelope opens what mails are packed in: signed S/MIME messages, the winmail.dat of Exchange, and msg files. It
@@ -39,7 +38,7 @@ const moreUnpacked = 32 << 20
 type attachedMail struct {
 	header  Header
 	content content
-	name    string // of the file with the whole mail
+	file    namedFile // with the whole mail
 }
 
 // envelopeKind returns what a part is packed in, "" for an ordinary part: "smime", "tnef", "msg" or "mail". A part
@@ -131,6 +130,7 @@ func (b *bodyReader) signedFile(name, kind string, document, signed []byte, dept
 // attachments become attachments of the mail around it.
 func (b *bodyReader) attachMail(document []byte, kind, name string, raw []byte, depth int) content {
 	name = b.unused(name)
+	file := namedFile{b.files, name}
 	c := b.file(name, kind, bytes.NewReader(document))
 	if b.err != nil || len(b.attached) >= maxMails || b.inside >= maxInside || b.room < len(raw) {
 		return c
@@ -139,7 +139,7 @@ func (b *bodyReader) attachMail(document []byte, kind, name string, raw []byte, 
 	body := bytes.NewReader(h.body)
 	h.body = nil // the attached mails are many
 	n := len(b.attached)
-	b.attached = append(b.attached, attachedMail{header: h, name: name})
+	b.attached = append(b.attached, attachedMail{header: h, file: file})
 	b.inside++
 	inner := b.part(h.fields, body, depth+1, false)
 	b.inside--
@@ -150,7 +150,7 @@ func (b *bodyReader) attachMail(document []byte, kind, name string, raw []byte, 
 // unused returns a name that no attached mail has, with a number if necessary.
 func (b *bodyReader) unused(name string) string {
 	has := func(name string) bool {
-		return slices.ContainsFunc(b.attached, func(a attachedMail) bool { return strings.EqualFold(a.name, name) })
+		return slices.ContainsFunc(b.attached, func(a attachedMail) bool { return strings.EqualFold(a.file.name, name) })
 	}
 	extension := path.Ext(name)
 	stem := strings.TrimSuffix(name, extension)
@@ -186,6 +186,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 // encrypted attaches an encrypted part, and notes for the instruction that nobody here can read it. whole means that
 // the mail has nothing else.
 func (b *bodyReader) encrypted(how, kind, name string, document []byte, whole bool) content {
+	file := namedFile{b.files, name}
 	c := b.file(name, kind, bytes.NewReader(document))
 	form := "[A part of this mail is encrypted (%s). It is the file %s. This server has no key for it, so it cannot be " +
 		"read here. Tell the author so, and ask for the part without encryption.]"
@@ -193,10 +194,7 @@ func (b *bodyReader) encrypted(how, kind, name string, document []byte, whole bo
 		form = "[This mail is encrypted (%s). The encrypted part is the file %s. This server has no key for it, so neither " +
 			"its text nor its files can be read here. Tell the author so, and ask for the mail without encryption.]"
 	}
-	notice := fmt.Sprintf(form, how, label(name))
-	if !slices.Contains(b.notices, notice) {
-		b.notices = append(b.notices, notice)
-	}
+	b.notices = append(b.notices, notice{form, how, file})
 	return c
 }
 
@@ -309,60 +307,4 @@ func hasWords(text string, words []string) bool {
 		}
 	}
 	return true
-}
-
-// withEnvelopes returns the author's text with the notices about encrypted parts, and the texts of attached mails as
-// quotes.
-func (b *bodyReader) withEnvelopes(own, subject string, texts []string) string {
-	if len(b.notices)+len(texts) == 0 {
-		return own
-	}
-	parts := append([]string{cmp.Or(own, subject)}, b.notices...)
-	for i, text := range texts {
-		parts = append(parts, b.attached[i].quoted(text))
-	}
-	return strings.TrimSpace(strings.Join(parts, "\n\n"))
-}
-
-// label returns a name that the sender has chosen as one short line, in quotes if it could end the brackets around it.
-func label(name string) string {
-	name = visible.Name(shortened(OneLine(name)))
-	if strings.ContainsAny(name, `[]"`) {
-		return `"` + strings.ReplaceAll(name, `"`, `\"`) + `"`
-	}
-	return name
-}
-
-// shortened returns at most maxOneField bytes of a text.
-func shortened(text string) string {
-	if len(text) > maxOneField {
-		return strings.ToValidUTF8(text[:maxOneField], "") + "…"
-	}
-	return text
-}
-
-// lineEnds replaces the other characters that end a line.
-var lineEnds = strings.NewReplacer("\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
-
-// quoted returns the header and the text of an attached mail, in lines that begin with ">".
-func (a attachedMail) quoted(text string) string {
-	name := label(a.name)
-	lines := []string{fmt.Sprintf("[Attached mail, file %s:]", name)}
-	for _, field := range []string{"From", "To", "Cc", "Date", "Subject"} {
-		value := visible.Line(shortened(OneLine(mailtext.Words(a.header.fields.Get(field)))))
-		if value != "" {
-			lines = append(lines, "> "+field+": "+value)
-		}
-	}
-	text, rest := strings.Trim(cleanLines(lineEnds.Replace(text)), "\n"), ""
-	if len(text) > maxQuoted {
-		text, rest = string(firstLines([]byte(text), maxQuoted)), "\n[The rest is in the file "+name+".]"
-	}
-	for line := range strings.SplitSeq("\n"+strings.ToValidUTF8(strings.TrimRight(text, "\n"), ""), "\n") {
-		lines = append(lines, strings.TrimRight("> "+line, " "))
-	}
-	for lines[len(lines)-1] == ">" {
-		lines = lines[:len(lines)-1]
-	}
-	return strings.Join(lines, "\n") + rest
 }

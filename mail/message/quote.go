@@ -20,6 +20,8 @@ type Body struct {
 	Faint bool
 	// Signature holds the signature, and the line that mail programs add below every mail.
 	Signature string
+
+	notes *notes // about files, in Text; nil for none
 }
 
 // A splitter splits the text of one mail.

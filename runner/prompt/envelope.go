@@ -160,10 +160,24 @@ func authorWords(o store.EnvelopeFacts) string {
 func attachmentWords(o store.EnvelopeFacts) string {
 	var list []string
 	for _, f := range o.Attachments[:min(len(o.Attachments), maxNamed)] {
-		list = append(list, fmt.Sprintf("%s (%s, %s)", quoteName(o.Turn.Folder().Local(f.Path)),
-			plain(f.MediaType, 100), sizeWords(f.Size)))
+		name, sent := o.Turn.Folder().Local(f.Path), ""
+		if gotNumber(name, f.Title) { // the author may call it by that name, which is that of another file
+			sent = ", sent as " + quoteName(f.Title)
+		}
+		list = append(list, fmt.Sprintf("%s (%s, %s%s)", quoteName(name), plain(f.MediaType, 100), sizeWords(f.Size), sent))
 	}
 	return strings.Join(list, ", ") + andMore(len(o.Attachments)-len(list))
+}
+
+// gotNumber reports whether a file that was sent with one name has another one with a number, such as "a (2).txt".
+func gotNumber(name, sent string) bool {
+	begin := strings.LastIndex(name, " (")
+	end := strings.LastIndexByte(name, ')') + 1
+	if begin < 0 || end < begin {
+		return false
+	}
+	number := name[begin:end]
+	return sent != "" && strings.Count(name, number) > strings.Count(sent, number)
 }
 
 func budgetWords(level store.Budget, b Budget) string {

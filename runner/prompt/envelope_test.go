@@ -50,7 +50,8 @@ Workspace: nothing but the attachments`},
 		"mail of a stranger": {store.EnvelopeFacts{Turn: stranger, At: at(t, "Europe/Berlin"), Channel: "email",
 			Mail: &store.MailNote{FromName: "Bob", From: "bob@example.net", Subject: "Book a table", Cc: []string{"eve@example.net"},
 				To: []string{"w@example.com", "carl@example.net"}, Date: at(t, "UTC").Add(-26 * time.Hour), Checks: "SPF fail, no DKIM signature, DMARC none"},
-			Attachments: []store.File{{Path: "tasks/tsk_1/a.txt", MediaType: "text/plain", Size: 12}}},
+			Attachments: []store.File{{Path: "tasks/tsk_1/a.txt", Title: "a\u202e.txt", MediaType: "text/plain", Size: 12},
+				{Path: "tasks/tsk_1/b (2).pdf", Title: "b (2).pdf", Size: 3}, {Path: "tasks/tsk_1/b (2) (2).pdf", Title: "b (2).pdf", Size: 3}}},
 			prompt.Budget{Time: 90 * time.Minute}, `Date: Sunday, 2026-11-22, 23:30, Europe/Berlin (UTC+01:00)
 Channel: mail; your answer is sent as the reply
 Asked by: "Bob", "bob@example.net", not a member of the organization; the address is NOT verified ("SPF fail, no DKIM signature, DMARC none")
@@ -58,7 +59,7 @@ Subject: "Book a table"
 To: "w@example.com", "carl@example.net"
 Copy to: "eve@example.net"
 Written: Saturday, 2026-11-21, 20:30 (UTC+00:00), as the mail says
-Attached: "a.txt" (text/plain, 12 bytes)
+Attached: "a.txt" (text/plain, 12 bytes), "b (2).pdf" (, 3 bytes), "b (2) (2).pdf" (, 3 bytes, sent as "b (2).pdf")
 Budget: standard, at most 90 minutes of work
 Workspace: nothing but the attachments`},
 		"mail of a member, let in": {store.EnvelopeFacts{Turn: ann, At: at(t, "UTC"), Channel: "email", AuthorName: "Ann", AuthorEmail: "ann@example.com",
