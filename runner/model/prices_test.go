@@ -154,3 +154,34 @@ func FuzzPriceFile(f *testing.F) {
 		}
 	})
 }
+
+// TestLatePrices checks figures of the built-in table that providers changed late in 2026: OpenAI charges cache
+// writes at 1.25 times the input since gpt-5.6, and twice the input beyond 272,000 tokens.
+func TestLatePrices(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p, err := pricesOf(t, "")
+	is.NoErr(err)
+	for name, want := range map[string]Rates{
+		"openai:gpt-6.2-astra":            {8_000_000, 40_000_000, 400_000, 10_000_000},
+		"openai:gpt-6.2-sol":              {2_000_000, 10_000_000, 100_000, 2_500_000},
+		"openai:gpt-6.1-terra":            {1_000_000, 5_000_000, 50_000, 1_250_000},
+		"openai:gpt-5.6":                  {5_000_000, 30_000_000, 500_000, 6_250_000}, // an alias of gpt-5.6-sol
+		"openai:gpt-5.6-sol":              {5_000_000, 30_000_000, 500_000, 6_250_000},
+		"openai:gpt-5.6-terra-2026-07-09": {2_000_000, 12_000_000, 200_000, 2_500_000},
+		"openai:gpt-5.6-luna":             {200_000, 1_200_000, 20_000, 250_000},
+		"openai:gpt-5.3-codex":            {1_750_000, 14_000_000, 175_000, 1_750_000},
+	} {
+		got := p.Lookup(name)
+		is.True(got.Known)
+		if got.Rates != want {
+			t.Errorf("%s: %+v, want %+v", name, got.Rates, want)
+		}
+		long := Rates{2 * want.Input, want.Output * 3 / 2, 2 * want.CacheRead, 2 * want.CacheWrite}
+		if has := strings.HasPrefix(name, "openai:gpt-5.3"); !has && (got.LongAbove != 272_000 || got.Long != long) {
+			t.Errorf("%s: %+v above %d, want %+v", name, got.Long, got.LongAbove, long)
+		}
+	}
+	is.Equal(p.Lookup("openai:gpt-5.6-luna").ContextWindow, int64(1_050_000))
+	is.Equal(p.Lookup("anthropic:claude-haiku-5-5").MaxOutput, int64(128_000))
+}
