@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -347,32 +348,45 @@ func TestPublishTooLarge(t *testing.T) {
 	is.True(strings.Contains(turn.OutputText, `"large.bin" cannot be published: a published file has at most 26214400 bytes`))
 }
 
-// TestLoopEnds uses a model that makes the same call again and again, with each of the budgets.
+// TestLoopEnds uses models that make the same call, or the same two or three calls, again and again,
+// with each of the budgets.
 func TestLoopEnds(t *testing.T) {
 	t.Parallel()
 	budgets := runner.DefaultBudgets()
-	for budget, steps := range map[store.Budget]int64{store.BudgetLow: 8, store.BudgetStandard: 40, store.BudgetHigh: 50, store.BudgetUnlimited: 50} {
-		t.Run(string(budget), func(t *testing.T) {
-			t.Parallel()
-			loopEnds(t, budgets[budget], steps)
-		})
+	for budget, ends := range map[store.Budget][3]int64{store.BudgetLow: {8, 0, 0}, store.BudgetStandard: {40, 40, 39},
+		store.BudgetHigh: {50, 100, 150}, store.BudgetUnlimited: {50, 100, 150}} {
+		for i, steps := range ends {
+			t.Run(fmt.Sprint(budget, i+1), func(t *testing.T) {
+				t.Parallel()
+				loopEnds(t, budgets[budget], i+1, steps)
+			})
+		}
 	}
 }
 
 // loopEnds checks that the model gets a hint, and that its turn ends after the given number of steps.
-func loopEnds(t *testing.T, limits runner.Limits, steps int64) {
+// The number is 0 for a turn whose budget ends first.
+func loopEnds(t *testing.T, limits runner.Limits, size int, steps int64) {
 	is := is.New(t)
 	var hints atomic.Int64
 	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 		for _, msg := range req.Messages {
-			if p := msg.Parts[0]; strings.Contains(p.Text, "The same call was made 5 times") {
+			if p := msg.Parts[0]; strings.Contains(p.Text, " made 5 times in a row") {
 				hints.Add(1)
 			}
 		}
-		return calls(emit, stepOf(req), "it", `{}`), nil
+		if req.Final {
+			emit(model.Delta{Type: model.PartText, Text: "the end"})
+			return model.Response{Finish: model.FinishStop}, nil
+		}
+		return calls(emit, stepOf(req), "it", fmt.Sprintf(`{"n":%d}`, stepOf(req)%size)), nil
 	}}
 	f := newFixture(t, withModel(m), withTools(gives("it", `1`)), withBudget(runner.Limits{Steps: limits.Steps}))
 	turn := f.run("go")
+	if steps == 0 {
+		is.Equal(turn.Failure, nil)
+		return
+	}
 	is.Equal(turn.Failure.Code, "loop")
 	is.Equal(turn.Usage.Steps, steps)
 	is.True(hints.Load() > 0) // the model got a hint before

@@ -21,8 +21,10 @@ func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) 
 	r.beginStep(ctx, e)
 	// At a limit of its budget the turn makes its last call instead, so that it ends with an
 	// answer.
-	if n := e.prompt.Repeats(); n >= r.equalCalls(e) && r.reached(e) == "" {
-		return true, r.endLoop(e, n)
+	for size := 1; size <= prompt.MaxRound; size++ {
+		if n := e.prompt.Repeats(size); n >= r.equalRounds(e, size) && r.reached(e) == "" {
+			return true, r.endLoop(e, size, n)
+		}
 	}
 	// A model that failed for an earlier step may be able to answer this one.
 	for i := range e.chain {
@@ -40,27 +42,32 @@ func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) 
 	}
 }
 
-// The limits of equal tool calls in a row.
+// The limits of equal rounds of tool calls in a row. A round has 1 to prompt.MaxRound calls.
 const (
-	maxEqualCalls   = 50 // after which every turn ends
-	leastEqualCalls = 8  // which every turn may make, because the model first gets a hint
+	maxEqualRounds   = 50 // after which every turn ends
+	leastEqualRounds = 8  // which every turn may make, because the model first gets a hint
 )
 
-// equalCalls returns the number of equal tool calls in a row after which a turn ends. It is four fifths of
-// the steps of its budget, so that a turn with few steps ends before it has wasted all of them.
-func (r *Runner) equalCalls(e *execution) int {
+// equalRounds returns the number of equal rounds of a size after which a turn ends. Their calls are at
+// most four fifths of the steps of its budget, so that a turn with few steps ends before it has wasted
+// all of them.
+func (r *Runner) equalRounds(e *execution, size int) int {
 	steps := r.cfg.Budgets[e.claim.Budget].Steps
 	if steps == 0 {
-		return maxEqualCalls
+		return maxEqualRounds
 	}
-	return min(maxEqualCalls, max(leastEqualCalls, int(steps*4/5)))
+	return min(maxEqualRounds, max(leastEqualRounds, int(steps*4/5)/size))
 }
 
-// endLoop ends a turn whose model repeats the same tool call.
-func (r *Runner) endLoop(e *execution, n int) error {
+// endLoop ends a turn whose model has repeated the same round of tool calls n times.
+func (r *Runner) endLoop(e *execution, size, n int) error {
+	calls := "tool call"
+	if size > 1 {
+		calls = fmt.Sprintf("%d tool calls", size)
+	}
 	return r.finish(e, nil, store.Outcome{Status: store.Failed, OutputText: store.AnswerText(e.steps),
 		Failure: &store.Failure{Code: "loop",
-			Message: fmt.Sprintf("the model made the same tool call %d times in a row, with the same result", n)}})
+			Message: fmt.Sprintf("the model made the same %s %d times in a row, with the same result", calls, n)}})
 }
 
 // askModel makes one call of the chosen model and acts on the response. If the provider refuses the
