@@ -92,7 +92,7 @@ func codeScenarios() []scenario {
 			says: []reply{
 				does(write("squares.sh", "for i in 1 2 3 4 5; do echo $((i * i)); done\n")),
 				does(bash("sh squares.sh > squares.txt && wc -l < squares.txt")),
-				does(publish("squares.txt")).after("exitCode"),
+				does(publish("squares.txt")).after("exit status: 0"),
 				say("Five squares: see squares.txt."),
 			},
 			published: map[string]string{"squares.txt": "1\n4\n9\n16\n25\n"}, output: "Five squares: see squares.txt.",
@@ -102,7 +102,7 @@ func codeScenarios() []scenario {
 			inputs: []string{"Build it."},
 			says: []reply{
 				does(bash("echo 'no rule to make it' >&2; exit 2")),
-				say("There is no rule to make it, so I have built nothing.").after("no rule to make it", `"exitCode":2`),
+				say("There is no rule to make it, so I have built nothing.").after("no rule to make it", "exit status: 2"),
 			},
 			output: "There is no rule to make it, so I have built nothing.",
 		},
@@ -164,7 +164,7 @@ func codeScenarios() []scenario {
 				does(edit("hello.sh", "Hello", "Hello $1"), publish("hello.sh")),
 				say("It greets its first argument."),
 				does(bash("sh hello.sh Ann")),
-				say("It says: Hello Ann").after("Hello Ann\\n"),
+				say("It says: Hello Ann").after("stdout:\nHello Ann\n"),
 			},
 			published: map[string]string{"hello.sh": "echo Hello $1\n"}, output: "It says: Hello Ann",
 		},

@@ -169,7 +169,7 @@ func TestLowPriority(t *testing.T) {
 	cmd.Env = programEnv()
 	out, err := cmd.CombinedOutput()
 	is.NoErr(err)
-	if !strings.Contains(string(out), `"exitCode":0`) {
+	if !strings.Contains(string(out), "exit status: 0") {
 		t.Errorf("no command ran: %s", out)
 	}
 }

@@ -63,9 +63,11 @@ func (w *world) read() *held {
 	// may not have begun.
 	for _, r := range w.rows(`SELECT turn_num, state, output FROM tool_calls WHERE turn_num > ?
 		ORDER BY turn_num, step_seq, seq`, since) {
-		var output struct{ Stopped string }
-		if json.Unmarshal([]byte(r[2]), &output) == nil && output.Stopped != "" { // not all outputs are objects
-			r[1] = "stopped: " + output.Stopped
+		var output string
+		_ = json.Unmarshal([]byte(r[2]), &output) // not all outputs are texts
+		if _, why, ok := strings.Cut(output, "\nstopped: "); ok && strings.HasPrefix(output, "exit status: ") {
+			why, _, _ = strings.Cut(why, "\n")
+			r[1] = "stopped: " + why
 		}
 		h.calls[r[0]] = append(h.calls[r[0]], r[1])
 	}

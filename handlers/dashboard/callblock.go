@@ -157,22 +157,13 @@ func doneOf(items []planItem) (n int) {
 	return n
 }
 
-// A shellResult is the result of the tool shell.
-type shellResult struct {
-	ExitCode int    `json:"exitCode"`
-	Output   string `json:"output"`
-	Stopped  string `json:"stopped"`
-	Note     string `json:"note"`
-}
-
 // resultOf returns the result of a call in a few words.
 func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage) string {
 	var plain string
 	isText := json.Unmarshal(output, &plain) == nil
 	switch tool {
 	case "shell":
-		var r shellResult
-		if json.Unmarshal(output, &r) == nil {
+		if r, ok := shellResultOf(output); ok {
 			return l.T("exit %d", r.ExitCode)
 		}
 	case "write_file":

@@ -101,10 +101,7 @@ func (m bodyMaker) text(output json.RawMessage) *excerpt {
 
 // command returns a command with its output.
 func (m bodyMaker) command(a arguments, output json.RawMessage, failed bool) (b callBody) {
-	var r shellResult
-	if json.Unmarshal(output, &r) != nil && !failed {
-		r.Output = ""
-	}
+	r, _ := shellResultOf(output)
 	b.Command = &commandView{Command: m.excerpt(a.text("command"), "/input"), Output: m.excerpt(r.Output, "/output"),
 		Note: strings.TrimSpace(r.Stopped + " " + r.Note)}
 	if failed {

@@ -55,8 +55,8 @@ const (
 // A Result is the outcome of a command.
 type Result struct {
 	ExitCode int    // exit code of the shell; after a signal 128 plus the signal's number
-	Output   string // standard output and error as written; valid UTF-8; a long text lacks its middle
-	LeftOut  int64  // number of bytes that Output lacks
+	Output   string // standard output; valid UTF-8; a long text lacks its middle
+	Errors   string // standard error; likewise
 	Stopped  Stop   // "" unless the command was killed
 	Note     string // remark for the model about a full or nearly full workspace; usually ""
 	Duration time.Duration

@@ -86,7 +86,7 @@ func tryChild(ctx context.Context, g *groups) (childReport, error) {
 	// this.
 	r, err := s.Run(ctx, w, Command{Script: "echo confined > proof && cat proof"})
 	if err == nil && (r.ExitCode != 0 || strings.TrimSpace(r.Output) != "confined") {
-		err = fmt.Errorf("a command that should work ended with %d and %q", r.ExitCode, r.Output)
+		err = fmt.Errorf("a command that should work ended with %d and %q", r.ExitCode, r.Output+r.Errors)
 	}
 	return r.report, err
 }

@@ -22,7 +22,7 @@ import (
 
 // run runs a command that Command.check has accepted. An error of type stopped is the reason
 // why the command was killed.
-func (s *Shell) run(ctx context.Context, w *Workspace, folder *os.File, c Command, out io.Writer) (Result, error) {
+func (s *Shell) run(ctx context.Context, w *Workspace, folder *os.File, c Command, out *outputs) (Result, error) {
 	if !s.confined {
 		return runUnconfined(ctx, w, c, out)
 	}
@@ -78,7 +78,7 @@ func (w *Workspace) prepare() (holding, error) {
 // runConfined runs a command in w in a child process. held is the content of w. Meanwhile it
 // watches the disk and the machine's memory.
 func (s *Shell) runConfined(ctx context.Context, w *Workspace, folder *os.File, held holding, c Command,
-	out io.Writer) (childReport, error) {
+	out *outputs) (childReport, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	dir, err := filepath.Abs(w.root.Name())
@@ -118,7 +118,7 @@ func (s *Shell) limitsIn(w *Workspace, held holding) ShellLimits {
 }
 
 // startLimited starts a child, in a control group of its own if the machine supports that.
-func (s *Shell) startLimited(ctx context.Context, out io.Writer, user int, spec childSpec) (r childReport, err error) {
+func (s *Shell) startLimited(ctx context.Context, out *outputs, user int, spec childSpec) (r childReport, err error) {
 	attr := newNamespaceAttr(user)
 	if s.groups == nil {
 		return startChild(ctx, out, attr, spec)
@@ -138,7 +138,7 @@ func (s *Shell) startLimited(ctx context.Context, out io.Writer, user int, spec 
 // startChild starts this program again as the first process of new namespaces. It sends the
 // spec to the child and waits for its end. If this process ends first, the child reads the end
 // of the spec's pipe.
-func startChild(ctx context.Context, out io.Writer, attr *syscall.SysProcAttr,
+func startChild(ctx context.Context, out *outputs, attr *syscall.SysProcAttr,
 	spec childSpec) (r childReport, err error) {
 	specOut, specIn, err := os.Pipe()
 	if err != nil {
@@ -152,7 +152,7 @@ func startChild(ctx context.Context, out io.Writer, attr *syscall.SysProcAttr,
 	defer reportOut.Close()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", childArgument)
 	cmd.Env = []string{} // the server's environment contains keys
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, waitForOutput
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out.stdout, &out.stderr, waitForOutput
 	cmd.ExtraFiles = []*os.File{specOut, reportIn}
 	cmd.SysProcAttr = attr
 	// Close them here too: only the child may hold them, so that the report pipe ends with the

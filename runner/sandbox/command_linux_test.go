@@ -71,7 +71,8 @@ func TestRun(t *testing.T) {
 		code   int
 		output string
 	}{
-		"both outputs in order": {"echo one; echo two >&2; echo three", 0, "one\ntwo\nthree\n"},
+		"both outputs in order": {"exec 2>&1; echo one; echo two >&2; echo three", 0, "one\ntwo\nthree\n"},
+		"standard output":       {"echo one; echo two >&2; echo three", 0, "one\nthree\n"},
 		"exit code":             {"exit 7", 7, ""},
 		"ended by a signal":     {"kill -9 $$", 137, ""},
 		"ended by itself":       {"kill -TERM $$", 143, ""},

@@ -55,7 +55,7 @@ func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error
 	}
 	defer folder.Close()
 	begun := time.Now()
-	out := &capture{}
+	out := newOutputs()
 	// The cause shows whether the command's timeout has expired or ctx has ended.
 	timed, cancel := context.WithTimeoutCause(ctx, c.Timeout, stopped(StopTimeout))
 	defer cancel()
@@ -71,7 +71,7 @@ func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error
 	if err = errors.Join(err, mendErr); err != nil {
 		return Result{}, fmt.Errorf("run command: %w", err)
 	}
-	r.Output, r.LeftOut = out.text()
+	r.Output, r.Errors = out.stdout.text(), out.stderr.text()
 	if note == "" && r.Note != "" {
 		note = "the workspace was nearly full when this command began, so it could write little; there is room by now"
 	}

@@ -35,8 +35,8 @@ func TestNoTraceOfTheDataFolder(t *testing.T) {
 	script := "TRACE='" + name[:1] + "[" + name[1:2] + "]" + name[2:] + "'\n" + findTraces
 	r := ran(t, p.shell, p.w, Command{Script: script, Timeout: time.Minute})
 	is.Equal(r.ExitCode, 0)
-	if strings.TrimSpace(r.Output) != "" {
-		t.Errorf("a command sees the data folder:\n%s", r.Output)
+	if strings.TrimSpace(r.Output+r.Errors) != "" {
+		t.Errorf("a command sees the data folder:\n%s", r.Output+r.Errors)
 	}
 	// The same search finds what may be seen: the folder inside.
 	r = ran(t, p.shell, p.w, Command{Script: "TRACE='/[w]orkspace'\n" + findTraces, Timeout: time.Minute})

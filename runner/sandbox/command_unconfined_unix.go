@@ -5,18 +5,17 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"io"
 	"os/exec"
 	"syscall"
 )
 
 // runUnconfined runs a command with all rights of this service's user, in a process group of
 // its own. A process that leaves the group is not killed with it.
-func runUnconfined(ctx context.Context, w *Workspace, c Command, out io.Writer) (Result, error) {
+func runUnconfined(ctx context.Context, w *Workspace, c Command, out *outputs) (Result, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", c.Script)
 	cmd.Dir = w.root.Name()
 	cmd.Env = commandEnvironment(cmd.Dir, "/tmp")
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Stdout, cmd.Stderr = &out.stdout, &out.stderr
 	// Killing the shell alone would leave its background processes running.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	killGroup := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -5,7 +5,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -36,7 +35,7 @@ func Child() { os.Exit(2) }
 func (s *Shell) Bounds() []Bound { return nil }
 
 // run runs a command that Command.check has accepted, without confinement.
-func (s *Shell) run(ctx context.Context, w *Workspace, _ *os.File, c Command, out io.Writer) (Result, error) {
+func (s *Shell) run(ctx context.Context, w *Workspace, _ *os.File, c Command, out *outputs) (Result, error) {
 	return runUnconfined(ctx, w, c, out)
 }
 

@@ -28,24 +28,15 @@ func (t shell) Programs() []string { return t.programs() }
 func (t shell) Spec() Spec {
 	return Spec{
 		Name: "shell",
-		Description: `Run a shell command (bash, or sh) in the workspace, and give its output, error output with
-it, and exit code. It has no network but localhost, no input and no terminal; /tmp and processes end with it. The
-middle of a long output is left out. Prefer the file tools for reading and writing.`,
+		Description: `Run a shell command (bash, or sh) in the workspace, and give its exit status, stdout and
+stderr. It has no network but localhost, no input and no terminal; /tmp and processes end with it. The middle of a
+long output is left out. Prefer the file tools for reading and writing.`,
 		InputSchema: objectSchema(`
     "command": {"type": "string", "description": "May be a script of several lines"},
     "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 600,
       "description": "Default 60"}`,
 			"command"),
 	}
-}
-
-// A commandResult is the result of shell.
-type commandResult struct {
-	ExitCode int    `json:"exitCode"`
-	Output   string `json:"output"`
-	LeftOut  int64  `json:"leftOut,omitempty"` // bytes missing in Output
-	Stopped  string `json:"stopped,omitempty"` // why the command was killed; "" if it ended normally
-	Note     string `json:"note,omitempty"`    // the limit of the workspace that is reached; "" for none
 }
 
 // Run runs a command.
@@ -68,8 +59,33 @@ func (t shell) Run(ctx context.Context, host Host, input json.RawMessage) (json.
 	if err != nil {
 		return nil, explain(err)
 	}
-	return result(commandResult{ExitCode: r.ExitCode, Output: printable(r.Output), LeftOut: r.LeftOut,
-		Stopped: whyStopped(r.Stopped, c.Timeout), Note: r.Note})
+	return result(commandText(r, c.Timeout))
+}
+
+// commandText returns the result of a command as text: the exit status and remarks, a line each,
+// and then what the command wrote to its two outputs.
+func commandText(r sandbox.Result, timeout time.Duration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "exit status: %d\n", r.ExitCode)
+	if r.Stopped != "" {
+		fmt.Fprintf(&b, "stopped: %s\n", whyStopped(r.Stopped, timeout))
+	}
+	if r.Note != "" {
+		fmt.Fprintf(&b, "note: %s\n", r.Note)
+	}
+	if r.Output == "" && r.Errors == "" {
+		b.WriteString("(no output)\n")
+	}
+	for _, out := range []struct{ name, text string }{{"stdout", r.Output}, {"stderr", r.Errors}} {
+		if out.text == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "%s:\n%s", out.name, printable(out.text))
+		if !strings.HasSuffix(out.text, "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
 }
 
 // whyStopped explains to the model why its command was killed.
@@ -89,8 +105,8 @@ func whyStopped(s sandbox.Stop, timeout time.Duration) string {
 	return "it was killed"
 }
 
-// printable replaces control characters that only terminals interpret. In JSON each of them
-// would take six bytes.
+// printable replaces control characters that only terminals interpret. Each of them would take
+// six bytes in a request.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {

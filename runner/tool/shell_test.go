@@ -24,12 +24,17 @@ func unconfined(t *testing.T) Tool {
 func TestShell(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ input, want string }{
-		"output":     {`{"command":"echo one; echo two >&2; exit 3"}`, `{"exitCode":3,"output":"one\ntwo\n"}`},
-		"script":     {`{"command":"a=1\nb=2\necho $((a+b))"}`, `{"exitCode":0,"output":"3\n"}`},
-		"time-out":   {`{"command":"echo a; sleep 1000","timeoutSeconds":1}`, `{"exitCode":137,"output":"a\n","stopped":"it was killed after 1 seconds"}`},
-		"terminal":   {`{"command":"printf 'a\\033[1m\\000\\r\\n'"}`, `{"exitCode":0,"output":"a` + "\ufffd" + `[1m` + "\ufffd" + `\r\n"}`},
-		"workspace":  {`{"command":"cat given"}`, `{"exitCode":0,"output":"<given>"}`},
-		"no secrets": {`{"command":"env | grep -c GOCACHE"}`, `{"exitCode":1,"output":"0\n"}`},
+		"both":       {`{"command":"echo one; echo two >&2; echo three; exit 3"}`, "exit status: 3\nstdout:\none\nthree\nstderr:\ntwo\n"},
+		"script":     {`{"command":"a=1\nb=2\necho $((a+b))"}`, "exit status: 0\nstdout:\n3\n"},
+		"nothing":    {`{"command":"true"}`, "exit status: 0\n(no output)\n"},
+		"errors":     {`{"command":"printf oh >&2; false"}`, "exit status: 1\nstderr:\noh\n"},
+		"together":   {`{"command":"(echo one; echo two >&2; echo three) 2>&1"}`, "exit status: 0\nstdout:\none\ntwo\nthree\n"},
+		"no newline": {`{"command":"printf a; printf b >&2"}`, "exit status: 0\nstdout:\na\nstderr:\nb\n"},
+		"time-out": {`{"command":"echo a; sleep 1000","timeoutSeconds":1}`,
+			"exit status: 137\nstopped: it was killed after 1 seconds\nstdout:\na\n"},
+		"terminal":   {`{"command":"printf 'a\\033[1m\\000\\r\\n'"}`, "exit status: 0\nstdout:\na\ufffd[1m\ufffd\r\n"},
+		"workspace":  {`{"command":"cat given"}`, "exit status: 0\nstdout:\n<given>\n"},
+		"no secrets": {`{"command":"env | grep -c GOCACHE"}`, "exit status: 1\nstdout:\n0\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -37,7 +42,9 @@ func TestShell(t *testing.T) {
 			h.put(t, "given", "<given>")
 			out, err := unconfined(t).Run(t.Context(), h, json.RawMessage(tt.input))
 			is.NoErr(err)
-			is.Equal(string(out), tt.want)
+			var text string
+			is.NoErr(json.Unmarshal(out, &text))
+			is.Equal(text, tt.want)
 		})
 	}
 }
@@ -66,10 +73,10 @@ func TestShellOutput(t *testing.T) {
 	for _, fill := range []string{`\\033`, `\\\"`, `\\n`, `\\377`} {
 		is := is.New(t)
 		out, err := unconfined(t).Run(t.Context(), newTurn(t, sandbox.Limits{}),
-			json.RawMessage(`{"command":"printf '`+fill+`%.0s' $(seq 200000)"}`))
+			json.RawMessage(`{"command":"for to in 1 2; do printf '`+fill+`%.0s' $(seq 200000) >&$to; done"}`))
 		is.NoErr(err)
 		is.True(json.Valid(out))
 		is.True(len(out) < 256<<10) // limit of a tool result
-		is.True(strings.Contains(string(out), "bytes left out"))
+		is.Equal(strings.Count(string(out), "bytes left out; to see them, write"), 2)
 	}
 }
