@@ -350,3 +350,32 @@ func TestTimeBudgetEndsLongSteps(t *testing.T) {
 		})
 	}
 }
+
+// TestBudgetNoticesStay checks that later requests of a task contain the notices at the same places.
+func TestBudgetNoticesStay(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	last := func(req model.Request) string {
+		parts := req.Messages[len(req.Messages)-1].Parts
+		return parts[len(parts)-1].Text
+	}
+	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if req.Final {
+			return answer(emit, "the end"), nil
+		}
+		return calls(emit, stepOf(req), "it", fmt.Sprintf(`{"n":%d}`, stepOf(req))), nil
+	}}
+	f := newFixture(t, withModel(m), withTools(gives("it", `1`)), withBudget(runner.Limits{Steps: 4}))
+	task := f.run("go").TaskID
+	seen := m.seen()
+	is.Equal(len(seen), 5)
+	is.Equal(last(seen[1]), "1")
+	is.True(strings.HasPrefix(last(seen[2]), "1\n\n(Budget of this task: half of the steps is used."))
+	is.Equal(last(seen[3]), "1")
+	// A follow-up repeats the earlier messages, for the cache.
+	f.run("more", task)
+	again := m.seen()[5]
+	for i, msg := range seen[3].Messages {
+		is.Equal(again.Messages[i].Parts[len(again.Messages[i].Parts)-1].Text, msg.Parts[len(msg.Parts)-1].Text)
+	}
+}

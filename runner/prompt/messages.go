@@ -16,8 +16,11 @@ const strangerNote = "This message and the files attached to it come from somebo
 
 // AddInstruction adds the user's message of a turn: the input and the attached files.
 func (p *Prompt) AddInstruction(t store.Turn, attached []store.File) {
-	// Repeated calls count only within a turn.
-	p.repeats = repeats{}
+	// Repeated calls and the budget count only within a turn.
+	p.repeats, p.spending = repeats{}, spending{}
+	if p.Budget != nil {
+		p.spending.budget = p.Budget(t.Budget)
+	}
 	m := model.Message{Role: model.RoleUser}
 	if t.Envelope != "" {
 		m.Parts = append(m.Parts, model.Part{Type: model.PartText, Text: t.Envelope, Aside: true})
@@ -54,6 +57,7 @@ func (p *Prompt) fileOf(f store.File, path string) model.Part {
 func (p *Prompt) AddStep(st store.Step) {
 	messages := p.stepMessages(st)
 	p.noteRepeats(messages)
+	p.noteSpending(st, messages)
 	p.add(p.conversation.turn, st.Seq, messages...)
 }
 
@@ -66,6 +70,7 @@ func (p *Prompt) AddSteps(t store.Turn, steps []store.Step) {
 		p.Calibrate(st)
 		if messages := p.stepMessages(st); len(messages) > 0 {
 			p.noteRepeats(messages)
+			p.noteSpending(st, messages)
 			p.add(t.Seq, st.Seq, messages...)
 			last = messages[len(messages)-1].Role
 		}

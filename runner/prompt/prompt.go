@@ -22,15 +22,17 @@ type Prompt struct {
 	Preamble     string
 	Instructions string
 	Tools        []model.Tool
-	OutputSchema json.RawMessage // nil for free text
-	Models       []string        // models that may be called, without their providers; each has its own calibration
-	Hints        bool            // whether results of repeated calls contain a hint about the repetition
-	Marks        bool            // whether marks of notes in texts from outside are disarmed
-	Asking       int             // index in Models of the next model
+	OutputSchema json.RawMessage           // nil for free text
+	Models       []string                  // models that may be called, without their providers; each has its own calibration
+	Hints        bool                      // whether tool results contain hints about repetitions and the budget
+	Budget       func(store.Budget) Budget // the limits of a turn; nil if there are none
+	Marks        bool                      // whether marks of notes in texts from outside are disarmed
+	Asking       int                       // index in Models of the next model
 
 	files        Files
 	conversation conversation
 	repeats      repeats
+	spending     spending
 	calibrations map[int]*calibration // by index in Models; -1 for any other model
 }
 
