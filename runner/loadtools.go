@@ -47,14 +47,17 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 	if s.remote.Note != "" {
 		e.prompt.Preamble += "\n" + s.remote.Note
 	}
+	if s.remote.Workers != "" {
+		e.prompt.Preamble += "\n" + s.remote.Workers
+	}
 	if note := s.secrets.note(); note != "" && s.allows(toolID{name: store.HostsTool}) {
 		e.prompt.Preamble += "\n" + note
 	}
 	return nil
 }
 
-// remoteTools returns the tools of MCP servers that a turn may call. The first claim of the turn
-// asks the servers. Later claims use the same tools.
+// remoteTools returns the tools of MCP servers and the workers that a turn may call. The first claim
+// of the turn asks for them. Later claims use the same ones.
 func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Toolset, err error) {
 	forbidden := func(t tool.RemoteTool) bool { return !e.tools.allows(idOf(t)) }
 	if e.claim.Claims > 1 {
@@ -85,8 +88,12 @@ func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Tool
 		}
 	}
 	found.Tools = slices.DeleteFunc(slices.Clone(found.Tools), forbidden)
+	found.Lean = r.windowOf(e.model) < leanWindow
+	if found.Workers, err = r.workersFor(ctx, e, found.Lean); err != nil {
+		return found, fmt.Errorf("list workers: %w", err)
+	}
 	// An empty toolset needs no row: a turn with steps and without a row has no remote tools.
-	if found.Lean = r.windowOf(e.model) < leanWindow; found.Empty() {
+	if found.Empty() {
 		return found, nil
 	}
 	// Stored before the first call: after a restart, the model must get the same tools.
@@ -97,4 +104,23 @@ func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Tool
 	return found, r.persist("keep toolset", func(ctx context.Context) error {
 		return r.cfg.Store.KeepToolset(ctx, e.claim, raw)
 	})
+}
+
+// workersFor returns the list of other workers that a turn may run, for the model.
+func (r *Runner) workersFor(ctx context.Context, e *execution, lean bool) (string, error) {
+	if t, _ := e.tools.find(tool.RunWorkerName); t == nil {
+		return "", nil
+	}
+	caller, err := r.cfg.Store.TurnCaller(ctx, e.claim.Turn)
+	if err != nil {
+		return "", err
+	}
+	// Two more: the turn's own worker, and one that shows that there are others.
+	list, _, err := r.cfg.Store.Workers(ctx, caller, store.WorkerQuery{Origin: store.CreatedOrigin,
+		Limit: prompt.MaxWorkers + 2})
+	if err != nil {
+		return "", err
+	}
+	own := func(w store.Worker) bool { return w.ID == e.claim.WorkerID }
+	return prompt.Workers(slices.DeleteFunc(list, own), lean), nil
 }

@@ -449,3 +449,52 @@ func TestManyTrees(t *testing.T) {
 	}
 	f.checkSums()
 }
+
+// TestWorkersAreListed checks which workers a turn knows, and that the list stays the same.
+func TestWorkersAreListed(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	const head = "Workers that run_worker can call"
+	m := says("one", "two")
+	f := newFixture(t, withModel(m))
+	f.run("go")
+	is.True(!strings.Contains(m.last().Preamble, head)) // there are no others
+	f.newWorker(store.NewWorker{Title: "Reader", Summary: "Reads\nmuch."})
+	f.run("go")
+	is.True(strings.Contains(m.last().Preamble, head))
+	is.True(strings.HasSuffix(m.last().Preamble, "\n- \"Reader\": \"Reads much.\""))
+	// A worker that may not run workers does not know them.
+	f.worker = f.newWorker(store.NewWorker{Title: "Alone", Settings: store.WorkerSettings{Tools: rules(t, `["read_file"]`)}})
+	f.run("go")
+	is.True(!strings.Contains(m.last().Preamble, head))
+}
+
+// TestListedWorkersStay stops a turn after its first step. Its next claim knows the same workers.
+func TestListedWorkersStay(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	made := make(chan struct{}, 1)
+	m := &fakeModel{fn: func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if stepOf(req) == 0 {
+			return calls(emit, 0, "it", `{}`), nil
+		}
+		select {
+		case made <- struct{}{}:
+			<-ctx.Done()
+			return model.Response{}, ctx.Err()
+		default:
+			return answer(emit, "done"), nil
+		}
+	}}
+	f := newFixture(t, withModel(m), withTools(gives("it", `1`)))
+	f.newWorker(store.NewWorker{Title: "Reader"})
+	turn := f.accept("go")
+	storetest.Eventually(t, "the second call", func() bool { return len(m.seen()) == 2 })
+	f.newWorker(store.NewWorker{Title: "Later"})
+	f.stop()
+	<-made
+	made <- struct{}{}
+	f = f.successor(withModel(m), withTools(gives("it", `1`)))
+	f.wait(turn)
+	is.Equal(m.last().Preamble, m.seen()[0].Preamble)
+}
