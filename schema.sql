@@ -520,7 +520,7 @@ CREATE TABLE call_images (
     step_seq   INTEGER NOT NULL,
     call_seq   INTEGER NOT NULL,
     seq        INTEGER NOT NULL,                         -- 0, 1, ... in its call
-    path       TEXT NOT NULL,                            -- in the workspace; '' for an image of another server
+    path       TEXT NOT NULL,                            -- in the workspace, such as 'a.png' or 'b.pdf#page=3'; '' for an image of another server
     media_type TEXT NOT NULL,
     size       INTEGER NOT NULL CHECK (size > 0),
     sha256     TEXT NOT NULL CHECK (length(sha256) = 64),

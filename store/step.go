@@ -163,7 +163,7 @@ type Source struct {
 
 // An Image is an image that a tool call shows to the model.
 type Image struct {
-	Path      string `json:"path"` // in the workspace; "" for an image of another server
+	Path      string `json:"path"` // in the workspace, such as "a.png" or "b.pdf#page=3"; "" for an image of another server
 	MediaType string `json:"mediaType"`
 	Size      int64  `json:"size"`   // in bytes
 	SHA256    string `json:"sha256"` // in hexadecimal; names its blob

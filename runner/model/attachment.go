@@ -126,6 +126,9 @@ func (a *attacher) wayOut(p Part) string {
 	case IsPicture(p.MediaType) && !a.takes.Pictures:
 		return "A model that takes pictures is needed to see it."
 	case IsPicture(p.MediaType) && p.LeftOut != "":
+		if file, page := pageOf(p.Path); page != "" {
+			return fmt.Sprintf("view_image with path %q and page %s shows it again.", file, page)
+		}
 		return "view_image shows it again."
 	case IsPicture(p.MediaType) || !a.reads:
 		return ""
@@ -234,10 +237,23 @@ func kindOf(mediaType string) (fileKind, int64) {
 	return fileNote, 0
 }
 
+// pageOf returns the path of a document and the number of its page if path is that of a page, such as "a.pdf#page=3".
+// Otherwise the number is "".
+func pageOf(path string) (file, page string) {
+	i := strings.LastIndex(path, "#page=")
+	if i < 0 {
+		return path, ""
+	}
+	return path[:i], path[i+len("#page="):]
+}
+
 // note returns the text for a file whose content the model does not get. why is the reason, and wayOut a sentence.
 func note(p Part, why, wayOut string) string {
 	text := fmt.Sprintf("File %s (%s, %d bytes) lies in the workspace; its content is not shown here: %s.",
 		p.Path, p.MediaType, p.Size, why)
+	if file, page := pageOf(p.Path); page != "" {
+		text = fmt.Sprintf("Page %s of %s (%s, %d bytes) is not shown here: %s.", page, file, p.MediaType, p.Size, why)
+	}
 	if p.Path == "" { // an image in a tool result
 		text = fmt.Sprintf("A file (%s, %d bytes) is not shown here: %s.", p.MediaType, p.Size, why)
 	}

@@ -102,3 +102,22 @@ func TestLargestFilesAreLeftOut(t *testing.T) {
 	}
 	is.Equal(sent, []string{"a.pdf", "c.pdf", "e.pdf"})
 }
+
+// TestPageIsNamed checks the note on a page of a document that is not sent any more: it has the way to the page.
+func TestPageIsNamed(t *testing.T) {
+	t.Parallel()
+	page := Part{Type: PartFile, Path: "in/scan.pdf#page=3", MediaType: "image/png", Size: 9, LeftOut: "it was left out to save room"}
+	for name, tt := range map[string]struct {
+		takes Takes
+		want  string
+	}{
+		"model that sees": {Takes{Pictures: true}, "Page 3 of in/scan.pdf (image/png, 9 bytes) is not shown here: it was left out to save room. " +
+			`view_image with path "in/scan.pdf" and page 3 shows it again.`},
+		"another model": {Takes{}, "Page 3 of in/scan.pdf (image/png, 9 bytes) is not shown here: it was left out to save room. " +
+			"A model that takes pictures is needed to see it."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is.New(t).Equal(newAttacher(&Request{}, tt.takes).attach(page).text, tt.want)
+		})
+	}
+}

@@ -51,7 +51,7 @@ type Host interface {
 	Publish(ctx context.Context, path, title string) (File, error)
 
 	// ShowImage adds an image to the call's result, in the form that Documents.Picture returns. path is
-	// its path in the workspace, "" for none. ShowImage returns an *Error if the model that made the call
+	// its path in the workspace, "b.pdf#page=3" for a page of a document, "" for none. ShowImage returns an *Error if the model that made the call
 	// takes no images, if data is no picture that can be read, or for more than MaxImages. The image is
 	// saved together with the call's result, or not at all.
 	ShowImage(ctx context.Context, path string, data []byte) (Picture, error)

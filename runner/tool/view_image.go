@@ -95,6 +95,7 @@ func (v viewImage) showPage(ctx context.Context, host Host, f *content, page int
 	if err != nil {
 		return nil, err
 	}
-	// The workspace has no file with this picture, so the picture has no path.
-	return showPicture(ctx, host, "", fmt.Sprintf("Page %d of %s", page, visible.Name(f.path)), image)
+	// The fragment is that of RFC 8118. It tells pages apart, for the notes on those that are not sent any more.
+	path := fmt.Sprintf("%s#page=%d", f.path, page)
+	return showPicture(ctx, host, path, fmt.Sprintf("Page %d of %s", page, visible.Name(f.path)), image)
 }
