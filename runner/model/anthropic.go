@@ -35,6 +35,7 @@ type claudeQuirks struct {
 	noThinking bool  // the model lacks adaptive thinking
 	noThoughts bool  // the model rejects thinking of earlier answers
 	noSchema   bool
+	bareTools  bool // schemas of tools without bounds
 	noPDFs     bool
 }
 
@@ -170,6 +171,8 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 		if window-input >= 1024 { // with less room, the conversation is too long
 			q.maxTokens = window - input
 		}
+	} else if !q.bareTools && len(req.Tools) > 0 && r.aboutToolSchema() {
+		q.bareTools, c.quirks.bareTools = true, true
 	} else if len(req.OutputSchema) > 0 && !q.noSchema &&
 		r.mentions("output_config", "output_format", "schema", "structured output") {
 		q.noSchema = true

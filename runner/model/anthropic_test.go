@@ -165,7 +165,7 @@ func TestClaudeRequest(t *testing.T) {
 		`{"content":[{"signature":"SIG","thinking":"Hm","type":"thinking"},{"data":"XYZ","type":"redacted_thinking"},{"id":"`+id+`","input":{"path":"x"},"name":"read_file","type":"tool_use"}],"role":"assistant"},`+
 		`{"content":[{"content":[{"text":"(no output)","type":"text"}],"is_error":false,"tool_use_id":"`+id+`","type":"tool_result"},{`+mark+`,"text":"again","type":"text"}],"role":"user"}]`)
 	is.True(strings.HasPrefix(jsonText(t, b["system"]), `[{`+mark+`,"text":"P\n\nI\n\nYour final answer`))
-	is.Equal(jsonText(t, b["tools"]), `[{"description":"Reads.","input_schema":{"type":"object","x":1},"name":"read_file"}]`)
+	is.Equal(jsonText(t, b["tools"]), `[{"description":"Reads.","input_schema":{"properties":{},"type":"object"},"name":"read_file"}]`)
 	is.Equal(jsonText(t, b["output_config"]), `{"format":{"schema":`+`{"additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"}`+`,"type":"json_schema"}}`)
 	is.Equal(jsonText(t, b["thinking"]), `{"display":"summarized","type":"adaptive"}`)
 	is.Equal(b["max_tokens"], 77.0)

@@ -97,7 +97,7 @@ func (c *claude) request(req *Request, q claudeQuirks) *claudeRequest {
 	if !q.noThinking {
 		out.Thinking = &claudeThinking{"adaptive", "summarized"}
 	}
-	out.Tools = c.tools(req)
+	out.Tools = c.tools(req, q)
 	// The tools stay in a final call, so that the cache matches the beginning of the request.
 	if len(out.Tools) > 0 && (req.Final || len(req.Tools) == 0) {
 		out.ToolChoice = &claudeKind{"none"}
@@ -107,10 +107,10 @@ func (c *claude) request(req *Request, q claudeQuirks) *claudeRequest {
 
 // tools converts the tools of a request. The provider requires that the tools of earlier calls
 // are listed, even if the model may call none now. So these are listed if there are no others.
-func (c *claude) tools(req *Request) []claudeTool {
+func (c *claude) tools(req *Request, q claudeQuirks) []claudeTool {
 	var out []claudeTool
 	for _, t := range req.Tools {
-		out = append(out, claudeTool(t))
+		out = append(out, claudeTool{t.Name, t.Description, plainTool(t.InputSchema, q.bareTools)})
 	}
 	if len(out) > 0 {
 		return out

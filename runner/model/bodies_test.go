@@ -3,8 +3,11 @@ package model
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +25,7 @@ func TestRequestBodies(t *testing.T) {
 		"responses": responsesThoughts,
 		"anthropic": claudeThoughts,
 	} {
-		for name, req := range richRequests() {
+		for name, req := range richRequests(t) {
 			t.Run(wire+" "+name, func(t *testing.T) {
 				is := is.New(t)
 				w := wires()[strings.Replace(wire, "chat", "openai", 1)]
@@ -64,7 +67,8 @@ func claudeThoughts(m Model) []Part {
 }
 
 // richRequests returns requests that use all fields of a Request.
-func richRequests() map[string]Request {
+func richRequests(t *testing.T) map[string]Request {
+	t.Helper()
 	file := func(path, mediaType string) Part {
 		return Part{Type: PartFile, Path: path, MediaType: mediaType, Size: 3, Open: func() ([]byte, error) { return []byte("abc"), nil }}
 	}
@@ -97,5 +101,15 @@ func richRequests() map[string]Request {
 			r.OutputSchema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":3}},"minProperties":1}`)
 		}),
 		"the last call": base(func(r *Request) { r.Final = true }),
+		"own tools":     base(func(r *Request) { r.Tools = ownTools(t) }),
+		"foreign tools": base(func(r *Request) {
+			r.Tools = nil
+			for i, name := range slices.Sorted(maps.Keys(oddSchemas())) {
+				r.Tools = append(r.Tools, Tool{fmt.Sprint("odd_", i), name, oddTool(oddSchemas()[name][0])})
+			}
+		}),
+		"a foreign schema": base(func(r *Request) {
+			r.OutputSchema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"string","pattern":"x","maxLength":2000},"t":{"type":"array"}}}`)
+		}),
 	}
 }

@@ -35,6 +35,7 @@ type ollama struct {
 	loaded    int64      // window of the loaded model, 0 if unknown
 	bad       badSchemas // rejected by the server
 	noTools   bool       // the server rejected tools
+	bareTools bool       // the server rejected the schemas of tools
 	noVision  bool       // the server rejected images
 	noThought bool       // the server rejected thinking
 	warned    bool       // the warning about missing tool calls was already returned
@@ -170,6 +171,8 @@ func (o *ollama) adapt(r *apiError, req *Request, m *ollamaModel) bool {
 	switch {
 	case m.tools && len(req.Tools) > 0 && r.mentions("does not support tools"):
 		m.tools, o.noTools = false, true
+	case !m.bareTools && m.tools && len(req.Tools) > 0 && r.aboutToolSchema():
+		m.bareTools, o.bareTools = true, true
 	case m.think != nil && r.mentions("support thinking", "think value"):
 		m.think, o.noThought = nil, true
 	case m.vision && r.mentions("image", "vision", "multimodal", "mmproj"):

@@ -25,6 +25,8 @@ type ollamaModel struct {
 	vision   bool
 	think    any // value of the field think, nil to omit it
 	noSchema bool
+
+	bareTools bool // schemas of tools without bounds
 }
 
 // An ollamaShow is a response of /api/show.
@@ -76,7 +78,7 @@ func (o *ollama) known(ctx context.Context) ollamaModel {
 func (o *ollama) limit(m *ollamaModel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	m.tools = m.tools && !o.noTools
+	m.tools, m.bareTools = m.tools && !o.noTools, o.bareTools
 	m.vision = m.vision && !o.noVision
 	if o.noThought {
 		m.think = nil

@@ -119,7 +119,7 @@ func TestOllamaRequest(t *testing.T) {
 	is.Equal(jsonText(t, body["options"]), `{"num_ctx":32768,"num_predict":500}`)
 	is.Equal(jsonText(t, []any{body["think"], body["keep_alive"], body["stream"], body["truncate"], body["shift"], body["format"]}),
 		`[true,"30m",true,false,false,null]`) // the model may still call a tool, so there is no format
-	is.Equal(jsonText(t, body["tools"]), `[{"function":{"description":"Reads.","name":"read_file","parameters":{"type":"object"}},"type":"function"}]`)
+	is.Equal(jsonText(t, body["tools"]), `[{"function":{"description":"Reads.","name":"read_file","parameters":{"properties":{},"type":"object"}},"type":"function"}]`)
 	messages := body["messages"].([]any)
 	is.True(strings.HasPrefix(jsonText(t, messages[0]), `{"content":"You are.\n\nBe.\n\nYour final answer must be one JSON`)) // system prompt
 	is.Equal(jsonText(t, messages[1:]), `[{"content":"go","images":["cG5n"],"role":"user"},`+

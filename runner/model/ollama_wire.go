@@ -56,7 +56,7 @@ func (o *ollama) request(req *Request, m ollamaModel) ollamaRequest {
 		// prevents tool calls. The continuation of a cut answer alone does not match the
 		// schema.
 		if !m.noSchema && !o.isBad(req.OutputSchema) && !(m.tools && mayStillCall(req)) && !req.goesOn() {
-			out.Format = req.OutputSchema
+			out.Format = plainOutput(req.OutputSchema)
 		}
 	}
 	if text := system(req, schema...); text != "" {
@@ -66,7 +66,7 @@ func (o *ollama) request(req *Request, m ollamaModel) ollamaRequest {
 	// The API has no tool choice, so omit the tools to prevent calls.
 	if m.tools && !req.Final {
 		for _, t := range req.Tools {
-			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, t.InputSchema}})
+			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, plainTool(t.InputSchema, m.bareTools)}})
 		}
 	}
 	return out

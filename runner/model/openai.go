@@ -32,6 +32,7 @@ type quirks struct {
 	noStreamOptions bool
 	noSchema        bool
 	noTools         bool
+	bareTools       bool // schemas of tools without bounds
 	noToolChoice    bool // a final call omits the tools
 	noCacheMarks    bool
 	noImages        bool
@@ -123,6 +124,8 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	switch {
 	case o.base.Path == "" && r.isUnknownPath():
 		q.underV1, o.quirks.underV1 = true, true
+	case !q.bareTools && len(req.Tools) > 0 && r.aboutToolSchema():
+		q.bareTools, o.quirks.bareTools = true, true
 	case r.mentions("reasoning_effort") && len(req.Tools) > 0:
 		q.effort, o.quirks.effort = "none", "none"
 	case r.aboutMaxTokens() && req.MaxTokens > 0:

@@ -161,14 +161,14 @@ func TestOpenAIRequest(t *testing.T) {
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"x\"}"}},` +
 		`{"id":"call_2","type":"function","function":{"name":"a_tool__` + safeName("a tool!", 64)[8:] + `","arguments":"{\"invalid_arguments\":\"{\\\"a\\\": oops\"}"}}]},` +
 		`{"role":"tool","content":"(no output)","tool_call_id":"call_1"},{"role":"tool","content":"Error: no","tool_call_id":"call_2"}],` +
-		`"tools":[{"type":"function","function":{"name":"read_file","description":"Reads.","parameters":{"type":"object"}}}],` +
+		`"tools":[{"type":"function","function":{"name":"read_file","description":"Reads.","parameters":{"type":"object","properties":{}}}}],` +
 		`"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"},"strict":true}},` +
 		`"max_tokens":77,"stream":true,"stream_options":{"include_usage":true}}` + "\n"
 	is.Equal(got.raw, want)
 
 	req.Final = true
 	answered(t, m, req)
-	tools := `"tools":[{"type":"function","function":{"name":"read_file","description":"Reads.","parameters":{"type":"object"}}}],`
+	tools := `"tools":[{"type":"function","function":{"name":"read_file","description":"Reads.","parameters":{"type":"object","properties":{}}}}],`
 	last := strings.Replace(want, tools, tools+`"tool_choice":"none",`, 1)
 	is.Equal(p.got(t, 1).raw, last) // the provider has cached the beginning
 

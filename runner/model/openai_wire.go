@@ -115,7 +115,7 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	out.Messages = append(out.Messages, o.messages(req, q)...)
 	if !q.noTools && !(req.Final && q.noToolChoice) {
 		for _, t := range req.Tools {
-			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, t.InputSchema}})
+			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, plainTool(t.InputSchema, q.bareTools)}})
 		}
 	}
 	if req.Final && len(out.Tools) > 0 {
@@ -156,7 +156,7 @@ func chatSchema(raw json.RawMessage) *responseFormat {
 	if json.Unmarshal(raw, &root) != nil || root.Type != "object" {
 		return nil
 	}
-	return &responseFormat{"json_schema", chatJSONSchema{"answer", raw, false}}
+	return &responseFormat{"json_schema", chatJSONSchema{"answer", plainOutput(raw), false}}
 }
 
 // messages converts the conversation.

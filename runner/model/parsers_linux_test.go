@@ -131,11 +131,20 @@ func parsers(t *testing.T) []growthtest.Parser {
 				"half addresses": growthtest.Times("", "http://", ""), "keys": growthtest.Numbered(`{"a":1`, `,"%d":1`, "}")}},
 		{
 			Name: "schema for a provider", Most: 256 << 10,
-			Read: func(in []byte) { toWireSchema(json.RawMessage(in)); _ = argumentsObject(in) },
+			Read: func(in []byte) {
+				toWireSchema(json.RawMessage(in))
+				_, _, _ = argumentsObject(in), plainTool(in, false), plainTool(in, true)
+			},
 			Shapes: map[string]growthtest.Shape{
-				"properties": growthtest.Numbered(`{"type":"object","properties":{"a":{}`, `,"k%d":{"type":"string"}`, "}}"),
-				"nested":     growthtest.Nested(`{"type":"object","properties":{"a":`, `{"anyOf":[`, "{}", "]}"),
-				"quoted":     growthtest.Times(`"`, `\"`, `"`)}},
+				"references":  growthtest.Numbered(`{"properties":{"a":{"$ref":"#/properties/k7"}`, `,"k%d":{"$ref":"#/properties/k3"}`, "}}"),
+				"required":    growthtest.Numbered(`{"properties":{"a":{}},"required":["a"`, `,"k%d"`, "]}"),
+				"enum":        growthtest.Numbered(`{"enum":["a"`, `,"k%d"`, "]}"),
+				"keywords":    growthtest.Numbered(`{"type":"object"`, `,"k%d":1`, "}"),
+				"parts":       growthtest.Numbered(`{"allOf":[{}`, `,{"properties":{"k%d":{}}}`, "]}"),
+				"many levels": growthtest.Nested("", `{"items":`, "{}", "}"),
+				"properties":  growthtest.Numbered(`{"type":"object","properties":{"a":{}`, `,"k%d":{"type":"string"}`, "}}"),
+				"nested":      growthtest.Nested(`{"type":"object","properties":{"a":`, `{"anyOf":[`, "{}", "]}"),
+				"quoted":      growthtest.Times(`"`, `\"`, `"`)}},
 		{
 			Name: "message of an error", Read: func(in []byte) { tidyMessage(string(in), []string{"secret", strings.Repeat("a", 40)}) },
 			Shapes: map[string]growthtest.Shape{"letters": growthtest.Times("", "a", ""), "lines": growthtest.Times("", "a\n", "")}},

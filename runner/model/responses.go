@@ -27,6 +27,7 @@ type responsesQuirks struct {
 	noThoughts  bool // the server cannot decrypt earlier reasoning; for one request only
 	noCacheKey  bool
 	noSchema    bool
+	bareTools   bool // schemas of tools without bounds
 	noMaxTokens bool
 	noImages    bool
 	noPDFs      bool
@@ -83,6 +84,8 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 	switch {
 	case o.base.Path == "" && r.isUnknownPath():
 		q.underV1, known.underV1 = true, true
+	case !q.bareTools && len(req.Tools) > 0 && r.aboutToolSchema():
+		q.bareTools, known.bareTools = true, true
 	// Reasoning of another account or key cannot be decrypted. Other conversations keep their
 	// reasoning.
 	case r.mentions("invalid_encrypted_content", "encrypted content could not be", "encrypted content for item",

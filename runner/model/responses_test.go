@@ -162,7 +162,7 @@ func TestResponsesRequest(t *testing.T) {
 		`{"type":"function_call","call_id":"call_2","name":"a_tool__` + safeName("a tool!", 64)[8:] + `","arguments":"{\"invalid_arguments\":\"{\\\"a\\\": oops\"}"},` +
 		`{"type":"function_call_output","call_id":"call_1","output":[{"type":"input_text","text":"(no output)"},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]},` +
 		`{"type":"function_call_output","call_id":"call_2","output":"Error: no"}],` +
-		`"tools":[{"type":"function","name":"read_file","description":"Reads.","parameters":{"type":"object"},"strict":false}],"parallel_tool_calls":true,` +
+		`"tools":[{"type":"function","name":"read_file","description":"Reads.","parameters":{"type":"object","properties":{}},"strict":false}],"parallel_tool_calls":true,` +
 		`"text":{"format":{"type":"json_schema","name":"answer","schema":{"additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"},"strict":true}},` +
 		`"max_output_tokens":77,"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"prompt_cache_key":"` + cacheKey(req.Place) + `","store":false,"stream":true}` + "\n"
 	is.Equal(got.raw, want)

@@ -111,7 +111,7 @@ func (o *responses) request(req *Request, q responsesQuirks) responsesRequest {
 	}
 	out.Instructions = system(req, schema...)
 	for _, t := range req.Tools {
-		out.Tools = append(out.Tools, responsesTool{"function", t.Name, t.Description, t.InputSchema, false})
+		out.Tools = append(out.Tools, responsesTool{"function", t.Name, t.Description, plainTool(t.InputSchema, q.bareTools), false})
 	}
 	if len(out.Tools) > 0 {
 		out.ParallelToolCalls = new(true)

@@ -66,6 +66,11 @@ func (w *wireSchema) object(in map[string]any, depth int) (map[string]any, bool)
 	if f, ok := in["format"].(string); ok && isWireFormat(f) {
 		out["format"] = f
 	}
+	if values, ok := in["enum"].([]any); ok && out["type"] == nil {
+		s := &plainSchema{}
+		s.values(members{{"enum", rawJSON(values)}})
+		out["type"] = s.Type
+	}
 	if !w.children(in, out, depth) {
 		return nil, false
 	}

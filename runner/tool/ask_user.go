@@ -27,7 +27,7 @@ func (askUser) Spec() Spec {
 		Description: `Ask the user, and wait for the answer, which may take days. Only for what you cannot go on
 without and the user alone knows or decides.`,
 		InputSchema: objectSchema(`
-    "question": {"type": "string", "minLength": 1, "maxLength": 2000, "description": "One question, which can be understood by itself"},
+    "question": {"type": "string", "minLength": 1, "description": "One question, which can be understood by itself"},
     "choices": {
       "type": "array",
       "maxItems": 10,

@@ -27,7 +27,7 @@ each time. For work of several steps only.`,
         "type": "object",
         "properties": {
           "text": {"type": "string", "minLength": 1, "maxLength": 500},
-          "state": {"enum": ["pending", "in_progress", "done"], "description": "Default pending"}
+          "state": {"type": "string", "enum": ["pending", "in_progress", "done"], "description": "Default pending"}
         },
         "required": ["text"],
         "additionalProperties": false
