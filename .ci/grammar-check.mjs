@@ -2,8 +2,8 @@
 //
 //   node grammar-check.mjs FOLDER
 //
-// FOLDER holds the bodies that TestRequestBodies keeps, as WIRE-NAME.json. The schemas of all tools of a body, and that
-// of its answer, become a grammar as in llama.cpp's server, with the smallest model that the engine loads. The schemas at
+// FOLDER holds the bodies that TestRequestBodies and TestToolBodies keep, as WIRE-NAME.json. The schemas of all tools of a
+// body, and that of its answer, become a grammar as in llama.cpp's server, with the smallest model that the engine loads. The schemas at
 // the end must be refused: they check that the engine compiles at all.
 
 import { spawnSync } from 'node:child_process';
@@ -104,7 +104,7 @@ for (const file of readdirSync(folder).filter((f) => /^chat-.*\.json$/.test(f)).
     await compile({ response_format: body.response_format }).catch((e) => fails(`${file}: the answer`, e));
   }
 }
-if (count < 50) fails(folder, `only ${count} schemas`);
+if (count < 60) fails(folder, `only ${count} schemas`);
 
 for (const [what, schema] of Object.entries({
   'a long text': { type: 'string', maxLength: 2000 },

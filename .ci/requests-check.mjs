@@ -2,7 +2,7 @@
 //
 //   node requests-check.mjs FOLDER
 //
-// FOLDER holds the bodies that TestRequestBodies keeps, as WIRE-NAME.json. Each becomes an object
+// FOLDER holds the bodies that TestRequestBodies and TestToolBodies keep, as WIRE-NAME.json. Each becomes an object
 // literal that must satisfy the SDK's type of a streaming request, so that a misspelt, missing or
 // unknown field, or one of another type, fails. The invalid bodies at the end must not compile:
 // they check that the types are not too loose.

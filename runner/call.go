@@ -56,6 +56,9 @@ func openCalls(st store.Step, approval bool) []store.ToolCall {
 // permit that. Any other call runs alone, after all calls before it. cut means that an earlier
 // claim may have been interrupted while calls of the step were running.
 func (r *Runner) runCalls(ctx context.Context, e *execution, st *store.Step, calls []store.ToolCall, cut bool) error {
+	for i, c := range calls {
+		calls[i] = e.tools.fitted(c)
+	}
 	for len(calls) > 0 {
 		n := e.tools.parallel(calls)
 		later, err := r.runBatch(ctx, e, st, calls[:n], cut)

@@ -45,6 +45,7 @@ func (r *Runner) approvals(e *execution, st store.Step) (list []store.Approval) 
 // asks returns the kind of decision that a call needs from a person, or "".
 func (s *toolset) asks(c store.ToolCall) store.ApprovalKind {
 	_, err := s.check(c)
+	c = s.fitted(c)
 	switch {
 	case err != nil:
 		return ""

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"journeyman/runner/arguments"
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/runner/tool"
@@ -154,6 +155,14 @@ func (s *toolset) find(name string) (tool.Tool, toolID) {
 		}
 	}
 	return nil, toolID{}
+}
+
+// fitted returns a call with arguments of the types that its tool wants.
+func (s *toolset) fitted(c store.ToolCall) store.ToolCall {
+	if t, _ := s.find(c.ToolName); t != nil && view.InputError(c.Input) == "" {
+		c.Input = arguments.Fit(t.Spec().InputSchema, c.Input)
+	}
+	return c
 }
 
 // parallel returns how many of the first calls may run in parallel. It is at least 1.

@@ -47,7 +47,7 @@ var rooms = map[string][]string{
 	// Tests of all parsers measure their time in the same way.
 	"store/growthtest": {},
 	// All work without a request.
-	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/tool", "runner/trace", "runner/sandbox", "store/visible"},
+	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/tool", "runner/trace", "runner/sandbox", "store/visible", "runner/arguments"},
 	// Only this package uses OpenTelemetry.
 	"runner/trace": {},
 	// Pure: the same input gives the same prompt.
@@ -55,7 +55,9 @@ var rooms = map[string][]string{
 	// The loop publishes events in one place.
 	"runner/stream": {"store", "runner/view", "runner/model"},
 	// One JSON form for the API, webhooks and streams.
-	"runner/view": {"store"},
+	"runner/view": {"store", "runner/arguments"},
+	// Pure: arguments are mended when they arrive and fitted to the tool when it runs.
+	"runner/arguments": {},
 	// It works on rows, independent of the agent loop.
 	"runner/schedule": {"store"},
 	// It works on rows, independent of the agent loop.

@@ -9,23 +9,7 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
-
-	"journeyman/runner/sandbox"
-	"journeyman/runner/tool"
 )
-
-// ownTools returns the tools of this program.
-func ownTools(t *testing.T) (tools []Tool) {
-	t.Helper()
-	search, err := tool.WebSearch(tool.SearchConfig{Key: "k"})
-	is.New(t).NoErr(err)
-	docs := tool.Documents{}
-	for _, one := range append(tool.All(docs), tool.Shell(nil), tool.WebFetch(docs, sandbox.Dialer{}, ""), search) {
-		s := one.Spec()
-		tools = append(tools, Tool{Name: s.Name, Description: s.Description, InputSchema: s.InputSchema})
-	}
-	return tools
-}
 
 // oddSchemas returns properties of a tool, with what is sent of them. Servers of tools send all of these.
 func oddSchemas() map[string][2]string {
@@ -168,24 +152,6 @@ func checkPlain(t *testing.T, raw json.RawMessage) {
 	}
 	if s.Items != nil {
 		checkPlain(t, s.Items)
-	}
-}
-
-// TestOwnSchemas checks that no tool of this program needs the mending, apart from long texts.
-func TestOwnSchemas(t *testing.T) {
-	t.Parallel()
-	for _, one := range ownTools(t) {
-		t.Run(one.Name, func(t *testing.T) {
-			is := is.New(t)
-			checkPlain(t, plainTool(one.InputSchema, false))
-			var sent, own any
-			is.NoErr(json.Unmarshal(plainTool(one.InputSchema, false), &sent))
-			is.NoErr(json.Unmarshal(one.InputSchema, &own))
-			for _, length := range []string{"2000", "1999", "2001"} {
-				is.True(!strings.Contains(string(one.InputSchema), `": `+length))
-			}
-			is.Equal(len(sent.(map[string]any)["properties"].(map[string]any)), len(own.(map[string]any)["properties"].(map[string]any)))
-		})
 	}
 }
 

@@ -32,7 +32,8 @@ func FuzzArguments(f *testing.F) {
 				t.Fatalf("%q became %q", before, p.Input)
 			}
 		}
-		if shown := string(p.Input); !strings.HasPrefix(view.InputText(kept), shown) {
+		mended := kept[0] == '{' && (len(raw) == 0 || !json.Valid(raw) || bytes.TrimSpace(raw)[0] != '{') // sent again
+		if shown := string(p.Input); !mended && !strings.HasPrefix(view.InputText(kept), shown) {
 			t.Fatalf("%q was shown as %q and is %q", raw, shown, view.InputText(kept))
 		}
 		g.end(&p)

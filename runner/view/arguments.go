@@ -7,18 +7,20 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"journeyman/runner/arguments"
 )
 
 // CleanInput returns the arguments of a tool call in the form in which they are stored and shown.
-// Valid arguments become compact JSON. Invalid arguments become a JSON string that holds their
-// text.
+// Valid arguments become compact JSON, and so do those that can be mended. Other arguments become a
+// JSON string that holds their text.
 func CleanInput(raw json.RawMessage) json.RawMessage {
 	text := ValidText(string(raw))
 	if strings.Trim(text, " \t\r\n") == "" {
 		return json.RawMessage(`{}`) // some models call a tool without arguments like this
 	}
-	if objectProblem([]byte(text)) == "" {
-		return new(Compactor).Append(nil, text)
+	if mended, err := arguments.Object([]byte(text)); err == nil && objectProblem(mended) == "" {
+		return new(Compactor).Append(nil, string(mended))
 	}
 	return quote(text)
 }
@@ -73,6 +75,9 @@ func invalidArguments(input json.RawMessage) (text string, ok bool) {
 // InputError returns the reason why stored arguments are invalid, or "" if they are valid.
 func InputError(input json.RawMessage) string {
 	if text, ok := invalidArguments(input); ok {
+		if _, err := arguments.Object([]byte(text)); err != nil {
+			return err.Error()
+		}
 		return objectProblem([]byte(text))
 	}
 	return objectProblem(input)
