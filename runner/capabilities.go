@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"journeyman/runner/model"
@@ -39,6 +40,8 @@ type cachedCapabilities struct {
 	known bool // the server has answered
 	until time.Time
 	low   lowCount // the latest sign that the provider truncates prompts; zero for none
+
+	thinkingOpen atomic.Bool // the latest answer began with thinking without an opening mark
 }
 
 // A lowCount is a token count from a provider that is far too low for the prompt.

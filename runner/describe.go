@@ -72,7 +72,7 @@ func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller
 	req.MaxTokens = a.maxTokens
 	// No turn has these costs, so the organization is charged directly, even for a failed call.
 	cost := callCost{input: input, local: model.Local(m.Model)}
-	resp, failed := m.Generate(ctx, req, cost.count)
+	resp, failed := model.Ask(ctx, m.Model, req, cost.count)
 	if failed != nil {
 		resp.Usage = cost.used(resp.Usage, ctx.Err() != nil)
 	}

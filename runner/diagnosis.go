@@ -148,7 +148,7 @@ func answerFindings(ctx context.Context, m pricedModel) []Finding {
 		Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Type: model.PartText, Text: text}}}}}
 	// Use the real clock, not cfg.Now, to measure the model's response time.
 	started := time.Now()
-	resp, err := m.Generate(ctx, req, func(model.Delta) {})
+	resp, err := model.Ask(ctx, m.Model, req, nil)
 	if me, ok := errors.AsType[*model.Error](err); ok {
 		return []Finding{{"answers", "no: " + me.Message, true}}
 	}

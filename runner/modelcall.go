@@ -21,6 +21,8 @@ func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, 
 	show func(model.Delta)) (model.Response, error) {
 	req.Place = model.Place{Worker: e.claim.WorkerID, Task: e.claim.TaskID, Turn: e.claim.Seq,
 		Step: int64(len(e.steps)), Summary: show == nil}
+	known := r.capabilities.entry(e.model.id)
+	req.ThinkingOpen = known.thinkingOpen.Load()
 	cost := callCost{input: e.prompt.Calibrated(estimate), local: model.Local(e.model.Model)}
 	// A local call is free, so a crash during it leaves nothing to charge.
 	if !cost.local {
@@ -33,7 +35,7 @@ func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, 
 		}
 	}
 	traced, ended := r.beginModel(ctx, e)
-	resp, err := e.model.Generate(traced, req, func(d model.Delta) {
+	resp, err := model.Ask(traced, e.model.Model, req, func(d model.Delta) {
 		cost.count(d)
 		if show != nil {
 			show(d)
@@ -45,6 +47,7 @@ func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, 
 		for _, warning := range resp.Warnings {
 			r.logCall(e, "model call with a warning", nil, "warning", warning)
 		}
+		known.thinkingOpen.Store(resp.ThinkingOpen)
 		r.answered(e)
 		return resp, nil // the cost is charged when the step is journaled
 	}
@@ -84,6 +87,10 @@ type callCost struct {
 
 // count counts a piece of output.
 func (c *callCost) count(d model.Delta) {
+	if d.Restart {
+		c.output = 0 // the same output follows once more
+		return
+	}
 	c.begun = true
 	c.output += prompt.EstimateText(d.Text)
 }

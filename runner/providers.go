@@ -184,7 +184,7 @@ func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *store.Provide
 		Parts: []model.Part{{Type: model.PartText, Text: "Say hello in five words or fewer."}}}}}
 	cost := callCost{input: prompt.EstimateRequest(req), local: model.Local(m.Model)}
 	started := time.Now() // use the real clock to measure the model's response time
-	resp, err := m.Generate(ctx, req, cost.count)
+	resp, err := model.Ask(ctx, m.Model, req, cost.count)
 	t.Took = time.Since(started)
 	if err != nil {
 		resp.Usage = cost.used(resp.Usage, ctx.Err() != nil)

@@ -123,7 +123,14 @@ func (r *Runner) tryStep(ctx context.Context, e *execution) (done bool, err erro
 func (r *Runner) callModel(ctx context.Context, e *execution, req model.Request) (store.Step, model.Response, error) {
 	st := store.Step{Seq: int64(len(e.steps)), Attempt: e.attempt(), StartedAt: r.cfg.Now(), Estimated: e.estimate}
 	e.live.BeginStep(st)
-	resp, err := r.generate(ctx, e, req, e.estimate, e.live.Delta)
+	resp, err := r.generate(ctx, e, req, e.estimate, func(d model.Delta) {
+		if d.Restart { // a new attempt number makes watchers discard the output so far
+			st.Attempt = e.attempt()
+			e.live.BeginStep(st)
+			return
+		}
+		e.live.Delta(d)
+	})
 	if err != nil {
 		return st, resp, err
 	}

@@ -67,7 +67,9 @@ var rooms = map[string][]string{
 	// One compiler for hostile schemas.
 	"runner/schema": {},
 	// Only this package handles the differences of providers.
-	"runner/model": {"runner/schema"},
+	"runner/model": {"runner/schema", "runner/model/thinking"},
+	// Pure: thinking within the text of an answer, for every provider.
+	"runner/model/thinking": {},
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.

@@ -57,6 +57,9 @@ type Request struct {
 	MaxTokens    int             // maximum tokens of the answer, 0 for the model's own limit
 	Place        Place           // identifies the call within its turn
 
+	// ThinkingOpen says that the model's answers have begun with thinking without an opening mark: see Ask.
+	ThinkingOpen bool
+
 	// Final marks the last call of a budget: the model must answer now, without tools. Tools
 	// stays unchanged, because providers cache the tools with the beginning of the request.
 	// Implementations forbid calls by the tool choice "none". If the API has no tool choice,
@@ -169,6 +172,9 @@ type Delta struct {
 	Text     string   // the next piece of the text, or of the arguments as JSON
 	CallID   string   // tool call: set on each of its deltas
 	ToolName string   // tool call: set on each of its deltas
+
+	// Restart withdraws all deltas so far. They follow once more, with other types. No other field is set.
+	Restart bool
 }
 
 // A FinishReason is the reason why the model stopped. Its values are those of the AI SDK, plus
@@ -194,6 +200,8 @@ type Response struct {
 
 	Refusal string // the provider's explanation of a refusal; "" if it sends none
 	Closed  bool   // the empty text is intended: earlier text of the turn, if any, is the answer
+
+	ThinkingOpen bool // the text began with thinking without an opening mark: see Ask
 
 	// Warnings tell the operator what the call lacks or how it differs from the request. They
 	// are logged, so they contain no content.
