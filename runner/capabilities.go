@@ -18,6 +18,7 @@ import (
 const (
 	describedFor   = 10 * time.Minute
 	undescribedFor = 15 * time.Second
+	refusedFor     = time.Hour // a window from a refusal; the server may be started with a larger one
 )
 
 // describeTime limits the request, because the first turn waits for the answer.
@@ -42,6 +43,8 @@ type cachedCapabilities struct {
 	low   lowCount // the latest sign that the provider truncates prompts; zero for none
 
 	thinkingOpen atomic.Bool // the latest answer began with thinking without an opening mark
+	refused      int64       // window that the server named in a refusal
+	refusedUntil time.Time
 }
 
 // A lowCount is a token count from a provider that is far too low for the prompt.
@@ -62,27 +65,51 @@ func (c *capabilityCache) entry(name string) *cachedCapabilities {
 	return entry
 }
 
-// describe returns m with the capabilities that its server states. Sizes in the price table have
-// precedence. A model that cannot be asked keeps the defaults; the model call will report the
+// describe returns m with the capabilities that its server states, and with the window that the server named in a
+// refusal. The smaller window of the price table and of the server counts, because servers may run a model with less.
+// The operator's own setting has precedence over both. A model that cannot be asked keeps the defaults; the model call will report the
 // error.
 func (c *capabilityCache) describe(ctx context.Context, m pricedModel, now time.Time) pricedModel {
 	d, ok := m.Model.(model.Describer)
-	if !ok {
-		return m
-	}
 	// Two locks: a slow server must delay only the turns that need its model.
 	entry := c.entry(m.id)
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
-	if now.After(entry.until) {
+	if ok && now.After(entry.until) {
 		entry.ask(ctx, d, now)
 	}
 	if entry.known {
-		m.can, m.isDescribed = entry.can, true
-		m.price.ContextWindow = cmp.Or(m.price.ContextWindow, entry.can.ContextWindow)
+		m.can, m.isDescribed = entry.can, !entry.can.LimitsOnly
 		m.price.MaxOutput = cmp.Or(m.price.MaxOutput, entry.can.MaxOutput)
+		if !m.windowSet {
+			m.price.ContextWindow = narrower(m.price.ContextWindow, entry.can.ContextWindow)
+		}
+	}
+	if now.Before(entry.refusedUntil) {
+		m.price.ContextWindow = narrower(m.price.ContextWindow, entry.refused)
 	}
 	return m
+}
+
+// narrower returns the smaller of two windows, of which 0 is unknown.
+func narrower(a, b int64) int64 {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// learnWindow narrows the window of the turn's model to the size that its server has named in a refusal, 0 for none.
+// Other turns use it, too.
+func (r *Runner) learnWindow(e *execution, size int64) {
+	if size <= 0 {
+		return
+	}
+	e.window.Narrow(size)
+	entry := r.capabilities.entry(e.model.id)
+	entry.mu.Lock()
+	defer entry.mu.Unlock()
+	entry.refused, entry.refusedUntil = e.window.Size, r.cfg.Now().Add(refusedFor)
 }
 
 // ask asks the model's server. Without an answer, the earlier capabilities remain.

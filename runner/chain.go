@@ -107,6 +107,8 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 		if len(e.chain) > 1 {
 			r.outages.lost(name, me, now)
 		}
+	case e.nextMayAccept(me):
+		r.logCall(e, "the model's server rejected the request, so the next model of the chain is asked", err)
 	default:
 		return false
 	}
@@ -120,6 +122,21 @@ func (e *execution) largerFollows() bool {
 	return slices.ContainsFunc(e.chain[e.asking+1:], func(c candidate) bool {
 		return c.failure == nil && c.window.Room() > e.window.Room()
 	})
+}
+
+// nextMayAccept reports whether a later model of the chain is asked after a server has rejected a request before it
+// answered: each server has its own rules. This is done once for a step, because the request may be the cause.
+func (e *execution) nextMayAccept(me *model.Error) bool {
+	if !me.Rejected() || e.begun {
+		return false
+	}
+	rejected := func(c candidate) bool {
+		return c.failure != nil && c.failure.Rejected() && !c.failure.Gone()
+	}
+	if slices.ContainsFunc(e.chain, rejected) {
+		return false
+	}
+	return slices.ContainsFunc(e.chain[e.asking+1:], func(c candidate) bool { return c.failure == nil })
 }
 
 // lastTry is the time between the last call of a model and the end of the turn's patience.

@@ -51,6 +51,7 @@ func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal *model.Erro
 	before := e.prompt.Calibrated(e.estimate)
 	if refusal != nil { // the provider's count is more precise than the estimate: always compact
 		e.window.Refuse(before, refusal)
+		r.learnWindow(e, refusal.Window)
 	} else if before <= e.window.Room() {
 		return false, nil
 	}

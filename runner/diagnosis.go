@@ -67,7 +67,7 @@ func windowFindings(m pricedModel, cfg Config) []Finding {
 	switch {
 	case window == 0:
 		window, by = cfg.ContextWindow, "assumed; --context-window sets it"
-	case m.isDescribed && window == m.can.ContextWindow:
+	case window == m.can.ContextWindow:
 		by = "by its server"
 	}
 	found := []Finding{{"model", m.Name(), false},

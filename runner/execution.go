@@ -36,6 +36,7 @@ type execution struct {
 	rendered int           // number of steps that are in the prompt
 	estimate int64         // tokens of the next request, not calibrated
 	window   prompt.Window // of the current model; a refusal narrows it
+	begun    bool          // the latest model call has produced something
 
 	// The progress of the turn.
 	steps        []store.Step // the journal

@@ -123,6 +123,7 @@ func (r *Runner) load(ctx context.Context, e *execution) (err error) {
 			switch {
 			case st.Feedback == askAnswer:
 				e.retriedEmpty = true
+			case isMistake(st): // counted in a row, not in the turn
 			case st.Feedback != "" && st.Finish != store.FinishContinued:
 				e.repairs++
 			}

@@ -42,6 +42,8 @@ func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, 
 		}
 	})
 	ended(resp, err)
+	e.begun = cost.begun
+	r.learnWindow(e, resp.Window)
 	r.billed.record(&e.model, resp.Usage) // also for a failed call: its bill may be the first one
 	if err == nil {
 		for _, warning := range resp.Warnings {

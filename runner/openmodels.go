@@ -96,7 +96,7 @@ func (r *Runner) openConnected(p store.OpenProvider, first bool, name string) (p
 	m := priced(opened, setup.prices)
 	m.id, m.kind = id, string(p.Kind)
 	if p.ContextWindow > 0 {
-		m.price.ContextWindow = p.ContextWindow
+		m.price.ContextWindow, m.windowSet = p.ContextWindow, true
 	}
 	if k.open == nil || len(k.open) >= maxConnected {
 		k.open = map[string]pricedModel{} // models in use are soon opened again

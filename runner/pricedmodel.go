@@ -17,7 +17,8 @@ type pricedModel struct {
 	price model.Price
 
 	can         model.Capabilities
-	isDescribed bool // the model's server has stated can
+	isDescribed bool // the model's server has stated its abilities in can
+	windowSet   bool // the operator has set the context window
 }
 
 func priced(m model.Model, prices *model.Prices) pricedModel {

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Codes of *Errors that are not an HTTP status.
@@ -42,10 +43,17 @@ func (e *Error) Gone() bool {
 	switch e.Code {
 	case "401", "402", "403", "404", CodeUnavailable:
 		return true
-	case "429":
-		return !e.Retryable
+	case "301", "302", "303", "307", "308": // the address is wrong
+		return true
 	}
-	return false
+	return e.Spent
+}
+
+// Rejected reports whether the server has rejected this request: it answered with an error status, and a repeated
+// request would have the same answer. Another server may accept the request.
+func (e *Error) Rejected() bool {
+	status, err := strconv.Atoi(e.Code)
+	return err == nil && status >= 400 && status < 600 && !e.Retryable
 }
 
 // KnownCode returns a code that is an HTTP error status or a code of this package, else
@@ -96,12 +104,15 @@ type apiError struct {
 	kind    string
 	param   string
 	message string
+	details string // further facts as JSON, such as the names of exhausted quotas
+	failed  string // the tool call of the model that the server could not read
+	window  int64  // context window that a field of the error names, 0 for none
 	wait    time.Duration
 }
 
 // text returns all texts of the error in lower case.
 func (r *apiError) text() string {
-	return strings.ToLower(r.code + " " + r.kind + " " + r.param + " " + r.message)
+	return strings.ToLower(strings.Join([]string{r.code, r.kind, r.param, r.message, r.details}, " "))
 }
 
 // mentions reports whether the error contains any of the texts, which must be in lower case.
@@ -115,18 +126,18 @@ func (r *apiError) failure(secrets ...string) *Error {
 	message := cmp.Or(r.message,
 		"the model server answered "+strings.TrimSpace(strconv.Itoa(r.status)+" "+http.StatusText(r.status)))
 	e := &Error{Code: strconv.Itoa(r.status), Message: tidyMessage(message, secrets), RetryAfter: r.wait,
-		Quoted: r.message != ""}
+		Quoted: r.message != "", mistake: r.mistake(secrets)}
 	switch {
-	// This case is first, because servers use several statuses for this error.
+	// These cases are first, because servers use several statuses for these errors.
+	case r.spent():
+		e.Spent, e.RetryAfter = true, 0
 	case r.tooLong():
-		e.Code, e.RetryAfter, e.Window = codeContextLength, 0, r.window()
+		e.Code, e.RetryAfter, e.Window = codeContextLength, 0, r.mostTokens()
 	case r.code == codeContentFilter && r.status == http.StatusBadRequest:
 		e.Code = codeContentFilter
-	case r.status == http.StatusTooManyRequests:
-		// Waiting does not help if the account is empty.
-		e.Retryable = !r.mentions("insufficient_quota", "exceeded your current quota", "billing", "request too large")
 	default:
-		e.Retryable = isTransient(r.status)
+		// A template fails in the same way each time, although servers answer with 500.
+		e.Retryable = isTransient(r.status) && !r.says(meansTemplate) && !r.says(meansNoSystem)
 	}
 	return e
 }
@@ -142,50 +153,18 @@ func isTransient(status int) bool {
 	return status >= 500
 }
 
-// tooLong reports whether the provider rejected the request because of its length. Each server
-// uses other words.
-func (r *apiError) tooLong() bool {
-	// Such a message is about tokens per minute, not about the context window.
-	if r.status == http.StatusTooManyRequests {
-		return false
-	}
-	if r.status == http.StatusRequestEntityTooLarge {
-		return true
-	}
-	return r.status >= 400 && r.mentions("context_length_exceeded", "exceed_context_size",
-		"prompt is too long", "maximum context length",
-		"exceeds the available context size", "exceed context limit", "context window", "context length of only",
-		"model_max_prompt_tokens_exceeded", "reduce the length of the messages", "maximum prompt length",
-		"exceeds the maximum number of tokens", "context the overflows", "larger than the model's context",
-		"context size has been exceeded", "longer than the context length", "exceeds the context length",
-		"exceeds maximum context length")
-}
-
-// mostTokens matches the context window in messages of OpenAI, vLLM, xAI, llama.cpp,
-// LM Studio, Google and Anthropic.
-var mostTokens = regexp.MustCompile(`(?i)(?:maximum (?:context|prompt) length is|context size(?: \(| of )|` +
-	`context length of only|tokens allowed \(|\d(?: tokens)? >)\s*(\d{3,9})\b`)
-
-// window returns the context window in the message, in tokens, or 0.
-func (r *apiError) window() int64 { return r.number(mostTokens) }
-
-// number returns the number that the pattern's first group matches in the message, or 0.
-func (r *apiError) number(pattern *regexp.Regexp) int64 {
-	m := pattern.FindStringSubmatch(r.message)
-	if m == nil {
-		return 0
-	}
-	n, _ := strconv.ParseInt(m[1], 10, 64) // the patterns match at most nine digits
-	return n
-}
-
 // tidyMessage returns a provider's message as one line of limited length, without the secrets.
 func tidyMessage(message string, secrets []string) string {
 	message = strings.Join(strings.Fields(strings.ToValidUTF8(redact(message, secrets), "")), " ")
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…" // removes a character that was cut
+	return cutText(message, maxMessage)
+}
+
+// cutText returns at most the first bytes of a text.
+func cutText(text string, most int) string {
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…" // removes a character that was cut
 	}
-	return message
+	return text
 }
 
 // redact replaces the secrets in a text.
@@ -203,21 +182,46 @@ func redact(text string, secrets []string) string {
 func readAPIError(resp *http.Response) *apiError {
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is sufficient
 	r := &apiError{status: resp.StatusCode}
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		r.message = redirected(resp)
+		return r
+	}
 	r.readBody(resp.Header, raw)
-	r.wait = retryAfter(resp.Header, time.Now())
+	r.readWait(resp.Header, time.Now())
 	return r
+}
+
+// redirected returns the message for a redirect. Redirects are not followed, because the key would go to another host.
+func redirected(resp *http.Response) string {
+	to, err := resp.Location()
+	if err != nil || to.Host == "" || !utf8.ValidString(to.Host) {
+		return "the model server redirects to another address; set its base URL to that address"
+	}
+	// A base URL has no endpoint. The rest of the address may contain anything.
+	path := to.EscapedPath()
+	for _, end := range []string{"/chat/completions", "/responses", "/v1/messages", "/api/chat", "/models"} {
+		path = strings.TrimSuffix(path, end)
+	}
+	address := (&url.URL{Scheme: to.Scheme, Host: to.Host}).String() + strings.TrimRight(path, "/")
+	return "the model server redirects to " + to.Host + "; redirects are not followed, so set its base URL to " + address
 }
 
 // readBody sets the error's message from any body. It ignores web pages and JSON of an unknown
 // form, which do not help the user.
 func (r *apiError) readBody(h http.Header, raw []byte) {
-	switch {
-	case r.status >= 300 && r.status < 400:
-		r.message = "the model server redirects to another address; set its base URL to that address"
-	case !r.read(raw) && !json.Valid(raw) && !looksLikePage(h, raw):
-		r.message = string(raw)
+	if !r.read(raw) && !json.Valid(raw) && !looksLikePage(h, raw) {
+		r.message = cutText(string(raw), maxErrorText)
 	}
 }
+
+// Limits of what is read of an error, in bytes. An event of a stream may be much longer.
+const (
+	maxErrorText = 16 << 10
+	maxDetails   = 8 << 10
+)
+
+// retryDelay matches the wait in Google's details of an error.
+var retryDelay = regexp.MustCompile(`"retryDelay"\s*:\s*"(\d{1,9}(?:\.\d{1,9})?s)"`)
 
 // read reads the JSON of an error. It reports whether it found a message or a code.
 func (r *apiError) read(raw []byte) bool {
@@ -243,8 +247,14 @@ func (r *apiError) read(raw []byte) bool {
 		Status   looseText `json:"status"`
 		Param    looseText `json:"param"`
 		Metadata struct {
-			Raw looseText `json:"raw"`
+			Raw     looseText `json:"raw"`
+			Headers struct {
+				Reset looseText `json:"X-RateLimit-Reset"`
+			} `json:"headers"`
 		} `json:"metadata"`
+		Details looseText   `json:"details"`           // Google
+		Failed  looseText   `json:"failed_generation"` // Groq
+		Window  looseNumber `json:"n_ctx"`             // llama.cpp
 	}
 	// Some servers send a string instead of an object.
 	if json.Unmarshal(body.Error, &inner) != nil {
@@ -254,9 +264,18 @@ func (r *apiError) read(raw []byte) bool {
 	if raw := string(inner.Metadata.Raw); raw != "" && len(raw) < maxMessage {
 		r.message += " (" + raw + ")" // OpenRouter adds the message of the actual provider
 	}
-	r.code = string(cmp.Or(inner.Code, body.Code))
-	r.kind = string(cmp.Or(inner.Type, inner.Status, body.Type))
-	r.param = string(cmp.Or(inner.Param, body.Param))
+	r.message = cutText(r.message, maxErrorText)
+	r.code = cutText(string(cmp.Or(inner.Code, body.Code)), maxMessage)
+	r.kind = cutText(string(cmp.Or(inner.Type, inner.Status, body.Type)), maxMessage)
+	r.param = cutText(string(cmp.Or(inner.Param, body.Param)), maxMessage)
+	r.details, r.failed = cutText(string(inner.Details), maxDetails), cutText(string(inner.Failed), maxErrorText)
+	if inner.Window > 0 && inner.Window <= mostWindow {
+		r.window = int64(inner.Window)
+	}
+	r.wait = resetIn(string(inner.Metadata.Headers.Reset), time.Now())
+	if m := retryDelay.FindStringSubmatch(r.details); m != nil {
+		r.wait = durationOf(m[1])
+	}
 	return r.message != "" || r.code != "" || r.kind != ""
 }
 

@@ -42,13 +42,13 @@ func TestOpenAISeesImagesOfTools(t *testing.T) {
 	answered(t, m, seen())
 	messages := p.got(t, 0).body["messages"].([]any)
 	is.Equal(jsonText(t, messages[2]), `{"content":"a.png","role":"tool","tool_call_id":"c1"}`)
-	is.Equal(jsonText(t, messages[4]), `{"content":[{"text":"Images that view_image (call c1) shows:","type":"text"},`+
+	is.Equal(jsonText(t, messages[5]), `{"content":[{"text":"Images that view_image (call c1) shows:","type":"text"},`+
 		`{"image_url":{"url":"data:image/png;base64,cG5n"},"type":"image_url"},`+
 		`{"text":"A file (image/gif, 9 bytes) is not shown here: only its name is sent.","type":"text"}],"role":"user"}`) // after all results
 
 	answered(t, m, seen()) // a model without vision
 	messages = p.got(t, 2).body["messages"].([]any)
-	is.Equal(jsonText(t, messages[4]), `{"content":"Images that view_image (call c1) shows:\n\n`+
+	is.Equal(jsonText(t, messages[5]), `{"content":"Images that view_image (call c1) shows:\n\n`+
 		`File a.png (image/png, 3 bytes) lies in the workspace; its content is not shown here: `+
 		`the model openai:m takes no pictures. A model that takes pictures is needed to see it.\n\n`+
 		`A file (image/gif, 9 bytes) is not shown here: only its name is sent.","role":"user"}`)

@@ -231,6 +231,9 @@ func (m *remote) fetch(ctx context.Context, path string) (raw []byte, status int
 		return nil, 0, err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		return nil, 0, readAPIError(resp).failure(m.secrets...)
+	}
 	raw, err = io.ReadAll(io.LimitReader(resp.Body, maxListBody+1))
 	switch {
 	case err != nil:

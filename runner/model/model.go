@@ -42,6 +42,7 @@ type Capabilities struct {
 	Tools         bool  // the model can call tools
 	Vision        bool  // the model accepts images
 	Thinking      bool  // the model can reason before it answers
+	LimitsOnly    bool  // the server states no abilities
 }
 
 // A Request is the complete input of one model call. A deterministic model answers equal
@@ -206,6 +207,14 @@ type Response struct {
 	// Warnings tell the operator what the call lacks or how it differs from the request. They
 	// are logged, so they contain no content.
 	Warnings []string
+
+	// Mistake says why the server could not read the answer: its tool call is broken. It is for the model, and may
+	// quote the answer. Parts then contains no call.
+	Mistake string
+
+	// Window is the context window that the server named when it refused the request at first. It is 0 if the
+	// server named none.
+	Window int64
 }
 
 // Usage counts the tokens of a call. InputTokens includes the cached tokens, and OutputTokens
@@ -231,6 +240,8 @@ type Error struct {
 	Retryable  bool          // the same request may succeed later
 	RetryAfter time.Duration // the wait that the provider requests, 0 for none
 	Window     int64         // if TooLong, the context window in tokens; 0 if unknown
+	Spent      bool          // no credit or allowance is left at the provider
+	mistake    string        // see Response.Mistake
 	Quoted     bool          // Message comes from the provider and may quote the request
 }
 

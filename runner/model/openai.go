@@ -40,6 +40,11 @@ type quirks struct {
 	schemaAlone     bool   // a request with a schema prevents tool calls
 	underV1         bool   // the base URL lacks /v1
 	effort          string // reasoning_effort, "" to omit it
+	noSystem        bool   // the model knows no system messages
+	ids             idRule // of the calls in the conversation
+	mostTokens      int    // output limit of the model, 0 if unknown
+	room            int    // output limit for this request, 0 for none
+	window          int64  // context window that a refusal of this request named, 0 for none
 }
 
 // newChat returns a model with the chat completions API. router means that the server is
@@ -48,6 +53,9 @@ func newChat(s openAIServer, router bool) *openAI {
 	o := &openAI{openAIServer: s, router: router, bad: badSchemas{}}
 	// Other servers copied the API when the output limit still had its old name.
 	o.quirks.oldMaxTokens = !isHost(s.base, "openai.com")
+	if isHost(s.base, "mistral.ai") {
+		o.quirks.ids = mistralIDs
+	}
 	return o
 }
 
@@ -66,6 +74,10 @@ func (o *openAI) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 	for try := 0; ; try++ {
 		resp, refused, err := o.call(ctx, &req, q, emit)
 		if refused == nil {
+			resp.Window = q.window
+			if answer, ok := mistaken(o.model, &req, resp, err); ok {
+				return answer, nil
+			}
 			if err == nil && q.effort != "" {
 				resp.Model += withoutReasoning
 				resp.Warnings = append(resp.Warnings, reasoningRefused)
@@ -74,7 +86,11 @@ func (o *openAI) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 		}
 		next, adapted := o.adapt(q, refused, &req)
 		if !adapted || try == maxAdaptations {
-			return Response{}, refused.failure(o.secrets...)
+			err = refused.failure(o.secrets...)
+			if answer, ok := mistaken(o.model, &req, resp, err); ok {
+				return answer, nil
+			}
+			return resp, err
 		}
 		q = next // the next attempt omits the rejected feature
 	}
@@ -103,9 +119,7 @@ func (r *apiError) aboutForm() bool {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 		return false // the form of the request was valid
 	}
-	// The runner must shorten a conversation that is too long. But some servers use the same
-	// words to reject an output limit that is too high.
-	return !r.tooLong() || r.aboutMaxTokens()
+	return !r.spent() && !r.says(meansMistake)
 }
 
 // aboutMaxTokens reports whether the error is about the output limit or its name.
@@ -119,6 +133,15 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if sized, ok := o.adaptSizes(q, r, req); ok {
+		return sized, true
+	}
+	if r.tooLong() && !r.aboutMaxTokens() {
+		return q, false // the runner must shorten the conversation
+	}
+	if arranged, ok := o.adaptMessages(q, r); ok {
+		return arranged, true
+	}
 	was := q
 	// Some messages mention several features, so the order of the cases matters.
 	switch {
@@ -180,7 +203,7 @@ func endpoint(name string, underV1 bool) string {
 }
 
 // call makes one request. refused is not nil if the server rejected the request before the
-// answer began.
+// answer began. Some servers do so in the first event of a stream.
 func (o *openAI) call(ctx context.Context, req *Request, q quirks, emit func(Delta)) (
 	_ Response, refused *apiError, _ error,
 ) {
@@ -189,7 +212,13 @@ func (o *openAI) call(ctx context.Context, req *Request, q quirks, emit func(Del
 		return Response{}, refused, err
 	}
 	s := &chatStream{assembler: assembler{emit: emit}, name: o.name, router: o.router, used: usedCallIDs(req)}
-	answer, err := o.receive(ctx, resp, req, s, o.failure)
+	answer, err := o.receive(ctx, resp, req, s, func(r *apiError) *Error {
+		refused = r
+		return o.failure(r)
+	})
+	if len(s.parts) == 0 && refused != nil {
+		return answer, refused, nil // an error as the first event is a rejection
+	}
 	return answer, nil, err
 }
 
@@ -238,7 +267,7 @@ func (s *chatStream) response(req *Request, model string) (Response, error) {
 		Refusal: tidyMessage(s.refusal.String(), nil)}
 	if resp.Finish == finishFailed {
 		return Response{}, &Error{Code: codeStream, Retryable: true,
-			Message: "the model failed in the middle of its answer"}
+			Message: strings.TrimSuffix("the model failed in the middle of its answer: "+tidyMessage(s.native, nil), ": ")}
 	}
 	parts, err := s.assembler.finish(resp.Finish == FinishLength)
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
+	"time"
 )
 
 // A chatChunk is an event of a chat completions stream, in all forms that servers send. Fields
@@ -21,10 +23,12 @@ type chatChunk struct {
 }
 
 type chatChoice struct {
-	Index        int        `json:"index"`
-	Delta        *chatDelta `json:"delta"`
-	Message      *chatDelta `json:"message"`
-	FinishReason looseText  `json:"finish_reason"`
+	Index        int             `json:"index"`
+	Delta        *chatDelta      `json:"delta"`
+	Message      *chatDelta      `json:"message"`
+	FinishReason looseText       `json:"finish_reason"`
+	NativeReason looseText       `json:"native_finish_reason"` // OpenRouter: the word of the actual provider
+	Error        json.RawMessage `json:"error"`                // OpenRouter and gateways: the model failed
 }
 
 type chatDelta struct {
@@ -125,6 +129,7 @@ type chatStream struct {
 	calls   []chatCallState
 	model   string
 	finish  string
+	native  string // the finish reason in the words of the actual provider
 	refusal strings.Builder
 	done    bool // the end mark has arrived
 	eventLines
@@ -171,7 +176,8 @@ func (s *chatStream) event(data []byte) error {
 	if c.Usage != nil {
 		s.usage = c.Usage // also the usage of an answer that fails
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" || len(c.Choices) == 0 && c.Message != "" {
+	failed := len(c.Choices) == 0 || c.Choices[0].FinishReason == "error"
+	if len(c.Error) > 0 && string(c.Error) != "null" || failed && c.Message != "" {
 		return streamError(data)
 	}
 	if c.Model != "" {
@@ -189,9 +195,12 @@ func (s *chatStream) event(data []byte) error {
 				return err
 			}
 		}
+		if len(choice.Error) > 0 && string(choice.Error) != "null" {
+			return streamError([]byte(`{"error":` + string(choice.Error) + `}`))
+		}
 		// Some servers omit the reason in later chunks.
 		if choice.FinishReason != "" {
-			s.finish = string(choice.FinishReason)
+			s.finish, s.native = string(choice.FinishReason), string(choice.NativeReason)
 		}
 	}
 	return nil
@@ -208,6 +217,8 @@ func streamError(data []byte) error {
 	// Other servers use a word instead of a status.
 	case r.mentions("rate_limit", "rate limit", "too many requests", "insufficient_quota"):
 		r.status = 429
+	case r.says(meansSpent):
+		r.status = 402
 	case r.mentions("overloaded"):
 		r.status = 529
 	case r.mentions("invalid_request", "invalid_argument", "authentication", "permission"):
@@ -215,6 +226,7 @@ func streamError(data []byte) error {
 	default:
 		r.status = 500
 	}
+	r.readWait(http.Header{}, time.Now())
 	return &streamFault{r}
 }
 

@@ -112,7 +112,10 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	if text := system(req, schema...); text != "" {
 		out.Messages = append(out.Messages, chatMessage{Role: "system", Content: text})
 	}
-	out.Messages = append(out.Messages, o.messages(req, q)...)
+	out.Messages = append(out.Messages, arrange(o.messages(req, q))...)
+	if q.noSystem {
+		out.Messages = withoutSystem(out.Messages)
+	}
 	if !q.noTools && !(req.Final && q.noToolChoice) {
 		for _, t := range req.Tools {
 			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, plainTool(t.InputSchema, q.bareTools)}})
@@ -127,9 +130,9 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	switch {
 	case q.noMaxTokens:
 	case q.oldMaxTokens:
-		out.MaxTokens = req.MaxTokens
+		out.MaxTokens = q.maxTokens(req.MaxTokens)
 	default:
-		out.MaxCompletionTokens = req.MaxTokens
+		out.MaxCompletionTokens = q.maxTokens(req.MaxTokens)
 	}
 	return out
 }
@@ -172,17 +175,11 @@ func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 	for i, m := range req.Messages {
 		switch m.Role {
 		case RoleUser:
-			content := userContent(m.Parts, files)
-			// Images of tools are sent as user messages, so two user messages may be adjacent.
-			if n := len(out) - 1; n >= 0 && out[n].Role == "user" {
-				out[n].Content = joinContent(out[n].Content, content)
-				continue
-			}
-			out = append(out, chatMessage{Role: "user", Content: content})
+			out = append(out, chatMessage{Role: "user", Content: userContent(m.Parts, files)})
 		case RoleAssistant:
-			out = append(out, o.assistant(m.Parts, i > loop))
+			out = append(out, o.assistant(m.Parts, i > loop, q.ids))
 		case RoleTool:
-			out = append(out, toolMessages(m.Parts, files)...)
+			out = append(out, toolMessages(m.Parts, files, q.ids)...)
 		}
 	}
 	return out
@@ -190,12 +187,13 @@ func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 
 // toolMessages converts the results of a step's calls. The API accepts only text in results, so
 // images follow in a user message.
-func toolMessages(parts []Part, files *attacher) (out []chatMessage) {
+func toolMessages(parts []Part, files *attacher, ids idRule) (out []chatMessage) {
 	var shown []Part
 	for _, p := range parts {
-		out = append(out, chatMessage{Role: "tool", ToolCallID: p.CallID, Content: resultText(p)})
+		id := ids.apply(p.CallID)
+		out = append(out, chatMessage{Role: "tool", ToolCallID: id, Content: resultText(p)})
 		if len(p.Images) > 0 {
-			name := "Images that " + p.ToolName + " (call " + p.CallID + ") shows:"
+			name := "Images that " + p.ToolName + " (call " + id + ") shows:"
 			shown = append(append(shown, Part{Type: PartText, Text: name}), p.Images...)
 		}
 	}
@@ -282,7 +280,7 @@ func dataURL(at attachment) string {
 
 // assistant converts a message of the model. Reasoning is only returned to the same model, and
 // only within the same sequence of tool calls.
-func (o *openAI) assistant(parts []Part, inLoop bool) chatMessage {
+func (o *openAI) assistant(parts []Part, inLoop bool, ids idRule) chatMessage {
 	m := chatMessage{Role: "assistant"}
 	text, reasoning, field := "", "", ""
 	for _, p := range parts {
@@ -299,14 +297,17 @@ func (o *openAI) assistant(parts []Part, inLoop bool) chatMessage {
 				reasoning, field = reasoning+p.Text, meta.Field
 			}
 		case PartToolCall:
-			call := chatCall{ID: p.CallID, Type: "function", ExtraContent: meta.Extra}
+			call := chatCall{ID: ids.apply(p.CallID), Type: "function", ExtraContent: meta.Extra}
 			call.Function = chatFunction{safeName(p.ToolName, 64), string(argumentsObject(p.Input))}
 			m.ToolCalls = append(m.ToolCalls, call)
 		}
 	}
-	if text != "" || len(m.ToolCalls) == 0 {
-		m.Content = text // otherwise null: the model wrote no text
-	}
+	switch {
+	case text != "":
+		m.Content = text
+	case len(m.ToolCalls) == 0:
+		m.Content = "(no text)" // Mistral refuses a message without text and calls
+	} // otherwise null: the model wrote no text
 	// For example, DeepSeek needs reasoning back only until the model has answered the user.
 	if !inLoop || len(m.ToolCalls) == 0 {
 		return m

@@ -92,12 +92,13 @@ func parsers(t *testing.T) []growthtest.Parser {
 			}, Shapes: eventsOf("", "\n", `{"message":{"content":"%d"}}`,
 				`{"message":{"tool_calls":[{"function":{"name":"f%d","arguments":{}}}]}}`)},
 		{
-			Name: "error of a provider",
+			Name: "error of a provider", Fuzz: []string{"FuzzRefusal"},
 			Read: func(in []byte) {
-				r := &apiError{status: 400}
+				r := &apiError{status: 429}
 				r.readBody(http.Header{}, in)
-				r.tooLong()
-				r.window()
+				r.readWait(http.Header{"X-Ratelimit-Reset": {string(in)}}, time.Unix(0, 0))
+				r.room()
+				r.idRule(idRule{})
 				_ = r.failure("secret")
 				retryAfter(http.Header{"Retry-After": {string(in)}}, time.Unix(0, 0))
 			}, Shapes: errorShapes},

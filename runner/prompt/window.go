@@ -36,6 +36,9 @@ func (w *Window) Refuse(tokens int64, refusal *model.Error) {
 	w.Size = min(w.Size, max(size, minWindow))
 }
 
+// Narrow shrinks the window to the size that the provider states.
+func (w *Window) Narrow(size int64) { w.Size = min(w.Size, max(size, minWindow)) }
+
 // Remember restores the size of the window after an earlier refusal. room is the Room of a call
 // at that time. Remember is the inverse of Room.
 func (w *Window) Remember(room int64) { w.Size = min(w.Size, room*3/2, room+w.MaxOutput) }

@@ -1,0 +1,120 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"regexp"
+	"strings"
+)
+
+// adaptSizes returns quirks with smaller limits if a refusal names what fits, and whether they differ from q. The
+// room for one conversation is not remembered: the runner gets the window.
+func (o *openAI) adaptSizes(q quirks, r *apiError, req *Request) (quirks, bool) {
+	was := q
+	if most := int(r.number(outputLimits...)); most >= leastRoom && !q.noMaxTokens {
+		q.mostTokens, o.quirks.mostTokens = most, most
+	}
+	asked := req.MaxTokens
+	if q.room > 0 {
+		asked = q.room
+	}
+	room := r.room()
+	if room >= leastRoom && (asked == 0 || room < asked) {
+		q.room, q.window = room, r.mostTokens()
+	}
+	return q, q != was
+}
+
+// maxTokens returns the output limit of a request, 0 for none.
+func (q quirks) maxTokens(asked int) int {
+	for _, most := range []int{q.mostTokens, q.room} {
+		if most > 0 && (asked == 0 || most < asked) {
+			asked = most
+		}
+	}
+	return asked
+}
+
+// adaptMessages returns quirks with other roles or call ids after a refusal of them, and whether they differ from q.
+// The model remembers them, so that later calls are accepted at once.
+func (o *openAI) adaptMessages(q quirks, r *apiError) (quirks, bool) {
+	was := q
+	if r.says(meansNoSystem) {
+		q.noSystem, o.quirks.noSystem = true, true
+	}
+	if ids := r.idRule(q.ids); ids != q.ids {
+		q.ids, o.quirks.ids = ids, ids
+	}
+	return q, q != was
+}
+
+// An idRule says which call ids a server accepts. Ids come from the server that made the call, which may be another
+// one: a chain, or a worker whose model has changed. The zero value accepts all.
+type idRule struct {
+	exact int  // length that ids must have, with only letters and digits; 0 for any
+	most  int  // maximum length, 0 for any
+	plain bool // only letters, digits, - and _
+}
+
+// mistralIDs is the rule of Mistral's API and of its models' templates.
+var mistralIDs = idRule{exact: 9}
+
+var (
+	// aboutIDs matches errors about call ids: OpenAI names messages[2].tool_calls[0].id, Anthropic tool_use.id, Bedrock
+	// toolUseId.
+	aboutIDs = regexp.MustCompile(`tool[_ ]?call[_ ]?ids?\b|tool_calls\[\d+\]\.id|tool_use\.id|tool_?use_?id|call_id`)
+
+	exactID = regexp.MustCompile(`length(?: of)? ?(\d{1,3})\b`)
+	longID  = regexp.MustCompile(`(?:maximum length|max length|at most|no longer than|less than or equal to)(?: of)? ?` +
+		`(\d{1,3})\b`)
+)
+
+// idRule returns the rule that a refusal states, or the known one.
+func (r *apiError) idRule(known idRule) idRule {
+	words := r.text()
+	if r.status == 413 || !aboutIDs.MatchString(words) {
+		return known
+	}
+	rule := known
+	switch most := longID.FindStringSubmatch(words); {
+	case most != nil:
+		rule.most = int((&apiError{message: most[1]}).number(allOfIt))
+	// Mistral: "must be a-z, A-Z, 0-9, with a length of 9". Its templates: "alphanumeric strings with length 9".
+	case strings.Contains(words, "a-z, 0-9") || strings.Contains(words, "alphanumeric"):
+		if m := exactID.FindStringSubmatch(words); m != nil {
+			rule.exact = int((&apiError{message: m[1]}).number(allOfIt))
+		}
+	}
+	if strings.Contains(words, "[a-za-z0-9") { // Anthropic and Bedrock: the pattern ^[a-zA-Z0-9_-]+$
+		rule.plain = true
+	}
+	return rule
+}
+
+var allOfIt = regexp.MustCompile(`^` + count + `$`)
+
+var onlyAlphanumeric = regexp.MustCompile(`^[a-zA-Z0-9]+$`)
+
+// Limits of the ids that are made here.
+const (
+	leastID = 9
+	mostID  = 64
+)
+
+// apply returns an id that the server accepts. Equal ids give equal results, different ones different results.
+func (rule idRule) apply(id string) string {
+	switch most := rule.most; {
+	case rule.exact > 0:
+		if len(id) == rule.exact && onlyAlphanumeric.MatchString(id) {
+			return id
+		}
+		sum := sha256.Sum256([]byte(id))
+		hash := strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
+		return hash[:min(rule.exact, len(hash))]
+	case rule.plain && most == 0:
+		return safeName(id, mostID)
+	case rule.plain || most > 0 && len(id) > most:
+		return safeName(id, max(most, leastID+1))
+	}
+	return id
+}

@@ -1,0 +1,116 @@
+package model
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// count matches a number of tokens, perhaps with commas.
+const count = `(\d[\d,]{0,12})`
+
+// windowSizes match the context window in refusals of requests that are too long.
+var windowSizes = []*regexp.Regexp{
+	// OpenAI, vLLM, SGLang, xAI, Fireworks
+	regexp.MustCompile(`(?i)maximum (?:context|prompt|model) length(?: is| of|:) ?` + count),
+	// Anthropic
+	regexp.MustCompile(`(?i)\d(?: tokens)? > ` + count),
+	// llama.cpp, LM Studio, vLLM, SGLang, ds4
+	regexp.MustCompile(`(?i)context (?:size|length|limit)(?: is| of|:)?(?: only)? ?\(?` + count),
+	// Gemini
+	regexp.MustCompile(`(?i)tokens allowed \(` + count),
+	// TGI
+	regexp.MustCompile(`(?i)(?:must be <=|must have less than) ` + count),
+	// Mistral
+	regexp.MustCompile(`(?i)model with ` + count + ` maximum context length`),
+	// Moonshot
+	regexp.MustCompile(`(?i)token limit: ` + count),
+	// Cohere
+	regexp.MustCompile(`(?i)limit for this model is ` + count),
+	// DashScope
+	regexp.MustCompile(`(?i)input length should be \[\d+, ?` + count),
+	// GitHub Copilot
+	regexp.MustCompile(`(?i)exceeds the limit of ` + count),
+	// SGLang, OpenRouter
+	regexp.MustCompile(`(?i)maximum allowed (?:input )?length (?:of )?\(?` + count),
+	// OpenAI
+	regexp.MustCompile(`(?i)configured limit of ` + count),
+	// GitHub Models
+	regexp.MustCompile(`(?i)max size: ` + count + ` tokens`),
+	// OpenAI, Groq: a request larger than a minute's tokens
+	regexp.MustCompile(`(?i)\(tpm\): limit ` + count),
+}
+
+// promptSizes match the tokens of the prompt in refusals that count prompt and answer separately.
+var promptSizes = []*regexp.Regexp{
+	// vLLM 0.10
+	regexp.MustCompile(`(?i)you passed ` + count + ` input tokens`),
+	// vLLM since 0.11
+	regexp.MustCompile(`(?i)your (?:request|prompt) (?:has|contains)(?: at least)? ` + count + ` input tokens`),
+	// Anthropic
+	regexp.MustCompile(`(?i)exceed context limit: ` + count + ` \+`),
+	// TGI
+	regexp.MustCompile("(?i)given: " + count + " `?inputs`? tokens and"),
+	// SGLang
+	regexp.MustCompile(`(?i)` + count + ` tokens (?:from|in) the (?:input )?messages`),
+	// OpenAI, vLLM, DeepSeek
+	regexp.MustCompile(`(?i)\(` + count + ` (?:in|of) (?:the messages|your prompt)`),
+}
+
+// In refusals of OpenRouter, the prompt is the total without the output.
+var (
+	totalSize  = regexp.MustCompile(`(?i)requested (?:about |a total of )?` + count + ` tokens`)
+	outputSize = regexp.MustCompile(`(?i)` + count + ` (?:tokens )?(?:in|for) the (?:output|completion)`)
+)
+
+// outputLimits match the model's output limit in refusals of a larger one.
+var outputLimits = []*regexp.Regexp{
+	// Anthropic
+	regexp.MustCompile(`max_tokens: \d+ > ` + count),
+	// OpenAI
+	regexp.MustCompile(`(?i)at most ` + count + ` completion tokens`),
+	// Groq
+	regexp.MustCompile("(?i)max(?:_completion)?_tokens`? must be less than or equal to `?" + count),
+	// DeepSeek, DashScope
+	regexp.MustCompile(`(?i)range of max_tokens (?:is|should be) \[\d+, ?` + count),
+	// Bedrock
+	regexp.MustCompile(`(?i)exceeds the model limit of ` + count),
+}
+
+// mostTokens returns the context window that the refusal names, in tokens, or 0.
+func (r *apiError) mostTokens() int64 {
+	if r.window > 0 {
+		return r.window
+	}
+	return r.number(windowSizes...)
+}
+
+// room returns the tokens that are left for the answer according to the refusal: the context window without the
+// prompt. It returns 0 if the refusal does not name both, or if nothing is left.
+func (r *apiError) room() int {
+	window, prompt := r.number(windowSizes...), r.number(promptSizes...)
+	if output := r.number(outputSize); prompt == 0 && output > 0 {
+		prompt = r.number(totalSize) - output
+	}
+	if prompt <= 0 || window <= prompt {
+		return 0
+	}
+	return int(window - prompt)
+}
+
+// leastRoom is the least number of tokens for an answer. With less room, the conversation is too long.
+const leastRoom = 256
+
+// number returns the number that the first matching pattern finds in the message, or 0.
+func (r *apiError) number(patterns ...*regexp.Regexp) int64 {
+	for _, p := range patterns {
+		if m := p.FindStringSubmatch(r.message); m != nil {
+			n, err := strconv.ParseInt(strings.ReplaceAll(m[1], ",", ""), 10, 64)
+			if err != nil || n > mostWindow {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
