@@ -124,7 +124,7 @@ cat >invoice.html <<END
 <p>Questions go to <a href="https://example.com/help">our help pages</a>.</p></body></html>
 END
 words="Rechnung Nr. 4711 $second Artikel Menge Preis Äpfel, süß 3 1.200,50 € Birnen 2,50 € Questions go to our help pages."
-weasyprint -q invoice.html "$out/weasyprint-invoice.pdf" 2>/dev/null
+weasyprint -q --encoding utf-8 invoice.html "$out/weasyprint-invoice.pdf" 2>/dev/null
 echo "$words" >"$out/weasyprint-invoice.words"
 chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer --user-data-dir="$work/profile" \
     --print-to-pdf="$out/chromium-report.pdf" "file://$work/invoice.html" >/dev/null 2>&1

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -182,13 +184,14 @@ func (p *FilterPool) memoryFor(c Client, size int) (*Lane, int) {
 // and returns its output. It returns a *FilterError if the filter fails. If ctx ends, it kills the
 // process and returns ctx's cause.
 func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, error) {
-	return p.RunLarge(ctx, name, in, 0)
+	return p.RunLarge(ctx, name, 0, in)
 }
 
 // RunLarge runs a filter like Run, in a process that may use more MiB of memory than usual. The caller must
-// know from the document that this is enough.
-func (p *FilterPool) RunLarge(ctx context.Context, name string, in []byte, more int) ([]byte, error) {
-	lane, memory := p.memoryFor(ClientOf(ctx), len(in))
+// know from the document that this is enough. The input is the parts of in one after the other. They are not copied,
+// because a large document may wait for long.
+func (p *FilterPool) RunLarge(ctx context.Context, name string, more int, in ...[]byte) ([]byte, error) {
+	lane, memory := p.memoryFor(ClientOf(ctx), sizeOf(in))
 	memory += more
 	if more > 0 && int64(memory) > lane.size {
 		return nil, &FilterError{Message: fmt.Sprintf("it takes %d MiB of memory to read; this machine has %d MiB for that",
@@ -198,10 +201,18 @@ func (p *FilterPool) RunLarge(ctx context.Context, name string, in []byte, more 
 		args: []string{filterArgument, name, strconv.Itoa(memory)}}, in)
 }
 
+// sizeOf returns the bytes of all parts of an input.
+func sizeOf(in [][]byte) (size int) {
+	for _, part := range in {
+		size += len(part)
+	}
+	return size
+}
+
 // runIn runs a filter's process with memory of a lane.
-func (p *FilterPool) runIn(ctx context.Context, lane *Lane, x filterProcess, in []byte) ([]byte, error) {
-	if len(in) > MaxFilterInput {
-		return nil, &FilterError{Message: fmt.Sprintf("it has %d bytes; up to %d can be read", len(in), MaxFilterInput)}
+func (p *FilterPool) runIn(ctx context.Context, lane *Lane, x filterProcess, in [][]byte) ([]byte, error) {
+	if size := sizeOf(in); size > MaxFilterInput {
+		return nil, &FilterError{Message: fmt.Sprintf("it has %d bytes; up to %d can be read", size, MaxFilterInput)}
 	}
 	// Weighted by memory: one large document waits until several small ones are done.
 	release, err := lane.Acquire(ctx, ClientOf(ctx), int64(x.memory))
@@ -221,7 +232,7 @@ type filterProcess struct {
 }
 
 // start starts a process with the input, waits for it, and returns its output.
-func (p *FilterPool) start(ctx context.Context, x filterProcess, in []byte) ([]byte, error) {
+func (p *FilterPool) start(ctx context.Context, x filterProcess, in [][]byte) ([]byte, error) {
 	p.running.Add(1)
 	defer p.running.Add(-1)
 	program, err := ownProgram()
@@ -236,7 +247,8 @@ func (p *FilterPool) start(ctx context.Context, x filterProcess, in []byte) ([]b
 	// garbage collector run more often beyond three quarters of the memory.
 	cmd.Env = []string{"GOMAXPROCS=1", fmt.Sprintf("GOMEMLIMIT=%dMiB", x.memory*3/4), "GOTRACEBACK=none"}
 	var out, stderr bytes.Buffer
-	cmd.Stdin, cmd.WaitDelay = bytes.NewReader(in), time.Second
+	input := net.Buffers(slices.Clone(in)) // reading it removes its parts
+	cmd.Stdin, cmd.WaitDelay = &input, time.Second
 	cmd.Stdout, cmd.Stderr = &limitedBuffer{&out, maxFilterOut}, &limitedBuffer{&stderr, 1000}
 	err = cmd.Run()
 	switch {

@@ -84,7 +84,7 @@ type failure struct {
 
 // RunPrepared is Run for a filter with a preparation. It first compiles the program if that is necessary. If
 // the result cannot be kept, each call compiles the program for itself, which takes more time and memory.
-func (p *FilterPool) RunPrepared(ctx context.Context, prep Preparation, name string, in []byte) ([]byte, error) {
+func (p *FilterPool) RunPrepared(ctx context.Context, prep Preparation, name string, in ...[]byte) ([]byte, error) {
 	if f := p.failed.Load(); f != nil && time.Now().Before(f.until) {
 		return nil, f.err
 	}
@@ -111,8 +111,8 @@ func (p *FilterPool) RunPrepared(ctx context.Context, prep Preparation, name str
 }
 
 // runLoaded runs a filter that loads its program from a folder, or compiles it if folder is "".
-func (p *FilterPool) runLoaded(ctx context.Context, prep Preparation, folder, name string, in []byte) ([]byte, error) {
-	memory, limit := prep.Memory+preparedMemoryPerMiB*(len(in)>>20), filterTime
+func (p *FilterPool) runLoaded(ctx context.Context, prep Preparation, folder, name string, in [][]byte) ([]byte, error) {
+	memory, limit := prep.Memory+preparedMemoryPerMiB*(sizeOf(in)>>20), filterTime
 	if folder == "" {
 		memory, limit = memory+prep.MakeMemory, filterTime+prepareTime
 	}

@@ -19,6 +19,7 @@ type content struct {
 	mediaType string
 	kind      documentKind // the zero kind for text, and for files that nothing here reads
 	head      []byte       // its first bytes
+	data      []byte       // all bytes of a file in a container; nil for a file of the workspace
 	io.ReadSeeker
 	close func() error
 }
@@ -87,7 +88,7 @@ func (d Documents) openMember(ctx context.Context, ws *sandbox.Workspace, contai
 		return nil, err
 	}
 	c := &content{path: path.Join(container, member), size: int64(len(body)), head: body[:min(len(body), headSize)],
-		ReadSeeker: bytes.NewReader(body), close: func() error { return nil }}
+		data: body, ReadSeeker: bytes.NewReader(body), close: func() error { return nil }}
 	if path.Base(c.path) != name {
 		return nil, fmt.Errorf("read %q: the reader gave %q", c.path, name)
 	}
@@ -109,15 +110,19 @@ func (c *content) bytes() ([]byte, error) {
 	if c.size > sandbox.MaxFilterInput {
 		return nil, Errorf("the document has %d bytes; up to %d can be read", c.size, sandbox.MaxFilterInput)
 	}
-	var b []byte
-	_, err := c.Seek(0, io.SeekStart)
-	if err == nil {
-		b, err = io.ReadAll(io.LimitReader(c, sandbox.MaxFilterInput))
+	if c.data != nil {
+		return c.data, nil
 	}
-	if err != nil {
+	_, err := c.Seek(0, io.SeekStart)
+	b := make([]byte, c.size) // of this size, because ReadAll copies what it has read, and needs twice the memory
+	n := 0
+	if err == nil {
+		n, err = io.ReadFull(c, b)
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) { // it may be shorter by now
 		return nil, fmt.Errorf("read %q: %w", c.path, err)
 	}
-	return b, nil
+	return b[:n], nil
 }
 
 // Close closes the file.

@@ -153,11 +153,11 @@ func (d Documents) run(ctx context.Context, filter string, p sandbox.Preparation
 	if err != nil {
 		return nil, err
 	}
-	in := slices.Concat(line, []byte("\n"), document)
+	line = append(line, '\n')
 	if p.Load == "" {
-		return d.pool.Run(ctx, filter, in)
+		return d.pool.RunLarge(ctx, filter, 0, line, document)
 	}
-	return d.pool.RunPrepared(ctx, p, filter, in)
+	return d.pool.RunPrepared(ctx, p, filter, line, document)
 }
 
 // parseRequest returns the request and the document of a filter's input.

@@ -78,8 +78,8 @@ func (d Documents) Picture(ctx context.Context, data []byte) (Picture, error) {
 
 // fit runs fitPicture in a process with room MiB for the decoded picture.
 func (d Documents) fit(ctx context.Context, data []byte, room int) (answer pictureAnswer, err error) {
-	in := append(append(strconv.AppendInt(nil, int64(room), 10), '\n'), data...)
-	out, err := d.pool.RunLarge(ctx, pictureFilter, in, room-picture.Room)
+	line := append(strconv.AppendInt(nil, int64(room), 10), '\n')
+	out, err := d.pool.RunLarge(ctx, pictureFilter, room-picture.Room, line, data)
 	if err != nil {
 		return answer, err
 	}
