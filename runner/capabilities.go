@@ -67,8 +67,8 @@ func (c *capabilityCache) entry(name string) *cachedCapabilities {
 
 // describe returns m with the capabilities that its server states, and with the window that the server named in a
 // refusal. The smaller window of the price table and of the server counts, because servers may run a model with less.
-// The operator's own setting has precedence over both. A model that cannot be asked keeps the defaults; the model call will report the
-// error.
+// The operator's own setting has precedence over both. A model that cannot be asked keeps the defaults; the model call
+// will report the error.
 func (c *capabilityCache) describe(ctx context.Context, m pricedModel, now time.Time) pricedModel {
 	d, ok := m.Model.(model.Describer)
 	// Two locks: a slow server must delay only the turns that need its model.

@@ -26,6 +26,11 @@ func (m *describing) Describe(ctx context.Context) (model.Capabilities, error) {
 	return m.describe(ctx)
 }
 
+// describes returns a Describe method that states these limits.
+func describes(can model.Capabilities) func(context.Context) (model.Capabilities, error) {
+	return func(context.Context) (model.Capabilities, error) { return can, nil }
+}
+
 // TestDescribedModel runs turns with models that state their own limits.
 func TestDescribedModel(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 type wire struct {
 	*httptest.Server
 	think func(a asked) said
+	list  string // the list of models
 
 	mu    sync.Mutex
 	asked []asked
@@ -110,7 +112,7 @@ func (p *wire) seen() []asked {
 // ServeHTTP answers a request like the provider of its path.
 func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet { // the list of models
-		_, _ = io.WriteString(w, `{"data":[]}`)
+		_, _ = io.WriteString(w, cmp.Or(p.list, `{"data":[]}`))
 		return
 	}
 	if r.URL.Path == "/api/show" {

@@ -269,9 +269,7 @@ func (r *apiError) read(raw []byte) bool {
 	r.kind = cutText(string(cmp.Or(inner.Type, inner.Status, body.Type)), maxMessage)
 	r.param = cutText(string(cmp.Or(inner.Param, body.Param)), maxMessage)
 	r.details, r.failed = cutText(string(inner.Details), maxDetails), cutText(string(inner.Failed), maxErrorText)
-	if inner.Window > 0 && inner.Window <= mostWindow {
-		r.window = int64(inner.Window)
-	}
+	r.window = inner.Window.tokens()
 	r.wait = resetIn(string(inner.Metadata.Headers.Reset), time.Now())
 	if m := retryDelay.FindStringSubmatch(r.details); m != nil {
 		r.wait = durationOf(m[1])

@@ -76,6 +76,20 @@ func (p Provider) list(ctx context.Context) ([]Listed, error) {
 
 // parseList returns the usable models in the list of a provider.
 func parseList(raw []byte) (list []Listed, err error) {
+	all, err := listedModels(raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		if one := m.listed(); one.isUsable() && len(list) < maxListed {
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+// listedModels returns all entries in the list of a provider.
+func listedModels(raw []byte) ([]listedModel, error) {
 	var body struct {
 		Data   []listedModel `json:"data"`
 		Models []listedModel `json:"models"`
@@ -85,12 +99,7 @@ func parseList(raw []byte) (list []Listed, err error) {
 		return nil, &Error{Code: codeBadResponse,
 			Message: "the list of models has an unknown form; is the base URL right?"}
 	}
-	for _, m := range slices.Concat(body.Data, body.Models) {
-		if one := m.listed(); one.isUsable() && len(list) < maxListed {
-			list = append(list, one)
-		}
-	}
-	return list, nil
+	return slices.Concat(body.Data, body.Models), nil
 }
 
 // A listedModel is an entry of a list. Servers use different fields for the same properties.
@@ -99,11 +108,17 @@ type listedModel struct {
 	ID   looseText `json:"id"`
 	Name looseText `json:"name"` // the id at Ollama; elsewhere a display name
 
-	MaxInputTokens looseNumber `json:"max_input_tokens"`   // Anthropic
-	ContextLength  looseNumber `json:"context_length"`     // OpenRouter, Together
-	MaxModelLen    looseNumber `json:"max_model_len"`      // vLLM
-	ContextWindow  looseNumber `json:"context_window"`     // Groq
-	MaxContext     looseNumber `json:"max_context_length"` // Mistral, LM Studio
+	OwnedBy looseText `json:"owned_by"`
+
+	Loaded         looseNumber `json:"loaded_context_length"` // LM Studio
+	MaxInputTokens looseNumber `json:"max_input_tokens"`      // Anthropic
+	ContextLength  looseNumber `json:"context_length"`        // OpenRouter, Together
+	MaxModelLen    looseNumber `json:"max_model_len"`         // vLLM
+	ContextWindow  looseNumber `json:"context_window"`        // Groq
+	MaxContext     looseNumber `json:"max_context_length"`    // Mistral, LM Studio
+	ContextSize    looseNumber `json:"context_size"`          // Novita
+
+	Meta json.RawMessage `json:"meta"` // llama.cpp: n_ctx
 
 	Capabilities json.RawMessage `json:"capabilities"`         // Anthropic, Mistral
 	Parameters   json.RawMessage `json:"supported_parameters"` // OpenRouter: a list
@@ -112,12 +127,23 @@ type listedModel struct {
 
 func (m listedModel) listed() Listed {
 	l := Listed{Name: string(cmp.Or(m.ID, m.Name)), Abilities: m.abilities()}
-	for _, n := range []looseNumber{m.MaxInputTokens, m.ContextLength, m.MaxModelLen, m.ContextWindow, m.MaxContext} {
-		if l.ContextWindow == 0 && n > 0 && n <= mostWindow {
-			l.ContextWindow = int64(n)
-		}
+	var meta struct {
+		Window looseNumber `json:"n_ctx"`
+	}
+	_ = json.Unmarshal(m.Meta, &meta) // ignore values of an unknown form
+	for _, n := range []looseNumber{m.Loaded, meta.Window, m.MaxModelLen, m.MaxInputTokens, m.ContextLength,
+		m.ContextWindow, m.MaxContext, m.ContextSize} {
+		l.ContextWindow = cmp.Or(l.ContextWindow, n.tokens())
 	}
 	return l
+}
+
+// tokens returns a number of tokens, 0 for an impossible one.
+func (n looseNumber) tokens() int64 {
+	if !(n >= 1 && n <= mostWindow) { // also true for NaN
+		return 0
+	}
+	return int64(n)
 }
 
 // abilities returns the abilities in the entry, nil if it has none.
@@ -246,13 +272,13 @@ func (m *remote) fetch(ctx context.Context, path string) (raw []byte, status int
 	return bytes.TrimSpace(raw), resp.StatusCode, nil
 }
 
-// A looseNumber is any JSON value as a number: 0 if it is not a number.
+// A looseNumber is any JSON value as a number, also within a text: 0 if it is not a number.
 type looseNumber float64
 
 // UnmarshalJSON accepts any value.
 func (n *looseNumber) UnmarshalJSON(raw []byte) error {
 	var f float64
-	if json.Unmarshal(raw, &f) != nil {
+	if json.Unmarshal([]byte(strings.Trim(string(raw), `"`)), &f) != nil {
 		f = 0
 	}
 	*n = looseNumber(f)

@@ -96,6 +96,8 @@ func (o *ollama) messages(req *Request, m ollamaModel) []ollamaMessage {
 				out[n].Content += "\n\n" + next.Content
 				out[n].Images = append(out[n].Images, next.Images...)
 				continue
+			} else if n >= 0 && out[n].Role == "tool" { // Mistral's templates reject a user message there
+				out = append(out, ollamaMessage{Role: "assistant", Content: noted})
 			}
 			out = append(out, next)
 		case RoleAssistant:

@@ -41,6 +41,7 @@ type quirks struct {
 	underV1         bool   // the base URL lacks /v1
 	effort          string // reasoning_effort, "" to omit it
 	noSystem        bool   // the model knows no system messages
+	noToolRole      bool   // the model knows only users and assistants
 	ids             idRule // of the calls in the conversation
 	mostTokens      int    // output limit of the model, 0 if unknown
 	room            int    // output limit for this request, 0 for none

@@ -39,8 +39,13 @@ func (q quirks) maxTokens(asked int) int {
 // The model remembers them, so that later calls are accepted at once.
 func (o *openAI) adaptMessages(q quirks, r *apiError) (quirks, bool) {
 	was := q
-	if r.says(meansNoSystem) {
+	switch {
+	case r.says(meansNoSystem) && !q.noSystem:
 		q.noSystem, o.quirks.noSystem = true, true
+	// The roles do alternate, so the results of tools are in the way.
+	case r.mentions("roles must alternate", "only user and assistant roles", "unexpected role 'tool'", "unknown role: tool",
+		"invalid role: tool", "tool role is not supported", "tool role not supported"):
+		q.noToolRole, o.quirks.noToolRole = true, true
 	}
 	if ids := r.idRule(q.ids); ids != q.ids {
 		q.ids, o.quirks.ids = ids, ids

@@ -64,6 +64,15 @@ func TestOpenAIAnswersWithLess(t *testing.T) {
 			}
 		})
 	}
+	t.Run("the Responses API", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		p := newProvider(t, refuses(400, vllm("5000", "4000"), ""), streams(sse(responsesDone(``))))
+		resp, err := responsesAt(t, p.URL, quick()).Generate(t.Context(), Request{MaxTokens: 4000, Messages: []Message{user("hi")}}, nil)
+		is.NoErr(err)
+		is.Equal(resp.Window, int64(8192))
+		is.Equal(p.got(t, 1).body["max_output_tokens"], float64(3192))
+	})
 	t.Run("nothing is left", func(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)
@@ -103,6 +112,26 @@ func TestOpenAIWithoutSystem(t *testing.T) {
 			is.Equal(sent(t, p, 2), want)
 		})
 	}
+}
+
+// TestOpenAIWithoutToolRole checks that calls and results become text if the model knows only users and assistants.
+func TestOpenAIWithoutToolRole(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newProvider(t, refuses(500, "Error: Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/...", ""),
+		refuses(400, "System role not supported", ""), fine)
+	m := openAIAt(t, p.URL, quick())
+	req := callAnd("read")
+	req.Instructions = "I"
+	req.Messages = append(req.Messages, user("more"))
+	want := []string{`user "I\n\ngo"`, `assistant "\u003ctool_call\u003e\n{\"name\": \"read_file\", \"arguments\": {\"path\":\"x\"}}\n\u003c/tool_call\u003e"`,
+		`user "\u003ctool_response\u003e\nread\n\u003c/tool_response\u003e\n\nmore"`}
+	for range 2 {
+		answered(t, m, req)
+	}
+	is.Equal(p.count(), 4) // the second call is right at once
+	is.Equal(sent(t, p, 2), want)
+	is.Equal(sent(t, p, 3), want)
 }
 
 // TestOpenAICallIDsAreAdapted checks that ids of another server's calls are changed as the server demands.
@@ -174,6 +203,10 @@ func TestOpenAIOrder(t *testing.T) {
 		Message{Role: RoleTool, Parts: []Part{{Type: PartToolResult, CallID: "call_3", ToolName: "f", Text: "3"}}},
 		user("The budget is used up."))
 	answered(t, openAIAt(t, p.URL, quick()), req)
+	ollama := newProvider(t, answers(200, "application/x-ndjson", ollamaHello+ollamaEnd))
+	answered(t, ollamaAt(t, ollama.URL, quick()), req)
+	after := sent(t, ollama, 0)
+	is.Equal(after[len(after)-3:], []string{`tool "3"`, `assistant "I have the results."`, `user "The budget is used up."`})
 	got := sent(t, p, 0)
 	is.Equal(len(got), 10)
 	is.Equal(got[:5], []string{`user "go"`, `assistant+calls null`, `tool "read"`, `tool "a.png"`, `assistant "I have the results."`})

@@ -1,5 +1,10 @@
 package model
 
+import (
+	"encoding/json"
+	"strings"
+)
+
 // noted is the assistant's message between the results of its calls and a message of the user. Mistral's API and the
 // templates of its models refuse a user message directly after results.
 const noted = "I have the results."
@@ -52,4 +57,24 @@ func withoutSystem(messages []chatMessage) []chatMessage {
 	}
 	rest[0].Content = joinContent(messages[0].Content, rest[0].Content)
 	return rest
+}
+
+// withoutToolRole writes calls and their results as text, in the form of Hermes, which many models know. Some templates
+// know only users and assistants.
+func withoutToolRole(messages []chatMessage) (out []chatMessage) {
+	for _, m := range messages {
+		switch text, _ := m.Content.(string); {
+		case m.Role == "tool":
+			m = chatMessage{Role: "user", Content: "<tool_response>\n" + text + "\n</tool_response>"}
+		case len(m.ToolCalls) > 0:
+			for _, call := range m.ToolCalls {
+				name, _ := json.Marshal(call.Function.Name) // a text
+				text += "\n<tool_call>\n{\"name\": " + string(name) + ", \"arguments\": " + call.Function.Arguments +
+					"}\n</tool_call>"
+			}
+			m.Content, m.ToolCalls = strings.TrimSpace(text), nil
+		}
+		out = append(out, m)
+	}
+	return out
 }

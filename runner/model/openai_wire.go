@@ -112,7 +112,11 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	if text := system(req, schema...); text != "" {
 		out.Messages = append(out.Messages, chatMessage{Role: "system", Content: text})
 	}
-	out.Messages = append(out.Messages, arrange(o.messages(req, q))...)
+	messages := o.messages(req, q)
+	if q.noToolRole {
+		messages = withoutToolRole(messages)
+	}
+	out.Messages = append(out.Messages, arrange(messages)...)
 	if q.noSystem {
 		out.Messages = withoutSystem(out.Messages)
 	}

@@ -32,6 +32,9 @@ type responsesQuirks struct {
 	noImages    bool
 	noPDFs      bool
 	underV1     bool // the base URL lacks /v1
+
+	room   int   // output limit for this request, 0 for none
+	window int64 // context window that a refusal of this request named, 0 for none
 }
 
 // thoughtsLost is the warning if a server rejected the reasoning of earlier calls.
@@ -44,6 +47,7 @@ func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta))
 	for try := 0; ; try++ {
 		resp, refused, err := o.call(ctx, &req, q, emit)
 		if refused == nil {
+			resp.Window = q.window
 			if err == nil && q.noThoughts {
 				resp.Warnings = append(resp.Warnings, thoughtsLost)
 			}
@@ -74,8 +78,12 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 		return q, false // the form of the request was valid
 	}
-	if r.tooLong() && !r.mentions("max_output_tokens") {
-		return q, false // the runner must shorten the conversation
+	if room := r.room(); room >= leastRoom && (q.room == 0 || room < q.room) {
+		q.room, q.window = room, r.mostTokens()
+		return q, true
+	}
+	if r.spent() || r.tooLong() && !r.mentions("max_output_tokens") {
+		return q, false // the runner must shorten the conversation, or ask another model
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

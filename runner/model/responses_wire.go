@@ -119,8 +119,8 @@ func (o *responses) request(req *Request, q responsesQuirks) responsesRequest {
 			out.ToolChoice = "none" // the tools stay, so that the provider's cache matches the beginning
 		}
 	}
-	if req.MaxTokens > 0 && !q.noMaxTokens {
-		out.MaxOutputTokens = max(req.MaxTokens, leastOutput)
+	if most := (quirks{room: q.room}).maxTokens(req.MaxTokens); most > 0 && !q.noMaxTokens {
+		out.MaxOutputTokens = max(most, leastOutput)
 	}
 	// The provider stores nothing, so it must return its reasoning for the next request.
 	if !q.noEncrypted {

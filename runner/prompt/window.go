@@ -20,9 +20,13 @@ func (w Window) Room() int64 { return w.Size - min(w.MaxOutput, w.Size/3) }
 
 // Output returns how many tokens a call with that input may produce. Input and output must fit
 // into the window together: some providers reject a request for more. A quarter of the input is
-// reserved because the estimate may be too low.
+// reserved because the estimate may be too low, unless too little would be left for an answer.
 func (w Window) Output(input int64) int {
-	return int(max(min(w.MaxOutput, w.Size-input*5/4), minOutput))
+	left := w.Size - input
+	if left <= 0 {
+		return minOutput // the request is too long anyway, and its refusal says by how much
+	}
+	return int(min(w.MaxOutput, left, max(w.Size-input*5/4, minOutput)))
 }
 
 // Refuse shrinks the window after the provider rejected a request of about that many tokens as
