@@ -75,6 +75,7 @@ func windowFindings(m pricedModel, cfg Config) []Finding {
 	if m.isDescribed {
 		found = append(found, abilityFinding(m.can))
 	}
+	found = append(found, Finding{"price", m.price.Basis.String(), m.price.Basis == model.BasisNone})
 	return append(found, fitFinding(m.Name(), fixedTokens(cfg.ownTools(), window), window))
 }
 

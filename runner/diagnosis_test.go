@@ -66,7 +66,9 @@ func TestDiagnose(t *testing.T) {
 			"too small"},
 		"no answer": {down, []string{"answers: no: bad key (!)"}, "counts"},
 	} {
-		prices, err := model.LoadPrices("")
+		builtin, err := model.LoadPrices("")
+		is.NoErr(err)
+		prices, err := builtin.WithDefault("1,1") // a model without a price would be a finding of its own
 		is.NoErr(err)
 		found := spellFindings(runner.Diagnose(t.Context(), runner.Config{Model: tt.model, Prices: prices, Tools: f.cfg.Tools}))
 		for _, words := range tt.says {

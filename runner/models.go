@@ -87,14 +87,14 @@ func (r *Runner) chainOf(ctx context.Context, organizationID, name string) (chai
 	}
 	if name == "" {
 		for _, m := range r.setup.own {
-			chain = append(chain, candidate{pricedModel: r.billed.apply(r.described(ctx, m))})
+			chain = append(chain, candidate{pricedModel: r.ready(ctx, m)})
 		}
 		return chain, nil
 	}
 	for _, one := range model.Chain(name) {
 		m, missing := r.openModel(models, one)
 		if missing == nil {
-			chain = append(chain, candidate{pricedModel: r.billed.apply(r.described(ctx, m)), chosen: one})
+			chain = append(chain, candidate{pricedModel: r.ready(ctx, m), chosen: one})
 			continue
 		}
 		// Report the first missing model, and only if no model of the chain is left.
@@ -110,6 +110,12 @@ func (r *Runner) chainOf(ctx context.Context, organizationID, name string) (chai
 // windowOf returns the context window of a model, in tokens.
 func (r *Runner) windowOf(m pricedModel) int64 {
 	return cmp.Or(m.price.ContextWindow, r.cfg.ContextWindow)
+}
+
+// ready returns m with all that is known about it, before a turn asks it.
+func (r *Runner) ready(ctx context.Context, m pricedModel) pricedModel {
+	r.unpriced.warn(r.cfg.Log, m)
+	return r.billed.apply(r.described(ctx, m))
 }
 
 // described returns m with the capabilities that its server states.
@@ -148,7 +154,7 @@ func (r *Runner) refreshModels(ctx context.Context, e *execution) {
 			m.id = "unavailable " + c.id
 		}
 		if m.id != c.id {
-			c.pricedModel, c.failure = r.billed.apply(r.described(ctx, m)), nil
+			c.pricedModel, c.failure = r.ready(ctx, m), nil
 			c.window = prompt.Window{Size: r.windowOf(c.pricedModel), MaxOutput: int64(c.maxOutput())}
 		}
 	}

@@ -22,16 +22,7 @@ type pricedModel struct {
 }
 
 func priced(m model.Model, prices *model.Prices) pricedModel {
-	p := pricedModel{Model: m, id: m.Name(), price: prices.Lookup(m.Name())}
-	if name := model.PriceName(m); name != "" && !p.price.Known {
-		p.price = prices.Lookup(name)
-	}
-	if rec, ok := m.(interface{ Recorded() string }); ok && !p.price.Known {
-		// A replay is free, and has the sizes of the recorded model.
-		sizes := prices.Lookup(rec.Recorded())
-		p.price.ContextWindow, p.price.MaxOutput = sizes.ContextWindow, sizes.MaxOutput
-	}
-	return p
+	return pricedModel{Model: m, id: m.Name(), price: prices.Of(m)}
 }
 
 // passes reports whether a failure of the model may disappear while the turn waits. Malformed answers are

@@ -66,6 +66,7 @@ type Runner struct {
 	views        view.Builder
 	ledger       ledger
 	billed       billedRates
+	unpriced     unpricedModels
 	outages      outages
 	metrics      *metrics.Set     // see Metrics
 	retries      *metrics.Counter // of model calls

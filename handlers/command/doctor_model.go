@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"journeyman/runner"
-	"journeyman/runner/model"
 	"journeyman/runner/sandbox"
 )
 
@@ -53,9 +52,9 @@ func (x *examination) checkModel(ctx context.Context) (list []check) {
 	if err != nil {
 		return []check{{"model", statusFailed, err.Error(), "correct --model or the key of its provider"}}
 	}
-	prices, err := model.LoadPrices(x.Prices)
+	prices, err := x.loadPrices()
 	if err != nil {
-		return []check{{"prices", statusFailed, err.Error(), "correct the file of --prices"}}
+		return []check{{"prices", statusFailed, err.Error(), "correct the file of --prices, or --default-price"}}
 	}
 	// The tools count: their descriptions take a part of the context window.
 	search, err := newSearchTool(x.Settings, x.UserAgent())

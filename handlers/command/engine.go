@@ -143,7 +143,7 @@ func (p *Program) NewEngine(st *store.Store, baseURL, listenURL string) (e Engin
 	if e.Models, catalogue, err = p.openCatalogue(); err != nil {
 		return e, err
 	}
-	prices, err := model.LoadPrices(p.Prices)
+	prices, err := p.loadPrices()
 	if err != nil {
 		return e, err
 	}
@@ -167,6 +167,18 @@ func (p *Program) NewEngine(st *store.Store, baseURL, listenURL string) (e Engin
 			store.BudgetLow: runner.Limits(b.Low), store.BudgetStandard: runner.Limits(b.Standard),
 			store.BudgetHigh: runner.Limits(b.High), store.BudgetUnlimited: runner.Limits(b.Unlimited)}})
 	return e, nil
+}
+
+// loadPrices returns the price table of the flags.
+func (p *Program) loadPrices() (*model.Prices, error) {
+	prices, err := model.LoadPrices(p.Prices)
+	if err != nil {
+		return nil, err
+	}
+	if prices, err = prices.WithDefault(p.DefaultCost); err != nil {
+		return nil, fmt.Errorf("--default-price: %w", err)
+	}
+	return prices, nil
 }
 
 // cacheFolder is the folder in the data folder for what can be made again: the compiled reader of PDF documents. No

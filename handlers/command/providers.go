@@ -90,7 +90,7 @@ func (d DataFolder) setDefault(ctx context.Context, c store.Caller, rn *runner.R
 // idleRunner returns a runner that executes no turns. It connects and tests the providers of a
 // folder that no server has open.
 func (p *Program) idleRunner(st *store.Store) (*runner.Runner, error) {
-	prices, err := model.LoadPrices(p.Prices)
+	prices, err := p.loadPrices()
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func openAnthropic(model string, cfg Config, p timeouts) (Model, error) {
 		return nil, err
 	}
 	// The API requires max_tokens. The limit in the price table never cuts an answer short.
-	if most := prices.Lookup(c.priceName()).MaxOutput; most > 0 {
+	if most := prices.Of(c).MaxOutput; most > 0 {
 		c.quirks.maxTokens = most
 	}
 	return c, nil

@@ -128,13 +128,13 @@ func TestProviderOpen(t *testing.T) {
 	}{
 		"Anthropic":        {Provider{Name: "work", Kind: ProviderAnthropic, Key: "sk-ant-x"}, "anthropic:m", ""},
 		"OpenAI":           {Provider{Name: "work", Kind: ProviderOpenAI, Key: "sk-x"}, "openai:m", ""},
-		"compatible":       {Provider{Name: "work", Kind: ProviderCompatible, BaseURL: "http://box:8000/v1"}, "", ""},
-		"OpenRouter":       {Provider{Name: "work", Kind: ProviderOpenRouter, Key: "sk-or-x"}, "", ""},
-		"Ollama":           {Provider{Name: "work", Kind: ProviderOllama}, "", ""},
+		"compatible":       {Provider{Name: "work", Kind: ProviderCompatible, BaseURL: "http://box:8000/v1"}, "box:m", ""},
+		"OpenRouter":       {Provider{Name: "work", Kind: ProviderOpenRouter, Key: "sk-or-x"}, "openrouter.ai:m", ""},
+		"Ollama":           {Provider{Name: "work", Kind: ProviderOllama}, "127.0.0.1:m", ""},
 		"key of another":   {Provider{Name: "work", Kind: ProviderOpenAI, Key: "sk-ant-hush"}, "", "the key is the key of another provider"},
 		"no such kind":     {Provider{Name: "work", Kind: "x"}, "", "unknown kind"},
 		"broken address":   {Provider{Name: "work", Kind: ProviderCompatible, BaseURL: "ftp://x"}, "", "the base URL is not"},
-		"address of hosts": {Provider{Name: "work", Kind: ProviderOllama, BaseURL: "http://box:11434", ContextWindow: 4096}, "", ""},
+		"address of hosts": {Provider{Name: "work", Kind: ProviderOllama, BaseURL: "http://box:11434", ContextWindow: 4096}, "box:m", ""},
 	} {
 		is := is.New(t)
 		m, err := tt.p.Open("m")
@@ -146,8 +146,8 @@ func TestProviderOpen(t *testing.T) {
 		}
 		is.NoErr(err)
 		is.Equal(m.Name(), "work:m")
-		is.Equal(PriceName(m), tt.price)
-		is.Equal(PriceName(NewRecorder(m, t.TempDir())), tt.price) // a recorder changes no price
+		is.Equal(strings.Join(pricingOf(m).names, " "), tt.price)
+		is.Equal(pricingOf(NewRecorder(m, t.TempDir())), pricingOf(m)) // a recorder changes no price
 	}
 	_, err := Provider{Name: "work", Kind: ProviderOllama}.Open(" ")
 	if err == nil {

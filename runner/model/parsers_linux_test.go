@@ -114,7 +114,11 @@ func parsers(t *testing.T) []growthtest.Parser {
 			Name: "prices", Fuzz: []string{"FuzzPriceFile"},
 			Read: func(in []byte) { _, _ = parsePrices(in) }, Shapes: map[string]growthtest.Shape{
 				"models": growthtest.Numbered(`{"a":{"input":1,"output":1}`, `,"m%d*":{"input":1,"output":1}`, "}"),
-				"digits": growthtest.Times(`{"a":{"input":1`, "0", `,"output":1}}`)}},
+				"digits": growthtest.Times(`{"a":{"input":1`, "0", `,"output":1}}`),
+				"LiteLLM": growthtest.Numbered(`{"a":{"mode":"chat"}`,
+					`,"groq/m%d":{"litellm_provider":"groq","mode":"chat","input_cost_per_token":1e-6,"output_cost_per_token":1e-6}`, "}"),
+				"fields": growthtest.Numbered(`{"a":{"mode":"chat"`, `,"input_cost_per_token_above_%dk_tokens":1e-6`, "}}"),
+				"tiers":  growthtest.Times(`{"a":{"tiered_pricing":[{}`, `,{"range":[1,2],"input_cost_per_token":1e-6}`, "]}}")}},
 		{
 			Name: "recording", Fuzz: []string{"FuzzReplay"},
 			Read: func(in []byte) {

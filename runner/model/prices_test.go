@@ -62,19 +62,28 @@ func TestLookup(t *testing.T) {
 	is.Equal(mini.MaxOutput, int64(10))
 }
 
-// TestBuiltinPrices checks rules for every line of the built-in table.
+// TestBuiltinPrices checks rules for every line of the built-in table. Lines of hosts may lack the sizes, which
+// the servers state.
 func TestBuiltinPrices(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p, err := pricesOf(t, "")
 	is.NoErr(err)
-	is.True(len(p.lines) > 40) // prices are missing
-	for _, line := range p.lines {
+	is.True(len(p.lines) > 90) // prices are missing
+	for name, line := range p.lines {
 		x := line.price
-		ok := x.Known && x.Input > 0 && x.Output > x.Input && x.CacheRead > 0 && x.CacheRead <= x.Input && x.CacheWrite >= x.Input &&
-			x.ContextWindow >= x.MaxOutput && x.MaxOutput > 0 && (x.LongAbove == 0 || x.Long.Input > x.Input && x.Long.Output > x.Output)
+		provider, _, _ := strings.Cut(name, ":")
+		sized := strings.Contains(provider, ".") || x.ContextWindow >= x.MaxOutput && x.MaxOutput > 0
+		ok := x.Known && x.Basis == BasisTable && !line.own && x.Input > 0 && x.Output >= x.Input &&
+			x.CacheRead > 0 && x.CacheRead <= x.Input && x.CacheWrite >= x.Input && sized
+		before := LongRates{0, x.Rates}
+		for _, long := range x.Long {
+			ok = ok && long.Above > before.Above && long.Input > before.Input && long.Output > before.Output &&
+				long.CacheRead > before.CacheRead && long.CacheWrite > before.CacheWrite
+			before = long
+		}
 		if !ok {
-			t.Errorf("%s: %+v", line.pattern, x)
+			t.Errorf("%s: %+v", name, x)
 		}
 	}
 }
@@ -83,7 +92,7 @@ func TestCost(t *testing.T) {
 	t.Parallel()
 	price := Price{Known: true, Rates: Rates{Input: 3_000_000, Output: 15_000_000, CacheRead: 300_000, CacheWrite: 3_750_000}}
 	long := price
-	long.LongAbove, long.Long = 1000, Rates{Input: 6_000_000, Output: 30_000_000}
+	long.Long = []LongRates{{1000, Rates{Input: 6_000_000, Output: 30_000_000}}}
 	for name, tt := range map[string]struct {
 		price Price
 		usage Usage
@@ -126,7 +135,12 @@ func TestPriceFileFaults(t *testing.T) {
 		"long without":    {`{"m": {"input": 1, "output": 1, "longPrompt": {"input": 2, "output": 2}}}`, `model "m": longPrompt: above must be greater than 0`},
 		"long half":       {`{"m": {"input": 1, "output": 1, "longPrompt": {"above": 5, "input": 2}}}`, `model "m": longPrompt: input and output are needed`},
 		"every fault":     {`{"b": {}, "a": {}}`, "model \"a\": input and output are needed, in US$ per million tokens\nmodel \"b\""},
-		"too large":       {strings.Repeat(" ", maxPriceFile+1), "is larger than 1048576 bytes"},
+		"too large":       {strings.Repeat(" ", maxPriceFile+1), "is larger than 16777216 bytes"},
+		"long no number":  {`{"m": {"input": 1, "output": 1, "longPrompt": [{"above": 5, "input": 2, "output": 2}, {"above": -1, "input": 2, "output": 2}]}}`, `model "m": longPrompt: above must be greater than 0`},
+		"long unknown":    {`{"m": {"input": 1, "output": 1, "longPrompt": {"above": 5, "input": 2, "outputs": 2}}}`, `model "m": json: unknown field "outputs"`},
+		"long key":        {`{"` + strings.Repeat("m", maxPriceName+1) + `": {"input": 1, "output": 1}}`, `a key has at most 300 bytes`},
+		"LiteLLM, less":   {`{"m": {"litellm_provider": "x", "input_cost_per_token": -1, "output_cost_per_token": 1}}`, `model "m": a price is 0 to 1000000`},
+		"LiteLLM, more":   {`{"m": {"litellm_provider": "x", "input_cost_per_token": 1, "output_cost_per_token": 1e300}}`, `model "m": a price is 0 to 1000000`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,6 +156,8 @@ func TestPriceFileFaults(t *testing.T) {
 
 func FuzzPriceFile(f *testing.F) {
 	f.Add([]byte(`{"m": {"input": 1e300, "output": 1}, "x*": {"input": 0.00000001, "output": 2, "longPrompt": {"above": 1, "input": 1, "output": 1}}}`))
+	f.Add([]byte(`{"sample_spec": {}, "groq/m": {"litellm_provider": "groq", "mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": "2e-6", "input_cost_per_token_above_200k_tokens": 1, "max_tokens": 1e99}}`))
+	f.Add([]byte(`{"q": {"tiered_pricing": [{"range": [0, 1e3], "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}, {"range": [1e3]}]}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		table, err := parsePrices(raw)
 		if err != nil {
@@ -178,8 +194,8 @@ func TestLatePrices(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got.Rates, want)
 		}
 		long := Rates{2 * want.Input, want.Output * 3 / 2, 2 * want.CacheRead, 2 * want.CacheWrite}
-		if has := strings.HasPrefix(name, "openai:gpt-5.3"); !has && (got.LongAbove != 272_000 || got.Long != long) {
-			t.Errorf("%s: %+v above %d, want %+v", name, got.Long, got.LongAbove, long)
+		if flat := strings.HasPrefix(name, "openai:gpt-5.3"); !flat && (len(got.Long) != 1 || got.Long[0] != LongRates{272_000, long}) {
+			t.Errorf("%s: %+v, want %+v", name, got.Long, long)
 		}
 	}
 	is.Equal(p.Lookup("openai:gpt-5.6-luna").ContextWindow, int64(1_050_000))

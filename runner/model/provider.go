@@ -115,30 +115,6 @@ func (c Config) called(variable string) string {
 	return "the base URL"
 }
 
-// PriceName returns the name of m in the price table if it differs from its own name, else "".
-// They can differ because users choose the names of providers.
-func PriceName(m Model) string {
-	if p, ok := m.(interface{ priceName() string }); ok {
-		return p.priceName()
-	}
-	return ""
-}
-
-// priceName returns the price table's name of the recorded model.
-func (r *recorder) priceName() string { return PriceName(r.model) }
-
-// priceName returns the price table's name of a model of OpenAI. The prices of other servers
-// depend on the names that users gave them.
-func (s *openAIServer) priceName() string {
-	if isHost(s.base, "openai.com") {
-		return "openai:" + s.model
-	}
-	return ""
-}
-
-// priceName returns the price table's name of a model of Anthropic.
-func (c *claude) priceName() string { return "anthropic:" + c.model }
-
 // Unavailable returns a replacement for a model that cannot be opened any more. Each call fails
 // with the reason, which is for users.
 func Unavailable(name, reason string) Model { return unavailable{name, reason} }
