@@ -107,6 +107,7 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 		if len(e.chain) > 1 {
 			r.outages.lost(name, me, now)
 		}
+	case me.ToolsRefused() && len(e.chain) > 1: // only for this step: a worker without tools may still ask the model
 	case e.nextMayAccept(me):
 		r.logCall(e, "the model's server rejected the request, so the next model of the chain is asked", err)
 	default:

@@ -104,7 +104,7 @@ func abilityFinding(can model.Capabilities) Finding {
 		}
 	}
 	if !can.Tools {
-		return Finding{"abilities", "no tools: workers only answer; choose a model that can call tools", true}
+		return Finding{"abilities", "no tools: workers that have tools fail; choose a model that can call tools", true}
 	}
 	return Finding{"abilities", strings.Join(has, ", "), false}
 }

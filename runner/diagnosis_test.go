@@ -58,7 +58,7 @@ func TestDiagnose(t *testing.T) {
 			"context window: 2,048 tokens (by its server)", "abilities: tools, reasoning\n", " of 2,048 tokens: too small; set OLLAMA_CONTEXT_LENGTH",
 			"(num_ctx), or choose a model with a larger window (!)", "answers: yes, after "}, "counts"},
 		"a large window":     {small(model.Capabilities{ContextWindow: 40_000, Tools: true}, nil), []string{" of 40,000 tokens, before instructions"}, "(!)"},
-		"no tools":           {small(model.Capabilities{ContextWindow: 40_000}, nil), []string{"abilities: no tools: workers only answer"}, "reasoning"},
+		"no tools":           {small(model.Capabilities{ContextWindow: 40_000}, nil), []string{"abilities: no tools: workers that have tools fail"}, "reasoning"},
 		"no description":     {small(model.Capabilities{}, errors.New("down")), []string{"32,768 tokens (assumed; --context-window sets it)"}, "abilities"},
 		"a known model":      {counting("openai:gpt-5", 12), []string{"by the price table", "answers: yes"}, "(!)"},
 		"a server that cuts": {counting("openai:qwen3", 4096), []string{"counts: the provider counts 4,096 tokens", "use ollama:qwen3 in place of openai:qwen3 (!)"}, "too small"},

@@ -71,6 +71,14 @@ func (r *Runner) failure(e *execution, err error) store.Failure {
 	return store.Failure{Code: "internal", Message: "an internal error ended the turn", Retryable: true}
 }
 
+// refusing returns the name for metadata.model of a turn whose model takes no tools, "" for other failures.
+func (e *execution) refusing(f store.Failure) string {
+	if f.Code != model.CodeToolsRefused {
+		return ""
+	}
+	return e.model.Name() + " (refuses tools)"
+}
+
 // partialStep returns the output of an interrupted model call as a step, or nil. The tool calls of
 // this step did not run.
 func (r *Runner) partialStep(e *execution) *store.Step {

@@ -45,7 +45,7 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 	last, out := r.partialStep(e), store.AbortedOutcome()
 	if !errors.Is(context.Cause(ctx), errAborted) {
 		f := r.failure(e, err)
-		out = store.Outcome{Status: store.Failed, Failure: &f}
+		out = store.Outcome{Status: store.Failed, Failure: &f, Model: e.refusing(f)}
 	}
 	out.OutputText = store.AnswerText(withLast(e.steps, last))
 	err = r.finish(e, last, out)

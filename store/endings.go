@@ -16,6 +16,7 @@ type Outcome struct {
 	IncompleteReason string
 	IncompleteLimit  string
 	Duration         time.Duration
+	Model            string // that refused to answer at all; "" for the model of the last answer
 }
 
 // AbortedOutcome returns the Outcome of a turn that was cancelled before it produced anything.
@@ -70,7 +71,7 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 // write ends only a turn on which no other turn depends: see FinishTurn.
 func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 	var used Usage
-	var model string
+	model := out.Model
 	if last != nil {
 		used, model = last.used(), last.Model
 	}

@@ -21,7 +21,7 @@ func (s *Store) makeStorable(texts ...*string) {
 
 // storableOutcome returns an outcome with texts as later reads return them.
 func (s *Store) storableOutcome(out Outcome) Outcome {
-	s.makeStorable(&out.OutputText)
+	s.makeStorable(&out.OutputText, &out.Model)
 	if out.StructuredOutput != nil {
 		out.StructuredOutput = []byte(s.Storable(string(out.StructuredOutput)))
 	}

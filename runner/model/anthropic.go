@@ -115,7 +115,7 @@ func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 		if refused != nil {
 			next, adapted := c.adapt(q, refused, &req)
 			if try++; !adapted || try > maxAdaptations {
-				return Response{Usage: total.usage()}, refused.failure(c.secrets...)
+				return Response{Usage: total.usage()}, refused.failureFor(&req, c.name, c.secrets...)
 			}
 			q = next
 			continue

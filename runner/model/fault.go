@@ -61,7 +61,7 @@ func (e *Error) Rejected() bool {
 func KnownCode(code string) string {
 	switch code {
 	case codeConnection, codeTimeout, codeStream, codeBadResponse, codeContextLength, codeContentFilter,
-		codeReplayMiss, CodeRefused, CodeUnavailable:
+		codeReplayMiss, CodeRefused, CodeUnavailable, CodeToolsRefused:
 		return code
 	}
 	if status, err := strconv.Atoi(code); err == nil && status >= 400 && status < 600 {

@@ -34,11 +34,9 @@ type ollama struct {
 	measured  time.Time  // time of the last request for the loaded models
 	loaded    int64      // window of the loaded model, 0 if unknown
 	bad       badSchemas // rejected by the server
-	noTools   bool       // the server rejected tools
 	bareTools bool       // the server rejected the schemas of tools
 	noVision  bool       // the server rejected images
 	noThought bool       // the server rejected thinking
-	warned    bool       // the warning about missing tool calls was already returned
 }
 
 // openOllama opens a model of an Ollama server. OLLAMA_HOST has one of the forms that Ollama
@@ -124,6 +122,9 @@ func (o *ollama) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 	if err := ctx.Err(); err != nil {
 		return Response{}, err
 	}
+	if !m.tools && len(req.Tools) > 0 {
+		return Response{}, toolsRefused(o.name, "Ollama lists no capability \"tools\" for it")
+	}
 	// Servers before 0.12.6 silently cut such a prompt. In text, few tokens have more than five
 	// bytes, so this request certainly does not fit.
 	if least := EstimateUsage(&req, nil).InputTokens * 4 / 5; m.window > 0 && least > m.window {
@@ -135,28 +136,16 @@ func (o *ollama) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 			if err == nil {
 				// Only after an answer is the model certainly loaded.
 				o.measure(ctx)
-				resp.Warnings = o.warnings(&req, m)
 			}
 			return resp, err
 		}
 		if try == maxAdaptations || !o.adapt(refused, &req, &m) {
+			if len(req.Tools) > 0 && refused.refusesTools() {
+				return Response{}, refused.failureFor(&req, o.name, o.secrets...)
+			}
 			return Response{}, o.refusal(refused, m.window)
 		}
 	}
-}
-
-// warnings returns warnings for the operator about the model's calls, each only once.
-func (o *ollama) warnings(req *Request, m ollamaModel) []string {
-	if m.tools || len(req.Tools) == 0 {
-		return nil
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.warned {
-		return nil
-	}
-	o.warned = true
-	return []string{"the model cannot call tools: workers only answer; choose a model with the capability \"tools\""}
 }
 
 // adapt changes m so that a rejected request may be accepted. It reports whether it changed m.
@@ -169,8 +158,6 @@ func (o *ollama) adapt(r *apiError, req *Request, m *ollamaModel) bool {
 	defer o.mu.Unlock()
 	// Each case requires a feature that is still in use, so no feature is removed twice.
 	switch {
-	case m.tools && len(req.Tools) > 0 && r.mentions("does not support tools"):
-		m.tools, o.noTools = false, true
 	case !m.bareTools && m.tools && len(req.Tools) > 0 && r.aboutToolSchema():
 		m.bareTools, o.bareTools = true, true
 	case m.think != nil && r.mentions("support thinking", "think value"):

@@ -78,7 +78,7 @@ func (o *ollama) known(ctx context.Context) ollamaModel {
 func (o *ollama) limit(m *ollamaModel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	m.tools, m.bareTools = m.tools && !o.noTools, o.bareTools
+	m.bareTools = o.bareTools
 	m.vision = m.vision && !o.noVision
 	if o.noThought {
 		m.think = nil

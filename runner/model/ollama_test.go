@@ -236,15 +236,12 @@ func TestOllamaAdapts(t *testing.T) {
 	refused := func(message string) http.HandlerFunc {
 		return answers(400, "application/json", `{"error":"`+message+`"}`)
 	}
-	withTools := callAnd("x")
-	withTools.Tools = []Tool{{"f", "", json.RawMessage(`{"type":"object"}`)}}
 	shaped := Request{Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(`{"type":"object"}`)}
 	for name, tt := range map[string]struct {
 		refusal http.HandlerFunc
 		req     Request
 		gone    string // the field that is missing in later requests
 	}{
-		"tools":    {refused("registry.ollama.ai/library/m does not support tools"), withTools, "tools"},
 		"thinking": {refused(`\"m\" does not support thinking`), shaped, "think"},
 		"a schema": {answers(500, "application/json", `{"error":"failed to parse grammar"}`), shaped, "format"},
 		"images":   {answers(500, "application/json", `{"error":"this model is missing data required for image input"}`), seen(), "images"},
@@ -262,19 +259,6 @@ func TestOllamaAdapts(t *testing.T) {
 				is.Equal(strings.Contains(p.got(t, n).raw, `"`+tt.gone+`":`), has)
 			}
 		})
-	}
-}
-
-// TestOllamaWarnsOnce checks that the operator is warned only once about a model that cannot
-// call tools.
-func TestOllamaWarnsOnce(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	m := ollamaAt(t, newOllama(t, show(40960, "", "completion"), ndjson(lines("stop", `"content":"ok"`))).URL, quick())
-	req := Request{Messages: []Message{user("hi")}, Tools: []Tool{{"f", "", json.RawMessage(`{}`)}}}
-	for _, want := range []int{1, 0} {
-		resp := answered(t, m, req)
-		is.Equal(len(resp.Warnings), want)
 	}
 }
 

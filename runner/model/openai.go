@@ -31,7 +31,6 @@ type quirks struct {
 	noMaxTokens     bool
 	noStreamOptions bool
 	noSchema        bool
-	noTools         bool
 	bareTools       bool // schemas of tools without bounds
 	noToolChoice    bool // a final call omits the tools
 	noCacheMarks    bool
@@ -87,7 +86,7 @@ func (o *openAI) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 		}
 		next, adapted := o.adapt(q, refused, &req)
 		if !adapted || try == maxAdaptations {
-			err = refused.failure(o.secrets...)
+			err = refused.failureFor(&req, o.name, o.secrets...)
 			if answer, ok := mistaken(o.model, &req, resp, err); ok {
 				return answer, nil
 			}
@@ -169,9 +168,6 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 		q.noPDFs, o.quirks.noPDFs = true, true
 	case req.Final && !q.noToolChoice && r.mentions("tool_choice", "tool choice"):
 		q.noToolChoice, o.quirks.noToolChoice = true, true
-	case r.mentions("does not support tools", "tools is not supported", "tool calling is not supported",
-		"support tool use", "tool choice requires", "--jinja"):
-		q.noTools, o.quirks.noTools = true, true
 	}
 	return q, q != was
 }
@@ -215,7 +211,7 @@ func (o *openAI) call(ctx context.Context, req *Request, q quirks, emit func(Del
 	s := &chatStream{assembler: assembler{emit: emit}, name: o.name, router: o.router, used: usedCallIDs(req)}
 	answer, err := o.receive(ctx, resp, req, s, func(r *apiError) *Error {
 		refused = r
-		return o.failure(r)
+		return r.failureFor(req, o.name, o.secrets...)
 	})
 	if len(s.parts) == 0 && refused != nil {
 		return answer, refused, nil // an error as the first event is a rejection

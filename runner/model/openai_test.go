@@ -194,11 +194,10 @@ func TestOpenAIAdapts(t *testing.T) {
 		"no stream_options":    {refuses(422, "Extra inputs are not permitted: stream_options", ""), Request{}, "stream_options", `"stream":true`, false},
 		"no reasoning with tools": {refuses(400, "Function tools with reasoning_effort are not supported for gpt-6-sol in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.", "reasoning_effort"),
 			Request{Tools: tools}, "", `"reasoning_effort":"none"`, false},
-		"no tools":       {refuses(400, "registry.ollama.ai/library/gemma3 does not support tools", ""), Request{Tools: tools}, `"tools"`, `"stream":true`, false},
 		"no tool choice": {refuses(400, "Unknown parameter: 'tool_choice'.", "tool_choice"), Request{Tools: tools, Final: true}, `"tool`, `"stream":true`, false},
 		"no images":      {refuses(500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", ""), Request{Messages: []Message{{Role: RoleUser, Parts: []Part{image}}}}, "image_url", "lies in the workspace", false},
 	})
-	checkStubborn(t, "openai", fine, "max_tokens response_format image stream_options tools", "/v1/chat/completions")
+	checkStubborn(t, "openai", fine, "max_tokens response_format image stream_options", "/v1/chat/completions")
 }
 
 // TestOpenAISchemaWithTools checks servers that apply a schema at once, which prevents tool

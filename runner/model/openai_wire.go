@@ -120,7 +120,7 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	if q.noSystem {
 		out.Messages = withoutSystem(out.Messages)
 	}
-	if !q.noTools && !(req.Final && q.noToolChoice) {
+	if !(req.Final && q.noToolChoice) {
 		for _, t := range req.Tools {
 			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, plainTool(t.InputSchema, q.bareTools)}})
 		}

@@ -56,7 +56,7 @@ func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta))
 		// A rejection mentions one feature, so several attempts may be needed.
 		next, adapted := o.adapt(q, refused, &req)
 		if !adapted || try == maxAdaptations {
-			return Response{}, refused.failure(o.secrets...)
+			return Response{}, refused.failureFor(&req, o.name, o.secrets...)
 		}
 		q = next
 	}
