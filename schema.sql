@@ -209,6 +209,9 @@ CREATE TABLE worker_versions (
                    CHECK (stranger_tools IS NULL OR json_valid(stranger_tools)),
     user_id        TEXT REFERENCES users (id) ON DELETE RESTRICT, -- the author of the version; NULL: not recorded
     restored_from  INTEGER CHECK (restored_from < version), -- the version whose content it repeats; NULL: none
+    effort         TEXT                                  -- how much the model reasons; NULL: as its provider decides
+                   CHECK (effort IN ('none', 'low', 'medium', 'high', 'max')),
+    temperature    REAL CHECK (temperature BETWEEN 0 AND 2), -- NULL: as the provider decides
     PRIMARY KEY (worker_id, version)
 ) STRICT;
 

@@ -75,6 +75,12 @@ func portable(w store.Worker, schedules []store.Schedule, webhook string) []byte
 	if w.Settings.Model != "" {
 		put("model", w.Settings.Model)
 	}
+	if w.Settings.Effort != "" {
+		put("effort", w.Settings.Effort)
+	}
+	if w.Settings.Temperature != nil {
+		put("temperature", *w.Settings.Temperature)
+	}
 	if w.Settings.Tools != nil {
 		put("tools", w.Settings.Tools)
 	}

@@ -21,7 +21,7 @@ func TestExportAndImport(t *testing.T) {
 	_, s := onServer(t, idle)
 	for name, body := range map[string]string{
 		"nothing": `{"title":"T"}`,
-		"everything": `{"title":"Ünïcode: \"quoted\" # no comment","summary":"- a list? no","visibility":"private","workspace":"task","keepTaskDays":7,"model":"offline",
+		"everything": `{"title":"Ünïcode: \"quoted\" # no comment","summary":"- a list? no","visibility":"private","workspace":"task","keepTaskDays":7,"model":"offline","effort":"max","temperature":0,
 			"instructions":"Write.\n\n- Be brief.\n  # not a comment\n\nUse 'quotes'.\n","approvalTools":["shell"],"mcpTools":["crm.find"],
 			"tools":["read_file",{"tool":"web_fetch","hosts":["example.com","*.example.org"]}],"strangerTools":[],
 			"outputSchema":{"type":"object","properties":{"z":{"type":"number","maximum":1e300},"a":{"enum":["yes","no",null,true,"1"]}},"required":["z"]}}`,
@@ -41,7 +41,7 @@ func TestExportAndImport(t *testing.T) {
 			is.Equal(file.header.Get("Content-Type"), "application/yaml")
 			copied := s.must(t, "POST", "/api/workers/import", string(file.body), "Content-Type: application/yaml")
 			is.True(copied.text("id") != made.text("id"))
-			for _, field := range []string{"title", "summary", "instructions", "outputSchema", "model", "approvalTools", "mcpTools", "tools", "strangerTools", "workspace", "keepTaskDays", "visibility"} {
+			for _, field := range []string{"title", "summary", "instructions", "outputSchema", "model", "approvalTools", "mcpTools", "tools", "strangerTools", "effort", "temperature", "workspace", "keepTaskDays", "visibility"} {
 				is.Equal(copied.at(field), made.at(field))
 			}
 			again := s.must(t, "GET", "/api/workers/"+copied.text("id")+"/export", "")

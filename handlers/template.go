@@ -26,6 +26,8 @@ type template struct {
 	MCPTools       []string            `json:"mcpTools"`
 	Tools          store.ToolRules     `json:"tools"` // null for every tool
 	StrangerTools  store.ToolRules     `json:"strangerTools"`
+	Effort         *string             `json:"effort"`      // null for the provider's default
+	Temperature    *float64            `json:"temperature"` // null for the provider's default
 	Workspace      store.WorkspaceKind `json:"workspace"`
 	KeepTaskDays   *int64              `json:"keepTaskDays"` // null for the server's setting
 	Origin         store.WorkerOrigin  `json:"origin"`
@@ -41,6 +43,7 @@ func (a *API) template(w store.Worker) template {
 		Instructions: w.Instructions, OrganizationID: w.OrganizationID, UserID: w.UserID, OutputSchema: w.OutputSchema,
 		Model: view.Optional(w.Settings.Model), ApprovalTools: w.Settings.ApprovalTools, MCPTools: w.Settings.MCPTools,
 		Tools: w.Settings.Tools, StrangerTools: runner.StrangerTools(w.Settings), Workspace: w.Workspace,
+		Effort: view.Optional(string(w.Settings.Effort)), Temperature: w.Settings.Temperature,
 		KeepTaskDays: w.KeepTaskDays, Origin: w.Origin,
 		Summary: w.Summary, Title: w.Title, URL: a.views.WorkerURL(w.ID), Version: w.Version,
 		Visibility: w.Visibility}
@@ -61,7 +64,8 @@ func (b *Body) worker(ctx context.Context, c store.Caller, rn *runner.Runner) ru
 		Visibility: (*store.Visibility)(b.text("visibility")), Workspace: (*store.WorkspaceKind)(b.text("workspace")),
 		KeepTaskDays: b.keepTaskDays(),
 		Model:        b.text("model"), ApprovalTools: b.names("approvalTools"), MCPTools: b.names("mcpTools"),
-		Tools: b.toolRules("tools"), StrangerTools: b.toolRules("strangerTools")}
+		Tools: b.toolRules("tools"), StrangerTools: b.toolRules("strangerTools"),
+		Effort: b.effort(), Temperature: b.temperature()}
 	if _, sent := b.field("outputSchema"); sent {
 		schema := b.json("outputSchema")
 		if string(schema) == "null" {
@@ -94,7 +98,36 @@ func fieldGroup(path string) int {
 	case "model", "approvalTools", "mcpTools":
 		return 2
 	}
-	return 3 // tools and strangerTools
+	return 3 // tools, strangerTools, effort and temperature
+}
+
+// effort reads how much the model reasons. It returns nil if the field is absent. null stands for
+// the provider's default.
+func (b *Body) effort() *store.Effort {
+	raw, sent := b.field("effort")
+	switch effort := b.text("effort"); {
+	case effort != nil && *effort == "":
+		b.Invalid.Add("effort", "must not be empty: null is the default")
+	case effort != nil:
+		return (*store.Effort)(effort)
+	case sent && string(raw) == "null":
+		return new(store.Effort)
+	}
+	return nil
+}
+
+// temperature reads the temperature. It returns nil if the field is absent. null stands for the
+// provider's default.
+func (b *Body) temperature() **float64 {
+	if _, sent := b.field("temperature"); !sent {
+		return nil
+	}
+	var degrees *float64 // nil for null; the store checks the range
+	if json.Unmarshal(b.json("temperature"), &degrees) != nil {
+		b.Invalid.Add("temperature", "must be a number from 0 to %d", store.MaxTemperature)
+		return nil
+	}
+	return &degrees
 }
 
 // keepTaskDays reads how long ended tasks are kept. It returns nil if the field is absent.

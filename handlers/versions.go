@@ -42,6 +42,8 @@ type versionContent struct {
 	MCPTools      []string        `json:"mcpTools"`
 	Tools         store.ToolRules `json:"tools"`
 	StrangerTools store.ToolRules `json:"strangerTools"`
+	Effort        *string         `json:"effort"`
+	Temperature   *float64        `json:"temperature"`
 }
 
 func (a *API) listVersions(w http.ResponseWriter, r *request) error {
@@ -63,7 +65,8 @@ func (a *API) getVersion(w http.ResponseWriter, r *request) error {
 	set := v.Settings
 	return respond(w, http.StatusOK, versionContent{versionView: newVersionView(v), Instructions: v.Instructions,
 		OutputSchema: v.OutputSchema, Model: view.Optional(set.Model), ApprovalTools: set.ApprovalTools,
-		MCPTools: set.MCPTools, Tools: set.Tools, StrangerTools: runner.StrangerTools(set)})
+		MCPTools: set.MCPTools, Tools: set.Tools, StrangerTools: runner.StrangerTools(set),
+		Effort: view.Optional(string(set.Effort)), Temperature: set.Temperature})
 }
 
 // version returns the version that the address names.

@@ -33,7 +33,8 @@ func TestCreateTemplate(t *testing.T) {
 		"tools, null": {`{"tools":null,"strangerTools":null,"workspace":null}`, fields{"tools": nil, "strangerTools": strangersDefault, "workspace": "shared"}},
 		"settings": {`{"model":"offline","approvalTools":["shell","mail.send"],"mcpTools":["everything","notes.add"]}`,
 			fields{"model": "offline", "approvalTools": []any{"shell", "mail.send"}, "mcpTools": []any{"everything", "notes.add"}}},
-		"settings, null": {`{"model":null,"approvalTools":null,"mcpTools":null}`, fields{"model": nil, "approvalTools": []any{}, "mcpTools": []any{}}},
+		"effort":         {`{"effort":"high","temperature":0.25}`, fields{"effort": "high", "temperature": 0.25}},
+		"settings, null": {`{"model":null,"approvalTools":null,"mcpTools":null,"effort":null,"temperature":null}`, fields{"model": nil, "effort": nil, "temperature": nil, "approvalTools": []any{}, "mcpTools": []any{}}},
 		"everything": {`{"instructions":"Be <brief> & \"kind\"","summary":"Sümmary","title":"Tïtle","visibility":"private","outputSchema":{"type":"object","properties":{"n":{"type":"number","maximum":1e300}}}}`,
 			fields{"instructions": `Be <brief> & "kind"`, "summary": "Sümmary", "title": "Tïtle", "visibility": "private"}},
 		"nulls":            {`{"instructions":null,"summary":null,"title":null,"visibility":null,"prompt":null,"outputSchema":null}`, fields{"instructions": "", "visibility": "public", "outputSchema": nil}},
@@ -227,6 +228,9 @@ func TestUpdateWorker(t *testing.T) {
 		"unknown":      {`{"prompt":5,"id":"x"}`, fields{}},
 		"model":        {`{"model":"offline"}`, fields{"model": "offline"}},
 		"no model":     {`{"model":null}`, fields{"model": nil}},
+		"effort":       {`{"effort":"none"}`, fields{"effort": "none"}},
+		"no effort":    {`{"effort":null,"temperature":null}`, fields{"effort": nil, "temperature": nil}},
+		"cold":         {`{"temperature":0}`, fields{"temperature": 0}},
 		"approvals":    {`{"approvalTools":["shell"]}`, fields{"approvalTools": []any{"shell"}}},
 		"no MCP":       {`{"mcpTools":[]}`, fields{"mcpTools": []any{}}},
 		"tools": {`{"tools":["read_file",{"hosts":["*.Example.com"],"tool":"web_fetch"},{"tool":"shell","commands":["git"]}]}`,
@@ -243,11 +247,11 @@ func TestUpdateWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			before := s.must(t, "POST", "/api/workers", `{"title":"Old","summary":"Old","instructions":"Old","outputSchema":{"type":"object"},
-				"model":"offline","approvalTools":["a.b"],"mcpTools":["b"],"tools":["shell"],"strangerTools":[],"workspace":"task","keepTaskDays":30}`)
+				"model":"offline","approvalTools":["a.b"],"mcpTools":["b"],"tools":["shell"],"strangerTools":[],"workspace":"task","keepTaskDays":30,"effort":"low","temperature":1.5}`)
 			path := "/api/workers/" + before.text("id")
 			got := s.must(t, "PATCH", path, tt.patch)
 			for _, field := range []string{"title", "summary", "instructions", "visibility", "outputSchema", "createdAt", "userId", "id",
-				"model", "approvalTools", "mcpTools", "tools", "strangerTools", "workspace", "keepTaskDays"} {
+				"model", "approvalTools", "mcpTools", "tools", "strangerTools", "workspace", "keepTaskDays", "effort", "temperature"} {
 				want, sent := tt.want[field]
 				if !sent {
 					want = before.at(field) // absent fields do not change

@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -58,4 +59,27 @@ func TestChoices(t *testing.T) {
 	}
 	is.True(slices.Contains(rn.ToolNames(), "publish_file"))
 	is.Equal(len(rn.ToolNames()), len(tool.All(tool.NewDocuments(sandbox.NewFilterPool()))))
+}
+
+// TestEffortReachesTheModel checks that every step of a turn is asked with the effort and the temperature
+// of the worker's version.
+func TestEffortReachesTheModel(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if stepOf(req) == 0 {
+			return calls(emit, 0, "it", `{}`), nil
+		}
+		return answer(emit, "done"), nil
+	}}
+	f := newFixture(t, withModel(m), withTools(gives("it", `1`)))
+	f.run("plain")
+	is.Equal(m.last().Effort, "")
+	is.True(m.last().Temperature == nil)
+	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Effort: "high", Temperature: new(0.5)}})
+	f.run("with effort")
+	for _, req := range m.seen()[2:] {
+		is.Equal(req.Effort, "high")
+		is.Equal(*req.Temperature, 0.5)
+	}
 }

@@ -43,7 +43,7 @@ const (
 	selectQueued = `SELECT ` + acceptedColumns + `, abort_requested = 1 OR EXISTS (SELECT 1 FROM workers
 			WHERE workers.num = worker_num AND workers.deleted_at IS NOT NULL),
 		EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), ` + turnHasSecrets + `, instructions, output_schema,
-		v_model, approval_tools, mcp_tools, tools, stranger_tools, organization_num, worker_num`
+		v_model, approval_tools, mcp_tools, tools, stranger_tools, effort, temperature, organization_num, worker_num`
 
 	ofTurn = idOfWorker + ` AND v = worker_version`
 )

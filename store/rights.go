@@ -117,7 +117,8 @@ const (
 	selectClaimable = `SELECT ` + runnableColumns + `, (SELECT o.num FROM organizations o WHERE o.id = organization_id),
 			EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
 				WHERE organization_id = workers.organization_id AND coalesce(worker_id, '') IN ('', workers.id)),
-			instructions, output_schema, v_model, approval_tools, mcp_tools, tools, stranger_tools
+			instructions, output_schema, v_model, approval_tools, mcp_tools, tools, stranger_tools,
+			effort, temperature
 		FROM workers` + withSettings + `workers.id AND v = workers.version WHERE id = ?`
 )
 

@@ -24,7 +24,18 @@ type WorkerSettings struct {
 	MCPTools      []string  // tools of MCP servers: "server" for all its tools, or "server.tool"
 	Tools         ToolRules // tools that turns may call; nil: every tool
 	StrangerTools ToolRules // subset of Tools for turns of strangers; nil: the runner's default
+	Effort        Effort    // how much the model reasons; '' for the provider's default
+	Temperature   *float64  // from 0 to MaxTemperature; nil for the provider's default
 }
+
+// An Effort says how much a model reasons before it answers.
+type Effort string
+
+// Efforts returns the efforts, in their order.
+func Efforts() []Effort { return []Effort{"none", "low", "medium", "high", "max"} }
+
+// MaxTemperature is the highest temperature.
+const MaxTemperature = 2
 
 const toolName pattern.Pattern = `^[A-Za-z0-9_.-]{1,128}$`
 
@@ -37,6 +48,9 @@ func (s WorkerSettings) Check(f *Fields) {
 		`must hold "server" or "server.tool", each part of 1 to 128 letters, digits, underscores and hyphens`)
 	s.Tools.check(f, "tools")
 	s.StrangerTools.check(f, "strangerTools")
+	f.Check(s.Effort == "" || slices.Contains(Efforts(), s.Effort), "effort", "must be none, low, medium, high or max")
+	f.Check(s.Temperature == nil || *s.Temperature >= 0 && *s.Temperature <= MaxTemperature, "temperature",
+		"must be a number from 0 to %d", MaxTemperature)
 }
 
 func checkNames(f *Fields, path string, names []string, most int, form *regexp.Regexp, says string) {
@@ -54,17 +68,18 @@ func checkNames(f *Fields, path string, names []string, most int, form *regexp.R
 }
 
 // settingsColumns are the columns of worker_versions that hold settings.
-const settingsColumns = `model, approval_tools, mcp_tools, tools, stranger_tools`
+const settingsColumns = `model, approval_tools, mcp_tools, tools, stranger_tools, effort, temperature`
 
 // withSettings joins a version of a worker. Only names of these columns are added. The condition
 // on w and v follows.
 const withSettings = ` CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema,
-	model v_model, approval_tools, mcp_tools, tools, stranger_tools
+	model v_model, approval_tools, mcp_tools, tools, stranger_tools, effort, temperature
 	FROM worker_versions) AS settings ON w = `
 
 // columns returns the destinations of settingsColumns.
 func (s *WorkerSettings) columns() []any {
-	return []any{asText{&s.Model}, (*nameList)(&s.ApprovalTools), (*nameList)(&s.MCPTools), &s.Tools, &s.StrangerTools}
+	return []any{asText{&s.Model}, (*nameList)(&s.ApprovalTools), (*nameList)(&s.MCPTools), &s.Tools, &s.StrangerTools,
+		asText{(*string)(&s.Effort)}, &s.Temperature}
 }
 
 // listed returns the settings with empty lists instead of nil, as they are read from the database.

@@ -58,6 +58,8 @@ func (c WorkerContent) Changes(before WorkerContent) (fields []string) {
 		{"mcpTools", slices.Equal(now.MCPTools, old.MCPTools)},
 		{"tools", now.Tools.Equal(old.Tools)},
 		{"strangerTools", now.StrangerTools.Equal(old.StrangerTools)},
+		{"effort", now.Effort == old.Effort},
+		{"temperature", EqualNumbers(now.Temperature, old.Temperature)},
 	} {
 		if !f.same {
 			fields = append(fields, f.name)
@@ -70,7 +72,8 @@ func (c WorkerContent) Changes(before WorkerContent) (fields []string) {
 func (c WorkerContent) Patch() WorkerPatch {
 	s := c.Settings.listed()
 	return WorkerPatch{Instructions: &c.Instructions, OutputSchema: &c.OutputSchema, Model: &s.Model,
-		ApprovalTools: &s.ApprovalTools, MCPTools: &s.MCPTools, Tools: &s.Tools, StrangerTools: &s.StrangerTools}
+		ApprovalTools: &s.ApprovalTools, MCPTools: &s.MCPTools, Tools: &s.Tools, StrangerTools: &s.StrangerTools,
+		Effort: &s.Effort, Temperature: &s.Temperature}
 }
 
 // Revision returns a name for the present state of the worker's fields. It changes with every
@@ -110,10 +113,11 @@ func (s *Store) insertVersion(tx Tx, c Caller, w Worker, restoredFrom int64) err
 	set := w.Settings
 	_, err := tx.Exec(`INSERT INTO worker_versions (worker_id, version, instructions, output_schema, created_at,
 			user_id, restored_from, `+settingsColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		w.ID, w.Version, w.Instructions, nullable(string(w.OutputSchema)), w.UpdatedAt.UnixMilli(),
 		nullable(c.UserID), nullable(restoredFrom),
-		nullable(set.Model), nameList(set.ApprovalTools), nameList(set.MCPTools), set.Tools, set.StrangerTools)
+		nullable(set.Model), nameList(set.ApprovalTools), nameList(set.MCPTools), set.Tools, set.StrangerTools,
+		nullable(string(set.Effort)), set.Temperature)
 	return err
 }
 

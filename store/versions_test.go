@@ -29,15 +29,21 @@ func TestVersions(t *testing.T) {
 	is.Equal(change(store.WorkerPatch{Title: new("Clerk"), Summary: new("s")}).Version, int64(2))
 	is.Equal(change(store.WorkerPatch{OutputSchema: &schema, Model: new("offline")}).Version, int64(3))
 	is.Equal(change(store.WorkerPatch{ApprovalTools: &[]string{"shell"}, Tools: &store.ToolRules{{Tool: "shell"}}}).Version, int64(4))
+	effort, warm := store.Effort("low"), new(0.5)
+	is.Equal(change(store.WorkerPatch{Effort: &effort, Temperature: &warm}).Version, int64(5))
+	equal := new(0.5)
+	is.Equal(change(store.WorkerPatch{Effort: &effort, Temperature: &equal}).Version, int64(5)) // the same content again
 
 	list, next, err := f.WorkerVersions(t.Context(), c, id, "", 10)
 	is.NoErr(err)
 	is.Equal(next, "")
-	is.Equal(len(list), 4)
-	is.Equal(list[0].Changed, []string{"approvalTools", "tools"})
-	is.Equal(list[1].Changed, []string{"outputSchema", "model"})
-	is.Equal(list[2].Changed, []string{"instructions"})
-	is.Equal(len(list[3].Changed), 0) // the first version changes nothing
+	is.Equal(len(list), 5)
+	is.Equal(list[0].Changed, []string{"effort", "temperature"})
+	is.Equal(*list[0].Settings.Temperature, 0.5)
+	is.Equal(list[1].Changed, []string{"approvalTools", "tools"})
+	is.Equal(list[2].Changed, []string{"outputSchema", "model"})
+	is.Equal(list[3].Changed, []string{"instructions"})
+	is.Equal(len(list[4].Changed), 0) // the first version changes nothing
 	for _, v := range list {
 		is.Equal(v.UserEmail, "ann@acme.test")
 	}
@@ -47,18 +53,20 @@ func TestVersions(t *testing.T) {
 
 	w, _, err := f.RestoreVersion(t.Context(), c, id, 1, nil, store.IdempotencyKey{})
 	is.NoErr(err)
-	is.Equal(w.Version, int64(5))
+	is.Equal(w.Version, int64(6))
+	is.Equal(w.Settings.Effort, store.Effort(""))
+	is.True(w.Settings.Temperature == nil)
 	is.Equal(w.Instructions, "Help.")
 	is.Equal(w.OutputSchema, json.RawMessage(nil))
 	is.Equal(w.Settings.Model, "")
 	is.Equal(w.Settings.Tools, nil) // every tool again
 	is.Equal(w.Title, "Clerk")      // a version does not contain the title
-	fifth, err := f.WorkerVersion(t.Context(), c, id, 5)
+	sixth, err := f.WorkerVersion(t.Context(), c, id, 6)
 	is.NoErr(err)
-	is.Equal(fifth.RestoredFrom, int64(1))
+	is.Equal(sixth.RestoredFrom, int64(1))
 	w, _, err = f.RestoreVersion(t.Context(), c, id, 1, nil, store.IdempotencyKey{})
 	is.NoErr(err)
-	is.Equal(w.Version, int64(5)) // it already has that content
+	is.Equal(w.Version, int64(6)) // it already has that content
 }
 
 // TestVersionAccess requests versions as callers without access, and versions that do not exist.

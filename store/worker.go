@@ -111,6 +111,8 @@ type WorkerPatch struct {
 	ApprovalTools, MCPTools      *[]string
 	Tools                        *ToolRules // to nil: every tool
 	StrangerTools                *ToolRules // to nil: the runner's default
+	Effort                       *Effort    // to '': the provider's default
+	Temperature                  **float64  // to nil: the provider's default
 	Workspace                    *WorkspaceKind
 	KeepTaskDays                 **int64 // to nil: as the server
 
@@ -176,10 +178,15 @@ func (p WorkerPatch) apply(s *WorkerSettings) {
 	set(&s.MCPTools, p.MCPTools)
 	set(&s.Tools, p.Tools)
 	set(&s.StrangerTools, p.StrangerTools)
+	set(&s.Effort, p.Effort)
+	set(&s.Temperature, p.Temperature)
 }
 
 // EqualDays reports whether two settings of KeepTaskDays are equal.
-func EqualDays(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+func EqualDays(a, b *int64) bool { return EqualNumbers(a, b) }
+
+// EqualNumbers reports whether two numbers are equal, or both missing.
+func EqualNumbers[T int64 | float64](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // set assigns *v to *field, unless v is nil.
 func set[T any](field *T, v *T) {

@@ -29,6 +29,8 @@ func editedFields() []editedField {
 		{"summary", "Summary", nil},
 		{"instructions", "Instructions", nil},
 		{"model", "Model", []string{"model", "otherModel"}},
+		{"effort", "Effort", nil},
+		{"temperature", "Temperature", nil},
 		{"outputSchema", "Answer format", nil},
 		{"tools", "Allowed tools", rules("tools")},
 		{"approvalTools", "Tools that need approval", []string{"approvalTools", "otherApprovalTools"}},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,9 @@ func (d *Dashboard) workerPatch(r *request, f *form, before *store.Worker) (stor
 	if v := store.WorkspaceKind(f.Get("workspace")); v != "" {
 		p.Workspace = &v
 	}
+	effort := store.Effort(f.Get("effort"))
+	temperature, wrongTemperature := temperatureOf(f)
+	p.Effort, p.Temperature = &effort, &temperature
 	days, wrongDays := keepTaskDays(f)
 	p.KeepTaskDays = &days
 	if before == nil {
@@ -59,6 +63,7 @@ func (d *Dashboard) workerPatch(r *request, f *form, before *store.Worker) (stor
 		wrong.Add("outputSchema", "%s", broken.Error())
 	}
 	wrong.Check(!wrongDays, "keepTaskDays", "must be an integer from 0 to %d", store.MaxKeepTaskDays)
+	wrong.Check(!wrongTemperature, "temperature", "must be a number from 0 to %d", store.MaxTemperature)
 	p.Model = &model // an empty name is valid: it removes the worker's own model
 	return p, wrong.Err()
 }
@@ -72,6 +77,19 @@ func keepTaskDays(f *form) (days *int64, wrong bool) {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
+		return nil, true
+	}
+	return &n, false
+}
+
+// temperatureOf reads the temperature. Without a text, it returns nil for the provider's default.
+func temperatureOf(f *form) (degrees *float64, wrong bool) {
+	text := strings.TrimSpace(f.text("temperature"))
+	if text == "" {
+		return nil, false
+	}
+	n, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64) // people in some countries write a comma
+	if err != nil || math.IsNaN(n) {
 		return nil, true
 	}
 	return &n, false
@@ -116,7 +134,9 @@ func changes(p store.WorkerPatch, w store.Worker) store.WorkerPatch {
 		ApprovalTools: changed(p.ApprovalTools, now.ApprovalTools, slices.Equal),
 		MCPTools:      changed(p.MCPTools, now.MCPTools, slices.Equal),
 		Tools:         changed(p.Tools, now.Tools, store.ToolRules.Equal),
-		StrangerTools: changed(p.StrangerTools, now.StrangerTools, store.ToolRules.Equal)}
+		StrangerTools: changed(p.StrangerTools, now.StrangerTools, store.ToolRules.Equal),
+		Effort:        changed(p.Effort, now.Effort, equal),
+		Temperature:   changed(p.Temperature, now.Temperature, store.EqualNumbers[float64])}
 }
 
 // changed returns v, or nil if it holds the same value as before.

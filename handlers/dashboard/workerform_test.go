@@ -51,6 +51,7 @@ func TestFormWorker(t *testing.T) {
 	is.Equal(now.Version, int64(1))
 	for _, change := range []struct{ field, value string }{
 		{"instructions", ""}, {"outputSchema", ""}, {"model", ""}, {"mcpTools", ""}, {"approvalTools", "shell"},
+		{"effort", "low"}, {"effort", ""}, {"temperature", "0,5"}, {"temperature", "0"}, {"temperature", ""},
 	} {
 		form[change.field] = change.value
 		before := now.Version
@@ -62,8 +63,8 @@ func TestFormWorker(t *testing.T) {
 	is.Equal(last.Version, now.Version) // these fields belong to no version
 	is.Equal(last.Title+last.Summary+string(last.Visibility), "Chief clerkxprivate")
 
-	p := b.post(settings, "outputSchema", "{", "summary", strings.Repeat("x", 81))
-	p.answers(http.StatusUnprocessableEntity).shows(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`) // all faults at once
+	p := b.post(settings, "outputSchema", "{", "summary", strings.Repeat("x", 81), "effort", "most", "temperature", "warm")
+	p.answers(http.StatusUnprocessableEntity).shows(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`, `id="e-effort"`, `id="e-temperature"`) // all faults at once
 }
 
 func TestFormWorkerOnce(t *testing.T) {

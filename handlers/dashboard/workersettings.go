@@ -51,6 +51,15 @@ func (v workerFields) Workspaces() []option {
 		{string(store.TaskWorkspace), v.lang.T("task: a folder for each task")}}
 }
 
+// Efforts returns the choices of the field.
+func (v workerFields) Efforts() []option {
+	list := []option{{"", v.lang.T("as the provider decides")}}
+	for _, effort := range store.Efforts() {
+		list = append(list, option{string(effort), v.lang.Label("effort", string(effort))})
+	}
+	return list
+}
+
 // names returns the words in these fields, without repetitions. Spaces and commas separate
 // words.
 func (f *form) names(fields ...string) (names []string) {
@@ -72,7 +81,8 @@ func (d *Dashboard) settingsForm(wrk store.Worker) *form {
 	f := newForm(map[string]string{"title": wrk.Title, "summary": wrk.Summary, "instructions": wrk.Instructions,
 		"outputSchema": indented(wrk.OutputSchema), "model": wrk.Settings.Model, "visibility": string(wrk.Visibility),
 		"mcpTools": strings.Join(wrk.Settings.MCPTools, " "), "workspace": string(wrk.Workspace),
-		"keepTaskDays": daysText(wrk.KeepTaskDays)})
+		"keepTaskDays": daysText(wrk.KeepTaskDays), "effort": string(wrk.Settings.Effort),
+		"temperature": temperatureText(wrk.Settings.Temperature)})
 	f.showRules("tools", wrk.Settings.Tools, d.cfg.Runner.OwnTools())
 	f.showRules("strangerTools", wrk.Settings.StrangerTools, d.cfg.Runner.OwnTools())
 	known := d.cfg.Runner.ToolNames()
@@ -98,6 +108,14 @@ func daysText(days *int64) string {
 	return strconv.FormatInt(*days, 10)
 }
 
+// temperatureText returns a temperature as the text of its field.
+func temperatureText(degrees *float64) string {
+	if degrees == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*degrees, 'g', -1, 64)
+}
+
 // indented returns JSON with a line for each field.
 func indented(raw json.RawMessage) string {
 	lines, ok := view.Indent(raw)
@@ -119,6 +137,7 @@ type workerSettingsPage struct {
 	Tools, StrangerTools []string
 	Restricted           bool // the worker may call only the tools in Tools
 	KeepTasks            string
+	Effort, Temperature  string
 }
 
 // settings returns the data of the page before a form is sent.
@@ -127,7 +146,8 @@ func (d *Dashboard) settings(r *request) workerSettingsPage {
 	return workerSettingsPage{Fields: d.workerFields(r, d.settingsForm(head.Worker)), Delete: newForm(nil),
 		Schema: indented(head.OutputSchema), Tools: head.Settings.Tools.Words(),
 		StrangerTools: runner.StrangerTools(head.Settings).Words(), Restricted: head.Settings.Tools != nil,
-		KeepTasks: daysText(head.KeepTaskDays)}
+		KeepTasks: daysText(head.KeepTaskDays), Effort: effortName(r, head.Settings.Effort),
+		Temperature: temperatureText(head.Settings.Temperature)}
 }
 
 func (d *Dashboard) workerSettingsPage(w http.ResponseWriter, r *request, status int, f *form) error {

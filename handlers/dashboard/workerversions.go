@@ -111,6 +111,14 @@ func modelName(r *request, name string) string {
 	return name
 }
 
+// effortName returns the words for how much a model reasons.
+func effortName(r *request, effort store.Effort) string {
+	if effort == "" {
+		return r.t("as the provider decides")
+	}
+	return r.lang.Label("effort", string(effort))
+}
+
 // A fieldDiff is the comparison of one field of two versions.
 type fieldDiff struct {
 	Label string
@@ -145,6 +153,13 @@ func contentText(r *request, c store.WorkerContent, field string) string {
 		return indented(c.OutputSchema)
 	case "model":
 		return modelName(r, c.Settings.Model)
+	case "effort":
+		return effortName(r, c.Settings.Effort)
+	case "temperature":
+		if c.Settings.Temperature == nil {
+			return r.t("as the provider decides")
+		}
+		return temperatureText(c.Settings.Temperature)
 	case "approvalTools":
 		return strings.Join(c.Settings.ApprovalTools, "\n")
 	case "mcpTools":
@@ -188,8 +203,8 @@ func (d *Dashboard) versionPage(w http.ResponseWriter, r *request) (err error) {
 			p.Fields = compareContents(r, other.WorkerContent, v.WorkerContent)
 		}
 	}
-	for _, field := range [...]string{"instructions", "outputSchema", "model", "approvalTools", "mcpTools", "tools",
-		"strangerTools"} {
+	for _, field := range [...]string{"instructions", "outputSchema", "model", "effort", "temperature", "approvalTools",
+		"mcpTools", "tools", "strangerTools"} {
 		p.Whole = append(p.Whole, option{contentText(r, v.WorkerContent, field), r.t(fieldLabel(field))})
 	}
 	return d.page(w, r, "worker-version.html", r.head.title(r), p)

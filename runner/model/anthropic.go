@@ -37,6 +37,24 @@ type claudeQuirks struct {
 	noSchema   bool
 	bareTools  bool // schemas of tools without bounds
 	noPDFs     bool
+	noBudget   bool // the model rejects a budget of thinking
+	sampling   sampling
+}
+
+// effortFor returns the word for the effort of a request, or "".
+func (q claudeQuirks) effortFor(req *Request) string {
+	if q.noThinking {
+		return ""
+	}
+	return q.sampling.word(claudeEfforts(req.Effort))
+}
+
+// budgetFor returns the tokens of thinking of a request to a model without adaptive thinking, or 0.
+func (q claudeQuirks) budgetFor(req *Request) int64 {
+	if !q.noThinking || q.noBudget {
+		return 0
+	}
+	return thinkingBudget(req.Effort, q.maxTokens)
 }
 
 // beforeAdaptive matches models without adaptive thinking.
@@ -96,6 +114,7 @@ const maxPauses = 5
 // usage of all these requests is added.
 func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
 	q := c.knownQuirks(&req)
+	before := q
 	s := &claudeStream{assembler: assembler{emit: emit}, name: c.name, used: usedCallIDs(&req),
 		metas: map[int]claudeMeta{}}
 	var total claudeUsage
@@ -127,9 +146,19 @@ func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 			if err != nil {
 				return Response{Usage: total.usage()}, err
 			}
+			resp.Warnings = append(resp.Warnings, q.warnings(before, &req)...)
 			return resp, nil
 		}
 	}
+}
+
+// warnings returns texts for the operator about what the provider has refused since before.
+func (q claudeQuirks) warnings(before claudeQuirks, req *Request) []string {
+	list := q.sampling.warnings(before.sampling, req, q.effortFor(req))
+	if q.noBudget && !before.noBudget {
+		list = append(list, "the model cannot think, so it was asked without the effort of the worker")
+	}
+	return list
 }
 
 // knownQuirks returns the known quirks of the model, with the request's own limit.
@@ -162,7 +191,9 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 	was := q
 	// These words are about the model. Other refusals may concern only this conversation.
 	lasting := r.mentions("not support", "unsupported", "not available", "not permitted", "unknown")
-	if m := mostOutput.FindStringSubmatch(r.message); m != nil {
+	if q.sampling.adapt(r, req, q.effortFor(req), "effort") {
+		c.quirks.sampling = q.sampling
+	} else if m := mostOutput.FindStringSubmatch(r.message); m != nil {
 		q.maxTokens, _ = strconv.ParseInt(m[1], 10, 64)
 		c.quirks.maxTokens = q.maxTokens
 	} else if m := mostBoth.FindStringSubmatch(r.message); m != nil {
@@ -179,6 +210,9 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 		c.bad.add(req.OutputSchema)
 	} else if r.mentions("signature", "`thinking` blocks", "thinking blocks", "redacted_thinking") && !q.noThoughts {
 		q.noThoughts = true
+	} else if r.mentions("thinking", "budget_tokens") && q.budgetFor(req) > 0 {
+		q.noBudget = true
+		c.quirks.noBudget = c.quirks.noBudget || lasting
 	} else if r.mentions("thinking") {
 		q.noThinking = true
 		c.quirks.noThinking = c.quirks.noThinking || lasting

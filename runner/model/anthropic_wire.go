@@ -17,6 +17,7 @@ type claudeRequest struct {
 	ToolChoice   *claudeKind     `json:"tool_choice,omitempty"`
 	Thinking     *claudeThinking `json:"thinking,omitempty"`
 	OutputConfig *claudeOutput   `json:"output_config,omitempty"`
+	Temperature  *float64        `json:"temperature,omitempty"`
 	Stream       bool            `json:"stream"`
 }
 
@@ -62,12 +63,14 @@ type claudeKind struct {
 }
 
 type claudeThinking struct {
-	Type    string `json:"type"`
-	Display string `json:"display"`
+	Type         string `json:"type"`
+	Display      string `json:"display,omitempty"`
+	BudgetTokens int64  `json:"budget_tokens,omitempty"`
 }
 
 type claudeOutput struct {
-	Format claudeFormat `json:"format"`
+	Format *claudeFormat `json:"format,omitempty"`
+	Effort string        `json:"effort,omitempty"`
 }
 
 type claudeFormat struct {
@@ -81,21 +84,31 @@ func cached() *claudeKind { return &claudeKind{"ephemeral"} }
 // request converts a Request. It omits features that q excludes.
 func (c *claude) request(req *Request, q claudeQuirks) *claudeRequest {
 	out := &claudeRequest{Model: c.model, MaxTokens: q.maxTokens, Messages: c.messages(req, q), Stream: true}
+	config := claudeOutput{Effort: q.effortFor(req)}
 	var schema []string
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaInstruction(req.OutputSchema)}
 		// The continuation of a cut answer alone does not match the schema.
 		if wire, ok := toWireSchema(req.OutputSchema); ok && !q.noSchema && !req.goesOn() {
-			out.OutputConfig = &claudeOutput{claudeFormat{"json_schema", wire.schema}}
+			config.Format = &claudeFormat{"json_schema", wire.schema}
 		}
 	}
 	if text := system(req, schema...); text != "" {
 		// This mark caches everything before the conversation, including the tools.
 		out.System = []claudeContent{{Type: "text", Text: text, CacheControl: cached()}}
 	}
+	if config != (claudeOutput{}) {
+		out.OutputConfig = &config
+	}
+	switch budget := q.budgetFor(req); {
+	case budget > 0:
+		out.Thinking = &claudeThinking{Type: "enabled", BudgetTokens: budget}
 	// Watchers see summaries of the thinking before the answer begins.
-	if !q.noThinking {
-		out.Thinking = &claudeThinking{"adaptive", "summarized"}
+	case !q.noThinking && req.Effort != "none":
+		out.Thinking = &claudeThinking{Type: "adaptive", Display: "summarized"}
+	}
+	if t := q.sampling.temperature(req); t != nil {
+		out.Temperature = new(min(*t, 1)) // the highest that the API accepts
 	}
 	out.Tools = c.tools(req, q)
 	// The tools stay in a final call, so that the cache matches the beginning of the request.

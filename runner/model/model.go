@@ -56,6 +56,8 @@ type Request struct {
 	Tools        []Tool          // the tools that the model may call, unless the call is Final
 	OutputSchema json.RawMessage // Draft-07 schema that the final answer must match, nil for free text
 	MaxTokens    int             // maximum tokens of the answer, 0 for the model's own limit
+	Effort       string          // none, low, medium, high or max reasoning; "" for the provider's default
+	Temperature  *float64        // from 0 to 2, nil for the provider's default
 	Place        Place           // identifies the call within its turn
 
 	// ThinkingOpen says that the model's answers have begun with thinking without an opening mark: see Ask.

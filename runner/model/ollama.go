@@ -37,6 +37,8 @@ type ollama struct {
 	bareTools bool       // the server rejected the schemas of tools
 	noVision  bool       // the server rejected images
 	noThought bool       // the server rejected thinking
+
+	warnedEffort bool // the warning about an effort was already returned
 }
 
 // openOllama opens a model of an Ollama server. OLLAMA_HOST has one of the forms that Ollama
@@ -146,6 +148,17 @@ func (o *ollama) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 			return Response{}, o.refusal(refused, m.window)
 		}
 	}
+}
+
+// warnings returns a warning for the operator about an effort that does not count, only once.
+func (o *ollama) warnings(req *Request, m ollamaModel) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if m.think != nil || req.Effort == "" || req.Effort == "none" || o.warnedEffort {
+		return nil
+	}
+	o.warnedEffort = true
+	return []string{"the model cannot think, so it was asked without the effort of the worker"}
 }
 
 // adapt changes m so that a rejected request may be accepted. It reports whether it changed m.

@@ -23,7 +23,8 @@ type ollamaModel struct {
 	window   int64 // tokens of num_ctx, 0 for the server's own default
 	tools    bool
 	vision   bool
-	think    any // value of the field think, nil to omit it
+	think    any    // value of the field think, nil to omit it
+	levels   string // words that think may have instead of true, with spaces around each; "" for none
 	noSchema bool
 
 	bareTools bool // schemas of tools without bounds
@@ -133,7 +134,7 @@ func (s *ollamaShow) model(length int64) ollamaModel {
 	}
 	m := ollamaModel{tools: has("tools"), vision: has("vision")}
 	if slices.Contains(s.Capabilities, "thinking") {
-		m.think = s.thought()
+		m.think, m.levels = s.thought(), s.thoughtLevels()
 	}
 	longest, set := s.contextLength(), s.parameter("num_ctx")
 	switch {
@@ -162,6 +163,42 @@ func (s *ollamaShow) thought() any {
 		}
 	}
 	return true
+}
+
+// thoughtLevels returns the words that think may have, with spaces around each.
+func (s *ollamaShow) thoughtLevels() string {
+	var family string
+	_ = json.Unmarshal(s.ModelInfo["general.architecture"], &family) // "" if it is missing
+	words := " "
+	for _, v := range s.Thinking.Values {
+		if text, ok := v.(string); ok && text != "" {
+			words += text + " "
+		}
+	}
+	_, named := s.Thinking.Default.(string)
+	switch {
+	case words != " ":
+		return words
+	case named || family == "gptoss": // older servers do not list its levels
+		return " low medium high "
+	}
+	return ""
+}
+
+// thought returns the value of think for an effort, nil to omit it.
+func (m ollamaModel) thought(effort string) any {
+	switch {
+	case m.think == nil || effort == "":
+		return m.think
+	case m.levels == "":
+		return effort != "none"
+	}
+	for _, word := range append([]string{effort}, openAIEfforts(effort)...) {
+		if strings.Contains(m.levels, " "+word+" ") {
+			return word
+		}
+	}
+	return m.think
 }
 
 // contextLength returns the maximum context of the model, 0 if unknown.

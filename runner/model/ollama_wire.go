@@ -23,6 +23,8 @@ type ollamaRequest struct {
 type ollamaOptions struct {
 	NumCtx     int64 `json:"num_ctx,omitempty"`
 	NumPredict int   `json:"num_predict,omitempty"`
+
+	Temperature *float64 `json:"temperature,omitempty"`
 }
 
 type ollamaMessage struct {
@@ -47,8 +49,8 @@ type ollamaFunction struct {
 
 // request converts a Request. It omits features that m lacks.
 func (o *ollama) request(req *Request, m ollamaModel) ollamaRequest {
-	out := ollamaRequest{Model: o.model, Stream: true, Think: m.think, KeepAlive: o.keepAlive,
-		Options: ollamaOptions{NumCtx: m.window, NumPredict: req.MaxTokens}}
+	out := ollamaRequest{Model: o.model, Stream: true, Think: m.thought(req.Effort), KeepAlive: o.keepAlive,
+		Options: ollamaOptions{NumCtx: m.window, NumPredict: req.MaxTokens, Temperature: req.Temperature}}
 	var schema []string
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaInstruction(req.OutputSchema)}

@@ -38,13 +38,19 @@ type quirks struct {
 	noPDFs          bool
 	schemaAlone     bool   // a request with a schema prevents tool calls
 	underV1         bool   // the base URL lacks /v1
-	effort          string // reasoning_effort, "" to omit it
+	effort          string // reasoning_effort in place of the worker's, "" for none
+	sampling        sampling
 	noSystem        bool   // the model knows no system messages
 	noToolRole      bool   // the model knows only users and assistants
 	ids             idRule // of the calls in the conversation
 	mostTokens      int    // output limit of the model, 0 if unknown
 	room            int    // output limit for this request, 0 for none
 	window          int64  // context window that a refusal of this request named, 0 for none
+}
+
+// effortFor returns the reasoning_effort of a request, or "".
+func (q quirks) effortFor(req *Request) string {
+	return cmp.Or(q.effort, q.sampling.word(openAIEfforts(req.Effort)))
 }
 
 // newChat returns a model with the chat completions API. router means that the server is
@@ -71,10 +77,14 @@ func (o *openAI) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 		o.inspected.Do(o.inspect)
 	}
 	q := o.knownQuirks(req.OutputSchema)
+	before := q.sampling
 	for try := 0; ; try++ {
 		resp, refused, err := o.call(ctx, &req, q, emit)
 		if refused == nil {
 			resp.Window = q.window
+			if err == nil {
+				resp.Warnings = append(resp.Warnings, q.sampling.warnings(before, &req, q.effortFor(&req))...)
+			}
 			if answer, ok := mistaken(o.model, &req, resp, err); ok {
 				return answer, nil
 			}
@@ -149,8 +159,11 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 		q.underV1, o.quirks.underV1 = true, true
 	case !q.bareTools && len(req.Tools) > 0 && r.aboutToolSchema():
 		q.bareTools, o.quirks.bareTools = true, true
-	case r.mentions("reasoning_effort") && len(req.Tools) > 0:
+	// OpenAI's message about tools with reasoning in this API also names the effort.
+	case r.mentions("reasoning_effort") && len(req.Tools) > 0 && (q.effortFor(req) == "" || r.mentions("tool")):
 		q.effort, o.quirks.effort = "none", "none"
+	case q.sampling.adapt(r, req, q.effortFor(req), "reasoning_effort", "reasoning effort", "reasoning.effort", "effort"):
+		o.quirks.sampling = q.sampling
 	case r.aboutMaxTokens() && req.MaxTokens > 0:
 		q.adaptMaxTokens(r)
 		o.quirks.oldMaxTokens = q.oldMaxTokens

@@ -16,6 +16,7 @@ type chatRequest struct {
 	MaxTokens           int             `json:"max_tokens,omitempty"`
 	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
 	ReasoningEffort     string          `json:"reasoning_effort,omitempty"`
+	Temperature         *float64        `json:"temperature,omitempty"`
 	Stream              bool            `json:"stream"`
 	StreamOptions       *streamOptions  `json:"stream_options,omitempty"`
 
@@ -97,7 +98,8 @@ type chatMeta struct {
 
 // request converts a Request. It omits features that q excludes.
 func (o *openAI) request(req *Request, q quirks) chatRequest {
-	out := chatRequest{Model: o.model, Stream: true, ReasoningEffort: q.effort}
+	out := chatRequest{Model: o.model, Stream: true, ReasoningEffort: q.effortFor(req),
+		Temperature: q.sampling.temperature(req)}
 	if !q.noStreamOptions {
 		out.StreamOptions = &streamOptions{IncludeUsage: true}
 	}

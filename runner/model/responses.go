@@ -32,6 +32,7 @@ type responsesQuirks struct {
 	noImages    bool
 	noPDFs      bool
 	underV1     bool // the base URL lacks /v1
+	sampling    sampling
 
 	room   int   // output limit for this request, 0 for none
 	window int64 // context window that a refusal of this request named, 0 for none
@@ -44,10 +45,15 @@ const thoughtsLost = "the server could not read the model's earlier reasoning, s
 // repeats the call without that part.
 func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
 	q := o.knownQuirks(&req)
+	before := q.sampling
 	for try := 0; ; try++ {
 		resp, refused, err := o.call(ctx, &req, q, emit)
 		if refused == nil {
 			resp.Window = q.window
+			if err == nil {
+				word := q.sampling.word(openAIEfforts(req.Effort))
+				resp.Warnings = append(resp.Warnings, q.sampling.warnings(before, &req, word)...)
+			}
 			if err == nil && q.noThoughts {
 				resp.Warnings = append(resp.Warnings, thoughtsLost)
 			}
@@ -101,6 +107,8 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 		q.noThoughts = true
 	case r.mentions("encrypted content is not supported", "reasoning.encrypted_content"):
 		q.noEncrypted, known.noEncrypted = true, true
+	case q.sampling.adapt(r, req, q.sampling.word(openAIEfforts(req.Effort)), q.effortNames()...):
+		known.sampling = q.sampling
 	// An answer without a summary is better than no answer. Reasoning itself stays enabled.
 	case r.mentions("reasoning.summary", "reasoning summar", "'reasoning'"):
 		q.noSummary, known.noSummary = true, true
@@ -118,6 +126,15 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 		q.noPDFs, known.noPDFs = true, true
 	}
 	return q, q != was
+}
+
+// effortNames returns words by which a refusal of the effort is recognized.
+func (q responsesQuirks) effortNames() []string {
+	names := []string{"reasoning.effort", "reasoning_effort", "reasoning effort"}
+	if q.noSummary { // then the effort is all that remains of the field
+		names = append(names, "'reasoning'")
+	}
+	return names
 }
 
 // call makes one request. refused is not nil if the server rejected the request before the

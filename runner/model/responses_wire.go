@@ -18,6 +18,7 @@ type responsesRequest struct {
 	Text              *responsesText      `json:"text,omitempty"`
 	MaxOutputTokens   int                 `json:"max_output_tokens,omitempty"`
 	Reasoning         *responsesReasoning `json:"reasoning,omitempty"`
+	Temperature       *float64            `json:"temperature,omitempty"`
 	Include           []string            `json:"include,omitempty"`
 	PromptCacheKey    string              `json:"prompt_cache_key,omitempty"`
 	Store             bool                `json:"store"`
@@ -44,7 +45,8 @@ type responsesFormat struct {
 }
 
 type responsesReasoning struct {
-	Summary string `json:"summary"`
+	Effort  string `json:"effort,omitempty"`
+	Summary string `json:"summary,omitempty"`
 }
 
 // A messageItem is a message of the user or the model.
@@ -99,7 +101,8 @@ const leastOutput = 16
 
 // request converts a Request. It omits features that q excludes.
 func (o *responses) request(req *Request, q responsesQuirks) responsesRequest {
-	out := responsesRequest{Model: o.model, Input: o.input(req, q), Stream: true}
+	out := responsesRequest{Model: o.model, Input: o.input(req, q), Stream: true,
+		Temperature: q.sampling.temperature(req)}
 	var schema []string
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaInstruction(req.OutputSchema)}
@@ -126,8 +129,12 @@ func (o *responses) request(req *Request, q responsesQuirks) responsesRequest {
 	if !q.noEncrypted {
 		out.Include = []string{"reasoning.encrypted_content"}
 	}
+	reasoning := responsesReasoning{Effort: q.sampling.word(openAIEfforts(req.Effort))}
 	if !q.noSummary {
-		out.Reasoning = &responsesReasoning{Summary: "auto"}
+		reasoning.Summary = "auto"
+	}
+	if reasoning != (responsesReasoning{}) {
+		out.Reasoning = &reasoning
 	}
 	if !q.noCacheKey {
 		out.PromptCacheKey = cacheKey(req.Place)

@@ -22,6 +22,8 @@ type Prompt struct {
 	Preamble     string
 	Instructions string
 	Tools        []model.Tool
+	Effort       string                    // of the worker
+	Temperature  *float64                  // of the worker
 	OutputSchema json.RawMessage           // nil for free text
 	Models       []string                  // models that may be called, without their providers; each has its own calibration
 	Hints        bool                      // whether tool results contain hints about repetitions and the budget
@@ -48,6 +50,7 @@ type Files struct {
 // New returns the prompt of a turn, with an empty conversation.
 func New(c store.Claim, files Files) *Prompt {
 	return &Prompt{Instructions: c.Instructions, OutputSchema: c.OutputSchema,
+		Effort: string(c.Settings.Effort), Temperature: c.Settings.Temperature,
 		files: files, conversation: conversation{turn: c.Seq, takes: files.Takes}}
 }
 
@@ -58,7 +61,8 @@ func (p *Prompt) Request() model.Request {
 	c.render()
 	// The slice is clipped, so that an append by the caller does not change the conversation.
 	return model.Request{Preamble: p.Preamble, Instructions: p.Instructions, Messages: slices.Clip(c.messages),
-		TurnStart: c.start, LeftOut: c.leftOut, Tools: p.Tools, OutputSchema: p.OutputSchema}
+		TurnStart: c.start, LeftOut: c.leftOut, Tools: p.Tools, OutputSchema: p.OutputSchema,
+		Effort: p.Effort, Temperature: p.Temperature}
 }
 
 // Final returns the last request of a turn whose budget is used up. It keeps the tools, so that
