@@ -138,6 +138,7 @@ func (o *ollama) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 			if err == nil {
 				// Only after an answer is the model certainly loaded.
 				o.measure(ctx)
+				resp.Warnings = append(resp.Warnings, o.warnings(&req, m)...)
 			}
 			return resp, err
 		}
