@@ -484,8 +484,9 @@ CREATE TABLE steps (
     attempt            INTEGER NOT NULL,                 -- number of the try: streams distinguish an interrupted try from the one that counts
     parts              TEXT NOT NULL                     -- JSON array: reasoning, text and tool calls, in order
                        CHECK (json_valid(parts)),
-    finish             TEXT NOT NULL,                    -- stop, tool-calls, length, continued, content-filter, refused, other or aborted;
-                                                         -- continued: cut at the output limit, and the turn goes on
+    finish             TEXT NOT NULL,                    -- stop, tool-calls, length, continued, mistake, content-filter, refused, other or aborted;
+                                                         -- continued: cut at the output limit, and the turn goes on;
+                                                         -- mistake: the tool call could not be read, and the model was told
     feedback           TEXT NOT NULL,                    -- message of the runner to the model after the step; usually ''
     model              TEXT NOT NULL,
     estimated_tokens   INTEGER NOT NULL,                 -- of the input, counted from its text before the call

@@ -134,6 +134,7 @@ func (r *Runner) callModel(ctx context.Context, e *execution, req model.Request)
 	if err != nil {
 		return st, resp, err
 	}
+	resp = r.takeTextCalls(e, &req, resp)
 	st = r.asStep(st, resp, e.model)
 	if e.prompt.Calibrate(st) {
 		r.reportCut(e, st)
@@ -178,6 +179,9 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a all
 		r.logCall(e, "the model refused to answer", nil, "step", st.Seq)
 		return true, r.fail(e, st, store.Failure{Code: model.CodeRefused, Message: model.RefusalText(resp.Refusal)})
 	case a.limit != "":
+		if resp.Mistake != "" {
+			st.Finish = store.FinishMistake // a call is no answer
+		}
 		return true, r.conclude(e, &st, budgetEnd(a.limit))
 	case resp.Finish == model.FinishContentFilter:
 		r.logCall(e, "the provider withheld a part of the answer", nil, "step", st.Seq)

@@ -10,6 +10,10 @@ import (
 // see both as one answer.
 const FinishContinued = "continued"
 
+// FinishMistake is the Finish of a step whose tool call could not be read, so that the model was told to make it again.
+// Its text is the call, and no answer.
+const FinishMistake = "mistake"
+
 // A PartPlace names a part of a journal.
 type PartPlace struct {
 	Step int64 // its Seq
@@ -113,6 +117,9 @@ func lastText(parts []Part) int {
 // or if there is none, its last text.
 func AnswerText(steps []Step) string {
 	for _, st := range slices.Backward(Joined(steps)) {
+		if st.Finish == FinishMistake {
+			continue
+		}
 		var before, after []string // the step's last tool call
 		for _, p := range st.Parts {
 			switch {

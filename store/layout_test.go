@@ -47,7 +47,7 @@ var rooms = map[string][]string{
 	// Tests of all parsers measure their time in the same way.
 	"store/growthtest": {},
 	// All work without a request.
-	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/tool", "runner/trace", "runner/sandbox", "store/visible", "runner/arguments"},
+	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/model/textcall", "runner/tool", "runner/trace", "runner/sandbox", "store/visible", "runner/arguments"},
 	// Only this package uses OpenTelemetry.
 	"runner/trace": {},
 	// Pure: the same input gives the same prompt.
@@ -67,9 +67,11 @@ var rooms = map[string][]string{
 	// One compiler for hostile schemas.
 	"runner/schema": {},
 	// Only this package handles the differences of providers.
-	"runner/model": {"runner/schema", "runner/model/thinking"},
+	"runner/model": {"runner/schema", "runner/model/thinking", "runner/model/textcall"},
 	// Pure: thinking within the text of an answer, for every provider.
 	"runner/model/thinking": {},
+	// Pure: tool calls within the text of an answer, for every provider.
+	"runner/model/textcall": {},
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.

@@ -129,12 +129,12 @@ func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 		if err != nil {
 			// The provider charges for an interrupted answer.
 			total.add(s.usage)
-			return Response{Usage: total.usage()}, err
+			return orMistake(c.model, &req, Response{Usage: total.usage()}, err)
 		}
 		if refused != nil {
 			next, adapted := c.adapt(q, refused, &req)
 			if try++; !adapted || try > maxAdaptations {
-				return Response{Usage: total.usage()}, refused.failureFor(&req, c.name, c.secrets...)
+				return orMistake(c.model, &req, Response{Usage: total.usage()}, refused.failureFor(&req, c.name, c.secrets...))
 			}
 			q = next
 			continue
@@ -183,7 +183,7 @@ var (
 // from q. It remembers quirks of the model, but not those of a single request.
 func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks, bool) {
 	// Errors with other statuses do not depend on the optional parts of a request.
-	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity {
+	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity || r.says(meansMistake) {
 		return q, false
 	}
 	c.mu.Lock()

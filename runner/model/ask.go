@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"journeyman/runner/model/textcall"
 	"journeyman/runner/model/thinking"
 )
 
@@ -17,7 +18,7 @@ import (
 //
 // The offline model follows scripts for tests, so its text stays as it is.
 func Ask(ctx context.Context, m Model, req Request, emit func(Delta)) (Response, error) {
-	if isScript(m) {
+	if IsScript(m) {
 		return m.Generate(ctx, req, emit)
 	}
 	sorted := emit
@@ -32,8 +33,8 @@ func Ask(ctx context.Context, m Model, req Request, emit func(Delta)) (Response,
 	return resp, nil
 }
 
-// isScript reports whether the answers of a model come from the offline model.
-func isScript(m Model) bool {
+// IsScript reports whether the answers of a model come from the offline model.
+func IsScript(m Model) bool {
 	name := m.Name()
 	if r, ok := m.(interface{ Recorded() string }); ok {
 		name = r.Recorded()
@@ -142,10 +143,14 @@ func (s *sorter) split(text string) {
 	}
 }
 
-// emitReady emits all text that was not emitted yet. All parts but the last are complete.
+// emitReady emits all text that was not emitted yet. All parts but the last are complete. A last text that begins like
+// a tool call is kept back: as text it would only be withdrawn.
 func (s *sorter) emitReady() {
 	for ; s.ready < len(s.parts); s.ready++ {
 		p, last := s.parts[s.ready], s.ready == len(s.parts)-1
+		if last && p.Type == PartText && textcall.Begins(p.Text) {
+			return
+		}
 		if rest := p.Text[p.emitted:]; rest != "" || !p.announced {
 			d := p.Delta
 			d.Part, d.Text = s.ready, rest

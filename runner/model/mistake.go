@@ -32,3 +32,11 @@ func mistaken(name string, req *Request, resp Response, err error) (Response, bo
 	}
 	return answer, true
 }
+
+// orMistake returns the result of a call, or the response for the model's mistake in place of its error.
+func orMistake(name string, req *Request, resp Response, err error) (Response, error) {
+	if answer, ok := mistaken(name, req, resp, err); ok {
+		return answer, nil
+	}
+	return resp, err
+}

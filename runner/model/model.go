@@ -210,7 +210,7 @@ type Response struct {
 	// are logged, so they contain no content.
 	Warnings []string
 
-	// Mistake says why the server could not read the answer: its tool call is broken. It is for the model, and may
+	// Mistake says why the answer could not be read: its tool call is broken. It is for the model, and may
 	// quote the answer. Parts then contains no call.
 	Mistake string
 

@@ -140,13 +140,13 @@ func (o *ollama) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 				o.measure(ctx)
 				resp.Warnings = append(resp.Warnings, o.warnings(&req, m)...)
 			}
-			return resp, err
+			return orMistake(o.model, &req, resp, err)
 		}
 		if try == maxAdaptations || !o.adapt(refused, &req, &m) {
 			if len(req.Tools) > 0 && refused.refusesTools() {
 				return Response{}, refused.failureFor(&req, o.name, o.secrets...)
 			}
-			return Response{}, o.refusal(refused, m.window)
+			return orMistake(o.model, &req, Response{}, o.refusal(refused, m.window))
 		}
 	}
 }
@@ -165,7 +165,8 @@ func (o *ollama) warnings(req *Request, m ollamaModel) []string {
 // adapt changes m so that a rejected request may be accepted. It reports whether it changed m.
 func (o *ollama) adapt(r *apiError, req *Request, m *ollamaModel) bool {
 	// The status is 400, or 500 if the error comes from the program that runs the model.
-	if r.status != http.StatusBadRequest && r.status != http.StatusInternalServerError || r.tooLong() {
+	if r.status != http.StatusBadRequest && r.status != http.StatusInternalServerError || r.tooLong() ||
+		r.says(meansMistake) {
 		return false
 	}
 	o.mu.Lock()

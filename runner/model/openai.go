@@ -85,22 +85,15 @@ func (o *openAI) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 			if err == nil {
 				resp.Warnings = append(resp.Warnings, q.sampling.warnings(before, &req, q.effortFor(&req))...)
 			}
-			if answer, ok := mistaken(o.model, &req, resp, err); ok {
-				return answer, nil
-			}
 			if err == nil && q.effort != "" {
 				resp.Model += withoutReasoning
 				resp.Warnings = append(resp.Warnings, reasoningRefused)
 			}
-			return resp, err
+			return orMistake(o.model, &req, resp, err)
 		}
 		next, adapted := o.adapt(q, refused, &req)
 		if !adapted || try == maxAdaptations {
-			err = refused.failureFor(&req, o.name, o.secrets...)
-			if answer, ok := mistaken(o.model, &req, resp, err); ok {
-				return answer, nil
-			}
-			return resp, err
+			return orMistake(o.model, &req, resp, refused.failureFor(&req, o.name, o.secrets...))
 		}
 		q = next // the next attempt omits the rejected feature
 	}

@@ -57,12 +57,12 @@ func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta))
 			if err == nil && q.noThoughts {
 				resp.Warnings = append(resp.Warnings, thoughtsLost)
 			}
-			return resp, err
+			return orMistake(o.model, &req, resp, err)
 		}
 		// A rejection mentions one feature, so several attempts may be needed.
 		next, adapted := o.adapt(q, refused, &req)
 		if !adapted || try == maxAdaptations {
-			return Response{}, refused.failureFor(&req, o.name, o.secrets...)
+			return orMistake(o.model, &req, Response{}, refused.failureFor(&req, o.name, o.secrets...))
 		}
 		q = next
 	}
@@ -88,8 +88,8 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 		q.room, q.window = room, r.mostTokens()
 		return q, true
 	}
-	if r.spent() || r.tooLong() && !r.mentions("max_output_tokens") {
-		return q, false // the runner must shorten the conversation, or ask another model
+	if r.spent() || r.tooLong() && !r.mentions("max_output_tokens") || r.says(meansMistake) {
+		return q, false // the runner must shorten the conversation, ask another model, or tell this one
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -161,6 +161,7 @@ func longWordings() []wording {
 
 func mistakeWordings() []wording {
 	return []wording{
+		{meansMistake, "error parsing tool call", "Ollama, 500 or in the stream of a 200: server/routes.go"},
 		{meansMistake, "tool_use_failed", "Groq, 400, code: groq/groq-typescript#28"},
 		{meansMistake, "tool call validation failed", "Groq, 400: HunorLaczko/ha-groq-cloud-api#20"},
 		{meansMistake, "failed to call a function", "Groq, 400"},

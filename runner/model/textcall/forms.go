@@ -1,0 +1,60 @@
+package textcall
+
+import "regexp"
+
+// The marks of calls. vLLM (vllm/tool_parsers), SGLang (python/sglang/srt/function_call) and llama.cpp
+// (common/chat.cpp) read these forms; the names below are those of their parsers.
+var (
+	// markPattern matches a mark around calls:
+	//   <tool_call> of hermes, qwen3_coder, glm45 and ernie45; <tool_calls> of jamba and hunyuan_a13b;
+	//   <|tool_call|> of granite and phi4_mini_json; <TOOLCALL> of nemotron; <seed:tool_call> of seed_oss;
+	//   <minimax:tool_call> of minimax_m2; <longcat_tool_call> of longcat; <|tool_call_start|> of lfm2;
+	//   <｜tool▁calls▁begin｜> of deepseek_v3 and deepseek_v31; <｜tool_calls_begin｜> of step3;
+	//   <｜DSML｜function_calls> of deepseek_v32; <|tool_calls_section_begin|> of kimi_k2; <|tool_call> of gemma4;
+	//   [TOOL_CALLS] of mistral; <|python_tag|> of llama3_json; <|START_ACTION|> of cohere_command;
+	//   <|tools_prefix|> of apertus; <|action_start|><|plugin|> of internlm; <start_function_call> of functiongemma;
+	//   functools of firefunction v2 and Phi-4; >>> of functionary v3.2; function call<|role_sep|> of gigachat3;
+	//   <function_calls> of Anthropic's prompts; <functioncall> of Glaive.
+	markPattern = regexp.MustCompile(`^(?i:<[/|｜]*(?:[a-z]+[:_]|DSML｜)?(?:tool|function)[_▁]?(?:calls?|code|use)` +
+		`(?:[_▁]section)?(?:[_▁](?:begin|start|end))?[|｜]?>|\[/?TOOL_CALLS\]|<\|python_tag\|>|<\|(?:START|END)_ACTION\|>|` +
+		`<\|tools_(?:prefix|suffix)\|>|<\|action_(?:start|end)\|>|<\|plugin\|>|<(?:start|end)_function_call>|` +
+		`functools\s*\[|>>>|function call<\|role_sep\|>|function<｜tool[▁_]sep｜>|call:|print\(default_api\.|` +
+		`</(?:arguments|parameters|input)>|` + ends + `)`)
+	endPattern = regexp.MustCompile(`^(?i:` + ends + `)$`)
+
+	// functionPattern matches the beginning of a call in XML: <function=name> of llama.cpp's functionary v3.1 and of
+	// qwen3_coder, <invoke name="name"> of minimax_m2, step3, deepseek_v32 and Anthropic's prompts.
+	functionPattern = regexp.MustCompile(`^<(?:[a-z]+:|｜DSML｜)?(?:function|invoke)(?:=|\s+name=)\s*` +
+		`["']?([^"'<>\s]+)["']?[^<>]*>`)
+	functionEnd  = regexp.MustCompile(`</(?:[a-z]+:|｜DSML｜)?(?:function|invoke)>`)
+	paramPattern = regexp.MustCompile(`^\s*<(?:[a-z]+:|｜DSML｜)?parameter(?:=|\s+name=)\s*` +
+		`["']?([^"'<>]+?)["']?(\s[^<>]*)?>`)
+	paramEnd = regexp.MustCompile(`</(?:[a-z]+:|｜DSML｜)?parameter>`)
+
+	// harmonyPattern matches the header of a call of gpt-oss (openai/harmony), whole and without its special tokens.
+	harmonyPattern = regexp.MustCompile(`^(?:<\|start\|>)?(?:assistant)?\s*(?:<\|channel\|>)?\s*` +
+		`(?:commentary|analysis)?\s*to=(?:functions\.)?([\w.\-]+)\s*(?:<\|channel\|>\s*(?:commentary|analysis))?\s*` +
+		`(?:<\|constrain\|>)?\s*(?:json|code)?\s*(?:<\|message\|>)?\s*`)
+
+	// namePattern matches a name before arguments: name[ARGS]{…} of mistral, name<｜tool▁sep｜>{…} of deepseek_v31,
+	// functions.name:0<|tool_call_argument_begin|>{…} of kimi_k2, name<arg_key> of glm45, name{…} of functionary.
+	namePattern = regexp.MustCompile(`^([A-Za-z_][\w.\-]*)(?::\d+)?\s*(?:\[CALL_ID\]\w*)?\s*` +
+		`(?:\[ARGS\]|<｜tool[▁_]sep｜>|<\|tool_call_argument_begin\|>)?\s*`)
+
+	// actionPattern matches LangChain's ReAct.
+	actionPattern = regexp.MustCompile(`^(?:Thought:[^\n]*\s+)?Action:\s*([\w.\-]+)\s*\n\s*Action Input:\s*`)
+	// nestedPattern matches a name and its arguments in elements of XML.
+	nestedPattern = regexp.MustCompile(`^<(?:tool_)?name>\s*([\w.\-]+)\s*</(?:tool_)?name>\s*` +
+		`<(?:arguments|parameters|input)>\s*`)
+
+	fencePattern = regexp.MustCompile("^```[\\w-]*[ \\t]*")
+	argPattern   = regexp.MustCompile(`^\s*<arg_key>\s*([^<>]+?)\s*</arg_key>\s*<arg_value>`)
+
+	// begunPattern matches the beginning of JSON that is a call.
+	begunPattern = regexp.MustCompile(`^\[?\s*\{\s*"(?:name|tool|function)"\s*:\s*"([\w.\-]+)"\s*,\s*` +
+		`"(?:arguments|parameters)"\s*:`)
+)
+
+// ends matches special tokens that end a message.
+const ends = `<\|(?:call|end|return|start|eot_id|eom_id|im_end|endoftext|END_OF_TURN_TOKEN)\|>(?:assistant)?|</s>|` +
+	`<｜end[▁_]of[▁_]sentence｜>`

@@ -1,0 +1,31 @@
+//go:build !race
+
+// The race detector makes every parser slower by another factor.
+
+package textcall
+
+import (
+	"testing"
+
+	"journeyman/store/growthtest"
+)
+
+// TestParsersGrowSlowly reads answers of models.
+func TestParsersGrowSlowly(t *testing.T) {
+	times := growthtest.Times
+	shapes := map[string]growthtest.Shape{
+		"letters": times("", "a", ""), "marks": times("", "<tool_call>", ""), "objects": times("", "{", ""), "lists": times("", "[", ""),
+		"lines of marks": times("", "a\n<tool_call>\n", ""), "lines of JSON": times("", "a\n{\n", ""), "names": times("<tool_call>", "f(", ""),
+		"calls":      times("", `<tool_call>{"name":"f","arguments":{}}</tool_call>`, ""),
+		"parameters": times("<function=f>", "<parameter=a>b", ""), "open calls": times("", "<function=f>", ""),
+		"pairs": times("<tool_call>f", "<arg_key>a</arg_key><arg_value>", ""), "quotes": times("[f(a=", "'", ""),
+		"triple quotes": times("[f(a=[", `''' `, ""), "escapes": times("[f(a='", `\n`, ""), "words": times("", "word ", ""), "fences": times("", "```\n", "")}
+	growthtest.Check(t, []growthtest.Parser{
+		{
+			Name: "calls in a text", Fuzz: []string{"FuzzFind"},
+			Read: func(in []byte) {
+				Find(string(in), []Tool{{Name: "f"}})
+				Begins(string(in))
+			}, Shapes: shapes},
+	})
+}

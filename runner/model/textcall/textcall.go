@@ -1,0 +1,158 @@
+// Package textcall finds tool calls that models write as text, because their server does not read the form in which
+// the model makes calls.
+//
+// A text is calls if it consists of nothing but one or several calls in known forms, and each of them names an
+// offered tool. A text looks like a call that cannot be made if it begins with the mark of a form, such as
+// <tool_call>, or contains such a mark at the beginning of a line or before a call at its end. JSON without a mark
+// looks like a call only if it has the members of a call and no other ones. Code within other text is an example,
+// and so is a mark within a sentence: such text is an answer.
+//
+// The package is pure. It knows the forms, and never runs a call.
+package textcall
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A Tool is a tool that the model may call.
+type Tool struct {
+	Name   string
+	Schema json.RawMessage // of the arguments; it decides whether the text of an argument is a string
+}
+
+// A Call is a tool call. Its arguments are a JSON object.
+type Call struct {
+	Name      string
+	Arguments json.RawMessage
+}
+
+// maxCalls limits the calls of a text.
+const maxCalls = 64
+
+// Find returns the calls that a text consists of. Otherwise why is the reason why a text that looks like a call
+// cannot be made, "" for a text that is an answer.
+func Find(text string, tools []Tool) (calls []Call, why string) {
+	s := newScanner(text, tools)
+	s.read()
+	switch {
+	case s.done() && len(s.calls) > 0 && s.unknown == "":
+		return s.calls, ""
+	case s.marked || s.unmarkedCall():
+		return nil, s.reason()
+	case s.begun(strings.TrimSpace(text)):
+		return nil, "its JSON is not complete or not valid"
+	}
+	return nil, amid(text, tools)
+}
+
+// maxMark limits the mark at the beginning of a text, in bytes.
+const maxMark = 256
+
+// Begins reports whether a text begins with the mark of a form, or with the beginning of one. Such text need not be
+// shown before it is complete.
+func Begins(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	text = text[:min(len(text), maxMark)]
+	if text == "" || strings.ContainsAny(text[:1], "{`") {
+		return false
+	}
+	if isMark(text) {
+		return true
+	}
+	for _, m := range []string{"<tool_call>", "<tool_calls>", "<function_calls>", "<function=", "<invoke ", "[TOOL_CALLS]",
+		"<|python_tag|>", "<|channel|>commentary to=", "<｜tool▁calls▁begin｜>", "<|tool_calls_section_begin|>",
+		"<|tool_call|>"} {
+		if strings.HasPrefix(m, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// isMark reports whether text begins with a mark that only calls have.
+func isMark(text string) bool {
+	m := markPattern.FindString(text)
+	return m != "" && !endPattern.MatchString(m) || functionPattern.MatchString(text) || harmonyPattern.MatchString(text)
+}
+
+// unmarkedCall reports whether a text without marks is a call by its form. A text in a code fence that names no
+// offered tool is an answer.
+func (s *scanner) unmarkedCall() bool {
+	return s.done() && s.unknown != "" && !s.fenced && len(s.tools) > 0 && s.strict
+}
+
+// reason returns why the calls cannot be made.
+func (s *scanner) reason() string {
+	switch {
+	case s.unknown != "":
+		return fmt.Sprintf("there is no tool %q", shorten(s.unknown))
+	case s.why != "":
+		return s.why
+	case len(s.calls) > 0:
+		return "other text stands beside it"
+	}
+	return "it cannot be read"
+}
+
+// shorten limits a name that the model has written.
+func shorten(name string) string {
+	if len(name) > 80 {
+		return strings.ToValidUTF8(name[:80], "") + "…"
+	}
+	return name
+}
+
+// maxMarks limits the marks in a text that are tried.
+const maxMarks = 16
+
+// amid returns why a call within other text cannot be made, "" if the text is an answer.
+func amid(text string, tools []Tool) string {
+	fence, tried := false, 0
+	for at := 0; at < len(text); {
+		end := len(text)
+		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
+			end = at + n + 1
+		}
+		line := text[at:end]
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fence = !fence
+		}
+		for i := 0; !fence && i < len(line) && tried < maxMarks; i++ {
+			if !mayBegin(line, i) {
+				continue
+			}
+			tried++
+			if looks(text[at+i:], strings.TrimSpace(line[:i]) == "", tools) {
+				return "other text stands beside it"
+			}
+		}
+		at = end
+	}
+	return ""
+}
+
+// mayBegin reports whether a call may begin at place i of a line: with a mark outside of code, or with JSON at the
+// beginning of the line.
+func mayBegin(line string, i int) bool {
+	switch line[i] {
+	case '{':
+		return strings.TrimSpace(line[:i]) == ""
+	case '<', '[':
+		return isMark(line[i:]) && strings.Count(line[:i], "`")%2 == 0
+	}
+	return false
+}
+
+// looks reports whether a text within an answer is meant as a call, and no example. first means that it begins a
+// line.
+func looks(text string, first bool, tools []Tool) bool {
+	s := newScanner(text, tools)
+	s.read()
+	offered := len(s.calls) > 0
+	if text[0] == '{' || !first {
+		return offered && s.done() && s.unknown == "" && (s.marked || s.strict)
+	}
+	return offered || s.done() || s.why != ""
+}

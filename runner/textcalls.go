@@ -1,0 +1,97 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"journeyman/runner/model"
+	"journeyman/runner/model/textcall"
+	"journeyman/store"
+)
+
+// takeTextCalls returns a response with the tool calls in its text as calls, if the text consists of nothing else.
+// Package textcall has the rule. For a text that looks like a call and cannot be one, it sets Mistake.
+func (r *Runner) takeTextCalls(e *execution, req *model.Request, resp model.Response) model.Response {
+	if !isPlainText(resp) || model.IsScript(e.model.Model) {
+		return resp
+	}
+	text := responseText(resp)
+	if e.schema != nil {
+		if _, mismatch := checkAnswer(e.schema, text); mismatch == nil {
+			return resp // the JSON is the answer
+		}
+	}
+	calls, why := textcall.Find(text, textTools(req))
+	switch {
+	case len(calls) > 0 && !req.Final:
+		r.logCall(e, "the model wrote tool calls as text", nil, "calls", len(calls))
+		return resp.WithCalls(req, calls)
+	case len(calls) > 0:
+		why = "no tool can be called any more"
+	case why == "" && e.continuesCall(text, req):
+		why = "it was cut off at the output limit"
+	}
+	if why != "" {
+		resp.Mistake = textCallFeedback(req, why, resp.Finish == model.FinishLength)
+	}
+	return resp
+}
+
+// isPlainText reports whether a response has text and no tool calls, and was not withheld.
+func isPlainText(resp model.Response) bool {
+	isCall := func(p model.Part) bool { return p.Type == model.PartToolCall }
+	return resp.Mistake == "" && resp.Finish != model.FinishRefused && resp.Finish != model.FinishContentFilter &&
+		!slices.ContainsFunc(resp.Parts, isCall) && strings.TrimSpace(responseText(resp)) != ""
+}
+
+// responseText returns the text of a response, without its reasoning.
+func responseText(resp model.Response) string {
+	var b strings.Builder
+	for _, p := range resp.Parts {
+		if p.Type == model.PartText {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// textTools returns the offered tools.
+func textTools(req *model.Request) []textcall.Tool {
+	tools := make([]textcall.Tool, len(req.Tools))
+	for i, t := range req.Tools {
+		tools[i] = textcall.Tool{Name: t.Name, Schema: t.InputSchema}
+	}
+	return tools
+}
+
+// continuesCall reports whether text is the rest of a tool call that the output limit has cut off.
+func (e *execution) continuesCall(text string, req *model.Request) bool {
+	begun := store.AnswerText(e.unfinished())
+	if begun == "" {
+		return false
+	}
+	calls, why := textcall.Find(begun+text, textTools(req))
+	return len(calls) > 0 || why != ""
+}
+
+// maxToolNames limits the names of tools in a message to the model.
+const maxToolNames = 40
+
+// textCallFeedback returns the message to a model that wrote a tool call as text.
+func textCallFeedback(req *model.Request, why string, cut bool) string {
+	if cut {
+		why += ", because your output limit was reached: write less at once"
+	}
+	text := fmt.Sprintf("You wrote a tool call as text, and it was not made: %s. ", why)
+	if len(req.Tools) == 0 || req.Final {
+		return text + "You have no tools now. Answer in plain text."
+	}
+	var names []string
+	for _, t := range req.Tools[:min(len(req.Tools), maxToolNames)] {
+		names = append(names, t.Name)
+	}
+	return text + "Call one of your tools (" + strings.Join(names, ", ") + ") through the tool interface, with " +
+		"arguments that match its schema. If you can only write text, write nothing but {\"name\": TOOL, \"arguments\": {…}}. " +
+		"If it was an example in your answer, put the example into a code fence between other text."
+}
