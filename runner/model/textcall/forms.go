@@ -18,7 +18,7 @@ var (
 	markPattern = regexp.MustCompile(`^(?i:<[/|｜]*(?:[a-z]+[:_]|DSML｜)?(?:tool|function)[_▁]?(?:calls?|code|use)` +
 		`(?:[_▁]section)?(?:[_▁](?:begin|start|end))?[|｜]?>|\[/?TOOL_CALLS\]|<\|python_tag\|>|<\|(?:START|END)_ACTION\|>|` +
 		`<\|tools_(?:prefix|suffix)\|>|<\|action_(?:start|end)\|>|<\|plugin\|>|<(?:start|end)_function_call>|` +
-		`functools\s*\[|>>>|function call<\|role_sep\|>|function<｜tool[▁_]sep｜>|call:|print\(default_api\.|` +
+		`functools\s*\[|>>>|function call<\|role_sep\|>|function<[|｜]?tool[▁_]sep[|｜]?>|</?function>|Action:\s*(?:\[|` + "```" + `)|call:|print\(default_api\.|` +
 		`</(?:arguments|parameters|input)>|` + ends + `)`)
 	endPattern = regexp.MustCompile(`^(?i:` + ends + `)$`)
 
@@ -26,10 +26,16 @@ var (
 	// qwen3_coder, <invoke name="name"> of minimax_m2, step3, deepseek_v32 and Anthropic's prompts.
 	functionPattern = regexp.MustCompile(`^<(?:[a-z]+:|｜DSML｜)?(?:function|invoke)(?:=|\s+name=)\s*` +
 		`["']?([^"'<>\s]+)["']?[^<>]*>`)
-	functionEnd  = regexp.MustCompile(`</(?:[a-z]+:|｜DSML｜)?(?:function|invoke)>`)
+	functionEnd  = regexp.MustCompile(`</?(?:[a-z]+:|｜DSML｜)?(?:function|invoke)>`)
 	paramPattern = regexp.MustCompile(`^\s*<(?:[a-z]+:|｜DSML｜)?parameter(?:=|\s+name=)\s*` +
 		`["']?([^"'<>]+?)["']?(\s[^<>]*)?>`)
 	paramEnd = regexp.MustCompile(`</(?:[a-z]+:|｜DSML｜)?parameter>`)
+
+	// openPattern matches a call whose element is not closed before its arguments. Llama writes it: Groq shows it as
+	// failed_generation.
+	openPattern = regexp.MustCompile(`^<function=([\w.\-]+)\s*\{`)
+	// elementPattern matches an element with the name of a tool, which Cline's prompt asks for.
+	elementPattern = regexp.MustCompile(`^<([A-Za-z_][\w.\-]*)>\s*`)
 
 	// harmonyPattern matches the header of a call of gpt-oss (openai/harmony), whole and without its special tokens.
 	harmonyPattern = regexp.MustCompile(`^(?:<\|start\|>)?(?:assistant)?\s*(?:<\|channel\|>)?\s*` +
@@ -39,7 +45,7 @@ var (
 	// namePattern matches a name before arguments: name[ARGS]{…} of mistral, name<｜tool▁sep｜>{…} of deepseek_v31,
 	// functions.name:0<|tool_call_argument_begin|>{…} of kimi_k2, name<arg_key> of glm45, name{…} of functionary.
 	namePattern = regexp.MustCompile(`^([A-Za-z_][\w.\-]*)(?::\d+)?\s*(?:\[CALL_ID\]\w*)?\s*` +
-		`(?:\[ARGS\]|<｜tool[▁_]sep｜>|<\|tool_call_argument_begin\|>)?\s*`)
+		`(?:\[ARGS\]|<[|｜]?tool[▁_]sep[|｜]?>|<\|tool_call_argument_begin\|>)?\s*`)
 
 	// actionPattern matches LangChain's ReAct.
 	actionPattern = regexp.MustCompile(`^(?:Thought:[^\n]*\s+)?Action:\s*([\w.\-]+)\s*\n\s*Action Input:\s*`)

@@ -19,7 +19,9 @@ func TestParsersGrowSlowly(t *testing.T) {
 		"calls":      times("", `<tool_call>{"name":"f","arguments":{}}</tool_call>`, ""),
 		"parameters": times("<function=f>", "<parameter=a>b", ""), "open calls": times("", "<function=f>", ""),
 		"pairs": times("<tool_call>f", "<arg_key>a</arg_key><arg_value>", ""), "quotes": times("[f(a=", "'", ""),
-		"triple quotes": times("[f(a=[", `''' `, ""), "escapes": times("[f(a='", `\n`, ""), "words": times("", "word ", ""), "fences": times("", "```\n", "")}
+		"triple quotes": times("[f(a=[", `''' `, ""), "escapes": times("[f(a='", `\n`, ""), "words": times("", "word ", ""), "fences": times("", "```\n", ""),
+		"marks in code": times("`", "<tool_call>", ""), "fences of calls": times("", "```tool_call\n{\n```\n", ""),
+		"elements": times("<f>", "<a>", ""), "pairs of elements": times("<f>", "<a></a>", "</f>")}
 	growthtest.Check(t, []growthtest.Parser{
 		{
 			Name: "calls in a text", Fuzz: []string{"FuzzFind"},

@@ -34,6 +34,9 @@ func (s *scanner) done() bool { return s.rest == "" && s.why == "" }
 func (s *scanner) read() {
 	for len(s.calls) < maxCalls {
 		s.rest = strings.TrimLeft(s.rest, " \t\r\n,;)")
+		if !strings.HasPrefix(s.rest, ">>>") {
+			s.rest = strings.TrimPrefix(s.rest, ">") // the end of an element that was not closed before
+		}
 		if s.rest == "" || !s.mark() && !s.call() {
 			return
 		}
@@ -54,17 +57,21 @@ func (s *scanner) mark() bool {
 		return false
 	}
 	s.marked = s.marked || !endPattern.MatchString(m)
-	s.rest = s.rest[len(strings.TrimSuffix(m, "[")):]
+	s.rest = s.rest[len(strings.TrimRight(m, "[`")):]
 	return true
 }
 
 // call reads one call, or a list of calls.
 func (s *scanner) call() bool {
+	if m := openPattern.FindStringSubmatch(s.rest); m != nil {
+		s.marked, s.rest = true, s.rest[len(m[0])-1:]
+		return s.object(m[1])
+	}
 	if m := functionPattern.FindStringSubmatch(s.rest); m != nil {
 		s.marked, s.rest = true, s.rest[len(m[0]):]
 		return s.function(m[1])
 	}
-	for _, p := range []func() bool{s.harmony, s.action, s.nested} {
+	for _, p := range []func() bool{s.harmony, s.action, s.nested, s.element} {
 		if p() {
 			return s.why == ""
 		}
@@ -227,6 +234,33 @@ func (s *scanner) function(name string) bool {
 	}
 	s.rest = s.rest[at[1]:]
 	return s.add(name, args)
+}
+
+// element reads a call in XML whose elements have the names of a tool and of its arguments.
+func (s *scanner) element() bool {
+	m := elementPattern.FindStringSubmatch(s.rest)
+	if m == nil {
+		return false
+	}
+	name := m[1]
+	body, after, closed := strings.Cut(s.rest[len(m[0]):], "</"+name+">")
+	if _, ok := s.tools[name]; !ok || !closed {
+		return false
+	}
+	args := map[string]json.RawMessage{}
+	for m = elementPattern.FindStringSubmatch(body); m != nil; m = elementPattern.FindStringSubmatch(body) {
+		value, more, ok := strings.Cut(body[len(m[0]):], "</"+m[1]+">")
+		if !ok {
+			return false
+		}
+		args[m[1]], body = s.typed(name, m[1], strings.TrimSuffix(value, "\n")), strings.TrimLeft(more, " \t\r\n")
+	}
+	if body != "" {
+		return false // other text
+	}
+	raw, _ := json.Marshal(args) // the values are valid JSON
+	s.rest = after
+	return s.add(name, raw)
 }
 
 // params reads the elements of a call's arguments. The end of an element may be missing.

@@ -110,37 +110,48 @@ const maxMarks = 16
 // amid returns why a call within other text cannot be made, "" if the text is an answer.
 func amid(text string, tools []Tool) string {
 	fence, tried := false, 0
-	for at := 0; at < len(text); {
-		end := len(text)
-		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
-			end = at + n + 1
-		}
-		line := text[at:end]
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			fence = !fence
-		}
-		for i := 0; !fence && i < len(line) && tried < maxMarks; i++ {
-			if !mayBegin(line, i) {
-				continue
-			}
-			tried++
-			if looks(text[at+i:], strings.TrimSpace(line[:i]) == "", tools) {
+	meant := func(at int, first bool) bool {
+		tried++
+		return tried <= maxMarks && looks(text[at:], first, tools)
+	}
+	for at, line := 0, ""; at < len(text); at += len(line) {
+		line, _, _ = strings.Cut(text[at:], "\n")
+		line = text[at:min(at+len(line)+1, len(text))]
+		if mark := strings.TrimSpace(line); strings.HasPrefix(mark, "```") {
+			if fence = !fence; fence && isCallFence(mark) && meant(at, true) {
 				return "other text stands beside it"
 			}
 		}
-		at = end
+		ticks := 0
+		for i := 0; !fence && i < len(line); i++ {
+			if line[i] == '`' {
+				ticks++
+			}
+			if ticks%2 == 0 && mayBegin(line, i) && meant(at+i, strings.TrimSpace(line[:i]) == "") {
+				return "other text stands beside it"
+			}
+		}
 	}
 	return ""
 }
 
-// mayBegin reports whether a call may begin at place i of a line: with a mark outside of code, or with JSON at the
-// beginning of the line.
+// isCallFence reports whether a code fence says that it contains a call, as those of Gemma do.
+func isCallFence(mark string) bool {
+	switch strings.TrimLeft(mark, "`") {
+	case "tool_call", "tool_calls", "tool_code", "function_call":
+		return true
+	}
+	return false
+}
+
+// mayBegin reports whether a call may begin at place i of a line: with a mark, or with JSON at the beginning of the
+// line.
 func mayBegin(line string, i int) bool {
 	switch line[i] {
 	case '{':
 		return strings.TrimSpace(line[:i]) == ""
 	case '<', '[':
-		return isMark(line[i:]) && strings.Count(line[:i], "`")%2 == 0
+		return isMark(line[i:])
 	}
 	return false
 }
