@@ -18,7 +18,8 @@ var (
 	markPattern = regexp.MustCompile(`^(?i:<[/|｜]*(?:[a-z]+[:_]|DSML｜)?(?:tool|function)[_▁]?(?:calls?|code|use)` +
 		`(?:[_▁]section)?(?:[_▁](?:begin|start|end))?[|｜]?>|\[/?TOOL_CALLS\]|<\|python_tag\|>|<\|(?:START|END)_ACTION\|>|` +
 		`<\|tools_(?:prefix|suffix)\|>|<\|action_(?:start|end)\|>|<\|plugin\|>|<(?:start|end)_function_call>|` +
-		`functools\s*\[|>>>|function call<\|role_sep\|>|function<[|｜]?tool[▁_]sep[|｜]?>|</?function>|Action:\s*(?:\[|` + "```" + `)|call:|print\(default_api\.|` +
+		`functools\s*\[|>>>|function call<\|role_sep\|>|function<[|｜]?tool[▁_]sep[|｜]?>|</?function>|` +
+		`Action:\s*(?:\[|` + "```" + `)|call:|print\(default_api\.|` +
 		`</(?:arguments|parameters|input)>|` + ends + `)`)
 	endPattern = regexp.MustCompile(`^(?i:` + ends + `)$`)
 
