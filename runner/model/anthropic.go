@@ -124,7 +124,7 @@ func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 			asked.Messages = slices.Concat(req.Messages, []Message{s.soFar()})
 		}
 		// The parts remain across pauses. These fields belong to a single response.
-		s.blocks, s.stop, s.done, s.usage = map[int64]*claudeBlock{}, "", false, claudeUsage{}
+		s.blocks, s.stop, s.done, s.usage = map[looseCount]*claudeBlock{}, "", false, claudeUsage{}
 		refused, err := c.call(ctx, &asked, q, s)
 		if err != nil {
 			// The provider charges for an interrupted answer.
@@ -234,7 +234,7 @@ func (c *claude) call(ctx context.Context, req *Request, q claudeQuirks, s *clau
 	if looksLikePage(resp.Header, nil) {
 		return webPage(), nil
 	}
-	if err := s.readEvents(resp.Body); err != nil {
+	if err := readDocument(resp, s.readEvents, s.whole); err != nil {
 		return nil, c.readFailure(ctx, err, c.failure)
 	}
 	if ctx.Err() != nil {

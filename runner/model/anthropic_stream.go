@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -23,7 +22,7 @@ type messagesEvent struct {
 		Model string         `json:"model"`
 		Usage messagesTokens `json:"usage"`
 	} `json:"message"`
-	Index        int64 `json:"index"`
+	Index        looseCount `json:"index"`
 	ContentBlock struct {
 		Type      string          `json:"type"`
 		Text      string          `json:"text"`
@@ -50,12 +49,12 @@ type messagesEvent struct {
 
 // messagesTokens are the token counts in an event.
 type messagesTokens struct {
-	InputTokens              int64 `json:"input_tokens"`
-	OutputTokens             int64 `json:"output_tokens"`
-	CacheReadInputTokens     int64 `json:"cache_read_input_tokens"`
-	CacheCreationInputTokens int64 `json:"cache_creation_input_tokens"`
+	InputTokens              looseCount `json:"input_tokens"`
+	OutputTokens             looseCount `json:"output_tokens"`
+	CacheReadInputTokens     looseCount `json:"cache_read_input_tokens"`
+	CacheCreationInputTokens looseCount `json:"cache_creation_input_tokens"`
 	OutputTokensDetails      struct {
-		ThinkingTokens int64 `json:"thinking_tokens"`
+		ThinkingTokens looseCount `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 }
 
@@ -64,15 +63,16 @@ var errNoEvent = errors.New("the model server sent an event that is not JSON")
 // A claudeStream reads the events of an answer.
 type claudeStream struct {
 	assembler
-	name   string                 // name of the Model, for Meta
-	used   map[string]bool        // call ids of the conversation
-	blocks map[int64]*claudeBlock // by the provider's index
-	metas  map[int]claudeMeta     // by part
+	name   string                      // name of the Model, for Meta
+	used   map[string]bool             // call ids of the conversation
+	blocks map[looseCount]*claudeBlock // by the provider's index
+	metas  map[int]claudeMeta          // by part
 	model  string
 	stop   string // the provider's stop reason
 	why    string // the provider's explanation of a refusal
 	usage  claudeUsage
 	done   bool
+	eventLines
 }
 
 // A claudeBlock is a content block of the answer.
@@ -88,25 +88,44 @@ type claudeUsage struct{ input, read, write, output, thinking int64 }
 // readEvents reads the stream to its last event. message_stop ends the answer, even if the
 // server keeps the stream open.
 func (s *claudeStream) readEvents(body io.Reader) error {
-	name := ""
-	for r := bufio.NewReader(body); !s.done; {
-		line, err := r.ReadBytes('\n') // watchedBody limits the length of a line
-		if err != nil && err != io.EOF {
-			return err
-		}
-		if rest, ok := bytes.CutPrefix(line, []byte("event:")); ok {
-			name = string(bytes.TrimSpace(rest))
-		}
-		// A last line without a line end is an incomplete event.
-		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && err == nil {
-			if err := s.read(name, bytes.TrimSpace(data)); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
+	err := s.readLines(body, func() bool { return s.done }, func(data []byte) error {
+		if len(data) == 0 {
 			return nil
 		}
+		s.events++
+		return s.read(s.eventLines.name, data)
+	})
+	if stray := bytes.TrimSpace(s.stray); err == nil && s.events == 0 && isObject(stray) {
+		return s.whole(stray)
 	}
+	return err
+}
+
+// whole handles an answer that is a single JSON document, or an error.
+func (s *claudeStream) whole(data []byte) error {
+	var m struct {
+		Type    string            `json:"type"`
+		Model   string            `json:"model"`
+		Content []json.RawMessage `json:"content"`
+		Stop    string            `json:"stop_reason"`
+		Usage   messagesTokens    `json:"usage"`
+	}
+	if err := json.Unmarshal(data, &m); err != nil || m.Type != "message" {
+		return s.read("error", data)
+	}
+	s.model, s.stop = m.Model, m.Stop
+	s.count(&m.Usage)
+	for i, raw := range m.Content {
+		block := &messagesEvent{Index: looseCount(i)}
+		_ = json.Unmarshal(raw, &block.ContentBlock) // a field of another type stays empty
+		if err := s.begin(block); err != nil {
+			return err
+		}
+		if err := s.end(block.Index); err != nil {
+			return err
+		}
+	}
+	s.done = true
 	return nil
 }
 
@@ -114,7 +133,7 @@ func (s *claudeStream) readEvents(body io.Reader) error {
 func (s *claudeStream) read(name string, data []byte) error {
 	var e messagesEvent
 	var syntax *json.SyntaxError
-	err := json.Unmarshal(data, &e)
+	err := json.Unmarshal(s.markHalves(data), &e)
 	if name == "error" || e.Type == "error" {
 		r := &apiError{}
 		r.readBody(http.Header{}, data)
@@ -136,7 +155,8 @@ func (s *claudeStream) event(e *messagesEvent) error {
 		// These counts are used if the answer is interrupted. The last message_delta completes
 		// them.
 		u := e.Message.Usage
-		s.usage = claudeUsage{u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, 0}
+		s.usage = claudeUsage{int64(u.InputTokens), int64(u.CacheReadInputTokens), int64(u.CacheCreationInputTokens),
+			int64(u.OutputTokens), 0}
 	case "content_block_start":
 		return s.begin(e)
 	case "content_block_delta":
@@ -154,11 +174,11 @@ func (s *claudeStream) event(e *messagesEvent) error {
 
 // count updates the counts. The provider may omit counts that did not change.
 func (s *claudeStream) count(u *messagesTokens) {
-	s.usage.output = max(s.usage.output, u.OutputTokens)
-	s.usage.input = max(s.usage.input, u.InputTokens)
-	s.usage.read = max(s.usage.read, u.CacheReadInputTokens)
-	s.usage.write = max(s.usage.write, u.CacheCreationInputTokens)
-	s.usage.thinking = max(s.usage.thinking, u.OutputTokensDetails.ThinkingTokens)
+	s.usage.output = max(s.usage.output, int64(u.OutputTokens))
+	s.usage.input = max(s.usage.input, int64(u.InputTokens))
+	s.usage.read = max(s.usage.read, int64(u.CacheReadInputTokens))
+	s.usage.write = max(s.usage.write, int64(u.CacheCreationInputTokens))
+	s.usage.thinking = max(s.usage.thinking, int64(u.OutputTokensDetails.ThinkingTokens))
 }
 
 // begin handles the start of a block. It ignores blocks of unknown kinds.
@@ -233,7 +253,7 @@ func (s *claudeStream) add(b *claudeBlock, t PartType, text string) (err error) 
 
 // end handles the end of a block. If no arguments arrived in pieces, those from the start of
 // the block are complete. An empty object there is only a placeholder.
-func (s *claudeStream) end(index int64) error {
+func (s *claudeStream) end(index looseCount) error {
 	b := s.blocks[index]
 	if b == nil || b.part < 0 {
 		return nil

@@ -83,7 +83,7 @@ func TestClaudeStreams(t *testing.T) {
 			"text:Hello", FinishStop, Usage{InputTokens: 10, OutputTokens: 7}},
 		"unknown events": {claudeEvent(`{"type":"of_tomorrow","x":{"y":1}}`) + ": comment\n\n" + claudeStart(oneUsage) + claudeBlocks(text) + endTurn(`{"output_tokens":7}`), "text:Hello", FinishStop, Usage{InputTokens: 10, OutputTokens: 7}},
 		"other types": {claudeStart(`{"input_tokens":"10","output_tokens":1}`) + claudeBlocks(text) + claudeStop(`{"stop_reason":"end_turn","stop_details":"none"}`, `{"output_tokens":7}`),
-			"text:Hello", FinishStop, Usage{OutputTokens: 7}},
+			"text:Hello", FinishStop, Usage{InputTokens: 10, OutputTokens: 7}},
 		"max_tokens":       {claudeStart(oneUsage) + claudeBlocks(text) + claudeStop(`{"stop_reason":"max_tokens"}`, `{"output_tokens":7}`), "text:Hello", FinishLength, Usage{InputTokens: 10, OutputTokens: 7}},
 		"window exceeded":  {claudeStart(oneUsage) + claudeBlocks(text) + claudeStop(`{"stop_reason":"model_context_window_exceeded"}`, `{"output_tokens":7}`), "text:Hello", FinishLength, Usage{InputTokens: 10, OutputTokens: 7}},
 		"refusal":          {claudeStart(oneUsage) + claudeBlocks(text) + claudeStop(`{"stop_reason":"refusal"}`, `{"output_tokens":7}`), "text:Hello", FinishRefused, Usage{InputTokens: 10, OutputTokens: 7}},

@@ -21,6 +21,7 @@ type assembler struct {
 	parts    []*partBuilder
 	emitting int // index of the part that is being emitted; all parts before it have ended
 	size     int
+	halved   bool // the text may hold marked halves of characters
 	emit     func(Delta)
 }
 
@@ -32,6 +33,7 @@ type partBuilder struct {
 	announced bool // a delta of the part was emitted
 	ended     bool // the text is complete
 	args      jsonEndFinder
+	half      rune // first half of a character
 }
 
 func (m *partBuilder) isCall() bool { return m.part.Type == PartToolCall }
@@ -93,6 +95,9 @@ func (a *assembler) add(i int, text string) error {
 		return errTooMuch
 	}
 	m := a.parts[i]
+	if a.halved {
+		text = m.joinHalves(text)
+	}
 	m.text.WriteString(text)
 	if m.isCall() {
 		m.args.read(text)
@@ -113,6 +118,9 @@ func (a *assembler) emitReady() {
 		m := a.parts[a.emitting]
 		if m.isCall() && m.part.ToolName == "" && !m.ended {
 			return // each delta of a call must contain its name, which has not arrived yet
+		}
+		if m.ended || m.args.complete {
+			m.endHalf(&m.text)
 		}
 		// An empty part has one delta, too, so that watchers see the part.
 		if rest := m.text.String()[m.emitted:]; (rest != "" || !m.announced) && a.emit != nil {

@@ -21,8 +21,8 @@ type ollamaChunk struct {
 	} `json:"message"`
 	Done       bool            `json:"done"`
 	DoneReason looseText       `json:"done_reason"`
-	PromptEval int64           `json:"prompt_eval_count"`
-	Eval       int64           `json:"eval_count"`
+	PromptEval looseCount      `json:"prompt_eval_count"`
+	Eval       looseCount      `json:"eval_count"`
 	Error      json.RawMessage `json:"error"`
 }
 
@@ -53,12 +53,26 @@ func (s *ollamaStream) readAnswer(resp *http.Response) error {
 		return &streamFault{webPage()}
 	}
 	r := bufio.NewReader(resp.Body)
-	for !s.done {
+	var document []byte // the lines of a JSON document so far
+	for first := true; !s.done; first = false {
 		line, err := r.ReadBytes('\n') // watchedBody limits the length of a line
 		if err != nil && err != io.EOF {
 			return err
 		}
-		fault := s.line(bytes.TrimSpace(line))
+		if first {
+			line = withoutMark(line)
+		}
+		line = bytes.TrimPrefix(line, []byte("data:")) // some proxies send events
+		if len(document) == 0 {
+			document = bytes.TrimLeft(line, " \t\r\n")
+		} else {
+			document = append(document, line...)
+		}
+		if openDocument(document, line) && err != io.EOF {
+			continue
+		}
+		fault := s.line(bytes.TrimSpace(document))
+		document = nil
 		if fault != nil && !(err == io.EOF && errors.Is(fault, errNoAnswer) && len(s.parts) > 0) {
 			return fault // an incomplete last line only means that the stream was interrupted
 		}
@@ -69,13 +83,20 @@ func (s *ollamaStream) readAnswer(resp *http.Response) error {
 	return nil
 }
 
+// openDocument reports whether the lines of a JSON document are incomplete. Its first line has only a brace, and the last
+// one begins with it.
+func openDocument(document, line []byte) bool {
+	first, _, _ := bytes.Cut(document, []byte("\n"))
+	return len(first) < 10 && string(bytes.TrimSpace(first)) == "{" && !bytes.HasPrefix(line, []byte("}"))
+}
+
 // line handles one line. It returns a *streamFault for an error within the stream.
 func (s *ollamaStream) line(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
 	var c ollamaChunk
-	if json.Unmarshal(data, &c) != nil {
+	if json.Unmarshal(s.markHalves(data), &c) != nil {
 		return errNoAnswer
 	}
 	// Despite the status 200, a line may contain an error.
@@ -95,7 +116,7 @@ func (s *ollamaStream) line(data []byte) error {
 	}
 	// Earlier lines have no counts, and must not set the usage to zero.
 	if c.PromptEval > 0 || c.Eval > 0 {
-		s.usage = Usage{InputTokens: max(c.PromptEval, 0), OutputTokens: max(c.Eval, 0)}
+		s.usage = Usage{InputTokens: int64(max(c.PromptEval, 0)), OutputTokens: int64(max(c.Eval, 0))}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -23,7 +22,7 @@ type chatChunk struct {
 }
 
 type chatChoice struct {
-	Index        int             `json:"index"`
+	Index        looseCount      `json:"index"`
 	Delta        *chatDelta      `json:"delta"`
 	Message      *chatDelta      `json:"message"`
 	FinishReason looseText       `json:"finish_reason"`
@@ -42,7 +41,7 @@ type chatDelta struct {
 }
 
 type chatCallDelta struct {
-	Index        *int             `json:"index"`
+	Index        *looseCount      `json:"index"`
 	ID           looseText        `json:"id"`
 	Function     chatFunctionPart `json:"function"`
 	ExtraContent json.RawMessage  `json:"extra_content"`
@@ -84,16 +83,16 @@ func (t *chatText) UnmarshalJSON(raw []byte) error {
 
 // A chatUsage is the usage of a call. OpenRouter adds the cost.
 type chatUsage struct {
-	PromptTokens     int64 `json:"prompt_tokens"`
-	CompletionTokens int64 `json:"completion_tokens"`
-	TotalTokens      int64 `json:"total_tokens"`
-	CacheHitTokens   int64 `json:"prompt_cache_hit_tokens"` // DeepSeek
+	PromptTokens     looseCount `json:"prompt_tokens"`
+	CompletionTokens looseCount `json:"completion_tokens"`
+	TotalTokens      looseCount `json:"total_tokens"`
+	CacheHitTokens   looseCount `json:"prompt_cache_hit_tokens"` // DeepSeek
 	PromptDetails    struct {
-		CachedTokens     int64 `json:"cached_tokens"`
-		CacheWriteTokens int64 `json:"cache_write_tokens"`
+		CachedTokens     looseCount `json:"cached_tokens"`
+		CacheWriteTokens looseCount `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
-		ReasoningTokens int64 `json:"reasoning_tokens"`
+		ReasoningTokens looseCount `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 
 	Cost        looseText `json:"cost"`    // in US$
@@ -106,17 +105,17 @@ type chatUsage struct {
 // usage converts the server's counts. xAI and Google do not include reasoning in the
 // completion. The total shows that.
 func (u *chatUsage) usage() Usage {
-	output := max(u.CompletionTokens, u.CompletionDetails.ReasoningTokens, 0)
 	reasoning := u.CompletionDetails.ReasoningTokens
+	output := max(u.CompletionTokens, reasoning, 0)
 	if reasoning > 0 && u.TotalTokens == u.PromptTokens+u.CompletionTokens+reasoning {
 		output = u.CompletionTokens + reasoning
 	}
 	return Usage{
-		InputTokens:      max(u.PromptTokens, 0),
-		OutputTokens:     output,
-		CacheReadTokens:  max(u.PromptDetails.CachedTokens, u.CacheHitTokens, 0),
-		CacheWriteTokens: max(u.PromptDetails.CacheWriteTokens, 0),
-		ReasoningTokens:  max(u.CompletionDetails.ReasoningTokens, 0),
+		InputTokens:      int64(max(u.PromptTokens, 0)),
+		OutputTokens:     int64(output),
+		CacheReadTokens:  int64(max(u.PromptDetails.CachedTokens, u.CacheHitTokens, 0)),
+		CacheWriteTokens: int64(max(u.PromptDetails.CacheWriteTokens, 0)),
+		ReasoningTokens:  int64(max(reasoning, 0)),
 	}
 }
 
@@ -154,7 +153,7 @@ func (s *chatStream) read(body io.Reader) error {
 	if err := s.readLines(body, func() bool { return s.done }, s.event); err != nil {
 		return err
 	}
-	if s.events == 0 && s.finish == "" && bytes.HasPrefix(bytes.TrimSpace(s.stray), []byte("{")) {
+	if s.events == 0 && s.finish == "" && isObject(s.stray) {
 		return s.event(s.stray) // an error, or a complete answer that was not streamed
 	}
 	return nil
@@ -170,7 +169,7 @@ func (s *chatStream) event(data []byte) error {
 		return nil
 	}
 	var c chatChunk
-	if err := json.Unmarshal(data, &c); err != nil {
+	if err := json.Unmarshal(s.markHalves(data), &c); err != nil {
 		return errNoChunk
 	}
 	if c.Usage != nil {
@@ -270,7 +269,7 @@ func (s *chatStream) delta(d *chatDelta) error {
 	}
 	calls := d.ToolCalls
 	if d.FunctionCall != nil {
-		zero := 0
+		var zero looseCount
 		calls = append(calls, chatCallDelta{Index: &zero, Function: *d.FunctionCall})
 	}
 	for i := range calls {
@@ -297,7 +296,7 @@ func (s *chatStream) call(d *chatCallDelta) error {
 		}
 		state := chatCallState{part: part, index: -1, id: string(d.ID)}
 		if d.Index != nil {
-			state.index = *d.Index
+			state.index = int(*d.Index)
 		}
 		s.calls, at = append(s.calls, state), len(s.calls)
 	}
@@ -340,7 +339,7 @@ func (s *chatStream) findCall(d *chatCallDelta) int {
 func (s *chatStream) excludes(i int, d *chatCallDelta) bool {
 	c := &s.calls[i]
 	switch {
-	case d.Index != nil && c.index != *d.Index,
+	case d.Index != nil && c.index != int(*d.Index),
 		d.ID != "" && c.id != "" && c.id != string(d.ID),
 		d.ID != "" && c.id == "" && d.Index == nil:
 		return true

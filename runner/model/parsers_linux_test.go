@@ -77,7 +77,7 @@ func parsers(t *testing.T) []growthtest.Parser {
 		{
 			Name: "Anthropic stream",
 			Read: func(in []byte) {
-				s := &claudeStream{assembler: assemble(), used: map[string]bool{}, blocks: map[int64]*claudeBlock{}, metas: map[int]claudeMeta{}}
+				s := &claudeStream{assembler: assemble(), used: map[string]bool{}, blocks: map[looseCount]*claudeBlock{}, metas: map[int]claudeMeta{}}
 				_ = s.readEvents(bytes.NewReader(in))
 			}, Shapes: eventsOf("event: x\ndata: ", "\n\n", `{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":"a"}}`,
 				`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"a","name":"f"}}`)},

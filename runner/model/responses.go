@@ -206,11 +206,11 @@ func (s *responseStream) counted() Response {
 		return Response{}
 	}
 	return Response{Usage: Usage{
-		InputTokens:      max(u.InputTokens, 0),
-		OutputTokens:     max(u.OutputTokens, u.OutputDetails.ReasoningTokens, 0),
-		CacheReadTokens:  max(u.InputDetails.CachedTokens, 0),
-		CacheWriteTokens: max(u.InputDetails.CacheWriteTokens, 0),
-		ReasoningTokens:  max(u.OutputDetails.ReasoningTokens, 0),
+		InputTokens:      int64(max(u.InputTokens, 0)),
+		OutputTokens:     int64(max(u.OutputTokens, u.OutputDetails.ReasoningTokens, 0)),
+		CacheReadTokens:  int64(max(u.InputDetails.CachedTokens, 0)),
+		CacheWriteTokens: int64(max(u.InputDetails.CacheWriteTokens, 0)),
+		ReasoningTokens:  int64(max(u.OutputDetails.ReasoningTokens, 0)),
 	}}
 }
 

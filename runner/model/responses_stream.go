@@ -12,9 +12,9 @@ import (
 // set. Events of other types are ignored.
 type responseEvent struct {
 	Type         string          `json:"type"`
-	OutputIndex  *int            `json:"output_index"`
+	OutputIndex  *looseCount     `json:"output_index"`
 	ItemID       looseText       `json:"item_id"`
-	SummaryIndex int             `json:"summary_index"`
+	SummaryIndex looseCount      `json:"summary_index"`
 	Delta        looseText       `json:"delta"`
 	Item         *responseItem   `json:"item"`
 	Response     *responseObject `json:"response"`
@@ -48,14 +48,14 @@ type responseObject struct {
 }
 
 type responsesUsage struct {
-	InputTokens  int64 `json:"input_tokens"`
-	OutputTokens int64 `json:"output_tokens"`
+	InputTokens  looseCount `json:"input_tokens"`
+	OutputTokens looseCount `json:"output_tokens"`
 	InputDetails struct {
-		CachedTokens     int64 `json:"cached_tokens"`
-		CacheWriteTokens int64 `json:"cache_write_tokens"`
+		CachedTokens     looseCount `json:"cached_tokens"`
+		CacheWriteTokens looseCount `json:"cache_write_tokens"`
 	} `json:"input_tokens_details"`
 	OutputDetails struct {
-		ReasoningTokens int64 `json:"reasoning_tokens"`
+		ReasoningTokens looseCount `json:"reasoning_tokens"`
 	} `json:"output_tokens_details"`
 }
 
@@ -74,9 +74,9 @@ type responseStream struct {
 
 // An itemState is an item of the answer that has begun.
 type itemState struct {
-	kind    PartType // "" for items that are not used here, such as a search by the provider
-	part    int      // index in the assembler; -1 before the first text of the item
-	section int      // index of the current summary of the reasoning
+	kind    PartType   // "" for items that are not used here, such as a search by the provider
+	part    int        // index in the assembler; -1 before the first text of the item
+	section looseCount // index of the current summary of the reasoning
 	ended   bool
 }
 
@@ -85,7 +85,7 @@ func (s *responseStream) read(body io.Reader) error {
 	if err := s.readLines(body, func() bool { return s.final != nil }, s.event); err != nil {
 		return err
 	}
-	if stray := bytes.TrimSpace(s.stray); s.events == 0 && bytes.HasPrefix(stray, []byte("{")) {
+	if stray := bytes.TrimSpace(s.stray); s.events == 0 && isObject(stray) {
 		return s.whole(stray) // an error, or a complete answer that was not streamed
 	}
 	return nil
@@ -109,7 +109,7 @@ func (s *responseStream) event(data []byte) error {
 		return nil
 	}
 	var e responseEvent
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := json.Unmarshal(s.markHalves(data), &e); err != nil {
 		return errNoChunk
 	}
 	s.events++
@@ -157,7 +157,7 @@ func (s *responseStream) piece(e *responseEvent) error {
 func (e *responseEvent) key() string {
 	switch {
 	case e.OutputIndex != nil:
-		return "#" + strconv.Itoa(*e.OutputIndex)
+		return "#" + strconv.Itoa(int(*e.OutputIndex))
 	case e.ItemID == "" && e.Item != nil:
 		return string(e.Item.ID)
 	}
@@ -332,11 +332,11 @@ func (s *responseStream) end(whole *responseObject) error {
 
 // placeOf returns the index of an item in the complete answer. It returns nil if the stream
 // identified its items by id.
-func (s *responseStream) placeOf(i int, item *responseItem) *int {
+func (s *responseStream) placeOf(i int, item *responseItem) *looseCount {
 	if _, byID := s.items[string(item.ID)]; byID && item.ID != "" {
 		return nil
 	}
-	return &i
+	return new(looseCount(i))
 }
 
 // responseFault returns the error of an answer that failed.
