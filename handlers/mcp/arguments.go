@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 
@@ -17,8 +18,8 @@ const maxWait = 24 * 3600
 // readArguments decodes a call's arguments. It uses the reader of API requests, so that its errors
 // name each invalid argument.
 func readArguments(raw json.RawMessage) (*handlers.Body, error) {
-	if len(raw) == 0 {
-		raw = json.RawMessage(`{}`) // the protocol lets a client leave them out
+	if text := bytes.TrimSpace(raw); len(text) == 0 || string(text) == "null" {
+		raw = json.RawMessage(`{}`) // the protocol lets a client leave them out, and some send null
 	}
 	args, err := handlers.ParseBody(raw)
 	if err != nil {

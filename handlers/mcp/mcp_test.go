@@ -355,6 +355,16 @@ func TestMCPRefusals(t *testing.T) {
 	}
 }
 
+// TestMCPWithoutArguments checks the forms in which clients send no arguments.
+func TestMCPWithoutArguments(t *testing.T) {
+	is, s := onServer(t)
+	for _, none := range []string{"", `,"arguments":null`, `,"arguments":{}`} {
+		_, body := s.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_workers"`+none+`}}`)
+		is.True(strings.Contains(body, `"structuredContent":{"items":[]`))
+		is.True(!strings.Contains(body, `"isError":true`))
+	}
+}
+
 func TestMCPKeepsASilentStreamAlive(t *testing.T) {
 	is, s := onServer(t, func(s *settings) { s.mcp.SilentFor, s.mcp.LookEvery = time.Millisecond, 5*time.Millisecond })
 	w := newWorker(t, s, "Slow", store.Public)

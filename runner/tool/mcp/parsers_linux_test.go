@@ -37,6 +37,13 @@ func parsers() []growthtest.Parser {
 			}, Shapes: map[string]growthtest.Shape{
 				"long line": times("data: ", "a", ""), "lines": times("", "data: 1\n", ""), "JSON": times("{", "\n", "}"), "blank lines": times("", "\n", "")}},
 		{
+			Name: "messages of a program", Most: 256 << 10,
+			Read: func(in []byte) {
+				_, _ = io.Copy(io.Discard, newMessageReader(io.NopCloser(iotest.OneByteReader(bytes.NewReader(in))), io.Discard))
+			}, Shapes: map[string]growthtest.Shape{
+				"long line": times(`{"jsonrpc":"`, "a", `"}`), "banner": times("", "a", ""), "banners": times("", "a\n", ""),
+				"messages": times("", `{"jsonrpc":"2.0"}`+"\n", ""), "blank lines": times("", "\n", ""), "spaces": times("", " ", "{")}},
+		{
 			Name: "result",
 			Read: func(in []byte) {
 				var v any

@@ -190,6 +190,9 @@ func hostile(mode string) error {
 		answer := func(result string) { fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", req.ID, result) }
 		switch req.Method {
 		case "initialize":
+			if mode == "banner" {
+				fmt.Println("Banner of the server, listening on stdio")
+			}
 			answer(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"h","version":"1"}}`)
 		case "tools/list":
 			answer(hostileTools(mode))
@@ -226,6 +229,12 @@ func hostileCall(mode string, id json.RawMessage, answer func(string)) (err erro
 		answer(`{"content":[{"type":"hologram","text":"x"}]}`)
 	case "empty":
 		answer(`{}`)
+	case "banner":
+		for i, line := range []string{"Server ready \U0001f680", "", "{not JSON}", `{"level":"info","msg":"a record"}`, "[info] up", `"text"`} {
+			fmt.Printf("%s%s", line, []string{"\n", "\r\n"}[i%2])
+		}
+		answer(`{"content":[{"type":"text","text":"welcome"}]}`)
+		fmt.Println("bye")
 	case "stranger": // sends a response without a request
 		fmt.Println(`{"jsonrpc":"2.0","id":99999,"result":{}}`)
 		answer(`{"content":[{"type":"text","text":"sorry"}]}`)

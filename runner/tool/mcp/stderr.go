@@ -15,8 +15,9 @@ const (
 	linesAtOnce    = 50
 )
 
-// A stderrLog copies a program's standard error to the log, line by line and at a limited rate.
+// A stderrLog copies what a program writes for people to the log, line by line and at a limited rate.
 type stderrLog struct {
+	of     string // what is copied
 	log    *slog.Logger
 	server *server
 	limit  *rate.Limiter
@@ -26,8 +27,8 @@ type stderrLog struct {
 	dropped int // lines dropped since the last logged line
 }
 
-func newStderrLog(s *server) *stderrLog {
-	return &stderrLog{log: s.log, server: s, limit: rate.NewLimiter(linesPerSecond, linesAtOnce)}
+func newStderrLog(s *server, of string) *stderrLog {
+	return &stderrLog{of: of, log: s.log, server: s, limit: rate.NewLimiter(linesPerSecond, linesAtOnce)}
 }
 
 // Write never returns an error: the limits of the log must not affect the program.
@@ -61,6 +62,6 @@ func (l *stderrLog) flush() {
 			attrs = append(attrs, "dropped", l.dropped)
 		}
 		l.dropped = 0
-		l.log.Info("stderr of the MCP server", attrs...)
+		l.log.Info(l.of+" of the MCP server", attrs...)
 	}
 }

@@ -183,6 +183,7 @@ func TestHostilePrograms(t *testing.T) {
 		"exits":    {"not available", "", ""},
 		"flood":    {"", "refused", "ended during the call"},
 		"chatter":  {"", "phew", ""},
+		"banner":   {"", "welcome", ""},
 		"asks":     {"", "asked", ""},
 		"stranger": {"", "sorry", ""},
 		"strange":  {"", "refused", ""},
@@ -207,6 +208,8 @@ func TestHostilePrograms(t *testing.T) {
 				return
 			}
 			contains(t, f.must(mode, "fine", `{}`), tt.call)
+			contains(t, f.must(mode, "fine", `null`), tt.call) // as without arguments
+			is.Equal(strings.Contains(f.log.String(), "Banner of the server"), mode == "banner")
 			is.True(len(f.log.String()) < 300<<10) // the log is limited
 		})
 	}

@@ -295,6 +295,9 @@ func (r remote) Run(ctx context.Context, host tool.Host, input json.RawMessage) 
 	}
 	// By the MCP specification, arguments are an object. Servers handle other values
 	// differently.
+	if text := bytes.TrimSpace(input); len(text) == 0 || string(text) == "null" {
+		input = json.RawMessage(`{}`)
+	}
 	if !bytes.HasPrefix(bytes.TrimSpace(input), []byte("{")) {
 		return nil, tool.Errorf("the arguments must be a JSON object")
 	}

@@ -45,11 +45,12 @@ func (s *server) transport(sess *session) (sdk.Transport, error) {
 		return nil, err
 	}
 	sess.process, err = sandbox.StartProgram(sandbox.Program{Path: path, Args: s.Args, Env: env, Dir: s.Dir,
-		Stderr: newStderrLog(s)})
+		Stderr: newStderrLog(s, "stderr")})
 	if err != nil {
 		return nil, err
 	}
-	return &guarded{IOTransport: sdk.IOTransport{Reader: sess.process.Stdout, Writer: impatient{sess.process.Stdin},
+	messages := newMessageReader(sess.process.Stdout, newStderrLog(s, "text in stdout"))
+	return &guarded{IOTransport: sdk.IOTransport{Reader: messages, Writer: impatient{sess.process.Stdin},
 		MaxLineLength: maxReceived}, session: sess}, nil
 }
 
