@@ -47,3 +47,28 @@ func TestToolBodies(t *testing.T) {
 		})
 	}
 }
+
+// TestFittedCalls checks that a tool of this program runs with values that a model wrote in another form.
+func TestFittedCalls(t *testing.T) {
+	t.Parallel()
+	for input, says := range map[string]string{
+		`{"path":".","depth":"2"}`:                    "",
+		`{"path":null,"depth":"","glob":null}`:        "",
+		`{"path":".","depth":"two"}`:                  "depth must be a whole number, not a string",
+		"```json\n{\"path\":\".\",\"depth\":2,}\n```": "",
+	} {
+		t.Run(input, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			heard := ""
+			m := asksThen(func(req model.Request) string {
+				heard = req.Messages[len(req.Messages)-1].Parts[0].Text
+				return "done"
+			}, "list_files", input)
+			f := newFixture(t, withModel(m), withTools(tool.All(tool.Documents{})...))
+			is.Equal(f.wait(f.accept("go")).OutputText, "done")
+			is.True(strings.Contains(heard, says))
+			is.Equal(strings.Contains(heard, "must be"), strings.Contains(says, "must be"))
+		})
+	}
+}

@@ -9,8 +9,8 @@ import (
 )
 
 // Fit returns an object of arguments with values of the types that a JSON Schema wants, where the model wrote them in
-// another form: "1" for 1, "true" for true, 1 for "1", the text of an object or a list for itself, one entry for a list of
-// it, and null or an empty text for an optional argument that is left out. Everything else stays as it is.
+// another form: "1" for 1, "true" for true, 1 for "1", the text of an object or a list for itself, one entry for a
+// list of it, and null or an empty text for an optional argument that is left out. Everything else stays as it is.
 func Fit(schema, input json.RawMessage) json.RawMessage {
 	if fitted, changed := fit(schema, input, 0); changed {
 		return fitted

@@ -1,5 +1,5 @@
-// Package arguments mends the arguments of tool calls that a model wrote almost right. It is pure. It mends only what has
-// one meaning: arguments that were cut off, or that could mean two things, are given back to the model.
+// Package arguments mends the arguments of tool calls that a model wrote almost right. It is pure. It mends only what
+// has one meaning: arguments that were cut off, or that could mean two things, are given back to the model.
 package arguments
 
 import (
@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Object returns the JSON object that text means. It accepts code fences around it, an object within a JSON string, null
-// and nothing as no arguments, trailing commas, raw line breaks in strings, quotation marks and constants of Python, and
-// names without quotation marks. Its error names the position and the text there.
+// Object returns the JSON object that text means. It accepts code fences around it, an object within a JSON string,
+// null and nothing as no arguments, trailing commas, raw line breaks in strings, quotation marks and constants of
+// Python, and names without quotation marks. Its error names the position and the text there.
 func Object(text []byte) (json.RawMessage, error) {
 	const layers = 3 // of fences and strings around each other
 	inner := text

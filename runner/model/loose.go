@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// A looseCount is a whole number in JSON. Servers also send floats, texts and null. What is no number is 0: a fault in a
-// count must not throw an answer away.
+// A looseCount is a whole number in JSON. Servers also send floats, texts and null. What is no number is 0: a
+// fault in a count must not throw an answer away.
 type looseCount int64
 
 // UnmarshalJSON accepts every value.
@@ -46,8 +46,8 @@ func (u *messagesTokens) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Servers that cut text by UTF-16 units send the halves of an emoji in two events. encoding/json would replace each half.
-// markHalves replaces them by characters of the last private plane, which joinHalves joins.
+// Servers that cut text by UTF-16 units send the halves of an emoji in two events. encoding/json would replace each
+// half. markHalves replaces them by characters of the last private plane, which joinHalves joins.
 const firstHalf = 0x10_f000 // stands for the surrogate 0xd800
 
 // escapedUnit matches an escaped character of JSON. An escaped backslash is no beginning of another one.

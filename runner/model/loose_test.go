@@ -91,7 +91,7 @@ func TestStrayForms(t *testing.T) {
 	}
 }
 
-// wholeAnswers returns the answers of servers that do not stream, with a text and a call, and counts that stand for %USAGE.
+// wholeAnswers returns the answers of servers that do not stream, with a text and a call. N stands for a count.
 func wholeAnswers() map[string]string {
 	return map[string]string{
 		"openai": `{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"TEXT","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}],` +

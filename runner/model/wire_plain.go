@@ -122,8 +122,8 @@ func plainOutput(raw json.RawMessage) json.RawMessage {
 }
 
 // aboutToolSchema reports whether a server refused the schemas of tools, or could not make a grammar of them. Sources:
-// llama.cpp, src/llama-grammar.cpp, common/json-schema-to-grammar.cpp and tools/server; vLLM, structured output backends;
-// the refusals of OpenAI, Anthropic, Gemini and Mistral.
+// llama.cpp, src/llama-grammar.cpp, common/json-schema-to-grammar.cpp and tools/server; the backends
+// of vLLM; the refusals of OpenAI, Anthropic, Gemini and Mistral.
 func (r *apiError) aboutToolSchema() bool {
 	if r.mentions("response_format", "json mode", "json_schema", "structured output", "text.format", "output_config",
 		"output_format") {
@@ -330,9 +330,11 @@ func (s *plainSchema) foldAlternatives() {
 // merge adds what another schema says of the same value. What s says itself has precedence.
 func (s *plainSchema) merge(o *plainSchema) {
 	s.Title, s.Description = cmp.Or(s.Title, o.Title), cmp.Or(s.Description, o.Description)
-	s.Format, s.MinLength, s.MinItems = cmp.Or(s.Format, o.Format), cmp.Or(s.MinLength, o.MinLength), cmp.Or(s.MinItems, o.MinItems)
-	s.MaxLength, s.MaxItems, s.Items = cmp.Or(s.MaxLength, o.MaxLength), cmp.Or(s.MaxItems, o.MaxItems), cmp.Or(s.Items, o.Items)
-	s.Default, s.Minimum, s.Maximum = orRaw(s.Default, o.Default), orRaw(s.Minimum, o.Minimum), orRaw(s.Maximum, o.Maximum)
+	s.Format, s.Items = cmp.Or(s.Format, o.Format), cmp.Or(s.Items, o.Items)
+	s.MinLength, s.MinItems = cmp.Or(s.MinLength, o.MinLength), cmp.Or(s.MinItems, o.MinItems)
+	s.MaxLength, s.MaxItems = cmp.Or(s.MaxLength, o.MaxLength), cmp.Or(s.MaxItems, o.MaxItems)
+	s.Default = orRaw(s.Default, o.Default)
+	s.Minimum, s.Maximum = orRaw(s.Minimum, o.Minimum), orRaw(s.Maximum, o.Maximum)
 	s.ExclusiveMinimum = orRaw(s.ExclusiveMinimum, o.ExclusiveMinimum)
 	s.ExclusiveMaximum = orRaw(s.ExclusiveMaximum, o.ExclusiveMaximum)
 	if s.Type == nil {
