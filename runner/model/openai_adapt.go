@@ -43,8 +43,8 @@ func (o *openAI) adaptMessages(q quirks, r *apiError) (quirks, bool) {
 	case r.says(meansNoSystem) && !q.noSystem:
 		q.noSystem, o.quirks.noSystem = true, true
 	// The roles do alternate, so the results of tools are in the way.
-	case r.mentions("roles must alternate", "only user and assistant roles", "unexpected role 'tool'", "unknown role: tool",
-		"invalid role: tool", "tool role is not supported", "tool role not supported"):
+	case r.mentions("roles must alternate", "only user and assistant roles", "unexpected role 'tool'",
+		"unknown role: tool", "invalid role: tool", "tool role is not supported", "tool role not supported"):
 		q.noToolRole, o.quirks.noToolRole = true, true
 	}
 	if ids := r.idRule(q.ids); ids != q.ids {
