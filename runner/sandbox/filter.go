@@ -96,6 +96,10 @@ func beFilter(filter Filter, mib string) {
 		os.Exit(1)
 	}
 	unconfinedTime.Store(int64(ProcessTime()))
+	peak := func() int64 { return 0 }
+	if os.Getenv(usageVariable) != "" {
+		peak = peakMemory() // a confined process can open no file
+	}
 	if confineFilter(memory) != nil {
 		os.Exit(filterOpen)
 	}
@@ -110,6 +114,9 @@ func beFilter(filter Filter, mib string) {
 	}
 	if err != nil {
 		failFilter(err, filterRefused)
+	}
+	if n := peak(); n > 0 {
+		fmt.Fprintf(os.Stderr, "%s=%d", usageVariable, n)
 	}
 	os.Exit(0)
 }
@@ -246,12 +253,20 @@ func (p *FilterPool) start(ctx context.Context, x filterProcess, in [][]byte) ([
 	// The server's environment is not passed on, because it contains keys. GOMEMLIMIT makes the
 	// garbage collector run more often beyond three quarters of the memory.
 	cmd.Env = []string{"GOMAXPROCS=1", fmt.Sprintf("GOMEMLIMIT=%dMiB", x.memory*3/4), "GOTRACEBACK=none"}
+	report, begun := reporterOf(ctx), time.Now()
+	if report != nil {
+		cmd.Env = append(cmd.Env, usageVariable+"=1")
+	}
 	var out, stderr bytes.Buffer
 	input := net.Buffers(slices.Clone(in)) // reading it removes its parts
 	cmd.Stdin, cmd.WaitDelay = &input, time.Second
 	cmd.Stdout, cmd.Stderr = &limitedBuffer{&out, maxFilterOut}, &limitedBuffer{&stderr, 1000}
 	err = cmd.Run()
 	switch {
+	case err == nil && report != nil:
+		report(Usage{Filter: x.name, Time: time.Since(begun), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+			Memory: parseUsage(stderr.String()), Limit: int64(x.memory) << 20})
+		return out.Bytes(), nil
 	case err == nil:
 		return out.Bytes(), nil
 	case ctx.Err() != nil:

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -62,6 +63,20 @@ func restrictCalls(p callProfile) error {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}
 	return p.filterCalls()
+}
+
+// peakMemory returns a function that returns the most bytes that this process has had in memory. The function also
+// works in a confined process. It returns 0 if it does not know.
+func peakMemory() func() int64 {
+	f, err := os.Open("/proc/self/status")
+	return func() int64 {
+		if err != nil {
+			return 0
+		}
+		text := make([]byte, 4<<10)
+		n, _ := f.ReadAt(text, 0) // it ends with io.EOF
+		return figuresIn(text[:n], "VmHWM")[0]
+	}
 }
 
 // mappedMemory returns the address space of this process, and the writable private part of it,

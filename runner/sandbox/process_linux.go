@@ -44,8 +44,13 @@ func hasProc() bool {
 // procFigures returns the named figures of a file in /proc, in the order of the names and in
 // bytes. The file has lines such as "VmSwap:  12 kB". A missing figure is 0.
 func procFigures(file string, names ...string) (figures []int64, err error) {
-	figures = make([]int64, len(names))
 	text, err := os.ReadFile(file)
+	return figuresIn(text, names...), err
+}
+
+// figuresIn is procFigures for the text of such a file.
+func figuresIn(text []byte, names ...string) []int64 {
+	figures := make([]int64, len(names))
 	for line := range bytes.Lines(text) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		if i := slices.Index(names, string(name)); i >= 0 {
@@ -56,5 +61,5 @@ func procFigures(file string, names ...string) (figures []int64, err error) {
 			}
 		}
 	}
-	return figures, err
+	return figures
 }
