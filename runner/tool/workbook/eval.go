@@ -2,6 +2,7 @@ package workbook
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"time"
 )
@@ -32,6 +33,19 @@ type matrix struct {
 	rows, columns int
 	at            func(row, column int) any // from 0
 	ref           *node                     // the cells, nil if the values are computed
+}
+
+// positions returns the rows and columns of all values, row by row.
+func (m *matrix) positions() iter.Seq2[int, int] {
+	return func(yield func(row, column int) bool) {
+		for row := range m.rows {
+			for column := range m.columns {
+				if !yield(row, column) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // A calculator computes the formulas of a workbook. The values of cells are float64, string, bool, cellError, and nil

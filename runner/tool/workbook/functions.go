@@ -136,11 +136,9 @@ func walk(args []any, f func(v any, fromCell bool) any) any {
 			}
 			continue
 		}
-		for row := range m.rows {
-			for column := range m.columns {
-				if e := f(m.at(row, column), true); e != nil {
-					return e
-				}
+		for row, column := range m.positions() {
+			if e := f(m.at(row, column), true); e != nil {
+				return e
 			}
 		}
 	}

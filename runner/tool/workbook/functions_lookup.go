@@ -139,14 +139,12 @@ func (c *calculator) conditional(values *matrix, pairs []any, result func(values
 		criteria = append(criteria, parseCriterion(c.single(pairs[i+1])))
 	}
 	var found []any
-	for row := range ranges[0].rows {
-	cells:
-		for column := range ranges[0].columns {
-			for i, m := range ranges {
-				if !criteria[i].matches(m.at(row, column)) {
-					continue cells
-				}
-			}
+	for row, column := range ranges[0].positions() {
+		meets := true
+		for i, m := range ranges {
+			meets = meets && criteria[i].matches(m.at(row, column))
+		}
+		if meets {
 			found = append(found, values.at(row, column))
 		}
 	}

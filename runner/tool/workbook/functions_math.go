@@ -119,25 +119,23 @@ func payment(n []float64) any {
 func sumProduct(c *calculator, args []any) any {
 	first := many(args[0], asMatrix(args[0]))
 	sum := 0.0
-	for row := range first.rows {
-		for column := range first.columns {
-			product := 1.0
-			for _, arg := range args {
-				m := many(arg, asMatrix(arg))
-				if m.rows != first.rows || m.columns != first.columns {
-					return errValue
-				}
-				switch v := m.at(row, column).(type) {
-				case cellError:
-					return v
-				case float64:
-					product *= v
-				default:
-					product = 0
-				}
+	for row, column := range first.positions() {
+		product := 1.0
+		for _, arg := range args {
+			m := many(arg, asMatrix(arg))
+			if m.rows != first.rows || m.columns != first.columns {
+				return errValue
 			}
-			sum += product
+			switch v := m.at(row, column).(type) {
+			case cellError:
+				return v
+			case float64:
+				product *= v
+			default:
+				product = 0
+			}
 		}
+		sum += product
 	}
 	return finite(sum)
 }

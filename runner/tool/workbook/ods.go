@@ -385,6 +385,20 @@ func (v *odsReader) shown() string {
 	return shownCell(formula, value)
 }
 
+// writeCells writes the selected cells of the present row.
+func (v *odsReader) writeCells() error {
+	selected := v.text.cells
+	for _, c := range v.cells {
+		to := min(c.column+c.repeated-1, selected.last.column)
+		for column := max(c.column, selected.first.column); column <= to; column++ {
+			if err := v.sheet.cell(column, c.text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // endRow adds the present row as often as it is repeated.
 func (v *odsReader) endRow() error {
 	for _, note := range v.pending {
@@ -400,13 +414,8 @@ func (v *odsReader) endRow() error {
 	// Only what is selected is written, so that a row or cell that is repeated a million times costs nothing.
 	for row := max(v.row, selected.first.row); row <= min(last, selected.last.row); row++ {
 		s.beginRow(row, v.rowHidden)
-		for _, c := range v.cells {
-			to := min(c.column+c.repeated-1, selected.last.column)
-			for column := max(c.column, selected.first.column); column <= to; column++ {
-				if err := s.cell(column, c.text); err != nil {
-					return err
-				}
-			}
+		if err := v.writeCells(); err != nil {
+			return err
 		}
 		if s.skipped { // nothing of this row and its copies is selected
 			return nil
