@@ -42,6 +42,31 @@ func TestOpenAPI(t *testing.T) {
 	is.Equal(string(have), string(want)) // both parsers return the same document
 }
 
+// TestOpenAPIStrangerTools compares the workers in the examples with the tools that strangers have by default.
+func TestOpenAPIStrangerTools(t *testing.T) {
+	t.Parallel()
+	found := 0
+	var look func(node any)
+	look = func(node any) {
+		switch node := node.(type) {
+		case map[string]any:
+			if list, ok := node["strangerTools"].([]any); ok {
+				found++
+				is.New(t).Equal(list, strangersDefault())
+			}
+			for _, inner := range node {
+				look(inner)
+			}
+		case []any:
+			for _, inner := range node {
+				look(inner)
+			}
+		}
+	}
+	look(newValidator(t).tree)
+	is.New(t).True(found >= 3) // examples
+}
+
 // TestOpenAPIRequestsHaveNoDefaults checks that no schema of a request body has a default: client
 // generators make such a field required.
 func TestOpenAPIRequestsHaveNoDefaults(t *testing.T) {

@@ -10,14 +10,20 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
 
-// strangersDefault is the default of strangerTools.
-var strangersDefault = []any{"read_file", "write_file", "edit_file", "list_files", "search_files", "view_image", "make_chart", "publish_file"}
+// strangersDefault returns the default of strangerTools.
+func strangersDefault() (list []any) {
+	for _, rule := range runner.StrangerTools(store.WorkerSettings{}) {
+		list = append(list, rule.Tool)
+	}
+	return list
+}
 
 // TestCreateTemplate creates templates and reads each field back.
 func TestCreateTemplate(t *testing.T) {
@@ -27,10 +33,10 @@ func TestCreateTemplate(t *testing.T) {
 		want fields
 	}{
 		"nothing": {`{}`, fields{"instructions": "", "summary": "", "outputSchema": nil, "visibility": "public",
-			"model": nil, "approvalTools": []any{}, "mcpTools": []any{}, "tools": nil, "strangerTools": strangersDefault, "workspace": "shared"}},
+			"model": nil, "approvalTools": []any{}, "mcpTools": []any{}, "tools": nil, "strangerTools": strangersDefault(), "workspace": "shared"}},
 		"tools": {`{"tools":["read_file",{"tool":"web_fetch","hosts":["example.com"]}],"strangerTools":[],"workspace":"task"}`,
 			fields{"tools": []any{"read_file", map[string]any{"tool": "web_fetch", "hosts": []any{"example.com"}}}, "strangerTools": []any{}, "workspace": "task"}},
-		"tools, null": {`{"tools":null,"strangerTools":null,"workspace":null}`, fields{"tools": nil, "strangerTools": strangersDefault, "workspace": "shared"}},
+		"tools, null": {`{"tools":null,"strangerTools":null,"workspace":null}`, fields{"tools": nil, "strangerTools": strangersDefault(), "workspace": "shared"}},
 		"settings": {`{"model":"offline","approvalTools":["shell","mail.send"],"mcpTools":["everything","notes.add"]}`,
 			fields{"model": "offline", "approvalTools": []any{"shell", "mail.send"}, "mcpTools": []any{"everything", "notes.add"}}},
 		"effort":         {`{"effort":"high","temperature":0.25}`, fields{"effort": "high", "temperature": 0.25}},
@@ -237,7 +243,7 @@ func TestUpdateWorker(t *testing.T) {
 			fields{"tools": []any{"read_file", fields{"tool": "web_fetch", "hosts": []any{"*.Example.com"}}, fields{"tool": "shell", "commands": []any{"git"}}}}},
 		"every tool":         {`{"tools":null}`, fields{"tools": nil}},
 		"strangers":          {`{"strangerTools":["web_search"]}`, fields{"strangerTools": []any{"web_search"}}},
-		"strangers' default": {`{"strangerTools":null}`, fields{"strangerTools": strangersDefault}},
+		"strangers' default": {`{"strangerTools":null}`, fields{"strangerTools": strangersDefault()}},
 		"workspace":          {`{"workspace":"shared"}`, fields{"workspace": "shared"}},
 		"days":               {`{"keepTaskDays":0}`, fields{"keepTaskDays": 0}},
 		"the server's days":  {`{"keepTaskDays":null}`, fields{"keepTaskDays": nil}},

@@ -199,15 +199,21 @@ func TestHostileMail(t *testing.T) {
 			t.Errorf("%s: %s", a.name, call.Output) // permitted calls find nothing
 		}
 	}
-	is.Equal(w.fetched.Load(), int64(0))                  // no request has left the machine
-	is.Equal(len(w.done.list()), 0)                       // no tool has done anything
-	is.Equal(len(w.approvalsOf(turn)), 0)                 // no person was asked for approval
-	is.Equal(w.folders(turn.Folder()), before)            // no file of others was changed
-	is.Equal(len(w.filesOf(turn)), 0)                     // nothing was published
-	is.Equal(names(w.model.last().Tools), strangersTools) // the model got no other tool
+	is.Equal(w.fetched.Load(), int64(0))                    // no request has left the machine
+	is.Equal(len(w.done.list()), 0)                         // no tool has done anything
+	is.Equal(len(w.approvalsOf(turn)), 0)                   // no person was asked for approval
+	is.Equal(w.folders(turn.Folder()), before)              // no file of others was changed
+	is.Equal(len(w.filesOf(turn)), 0)                       // nothing was published
+	is.Equal(names(w.model.last().Tools), strangersTools()) // the model got no other tool
 }
 
-var strangersTools = []string{"read_file", "write_file", "edit_file", "list_files", "search_files", "view_image", "make_chart", "publish_file"}
+// strangersTools returns the names of the tools that strangers have by default.
+func strangersTools() (list []string) {
+	for _, rule := range runner.StrangerTools(store.WorkerSettings{}) {
+		list = append(list, rule.Tool)
+	}
+	return list
+}
 
 func names(tools []model.Tool) (list []string) {
 	for _, t := range tools {

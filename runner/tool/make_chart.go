@@ -27,7 +27,7 @@ type makeChart struct{ docs Documents }
 // Spec describes make_chart.
 func (makeChart) Spec() Spec {
 	return Spec{
-		Name:        "make_chart",
+		Name: "make_chart",
 		Description: `Draw numbers as a chart: a .png or .svg file of the workspace, of labels and series or of a CSV file.
 It needs approval where write_file does.`,
 		InputSchema: objectSchema(`
