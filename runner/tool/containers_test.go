@@ -15,6 +15,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/tool/archive"
 )
 
 // zipped returns a zip archive with files: names and contents in turn.
@@ -114,6 +115,35 @@ func TestReadMembers(t *testing.T) {
 	} {
 		h.refuses(t, "read_file", object{"path": path}, says)
 	}
+}
+
+// TestMemberIsReadInOneWalk counts how often a container is walked for a member.
+func TestMemberIsReadInOneWalk(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	walks, read := 0, 0
+	k := documentKind{filter: "eml", members: func(_ []byte, _ selection, _ func() bool, visit func(archive.Member, io.Reader) error) error {
+		walks++
+		for _, name := range []string{"a", "a/b.txt", "c"} {
+			body := strings.NewReader("text of " + name)
+			err := visit(archive.Member{Name: name}, body)
+			if body.Len() == 0 {
+				read++
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	name, body, err := k.find(nil, selection{Name: "m.eml"}, "a/b.txt", 1)
+	is.NoErr(err)
+	is.Equal(name+": "+string(body), "b.txt: text of a/b.txt")
+	is.Equal(walks, 1)
+	is.Equal(read, 2) // the file whose name is that of the folder, and the one of the path
+	_, _, err = k.find(nil, selection{Name: "m.eml"}, "d", 1)
+	is.Equal(err.Error(), `it has no file "d"; it has: a, a/b.txt, c`)
+	is.Equal(walks, 2)
 }
 
 // TestManyMembers checks that an error does not list all of many files.

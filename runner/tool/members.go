@@ -137,22 +137,28 @@ func (k documentKind) find(document []byte, s selection, p string, level int) (n
 	if level > maxLevels {
 		return "", nil, fmt.Errorf("files in archives are read up to %d archives deep", maxLevels)
 	}
-	k = k.refined(document)
+	var found foundMember
 	var names []string
-	err = k.visit(document, s, func(m archive.Member, _ io.Reader) error {
+	err = k.refined(document).visit(document, s, func(m archive.Member, r io.Reader) error {
 		names = append(names, m.Name)
+		// The longest name counts, because an archive may have a file and a folder of the same name.
+		if leadsTo(m.Name, p) && len(m.Name) > len(found.name) {
+			found = readFound(m.Name, r)
+		}
+		if m.Name == p {
+			return errStop
+		}
 		return nil
 	})
-	name = longestPrefix(names, p)
 	switch {
-	case name == "" && err != nil:
+	case found.name == "" && err != nil:
 		return "", nil, err
-	case name == "":
+	case found.name == "":
 		return "", nil, noMember(names, s.Name, p)
+	case found.err != nil:
+		return "", nil, found.err
 	}
-	if body, err = k.extract(document, s, name); err != nil {
-		return "", nil, err
-	}
+	name, body = found.name, found.body
 	if name == p {
 		return path.Base(name), body, nil
 	}
@@ -165,14 +171,25 @@ func (k documentKind) find(document []byte, s selection, p string, level int) (n
 	return name, body, err
 }
 
-// longestPrefix returns the longest of the names that is p or a folder above p.
-func longestPrefix(names []string, p string) (found string) {
-	for _, name := range names {
-		if (name == p || strings.HasPrefix(p, name+"/")) && len(name) > len(found) {
-			found = name
-		}
+// leadsTo reports whether a name is p or a folder above p.
+func leadsTo(name, p string) bool { return name == p || strings.HasPrefix(p, name+"/") }
+
+// A foundMember is a member with its bytes, or the reason why they cannot be read.
+type foundMember struct {
+	name string
+	body []byte
+	err  error
+}
+
+func readFound(name string, r io.Reader) foundMember {
+	body, err := io.ReadAll(io.LimitReader(r, maxMember+1))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%q in it cannot be read: %w", visible.Name(name), err)
+	case len(body) > maxMember:
+		err = fmt.Errorf("%q in it has more than %d bytes: unpack it in the shell", visible.Name(name), maxMember)
 	}
-	return found
+	return foundMember{name, body, err}
 }
 
 // noMember returns the error for a path that is no member of a container with these names.
@@ -199,26 +216,6 @@ func noMember(names []string, container, p string) error {
 		more = fmt.Sprintf(" and %d more, which read_file of %s lists", n, visible.Name(container))
 	}
 	return fmt.Errorf("%s; it has: %s%s", what, strings.Join(shown, ", "), more)
-}
-
-// extract returns the bytes of the member with that name.
-func (k documentKind) extract(document []byte, s selection, name string) (body []byte, err error) {
-	err = k.visit(document, s, func(m archive.Member, r io.Reader) (err error) {
-		if m.Name != name {
-			return nil
-		}
-		if body, err = io.ReadAll(io.LimitReader(r, maxMember+1)); err != nil {
-			return fmt.Errorf("%q in it cannot be read: %w", visible.Name(name), err)
-		}
-		return errStop
-	})
-	switch {
-	case err != nil && !errors.Is(err, errStop):
-		return nil, err
-	case len(body) > maxMember:
-		return nil, fmt.Errorf("%q in it has more than %d bytes: unpack it in the shell", visible.Name(name), maxMember)
-	}
-	return body, nil
 }
 
 // A section is a text that search_files searches: the text of a document, or of a member of a container.
