@@ -80,7 +80,7 @@ func TestConnectedProvider(t *testing.T) {
 	f.connect("box", p.URL+"/v1", connectedKey)
 	got, err := f.TestProvider(f.ctx(), f.owner, "box", "")
 	is.NoErr(err)
-	is.Equal([]any{got.Model, got.Answer, got.Error, got.InputTokens}, []any{"m", "I am box", "", int64(20)})
+	is.Equal([]any{got.Model, got.Answer, got.Error, got.InputTokens}, []any{"m", "I am box", "", int64(60)})
 	v, err := f.ModelChoices(f.ctx(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(v.Own && !v.Offline)
@@ -100,7 +100,7 @@ func TestConnectedProvider(t *testing.T) {
 	w := f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: "offline"}})
 	turn = f.wait(f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, Input: "x", Budget: store.BudgetStandard}))
 	is.Equal(turn.Model, "offline")
-	is.Equal(p.calls.Load(), int64(2)) // the test and one turn
+	is.Equal(p.calls.Load(), int64(4)) // the three calls of the test and one turn
 }
 
 // TestProviderFailures tests providers that return errors or invalid answers.

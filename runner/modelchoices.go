@@ -19,6 +19,8 @@ type ModelChoices struct {
 	Offline   bool     // all defaults are the stand-in for tests, which can only quote
 	Groups    []ModelGroup
 	Providers int // connected by the organization
+
+	Unpriced []string // names of the default models without a price, to which caps do not apply
 }
 
 // A ModelGroup holds the models of one provider.
@@ -49,6 +51,7 @@ func (r *Runner) ModelChoices(ctx context.Context, organizationID string) (v Mod
 	}
 	v.Own, v.Providers = models.Chain != "" && !r.replays(), len(models.Providers)
 	v.Default = r.defaultModels(models)
+	v.Unpriced = r.unpricedOf(models, v.Default)
 	v.Offline = !slices.ContainsFunc(v.Default, func(name string) bool { return name != "offline" })
 	for _, p := range models.Providers {
 		g := ModelGroup{Name: p.Name, More: len(p.Models) > maxChoices}
@@ -85,6 +88,20 @@ func (r *Runner) defaultModels(models store.OrganizationModels) (names []string)
 		names = append(names, m.Name())
 	}
 	return names
+}
+
+// unpricedOf returns the names of the models without a price.
+func (r *Runner) unpricedOf(models store.OrganizationModels, names []string) (list []string) {
+	for i, name := range names {
+		m, err := r.openModel(models, name)
+		if err != nil && i < len(r.setup.own) && r.setup.own[i].Name() == name {
+			m, err = r.setup.own[i], nil // the catalogue does not have the server's own models
+		}
+		if err == nil && m.price.Basis == model.BasisNone {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // serverModels returns the models of the price table that the server's environment can open. It

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"journeyman/runner/model"
-	"journeyman/runner/prompt"
 	"journeyman/runner/sandbox"
 	"journeyman/store"
 )
@@ -100,8 +98,8 @@ const (
 	testTokens = 500              // of the answer: some models reason before they answer
 )
 
-// TestProvider lists the models of a provider and asks one of them a short question. It stores and
-// returns the result. modelName is the model to ask; "" chooses one. If the organization has no
+// TestProvider lists the models of a provider and asks one of them a short question, to call a tool, and what it
+// sees in a picture. It stores and returns the result. modelName is the model to ask; "" chooses one. If the organization has no
 // models of its own and the model answers, the model becomes the default. If ctx ends before the model
 // answers, TestProvider returns the error of ctx and stores no result.
 func (r *Runner) TestProvider(ctx context.Context, c store.Caller, name, modelName string) (store.ProviderTest, error) {
@@ -180,29 +178,18 @@ func (r *Runner) examine(ctx context.Context, models store.OrganizationModels, p
 // askShortly asks a model a short question, and stores the answer or the failure in t. used is the
 // usage to charge: that of a failed call is charged as in a turn.
 func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) {
-	req := model.Request{MaxTokens: testTokens, Messages: []model.Message{{Role: model.RoleUser,
-		Parts: []model.Part{{Type: model.PartText, Text: "Say hello in five words or fewer."}}}}}
-	cost := callCost{input: prompt.EstimateRequest(req), local: model.Local(m.Model)}
+	t.Price = m.price.Basis.String()
 	started := time.Now() // use the real clock to measure the model's response time
-	resp, err := model.Ask(ctx, m.Model, req, cost.count)
+	text, _, err := asked(ctx, m, t, used, question("Say hello in five words or fewer."))
 	t.Took = time.Since(started)
-	if err != nil {
-		resp.Usage = cost.used(resp.Usage, ctx.Err() != nil)
-	}
-	t.InputTokens, t.OutputTokens = resp.Usage.InputTokens, resp.Usage.OutputTokens
-	*used = m.usage(resp.Usage)
 	switch me, ok := errors.AsType[*model.Error](err); {
 	case ok:
 		t.Code, t.Error = me.Code, me.Message
 	case err != nil:
 		t.Code, t.Error = "timeout", fmt.Sprintf("the model did not answer within %s", testTime)
 	default:
-		for _, part := range resp.Parts {
-			if part.Type == model.PartText {
-				t.Answer += part.Text
-			}
-		}
-		t.Answer = strings.TrimSpace(t.Answer)
+		t.Answer = text
+		r.probe(ctx, m, t, used)
 	}
 }
 

@@ -76,6 +76,15 @@ type ProviderTest struct {
 	OutputTokens int64         `json:"outputTokens,omitempty"`
 	Code         string        `json:"code,omitempty"`  // of the failure
 	Error        string        `json:"error,omitempty"` // the failure, for people; "" after an answer
+	Price        string        `json:"price,omitempty"` // where the model's price came from, in words
+	Tools        *Probe        `json:"tools,omitempty"` // nil if it was not tried
+	Pictures     *Probe        `json:"pictures,omitempty"`
+}
+
+// A Probe is the result of a try of an ability.
+type Probe struct {
+	Has bool   `json:"has"`
+	Why string `json:"why,omitempty"` // the reason why not, for people
 }
 
 // OK reports whether the model answered.
@@ -324,6 +333,11 @@ func (s *Store) checkUnused(ctx context.Context, q querier, organizationID, name
 func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t ProviderTest, models []ListedModel,
 	chain string) error {
 	t.Answer, t.Error = FirstRunes(t.Answer, maxTestText), FirstRunes(t.Error, maxTestText)
+	for _, p := range []*Probe{t.Tools, t.Pictures} {
+		if p != nil {
+			p.Why = FirstRunes(p.Why, maxTestText)
+		}
+	}
 	test, err := json.Marshal(t)
 	if err != nil {
 		return err

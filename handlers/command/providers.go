@@ -19,7 +19,7 @@ import (
 type Providers struct {
 	List    ProviderList    `cmd:"" help:"List the connected providers of models and the results of their last tests."`
 	Add     ProviderAdd     `cmd:"" help:"Connect a provider and test it."`
-	Test    ProviderTest    `cmd:"" help:"List the models of a provider and ask one of them a short question."`
+	Test    ProviderTest    `cmd:"" help:"List the models of a provider and ask one of them a short question, to call a tool, and what it sees."`
 	Remove  ProviderRemove  `cmd:"" help:"Remove a provider and its key."`
 	Default ProviderDefault `cmd:"" help:"Set the default models of workers."`
 }
@@ -189,8 +189,27 @@ func testResult(p store.Provider) string {
 	case !t.OK():
 		return printable(strings.TrimPrefix(t.Code+": "+t.Error, ": "))
 	default:
-		return fmt.Sprintf("%s answered in %d ms: %s", printable(t.Model), t.Took.Milliseconds(), printable(t.Answer))
+		return fmt.Sprintf("%s answered in %d ms: %s%s%s%s", printable(t.Model), t.Took.Milliseconds(), printable(t.Answer),
+			probeResult("tools", t.Tools), probeResult("pictures", t.Pictures), priceResult(t.Price))
 	}
+}
+
+// probeResult returns the result of a try, after a separator; "" if it was not tried.
+func probeResult(ability string, p *store.Probe) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Has:
+		return "; " + ability + ": yes"
+	}
+	return "; " + ability + ": no (" + printable(p.Why) + ")"
+}
+
+func priceResult(price string) string {
+	if price == "" || strings.HasPrefix(price, "no price") {
+		return strings.TrimSuffix("; "+price, "; ")
+	}
+	return "; price: " + price
 }
 
 func printProviders(w io.Writer, list []store.Provider) {

@@ -43,6 +43,7 @@ type modelsPage struct {
 type defaultModel struct {
 	store.ListedModel
 	First, Last bool
+	Unpriced    bool
 }
 
 // A providerCard is a connected provider with its forms.
@@ -153,7 +154,8 @@ func (p *modelsPage) freeName(kind string) string {
 // defaults returns the default models with the facts of their providers.
 func defaults(choices runner.ModelChoices) (list []defaultModel) {
 	for i, name := range choices.Default {
-		list = append(list, defaultModel{choices.Facts(name), i == 0, i == len(choices.Default)-1})
+		list = append(list, defaultModel{choices.Facts(name), i == 0, i == len(choices.Default)-1,
+			slices.Contains(choices.Unpriced, name)})
 	}
 	return list
 }
@@ -201,6 +203,9 @@ func (c providerCard) Advice() text.Key {
 	}
 	return "Correct it and test again."
 }
+
+// Unpriced reports whether the tested model has no price.
+func (c providerCard) Unpriced() bool { return strings.HasPrefix(c.Test.Price, "no price") }
 
 // Status returns the HTTP status with which the provider refused the test, "" for another failure.
 func (c providerCard) Status() string {

@@ -1,0 +1,112 @@
+package runner
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"strings"
+	"time"
+
+	"journeyman/runner/model"
+	"journeyman/runner/prompt"
+	"journeyman/store"
+)
+
+// probeLimit bounds each further call of a test, of which a tool and a picture cost a few hundred tokens.
+const probeLimit = 30 * time.Second
+
+// asked makes one call of a test and adds its usage, also that of a failed call.
+func asked(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage, req model.Request) (
+	text string, resp model.Response, err error) {
+	cost := callCost{input: prompt.EstimateRequest(req), local: model.Local(m.Model)}
+	resp, err = model.Ask(ctx, m.Model, req, cost.count)
+	if err != nil {
+		resp.Usage = cost.used(resp.Usage, ctx.Err() != nil)
+	}
+	t.InputTokens += resp.Usage.InputTokens
+	t.OutputTokens += resp.Usage.OutputTokens
+	*used = used.Add(m.usage(resp.Usage))
+	for _, part := range resp.Parts {
+		if part.Type == model.PartText {
+			text += part.Text
+		}
+	}
+	return strings.TrimSpace(text), resp, err
+}
+
+// question returns a request of a test.
+func question(text string, files ...model.Part) model.Request {
+	parts := append([]model.Part{{Type: model.PartText, Text: text}}, files...)
+	return model.Request{MaxTokens: testTokens, Messages: []model.Message{{Role: model.RoleUser, Parts: parts}}}
+}
+
+// probe tries what a worker needs besides words: a call of a tool, and a picture if the model may see.
+func (r *Runner) probe(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) {
+	t.Tools = probeTool(ctx, m, t, used)
+	m = r.described(ctx, m)
+	if !m.sees() {
+		t.Pictures = &store.Probe{Why: "the model takes none"}
+		return
+	}
+	t.Pictures = probePicture(ctx, m, t, used)
+}
+
+// probeTool asks the model to call a tiny tool.
+func probeTool(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) *store.Probe {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	const name = "report_number"
+	req := question("Call the tool report_number once with the number 7. Write no text.")
+	req.Tools = []model.Tool{{Name: name, Description: "Reports a number to the user.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}`)}}
+	text, resp, err := asked(ctx, m, t, used, req)
+	if err != nil {
+		return &store.Probe{Why: probeFailure(err)}
+	}
+	for _, part := range resp.Parts {
+		if part.Type == model.PartToolCall && part.ToolName == name {
+			return &store.Probe{Has: true}
+		}
+	}
+	return &store.Probe{Why: "asked to call a tool, the model wrote: " + cmp.Or(store.FirstRunes(text, 200), "nothing")}
+}
+
+// probePicture shows the model a picture that is red all over.
+func probePicture(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) *store.Probe {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	const side = 64 // some models refuse smaller ones
+	red := image.NewRGBA(image.Rect(0, 0, side, side))
+	draw.Draw(red, red.Bounds(), image.NewUniform(color.RGBA{R: 230, A: 255}), image.Point{}, draw.Src)
+	var data bytes.Buffer
+	if err := png.Encode(&data, red); err != nil {
+		return &store.Probe{Why: err.Error()}
+	}
+	file := model.Part{Type: model.PartFile, Path: "colour.png", MediaType: "image/png", Size: int64(data.Len()),
+		Open: func() ([]byte, error) { return data.Bytes(), nil }}
+	text, _, err := asked(ctx, m, t, used, question("Which colour fills this picture? Answer with one English word.", file))
+	switch {
+	case err != nil:
+		return &store.Probe{Why: probeFailure(err)}
+	case !m.sees():
+		return &store.Probe{Why: "the server refuses pictures"}
+	case strings.Contains(strings.ToLower(text), "red"):
+		return &store.Probe{Has: true}
+	}
+	return &store.Probe{Why: "shown a red picture, the model wrote: " + cmp.Or(store.FirstRunes(text, 200), "nothing")}
+}
+
+// probeFailure returns the reason of a failed call for people.
+func probeFailure(err error) string {
+	if me, ok := errors.AsType[*model.Error](err); ok {
+		return me.Message
+	}
+	return fmt.Sprintf("no answer within %s", probeLimit)
+}
