@@ -91,7 +91,8 @@ func probePicture(ctx context.Context, m pricedModel, t *store.ProviderTest, use
 	}
 	file := model.Part{Type: model.PartFile, Path: "colour.png", MediaType: "image/png", Size: int64(data.Len()),
 		Open: func() ([]byte, error) { return data.Bytes(), nil }}
-	text, _, err := asked(ctx, m, t, used, question("Which colour fills this picture? Answer with one English word.", file))
+	req := question("Which colour fills this picture? Answer with one English word.", file)
+	text, _, err := asked(ctx, m, t, used, req)
 	switch {
 	case err != nil:
 		return &store.Probe{Why: probeFailure(err)}

@@ -62,7 +62,8 @@ func (m *remote) hostNames() (names []string) {
 	for {
 		names = append(names, priceHost(host)+":"+m.model)
 		_, domain, found := strings.Cut(host, ".")
-		if _, err := netip.ParseAddr(host); err == nil || !found || !strings.Contains(domain, ".") || len(names) == maxDomains {
+		_, noIP := netip.ParseAddr(host)
+		if noIP == nil || !found || !strings.Contains(domain, ".") || len(names) == maxDomains {
 			return names
 		}
 		host = domain
