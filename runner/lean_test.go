@@ -73,6 +73,7 @@ func TestSmallWindowsGetLeanTools(t *testing.T) {
 	other.run("go")
 	lean, all := seen[0].Tools, m.last().Tools
 	is.True(len(all) > len(lean)-1)                  // all tools except the remote one
+	t.Log("tokens, about: lean tools", toolTokens(lean), "all tools", toolTokens(all))
 	is.True(toolTokens(lean)*10 < toolTokens(all)*7) // including the remote tool
 	t.Log("tokens of tools, about:", toolTokens(all), "lean:", toolTokens(lean))
 }
@@ -99,6 +100,6 @@ func TestPromptIsLean(t *testing.T) {
 	}
 	preamble := prompt.EstimateText(prompt.Preamble(setting))
 	t.Log("tokens, about: preamble", preamble, "tools", toolTokens(tools))
-	is.True(preamble < 600)                    // of the preamble
-	is.True(preamble+toolTokens(tools) < 3600) // of both
+	is.True(preamble < 750)                    // of the preamble
+	is.True(preamble+toolTokens(tools) < 3700) // of both
 }

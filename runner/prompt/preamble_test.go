@@ -27,17 +27,32 @@ func TestPreambleNamesTheTurnsTools(t *testing.T) {
 	}
 }
 
+// TestHabitsNeedTheirTools checks that habits are given only with all tools that they need, and not for
+// small windows.
+func TestHabitsNeedTheirTools(t *testing.T) {
+	t.Parallel()
+	for words, tools := range map[string][]string{"Code: read it": {"edit_file", "shell"}, "Tables: look at": {"read_file", "write_file"},
+		"Long documents: search": {"read_file", "search_files"}} {
+		is := is.New(t)
+		is.True(strings.Contains(prompt.Preamble(prompt.Setting{Tools: tools}), words))
+		is.True(!strings.Contains(prompt.Preamble(prompt.Setting{Tools: tools[:1]}), words))
+		is.True(!strings.Contains(prompt.Preamble(prompt.Setting{Tools: tools[1:]}), words))
+		is.True(!strings.Contains(prompt.Preamble(prompt.Setting{Tools: tools, Lean: true}), words))
+	}
+}
+
 // TestPreambleIsShort limits the size of the preamble, because each call sends it.
 func TestPreambleIsShort(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := prompt.Setting{Tools: []string{"ask_user", "update_plan", "publish_file", "web_fetch", "shell"},
+	s := prompt.Setting{Tools: []string{"ask_user", "update_plan", "publish_file", "web_fetch", "shell", "read_file", "write_file",
+		"edit_file", "search_files"},
 		Programs: strings.Split("python3 node ruby perl php java go gcc make git jq sqlite3 pandoc libreoffice pdftotext pdflatex typst magick convert ffmpeg tesseract dot gnuplot zip unzip rg", " ")}
 	whole := prompt.EstimateText(prompt.Preamble(s))
 	s.Lean = true
 	lean := prompt.EstimateText(prompt.Preamble(s))
 	t.Log("tokens, about:", whole, "lean:", lean)
-	is.True(whole < 750) // of the preamble with every line
+	is.True(whole < 850) // of the preamble with every line
 	is.True(lean < 450)  // of the preamble for small windows
 	s.OwnFolder = true
 	is.True(strings.Contains(prompt.Preamble(s), "a workspace folder for this task alone")) // the folder
