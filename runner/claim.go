@@ -31,6 +31,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	r.claimer.Go(r.dispatch)
 	r.leaser.Go(r.keepLease)
 	r.leaser.Go(r.housekeep)
+	r.startPrograms()
 	if r.cfg.Store.Shared() {
 		r.leaser.Go(r.followNodes)
 		r.leaser.Go(r.followWatchers)

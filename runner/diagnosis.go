@@ -88,7 +88,7 @@ func fixedTokens(own []tool.Tool, window int64) int64 {
 		s.remote.Lean = true
 	}
 	specs = s.describe(specs)
-	preamble := prompt.Preamble(s.setting(store.Claim{}, specs))
+	preamble := prompt.Preamble(s.setting(store.Claim{}, specs, nil))
 	return prompt.EstimateRequest(model.Request{Preamble: preamble, Tools: specs})
 }
 

@@ -72,7 +72,7 @@ func TestSmallWindowsGetLeanTools(t *testing.T) {
 	// The same worker, with a model that has a large window.
 	other.run("go")
 	lean, all := seen[0].Tools, m.last().Tools
-	is.True(len(all) > len(lean)-1)                  // all tools except the remote one
+	is.True(len(all) > len(lean)-1) // all tools except the remote one
 	t.Log("tokens, about: lean tools", toolTokens(lean), "all tools", toolTokens(all))
 	is.True(toolTokens(lean)*10 < toolTokens(all)*7) // including the remote tool
 	t.Log("tokens of tools, about:", toolTokens(all), "lean:", toolTokens(lean))

@@ -43,7 +43,12 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 		s.own, own = leanToolset(e.claim, s.own), tools.lean
 	}
 	e.prompt.Tools = s.describe(own)
-	e.prompt.Preamble = prompt.Preamble(s.setting(e.claim, e.prompt.Tools))
+	var programs []string
+	// A model in this process does not read the preamble, and short ones do not name programs.
+	if e.prompt.Hints && !s.remote.Lean {
+		programs = r.startedPrograms()
+	}
+	e.prompt.Preamble = prompt.Preamble(s.setting(e.claim, e.prompt.Tools, programs))
 	if s.remote.Note != "" {
 		e.prompt.Preamble += "\n" + s.remote.Note
 	}

@@ -48,13 +48,15 @@ type Runner struct {
 	claims  context.Context // ends when no more turns may be claimed
 	unclaim context.CancelFunc
 	claimer sync.WaitGroup            // counts dispatch
-	leaser  sync.WaitGroup            // counts keepLease, housekeep, followNodes and followWatchers
-	turns   sync.WaitGroup            // counts the executions; only begin adds to it
+	leaser  sync.WaitGroup            // counts keepLease, housekeep, findPrograms, followNodes and followWatchers
+	turns   sync.WaitGroup            // counts the executions, and the start of programs within one
 	renewed atomic.Pointer[time.Time] // time just before the last renewal of the lease
 	alive   atomic.Pointer[time.Time] // the dispatcher's last round; with a monotonic reading
 
 	setup *setup
 	tools func() ownTools // computes its result once
+
+	programs programs
 
 	mu         sync.Mutex            // guards the fields below
 	id         string                // of the lease

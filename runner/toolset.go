@@ -61,15 +61,10 @@ func without(tools []ownTool, names ...string) []ownTool {
 }
 
 // setting returns the data about tools for the preamble of a turn.
-func (s *toolset) setting(c store.Claim, tools []model.Tool) prompt.Setting {
-	setting := prompt.Setting{OwnFolder: c.OwnFolder, Lean: s.remote.Lean}
+func (s *toolset) setting(c store.Claim, tools []model.Tool, programs []string) prompt.Setting {
+	setting := prompt.Setting{OwnFolder: c.OwnFolder, Lean: s.remote.Lean, Programs: programs}
 	for _, t := range tools {
 		setting.Tools = append(setting.Tools, t.Name)
-	}
-	for _, t := range s.own {
-		if shell, ok := t.Tool.(interface{ Programs() []string }); ok {
-			setting.Programs = shell.Programs()
-		}
 	}
 	return setting
 }

@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/matryer/is"
 )
 
 // honestPrograms are typical uses of a shell, by program. Each script must succeed and print
@@ -156,4 +159,24 @@ func confinements(t *testing.T, cfg ShellConfig) map[string]*Shell {
 		all["with groups"] = s
 	}
 	return all
+}
+
+// TestProgramsAreStarted checks the programs of this machine. Those that every build has are certain.
+func TestProgramsAreStarted(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := shell(t, ShellConfig{})
+	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	started, err := s.StartedPrograms(t.Context(), w)
+	is.NoErr(err)
+	t.Log(started)
+	found := s.Programs()
+	for _, name := range started {
+		name, _, _ = strings.Cut(name, " (with ")
+		is.True(slices.Contains(found, name)) // a program without a file
+	}
+	// A file that does not start is no program.
+	r := ran(t, s, w, Command{Script: "mkdir bin; printf '#!/bin/sh\nexit 127\n' > bin/jq; printf '#!/bin/sh\n' > bin/git\n" +
+		"chmod +x bin/*; PATH=$PWD/bin:$PATH\n" + probeScript([]string{"jq", "git", "no-such-program"})})
+	is.Equal(r.Output, "program:git\n")
 }

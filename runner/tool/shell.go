@@ -3,9 +3,10 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -13,16 +14,27 @@ import (
 )
 
 type shell struct {
-	shell    *sandbox.Shell
-	programs func() []string
+	shell *sandbox.Shell
 }
 
-// Shell returns the tool shell, which runs commands with s. The first call of Programs searches
-// the programs of the machine.
-func Shell(s *sandbox.Shell) Tool { return shell{s, sync.OnceValue(s.Programs)} }
+// Shell returns the tool shell, which runs commands with s.
+func Shell(s *sandbox.Shell) Tool { return shell{s} }
 
-// Programs returns the well-known programs that commands can run.
-func (t shell) Programs() []string { return t.programs() }
+// Programs starts each well-known program once and returns those that have started. It may take
+// half a minute.
+func (t shell) Programs(ctx context.Context) (started []string, err error) {
+	dir, err := os.MkdirTemp("", "journeyman-programs-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ws, err := sandbox.OpenWorkspace(dir, sandbox.Limits{FileSize: 1 << 20, Files: 1000})
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	return t.shell.StartedPrograms(ctx, ws)
+}
 
 // Spec describes shell.
 func (t shell) Spec() Spec {
