@@ -21,7 +21,9 @@ type slowShell struct {
 	found chan []string
 }
 
-func (s slowShell) Spec() tool.Spec { return tool.Spec{Name: "shell", InputSchema: []byte(`{"type":"object"}`)} }
+func (s slowShell) Spec() tool.Spec {
+	return tool.Spec{Name: "shell", InputSchema: []byte(`{"type":"object"}`)}
+}
 
 func (s slowShell) Programs(ctx context.Context) ([]string, error) {
 	s.asked.Add(1)

@@ -31,7 +31,7 @@ bytes. Up to 1000. Leaves out .git and what .gitignore names.`,
 		InputSchema: objectSchema(`
     "path": {"type": "string", "description": "Folder; default the whole workspace"},
     "glob": {"type": "string", "maxLength": 500, "description": "Only files like *.go or src/**/*.{ts,tsx}, below path"},
-    "depth": {"type": "integer", "minimum": 1, "description": "Levels to list: 1 is the folder itself; default all"}`),
+    "depth": {"type": "integer", "minimum": 1, "description": "Levels to list; 1: only what lies directly in it; default all"}`),
 		Repeatable: true,
 		Parallel:   true,
 	}

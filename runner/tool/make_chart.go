@@ -28,8 +28,8 @@ type makeChart struct{ docs Documents }
 func (makeChart) Spec() Spec {
 	return Spec{
 		Name: "make_chart",
-		Description: `Draw numbers as a chart: a .png or .svg file of the workspace, of labels and series or of a CSV file.
-It needs approval where write_file does.`,
+		Description: `Draw numbers as a chart: a .png or .svg file of the workspace, from labels and series, or from a CSV
+file. It needs approval where write_file does.`,
 		InputSchema: objectSchema(`
     "path": {"type": "string"},
     "kind": {"type": "string", "enum": ["`+strings.Join(chart.Kinds(), `", "`)+`"]},

@@ -16,8 +16,8 @@ type publishFile struct{}
 func (publishFile) Spec() Spec {
 	return Spec{
 		Name: "publish_file",
-		Description: `Hand a file to the user: it is copied as it is now, attached to the answer, and gets the web
-address url. After a change, publish it again.`,
+		Description: `Hand a file to the user: it is copied as it is now and attached to the answer. The result has its
+web address. After a change, publish it again.`,
 		InputSchema: objectSchema(`
     "path": {"type": "string", "description": "Relative to the workspace"},
     "title": {"type": "string", "maxLength": 200, "description": "What it is, in a few words"}`,

@@ -41,8 +41,8 @@ func (t shell) Spec() Spec {
 	return Spec{
 		Name: "shell",
 		Description: `Run a shell command (bash, or sh) in the workspace, and give its exit status, stdout and
-stderr. It has no network but localhost, no input and no terminal; /tmp and processes end with it. The middle of a
-long output is left out. Prefer the file tools for reading and writing.`,
+stderr (add 2>&1 to see both in order). It has no network but localhost, no input and no terminal; /tmp and processes
+end with it. The middle of a long output is left out. Prefer the file tools for reading and writing.`,
 		InputSchema: objectSchema(`
     "command": {"type": "string", "description": "May be a script of several lines"},
     "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 600,

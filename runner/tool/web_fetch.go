@@ -33,8 +33,8 @@ func (webFetch) Spec() Spec {
 	return Spec{
 		Name: "web_fetch",
 		Description: `Read a public web page as Markdown, or a text file, PDF or office document as text: up to 64 KiB,
-then go on at nextOffset. With save, anything becomes a file, unchanged; that needs approval where write_file does. The
-page becomes a source of the answer.`,
+then go on at nextOffset. With save, the response is written to that file, unchanged; that needs approval where
+write_file does. The page becomes a source of the answer.`,
 		InputSchema: objectSchema(`
     "url": {"type": "string", "description": "Begins with https:// or http://"},
     "offset": {"type": "integer", "minimum": 0, "description": "Byte of the text to start at"},
