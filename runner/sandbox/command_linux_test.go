@@ -210,7 +210,7 @@ func TestUnconfinedRun(t *testing.T) {
 		command Command
 		want    Result
 	}{
-		"fails":     {Command{Script: "echo one; echo two >&2; exit 3"}, Result{ExitCode: 3, Output: "one\ntwo\n"}},
+		"fails":     {Command{Script: "echo one; echo two >&2; exit 3"}, Result{ExitCode: 3, Output: "one\n", Errors: "two\n"}},
 		"workspace": {Command{Script: "echo x > f; cat f"}, Result{Output: "x\n"}},
 		"times out": {Command{Script: "echo a; sleep 1000 & sleep 1000", Timeout: 3 * time.Second},
 			Result{ExitCode: 137, Output: "a\n", Stopped: StopTimeout}},
