@@ -1,7 +1,6 @@
 package dashboard_test
 
 import (
-	"cmp"
 	"net/http"
 	"strings"
 	"sync"
@@ -174,7 +173,11 @@ func formValues(body string) map[string]string {
 		case n.Data == "select":
 			chosen = attribute["name"]
 		case n.Data == "option" && selected:
-			values[chosen] = cmp.Or(attribute["value"], n.FirstChild.Data)
+			value, given := attribute["value"]
+			if !given {
+				value = n.FirstChild.Data
+			}
+			values[chosen] = value
 		case n.Data == "textarea" && n.FirstChild != nil:
 			values[attribute["name"]] = n.FirstChild.Data
 		case n.Data == "input" && attribute["type"] != "checkbox" && (attribute["type"] != "radio" || checked):
