@@ -469,11 +469,12 @@ CREATE TABLE tool_offers (
     offer TEXT NOT NULL CHECK (json_valid(offer))
 ) STRICT;
 
--- The toolset of a turn. The row is written before the turn's first model call, so that a
--- resumed turn has the same tools. Turns without tools of MCP servers have no row.
+-- The toolset of a turn. The row is written before the turn's first model call, so that a resumed turn
+-- has the same tools and the same preamble. Turns that need neither have no row.
 CREATE TABLE turn_offers (
     turn_num INTEGER PRIMARY KEY REFERENCES turns (num) ON DELETE RESTRICT,
-    hash     TEXT NOT NULL REFERENCES tool_offers (hash) ON DELETE RESTRICT
+    hash     TEXT NOT NULL REFERENCES tool_offers (hash) ON DELETE RESTRICT,
+    preamble TEXT NOT NULL CHECK (json_valid(preamble))  -- JSON object: the workers and programs that the preamble names
 ) STRICT;
 
 -- The journal: a step is one finished model call. It is written before any of its effects,

@@ -105,11 +105,11 @@ func (r *Runner) learnWindow(e *execution, size int64) {
 	if size <= 0 {
 		return
 	}
-	e.window.Narrow(size)
+	size = e.window.Narrow(size) // the turn's own window may be smaller, for reasons that concern no other turn
 	entry := r.capabilities.entry(e.model.id)
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
-	entry.refused, entry.refusedUntil = e.window.Size, r.cfg.Now().Add(refusedFor)
+	entry.refused, entry.refusedUntil = size, r.cfg.Now().Add(refusedFor)
 }
 
 // ask asks the model's server. Without an answer, the earlier capabilities remain.

@@ -35,7 +35,7 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 	if s.blindness = e.blindness(); s.blindness != "" {
 		s.own = without(s.own, viewImage)
 	}
-	if s.remote, err = r.remoteTools(ctx, e); err != nil {
+	if err = r.loadOffers(ctx, e); err != nil {
 		return err
 	}
 	own := tools.specs
@@ -43,17 +43,12 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 		s.own, own = leanToolset(e.claim, s.own), tools.lean
 	}
 	e.prompt.Tools = s.describe(own)
-	var programs []string
-	// A model in this process does not read the preamble, and short ones do not name programs.
-	if e.prompt.Hints && !s.remote.Lean {
-		programs = r.startedPrograms()
-	}
-	e.prompt.Preamble = prompt.Preamble(s.setting(e.claim, e.prompt.Tools, programs))
+	e.prompt.Preamble = prompt.Preamble(s.setting(e.claim, e.prompt.Tools, s.names.Programs))
 	if s.remote.Note != "" {
 		e.prompt.Preamble += "\n" + s.remote.Note
 	}
-	if s.remote.Workers != "" {
-		e.prompt.Preamble += "\n" + s.remote.Workers
+	if s.names.Workers != "" {
+		e.prompt.Preamble += "\n" + s.names.Workers
 	}
 	if note := s.secrets.note(); note != "" && s.allows(toolID{name: store.HostsTool}) {
 		e.prompt.Preamble += "\n" + note
@@ -61,27 +56,75 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 	return nil
 }
 
-// remoteTools returns the tools of MCP servers and the workers that a turn may call. The first claim
-// of the turn asks for them. Later claims use the same ones.
-func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Toolset, err error) {
-	forbidden := func(t tool.RemoteTool) bool { return !e.tools.allows(idOf(t)) }
+// A preambleNames holds what the preamble of one turn names besides its tools. It is stored with the turn's
+// toolset, because a changed preamble costs the provider's cache of the prompt.
+type preambleNames struct {
+	Workers  string   `json:"workers,omitempty"`  // list of those that run_worker can call, "" for none
+	Programs []string `json:"programs,omitempty"` // of the shell
+}
+
+// loadOffers sets the tools of MCP servers that a turn may call, and the names for its preamble. The first claim
+// of the turn finds and stores them. Later claims use the same ones.
+func (r *Runner) loadOffers(ctx context.Context, e *execution) (err error) {
+	s := &e.tools
 	if e.claim.Claims > 1 {
-		kept, err := r.cfg.Store.Toolset(ctx, e.claim)
-		if err != nil {
-			return found, fmt.Errorf("read toolset: %w", err)
-		}
-		if kept != nil {
-			if err := json.Unmarshal(kept, &found); err != nil {
-				return found, fmt.Errorf("decode toolset: %w", err)
-			}
-			// Check a stored list again, because the rules must also apply to it.
-			found.Tools = slices.DeleteFunc(found.Tools, forbidden)
-			return found, nil
+		if found, err := r.storedOffers(ctx, e); found || err != nil {
+			return err
 		}
 	}
 	if len(e.steps) > 0 {
-		return found, nil // a turn that has begun without remote tools continues without them
+		return nil // a turn that has begun without remote tools continues without them
 	}
+	if s.remote, err = r.remoteTools(ctx, e); err != nil {
+		return err
+	}
+	// A model in this process does not read the preamble.
+	if e.prompt.Hints {
+		if s.names, err = r.namesFor(ctx, e); err != nil {
+			return fmt.Errorf("list workers: %w", err)
+		}
+	}
+	// An empty toolset needs no row: a turn with steps and without a row has no remote tools.
+	if s.remote.Empty() && s.names.Workers == "" && len(s.names.Programs) == 0 {
+		return nil
+	}
+	// Stored before the first call: after a restart, the model must get the same tools.
+	toolset, err := json.Marshal(s.remote)
+	if err != nil {
+		return fmt.Errorf("encode toolset: %w", err)
+	}
+	names, err := json.Marshal(s.names)
+	if err != nil {
+		return fmt.Errorf("encode names of the preamble: %w", err)
+	}
+	return r.persist("keep toolset", func(ctx context.Context) error {
+		return r.cfg.Store.KeepToolset(ctx, e.claim, toolset, names)
+	})
+}
+
+// storedOffers sets what an earlier claim of the turn has stored. It reports whether there is something.
+func (r *Runner) storedOffers(ctx context.Context, e *execution) (found bool, err error) {
+	toolset, names, err := r.cfg.Store.Toolset(ctx, e.claim)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("read toolset: %w", err)
+	case toolset == nil:
+		return false, nil
+	}
+	if err := json.Unmarshal(toolset, &e.tools.remote); err != nil {
+		return false, fmt.Errorf("decode toolset: %w", err)
+	}
+	if err := json.Unmarshal(names, &e.tools.names); err != nil {
+		return false, fmt.Errorf("decode names of the preamble: %w", err)
+	}
+	// Check a stored list again, because the rules must also apply to it.
+	forbidden := func(t tool.RemoteTool) bool { return !e.tools.allows(idOf(t)) }
+	e.tools.remote.Tools = slices.DeleteFunc(e.tools.remote.Tools, forbidden)
+	return true, nil
+}
+
+// remoteTools asks for the tools of MCP servers that a turn may call.
+func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Toolset, err error) {
 	// A turn that may call no remote tool does not wait for the servers. Its prompt also does not
 	// mention missing servers.
 	if r.cfg.Remote != nil && (len(e.tools.permission) == 0 ||
@@ -92,23 +135,19 @@ func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Tool
 			return found, context.Cause(ctx)
 		}
 	}
+	forbidden := func(t tool.RemoteTool) bool { return !e.tools.allows(idOf(t)) }
 	found.Tools = slices.DeleteFunc(slices.Clone(found.Tools), forbidden)
 	found.Lean = r.windowOf(e.model) < leanWindow
-	if found.Workers, err = r.workersFor(ctx, e, found.Lean); err != nil {
-		return found, fmt.Errorf("list workers: %w", err)
+	return found, nil
+}
+
+// namesFor returns the names for the preamble of a turn. A short preamble names no programs.
+func (r *Runner) namesFor(ctx context.Context, e *execution) (names preambleNames, err error) {
+	if !e.tools.remote.Lean {
+		names.Programs = r.startedPrograms()
 	}
-	// An empty toolset needs no row: a turn with steps and without a row has no remote tools.
-	if found.Empty() {
-		return found, nil
-	}
-	// Stored before the first call: after a restart, the model must get the same tools.
-	raw, err := json.Marshal(found)
-	if err != nil {
-		return found, fmt.Errorf("encode toolset: %w", err)
-	}
-	return found, r.persist("keep toolset", func(ctx context.Context) error {
-		return r.cfg.Store.KeepToolset(ctx, e.claim, raw)
-	})
+	names.Workers, err = r.workersFor(ctx, e, e.tools.remote.Lean)
+	return names, err
 }
 
 // workersFor returns the list of other workers that a turn may run, for the model.
@@ -126,6 +165,5 @@ func (r *Runner) workersFor(ctx context.Context, e *execution, lean bool) (strin
 	if err != nil {
 		return "", err
 	}
-	own := func(w store.Worker) bool { return w.ID == e.claim.WorkerID }
-	return prompt.Workers(slices.DeleteFunc(list, own), lean), nil
+	return prompt.Workers(list, e.claim.WorkerID, lean), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"journeyman/runner/model"
 )
@@ -12,8 +13,12 @@ import (
 // that has ended, preambles name none.
 type programs struct {
 	begun atomic.Bool
+	again atomic.Int64             // Unix time in milliseconds from which another try may begin, after a failed one
 	list  atomic.Pointer[[]string] // nil until it is complete
 }
+
+// programsAgain is the pause after programs could not be started.
+const programsAgain = 10 * time.Minute
 
 // findPrograms starts the programs of the shell if this runner has not done so. A model in this process
 // does not read about them, so servers that have no other model start none.
@@ -26,7 +31,7 @@ func (r *Runner) findPrograms() {
 	shell, ok := own[i].Tool.(interface {
 		Programs(context.Context) ([]string, error)
 	})
-	if !ok || !r.programs.begun.CompareAndSwap(false, true) {
+	if !ok || r.cfg.Now().UnixMilli() < r.programs.again.Load() || !r.programs.begun.CompareAndSwap(false, true) {
 		return
 	}
 	// The context ends first when the runner stops, so that Stop does not wait for programs.
@@ -36,6 +41,8 @@ func (r *Runner) findPrograms() {
 		r.programs.list.Store(&list)
 	case r.claims.Err() == nil:
 		r.cfg.Log.Warn("the programs of the shell are not known", "err", err)
+		r.programs.again.Store(r.cfg.Now().Add(programsAgain).UnixMilli())
+		r.programs.begun.Store(false)
 	}
 }
 

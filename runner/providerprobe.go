@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
@@ -67,7 +66,10 @@ func probeTool(ctx context.Context, m pricedModel, t *store.ProviderTest, used *
 	req.Tools = []model.Tool{{Name: name, Description: "Reports a number to the user.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}`)}}
 	text, resp, err := asked(ctx, m, t, used, req)
-	if err != nil {
+	switch {
+	case untried(resp, err):
+		return nil
+	case err != nil:
 		return &store.Probe{Why: probeFailure(err)}
 	}
 	for _, part := range resp.Parts {
@@ -92,8 +94,10 @@ func probePicture(ctx context.Context, m pricedModel, t *store.ProviderTest, use
 	file := model.Part{Type: model.PartFile, Path: "colour.png", MediaType: "image/png", Size: int64(data.Len()),
 		Open: func() ([]byte, error) { return data.Bytes(), nil }}
 	req := question("Which colour fills this picture? Answer with one English word.", file)
-	text, _, err := asked(ctx, m, t, used, req)
+	text, resp, err := asked(ctx, m, t, used, req)
 	switch {
+	case untried(resp, err):
+		return nil
 	case err != nil:
 		return &store.Probe{Why: probeFailure(err)}
 	case !m.sees():
@@ -104,10 +108,19 @@ func probePicture(ctx context.Context, m pricedModel, t *store.ProviderTest, use
 	return &store.Probe{Why: "shown a red picture, the model wrote: " + cmp.Or(store.FirstRunes(text, 200), "nothing")}
 }
 
+// untried reports whether a call says nothing about the model's abilities: it was cut at the limit of its tokens,
+// or did not end, or the provider was busy.
+func untried(resp model.Response, err error) bool {
+	if me, ok := errors.AsType[*model.Error](err); ok {
+		return me.Retryable
+	}
+	return err != nil || resp.Finish == model.FinishLength
+}
+
 // probeFailure returns the reason of a failed call for people.
 func probeFailure(err error) string {
 	if me, ok := errors.AsType[*model.Error](err); ok {
 		return me.Message
 	}
-	return fmt.Sprintf("no answer within %s", probeLimit)
+	return err.Error()
 }

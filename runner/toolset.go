@@ -18,8 +18,9 @@ type toolset struct {
 	own      []ownTool    // tools of this program
 	source   tool.Source  // makes tools in remote callable; nil if no MCP servers are configured
 	remote   tool.Toolset // tools of MCP servers that the turn may call
-	approval []string     // names of tools whose calls need approval
-	secrets  secrets      // that tools may send
+	names    preambleNames
+	approval []string // names of tools whose calls need approval
+	secrets  secrets  // that tools may send
 
 	blindness string // why there is no tool view_image; "" if there may be one
 }

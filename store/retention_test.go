@@ -50,7 +50,7 @@ func (f *fixture) hangEverything(t store.Turn, sha string) {
 			SELECT 'fil_' || id, (SELECT id FROM workers WHERE num = worker_num), task_num, num, 'published', 'a.txt', 'a', 'text/plain', 1, ?2, 1 FROM turns WHERE num = ?1`,
 		`INSERT INTO sources (id, task_num, turn_num, url, created_at) SELECT 'src_' || id, task_num, num, 'https://a.example', 1 FROM turns WHERE num = ?1`,
 		`INSERT INTO tool_offers (hash, offer) VALUES ('h', '{}') ON CONFLICT (hash) DO NOTHING`,
-		`INSERT INTO turn_offers (turn_num, hash) VALUES (?1, 'h')`,
+		`INSERT INTO turn_offers (turn_num, hash, preamble) VALUES (?1, 'h', '{}')`,
 		`INSERT INTO inbound_emails (num, id, organization_id, worker_id, message_id, status, reason, turn_num, mail_from, from_address, recipient,
 			reply_to, subject, verdicts, remote_addr, size, created_at, source_sha256)
 			SELECT 1000 + num, 'msg_i' || id, (SELECT id FROM organizations WHERE num = organization_num), (SELECT id FROM workers WHERE num = worker_num), id, 'accepted', '', num, '', '', '', '', '', '{}', '', 1, 1, ?2 FROM turns WHERE num = ?1`,

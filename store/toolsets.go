@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 )
 
-// KeepToolset stores the toolset of a claimed turn: the tools of MCP servers that the
-// model may call. So the turn has the same tools after a restart. A turn keeps the
-// first toolset that is stored for it.
-func (s *Store) KeepToolset(ctx context.Context, c Claim, toolset json.RawMessage) error {
+// KeepToolset stores the toolset of a claimed turn, which is the tools of MCP servers that the model may
+// call, and what the turn's preamble names besides. So the turn has the same tools and the same preamble
+// after a restart. A turn keeps the first ones that are stored for it.
+func (s *Store) KeepToolset(ctx context.Context, c Claim, toolset, preamble json.RawMessage) error {
 	sum := sha256.Sum256(toolset)
 	hash := hex.EncodeToString(sum[:])
 	return s.write(ctx, func(tx Tx) error {
@@ -18,16 +18,16 @@ func (s *Store) KeepToolset(ctx context.Context, c Claim, toolset json.RawMessag
 			ON CONFLICT (hash) DO NOTHING`, hash, string(toolset)); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`INSERT INTO turn_offers (turn_num, hash) SELECT num, ? FROM turns
+		_, err := tx.Exec(`INSERT INTO turn_offers (turn_num, hash, preamble) SELECT num, ?, ? FROM turns
 			WHERE num = ? AND status = 'running' AND runner_id = ?
-			ON CONFLICT (turn_num) DO NOTHING`, hash, c.Num, c.RunnerID)
+			ON CONFLICT (turn_num) DO NOTHING`, hash, string(preamble), c.Num, c.RunnerID)
 		return err // nothing is stored if the claim is lost; the runner's next write then fails
 	})
 }
 
-// Toolset returns the toolset that KeepToolset stored for a turn, or nil.
-func (s *Store) Toolset(ctx context.Context, c Claim) (toolset json.RawMessage, err error) {
-	_, err = one(ctx, s.db, into(asJSON(&toolset)),
-		`SELECT o.offer FROM turn_offers t CROSS JOIN tool_offers o ON o.hash = t.hash WHERE t.turn_num = ?`, c.Num)
-	return toolset, noRow(err, nil)
+// Toolset returns what KeepToolset stored for a turn, or nil.
+func (s *Store) Toolset(ctx context.Context, c Claim) (toolset, preamble json.RawMessage, err error) {
+	_, err = one(ctx, s.db, into(asJSON(&toolset), asJSON(&preamble)),
+		`SELECT o.offer, t.preamble FROM turn_offers t CROSS JOIN tool_offers o ON o.hash = t.hash WHERE t.turn_num = ?`, c.Num)
+	return toolset, preamble, noRow(err, nil)
 }

@@ -12,27 +12,27 @@ func TestTurnKeepsFirstToolset(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	c := running(f)
-	none, err := f.Toolset(t.Context(), c)
+	none, _, err := f.Toolset(t.Context(), c)
 	is.NoErr(err)
 	is.Equal(none, nil)
 	first := json.RawMessage(`{"note":"a"}`)
-	is.NoErr(f.KeepToolset(t.Context(), c, first))
-	is.NoErr(f.KeepToolset(t.Context(), c, json.RawMessage(`{"note":"b"}`)))
-	got, err := f.Toolset(t.Context(), c)
+	is.NoErr(f.KeepToolset(t.Context(), c, first, json.RawMessage(`{"workers":"w"}`)))
+	is.NoErr(f.KeepToolset(t.Context(), c, json.RawMessage(`{"note":"b"}`), json.RawMessage(`{}`)))
+	got, preamble, err := f.Toolset(t.Context(), c)
 	is.NoErr(err)
-	is.Equal(string(got), string(first))
+	is.Equal([]string{string(got), string(preamble)}, []string{string(first), `{"workers":"w"}`})
 
 	other := c
 	other.RunnerID = "somebody else"
 	f.accept(f.turn())
 	next := f.claimOne("r")
 	other.Turn = next.Turn
-	is.NoErr(f.KeepToolset(t.Context(), other, first))
-	got, err = f.Toolset(t.Context(), next)
+	is.NoErr(f.KeepToolset(t.Context(), other, first, json.RawMessage(`{}`)))
+	got, _, err = f.Toolset(t.Context(), next)
 	is.NoErr(err)
-	is.Equal(got, nil)                                // the runner does not have this turn
-	is.NoErr(f.KeepToolset(t.Context(), next, first)) // equal to the toolset of another turn
-	got, err = f.Toolset(t.Context(), next)
+	is.Equal(got, nil)                                                       // the runner does not have this turn
+	is.NoErr(f.KeepToolset(t.Context(), next, first, json.RawMessage(`{}`))) // equal to the toolset of another turn
+	got, _, err = f.Toolset(t.Context(), next)
 	is.NoErr(err)
 	is.Equal(string(got), string(first))
 }

@@ -94,7 +94,7 @@ func TestKillWhileSuspended(t *testing.T) {
 	is.Equal(runs(t, dir), "") // the decision is stored, and the call has not begun
 	s = start("2")
 	v = s.ended(t, v)
-	is.True(strings.HasPrefix(v.OutputText, `it said {`))
+	is.True(strings.HasPrefix(v.OutputText, "it said exit status: 0"))
 	is.Equal(runs(t, dir), "run\n")
 	status, err = s.decide(t, call, true) // a client without an answer repeats the request
 	is.NoErr(err)

@@ -28,7 +28,7 @@ type Settings struct {
 	Private     bool          `name:"allow-private-network" help:"Let webhooks and web tools reach private and loopback addresses, and let webhooks on this machine use http://."`
 	Prices      string        `help:"JSON file with prices of models, in the form of this program or of LiteLLM; it overrides the built-in table." placeholder:"FILE"`
 	DefaultCost string        `name:"default-price" help:"Price of models without one, as INPUT,OUTPUT in US$ per million tokens. By default they cost nothing, and caps do not apply to them." placeholder:"INPUT,OUTPUT"`
-	Window      int64         `name:"context-window" default:"32768" min:"1024" help:"Context window, in tokens, of models that the price table does not list."`
+	Window      int64         `name:"context-window" default:"32768" min:"1024" help:"Context window, in tokens, of models whose window neither the price table nor their server states."`
 	Patience    time.Duration `name:"model-patience" default:"0s" min:"0" help:"How long a turn waits for models that are down before it fails; 0s means the time of its budget."`
 	Record      string        `help:"Folder for recordings of the model's answers, for --model replay:DIR." placeholder:"DIR"`
 	Concurrency int           `default:"64" min:"1" help:"Number of turns that run at once; those of people who are not members get at most a quarter."`

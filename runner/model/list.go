@@ -151,12 +151,8 @@ func (m listedModel) abilities() []string {
 	// Ignore values of an unknown form.
 	var parameters []string
 	_ = json.Unmarshal(m.Parameters, &parameters)
-	var architecture struct {
-		Input []string `json:"input_modalities"`
-	}
-	_ = json.Unmarshal(m.Architecture, &architecture)
 	if len(parameters) > 0 {
-		return abilities(slices.Contains(parameters, "tools"), slices.Contains(architecture.Input, "image"),
+		return abilities(slices.Contains(parameters, "tools"), slices.Contains(m.inputs(), "image"),
 			slices.Contains(parameters, "reasoning"))
 	}
 	var can struct {
@@ -168,6 +164,15 @@ func (m listedModel) abilities() []string {
 		return abilities(true, can.Image.Supported, can.Thinking.Supported) // all models of Anthropic can call tools
 	}
 	return nil
+}
+
+// inputs returns the kinds of input in the entry, nil if it names none.
+func (m listedModel) inputs() []string {
+	var architecture struct {
+		Input []string `json:"input_modalities"`
+	}
+	_ = json.Unmarshal(m.Architecture, &architecture) // ignore values of an unknown form
+	return architecture.Input
 }
 
 // abilities returns the names of the abilities that a model has.

@@ -42,7 +42,8 @@ func (o *openAI) Describe(ctx context.Context) (Capabilities, error) {
 	if l.ContextWindow == 0 {
 		return Capabilities{}, unknown
 	}
-	can := Capabilities{ContextWindow: l.ContextWindow, LimitsOnly: l.Abilities == nil}
+	// A list that does not name the kinds of input leaves open whether the model sees pictures.
+	can := Capabilities{ContextWindow: l.ContextWindow, LimitsOnly: l.Abilities == nil || len(entry.inputs()) == 0}
 	can.Tools = slices.Contains(l.Abilities, AbilityTools)
 	can.Vision = slices.Contains(l.Abilities, AbilityImages)
 	can.Thinking = slices.Contains(l.Abilities, AbilityReasoning)

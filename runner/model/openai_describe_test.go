@@ -24,6 +24,7 @@ func TestOpenAIDescribes(t *testing.T) {
 		"Groq":              {map[string]string{"/v1/models": `{"data":[{"id":"m","owned_by":"Meta","context_window":131072,"max_completion_tokens":32768}]}`}, 131072, false, false},
 		"Mistral":           {map[string]string{"/v1/models": `{"data":[{"id":"m","max_context_length":32768,"capabilities":{"function_calling":true}}]}`}, 32768, false, false},
 		"OpenRouter":        {map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":65536,"supported_parameters":["tools"],"architecture":{"input_modalities":["text","image"]}}]}`}, 65536, true, true},
+		"no modalities":     {map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":65536,"supported_parameters":["tools"]}]}`}, 65536, false, false},
 		"a text":            {map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":"65536"}]}`}, 65536, false, false},
 		"llama.cpp":         {map[string]string{"/v1/models": `{"models":[],"data":[{"id":"/models/q.gguf","owned_by":"llamacpp","meta":{"n_ctx_train":131072}}]}`, "/props": `{"default_generation_settings":{"id":0,"n_ctx":4096},"total_slots":4}`}, 4096, false, false},
 		"llama.cpp, meta":   {map[string]string{"/v1/models": `{"data":[{"id":"q","owned_by":"llamacpp","meta":{"n_ctx":16384,"n_ctx_train":131072}}]}`}, 16384, false, false},

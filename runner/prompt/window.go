@@ -40,8 +40,13 @@ func (w *Window) Refuse(tokens int64, refusal *model.Error) {
 	w.Size = min(w.Size, max(size, minWindow))
 }
 
-// Narrow shrinks the window to the size that the provider states.
-func (w *Window) Narrow(size int64) { w.Size = min(w.Size, max(size, minWindow)) }
+// Narrow shrinks the window to the size that the provider states. It returns that size, which is at least the
+// minimum of any model.
+func (w *Window) Narrow(size int64) int64 {
+	size = max(size, minWindow)
+	w.Size = min(w.Size, size)
+	return size
+}
 
 // Remember restores the size of the window after an earlier refusal. room is the Room of a call
 // at that time. Remember is the inverse of Room.

@@ -7,8 +7,6 @@ import "context"
 type Toolset struct {
 	Tools []RemoteTool `json:"tools,omitempty"`
 	Note  string       `json:"note,omitempty"` // tells the model which tools are missing; "" if none are
-	// Workers lists the workers that run_worker can call, for the model; "" for none.
-	Workers string `json:"workers,omitempty"`
 	// Lean reports whether the turn gets few tools with short descriptions, because the context
 	// window of its model is small.
 	Lean bool `json:"lean,omitempty"`
@@ -41,4 +39,4 @@ type Source interface {
 }
 
 // Empty reports whether the toolset contains nothing to save.
-func (o Toolset) Empty() bool { return len(o.Tools) == 0 && o.Note == "" && o.Workers == "" && !o.Lean }
+func (o Toolset) Empty() bool { return len(o.Tools) == 0 && o.Note == "" && !o.Lean }

@@ -14,10 +14,10 @@ type messageReader struct {
 	in      *bufio.Reader
 	log     io.Writer
 	line    []byte // rest of a message that is being read
-	skipped int    // bytes of lines that are no messages
+	skipped int    // bytes of lines since the latest message
 }
 
-// maxSkipped is the number of bytes that are no messages after which a program is no server.
+// maxSkipped is the number of bytes without a message after which a program is no server.
 const maxSkipped = 1 << 20
 
 var errNoise = errors.New("the program writes text to its standard output that is no message of the protocol")
@@ -32,7 +32,7 @@ func (r *messageReader) Read(p []byte) (int, error) {
 		line, err := r.readLine()
 		switch {
 		case len(line) > maxReceived, isMessage(line): // the transport refuses a line that is too long
-			r.line = line
+			r.line, r.skipped = line, 0
 		case len(bytes.TrimSpace(line)) > 0:
 			if r.skipped += len(line); r.skipped > maxSkipped {
 				return 0, errNoise
