@@ -38,6 +38,10 @@ func TestProviderProbes(t *testing.T) {
 			store.Probe{Why: "the model wrote: Seven!"}, store.Probe{Why: "the model wrote: It is green."}},
 		"broken": {func(w http.ResponseWriter) { says(w, "", strings.ReplaceAll(call, "report_number", "other")) }, func(w http.ResponseWriter) { refuses(w, "no") },
 			store.Probe{Why: "the model wrote: nothing"}, store.Probe{Why: "no"}},
+		"busy": {tool: func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
+			picture: func(w http.ResponseWriter) {
+				fmt.Fprint(w, `{"model":"m","choices":[{"message":{"content":""},"finish_reason":"length"}]}`)
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +69,11 @@ func TestProviderProbes(t *testing.T) {
 			is.NoErr(err)
 			is.True(got.OK())
 			is.Equal(got.Answer, "Hello.")
-			is.Equal(got.Price, "free: its server is on this machine or in its private network")
+			is.Equal(got.Price, "local")
+			if untried := name == "busy"; untried {
+				is.True(got.Tools == nil && got.Pictures == nil)
+				return
+			}
 			is.Equal(got.Tools.Has, tt.tools.Has)
 			is.True(strings.Contains(got.Tools.Why, tt.tools.Why))
 			is.Equal(got.Pictures.Has, tt.pictures.Has)

@@ -178,7 +178,7 @@ func (r *Runner) examine(ctx context.Context, models store.OrganizationModels, p
 // askShortly asks a model a short question, and stores the answer or the failure in t. used is the
 // usage to charge: that of a failed call is charged as in a turn.
 func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) {
-	t.Price = m.price.Basis.String()
+	t.Price = m.price.Basis.Code()
 	started := time.Now() // use the real clock to measure the model's response time
 	text, _, err := asked(ctx, m, t, used, question("Say hello in five words or fewer."))
 	t.Took = time.Since(started)

@@ -76,7 +76,7 @@ type ProviderTest struct {
 	OutputTokens int64         `json:"outputTokens,omitempty"`
 	Code         string        `json:"code,omitempty"`  // of the failure
 	Error        string        `json:"error,omitempty"` // the failure, for people; "" after an answer
-	Price        string        `json:"price,omitempty"` // where the model's price came from, in words
+	Price        string        `json:"price,omitempty"` // where the model's price came from: none, table, default, provider, local or replay
 	Tools        *Probe        `json:"tools,omitempty"` // nil if it was not tried
 	Pictures     *Probe        `json:"pictures,omitempty"`
 }

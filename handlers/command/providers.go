@@ -205,11 +205,16 @@ func probeResult(ability string, p *store.Probe) string {
 	return "; " + ability + ": no (" + printable(p.Why) + ")"
 }
 
-func priceResult(price string) string {
-	if price == "" || strings.HasPrefix(price, "no price") {
-		return strings.TrimSuffix("; "+price, "; ")
+// priceResult returns where the price of the tested model comes from, after a separator; "" for old tests.
+func priceResult(code string) string {
+	switch basis := model.BasisOf(code); {
+	case code == "":
+		return ""
+	case basis == model.BasisNone:
+		return "; " + basis.String()
+	default:
+		return "; price: " + basis.String()
 	}
-	return "; price: " + price
 }
 
 func printProviders(w io.Writer, list []store.Provider) {

@@ -205,7 +205,22 @@ func (c providerCard) Advice() text.Key {
 }
 
 // Unpriced reports whether the tested model has no price.
-func (c providerCard) Unpriced() bool { return strings.HasPrefix(c.Test.Price, "no price") }
+func (c providerCard) Unpriced() bool { return c.Test.Price == "none" }
+
+// Price says where the price of the tested model comes from.
+func (c providerCard) Price() text.Key {
+	switch c.Test.Price {
+	case "table":
+		return "Price: by the price table"
+	case "default":
+		return "Price: by --default-price"
+	case "provider":
+		return "Price: stated by the provider with each call"
+	case "local":
+		return "Price: free, because its server is on this machine or in its private network"
+	}
+	return "Price: free, because nothing is sent"
+}
 
 // Status returns the HTTP status with which the provider refused the test, "" for another failure.
 func (c providerCard) Status() string {

@@ -27,6 +27,22 @@ const (
 	BasisReplay         // free: recordings, or a model that cannot be asked
 )
 
+// Code returns the basis as a word that is stored.
+func (b Basis) Code() string {
+	return [...]string{BasisNone: "none", BasisTable: "table", BasisDefault: "default", BasisProvider: "provider",
+		BasisLocal: "local", BasisReplay: "replay"}[b]
+}
+
+// BasisOf returns the basis with a code. Any other code is BasisNone.
+func BasisOf(code string) Basis {
+	for b := BasisNone; b <= BasisReplay; b++ {
+		if b.Code() == code {
+			return b
+		}
+	}
+	return BasisNone
+}
+
 // String returns the basis in words for operators.
 func (b Basis) String() string {
 	switch b {
