@@ -256,7 +256,7 @@ func TestChargesAsMaintenanceBegins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			asked, goOn := make(chan struct{}, 1), make(chan struct{})
+			asked, goOn := make(chan struct{}, 8), make(chan struct{})
 			m := &fakeModel{fn: func(_ context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
 				asked <- struct{}{}
 				<-goOn
