@@ -13,14 +13,19 @@ var (
 	//   <｜DSML｜function_calls> of deepseek_v32; <|tool_calls_section_begin|> of kimi_k2; <|tool_call> of gemma4;
 	//   [TOOL_CALLS] of mistral; <|python_tag|> of llama3_json; <|START_ACTION|> of cohere_command;
 	//   <|tools_prefix|> of apertus; <|action_start|><|plugin|> of internlm; <start_function_call> of functiongemma;
-	//   functools of firefunction v2 and Phi-4; >>> of functionary v3.2; function call<|role_sep|> of gigachat3;
+	//   functools of firefunction v2 and Phi-4; function call<|role_sep|> of gigachat3;
 	//   <function_calls> of Anthropic's prompts; <functioncall> of Glaive.
 	markPattern = regexp.MustCompile(`^(?i:<[/|｜]*(?:[a-z]+[:_]|DSML｜)?(?:tool|function)[_▁]?(?:calls?|code|use)` +
 		`(?:[_▁]section)?(?:[_▁](?:begin|start|end))?[|｜]?>|\[/?TOOL_CALLS\]|<\|python_tag\|>|<\|(?:START|END)_ACTION\|>|` +
 		`<\|tools_(?:prefix|suffix)\|>|<\|action_(?:start|end)\|>|<\|plugin\|>|<(?:start|end)_function_call>|` +
-		`functools\s*\[|>>>|function call<\|role_sep\|>|function<[|｜]?tool[▁_]sep[|｜]?>|</?function>|` +
-		`Action:\s*(?:\[|` + "```" + `)|call:|print\(default_api\.|` +
+		`functools\s*\[\s*\{|function call<\|role_sep\|>|function<[|｜]?tool[▁_]sep[|｜]?>|print\(default_api\.|` +
 		`</(?:arguments|parameters|input)>|` + ends + `)`)
+	// weakPattern matches a mark that ordinary text has, too, such as a list of actions or a prompt of Python:
+	// >>> of functionary v3.2; call: of gemma4 and functiongemma; Action: of cohere_command. Only with the name of an
+	// offered tool, which weakCall finds, does a text look like a call.
+	weakPattern = regexp.MustCompile("^(?:>>>|call:|Action:\\s*(?:\\[|```))")
+	weakCall    = regexp.MustCompile("^(?:(?:>>>\\s*|call:)([\\w.\\-]+)\\s*(?:\\{|```)|Action:\\s*(?:```\\w*\\s*)?" +
+		`\[?\s*\{\s*"(?:tool_name|name)"\s*:\s*"([\w.\-]+)")`)
 	endPattern = regexp.MustCompile(`^(?i:` + ends + `)$`)
 
 	// functionPattern matches the beginning of a call in XML: <function=name> of llama.cpp's functionary v3.1 and of
@@ -62,6 +67,6 @@ var (
 		`"(?:arguments|parameters)"\s*:`)
 )
 
-// ends matches special tokens that end a message.
-const ends = `<\|(?:call|end|return|start|eot_id|eom_id|im_end|endoftext|END_OF_TURN_TOKEN)\|>(?:assistant)?|</s>|` +
+// ends matches the end of a call's element, and special tokens that end a message.
+const ends = `</?function>|<\|(?:call|end|return|start|eot_id|eom_id|im_end|endoftext|END_OF_TURN_TOKEN)\|>(?:assistant)?|</s>|` +
 	`<｜end[▁_]of[▁_]sentence｜>`

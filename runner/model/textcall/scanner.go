@@ -54,9 +54,23 @@ func (s *scanner) mark() bool {
 	}
 	m := markPattern.FindString(s.rest)
 	if m == "" {
-		return false
+		return s.weakMark()
 	}
 	s.marked = s.marked || !endPattern.MatchString(m)
+	s.rest = s.rest[len(strings.TrimRight(m, "[{ \t\r\n")):]
+	return true
+}
+
+// weakMark reads a mark that ordinary text has, too.
+func (s *scanner) weakMark() bool {
+	m := weakPattern.FindString(s.rest)
+	if m == "" {
+		return false
+	}
+	if c := weakCall.FindStringSubmatch(s.rest); c != nil {
+		_, known := s.offered(c[1] + c[2])
+		s.marked = s.marked || known
+	}
 	s.rest = s.rest[len(strings.TrimRight(m, "[`")):]
 	return true
 }
@@ -83,9 +97,34 @@ func (s *scanner) call() bool {
 	return s.named()
 }
 
-func (s *scanner) harmony() bool { return s.header(harmonyPattern.FindStringSubmatch(s.rest)) }
-func (s *scanner) action() bool  { return s.header(actionPattern.FindStringSubmatch(s.rest)) }
-func (s *scanner) nested() bool  { return s.header(nestedPattern.FindStringSubmatch(s.rest)) }
+func (s *scanner) harmony() bool {
+	m := harmonyPattern.FindStringSubmatch(s.rest)
+	if m != nil && !isHarmony(m[0]) && !s.precedes(m[1], s.rest[len(m[0]):]) {
+		return false
+	}
+	return s.header(m)
+}
+
+// isHarmony reports whether a header has a special token or the namespace of functions. Ordinary text has to=, too.
+func isHarmony(header string) bool {
+	return strings.HasPrefix(header, "<|") || strings.Contains(header, "to=functions.")
+}
+
+// precedes reports whether an offered tool's name stands before an object.
+func (s *scanner) precedes(name, rest string) bool {
+	_, known := s.offered(name)
+	return known && strings.HasPrefix(rest, "{")
+}
+
+func (s *scanner) action() bool { return s.header(actionPattern.FindStringSubmatch(s.rest)) }
+
+func (s *scanner) nested() bool {
+	m := nestedPattern.FindStringSubmatch(s.rest)
+	if m != nil && !s.marked && !s.precedes(m[1], s.rest[len(m[0]):]) {
+		return false
+	}
+	return s.header(m)
+}
 
 // header reads a call whose name stands in m, before JSON.
 func (s *scanner) header(m []string) bool {

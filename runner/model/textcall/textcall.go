@@ -74,7 +74,8 @@ func Begins(text string) bool {
 // isMark reports whether text begins with a mark that only calls have.
 func isMark(text string) bool {
 	m := markPattern.FindString(text)
-	return m != "" && !endPattern.MatchString(m) || functionPattern.MatchString(text) || harmonyPattern.MatchString(text)
+	return m != "" && !endPattern.MatchString(m) || functionPattern.MatchString(text) ||
+		isHarmony(harmonyPattern.FindString(text))
 }
 
 // unmarkedCall reports whether a text without marks is a call by its form. A text in a code fence that names no

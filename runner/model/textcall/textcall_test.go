@@ -91,6 +91,9 @@ func TestFormsAreCalls(t *testing.T) {
 		"LongCat":                {`<longcat_tool_call>{"name":"read_file","arguments":{"path":"a"}}</longcat_tool_call>`, readA},
 		"OpenAI's own":           {`{"tool_calls":[{"id":"1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}`, readA},
 		"fence":                  {"```json\n{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}\n```", readA},
+		"harmony, no namespace":  {"commentary to=read_file json{\"path\":\"a\"}", readA},
+		"element of a function":  {"<function><name>read_file</name><arguments>{\"path\":\"a\"}</arguments></function>", readA},
+		"Gemma, no mark":         {"call:read_file{path:<escape>a<escape>}", readA},
 		"ReAct":                  {"Thought: I read it.\nAction: read_file\nAction Input: {\"path\":\"a\"}", readA},
 		"elements":               {"<tool_use><name>read_file</name><arguments>{\"path\":\"a\"}</arguments></tool_use>", readA},
 		"Llama, not closed":      {"<function=read_file{\"path\":\"a\"}</function>", readA},
@@ -126,6 +129,21 @@ func TestAnswersAndBrokenCalls(t *testing.T) {
 		"fence of another tool":      {"```json\n{\"name\":\"get_weather\",\"arguments\":{}}\n```", "answer"},
 		"example of another tool":    {"So:\n<tool_call>{\"name\":\"get_weather\",\"arguments\":{}}</tool_call>\nThat is all.", "answer"},
 		"XML":                        {"<name>Ada</name>", "answer"},
+		"call of a person":           {"Call: Dr. Smith on Tuesday, then send the report.", "answer"},
+		"call of a tool, in words":   {"call: read_file {path} first.", "answer"},
+		"quotation":                  {">>> On Monday Bob wrote: hello.", "answer"},
+		"Python session":             {">>> x = 1\n>>> print(x)\n1", "answer"},
+		"Python session, dict":       {">>> {\"a\": 1}\n{'a': 1}", "answer"},
+		"action of a person":         {"Action: [Anna] send the figures by Friday.", "answer"},
+		"action, command":            {"Action: ```bash\nls\n```", "answer"},
+		"query":                      {"to=alice&subject=hello", "answer"},
+		"query, name of a tool":      {"to=read_file&subject=hello", "answer"},
+		"header of mail":             {"to=functions@example.com", "answer"},
+		"Python module":              {"functools [3.12] has caches.", "answer"},
+		"element function":           {"<function>\n  <sin>x</sin>\n</function>", "answer"},
+		"elements with a name":       {"<name>Ada</name>\n<input>x</input>", "answer"},
+		"cut functionary":            {">>>read_file\n{\"path\": ", "told: its arguments are not a JSON object"},
+		"broken action":              {"Action: [{\"tool_name\":\"read_file\",\"parameters\":{\"path\":", "told: it cannot be read"},
 		"unknown tool":               {"<tool_call>{\"name\":\"get_weather\",\"arguments\":{}}</tool_call>", `told: there is no tool "get_weather"`},
 		"unknown tool, JSON":         {`{"name":"get_weather","parameters":{"city":"Rome"}}`, `told: there is no tool "get_weather"`},
 		"unknown tool, XML":          {"<function=get_weather>\n<parameter=city>Rome</parameter>\n</function>", `told: there is no tool "get_weather"`},
@@ -158,7 +176,7 @@ func TestBegins(t *testing.T) {
 	for _, text := range []string{"<tool_", "<tool_call>", "\n<function=a>", "[TOOL", "<|channel|>commentary to=functions.x", "<"} {
 		is.True(textcall.Begins(text)) // may be a call
 	}
-	for _, text := range []string{"", "The", "<b", "{", "```", "[a"} {
+	for _, text := range []string{"", "The", "<b", "{", "```", "[a", "Call: Dr", ">>> x", "Action: [Anna]", "to=alice", "<function>"} {
 		is.True(!textcall.Begins(text)) // is shown at once
 	}
 }
