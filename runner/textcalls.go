@@ -22,8 +22,11 @@ func (r *Runner) takeTextCalls(e *execution, req *model.Request, resp model.Resp
 			return resp // the JSON is the answer
 		}
 	}
-	calls, why := textcall.Find(text, textTools(req))
+	tools := textTools(req)
+	calls, why := textcall.Find(text, tools)
 	switch {
+	case len(calls) > 0 && resp.Finish == model.FinishLength && !textcall.Whole(text, tools):
+		why = "its end is missing"
 	case len(calls) > 0 && !req.Final:
 		r.logCall(e, "the model wrote tool calls as text", nil, "calls", len(calls))
 		return resp.WithCalls(req, calls)

@@ -158,6 +158,9 @@ func TestCutTextCall(t *testing.T) {
 	for name, cut := range map[string]string{
 		"in the content": "<tool_call>\n{\"name\": \"write_file\", \"arguments\": {\"path\": \"a.txt\", \"content\": \"abc",
 		"without a mark": `{"name": "write_file", "arguments": {"path": "a.txt", "content": "abc`,
+		"in a value":     "<tool_call>write_file<arg_key>path</arg_key><arg_value>a.txt</arg_value><arg_key>content</arg_key><arg_value>abc",
+		"after a value":  "<tool_call>write_file<arg_key>path</arg_key><arg_value>a.txt</arg_value>",
+		"after the name": "<tool_call>write_file",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,6 +15,7 @@ type scanner struct {
 	marked  bool   // a mark of a form was read
 	fenced  bool   // a code fence was read
 	strict  bool   // the last call has the members of a call and no other ones
+	loose   bool   // the end of a call is missing, so more arguments may have followed
 	unknown string // the first name that is no offered tool
 	why     string // the reason why a call cannot be read
 }
@@ -215,12 +216,13 @@ func (s *scanner) named() bool {
 		return s.python(short)
 	case strings.HasPrefix(rest, "<arg_key>"):
 		s.rest = rest
-		return s.add(name, s.pairs(name))
+		args, ok := s.pairs(name)
+		return ok && s.add(name, args)
 	case strings.HasPrefix(rest, "{"), strings.HasPrefix(rest, "```"):
 		s.rest = rest
 		return s.object(name)
 	case s.marked && (rest == "" || strings.HasPrefix(rest, "</")): // glm45: a call without arguments
-		s.rest = rest
+		s.rest, s.loose = rest, s.loose || rest == ""
 		return s.add(name, json.RawMessage(`{}`))
 	}
 	return false
@@ -242,15 +244,19 @@ func (s *scanner) python(name string) bool {
 }
 
 // pairs reads the arguments of glm45: <arg_key>k</arg_key><arg_value>v</arg_value>.
-func (s *scanner) pairs(name string) json.RawMessage {
+func (s *scanner) pairs(name string) (json.RawMessage, bool) {
 	args := map[string]json.RawMessage{}
 	for m := argPattern.FindStringSubmatch(s.rest); m != nil; m = argPattern.FindStringSubmatch(s.rest) {
-		value, rest, _ := strings.Cut(s.rest[len(m[0]):], "</arg_value>")
+		value, rest, ok := strings.Cut(s.rest[len(m[0]):], "</arg_value>")
+		if !ok {
+			return nil, s.fail("its end is missing")
+		}
 		args[m[1]] = s.typed(name, m[1], value)
 		s.rest = rest
 	}
+	s.loose = s.loose || strings.TrimSpace(s.rest) == ""
 	raw, _ := json.Marshal(args) // the values are valid JSON
-	return raw
+	return raw, true
 }
 
 // function reads the body of a call in XML: JSON, or an element for each argument.
@@ -309,6 +315,7 @@ func (s *scanner) params(name string) json.RawMessage {
 		s.rest = s.rest[len(m[0]):]
 		at := paramEnd.FindStringIndex(s.rest)
 		if at == nil {
+			s.loose = true
 			if at = functionEnd.FindStringIndex(s.rest); at == nil {
 				at = []int{len(s.rest), len(s.rest)}
 			}

@@ -47,6 +47,14 @@ func Find(text string, tools []Tool) (calls []Call, why string) {
 	return nil, amid(text, tools)
 }
 
+// Whole reports whether the calls that a text consists of have their ends. Otherwise arguments may be missing, if the
+// output limit of the model ended the text.
+func Whole(text string, tools []Tool) bool {
+	s := newScanner(text, tools)
+	s.read()
+	return s.done() && !s.loose
+}
+
 // maxMark limits the mark at the beginning of a text, in bytes.
 const maxMark = 256
 

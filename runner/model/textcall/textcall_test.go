@@ -152,6 +152,7 @@ func TestAnswersAndBrokenCalls(t *testing.T) {
 		"broken JSON, no mark":       {`{"name":"read_file","arguments":{"path":"a"`, "told: its JSON is not complete or not valid"},
 		"arguments no object":        {"<tool_call>{\"name\":\"read_file\",\"arguments\":[1]}</tool_call>", "told: its arguments are not a JSON object"},
 		"cut XML":                    {"<function=write_file>\n<parameter=content>\nabc", "told: its end is missing"},
+		"cut GLM":                    {"<tool_call>write_file<arg_key>path</arg_key><arg_value>a.txt</arg_value><arg_key>content</arg_key><arg_value>half of the cont", "told: its end is missing"},
 		"marks only":                 {"<tool_call></tool_call>", "told: it cannot be read"},
 		"text before":                {"I read the file.\n<tool_call>{\"name\":\"read_file\",\"arguments\":{}}</tool_call>", "told: other text stands beside it"},
 		"text before, in the line":   {"I read the file. <tool_call>{\"name\":\"read_file\",\"arguments\":{}}</tool_call>", "told: other text stands beside it"},
@@ -168,6 +169,27 @@ func TestAnswersAndBrokenCalls(t *testing.T) {
 	}
 	calls, why := textcall.Find(`{"name":"f","arguments":{}}`, nil)
 	is.New(t).Equal(fmt.Sprint(len(calls), why), "0") // without tools, JSON is an answer
+}
+
+// TestWhole has calls that are made if the model has ended them so, and not if the output limit has.
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"<tool_call>list_files":                                                            false,
+		"<tool_call>list_files\n</tool_call>":                                              true,
+		"<tool_call>write_file<arg_key>path</arg_key><arg_value>a</arg_value>\n":           false,
+		"<tool_call>write_file<arg_key>path</arg_key><arg_value>a</arg_value></tool_call>": true,
+		"<function=write_file><parameter=path>a</parameter><parameter=content></function>": false,
+		"<function=write_file><parameter=path>a</parameter></function>":                    true,
+		"<tool_call>{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}":               true,
+	} {
+		t.Run(text, func(t *testing.T) {
+			is := is.New(t)
+			calls, why := textcall.Find(text, offered())
+			is.Equal(fmt.Sprint(len(calls), why), "1")
+			is.Equal(textcall.Whole(text, offered()), want)
+		})
+	}
 }
 
 func TestBegins(t *testing.T) {
