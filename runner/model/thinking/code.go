@@ -1,21 +1,37 @@
 package thinking
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // A codeFinder finds code in a Markdown text that arrives in pieces. It reads each byte once.
 type codeFinder struct {
-	fence bool // within a fenced block
-	line  int  // bytes of the line other than spaces and the marks of a fence
-	marks int  // marks of a fence that the line begins with
-	ticks int  // backticks of the line
+	fence bool   // within a fenced block
+	line  int    // bytes of the line other than spaces and the marks of a fence
+	marks int    // marks of a fence that the line begins with
+	ticks int    // backticks of the line
+	lead  []byte // the first bytes of the line
 }
+
+// maxLead limits the indentation and the mark of an item.
+const maxLead = 24
+
+// leadPattern matches an indented line, and an item of a list or a quotation, before their text.
+var leadPattern = regexp.MustCompile(`^(?: {2,}|[ ]*\t[ \t]*|[ \t]*(?:[-*+>•]|\d{1,3}[.)])[ \t]+)$`)
+
+// inItem reports whether the next byte begins the text of an item or of an indented line.
+func (f *codeFinder) inItem() bool { return len(f.lead) <= maxLead && leadPattern.Match(f.lead) }
 
 // read reads the next piece.
 func (f *codeFinder) read(text string) {
 	for i := range len(text) {
+		if len(f.lead) <= maxLead {
+			f.lead = append(f.lead, text[i])
+		}
 		switch c := text[i]; {
 		case c == '\n':
-			f.line, f.marks, f.ticks = 0, 0, 0
+			f.line, f.marks, f.ticks, f.lead = 0, 0, 0, f.lead[:0]
 		case c == '`' || c == '~':
 			if c == '`' {
 				f.ticks++

@@ -62,14 +62,25 @@ func wrappers() []wrapper {
 }
 
 // closings returns the closing marks that end thinking without an opening mark: templates write the opening mark
-// into the prompt. The marks of harmony always have an opening mark.
+// into the prompt. The marks of harmony always have an opening mark, and so have those that models only write because
+// an instruction or their training data asks for them. Answers in XML have elements with such names.
 func closings() (marks []string) {
 	for _, t := range tags() {
-		if !strings.HasPrefix(t.open, "<|channel|>") {
+		switch t.open {
+		case "<thought>", "<thoughts>", "<reasoning>", "<reflection>", "<scratchpad>", "<|channel|>analysis<|message|>":
+		default:
 			marks = append(marks, t.closes...)
 		}
 	}
 	return marks
+}
+
+// withAttributes returns the beginning of an opening mark with attributes, "" for a mark that has none.
+func withAttributes(open string) string {
+	if name, ok := strings.CutSuffix(open, ">"); ok && !strings.ContainsAny(name, "|") {
+		return name + " "
+	}
+	return ""
 }
 
 // hasFold reports whether text begins with mark. Models vary upper and lower case.

@@ -4,8 +4,8 @@
 // beginning of a text, after optional white space. Several such blocks may follow each other. A block that is not
 // closed goes on to the end. Thinking is also all text before a closing mark without an opening mark, because many
 // templates write the opening mark into the prompt. Such a mark does not count in code, after an opening mark that
-// is part of the text, or where a sentence only mentions it: between quotation marks, or between two words of a
-// sentence. All other text stays unchanged.
+// is part of the text, or where a text only mentions it: between quotation marks, between two words of a sentence,
+// alone in an item of a list, or indented. All other text stays unchanged.
 //
 // The package is pure: the same text gives the same pieces, whatever pieces it arrives in.
 package thinking
@@ -72,6 +72,7 @@ type marks struct {
 	tags              []tag
 	wrappers          []wrapper
 	openings, closing []string
+	attributed        []string // openings with attributes, by their beginning
 }
 
 // Split separates a complete text. open is the Splitter's Open. cut means that the model's output limit ended the
@@ -111,6 +112,9 @@ func allMarks() marks {
 	m := marks{tags: tags(), wrappers: wrappers(), closing: closings()}
 	for _, t := range m.tags {
 		m.openings = append(m.openings, t.open)
+		if begin := withAttributes(t.open); begin != "" {
+			m.attributed = append(m.attributed, begin)
+		}
 	}
 	return m
 }
@@ -225,7 +229,7 @@ func (s *Splitter) think(last bool) bool {
 
 // answer reads text up to the next mark that may end it, or may show that it was thinking.
 func (s *Splitter) answer(last bool) bool {
-	at, mark := findMark(s.rest, s.marks.closing, s.marks.openings, s.ends)
+	at, mark := findMark(s.rest, s.marks.closing, s.marks.openings, s.marks.attributed, s.ends)
 	if mark == "" && last {
 		at = len(s.rest)
 	}
@@ -274,13 +278,19 @@ func (s *Splitter) endsText(mark, after string) (ends, known bool) {
 		return true, true
 	}
 	for _, t := range s.marks.tags {
-		if strings.EqualFold(t.open, mark) {
+		if strings.EqualFold(t.open, mark) || s.tail != "" && strings.EqualFold(withAttributes(t.open), mark) {
 			s.opened[t.closes[0]]++
 			return false, true
 		}
 	}
+	if contains(s.marks.attributed, mark) {
+		return false, true // the text begins with it
+	}
 	if key := strings.ToLower(mark); s.opened[key] > 0 {
 		s.opened[key]--
+		return false, true
+	}
+	if s.code.inItem() {
 		return false, true
 	}
 	mention, known := mentions(s.tail, after[:min(len(after), maxBlank+1)])
