@@ -10,16 +10,11 @@ import (
 // adaptSizes returns quirks with smaller limits if a refusal names what fits, and whether they differ from q. The
 // room for one conversation is not remembered: the runner gets the window.
 func (o *openAI) adaptSizes(q quirks, r *apiError, req *Request) (quirks, bool) {
-	was := q
+	was, asked := q, q.maxTokens(req.MaxTokens)
 	if most := int(r.number(outputLimits...)); most >= leastRoom && !q.noMaxTokens {
 		q.mostTokens, o.quirks.mostTokens = most, most
 	}
-	asked := req.MaxTokens
-	if q.room > 0 {
-		asked = q.room
-	}
-	room := r.room()
-	if room >= leastRoom && (asked == 0 || room < asked) {
+	if room := r.roomBelow(asked); room > 0 {
 		q.room, q.window = room, r.mostTokens()
 	}
 	return q, q != was

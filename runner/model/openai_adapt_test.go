@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -37,8 +38,11 @@ func TestOpenAIAnswersWithLess(t *testing.T) {
 		"both numbers": {[]string{vllm("5000", "4000")}, []float64{4000, 3192}, 8192},
 		"a prompt that is counted late": {[]string{
 			"This model's maximum context length is 8192 tokens. However, you requested 4000 output tokens and your prompt contains at least 4193 input tokens, for a total of at least 8193 tokens.",
-			"This model's maximum context length is 8192 tokens. However, you requested 3999 output tokens and your prompt contains at least 5000 input tokens, for a total of at least 8999 tokens."},
-			[]float64{4000, 3999, 3192}, 8192},
+			"This model's maximum context length is 8192 tokens. However, you requested 2000 output tokens and your prompt contains at least 6193 input tokens, for a total of at least 8193 tokens."},
+			[]float64{4000, 2000, 1000}, 8192},
+		"a lower bound without its word": {[]string{vllm("4193", "4000")}, []float64{4000, 2000}, 8192},
+		"a lower bound far above": {[]string{"This model's maximum context length is 8192 tokens. However, you requested 4000 output tokens and your prompt contains at least 7000 input tokens, for a total of at least 11000 tokens."},
+			[]float64{4000, 1192}, 8192},
 		"a limit of the model": {[]string{"max_tokens is too large: 4000. This model supports at most 2048 completion tokens, whereas you provided 4000."}, []float64{4000, 2048}, 0},
 		"Groq's limit":         {[]string{"`max_tokens` must be less than or equal to `1024`, the maximum value for `max_tokens` is less than the `context_window` for this model"}, []float64{4000, 1024}, 0},
 		"DeepSeek's limit":     {[]string{"Invalid max_tokens value, the valid range of max_tokens is [1, 3000]"}, []float64{4000, 3000}, 0},
@@ -73,6 +77,24 @@ func TestOpenAIAnswersWithLess(t *testing.T) {
 		is.Equal(resp.Window, int64(8192))
 		is.Equal(p.got(t, 1).body["max_output_tokens"], float64(3192))
 	})
+	for _, wire := range []string{"openai", "responses"} {
+		t.Run("a prompt that is never counted, "+wire, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			var all []http.HandlerFunc
+			limits := []int{4096, 2048, 1024, 512, 256}
+			for _, n := range limits {
+				all = append(all, refuses(400, fmt.Sprintf("This model's maximum context length is 8192 tokens. However, you requested %d output tokens and your prompt contains at least %d input tokens, for a total of at least 8193 tokens.", n, 8193-n), ""))
+			}
+			p := newProvider(t, all...)
+			e := failure(t, wires()[wire].at(t, p.URL, quick()), Request{MaxTokens: 4096, Messages: []Message{user("hi")}})
+			is.True(e.TooLong()) // the runner shortens the conversation
+			is.Equal(p.count(), len(limits))
+			for n, most := range limits {
+				is.True(strings.Contains(p.got(t, n).raw, fmt.Sprintf(`tokens":%d`, most)))
+			}
+		})
+	}
 	t.Run("nothing is left", func(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)

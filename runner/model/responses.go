@@ -84,7 +84,7 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 		return q, false // the form of the request was valid
 	}
-	if room := r.room(); room >= leastRoom && (q.room == 0 || room < q.room) {
+	if room := r.roomBelow((quirks{room: q.room}).maxTokens(req.MaxTokens)); room > 0 {
 		q.room, q.window = room, r.mostTokens()
 		return q, true
 	}

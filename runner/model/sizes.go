@@ -85,17 +85,40 @@ func (r *apiError) mostTokens() int64 {
 	return r.number(windowSizes...)
 }
 
-// room returns the tokens that are left for the answer according to the refusal: the context window without the
-// prompt. It returns 0 if the refusal does not name both, or if nothing is left.
-func (r *apiError) room() int {
-	window, prompt := r.number(windowSizes...), r.number(promptSizes...)
+// sizes returns the context window and the tokens of the prompt that the refusal names, and whether it names both.
+func (r *apiError) sizes() (window, prompt int64, both bool) {
+	window, prompt = r.number(windowSizes...), r.number(promptSizes...)
 	if output := r.number(outputSize); prompt == 0 && output > 0 {
 		prompt = r.number(totalSize) - output
 	}
-	if prompt <= 0 || window <= prompt {
+	return window, prompt, window > 0 && prompt > 0
+}
+
+// room returns the tokens that are left for the answer according to the refusal: the context window without the
+// prompt. It returns 0 if the refusal does not name both, or if nothing is left.
+func (r *apiError) room() int {
+	window, prompt, both := r.sizes()
+	if !both || window <= prompt {
 		return 0
 	}
 	return int(window - prompt)
+}
+
+// leastPrompt matches refusals of servers that stop counting the prompt where it no longer fits, as vLLM does. They
+// name its least size, which is always one token too many.
+var leastPrompt = regexp.MustCompile(`(?i)at least ` + count + ` (?:input|prompt) tokens`)
+
+// roomBelow returns an output limit with which the refused request may fit, or 0 if there is none. asked is the refused
+// limit, 0 for none. If the real size of the prompt is unknown, at most half of asked is returned.
+func (r *apiError) roomBelow(asked int) int {
+	room := r.room()
+	if asked > 0 && (room+1 == asked || leastPrompt.MatchString(r.message)) {
+		room = min(room, asked/2)
+	}
+	if room < leastRoom || asked > 0 && room >= asked {
+		return 0
+	}
+	return room
 }
 
 // leastRoom is the least number of tokens for an answer. With less room, the conversation is too long.
