@@ -125,8 +125,8 @@ func (r *apiError) aboutForm() bool {
 	return !r.spent() && !r.says(meansMistake)
 }
 
-// aboutMaxTokens reports whether the error is about the output limit or its name.
-func (r *apiError) aboutMaxTokens() bool { return r.mentions("max_tokens", "max_completion_tokens") }
+// maxTokensNames returns the names of the output limit.
+func maxTokensNames() []string { return []string{"max_tokens", "max_completion_tokens"} }
 
 // adapt returns quirks with which a rejected request may be accepted, and whether they differ
 // from q. It remembers quirks of the server, but not those of a single request.
@@ -139,7 +139,7 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	if sized, ok := o.adaptSizes(q, r, req); ok {
 		return sized, true
 	}
-	if r.tooLong() && !r.aboutMaxTokens() {
+	if r.overfull(maxTokensNames()...) {
 		return q, false // the runner must shorten the conversation
 	}
 	if arranged, ok := o.adaptMessages(q, r); ok {
@@ -157,7 +157,7 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 		q.effort, o.quirks.effort = "none", "none"
 	case q.sampling.adapt(r, req, q.effortFor(req), "reasoning_effort", "reasoning effort", "reasoning.effort", "effort"):
 		o.quirks.sampling = q.sampling
-	case r.aboutMaxTokens() && req.MaxTokens > 0:
+	case r.mentions(maxTokensNames()...) && req.MaxTokens > 0:
 		q.adaptMaxTokens(r)
 		o.quirks.oldMaxTokens = q.oldMaxTokens
 	case r.mentions("cache_control") && o.router:

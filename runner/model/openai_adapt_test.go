@@ -95,15 +95,24 @@ func TestOpenAIAnswersWithLess(t *testing.T) {
 			}
 		})
 	}
-	t.Run("nothing is left", func(t *testing.T) {
-		t.Parallel()
-		is := is.New(t)
-		p := newProvider(t, refuses(400, vllm("8100", "4000"), ""))
-		e := failure(t, openAIAt(t, p.URL, quick()), Request{MaxTokens: 4000, Messages: []Message{user("hi")}})
-		is.True(e.TooLong()) // the runner shortens the conversation
-		is.Equal(e.Window, int64(8192))
-		is.Equal(p.count(), 1)
-	})
+	for name, refusal := range map[string]string{
+		"almost nothing":    vllm("8100", "4000"),
+		"the limit's name":  "'max_tokens' or 'max_completion_tokens' is too large: 1000. This model's maximum context length is 8192 tokens and your request has 8000 input tokens (1000 > 8192 - 8000). None",
+		"the limit's other": "'max_output_tokens' is too large: 1000. This model's maximum context length is 8192 tokens and your request has 8000 input tokens (1000 > 8192 - 8000).",
+		"less than nothing": "'max_tokens' is too large: 1000. This model's maximum context length is 8192 tokens and your request has 9000 input tokens (1000 > 8192 - 9000).",
+	} {
+		for _, wire := range []string{"openai", "responses"} {
+			t.Run(name+" is left, "+wire, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				p := newProvider(t, refuses(400, refusal, ""))
+				e := failure(t, wires()[wire].at(t, p.URL, quick()), Request{MaxTokens: 1000, Messages: []Message{user("hi")}})
+				is.True(e.TooLong()) // the runner shortens the conversation
+				is.Equal(e.Window, int64(8192))
+				is.Equal(p.count(), 1)
+			})
+		}
+	}
 }
 
 // TestOpenAIWithoutSystem checks that instructions go into the first user message if the model knows no system

@@ -88,7 +88,7 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 		q.room, q.window = room, r.mostTokens()
 		return q, true
 	}
-	if r.spent() || r.tooLong() && !r.mentions("max_output_tokens") || r.says(meansMistake) {
+	if r.spent() || r.overfull("max_output_tokens") || r.says(meansMistake) {
 		return q, false // the runner must shorten the conversation, ask another model, or tell this one
 	}
 	o.mu.Lock()

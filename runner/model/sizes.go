@@ -121,6 +121,13 @@ func (r *apiError) roomBelow(asked int) int {
 	return room
 }
 
+// overfull reports whether the conversation is too long, so that no change of the request's form can help. limit is the
+// name of the output limit. A refusal of that limit is about the conversation if it also counts the prompt.
+func (r *apiError) overfull(limit ...string) bool {
+	_, _, counted := r.sizes()
+	return r.tooLong() && (counted || !r.mentions(limit...))
+}
+
 // leastRoom is the least number of tokens for an answer. With less room, the conversation is too long.
 const leastRoom = 256
 
