@@ -153,6 +153,17 @@ func TestReplayMiss(t *testing.T) {
 
 func digestedKey(req Request) string { return digestRequest(&req, nil).key() }
 
+// TestReplayedMistakes checks that the mistake of a model is recorded and replayed, with the names of each run.
+func TestReplayedMistakes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	mistake := func(worker string) string { return "Your tool call was not made: f of " + worker }
+	answer := Response{Finish: FinishOther, Mistake: mistake(firstWorker)}
+	answered(t, NewRecorder(&scripted{responses: []Response{answer}}, dir), runWith(firstWorker, "a:1"))
+	is.Equal(answered(t, replayOf(t, dir), runWith(secondWorker, "b:2")).Mistake, mistake(secondWorker))
+}
+
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
