@@ -126,9 +126,8 @@ func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 		// The parts remain across pauses. These fields belong to a single response.
 		s.blocks, s.stop, s.done, s.usage = map[looseCount]*claudeBlock{}, "", false, claudeUsage{}
 		refused, err := c.call(ctx, &asked, q, s)
+		total.add(s.usage) // the provider charges for an interrupted answer
 		if err != nil {
-			// The provider charges for an interrupted answer.
-			total.add(s.usage)
 			return orMistake(c.model, &req, Response{Usage: total.usage()}, err)
 		}
 		if refused != nil {
@@ -139,7 +138,6 @@ func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 			q = next
 			continue
 		}
-		total.add(s.usage)
 		if pauses++; s.stop != stopPause || pauses > maxPauses {
 			s.usage = total
 			resp, err := s.response(&req, c.model)
@@ -235,7 +233,7 @@ func (c *claude) call(ctx context.Context, req *Request, q claudeQuirks, s *clau
 		return webPage(), nil
 	}
 	if err := readDocument(resp, s.readEvents, s.whole); err != nil {
-		return nil, c.readFailure(ctx, err, c.failure)
+		return c.readFailure(ctx, err, s.begun(), c.failureFor(req))
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -258,7 +256,7 @@ func streamStatus(kind string) int {
 		return 429
 	case "timeout_error":
 		return 504
-	case "invalid_request_error":
+	case "invalid_request_error", "BadRequestError": // the second is of vLLM
 		return 400
 	case "authentication_error":
 		return 401

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -137,7 +138,8 @@ func (s *claudeStream) read(name string, data []byte) error {
 	if name == "error" || e.Type == "error" {
 		r := &apiError{}
 		r.readBody(http.Header{}, data)
-		r.status = streamStatus(r.kind) // the status of the HTTP response is 200 nevertheless
+		// The status of the HTTP response is 200 nevertheless. LiteLLM writes the right one as a code.
+		r.status = cmp.Or(numericStatus(r.code), streamStatus(r.kind))
 		return &streamFault{r}
 	}
 	if errors.As(err, &syntax) {

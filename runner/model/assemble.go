@@ -38,6 +38,9 @@ type partBuilder struct {
 
 func (m *partBuilder) isCall() bool { return m.part.Type == PartToolCall }
 
+// begun reports whether a part of the answer has arrived.
+func (a *assembler) begun() bool { return len(a.parts) > 0 }
+
 // open begins a part and returns its index.
 func (a *assembler) open(p Part) (int, error) {
 	if len(a.parts) == maxParts {

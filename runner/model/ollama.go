@@ -143,10 +143,7 @@ func (o *ollama) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 			return orMistake(o.model, &req, resp, err)
 		}
 		if try == maxAdaptations || !o.adapt(refused, &req, &m) {
-			if len(req.Tools) > 0 && refused.refusesTools() {
-				return Response{}, refused.failureFor(&req, o.name, o.secrets...)
-			}
-			return orMistake(o.model, &req, Response{}, o.refusal(refused, m.window))
+			return orMistake(o.model, &req, resp, o.refusal(&req, refused, m.window))
 		}
 	}
 }
@@ -193,25 +190,27 @@ func (o *ollama) adapt(r *apiError, req *Request, m *ollamaModel) bool {
 func (o *ollama) call(ctx context.Context, req *Request, body ollamaRequest, emit func(Delta)) (
 	_ Response, refused *apiError, _ error,
 ) {
+	defer func() {
+		if refused != nil {
+			refused.unwrap()
+		}
+	}()
 	resp, refused, err := o.post(ctx, "api/chat", body)
-	if refused != nil {
-		refused.unwrap()
-	}
 	if resp == nil {
 		return Response{}, refused, err
 	}
 	s := &ollamaStream{assembler: assembler{emit: emit}, used: usedCallIDs(req), name: o.name}
-	answer, err := o.receive(ctx, resp, req, s, func(r *apiError) *Error {
+	return o.receive(ctx, resp, req, s, func(r *apiError) *Error {
 		r.unwrap()
-		return o.refusal(r, body.Options.NumCtx)
+		return o.refusal(req, r, body.Options.NumCtx)
 	})
-	return answer, nil, err
 }
 
 // refusal converts a server's error. If the operator can fix the problem, it adds the solution.
-func (o *ollama) refusal(r *apiError, window int64) *Error {
-	e := r.failure(o.secrets...)
+func (o *ollama) refusal(req *Request, r *apiError, window int64) *Error {
+	e := r.failureFor(req, o.name, o.secrets...)
 	switch {
+	case e.ToolsRefused():
 	case e.TooLong():
 		long := o.tooLong(r.promptTokens(), cmp.Or(e.Window, window))
 		e.Message, e.Window = long.Message+" ("+e.Message+")", long.Window

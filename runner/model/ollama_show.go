@@ -111,7 +111,7 @@ func (o *ollama) ask(ctx context.Context, method, path string, body, answer any)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return o.refusal(readAPIError(resp), 0)
+		return o.refusal(&Request{}, readAPIError(resp), 0)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxShow)).Decode(answer); err != nil {
 		// A timeout also makes the JSON invalid, but is the actual reason.

@@ -206,7 +206,7 @@ func endpoint(name string, underV1 bool) string {
 }
 
 // call makes one request. refused is not nil if the server rejected the request before the
-// answer began. Some servers do so in the first event of a stream.
+// answer began.
 func (o *openAI) call(ctx context.Context, req *Request, q quirks, emit func(Delta)) (
 	_ Response, refused *apiError, _ error,
 ) {
@@ -215,14 +215,7 @@ func (o *openAI) call(ctx context.Context, req *Request, q quirks, emit func(Del
 		return Response{}, refused, err
 	}
 	s := &chatStream{assembler: assembler{emit: emit}, name: o.name, router: o.router, used: usedCallIDs(req)}
-	answer, err := o.receive(ctx, resp, req, s, func(r *apiError) *Error {
-		refused = r
-		return r.failureFor(req, o.name, o.secrets...)
-	})
-	if len(s.parts) == 0 && refused != nil {
-		return answer, refused, nil // an error as the first event is a rejection
-	}
-	return answer, nil, err
+	return o.receive(ctx, resp, req, s, o.failureFor(req))
 }
 
 // constraining matches the model lists of Ollama and vLLM, by the owner of the models. These

@@ -89,46 +89,55 @@ func (m *remote) post(ctx context.Context, path string, body any) (
 // An answerStream reads the answer of a server.
 type answerStream interface {
 	readAnswer(*http.Response) error
+	begun() bool       // a part of the answer has arrived
 	counted() Response // the tokens that the server has counted so far
 	response(req *Request, model string) (Response, error)
 }
 
 // receive reads an answer to its end. An interrupted answer still costs tokens, so each failure
-// returns their count. failure converts an error of the server within the answer.
+// returns their count. refused is not nil if the server rejected the request before the answer
+// began. failure converts an error of the server within the answer.
 func (m *remote) receive(ctx context.Context, resp *http.Response, req *Request, s answerStream,
-	failure func(*apiError) *Error) (Response, error) {
+	failure func(*apiError) *Error) (_ Response, refused *apiError, _ error) {
 	defer resp.Body.Close()
 	if err := s.readAnswer(resp); err != nil {
-		return s.counted(), m.readFailure(ctx, err, failure)
+		refused, err = m.readFailure(ctx, err, s.begun(), failure)
+		return s.counted(), refused, err
 	}
 	finishBody(resp.Body)
 	if ctx.Err() != nil {
-		return s.counted(), ctx.Err()
+		return s.counted(), nil, ctx.Err()
 	}
 	answer, err := s.response(req, m.model)
 	if err != nil {
-		return s.counted(), err
+		return s.counted(), nil, err
 	}
-	return answer, nil
+	return answer, nil, nil
 }
 
-// failure converts an error of the server.
-func (m *remote) failure(r *apiError) *Error { return r.failure(m.secrets...) }
+// failureFor returns a function that converts an error of the server for a request.
+func (m *remote) failureFor(req *Request) func(*apiError) *Error {
+	return func(r *apiError) *Error { return r.failureFor(req, m.name, m.secrets...) }
+}
 
-// readFailure converts the error that ended the reading of an answer. failure converts an error
-// of the server.
-func (m *remote) readFailure(ctx context.Context, err error, failure func(*apiError) *Error) error {
+// readFailure converts the error that ended the reading of an answer. An error of the server
+// before the answer has begun is a rejection of the request. failure converts a later one.
+func (m *remote) readFailure(ctx context.Context, err error, begun bool, failure func(*apiError) *Error) (
+	refused *apiError, _ error,
+) {
 	var fault *streamFault
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return nil, ctx.Err()
+	case errors.As(err, &fault) && !begun:
+		return fault.refusal, nil
 	case errors.As(err, &fault):
-		return failure(fault.refusal)
+		return nil, failure(fault.refusal)
 	// A proxy may have sent or damaged a line, so a retry can help. An answer that is too long stays
 	// too long.
 	case errors.Is(err, errNoChunk), errors.Is(err, errNoEvent), errors.Is(err, errNoAnswer),
 		errors.Is(err, errTooMuch):
-		return &Error{Code: codeBadResponse, Message: err.Error(), Retryable: !errors.Is(err, errTooMuch)}
+		return nil, &Error{Code: codeBadResponse, Message: err.Error(), Retryable: !errors.Is(err, errTooMuch)}
 	}
-	return transportFailure(ctx, err, m.patience, true)
+	return nil, transportFailure(ctx, err, m.patience, true)
 }

@@ -62,7 +62,7 @@ func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta))
 		// A rejection mentions one feature, so several attempts may be needed.
 		next, adapted := o.adapt(q, refused, &req)
 		if !adapted || try == maxAdaptations {
-			return orMistake(o.model, &req, Response{}, refused.failureFor(&req, o.name, o.secrets...))
+			return orMistake(o.model, &req, resp, refused.failureFor(&req, o.name, o.secrets...))
 		}
 		q = next
 	}
@@ -147,8 +147,7 @@ func (o *responses) call(ctx context.Context, req *Request, q responsesQuirks, e
 		return Response{}, refused, err
 	}
 	s := &responseStream{assembler: assembler{emit: emit}, name: o.name, used: usedCallIDs(req)}
-	answer, err := o.receive(ctx, resp, req, s, o.failure)
-	return answer, nil, err
+	return o.receive(ctx, resp, req, s, o.failureFor(req))
 }
 
 func (s *responseStream) readAnswer(resp *http.Response) error {

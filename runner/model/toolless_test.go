@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -81,4 +82,43 @@ func TestToolsAreNeverDropped(t *testing.T) {
 		})
 	}
 	is.New(t).Equal(KnownCode(CodeToolsRefused), CodeToolsRefused)
+}
+
+// TestRefusalsInStreams checks on every wire that an error as the first event of an answer is a refusal like that of an
+// HTTP status: the request is adapted, or its tools are refused. A later error ends the call.
+func TestRefusalsInStreams(t *testing.T) {
+	t.Parallel()
+	events := func(provider, message string) string {
+		switch failed := `{"error":{"type":"invalid_request_error","message":"` + message + `"}}`; provider {
+		case "anthropic":
+			return claudeEvent(`{"type":"error",` + failed[1:])
+		case "ollama":
+			return failed + "\n"
+		default:
+			return sse(failed)
+		}
+	}
+	for provider, w := range wires() {
+		answer := func(body string) http.HandlerFunc { return answers(200, w.kind, body) }
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			schema := Request{Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple)}
+			refused := answer(events(provider, "Invalid schema for the structured output"))
+			p := newProvider(t, refused, answer(w.hello+w.end))
+			answered(t, w.at(t, p.URL, quick()), schema)
+			is.Equal(p.count(), 2)
+
+			late := newProvider(t, answer(w.hello+events(provider, "Invalid schema for the structured output")))
+			failure(t, w.at(t, late.URL, quick()), schema)
+			is.Equal(late.count(), 1)
+
+			tooled := Request{Messages: []Message{user("hi")}, Tools: []Tool{{Name: "f", InputSchema: json.RawMessage(`{"type":"object"}`)}}}
+			for _, hello := range []string{"", w.hello} {
+				p := newOllama(t, show(40960, "", allAbilities...), answer(hello+events(provider, "this model does not support tools")))
+				is.True(failure(t, w.at(t, p.URL, quick()), tooled).ToolsRefused())
+				is.Equal(p.count(), 1)
+			}
+		})
+	}
 }
