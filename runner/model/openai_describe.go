@@ -18,16 +18,16 @@ const (
 
 // Describe asks the server for the context window of the model. Most lists of models contain it. llama.cpp and LM
 // Studio state it on pages of their own. The error is errors.ErrUnsupported if the server states none.
-func (o *openAI) Describe(ctx context.Context) (Capabilities, error) {
-	unknown := fmt.Errorf("%s: %w", o.name, errors.ErrUnsupported)
-	if isHost(o.base, "openai.com") { // its list has no sizes
+func (s *openAIServer) Describe(ctx context.Context) (Capabilities, error) {
+	unknown := fmt.Errorf("%s: %w", s.name, errors.ErrUnsupported)
+	if isHost(s.base, "openai.com") { // its list has no sizes
 		return Capabilities{}, unknown
 	}
-	raw, err := o.fetchList(ctx)
+	raw, err := s.fetchList(ctx)
 	if err != nil {
 		return Capabilities{}, err
 	}
-	entry, found := findListed(raw, o.model)
+	entry, found := findListed(raw, s.model)
 	if !found {
 		return Capabilities{}, unknown
 	}
@@ -35,9 +35,9 @@ func (o *openAI) Describe(ctx context.Context) (Capabilities, error) {
 	switch {
 	case l.ContextWindow > 0:
 	case entry.OwnedBy == ofLlamaCPP:
-		l.ContextWindow = o.llamaWindow(ctx)
+		l.ContextWindow = s.llamaWindow(ctx)
 	case entry.OwnedBy == ofLMStudio:
-		l.ContextWindow = o.studioWindow(ctx)
+		l.ContextWindow = s.studioWindow(ctx)
 	}
 	if l.ContextWindow == 0 {
 		return Capabilities{}, unknown
@@ -51,10 +51,10 @@ func (o *openAI) Describe(ctx context.Context) (Capabilities, error) {
 }
 
 // fetchList returns the list of models, nil if the server has none.
-func (o *openAI) fetchList(ctx context.Context) ([]byte, error) {
-	raw, status, err := o.fetch(ctx, endpoint("models", o.knownQuirks(nil).underV1))
-	if err == nil && status == http.StatusNotFound && o.base.Path == "" {
-		raw, status, err = o.fetch(ctx, endpoint("models", true))
+func (s *openAIServer) fetchList(ctx context.Context) ([]byte, error) {
+	raw, status, err := s.fetch(ctx, "models")
+	if err == nil && status == http.StatusNotFound && s.base.Path == "" {
+		raw, status, err = s.fetch(ctx, endpoint("models", true))
 	}
 	if err != nil || status != http.StatusOK {
 		return nil, err
@@ -82,35 +82,35 @@ func findListed(raw []byte, name string) (listedModel, bool) {
 }
 
 // page reads a JSON document of the server outside of OpenAI's API. It reports whether that exists.
-func (o *openAI) page(ctx context.Context, path string, into any) bool {
-	root := *o.base
+func (s *openAIServer) page(ctx context.Context, path string, into any) bool {
+	root := *s.base
 	root.Path = strings.TrimSuffix(root.Path, "/v1")
-	at := o.remote
+	at := s.remote
 	at.base = &root
 	raw, status, err := at.fetch(ctx, path)
 	return err == nil && status == http.StatusOK && json.Unmarshal(raw, into) == nil
 }
 
 // llamaWindow returns the context window of a llama.cpp server, of which each slot has its share. It is 0 if unknown.
-func (o *openAI) llamaWindow(ctx context.Context) int64 {
+func (s *openAIServer) llamaWindow(ctx context.Context) int64 {
 	var props struct {
 		Settings struct {
 			Window looseNumber `json:"n_ctx"`
 		} `json:"default_generation_settings"`
 	}
-	if !o.page(ctx, "props", &props) {
+	if !s.page(ctx, "props", &props) {
 		return 0
 	}
 	return props.Settings.Window.tokens()
 }
 
 // studioWindow returns the context window with which LM Studio has loaded the model, 0 if unknown.
-func (o *openAI) studioWindow(ctx context.Context) int64 {
+func (s *openAIServer) studioWindow(ctx context.Context) int64 {
 	var list json.RawMessage
-	if !o.page(ctx, "api/v0/models", &list) {
+	if !s.page(ctx, "api/v0/models", &list) {
 		return 0
 	}
-	entry, found := findListed(list, o.model)
+	entry, found := findListed(list, s.model)
 	if !found {
 		return 0
 	}

@@ -38,19 +38,20 @@ func TestOpenAIDescribes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, base := range []string{"/v1", ""} { // also an address without v1
-				is := is.New(t)
-				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					body, ok := tt.pages[r.URL.Path]
-					if !ok {
-						http.NotFound(w, r)
-						return
-					}
-					w.Header().Set("Content-Type", "application/json")
-					_, _ = io.WriteString(w, body)
-				}))
-				can, err := openAIAt(t, s.URL+base, quick()).Describe(t.Context())
-				s.Close()
+			is := is.New(t)
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, ok := tt.pages[r.URL.Path]
+				if !ok {
+					http.NotFound(w, r)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, body)
+			}))
+			defer s.Close()
+			for _, m := range []Describer{openAIAt(t, s.URL+"/v1", quick()), openAIAt(t, s.URL, quick()), // without v1
+				responsesAt(t, s.URL+"/v1", quick()), responsesAt(t, s.URL, quick())} {
+				can, err := m.Describe(t.Context())
 				is.Equal(can.ContextWindow, tt.window)
 				if tt.window == 0 {
 					is.True(errors.Is(err, errors.ErrUnsupported)) // so it is not asked again soon
