@@ -5,6 +5,7 @@
 package textcall
 
 import (
+	"strings"
 	"testing"
 
 	"journeyman/store/growthtest"
@@ -21,7 +22,8 @@ func TestParsersGrowSlowly(t *testing.T) {
 		"pairs": times("<tool_call>f", "<arg_key>a</arg_key><arg_value>", ""), "quotes": times("[f(a=", "'", ""),
 		"triple quotes": times("[f(a=[", `''' `, ""), "escapes": times("[f(a='", `\n`, ""), "words": times("", "word ", ""), "fences": times("", "```\n", ""),
 		"marks in code": times("`", "<tool_call>", ""), "fences of calls": times("", "```tool_call\n{\n```\n", ""),
-		"elements": times("<f>", "<a>", ""), "pairs of elements": times("<f>", "<a></a>", "</f>")}
+		"objects in a line": func(n int) string { return "a\n" + strings.Repeat(" ", n/2) + strings.Repeat("{", n/2) },
+		"elements":          times("<f>", "<a>", ""), "pairs of elements": times("<f>", "<a></a>", "</f>")}
 	growthtest.Check(t, []growthtest.Parser{
 		{
 			Name: "calls in a text", Fuzz: []string{"FuzzFind"},

@@ -3,6 +3,7 @@ package textcall
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -15,6 +16,7 @@ type scanner struct {
 	marked  bool   // a mark of a form was read
 	fenced  bool   // a code fence was read
 	strict  bool   // the last call has the members of a call and no other ones
+	excess  bool   // there are more than maxCalls calls
 	loose   bool   // the end of a call is missing, so more arguments may have followed
 	unknown string // the first name that is no offered tool
 	why     string // the reason why a call cannot be read
@@ -33,7 +35,7 @@ func (s *scanner) done() bool { return s.rest == "" && s.why == "" }
 
 // read reads calls, and what may stand around them.
 func (s *scanner) read() {
-	for len(s.calls) < maxCalls {
+	for {
 		s.rest = strings.TrimLeft(s.rest, " \t\r\n,;)")
 		if !strings.HasPrefix(s.rest, ">>>") {
 			s.rest = strings.TrimPrefix(s.rest, ">") // the end of an element that was not closed before
@@ -390,6 +392,10 @@ func (s *scanner) add(name string, args json.RawMessage) bool {
 			s.unknown = name
 		}
 		return true
+	}
+	if len(s.calls) == maxCalls {
+		s.excess = true
+		return s.fail(fmt.Sprintf("it has more than %d calls", maxCalls))
 	}
 	s.calls = append(s.calls, Call{known, args})
 	return true

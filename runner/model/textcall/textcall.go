@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // A Tool is a tool that the model may call.
@@ -39,7 +40,7 @@ func Find(text string, tools []Tool) (calls []Call, why string) {
 	switch {
 	case s.done() && len(s.calls) > 0 && s.unknown == "":
 		return s.calls, ""
-	case s.marked || s.unmarkedCall():
+	case s.marked || s.excess || s.unmarkedCall():
 		return nil, s.reason()
 	case s.begun(strings.TrimSpace(text)):
 		return nil, "its JSON is not complete or not valid"
@@ -131,12 +132,12 @@ func amid(text string, tools []Tool) string {
 				return "other text stands beside it"
 			}
 		}
-		ticks := 0
+		ticks, indent := 0, len(line)-len(strings.TrimLeftFunc(line, unicode.IsSpace))
 		for i := 0; !fence && i < len(line); i++ {
 			if line[i] == '`' {
 				ticks++
 			}
-			if ticks%2 == 0 && mayBegin(line, i) && meant(at+i, strings.TrimSpace(line[:i]) == "") {
+			if ticks%2 == 0 && mayBegin(line, i, indent) && meant(at+i, i <= indent) {
 				return "other text stands beside it"
 			}
 		}
@@ -153,12 +154,11 @@ func isCallFence(mark string) bool {
 	return false
 }
 
-// mayBegin reports whether a call may begin at place i of a line: with a mark, or with JSON at the beginning of the
-// line.
-func mayBegin(line string, i int) bool {
+// mayBegin reports whether a call may begin at place i of a line: with a mark, or with JSON after the indentation.
+func mayBegin(line string, i, indent int) bool {
 	switch line[i] {
 	case '{':
-		return strings.TrimSpace(line[:i]) == ""
+		return i == indent
 	case '<', '[':
 		return isMark(line[i:])
 	}

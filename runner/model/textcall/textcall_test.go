@@ -153,6 +153,10 @@ func TestAnswersAndBrokenCalls(t *testing.T) {
 		"arguments no object":        {"<tool_call>{\"name\":\"read_file\",\"arguments\":[1]}</tool_call>", "told: its arguments are not a JSON object"},
 		"cut XML":                    {"<function=write_file>\n<parameter=content>\nabc", "told: its end is missing"},
 		"cut GLM":                    {"<tool_call>write_file<arg_key>path</arg_key><arg_value>a.txt</arg_value><arg_key>content</arg_key><arg_value>half of the cont", "told: its end is missing"},
+		"many in a list":             {"[" + strings.Repeat(`{"name":"list_files","arguments":{}},`, 64) + `{"name":"list_files","arguments":{}}]`, "told: it has more than 64 calls"},
+		"many in an object":          {`{"tool_calls":[` + strings.Repeat(`{"name":"list_files","arguments":{}},`, 64) + `{"name":"list_files","arguments":{}}]}`, "told: it has more than 64 calls"},
+		"many in Python":             {"[" + strings.Repeat(`list_files(),`, 65) + "]", "told: it has more than 64 calls"},
+		"many with marks":            {strings.Repeat(`<tool_call>{"name":"list_files","arguments":{}}</tool_call>`, 65), "told: it has more than 64 calls"},
 		"marks only":                 {"<tool_call></tool_call>", "told: it cannot be read"},
 		"text before":                {"I read the file.\n<tool_call>{\"name\":\"read_file\",\"arguments\":{}}</tool_call>", "told: other text stands beside it"},
 		"text before, in the line":   {"I read the file. <tool_call>{\"name\":\"read_file\",\"arguments\":{}}</tool_call>", "told: other text stands beside it"},
@@ -190,6 +194,15 @@ func TestWhole(t *testing.T) {
 			is.Equal(textcall.Whole(text, offered()), want)
 		})
 	}
+}
+
+// TestManyCalls has as many calls as are made at most.
+func TestManyCalls(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	calls, why := textcall.Find("["+strings.Repeat("list_files(),", 64)+"]", offered())
+	is.Equal(why, "")
+	is.Equal(len(calls), 64)
 }
 
 func TestBegins(t *testing.T) {
