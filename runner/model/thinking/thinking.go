@@ -47,7 +47,7 @@ type Splitter struct {
 
 	pieces  []*piece
 	changes int
-	closed  bool // a closing mark without an opening mark has ended thinking
+	closed  bool // thinking without an opening mark has ended, by its closing mark or at the output limit
 
 	mode    mode
 	rest    string // text whose meaning depends on text that follows
@@ -76,7 +76,7 @@ type marks struct {
 }
 
 // Split separates a complete text. open is the Splitter's Open. cut means that the model's output limit ended the
-// text. unopened reports whether thinking ended without an opening mark.
+// text. unopened reports whether thinking without an opening mark ended, or was cut.
 func Split(text string, open, cut bool) (pieces []Piece, unopened bool) {
 	s := Splitter{Open: open}
 	s.Write(text)
@@ -123,7 +123,10 @@ func allMarks() marks {
 func (s *Splitter) Close(cut bool) {
 	for s.rest != "" && s.next(true) {
 	}
-	if len(s.pieces) > 0 && s.pieces[0].guessed && !cut {
+	if len(s.pieces) == 0 || !s.pieces[0].guessed {
+		return
+	}
+	if s.closed = cut; !cut {
 		s.pieces[0].thought, s.pieces[0].guessed = false, false // no closing mark has followed
 		s.changes++
 	}
