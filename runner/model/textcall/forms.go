@@ -19,7 +19,7 @@ var (
 		`(?:[_▁]section)?(?:[_▁](?:begin|start|end))?[|｜]?>|\[/?TOOL_CALLS\]|<\|python_tag\|>|<\|(?:START|END)_ACTION\|>|` +
 		`<\|tools_(?:prefix|suffix)\|>|<\|action_(?:start|end)\|>|<\|plugin\|>|<(?:start|end)_function_call>|` +
 		`functools\s*\[\s*\{|function call<\|role_sep\|>|function<[|｜]?tool[▁_]sep[|｜]?>|print\(default_api\.|` +
-		`</(?:arguments|parameters|input)>|` + ends + `)`)
+		ends + `)`)
 	// weakPattern matches a mark that ordinary text has, too, such as a list of actions or a prompt of Python:
 	// >>> of functionary v3.2; call: of gemma4 and functiongemma; Action: of cohere_command. Only with the name of an
 	// offered tool, which weakCall finds, does a text look like a call.
@@ -68,5 +68,5 @@ var (
 )
 
 // ends matches the end of a call's element, and special tokens that end a message.
-const ends = `</?function>|<\|(?:call|end|return|start|eot_id|eom_id|im_end|endoftext|END_OF_TURN_TOKEN)\|>(?:assistant)?|</s>|` +
+const ends = `</?function>|</(?:arguments|parameters|input)>|<\|(?:call|end|return|start|eot_id|eom_id|im_end|endoftext|END_OF_TURN_TOKEN)\|>(?:assistant)?|</s>|` +
 	`<｜end[▁_]of[▁_]sentence｜>`

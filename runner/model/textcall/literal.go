@@ -14,7 +14,9 @@ type literal struct{ rest string }
 const maxDepth = 32
 
 var (
-	wordPattern   = regexp.MustCompile(`^[A-Za-z_][\w\-]*`)
+	wordPattern = regexp.MustCompile(`^[A-Za-z_][\w\-]*`)
+	// surrogates matches a character beyond 16 bits, which JSON escapes as two.
+	surrogates    = regexp.MustCompile(`^\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}$`)
 	numberPattern = regexp.MustCompile(`^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`)
 )
 
@@ -142,8 +144,17 @@ func escaped(b *strings.Builder, text string) int {
 		b.WriteByte('\t')
 	case 'r':
 		b.WriteByte('\r')
+	case 'b':
+		b.WriteByte('\b')
+	case 'f':
+		b.WriteByte('\f')
 	case 'u':
 		var s string
+		if pair := text[:min(len(text), 12)]; surrogates.MatchString(pair) &&
+			json.Unmarshal([]byte(`"`+pair+`"`), &s) == nil {
+			b.WriteString(s)
+			return 12
+		}
 		if len(text) >= 6 && json.Unmarshal([]byte(`"`+text[:6]+`"`), &s) == nil {
 			b.WriteString(s)
 			return 6

@@ -104,6 +104,7 @@ func TestFormsAreCalls(t *testing.T) {
 		"Cline":                  {"<read_file>\n<path>a</path>\n<limit>3</limit>\n</read_file>", `read_file{"limit":3,"path":"a"}`},
 		"raw line break":         {"<tool_call>{\"name\":\"write_file\",\"arguments\":{\"path\":\"a\",\"content\":\"b\nc\"}}</tool_call>", `write_file{"content":"b\nc","path":"a"}`},
 		"mark within content":    {"<tool_call>{\"name\":\"write_file\",\"arguments\":{\"path\":\"a\",\"content\":\"</tool_call>```\"}}</tool_call>", "write_file{\"path\":\"a\",\"content\":\"</tool_call>```\"}"},
+		"escapes":                {`{"name":"write_file","arguments":{"path":"a","content":"x \ud83d\ude00 \b\f\u00e9",}}`, `write_file{"content":"x 😀 \b\fé","path":"a"}`},
 		"single quotation marks": {"<tool_call>{'name': 'read_file', 'arguments': {'path': 'a', 'all': True,}}</tool_call>", `read_file{"all":true,"path":"a"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,6 +142,8 @@ func TestAnswersAndBrokenCalls(t *testing.T) {
 		"header of mail":             {"to=functions@example.com", "answer"},
 		"Python module":              {"functools [3.12] has caches.", "answer"},
 		"element function":           {"<function>\n  <sin>x</sin>\n</function>", "answer"},
+		"element input":              {"<input>\n <a>1</a>\n</input>", "answer"},
+		"element parameters":         {"So:\n<parameters>\n <a>1</a>\n</parameters>\nEnd.", "answer"},
 		"elements with a name":       {"<name>Ada</name>\n<input>x</input>", "answer"},
 		"cut functionary":            {">>>read_file\n{\"path\": ", "told: its arguments are not a JSON object"},
 		"broken action":              {"Action: [{\"tool_name\":\"read_file\",\"parameters\":{\"path\":", "told: it cannot be read"},
