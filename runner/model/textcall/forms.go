@@ -68,5 +68,6 @@ var (
 )
 
 // ends matches the end of a call's element, and special tokens that end a message.
-const ends = `</?function>|</(?:arguments|parameters|input)>|<\|(?:call|end|return|start|eot_id|eom_id|im_end|endoftext|END_OF_TURN_TOKEN)\|>(?:assistant)?|</s>|` +
+const ends = `</?function>|</(?:arguments|parameters|input)>|` +
+	`<\|(?:call|end|return|start|eot_id|eom_id|im_end|endoftext|END_OF_TURN_TOKEN)\|>(?:assistant)?|</s>|` +
 	`<｜end[▁_]of[▁_]sentence｜>`
