@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -39,6 +38,8 @@ type claudeQuirks struct {
 	noPDFs     bool
 	noBudget   bool // the model rejects a budget of thinking
 	sampling   sampling
+
+	window int64 // context window that a refusal of this request named, 0 for none
 }
 
 // effortFor returns the word for the effort of a request, or "".
@@ -144,6 +145,7 @@ func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 			if err != nil {
 				return Response{Usage: total.usage()}, err
 			}
+			resp.Window = q.window
 			resp.Warnings = append(resp.Warnings, q.warnings(before, &req)...)
 			return resp, nil
 		}
@@ -171,12 +173,6 @@ func (c *claude) knownQuirks(req *Request) claudeQuirks {
 	return q
 }
 
-// Messages in which the provider states its limits.
-var (
-	mostOutput = regexp.MustCompile(`max_tokens: \d+ > (\d+)`)
-	mostBoth   = regexp.MustCompile(`exceed context limit: (\d+) \+ \d+ > (\d+)`)
-)
-
 // adapt returns quirks with which a rejected request may be accepted, and whether they differ
 // from q. It remembers quirks of the model, but not those of a single request.
 func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks, bool) {
@@ -191,15 +187,12 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 	lasting := r.mentions("not support", "unsupported", "not available", "not permitted", "unknown")
 	if q.sampling.adapt(r, req, q.effortFor(req), "effort") {
 		c.quirks.sampling = q.sampling
-	} else if m := mostOutput.FindStringSubmatch(r.message); m != nil {
-		q.maxTokens, _ = strconv.ParseInt(m[1], 10, 64)
-		c.quirks.maxTokens = q.maxTokens
-	} else if m := mostBoth.FindStringSubmatch(r.message); m != nil {
-		input, _ := strconv.ParseInt(m[1], 10, 64)
-		window, _ := strconv.ParseInt(m[2], 10, 64)
-		if window-input >= 1024 { // with less room, the conversation is too long
-			q.maxTokens = window - input
-		}
+	} else if most := r.number(outputLimits...); most > 0 && most < q.maxTokens {
+		q.maxTokens, c.quirks.maxTokens = most, most
+	} else if room := r.roomBelow(int(q.maxTokens)); room > 0 {
+		q.maxTokens, q.window = int64(room), r.mostTokens()
+	} else if r.overfull("max_tokens") {
+		return q, false // the runner must shorten the conversation
 	} else if !q.bareTools && len(req.Tools) > 0 && r.aboutToolSchema() {
 		q.bareTools, c.quirks.bareTools = true, true
 	} else if len(req.OutputSchema) > 0 && !q.noSchema &&
@@ -218,7 +211,7 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 		q.noPDFs = true
 	}
 	// Equal quirks would make the same request, which would be rejected again.
-	return q, q != was && q.maxTokens > 0
+	return q, q != was
 }
 
 // call makes one request and reads the answer into s. refused is not nil if the provider

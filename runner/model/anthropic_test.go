@@ -200,6 +200,43 @@ func TestClaudeAdapts(t *testing.T) {
 		"thoughts refused": {refuses("messages.1.content.0: Invalid `signature` in `thinking` block"), Request{Messages: []Message{user("a"), {Role: RoleAssistant, Parts: []Part{{Type: PartReasoning, Text: "Hm", Meta: sealMeta("anthropic:claude-sonnet-5-5", claudeMeta{Signature: "OLD"})}, {Type: PartText, Text: "b"}}}}},
 			"OLD", `"adaptive"`, true},
 	})
+	// vLLM and LiteLLM serve other models under this API, with refusals of their own.
+	t.Run("another server's window", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		p := newProvider(t, refuses("'max_tokens' or 'max_completion_tokens' is too large: 128000. This model's maximum context length is 8192 tokens and your request has 5000 input tokens (128000 > 8192 - 5000)."), fine)
+		m := claudeAt(t, p.URL, quick())
+		is.Equal(answered(t, m, Request{Messages: []Message{user("hi")}}).Window, int64(8192)) // the runner narrows its window
+		is.Equal(p.got(t, 1).body["max_tokens"], 3192.0)
+		is.Equal(answered(t, m, Request{Messages: []Message{user("hi")}}).Window, int64(0))
+		is.Equal(p.got(t, 2).body["max_tokens"], 128000.0) // what is left is not remembered
+	})
+	t.Run("a lower bound of the prompt", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		p := newProvider(t, refuses("This model's maximum context length is 8192 tokens. However, you requested 4096 output tokens and your prompt contains at least 4097 input tokens, for a total of at least 8193 tokens."), fine)
+		answered(t, claudeAt(t, p.URL, quick()), Request{MaxTokens: 4096, Messages: []Message{user("hi")}})
+		is.Equal(p.got(t, 1).body["max_tokens"], 2048.0)
+	})
+	t.Run("another server's limit", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		p := newProvider(t, refuses("max_tokens is too large: 128000. This model supports at most 16384 completion tokens, whereas you provided 128000."), fine)
+		m := claudeAt(t, p.URL, quick())
+		for n := range 2 {
+			is.Equal(answered(t, m, Request{Messages: []Message{user("hi")}}).Window, int64(0))
+			is.Equal(p.got(t, n+1).body["max_tokens"], 16384.0) // it is remembered
+		}
+	})
+	t.Run("another server without room", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		p := newProvider(t, refuses("'max_tokens' is too large: 1000. This model's maximum context length is 8192 tokens and your request has 8000 input tokens (1000 > 8192 - 8000)."))
+		e := failure(t, claudeAt(t, p.URL, quick()), Request{MaxTokens: 1000, Messages: []Message{user("hi")}})
+		is.True(e.TooLong())
+		is.Equal(e.Window, int64(8192))
+		is.Equal(p.count(), 1)
+	})
 	t.Run("no room at all", func(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)
