@@ -10,7 +10,6 @@ import (
 	"codeberg.org/go-fonts/dejavu/dejavusans"
 	"codeberg.org/go-fonts/liberation/liberationmonoregular"
 	"codeberg.org/go-fonts/liberation/liberationsansbold"
-	"codeberg.org/go-fonts/liberation/liberationsansitalic"
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
 	"codeberg.org/go-pdf/fpdf"
 	"golang.org/x/image/font/sfnt"
@@ -21,7 +20,6 @@ import (
 const (
 	regularFont = iota
 	boldFont
-	italicFont
 	codeFont
 	symbolFont // for characters that the other fonts lack
 )
@@ -47,7 +45,6 @@ type fonts struct {
 func newFonts(pdf *fpdf.Fpdf) *fonts {
 	return &fonts{pdf: pdf, lost: map[rune]bool{}, faces: []*face{
 		{family: "sans", data: liberationsansregular.TTF}, {family: "sans", style: "B", data: liberationsansbold.TTF},
-		{family: "sans", style: "I", data: liberationsansitalic.TTF},
 		{family: "mono", data: liberationmonoregular.TTF}, {family: "symbols", data: dejavusans.TTF}}}
 }
 

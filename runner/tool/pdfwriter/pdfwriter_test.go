@@ -2,15 +2,18 @@ package pdfwriter
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"encoding/json"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -254,4 +257,29 @@ func FuzzWrite(f *testing.F) {
 			t.Fatalf("%q: %v", markdown, err)
 		}
 	})
+}
+
+// TestItalics looks for the matrix that slants a text, in the contents of the pages.
+func TestItalics(t *testing.T) {
+	t.Parallel()
+	for markdown, slanted := range map[string]int{
+		"aa": 0, "**aa**": 0, "*aa*": 1, "***aa***": 1, "*aa* bb *cc*": 2, "*`aa`*": 0, "*aa✓*": 2, // two fonts
+	} {
+		t.Run(markdown, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			_, document := write(t, Input{Markdown: markdown})
+			n := 0
+			for _, stream := range regexp.MustCompile(`(?s)stream\n(.*?)\nendstream`).FindAllSubmatch(document, -1) {
+				r, err := zlib.NewReader(bytes.NewReader(stream[1]))
+				if err != nil { // a stream without compression
+					continue
+				}
+				content, err := io.ReadAll(r)
+				is.NoErr(err)
+				n += len(regexp.MustCompile(`1\.0+ 0\.0+ 0\.21\d* 1\.0+ -?[\d.]+ -?[\d.]+ cm`).FindAll(content, -1))
+			}
+			is.Equal(n, slanted)
+		})
+	}
 }
