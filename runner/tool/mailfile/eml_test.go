@@ -137,6 +137,7 @@ func TestDocumentsOfPrograms(t *testing.T) {
 func FuzzEML(f *testing.F) {
 	f.Add([]byte("Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: message/rfc822\n\nTo: x\n\ny\n--b--\n"))
 	f.Add(signed(der, der(tagOctets, []byte(signedText))))
+	f.Add([]byte("Subject: x\nContent-Type: x/y//\n\nz"))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		text, err := EML(words)(document, never)
 		if err == nil && (!utf8.Valid(text) || len(text) > maxText+100) {

@@ -282,7 +282,8 @@ func defaultName(kind string) string {
 	if group == "text" && sub == "plain" {
 		return "text.txt"
 	}
-	if len(sub) > 5 || strings.ContainsAny(sub, ".-") || sub == "" {
+	// The sender has written the type, and an extension is a few letters and digits.
+	if len(sub) > 5 || sub == "" || strings.Trim(sub, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
 		sub = "bin"
 	}
 	if group == "image" || group == "audio" || group == "video" {
