@@ -179,7 +179,6 @@ func TestHostilePrograms(t *testing.T) {
 	for mode, tt := range map[string]struct{ connects, call, says string }{
 		"line":     {"not available", "", ""},
 		"string":   {"not available", "", ""},
-		"garbage":  {"not available", "", ""},
 		"exits":    {"not available", "", ""},
 		"flood":    {"", "refused", "ended during the call"},
 		"chatter":  {"", "phew", ""},
@@ -237,14 +236,19 @@ func TestHostileLists(t *testing.T) {
 
 func TestProgramThatDoesNotAnswerBlocksNobody(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
 	hasty := quick
 	hasty.Toolset, hasty.Connect = 50*time.Millisecond, 500*time.Millisecond
-	f := newPool(t, hasty, a("mute"))
-	names, note := f.offered("mute")
-	is.Equal(len(names), 0)
-	contains(t, note, "mute")
-	storetest.Eventually(t, "it is given up", func() bool { return strings.Contains(f.log.String(), "did not begin to answer within 500ms") })
+	for _, mode := range []string{"mute", "garbage"} { // garbage prints a banner and no answer
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newPool(t, hasty, a(mode))
+			names, note := f.offered(mode)
+			is.Equal(len(names), 0)
+			contains(t, note, mode)
+			storetest.Eventually(t, "it is given up", func() bool { return strings.Contains(f.log.String(), "did not begin to answer within 500ms") })
+		})
+	}
 }
 
 // TestHungProgramIsRestarted freezes a server after a good start. Its tools are then
