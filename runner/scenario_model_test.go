@@ -49,7 +49,8 @@ func roleOf(title string) string { return "You play the " + title + "." }
 
 // count adds the usage that the provider counts for a response.
 func (p *performance) count(s said) {
-	if s.status != 0 || s.lost || s.garbage || s.hangs {
+	if s.status != 0 || s.lost || s.garbage || s.hangs || s.bill != "" {
+		p.uncounted = p.uncounted || s.bill == "estimated"
 		return
 	}
 	if s.broken && (!s.counted || p.provider == "ollama") {

@@ -234,10 +234,13 @@ func scenarioSetups(t testing.TB, m model.Model, l runner.Limits) []setup {
 }
 
 // begin creates the runner and its worker. If starts is false, another process runs the turns.
-func (p *performance) begin(starts bool) *wire {
+func (p *performance) begin(starts bool) *wire { p.t.Helper(); return p.beginWith(starts) }
+
+// beginWith is begin with more setups of the runner.
+func (p *performance) beginWith(starts bool, more ...setup) *wire {
 	p.t.Helper()
 	w := newWire(p.t, p.answer)
-	setups := scenarioSetups(p.t, w.openModel(p.t, p.provider+":s"), runner.Limits{Steps: p.steps})
+	setups := append(scenarioSetups(p.t, w.openModel(p.t, p.provider+":s"), runner.Limits{Steps: p.steps}), more...)
 	switch {
 	case p.fault.clocked:
 		p.clock = newClock()

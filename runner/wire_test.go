@@ -76,6 +76,9 @@ type said struct {
 	broken  bool   // the connection breaks after the text
 	counted bool   // the server reports the usage before the connection breaks
 	hangs   bool   // after the text, nothing is sent until the client disconnects
+
+	shape func(wire, body string) string // changes the body on its way; nil for no change
+	bill  string                         // "estimated" if the counts are missing, "none" for no charge
 }
 
 type saidCall struct{ id, name, args string }
@@ -152,17 +155,24 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
+	wire, write := "openai", writeChat
+	switch {
+	case claude:
+		wire, write = "anthropic", writeClaude
+	case ofResponses:
+		wire, write = "responses", writeResponses
+	case ofOllama:
+		wire, write = "ollama", writeOllama
+	}
 	switch {
 	case s.garbage:
 		_, _ = io.WriteString(w, "data: {\"oops\n\n")
-	case claude:
-		writeClaude(w, s)
-	case ofResponses:
-		writeResponses(w, s)
-	case ofOllama:
-		writeOllama(w, s)
+	case s.shape != nil:
+		var body bytes.Buffer
+		write(&body, s)
+		_, _ = io.WriteString(w, s.shape(wire, body.String()))
 	default:
-		writeChat(w, s)
+		write(w, s)
 	}
 	if s.hangs || s.broken {
 		w.(http.Flusher).Flush()

@@ -156,9 +156,8 @@ func (s *claudeStream) event(e *messagesEvent) error {
 		s.model = e.Message.Model
 		// These counts are used if the answer is interrupted. The last message_delta completes
 		// them.
-		u := e.Message.Usage
-		s.usage = claudeUsage{int64(u.InputTokens), int64(u.CacheReadInputTokens), int64(u.CacheCreationInputTokens),
-			int64(u.OutputTokens), 0}
+		s.usage = claudeUsage{}
+		s.count(&e.Message.Usage) // which ignores negative counts
 	case "content_block_start":
 		return s.begin(e)
 	case "content_block_delta":
