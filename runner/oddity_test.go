@@ -91,7 +91,7 @@ func (o oddity) except(wire, reason string) oddity {
 
 // oddities returns all of them.
 func oddities() []oddity {
-	return slices.Concat(textCallOddities(), thinkingOddities(), argumentOddities(), usageOddities())
+	return slices.Concat(textCallOddities(), thinkingOddities(), argumentOddities(), usageOddities(), streamOddities())
 }
 
 // answerOf returns the answer to the n-th request.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -77,8 +78,9 @@ type said struct {
 	counted bool   // the server reports the usage before the connection breaks
 	hangs   bool   // after the text, nothing is sent until the client disconnects
 
-	shape func(wire, body string) string // changes the body on its way; nil for no change
-	bill  string                         // "estimated" if the counts are missing, "none" for no charge
+	shape  func(wire, body string) string // changes the body on its way; nil for no change
+	header http.Header                    // replaces fields of the answer
+	bill   string                         // "estimated" if the counts are missing, "none" for no charge
 }
 
 type saidCall struct{ id, name, args string }
@@ -155,6 +157,7 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
+	maps.Copy(w.Header(), s.header)
 	wire, write := "openai", writeChat
 	switch {
 	case claude:

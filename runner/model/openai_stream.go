@@ -307,11 +307,23 @@ func (s *chatStream) call(d *chatCallDelta) error {
 		c.extra = d.ExtraContent
 	}
 	m := s.parts[c.part]
-	m.part.ToolName = cmp.Or(m.part.ToolName, string(d.Function.Name))
+	m.part.ToolName = joinName(m.part.ToolName, string(d.Function.Name), m.text.Len() > 0)
 	if m.args.complete && m.text.String() == args {
 		return nil // some servers repeat the complete arguments at the end
 	}
 	return s.add(c.part, args)
+}
+
+// joinName adds a piece to the name of a call. Servers send the name once, in each event, in pieces, or as all of it so
+// far. Once the arguments have begun, the name is complete.
+func joinName(name, piece string, begun bool) string {
+	switch {
+	case strings.HasPrefix(piece, name):
+		return piece
+	case begun || strings.HasSuffix(name, piece):
+		return name
+	}
+	return name + piece
 }
 
 // findCall returns the index of the call that a piece belongs to, -1 if the piece begins a new
