@@ -91,7 +91,8 @@ func (o oddity) except(wire, reason string) oddity {
 
 // oddities returns all of them.
 func oddities() []oddity {
-	return slices.Concat(textCallOddities(), thinkingOddities(), argumentOddities(), usageOddities(), streamOddities())
+	return slices.Concat(textCallOddities(), thinkingOddities(), argumentOddities(), usageOddities(), streamOddities(),
+		refusalOddities(), loopOddities())
 }
 
 // answerOf returns the answer to the n-th request.
@@ -153,7 +154,7 @@ func (o oddity) play(t *testing.T, wire string) {
 	turns := []store.Turn{turn}
 	if o.end == "" && o.schema == "" { // the history of a next turn is clean, too
 		again = len(seen)
-		n := store.NewTurn{Caller: p.f.owner, WorkerID: p.f.worker.ID, TaskID: turn.TaskID, Input: "And now?", Budget: store.BudgetStandard}
+		n.TaskID, n.Input = turn.TaskID, "And now?"
 		next, _ := p.watch(p.f.acceptTurn(n), nil)
 		is.New(t).Equal(next.OutputText, "Fine.")
 		turns = append(turns, next)
