@@ -52,8 +52,10 @@ type execution struct {
 	repairs      int           // number of answers sent back because they did not match the schema
 	retriedEmpty bool          // after an empty answer
 	limit        string        // the limit that is reached: the turn makes its last call; "" for none
-	published    bool          // a tool may have published a file
-	finished     bool          // the turn's end is in the database
+	last         lastCall
+	outOfTime    time.Time // end of the time budget; zero for none
+	published    bool      // a tool may have published a file
+	finished     bool      // the turn's end is in the database
 
 	// Model calls that have failed since the last successful one.
 	failingSince *time.Time // time of the first of them; nil without one

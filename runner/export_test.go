@@ -82,3 +82,6 @@ func (r *Runner) KeepWatched() { r.keepWatched() }
 
 // KeepPlace leads or gives up idle workers, as housekeep does.
 func (r *Runner) KeepPlace(id string) error { return r.keepPlace(id) }
+
+// LastEnd is the end of a last call.
+var LastEnd = lastEnd

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
@@ -192,7 +193,8 @@ func (r *Runner) loop(turn context.Context, e *execution) error {
 	if limit != 0 {
 		var cancel context.CancelFunc
 		// The work of earlier claims counts. The times in the queue and of suspensions do not.
-		ctx, cancel = context.WithTimeoutCause(turn, limit-e.worked, errOutOfTime)
+		e.outOfTime = time.Now().Add(max(limit-e.worked, 0))
+		ctx, cancel = context.WithDeadlineCause(turn, e.outOfTime, errOutOfTime)
 		defer cancel()
 	}
 	for {
@@ -209,6 +211,8 @@ func (r *Runner) loop(turn context.Context, e *execution) error {
 		case err == nil && done:
 			return nil
 		case err == nil:
+		case errors.Is(err, errLastCall):
+			return r.conclude(e, r.partialStep(e), budgetEnd(e.last.limit))
 		// A lost or suspended turn belongs to another execution. This execution must not write any
 		// more, even if the time is over.
 		case !errors.Is(context.Cause(ctx), errOutOfTime) || errors.Is(err, store.ErrClaimLost) ||

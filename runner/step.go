@@ -106,10 +106,15 @@ func (r *Runner) tryStep(ctx context.Context, e *execution) (done bool, err erro
 		}
 		asked := req // a copy: the next try may afford fewer tokens
 		asked.MaxTokens = a.maxTokens
+		call := ctx
 		if a.limit != "" {
 			asked = prompt.Final(asked)
+			// From the whole turn: ctx may end with the time budget, and cut a call off that has just begun.
+			var cancel context.CancelFunc
+			call, cancel = r.beginLast(e.ctx, e, a.limit)
+			defer cancel()
 		}
-		st, resp, err := r.callModel(ctx, e, asked)
+		st, resp, err := r.callModel(call, e, asked)
 		if err != nil {
 			return err
 		}
