@@ -94,28 +94,32 @@ func (st Step) used() Usage {
 }
 
 // Worked returns the total duration of the calls of a journal. The time between calls, such as a
-// wait for a person, does not count. Time in which several calls ran counts once.
+// wait for a person, does not count. Time in which several calls ran counts once. It counts in milliseconds, as the
+// database does: a turn that resumes then has worked exactly as long as before.
 func Worked(steps []Step) time.Duration {
 	var d time.Duration
 	for _, st := range steps {
-		d += st.CompletedAt.Sub(st.StartedAt)
+		d += stored(st.CompletedAt).Sub(stored(st.StartedAt))
 		begun := slices.SortedFunc(slices.Values(st.Calls), func(a, b Call) int {
 			return a.StartedAt.Compare(b.StartedAt)
 		})
 		var counted time.Time // the time up to which calls are counted
 		for _, c := range begun {
-			from := c.StartedAt
+			from, end := stored(c.StartedAt), stored(c.CompletedAt)
 			if from.Before(counted) {
 				from = counted
 			}
-			if c.CompletedAt.After(from) {
-				d += c.CompletedAt.Sub(from)
-				counted = c.CompletedAt
+			if end.After(from) {
+				d += end.Sub(from)
+				counted = end
 			}
 		}
 	}
 	return d
 }
+
+// stored returns a time as the database returns it.
+func stored(t time.Time) time.Time { return fromMillis(t.UnixMilli()) }
 
 // A CallState is the way in which a tool call ended.
 type CallState string
