@@ -32,7 +32,7 @@ func (s *scanner) describedObject(raw json.RawMessage, depth int) bool {
 		}
 		var list []json.RawMessage
 		if json.Unmarshal(inner, &list) != nil {
-			list = []json.RawMessage{inner}
+			list = []json.RawMessage{withArguments(inner, members)}
 		}
 		for _, item := range list {
 			if !s.describedObject(item, depth+1) {
@@ -42,6 +42,25 @@ func (s *scanner) describedObject(raw json.RawMessage, depth int) bool {
 		return len(list) > 0
 	}
 	return s.member(members)
+}
+
+// withArguments returns the object of a function with the arguments that stand beside it, if it has none. Llama writes
+// them so: groq/groq-typescript#103.
+func withArguments(function json.RawMessage, beside map[string]json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	args, found := first(beside, "arguments", "parameters")
+	if !found || json.Unmarshal(function, &members) != nil || members == nil {
+		return function
+	}
+	if _, has := first(members, "arguments", "parameters", "args", "input"); has {
+		return function
+	}
+	members["arguments"] = args
+	raw, err := json.Marshal(members)
+	if err != nil {
+		return function
+	}
+	return raw
 }
 
 // member reads a call from the members of an object: {"name", "arguments"} of hermes, {"name", "parameters"} of

@@ -15,7 +15,7 @@ var (
 	//   <|tools_prefix|> of apertus; <|action_start|><|plugin|> of internlm; <start_function_call> of functiongemma;
 	//   functools of firefunction v2 and Phi-4; function call<|role_sep|> of gigachat3;
 	//   <function_calls> of Anthropic's prompts; <functioncall> of Glaive.
-	markPattern = regexp.MustCompile(`^(?i:<[/|｜]*(?:[a-z]+[:_]|DSML｜)?(?:tool|function)[_▁]?(?:calls?|code|use)` +
+	markPattern = regexp.MustCompile(`^(?i:<[/|｜]*(?:[a-z]+[:_]|DSML｜)?(?:tool|function)[_▁-]?(?:calls?|code|use)` +
 		`(?:[_▁]section)?(?:[_▁](?:begin|start|end))?[|｜]?>|\[/?TOOL_CALLS\]|<\|python_tag\|>|<\|(?:START|END)_ACTION\|>|` +
 		`<\|tools_(?:prefix|suffix)\|>|<\|action_(?:start|end)\|>|<\|plugin\|>|<(?:start|end)_function_call>|` +
 		`functools\s*\[\s*\{|function call<\|role_sep\|>|function<[|｜]?tool[▁_]sep[|｜]?>|print\(default_api\.|` +
@@ -26,6 +26,8 @@ var (
 	weakPattern = regexp.MustCompile("^(?:>>>|call:|Action:\\s*(?:\\[|```))")
 	weakCall    = regexp.MustCompile("^(?:(?:>>>\\s*|call:)([\\w.\\-]+)\\s*(?:\\{|```)|Action:\\s*(?:```\\w*\\s*)?" +
 		`\[?\s*\{\s*"(?:tool_name|name)"\s*:\s*"([\w.\-]+)")`)
+	// closing matches marks that end an element, and those that have no end.
+	closing    = regexp.MustCompile(`^(?i:</|<[|｜]/|<[^>]*(?:end|suffix|python_tag|plugin)|` + ends + `)`)
 	endPattern = regexp.MustCompile(`^(?i:` + ends + `)$`)
 
 	// functionPattern matches the beginning of a call in XML: <function=name> of llama.cpp's functionary v3.1 and of
@@ -38,8 +40,8 @@ var (
 	paramEnd = regexp.MustCompile(`</(?:[a-z]+:|｜DSML｜)?parameter>`)
 
 	// openPattern matches a call whose element is not closed before its arguments. Llama writes it: Groq shows it as
-	// failed_generation.
-	openPattern = regexp.MustCompile(`^<function=([\w.\-]+)\s*\{`)
+	// failed_generation, also with a sign before the arguments (tashfeenahmed/freellmapi#291).
+	openPattern = regexp.MustCompile(`^<function=([\w.\-]+)\s*[=,:]?\s*\{`)
 	// elementPattern matches an element with the name of a tool, which Cline's prompt asks for.
 	elementPattern = regexp.MustCompile(`^<([A-Za-z_][\w.\-]*)>\s*`)
 

@@ -18,6 +18,7 @@ type scanner struct {
 	strict  bool   // the last call has the members of a call and no other ones
 	excess  bool   // there are more than maxCalls calls
 	loose   bool   // the end of a call is missing, so more arguments may have followed
+	open    bool   // the end of the last element around calls is missing
 	unknown string // the first name that is no offered tool
 	why     string // the reason why a call cannot be read
 }
@@ -60,6 +61,7 @@ func (s *scanner) mark() bool {
 		return s.weakMark()
 	}
 	s.marked = s.marked || !endPattern.MatchString(m)
+	s.open = strings.HasPrefix(m, "<") && !closing.MatchString(m)
 	s.rest = s.rest[len(strings.TrimRight(m, "[{ \t\r\n")):]
 	return true
 }
@@ -279,7 +281,7 @@ func (s *scanner) function(name string) bool {
 	if strings.TrimSpace(s.rest[:at[0]]) != "" {
 		return s.fail("its arguments cannot be read")
 	}
-	s.rest = s.rest[at[1]:]
+	s.rest, s.open = s.rest[at[1]:], false
 	return s.add(name, args)
 }
 
@@ -306,7 +308,7 @@ func (s *scanner) element() bool {
 		return false // other text
 	}
 	raw, _ := json.Marshal(args) // the values are valid JSON
-	s.rest = after
+	s.rest, s.open = after, false
 	return s.add(name, raw)
 }
 

@@ -53,7 +53,7 @@ func Find(text string, tools []Tool) (calls []Call, why string) {
 func Whole(text string, tools []Tool) bool {
 	s := newScanner(text, tools)
 	s.read()
-	return s.done() && !s.loose
+	return s.done() && !s.loose && !s.open
 }
 
 // maxMark limits the mark at the beginning of a text, in bytes.
