@@ -7,12 +7,16 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/runner/model/textcall"
+	"journeyman/runner/schema"
 	"journeyman/store"
 )
 
 // takeTextCalls returns a response with the tool calls in its text as calls, if the text consists of nothing else.
 // Package textcall has the rule. For a text that looks like a call and cannot be one, it sets Mistake.
 func (r *Runner) takeTextCalls(e *execution, req *model.Request, resp model.Response) model.Response {
+	if resp.Failed != "" && !req.Final {
+		return r.takeFailedCalls(e, req, resp)
+	}
 	if !isPlainText(resp) || model.IsScript(e.model.Model) {
 		return resp
 	}
@@ -39,6 +43,34 @@ func (r *Runner) takeTextCalls(e *execution, req *model.Request, resp model.Resp
 		resp.Mistake = textCallFeedback(req, why, resp.Finish == model.FinishLength)
 	}
 	return resp
+}
+
+// takeFailedCalls returns a response with the calls that its server could not read and has returned as text, if that
+// text is one call or several ones, complete, with arguments that match the schemas of their tools. Otherwise the
+// model is told its mistake.
+func (r *Runner) takeFailedCalls(e *execution, req *model.Request, resp model.Response) model.Response {
+	tools := textTools(req)
+	calls, _ := textcall.Find(resp.Failed, tools)
+	if len(calls) == 0 || !textcall.Whole(resp.Failed, tools) {
+		return resp
+	}
+	for i, c := range calls {
+		made := e.tools.fitted(store.ToolCall{Part: store.Part{Type: store.PartToolCall, ToolName: c.Name, Input: c.Arguments}})
+		if _, err := e.tools.check(made); err != nil || !fits(tools, made) {
+			return resp
+		}
+		calls[i].Arguments = made.Input
+	}
+	r.logCall(e, "the server could not read the tool calls of the model, and they are made from its text", nil,
+		"calls", len(calls))
+	resp.Mistake, resp.Failed = "", ""
+	return resp.WithCalls(req, calls)
+}
+
+// fits reports whether the arguments of a call match the schema of its tool.
+func fits(tools []textcall.Tool, c store.ToolCall) bool {
+	at := slices.IndexFunc(tools, func(t textcall.Tool) bool { return t.Name == c.ToolName })
+	return at >= 0 && (len(tools[at].Schema) == 0 || schema.CheckForeignObject(tools[at].Schema, c.Input) == nil)
 }
 
 // isPlainText reports whether a response has text and no tool calls, and was not withheld.

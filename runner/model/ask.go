@@ -29,6 +29,7 @@ func Ask(ctx context.Context, m Model, req Request, emit func(Delta)) (Response,
 	if err != nil {
 		return resp, err
 	}
+	resp.Failed = withoutThinking(resp.Failed)
 	resp.Parts, resp.ThinkingOpen = sortParts(resp.Parts, req.ThinkingOpen, resp.Finish == FinishLength)
 	return resp, nil
 }
@@ -65,6 +66,21 @@ func sortParts(parts []Part, open, cut bool) (sorted []Part, _ bool) {
 		}
 	}
 	return sorted, unopened
+}
+
+// withoutThinking returns a text without the thinking in it.
+func withoutThinking(text string) string {
+	if text == "" {
+		return ""
+	}
+	pieces, _ := thinking.Split(text, false, false)
+	var b strings.Builder
+	for _, p := range pieces {
+		if !p.Thought {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
 }
 
 func pieceType(p thinking.Piece) PartType {

@@ -41,6 +41,9 @@ func (m *partBuilder) isCall() bool { return m.part.Type == PartToolCall }
 // begun reports whether a part of the answer has arrived.
 func (a *assembler) begun() bool { return len(a.parts) > 0 }
 
+// called reports whether a tool call has arrived.
+func (a *assembler) called() bool { return slices.ContainsFunc(a.parts, (*partBuilder).isCall) }
+
 // open begins a part and returns its index.
 func (a *assembler) open(p Part) (int, error) {
 	if len(a.parts) == maxParts {

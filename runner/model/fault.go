@@ -127,6 +127,9 @@ func (r *apiError) failure(secrets ...string) *Error {
 		"the model server answered "+strings.TrimSpace(strconv.Itoa(r.status)+" "+http.StatusText(r.status)))
 	e := &Error{Code: strconv.Itoa(r.status), Message: tidyMessage(message, secrets), RetryAfter: r.wait,
 		Quoted: r.message != "", mistake: r.mistake(secrets)}
+	if e.mistake != "" && len(r.failed) < maxErrorBody { // a longer one may be cut
+		e.failed = r.failed
+	}
 	switch {
 	// These cases are first, because servers use several statuses for these errors.
 	case r.spent():
@@ -210,6 +213,7 @@ func redirected(resp *http.Response) string {
 // form, which do not help the user.
 func (r *apiError) readBody(h http.Header, raw []byte) {
 	if !r.read(raw) && !json.Valid(raw) && !looksLikePage(h, raw) {
+		r.failed = generation("", string(raw))
 		r.message = cutText(string(raw), maxErrorText)
 	}
 }
@@ -264,11 +268,12 @@ func (r *apiError) read(raw []byte) bool {
 	if raw := string(inner.Metadata.Raw); raw != "" && len(raw) < maxMessage {
 		r.message += " (" + raw + ")" // OpenRouter adds the message of the actual provider
 	}
+	r.failed = cutText(generation(string(inner.Failed), string(inner.Metadata.Raw), r.message), maxErrorBody)
 	r.message = cutText(r.message, maxErrorText)
 	r.code = cutText(string(cmp.Or(inner.Code, body.Code)), maxMessage)
 	r.kind = cutText(string(cmp.Or(inner.Type, inner.Status, body.Type)), maxMessage)
 	r.param = cutText(string(cmp.Or(inner.Param, body.Param)), maxMessage)
-	r.details, r.failed = cutText(string(inner.Details), maxDetails), cutText(string(inner.Failed), maxErrorText)
+	r.details = cutText(string(inner.Details), maxDetails)
 	r.window = inner.Window.tokens()
 	r.wait = resetIn(string(inner.Metadata.Headers.Reset), time.Now())
 	if m := retryDelay.FindStringSubmatch(r.details); m != nil {

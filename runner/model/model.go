@@ -214,6 +214,10 @@ type Response struct {
 	// quote the answer. Parts then contains no call.
 	Mistake string
 
+	// Failed is the text of the broken call in the words of the model, if Mistake comes from a server that has
+	// returned it completely. It may consist of calls that the server could not read.
+	Failed string
+
 	// Window is the context window that the server named when it refused the request at first. It is 0 if the
 	// server named none.
 	Window int64
@@ -244,6 +248,7 @@ type Error struct {
 	Window     int64         // if TooLong, the context window in tokens; 0 if unknown
 	Spent      bool          // no credit or allowance is left at the provider
 	mistake    string        // see Response.Mistake
+	failed     string        // see Response.Failed
 	Quoted     bool          // Message comes from the provider and may quote the request
 }
 

@@ -174,7 +174,7 @@ func (r *apiError) unwrap() {
 	if strings.HasPrefix(strings.TrimSpace(r.message), "{") {
 		inner := apiError{status: r.status}
 		if inner.read([]byte(r.message)) {
-			r.message, r.code, r.kind = inner.message, inner.code, inner.kind
+			r.message, r.code, r.kind, r.failed = inner.message, inner.code, inner.kind, inner.failed
 		}
 	}
 }

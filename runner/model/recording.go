@@ -33,6 +33,7 @@ type recordedAnswer struct {
 	Refusal string `json:"refusal,omitempty"`
 	Closed  bool   `json:"closed,omitempty"`
 	Mistake string `json:"mistake,omitempty"`
+	Failed  string `json:"failed,omitempty"`
 }
 
 // A recordedPart stores its arguments as text, because a model may write invalid JSON.

@@ -90,6 +90,7 @@ func (m *remote) post(ctx context.Context, path string, body any) (
 type answerStream interface {
 	readAnswer(*http.Response) error
 	begun() bool       // a part of the answer has arrived
+	called() bool      // a tool call has arrived
 	counted() Response // the tokens that the server has counted so far
 	response(req *Request, model string) (Response, error)
 }
@@ -101,7 +102,9 @@ func (m *remote) receive(ctx context.Context, resp *http.Response, req *Request,
 	failure func(*apiError) *Error) (_ Response, refused *apiError, _ error) {
 	defer resp.Body.Close()
 	if err := s.readAnswer(resp); err != nil {
-		refused, err = m.readFailure(ctx, err, s.begun(), failure)
+		if refused, err = m.readFailure(ctx, err, s.begun(), failure); s.called() {
+			err = forgetFailed(err)
+		}
 		return s.counted(), refused, err
 	}
 	finishBody(resp.Body)

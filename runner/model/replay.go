@@ -53,7 +53,7 @@ func (r *recorder) Generate(ctx context.Context, req Request, emit func(Delta)) 
 	case err == nil:
 		clean := func(text string) string { return asked.names.hide(redact(text, secrets)) }
 		rec.Response = &recordedAnswer{resp.Model, resp.Finish, resp.Usage, recordedParts(resp.Parts, clean),
-			clean(resp.Refusal), resp.Closed, clean(resp.Mistake)}
+			clean(resp.Refusal), resp.Closed, clean(resp.Mistake), clean(resp.Failed)}
 	case errors.As(err, &fault) && (fault.Code == codeContextLength || fault.Filtered() || fault.Code == "400"):
 		rec.Error = &recordedError{fault.Code, tidyMessage(fault.Message, secrets)}
 	default:
@@ -129,7 +129,8 @@ func (r *replay) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 	}
 	answer := rec.Response
 	resp := Response{Model: answer.Model, Finish: answer.Finish, Usage: answer.Usage,
-		Refusal: asked.names.show(answer.Refusal), Closed: answer.Closed, Mistake: asked.names.show(answer.Mistake)}
+		Refusal: asked.names.show(answer.Refusal), Closed: answer.Closed, Mistake: asked.names.show(answer.Mistake),
+		Failed: asked.names.show(answer.Failed)}
 	resp.Usage.Cost, resp.Usage.Billed = 0, false // a replay costs nothing
 	if found.warning != "" {
 		resp.Warnings = append(resp.Warnings, found.warning)

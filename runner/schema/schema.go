@@ -68,6 +68,19 @@ func CheckForeign(raw []byte, depth int) error {
 	return err
 }
 
+// maxForeignDepth limits the levels of a schema that CheckForeignObject reads.
+const maxForeignDepth = 20
+
+// CheckForeignObject returns nil if text is one JSON object that meets a schema of another program, such as the
+// arguments of a tool.
+func CheckForeignObject(raw, text []byte) error {
+	s, err := compile(raw, jsonschema.Draft2020, maxForeignDepth)
+	if err != nil {
+		return err
+	}
+	return s.CheckObject(text)
+}
+
 // The internal address of every schema. It has a path, so that relative references to other
 // documents are recognized and rejected.
 const (
