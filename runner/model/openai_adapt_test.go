@@ -68,6 +68,27 @@ func TestOpenAIAnswersWithLess(t *testing.T) {
 			}
 		})
 	}
+	t.Run("from any limit", func(t *testing.T) {
+		t.Parallel()
+		for _, asked := range []int{1 << 20, 200_000, 128_000, 64_000, 32_768, 20_000, 16_384, 9000} {
+			is := is.New(t)
+			var all []http.HandlerFunc
+			var want []float64
+			for n := asked; n > 512 && len(all) < 6; n = min(n/2, 8192) { // each room is one token too small
+				want = append(want, float64(n))
+				all = append(all, refuses(400, fmt.Sprintf("This model's maximum context length is 2000000 tokens. However, you requested %d output tokens and "+
+					"your prompt contains at least %d input tokens, for a total of at least 2000001 tokens.", n, 2_000_001-n), ""))
+			}
+			p := newProvider(t, append(all, fine)...)
+			answered(t, openAIAt(t, p.URL, quick()), Request{MaxTokens: asked, Messages: []Message{user("hi")}})
+			is.True(p.count() <= 7)
+			for n, tokens := range want {
+				is.Equal(p.got(t, n).body["max_tokens"], tokens)
+			}
+			least, _ := p.got(t, p.count()-1).body["max_tokens"].(float64)
+			is.True(least <= 512) // small enough for every prompt that fits
+		}
+	})
 	t.Run("the Responses API", func(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)

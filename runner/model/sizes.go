@@ -109,17 +109,24 @@ func (r *apiError) room() int {
 var leastPrompt = regexp.MustCompile(`(?i)at least ` + count + ` (?:input|prompt) tokens`)
 
 // roomBelow returns an output limit with which the refused request may fit, or 0 if there is none. asked is the refused
-// limit, 0 for none. If the real size of the prompt is unknown, at most half of asked is returned.
+// limit, 0 for none. If the real size of the prompt is unknown, much less than asked is returned: see lessThan.
 func (r *apiError) roomBelow(asked int) int {
 	room := r.room()
 	if asked > 0 && (room+1 == asked || leastPrompt.MatchString(r.message)) {
-		room = min(room, asked/2)
+		room = min(room, lessThan(asked))
 	}
 	if room < leastRoom || asked > 0 && room >= asked {
 		return 0
 	}
 	return room
 }
+
+// manyTokens is an output limit that nearly every window has room for beside a prompt that fits at all.
+const manyTokens = 8192
+
+// lessThan returns the output limit to try after a refused one, while the room is unknown: half of it, or manyTokens
+// where that is less. So maxAdaptations tries reach leastRoom from any limit.
+func lessThan(asked int) int { return min(asked/2, manyTokens) }
 
 // overfull reports whether the conversation is too long, so that no change of the request's form can help. limit is the
 // name of the output limit. A refusal of that limit is about the conversation if it also counts the prompt.
