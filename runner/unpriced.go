@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 
@@ -13,9 +14,15 @@ type unpricedModels struct {
 	named map[string]bool // by the model's id
 }
 
-// warn logs, once for each model and start, that caps do not apply to a model without a price.
+// warn logs, once for each model and start, that caps do not apply to a model without a price. A model in the private
+// network is free on purpose, but its server may be a gateway to paid ones, so the log has it, too.
 func (u *unpricedModels) warn(log *slog.Logger, m pricedModel) {
-	if m.price.Basis != model.BasisNone {
+	level, message := slog.LevelWarn, "model without a price"
+	switch m.price.Basis {
+	case model.BasisNone:
+	case model.BasisLocal:
+		level, message = slog.LevelInfo, "model that is free by its address"
+	default:
 		return
 	}
 	u.mu.Lock()
@@ -28,5 +35,5 @@ func (u *unpricedModels) warn(log *slog.Logger, m pricedModel) {
 		u.named = map[string]bool{}
 	}
 	u.named[m.id] = true
-	log.Warn("model without a price", "model", m.Name(), "price", m.price.Basis.String())
+	log.Log(context.Background(), level, message, "model", m.Name(), "price", m.price.Basis.String())
 }

@@ -53,6 +53,24 @@ func TestModelsWithoutPriceAreNamed(t *testing.T) {
 	}
 }
 
+// TestModelsFreeByAddressAreNamed checks that the log says once of a model in the private network that caps do not
+// apply, because its server may forward to paid models, and says nothing if it has a line.
+func TestModelsFreeByAddressAreNamed(t *testing.T) {
+	t.Parallel()
+	for prices, logged := range map[string]int{`{}`: 1, `{"127.0.0.1:gpt-9": {"input": 1, "output": 1}}`: 0} {
+		is := is.New(t)
+		log := &storetest.Log{}
+		w := newWire(t, func(asked) said { return said{text: "fine", in: 10, out: 5} })
+		f := newFixture(t, withModel(w.openModel(t, "openai:gpt-9")), withPrices(t, prices), func(c *runner.Config) {
+			c.Log = slog.New(slog.NewTextHandler(log, nil))
+		})
+		f.run("one")
+		f.run("two")
+		is.Equal(strings.Count(log.String(), `level=INFO msg="model that is free by its address" model=openai:gpt-9 price="free: its server is on this `+
+			`machine or in its private network; caps do not apply, also if it forwards to paid models, unless --prices has them"`), logged)
+	}
+}
+
 // TestDefaultPriceHoldsTheBudget checks that the default price limits a turn as a line of the table does.
 func TestDefaultPriceHoldsTheBudget(t *testing.T) {
 	t.Parallel()

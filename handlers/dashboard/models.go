@@ -217,7 +217,7 @@ func (c providerCard) Price() text.Key {
 	case "provider":
 		return "Price: stated by the provider with each call"
 	case "local":
-		return "Price: free, because its server is on this machine or in its private network"
+		return "Price: free, because its server is on this machine or in its private network: caps do not apply, also if it forwards to paid models, unless --prices has them"
 	}
 	return "Price: free, because nothing is sent"
 }

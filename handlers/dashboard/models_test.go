@@ -61,7 +61,7 @@ func TestModelsPage(t *testing.T) {
 	shown := b.get("/settings/models")
 	shown.shows("Connected", "small answered in", "Hello from the model.", "EfGh", "32k", "1M", "box:small",
 		"Tools: no (asked to call a tool, the model wrote: Hello from the model.)", "Pictures: no (shown a red picture, the model wrote: Hello",
-		"Price: free, because its server is on this machine or in its private network") // the result of the test
+		"Price: free, because its server is on this machine or in its private network: caps do not apply, also if it forwards to paid models, unless --prices has them") // the result of the test
 	is.True(!shown.has(modelKey) && !shown.has("<script>alert(1)") && shown.harmless())
 	b.get("/workers").lacks(`id="no-model"`) // the model is the default now
 	b.get("/workers").shows(`<span class="cut">box:small</span>`)

@@ -53,7 +53,8 @@ func (b Basis) String() string {
 	case BasisProvider:
 		return "stated by the provider with each call"
 	case BasisLocal:
-		return "free: its server is on this machine or in its private network"
+		return "free: its server is on this machine or in its private network; caps do not apply, also if it forwards to " +
+			"paid models, unless --prices has them"
 	case BasisReplay:
 		return "free: nothing is sent"
 	}
