@@ -53,7 +53,7 @@ func TestProgramsInTheBackground(t *testing.T) {
 	shell.found <- []string{"python3 (with pandas)", "git"}
 	storetest.Eventually(t, "the programs", func() bool {
 		f.run("go")
-		return strings.Contains(m.last().Preamble, "Programs in the shell: python3 (with pandas), git.")
+		return strings.Contains(m.last().Preamble, "Programs in the shell, among others: python3 (with pandas), git.")
 	})
 	is.Equal(shell.asked.Load(), int64(1))
 	f.stop()

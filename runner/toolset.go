@@ -63,7 +63,8 @@ func without(tools []ownTool, names ...string) []ownTool {
 
 // setting returns the data about tools for the preamble of a turn.
 func (s *toolset) setting(c store.Claim, tools []model.Tool, programs []string) prompt.Setting {
-	setting := prompt.Setting{OwnFolder: c.OwnFolder, Lean: s.remote.Lean, Programs: programs}
+	setting := prompt.Setting{OwnFolder: c.OwnFolder, Lean: s.remote.Lean, Programs: programs,
+		Schema: c.OutputSchema != nil}
 	for _, t := range tools {
 		setting.Tools = append(setting.Tools, t.Name)
 	}

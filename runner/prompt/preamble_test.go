@@ -22,7 +22,7 @@ func TestPreambleNamesTheTurnsTools(t *testing.T) {
 			}
 		}
 		is.Equal(strings.Contains(text, "Nobody answers questions"), tools[i] != "ask_user")
-		is.Equal(strings.Contains(text, "Programs in the shell: python3, git."), tools[i] == "shell")
+		is.Equal(strings.Contains(text, "Programs in the shell, among others: python3, git."), tools[i] == "shell")
 		is.Equal(strings.Contains(text, "Link the pages"), tools[i] == "web_fetch")
 	}
 }

@@ -25,9 +25,9 @@ func (askUser) Spec() Spec {
 	return Spec{
 		Name: AskUser,
 		Description: `Ask the user, and wait for the answer, which may take days. Only for what you cannot go on
-without and the user alone knows or decides.`,
+without and the user alone knows or decides. Up to 5 calls in one step.`,
 		InputSchema: objectSchema(`
-    "question": {"type": "string", "minLength": 1, "description": "One question, which can be understood by itself"},
+    "question": {"type": "string", "minLength": 1, "description": "One question, clear by itself; at most 2000 characters"},
     "choices": {
       "type": "array",
       "maxItems": 10,

@@ -28,14 +28,14 @@ type editFile struct{}
 func (editFile) Spec() Spec {
 	return Spec{
 		Name: "edit_file",
-		Description: `Replace text in a file of the workspace: old by new, or several edits at once, in order and all
-or none. old is text of the file without line numbers, and must occur once: take in enough around it. White space at line
+		Description: `Replace text that occurs once in a file of the workspace. Several edits are made in order, all
+or none. old is text of the file without line numbers, with enough around it to occur once. White space at line
 ends, indentation and typographic quotes may differ. Gives a diff.`,
 		InputSchema: objectSchema(`
-    "path": {"type": "string", "description": "Path of the file"},
-    "old": {"type": "string", "minLength": 1, "description": "The text to replace"},
-    "new": {"type": "string", "description": "The text in its place; empty to delete"},
-    "all": {"type": "boolean", "description": "Replace every occurrence of old; default false"},
+    "path": {"type": "string"},
+    "old": {"type": "string", "minLength": 1},
+    "new": {"type": "string", "description": "Empty to delete old"},
+    "all": {"type": "boolean", "description": "Every occurrence of old; default false"},
     "edits": {"type": "array", "minItems": 1, "maxItems": 100, "description": "In place of old and new",
       "items": {"type": "object", "required": ["old", "new"], "additionalProperties": false,
         "properties": {"old": {"type": "string", "minLength": 1}, "new": {"type": "string"}}}}`,
@@ -172,7 +172,7 @@ func (e *editing) replaceLoosely(x edit) error {
 			x.name, e.path, nearestLines(e.after, x.old))
 	case len(found) > 1:
 		return Errorf("%s does not occur in %q; with other white space or quotes it does %d times, "+
-			"first on lines %d and %d",
+			"first on lines %d and %d; give more of the text around the right one",
 			x.name, e.path, len(found), lineAt(e.after, found[0].from), lineAt(e.after, found[1].from))
 	}
 	at := found[0]

@@ -29,9 +29,9 @@ func (listFiles) Spec() Spec {
 		Description: `List the files of the workspace, or of a folder, with all below it, sorted: path, tab, size in
 bytes. Up to 1000. Leaves out .git and what .gitignore names.`,
 		InputSchema: objectSchema(`
-    "path": {"type": "string", "description": "Folder; default the whole workspace"},
+    "path": {"type": "string", "description": "Folder; default all"},
     "glob": {"type": "string", "maxLength": 500, "description": "Only files like *.go or src/**/*.{ts,tsx}, below path"},
-    "depth": {"type": "integer", "minimum": 1, "description": "Levels to list; 1: only what lies directly in it; default all"}`),
+    "depth": {"type": "integer", "minimum": 1, "description": "Levels; default all, 1 for no subfolders"}`),
 		Repeatable: true,
 		Parallel:   true,
 	}

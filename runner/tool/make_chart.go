@@ -29,7 +29,7 @@ func (makeChart) Spec() Spec {
 	return Spec{
 		Name: "make_chart",
 		Description: `Draw numbers as a chart: a .png or .svg file of the workspace, from labels and series, or from a CSV
-file. It needs approval where write_file does.`,
+file.`,
 		InputSchema: objectSchema(`
     "path": {"type": "string"},
     "kind": {"type": "string", "enum": ["`+strings.Join(chart.Kinds(), `", "`)+`"]},
@@ -37,7 +37,7 @@ file. It needs approval where write_file does.`,
     "labels": {"type": "array"},
     "series": {"type": "array", "description":
       "[{name, values: [a number or null for each label]}]; of a scatter [{name, points: [[x, y]]}]"},
-    "file": {"type": "string", "description": "CSV: names in the first row, labels in the first column"},
+    "file": {"type": "string", "description": "CSV in place of labels and series, with names in the first row, labels in the first column"},
     "columns": {"type": "array", "description": "Names of columns to draw, if not all"}`,
 			"path", "kind"),
 		Repeatable: true,

@@ -19,7 +19,7 @@ func (publishFile) Spec() Spec {
 		Description: `Hand a file to the user: it is copied as it is now and attached to the answer. The result has its
 web address. After a change, publish it again.`,
 		InputSchema: objectSchema(`
-    "path": {"type": "string", "description": "Relative to the workspace"},
+    "path": {"type": "string"},
     "title": {"type": "string", "maxLength": 200, "description": "What it is, in a few words"}`,
 			"path"),
 		Repeatable: true,

@@ -27,19 +27,18 @@ type readFile struct{ docs Documents }
 func (readFile) Spec() Spec {
 	return Spec{
 		Name: "read_file",
-		Description: `Read a file of the workspace as text, each line as its number, a tab and the line: up to 2000 lines
+		Description: `Read a file of the workspace as text, each line as its number, a tab and the line. Up to 2000 lines
 and 64 KiB at a time. Documents (PDF, office, mail, HTML, calendar, contacts) give their text without numbers, archives a
-list. Cells of a workbook look as on the screen, a formula before its value: =SUM(B2:B9) → 12.50 €. limit 1 shows more
-of a very long line.`,
+list of their files. Cells of a workbook look as on the screen, a formula before its value: =SUM(B2:B9) → 12.50 €.`,
 		InputSchema: objectSchema(`
-    "path": {"type": "string", "description": "Relative to the workspace; in an archive: bundle.zip/a.txt"},
+    "path": {"type": "string", "description": "Relative to the workspace; in an archive or mail as bundle.zip/a.txt"},
     "offset": {"type": "integer", "minimum": 1, "description": "First line; default 1"},
-    "limit": {"type": "integer", "minimum": 1, "description": "Most lines; default 2000"},
-    "pages": {"type": "string", "description": "Of a PDF document: 3-7, or 1,4-6, or iv; default all"},
-    "sheet": {"type": "string", "description": "Name or number of a sheet of a workbook; default all"},
-    "range": {"type": "string", "description": "Cells of a workbook: A1:F20, B:D, 3:9; one cell gives its exact value"},
-    "encoding": {"type": "string", "description": "Of text; default a guess"},
-    "source": {"type": "boolean", "description": "HTML, mail or calendar as stored, to edit"}`,
+    "limit": {"type": "integer", "minimum": 1, "description": "Lines at most; default 2000"},
+    "pages": {"type": "string", "description": "Of a PDF, as 3-7 or 1,4-6 or iv; default all"},
+    "sheet": {"type": "string", "description": "Name or number, of a workbook; default all"},
+    "range": {"type": "string", "description": "Of a workbook, as A1:F20, B:D or 3:9; one cell gives its exact value"},
+    "encoding": {"type": "string", "description": "Of a text file, as windows-1252; default a guess"},
+    "source": {"type": "boolean", "description": "HTML, RTF, mail, calendar, contacts as stored, to edit"}`,
 			"path"),
 		Repeatable: true,
 		Parallel:   true,
@@ -196,7 +195,7 @@ func (x *lineRange) notes(t *textFile) string {
 	case x.cut > 0 && x.limit > 1:
 		notes = append(notes, fmt.Sprintf("line %d is cut: read it with limit 1, or search it", x.cut))
 	case x.cut > 0:
-		notes = append(notes, fmt.Sprintf("line %d is cut: search_files finds text in the rest", x.cut))
+		notes = append(notes, fmt.Sprintf("line %d is cut: search it for what you need", x.cut))
 	}
 	// shown removes the line ends, so the model cannot see them.
 	if x.crlf > 0 && x.numbered {

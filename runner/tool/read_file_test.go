@@ -69,7 +69,7 @@ func TestReadFile(t *testing.T) {
 			"… [the line has 16385 bytes]\n2\tend\n[line 1 is cut: read it with limit 1, or search it]\n"},
 		"one long line": {"a\n" + x(maxLine+1), object{"offset": 2, "limit": 1}, "2\t" + x(maxLine+1) + "\n"},
 		"one huge line": {x(maxContent + 1), object{"limit": 1}, "1\t" + x(maxContent) +
-			"… [the line has 65537 bytes]\n[line 1 is cut: search_files finds text in the rest]\n"},
+			"… [the line has 65537 bytes]\n[line 1 is cut: search it for what you need]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)

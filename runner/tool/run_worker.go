@@ -45,15 +45,15 @@ type runWorker struct{}
 func (runWorker) Spec() Spec {
 	return Spec{
 		Name: RunWorkerName,
-		Description: `Have another worker do a part of the work. It sees input and files, and nothing else of this task.
-Calls made together run side by side. Files that it publishes are copied to the workspace. With wait false, the call
-only starts it; task alone gets its answer later.`,
+		Description: `Have another worker do a part of the work, from the same budget. It sees input and files (paths), and
+nothing else of this task. Calls in one step run side by side. The files in the result are copies in the workspace. With
+wait false, the call only starts it.`,
 		InputSchema: objectSchema(`
-    "worker": {"type": "string", "maxLength": 200, "description": "Title or id of the worker"},
+    "worker": {"type": "string", "maxLength": 200, "description": "Its title or id"},
     "input": {"type": "string", "description": "The instruction, with all that it must know"},
     "files": {"type": "array", "maxItems": 20, "items": {"type": "string"}},
     "wait": {"type": "boolean", "description": "Default true"},
-    "task": {"type": "string", "description": "Without other arguments: the task of an earlier call"}`),
+    "task": {"type": "string", "description": "Alone, the task of an earlier result, to get its answer"}`),
 		Repeatable: true, // a repeated call returns the turn that it started before
 		Parallel:   true,
 	}

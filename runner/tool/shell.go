@@ -69,7 +69,7 @@ func (t shell) Run(ctx context.Context, host Host, input json.RawMessage) (json.
 	c.Timeout = time.Duration(seconds) * time.Second
 	r, err := t.shell.Run(ctx, host.Workspace(), c)
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainFor("command", err)
 	}
 	return result(commandText(r, c.Timeout))
 }

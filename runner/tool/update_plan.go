@@ -18,7 +18,7 @@ func (updatePlan) Spec() Spec {
 	return Spec{
 		Name: "update_plan",
 		Description: `Set down the steps of the work and how far they are, for yourself and the user. Give the whole plan
-each time. For work of several steps only.`,
+each time.`,
 		InputSchema: objectSchema(`
     "items": {
       "type": "array",

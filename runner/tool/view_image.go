@@ -20,8 +20,8 @@ func (viewImage) Spec() Spec {
 		Description: `Look at a picture of the workspace: JPEG, PNG, GIF, WebP, BMP or TIFF. Large ones are scaled. Of a PDF
 document, one page is shown, also of a scan without text.`,
 		InputSchema: objectSchema(`
-    "path": {"type": "string", "description": "Path of the picture or of the PDF document"},
-    "page": {"type": "integer", "minimum": 1, "description": "Page of a PDF document; default 1"}`,
+    "path": {"type": "string", "description": "A picture or PDF"},
+    "page": {"type": "integer", "minimum": 1, "description": "Of a PDF; default 1"}`,
 			"path"),
 		Repeatable: true,
 		Parallel:   true,

@@ -32,13 +32,12 @@ func WebFetch(docs Documents, guarded sandbox.Dialer, userAgent string) Tool {
 func (webFetch) Spec() Spec {
 	return Spec{
 		Name: "web_fetch",
-		Description: `Read a public web page as Markdown, or a text file, PDF or office document as text: up to 64 KiB,
-then go on at nextOffset. With save, the response is written to that file, unchanged; that needs approval where
-write_file does. The page becomes a source of the answer.`,
+		Description: `Read a public web page as Markdown, or a text file, PDF or office document as text. Up to 64 KiB;
+go on with nextOffset as offset. The page becomes a source of the answer.`,
 		InputSchema: objectSchema(`
-    "url": {"type": "string", "description": "Begins with https:// or http://"},
+    "url": {"type": "string", "description": "https:// or http://"},
     "offset": {"type": "integer", "minimum": 0, "description": "Byte of the text to start at"},
-    "save": {"type": "string", "description": "Path of the file"},
+    "save": {"type": "string", "description": "File for the response, unchanged; a person may have to approve it"},
     "headers": {"type": "object", "additionalProperties": {"type": "string"}, "description": "Further request headers"}`,
 			"url"),
 		Repeatable: true,

@@ -66,9 +66,9 @@ func (webSearch) Spec() Spec {
 	return Spec{
 		Name: "web_search",
 		Description: `Search the web: up to 10 results with title, url and snippet. Snippets are often out of date
-or context: read a page with web_fetch before you rely on it.`,
+or context: read a page before you rely on it.`,
 		InputSchema: objectSchema(`
-    "query": {"type": "string", "maxLength": 400, "description": "Few and telling words"}`,
+    "query": {"type": "string", "maxLength": 400}`,
 			"query"),
 		Repeatable: true,
 		Parallel:   true,

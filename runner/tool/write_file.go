@@ -16,15 +16,14 @@ type writeFile struct{ docs Documents }
 func (writeFile) Spec() Spec {
 	return Spec{
 		Name: "write_file",
-		Description: `Write a file in the workspace, and the folders it is in. It replaces the file as a whole: to
-change a part, use edit_file. A .docx or .pdf path makes a document of Markdown (a PDF with its
-pictures); .xlsx of CSV, or of JSON rows [[cell]] or {"Sheet": [[cell]]}, where
+		Description: `Write a file in the workspace as a whole, and the folders it is in (.docx and .pdf from
+Markdown, .xlsx from CSV). A PDF shows the pictures that the Markdown names. .xlsx also takes JSON rows [[cell]] or
+{"Sheet": [[cell]]}, where
 {"formula": "SUM(A2:A9)", "format": "#,##0.00"} is a cell too, as {"value": 0.25, "format": "0%"}.
 {"Sheet": {"rows": [[cell]], "chart": {"kind": "column", "title": "Sales", "labels": "A2:A9", "values": "B2:C9"}}} adds a
 chart: column, bar, line, pie, area or scatter. Formulas are computed and checked.`,
 		InputSchema: objectSchema(`
-    "path": {"type": "string",
-      "description": "Relative to the workspace, such as reports/summary.md"},
+    "path": {"type": "string", "description": "Such as reports/summary.md"},
     "content": {"type": "string"}`,
 			"path", "content"),
 		Repeatable: true,
