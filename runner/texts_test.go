@@ -39,7 +39,8 @@ func TestTextsNameOfferedTools(t *testing.T) {
 	}
 	for _, o := range all {
 		spec := o.Spec()
-		others := slices.DeleteFunc(names(spec.Description+string(spec.InputSchema)), func(n string) bool { return n == o.name })
+		isOwn := func(n string) bool { return n == o.name }
+		others := slices.DeleteFunc(names(spec.Description+string(spec.InputSchema)), isOwn)
 		is.Equal(others, nil) // tools that the description names
 	}
 	for _, missing := range all {
