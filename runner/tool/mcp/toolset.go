@@ -88,7 +88,16 @@ func (s *server) remoteTool(t *sdk.Tool) (tool.RemoteTool, error) {
 		o.Repeatable = hints.ReadOnlyHint || hints.IdempotentHint
 	}
 	var err error
-	o.InputSchema, err = inputSchema(t.InputSchema)
+	var dropped []string
+	if fields, ok := t.InputSchema.(map[string]any); ok {
+		o.InputSchema, err = inputSchema(modernized(fields, 0, &dropped))
+	} else {
+		o.InputSchema, err = inputSchema(t.InputSchema)
+	}
+	if err == nil && len(dropped) > 0 {
+		s.log.Warn("words in the schema of an MCP server's tool are dropped", "tool", shorten(t.Name, maxMessage),
+			"words", shorten(strings.Join(dropped, ", "), maxMessage))
+	}
 	return o, err
 }
 
