@@ -529,12 +529,12 @@ func TestSlowAnswers(t *testing.T) {
 		for range 4 {
 			_, _ = io.WriteString(w, openAIHello)
 			w.(http.Flusher).Flush()
-			time.Sleep(300 * time.Millisecond) // simulates a slow server
+			time.Sleep(900 * time.Millisecond) // all pauses exceed the idle time, none of them does
 		}
 		_, _ = io.WriteString(w, sse(finished("stop"), done))
 	})
 	patient := quick()
-	patient.idle = time.Second
+	patient.idle = 3 * time.Second
 	resp := answered(t, openAIAt(t, p.URL, patient), Request{Messages: []Message{user("hi")}})
 	is.Equal(spell(resp.Parts), "text:HelloHelloHelloHello")
 }
