@@ -50,6 +50,7 @@ func hostilePages() map[string]string {
 	for i := range 2000 {
 		fmt.Fprintf(&fonts, "<font color=c%d>", i)
 	}
+	styled := "<style>.c{clip:rect(1px,2px,3px,4px);clip-path:none;width:9px;overflow:hidden;color:red;filter:none}</style>"
 	meta := `<meta property="article:published_time" content="`
 	return map[string]string{
 		"a cell that spans all":        "<table><tr><td rowspan=99999999 colspan=99999999>x</table>",
@@ -64,6 +65,7 @@ func hostilePages() map[string]string {
 		"quotes without end":           r("<blockquote>", 20_000) + "x",
 		"fonts that come again":        fonts.String() + r("<p>a", 5000),
 		"formatting that comes again":  r("<b><i><u><s><tt><em><big><code><small><strong><p>", 4000),
+		"styled formatting":            styled + r("<b class=c><i class=c style='position:absolute;left:1px'><tt class=c><p>", 3500),
 		"wrongly nested formatting":    r("<a><b><p></a>", 15_000),
 		"attributes without end":       "<p " + r("a=b ", 60_000) + ">x",
 		"attributes of their own":      "<p " + fonts.String() + ">x" + r("<p a1 a2 a3 a4 a5 a6 a7 a8 a9>", 8000),

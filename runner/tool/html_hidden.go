@@ -28,11 +28,20 @@ func (l look) unseen() bool {
 // A hider removes the text of a mail that readers do not see. Senders write such text for filters, for the list of
 // mails, or to give instructions to a model. The hider judges each text by the styles of all elements around it,
 // because an element may show again what the element around it hides.
-type hider struct{ rules sheet }
+type hider struct {
+	rules sheet
+	known map[string]verdict // of the elements so far, by tag and attributes: the parser opens the same ones again
+}
+
+// A verdict is the style of an element, and whether the style removes it.
+type verdict struct {
+	style   style
+	removed bool
+}
 
 // hideText removes the hidden text of a parsed mail.
 func hideText(doc *html.Node) {
-	h := hider{rules: readSheets(doc)}
+	h := hider{readSheets(doc), map[string]verdict{}}
 	h.below(doc, look{size: 16, color: black, background: white})
 }
 
@@ -52,17 +61,35 @@ func (h *hider) below(n *html.Node, around look) {
 
 // element removes the hidden text of an element.
 func (h *hider) element(n *html.Node, around look) {
-	style := h.rules.styleOf(n)
-	if isRemoved(n, style) {
+	v := h.judge(n)
+	if v.removed {
 		n.Parent.RemoveChild(n)
 		return
 	}
-	around.apply(n, style)
+	around.apply(n, v.style)
 	hidePicture(n, around)
 	h.below(n, around)
 	if n.DataAtom == atom.A && around.unseen() && !hasContent(n) {
 		n.Parent.RemoveChild(n) // its address is not visible either
 	}
+}
+
+// judge returns the verdict on an element, which depends on nothing but its tag and attributes.
+func (h *hider) judge(n *html.Node) verdict {
+	key := n.Data
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "class", "id", "style", "hidden":
+			key += "\x00" + a.Key + "\x00" + a.Val
+		}
+	}
+	v, known := h.known[key]
+	if !known {
+		v.style = h.rules.styleOf(n)
+		v.removed = isRemoved(n, v.style)
+		h.known[key] = v
+	}
+	return v
 }
 
 // hasContent reports whether an element has a text or a picture.
@@ -164,11 +191,11 @@ func (l *look) cover(value string) {
 
 // isRemoved reports whether an element is hidden together with everything inside it.
 func isRemoved(n *html.Node, s style) bool {
-	if n.DataAtom == atom.Html || n.DataAtom == atom.Body {
+	if len(s) == 0 || n.DataAtom == atom.Html || n.DataAtom == atom.Body {
 		return false
 	}
 	if s["display"] == "none" || isZero(s["opacity"]) || s["content-visibility"] == "hidden" ||
-		strings.Contains(strings.ReplaceAll(s["filter"], " ", ""), "opacity(0)") {
+		strings.Contains(without(s["filter"], " "), "opacity(0)") {
 		return true
 	}
 	return isClosed(n, s) || isMoved(s)
@@ -184,12 +211,20 @@ func isClosed(n *html.Node, s style) bool {
 			return true
 		}
 	}
-	clip := strings.NewReplacer(" ", "", ",", "", "px", "", "%", "", "auto", "").Replace(s["clip"])
-	path := strings.NewReplacer(" ", "", "%", "").Replace(s["clip-path"])
+	clip := without(s["clip"], " ", ",", "px", "%", "auto")
+	path := without(s["clip-path"], " ", "%")
 	out := s["position"] == "absolute" || s["position"] == "fixed"
 	return out && strings.HasPrefix(clip, "rect(") && strings.Trim(clip[5:], "01)") == "" ||
 		path == "inset(50)" || path == "inset(100)" || strings.HasPrefix(path, "circle(0") ||
 		scaledAway.MatchString(s["transform"])
+}
+
+// without returns a value without some of its parts.
+func without(value string, parts ...string) string {
+	for _, part := range parts {
+		value = strings.ReplaceAll(value, part, "")
+	}
+	return value
 }
 
 var scaledAway = regexp.MustCompile(`scale[xy3d]*\(\s*0*\.?0*\s*[,)]`)

@@ -77,7 +77,11 @@ func pageShapes() map[string]growthtest.Shape {
 		"selectors":               numbered("<style>", ".c%d,", "p{color:#fff}</style><p>x"),
 		"blocks in blocks":        nested("<style>", "@x{", "", "}"),
 		"statements":              times("<style>", "@x;", "p{color:red}</style><p>x"),
-		"classes":                 numbered("<style>.c1{color:red}</style><p class=\"", "c%d ", "\">x")}
+		"styled formatting": times("", "<b style='clip:auto;width:9px;overflow:hidden'><i style='clip-path:none;"+
+			"left:1px;position:absolute'><tt class=c><p>", ""),
+		"formatting in classes": times("<style>.c{clip:auto;width:9px;overflow:hidden;left:1px;color:red}</style>",
+			"<b class=c><i class=c><tt class=c><p>", ""),
+		"classes": numbered("<style>.c1{color:red}</style><p class=\"", "c%d ", "\">x")}
 }
 
 // parsers returns the readers of documents, and of what models write in calls. Pages and documents are only
