@@ -281,5 +281,8 @@ func (p *performance) priceName() string {
 	if p.provider == "responses" {
 		return "openai:s"
 	}
+	if q := personalityOf(p.provider); q != nil {
+		return p.provider + ":" + cmp.Or(q.model, "s")
+	}
 	return p.provider + ":s"
 }

@@ -36,12 +36,20 @@ func (p *performance) answer(a asked) said {
 
 // scriptFor returns the script of the worker that sent the request.
 func (p *performance) scriptFor(a asked) []reply {
-	for title, script := range p.cast {
-		if strings.Contains(a.system, roleOf(title)) {
-			return script
-		}
+	if title := p.speaker(a); title != "" {
+		return p.cast[title]
 	}
 	return p.says
+}
+
+// speaker returns the title of the worker that sent the request, and "" for the scenario's own.
+func (p *performance) speaker(a asked) string {
+	for title := range p.cast {
+		if strings.Contains(a.system, roleOf(title)) {
+			return title
+		}
+	}
+	return ""
 }
 
 // roleOf returns the instructions of the worker with this title.

@@ -240,6 +240,7 @@ func (p *performance) begin(starts bool) *wire { p.t.Helper(); return p.beginWit
 func (p *performance) beginWith(starts bool, more ...setup) *wire {
 	p.t.Helper()
 	w := newWire(p.t, p.answer)
+	w.speaker = p.speaker
 	setups := append(scenarioSetups(p.t, w.openModel(p.t, p.provider+":s"), runner.Limits{Steps: p.steps}), more...)
 	switch {
 	case p.fault.clocked:

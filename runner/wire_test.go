@@ -23,11 +23,14 @@ import (
 // and Responses, of Anthropic's messages, and of Ollama's chat.
 type wire struct {
 	*httptest.Server
-	think func(a asked) said
-	list  string // the list of models
+	think   func(a asked) said
+	list    string             // the list of models
+	as      *personality       // nil for the plain formats
+	speaker func(asked) string // worker whose model is asked; only with a personality
 
 	mu    sync.Mutex
 	asked []asked
+	sent  []sentCall // by a personality
 }
 
 // asked is a received request, in a form common to all formats.
@@ -101,6 +104,12 @@ func (p *wire) openModel(t testing.TB, name string) model.Model {
 	if rest, ok := strings.CutPrefix(name, "responses:"); ok {
 		name, api = "openai:"+rest, "responses"
 	}
+	provider, _, _ := strings.Cut(name, ":")
+	if p.as = personalityOf(provider); p.as != nil {
+		m, err := p.as.open(p.Listener.Addr().String())
+		is.New(t).NoErr(err)
+		return m
+	}
 	m, err := model.Open(model.Config{Model: name, Getenv: func(variable string) string {
 		return map[string]string{"JOURNEYMAN_OPENAI_API": api, "OPENAI_BASE_URL": p.URL + "/v1", "ANTHROPIC_BASE_URL": p.URL, "ANTHROPIC_API_KEY": "key-of-a-test", "OLLAMA_HOST": p.URL}[variable]
 	}})
@@ -116,6 +125,9 @@ func (p *wire) seen() []asked {
 
 // ServeHTTP answers a request like the provider of its path.
 func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p.as != nil && p.as.get != nil && p.as.get(w, r) {
+		return
+	}
 	if r.Method == http.MethodGet { // the list of models
 		_, _ = io.WriteString(w, cmp.Or(p.list, `{"data":[]}`))
 		return
@@ -139,6 +151,13 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a.images = bytes.Count(raw, []byte(`iVBORw0KGgo`)) // the signature of PNG in base64
 	a.raw = raw
+	if p.as != nil {
+		var refusal *said
+		if a, refusal = p.take(a); refusal != nil {
+			writeRefusal(w, *refusal)
+			return
+		}
+	}
 	p.mu.Lock()
 	a.number = len(p.asked)
 	p.asked = append(p.asked, a)
@@ -148,12 +167,7 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	if s.status != 0 {
-		w.Header().Set("Content-Type", "application/json")
-		if s.again != "" {
-			w.Header().Set("Retry-After", s.again)
-		}
-		w.WriteHeader(s.status)
-		_, _ = io.WriteString(w, s.body)
+		writeRefusal(w, s)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -166,6 +180,9 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		wire, write = "responses", writeResponses
 	case ofOllama:
 		wire, write = "ollama", writeOllama
+	}
+	if p.as != nil {
+		write = func(w io.Writer, s said) { p.give(w, s, a) }
 	}
 	switch {
 	case s.garbage:
@@ -184,6 +201,15 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		panic(http.ErrAbortHandler)
 	}
+}
+
+func writeRefusal(w http.ResponseWriter, s said) {
+	w.Header().Set("Content-Type", "application/json")
+	if s.again != "" {
+		w.Header().Set("Retry-After", s.again)
+	}
+	w.WriteHeader(s.status)
+	_, _ = io.WriteString(w, s.body)
 }
 
 // tooLong is the server's error for a request that exceeds the window.

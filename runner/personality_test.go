@@ -1,0 +1,176 @@
+package runner_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"testing"
+
+	"journeyman/runner/model"
+	"journeyman/store/storetest"
+)
+
+// A personality is a server as people run it today: how it differs from the plain wire of OpenAI's
+// chat completions. Each function may be nil. A personality serves one wire, so that its functions
+// may share state, under a lock of their own.
+type personality struct {
+	name string
+	host string // of a hosted server; its models are asked at http://HOST/v1, or at base
+	base string // path of the interface, if it is not /v1
+	kind string // of the provider; model.ProviderCompatible if it is ""
+	// model is a model with a price, "s" if it is "". Usage of OpenRouter has the cost itself.
+	model string
+	// uncounted is set if the server sends no usage, so that the client estimates it.
+	uncounted bool
+	// get answers a request that is no POST, such as the list of models, and reports whether it did.
+	get func(w http.ResponseWriter, r *http.Request) bool
+	// refuse returns the server's error for a request that it does not take, and otherwise nil.
+	refuse func(body map[string]any, a asked) *said
+	// id returns the id of the server's n-th call. Without it, calls have no ids.
+	id func(n int) string
+	// write writes an answer as the server streams it. n is the number of the request.
+	write func(w io.Writer, s said, n int)
+}
+
+// personalities returns all servers that the tasks are played on.
+func personalities() []personality {
+	return slices.Concat(localServers(), hostedServers())
+}
+
+// personalityOf returns the personality with this name, or nil.
+func personalityOf(name string) *personality {
+	for _, q := range personalities() {
+		if q.name == name {
+			return &q
+		}
+	}
+	return nil
+}
+
+// open returns a model of the server, which listens at address.
+func (q *personality) open(address string) (model.Model, error) {
+	p := model.Provider{Name: q.name, Kind: cmp.Or(q.kind, model.ProviderCompatible),
+		BaseURL: "http://" + cmp.Or(q.host, address) + cmp.Or(q.base, "/v1"), Key: "key-of-a-test"}
+	p.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, network, address)
+	}
+	return p.Open(cmp.Or(q.model, "s"))
+}
+
+// A sentCall is a call that a personality has sent, with its id in the script.
+type sentCall struct {
+	speaker string // worker whose model sent it
+	saidCall
+}
+
+// withScriptIDs replaces the ids in a request by those of the script, from which the script knows
+// its step. A personality has ids of its own, or none, and the client may have changed them; so the
+// calls of the conversation are compared with those that were sent, in order.
+func withScriptIDs(a asked, sent []sentCall) asked {
+	ids := map[string]string{}
+	for _, c := range requestedCalls(a.raw) {
+		at := slices.IndexFunc(sent, func(s sentCall) bool { return s.name == c.name && sameJSON(s.args, c.args) })
+		if at < 0 { // cut arguments are not sent back
+			at = slices.IndexFunc(sent, func(s sentCall) bool { return s.name == c.name })
+		}
+		if at >= 0 {
+			ids[c.id] = sent[at].id
+			sent = slices.Delete(slices.Clone(sent), at, at+1)
+		}
+	}
+	a.messages = slices.Clone(a.messages)
+	for i, m := range a.messages {
+		if id, ok := ids[m.call]; ok {
+			a.messages[i].call = id
+		}
+	}
+	return a
+}
+
+// requestedCalls returns the calls in the conversation of a request, in order.
+func requestedCalls(raw []byte) (list []saidCall) {
+	var body struct {
+		Messages []struct {
+			ToolCalls []struct {
+				ID       string
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+	}
+	_ = json.Unmarshal(raw, &body)
+	for _, m := range body.Messages {
+		for _, c := range m.ToolCalls {
+			list = append(list, saidCall{c.ID, c.Function.Name, c.Function.Arguments})
+		}
+	}
+	return list
+}
+
+// take returns the server's refusal of a request, or the request with the ids of the script.
+func (p *wire) take(a asked) (asked, *said) {
+	if p.as.refuse != nil {
+		var body map[string]any
+		_ = json.Unmarshal(a.raw, &body)
+		if refusal := p.as.refuse(body, a); refusal != nil {
+			return a, refusal
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var own []sentCall
+	for _, c := range p.sent {
+		if c.speaker == p.speaker(a) {
+			own = append(own, c)
+		}
+	}
+	return withScriptIDs(a, own), nil
+}
+
+// give writes an answer as the personality does, with its own ids.
+func (p *wire) give(w io.Writer, s said, a asked) {
+	p.mu.Lock()
+	s.calls = slices.Clone(s.calls)
+	for i, c := range s.calls {
+		p.sent = append(p.sent, sentCall{p.speaker(a), c})
+		s.calls[i].id = ""
+		if p.as.id != nil {
+			s.calls[i].id = p.as.id(len(p.sent))
+		}
+	}
+	p.mu.Unlock()
+	if p.as.write == nil {
+		writeChat(w, s)
+		return
+	}
+	p.as.write(w, s, a.number)
+}
+
+// TestPersonalities plays the office and coding tasks on each personality. Without SLOW, it plays a
+// part of them.
+func TestPersonalities(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(7, 5)) // the same cases in each run
+	list := personalities()
+	for k, sc := range scenarios() {
+		drawn := rnd.IntN(max(len(list), 1))
+		for i, q := range list {
+			if (k%3 != 0 || i != drawn) && !storetest.Slowly() {
+				continue
+			}
+			t.Run(sc.name+", "+q.name, func(t *testing.T) {
+				t.Parallel()
+				p := newPerformance(t, sc, q.name)
+				p.check(p.perform())
+				if t.Failed() {
+					p.report()
+				}
+			})
+		}
+	}
+}
