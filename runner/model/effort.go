@@ -12,6 +12,7 @@ import (
 // comparable.
 type sampling struct {
 	words         string // refused words for an effort, with spaces around each
+	noEffort      bool   // every word is refused
 	noTemperature bool
 }
 
@@ -44,7 +45,7 @@ func claudeEfforts(effort string) []string {
 // word returns the first of the words that the server has not refused, or "".
 func (s sampling) word(words []string) string {
 	i := slices.IndexFunc(words, func(w string) bool { return !strings.Contains(s.words, " "+w+" ") })
-	if i < 0 {
+	if i < 0 || s.noEffort {
 		return ""
 	}
 	return words[i]
@@ -78,7 +79,7 @@ func (s sampling) warnings(before sampling, req *Request, word string) (list []s
 	if s.noTemperature != before.noTemperature {
 		list = append(list, "the server refuses the temperature of the worker, so the model was asked without it")
 	}
-	if s.words == before.words {
+	if s.words == before.words && s.noEffort == before.noEffort {
 		return list
 	}
 	without := fmt.Sprintf("the server refuses the effort %q of the worker, so the model was asked ", req.Effort)

@@ -37,6 +37,14 @@ type quirks struct {
 	noImages        bool
 	noPDFs          bool
 	schemaAlone     bool   // a request with a schema prevents tool calls
+	schemaApart     bool   // a request with a schema may have no tools
+	noEmpty         bool   // objects in schemas of tools need properties
+	noThoughts      bool   // thinking of earlier answers is refused
+	noExtra         bool   // extra_content of earlier calls is refused
+	fillSignatures  bool   // calls without extra_content get a signature that is not checked
+	newSignatures   bool   // all calls get it; for one request only
+	noUsage         bool   // OpenRouter's usage is refused
+	noSession       bool   // OpenRouter's session_id is refused
 	underV1         bool   // the base URL lacks /v1
 	effort          string // reasoning_effort in place of the worker's, "" for none
 	sampling        sampling
@@ -145,11 +153,24 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	if arranged, ok := o.adaptMessages(q, r); ok {
 		return arranged, true
 	}
+	if named, ok := o.adaptFields(q, r, req); ok {
+		return named, true
+	}
 	was := q
 	// Some messages mention several features, so the order of the cases matters.
 	switch {
 	case o.base.Path == "" && r.isUnknownPath():
 		q.underV1, o.quirks.underV1 = true, true
+	case r.refusesThoughts():
+		q.noThoughts, o.quirks.noThoughts = true, true
+	case r.refusesSealedThoughts():
+		q.noThoughts = true
+	case r.aboutThoughtSignature() && r.mentions("missing") && !q.fillSignatures:
+		q.fillSignatures, o.quirks.fillSignatures = true, true
+	case r.aboutThoughtSignature():
+		q.newSignatures = true
+	case !q.noEmpty && r.refusesEmptyObjects():
+		q.noEmpty, o.quirks.noEmpty = true, true
 	case !q.bareTools && len(req.Tools) > 0 && r.aboutToolSchema():
 		q.bareTools, o.quirks.bareTools = true, true
 	// OpenAI's message about tools with reasoning in this API also names the effort.
@@ -165,7 +186,7 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	case r.mentions("stream_options", "include_usage"):
 		q.noStreamOptions, o.quirks.noStreamOptions = true, true
 	case !q.noSchema && len(req.OutputSchema) > 0 &&
-		r.mentions("response_format", "json mode", "schema", "structured output", "guided", "grammar"):
+		(r.refusesAnswerFormat() || r.mentions("schema", "guided", "grammar")):
 		q.noSchema = true
 		o.bad.add(req.OutputSchema) // the server may accept other schemas
 	case r.mentions("image", "vision", "multimodal", "mmproj"):

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,47 @@ func (o *openAI) adaptSizes(q quirks, r *apiError, req *Request) (quirks, bool) 
 		q.room, q.window = room, r.mostTokens()
 	}
 	return q, q != was
+}
+
+// adaptFields returns quirks without the fields that a refusal names, and whether they differ from q. The model
+// remembers them: a server that does not know a field never does.
+func (o *openAI) adaptFields(q quirks, r *apiError, req *Request) (quirks, bool) {
+	was := q
+	if len(req.OutputSchema) > 0 && len(req.Tools) > 0 && !q.schemaApart && r.refusesFormatBesideTools() {
+		q.schemaApart, o.quirks.schemaApart = true, true
+		return q, true
+	}
+	fields := chatFields()
+	for _, name := range r.refusedFields() {
+		if slices.Contains(maxTokensNames(), name) && q.maxTokens(req.MaxTokens) > 0 {
+			q.adaptMaxTokens(r)
+			o.quirks.oldMaxTokens, o.quirks.noMaxTokens = q.oldMaxTokens, q.noMaxTokens
+		} else if leaveOut := fields[name]; leaveOut != nil {
+			leaveOut(&q)
+			leaveOut(&o.quirks)
+		}
+	}
+	return q, q != was
+}
+
+// chatFields returns what leaves out a field of a request, by its name.
+func chatFields() map[string]func(*quirks) {
+	thoughts := func(q *quirks) { q.noThoughts = true }
+	extra := func(q *quirks) { q.noExtra = true }
+	effort := func(q *quirks) { q.effort, q.sampling.noEffort = "", true }
+	return map[string]func(*quirks){
+		"reasoning": thoughts, "reasoning_content": thoughts, "reasoning_details": thoughts,
+		"extra_content": extra, "thought_signature": extra,
+		"reasoning_effort": effort, "reasoningeffort": effort, "effort": effort,
+		"temperature":     func(q *quirks) { q.sampling.noTemperature = true },
+		"stream_options":  func(q *quirks) { q.noStreamOptions = true },
+		"include_usage":   func(q *quirks) { q.noStreamOptions = true },
+		"response_format": func(q *quirks) { q.noSchema = true },
+		"tool_choice":     func(q *quirks) { q.noToolChoice = true },
+		"cache_control":   func(q *quirks) { q.noCacheMarks = true },
+		"usage":           func(q *quirks) { q.noUsage = true },
+		"session_id":      func(q *quirks) { q.noSession = true },
+	}
 }
 
 // maxTokens returns the output limit of a request, 0 for none.

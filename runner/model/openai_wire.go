@@ -75,7 +75,7 @@ type chatTool struct {
 type chatToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
 type responseFormat struct {
@@ -107,7 +107,8 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaInstruction(req.OutputSchema)}
 		// The continuation of a cut answer alone does not match the schema.
-		if !q.noSchema && !(q.schemaAlone && mayStillCall(req)) && !req.goesOn() {
+		if !q.noSchema && !(q.schemaAlone && mayStillCall(req)) && !(q.schemaApart && len(req.Tools) > 0) &&
+			!req.goesOn() {
 			out.ResponseFormat = chatSchema(req.OutputSchema)
 		}
 	}
@@ -124,7 +125,11 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	}
 	if !(req.Final && q.noToolChoice) {
 		for _, t := range req.Tools {
-			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, plainTool(t.InputSchema, q.bareTools)}})
+			parameters := plainTool(t.InputSchema, q.bareTools)
+			if q.noEmpty {
+				parameters = filledTool(t.InputSchema, q.bareTools)
+			}
+			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, parameters}})
 		}
 	}
 	if req.Final && len(out.Tools) > 0 {
@@ -183,7 +188,7 @@ func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 		case RoleUser:
 			out = append(out, chatMessage{Role: "user", Content: userContent(m.Parts, files)})
 		case RoleAssistant:
-			out = append(out, o.assistant(m.Parts, i > loop, q.ids))
+			out = append(out, o.assistant(m.Parts, i > loop, q))
 		case RoleTool:
 			out = append(out, toolMessages(m.Parts, files, q.ids)...)
 		}
@@ -286,13 +291,13 @@ func dataURL(at attachment) string {
 
 // assistant converts a message of the model. Reasoning is only returned to the same model, and
 // only within the same sequence of tool calls.
-func (o *openAI) assistant(parts []Part, inLoop bool, ids idRule) chatMessage {
+func (o *openAI) assistant(parts []Part, inLoop bool, q quirks) chatMessage {
 	m := chatMessage{Role: "assistant"}
 	text, reasoning, field := "", "", ""
 	for _, p := range parts {
 		var meta chatMeta
 		known := openMeta(o.name, p.Meta, &meta)
-		if known && len(meta.Details) > 0 {
+		if known && len(meta.Details) > 0 && !q.noThoughts {
 			m.ReasoningDetails = meta.Details
 		}
 		switch p.Type {
@@ -303,7 +308,10 @@ func (o *openAI) assistant(parts []Part, inLoop bool, ids idRule) chatMessage {
 				reasoning, field = reasoning+p.Text, meta.Field
 			}
 		case PartToolCall:
-			call := chatCall{ID: ids.apply(p.CallID), Type: "function", ExtraContent: meta.Extra}
+			call := chatCall{ID: q.ids.apply(p.CallID), Type: "function"}
+			if !q.noExtra {
+				call.ExtraContent = q.extra(meta.Extra, len(m.ToolCalls) == 0)
+			}
 			call.Function = chatFunction{safeName(p.ToolName, 64), string(argumentsObject(p.Input))}
 			m.ToolCalls = append(m.ToolCalls, call)
 		}
@@ -315,7 +323,7 @@ func (o *openAI) assistant(parts []Part, inLoop bool, ids idRule) chatMessage {
 		m.Content = "(no text)" // Mistral refuses a message without text and calls
 	} // otherwise null: the model wrote no text
 	// For example, DeepSeek needs reasoning back only until the model has answered the user.
-	if !inLoop || len(m.ToolCalls) == 0 {
+	if !inLoop || len(m.ToolCalls) == 0 || q.noThoughts {
 		return m
 	}
 	switch field {
@@ -325,4 +333,16 @@ func (o *openAI) assistant(parts []Part, inLoop bool, ids idRule) chatMessage {
 		m.Reasoning = reasoning
 	}
 	return m
+}
+
+// extra returns the extra_content of a call. Gemini wants a signature with the first call of each message, but calls of
+// other models have none. Its documentation of thought signatures names this value for them.
+func (q quirks) extra(known json.RawMessage, first bool) json.RawMessage {
+	if first && (q.newSignatures || q.fillSignatures && len(known) == 0) {
+		return json.RawMessage(`{"google":{"thought_signature":"skip_thought_signature_validator"}}`)
+	}
+	if q.newSignatures {
+		return nil
+	}
+	return known
 }

@@ -24,9 +24,13 @@ type cacheMark struct {
 
 // route adds to a request the fields that only OpenRouter supports.
 func (o *openAI) route(out *chatRequest, req *Request, q quirks) {
-	out.Usage = &openRouterUsage{Include: true}
+	if !q.noUsage {
+		out.Usage = &openRouterUsage{Include: true}
+	}
 	// A session always uses the same provider, because only that provider has its cache.
-	out.SessionID = cacheKey(req.Place)
+	if !q.noSession {
+		out.SessionID = cacheKey(req.Place)
+	}
 	if q.noCacheMarks {
 		return
 	}

@@ -44,6 +44,8 @@ func parsers(t *testing.T) []growthtest.Parser {
 	errorShapes := growthtest.JSON()
 	errorShapes["tokens"] = growthtest.Times(`{"error":{"message":"`, "maximum context length is ", `"}}`)
 	errorShapes["digits"] = growthtest.Times(`{"error":{"message":"request (`, "1", `"}}`)
+	errorShapes["refused fields"] = growthtest.Numbered(`{"detail":[`,
+		`{"type":"extra_forbidden","loc":["body","messages",%d,"reasoning"],"msg":"Extra inputs are not permitted"},`, `{}]}`)
 	return []growthtest.Parser{
 		{
 			Name: "OpenAI stream", Fuzz: []string{"FuzzOpenAIStream"},
@@ -99,6 +101,7 @@ func parsers(t *testing.T) []growthtest.Parser {
 				r.readWait(http.Header{"X-Ratelimit-Reset": {string(in)}}, time.Unix(0, 0))
 				r.room()
 				r.idRule(idRule{})
+				r.refusedFields()
 				_ = r.failure("secret")
 				retryAfter(http.Header{"Retry-After": {string(in)}}, time.Unix(0, 0))
 			}, Shapes: errorShapes},

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"regexp"
+	"slices"
 )
 
 // CodeToolsRefused is the code of a call with tools whose model or server takes none. A model that is asked
@@ -34,8 +35,11 @@ var toolRefusals = []*regexp.Regexp{
 // refusesTools reports whether the server rejected a request because of its tools, not because of one of them.
 func (r *apiError) refusesTools() bool {
 	text := r.text()
-	if r.mentions("reasoning_effort") {
-		return false // tools are refused together with reasoning only
+	if r.mentions("reasoning_effort") || r.refusesFormatBesideTools() {
+		return false // tools are refused only together with reasoning, or with a format of the answer
+	}
+	if fields := r.refusedFields(); slices.Contains(fields, "tools") || slices.Contains(fields, "functions") {
+		return true
 	}
 	for _, form := range toolRefusals {
 		if form.MatchString(text) {

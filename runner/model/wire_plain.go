@@ -107,13 +107,56 @@ const (
 // plainTool returns the schema of a tool's arguments for a provider. bare leaves out everything that only restricts
 // values, for a server that refused the schemas.
 func plainTool(raw json.RawMessage, bare bool) json.RawMessage {
-	s := newPlainer(raw, bare).convert(raw, 0)
-	s.foldAlternatives()
-	s.Type, s.Enum, s.Items, s.AnyOf = "object", nil, nil, nil
+	s := toolSchema(raw, bare)
 	if s.Properties == nil && !bare {
 		s.Properties = &plainProperties{}
 	}
 	return rawJSON(s)
+}
+
+// filledTool is plainTool for a server that refuses objects without properties. It returns nil for a tool without
+// arguments (agno-agi/agno#2112), and asks for other such objects as text, which is read as an object.
+func filledTool(raw json.RawMessage, bare bool) json.RawMessage {
+	s := toolSchema(raw, bare)
+	if s.Properties == nil || len(*s.Properties) == 0 {
+		return nil
+	}
+	s.fill()
+	return rawJSON(s)
+}
+
+func toolSchema(raw json.RawMessage, bare bool) *plainSchema {
+	s := newPlainer(raw, bare).convert(raw, 0)
+	s.foldAlternatives()
+	s.Type, s.Enum, s.Items, s.AnyOf = "object", nil, nil, nil
+	return s
+}
+
+// fill replaces objects without properties by texts.
+func (s *plainSchema) fill() {
+	properties := plainProperties{}
+	if s.Properties != nil {
+		properties = *s.Properties
+	}
+	types, _ := s.Type.([]string)
+	if len(properties) == 0 && (s.Type == "object" || slices.Contains(types, "object")) {
+		*s = plainSchema{Type: "string", Title: s.Title, Description: s.Description}
+		s.hint("an object as JSON text")
+		return
+	}
+	within := slices.Clone(s.AnyOf)
+	for _, one := range properties {
+		within = append(within, one.schema)
+	}
+	if s.Items != nil {
+		within = append(within, s.Items)
+	}
+	if extra, ok := s.Additional.(*plainSchema); ok {
+		within = append(within, extra)
+	}
+	for _, one := range within {
+		one.fill()
+	}
 }
 
 // plainOutput returns an output schema for a provider that takes the whole of JSON Schema.
@@ -125,8 +168,7 @@ func plainOutput(raw json.RawMessage) json.RawMessage {
 // llama.cpp, src/llama-grammar.cpp, common/json-schema-to-grammar.cpp and tools/server; the backends
 // of vLLM; the refusals of OpenAI, Anthropic, Gemini and Mistral.
 func (r *apiError) aboutToolSchema() bool {
-	if r.mentions("response_format", "json mode", "json_schema", "structured output", "text.format", "output_config",
-		"output_format") {
+	if r.refusesAnswerFormat() {
 		return false // the schema of the answer
 	}
 	return r.mentions("grammar", "gbnf", "schema", "initialize samplers", "unable to generate parser",

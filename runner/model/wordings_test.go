@@ -216,6 +216,8 @@ func FuzzRefusal(f *testing.F) {
 	f.Add(400, saying("This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (5000 in the messages, 4000 in the completion)."), "")
 	f.Add(429, saying("Please try again in 1h2m3.5s (TPM): Limit 6000"), "7m12s")
 	f.Add(429, `[{"error":{"details":[{"retryDelay":"26s","quotaId":"PerDay"}]}}]`, "1800000030000")
+	f.Add(422, `{"detail":[{"type":"extra_forbidden","loc":["body","messages",1,"assistant","reasoning"],"msg":"Extra inputs are not permitted"}]}`, "")
+	f.Add(400, saying("does not support parameters: ['a', 'b']"), "")
 	f.Add(500, saying("Tool call id was x but must be a-z, A-Z, 0-9, with a length of 999"), "-1")
 	f.Fuzz(func(t *testing.T, status int, body, reset string) {
 		is := is.New(t)
@@ -224,6 +226,7 @@ func FuzzRefusal(f *testing.F) {
 		is.True(e.RetryAfter >= 0 && e.RetryAfter <= 24*time.Hour)
 		is.True(e.Window >= 0 && e.Window <= mostWindow)
 		is.True(r.room() >= 0)
+		is.True(len(r.refusedFields()) <= 3*mostRefused)
 		is.True(!e.Spent || !e.Retryable)
 		rule := r.idRule(idRule{})
 		for _, id := range []string{"", "a", body} {
