@@ -187,7 +187,7 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 	lasting := r.mentions("not support", "unsupported", "not available", "not permitted", "unknown")
 	if q.sampling.adapt(r, req, q.effortFor(req), "effort") {
 		c.quirks.sampling = q.sampling
-	} else if most := r.number(outputLimits...); most > 0 && most < q.maxTokens {
+	} else if most := r.mostOutput(); most > 0 && most < q.maxTokens {
 		q.maxTokens, c.quirks.maxTokens = most, most
 	} else if room := r.roomBelow(int(q.maxTokens)); room > 0 {
 		q.maxTokens, q.window = int64(room), r.mostTokens()

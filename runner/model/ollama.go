@@ -28,15 +28,13 @@ type ollama struct {
 	windowBy  string // name of the setting for length
 	keepAlive any    // how long the server keeps the model loaded, nil for the server's default
 
-	mu        sync.Mutex // guards the fields below
-	shown     *ollamaModel
-	shownAt   time.Time
-	measured  time.Time  // time of the last request for the loaded models
-	loaded    int64      // window of the loaded model, 0 if unknown
-	bad       badSchemas // rejected by the server
-	bareTools bool       // the server rejected the schemas of tools
-	noVision  bool       // the server rejected images
-	noThought bool       // the server rejected thinking
+	mu       sync.Mutex // guards the fields below
+	shown    *ollamaModel
+	shownAt  time.Time
+	measured time.Time  // time of the last request for the loaded models
+	loaded   int64      // window of the loaded model, 0 if unknown
+	bad      badSchemas // rejected by the server
+	quirks   ollamaQuirks
 
 	warnedEffort bool // the warning about an effort was already returned
 }
@@ -132,19 +130,24 @@ func (o *ollama) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 	if least := EstimateUsage(&req, nil).InputTokens * 4 / 5; m.window > 0 && least > m.window {
 		return Response{}, o.tooLong(least, m.window)
 	}
+	before := m.quirks.sampling
 	for try := 0; ; try++ {
 		resp, refused, err := o.call(ctx, &req, o.request(&req, m), emit)
 		if refused == nil {
+			resp.Window = m.quirks.window
 			if err == nil {
 				// Only after an answer is the model certainly loaded.
 				o.measure(ctx)
 				resp.Warnings = append(resp.Warnings, o.warnings(&req, m)...)
+				resp.Warnings = append(resp.Warnings, m.quirks.sampling.warnings(before, &req, "")...)
 			}
 			return orMistake(o.model, &req, resp, err)
 		}
-		if try == maxAdaptations || !o.adapt(refused, &req, &m) {
+		next, adapted := o.adapt(m, refused, &req)
+		if try == maxAdaptations || !adapted {
 			return orMistake(o.model, &req, resp, o.refusal(&req, refused, m.window))
 		}
+		m.adjust(next)
 	}
 }
 
@@ -157,32 +160,6 @@ func (o *ollama) warnings(req *Request, m ollamaModel) []string {
 	}
 	o.warnedEffort = true
 	return []string{"the model cannot think, so it was asked without the effort of the worker"}
-}
-
-// adapt changes m so that a rejected request may be accepted. It reports whether it changed m.
-func (o *ollama) adapt(r *apiError, req *Request, m *ollamaModel) bool {
-	// The status is 400, or 500 if the error comes from the program that runs the model.
-	if r.status != http.StatusBadRequest && r.status != http.StatusInternalServerError || r.tooLong() ||
-		r.says(meansMistake) {
-		return false
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	// Each case requires a feature that is still in use, so no feature is removed twice.
-	switch {
-	case !m.bareTools && m.tools && len(req.Tools) > 0 && r.aboutToolSchema():
-		m.bareTools, o.bareTools = true, true
-	case m.think != nil && r.mentions("support thinking", "think value"):
-		m.think, o.noThought = nil, true
-	case m.vision && r.mentions("image", "vision", "multimodal", "mmproj"):
-		m.vision, o.noVision = false, true
-	case len(req.OutputSchema) > 0 && !o.bad[string(req.OutputSchema)] && r.mentions("schema", "grammar", "format"):
-		o.bad.add(req.OutputSchema)
-		m.noSchema = true
-	default:
-		return false
-	}
-	return true
 }
 
 // call makes one request. refused is not nil if the server rejected the request before the

@@ -20,14 +20,12 @@ const (
 
 // An ollamaModel holds the properties of a model that determine requests.
 type ollamaModel struct {
-	window   int64 // tokens of num_ctx, 0 for the server's own default
-	tools    bool
-	vision   bool
-	think    any    // value of the field think, nil to omit it
-	levels   string // words that think may have instead of true, with spaces around each; "" for none
-	noSchema bool
-
-	bareTools bool // schemas of tools without bounds
+	window int64 // tokens of num_ctx, 0 for the server's own default
+	tools  bool
+	vision bool
+	think  any    // value of the field think, nil to omit it
+	levels string // words that think may have instead of true, with spaces around each; "" for none
+	quirks ollamaQuirks
 }
 
 // An ollamaShow is a response of /api/show.
@@ -79,11 +77,7 @@ func (o *ollama) known(ctx context.Context) ollamaModel {
 func (o *ollama) limit(m *ollamaModel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	m.bareTools = o.bareTools
-	m.vision = m.vision && !o.noVision
-	if o.noThought {
-		m.think = nil
-	}
+	m.adjust(o.quirks)
 	// A server with a smaller loaded window would cut or reject a longer prompt.
 	if o.loaded > 0 && (m.window == 0 || o.loaded < m.window) {
 		m.window = o.loaded

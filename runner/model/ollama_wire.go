@@ -15,8 +15,8 @@ type ollamaRequest struct {
 	Think     any             `json:"think,omitempty"`
 	KeepAlive any             `json:"keep_alive,omitempty"`
 	Stream    bool            `json:"stream"`
-	Truncate  bool            `json:"truncate"` // false: reject a prompt that is too long
-	Shift     bool            `json:"shift"`    // false: stop at the end of the window
+	Truncate  *bool           `json:"truncate,omitempty"` // false: reject a prompt that is too long
+	Shift     *bool           `json:"shift,omitempty"`    // false: stop at the end of the window
 	Options   ollamaOptions   `json:"options"`
 }
 
@@ -49,15 +49,32 @@ type ollamaFunction struct {
 
 // request converts a Request. It omits features that m lacks.
 func (o *ollama) request(req *Request, m ollamaModel) ollamaRequest {
-	out := ollamaRequest{Model: o.model, Stream: true, Think: m.thought(req.Effort), KeepAlive: o.keepAlive,
-		Options: ollamaOptions{NumCtx: m.window, NumPredict: req.MaxTokens, Temperature: req.Temperature}}
+	q := m.quirks
+	out := ollamaRequest{Model: o.model, Stream: true, Think: m.thought(req.Effort),
+		Options: ollamaOptions{NumCtx: m.window, NumPredict: q.maxTokens(req.MaxTokens),
+			Temperature: q.sampling.temperature(req)}}
+	if q.noNumCtx {
+		out.Options.NumCtx = 0
+	}
+	if q.noNumPredict {
+		out.Options.NumPredict = 0
+	}
+	if !q.noKeepAlive {
+		out.KeepAlive = o.keepAlive
+	}
+	if !q.noTruncate {
+		out.Truncate = new(false)
+	}
+	if !q.noShift {
+		out.Shift = new(false)
+	}
 	var schema []string
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaInstruction(req.OutputSchema)}
 		// The server forces the model to follow the schema from its first token on, which
 		// prevents tool calls. The continuation of a cut answer alone does not match the
 		// schema.
-		if !m.noSchema && !o.isBad(req.OutputSchema) && !(m.tools && mayStillCall(req)) && !req.goesOn() {
+		if !q.noSchema && !o.isBad(req.OutputSchema) && !(m.tools && mayStillCall(req)) && !req.goesOn() {
 			out.Format = plainOutput(req.OutputSchema)
 		}
 	}
@@ -68,7 +85,8 @@ func (o *ollama) request(req *Request, m ollamaModel) ollamaRequest {
 	// The API has no tool choice, so omit the tools to prevent calls.
 	if m.tools && !req.Final {
 		for _, t := range req.Tools {
-			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, plainTool(t.InputSchema, m.bareTools)}})
+			parameters := plainTool(t.InputSchema, q.bareTools)
+			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, parameters}})
 		}
 	}
 	return out
@@ -103,7 +121,7 @@ func (o *ollama) messages(req *Request, m ollamaModel) []ollamaMessage {
 			}
 			out = append(out, next)
 		case RoleAssistant:
-			out = append(out, o.assistant(msg.Parts, i > loop && m.think != nil))
+			out = append(out, o.assistant(msg.Parts, i > loop && m.think != nil && !m.quirks.noThoughts))
 		case RoleTool:
 			for _, p := range msg.Parts {
 				result := ollamaContent("tool", resultText(p), p.Images, files)
@@ -175,6 +193,7 @@ func (r *apiError) unwrap() {
 		inner := apiError{status: r.status}
 		if inner.read([]byte(r.message)) {
 			r.message, r.code, r.kind, r.failed = inner.message, inner.code, inner.kind, inner.failed
+			r.param, r.details, r.window = inner.param, inner.details, inner.window
 		}
 	}
 }

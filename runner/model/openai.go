@@ -51,9 +51,7 @@ type quirks struct {
 	noSystem        bool   // the model knows no system messages
 	noToolRole      bool   // the model knows only users and assistants
 	ids             idRule // of the calls in the conversation
-	mostTokens      int    // output limit of the model, 0 if unknown
-	room            int    // output limit for this request, 0 for none
-	window          int64  // context window that a refusal of this request named, 0 for none
+	outputRoom
 }
 
 // effortFor returns the reasoning_effort of a request, or "".
@@ -133,8 +131,10 @@ func (r *apiError) aboutForm() bool {
 	return !r.spent() && !r.says(meansMistake)
 }
 
-// maxTokensNames returns the names of the output limit.
-func maxTokensNames() []string { return []string{"max_tokens", "max_completion_tokens"} }
+// maxTokensNames returns the names of the output limit. Gateways refuse it by the name that the next server knows.
+func maxTokensNames() []string {
+	return []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "maxoutputtokens", "num_predict"}
+}
 
 // adapt returns quirks with which a rejected request may be accepted, and whether they differ
 // from q. It remembers quirks of the server, but not those of a single request.
@@ -144,8 +144,8 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if sized, ok := o.adaptSizes(q, r, req); ok {
-		return sized, true
+	if !q.noMaxTokens && q.outputRoom.adapt(r, req.MaxTokens, &o.quirks.most) {
+		return q, true
 	}
 	if r.overfull(maxTokensNames()...) {
 		return q, false // the runner must shorten the conversation
@@ -178,7 +178,7 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 		q.effort, o.quirks.effort = "none", "none"
 	case q.sampling.adapt(r, req, q.effortFor(req), "reasoning_effort", "reasoning effort", "reasoning.effort", "effort"):
 		o.quirks.sampling = q.sampling
-	case r.mentions(maxTokensNames()...) && req.MaxTokens > 0:
+	case r.mentions(maxTokensNames()...) && q.maxTokens(req.MaxTokens) > 0:
 		q.adaptMaxTokens(r)
 		o.quirks.oldMaxTokens = q.oldMaxTokens
 	case r.mentions("cache_control") && o.router:

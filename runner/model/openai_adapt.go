@@ -8,19 +8,6 @@ import (
 	"strings"
 )
 
-// adaptSizes returns quirks with smaller limits if a refusal names what fits, and whether they differ from q. The
-// room for one conversation is not remembered: the runner gets the window.
-func (o *openAI) adaptSizes(q quirks, r *apiError, req *Request) (quirks, bool) {
-	was, asked := q, q.maxTokens(req.MaxTokens)
-	if most := int(r.number(outputLimits...)); most >= leastRoom && !q.noMaxTokens {
-		q.mostTokens, o.quirks.mostTokens = most, most
-	}
-	if room := r.roomBelow(asked); room > 0 {
-		q.room, q.window = room, r.mostTokens()
-	}
-	return q, q != was
-}
-
 // adaptFields returns quirks without the fields that a refusal names, and whether they differ from q. The model
 // remembers them: a server that does not know a field never does.
 func (o *openAI) adaptFields(q quirks, r *apiError, req *Request) (quirks, bool) {
@@ -60,16 +47,6 @@ func chatFields() map[string]func(*quirks) {
 		"usage":           func(q *quirks) { q.noUsage = true },
 		"session_id":      func(q *quirks) { q.noSession = true },
 	}
-}
-
-// maxTokens returns the output limit of a request, 0 for none.
-func (q quirks) maxTokens(asked int) int {
-	for _, most := range []int{q.mostTokens, q.room} {
-		if most > 0 && (asked == 0 || most < asked) {
-			asked = most
-		}
-	}
-	return asked
 }
 
 // adaptMessages returns quirks with other roles or call ids after a refusal of them, and whether they differ from q.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -32,10 +33,12 @@ type responsesQuirks struct {
 	noImages    bool
 	noPDFs      bool
 	underV1     bool // the base URL lacks /v1
+	noParallel  bool // parallel_tool_calls is refused
+	noChoice    bool // a final call omits the tools
+	noStore     bool // the server does not know store, so it stores nothing
+	noPhase     bool
 	sampling    sampling
-
-	room   int   // output limit for this request, 0 for none
-	window int64 // context window that a refusal of this request named, 0 for none
+	outputRoom
 }
 
 // thoughtsLost is the warning if a server rejected the reasoning of earlier calls.
@@ -73,7 +76,7 @@ func (o *responses) knownQuirks(req *Request) responsesQuirks {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	q := o.quirks
-	q.noSchema = o.bad[string(req.OutputSchema)]
+	q.noSchema = q.noSchema || o.bad[string(req.OutputSchema)]
 	return q
 }
 
@@ -84,15 +87,17 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 		return q, false // the form of the request was valid
 	}
-	if room := r.roomBelow((quirks{room: q.room}).maxTokens(req.MaxTokens)); room > 0 {
-		q.room, q.window = room, r.mostTokens()
-		return q, true
-	}
-	if r.spent() || r.overfull("max_output_tokens") || r.says(meansMistake) {
-		return q, false // the runner must shorten the conversation, ask another model, or tell this one
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if !q.noMaxTokens && q.outputRoom.adapt(r, req.MaxTokens, &o.quirks.most) {
+		return q, true
+	}
+	if r.spent() || r.overfull(maxTokensNames()...) || r.says(meansMistake) {
+		return q, false // the runner must shorten the conversation, ask another model, or tell this one
+	}
+	if named, ok := withoutFields(q, &o.quirks, r.refusedFields(), responsesFields()); ok {
+		return named, true
+	}
 	was, known := q, &o.quirks
 	// Some messages mention several features, so the order of the cases matters.
 	switch {
@@ -107,17 +112,22 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 		q.noThoughts = true
 	case r.mentions("encrypted content is not supported", "reasoning.encrypted_content"):
 		q.noEncrypted, known.noEncrypted = true, true
-	case q.sampling.adapt(r, req, q.sampling.word(openAIEfforts(req.Effort)), q.effortNames()...):
+	// An answer without a summary is better than no answer. Reasoning itself stays enabled, unless the field is refused.
+	case !q.noSummary && r.refusesReasoning():
+		q.noSummary, known.noSummary = true, true
+	case r.refusesReasoning():
+		q.sampling.noEffort, known.sampling.noEffort = true, true
+	case q.sampling.adapt(r, req, q.sampling.word(openAIEfforts(req.Effort)), "reasoning.effort", "reasoning_effort",
+		"reasoning effort"):
 		known.sampling = q.sampling
-	// An answer without a summary is better than no answer. Reasoning itself stays enabled.
-	case r.mentions("reasoning.summary", "reasoning summar", "'reasoning'"):
+	case r.mentions("reasoning.summary", "reasoning summar"):
 		q.noSummary, known.noSummary = true, true
 	case r.mentions("prompt_cache_key"):
 		q.noCacheKey, known.noCacheKey = true, true
-	case r.mentions("max_output_tokens") && req.MaxTokens > 0:
+	case r.mentions(maxTokensNames()...) && q.maxTokens(req.MaxTokens) > 0:
 		q.noMaxTokens, known.noMaxTokens = true, true
 	case !q.noSchema && len(req.OutputSchema) > 0 &&
-		r.mentions("text.format", "json_schema", "schema", "structured output"):
+		(r.refusesAnswerFormat() || r.mentions("schema")):
 		q.noSchema = true
 		o.bad.add(req.OutputSchema) // the server may accept other schemas
 	case r.mentions("input_image", "image_url", "image input", "vision"):
@@ -128,13 +138,29 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 	return q, q != was
 }
 
-// effortNames returns words by which a refusal of the effort is recognized.
-func (q responsesQuirks) effortNames() []string {
-	names := []string{"reasoning.effort", "reasoning_effort", "reasoning effort"}
-	if q.noSummary { // then the effort is all that remains of the field
-		names = append(names, "'reasoning'")
+// responsesFields returns what leaves out a field of a request, by its name.
+func responsesFields() map[string]func(*responsesQuirks) {
+	limit := func(q *responsesQuirks) { q.noMaxTokens = true }
+	format := func(q *responsesQuirks) { q.noSchema = true }
+	return map[string]func(*responsesQuirks){
+		"max_output_tokens": limit, "max_tokens": limit, "max_completion_tokens": limit,
+		"text": format, "format": format, "response_format": format,
+		"temperature":         func(q *responsesQuirks) { q.sampling.noTemperature = true },
+		"effort":              func(q *responsesQuirks) { q.sampling.noEffort = true },
+		"reasoning_effort":    func(q *responsesQuirks) { q.sampling.noEffort = true },
+		"summary":             func(q *responsesQuirks) { q.noSummary = true },
+		"include":             func(q *responsesQuirks) { q.noEncrypted = true },
+		"prompt_cache_key":    func(q *responsesQuirks) { q.noCacheKey = true },
+		"parallel_tool_calls": func(q *responsesQuirks) { q.noParallel = true },
+		"tool_choice":         func(q *responsesQuirks) { q.noChoice = true },
+		"store":               func(q *responsesQuirks) { q.noStore = true },
+		"phase":               func(q *responsesQuirks) { q.noPhase = true },
 	}
-	return names
+}
+
+// refusesReasoning reports whether a server does not know the field reasoning, which holds effort and summary.
+func (r *apiError) refusesReasoning() bool {
+	return slices.Contains(r.refusedFields(), "reasoning") || r.mentions("'reasoning'")
 }
 
 // call makes one request. refused is not nil if the server rejected the request before the

@@ -21,7 +21,7 @@ type responsesRequest struct {
 	Temperature       *float64            `json:"temperature,omitempty"`
 	Include           []string            `json:"include,omitempty"`
 	PromptCacheKey    string              `json:"prompt_cache_key,omitempty"`
-	Store             bool                `json:"store"`
+	Store             *bool               `json:"store,omitempty"` // false, unless the server refuses the field
 	Stream            bool                `json:"stream"`
 }
 
@@ -113,16 +113,24 @@ func (o *responses) request(req *Request, q responsesQuirks) responsesRequest {
 		}
 	}
 	out.Instructions = system(req, schema...)
-	for _, t := range req.Tools {
-		out.Tools = append(out.Tools, responsesTool{"function", t.Name, t.Description, plainTool(t.InputSchema, q.bareTools), false})
+	if !q.noStore {
+		out.Store = new(false)
 	}
-	if len(out.Tools) > 0 {
+	tools := req.Tools
+	if req.Final && q.noChoice {
+		tools = nil
+	}
+	for _, t := range tools {
+		parameters := plainTool(t.InputSchema, q.bareTools)
+		out.Tools = append(out.Tools, responsesTool{"function", t.Name, t.Description, parameters, false})
+	}
+	if len(out.Tools) > 0 && !q.noParallel {
 		out.ParallelToolCalls = new(true)
-		if req.Final {
-			out.ToolChoice = "none" // the tools stay, so that the provider's cache matches the beginning
-		}
 	}
-	if most := (quirks{room: q.room}).maxTokens(req.MaxTokens); most > 0 && !q.noMaxTokens {
+	if len(out.Tools) > 0 && req.Final {
+		out.ToolChoice = "none" // the tools stay, so that the provider's cache matches the beginning
+	}
+	if most := q.maxTokens(req.MaxTokens); most > 0 && !q.noMaxTokens {
 		out.MaxOutputTokens = max(most, leastOutput)
 	}
 	// The provider stores nothing, so it must return its reasoning for the next request.
@@ -220,6 +228,9 @@ func (o *responses) assistant(parts []Part, q responsesQuirks) []any {
 		case p.Type == PartReasoning && known && meta.Item != nil && !q.noThoughts:
 			thoughts = append(thoughts, *meta.Item)
 		case p.Type == PartText && p.Text != "":
+			if q.noPhase {
+				meta.Phase = ""
+			}
 			out = append(append(out, thoughts...),
 				messageItem{Type: "message", Role: "assistant", Content: p.Text, Phase: meta.Phase})
 			thoughts = nil

@@ -63,18 +63,41 @@ var (
 	outputSize = regexp.MustCompile(`(?i)` + count + ` (?:tokens )?(?:in|for) the (?:output|completion)`)
 )
 
+// limitName matches the names of the output limit.
+const limitName = `(?:max(?:_completion|_output)?_tokens|num_predict)`
+
 // outputLimits match the model's output limit in refusals of a larger one.
 var outputLimits = []*regexp.Regexp{
 	// Anthropic
 	regexp.MustCompile(`max_tokens: \d+ > ` + count),
 	// OpenAI
-	regexp.MustCompile(`(?i)at most ` + count + ` completion tokens`),
-	// Groq
-	regexp.MustCompile("(?i)max(?:_completion)?_tokens`? must be less than or equal to `?" + count),
+	regexp.MustCompile(`(?i)at most ` + count + ` (?:completion|output) tokens`),
+	// OpenAI, Responses API
+	regexp.MustCompile(`(?i)` + limitName + `'?: integer above maximum value\. expected a value <= ` + count),
+	// Groq: anomalyco/opencode#1000, skapadia3214/groq-moa#8; Cohere, MiniMax
+	regexp.MustCompile("(?i)" + limitName + "[`'\"]?(?: for [`'\"]?[^`'\" ]{1,100}[`'\"]?)?(?: value)? must " +
+		"(?:not exceed|be (?:<=|less than or equal to|at most|no (?:more|greater|larger) than)) [`'\"]?" + count),
 	// DeepSeek, DashScope
-	regexp.MustCompile(`(?i)range of max_tokens (?:is|should be) \[\d+, ?` + count),
+	regexp.MustCompile(`(?i)range of ` + limitName + ` (?:is|should be) \[\d+, ?` + count),
 	// Bedrock
 	regexp.MustCompile(`(?i)exceeds the model limit of ` + count),
+	// Ollama's cloud: DaviRain-Su/hyper-grok-build#44
+	regexp.MustCompile(`(?i)exceeds (?:the )?model's maximum output tokens \(` + count),
+}
+
+// outputBounds match the first number that is above the output limit: Gemini.
+var outputBounds = regexp.MustCompile(`(?i)max_?output_?tokens value of \d+ but the supported range is from 1 ` +
+	`\(inclusive\) to ` + count + ` \(exclusive\)`)
+
+// mostOutput returns the output limit of the model that the refusal names, or 0.
+func (r *apiError) mostOutput() int64 {
+	return max(r.number(outputLimits...), r.number(outputBounds)-1)
+}
+
+// windowLimits match the largest window that a server of Ollama's API lets a request choose.
+var windowLimits = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)n_ctx_train[= ]+` + count), // ollama/ollama, llm/server.go
+	regexp.MustCompile(`(?i)num_ctx['"` + "`" + `]?(?:[ =:(]{1,3}\d[\d,]*\)?)?\D{0,80}?` + count),
 }
 
 // mostTokens returns the context window that the refusal names, in tokens, or 0.

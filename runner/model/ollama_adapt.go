@@ -1,0 +1,101 @@
+package model
+
+import "net/http"
+
+// ollamaQuirks are what a server of Ollama's API has refused.
+type ollamaQuirks struct {
+	outputRoom
+	mostWindow   int64 // largest window that a request may choose, 0 if unknown
+	noNumCtx     bool
+	noNumPredict bool
+	noKeepAlive  bool
+	noTruncate   bool
+	noShift      bool
+	noThinking   bool // the model does not think
+	noThoughts   bool // thinking of earlier answers is refused
+	noVision     bool
+	noSchema     bool
+	bareTools    bool // schemas of tools without bounds
+	sampling     sampling
+}
+
+// adjust applies quirks to a model.
+func (m *ollamaModel) adjust(q ollamaQuirks) {
+	m.quirks = q
+	m.vision = m.vision && !q.noVision
+	if q.noThinking {
+		m.think = nil
+	}
+	if q.mostWindow > 0 && (m.window == 0 || q.mostWindow < m.window) {
+		m.window = q.mostWindow
+	}
+}
+
+// adapt returns quirks with which a rejected request may be accepted, and whether they differ from those of m.
+func (o *ollama) adapt(m ollamaModel, r *apiError, req *Request) (ollamaQuirks, bool) {
+	q := m.quirks
+	// The status is 400, or 500 if the error comes from the program that runs the model. Proxies answer 422.
+	if r.status != http.StatusBadRequest && r.status != http.StatusInternalServerError &&
+		r.status != http.StatusUnprocessableEntity || r.says(meansMistake) {
+		return q, false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !q.noNumPredict && q.outputRoom.adapt(r, req.MaxTokens, &o.quirks.most) {
+		return q, true
+	}
+	if most := r.number(windowLimits...); most >= leastWindow && most < m.window && !r.mentions("memory") {
+		q.mostWindow, q.window, o.quirks.mostWindow = most, most, most
+		return q, true
+	}
+	if r.overfull(maxTokensNames()...) {
+		return q, false // the runner must shorten the conversation
+	}
+	if named, ok := withoutFields(q, &o.quirks, r.refusedFields(), ollamaFields()); ok {
+		return named, true
+	}
+	next, ok := without(q, &o.quirks, ollamaFeatures(m, r, req))
+	if ok && next.noSchema && !q.noSchema {
+		o.bad.add(req.OutputSchema) // the server may accept other schemas
+	}
+	return next, ok
+}
+
+// leastWindow is the smallest window that is believed of a refusal, in tokens.
+const leastWindow = 512
+
+// ollamaFields returns what leaves out a field of a request, by its name.
+func ollamaFields() map[string]func(*ollamaQuirks) {
+	return map[string]func(*ollamaQuirks){
+		"think":       func(q *ollamaQuirks) { q.noThinking = true },
+		"thinking":    func(q *ollamaQuirks) { q.noThoughts = true },
+		"images":      func(q *ollamaQuirks) { q.noVision = true },
+		"format":      func(q *ollamaQuirks) { q.noSchema = true },
+		"temperature": func(q *ollamaQuirks) { q.sampling.noTemperature = true },
+		"num_ctx":     func(q *ollamaQuirks) { q.noNumCtx = true },
+		"num_predict": func(q *ollamaQuirks) { q.noNumPredict = true },
+		"keep_alive":  func(q *ollamaQuirks) { q.noKeepAlive = true },
+		"truncate":    func(q *ollamaQuirks) { q.noTruncate = true },
+		"shift":       func(q *ollamaQuirks) { q.noShift = true },
+	}
+}
+
+// ollamaFeatures returns the features in the order in which a refusal is judged. Each one is still in use, so none is
+// left out twice.
+func ollamaFeatures(m ollamaModel, r *apiError, req *Request) []feature[ollamaQuirks] {
+	q := m.quirks
+	hasTools, hasSchema := m.tools && len(req.Tools) > 0, len(req.OutputSchema) > 0
+	return []feature[ollamaQuirks]{
+		{!q.bareTools && hasTools && r.aboutToolSchema(), func(q *ollamaQuirks) { q.bareTools = true }, true},
+		{m.think != nil && r.mentions("support thinking", "think value", "support think"),
+			func(q *ollamaQuirks) { q.noThinking = true }, true},
+		{m.vision && r.aboutImages(), func(q *ollamaQuirks) { q.noVision = true }, true},
+		{hasSchema && !q.noSchema && (r.refusesAnswerFormat() || r.mentions("schema", "grammar", "format")),
+			func(q *ollamaQuirks) { q.noSchema = true }, false},
+		{q.sampling.temperature(req) != nil && r.mentions("temperature"),
+			func(q *ollamaQuirks) { q.sampling.noTemperature = true }, true},
+		{!q.noNumPredict && q.maxTokens(req.MaxTokens) > 0 && r.mentions(maxTokensNames()...),
+			func(q *ollamaQuirks) { q.noNumPredict = true }, false},
+		{!q.noNumCtx && m.window > 0 && r.mentions("num_ctx"), func(q *ollamaQuirks) { q.noNumCtx = true }, true},
+	}
+}
