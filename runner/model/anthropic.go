@@ -37,6 +37,7 @@ type claudeQuirks struct {
 	bareTools  bool // schemas of tools without bounds
 	noPDFs     bool
 	noBudget   bool // the model rejects a budget of thinking
+	noMarks    bool // cache_control is refused
 	sampling   sampling
 
 	window int64 // context window that a refusal of this request named, 0 for none
@@ -169,7 +170,7 @@ func (c *claude) knownQuirks(req *Request) claudeQuirks {
 	if req.MaxTokens > 0 {
 		q.maxTokens = min(q.maxTokens, int64(req.MaxTokens))
 	}
-	q.noSchema = c.bad[string(req.OutputSchema)]
+	q.noSchema = q.noSchema || c.bad[string(req.OutputSchema)]
 	return q
 }
 
@@ -182,36 +183,62 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was := q
+	if named, ok := withoutFields(q, &c.quirks, r.refusedFields(), claudeFields()); ok {
+		return named, true
+	}
+	if warmth, ok := without(q, &c.quirks, samplingFeature(q, r, req)); ok {
+		return warmth, true
+	}
+	if most := r.mostOutput(); most > 0 && most < q.maxTokens {
+		q.maxTokens, c.quirks.maxTokens = most, most
+		return q, true
+	}
+	if room := r.roomBelow(int(q.maxTokens)); room > 0 {
+		q.maxTokens, q.window = int64(room), r.mostTokens()
+		return q, true
+	}
+	if r.overfull("max_tokens") {
+		return q, false // the runner must shorten the conversation
+	}
+	next, ok := without(q, &c.quirks, claudeFeatures(q, r, req))
+	if next.noSchema && !q.noSchema {
+		c.bad.add(req.OutputSchema) // the server may accept other schemas
+	}
+	return next, ok
+}
+
+// samplingFeature returns the features of sampling, which come before all others.
+func samplingFeature(q claudeQuirks, r *apiError, req *Request) []feature[claudeQuirks] {
+	effort := q.effortFor(req)
+	return []feature[claudeQuirks]{{q.sampling.refused(r, req, effort, "effort"),
+		func(q *claudeQuirks) { q.sampling.adapt(r, req, effort, "effort") }, true}}
+}
+
+// claudeFeatures returns what a refusal may be about. Some messages mention several features, so the order matters.
+func claudeFeatures(q claudeQuirks, r *apiError, req *Request) []feature[claudeQuirks] {
+	type Q = claudeQuirks
+	hasTools, hasSchema := len(req.Tools) > 0, len(req.OutputSchema) > 0 && !q.noSchema
 	// These words are about the model. Other refusals may concern only this conversation.
 	lasting := r.mentions("not support", "unsupported", "not available", "not permitted", "unknown")
-	if q.sampling.adapt(r, req, q.effortFor(req), "effort") {
-		c.quirks.sampling = q.sampling
-	} else if most := r.mostOutput(); most > 0 && most < q.maxTokens {
-		q.maxTokens, c.quirks.maxTokens = most, most
-	} else if room := r.roomBelow(int(q.maxTokens)); room > 0 {
-		q.maxTokens, q.window = int64(room), r.mostTokens()
-	} else if r.overfull("max_tokens") {
-		return q, false // the runner must shorten the conversation
-	} else if !q.bareTools && len(req.Tools) > 0 && r.aboutToolSchema() {
-		q.bareTools, c.quirks.bareTools = true, true
-	} else if len(req.OutputSchema) > 0 && !q.noSchema &&
-		r.mentions("output_config", "output_format", "schema", "structured output") {
-		q.noSchema = true
-		c.bad.add(req.OutputSchema)
-	} else if r.mentions("signature", "`thinking` blocks", "thinking blocks", "redacted_thinking") && !q.noThoughts {
-		q.noThoughts = true
-	} else if r.mentions("thinking", "budget_tokens") && q.budgetFor(req) > 0 {
-		q.noBudget = true
-		c.quirks.noBudget = c.quirks.noBudget || lasting
-	} else if r.mentions("thinking") {
-		q.noThinking = true
-		c.quirks.noThinking = c.quirks.noThinking || lasting
-	} else if r.mentions("document", "pdf") {
-		q.noPDFs = true
+	return []feature[Q]{
+		{!q.bareTools && hasTools && r.aboutToolSchema(), func(q *Q) { q.bareTools = true }, true},
+		{hasSchema && (r.refusesAnswerFormat() || r.mentions("schema")), func(q *Q) { q.noSchema = true }, false},
+		{!q.noThoughts && (r.refusesSealedThoughts() || r.mentions("signature")), func(q *Q) { q.noThoughts = true }, false},
+		{q.budgetFor(req) > 0 && r.mentions("thinking", "budget_tokens"), func(q *Q) { q.noBudget = true }, lasting},
+		{r.mentions("thinking"), func(q *Q) { q.noThinking = true }, lasting},
+		{r.mentions("document", "pdf"), func(q *Q) { q.noPDFs = true }, false},
 	}
-	// Equal quirks would make the same request, which would be rejected again.
-	return q, q != was
+}
+
+// claudeFields returns what leaves out a field of a request, by its name.
+func claudeFields() map[string]func(*claudeQuirks) {
+	return map[string]func(*claudeQuirks){
+		"temperature":   func(q *claudeQuirks) { q.sampling.noTemperature = true },
+		"effort":        func(q *claudeQuirks) { q.sampling.noEffort = true },
+		"format":        func(q *claudeQuirks) { q.noSchema = true },
+		"output_config": func(q *claudeQuirks) { q.noSchema, q.sampling.noEffort = true, true },
+		"cache_control": func(q *claudeQuirks) { q.noMarks = true },
+	}
 }
 
 // call makes one request and reads the answer into s. refused is not nil if the provider

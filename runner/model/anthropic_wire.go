@@ -115,7 +115,22 @@ func (c *claude) request(req *Request, q claudeQuirks) *claudeRequest {
 	if len(out.Tools) > 0 && (req.Final || len(req.Tools) == 0) {
 		out.ToolChoice = &claudeKind{"none"}
 	}
+	if q.noMarks {
+		out.unmark()
+	}
 	return out
+}
+
+// unmark removes the cache marks.
+func (r *claudeRequest) unmark() {
+	for i := range r.System {
+		r.System[i].CacheControl = nil
+	}
+	for _, m := range r.Messages {
+		for _, block := range m.Content {
+			block.CacheControl = nil
+		}
+	}
 }
 
 // tools converts the tools of a request. The provider requires that the tools of earlier calls

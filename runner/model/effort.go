@@ -73,6 +73,11 @@ func (s *sampling) adapt(r *apiError, req *Request, word string, names ...string
 	return true
 }
 
+// refused reports whether a refusal is about the temperature or the effort: see adapt.
+func (s sampling) refused(r *apiError, req *Request, word string, names ...string) bool {
+	return s.adapt(r, req, word, names...)
+}
+
 // warnings returns texts for the operator about what the server has refused since before. word is
 // the one with which the model was asked.
 func (s sampling) warnings(before sampling, req *Request, word string) (list []string) {

@@ -89,6 +89,21 @@ func dialects() map[string]func(at, name string) http.HandlerFunc {
 		"Rust": func(at, name string) http.HandlerFunc {
 			return answers(422, "text/plain", "Failed to deserialize the JSON body into the target type: "+at+": unknown field `"+name+"`, expected one of `role`, `content`, `temperature`")
 		},
+		"Zod": func(at, name string) http.HandlerFunc {
+			return body(400, saying("Unrecognized key(s) in object: '"+name+"'"))
+		},
+		"Python": func(at, name string) http.HandlerFunc {
+			return body(500, saying("AsyncCompletions.create() got an unexpected keyword argument '"+name+"'"))
+		},
+		"protobuf": func(at, name string) http.HandlerFunc {
+			return body(400, saying(`Message type "ChatRequest" has no field named "`+name+`" at "ChatRequest".`))
+		},
+		"Joi": func(at, name string) http.HandlerFunc {
+			return body(400, saying(`"`+at+name+`" is not allowed`))
+		},
+		"a gateway": func(at, name string) http.HandlerFunc {
+			return body(400, saying("Parameter "+at+name+" is not supported by this model"))
+		},
 		"JSON Schema": func(at, name string) http.HandlerFunc {
 			return body(400, saying("Additional properties are not allowed ('"+name+"' was unexpected) - 'messages.1'"))
 		},
@@ -410,5 +425,58 @@ func TestOpenAIStrictMistral(t *testing.T) {
 		req := callAnd("so")
 		req.Messages = append(req.Messages, user("The budget is used up."))
 		answered(t, openAIAt(t, server.URL, quick()), req)
+	}
+}
+
+// TestClaudeFieldsAreLeftOut checks servers with a copy of Anthropic's API that know fewer fields.
+func TestClaudeFieldsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	temperature := 0.5
+	for field, tt := range map[string]struct {
+		path string
+		req  Request
+	}{
+		"cache_control": {"system.0.cache_control", Request{Instructions: "I"}},
+		"temperature":   {"temperature", Request{Temperature: &temperature}},
+		"output_config": {"output_config", Request{Effort: "low", OutputSchema: json.RawMessage(simple)}},
+		"effort":        {"output_config.effort", Request{Effort: "max"}},
+		"thinking":      {"thinking", Request{}},
+	} {
+		for _, form := range []string{"%s: Extra inputs are not permitted", "property '%s' is unsupported", "Unknown parameter: '%s'."} {
+			t.Run(field+", "+form, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				p := newProvider(t, refuses(400, fmt.Sprintf(form, tt.path), ""), streams(claudeSays("x")))
+				m := claudeAt(t, p.URL, quick())
+				req := tt.req
+				req.Messages = []Message{user("hi")}
+				for range 2 {
+					answered(t, m, req)
+				}
+				is.Equal(p.count(), 3) // it is remembered
+				for n, has := range []bool{true, false, false} {
+					is.Equal(strings.Contains(p.got(t, n).raw, `"`+field+`":`), has)
+				}
+			})
+		}
+	}
+}
+
+// TestOpenAISealedThoughts checks a gateway whose provider cannot verify the thinking of earlier answers.
+func TestOpenAISealedThoughts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	refusal := refuses(400, "messages.1.content.0: Invalid `signature` in `thinking` block", "")
+	p := newProvider(t, refusal, fine, refusal, fine)
+	m := openAIAt(t, p.URL, quick())
+	req := callAnd("so")
+	meta := chatMeta{Field: "reasoning", Details: json.RawMessage(`[{"type":"reasoning.text","text":"Hm","signature":"OLD"}]`)}
+	req.Messages[1].Parts = append([]Part{{Type: PartReasoning, Text: "Hm", Meta: sealMeta("openai:m", meta)}}, req.Messages[1].Parts...)
+	for range 2 {
+		answered(t, m, req)
+	}
+	is.Equal(p.count(), 4) // other conversations keep theirs
+	for n, has := range []bool{true, false, true, false} {
+		is.Equal(strings.Contains(p.got(t, n).raw, "OLD"), has)
 	}
 }

@@ -156,47 +156,14 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	if named, ok := o.adaptFields(q, r, req); ok {
 		return named, true
 	}
-	was := q
-	// Some messages mention several features, so the order of the cases matters.
-	switch {
-	case o.base.Path == "" && r.isUnknownPath():
-		q.underV1, o.quirks.underV1 = true, true
-	case r.refusesThoughts():
-		q.noThoughts, o.quirks.noThoughts = true, true
-	case r.refusesSealedThoughts():
-		q.noThoughts = true
-	case r.aboutThoughtSignature() && r.mentions("missing") && !q.fillSignatures:
-		q.fillSignatures, o.quirks.fillSignatures = true, true
-	case r.aboutThoughtSignature():
-		q.newSignatures = true
-	case !q.noEmpty && r.refusesEmptyObjects():
-		q.noEmpty, o.quirks.noEmpty = true, true
-	case !q.bareTools && len(req.Tools) > 0 && r.aboutToolSchema():
-		q.bareTools, o.quirks.bareTools = true, true
-	// OpenAI's message about tools with reasoning in this API also names the effort.
-	case r.mentions("reasoning_effort") && len(req.Tools) > 0 && (q.effortFor(req) == "" || r.mentions("tool")):
-		q.effort, o.quirks.effort = "none", "none"
-	case q.sampling.adapt(r, req, q.effortFor(req), "reasoning_effort", "reasoning effort", "reasoning.effort", "effort"):
-		o.quirks.sampling = q.sampling
-	case r.mentions(maxTokensNames()...) && q.maxTokens(req.MaxTokens) > 0:
-		q.adaptMaxTokens(r)
-		o.quirks.oldMaxTokens = q.oldMaxTokens
-	case r.mentions("cache_control") && o.router:
-		q.noCacheMarks, o.quirks.noCacheMarks = true, true
-	case r.mentions("stream_options", "include_usage"):
-		q.noStreamOptions, o.quirks.noStreamOptions = true, true
-	case !q.noSchema && len(req.OutputSchema) > 0 &&
-		(r.refusesAnswerFormat() || r.mentions("schema", "guided", "grammar")):
-		q.noSchema = true
+	next, ok := without(q, &o.quirks, o.features(q, r, req))
+	if next.noSchema && !q.noSchema {
 		o.bad.add(req.OutputSchema) // the server may accept other schemas
-	case r.mentions("image", "vision", "multimodal", "mmproj"):
-		q.noImages, o.quirks.noImages = true, true
-	case r.mentions("'file'", "\"file\"", "pdf", "content type"):
-		q.noPDFs, o.quirks.noPDFs = true, true
-	case req.Final && !q.noToolChoice && r.mentions("tool_choice", "tool choice"):
-		q.noToolChoice, o.quirks.noToolChoice = true, true
 	}
-	return q, q != was
+	if next.oldMaxTokens != q.oldMaxTokens {
+		o.quirks.oldMaxTokens = next.oldMaxTokens
+	}
+	return next, ok
 }
 
 // isUnknownPath reports whether the path does not exist on the server. An unknown model is

@@ -16,17 +16,44 @@ func (o *openAI) adaptFields(q quirks, r *apiError, req *Request) (quirks, bool)
 		q.schemaApart, o.quirks.schemaApart = true, true
 		return q, true
 	}
-	fields := chatFields()
-	for _, name := range r.refusedFields() {
-		if slices.Contains(maxTokensNames(), name) && q.maxTokens(req.MaxTokens) > 0 {
-			q.adaptMaxTokens(r)
-			o.quirks.oldMaxTokens, o.quirks.noMaxTokens = q.oldMaxTokens, q.noMaxTokens
-		} else if leaveOut := fields[name]; leaveOut != nil {
-			leaveOut(&q)
-			leaveOut(&o.quirks)
-		}
+	names := r.refusedFields()
+	isLimit := func(name string) bool { return slices.Contains(maxTokensNames(), name) }
+	if q.maxTokens(req.MaxTokens) > 0 && slices.ContainsFunc(names, isLimit) {
+		q.adaptMaxTokens(r)
+		o.quirks.oldMaxTokens, o.quirks.noMaxTokens = q.oldMaxTokens, q.noMaxTokens
 	}
+	q, _ = withoutFields(q, &o.quirks, names, chatFields())
 	return q, q != was
+}
+
+// features returns what a refusal may be about. Some messages mention several features, so the order matters.
+func (o *openAI) features(q quirks, r *apiError, req *Request) []feature[quirks] {
+	hasTools, hasSchema := len(req.Tools) > 0, len(req.OutputSchema) > 0 && !q.noSchema
+	effort, hasLimit := q.effortFor(req), q.maxTokens(req.MaxTokens) > 0
+	missing := !q.fillSignatures && r.mentions("missing")
+	names := []string{"reasoning_effort", "reasoning effort", "reasoning.effort", "effort"}
+	return []feature[quirks]{
+		{o.base.Path == "" && r.isUnknownPath(), func(q *quirks) { q.underV1 = true }, true},
+		{r.refusesThoughts(), func(q *quirks) { q.noThoughts = true }, true},
+		{r.refusesSealedThoughts(), func(q *quirks) { q.noThoughts = true }, false},
+		{missing && r.aboutThoughtSignature(), func(q *quirks) { q.fillSignatures = true }, true},
+		{r.aboutThoughtSignature(), func(q *quirks) { q.newSignatures = true }, false},
+		{!q.noEmpty && r.refusesEmptyObjects(), func(q *quirks) { q.noEmpty = true }, true},
+		{!q.bareTools && hasTools && r.aboutToolSchema(), func(q *quirks) { q.bareTools = true }, true},
+		// OpenAI's message about tools with reasoning in this API also names the effort.
+		{r.mentions("reasoning_effort") && hasTools && (effort == "" || r.mentions("tool")),
+			func(q *quirks) { q.effort = "none" }, true},
+		{q.sampling.refused(r, req, effort, names...), func(q *quirks) { q.sampling.adapt(r, req, effort, names...) }, true},
+		{hasLimit && r.mentions(maxTokensNames()...), func(q *quirks) { q.adaptMaxTokens(r) }, false},
+		{o.router && r.mentions("cache_control"), func(q *quirks) { q.noCacheMarks = true }, true},
+		{r.mentions("stream_options", "include_usage"), func(q *quirks) { q.noStreamOptions = true }, true},
+		{hasSchema && (r.refusesAnswerFormat() || r.mentions("schema", "guided", "grammar")),
+			func(q *quirks) { q.noSchema = true }, false},
+		{r.aboutImages(), func(q *quirks) { q.noImages = true }, true},
+		{r.mentions("'file'", "\"file\"", "pdf", "content type"), func(q *quirks) { q.noPDFs = true }, true},
+		{req.Final && !q.noToolChoice && r.mentions("tool_choice", "tool choice"),
+			func(q *quirks) { q.noToolChoice = true }, true},
+	}
 }
 
 // chatFields returns what leaves out a field of a request, by its name.

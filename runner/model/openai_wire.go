@@ -107,8 +107,7 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaInstruction(req.OutputSchema)}
 		// The continuation of a cut answer alone does not match the schema.
-		if !q.noSchema && !(q.schemaAlone && mayStillCall(req)) && !(q.schemaApart && len(req.Tools) > 0) &&
-			!req.goesOn() {
+		if !q.noSchema && !q.keepsApart(req) && !req.goesOn() {
 			out.ResponseFormat = chatSchema(req.OutputSchema)
 		}
 	}
@@ -124,13 +123,7 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 		out.Messages = withoutSystem(out.Messages)
 	}
 	if !(req.Final && q.noToolChoice) {
-		for _, t := range req.Tools {
-			parameters := plainTool(t.InputSchema, q.bareTools)
-			if q.noEmpty {
-				parameters = filledTool(t.InputSchema, q.bareTools)
-			}
-			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, parameters}})
-		}
+		out.Tools = q.tools(req)
 	}
 	if req.Final && len(out.Tools) > 0 {
 		out.ToolChoice = "none" // the tools stay, so that the provider's cache matches the beginning
@@ -144,6 +137,22 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 		out.MaxTokens = q.maxTokens(req.MaxTokens)
 	default:
 		out.MaxCompletionTokens = q.maxTokens(req.MaxTokens)
+	}
+	return out
+}
+
+// keepsApart reports whether a request with a schema of the answer has no format because of its tools.
+func (q quirks) keepsApart(req *Request) bool {
+	return q.schemaAlone && mayStillCall(req) || q.schemaApart && len(req.Tools) > 0
+}
+
+func (q quirks) tools(req *Request) (out []chatTool) {
+	for _, t := range req.Tools {
+		parameters := plainTool(t.InputSchema, q.bareTools)
+		if q.noEmpty {
+			parameters = filledTool(t.InputSchema, q.bareTools)
+		}
+		out = append(out, chatTool{"function", chatToolSpec{t.Name, t.Description, parameters}})
 	}
 	return out
 }

@@ -23,19 +23,23 @@ var fieldRefusals = []*regexp.Regexp{
 		`['"](?:type['"]:\s*['"]extra_forbidden|msg['"]:\s*['"]extra (?:inputs|fields))`),
 	// Pydantic as one text: Anthropic (anthropics/claude-code#4378), Fireworks
 	regexp.MustCompile(path + `['"]?:?\s+extra (?:inputs|fields) (?:are )?not permitted`),
-	regexp.MustCompile(`extra (?:inputs|fields) (?:are )?not permitted[:,](?: field:)? ?['"` + "`" + `]?` + path),
+	regexp.MustCompile(`extra (?:inputs|fields) (?:are )?not permitted[:,](?: field:)? ?['"\x60]?` + path),
 	// Gemini: liliMozi/openhanako#394
 	regexp.MustCompile(`unknown name "` + path + `"(?: at '(?P<at>[^']{1,200})')?: cannot find field`),
-	// OpenAI, Azure ("unrecognized request argument supplied: a, b"), Rust's serde, Go, Jackson
-	regexp.MustCompile(`(?:unsupported|unknown|unrecognized|unexpected) (?:request )?` +
-		`(?:parameter|argument|field|property|key|keyword argument)s?(?: supplied)?:? ?['"\[` + "`" + `]?(?P<names>[\w.\[\]]+(?:, [\w.\[\]]+){0,20})`),
-	regexp.MustCompile(`(?:^|[^\w.])['"` + "`" + `]` + path + `['"` + "`" + `] is ` +
+	// OpenAI, Azure ("unrecognized request argument supplied: a, b"), Rust's serde, Go, Jackson, Python, Zod
+	regexp.MustCompile(`(?:unsupported|unknown|unrecognized|unexpected) (?:request |keyword )?` +
+		`(?:parameter|argument|field|property|key)(?:s|\(s\))?(?: supplied| in object)?:? ?['"\[\x60]?` +
+		`(?P<names>[\w.\[\]]+(?:, [\w.\[\]]+){0,20})`),
+	// Protobuf, as Vertex reads JSON
+	regexp.MustCompile(`(?:no such field:|has no field named) ?['"]?` + path),
+	// Joi and gateways
+	regexp.MustCompile(`(?:^|[^\w.])(?:['"\x60]|(?:parameter|argument|field|property) )` + path + `['"\x60]? is ` +
 		`(?:not |un)(?:supported|allowed|permitted|recognized|known)`),
 	// JSON Schema: OpenAI's older checks, LocalAI
 	regexp.MustCompile(`additional properties are not allowed \((?P<names>[^)]{1,300}) (?:was|were) unexpected`),
 	// LiteLLM: UnsupportedParamsError; xAI
 	regexp.MustCompile(`does not support parameters?:? ?[\[{](?P<names>[^\]}]{1,300})[\]}]`),
-	regexp.MustCompile(`(?:does not support parameter|argument not supported on this model:) ?['"` + "`" + `]?` + path),
+	regexp.MustCompile(`(?:does not support parameter|argument not supported on this model:) ?['"\x60]?` + path),
 	// Bedrock
 	regexp.MustCompile(`extraneous key \[` + path + `\] is not permitted`),
 }
@@ -74,21 +78,26 @@ func (r *apiError) refusedPaths() (paths [][]string) {
 	for _, form := range fieldRefusals {
 		found := form.FindAllStringSubmatch(text, mostRefused)
 		for _, m := range found {
-			at, field := form.SubexpIndex("at"), form.SubexpIndex("field")
-			switch {
-			case field < 0:
-				for one := range strings.SplitSeq(m[form.SubexpIndex("names")], ",") {
-					paths = append(paths, pathOf(one))
-				}
-			case at < 0:
-				paths = append(paths, pathOf(m[field]))
-			default:
-				paths = append(paths, pathOf(m[at]+"."+m[field]))
-			}
+			paths = append(paths, pathsOf(form, m)...)
 		}
 		if len(found) > 0 {
 			break
 		}
+	}
+	return paths
+}
+
+// pathsOf returns the paths in a match of one of the fieldRefusals.
+func pathsOf(form *regexp.Regexp, match []string) (paths [][]string) {
+	at, field := form.SubexpIndex("at"), form.SubexpIndex("field")
+	switch {
+	case at >= 0:
+		return [][]string{pathOf(match[at] + "." + match[field])}
+	case field >= 0:
+		return [][]string{pathOf(match[field])}
+	}
+	for one := range strings.SplitSeq(match[form.SubexpIndex("names")], ",") {
+		paths = append(paths, pathOf(one))
 	}
 	return paths
 }

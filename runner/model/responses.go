@@ -98,44 +98,39 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 	if named, ok := withoutFields(q, &o.quirks, r.refusedFields(), responsesFields()); ok {
 		return named, true
 	}
-	was, known := q, &o.quirks
-	// Some messages mention several features, so the order of the cases matters.
-	switch {
-	case o.base.Path == "" && r.isUnknownPath():
-		q.underV1, known.underV1 = true, true
-	case !q.bareTools && len(req.Tools) > 0 && r.aboutToolSchema():
-		q.bareTools, known.bareTools = true, true
-	// Reasoning of another account or key cannot be decrypted. Other conversations keep their
-	// reasoning.
-	case r.mentions("invalid_encrypted_content", "encrypted content could not be", "encrypted content for item",
-		"items are not persisted", "required following item", "type 'reasoning' was provided"):
-		q.noThoughts = true
-	case r.mentions("encrypted content is not supported", "reasoning.encrypted_content"):
-		q.noEncrypted, known.noEncrypted = true, true
-	// An answer without a summary is better than no answer. Reasoning itself stays enabled, unless the field is refused.
-	case !q.noSummary && r.refusesReasoning():
-		q.noSummary, known.noSummary = true, true
-	case r.refusesReasoning():
-		q.sampling.noEffort, known.sampling.noEffort = true, true
-	case q.sampling.adapt(r, req, q.sampling.word(openAIEfforts(req.Effort)), "reasoning.effort", "reasoning_effort",
-		"reasoning effort"):
-		known.sampling = q.sampling
-	case r.mentions("reasoning.summary", "reasoning summar"):
-		q.noSummary, known.noSummary = true, true
-	case r.mentions("prompt_cache_key"):
-		q.noCacheKey, known.noCacheKey = true, true
-	case r.mentions(maxTokensNames()...) && q.maxTokens(req.MaxTokens) > 0:
-		q.noMaxTokens, known.noMaxTokens = true, true
-	case !q.noSchema && len(req.OutputSchema) > 0 &&
-		(r.refusesAnswerFormat() || r.mentions("schema")):
-		q.noSchema = true
+	next, ok := without(q, &o.quirks, o.features(q, r, req))
+	if next.noSchema && !q.noSchema {
 		o.bad.add(req.OutputSchema) // the server may accept other schemas
-	case r.mentions("input_image", "image_url", "image input", "vision"):
-		q.noImages, known.noImages = true, true
-	case r.mentions("input_file", "file_data", "pdf"):
-		q.noPDFs, known.noPDFs = true, true
 	}
-	return q, q != was
+	return next, ok
+}
+
+// features returns what a refusal may be about. Some messages mention several features, so the order matters.
+func (o *responses) features(q responsesQuirks, r *apiError, req *Request) []feature[responsesQuirks] {
+	type Q = responsesQuirks
+	hasTools, hasSchema := len(req.Tools) > 0, len(req.OutputSchema) > 0 && !q.noSchema
+	effort := q.sampling.word(openAIEfforts(req.Effort))
+	names := []string{"reasoning.effort", "reasoning_effort", "reasoning effort"}
+	return []feature[Q]{
+		{o.base.Path == "" && r.isUnknownPath(), func(q *Q) { q.underV1 = true }, true},
+		{!q.bareTools && hasTools && r.aboutToolSchema(), func(q *Q) { q.bareTools = true }, true},
+		// Reasoning of another account or key cannot be decrypted. Other conversations keep their reasoning.
+		{r.mentions("invalid_encrypted_content", "encrypted content could not be", "encrypted content for item",
+			"items are not persisted", "required following item", "type 'reasoning' was provided"),
+			func(q *Q) { q.noThoughts = true }, false},
+		{r.mentions("encrypted content is not supported", "reasoning.encrypted_content"),
+			func(q *Q) { q.noEncrypted = true }, true},
+		// An answer without a summary is better than none. Reasoning itself stays enabled, unless the field is refused.
+		{!q.noSummary && r.refusesReasoning(), func(q *Q) { q.noSummary = true }, true},
+		{r.refusesReasoning(), func(q *Q) { q.sampling.noEffort = true }, true},
+		{q.sampling.refused(r, req, effort, names...), func(q *Q) { q.sampling.adapt(r, req, effort, names...) }, true},
+		{r.mentions("reasoning.summary", "reasoning summar"), func(q *Q) { q.noSummary = true }, true},
+		{r.mentions("prompt_cache_key"), func(q *Q) { q.noCacheKey = true }, true},
+		{q.maxTokens(req.MaxTokens) > 0 && r.mentions(maxTokensNames()...), func(q *Q) { q.noMaxTokens = true }, true},
+		{hasSchema && (r.refusesAnswerFormat() || r.mentions("schema")), func(q *Q) { q.noSchema = true }, false},
+		{r.mentions("input_image", "image_url", "image input", "vision"), func(q *Q) { q.noImages = true }, true},
+		{r.mentions("input_file", "file_data", "pdf"), func(q *Q) { q.noPDFs = true }, true},
+	}
 }
 
 // responsesFields returns what leaves out a field of a request, by its name.

@@ -97,7 +97,7 @@ func (r *apiError) mostOutput() int64 {
 // windowLimits match the largest window that a server of Ollama's API lets a request choose.
 var windowLimits = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)n_ctx_train[= ]+` + count), // ollama/ollama, llm/server.go
-	regexp.MustCompile(`(?i)num_ctx['"` + "`" + `]?(?:[ =:(]{1,3}\d[\d,]*\)?)?\D{0,80}?` + count),
+	regexp.MustCompile(`(?i)num_ctx['"\x60]?(?:[ =:(]{1,3}\d[\d,]*\)?)?\D{0,80}?` + count),
 }
 
 // mostTokens returns the context window that the refusal names, in tokens, or 0.
