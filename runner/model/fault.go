@@ -264,7 +264,7 @@ func (r *apiError) read(raw []byte) bool {
 	if json.Unmarshal(body.Error, &inner) != nil {
 		_ = json.Unmarshal(body.Error, &inner.Message) // a looseText accepts every JSON value
 	}
-	r.message = string(cmp.Or(inner.Message, body.Message, body.Detail))
+	r.message = withoutInput(string(cmp.Or(inner.Message, body.Message, body.Detail)))
 	if raw := string(inner.Metadata.Raw); raw != "" && len(raw) < maxMessage {
 		r.message += " (" + raw + ")" // OpenRouter adds the message of the actual provider
 	}

@@ -43,7 +43,7 @@ func dialects() map[string]func(at, name string) http.HandlerFunc {
 			return body(400, `{"message":"`+at+name+": property '"+at+name+`' is unsupported","type":"invalid_request_error","param":"validation_error","code":"wrong_api_format"}`)
 		},
 		"Mistral": func(at, name string) http.HandlerFunc {
-			return body(422, `{"detail":[{"type":"extra_forbidden","loc":`+loc(at, name)+`,"msg":"Extra inputs are not permitted","input":"Look at the image of the grammar, then the schema"}]}`)
+			return body(422, `{"detail":[{"type":"extra_forbidden","loc":`+loc(at, name)+`,"msg":"Extra inputs are not permitted","input":"Look at the image, then the schema. Insufficient balance: the prompt is too long. error parsing tool call"}]}`)
 		},
 		"Mistral, message": func(at, name string) http.HandlerFunc {
 			return body(422, `{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":`+loc(at, name)+`,"msg":"Extra inputs are not permitted","input":""}]},"type":"invalid_request_error","param":null,"code":null}`)
