@@ -141,12 +141,6 @@ func actionOptions(r *request) []option {
 	return list
 }
 
-// capital returns a text with a capital letter.
-func capital(words string) string {
-	first := store.FirstRunes(words, 1)
-	return strings.ToUpper(first) + words[len(first):]
-}
-
 // auditQuery reads the filters. The result includes the last day.
 func auditQuery(v url.Values) (q store.AuditQuery, err error) {
 	var f store.Fields

@@ -280,17 +280,5 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *request, err error) {
 	}
 }
 
-// sentence returns a message, of the store or of a provider, with a capital letter and a full stop.
-func sentence(text string) string {
-	if text == "" {
-		return ""
-	}
-	text = capital(text)
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return text
-}
-
 // requestID returns the id of the request that w answers.
 func requestID(w http.ResponseWriter) string { return w.Header().Get("X-Request-Id") }

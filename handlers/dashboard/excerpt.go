@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"journeyman/runner/view"
+	"journeyman/store"
 )
 
 // An excerpt is the beginning of a text that may be too long for a page.
@@ -90,4 +91,31 @@ func readable(text string) string {
 		i++
 	}
 	return b.String()
+}
+
+// cut returns the first n characters of a text, without white space at their end, and whether the
+// text is longer.
+func cut(text string, n int) (beginning string, more bool) {
+	if beginning = store.FirstRunes(text, n); len(beginning) < len(text) {
+		return strings.TrimRight(beginning, " \n"), true
+	}
+	return text, false
+}
+
+// ellipsis returns the first n characters of a text, with an ellipsis if the text is longer.
+func ellipsis(text string, n int) string {
+	beginning, more := cut(text, n)
+	if more {
+		return beginning + "…"
+	}
+	return text
+}
+
+// indented returns JSON with a line for each field.
+func indented(raw json.RawMessage) string {
+	lines, ok := view.Indent(raw)
+	if !ok {
+		return string(raw)
+	}
+	return lines
 }

@@ -2,7 +2,9 @@ package dashboard
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -206,3 +208,18 @@ func (f field) Attribute(name, value string) field {
 	f.Extra = extra
 	return f
 }
+
+// formKey returns the idempotency key of a form. token identifies the form, and content is what the
+// user sent. The same form with the same content has the same key. A form without a token has no
+// key.
+func formKey(c store.Caller, token, content string) store.IdempotencyKey {
+	if token == "" {
+		return store.IdempotencyKey{}
+	}
+	sum := sha256.Sum256([]byte(token + "\x00" + content))
+	return store.IdempotencyKey{KeyID: c.UserID, Key: fmt.Sprintf("form %x", sum), Hash: sum[:]}
+}
+
+// token returns a new name for a form. A second click on its button sends the same name, so that
+// the store repeats nothing.
+func (d *Dashboard) token() string { return store.NewID("frm", d.cfg.Now()) }

@@ -6,9 +6,11 @@ import (
 	"html/template"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"journeyman/handlers/dashboard/text"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -157,3 +159,38 @@ func showTokens(n int64) string {
 	}
 	return strconv.FormatInt(n, 10)
 }
+
+// capital returns a text with a capital letter.
+func capital(words string) string {
+	first := store.FirstRunes(words, 1)
+	return strings.ToUpper(first) + words[len(first):]
+}
+
+// sentence returns a message, of the store or of a provider, with a capital letter and a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = capital(text)
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}
+
+// roleText returns the name of a role.
+func roleText(role store.Role) text.Key {
+	switch role {
+	case store.RoleOwner:
+		return "Owner"
+	case store.RoleAdmin:
+		return "Admin"
+	}
+	return "Member"
+}
+
+// took returns the time between two moments; 0 if the clock was set back.
+func took(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
+
+// taskPath returns the address of a task's page.
+func taskPath(id string) string { return view.TaskPath(id) }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"journeyman/handlers"
-	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
@@ -65,17 +64,6 @@ func rolesFor(r *request) (roles []option) {
 		roles = append(roles, option{string(role), r.t(roleText(role))})
 	}
 	return roles
-}
-
-// roleText returns the name of a role.
-func roleText(role store.Role) text.Key {
-	switch role {
-	case store.RoleOwner:
-		return "Owner"
-	case store.RoleAdmin:
-		return "Admin"
-	}
-	return "Member"
 }
 
 func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f *form) error {

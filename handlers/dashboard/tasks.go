@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"journeyman/handlers/dashboard/text"
-	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -241,6 +240,3 @@ func (d *Dashboard) workerOptions(r *request, chosen string) ([]option, error) {
 	}
 	return list, nil
 }
-
-// taskPath returns the address of a task's page.
-func taskPath(id string) string { return view.TaskPath(id) }

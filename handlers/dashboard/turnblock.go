@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
@@ -311,6 +310,3 @@ func budgetText(l *text.Language, t store.Turn) string {
 	}
 	return what + " " + l.T("A follow-up with a larger budget continues from here.")
 }
-
-// took returns the time between two moments; 0 if the clock was set back.
-func took(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }

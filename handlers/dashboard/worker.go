@@ -121,24 +121,6 @@ func (d *Dashboard) addTriggers(r *request, p *workerPage) error {
 	return err
 }
 
-// cut returns the first n characters of a text, without white space at their end, and whether the
-// text is longer.
-func cut(text string, n int) (beginning string, more bool) {
-	if beginning = store.FirstRunes(text, n); len(beginning) < len(text) {
-		return strings.TrimRight(beginning, " \n"), true
-	}
-	return text, false
-}
-
-// ellipsis returns the first n characters of a text, with an ellipsis if the text is longer.
-func ellipsis(text string, n int) string {
-	beginning, more := cut(text, n)
-	if more {
-		return beginning + "…"
-	}
-	return text
-}
-
 // run returns the handle of a run box: it accepts the turn that turnFor returns, and shows its task. If the values are
 // refused, page shows them again.
 func (d *Dashboard) run(turnFor func(r *request, f *form) store.NewTurn, page formPage) handle {

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,17 +14,6 @@ import (
 	"journeyman/runner"
 	"journeyman/store"
 )
-
-// formKey returns the idempotency key of a form. token identifies the form, and content is what the
-// user sent. The same form with the same content has the same key. A form without a token has no
-// key.
-func formKey(c store.Caller, token, content string) store.IdempotencyKey {
-	if token == "" {
-		return store.IdempotencyKey{}
-	}
-	sum := sha256.Sum256([]byte(token + "\x00" + content))
-	return store.IdempotencyKey{KeyID: c.UserID, Key: fmt.Sprintf("form %x", sum), Hash: sum[:]}
-}
 
 // workerPatch reads the fields of a worker and checks them as the API does. before is the
 // worker that the form changes. It is nil for a new worker, whose title may be empty.

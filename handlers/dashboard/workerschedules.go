@@ -105,10 +105,6 @@ func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// token returns a new name for a form. A second click on its button sends the same name, so that
-// the store repeats nothing.
-func (d *Dashboard) token() string { return store.NewID("frm", d.cfg.Now()) }
-
 // scheduleRow returns a schedule with its next runs.
 func (d *Dashboard) scheduleRow(l *text.Language, c store.Schedule) (scheduleRow, error) {
 	row := scheduleRow{Schedule: c, Description: d.describeWhen(l, c),

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
-	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -114,15 +112,6 @@ func temperatureText(degrees *float64) string {
 		return ""
 	}
 	return strconv.FormatFloat(*degrees, 'g', -1, 64)
-}
-
-// indented returns JSON with a line for each field.
-func indented(raw json.RawMessage) string {
-	lines, ok := view.Indent(raw)
-	if !ok {
-		return string(raw)
-	}
-	return lines
 }
 
 // A workerSettingsPage is the data of a worker's settings: forms for its creator, a description for
