@@ -27,6 +27,7 @@ import (
 	"journeyman/handlers/dashboard"
 	"journeyman/handlers/mcp"
 	"journeyman/handlers/nodes"
+	"journeyman/handlers/serve"
 	"journeyman/mail"
 	"journeyman/mail/message"
 	"journeyman/runner"
@@ -231,7 +232,7 @@ func (s *server) parts() []command.Part {
 // nothing after an error, because the process exits then.
 func (c *serveCommand) open(p *command.Program, service *command.Service) (*server, *command.Banner, error) {
 	st := service.Store
-	proxies, err := handlers.ParseProxies(c.TrustedProxy)
+	proxies, err := serve.ParseProxies(c.TrustedProxy)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--trusted-proxy: %w", err)
 	}
@@ -276,7 +277,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service) (*serv
 	if err != nil {
 		return nil, nil, err
 	}
-	service.Listeners = []command.Listener{{Listener: ln, Server: handlers.NewServer(proxies.Behind(web), s.Runner)}}
+	service.Listeners = []command.Listener{{Listener: ln, Server: serve.NewServer(proxies.Behind(web), handlers.Refuse, s.Runner.Streams.Close)}}
 	if mailLn != nil {
 		service.Listeners = append(service.Listeners, command.Listener{Listener: mailLn, Server: s.mail})
 	}
@@ -349,7 +350,7 @@ func (c *serveCommand) newMail(p *command.Program, st *store.Store, e command.En
 		return nil, err
 	}
 	if cfg.TLS != nil && c.Mail.TLSCert != "" {
-		pair, err := handlers.OpenCertificate(c.Mail.TLSCert, c.Mail.TLSKey, p.Log)
+		pair, err := serve.OpenCertificate(c.Mail.TLSCert, c.Mail.TLSKey, p.Log)
 		if err != nil {
 			return nil, fmt.Errorf("--smtp-tls-cert: %w", err)
 		}

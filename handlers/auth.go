@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"journeyman/handlers/serve"
 	"journeyman/store"
 )
 
@@ -46,7 +47,7 @@ func (a auth) limited(w http.ResponseWriter, r *http.Request, who store.Identity
 	if err != nil {
 		return who, err
 	}
-	who.RemoteAddr = ClientAddr(r)
+	who.RemoteAddr = serve.ClientAddr(r)
 	if a.limiter.peers != nil && a.limiter.peers.Forwarded(r) {
 		return who, nil // the node that has forwarded the request has counted it
 	}

@@ -99,6 +99,13 @@ func (p *Problem) setRetryAfter(h http.Header) {
 // StatusOf returns the HTTP status of an error, for pages and JSON alike.
 func StatusOf(err error) int { return ProblemOf(err).Status }
 
+// Refuse answers a request that no handler has seen, on a connection beyond the limits.
+func Refuse(w http.ResponseWriter, why error) {
+	id := store.NewID("req", time.Now())
+	w.Header().Set("X-Request-Id", id)
+	ProblemOf(why).respond(w, id)
+}
+
 // respond writes the problem.
 func (p *Problem) respond(w http.ResponseWriter, id string) {
 	h := w.Header()

@@ -22,6 +22,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/mcp"
+	"journeyman/handlers/serve"
 	"journeyman/mail"
 	"journeyman/runner"
 	"journeyman/runner/model"
@@ -65,7 +66,7 @@ type settings struct {
 	idle   bool         // the runner does not start: turns stay pending
 	mail   *mail.Config // receives mail, over the API; nil for none
 
-	proxies handlers.Proxies    // proxies that are trusted
+	proxies serve.Proxies       // proxies that are trusted
 	seen    func(*handlers.API) // called with the API
 }
 
@@ -147,8 +148,8 @@ func newServer(t testing.TB, opts ...option) *site {
 	if set.seen != nil {
 		set.seen(api)
 	}
-	web.Config = handlers.NewServer(set.proxies.Behind(api), rn)
-	web.Listener = handlers.NewGate(web.Listener, 10_000, set.proxies, log, &st.Counters().ConnectionsRefused)
+	web.Config = serve.NewServer(set.proxies.Behind(api), handlers.Refuse, rn.Streams.Close)
+	web.Listener = serve.NewGate(web.Listener, 10_000, set.proxies, log, &st.Counters().ConnectionsRefused)
 	web.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelError)
 	if !set.idle {
 		is.New(t).NoErr(rn.Start(t.Context()))

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"journeyman/handlers/serve"
 	"journeyman/store"
 )
 
@@ -64,7 +65,7 @@ func (a *API) ownMetadata(r *http.Request) *http.Request {
 func (a *API) oauthRoutes() {
 	on := func(method, pattern string, limit *limiter, h handle) {
 		a.open(method, pattern, func(w http.ResponseWriter, r *request) error {
-			err := limit.take(w, store.Place(ClientAddr(r.Request)))
+			err := limit.take(w, store.Place(serve.ClientAddr(r.Request)))
 			if err == nil {
 				err = h(w, r)
 			}
@@ -304,7 +305,7 @@ func (a *API) issueTokens(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	clientID, addr := form.Get("client_id"), ClientAddr(r.Request)
+	clientID, addr := form.Get("client_id"), serve.ClientAddr(r.Request)
 	// An unknown client has its own error, which tells the client to register again.
 	if _, err := a.store.OAuthClient(r.Context(), clientID); err != nil {
 		return err
@@ -337,7 +338,7 @@ func (a *API) revokeToken(w http.ResponseWriter, r *request) error {
 		return store.Errorf(store.Invalid, "token is required")
 	}
 	// Only the client of the token can revoke it: the store compares the client_id.
-	err = a.store.RevokeToken(r.Context(), form.Get("client_id"), form.Get("token"), ClientAddr(r.Request))
+	err = a.store.RevokeToken(r.Context(), form.Get("client_id"), form.Get("token"), serve.ClientAddr(r.Request))
 	if err != nil {
 		return err
 	}

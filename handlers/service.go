@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"journeyman/handlers/serve"
 	"journeyman/runner"
 	"journeyman/store"
 )
@@ -174,7 +175,7 @@ func (a *API) mayMeasure(r *request) error {
 // proxy on this machine serves anybody. So a request that may come from a proxy is not trusted: one
 // with a header that simple clients do not send, with another host's name, or of HTTP/1.0.
 func fromThisMachine(r *http.Request) bool {
-	ip := net.ParseIP(ClientAddr(r))
+	ip := net.ParseIP(serve.ClientAddr(r))
 	if ip == nil || !ip.IsLoopback() || !isLoopbackName(r.Host) || !r.ProtoAtLeast(1, 1) {
 		return false
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/handlers/serve"
 	"journeyman/runner/model/offline"
 	"journeyman/store/storetest"
 )
@@ -41,20 +42,20 @@ func (s *site) serveStreams(t testing.TB, most int, secure bool) *streamServer {
 }
 
 // onlyProxies returns proxies that let this machine have all connections.
-func onlyProxies(t testing.TB) handlers.Proxies {
+func onlyProxies(t testing.TB) serve.Proxies {
 	t.Helper()
-	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"})
+	proxies, err := serve.ParseProxies([]string{"127.0.0.1"})
 	is.New(t).NoErr(err)
 	return proxies
 }
 
 // serveGated starts a server behind a gate.
-func (s *site) serveGated(t testing.TB, h http.Handler, most int, proxies handlers.Proxies, secure bool) *streamServer {
+func (s *site) serveGated(t testing.TB, h http.Handler, most int, proxies serve.Proxies, secure bool) *streamServer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	is.New(t).NoErr(err)
-	srv := &streamServer{Server: handlers.NewServer(h, s.runner), site: s, addr: ln.Addr().String()}
-	var front net.Listener = handlers.NewGate(ln, most, proxies, slog.New(slog.DiscardHandler),
+	srv := &streamServer{Server: serve.NewServer(h, handlers.Refuse, s.runner.Streams.Close), site: s, addr: ln.Addr().String()}
+	var front net.Listener = serve.NewGate(ln, most, proxies, slog.New(slog.DiscardHandler),
 		&s.store.Counters().ConnectionsRefused)
 	if secure {
 		web := httptest.NewUnstartedServer(nil)
@@ -345,4 +346,11 @@ func disconnect(t *testing.T, addr, request string, random *rand.Rand) {
 	if random.IntN(2) == 0 {
 		_ = conn.(*net.TCPConn).SetLinger(0) // a reset
 	}
+}
+
+func answerOn(t testing.TB, c net.Conn) *http.Response {
+	t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	is.New(t).NoErr(err)
+	return resp
 }

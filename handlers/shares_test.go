@@ -16,6 +16,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/handlers/serve"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -23,7 +24,7 @@ import (
 // withProxy makes the server trust X-Forwarded-For.
 func withProxy(set *settings) {
 	var err error
-	if set.proxies, err = handlers.ParseProxies([]string{"127.0.0.1", "::1"}); err != nil {
+	if set.proxies, err = serve.ParseProxies([]string{"127.0.0.1", "::1"}); err != nil {
 		panic(err) // the addresses are valid
 	}
 }
@@ -188,7 +189,7 @@ func TestRequestsAreShared(t *testing.T) {
 }
 
 // gated serves ok behind a gate, and returns its address.
-func gated(t testing.TB, most int, proxies handlers.Proxies) string {
+func gated(t testing.TB, most int, proxies serve.Proxies) string {
 	t.Helper()
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	return newServer(t, idle).serveGated(t, ok, most, proxies, false).addr
@@ -255,7 +256,7 @@ func TestConnectionsAreShared(t *testing.T) {
 func TestTrustedProxyHasNoLimit(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"})
+	proxies, err := serve.ParseProxies([]string{"127.0.0.1"})
 	is.NoErr(err)
 	to := gated(t, 6, proxies)
 	for range 6 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/r3labs/sse/v2"
 
+	"journeyman/handlers/serve"
 	"journeyman/runner/share"
 	"journeyman/store"
 )
@@ -59,7 +60,7 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identi
 			return err
 		}
 		defer release()
-		limitBuffer(r)
+		serve.LimitBuffer(r)
 		rd.broker = s.newBroker(rd) // before the monitor uses it
 		s.monitor.add(rd)
 		defer s.monitor.remove(rd)

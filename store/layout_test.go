@@ -120,14 +120,16 @@ var rooms = map[string][]string{
 	"runner/tool/mcp": {"runner/tool", "runner/sandbox", "runner/schema"},
 	// All confinement of processes and files is in one place.
 	"runner/sandbox": {},
+	// How the server meets its clients. It knows no resource.
+	"handlers/serve": {"runner/share", "store"},
 	// It commits a row and wakes the runner.
-	"handlers": {"store", "runner", "runner/sandbox", "runner/share", "runner/trace", "runner/view", "runner/stream"},
+	"handlers": {"handlers/serve", "store", "runner", "runner/sandbox", "runner/share", "runner/trace", "runner/view", "runner/stream"},
 	// Commands of operators on a data folder.
-	"handlers/command": {"handlers", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox", "store/visible"},
+	"handlers/command": {"handlers", "handlers/serve", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox", "store/visible"},
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.
 	"handlers/nodes": {"store", "runner"},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
-	"handlers/dashboard": {"handlers", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/diff", "runner/tool/mcp", "runner/sandbox", "store/visible"},
+	"handlers/dashboard": {"handlers", "handlers/serve", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/diff", "runner/tool/mcp", "runner/sandbox", "store/visible"},
 	// Pure: the same key gives the same text in a language.
 	"handlers/dashboard/text": {},
 	// Workers as tools: another protocol than the API.
@@ -150,9 +152,10 @@ var testRooms = map[string][]string{
 	"mail":               {"runner/model/offline"},
 	"mail/message":       {"runner/sandbox", "runner/tool"}, // the program's converter of pages
 	"handlers/mcp":       {"runner/model/offline"},
-	"handlers/nodes":     {"handlers", "runner/model", "runner/model/offline", "runner/sandbox", "runner/stream", "runner/tool"}, // whole servers
-	"handlers":           {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook"},                                     // the endpoints of mail
-	"handlers/dashboard": {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule"},                  // pages about all parts of a server
+	"handlers/serve":     {"handlers"},                                                                                                             // what a refused client reads
+	"handlers/nodes":     {"handlers", "handlers/serve", "runner/model", "runner/model/offline", "runner/sandbox", "runner/stream", "runner/tool"}, // whole servers
+	"handlers":           {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook"},                                                       // the endpoints of mail
+	"handlers/dashboard": {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule"},                                    // pages about all parts of a server
 }
 
 // sqlDrivers lists packages that only the store and its test helpers may import.

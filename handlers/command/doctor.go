@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/handlers/serve"
 	"journeyman/runner/backup"
 	"journeyman/runner/sandbox"
 )
@@ -25,7 +26,7 @@ type Doctor struct {
 	JSON    bool // print the results as JSON
 	Addr    string
 	BaseURL string // "" for http:// and Addr
-	handlers.Certificate
+	serve.Certificate
 	SMTPAddr   string // "" if mail is off
 	MailDomain string
 	Backups    backup.Repeat

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/handlers/serve"
 	"journeyman/runner"
 	"journeyman/runner/sandbox"
 )
@@ -22,7 +23,7 @@ type ServeFlags struct {
 	AdminEmail    string        `default:"owner@localhost" help:"Email address of the first owner."`
 	AdminPassword string        `help:"Password of the first owner, at least 8 characters." placeholder:"PASSWORD" secret:"the password"`
 	DrainDelay    time.Duration `default:"0s" min:"0" help:"Time at a shutdown between the end of readiness and the end of the listeners, so that load balancers can react."`
-	handlers.Certificate
+	serve.Certificate
 	TrustedProxy []string `help:"Addresses or networks of proxies whose X-Forwarded-For the server trusts." placeholder:"ADDR"`
 	MetricsToken string   `help:"Token for /metrics; without it, only clients on this machine get an answer." placeholder:"TOKEN" secret:"the metrics token"`
 	Maintenance  bool     `help:"Start in maintenance: the server refuses changes and new work and sends nothing, but answers reads. The command 'maintenance off' ends it."`
@@ -54,7 +55,7 @@ func (c *ServeFlags) UploadLimits() handlers.UploadLimits {
 }
 
 // Listen returns the listener for http or https. refused counts the connections that it refuses.
-func (c *ServeFlags) Listen(p *Program, proxies handlers.Proxies, refused *atomic.Int64) (net.Listener, error) {
+func (c *ServeFlags) Listen(p *Program, proxies serve.Proxies, refused *atomic.Int64) (net.Listener, error) {
 	c.Folder = filepath.Join(p.Data, "acme")
 	secure, err := c.TLS(p.Log)
 	if err != nil {
@@ -65,7 +66,7 @@ func (c *ServeFlags) Listen(p *Program, proxies handlers.Proxies, refused *atomi
 		return nil, fmt.Errorf("--addr: %w", err)
 	}
 	// The gate counts connections below TLS, because a handshake already costs memory and time.
-	ln = handlers.NewGate(ln, c.MaxConnections, proxies, p.Log, refused)
+	ln = serve.NewGate(ln, c.MaxConnections, proxies, p.Log, refused)
 	if secure != nil {
 		ln = tls.NewListener(ln, secure)
 	}
@@ -80,7 +81,7 @@ func (c *ServeFlags) ListenOperator(p *Program, control http.Handler, rn *runner
 	if err != nil {
 		return nil, err
 	}
-	list := []Listener{{Listener: ln, Server: handlers.NewServer(control, rn)}}
+	list := []Listener{{Listener: ln, Server: serve.NewServer(control, handlers.Refuse, rn.Streams.Close)}}
 	if c.PprofAddr == "" {
 		return list, nil
 	}
@@ -88,5 +89,5 @@ func (c *ServeFlags) ListenOperator(p *Program, control http.Handler, rn *runner
 		return nil, fmt.Errorf("--pprof-addr: %w", err)
 	}
 	p.Log.Info("profiler", "address", "http://"+ln.Addr().String()+"/debug/pprof/")
-	return append(list, Listener{Listener: ln, Server: handlers.NewServer(handlers.Profiler(), rn)}), nil
+	return append(list, Listener{Listener: ln, Server: serve.NewServer(serve.Profiler(), handlers.Refuse, rn.Streams.Close)}), nil
 }

@@ -27,6 +27,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/text"
+	"journeyman/handlers/serve"
 	"journeyman/runner"
 	"journeyman/runner/backup"
 	"journeyman/runner/sandbox"
@@ -250,7 +251,7 @@ func (d *Dashboard) identify(r *request) error {
 	if store.IsKind(err, store.Unauthorized) {
 		return nil // the session ended: the browser is not signed in
 	}
-	who.RemoteAddr = handlers.ClientAddr(r.Request)
+	who.RemoteAddr = serve.ClientAddr(r.Request)
 	r.who, r.sessionID = who, sessionID
 	r.lang = d.language(r.Request, who.Language)
 	return err

@@ -3,7 +3,7 @@ package dashboard
 import (
 	"net/http"
 
-	"journeyman/handlers"
+	"journeyman/handlers/serve"
 	"journeyman/store"
 )
 
@@ -31,7 +31,7 @@ func (p decisionPage) Pending() bool { return p.Link.Approval.Status == store.Ap
 func (d *Dashboard) decisionLink(w http.ResponseWriter, r *request) (store.DecisionLink, error) {
 	// The address is a secret, which no other page may get.
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	return d.store.DecisionLink(r.Context(), r.params.ByName("token"), handlers.ClientAddr(r.Request))
+	return d.store.DecisionLink(r.Context(), r.params.ByName("token"), serve.ClientAddr(r.Request))
 }
 
 func (d *Dashboard) showDecision(w http.ResponseWriter, r *request, status int, f *form) error {

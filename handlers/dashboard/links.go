@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"journeyman/handlers"
+	"journeyman/handlers/serve"
 	"journeyman/store"
 )
 
@@ -64,7 +64,7 @@ func (d passwordLink) choose(w http.ResponseWriter, r *request, f *form) (string
 	err = d.hashing(r, l.OrganizationID, func() error {
 		c, err = d.store.ChoosePassword(r.Context(), d.kind, token,
 			store.NewUser{Name: f.Get("name"), Password: f.Get("password"), Email: f.Get("email")},
-			handlers.ClientAddr(r.Request))
+			serve.ClientAddr(r.Request))
 		return err
 	})
 	if err != nil {
@@ -109,7 +109,7 @@ func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *request, f *form)
 // join makes the invited person a member. A person with a password must enter it; a new person
 // chooses a name and a password.
 func (d *Dashboard) join(r *request, p linkPage) (joined store.Caller, err error) {
-	token, c := r.params.ByName("token"), store.Caller{RemoteAddr: handlers.ClientAddr(r.Request)}
+	token, c := r.params.ByName("token"), store.Caller{RemoteAddr: serve.ClientAddr(r.Request)}
 	switch {
 	case p.Already:
 		return d.store.AcceptInvitation(r.Context(), r.who.Caller, token, store.NewUser{})

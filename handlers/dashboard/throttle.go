@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"journeyman/handlers"
+	"journeyman/handlers/serve"
 	"journeyman/store"
 )
 
@@ -143,7 +143,7 @@ func (t *throttle) forgive(email, addr string, right bool) {
 // checkPassword returns the user with that email address and password. It returns a
 // tryLater error after too many wrong passwords.
 func (d *Dashboard) checkPassword(r *request, email, password string) (c store.Caller, err error) {
-	addr := handlers.ClientAddr(r.Request)
+	addr := serve.ClientAddr(r.Request)
 	if err := d.throttle.begin(email, addr); err != nil {
 		d.cfg.Log.WarnContext(r.Context(), "sign-in throttled", "remote", addr)
 		return c, err
@@ -164,7 +164,7 @@ func (d *Dashboard) checkPassword(r *request, email, password string) (c store.C
 // hashing runs do, which checks or sets a password. Hashing needs much CPU time, so it is limited
 // for the client's address, the user and the organization. A refusal is a tryLater error.
 func (d *Dashboard) hashing(r *request, organizationID string, do func() error) error {
-	release, err := d.cfg.API.HoldPassword(handlers.ClientAddr(r.Request), r.who.UserID, organizationID)
+	release, err := d.cfg.API.HoldPassword(serve.ClientAddr(r.Request), r.who.UserID, organizationID)
 	if err == nil {
 		defer release()
 		err = do()

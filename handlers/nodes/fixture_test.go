@@ -20,6 +20,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/nodes"
+	"journeyman/handlers/serve"
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
@@ -149,11 +150,11 @@ func (d *node) start(options ...option) {
 	api := handlers.Front(handlers.New(cfg), http.NotFoundHandler())
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.asked.Add(1)
-		d.seen.Store(handlers.ClientAddr(r))
+		d.seen.Store(serve.ClientAddr(r))
 		api.ServeHTTP(w, r)
 	})
 	front := d.nodes.Front(counted)
-	d.web.Config = handlers.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	d.web.Config = serve.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if news := r.URL.Path == "/internal/news"; news && d.deaf.Load() || !news && d.full.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
@@ -162,7 +163,7 @@ func (d *node) start(options ...option) {
 		if r.URL.Path == "/internal/news" {
 			d.heard.Add(1)
 		}
-	}), d.runner)
+	}), handlers.Refuse, d.runner.Streams.Close)
 	d.web.Start()
 	is.New(d.t).NoErr(d.runner.Start(d.t.Context()))
 	is.New(d.t).NoErr(d.nodes.Start(d.t.Context()))

@@ -1,4 +1,7 @@
-package handlers
+// Package serve is how the server meets its clients: listeners that limit their connections, trusted proxies,
+// certificates, and the limits of reading and writing. It knows no resource and no caller: what a refused client
+// reads is given to NewServer. It may import runner/share and the errors of store.
+package serve
 
 import (
 	"container/list"
@@ -255,9 +258,9 @@ func noteState(c net.Conn, state http.ConnState) {
 // event stream. By default it holds megabytes for a client that does not read.
 const streamBuffer = 128 << 10
 
-// limitBuffer limits the kernel's memory for the connection of a stream. It leaves HTTP/2 alone:
+// LimitBuffer limits the kernel's memory for the connection of a stream. It leaves HTTP/2 alone:
 // such a connection also carries other responses.
-func limitBuffer(r *http.Request) {
+func LimitBuffer(r *http.Request) {
 	c := connOf(r)
 	if c == nil || r.ProtoMajor != 1 {
 		return
@@ -269,7 +272,7 @@ func limitBuffer(r *http.Request) {
 
 // answerMarked refuses requests on refused connections, and passes all others to h. It answers
 // health checks on any connection.
-func answerMarked(h http.Handler) http.Handler {
+func answerMarked(h http.Handler, refuse Refusal) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := connOf(r)
 		if c == nil || c.why == nil {
@@ -281,8 +284,6 @@ func answerMarked(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		id := store.NewID("req", time.Now())
-		w.Header().Set("X-Request-Id", id)
-		ProblemOf(c.why).respond(w, id)
+		refuse(w, c.why)
 	})
 }

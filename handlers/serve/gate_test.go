@@ -1,7 +1,6 @@
-package handlers_test
+package serve_test
 
 import (
-	"bufio"
 	"io"
 	"net"
 	"net/http"
@@ -11,19 +10,6 @@ import (
 
 	"journeyman/store/storetest"
 )
-
-// newGateServer serves h behind a gate.
-func newGateServer(t *testing.T, most int, h http.HandlerFunc) *streamServer {
-	t.Helper()
-	return newServer(t, idle).serveGated(t, h, most, onlyProxies(t), false)
-}
-
-func answerOn(t testing.TB, c net.Conn) *http.Response {
-	t.Helper()
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	is.New(t).NoErr(err)
-	return resp
-}
 
 func getOf(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n" }
 

@@ -1,4 +1,4 @@
-package handlers_test
+package serve_test
 
 import (
 	"crypto/ecdsa"
@@ -26,9 +26,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/matryer/is"
+	"journeyman/handlers/serve"
 
-	"journeyman/handlers"
+	"github.com/matryer/is"
 )
 
 func TestCertificateSettings(t *testing.T) {
@@ -38,22 +38,22 @@ func TestCertificateSettings(t *testing.T) {
 	writeCertificate(t, dir, 1, "127.0.0.1")
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for name, tt := range map[string]struct {
-		certificate handlers.Certificate
+		certificate serve.Certificate
 		says        string
 	}{
-		"no key":         {handlers.Certificate{CertFile: cert}, "belong together"},
-		"no certificate": {handlers.Certificate{KeyFile: key}, "belong together"},
-		"both ways":      {handlers.Certificate{CertFile: cert, KeyFile: key, Domains: []string{"a.example"}}, "exclude"},
-		"no file":        {handlers.Certificate{CertFile: filepath.Join(dir, "none"), KeyFile: key}, "no such file"},
-		"not a key":      {handlers.Certificate{CertFile: cert, KeyFile: cert}, "rather than a key"},
-		"only a key":     {handlers.Certificate{CertFile: key, KeyFile: key}, "certificate"},
+		"no key":         {serve.Certificate{CertFile: cert}, "belong together"},
+		"no certificate": {serve.Certificate{KeyFile: key}, "belong together"},
+		"both ways":      {serve.Certificate{CertFile: cert, KeyFile: key, Domains: []string{"a.example"}}, "exclude"},
+		"no file":        {serve.Certificate{CertFile: filepath.Join(dir, "none"), KeyFile: key}, "no such file"},
+		"not a key":      {serve.Certificate{CertFile: cert, KeyFile: cert}, "rather than a key"},
+		"only a key":     {serve.Certificate{CertFile: key, KeyFile: key}, "certificate"},
 	} {
 		_, err := tt.certificate.TLS(slog.Default())
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v does not say %q", name, err, tt.says)
 		}
 	}
-	cfg, err := (&handlers.Certificate{}).TLS(slog.Default())
+	cfg, err := (&serve.Certificate{}).TLS(slog.Default())
 	is.NoErr(err)
 	is.Equal(cfg, nil)
 }
@@ -64,8 +64,8 @@ func TestRenewedCertificate(t *testing.T) {
 	is := is.New(t)
 	dir := t.TempDir()
 	writeCertificate(t, dir, 1, "127.0.0.1")
-	clock := newClock()
-	get, err := handlers.CertificateFiles(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), clock.Now)
+	now := time.Now()
+	get, err := serve.CertificateFiles(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), func() time.Time { return now })
 	is.NoErr(err)
 	serial := func() int64 {
 		t.Helper()
@@ -78,13 +78,13 @@ func TestRenewedCertificate(t *testing.T) {
 	is.Equal(serial(), int64(1))
 	writeCertificate(t, dir, 2, "127.0.0.1")
 	is.Equal(serial(), int64(1)) // the files are not checked yet
-	clock.advance(time.Minute)
+	now = now.Add(time.Minute)
 	is.Equal(serial(), int64(2))
 	is.NoErr(os.WriteFile(filepath.Join(dir, "cert.pem"), []byte("half"), 0o600))
-	clock.advance(time.Minute)
+	now = now.Add(time.Minute)
 	is.Equal(serial(), int64(2)) // the earlier certificate
 	writeCertificate(t, dir, 3, "127.0.0.1")
-	clock.advance(time.Minute)
+	now = now.Add(time.Minute)
 	is.Equal(serial(), int64(3))
 }
 
@@ -116,7 +116,7 @@ func TestAutomaticCertificate(t *testing.T) {
 	is.NoErr(err)
 	authority := newAuthority(t, ln.Addr().String())
 	folder := t.TempDir()
-	cfg, err := (&handlers.Certificate{Domains: []string{"workers.example"}, Folder: folder, Email: "ann@example.com",
+	cfg, err := (&serve.Certificate{Domains: []string{"workers.example"}, Folder: folder, Email: "ann@example.com",
 		Directory: authority.url + "/directory"}).TLS(slog.Default())
 	is.NoErr(err)
 	web := &http.Server{ReadHeaderTimeout: time.Minute, TLSConfig: cfg, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0),

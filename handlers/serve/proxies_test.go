@@ -1,13 +1,13 @@
-package handlers_test
+package serve_test
 
 import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
-	"github.com/matryer/is"
+	"journeyman/handlers/serve"
 
-	"journeyman/handlers"
+	"github.com/matryer/is"
 )
 
 func TestProxies(t *testing.T) {
@@ -32,7 +32,7 @@ func TestProxies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			proxies, err := handlers.ParseProxies([]string{"10.0.0.0/8", "::1"})
+			proxies, err := serve.ParseProxies([]string{"10.0.0.0/8", "::1"})
 			is.NoErr(err)
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 			r.RemoteAddr = tt.peer
@@ -43,6 +43,6 @@ func TestProxies(t *testing.T) {
 			is.Equal(r.RemoteAddr, tt.peer) // the server's own request is unchanged
 		})
 	}
-	_, err := handlers.ParseProxies([]string{"proxy.example"})
+	_, err := serve.ParseProxies([]string{"proxy.example"})
 	is.New(t).True(err != nil)
 }

@@ -1,22 +1,24 @@
-package handlers
+package serve
 
 import (
 	"context"
 	"net/http"
 	"net/http/pprof"
 	"time"
-
-	"journeyman/runner"
 )
 
+// A Refusal answers a request on a connection that a Gate refuses. why is an error of store.
+type Refusal func(w http.ResponseWriter, why error)
+
 // NewServer returns an HTTP server for h. It has no write timeout, because a wait for a result may
-// be long. Bodies have their own read deadlines.
-func NewServer(h http.Handler, rn *runner.Runner) *http.Server {
+// be long. Bodies have their own read deadlines. closeStreams ends the event streams when the server
+// shuts down: an open one would delay Shutdown for the whole grace period.
+func NewServer(h http.Handler, refuse Refusal, closeStreams func()) *http.Server {
 	stop, cancel := context.WithCancel(context.Background())
-	s := &http.Server{Handler: readOn(stop, answerMarked(h), afterAnswer()), ConnContext: markConn, ConnState: noteState,
+	s := &http.Server{Handler: readOn(stop, answerMarked(h, refuse), afterAnswer()), ConnContext: markConn, ConnState: noteState,
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
-	s.RegisterOnShutdown(rn.Streams.Close) // an open event stream would delay Shutdown for the whole grace period
-	s.RegisterOnShutdown(cancel)           // so would a client that has its answer and still sends
+	s.RegisterOnShutdown(closeStreams)
+	s.RegisterOnShutdown(cancel) // a client that has its answer and still sends would delay it, too
 	return s
 }
 

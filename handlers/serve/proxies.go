@@ -1,4 +1,4 @@
-package handlers
+package serve
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // Proxies are the addresses of trusted proxies, which name the clients of their requests.
@@ -56,8 +57,9 @@ func (p Proxies) client(r *http.Request) string {
 		return ""
 	}
 	client := ""
-	for _, hop := range slices.Backward(listHeader(r, "X-Forwarded-For")) {
-		ip, err := netip.ParseAddr(hop)
+	hops := strings.Join(r.Header.Values("X-Forwarded-For"), ",") // one field or several
+	for _, hop := range slices.Backward(strings.Split(hops, ",")) {
+		ip, err := netip.ParseAddr(strings.TrimSpace(hop))
 		if err != nil {
 			break
 		}
