@@ -503,17 +503,25 @@ CREATE TABLE steps (
 ) STRICT; -- not WITHOUT ROWID: rows of a kilobyte or more would each take a page of their own
 
 -- A tool call that has ended: its row and its effects (files, sources) are one
--- transaction. A call in a step's parts without a row here has not ended.
+-- transaction. A call in a step's parts without a row here has not ended. The spent columns are
+-- how much of its budget the turn and its team had used then: the model reads notices about it,
+-- which must not change when the turn resumes.
 CREATE TABLE tool_calls (
-    turn_num     INTEGER NOT NULL,
-    step_seq     INTEGER NOT NULL,
-    seq          INTEGER NOT NULL,                       -- 0, 1, ... in its step
-    state        TEXT NOT NULL CHECK (state IN ('completed', 'error', 'interrupted')),
-    output       TEXT NOT NULL                           -- JSON; an error: its message, as a JSON string
-                 CHECK (json_valid(output)),
-    cost         INTEGER NOT NULL,                       -- nano-dollars
-    started_at   INTEGER NOT NULL,
-    completed_at INTEGER NOT NULL,
+    turn_num      INTEGER NOT NULL,
+    step_seq      INTEGER NOT NULL,
+    seq           INTEGER NOT NULL,                      -- 0, 1, ... in its step
+    state         TEXT NOT NULL CHECK (state IN ('completed', 'error', 'interrupted')),
+    output        TEXT NOT NULL                          -- JSON; an error: its message, as a JSON string
+                  CHECK (json_valid(output)),
+    cost          INTEGER NOT NULL,                      -- nano-dollars
+    started_at    INTEGER NOT NULL,
+    completed_at  INTEGER NOT NULL,
+    spent_steps   INTEGER NOT NULL DEFAULT 0             -- per cent of the limit; 0 without one
+                  CHECK (spent_steps BETWEEN 0 AND 100),
+    spent_time    INTEGER NOT NULL DEFAULT 0 CHECK (spent_time BETWEEN 0 AND 100),
+    spent_credits INTEGER NOT NULL DEFAULT 0 CHECK (spent_credits BETWEEN 0 AND 100),
+    spent_by_team INTEGER NOT NULL DEFAULT 0             -- 1: steps and credits of other turns of its team count
+                  CHECK (spent_by_team IN (0, 1)),
     PRIMARY KEY (turn_num, step_seq, seq),
     FOREIGN KEY (turn_num, step_seq) REFERENCES steps (turn_num, seq) ON DELETE RESTRICT
 ) STRICT;

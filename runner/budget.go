@@ -99,7 +99,7 @@ func (r *Runner) reserveFor(ctx context.Context, e *execution, x expense) (allow
 	}
 	// Parallel turns of a team must not exceed its budget together. The team is read again inside
 	// the callback, under the lock of the team's account.
-	budget := int64(root.Credits*store.NanosPerCredit) - e.team.kept
+	budget := nanos(root.Credits) - e.team.kept
 	a, err := r.hold(ctx, "team "+e.team.rootID, x, balance{
 		left: func(ctx context.Context) (int64, bool, error) {
 			t, _, err := r.cfg.Store.Team(ctx, e.claim.Turn)
@@ -139,7 +139,7 @@ func (r *Runner) creditsLeft(e *execution) int64 {
 	if credits == 0 {
 		return math.MaxInt64
 	}
-	return int64(credits*store.NanosPerCredit) - e.used.Cost()
+	return nanos(credits) - e.used.Cost()
 }
 
 // An expense describes a model call before it is made.

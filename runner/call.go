@@ -260,7 +260,15 @@ func (r *Runner) journalCall(e *execution, st *store.Step, call store.Call, h *t
 	if h.took > 0 {
 		call.StartedAt = call.CompletedAt.Add(-h.took)
 	}
-	err := r.persist("journal tool call", func(ctx context.Context) error {
+	// Read it once: a write that is repeated must not store other numbers than those in memory.
+	err := r.persist("read what the team has used", func(ctx context.Context) (err error) {
+		call.Spent, err = r.spentAfter(ctx, e, call)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = r.persist("journal tool call", func(ctx context.Context) error {
 		return r.cfg.Store.JournalCall(ctx, e.claim, call, h.files, h.sources)
 	})
 	if err != nil {

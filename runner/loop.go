@@ -151,7 +151,6 @@ func (r *Runner) readConversation(ctx context.Context, e *execution) ([]store.Fi
 	c := e.claim
 	e.prompt = prompt.New(c, r.filesOf(e))
 	e.prompt.Hints = true
-	e.prompt.Budget = func(b store.Budget) prompt.Budget { return prompt.Budget(r.cfg.Budgets[b]) }
 	for _, m := range e.chain {
 		// A model in this process parses tool results as data, and hints in them would break that.
 		e.prompt.Hints = e.prompt.Hints && !model.Local(m.Model)

@@ -62,6 +62,8 @@ func TestRunWorker(t *testing.T) {
 	is.Equal(kids[0].Depth, int64(1))
 	is.Equal(kids[0].CreatedByUserID, f.owner.UserID)
 	is.True(strings.Contains(kids[0].Envelope, `another worker, "Scribe"`)) // names the caller
+	is.True(strings.Contains(kids[0].Envelope, "; what you use counts for the budget of the worker that asks, too\n"))
+	is.True(!strings.Contains(turn.Envelope, "counts for the budget"))
 	call, out := f.output(turn, 1, 0)
 	is.Equal(call.State, store.CallCompleted)
 	var rep struct {

@@ -39,8 +39,8 @@ func (st Step) hasCalls() bool {
 	return slices.ContainsFunc(st.Parts, Part.IsCall)
 }
 
-const callColumns = `c.turn_num, c.step_seq, c.seq, c.state, c.output, c.cost, c.started_at, c.completed_at, ` +
-	callImages
+const callColumns = `c.turn_num, c.step_seq, c.seq, c.state, c.output, c.cost, c.started_at, c.completed_at,
+	c.spent_steps, c.spent_time, c.spent_credits, c.spent_by_team, ` + callImages
 
 type turnCall struct {
 	turn int64
@@ -50,7 +50,7 @@ type turnCall struct {
 func scanCall(row scanner) (c turnCall, err error) {
 	var images string
 	err = row.Scan(&c.turn, &c.Step, &c.Seq, &c.State, asJSON(&c.Output), &c.Cost, asTime{&c.StartedAt},
-		asTime{&c.CompletedAt}, &images)
+		asTime{&c.CompletedAt}, &c.Spent.Steps, &c.Spent.Time, &c.Spent.Credits, &c.Spent.ByTeam, &images)
 	if err == nil {
 		c.Images, err = readImages(images)
 	}

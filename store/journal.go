@@ -61,9 +61,10 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 			return err
 		}
 		err := tx.ExecLater(`INSERT INTO tool_calls (turn_num, step_seq, seq, state, output, cost,
-				started_at, completed_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, c.Num, call.Step, call.Seq, call.State, string(call.Output), call.Cost,
-			call.StartedAt.UnixMilli(), call.CompletedAt.UnixMilli())
+				started_at, completed_at, spent_steps, spent_time, spent_credits, spent_by_team)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, c.Num, call.Step, call.Seq, call.State, string(call.Output),
+			call.Cost, call.StartedAt.UnixMilli(), call.CompletedAt.UnixMilli(), call.Spent.Steps, call.Spent.Time,
+			call.Spent.Credits, call.Spent.ByTeam)
 		if err != nil {
 			return err
 		}

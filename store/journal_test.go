@@ -39,7 +39,8 @@ func TestJournal(t *testing.T) {
 	is.NoErr(f.JournalStep(t.Context(), c, step))
 	call := store.Call{Step: 0, Seq: 0, State: store.CallCompleted, Output: json.RawMessage(`{"text":"x"}`), Cost: 30,
 		Images:    []store.Image{{Path: "a.png", MediaType: "image/png", Size: 3, SHA256: sha("a")}, {MediaType: "image/gif", Size: 4, SHA256: sha("b")}},
-		StartedAt: f.clock.now().UTC(), CompletedAt: f.clock.now().UTC()}
+		StartedAt: f.clock.now().UTC(), CompletedAt: f.clock.now().UTC(),
+		Spent: store.Spent{Steps: 50, Time: 1, Credits: 100, ByTeam: true}}
 	file := store.File{Path: "out.txt", Title: "Out", MediaType: "text/plain", Size: 3, SHA256: sha("out")}
 	source := store.Source{ID: store.NewID("src", time.Now()), URL: "https://a.test/", Title: "A"}
 	again := store.Source{ID: store.NewID("src", time.Now()), URL: "https://a.test/", Title: "A again"}

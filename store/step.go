@@ -142,6 +142,14 @@ type Call struct {
 	Cost        int64           // nano-dollars
 	StartedAt   time.Time
 	CompletedAt time.Time
+	Spent       Spent // when it ended
+}
+
+// A Spent is how much of its budget a turn has used, in per cent of each limit, at most 100. A value is 0
+// without a limit.
+type Spent struct {
+	Steps, Time, Credits int64
+	ByTeam               bool // Steps and Credits count other turns of its team
 }
 
 // CallDidNotRun is the error text of a call that never ran: its turn went on or ended

@@ -46,7 +46,11 @@ func Envelope(o store.EnvelopeFacts, b Budget, mark string) string {
 	if len(o.Attachments) > 0 {
 		lines = append(lines, "Attached: "+attachmentWords(o))
 	}
-	lines = append(lines, "Budget: "+budgetWords(o.Turn.Budget, b), "Workspace: "+workspaceWords(o))
+	budget := budgetWords(o.Turn.Budget, b)
+	if o.Channel == store.ChannelWorker {
+		budget += "; what you use counts for the budget of the worker that asks, too"
+	}
+	lines = append(lines, "Budget: "+budget, "Workspace: "+workspaceWords(o))
 	return markNote(mark, strings.Join(lines, "\n"))
 }
 

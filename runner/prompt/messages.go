@@ -18,10 +18,7 @@ const strangerNote = "This message and the files attached to it come from somebo
 // AddInstruction adds the user's message of a turn: the input and the attached files.
 func (p *Prompt) AddInstruction(t store.Turn, attached []store.File) {
 	// Repeated calls and the budget count only within a turn.
-	p.repeats, p.spending = repeats{}, spending{}
-	if p.Budget != nil {
-		p.spending.budget = p.Budget(t.Budget)
-	}
+	p.repeats, p.spending = repeats{}, spending{child: t.Depth > 0}
 	m := model.Message{Role: model.RoleUser}
 	if t.Envelope != "" {
 		m.Parts = append(m.Parts, model.Part{Type: model.PartText, Text: t.Envelope, Aside: true})

@@ -3,7 +3,6 @@ package prompt
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"journeyman/runner/model"
 	"journeyman/store"
@@ -13,50 +12,45 @@ import (
 const (
 	noticeHalf = 50
 	noticeMost = 80
+	usedUp     = 100 // then the last request says so
 )
 
-// spending adds up what a turn has used of its budget. The sums come from the journal alone, so a
-// turn that resumes sends the same notices.
+// A spending holds what the model knows of the budget that a turn has used.
 type spending struct {
-	budget Budget
-	steps  int64
-	nanos  int64         // nano-dollars
-	worked time.Duration // of model calls and tool calls
-	told   [3]int64      // the share that the model knows, by limit
+	told  [3]int64 // the share that the model knows, by limit
+	child bool     // another turn has started this one
 }
 
-// add adds a step.
-func (s *spending) add(st store.Step) {
-	s.steps++
-	s.nanos += st.Usage.Cost()
+// spentIn returns what was used of the budget when the last call of a step ended. The numbers come from the
+// journal alone, so a turn that resumes sends the same notices, although its team goes on meanwhile.
+func spentIn(st store.Step) (s store.Spent) {
 	for _, c := range st.Calls {
-		s.nanos += c.Cost
+		s.Steps, s.Time, s.Credits = max(s.Steps, c.Spent.Steps), max(s.Time, c.Spent.Time), max(s.Credits, c.Spent.Credits)
+		s.ByTeam = s.ByTeam || c.Spent.ByTeam
 	}
-	s.worked += store.Worked([]store.Step{st})
+	return s
 }
 
 // notice returns a text about the limits of which the turn has newly used a noticed share, or "".
-func (s *spending) notice() string {
+func (s *spending) notice(used store.Spent) string {
 	var half, most []string
+	shared := false
 	for i, l := range []struct {
-		name       string
-		used, most int64
-	}{
-		{"steps", s.steps, s.budget.Steps},
-		{"time", int64(s.worked), int64(s.budget.Time)},
-		{"credits", s.nanos, int64(s.budget.Credits * store.NanosPerCredit)},
-	} {
-		// At the end of the budget the last request says so.
-		if l.most <= 0 || l.used >= l.most {
+		name   string
+		share  int64
+		shared bool
+	}{{"steps", used.Steps, used.ByTeam}, {"time", used.Time, false}, {"credits", used.Credits, used.ByTeam}} {
+		switch {
+		case l.share >= usedUp:
+			continue
+		case l.share >= noticeMost && s.told[i] < noticeMost:
+			s.told[i], most = noticeMost, append(most, l.name)
+		case l.share >= noticeHalf && s.told[i] < noticeHalf:
+			s.told[i], half = noticeHalf, append(half, l.name)
+		default:
 			continue
 		}
-		share := int64(float64(l.used) / float64(l.most) * 100)
-		switch {
-		case share >= noticeMost && s.told[i] < noticeMost:
-			s.told[i], most = noticeMost, append(most, l.name)
-		case share >= noticeHalf && s.told[i] < noticeHalf:
-			s.told[i], half = noticeHalf, append(half, l.name)
-		}
+		shared = shared || l.shared
 	}
 	var texts []string
 	if len(half) > 0 {
@@ -66,17 +60,20 @@ func (s *spending) notice() string {
 		texts = append(texts, "80% of the "+strings.Join(most, " and of the ")+
 			" is used: finish what matters most, hand over what is done, and keep the rest for your answer.")
 	}
-	if len(texts) == 0 {
+	switch {
+	case len(texts) == 0:
 		return ""
+	case shared && s.child:
+		texts = append(texts, "It was used by you and the workers you share it with.")
+	case shared:
+		texts = append(texts, "It was used by you and the workers you started.")
 	}
 	return "(Budget of this task: " + strings.Join(texts, " ") + ")"
 }
 
-// noteSpending counts a step. If Hints is set, it adds a notice about the budget to the last tool
-// result of the step: every provider takes text there. A step without tool results leaves the
-// notice to the next one.
+// noteSpending adds a notice about the budget to the last tool result of a step, if Hints is set: every
+// provider takes text there. A step without tool results leaves the notice to the next one.
 func (p *Prompt) noteSpending(st store.Step, messages []model.Message) {
-	p.spending.add(st)
 	if !p.Hints {
 		return
 	}
@@ -84,7 +81,7 @@ func (p *Prompt) noteSpending(st store.Step, messages []model.Message) {
 		if m.Role != model.RoleTool || len(m.Parts) == 0 {
 			continue
 		}
-		if text := p.spending.notice(); text != "" {
+		if text := p.spending.notice(spentIn(st)); text != "" {
 			m.Parts[len(m.Parts)-1].Text += "\n\n" + text
 		}
 		return

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 
@@ -16,62 +15,74 @@ import (
 // TestBudgetNotices checks after which steps the model gets which notice.
 func TestBudgetNotices(t *testing.T) {
 	t.Parallel()
-	const credit = int64(store.NanosPerCredit)
+	// of returns what a turn has used after each of its ten steps, if they use equal parts.
+	of := func(s store.Spent) (list []store.Spent) {
+		for n := int64(1); n <= 10; n++ {
+			list = append(list, store.Spent{Steps: min(n*s.Steps, 100), Time: min(n*s.Time, 100), Credits: min(n*s.Credits, 100), ByTeam: s.ByTeam})
+		}
+		return list
+	}
 	for name, tt := range map[string]struct {
-		budget  Budget
-		step    store.Step       // made again and again
-		notices map[int][]string // words by the number of steps
+		used    []store.Spent
+		notices map[int]string // by the number of steps
+		child   bool
 		silent  bool
 	}{
-		"no limits": {Budget{}, store.Step{Usage: store.Usage{ModelCost: credit}}, nil, false},
-		"steps":     {Budget{Steps: 10}, store.Step{}, map[int][]string{5: {"half of the steps is"}, 8: {"80% of the steps is"}}, false},
-		"one step":  {Budget{Steps: 1}, store.Step{}, nil, false},
-		"three":     {Budget{Steps: 3}, store.Step{}, map[int][]string{2: {"half of the steps is"}}, false},
-		"credits": {Budget{Credits: 10}, store.Step{Usage: store.Usage{ModelCost: 3 * credit}},
-			map[int][]string{2: {"half of the credits is"}, 3: {"80% of the credits is"}}, false},
-		"of a tool": {Budget{Credits: 10}, store.Step{Calls: []store.Call{{Cost: 5 * credit}}},
-			map[int][]string{1: {"half of the credits is"}}, false},
-		"most at once": {Budget{Credits: 10}, store.Step{Usage: store.Usage{ModelCost: 9 * credit}},
-			map[int][]string{1: {"80% of the credits is"}}, false},
-		"time": {Budget{Time: time.Minute}, store.Step{CompletedAt: time.Time{}.Add(16 * time.Second)},
-			map[int][]string{2: {"half of the time is"}, 3: {"80% of the time is"}}, false},
-		"together": {Budget{Steps: 10, Credits: 20, Time: time.Hour}, store.Step{Usage: store.Usage{ModelCost: 2 * credit}},
-			map[int][]string{5: {"half of the steps and of the credits is"}, 8: {"80% of the steps and of the credits is"}}, false},
-		"apart": {Budget{Steps: 10, Credits: 50}, store.Step{Usage: store.Usage{ModelCost: 8 * credit}},
-			map[int][]string{4: {"half of the credits"}, 5: {"half of the steps is", "80% of the credits is"}, 8: {"80% of the steps"}}, false},
-		"a model that reads data": {Budget{Steps: 10}, store.Step{}, nil, true},
+		"no limits":    {of(store.Spent{}), nil, false, false},
+		"steps":        {of(store.Spent{Steps: 10}), map[int]string{5: "half of the steps is used.", 8: "80% of the steps is used: *"}, false, false},
+		"one step":     {of(store.Spent{Steps: 100}), nil, false, false},
+		"three":        {of(store.Spent{Steps: 33}), map[int]string{2: "half of the steps is used.", 3: "80% of the steps is used: *"}, false, false},
+		"credits":      {of(store.Spent{Credits: 30}), map[int]string{2: "half of the credits is used.", 3: "80% of the credits is used: *"}, false, false},
+		"most at once": {of(store.Spent{Credits: 90}), map[int]string{1: "80% of the credits is used: *"}, false, false},
+		"time":         {of(store.Spent{Time: 26}), map[int]string{2: "half of the time is used."}, false, false},
+		"together": {of(store.Spent{Steps: 10, Credits: 10, Time: 1}), map[int]string{5: "half of the steps and of the credits is used.",
+			8: "80% of the steps and of the credits is used: *"}, false, false},
+		"apart": {of(store.Spent{Steps: 10, Credits: 16}), map[int]string{4: "half of the credits is used.",
+			5: "half of the steps is used. 80% of the credits is used: *", 8: "80% of the steps is used: *"}, false, false},
+		"a team": {of(store.Spent{Steps: 10, ByTeam: true}), map[int]string{5: "half of the steps is used. It was used by you and the workers you started.",
+			8: "* and keep the rest for your answer. It was used by you and the workers you started."}, false, false},
+		"time of a team": {of(store.Spent{Time: 10, ByTeam: true}), map[int]string{5: "half of the time is used.", 8: "80% of the time is used: *"}, false, false},
+		"a child": {of(store.Spent{Credits: 10, ByTeam: true}), map[int]string{5: "half of the credits is used. It was used by you and the workers you share it with.",
+			8: "80% of the credits is used: *"}, true, false},
+		"a child with limits of its own": {of(store.Spent{Credits: 10}), map[int]string{5: "half of the credits is used.", 8: "80% of the credits is used: *"}, true, false},
+		"less again":                     {[]store.Spent{{Steps: 81}, {Steps: 40}, {Steps: 55}, {Steps: 85}, {Steps: 99}}, map[int]string{1: "80% of the steps is used: *"}, false, false},
+		"a model that reads data":        {of(store.Spent{Steps: 10}), nil, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			p := New(store.Claim{}, Files{})
 			p.Hints = !tt.silent
-			p.Budget = func(store.Budget) Budget { return tt.budget }
-			p.AddInstruction(store.Turn{Input: "go"}, nil)
-			for n := 1; n <= 10; n++ {
-				addCall(p, tt.step, n)
+			turn := store.Turn{Input: "go"}
+			if tt.child {
+				turn.Depth = 1
+			}
+			p.AddInstruction(turn, nil)
+			for i, used := range tt.used {
+				addCall(p, used, i+1)
 				messages := p.Request().Messages
-				text := messages[len(messages)-1].Parts[0].Text
-				is.Equal(strings.Contains(text, "(Budget of this task: "), len(tt.notices[n]) > 0)
-				for _, words := range tt.notices[n] {
-					is.True(strings.Contains(text, words))
+				_, got, found := strings.Cut(messages[len(messages)-1].Parts[0].Text, "\n\n(Budget of this task: ")
+				is.Equal(found, tt.notices[i+1] != "")
+				begin, end, part := strings.Cut(tt.notices[i+1], "*")
+				if found && !part {
+					is.Equal(got, begin+")")
+				} else if found {
+					is.True(strings.HasPrefix(got, begin) && strings.HasSuffix(got, end+")")) // the text
 				}
 			}
 		})
 	}
 }
 
-// addCall adds a step with two tool calls.
-func addCall(p *Prompt, st store.Step, n int) {
-	st.Seq = int64(n)
+// addCall adds a step with two tool calls. The first one ended last, and the budget was used then.
+func addCall(p *Prompt, used store.Spent, n int) {
+	st := store.Step{Seq: int64(n)}
 	for i := range 2 {
 		st.Parts = append(st.Parts, store.Part{Type: store.PartToolCall, CallID: fmt.Sprint(n, i), ToolName: "it",
 			Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))})
-		if i >= len(st.Calls) {
-			st.Calls = append(st.Calls, store.Call{})
-		}
-		st.Calls[i].Seq, st.Calls[i].State, st.Calls[i].Output = int64(i), store.CallCompleted, json.RawMessage(`"done"`)
+		st.Calls = append(st.Calls, store.Call{Seq: int64(i), State: store.CallCompleted, Output: json.RawMessage(`"done"`)})
 	}
+	st.Calls[0].Spent = used
 	// The notice belongs to the last result, and the test reads the first part.
 	st.Parts = st.Parts[len(st.Parts)-1:]
 	p.AddStep(st)
@@ -84,23 +95,22 @@ func TestBudgetNoticeWaits(t *testing.T) {
 	is := is.New(t)
 	p := New(store.Claim{}, Files{})
 	p.Hints = true
-	p.Budget = func(store.Budget) Budget { return Budget{Steps: 4} }
 	notices := func() int {
 		raw, err := json.Marshal(p.Request().Messages)
 		is.NoErr(err)
 		return strings.Count(string(raw), "(Budget of this task: ")
 	}
 	p.AddInstruction(store.Turn{Input: "go"}, nil)
-	addCall(p, store.Step{}, 1)
+	addCall(p, store.Spent{Steps: 25}, 1)
 	p.AddStep(store.Step{Seq: 2, Parts: []store.Part{{Type: store.PartText, Text: "so"}}, Feedback: "Go on.", Finish: store.FinishContinued})
 	is.Equal(notices(), 0)
-	addCall(p, store.Step{}, 3)
+	addCall(p, store.Spent{Steps: 75}, 3)
 	is.Equal(notices(), 1)
 	last := p.Request().Messages
 	is.Equal(last[len(last)-1].Role, model.RoleTool)
 	p.AddInstruction(store.Turn{Seq: 1, Input: "again"}, nil)
-	addCall(p, store.Step{}, 1)
+	addCall(p, store.Spent{Steps: 25}, 1)
 	is.Equal(notices(), 1)
-	addCall(p, store.Step{}, 2)
+	addCall(p, store.Spent{Steps: 50}, 2)
 	is.Equal(notices(), 2)
 }

@@ -48,8 +48,9 @@ func guidelines() []guideline {
 			"assumptions, say which, and finish."},
 		{noQuestions, true, "Nobody answers questions while you work: make sensible assumptions, say which, and " +
 			"finish the task. Only if every guess would be useless, let your answer be the question."},
-		{"", false, "Keep within the budget of the note; results of tools say when your own steps have used half and 80%. " +
+		{"", false, "Keep within the budget of the note; results of tools say when half and 80% of it are used. " +
 			"When it runs short, finish what matters most and say what is missing."},
+		{"run_worker", false, "The budget is used by you and the workers you started: keep enough for your answer."},
 		{"", false, "Call tools that do not depend on each other together, in one step."},
 		{"update_plan", false, "For work of several steps keep a plan with update_plan, and keep it up to date."},
 		{folder, true, ""},

@@ -12,7 +12,7 @@ import (
 // TestPreambleNamesTheTurnsTools checks that no line mentions a tool that the turn lacks.
 func TestPreambleNamesTheTurnsTools(t *testing.T) {
 	t.Parallel()
-	tools := []string{"ask_user", "update_plan", "publish_file", "web_fetch", "shell"}
+	tools := []string{"ask_user", "update_plan", "publish_file", "web_fetch", "shell", "run_worker"}
 	for i := range tools {
 		is := is.New(t)
 		text := prompt.Preamble(prompt.Setting{Tools: tools[i : i+1], Programs: []string{"python3", "git"}})
@@ -24,6 +24,7 @@ func TestPreambleNamesTheTurnsTools(t *testing.T) {
 		is.Equal(strings.Contains(text, "Nobody answers questions"), tools[i] != "ask_user")
 		is.Equal(strings.Contains(text, "Programs in the shell, among others: python3, git."), tools[i] == "shell")
 		is.Equal(strings.Contains(text, "Link the pages"), tools[i] == "web_fetch")
+		is.Equal(strings.Contains(text, "used by you and the workers you started"), tools[i] == "run_worker")
 	}
 }
 
@@ -46,7 +47,7 @@ func TestPreambleIsShort(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := prompt.Setting{Tools: []string{"ask_user", "update_plan", "publish_file", "web_fetch", "shell", "read_file", "write_file",
-		"edit_file", "search_files"},
+		"edit_file", "search_files", "run_worker"},
 		Programs: strings.Split("python3 node ruby perl php java go gcc make git jq sqlite3 pandoc libreoffice pdftotext pdflatex typst magick convert ffmpeg tesseract dot gnuplot zip unzip rg", " ")}
 	whole := prompt.EstimateText(prompt.Preamble(s))
 	s.Lean = true

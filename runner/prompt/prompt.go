@@ -22,14 +22,13 @@ type Prompt struct {
 	Preamble     string
 	Instructions string
 	Tools        []model.Tool
-	Effort       string                    // of the worker
-	Temperature  *float64                  // of the worker
-	OutputSchema json.RawMessage           // nil for free text
-	Models       []string                  // models that may be called, without their providers; each has its own calibration
-	Hints        bool                      // whether tool results contain hints about repetitions and the budget
-	Budget       func(store.Budget) Budget // the limits of a turn; nil if there are none
-	Marks        bool                      // whether marks of notes in texts from outside are disarmed
-	Asking       int                       // index in Models of the next model
+	Effort       string          // of the worker
+	Temperature  *float64        // of the worker
+	OutputSchema json.RawMessage // nil for free text
+	Models       []string        // models that may be called, without their providers; each has its own calibration
+	Hints        bool            // whether tool results contain hints about repetitions and the budget
+	Marks        bool            // whether marks of notes in texts from outside are disarmed
+	Asking       int             // index in Models of the next model
 
 	files        Files
 	conversation conversation
