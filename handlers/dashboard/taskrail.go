@@ -15,6 +15,7 @@ type railNow struct {
 	activity
 	Budget        store.Budget
 	Limit         float64 // of credits; 0 without one
+	Shared        bool    // other workers use the budget, too
 	Percent       int
 	Input, Output int64
 }
@@ -26,7 +27,7 @@ func (n railNow) Dollars() float64 { return n.Credits / 100 }
 func (b *turnBuilder) newRailNow(s stream.State, a activity) railNow {
 	u := usageOf(s)
 	n := railNow{activity: a, Budget: s.Turn.Budget, Limit: b.d.cfg.Runner.Limits(s.Turn.Budget).Credits,
-		Input: u.InputTokens, Output: u.OutputTokens}
+		Input: u.InputTokens, Output: u.OutputTokens, Shared: b.shares(s.Turn)}
 	if n.Limit > 0 {
 		n.Percent = min(100, int(100*n.Credits/n.Limit))
 	}

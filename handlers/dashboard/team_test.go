@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // TestTeamOnPages checks that the page of a task links to the workers that it has run, and that
@@ -21,4 +22,13 @@ func TestTeamOnPages(t *testing.T) {
 	b.get("/tasks/team").
 		shows(`<a class="link" href="/tasks/`+children[0].TaskID+`">Reader</a>`, "Read this &lt;b&gt;.")
 	b.get("/tasks/" + children[0].TaskID).shows(`<a class="link" href="/tasks/team">by another worker`)
+	// A turn that has used up a budget with others says so: its own figures are smaller.
+	alone := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "alone", Input: scripted("say done")})
+	is.Equal(alone.Status, store.Completed)
+	storetest.Exec(t, s.store, `UPDATE turns SET incomplete_reason = 'budget_exhausted', incomplete_limit = 'credits'`)
+	b.get("/tasks/team").shows("has used up its credits. Other workers used it, too.")
+	b.get("/tasks/" + children[0].TaskID).shows("has used up its credits. Other workers used it, too.")
+	b.get("/tasks/team").shows("Without the workers that use this budget, too.")
+	b.get("/tasks/alone").shows("has used up its credits. A follow-up")
+	b.get("/tasks/alone").lacks("Without the workers")
 }

@@ -187,7 +187,7 @@ func (b *turnBuilder) frame(t store.Turn) (block turnBlock, err error) {
 	seq := strconv.FormatInt(t.Seq, 10)
 	raw := b.path + "/raw/" + seq
 	block = turnBlock{Turn: t, Path: b.path + "/turns/" + seq, TaskPath: b.path, lang: b.r.lang,
-		Problem: problemText(b.r.lang, t), Instruction: excerptOf(t.Input, inputBytes).at(raw + "/input"),
+		Problem: problemText(b.r.lang, t, b.shares(t)), Instruction: excerptOf(t.Input, inputBytes).at(raw + "/input"),
 		End: statusOf(b.r.lang, t.Status, t.Wait, false)}
 	if b.again {
 		block.Again = b.d.token()
@@ -275,8 +275,13 @@ func (b *turnBuilder) addAnswer(block *turnBlock, raw string) {
 	}
 }
 
-// problemText returns the reason why a turn did not complete its work.
-func problemText(l *text.Language, t store.Turn) string {
+// shares reports whether a turn shares its budget with turns of other workers.
+func (b *turnBuilder) shares(t store.Turn) bool {
+	return t.Depth > 0 || slices.ContainsFunc(b.children, func(c store.Child) bool { return c.ParentNum == t.Num })
+}
+
+// problemText returns the reason why a turn did not complete its work. shared means that the turn shares its budget.
+func problemText(l *text.Language, t store.Turn, shared bool) string {
 	switch {
 	case t.Status == store.Aborted:
 		return l.T("Its results so far are kept.")
@@ -287,7 +292,7 @@ func problemText(l *text.Language, t store.Turn) string {
 		}
 		return why
 	case t.IncompleteReason == store.ReasonBudget:
-		return budgetText(l, t)
+		return budgetText(l, t, shared)
 	case t.IncompleteReason == store.ReasonMaxTokens:
 		return l.T("The answer is not complete: it is longer than the model can write at once.") + " " +
 			l.T("A follow-up continues from here.")
@@ -298,7 +303,7 @@ func problemText(l *text.Language, t store.Turn) string {
 }
 
 // budgetText names the limit of the budget that has ended a turn.
-func budgetText(l *text.Language, t store.Turn) string {
+func budgetText(l *text.Language, t store.Turn, shared bool) string {
 	what := l.T("The answer is not complete: the budget \"%s\" is used up.", t.Budget)
 	switch t.IncompleteLimit {
 	case "credits":
@@ -307,6 +312,10 @@ func budgetText(l *text.Language, t store.Turn) string {
 		what = l.T("The answer is not complete: the budget \"%s\" has used up its model calls.", t.Budget)
 	case "time":
 		what = l.T("The answer is not complete: the budget \"%s\" has used up its time.", t.Budget)
+	}
+	// Otherwise the figures of the turn seem to contradict the text.
+	if shared && t.IncompleteLimit != "time" {
+		what += " " + l.T("Other workers used it, too.")
 	}
 	return what + " " + l.T("A follow-up with a larger budget continues from here.")
 }
