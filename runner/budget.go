@@ -91,7 +91,7 @@ func (r *Runner) reserveFor(ctx context.Context, e *execution, x expense) (allow
 		return allowance{}, err
 	}
 	root := r.cfg.Budgets[t.Root]
-	if x.limit == "" && root.Steps > 0 && t.Steps >= root.Steps {
+	if x.limit == "" && outOfSteps(root, t) {
 		x.limit = limitSteps
 	}
 	if root.Credits == 0 { // no limit to share
@@ -132,6 +132,22 @@ func (r *Runner) reached(e *execution) string {
 	}
 	return e.limit
 }
+
+// reachedByTeam returns the limit that the turn has reached, or its team, or "".
+func (r *Runner) reachedByTeam(ctx context.Context, e *execution) (string, error) {
+	limit := r.reached(e)
+	if limit != "" || e.team == nil {
+		return limit, nil
+	}
+	t, _, err := r.cfg.Store.Team(ctx, e.claim.Turn)
+	if err == nil && outOfSteps(r.cfg.Budgets[t.Root], t) {
+		limit = limitSteps
+	}
+	return limit, err
+}
+
+// outOfSteps reports whether a team has used up the steps of its root.
+func outOfSteps(root Limits, t store.Team) bool { return root.Steps > 0 && t.Steps >= root.Steps }
 
 // creditsLeft returns the amount that the turn may still spend, in nano-dollars.
 func (r *Runner) creditsLeft(e *execution) int64 {

@@ -22,7 +22,15 @@ func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) 
 	// At a limit of its budget the turn makes its last call instead, so that it ends with an
 	// answer.
 	for size := 1; size <= prompt.MaxRound; size++ {
-		if n := e.prompt.Repeats(size); n >= r.equalRounds(e, size) && r.reached(e) == "" {
+		n := e.prompt.Repeats(size)
+		if n < r.equalRounds(e, size) {
+			continue
+		}
+		limit, err := r.reachedByTeam(ctx, e)
+		if err != nil {
+			return false, fmt.Errorf("read team: %w", err)
+		}
+		if limit == "" {
 			return true, r.endLoop(e, size, n)
 		}
 	}

@@ -274,6 +274,21 @@ func repeats(name string) fakeTool {
 	return t
 }
 
+// TestTeamStepsEndLoop lets a parent repeat a call until its team has used up the steps: like a turn alone, it makes
+// its last call, and is not ended for the repetitions.
+func TestTeamStepsEndLoop(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	root := [][]string{toRun("leaf")}
+	for range 9 {
+		root = append(root, its(1)[0])
+	}
+	p := &teamPlay{steps: map[string][][]string{"root": root}}
+	f := newFixture(t, withModel(p.model()), withTools(gives("it", `1`)), withBudget(runner.Limits{Steps: 10}))
+	turn := f.run("root")
+	is.Equal([]any{turn.Status, turn.IncompleteLimit, turn.Usage.Steps}, []any{store.Completed, "steps", int64(10)}) // and one of the leaf
+}
+
 // TestTeamStepsEnd checks the end of a parent whose children have used its steps: it makes its last call at once.
 func TestTeamStepsEnd(t *testing.T) {
 	t.Parallel()
