@@ -359,7 +359,9 @@ func (s *chatStream) excludes(i int, d *chatCallDelta) bool {
 		return false
 	}
 	m, args := s.parts[c.part], strings.TrimSpace(string(d.Function.Arguments))
-	return c.event == s.events || m.args.complete && args != "" && m.text.String() != args
+	// Some servers repeat a complete call at the end. The same arguments with another name are another call.
+	repeated := m.text.String() == args && m.part.ToolName == string(d.Function.Name)
+	return c.event == s.events || m.args.complete && args != "" && !repeated
 }
 
 // isNamedAnew reports whether the name in a piece begins another call than the i-th one.

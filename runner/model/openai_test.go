@@ -94,7 +94,10 @@ func TestOpenAIStreams(t *testing.T) {
 		"a call that is cut":         {sse(toolDelta(`{"index":0,"id":"x","function":{"name":"g","arguments":"{\"a\":\"bc"}}`), finished("length"), done), `tool-call:g{"a":"bc`, FinishLength},
 		"function_call":              {sse(chunk(`{"function_call":{"name":"f","arguments":"{"}}`), chunk(`{"function_call":{"arguments":"}"}}`), finished("function_call"), done), `tool-call:f{}`, FinishToolCalls},
 		"an empty piece":             {sse(toolDelta(`{"index":0,"id":"","function":{"name":"","arguments":""}}`), chunk(`{"content":"a"}`), finished("stop"), done), `text:a`, FinishStop},
-		"an id that is a number":     {sse(toolDelta(`{"index":0,"id":7,"function":{"name":"f","arguments":"{}"}}`), finished("tool_calls"), done), `tool-call:f{}`, FinishToolCalls},
+		// Gemini's door numbers all calls 0.
+		"equal arguments, other names": {sse(toolDelta(`{"index":0,"id":"","function":{"name":"f","arguments":"{\"a\":1}"}}`), toolDelta(`{"index":0,"id":"","function":{"name":"g","arguments":"{\"a\":1}"}}`), finished("stop"), done),
+			`tool-call:f{"a":1} tool-call:g{"a":1}`, FinishToolCalls},
+		"an id that is a number": {sse(toolDelta(`{"index":0,"id":7,"function":{"name":"f","arguments":"{}"}}`), finished("tool_calls"), done), `tool-call:f{}`, FinishToolCalls},
 	})
 }
 
