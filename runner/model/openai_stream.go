@@ -19,6 +19,23 @@ type chatChunk struct {
 	Usage   *chatUsage      `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 	Message looseText       `json:"message"` // error without an envelope
+	XGroq   json.RawMessage `json:"x_groq"`
+}
+
+// A groqChunk is what Groq adds to the first and the last chunk. Some models have the usage only there (vercel/ai,
+// groq-chat-language-model.test.ts). An error means that the stream was stopped early (groq-python,
+// chat_completion_chunk.py).
+type groqChunk struct {
+	Usage *chatUsage `json:"usage"`
+	Error looseText  `json:"error"`
+}
+
+// ofGroq returns what Groq has added. A field of another form is ignored.
+func (c *chatChunk) ofGroq() (g groqChunk) {
+	if json.Unmarshal(c.XGroq, &g) != nil {
+		return groqChunk{}
+	}
+	return g
 }
 
 type chatChoice struct {
@@ -172,12 +189,16 @@ func (s *chatStream) event(data []byte) error {
 	if err := json.Unmarshal(s.markHalves(data), &c); err != nil {
 		return errNoChunk
 	}
-	if c.Usage != nil {
-		s.usage = c.Usage // also the usage of an answer that fails
+	groq := c.ofGroq()
+	if usage := cmp.Or(c.Usage, groq.Usage); usage != nil {
+		s.usage = usage // also the usage of an answer that fails
 	}
 	failed := len(c.Choices) == 0 || c.Choices[0].FinishReason == "error"
 	if len(c.Error) > 0 && string(c.Error) != "null" || failed && c.Message != "" {
 		return streamError(data)
+	}
+	if groq.Error != "" {
+		return streamError(rawJSON(map[string]string{"error": string(groq.Error)}))
 	}
 	if c.Model != "" {
 		s.model = string(c.Model)

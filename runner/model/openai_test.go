@@ -31,7 +31,8 @@ func finished(reason string) string {
 }
 
 const (
-	usageChunk = `{"id":"c1","model":"m-1","choices":[],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"prompt_tokens_details":{"cached_tokens":20},"completion_tokens_details":{"reasoning_tokens":5}}}`
+	usageText  = `{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"prompt_tokens_details":{"cached_tokens":20},"completion_tokens_details":{"reasoning_tokens":5}}`
+	usageChunk = `{"id":"c1","model":"m-1","choices":[],"usage":` + usageText + `}`
 	done       = "[DONE]"
 )
 
@@ -40,7 +41,7 @@ func toolDelta(call string) string { return chunk(`{"tool_calls":[` + call + `]}
 
 func TestOpenAIStreams(t *testing.T) {
 	t.Parallel()
-	checkStreams(t, "openai", usageChunk, Usage{InputTokens: 30, OutputTokens: 12, CacheReadTokens: 20, ReasoningTokens: 5}, map[string]wireAnswer{
+	checkStreams(t, "openai", usageText, Usage{InputTokens: 30, OutputTokens: 12, CacheReadTokens: 20, ReasoningTokens: 5}, map[string]wireAnswer{
 		"text": {sse(chunk(`{"role":"assistant","content":""}`), chunk(`{"content":"Hel"}`), chunk(`{"content":"lo"}`), finished("stop"), usageChunk, done), "text:Hello", FinishStop},
 		"reasoning_content": {sse(chunk(`{"role":"assistant","content":null,"reasoning_content":"Hm"}`), chunk(`{"reasoning_content":"m."}`), chunk(`{"content":"Hi"}`), finished("stop"), done),
 			"reasoning:Hmm. text:Hi", FinishStop},
@@ -94,6 +95,9 @@ func TestOpenAIStreams(t *testing.T) {
 		"a call that is cut":         {sse(toolDelta(`{"index":0,"id":"x","function":{"name":"g","arguments":"{\"a\":\"bc"}}`), finished("length"), done), `tool-call:g{"a":"bc`, FinishLength},
 		"function_call":              {sse(chunk(`{"function_call":{"name":"f","arguments":"{"}}`), chunk(`{"function_call":{"arguments":"}"}}`), finished("function_call"), done), `tool-call:f{}`, FinishToolCalls},
 		"an empty piece":             {sse(toolDelta(`{"index":0,"id":"","function":{"name":"","arguments":""}}`), chunk(`{"content":"a"}`), finished("stop"), done), `text:a`, FinishStop},
+		// Some models at Groq.
+		"usage only in x_groq":   {sse(chunk(`{"content":"a"}`), `{"model":"m-1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"id":"r","usage":`+usageText+`}}`, done), "text:a", FinishStop},
+		"x_groq of another form": {sse(chunk(`{"content":"a"}`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":"r"}`, done), "text:a", FinishStop},
 		// Gemini's door numbers all calls 0.
 		"equal arguments, other names": {sse(toolDelta(`{"index":0,"id":"","function":{"name":"f","arguments":"{\"a\":1}"}}`), toolDelta(`{"index":0,"id":"","function":{"name":"g","arguments":"{\"a\":1}"}}`), finished("stop"), done),
 			`tool-call:f{"a":1} tool-call:g{"a":1}`, FinishToolCalls},
@@ -112,6 +116,7 @@ func TestOpenAIBrokenStreams(t *testing.T) {
 		"an error as a string":      {streams(sse(chunk(`{"content":"a"}`), `{"error":"model runner crashed"}`)), "500", "model runner crashed", true},
 		"an error after comments":   {streams(": x\n\n" + sse(`{"error":{"message":"boom","type":"server_error"}}`)), "500", "boom", true},
 		"a named error event":       {streams("event: error\n" + sse(`{"object":"error","message":"too fast","type":"rate_limit_error"}`)), "429", "too fast", true},
+		"stopped early, Groq":       {streams(sse(chunk(`{"content":"a"}`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"id":"r","error":"over capacity"}}`, done)), "500", "over capacity", true},
 		"an error without form":     {streams(`{"error":{"message":"bad input","type":"invalid_request_error"}}`), "400", "bad input", false},
 		"length within the stream":  {streams(sse(`{"error":{"message":"prompt is too long for this model","code":400}}`)), "context_length", "too long", false},
 		"an error that says little": {streams(sse(`{"error":{}}`)), "500", "500", true},
