@@ -23,8 +23,12 @@ type personality struct {
 	host string // of a hosted server; its models are asked at http://HOST/v1, or at base
 	base string // path of the interface, if it is not /v1
 	kind string // of the provider; model.ProviderCompatible if it is ""
-	// model is a model with a price, "s" if it is "". Usage of OpenRouter has the cost itself.
+	// model is the name of the model, "s" if it is "".
 	model string
+	// priced is the model's line in the price table, for a server whose models are known by its host.
+	priced string
+	// cost returns the cost of an answer in nano-dollars, for a server that states it.
+	cost func(s said) int64
 	// uncounted is set if the server sends no usage, so that the client estimates it.
 	uncounted bool
 	// get answers a request that is no POST, such as the list of models, and reports whether it did.

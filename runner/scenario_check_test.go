@@ -276,13 +276,21 @@ func (p *performance) report() {
 	p.t.Logf("requests: %d, visits: %v", p.requests, p.visits)
 }
 
+// costOf returns the cost of an answer.
+func (p *performance) costOf(s said) int64 {
+	if q := personalityOf(p.provider); q != nil && q.cost != nil {
+		return q.cost(s)
+	}
+	return p.f.cfg.Prices.Lookup(p.priceName()).Cost(usageOf(s))
+}
+
 // priceName returns the model's name in the price table.
 func (p *performance) priceName() string {
 	if p.provider == "responses" {
 		return "openai:s"
 	}
 	if q := personalityOf(p.provider); q != nil {
-		return p.provider + ":" + cmp.Or(q.model, "s")
+		return cmp.Or(q.priced, p.provider+":"+cmp.Or(q.model, "s"))
 	}
 	return p.provider + ":s"
 }

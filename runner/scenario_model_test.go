@@ -78,7 +78,7 @@ func (p *performance) count(s said) {
 	p.counted.InputTokens += s.in
 	p.counted.OutputTokens += s.out
 	p.counted.CacheReadTokens += s.cached
-	p.counted.ModelCost += p.f.cfg.Prices.Lookup(p.priceName()).Cost(usageOf(s))
+	p.counted.ModelCost += p.costOf(s)
 }
 
 // hear checks that a request contains the texts that the script requires at this step.

@@ -205,6 +205,7 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func writeRefusal(w http.ResponseWriter, s said) {
 	w.Header().Set("Content-Type", "application/json")
+	maps.Copy(w.Header(), s.header)
 	if s.again != "" {
 		w.Header().Set("Retry-After", s.again)
 	}
