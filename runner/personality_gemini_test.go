@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// geminiServer returns Gemini's door for clients of OpenAI with a model of the third generation. It wants the signatures
-// of its thoughts back, and leaves the thoughts out of the tokens of the completion.
+// geminiServer returns Gemini's door for clients of OpenAI with a model of the third generation. It wants the
+// signatures of its thoughts back, and leaves the thoughts out of the tokens of the completion.
 //
 // Sources: noho/dayu-agent#45 (captured streams: no index, signatures); googleapis/python-genai#2868 (finish reason
 // stop); open-webui/computer#224 (signature in an event of its own); pipecat-ai/pipecat#3420 (only the first of
@@ -39,7 +39,7 @@ func geminiServer() personality {
 func olderGeminiServer() personality {
 	const name = "gemini-2.5-flash"
 	return personality{
-		name: "older-gemini", host: geminiHost, base: geminiBase, model: name, priced: geminiHost + ":" + name,
+		name: "older-gemini", part: true, host: geminiHost, base: geminiBase, model: name, priced: geminiHost + ":" + name,
 		get: geminiList(name),
 		id:  func(int) string { return "" },
 		refuse: func(body map[string]any, a asked) *said {
@@ -65,7 +65,8 @@ func geminiHead(name string) string {
 }
 
 func geminiList(name string) func(http.ResponseWriter, *http.Request) bool {
-	return listing(`{"object":"list","data":[{"id":"models/` + name + `","object":"model","owned_by":"google","display_name":"Gemini"}]}`)
+	return listing(`{"object":"list","data":[{"id":"models/` + name + `","object":"model","owned_by":"google",` +
+		`"display_name":"Gemini"}]}`)
 }
 
 // geminiError returns an error of the door, which is a list.
@@ -74,7 +75,8 @@ func geminiError(message string) *said {
 		",\n    \"status\": \"INVALID_ARGUMENT\"\n  }\n}\n]")
 }
 
-const geminiFields = "model messages tools tool_choice response_format max_tokens max_completion_tokens reasoning_effort " +
+const geminiFields = "model messages tools tool_choice response_format max_tokens max_completion_tokens " +
+	"reasoning_effort " +
 	"temperature top_p stream stream_options stop n extra_body seed parallel_tool_calls"
 
 func geminiRefuses(body map[string]any, a asked) *said {
@@ -89,14 +91,16 @@ func geminiRefuses(body map[string]any, a asked) *said {
 		}
 	}
 	if id := c.unpaired(); id != "" {
-		return geminiError("Please ensure that the number of function response parts is equal to the number of function call parts of the " +
+		return geminiError("Please ensure that the number of function response parts is equal to the number of function " +
+			"call parts of the " +
 			"function call turn.")
 	}
 	return nil
 }
 
 // geminiWords are the words of a schema that the door knows.
-const geminiWords = "type format title description nullable enum maxItems minItems properties required minProperties maxProperties " +
+const geminiWords = "type format title description nullable enum maxItems minItems properties required " +
+	"minProperties maxProperties " +
 	"minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum additionalProperties"
 
 // geminiSchema returns the door's message about a schema, or "".
@@ -115,7 +119,8 @@ func geminiSchema(s map[string]any, at string) string {
 		return "* GenerateContentRequest." + at + ".format: only 'enum' and 'date-time' are supported for STRING type\n"
 	}
 	if list, isList := s["type"].([]any); isList {
-		return fmt.Sprintf("Invalid value at '%s.type' (type.googleapis.com/google.ai.generativelanguage.v1beta.Type), %v", at, list)
+		return fmt.Sprintf("Invalid value at '%s.type' (type.googleapis.com/google.ai.generativelanguage.v1beta.Type), "+
+			"%v", at, list)
 	}
 	for _, value := range anyList(s["enum"]) {
 		if _, isText := value.(string); !isText {
@@ -159,9 +164,12 @@ func refuseUnsigned(c sentChat) *said {
 	}
 	for i, m := range c.Messages[begin:] {
 		if len(m.Calls) > 0 && !sameJSON(string(m.Calls[0].Extra), geminiSignature) {
-			return geminiError(fmt.Sprintf("Function call is missing a thought_signature in functionCall parts. This is required for tools to "+
-				"work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call "+
-				"`default_api:%s` , position %d. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.",
+			return geminiError(fmt.Sprintf("Function call is missing a thought_signature in functionCall parts. This is "+
+				"required for tools to "+
+				"work correctly, and missing thought_signature may lead to degraded model performance. Additional data, "+
+				"function call "+
+				"`default_api:%s` , position %d. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for "+
+				"more details.",
 				m.Calls[0].Function.Name, begin+i))
 		}
 	}
@@ -225,7 +233,8 @@ func (g geminiAnswer) call(i int, c saidCall, n int) {
 		delta(strings.TrimSuffix("{"+signature, ",") + "}")
 	case n%3 == 2 && len(c.args) > 1:
 		half := firstHalf(c.args)
-		delta(fmt.Sprintf(`{%s"function":{"arguments":%s,"name":%q},"id":%q,"type":"function"}`, signature, quoted(half), c.name, c.id))
+		delta(fmt.Sprintf(`{%s"function":{"arguments":%s,"name":%q},"id":%q,`+
+			`"type":"function"}`, signature, quoted(half), c.name, c.id))
 		delta(fmt.Sprintf(`{"function":{"arguments":%s}}`, quoted(c.args[len(half):])))
 	default:
 		delta(fmt.Sprintf(`{%s"function":%s,"id":%q,"type":"function"}`, signature, function, c.id))
@@ -238,6 +247,7 @@ func (g geminiAnswer) usageText() string {
 	if isPending("gemini thoughts in the total") {
 		thoughts = 0
 	}
-	return fmt.Sprintf(`{"completion_tokens":%d,"prompt_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d},"total_tokens":%d}`,
+	return fmt.Sprintf(`{"completion_tokens":%d,"prompt_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d},`+
+		`"total_tokens":%d}`,
 		g.out-thoughts, g.in, g.cached, g.in+g.out)
 }

@@ -17,7 +17,8 @@ func groqServer() personality {
 	const name = "qwen/qwen3.8-27b"
 	return personality{
 		name: "groq", host: "api.groq.com", base: "/openai/v1", model: name, priced: "groq.com:" + name,
-		get: listing(`{"object":"list","data":[{"id":"` + name + `","object":"model","created":1790000000,"owned_by":"Alibaba Cloud",` +
+		get: listing(`{"object":"list","data":[{"id":"` + name + `","object":"model","created":1790000000,` +
+			`"owned_by":"Alibaba Cloud",` +
 			`"active":true,"context_window":131072,"public_apps":null,"max_completion_tokens":16384}]}`),
 		id:     func(n int) string { return fmt.Sprintf("tk%07d", n) },
 		refuse: groqRefuses,
@@ -27,10 +28,12 @@ func groqServer() personality {
 
 // groqError returns an error of Groq.
 func groqError(message, more string) *said {
-	return refusing(http.StatusBadRequest, `{"error":{"message":`+quoted(message)+`,"type":"invalid_request_error"`+more+`}}`)
+	body := `{"error":{"message":` + quoted(message) + `,"type":"invalid_request_error"` + more + `}}`
+	return refusing(http.StatusBadRequest, body)
 }
 
-const groqFields = "model messages tools tool_choice response_format max_tokens max_completion_tokens reasoning_effort " +
+const groqFields = "model messages tools tool_choice response_format max_tokens max_completion_tokens " +
+	"reasoning_effort " +
 	"temperature top_p stream stream_options seed stop parallel_tool_calls service_tier user"
 
 func groqRefuses(body map[string]any, a asked) *said {
@@ -40,23 +43,26 @@ func groqRefuses(body map[string]any, a asked) *said {
 	c := sentChatOf(a)
 	for i, m := range c.Messages {
 		if m.Role == "system" && !strings.HasPrefix(string(m.Content), `"`) {
-			return groqError(fmt.Sprintf("'messages.%d' : for 'role:system' the following must be satisfied[('messages.%d.content' : "+
+			return groqError(fmt.Sprintf("'messages.%d' : for 'role:system' the following must be "+
+				"satisfied[('messages.%d.content' : "+
 				"value must be a string)]", i, i), "")
 		}
 		name := unknownField(m.fields, "role content name tool_calls tool_call_id")
 		switch {
 		case name == "" || isPending("groq thinking"):
-		case name == "reasoning" && len(a.raw)%2 == 0: // both wordings exist
+		case name == "reasoning" && len(a.raw)%2 == 0 && !isPending("groq thinking, for other models"):
 			return groqError(fmt.Sprintf("messages[%d].reasoning: reasoning is not supported with this model", i), "")
 		default:
 			hint := map[bool]string{true: ", did you mean 'role'?"}[name == "reasoning"]
-			return groqError(fmt.Sprintf("'messages.%d' : for 'role:%s' the following must be satisfied[('messages.%d' : property '%s' is "+
+			return groqError(fmt.Sprintf("'messages.%d' : for 'role:%s' the following must be satisfied[('messages.%d' : "+
+				"property '%s' is "+
 				"unsupported%s)]", i, m.Role, i, name, hint), "")
 		}
 	}
 	switch most, _ := body["max_tokens"].(float64); {
 	case most > 16384:
-		return groqError("`max_tokens` must be less than or equal to `16384`, the maximum value for `max_tokens` is less than the "+
+		return groqError("`max_tokens` must be less than or equal to `16384`, the maximum value for `max_tokens` is "+
+			"less than the "+
 			"`context_window` for this model", `,"param":"max_tokens"`)
 	case c.Format != nil && len(c.Tools) > 0:
 		return groqError("json mode cannot be combined with tool/function calling", `,"param":"response_format"`)
@@ -71,9 +77,11 @@ func groqRefuses(body map[string]any, a asked) *said {
 
 // writeGroq writes an answer of Groq. The last event has the usage in x_groq, of older models only there.
 func writeGroq(w io.Writer, s said, n int, name string) {
-	e := chatEvents{w, `"id":"chatcmpl-b610d559","object":"chat.completion.chunk","created":1790000000,"model":"` + name +
+	e := chatEvents{w, `"id":"chatcmpl-b610d559","object":"chat.completion.chunk","created":1790000000,` +
+		`"model":"` + name +
 		`","system_fingerprint":"fp_f8b414701e"`}
-	usage := usageWith(s, `,"queue_time":0.041520249,"prompt_time":0.010407901,"completion_time":0.046601227,"total_time":0.057009128,`+
+	usage := usageWith(s, `,"queue_time":0.041520249,"prompt_time":0.010407901,"completion_time":0.046601227,`+
+		`"total_time":0.057009128,`+
 		`"completion_tokens_details":{"reasoning_tokens":1}`)
 	content := map[bool]string{true: "null", false: `""`}[len(s.calls) > 0]
 	e.choice(`{"role":"assistant","content":`+content+`}`, "null", `,"x_groq":{"id":"req_01kh52nj5y","seed":689520654}`)
@@ -92,7 +100,8 @@ func writeGroq(w io.Writer, s said, n int, name string) {
 		if i%2 == 0 {
 			half = c.args
 		}
-		e.choice(fmt.Sprintf(`{"tool_calls":[{"id":%q,"type":"function","function":{"name":%q,"arguments":%s},"index":%d}]}`,
+		e.choice(fmt.Sprintf(`{"tool_calls":[{"id":%q,"type":"function","function":{"name":%q,"arguments":%s},`+
+			`"index":%d}]}`,
 			c.id, c.name, quoted(half), i), "null", "")
 		if rest := c.args[len(half):]; rest != "" {
 			e.choice(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, quoted(rest)), "null", "")

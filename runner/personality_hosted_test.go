@@ -23,9 +23,10 @@ func hostedServers() []personality {
 // pendingRefusals are refusals of real servers that the client does not answer yet. Servers do not refuse so in plays.
 func pendingRefusals() []string {
 	return []string{
-		"groq thinking",    // in the messages of the conversation
-		"gemini mime type", // a response format with tools
-		"gemini schemas",   // objects without properties, and words of schemas
+		"groq thinking",                   // in the messages of the conversation
+		"groq thinking, for other models", // the same in other words
+		"gemini mime type",                // a response format with tools
+		"gemini schemas",                  // objects without properties, and words of schemas
 		"gemini thoughts in the total",
 	}
 }
@@ -129,7 +130,8 @@ func (e chatEvents) choice(delta, finish, more string) {
 	if finish != "null" {
 		finish = quoted(finish)
 	}
-	_, _ = fmt.Fprintf(e.w, "data: {%s,\"choices\":[{\"index\":0,\"delta\":%s,\"logprobs\":null,\"finish_reason\":%s}]%s}\n\n",
+	_, _ = fmt.Fprintf(e.w, "data: {%s,\"choices\":[{\"index\":0,\"delta\":%s,\"logprobs\":null,"+
+		"\"finish_reason\":%s}]%s}\n\n",
 		e.head, delta, finish, more)
 }
 
@@ -151,7 +153,8 @@ func finishWord(s said) string {
 
 // usageWith returns the usage of an answer, with more fields behind its counts.
 func usageWith(s said, more string) string {
-	return fmt.Sprintf(`{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}%s}`,
+	return fmt.Sprintf(`{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":%d,`+
+		`"prompt_tokens_details":{"cached_tokens":%d}%s}`,
 		s.in, s.in+s.out, s.out, s.cached, more)
 }
 

@@ -19,7 +19,8 @@ func mistralServer() personality {
 	const name = "mistral-medium-3-5"
 	return personality{
 		name: "mistral", host: "api.mistral.ai", model: name, priced: "mistral.ai:" + name,
-		get: listing(`{"object":"list","data":[{"id":"` + name + `","object":"model","created":1790000000,"owned_by":"mistralai",` +
+		get: listing(`{"object":"list","data":[{"id":"` + name + `","object":"model","created":1790000000,` +
+			`"owned_by":"mistralai",` +
 			`"capabilities":{"completion_chat":true,"function_calling":true,"vision":true},"max_context_length":262144}]}`),
 		id:     func(n int) string { return fmt.Sprintf("gSIMJ%04d", n) },
 		refuse: mistralRefuses,
@@ -27,18 +28,22 @@ func mistralServer() personality {
 	}
 }
 
-const mistralFields = "model messages tools tool_choice response_format max_tokens reasoning_effort temperature top_p " +
-	"stream random_seed stop parallel_tool_calls prompt_mode safe_prompt metadata presence_penalty frequency_penalty n " +
+const mistralFields = "model messages tools tool_choice response_format max_tokens reasoning_effort temperature " +
+	"top_p " +
+	"stream random_seed stop parallel_tool_calls prompt_mode safe_prompt metadata presence_penalty frequency_penalty " +
+	"n " +
 	"prediction prompt_cache_key"
 
 // mistralError returns an error of Mistral about messages.
 func mistralError(message, kind, code string) *said {
-	return refusing(http.StatusBadRequest, `{"object":"error","message":`+quoted(message)+`,"type":"`+kind+`","param":null,"code":`+code+`}`)
+	body := `{"object":"error","message":` + quoted(message) + `,"type":"` + kind + `","param":null,"code":` + code + `}`
+	return refusing(http.StatusBadRequest, body)
 }
 
 // extraForbidden returns the error for a field, in one of the three forms that the API has had.
 func extraForbidden(a asked, path ...string) *said {
-	detail := `[{"type":"extra_forbidden","loc":["body",` + strings.Join(path, ",") + `],"msg":"Extra inputs are not permitted","input":null}]`
+	detail := `[{"type":"extra_forbidden","loc":["body",` + strings.Join(path, ",") + `],"msg":"Extra inputs are not ` +
+		`permitted","input":null}]`
 	return refusing(http.StatusUnprocessableEntity, []string{
 		`{"object":"error","message":{"detail":` + detail + `},"type":"invalid_request_error","param":null,"code":null}`,
 		`{"detail":` + detail + `}`,
@@ -51,7 +56,8 @@ func mistralRefuses(body map[string]any, a asked) *said {
 		return extraForbidden(a, quoted(name))
 	}
 	c := sentChatOf(a)
-	known := map[string]string{"system": "role content", "user": "role content", "tool": "role content tool_call_id name",
+	known := map[string]string{"system": "role content", "user": "role content", "tool": "role content tool_call_id " +
+		"name",
 		"assistant": "role content tool_calls prefix"}
 	for i, m := range c.Messages {
 		if name := unknownField(m.fields, known[m.Role]); name != "" {
@@ -71,7 +77,8 @@ func mistralRefusesCalls(m sentMessage) *said {
 	var ids []string
 	for _, call := range m.Calls {
 		if call.Extra != nil {
-			return refusing(http.StatusUnprocessableEntity, `{"detail":[{"type":"extra_forbidden","loc":["body","messages",1,"assistant",`+
+			return refusing(http.StatusUnprocessableEntity, `{"detail":[{"type":"extra_forbidden","loc":["body","messages",`+
+				`1,"assistant",`+
 				`"tool_calls",0,"extra_content"],"msg":"Extra inputs are not permitted","input":null}]}`)
 		}
 		ids = append(ids, call.ID)
@@ -81,11 +88,13 @@ func mistralRefusesCalls(m sentMessage) *said {
 	}
 	for _, id := range ids {
 		if !nineLetters.MatchString(id) {
-			return mistralError("Tool call id was "+id+" but must be a-z, A-Z, 0-9, with a length of 9.", "invalid_function_call", `"3280"`)
+			return mistralError("Tool call id was "+id+" but must be a-z, A-Z, 0-9, with a length of "+
+				"9.", "invalid_function_call", `"3280"`)
 		}
 	}
 	if m.Role == "assistant" && len(m.Calls) == 0 && (len(m.Content) <= 2 || string(m.Content) == "null") {
-		return mistralError("Assistant message must have either content or tool_calls, but not none.", "invalid_request_error", "null")
+		return mistralError("Assistant message must have either content or tool_calls, but not "+
+			"none.", "invalid_request_error", "null")
 	}
 	return nil
 }
@@ -113,12 +122,14 @@ func mistralRefusesOrder(c sentChat) *said {
 // writeMistral writes an answer of Mistral: calls are whole and without a type, the last event has the usage, and
 // random text hides the length of tokens.
 func writeMistral(w io.Writer, s said, name string) {
-	e := chatEvents{w, `"id":"b3999b8c93e04e11bcbff7bcab829667","object":"chat.completion.chunk","created":1790000000,"model":"` + name + `"`}
+	e := chatEvents{w, `"id":"b3999b8c93e04e11bcbff7bcab829667","object":"chat.completion.chunk",` +
+		`"created":1790000000,"model":"` + name + `"`}
 	const padding = `,"p":"abcdefghijklmnopqrstuvwxyz0123456789"`
 	e.choice(`{"role":"assistant","content":""}`, "null", "")
 	if s.reasoning != "" {
 		for _, piece := range pieces(s.reasoning) {
-			e.choice(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":`+quoted(piece)+`}]}]}`, "null", padding)
+			e.choice(`{"content":[{"type":"thinking","thinking":[{"type":"text",`+
+				`"text":`+quoted(piece)+`}]}]}`, "null", padding)
 		}
 		e.choice(`{"content":[{"type":"thinking","thinking":[],"closed":true}]}`, "null", padding)
 	}

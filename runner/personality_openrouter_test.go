@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,7 +25,8 @@ func openRouterServer() personality {
 	return personality{
 		name: "openrouter", kind: model.ProviderOpenRouter, host: "openrouter.ai", base: "/api/v1",
 		model: "anthropic/claude-sonnet-4.6", cost: openRouterCost,
-		get: listing(`{"data":[{"id":"anthropic/claude-sonnet-4.6","context_length":1000000,"pricing":{"prompt":"0.000003",` +
+		get: listing(`{"data":[{"id":"anthropic/claude-sonnet-4.6","context_length":1000000,` +
+			`"pricing":{"prompt":"0.000003",` +
 			`"completion":"0.000015"},"top_provider":{"context_length":1000000,"max_completion_tokens":64000},` +
 			`"supported_parameters":["tools","reasoning"]}]}`),
 		id:     func(n int) string { return fmt.Sprintf("toolu_bdrk_01%020d", n) },
@@ -42,13 +44,16 @@ type openRouter struct {
 	details map[string]string // by the id of the first call of the answer
 }
 
-const openRouterFields = "model messages tools tool_choice response_format max_tokens max_completion_tokens reasoning_effort " +
+const openRouterFields = "model messages tools tool_choice response_format max_tokens max_completion_tokens " +
+	"reasoning_effort " +
 	"reasoning temperature top_p stream stream_options usage session_id provider plugins user seed stop"
 
 // openRouterError returns an error of the provider behind OpenRouter.
 func openRouterError(message string) *said {
-	raw := `{"type":"error","error":{"type":"invalid_request_error","message":` + quoted(message) + `},"request_id":"req_011CX"}`
-	return refusing(http.StatusBadRequest, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":`+quoted(raw)+
+	raw := `{"type":"error","error":{"type":"invalid_request_error",` +
+		`"message":` + quoted(message) + `},"request_id":"req_011CX"}`
+	return refusing(http.StatusBadRequest, `{"error":{"message":"Provider returned error","code":400,`+
+		`"metadata":{"raw":`+quoted(raw)+
 		`,"provider_name":"Anthropic","is_byok":false}},"user_id":"user_2x"}`)
 }
 
@@ -61,7 +66,8 @@ func (r *openRouter) refuse(body map[string]any, a asked) *said {
 	}
 	c := sentChatOf(a)
 	if id := c.unpaired(); id != "" {
-		return openRouterError("messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: " + id +
+		return openRouterError("messages.1: `tool_use` ids were found without `tool_result` blocks immediately " +
+			"after: " + id +
 			". Each `tool_use` block must have a corresponding `tool_result` block in the next message.")
 	}
 	r.mu.Lock()
@@ -74,7 +80,8 @@ func (r *openRouter) refuse(body map[string]any, a asked) *said {
 			continue
 		}
 		if sent := r.details[m.Calls[0].ID]; sent != "" && !sameDetails(sent, string(m.Details)) {
-			return openRouterError(fmt.Sprintf("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. "+
+			return openRouterError(fmt.Sprintf("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, "+
+				"but found `tool_use`. "+
 				"When `thinking` is enabled, a final `assistant` message must start with a thinking block", i))
 		}
 	}
@@ -97,14 +104,19 @@ func sameDetails(sent, back string) bool {
 	return signatures == otherSignatures && texts == otherTexts
 }
 
+// openRouterWords returns Anthropic's finish reasons for those of OpenAI.
+func openRouterWords() map[string]string {
+	return map[string]string{"tool_calls": "tool_use", "stop": "end_turn", "length": "max_tokens"}
+}
+
 func (r *openRouter) write(w io.Writer, s said, n int) {
 	e := chatEvents{w, `"id":"gen-1790000000-EhEx5DeV7J","object":"chat.completion.chunk","created":1790000000,` +
 		`"model":"anthropic/claude-sonnet-4.6","provider":"Amazon Bedrock"`}
 	_, _ = io.WriteString(w, strings.Repeat(": OPENROUTER PROCESSING\n\n", 1+n%3))
 	choice := func(delta, finish string) { // with the word of the provider
-		native := map[string]string{"null": "null", "tool_calls": `"tool_use"`, "stop": `"end_turn"`, "length": `"max_tokens"`}[finish]
-		if native == "" {
-			native = quoted(finish)
+		native := quoted(cmp.Or(openRouterWords()[finish], finish))
+		if finish == "null" {
+			native = finish
 		}
 		var one bytes.Buffer
 		chatEvents{&one, e.head}.choice(`{"role":"assistant",`+delta+`}`, finish, "")
@@ -117,14 +129,17 @@ func (r *openRouter) write(w io.Writer, s said, n int) {
 		}
 	}
 	for i, c := range s.calls {
-		choice(fmt.Sprintf(`"content":"","tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":""}}]`,
+		choice(fmt.Sprintf(`"content":"","tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,`+
+			`"arguments":""}}]`,
 			i, c.id, c.name), "null")
 		for _, piece := range pieces(c.args) {
-			choice(fmt.Sprintf(`"content":null,"tool_calls":[{"index":%d,"type":"function","function":{"arguments":%s}}]`, i, quoted(piece)), "null")
+			choice(fmt.Sprintf(`"content":null,"tool_calls":[{"index":%d,"type":"function",`+
+				`"function":{"arguments":%s}}]`, i, quoted(piece)), "null")
 		}
 	}
 	usage := usageWith(s, `,"cost":`+strconv.FormatFloat(float64(openRouterCost(s))/1e9, 'g', -1, 64)+`,"is_byok":false,`+
-		`"cost_details":{"upstream_inference_cost":null,"upstream_inference_prompt_cost":0.001},"completion_tokens_details":{"reasoning_tokens":1}`)
+		`"cost_details":{"upstream_inference_cost":null,"upstream_inference_prompt_cost":0.001},`+
+		`"completion_tokens_details":{"reasoning_tokens":1}`)
 	if s.counted {
 		e.usage(usage)
 	}
@@ -132,13 +147,16 @@ func (r *openRouter) write(w io.Writer, s said, n int) {
 		return
 	}
 	if s.broken {
-		_, _ = fmt.Fprintf(w, "data: {%s,\"error\":{\"code\":502,\"message\":\"Provider returned error\",\"metadata\":{\"error_type\":"+
-			"\"provider_unavailable\"}},\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"},\"finish_reason\":\"error\"}]}\n\n", e.head)
+		_, _ = fmt.Fprintf(w, "data: {%s,\"error\":{\"code\":502,\"message\":\"Provider returned error\","+
+			"\"metadata\":{\"error_type\":"+
+			"\"provider_unavailable\"}},\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"},"+
+			"\"finish_reason\":\"error\"}]}\n\n", e.head)
 		return
 	}
 	choice(`"content":""`, finishWord(s))
 	_, _ = io.WriteString(w, ": OPENROUTER PROCESSING\n\n")
-	_, _ = fmt.Fprintf(w, "data: {%s,\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null,"+
+	_, _ = fmt.Fprintf(w, "data: {%s,\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"+
+		"\"finish_reason\":null,"+
 		"\"native_finish_reason\":null}],\"usage\":%s}\n\n", e.head, usage)
 	e.done()
 }
@@ -147,7 +165,11 @@ func (r *openRouter) write(w io.Writer, s said, n int) {
 func (r *openRouter) think(s said, n int, choice func(delta, finish string)) {
 	var sent []string
 	detail := func(text, fields string) {
-		d := `{` + fields + `,"format":"anthropic-claude-v1","index":` + map[bool]string{true: "0", false: "1"}[strings.Contains(fields, "text")] + `}`
+		index := 1
+		if strings.Contains(fields, "text") {
+			index = 0
+		}
+		d := fmt.Sprintf(`{%s,"format":"anthropic-claude-v1","index":%d}`, fields, index)
 		sent = append(sent, d)
 		choice(`"content":"",`+text+`"reasoning_details":[`+d+`]`, "null")
 	}
