@@ -104,9 +104,11 @@ type chatUsage struct {
 	CompletionTokens looseCount `json:"completion_tokens"`
 	TotalTokens      looseCount `json:"total_tokens"`
 	CacheHitTokens   looseCount `json:"prompt_cache_hit_tokens"` // DeepSeek
+	CitationTokens   looseCount `json:"citation_tokens"`         // Perplexity
 	PromptDetails    struct {
 		CachedTokens     looseCount `json:"cached_tokens"`
 		CacheWriteTokens looseCount `json:"cache_write_tokens"`
+		AudioTokens      looseCount `json:"audio_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
 		ReasoningTokens looseCount `json:"reasoning_tokens"`
@@ -119,21 +121,14 @@ type chatUsage struct {
 	} `json:"cost_details"`
 }
 
-// usage converts the server's counts. xAI and Google do not include reasoning in the
-// completion. The total shows that.
+// usage converts the server's counts.
 func (u *chatUsage) usage() Usage {
-	reasoning := u.CompletionDetails.ReasoningTokens
-	output := max(u.CompletionTokens, reasoning, 0)
-	if reasoning > 0 && u.TotalTokens == u.PromptTokens+u.CompletionTokens+reasoning {
-		output = u.CompletionTokens + reasoning
-	}
-	return Usage{
-		InputTokens:      int64(max(u.PromptTokens, 0)),
-		OutputTokens:     int64(output),
-		CacheReadTokens:  int64(max(u.PromptDetails.CachedTokens, u.CacheHitTokens, 0)),
-		CacheWriteTokens: int64(max(u.PromptDetails.CacheWriteTokens, 0)),
-		ReasoningTokens:  int64(max(reasoning, 0)),
-	}
+	return statedTokens{
+		input: u.PromptTokens, output: u.CompletionTokens, total: u.TotalTokens,
+		read:  max(u.PromptDetails.CachedTokens, u.CacheHitTokens),
+		write: u.PromptDetails.CacheWriteTokens, reasoning: u.CompletionDetails.ReasoningTokens,
+		otherInputs: []looseCount{u.PromptDetails.AudioTokens, u.CitationTokens},
+	}.usage()
 }
 
 // A chatStream reads an answer of chat completions.

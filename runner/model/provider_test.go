@@ -562,30 +562,6 @@ func TestWindowOfRefusals(t *testing.T) {
 	}
 }
 
-// TestReasoningBesideTheCompletion checks that reasoning is counted once, in each form of
-// usage.
-func TestReasoningBesideTheCompletion(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		usage  string
-		output int64
-	}{
-		"within":        {`{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"completion_tokens_details":{"reasoning_tokens":5}}`, 12},
-		"beside":        {`{"prompt_tokens":30,"completion_tokens":12,"total_tokens":142,"completion_tokens_details":{"reasoning_tokens":100}}`, 112},
-		"beside, fewer": {`{"prompt_tokens":30,"completion_tokens":12,"total_tokens":47,"completion_tokens_details":{"reasoning_tokens":5}}`, 17},
-		"no total":      {`{"prompt_tokens":30,"completion_tokens":12,"completion_tokens_details":{"reasoning_tokens":5}}`, 12},
-		"more than all": {`{"prompt_tokens":30,"completion_tokens":12,"completion_tokens_details":{"reasoning_tokens":50}}`, 50},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			p := newProvider(t, streams(sse(chunk(`{"content":"x"}`), finished("stop"), `{"choices":[],"usage":`+tt.usage+`}`, done)))
-			resp := answered(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
-			is.Equal(resp.Usage.OutputTokens, tt.output)
-		})
-	}
-}
-
 // user returns a message that begins a turn.
 func user(text string, files ...string) Message {
 	m := Message{Role: RoleUser, Parts: []Part{{Type: PartText, Text: text}}}

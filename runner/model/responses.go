@@ -225,13 +225,10 @@ func (s *responseStream) counted() Response {
 	if u == nil || u.InputTokens <= 0 && u.OutputTokens <= 0 {
 		return Response{}
 	}
-	return Response{Usage: Usage{
-		InputTokens:      int64(max(u.InputTokens, 0)),
-		OutputTokens:     int64(max(u.OutputTokens, u.OutputDetails.ReasoningTokens, 0)),
-		CacheReadTokens:  int64(max(u.InputDetails.CachedTokens, 0)),
-		CacheWriteTokens: int64(max(u.InputDetails.CacheWriteTokens, 0)),
-		ReasoningTokens:  int64(max(u.OutputDetails.ReasoningTokens, 0)),
-	}}
+	return Response{Usage: statedTokens{
+		input: u.InputTokens, output: u.OutputTokens, total: u.TotalTokens, read: u.InputDetails.CachedTokens,
+		write: u.InputDetails.CacheWriteTokens, reasoning: u.OutputDetails.ReasoningTokens,
+	}.usage()}
 }
 
 // attachMeta stores in the parts the data that the provider needs in later requests.

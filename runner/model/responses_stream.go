@@ -50,6 +50,7 @@ type responseObject struct {
 type responsesUsage struct {
 	InputTokens  looseCount `json:"input_tokens"`
 	OutputTokens looseCount `json:"output_tokens"`
+	TotalTokens  looseCount `json:"total_tokens"`
 	InputDetails struct {
 		CachedTokens     looseCount `json:"cached_tokens"`
 		CacheWriteTokens looseCount `json:"cache_write_tokens"`
