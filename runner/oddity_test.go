@@ -91,8 +91,8 @@ func (o oddity) except(wire, reason string) oddity {
 
 // oddities returns all of them.
 func oddities() []oddity {
-	return slices.Concat(textCallOddities(), thinkingOddities(), argumentOddities(), usageOddities(), streamOddities(),
-		refusalOddities(), loopOddities())
+	return slices.Concat(textCallOddities(), thinkingOddities(), argumentOddities(), nameOddities(), usageOddities(),
+		streamOddities(), refusalOddities(), loopOddities())
 }
 
 // answerOf returns the answer to the n-th request.

@@ -62,16 +62,28 @@ func argumentOddities() (list []oddity) {
 		}
 		list = append(list, o)
 	}
-	for _, name := range []string{"fly", "Write_File", "functions.write_file", "write_file<|channel|>json", "default_api:write_file"} {
-		o := recovers("tool: "+name, "", calling(name, helloArgs))
-		o.tells, o.calls = "there is no tool", append([]string{name + " error"}, working...)
-		list = append(list, o)
-	}
 	return list
 }
 
 // countFields matches the counts in the usage of every wire.
 var countFields = regexp.MustCompile(`("(?:\w*_tokens|\w*eval_count)"):(\d+)`)
+
+// nameOddities are calls whose name is no tool, or a tool with something of a template's form. Package textcall names
+// the sources.
+func nameOddities() (list []oddity) {
+	called := func(name string) said { return said{calls: []saidCall{{"call_1", name, helloArgs}}, in: 1000, out: 50} }
+	for _, name := range []string{"fly", "Write_File", "functions.fly", "mail.write_file"} {
+		o := recovers("tool: "+name, "there is no tool", called(name))
+		o.calls = append([]string{name + " error"}, working...)
+		list = append(list, o)
+	}
+	for _, name := range []string{"functions.write_file", "functions:write_file", "tools.write_file",
+		"default_api.write_file", "default_api:write_file", "namespace::write_file", "write_file<|channel|>json",
+		"write_file<|channel|>commentary", "functions.write_file:0", "functions_write_file_0"} {
+		list = append(list, works("tool: "+name, called(name)))
+	}
+	return list
+}
 
 // usageOddities are counts that are missing or no whole numbers.
 func usageOddities() (list []oddity) {

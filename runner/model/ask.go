@@ -16,18 +16,27 @@ import (
 // req.ThinkingOpen is set, such text is emitted as reasoning from its first byte on. A text without any mark turns
 // back into text at the end of the call, so the Response then differs from the deltas.
 //
-// The offline model follows scripts for tests, so its text stays as it is.
+// A call whose name means an offered tool gets the name of that tool: see textcall.Meant.
+//
+// The offline model follows scripts for tests, so its answers stay as they are.
 func Ask(ctx context.Context, m Model, req Request, emit func(Delta)) (Response, error) {
 	if IsScript(m) {
 		return m.Generate(ctx, req, emit)
 	}
-	sorted := emit
+	sorted, names := emit, toolNamer{tools: req.Tools}
 	if emit != nil {
-		sorted = (&sorter{emit: emit, open: req.ThinkingOpen, current: -1}).add
+		s := &sorter{emit: emit, open: req.ThinkingOpen, current: -1}
+		sorted = func(d Delta) {
+			d.ToolName = names.meant(d.ToolName)
+			s.add(d)
+		}
 	}
 	resp, err := m.Generate(ctx, req, sorted)
 	if err != nil {
 		return resp, err
+	}
+	for i := range resp.Parts {
+		resp.Parts[i].ToolName = names.meant(resp.Parts[i].ToolName)
 	}
 	resp.Failed = withoutThinking(resp.Failed)
 	resp.Parts, resp.ThinkingOpen = sortParts(resp.Parts, req.ThinkingOpen, resp.Finish == FinishLength)

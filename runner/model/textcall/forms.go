@@ -2,6 +2,12 @@ package textcall
 
 import "regexp"
 
+// toolName matches the name of a tool, also with namespaces before it.
+const (
+	toolName = `[\w.\-]+` + nameRest
+	nameRest = `(?:(?::{1,2}|/)[A-Za-z_][\w.\-]*)*`
+)
+
 // The marks of calls. vLLM (vllm/tool_parsers), SGLang (python/sglang/srt/function_call) and llama.cpp
 // (common/chat.cpp) read these forms; the names below are those of their parsers.
 var (
@@ -24,8 +30,8 @@ var (
 	// >>> of functionary v3.2; call: of gemma4 and functiongemma; Action: of cohere_command. Only with the name of an
 	// offered tool, which weakCall finds, does a text look like a call.
 	weakPattern = regexp.MustCompile("^(?:>>>|call:|Action:\\s*(?:\\[|```))")
-	weakCall    = regexp.MustCompile("^(?:(?:>>>\\s*|call:)([\\w.\\-]+)\\s*(?:\\{|```)|Action:\\s*(?:```\\w*\\s*)?" +
-		`\[?\s*\{\s*"(?:tool_name|name)"\s*:\s*"([\w.\-]+)")`)
+	weakCall    = regexp.MustCompile("^(?:(?:>>>\\s*|call:)(" + toolName + ")\\s*(?:\\{|```)|Action:\\s*(?:```\\w*\\s*)?" +
+		`\[?\s*\{\s*"(?:tool_name|name)"\s*:\s*"([^"\\]+)")`)
 	// closing matches marks that end an element, and those that have no end.
 	closing    = regexp.MustCompile(`^(?i:</|<[|｜]/|<[^>]*(?:end|suffix|python_tag|plugin)|` + ends + `)`)
 	endPattern = regexp.MustCompile(`^(?i:` + ends + `)$`)
@@ -41,31 +47,32 @@ var (
 
 	// openPattern matches a call whose element is not closed before its arguments. Llama writes it: Groq shows it as
 	// failed_generation, also with a sign before the arguments (tashfeenahmed/freellmapi#291).
-	openPattern = regexp.MustCompile(`^<function=([\w.\-]+)\s*[=,:]?\s*\{`)
+	openPattern = regexp.MustCompile(`^<function=(` + toolName + `)\s*[=,:]?\s*\{`)
 	// elementPattern matches an element with the name of a tool, which Cline's prompt asks for.
 	elementPattern = regexp.MustCompile(`^<([A-Za-z_][\w.\-]*)>\s*`)
 
 	// harmonyPattern matches the header of a call of gpt-oss (openai/harmony), whole and without its special tokens.
 	harmonyPattern = regexp.MustCompile(`^(?:<\|start\|>)?(?:assistant)?\s*(?:<\|channel\|>)?\s*` +
-		`(?:commentary|analysis)?\s*to=(?:functions\.)?([\w.\-]+)\s*(?:<\|channel\|>\s*(?:commentary|analysis))?\s*` +
+		`(?:commentary|analysis)?\s*to=(?:functions\.)?(` + toolName + `)\s*` +
+		`(?:<\|channel\|>\s*(?:commentary|analysis))?\s*` +
 		`(?:<\|constrain\|>)?\s*(?:json|code)?\s*(?:<\|message\|>)?\s*`)
 
 	// namePattern matches a name before arguments: name[ARGS]{…} of mistral, name<｜tool▁sep｜>{…} of deepseek_v31,
 	// functions.name:0<|tool_call_argument_begin|>{…} of kimi_k2, name<arg_key> of glm45, name{…} of functionary.
-	namePattern = regexp.MustCompile(`^([A-Za-z_][\w.\-]*)(?::\d+)?\s*(?:\[CALL_ID\]\w*)?\s*` +
+	namePattern = regexp.MustCompile(`^([A-Za-z_][\w.\-]*` + nameRest + `)(?::\d+)?\s*(?:\[CALL_ID\]\w*)?\s*` +
 		`(?:\[ARGS\]|<[|｜]?tool[▁_]sep[|｜]?>|<\|tool_call_argument_begin\|>)?\s*`)
 
 	// actionPattern matches LangChain's ReAct.
-	actionPattern = regexp.MustCompile(`^(?:Thought:[^\n]*\s+)?Action:\s*([\w.\-]+)\s*\n\s*Action Input:\s*`)
+	actionPattern = regexp.MustCompile(`^(?:Thought:[^\n]*\s+)?Action:\s*(` + toolName + `)\s*\n\s*Action Input:\s*`)
 	// nestedPattern matches a name and its arguments in elements of XML.
-	nestedPattern = regexp.MustCompile(`^<(?:tool_)?name>\s*([\w.\-]+)\s*</(?:tool_)?name>\s*` +
+	nestedPattern = regexp.MustCompile(`^<(?:tool_)?name>\s*(` + toolName + `)\s*</(?:tool_)?name>\s*` +
 		`<(?:arguments|parameters|input)>\s*`)
 
 	fencePattern = regexp.MustCompile("^```[\\w-]*[ \\t]*")
 	argPattern   = regexp.MustCompile(`^\s*<arg_key>\s*([^<>]+?)\s*</arg_key>\s*<arg_value>`)
 
 	// begunPattern matches the beginning of JSON that is a call.
-	begunPattern = regexp.MustCompile(`^\[?\s*\{\s*"(?:name|tool|function)"\s*:\s*"([\w.\-]+)"\s*,\s*` +
+	begunPattern = regexp.MustCompile(`^\[?\s*\{\s*"(?:name|tool|function)"\s*:\s*"([^"\\]+)"\s*,\s*` +
 		`"(?:arguments|parameters)"\s*:`)
 )
 

@@ -23,7 +23,8 @@ func TestParsersGrowSlowly(t *testing.T) {
 		"triple quotes": times("[f(a=[", `''' `, ""), "escapes": times("[f(a='", `\n`, ""), "words": times("", "word ", ""), "fences": times("", "```\n", ""),
 		"marks in code": times("`", "<tool_call>", ""), "fences of calls": times("", "```tool_call\n{\n```\n", ""),
 		"objects in a line": func(n int) string { return "a\n" + strings.Repeat(" ", n/2) + strings.Repeat("{", n/2) },
-		"elements":          times("<f>", "<a>", ""), "pairs of elements": times("<f>", "<a></a>", "</f>")}
+		"namespaces":        times("<tool_call>{\"name\":\"", "to=", "f:0\"}"), "long names": times("[f", ":f", "(a=1)]"),
+		"elements": times("<f>", "<a>", ""), "pairs of elements": times("<f>", "<a></a>", "</f>")}
 	growthtest.Check(t, []growthtest.Parser{
 		{
 			Name: "calls in a text", Fuzz: []string{"FuzzFind"},

@@ -360,20 +360,12 @@ func (s *scanner) typed(name, key, text string) json.RawMessage {
 	return raw
 }
 
-// offered returns the name of an offered tool. Some models add a namespace to it.
+// offered returns the name of the offered tool that a name means.
 func (s *scanner) offered(name string) (string, bool) {
-	if _, ok := s.tools[name]; ok {
-		return name, true
-	}
-	for _, space := range []string{"functions.", "function.", "tools.", "tool.", "default_api."} {
-		if short, ok := strings.CutPrefix(name, space); ok {
-			_, ok = s.tools[short]
-			return short, ok
-		}
-	}
-	short := strings.TrimSuffix(name, ".call")
-	_, ok := s.tools[short]
-	return short, ok
+	return Meant(name, func(n string) bool {
+		_, ok := s.tools[n]
+		return ok
+	})
 }
 
 // add adds a call. Its arguments may be a string that contains the object.

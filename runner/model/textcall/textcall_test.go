@@ -239,7 +239,8 @@ func TestBegins(t *testing.T) {
 func FuzzFind(f *testing.F) {
 	for _, text := range []string{"<tool_call>{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}</tool_call>", "[read_file(path='a')]",
 		"<function=read_file><parameter=path>a</parameter></function>", "[TOOL_CALLS]read_file[ARGS]{}", "to=functions.x {}",
-		"call:read_file{path:<escape>a<escape>}", "a\n{\"name\":\"read_file\",\"arguments\":{}}"} {
+		"call:read_file{path:<escape>a<escape>}", "a\n{\"name\":\"read_file\",\"arguments\":{}}",
+		"call:default_api:read_file{}", `{"name":"functions.read_file<|channel|>x:0","arguments":{}}`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
