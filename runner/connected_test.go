@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -108,10 +109,15 @@ func TestProviderFailures(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, withCatalogue(nil))
 	p := newConnectable(t, "box", connectedKey)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "<!doctype html><title>Sign in</title>")
+	}))
+	defer page.Close()
 	for name, tt := range map[string]struct{ address, key, code, says string }{
 		"wrong-key":   {p.URL + "/v1", "sk-wrong-0123456789", "401", "Incorrect API key provided: Bearer [key]"},
 		"nobody-home": {"http://127.0.0.1:1/v1", "", "connection", "connection refused"},
 		"metadata":    {"http://metadata.test.invalid/v1", "", "connection", "no connection"},
+		"a-page":      {page.URL, "", "web_page", `a web page with the title "Sign in" came in place of a list of models`},
 	} {
 		is := is.New(t)
 		f.connect(name, tt.address, tt.key)
@@ -133,6 +139,9 @@ func TestProviderFailures(t *testing.T) {
 	is.True(v.Offline) // a failed provider does not become the default
 	_, err = f.TestProvider(f.ctx(), f.owner, "nothing", "")
 	is.True(store.IsKind(err, store.NotFound))
+	got, err := f.TestProvider(f.ctx(), f.owner, "a-page", "m") // a server without a list may still answer
+	is.NoErr(err)
+	is.True(strings.Contains(got.Error, "in place of an answer of the chat completions API"))
 }
 
 // TestProviderReach connects private addresses as the Owner of the first organization and as the

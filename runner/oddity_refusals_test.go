@@ -87,7 +87,7 @@ func page(name string) oddity {
 	html := said{bill: "none", shape: func(string, string) string {
 		return "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Sign in</body></html>"
 	}, header: http.Header{"Content-Type": {"text/html"}}}
-	return ends(name, "failed: 404", 1, html)
+	return ends(name, "failed: web_page", 1, html)
 }
 
 // loopOddities are models that do the same again and again.

@@ -152,7 +152,7 @@ func (r *Runner) examine(ctx context.Context, models store.OrganizationModels, p
 		return t, nil, used
 	}
 	listed, err := r.provider(p, models.First).List(ctx)
-	if me, ok := errors.AsType[*model.Error](err); ok && (modelName == "" || me.Gone() && me.Code != "404") {
+	if me, ok := errors.AsType[*model.Error](err); ok && (modelName == "" || me.Gone() && !hasNoList(me)) {
 		t.Code, t.Error = me.Code, me.Message
 		return t, nil, used
 	} // a server without a list may still answer
@@ -174,6 +174,9 @@ func (r *Runner) examine(ctx context.Context, models store.OrganizationModels, p
 	r.askShortly(ctx, m, &t, &used)
 	return t, list, used
 }
+
+// hasNoList reports whether a server may lack only the list of models.
+func hasNoList(e *model.Error) bool { return e.Code == "404" || e.Code == model.CodeWebPage }
 
 // askShortly asks a model a short question, and stores the answer or the failure in t. used is the
 // usage to charge: that of a failed call is charged as in a turn.

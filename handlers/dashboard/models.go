@@ -191,6 +191,8 @@ func (c providerCard) Advice() text.Key {
 		return "Check the credit and the limits of your account at the provider, then test again."
 	case "404":
 		return "Choose another model to test, or check the address."
+	case "web_page":
+		return "Check the address and the port, and that no login page or proxy answers there."
 	case "connection":
 		if c.Kind == store.KindOllama {
 			return "Start Ollama on that machine with “ollama serve”, and check the address."

@@ -249,9 +249,6 @@ func (c *claude) call(ctx context.Context, req *Request, q claudeQuirks, s *clau
 		return refused, err
 	}
 	defer resp.Body.Close()
-	if looksLikePage(resp.Header, nil) {
-		return webPage(), nil
-	}
 	if err := readDocument(resp, s.readEvents, s.whole); err != nil {
 		return c.readFailure(ctx, err, s.begun(), c.failureFor(req))
 	}

@@ -137,7 +137,7 @@ func (s *claudeStream) read(name string, data []byte) error {
 	err := json.Unmarshal(s.markHalves(data), &e)
 	if name == "error" || e.Type == "error" {
 		r := &apiError{}
-		r.readBody(http.Header{}, data)
+		r.readBody("/v1/messages", http.Header{}, data)
 		// The status of the HTTP response is 200 nevertheless. LiteLLM writes the right one as a code.
 		r.status = cmp.Or(numericStatus(r.code), streamStatus(r.kind))
 		return &streamFault{r}

@@ -116,7 +116,7 @@ func TestClaudeBrokenStreams(t *testing.T) {
 		"unknown fault":  {streams(begun + "event: error\ndata: hm\n\n"), "500", "hm", true},
 		"bad request":    {streams(claudeEvent(`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 1 > 0"}}`)), "context_length", "too long", false},
 		"no JSON":        {streams(begun + "event: content_block_delta\ndata: oops\n\n"), "bad_response", "not JSON", true},
-		"a page":         {answers(200, "text/html", "<html>Welcome</html>"), "404", "base URL", false},
+		"a page":         {answers(200, "text/html", "<html>Welcome</html>"), "web_page", "base URL", false},
 		"refused at all": {streams(claudeStart(oneUsage) + claudeStop(`{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"This is about germs."}}`, `{"output_tokens":0}`)), "refused", "germs", false},
 	})
 }

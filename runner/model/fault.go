@@ -41,7 +41,7 @@ const CodeRefused = "refused"
 // rejected, or the account has not enough credit. The same call to another model may succeed.
 func (e *Error) Gone() bool {
 	switch e.Code {
-	case "401", "402", "403", "404", CodeUnavailable:
+	case "401", "402", "403", "404", CodeUnavailable, CodeWebPage:
 		return true
 	case "301", "302", "303", "307", "308": // the address is wrong
 		return true
@@ -61,7 +61,7 @@ func (e *Error) Rejected() bool {
 func KnownCode(code string) string {
 	switch code {
 	case codeConnection, codeTimeout, codeStream, codeBadResponse, codeContextLength, codeContentFilter,
-		codeReplayMiss, CodeRefused, CodeUnavailable, CodeToolsRefused:
+		codeReplayMiss, CodeRefused, CodeUnavailable, CodeToolsRefused, CodeWebPage:
 		return code
 	}
 	if status, err := strconv.Atoi(code); err == nil && status >= 400 && status < 600 {
@@ -106,6 +106,7 @@ type apiError struct {
 	message string
 	details string // further facts as JSON, such as the names of exhausted quotas
 	failed  string // the tool call of the model that the server could not read
+	page    string // what to say about a web page in place of an answer, "" for another body
 	window  int64  // context window that a field of the error names, 0 for none
 	wait    time.Duration
 }
@@ -123,10 +124,8 @@ func (r *apiError) mentions(texts ...string) bool {
 
 // failure converts the error to an *Error. It removes the secrets.
 func (r *apiError) failure(secrets ...string) *Error {
-	message := cmp.Or(r.message,
-		"the model server answered "+strings.TrimSpace(strconv.Itoa(r.status)+" "+http.StatusText(r.status)))
-	e := &Error{Code: strconv.Itoa(r.status), Message: tidyMessage(message, secrets), RetryAfter: r.wait,
-		Quoted: r.message != "", mistake: r.mistake(secrets)}
+	e := &Error{Code: strconv.Itoa(r.status), Message: tidyMessage(r.words(), secrets), RetryAfter: r.wait,
+		Quoted: r.message != "" || r.page != "", mistake: r.mistake(secrets)}
 	if e.mistake != "" && len(r.failed) < maxErrorBody { // a longer one may be cut
 		e.failed = r.failed
 	}
@@ -141,8 +140,25 @@ func (r *apiError) failure(secrets ...string) *Error {
 	default:
 		// A template fails in the same way each time, although servers answer with 500.
 		e.Retryable = isTransient(r.status) && !r.says(meansTemplate) && !r.says(meansNoSystem)
+		if r.page != "" && !e.Retryable {
+			e.Code = CodeWebPage
+		}
 	}
 	return e
+}
+
+// words returns the message of the error.
+func (r *apiError) words() string {
+	status := "the model server answered " + strings.TrimSpace(strconv.Itoa(r.status)+" "+http.StatusText(r.status))
+	switch {
+	case r.message != "":
+		return r.message
+	case r.page != "" && r.status == http.StatusNotFound:
+		return r.page
+	case r.page != "":
+		return status + ": " + r.page
+	}
+	return status
 }
 
 // isTransient reports whether a retry may succeed after this status.
@@ -189,7 +205,7 @@ func readAPIError(resp *http.Response) *apiError {
 		r.message = redirected(resp)
 		return r
 	}
-	r.readBody(resp.Header, raw)
+	r.readBody(resp.Request.URL.Path, resp.Header, raw)
 	r.readWait(resp.Header, time.Now())
 	return r
 }
@@ -209,10 +225,14 @@ func redirected(resp *http.Response) string {
 	return "the model server redirects to " + to.Host + "; redirects are not followed, so set its base URL to " + address
 }
 
-// readBody sets the error's message from any body. It ignores web pages and JSON of an unknown
-// form, which do not help the user.
-func (r *apiError) readBody(h http.Header, raw []byte) {
-	if !r.read(raw) && !json.Valid(raw) && !looksLikePage(h, raw) {
+// readBody sets the error's message from any body. It ignores JSON of an unknown form, which does not help the user.
+// Of a web page it keeps the title. path is that of the request.
+func (r *apiError) readBody(path string, h http.Header, raw []byte) {
+	switch {
+	case r.read(raw) || json.Valid(raw) || len(raw) == 0:
+	case looksLikePage(h, raw):
+		r.page = aboutPage(path, raw)
+	default:
 		r.failed = generation("", string(raw))
 		r.message = cutText(string(raw), maxErrorText)
 	}
@@ -298,19 +318,6 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 		*t = looseText(raw)
 	}
 	return nil
-}
-
-// webPage returns the error for a server whose answer is a web page.
-func webPage() *apiError {
-	return &apiError{status: http.StatusNotFound,
-		message: "the model server answered with a web page; is its base URL right?"}
-}
-
-// looksLikePage reports whether a body is a web page.
-func looksLikePage(h http.Header, body []byte) bool {
-	start := strings.ToLower(strings.TrimSpace(string(body[:min(len(body), 200)])))
-	return strings.HasPrefix(h.Get("Content-Type"), "text/html") || strings.HasPrefix(start, "<!doctype") ||
-		strings.HasPrefix(start, "<html")
 }
 
 // retryAfter returns the wait that a provider requests: Retry-After-Ms, or Retry-After as

@@ -118,10 +118,42 @@ type watchedBody struct {
 	linger time.Duration
 	total  int // bytes read so far
 	line   int // bytes of the line that is being read
+
+	head    []byte // bytes that peek has read, and Read has not returned yet
+	headErr error  // that peek got after them
+}
+
+// maxHead limits what peek reads, in bytes.
+const maxHead = 512
+
+// peek returns the beginning of the body up to the first byte that is no space, or more. Read returns it again.
+func (b *watchedBody) peek() []byte {
+	var head []byte
+	for b.headErr == nil && len(head) < maxHead && len(bytes.TrimSpace(withoutMark(head))) == 0 {
+		part := make([]byte, maxHead-len(head))
+		var n int
+		n, b.headErr = b.read(part)
+		head = append(head, part[:n]...)
+	}
+	b.head = head
+	return head
 }
 
 // Read returns an error if the body is too long or stalls.
 func (b *watchedBody) Read(p []byte) (int, error) {
+	if len(b.head) > 0 {
+		n := copy(p, b.head)
+		b.head = b.head[n:]
+		return n, nil
+	}
+	if err := b.headErr; err != nil {
+		return 0, err
+	}
+	return b.read(p)
+}
+
+// read reads from the connection.
+func (b *watchedBody) read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	// The timer limits pauses, not the whole answer.
 	b.timer.Reset(time.Duration(b.idle.Load()))

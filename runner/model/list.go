@@ -249,13 +249,13 @@ func (p Provider) get(ctx context.Context, path, query string) ([]byte, error) {
 	}
 	if err == nil && status != http.StatusOK {
 		refused := &apiError{status: status}
-		refused.readBody(http.Header{}, raw)
+		refused.readBody("/"+path, http.Header{}, raw)
 		return nil, refused.failure(p.Key)
 	}
 	return raw, err
 }
 
-// fetch makes one request and reads the complete answer.
+// fetch makes one request and reads the complete answer. A web page has the status 404.
 func (m *remote) fetch(ctx context.Context, path string) (raw []byte, status int, err error) {
 	resp, err := m.send(ctx, http.MethodGet, path, nil)
 	if err != nil {
@@ -272,7 +272,7 @@ func (m *remote) fetch(ctx context.Context, path string) (raw []byte, status int
 	case len(raw) > maxListBody:
 		return nil, 0, &Error{Code: codeBadResponse, Message: "the list of models is too long"}
 	case resp.StatusCode == http.StatusOK && looksLikePage(resp.Header, raw):
-		return nil, 0, webPage().failure()
+		return raw, http.StatusNotFound, nil // the address is wrong
 	}
 	return bytes.TrimSpace(raw), resp.StatusCode, nil
 }

@@ -80,7 +80,7 @@ func TestListFails(t *testing.T) {
 		says   string
 	}{
 		"wrong key":  {answers(401, "application/json", `{"error":{"message":"Incorrect API key provided: `+testKey+`"}}`), "401: Incorrect API key provided: [key]"},
-		"a web page": {answers(200, "text/html", `<!doctype html><script>alert(1)</script>`), "answered with a web page"},
+		"a web page": {answers(200, "text/html", `<!doctype html><script>alert(1)</script>`), "a web page came in place of a list of models: check"},
 		"no list":    {answers(200, "application/json", `"hello"`), "unknown form"},
 		"broken":     {answers(200, "application/json", `{"data":[`), "unknown form"},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {

@@ -107,6 +107,9 @@ func (o *ollama) ask(ctx context.Context, method, path string, body, answer any)
 	if resp.StatusCode != http.StatusOK {
 		return o.refusal(&Request{}, readAPIError(resp), 0)
 	}
+	if page := pageInstead(resp); page != nil {
+		return page.failure(o.secrets...)
+	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxShow)).Decode(answer); err != nil {
 		// A timeout also makes the JSON invalid, but is the actual reason.
 		if ctx.Err() != nil {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 )
 
 // An ollamaChunk is a line of an answer. The last line has Done and the token counts.
@@ -49,9 +48,6 @@ var errNoAnswer = errors.New("the model server sent something that is not a line
 
 // readAnswer reads the lines of an answer up to the line with done.
 func (s *ollamaStream) readAnswer(resp *http.Response) error {
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
-		return &streamFault{webPage()}
-	}
 	r := bufio.NewReader(resp.Body)
 	var document []byte // the lines of a JSON document so far
 	for first := true; !s.done; first = false {

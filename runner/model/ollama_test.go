@@ -209,7 +209,7 @@ func TestOllamaRefusals(t *testing.T) {
 		"in the middle":  {ndjson(ollamaHello + `{"error":"llama runner process has terminated: exit status 2"}` + "\n"), "500", []string{"terminated"}, 0, true},
 		"only loaded":    {ndjson(lines("load")), "stream", []string{"load"}, 0, true},
 		"not a line":     {ndjson(ollamaHello + "oops\n" + ollamaEnd), "bad_response", []string{"not a line"}, 0, true},
-		"a page":         {answers(200, "text/html", "<html>"), "404", []string{"web page"}, 0, false},
+		"a page":         {answers(200, "text/html", "<html>"), "web_page", []string{"a web page came in place of an answer of Ollama's API", "11434"}, 0, false},
 		"an empty body":  {ndjson(""), "stream", []string{"broke off"}, 0, true},
 		"a broken error": {answers(500, "application/json", `{"error":"{oops"}`), "500", []string{"{oops"}, 0, true},
 	} {

@@ -85,9 +85,6 @@ func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\uf
 // document of a server that does not stream.
 func readDocument(resp *http.Response, read func(io.Reader) error, whole func([]byte) error) error {
 	kind := resp.Header.Get("Content-Type")
-	if strings.HasPrefix(kind, "text/html") {
-		return &streamFault{webPage()}
-	}
 	if !strings.HasPrefix(kind, "application/json") {
 		return read(resp.Body)
 	}

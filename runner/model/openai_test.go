@@ -122,7 +122,7 @@ func TestOpenAIBrokenStreams(t *testing.T) {
 		"an error that says little": {streams(sse(`{"error":{}}`)), "500", "500", true},
 		"finished by an error":      {streams(sse(chunk(`{"content":"a"}`), finished("error"))), "stream", "failed in the middle", true},
 		"no JSON":                   {streams("data: oops\n\n"), "bad_response", "not an event", true},
-		"a page":                    {answers(200, "text/html", "<html>Welcome</html>"), "404", "base URL", false},
+		"a page":                    {answers(200, "text/html", "<html>Welcome</html>"), "web_page", "base URL", false},
 		"all filtered":              {streams(sse(finished("content_filter"), done)), "content_filter", "filter", false},
 		"a whole that is an error":  {answers(200, "application/json", `{"error":{"message":"nope","code":"invalid_request_error"}}`), "400", "nope", false},
 		"too many parts":            {streams(strings.Repeat(sse(chunk(`{"reasoning":"a","content":"b"}`)), maxParts)), "bad_response", "too long", false},

@@ -46,6 +46,8 @@ func parsers(t *testing.T) []growthtest.Parser {
 	errorShapes["digits"] = growthtest.Times(`{"error":{"message":"request (`, "1", `"}}`)
 	errorShapes["refused fields"] = growthtest.Numbered(`{"detail":[`,
 		`{"type":"extra_forbidden","loc":["body","messages",%d,"reasoning"],"msg":"Extra inputs are not permitted"},`, `{}]}`)
+	errorShapes["titles"] = growthtest.Times("<html>", "<title", "")
+	errorShapes["one title"] = growthtest.Times("<html><title>", "&amp;", "</title>")
 	return []growthtest.Parser{
 		{
 			Name: "OpenAI stream", Fuzz: []string{"FuzzOpenAIStream"},
@@ -97,7 +99,7 @@ func parsers(t *testing.T) []growthtest.Parser {
 			Name: "error of a provider", Fuzz: []string{"FuzzRefusal"},
 			Read: func(in []byte) {
 				r := &apiError{status: 429}
-				r.readBody(http.Header{}, in)
+				r.readBody("/api/chat", http.Header{}, in)
 				r.readWait(http.Header{"X-Ratelimit-Reset": {string(in)}}, time.Unix(0, 0))
 				r.room()
 				r.idRule(idRule{})

@@ -67,13 +67,20 @@ func (m *remote) send(ctx context.Context, method, path string, body any) (*http
 }
 
 // post sends a request and returns the response, with an unread body. The response is nil if
-// the server rejected the request or could not be reached.
+// the server rejected the request, sent a web page or could not be reached.
 func (m *remote) post(ctx context.Context, path string, body any) (
 	_ *http.Response, refused *apiError, _ error,
 ) {
 	resp, err := m.send(ctx, http.MethodPost, path, body)
-	if err != nil || resp.StatusCode >= 200 && resp.StatusCode <= 299 {
-		return resp, nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+		if refused = pageInstead(resp); refused == nil {
+			return resp, nil, nil
+		}
+		defer resp.Body.Close()
+		return nil, refused, ctx.Err()
 	}
 	defer resp.Body.Close()
 	// The body of a rejection is small. Reading it to its end keeps the connection.

@@ -112,7 +112,7 @@ func TestResponsesBrokenStreams(t *testing.T) {
 		"an error without form":   {streams(`{"error":{"message":"bad input","type":"invalid_request_error"}}`), "400", "bad input", false},
 		"no JSON":                 {streams("data: oops\n\n"), "bad_response", "not an event", true},
 		"an end without answer":   {streams(sse(`{"type":"response.completed"}`)), "bad_response", "not an event", true},
-		"a page":                  {answers(200, "text/html", "<html>Welcome</html>"), "404", "base URL", false},
+		"a page":                  {answers(200, "text/html", "<html>Welcome</html>"), "web_page", "base URL", false},
 		"all filtered":            {streams(sse(responsesCut("content_filter"))), "content_filter", "filter", false},
 		"too many items":          {streams(strings.Repeat(sse(item("done", 0, `"type":"message"`)), 3) + manyItems()), "bad_response", "too long", false},
 	})

@@ -17,7 +17,7 @@ func refusalOf(status int, body string, header ...string) *apiError {
 		h.Set(header[i], header[i+1])
 	}
 	r := &apiError{status: status}
-	r.readBody(h, []byte(body))
+	r.readBody("/v1/messages", h, []byte(body))
 	r.readWait(h, time.Unix(1_800_000_000, 0))
 	return r
 }

@@ -1,0 +1,107 @@
+package model
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// TestWebPages checks that a web page in place of an answer is named, on every wire.
+func TestWebPages(t *testing.T) {
+	t.Parallel()
+	wanted := map[string][]string{"openai": {"the chat completions API", "/v1"}, "responses": {"the Responses API", "/v1"},
+		"anthropic": {"Anthropic's Messages API", "without /v1"}, "ollama": {"Ollama's API", "11434"}}
+	long := strings.Repeat("x", 70_000)
+	for wire, w := range wires() {
+		for name, tt := range map[string]struct {
+			answer http.HandlerFunc
+			code   string
+			says   string
+		}{
+			"a login":        {answers(200, "text/html; charset=utf-8", "<!DOCTYPE html><html><head><title>Sign in &ndash; Acme</title>"), CodeWebPage, `a web page with the title "Sign in – Acme" came in place of`},
+			"no title":       {answers(200, "text/html", "<html>Welcome</html>"), CodeWebPage, "a web page came in place of"},
+			"capitals":       {answers(200, "Text/HTML", "<HTML><TITLE>A</TITLE>"), CodeWebPage, `title "A"`},
+			"no type":        {answers(200, "application/octet-stream", "\ufeff\r\n \n<!doctype html>\n<title>\n A\n b </title>"), CodeWebPage, `title "A b"`},
+			"type of a wire": {answers(200, w.kind, "<!-- hi --><html><title>A</title>"), CodeWebPage, `title "A"`},
+			"as JSON":        {answers(200, "application/json", "<html><title>A</title>"), CodeWebPage, `title "A"`},
+			"other markup":   {answers(200, "text/html", "<p>Router</p>"), CodeWebPage, "a web page came"},
+			"words":          {answers(200, "text/html", "It works!"), CodeWebPage, "a web page came"},
+			"XHTML":          {answers(200, "application/xhtml+xml", `<?xml version="1.0"?><html><title>A</title>`), CodeWebPage, `title "A"`},
+			"hostile title":  {answers(200, "text/html", "<title>\u202e<b>&lt;script&gt;\x00\n\"'</title>"), CodeWebPage, `title "\u202e<b><script>\x00 \"'"`},
+			"long title":     {answers(200, "text/html", "<title>"+strings.Repeat("ä", 900)+"</title>"), CodeWebPage, strings.Repeat("ä", 40) + `…" came`},
+			"the key in it":  {answers(200, "text/html", "<title>"+testKey+"</title>"), CodeWebPage, `title "[key]"`},
+			"a long page":    {answers(200, "text/html", "<html><title>A</title>"+long), CodeWebPage, `title "A"`},
+			"not found":      {answers(404, "text/html", "<html><title>404 Not Found</title>"), CodeWebPage, `title "404 Not Found" came`},
+			"forbidden":      {answers(403, "text/html", "<html><title>Just a moment...</title>"), CodeWebPage, `answered 403 Forbidden: a web page with the title "Just a moment..."`},
+			"not allowed":    {answers(405, "text/html", "<html>"), CodeWebPage, "answered 405 Method Not Allowed: a web page came"},
+			"plain HTTP":     {answers(400, "text/html", "<html><head><title>400 The plain HTTP request was sent to HTTPS port</title>"), CodeWebPage, "sent to HTTPS port"},
+			"a gateway":      {answers(502, "text/html", "<html><title>502 Bad Gateway</title>"), "502", "answered 502 Bad Gateway: a web page"},
+			"not a page":     {answers(404, "text/plain", "404 page not found"), "404", "404 page not found"},
+		} {
+			t.Run(wire+" "+name, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				p := newProvider(t, tt.answer)
+				e := failure(t, w.at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
+				is.Equal(e.Code, tt.code)
+				if !strings.Contains(e.Message, tt.says) {
+					t.Fatalf("%q lacks %q", e.Message, tt.says)
+				}
+				is.Equal(e.Retryable, tt.code == "502")
+				is.Equal(e.Gone(), tt.code != "502")
+				for _, words := range wanted[wire] {
+					is.True(strings.Contains(e.Message, words) || name == "not a page") // names the interface and what to check
+				}
+				is.True(!strings.Contains(e.Message, "does not answer as Ollama does") || name == "not a page")
+				is.True(len(e.Message) < 500)
+			})
+		}
+		t.Run(wire+" an answer with the type of a page", func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(t, answers(200, "text/html", w.hello+spoken(wire, " <b>you</b>")+w.end))
+			resp := answered(t, w.at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
+			is.New(t).Equal(spell(resp.Parts), "text:Hello <b>you</b>")
+		})
+	}
+}
+
+// TestWebPageWithoutVersion checks that a server whose pages are at / is asked under /v1.
+func TestWebPageWithoutVersion(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	page := answers(200, "text/html", "<!doctype html><title>Chat</title>")
+	p := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/models":
+			answers(200, "application/json", `{"data":[{"id":"m"}]}`)(w, r)
+		case "/v1/chat/completions":
+			answers(200, "text/event-stream", openAIHello+sse(finished("stop"), done))(w, r)
+		default:
+			page(w, r)
+		}
+	})
+	list, err := Provider{Name: "p", Kind: ProviderOpenAI, BaseURL: p.URL, Key: testKey}.List(t.Context())
+	is.NoErr(err)
+	is.Equal(list[0].Name, "m")
+}
+
+// TestWebPageAsList checks the lists of each kind of provider.
+func TestWebPageAsList(t *testing.T) {
+	t.Parallel()
+	for kind, says := range map[string]string{ProviderOpenAI: "a list of models", ProviderAnthropic: "a list of models",
+		ProviderOllama: "a list of Ollama's models: check that its address has the host and the port"} {
+		for _, status := range []int{200, 404, 403} {
+			is := is.New(t)
+			p := newProvider(t)
+			p.Config.Handler = answers(status, "text/html", "<!doctype html><title>Sign in</title>")
+			_, err := Provider{Name: "p", Kind: kind, BaseURL: p.URL, Key: testKey}.List(t.Context())
+			e := asFailure(t, err)
+			is.Equal(e.Code, CodeWebPage)
+			if !strings.Contains(e.Message, `a web page with the title "Sign in" came in place of `+says) {
+				t.Errorf("%s %d: %s", kind, status, e.Message)
+			}
+		}
+	}
+}
