@@ -56,7 +56,7 @@ var rooms = map[string][]string{
 	"runner/stream": {"store", "runner/view", "runner/model"},
 	// One JSON form for the API, webhooks and streams.
 	"runner/view": {"store", "runner/arguments"},
-	// Pure: arguments are mended when they arrive and fitted to the tool when it runs.
+	// Pure: arguments are read in calls as text, mended when they arrive and fitted to the tool when it runs.
 	"runner/arguments": {},
 	// It works on rows, independent of the agent loop.
 	"runner/schedule": {"store"},
@@ -71,7 +71,7 @@ var rooms = map[string][]string{
 	// Pure: thinking within the text of an answer, for every provider.
 	"runner/model/thinking": {},
 	// Pure: tool calls within the text of an answer, for every provider.
-	"runner/model/textcall": {},
+	"runner/model/textcall": {"runner/arguments"},
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.

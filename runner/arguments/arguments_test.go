@@ -93,6 +93,47 @@ func TestFit(t *testing.T) {
 	is.Equal(string(arguments.Fit(json.RawMessage(`true`), json.RawMessage(`{"a":1}`))), `{"a":1}`)
 }
 
+// TestValue checks values within other text.
+func TestValue(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{"a": 1} rest`: `{"a": 1}| rest`, `[1,2]]`: `[1,2]|]`, `{'a': True, 'b': None,}x`: `{"a":true,"b":null}|x`,
+		`{a: "b"}`: `{"a":"b"}|`, `('a', 2)`: `["a",2]|`, `["""a"b"""],`: `["a\"b"]|,`, `<escape>a<escape>}`: `"a"|}`,
+		`<|"|>a<|"|>}`: `"a"|}`, `'it\'s' `: `"it's"| `, `'\ud83d\ude00'`: `"😀"|`, `'\d'`: `"\\d"|`, `-1.5e3)`: `-1.5e3|)`,
+		`'a`: ``, ``: ``, `{`: ``, `{a}`: ``, `[1 2]`: ``, `maybe`: ``, `{1:2}`: ``,
+		strings.Repeat("[", 40) + strings.Repeat("]", 40): strings.Repeat("[", 40) + strings.Repeat("]", 40) + "|",
+		strings.Repeat("(", 40) + strings.Repeat(")", 40): ``,
+	} {
+		value, rest, ok := arguments.Value(in)
+		got := string(value) + "|" + rest
+		if is := is.New(t); ok {
+			is.Equal(got, want)
+		} else {
+			is.Equal("", want) // no value
+		}
+	}
+	for in, want := range map[string]string{`(a=1, b='c',) x`: `{"a":1,"b":"c"}| x`, `()`: `{}|`, `( a = [1] )`: `{"a":[1]}|`,
+		`(1)`: ``, `(a 1)`: ``, `(a=1 b=2)`: ``, `(a=1`: ``} {
+		object, rest, ok := arguments.Named(in)
+		is := is.New(t)
+		is.Equal(ok, want != "")
+		is.True(!ok || string(object)+"|"+rest == want) // the object and the rest
+	}
+}
+
+func FuzzValue(f *testing.F) {
+	f.Add(`{'a': [True, "b\d"], c: (1, None,)} rest`)
+	f.Add(`(a=<escape>b<escape>, c="""d""")`)
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, read := range []func(string) (json.RawMessage, string, bool){arguments.Value, arguments.Named} {
+			value, rest, ok := read(text)
+			if ok && (!json.Valid(value) || !strings.HasSuffix(text, rest)) {
+				t.Fatalf("%q became %q and %q", text, value, rest)
+			}
+		}
+	})
+}
+
 func FuzzObject(f *testing.F) {
 	f.Add("```json\n{\"a\":'b',}\n```")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -155,37 +155,46 @@ func converted(value json.RawMessage, t string, items json.RawMessage) (_ json.R
 	var text string
 	isText := value[0] == '"' && json.Unmarshal(value, &text) == nil
 	text = strings.TrimSpace(text)
-	switch t {
-	case "string": // the text of a number or of true; an object could have been meant for another argument
-		if value[0] == '{' || value[0] == '[' || value[0] == 'n' {
-			return nil, false
+	if isText && means(t, text) {
+		if t == "boolean" {
+			text = strings.ToLower(text)
 		}
+		return json.RawMessage(text), true
+	}
+	switch {
+	// The text of a number or of true. An object could have been meant for another argument.
+	case t == "string" && !isType(value, "object") && !isType(value, "array") && !isType(value, "null"):
 		return json.RawMessage(strconv.Quote(string(value))), true
-	case "number", "integer":
-		if _, err := strconv.ParseFloat(text, 64); isText && err == nil && json.Valid([]byte(text)) {
-			return json.RawMessage(text), true
-		}
-	case "boolean":
-		if word := strings.ToLower(text); isText && (word == "true" || word == "false") {
-			return json.RawMessage(word), true
-		}
-	case "object":
-		if isText && strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
-			return json.RawMessage(text), true
-		}
-	case "array":
-		if isText && strings.HasPrefix(text, "[") && json.Valid([]byte(text)) {
-			return json.RawMessage(text), true
-		}
-		var w wanted
-		if json.Unmarshal(items, &w) != nil || value[0] == 'n' {
-			return nil, false
-		}
-		if types := w.types(); len(types) == 1 && isType(value, types[0]) { // one entry, without its list
-			return slices.Concat(json.RawMessage("["), value, json.RawMessage("]")), true
-		}
+	case t == "array" && !isType(value, "null") && isEntry(value, items):
+		return slices.Concat(json.RawMessage("["), value, json.RawMessage("]")), true
 	}
 	return nil, false
+}
+
+// means reports whether a text is the JSON of a value of a type.
+func means(t, text string) bool {
+	switch t {
+	case "number", "integer":
+		_, err := strconv.ParseFloat(text, 64)
+		return err == nil && json.Valid([]byte(text))
+	case "boolean":
+		return strings.EqualFold(text, "true") || strings.EqualFold(text, "false")
+	case "object":
+		return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
+	case "array":
+		return strings.HasPrefix(text, "[") && json.Valid([]byte(text))
+	}
+	return false
+}
+
+// isEntry reports whether a value is one entry of a list, which the model wrote without its list.
+func isEntry(value, items json.RawMessage) bool {
+	var w wanted
+	if json.Unmarshal(items, &w) != nil {
+		return false
+	}
+	types := w.types()
+	return len(types) == 1 && isType(value, types[0])
 }
 
 // marshal returns v as JSON. It does not escape < and >, which the model did not write.

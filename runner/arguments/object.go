@@ -1,5 +1,9 @@
-// Package arguments mends the arguments of tool calls that a model wrote almost right. It is pure. It mends only what
-// has one meaning: arguments that were cut off, or that could mean two things, are given back to the model.
+// Package arguments reads the arguments of tool calls that a model wrote almost as JSON. It is pure.
+//
+// Object mends the whole arguments of a call, and keeps the rest as the model wrote it. It mends only what has one
+// meaning: arguments that were cut off, or that could mean two things, are given back to the model. Value and Named
+// read a value within other text, whose end they must find: there the form of the call around it decides what is
+// meant. Fit gives arguments the types that a tool wants.
 package arguments
 
 import (
@@ -138,8 +142,8 @@ func (m *mender) word() {
 	word := string(m.in[from:m.at])
 	if m.next() == ':' {
 		word = `"` + word + `"`
-	} else if of, ok := map[string]string{"True": "true", "False": "false", "None": "null"}[word]; ok {
-		word = of
+	} else {
+		word = constant(word)
 	}
 	m.out.WriteString(word)
 }

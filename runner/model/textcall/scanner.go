@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"journeyman/runner/arguments"
 )
 
 // A scanner reads a text that may consist of calls.
@@ -161,23 +163,11 @@ func (s *scanner) json() (json.RawMessage, bool) {
 	if fence := fencePattern.FindString(s.rest); fence != "" {
 		s.rest = strings.TrimLeft(s.rest[len(fence):], " \t\r\n")
 	}
-	var raw json.RawMessage
-	d := json.NewDecoder(strings.NewReader(s.rest))
-	if d.Decode(&raw) == nil {
-		s.rest = s.rest[d.InputOffset():]
-		return raw, true
+	raw, rest, ok := arguments.Value(s.rest)
+	if ok {
+		s.rest = rest
 	}
-	l := literal{rest: s.rest}
-	v, ok := l.value(0)
-	if !ok {
-		return nil, false
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, false
-	}
-	s.rest = l.rest
-	return raw, true
+	return raw, ok
 }
 
 // value reads JSON that contains the name of a call, or a list in the syntax of Python.
@@ -234,16 +224,11 @@ func (s *scanner) named() bool {
 
 // python reads the arguments of a call in the syntax of Python.
 func (s *scanner) python(name string) bool {
-	l := literal{rest: s.rest}
-	args, ok := l.arguments()
+	raw, rest, ok := arguments.Named(s.rest)
 	if !ok {
 		return s.marked && s.fail("its arguments cannot be read")
 	}
-	raw, err := json.Marshal(args)
-	if err != nil {
-		return s.fail("its arguments cannot be read")
-	}
-	s.rest = l.rest
+	s.rest = rest
 	return s.add(name, raw)
 }
 

@@ -7,7 +7,7 @@
 // looks like a call only if it has the members of a call and no other ones. Code within other text is an example,
 // and so is a mark within a sentence: such text is an answer.
 //
-// The package is pure. It knows the forms, and never runs a call.
+// The package is pure. It knows the forms, and never runs a call. Package arguments reads the values in them.
 package textcall
 
 import (

@@ -1,10 +1,39 @@
-package textcall
+package arguments
 
 import (
 	"encoding/json"
 	"regexp"
 	"strings"
 )
+
+// Value reads the JSON value at the beginning of a text, and returns the rest of the text. It accepts what a literal
+// is, too. Unlike Object it need not reach the end of the text, and does not keep how the value was written.
+func Value(text string) (value json.RawMessage, rest string, ok bool) {
+	d := json.NewDecoder(strings.NewReader(text))
+	if d.Decode(&value) == nil {
+		return value, text[d.InputOffset():], true
+	}
+	l := literal{rest: text}
+	v, ok := l.value(0)
+	return l.result(v, ok)
+}
+
+// Named reads the arguments of a call in Python at the beginning of a text, (name=value, …), and returns them as an
+// object, with the rest of the text.
+func Named(text string) (object json.RawMessage, rest string, ok bool) {
+	l := literal{rest: text}
+	args, ok := l.arguments()
+	return l.result(args, ok)
+}
+
+// result returns a value as JSON, and the rest of the text.
+func (l *literal) result(v any, ok bool) (json.RawMessage, string, bool) {
+	if !ok {
+		return nil, "", false
+	}
+	raw, err := json.Marshal(v)
+	return raw, l.rest, err == nil
+}
 
 // A literal reads values in the syntax of Python, and JSON with small mistakes: single quotation marks, raw line
 // breaks, commas at the end, keys without quotation marks. Gemma writes strings between tokens of their own.
@@ -51,15 +80,28 @@ func (l *literal) value(depth int) (any, bool) {
 	}
 	word := wordPattern.FindString(l.rest)
 	l.rest = l.rest[len(word):]
-	switch word {
-	case "True", "true":
+	switch constant(word) {
+	case "true":
 		return true, true
-	case "False", "false":
+	case "false":
 		return false, true
-	case "None", "null":
+	case "null":
 		return nil, true
 	}
 	return nil, false
+}
+
+// constant returns the word of JSON for a constant of Python. Any other word stays as it is.
+func constant(word string) string {
+	switch word {
+	case "True":
+		return "true"
+	case "False":
+		return "false"
+	case "None":
+		return "null"
+	}
+	return word
 }
 
 // dict reads an object. The key may be a word.
@@ -127,7 +169,7 @@ func (l *literal) text() (string, bool) {
 			l.rest = l.rest[i+1:]
 			return b.String(), true
 		case c == '\\' && i+1 < len(l.rest):
-			i += escaped(&b, l.rest[i:]) - 1
+			i += unescaped(&b, l.rest[i:]) - 1
 		default:
 			b.WriteByte(c)
 		}
@@ -135,8 +177,8 @@ func (l *literal) text() (string, bool) {
 	return "", false
 }
 
-// escaped writes the character that an escape sequence means, and returns the length of the sequence.
-func escaped(b *strings.Builder, text string) int {
+// unescaped writes the character that an escape sequence means, and returns the length of the sequence.
+func unescaped(b *strings.Builder, text string) int {
 	switch c := text[1]; c {
 	case 'n':
 		b.WriteByte('\n')
