@@ -233,7 +233,7 @@ func (r *apiError) readBody(path string, h http.Header, raw []byte) {
 	case looksLikePage(h, raw):
 		r.page = aboutPage(path, raw)
 	default:
-		r.failed = generation("", string(raw))
+		r.failed = cutText(generation("", string(raw)), maxErrorBody)
 		r.message = cutText(string(raw), maxErrorText)
 	}
 }

@@ -108,6 +108,19 @@ func parsers(t *testing.T) []growthtest.Parser {
 				retryAfter(http.Header{"Retry-After": {string(in)}}, time.Unix(0, 0))
 			}, Shapes: errorShapes},
 		{
+			Name: "text of the model in an error", Fuzz: []string{"FuzzGeneration"},
+			Read: func(in []byte) { failedCalls(string(in)) },
+			Shapes: map[string]growthtest.Shape{
+				"Groq":      growthtest.Times(`{"error":{"failed_generation":"`, "<tool_call>", `"}}`),
+				"fields":    growthtest.Times(`{"error":{"message":"`, `\"failed_generation\":\"`, `"}}`),
+				"open text": growthtest.Times(`{"error":{"message":"\"failed_generation\":\"`, "a", `"}}`),
+				"llama.cpp": growthtest.Times("", "Failed to parse input at pos 1: ", ""),
+				"positions": growthtest.Times("Failed to parse input at pos ", "1", ": f{}"),
+				"Ollama":    growthtest.Times("", "error parsing tool call: raw='", "', err="),
+				"ends":      growthtest.Times("error parsing tool call: raw='", "', err=", ""),
+				"thinking":  growthtest.Times("Failed to parse input at pos 1: ", "<think>", "f{}"),
+				"Python":    growthtest.Times("Failed to parse input at pos 1: [f(a=", "[", ")]")}},
+		{
 			Name: "list of models", Fuzz: []string{"FuzzParseList"},
 			Read:   func(in []byte) { _, _ = parseList(in) },
 			Shapes: growthtest.Within(`{"data":[{"id":"a"},`, "]}", growthtest.JSON())},
