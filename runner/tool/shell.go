@@ -38,11 +38,17 @@ func (t shell) Programs(ctx context.Context) (started []string, err error) {
 
 // Spec describes shell.
 func (t shell) Spec() Spec {
+	name, reach := "bash, or sh", `It has no network but localhost, no input and no terminal; /tmp and processes
+end with it.`
+	if t.shell != nil && !t.shell.Confined() {
+		name, reach = "sh", `It is not confined: it has the network, and the files and rights of this service's user.
+It has no input and no terminal; its processes end with it, and files in /tmp stay.`
+	}
 	return Spec{
 		Name: "shell",
-		Description: `Run a shell command (bash, or sh) in the workspace, and give its exit status, stdout and
-stderr (add 2>&1 to see both in order). It has no network but localhost, no input and no terminal; /tmp and processes
-end with it. The middle of a long output is left out. Prefer the file tools for reading and writing.`,
+		Description: `Run a shell command (` + name + `) in the workspace, and give its exit status, stdout and
+stderr (add 2>&1 to see both in order). ` + reach + ` The middle of a long output is left out.
+Prefer the file tools for reading and writing.`,
 		InputSchema: objectSchema(`
     "command": {"type": "string", "description": "May be a script of several lines"},
     "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 600,

@@ -4,6 +4,8 @@ package tool
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,6 +49,30 @@ func TestShell(t *testing.T) {
 			is.Equal(text, tt.want)
 		})
 	}
+}
+
+// TestShellDescription checks that the description says what a command can reach.
+func TestShellDescription(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	confined := sandbox.Confinement{Possible: true}
+	s, err := sandbox.NewShell(confined, sandbox.ShellConfig{Unsafe: true}) // the flag changes nothing there
+	is.NoErr(err)
+	is.True(strings.Contains(Shell(s).Spec().Description, "no network but localhost"))
+	is.True(strings.Contains(Shell(s).Spec().Description, "bash"))
+	s, err = sandbox.NewShell(sandbox.Confinement{}, sandbox.ShellConfig{Unsafe: true})
+	is.NoErr(err)
+	unconfined := Shell(s).Spec().Description
+	is.True(strings.Contains(unconfined, "not confined: it has the network"))
+	is.True(!strings.Contains(unconfined, "no network"))
+	is.True(!strings.Contains(unconfined, "bash"))
+
+	// What it says is true.
+	outside := filepath.Join(t.TempDir(), "outside")
+	is.NoErr(os.WriteFile(outside, []byte("seen"), 0o600))
+	out, err := Shell(s).Run(t.Context(), newTurn(t, sandbox.Limits{}), json.RawMessage(`{"command":"cat '`+outside+`'"}`))
+	is.NoErr(err)
+	is.True(strings.Contains(string(out), "seen")) // a file outside of the workspace
 }
 
 func TestShellRefuses(t *testing.T) {
