@@ -1,8 +1,11 @@
 package runner
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
+	"journeyman/runner/model"
 	"journeyman/store"
 )
 
@@ -11,14 +14,16 @@ const maxMistakes = 3
 
 // tellMistake tells the model that its tool call could not be read: by the server, or by takeTextCalls. After
 // maxMistakes the turn fails.
-func (r *Runner) tellMistake(e *execution, st store.Step, mistake string) (done bool, err error) {
+func (r *Runner) tellMistake(e *execution, st store.Step, resp model.Response) (done bool, err error) {
 	st.Finish = store.FinishMistake
-	if e.mistakes() >= maxMistakes {
+	if n := e.mistakes(); n >= maxMistakes {
+		// Neither Mistake, which is for the model, nor the text of the call: users see this message.
 		return true, r.fail(e, st, store.Failure{Code: "tool_call_as_text",
-			Message: "the tool calls of the model could not be read, again and again. " + mistake})
+			Message: fmt.Sprintf("the model's tool call could not be made, %d times in a row: %s", n+1,
+				cmp.Or(resp.Reason, "the server could not read it"))})
 	}
 	r.logCall(e, "the model's tool call could not be read", nil, "step", st.Seq)
-	st.Feedback = mistake
+	st.Feedback = resp.Mistake
 	return false, r.journal(e, st)
 }
 

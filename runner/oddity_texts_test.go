@@ -45,19 +45,13 @@ func textCallOddities() (list []oddity) {
 		output: `{"sum": 4}`, structured: `{"sum":4}`}
 	example := oddity{name: "call as text: an example", says: []said{telling("It looks so:\n```\n" + hermes + "\n```\nThat is all.")},
 		output: "It looks so:\n```\n" + hermes + "\n```\nThat is all."}
-	list = append(list, thought, two, data, example)
-	for _, o := range []oddity{after, again,
+	return append(list, thought, two, data, example, after, again,
 		recovers("call as text: unknown tool", `there is no tool "fly"`, telling(unknown)),
 		recovers("call as text: cut", "write less at once", cut),
 		recovers("call as text: broken, told three times", "not complete or not valid", broken, broken, broken),
 		recovers("call as text: broken in three ways", `there is no tool "fly"`, broken, telling(unknown), telling("So:\n"+hermes)),
 		ends("call as text: always broken", "failed: tool_call_as_text", 4, broken),
-		ends("call as text: always unknown", "failed: tool_call_as_text", 4, telling(unknown)),
-	} {
-		o.broken = true
-		list = append(list, o)
-	}
-	return list
+		ends("call as text: always unknown", "failed: tool_call_as_text", 4, telling(unknown)))
 }
 
 // thinkingOddities are thinking in the text.

@@ -12,7 +12,8 @@ import (
 )
 
 // takeTextCalls returns a response with the tool calls in its text as calls, if the text consists of nothing else.
-// Package textcall has the rule. For a text that looks like a call and cannot be one, it sets Mistake.
+// Package textcall has the rule. For a text that looks like a call and cannot be one, it sets Mistake, and the end of
+// the text that looks so becomes a part of its own.
 func (r *Runner) takeTextCalls(e *execution, req *model.Request, resp model.Response) model.Response {
 	if resp.Failed != "" && !req.Final {
 		return r.takeFailedCalls(e, req, resp)
@@ -39,10 +40,15 @@ func (r *Runner) takeTextCalls(e *execution, req *model.Request, resp model.Resp
 	case why == "" && e.continuesCall(text, req):
 		why = "it was cut off at the output limit"
 	}
-	if why != "" {
-		resp.Mistake = textCallFeedback(req, why, resp.Finish == model.FinishLength)
+	if why == "" {
+		return resp
 	}
-	return resp
+	resp.Reason, resp.Mistake = why, textCallFeedback(req, why, resp.Finish == model.FinishLength)
+	at := textcall.Begin(text, tools)
+	if at == len(text) {
+		at = 0 // the call began in the step before
+	}
+	return resp.WithUnmade(at)
 }
 
 // takeFailedCalls returns a response with the calls that its server could not read and has returned as text, if that

@@ -88,6 +88,7 @@ func TestBrokenTextCallsAreTold(t *testing.T) {
 				if tt.code != "" {
 					is.Equal(turn.Status, store.Failed)
 					is.Equal(turn.Failure.Code, tt.code)
+					is.Equal(turn.Failure.Message, "the model's tool call could not be made, 4 times in a row: its JSON is not complete or not valid")
 				} else {
 					is.Equal(turn.Status, store.Completed)
 				}

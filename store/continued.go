@@ -11,7 +11,7 @@ import (
 const FinishContinued = "continued"
 
 // FinishMistake is the Finish of a step whose tool call could not be read, so that the model was told to make it again.
-// Its text is the call, and no answer.
+// A text beside the call is no answer.
 const FinishMistake = "mistake"
 
 // A PartPlace names a part of a journal.

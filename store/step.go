@@ -9,11 +9,13 @@ import (
 // A PartType is the kind of a Part.
 type PartType string
 
-// The kinds of parts that a model produces.
+// The kinds of parts that a model produces. PartUnmade is the text of a tool call that could not be made. The journal
+// keeps it for the person who looks for the reason. It is no part of messages, streams and answers.
 const (
 	PartReasoning PartType = "reasoning"
 	PartText      PartType = "text"
 	PartToolCall  PartType = "tool-call"
+	PartUnmade    PartType = "unmade-call"
 )
 
 // A Part is a piece of the answer to a model call.

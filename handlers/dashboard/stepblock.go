@@ -161,6 +161,8 @@ func (m *pieceMaker) parts(v stepView, id, raw string) error {
 				Text: excerptOf(p.Text, reasoningBytes).at(whole)})
 		case p.Type == store.PartText:
 			err = m.text(at, p.Text, v.limit, whole, last)
+		case p.Type == store.PartUnmade && v.figures: // for the person who looks for the reason, not in the conversation
+			err = m.own(at, "unmade", reasoningBlock{ID: at, Text: excerptOf(p.Text, reasoningBytes).at(whole)})
 		}
 		if err != nil {
 			return err

@@ -353,6 +353,28 @@ func (s *site) approval(taskID string) string {
 	}
 }
 
+// TestUnmadeCallIsNoText checks that the conversation does not show a call that could not be made as words of the
+// worker, and that the page of the turn does, with its reason.
+func TestUnmadeCallIsNoText(t *testing.T) {
+	t.Parallel()
+	is, ctx, st := is.New(t), t.Context(), storetest.Open(t, store.Options{})
+	claim := claimed(t, st, store.NewTurn{TaskID: "told", Input: "go"})
+	now := time.Now()
+	step := store.Step{Attempt: 1, Parts: []store.Part{{Type: store.PartText, Text: "I write it."}, {Type: store.PartUnmade, Text: "<tool_call>{"}},
+		Finish: store.FinishMistake, Feedback: "Its arguments are wrong.", Model: "m", StartedAt: now, CompletedAt: now.Add(time.Second)}
+	is.NoErr(st.JournalStep(ctx, claim, step))
+	step.Seq, step.Feedback, step.Finish, step.Parts = 1, "", "stop", []store.Part{{Type: store.PartText, Text: "Done."}}
+	_, err := st.FinishTurn(ctx, claim, &step, store.Outcome{Status: store.Completed, OutputText: "Done."})
+	is.NoErr(err)
+	is.NoErr(st.StopRunner(ctx, "r"))
+	b := newSiteOf(t, st).signIn("ann@example.com")
+	p := b.get("/tasks/told")
+	p.shows("I write it.", "Its arguments are wrong.", "Done.")
+	is.True(!p.has("tool_call"))
+	b.get("/tasks/told/turns/0").shows("I write it.", "Tool call that could not be made", "&lt;tool_call&gt;{")
+	b.get("/tasks/told/raw/0/0/parts/1").shows("<tool_call>{")
+}
+
 // TestCompactionNotes checks that the page describes how a conversation was shortened, before the
 // step for which it was shortened.
 func TestCompactionNotes(t *testing.T) {

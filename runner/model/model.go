@@ -110,9 +110,10 @@ func (r *Request) goesOn() bool {
 type PartType string
 
 // The kinds of parts. Files belong to user messages, calls and reasoning to assistant messages,
-// results to tool messages.
+// results to tool messages. Only a Response has PartUnmade: the text of a tool call that could not be made.
 const (
 	PartText       PartType = "text"
+	PartUnmade     PartType = "unmade-call"
 	PartReasoning  PartType = "reasoning"
 	PartFile       PartType = "file"
 	PartToolCall   PartType = "tool-call"
@@ -213,6 +214,9 @@ type Response struct {
 	// Mistake says why the answer could not be read: its tool call is broken. It is for the model, and may
 	// quote the answer. Parts then contains no call.
 	Mistake string
+
+	// Reason is Mistake for users, in a few words. It is empty if only the server knows the reason.
+	Reason string
 
 	// Failed is the text of the broken call in the words of the model, if Mistake comes from a server that has
 	// returned it completely. It may consist of calls that the server could not read.

@@ -17,3 +17,25 @@ func (r Response) WithCalls(req *Request, calls []textcall.Call) Response {
 	r.Parts, r.Finish = parts, FinishToolCalls
 	return r
 }
+
+// WithUnmade returns the response with the end of its text, from place at on, as a call that could not be made. at
+// counts the bytes of all texts of the response.
+func (r Response) WithUnmade(at int) Response {
+	var parts []Part
+	for _, p := range r.Parts {
+		if p.Type != PartText || at >= len(p.Text) && at > 0 {
+			parts = append(parts, p)
+			if p.Type == PartText {
+				at -= len(p.Text)
+			}
+			continue
+		}
+		if at > 0 {
+			parts = append(parts, Part{Type: PartText, Text: p.Text[:at]})
+		}
+		parts = append(parts, Part{Type: PartUnmade, Text: p.Text[at:], Meta: p.Meta})
+		at = 0
+	}
+	r.Parts = parts
+	return r
+}

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"encoding/json"
+	"slices"
 
 	"journeyman/runner/model"
 	"journeyman/store"
@@ -57,6 +58,12 @@ func (p *Prompt) AddStep(st store.Step) {
 	p.noteRepeats(messages)
 	p.noteSpending(st, messages)
 	p.add(p.conversation.turn, st.Seq, messages...)
+	if st.Finish == store.FinishMistake {
+		newest := &p.conversation.passages[len(p.conversation.passages)-1]
+		if newest.quoted = p.lastingMessages(st); len(newest.quoted) == 0 {
+			newest.quoted = []model.Message{textMessage(model.RoleUser, unmadeNote)}
+		}
+	}
 }
 
 // AddSteps adds the steps of an earlier turn. They end with a message of the assistant, because
@@ -66,9 +73,10 @@ func (p *Prompt) AddSteps(t store.Turn, steps []store.Step) {
 	for _, st := range steps {
 		// The counts of earlier turns already correct the estimate of the first request.
 		p.Calibrate(st)
-		if messages := p.stepMessages(st); len(messages) > 0 {
-			p.noteRepeats(messages)
-			p.noteSpending(st, messages)
+		messages := p.lastingMessages(st)
+		p.noteRepeats(messages)
+		p.noteSpending(st, messages)
+		if len(messages) > 0 {
 			p.add(t.Seq, st.Seq, messages...)
 			last = messages[len(messages)-1].Role
 		}
@@ -91,7 +99,23 @@ func (p *Prompt) add(turn, step int64, messages ...model.Message) {
 			messages[i] = disarmMessage(m)
 		}
 	}
-	p.conversation.passages = append(p.conversation.passages, passage{turn, step, messages})
+	p.conversation.passages = append(p.conversation.passages, passage{turn: turn, step: step, messages: messages})
+}
+
+// unmadeNote stands for a tool call of the model that could not be made.
+const unmadeNote = "A tool call followed here that could not be read. It was not made."
+
+// lastingMessages returns the messages of a step for later turns and for summaries. A call that could not be made is
+// left out: only the turn in progress mends it, and other turns would learn to write calls as text.
+func (p *Prompt) lastingMessages(st store.Step) []model.Message {
+	if st.Finish == store.FinishMistake {
+		st.Parts = slices.DeleteFunc(slices.Clone(st.Parts), func(p store.Part) bool { return p.Type == store.PartUnmade })
+		if store.AnswerText([]store.Step{{Parts: st.Parts}}) == "" {
+			return nil
+		}
+		st.Feedback = unmadeNote
+	}
+	return p.stepMessages(st)
 }
 
 // stepMessages returns the messages of a step: the text of the model, the results of its tool
@@ -103,7 +127,7 @@ func (p *Prompt) stepMessages(st store.Step) (messages []model.Message) {
 		if !part.IsCall() && part.Text == "" && part.Meta == nil {
 			continue // providers reject empty parts
 		}
-		message.Parts = append(message.Parts, model.Part{Type: model.PartType(part.Type), Text: part.Text,
+		message.Parts = appendPart(message.Parts, model.Part{Type: model.PartType(part.Type), Text: part.Text,
 			CallID: part.CallID, ToolName: part.ToolName, Input: repeatedInput(st, part), Meta: part.Meta})
 		if part.IsCall() {
 			results.Parts = append(results.Parts, p.toolResult(st, part, len(results.Parts)))
@@ -122,6 +146,19 @@ func (p *Prompt) stepMessages(st store.Step) (messages []model.Message) {
 		messages = append(messages, m)
 	}
 	return messages
+}
+
+// appendPart appends a part of an answer. A call that could not be made is the text that the model has written.
+func appendPart(parts []model.Part, part model.Part) []model.Part {
+	if part.Type != model.PartUnmade {
+		return append(parts, part)
+	}
+	part.Type = model.PartText
+	if n := len(parts) - 1; n >= 0 && parts[n].Type == model.PartText {
+		parts[n].Text, parts[n].Meta = parts[n].Text+part.Text, part.Meta
+		return parts
+	}
+	return append(parts, part)
 }
 
 // maxBrokenInput limits the arguments of a call that the output limit cut off, in bytes. Such

@@ -185,7 +185,11 @@ func (c *conversation) quote(m store.Compaction) (lines []byte) {
 
 // quotePassage returns a passage as JSON lines. It cuts long texts.
 func quotePassage(p passage) (lines []byte) {
-	for _, m := range p.messages {
+	messages := p.messages
+	if p.quoted != nil {
+		messages = p.quoted
+	}
+	for _, m := range messages {
 		role := "user"
 		if m.Role == model.RoleAssistant {
 			role = "worker"

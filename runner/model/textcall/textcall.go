@@ -35,18 +35,36 @@ const maxCalls = 64
 // Find returns the calls that a text consists of. Otherwise why is the reason why a text that looks like a call
 // cannot be made, "" for a text that is an answer.
 func Find(text string, tools []Tool) (calls []Call, why string) {
+	calls, why, _ = find(text, tools)
+	return calls, why
+}
+
+// Begin returns the place in a text at which its calls begin, or what looks like them: 0 unless other text stands
+// before them, and the length of the text if it is an answer.
+func Begin(text string, tools []Tool) int {
+	_, _, at := find(text, tools)
+	return at
+}
+
+func find(text string, tools []Tool) (calls []Call, why string, at int) {
 	s := newScanner(text, tools)
 	s.read()
 	switch {
 	case s.done() && len(s.calls) > 0 && s.unknown == "":
-		return s.calls, ""
+		return s.calls, "", 0
 	case s.marked || s.excess || s.unmarkedCall():
-		return nil, s.reason()
+		return nil, s.reason(), 0
 	case s.begun(strings.TrimSpace(text)):
-		return nil, "its JSON is not complete or not valid"
+		return nil, "its JSON is not complete or not valid", 0
 	}
-	return nil, amid(text, tools)
+	if at = amid(text, tools); at < len(text) {
+		why = otherText
+	}
+	return nil, why, at
 }
+
+// otherText is the reason why a call within other text is not made.
+const otherText = "other text stands beside it"
 
 // Whole reports whether the calls that a text consists of have their ends. Otherwise arguments may be missing, if the
 // output limit of the model ended the text.
@@ -101,7 +119,7 @@ func (s *scanner) reason() string {
 	case s.why != "":
 		return s.why
 	case len(s.calls) > 0:
-		return "other text stands beside it"
+		return otherText
 	}
 	return "it cannot be read"
 }
@@ -117,8 +135,8 @@ func shorten(name string) string {
 // maxMarks limits the marks in a text that are tried.
 const maxMarks = 16
 
-// amid returns why a call within other text cannot be made, "" if the text is an answer.
-func amid(text string, tools []Tool) string {
+// amid returns the place of a call within other text, the length of the text if it is an answer.
+func amid(text string, tools []Tool) int {
 	fence, tried := false, 0
 	meant := func(at int, first bool) bool {
 		tried++
@@ -129,7 +147,7 @@ func amid(text string, tools []Tool) string {
 		line = text[at:min(at+len(line)+1, len(text))]
 		if mark := strings.TrimSpace(line); strings.HasPrefix(mark, "```") {
 			if fence = !fence; fence && isCallFence(mark) && meant(at, true) {
-				return "other text stands beside it"
+				return at
 			}
 		}
 		ticks, indent := 0, len(line)-len(strings.TrimLeftFunc(line, unicode.IsSpace))
@@ -138,11 +156,11 @@ func amid(text string, tools []Tool) string {
 				ticks++
 			}
 			if ticks%2 == 0 && mayBegin(line, i, indent) && meant(at+i, i <= indent) {
-				return "other text stands beside it"
+				return at + i
 			}
 		}
 	}
-	return ""
+	return len(text)
 }
 
 // isCallFence reports whether a code fence says that it contains a call, as those of Gemma do.

@@ -1,0 +1,74 @@
+package prompt
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/model"
+	"journeyman/store"
+)
+
+// TestUnmadeCallsAreNotQuoted checks that a call that could not be made is in the requests of its own turn, as the
+// model wrote it, and in no later turn and no summary.
+func TestUnmadeCallsAreNotQuoted(t *testing.T) {
+	t.Parallel()
+	const call = "<tool_call>{"
+	unmade := store.Part{Type: store.PartUnmade, Text: call}
+	words := store.Part{Type: store.PartText, Text: "I write. "}
+	for name, tt := range map[string]struct {
+		parts        []store.Part
+		now, quoted  string
+		later, final string // of the next turn, if the turn went on after the step, and if it ended with it
+	}{
+		"alone":         {[]store.Part{unmade}, call, "", "", "(no answer)"},
+		"after words":   {[]store.Part{words, unmade}, "I write. " + call, "I write. ", "I write. ", "I write. (no answer)"},
+		"two texts":     {[]store.Part{words, {Type: store.PartReasoning, Text: "So."}, unmade}, "I write. So." + call, "I write. ", "I write. So.", "I write. So.(no answer)"},
+		"after thought": {[]store.Part{{Type: store.PartReasoning, Text: "So."}, unmade}, "So." + call, "", "", "(no answer)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			told := store.Step{Finish: store.FinishMistake, Parts: tt.parts, Feedback: "Write {it} so."}
+			answer := store.Step{Seq: 1, Finish: "stop", Parts: []store.Part{{Type: store.PartText, Text: "Done."}}}
+			p := New(store.Claim{}, Files{})
+			p.AddInstruction(store.Turn{Input: "Go."}, nil)
+			p.AddStep(told)
+			is.Equal(wordsOf(p.Request()), tt.now)
+			quote := string(quotePassage(p.conversation.passages[1]))
+			is.True(!strings.Contains(quote, "tool_call"))
+			is.True(!strings.Contains(quote, "{it}"))
+			is.True(strings.Contains(quote, unmadeNote)) // a summary of nothing else has something to read
+			is.Equal(strings.Contains(quote, words.Text), tt.quoted != "")
+
+			later := New(store.Claim{Turn: store.Turn{Seq: 1}}, Files{})
+			later.AddInstruction(store.Turn{Input: "Go."}, nil)
+			later.AddSteps(store.Turn{}, []store.Step{told, answer})
+			later.AddInstruction(store.Turn{Seq: 1, Input: "On."}, nil)
+			is.Equal(wordsOf(later.Request()), tt.later+"Done.")
+
+			ended := New(store.Claim{Turn: store.Turn{Seq: 1}}, Files{})
+			ended.AddInstruction(store.Turn{Input: "Go."}, nil)
+			ended.AddSteps(store.Turn{}, []store.Step{told})
+			is.Equal(wordsOf(ended.Request()), tt.final)
+		})
+	}
+}
+
+// wordsOf returns the texts of the assistant. No two of its messages may follow each other.
+func wordsOf(req model.Request) string {
+	var b strings.Builder
+	for i, m := range req.Messages {
+		if m.Role != model.RoleAssistant {
+			continue
+		}
+		if i > 0 && req.Messages[i-1].Role == model.RoleAssistant {
+			b.WriteString("(twice)")
+		}
+		for _, p := range m.Parts {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
