@@ -42,6 +42,9 @@ func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, 
 		}
 	})
 	ended(resp, err)
+	if resp.KeptBack != "" {
+		cost.count(model.Delta{Text: resp.KeptBack})
+	}
 	e.begun = cost.begun
 	r.learnWindow(e, resp.Window)
 	r.billed.record(&e.model, resp.Usage) // also for a failed call: its bill may be the first one

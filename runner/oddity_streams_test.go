@@ -148,6 +148,7 @@ func brokenStreams(write said) []oddity {
 		recovers("stream: an error in a call", "", free(write.failing("the backend died", true), "estimated")),
 		recovers("stream: the connection breaks in a text", "", said{text: "It begins", broken: true, bill: "estimated"}),
 		recovers("stream: the connection breaks in a call", "", said{calls: write.calls, broken: true, bill: "estimated"}),
+		recovers("stream: the connection breaks in a call as text", "", said{text: badCall, broken: true, bill: "estimated"}),
 		recovers("stream: the connection breaks at first", "", said{lost: true}),
 		recovers("stream: nothing said", "", telling("")),
 		recovers("stream: only blanks said", "", telling(" \n\n")),

@@ -146,10 +146,16 @@ func (o oddity) play(t *testing.T, wire string) {
 	first := p.f.acceptTurn(n)
 	reading := p.f.reading(p.f.Streams.Turn(first))
 	turn, _ := p.watch(first, nil)
-	stream := until(t, reading, "the stream ends").messages()
+	read := until(t, reading, "the stream ends")
+	stream := read.messages()
 	seen := w.seen()
 	o.checkEnd(t, p, turn, seen)
 	o.checkLeaks(t, p, turn, fmt.Sprint(shownTexts(stream)))
+	for _, leak := range o.leaks() {
+		if leak != musing && strings.Contains(read.shown.String(), leak) {
+			t.Errorf("the stream has shown %q: %s", leak, read.shown.String())
+		}
+	}
 	turns := []store.Turn{turn}
 	if o.end == "" && o.schema == "" { // the history of a next turn is clean, too
 		again = len(seen)

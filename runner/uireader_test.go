@@ -31,8 +31,9 @@ type uiReader struct {
 	users  int                       // data-user-message
 	usage  any
 	errors []string
-	ended  bool   // finish was seen
-	reason string // the reason in the finish chunk
+	ended  bool            // finish was seen
+	reason string          // the reason in the finish chunk
+	shown  strings.Builder // all deltas of texts, also those that were withdrawn
 
 	sdk       view.SDK // the version of the AI SDK that it behaves like, 0 for 5
 	approvals []string // data-approval: tool, status and reason
@@ -230,6 +231,9 @@ func (u *uiReader) text(kind, tail string, c map[string]any) {
 			u.t.Fatalf("%s-delta of %s without its start", kind, id)
 		}
 		part["text"] = part["text"].(string) + c["delta"].(string)
+		if kind == "text" {
+			u.shown.WriteString(c["delta"].(string))
+		}
 	case "end":
 		if part == nil {
 			u.t.Fatalf("%s-end of %s without its start", kind, id)

@@ -70,6 +70,7 @@ func TestUnmadeCallsAreKept(t *testing.T) {
 			turn = f.wait(turn)
 			u := until(t, reading, "the stream ends")
 			is.Equal(turn.OutputText, "Done.")
+			is.Equal(u.shown.String(), "I fly there now.\nDone.") // the call was never shown, not even for a moment
 			is.Equal(shownTexts(u.messages()), []string{"I fly there now.\n", "Done."})
 			is.Equal(shownTexts(f.messages(turn))[1:], []string{"I fly there now.\n", "Done."})
 			var kept []string

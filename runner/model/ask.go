@@ -18,14 +18,17 @@ import (
 //
 // A call whose name means an offered tool gets the name of that tool: see textcall.Meant.
 //
+// Text that may be a tool call is kept back until the answer is complete: the runner decides what it is, and as text it
+// would only be withdrawn. Package textcall has the rule.
+//
 // The offline model follows scripts for tests, so its answers stay as they are.
 func Ask(ctx context.Context, m Model, req Request, emit func(Delta)) (Response, error) {
 	if IsScript(m) {
 		return m.Generate(ctx, req, emit)
 	}
-	sorted, names := emit, toolNamer{tools: req.Tools}
+	sorted, names, s := emit, toolNamer{tools: req.Tools}, (*sorter)(nil)
 	if emit != nil {
-		s := &sorter{emit: emit, open: req.ThinkingOpen, current: -1}
+		s = &sorter{emit: emit, open: req.ThinkingOpen, data: req.OutputSchema != nil, current: -1}
 		sorted = func(d Delta) {
 			d.ToolName = names.meant(d.ToolName)
 			s.add(d)
@@ -33,6 +36,7 @@ func Ask(ctx context.Context, m Model, req Request, emit func(Delta)) (Response,
 	}
 	resp, err := m.Generate(ctx, req, sorted)
 	if err != nil {
+		resp.KeptBack = s.keptBack()
 		return resp, err
 	}
 	for i := range resp.Parts {
@@ -103,6 +107,8 @@ func pieceType(p thinking.Piece) PartType {
 type sorter struct {
 	emit    func(Delta)
 	open    bool // the first text may begin with thinking
+	data    bool // the answer is JSON
+	called  bool // the answer has a real call, so its text is none
 	current int  // part of the last delta, -1 before the first
 	first   int  // index in parts of the first part of that part
 	parts   []*sortedPart
@@ -115,6 +121,7 @@ type sorter struct {
 // A sortedPart is a part with its text so far.
 type sortedPart struct {
 	Delta
+	keeper    textcall.Keeper
 	whole     strings.Builder // the text of a part that is no text
 	emitted   int             // bytes of Text
 	announced bool            // a delta of the part was emitted
@@ -145,6 +152,7 @@ func (s *sorter) begin(d Delta) {
 		s.text, s.open = &thinking.Splitter{Open: s.open}, false
 		return
 	}
+	s.called = s.called || d.Type == PartToolCall
 	d.Text = ""
 	s.parts = append(s.parts, &sortedPart{Delta: d})
 }
@@ -154,7 +162,7 @@ func (s *sorter) split(text string) {
 	s.text.Write(text)
 	for i, p := range s.text.Pieces() {
 		if s.first+i == len(s.parts) {
-			s.parts = append(s.parts, &sortedPart{})
+			s.parts = append(s.parts, &sortedPart{keeper: textcall.Keeper{Data: s.data}})
 		}
 		q := s.parts[s.first+i]
 		q.Type, q.Text = pieceType(p), p.Text
@@ -162,28 +170,45 @@ func (s *sorter) split(text string) {
 	if n := s.text.Changes(); n != s.changes {
 		s.changes, s.ready = n, 0
 		for _, p := range s.parts {
-			p.emitted, p.announced = 0, false
+			p.emitted, p.announced, p.keeper = 0, false, textcall.Keeper{Data: s.data}
 		}
 		s.emit(Delta{Restart: true})
 	}
 }
 
-// emitReady emits all text that was not emitted yet. All parts but the last are complete. A last text that begins like
-// a tool call is kept back: as text it would only be withdrawn.
+// emitReady emits all text that was not emitted yet. All parts but the last are complete. What may be a call is kept
+// back, with all that follows it.
 func (s *sorter) emitReady() {
 	for ; s.ready < len(s.parts); s.ready++ {
 		p, last := s.parts[s.ready], s.ready == len(s.parts)-1
-		if last && p.Type == PartText && textcall.Begins(p.Text) {
-			return
+		shown := len(p.Text)
+		if p.Type == PartText && !s.called {
+			if n := p.keeper.Shown(p.Text); last || p.keeper.Kept() {
+				shown = n
+			}
 		}
-		if rest := p.Text[p.emitted:]; rest != "" || !p.announced {
+		rest := p.Text[min(p.emitted, shown):shown]
+		if rest != "" || !p.announced && shown == len(p.Text) {
 			d := p.Delta
 			d.Part, d.Text = s.ready, rest
 			s.emit(d)
+			p.announced = true
 		}
-		p.emitted, p.announced = len(p.Text), true
-		if last {
+		p.emitted = max(p.emitted, shown)
+		if last || shown < len(p.Text) {
 			return
 		}
 	}
+}
+
+// keptBack returns the text that has arrived and was not emitted.
+func (s *sorter) keptBack() string {
+	if s == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, p := range s.parts {
+		b.WriteString(p.Text[p.emitted:])
+	}
+	return b.String()
 }

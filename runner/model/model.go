@@ -222,6 +222,9 @@ type Response struct {
 	// returned it completely. It may consist of calls that the server could not read.
 	Failed string
 
+	// KeptBack is text of a failed call that no delta had: see Ask. It costs money, too.
+	KeptBack string
+
 	// Window is the context window that the server named when it refused the request at first. It is 0 if the
 	// server named none.
 	Window int64

@@ -1,6 +1,9 @@
 package textcall
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // described reads calls that a JSON value describes: an object with a name and arguments, or a list of such
 // objects. Without a mark, any other JSON is an answer.
@@ -25,7 +28,7 @@ func (s *scanner) describedObject(raw json.RawMessage, depth int) bool {
 	if json.Unmarshal(raw, &members) != nil || members == nil || depth > maxWrapped {
 		return s.marked && s.fail("its JSON has no name and arguments")
 	}
-	for _, key := range []string{"tool_calls", "tool_uses", "tool_call", "function_call", "function"} {
+	for _, key := range wrappers() {
 		inner, ok := members[key]
 		if !ok || len(inner) == 0 || inner[0] != '{' && inner[0] != '[' {
 			continue
@@ -113,12 +116,26 @@ func firstText(members map[string]json.RawMessage, keys ...string) (text string,
 // only reports whether an object has no members that calls do not have.
 func only(members map[string]json.RawMessage) bool {
 	for key := range members {
-		switch key {
-		case "name", "tool_name", "tool", "function", "function_name", "recipient_name", "action", "arguments", "parameters",
-			"args", "input", "params", "kwargs", "tool_input", "action_input", "id", "type", "index", "call_id", "tool_call_id":
-		default:
+		if !isMember(key) {
 			return false
 		}
 	}
 	return true
+}
+
+// isMember reports whether calls have a member of that name.
+func isMember(key string) bool {
+	switch key {
+	case "name", "tool_name", "tool", "function", "function_name", "recipient_name", "action", "arguments", "parameters",
+		"args", "input", "params", "kwargs", "tool_input", "action_input", "id", "type", "index", "call_id", "tool_call_id":
+		return true
+	}
+	return false
+}
+
+// isWrapper reports whether objects around calls have a member of that name.
+func isWrapper(key string) bool { return slices.Contains(wrappers(), key) }
+
+func wrappers() []string {
+	return []string{"tool_calls", "tool_uses", "tool_call", "function_call", "function"}
 }

@@ -57,6 +57,9 @@ var (
 		`(?:<\|channel\|>\s*(?:commentary|analysis))?\s*` +
 		`(?:<\|constrain\|>)?\s*(?:json|code)?\s*(?:<\|message\|>)?\s*`)
 
+	// tagPattern matches the beginning of an element, whose end shows whether it is a mark.
+	tagPattern = regexp.MustCompile(`^<(?:[^\s<>]{0,63}|(?:[a-z]+:|｜DSML｜)?(?:function|invoke)\s[^<>\n]*)$`)
+
 	// namePattern matches a name before arguments: name[ARGS]{…} of mistral, name<｜tool▁sep｜>{…} of deepseek_v31,
 	// functions.name:0<|tool_call_argument_begin|>{…} of kimi_k2, name<arg_key> of glm45, name{…} of functionary.
 	namePattern = regexp.MustCompile(`^([A-Za-z_][\w.\-]*` + nameRest + `)(?::\d+)?\s*(?:\[CALL_ID\]\w*)?\s*` +

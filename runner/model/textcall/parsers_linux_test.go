@@ -30,7 +30,15 @@ func TestParsersGrowSlowly(t *testing.T) {
 			Name: "calls in a text", Fuzz: []string{"FuzzFind"},
 			Read: func(in []byte) {
 				Find(string(in), []Tool{{Name: "f"}})
-				Begins(string(in))
+			}, Shapes: shapes},
+		{
+			Name: "a text that grows", Fuzz: []string{"FuzzKeeper"},
+			Read: func(in []byte) {
+				var k Keeper
+				for n := 0; n < len(in); n += 1 + len(in)/64 {
+					k.Shown(string(in[:n]))
+				}
+				k.Shown(string(in))
 			}, Shapes: shapes},
 	})
 }

@@ -77,27 +77,6 @@ func Whole(text string, tools []Tool) bool {
 // maxMark limits the mark at the beginning of a text, in bytes.
 const maxMark = 256
 
-// Begins reports whether a text begins with the mark of a form, or with the beginning of one. Such text need not be
-// shown before it is complete.
-func Begins(text string) bool {
-	text = strings.TrimLeft(text, " \t\r\n")
-	text = text[:min(len(text), maxMark)]
-	if text == "" || strings.ContainsAny(text[:1], "{`") {
-		return false
-	}
-	if isMark(text) {
-		return true
-	}
-	for _, m := range []string{"<tool_call>", "<tool_calls>", "<function_calls>", "<function=", "<invoke ", "[TOOL_CALLS]",
-		"<|python_tag|>", "<|channel|>commentary to=", "<｜tool▁calls▁begin｜>", "<|tool_calls_section_begin|>",
-		"<|tool_call|>"} {
-		if strings.HasPrefix(m, text) {
-			return true
-		}
-	}
-	return false
-}
-
 // isMark reports whether text begins with a mark that only calls have.
 func isMark(text string) bool {
 	m := markPattern.FindString(text)

@@ -225,17 +225,6 @@ func TestManyCalls(t *testing.T) {
 	is.Equal(len(calls), 64)
 }
 
-func TestBegins(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	for _, text := range []string{"<tool_", "<tool_call>", "\n<function=a>", "[TOOL", "<|channel|>commentary to=functions.x", "<"} {
-		is.True(textcall.Begins(text)) // may be a call
-	}
-	for _, text := range []string{"", "The", "<b", "{", "```", "[a", "Call: Dr", ">>> x", "Action: [Anna]", "to=alice", "<function>"} {
-		is.True(!textcall.Begins(text)) // is shown at once
-	}
-}
-
 func FuzzFind(f *testing.F) {
 	for _, text := range []string{"<tool_call>{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}</tool_call>", "[read_file(path='a')]",
 		"<function=read_file><parameter=path>a</parameter></function>", "[TOOL_CALLS]read_file[ARGS]{}", "to=functions.x {}",

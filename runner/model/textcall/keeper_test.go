@@ -1,0 +1,100 @@
+package textcall_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/model/textcall"
+)
+
+// shownBy returns what is shown of a text that arrives in pieces of n bytes.
+func shownBy(t *testing.T, text string, n int, data bool) string {
+	t.Helper()
+	k, shown := textcall.Keeper{Data: data}, 0
+	for at := 0; at < len(text); at += n {
+		now := k.Shown(text[:min(at+n, len(text))])
+		if now < shown || now > min(at+n, len(text)) {
+			t.Fatalf("%d bytes are shown after %d, of %d", now, shown, at+n)
+		}
+		shown = now
+	}
+	return text[:shown]
+}
+
+// TestKeeper checks what is shown of texts before they are complete, in whatever pieces they arrive.
+func TestKeeper(t *testing.T) {
+	t.Parallel()
+	const call = `{"name":"read_file","arguments":{"path":"a"}}`
+	long := strings.Repeat("x", 400)
+	for name, tt := range map[string]struct{ text, want string }{
+		"text":                   {"The answer is 4.\nYes.\n", "The answer is 4.\nYes.\n"},
+		"white space":            {" \n\n", ""},
+		"Hermes":                 {"<tool_call>\n" + call, ""},
+		"Hermes, after lines":    {"\n\n<tool_call>", ""},
+		"after words":            {"I read it.\n<tool_call>" + call, "I read it.\n"},
+		"after words, in a line": {"I read it: <tool_call>" + call, "I read it: "},
+		"after code":             {"Use `a` <function=a>", "Use `a` "},
+		"unknown namespace":      {"So.\n<my_tool_call>" + call, "So.\n"},
+		"DeepSeek":               {"So.\n<｜tool▁calls▁begin｜><｜tool", "So.\n"},
+		"Mistral":                {"So.\n[TOOL_CALLS]read_file", "So.\n"},
+		"harmony":                {"So.\n<|channel|>commentary to=functions.x json", "So.\n"},
+		"harmony, whole header":  {"<|start|>assistant<|channel|>commentary to=read_file", ""},
+		"Llama, not closed":      {"<function=read_file{\"path\"", ""},
+		"invoke":                 {"So.\n<invoke name=\"read_file\"", "So.\n"},
+		"Phi-4":                  {"functools[" + call + "]", ""},
+		"Gemma":                  {"```tool_code\nprint(x)", ""},
+		"Gemma, after words":     {"So.\n```tool_call\n{}", "So.\n"},
+		"JSON":                   {call, ""},
+		"JSON, long":             {`{"name": "write_file", "arguments": {"content": "` + long, ""},
+		"JSON, raw line break":   {"{\"name\": \"write_file\", \"arguments\": {\"content\": \"a\nb", ""},
+		"JSON after words":       {"I read it:\n  " + call, "I read it:\n"},
+		"JSON of OpenAI":         {`{"tool_calls":[{"id":"1"`, ""},
+		"list":                   {"[\n" + call + "]", ""},
+		"fence":                  {"```json\n" + call + "\n```", ""},
+		"fence of a mark":        {"```\n<tool_call>" + call + "\n```", ""},
+
+		"other JSON":              {`{"name":"Ada","age":36}`, `{"name":"Ada","age":36}`},
+		"other JSON, long":        {`{"text":"` + long, `{"text":"` + long},
+		"Python":                  {`{'name': 1}`, `{'name': 1}`},
+		"list of numbers":         {"[1, 2]", "[1, 2]"},
+		"link":                    {"[read_file](https://example.com) reads.", "[read_file](https://example.com) reads."},
+		"task list":               {"- [ ] one\n- [x] two\n", "- [ ] one\n- [x] two\n"},
+		"fence of code":           {"```go\nx := a<b\n```\nSo it is.", "```go\nx := a<b\n```\nSo it is."},
+		"example in a fence":      {"So:\n```xml\n<tool_call>" + call + "</tool_call>\n```\nEnd.", "So:\n```xml\n<tool_call>" + call + "</tool_call>\n```\nEnd."},
+		"JSON example in a fence": {"So:\n```json\n" + call + "\n```\nEnd.", "So:\n```json\n" + call + "\n```\nEnd."},
+		"example in code":         {"Write `<tool_call>` so.", "Write `<tool_call>` so."},
+		"comparison":              {"a < b and c<d, so <b>x</b>.", "a < b and c<d, so <b>x</b>."},
+		"long link":               {"<https://example.com/" + long + ">", "<https://example.com/" + long + ">"},
+		"template":                {"{{.Name}} is it.", "{{.Name}} is it."},
+		"words like marks":        {"functional print commentary", "functional print commentary"},
+		"the beginning of a mark": {"So it is <too", "So it is "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			for _, n := range []int{1, 2, 3, 7, 64, len(tt.text)} {
+				is.Equal(shownBy(t, tt.text, n, false), tt.want)
+			}
+		})
+	}
+	is := is.New(t)
+	is.Equal(shownBy(t, call, 5, true), call) // the schema of the answer may describe it
+	is.Equal(shownBy(t, "```json\n"+call, 5, true), "```json\n"+call)
+}
+
+func FuzzKeeper(f *testing.F) {
+	for _, text := range []string{"a\n<tool_call>{}", "```json\n{\"name\":\"a\",\"arguments\":{}}\n```", " [{\"name\":", "<｜tool▁calls▁begin｜>",
+		"a `b` <function=c>", "{\"tool_calls\":[", "```tool_code\nx"} {
+		f.Add(text, 1, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, n int, data bool) {
+		if n = max(n, 1); len(text) > 1<<12 {
+			return
+		}
+		whole := textcall.Keeper{Data: data}
+		if shown := shownBy(t, text, min(n, len(text)+1), data); len(shown) < whole.Shown(text) {
+			t.Fatalf("only %q is shown of a text that arrives in pieces", shown)
+		}
+	})
+}
