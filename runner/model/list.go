@@ -99,7 +99,13 @@ func listedModels(raw []byte) ([]listedModel, error) {
 		return nil, &Error{Code: codeBadResponse,
 			Message: "the list of models has an unknown form; is the base URL right?"}
 	}
-	return slices.Concat(body.Data, body.Models), nil
+	// llama.cpp lists its model twice: in data for clients of OpenAI, and in models for those of Ollama.
+	seen := map[looseText]bool{}
+	for _, m := range body.Data {
+		seen[cmp.Or(m.ID, m.Name)] = true
+	}
+	twice := func(m listedModel) bool { return seen[cmp.Or(m.ID, m.Name)] }
+	return slices.Concat(body.Data, slices.DeleteFunc(body.Models, twice)), nil
 }
 
 // A listedModel is an entry of a list. Servers use different fields for the same properties.

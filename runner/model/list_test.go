@@ -33,6 +33,8 @@ func TestList(t *testing.T) {
 			{"id":"a/plain","context_length":null,"supported_parameters":["max_tokens"]}]}`,
 			[]Listed{{"qwen/qwen3:free", 40960, []string{"tools", "images"}}, {Name: "a/plain", Abilities: []string{}}}},
 		"vLLM":        {ProviderCompatible, `{"data":[{"id":"Qwen/Qwen3-32B","owned_by":"vllm","max_model_len":32768}]}`, []Listed{{Name: "Qwen/Qwen3-32B", ContextWindow: 32768}}},
+		"llama.cpp": {ProviderCompatible, `{"models":[{"name":"q.gguf","model":"q.gguf"},{"name":"r"}],"data":[{"id":"q.gguf","owned_by":"llamacpp"}]}`,
+			[]Listed{{Name: "q.gguf"}, {Name: "r"}}},
 		"a bare list": {ProviderCompatible, `[{"id":"m","context_length":8192}]`, []Listed{{Name: "m", ContextWindow: 8192}}},
 		"none":        {ProviderCompatible, `{"data":[]}`, nil},
 		"hostile": {ProviderCompatible, `{"data":[{"id":"a,b"},{"id":"a b"},{"id":"a\u0000"},{"id":"\u202eevil"},{"id":""},{"id":"` + strings.Repeat("x", 300) + `"},
