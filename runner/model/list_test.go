@@ -32,7 +32,7 @@ func TestList(t *testing.T) {
 			"architecture":{"input_modalities":["text","image"]},"supported_parameters":["tools","max_tokens"]},
 			{"id":"a/plain","context_length":null,"supported_parameters":["max_tokens"]}]}`,
 			[]Listed{{"qwen/qwen3:free", 40960, []string{"tools", "images"}}, {Name: "a/plain", Abilities: []string{}}}},
-		"vLLM":        {ProviderCompatible, `{"data":[{"id":"Qwen/Qwen3-32B","owned_by":"vllm","max_model_len":32768}]}`, []Listed{{Name: "Qwen/Qwen3-32B", ContextWindow: 32768}}},
+		"vLLM": {ProviderCompatible, `{"data":[{"id":"Qwen/Qwen3-32B","owned_by":"vllm","max_model_len":32768}]}`, []Listed{{Name: "Qwen/Qwen3-32B", ContextWindow: 32768}}},
 		"llama.cpp": {ProviderCompatible, `{"models":[{"name":"q.gguf","model":"q.gguf"},{"name":"r"}],"data":[{"id":"q.gguf","owned_by":"llamacpp"}]}`,
 			[]Listed{{Name: "q.gguf"}, {Name: "r"}}},
 		"a bare list": {ProviderCompatible, `[{"id":"m","context_length":8192}]`, []Listed{{Name: "m", ContextWindow: 8192}}},

@@ -46,6 +46,9 @@ func (l *eventLines) readLines(body io.Reader, done func() bool, event func(data
 // line handles one line.
 func (l *eventLines) line(line []byte, last bool, event func(data []byte) error) error {
 	data, isData := bytes.CutPrefix(line, []byte("data:"))
+	if fault, found := bytes.CutPrefix(line, []byte("error:")); found && isObject(bytes.TrimSpace(fault)) {
+		data, isData = fault, true // llama.cpp until October 2025: server_sent_event in tools/server/utils.hpp
+	}
 	data = bytes.TrimSpace(data)
 	name, isName := bytes.CutPrefix(line, []byte("event:"))
 	switch {
