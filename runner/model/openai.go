@@ -51,6 +51,7 @@ type quirks struct {
 	noSystem        bool   // the model knows no system messages
 	noToolRole      bool   // the model knows only users and assistants
 	ids             idRule // of the calls in the conversation
+	shape           shape
 	outputRoom
 }
 
@@ -153,6 +154,10 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	if arranged, ok := o.adaptMessages(q, r); ok {
 		return arranged, true
 	}
+	if shaped, ok := q.shape.adapt(r, req); ok {
+		q.shape, o.quirks.shape = shaped, shaped
+		return q, true
+	}
 	if named, ok := o.adaptFields(q, r, req); ok {
 		return named, true
 	}
@@ -206,9 +211,9 @@ func (o *openAI) call(ctx context.Context, req *Request, q quirks, emit func(Del
 	return o.receive(ctx, resp, req, s, o.failureFor(req))
 }
 
-// constraining matches the model lists of Ollama and vLLM, by the owner of the models. These
+// constraining matches the model lists of Ollama, vLLM and LM Studio, by the owner of the models. These
 // servers force a model to follow a schema from its first token on, which prevents tool calls.
-var constraining = regexp.MustCompile(`"owned_by"\s*:\s*"(library|vllm)"`)
+var constraining = regexp.MustCompile(`"owned_by"\s*:\s*"(library|vllm|` + ofLMStudio + `)"`)
 
 // inspect detects a server that constrains its models. Such a server accepts a request with
 // both a schema and tools, but answers as if there were no tools.

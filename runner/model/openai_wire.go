@@ -118,7 +118,7 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	if q.noToolRole {
 		messages = withoutToolRole(messages)
 	}
-	out.Messages = append(out.Messages, arrange(messages)...)
+	out.Messages = append(out.Messages, q.shape.messages(arrange(messages))...)
 	if q.noSystem {
 		out.Messages = withoutSystem(out.Messages)
 	}
@@ -127,6 +127,9 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	}
 	if req.Final && len(out.Tools) > 0 {
 		out.ToolChoice = "none" // the tools stay, so that the provider's cache matches the beginning
+	}
+	if q.shape.whole && len(out.Tools) > 0 {
+		out.Stream, out.StreamOptions = false, nil
 	}
 	if o.router {
 		o.route(&out, req, q)
