@@ -65,7 +65,7 @@ func geminiHead(name string) string {
 }
 
 func geminiList(name string) func(http.ResponseWriter, *http.Request) bool {
-	return listing(`{"object":"list","data":[{"id":"models/` + name + `","object":"model","owned_by":"google",` +
+	return modelsListed(`{"object":"list","data":[{"id":"models/` + name + `","object":"model","owned_by":"google",` +
 		`"display_name":"Gemini"}]}`)
 }
 

@@ -17,7 +17,7 @@ func groqServer() personality {
 	const name = "qwen/qwen3.8-27b"
 	return personality{
 		name: "groq", host: "api.groq.com", base: "/openai/v1", model: name, priced: "groq.com:" + name,
-		get: listing(`{"object":"list","data":[{"id":"` + name + `","object":"model","created":1790000000,` +
+		get: modelsListed(`{"object":"list","data":[{"id":"` + name + `","object":"model","created":1790000000,` +
 			`"owned_by":"Alibaba Cloud",` +
 			`"active":true,"context_window":131072,"public_apps":null,"max_completion_tokens":16384}]}`),
 		id:     func(n int) string { return fmt.Sprintf("tk%07d", n) },

@@ -142,15 +142,6 @@ func (e chatEvents) usage(usage string) {
 
 func (e chatEvents) done() { _, _ = io.WriteString(e.w, "data: [DONE]\n\n") }
 
-// finishWord returns the finish reason of an answer in the words of OpenAI.
-func finishWord(s said) string {
-	word := map[string]string{"": "stop", "length": "length", "filter": "content_filter", "odd": "full_moon"}[s.finish]
-	if len(s.calls) > 0 && s.finish == "" {
-		return "tool_calls"
-	}
-	return word
-}
-
 // usageWith returns the usage of an answer, with more fields behind its counts.
 func usageWith(s said, more string) string {
 	return fmt.Sprintf(`{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":%d,`+
@@ -191,7 +182,7 @@ func (s said) thinking() said {
 func refusing(status int, body string) *said { return &said{status: status, body: body} }
 
 // listing returns a get that answers the list of models.
-func listing(list string) func(http.ResponseWriter, *http.Request) bool {
+func modelsListed(list string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/models") {
 			return false

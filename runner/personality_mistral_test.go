@@ -19,7 +19,7 @@ func mistralServer() personality {
 	const name = "mistral-medium-3-5"
 	return personality{
 		name: "mistral", host: "api.mistral.ai", model: name, priced: "mistral.ai:" + name,
-		get: listing(`{"object":"list","data":[{"id":"` + name + `","object":"model","created":1790000000,` +
+		get: modelsListed(`{"object":"list","data":[{"id":"` + name + `","object":"model","created":1790000000,` +
 			`"owned_by":"mistralai",` +
 			`"capabilities":{"completion_chat":true,"function_calling":true,"vision":true},"max_context_length":262144}]}`),
 		id:     func(n int) string { return fmt.Sprintf("gSIMJ%04d", n) },
@@ -70,7 +70,7 @@ func mistralRefuses(body map[string]any, a asked) *said {
 	return mistralRefusesOrder(c)
 }
 
-// nineLetters matches the ids that Mistral takes.
+// nineLetters matches the ids that Mistral and mistral_common take.
 var nineLetters = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 
 func mistralRefusesCalls(m sentMessage) *said {

@@ -25,7 +25,7 @@ func openRouterServer() personality {
 	return personality{
 		name: "openrouter", kind: model.ProviderOpenRouter, host: "openrouter.ai", base: "/api/v1",
 		model: "anthropic/claude-sonnet-4.6", cost: openRouterCost,
-		get: listing(`{"data":[{"id":"anthropic/claude-sonnet-4.6","context_length":1000000,` +
+		get: modelsListed(`{"data":[{"id":"anthropic/claude-sonnet-4.6","context_length":1000000,` +
 			`"pricing":{"prompt":"0.000003",` +
 			`"completion":"0.000015"},"top_provider":{"context_length":1000000,"max_completion_tokens":64000},` +
 			`"supported_parameters":["tools","reasoning"]}]}`),

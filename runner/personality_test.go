@@ -20,6 +20,11 @@ import (
 // may share state, under a lock of their own.
 type personality struct {
 	name string
+	// A server with several versions plays each task on one of them: those whose number is turn, modulo every. LONG=1
+	// plays all tasks on all versions.
+	turn, every int
+	// part means that only a part of the tasks is played: the server differs little from another one.
+	part bool
 	host string // of a hosted server; its models are asked at http://HOST/v1, or at base
 	base string // path of the interface, if it is not /v1
 	kind string // of the provider; model.ProviderCompatible if it is ""
@@ -29,18 +34,20 @@ type personality struct {
 	priced string
 	// cost returns the cost of an answer in nano-dollars, for a server that states it.
 	cost func(s said) int64
-	// part means that only a part of the tasks is played: the server differs little from another one.
-	part bool
-	// uncounted is set if the server sends no usage, so that the client estimates it.
-	uncounted bool
+	// uncounted is set if the server sends no usage, so that the client estimates it, and uncached if its usage does not
+	// say which tokens were cached. mute reports whether it sends no usage with one answer.
+	uncounted, uncached bool
+	mute                func(s said, n int) bool
 	// get answers a request that is no POST, such as the list of models, and reports whether it did.
 	get func(w http.ResponseWriter, r *http.Request) bool
 	// refuse returns the server's error for a request that it does not take, and otherwise nil.
 	refuse func(body map[string]any, a asked) *said
 	// id returns the id of the server's n-th call. Without it, calls have no ids.
 	id func(n int) string
-	// write writes an answer as the server streams it. n is the number of the request.
+	// write writes an answer as the server streams it. n is the number of the request. reply does so for a server whose
+	// answer depends on the request.
 	write func(w io.Writer, s said, n int)
+	reply func(w io.Writer, s said, a asked)
 }
 
 // personalities returns all servers that the tasks are played on.
@@ -150,11 +157,19 @@ func (p *wire) give(w io.Writer, s said, a asked) {
 		}
 	}
 	p.mu.Unlock()
-	if p.as.write == nil {
+	switch {
+	case p.as.reply != nil:
+		p.as.reply(w, s, a)
+	case p.as.write != nil:
+		p.as.write(w, s, a.number)
+	default:
 		writeChat(w, s)
-		return
 	}
-	p.as.write(w, s, a.number)
+}
+
+// plays reports whether the personality plays the k-th task.
+func (q personality) plays(k int) bool {
+	return q.every == 0 || (k+k/3)%q.every == q.turn || storetest.Rounds(1, 0) > 0
 }
 
 // TestPersonalities plays the office and coding tasks on each personality. Without SLOW, it plays a
@@ -166,7 +181,7 @@ func TestPersonalities(t *testing.T) {
 	for k, sc := range scenarios() {
 		drawn := rnd.IntN(max(len(list), 1))
 		for i, q := range list {
-			if (k%3 != 0 || i != drawn) && !storetest.Slowly() || q.part && k%3 != 0 && sc.schema == "" {
+			if (k%3 != 0 || i != drawn) && !(storetest.Slowly() && q.plays(k)) || q.part && k%3 != 0 && sc.schema == "" {
 				continue
 			}
 			t.Run(sc.name+", "+q.name, func(t *testing.T) {
@@ -179,4 +194,13 @@ func TestPersonalities(t *testing.T) {
 			})
 		}
 	}
+}
+
+// finishWord returns the finish reason of an answer in the words of OpenAI.
+func finishWord(s said) string {
+	word := map[string]string{"": "stop", "length": "length", "filter": "content_filter", "odd": "full_moon"}[s.finish]
+	if len(s.calls) > 0 && s.finish == "" {
+		return "tool_calls"
+	}
+	return word
 }

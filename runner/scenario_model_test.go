@@ -30,7 +30,7 @@ func (p *performance) answer(a asked) said {
 		p.struck = true
 		s = p.fault.strike(p, a, s)
 	}
-	p.count(s)
+	p.count(s, a.number)
 	return s
 }
 
@@ -55,23 +55,33 @@ func (p *performance) speaker(a asked) string {
 // roleOf returns the instructions of the worker with this title.
 func roleOf(title string) string { return "You play the " + title + "." }
 
-// count adds the usage that the provider counts for a response.
-func (p *performance) count(s said) {
+// count adds the usage that the provider counts for the response to the n-th request.
+func (p *performance) count(s said, n int) {
 	if s.status != 0 || s.lost || s.garbage || s.hangs || s.bill != "" {
-		p.uncounted = p.uncounted || s.bill == "estimated"
+		if s.bill == "estimated" {
+			p.estimates++
+		}
 		return
 	}
 	if s.broken && (!s.counted || p.provider == "ollama") {
 		// A call without output costs the counted tokens. Anthropic counts one output token at the
 		// start.
-		p.uncounted = p.uncounted || s.text != "" || s.reasoning != "" || len(s.calls) > 0
-		if !p.uncounted && p.provider == "anthropic" {
+		estimated := s.text != "" || s.reasoning != "" || len(s.calls) > 0
+		if estimated {
+			p.estimates++
+		}
+		if !estimated && p.provider == "anthropic" {
 			p.counted.OutputTokens++
 			p.counted.ModelCost += p.f.cfg.Prices.Lookup(p.priceName()).Cost(model.Usage{OutputTokens: 1})
 		}
 		return
 	}
-	if p.provider == "ollama" {
+	p.played += s.out
+	if q := p.server; q != nil && (q.uncounted || q.mute != nil && q.mute(s, n)) {
+		p.estimates++
+		return
+	}
+	if p.provider == "ollama" || p.server != nil && p.server.uncached {
 		s.cached = 0
 	}
 	p.calls++

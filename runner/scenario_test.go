@@ -124,7 +124,19 @@ func tokens(step int) (in, out, cached int64) {
 
 const scenarioRates = `{"input":3,"output":15,"cacheRead":0.3,"contextWindow":200000,"maxOutput":8000}`
 
-const scenarioPrices = `{"openai:s":` + scenarioRates + `,"anthropic:s":` + scenarioRates + `,"ollama:s":` + scenarioRates + `}`
+// scenarioPrices returns the table of prices, in which each server has the model s.
+func scenarioPrices() string {
+	list := []string{"openai", "anthropic", "ollama"}
+	for _, q := range personalities() {
+		if q.model == "" {
+			list = append(list, q.name)
+		}
+	}
+	for i, name := range list {
+		list[i] = quoted(name+":s") + ":" + scenarioRates
+	}
+	return "{" + strings.Join(list, ",") + "}"
+}
 
 // wireFormats are the names of the scenarios' providers for wire.openModel.
 var wireFormats = []string{"anthropic", "openai", "responses", "ollama"}
@@ -170,9 +182,11 @@ type performance struct {
 	requests  int
 	struck    bool           // the fault has happened
 	downUntil time.Time      // of the outage fault
-	uncounted bool           // an estimate was charged for a call
+	server    *personality   // nil for a plain wire
+	estimates int64          // calls without counts, for which an estimate was charged
 	calls     int64          // that the server has counted
 	counted   store.Usage    // by the server
+	played    int64          // output tokens of the script
 	visits    map[string]int // of pages
 }
 
@@ -230,7 +244,7 @@ func (p *performance) perform() (turns []store.Turn) {
 // scenarioSetups returns the setups of a runner for scenarios.
 func scenarioSetups(t testing.TB, m model.Model, l runner.Limits) []setup {
 	t.Helper()
-	return []setup{withModel(m), withPrices(t, scenarioPrices), withBudget(l), func(c *runner.Config) { c.Tools = scenarioTools(t) }}
+	return []setup{withModel(m), withPrices(t, scenarioPrices()), withBudget(l), func(c *runner.Config) { c.Tools = scenarioTools(t) }}
 }
 
 // begin creates the runner and its worker. If starts is false, another process runs the turns.
@@ -242,6 +256,7 @@ func (p *performance) beginWith(starts bool, more ...setup) *wire {
 	w := newWire(p.t, p.answer)
 	w.speaker = p.speaker
 	setups := append(scenarioSetups(p.t, w.openModel(p.t, p.provider+":s"), runner.Limits{Steps: p.steps}), more...)
+	p.server = w.as
 	switch {
 	case p.fault.clocked:
 		p.clock = newClock()
