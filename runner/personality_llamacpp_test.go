@@ -11,13 +11,19 @@ import (
 // The list of models and the properties of llama.cpp's server: ggml-org/llama.cpp, tools/server (server-models.cpp,
 // server-context.cpp). The list names the file of the model, which is served under any name, and has it twice.
 const (
-	llamaList = `{"models":[{"name":"/models/Qwen3-8B-Q4_K_M.gguf","model":"/models/Qwen3-8B-Q4_K_M.gguf","modified_at":"",` +
+	llamaList = `{"models":[{"name":"/models/Qwen3-8B-Q4_K_M.gguf","model":"/models/Qwen3-8B-Q4_K_M.gguf",` +
+		`"modified_at":"",` +
 		`"size":"","digest":"","type":"model","description":"","tags":[""],"capabilities":["completion"],"parameters":"",` +
-		`"details":{"parent_model":"","format":"gguf","family":"","families":[""],"parameter_size":"","quantization_level":""}}],` +
-		`"object":"list","data":[{"id":"/models/Qwen3-8B-Q4_K_M.gguf","object":"model","created":1780390177,"owned_by":"llamacpp",` +
-		`"meta":{"vocab_type":2,"n_vocab":151936,"n_ctx_train":131072,"n_embd":4096,"n_params":8190735360,"size":5021794304}}]}`
-	llamaProps = `{"default_generation_settings":{"id":0,"id_task":-1,"n_ctx":65536,"speculative":false,"is_processing":false},` +
-		`"total_slots":1,"model_alias":"","model_path":"/models/Qwen3-8B-Q4_K_M.gguf","modalities":{"vision":true,"audio":false}}`
+		`"details":{"parent_model":"","format":"gguf","family":"","families":[""],"parameter_size":"",` +
+		`"quantization_level":""}}],` +
+		`"object":"list","data":[{"id":"/models/Qwen3-8B-Q4_K_M.gguf","object":"model","created":1780390177,` +
+		`"owned_by":"llamacpp",` +
+		`"meta":{"vocab_type":2,"n_vocab":151936,"n_ctx_train":131072,"n_embd":4096,"n_params":8190735360,` +
+		`"size":5021794304}}]}`
+	llamaProps = `{"default_generation_settings":{"id":0,"id_task":-1,"n_ctx":65536,"speculative":false,` +
+		`"is_processing":false},` +
+		`"total_slots":1,"model_alias":"","model_path":"/models/Qwen3-8B-Q4_K_M.gguf","modalities":{"vision":true,` +
+		`"audio":false}}`
 	llamaWindow = 65536
 )
 
@@ -80,7 +86,8 @@ func llamaChunks(w io.Writer, a asked) chunker {
 }
 
 const llamaTimings = `,"timings":{"cache_n":236,"prompt_n":1,"prompt_ms":30.958,"prompt_per_token_ms":30.958,` +
-	`"prompt_per_second":32.3,"predicted_n":35,"predicted_ms":661.064,"predicted_per_token_ms":18.9,"predicted_per_second":52.9}`
+	`"prompt_per_second":32.3,"predicted_n":35,"predicted_ms":661.064,"predicted_per_token_ms":18.9,` +
+	`"predicted_per_second":52.9}`
 
 // llamaReply writes to_json_oaicompat_chat_stream of server-task.cpp. The differences between the parsed messages are
 // common_chat_msg_diff: a call begins with its name, and its arguments follow token by token.
@@ -96,7 +103,8 @@ func llamaReply(w io.Writer, s said, a asked) {
 	}
 	usage := ""
 	if localAskOf(a).StreamOptions.IncludeUsage {
-		usage = fmt.Sprintf(`{"completion_tokens":%d,"prompt_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}`,
+		usage = fmt.Sprintf(`{"completion_tokens":%d,"prompt_tokens":%d,"total_tokens":%d,`+
+			`"prompt_tokens_details":{"cached_tokens":%d}}`,
 			s.out, s.in, s.in+s.out, s.cached)
 	}
 	c.ends("{}", finishWord(s), usage, llamaTimings)
@@ -159,12 +167,14 @@ func oldLlamaReply(w io.Writer, s said, a asked) {
 	}
 	var calls []string
 	for _, c := range s.calls {
-		calls = append(calls, fmt.Sprintf(`{"type":"function","function":{"name":%s,"arguments":%s},"id":""}`, quoted(c.name), quoted(c.args)))
+		calls = append(calls, fmt.Sprintf(`{"type":"function","function":{"name":%s,"arguments":%s},`+
+			`"id":""}`, quoted(c.name), quoted(c.args)))
 	}
 	if len(calls) > 0 {
 		message += `,"tool_calls":[` + strings.Join(calls, ",") + `]`
 	}
-	_, _ = fmt.Fprintf(w, `{"choices":[{"finish_reason":%s,"index":0,"message":{%s}}],"created":1744000000,"model":"gpt-3.5-turbo",`+
+	_, _ = fmt.Fprintf(w, `{"choices":[{"finish_reason":%s,"index":0,"message":{%s}}],"created":1744000000,`+
+		`"model":"gpt-3.5-turbo",`+
 		`"system_fingerprint":"b5050-23106f94","object":"chat.completion","usage":%s,"id":"chatcmpl-%s"%s}`,
 		quoted(finishWord(s)), message, usageText(s), llamaID(-a.number), llamaTimings)
 }

@@ -12,9 +12,12 @@ import (
 const (
 	studioList = `{"data":[{"id":"s","object":"model","owned_by":"organization_owner"},` +
 		`{"id":"text-embedding-nomic-embed-text-v1.5","object":"model","owned_by":"organization_owner"}],"object":"list"}`
-	studioModels = `{"data":[{"id":"s","object":"model","type":"vlm","publisher":"qwen","arch":"qwen3","compatibility_type":"gguf",` +
-		`"quantization":"Q4_K_M","state":"loaded","max_context_length":262144,"loaded_context_length":65536,"capabilities":["tool_use"]},` +
-		`{"id":"text-embedding-nomic-embed-text-v1.5","object":"model","type":"embeddings","publisher":"nomic-ai","arch":"nomic-bert",` +
+	studioModels = `{"data":[{"id":"s","object":"model","type":"vlm","publisher":"qwen","arch":"qwen3",` +
+		`"compatibility_type":"gguf",` +
+		`"quantization":"Q4_K_M","state":"loaded","max_context_length":262144,"loaded_context_length":65536,` +
+		`"capabilities":["tool_use"]},` +
+		`{"id":"text-embedding-nomic-embed-text-v1.5","object":"model","type":"embeddings","publisher":"nomic-ai",` +
+		`"arch":"nomic-bert",` +
 		`"compatibility_type":"gguf","quantization":"Q4_0","state":"not-loaded","max_context_length":2048}],"object":"list"}`
 	studioWindow = 65536
 )
@@ -24,8 +27,8 @@ func studioServers() []personality {
 	pages := listing(map[string]string{"/v1/models": studioList, "/api/v0/models": studioModels})
 	return []personality{
 		{name: "lm-studio", get: pages, uncached: true, refuse: studioRefusal, reply: studioReply, id: studioID},
-		{name: "lm-studio-2024", get: listing(map[string]string{"/v1/models": studioList}), uncounted: true, refuse: oldStudioRefusal,
-			reply: oldStudioReply, id: oldStudioID},
+		{name: "lm-studio-2024", get: listing(map[string]string{"/v1/models": studioList}), uncounted: true,
+			refuse: oldStudioRefusal, reply: oldStudioReply, id: oldStudioID},
 	}
 }
 
@@ -58,11 +61,13 @@ func studioRefusal(_ map[string]any, a asked) *said {
 	case format != "" && !strings.Contains(format, `"json_schema"`): // lmstudio-bug-tracker#307
 		return studioFault("'response_format.type' must be 'json_schema' or 'text'")
 	case b.orderFault() != "":
-		return studioFault("Error rendering prompt with jinja template: \"" + b.orderFault() + "\". This is usually an issue with the model's prompt template.")
+		return studioFault("Error rendering prompt with jinja template: \"" + b.orderFault() +
+			"\". This is usually an issue with the model's prompt template.")
 	case n >= studioWindow: // lmstudio-bug-tracker#2322 and #546: an event of a stream with status 200
-		return &said{status: http.StatusOK, body: "event: error\ndata: {\"error\":{\"message\":" + quoted(fmt.Sprintf("Trying to keep the first %d "+
-			"tokens when context the overflows. However, the model is loaded with context length of only %d tokens, which is not enough. "+
-			"Try to load the model with a larger context length, or provide a shorter input", n, studioWindow)) + "}}\n\n"}
+		why := fmt.Sprintf("Trying to keep the first %d tokens when context the overflows. However, the model is loaded with "+
+			"context length of only %d tokens, which is not enough. Try to load the model with a larger context length, "+
+			"or provide a shorter input", n, studioWindow)
+		return &said{status: http.StatusOK, body: "event: error\ndata: {\"error\":{\"message\":" + quoted(why) + "}}\n\n"}
 	}
 	return nil
 }
@@ -93,7 +98,8 @@ func studioReply(w io.Writer, s said, a asked) {
 		}
 	}
 	for i, call := range s.calls {
-		c.delta(`{"role":"assistant","tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}]}`, i, call.id, call.name)
+		c.delta(`{"role":"assistant","tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,`+
+			`"arguments":""}}]}`, i, call.id, call.name)
 		for _, piece := range inTokens(call.args) {
 			c.delta(`{"tool_calls":[{"index":%d,"type":"function","function":{"name":"","arguments":%s}}]}`, i, piece)
 		}
@@ -115,7 +121,8 @@ func oldStudioReply(w io.Writer, s said, a asked) {
 	s = s.inThinkTags()
 	c.texts("content", s.text)
 	for i, call := range s.calls {
-		c.delta(`{"tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":%s}}]}`, i, call.id, call.name, call.args)
+		c.delta(`{"tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,`+
+			`"arguments":%s}}]}`, i, call.id, call.name, call.args)
 	}
 	c.ends("{}", finishWord(s), "", "")
 }

@@ -8,8 +8,10 @@ import (
 
 const (
 	// vllmList is the list of models: vllm-project/vllm, entrypoints/openai (ModelCard).
-	vllmList = `{"object":"list","data":[{"id":"s","object":"model","created":1764000000,"owned_by":"vllm","root":"Qwen/Qwen3-32B",` +
-		`"parent":null,"max_model_len":65536,"permission":[{"id":"modelperm-8f4c","object":"model_permission","allow_sampling":true,` +
+	vllmList = `{"object":"list","data":[{"id":"s","object":"model","created":1764000000,"owned_by":"vllm",` +
+		`"root":"Qwen/Qwen3-32B",` +
+		`"parent":null,"max_model_len":65536,"permission":[{"id":"modelperm-8f4c","object":"model_permission",` +
+		`"allow_sampling":true,` +
 		`"allow_fine_tuning":false,"organization":"*","group":null,"is_blocking":false}]}]}`
 	vllmWindow = 65536
 	// narrowWindow is so small that a request with the output limit of the price table does not fit.
@@ -21,10 +23,14 @@ const (
 func vllmServers() []personality {
 	pages := listing(map[string]string{"/v1/models": vllmList})
 	return []personality{
-		{name: "vllm", get: pages, uncached: true, refuse: vllmRefusals(vllmWindow), reply: vllmReply("reasoning", nil), id: vllmID},
-		{name: "vllm-2025", get: listing(nil), uncached: true, refuse: oldVLLMRefusals(narrowWindow), reply: oldVLLMReply, id: vllmID},
-		{name: "vllm-hermes", get: pages, uncached: true, refuse: vllmRefusals(vllmWindow), reply: vllmReply("", hermesForm), id: vllmID},
-		{name: "vllm-mistral", get: pages, uncached: true, refuse: mistralRefusals(), reply: vllmReply("reasoning_content", mistralForm), id: vllmID},
+		{name: "vllm", get: pages, uncached: true, id: vllmID, refuse: vllmRefusals(vllmWindow),
+			reply: vllmReply("reasoning", nil)},
+		{name: "vllm-2025", get: listing(nil), uncached: true, id: vllmID, refuse: oldVLLMRefusals(narrowWindow),
+			reply: oldVLLMReply},
+		{name: "vllm-hermes", get: pages, uncached: true, id: vllmID, refuse: vllmRefusals(vllmWindow),
+			reply: vllmReply("", hermesForm)},
+		{name: "vllm-mistral", get: pages, uncached: true, id: vllmID, refuse: mistralRefusals(),
+			reply: vllmReply("reasoning_content", mistralForm)},
 	}
 }
 
@@ -90,20 +96,24 @@ func mistralRefusals() func(map[string]any, asked) *said {
 		for i, m := range b.Messages {
 			before := b.at(i - 1).Role
 			if m.Role == before && m.Role != "tool" || m.Role == "user" && before == "tool" {
-				return vllmRefusal("BadRequestError", fmt.Sprintf("Unexpected role '%s' after role '%s'", m.Role, before), "")
+				return vllmRefusal("BadRequestError",
+					fmt.Sprintf("Unexpected role '%s' after role '%s'", m.Role, before), "")
 			}
 			hasText := contentText(m.Content) != ""
 			if m.Role == "assistant" && hasText == (len(m.ToolCalls) > 0) {
-				return vllmRefusal("BadRequestError", "Assistant message must have either content or tool_calls, but not both.", "")
+				return vllmRefusal("BadRequestError",
+					"Assistant message must have either content or tool_calls, but not both.", "")
 			}
 			for _, c := range m.ToolCalls {
 				if !nineLetters.MatchString(c.ID) {
-					return vllmRefusal("BadRequestError", "Tool call id was "+c.ID+" but must be a-z, A-Z, 0-9, with a length of 9.", "")
+					return vllmRefusal("BadRequestError",
+						"Tool call id was "+c.ID+" but must be a-z, A-Z, 0-9, with a length of 9.", "")
 				}
 			}
 		}
 		if last := b.at(len(b.Messages) - 1).Role; last == "assistant" {
-			return vllmRefusal("BadRequestError", "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant", "")
+			return vllmRefusal("BadRequestError",
+				"Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant", "")
 		}
 		return window(body, a)
 	}
@@ -133,7 +143,8 @@ func vllmReply(reasoning string, form func(saidCall) string) func(w io.Writer, s
 	return func(w io.Writer, s said, a asked) {
 		s = constrained(s, a)
 		c := vllmChunks(w, a)
-		if form != nil && s.text == "" && localAskOf(a).offers(s.calls) && (reasoning == "" || a.number%3 == 0) && len(s.calls) > 0 {
+		unparsed := form != nil && (reasoning == "" || a.number%3 == 0)
+		if unparsed && s.text == "" && len(s.calls) > 0 && localAskOf(a).offers(s.calls) {
 			s = s.asText(form)
 		}
 		if reasoning == "" {
@@ -163,7 +174,8 @@ func oldVLLMReply(w io.Writer, s said, a asked) {
 	s = s.inThinkTags()
 	c.texts("content", s.text)
 	for _, call := range s.calls {
-		c.delta(`{"tool_calls":[{"index":0,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}]}`, call.id, call.name)
+		c.delta(`{"tool_calls":[{"index":0,"id":%s,"type":"function","function":{"name":%s,`+
+			`"arguments":""}}]}`, call.id, call.name)
 		for _, piece := range inTokens(call.args) {
 			c.delta(`{"tool_calls":[{"index":0,"id":"","function":{"name":null,"arguments":%s}}]}`, piece)
 		}
