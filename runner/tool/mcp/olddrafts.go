@@ -43,6 +43,7 @@ func modernized(fields map[string]any, depth int, dropped *[]string) map[string]
 
 // modernizeWords replaces the old words of one level.
 func modernizeWords(fields map[string]any, depth int, dropped *[]string) {
+	delete(fields, "$schema") // the schema is checked by the words that it has now
 	if _, ok := fields["id"].(string); ok && depth == 0 {
 		delete(fields, "id") // the address of draft-04
 	}

@@ -37,7 +37,7 @@ func TestOldDrafts(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			var fields map[string]any
-			is.NoErr(json.Unmarshal([]byte(`{"type":"object","id":"http://x/y","properties":{"a":`+tt.property+`}}`), &fields))
+			is.NoErr(json.Unmarshal([]byte(`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","id":"http://x/y","properties":{"a":`+tt.property+`}}`), &fields))
 			var dropped []string
 			raw, err := inputSchema(modernized(fields, 0, &dropped))
 			is.NoErr(err) // the tool is usable
