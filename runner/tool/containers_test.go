@@ -108,7 +108,7 @@ func TestReadMembers(t *testing.T) {
 		"b.zip/inner/a.txt/x": `"inner/a.txt" in it is no archive`,
 		"f.txt/x":             `"f.txt" is a file with no files in it, so "f.txt/x" leads nowhere`,
 		"none.zip/x":          `no file or folder "none.zip/x"`,
-		"deep.zip/in.zip/in.zip/in.zip/in.zip/f.txt": "up to 4 archives deep",
+		"deep.zip/in.zip/in.zip/in.zip/in.zip/f.txt": "up to 4 archives deep: unpack the outer ones first",
 		"folder.zip/b.txt":                           "no file or folder",
 		"b.zip/../../x":                              "outside",
 		"log.txt.gz/other":                           `it has no file "other"; it has: log.txt`,

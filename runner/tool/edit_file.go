@@ -151,7 +151,8 @@ func (e *editing) replace(x edit) error {
 	}
 	// The size is checked before memory is allocated for the result.
 	if size := len(data) + n*(len(x.new)-len(x.old)); size > maxEdited {
-		return Errorf("the edit would make %d bytes of %q, more than a file can have", size, e.path)
+		return Errorf("the edit would make %d bytes of %q, more than a file can have; put the rest into another file",
+			size, e.path)
 	}
 	e.count += n
 	e.after = bytes.ReplaceAll(data, x.old, x.new)

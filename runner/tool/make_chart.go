@@ -100,7 +100,8 @@ func (d Documents) readTable(ctx context.Context, ws *sandbox.Workspace, file st
 	case t.encoding == "":
 		return "", Errorf("file: %s is %s, and not a CSV file", visible.Name(file), t.mediaType)
 	case t.size > maxChartTable:
-		return "", Errorf("file: %s has %d bytes; a table can have %d", visible.Name(file), t.size, maxChartTable)
+		return "", Errorf("file: %s has %d bytes; a table can have %d: make one of fewer rows or columns",
+			visible.Name(file), t.size, maxChartTable)
 	}
 	var b strings.Builder
 	for {

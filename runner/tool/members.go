@@ -135,7 +135,8 @@ func readMember(in []byte) ([]byte, error) {
 // find returns the member at a path, which may lead through further containers.
 func (k documentKind) find(document []byte, s selection, p string, level int) (name string, body []byte, err error) {
 	if level > maxLevels {
-		return "", nil, fmt.Errorf("files in archives are read up to %d archives deep", maxLevels)
+		return "", nil, fmt.Errorf("files in archives are read up to %d archives deep: unpack the outer ones first",
+			maxLevels)
 	}
 	var found foundMember
 	var names []string

@@ -42,7 +42,7 @@ func newClient(guarded sandbox.Dialer) *http.Client {
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			// With a CheckRedirect, net/http has no limit of its own.
 			if len(via) > maxRedirects {
-				return Errorf("the server redirects more than %d times", maxRedirects)
+				return Errorf("the server redirects more than %d times; use another address", maxRedirects)
 			}
 			req.Header.Del("Referer") // a site must not learn which page led there
 			err := checkAddress(guarded, req.URL)
@@ -73,7 +73,7 @@ func checkAddress(guarded sandbox.Dialer, u *url.URL) error {
 		return Errorf("the address has no host")
 	// net/http would send them as Basic authentication (RFC 7617).
 	case u.User != nil:
-		return Errorf("an address with a user name or a password in it cannot be fetched")
+		return Errorf("an address with a user name or a password in it cannot be fetched: leave them out")
 	case len(u.String()) > maxAddress:
 		return Errorf("an address can have %d bytes", maxAddress)
 	}
@@ -138,21 +138,22 @@ func webError(ctx context.Context, u *url.URL, limit time.Duration, err error) e
 	case errors.Is(err, sandbox.ErrAddressRefused):
 		return Errorf("%s", sandbox.ErrAddressRefused)
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return Errorf("there is no host %q", u.Hostname())
+		return Errorf("there is no host %q; check its spelling, or use another address", u.Hostname())
 	case errors.As(err, &dns):
-		return Errorf("the name %q could not be looked up", u.Hostname())
+		return Errorf("the name %q could not be looked up; try it once more later, or use another address", u.Hostname())
 	case errors.As(err, &certificate):
-		return Errorf("the certificate of %s is not valid: %s", u.Host, certificate.Err)
+		return Errorf("the certificate of %s is not valid, so use another address: %s", u.Host, certificate.Err)
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return Errorf("%s took longer than %d seconds", u.Host, int(limit.Seconds()))
+		return Errorf("%s took longer than %d seconds; try it once more, or use another address", u.Host,
+			int(limit.Seconds()))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return Errorf("%s closed the connection before its answer was complete", u.Host)
+		return Errorf("%s closed the connection before its answer was complete; try it once more", u.Host)
 	}
 	// Do not show the text of other errors: it may contain addresses of the operator's network.
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return Errorf("%s could not be reached", u.Host)
+		return Errorf("%s could not be reached; check the address, or use another one", u.Host)
 	}
-	return Errorf("%s did not answer as a web server should", u.Host)
+	return Errorf("%s did not answer as a web server should; check scheme and port, or use another address", u.Host)
 }
 
 // parseAddress parses an address from a model. It removes the fragment.

@@ -40,7 +40,7 @@ func ExpandSecrets(text, host string, secret SecretSource) (expanded string, err
 func setHeaders(req *http.Request, headers map[string]string, secret SecretSource) error {
 	for name, value := range headers {
 		if !httpguts.ValidHeaderFieldName(name) || reservedHeader(name) {
-			return Errorf("headers: %q cannot be set", name)
+			return Errorf("headers: %q cannot be set: leave it out", name)
 		}
 		expanded, err := ExpandSecrets(value, req.URL.Hostname(), secret)
 		if err != nil {
@@ -52,7 +52,7 @@ func setHeaders(req *http.Request, headers map[string]string, secret SecretSourc
 		}
 		// Check after inserting the secrets: a line break in a secret could add another header.
 		if len(expanded) > maxHeaderValue || !httpguts.ValidHeaderFieldValue(expanded) {
-			return Errorf("headers: %q has a value that no header can hold", name)
+			return Errorf("headers: %q has a value that no header can hold: at most %d bytes, in one line", name, maxHeaderValue)
 		}
 		req.Header.Set(name, expanded)
 	}

@@ -46,11 +46,11 @@ func TestWebFetchHeaders(t *testing.T) {
 		"not an object":        {s.URL, []string{"X"}, "", "headers must be an object of strings"},
 		"not a string":         {s.URL, map[string]any{"X": 1}, "", "headers must be an object of strings"},
 		"null":                 {s.URL, map[string]any{"X": nil}, "", `headers must be an object of strings: "X" is null`},
-		"no name":              {s.URL, map[string]any{"a b": "c"}, "", `"a b" cannot be set`},
+		"no name":              {s.URL, map[string]any{"a b": "c"}, "", `"a b" cannot be set: leave it out`},
 		"reserved":             {s.URL, map[string]any{"hOsT": "example.com"}, "", `"hOsT" cannot be set`},
 		"proxy":                {s.URL, map[string]any{"proxy-authorization": "x"}, "", "cannot be set"},
 		"two lines":            {s.URL, map[string]any{"X": "a\r\nY: b"}, "", `"X" has a value that no header can hold`},
-		"too long":             {s.URL, map[string]any{"X": strings.Repeat("x", maxHeaderValue+1)}, "", "no header can hold"},
+		"too long":             {s.URL, map[string]any{"X": strings.Repeat("x", maxHeaderValue+1)}, "", "no header can hold: at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -141,7 +141,8 @@ func readResults(body []byte) ([]searchResult, error) {
 		Web     struct{ Results []found }
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, Errorf("the search engine's answer cannot be read: it must give JSON")
+		return nil, Errorf("the search engine's answer cannot be read: it must give JSON. Only the operator can mend " +
+			"that, so go on without it")
 	}
 	results := []searchResult{}
 	// Only one of the two lists is set, depending on the engine.

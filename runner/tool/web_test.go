@@ -272,18 +272,18 @@ func TestWebFetchRefuses(t *testing.T) {
 		"redirect inside":       {s.URL + "/to?at=http://0.0.0.0/", "redirects to an address that cannot be fetched: the host has an address that is not public"},
 		"redirect to metadata":  {s.URL + "/to?at=http://0x0.1/", "not public"},
 		"redirect to a file":    {s.URL + "/to?at=file:///etc/passwd", "only http and https"},
-		"redirect, by password": {s.URL + "/to?at=http://a:b@" + host + "/unnamed", "a password in it"},
-		"round and round":       {s.URL + "/round", "more than 10 times"},
+		"redirect, by password": {s.URL + "/to?at=http://a:b@" + host + "/unnamed", "a password in it cannot be fetched: leave them out"},
+		"round and round":       {s.URL + "/round", "more than 10 times; use another address"},
 		"gone":                  {s.URL + "/gone", host + " answered 410 Gone"},
 		"missing":               {s.URL + "/no/such", "answered 404 Not Found"},
 		"picture":               {s.URL + "/picture", "is image/png, which cannot be read as text"},
 		"damaged PDF":           {s.URL + "/pdf", "PDF document has no text that can be read: it is damaged"},
 		"binary":                {s.URL + "/binary", "application/octet-stream"},
-		"cut off":               {s.URL + "/liar", "closed the connection"},
-		"nobody there":          {"http://127.0.0.1:1/", "could not be reached"}, // a port without a listener
-		"no such host":          {"http://no-such-host.invalid/", "no-such-host.invalid"},
-		"unknown certificate":   {secure.URL, "certificate of"},
-		"not a web server":      {"http://" + notWeb(t) + "/", "as a web server should"},
+		"cut off":               {s.URL + "/liar", "complete; try it once more"},
+		"nobody there":          {"http://127.0.0.1:1/", "could not be reached; check the address"}, // a port without a listener
+		"no such host":          {"http://no-such-host.invalid/", "use another address"},
+		"unknown certificate":   {secure.URL, "not valid, so use another address"},
+		"not a web server":      {"http://" + notWeb(t) + "/", "as a web server should; check scheme and port"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := fetchFrom(t, sandbox.Dialer{AllowPrivate: true}, tt.address)
@@ -439,7 +439,7 @@ func TestWebSearchRefuses(t *testing.T) {
 	is.New(t).NoErr(err)
 	for input, want := range map[string]string{
 		`{"query":"busy"}`:  "answered 429 Too Many Requests",
-		`{"query":"html"}`:  "must give JSON",
+		`{"query":"html"}`:  "go on without it",
 		`{"query":"moved"}`: "answered 302 Found",
 		`{"query":" "}`:     "query cannot be empty",
 		`{"query":"` + strings.Repeat("x", maxQuery+1) + `"}`: "query can have 400 characters",

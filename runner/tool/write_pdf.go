@@ -84,7 +84,7 @@ func pdfPicture(ws *sandbox.Workspace, folder, address string, most int64) ([]by
 		data, err = ws.ReadFile(address, 0, most+1)
 	}
 	if err == nil && int64(len(data)) > most {
-		err = Errorf("all pictures of a document can have %d bytes", maxPDFPictures)
+		err = Errorf("all pictures of a document can have %d bytes: leave some out, or make them smaller", maxPDFPictures)
 	}
 	return data, err
 }
