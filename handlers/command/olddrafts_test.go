@@ -25,9 +25,11 @@ import (
 // must have schemas that such a server takes.
 func TestOldDraftsOnEveryWire(t *testing.T) {
 	t.Parallel()
-	properties := []string{`{"type":"number","minimum":0,"exclusiveMinimum":true}`, `{"type":"number","exclusiveMaximum":true}`,
+	properties := []string{`{"type":"number","minimum":0,"exclusiveMinimum":true}`,
+		`{"type":"number","exclusiveMaximum":true}`,
 		`{"type":"any"}`, `{"type":["string","any"]}`, `{"type":"array","items":[{"type":"string"},{"type":"any"}]}`,
-		`{"type":"array","items":[{"type":"string"}],"additionalItems":false}`, `{"type":"array","items":[]}`, `{"type":"array"}`,
+		`{"type":"array","items":[{"type":"string"}],"additionalItems":false}`,
+		`{"type":"array","items":[]}`, `{"type":"array"}`,
 		`{"type":"object","properties":{"b":{"type":"string","required":true}}}`, `{"$ref":"#/definitions/x"}`,
 		`{"type":"array","items":{"type":"number","minimum":1,"exclusiveMinimum":true}}`, `{"type":"string","enum":[]}`,
 		`{"anyOf":[{"type":"any"},{"type":"string"}]}`, `{"type":"object","additionalProperties":{"type":"any"}}`}
@@ -103,8 +105,8 @@ func sentTools(t *testing.T, wire string, req model.Request) []map[string]any {
 }
 
 // taken are the words of schemas that all servers take: see model's plainSchema for the sources.
-var taken = strings.Fields("type title description enum default format minimum maximum exclusiveMinimum exclusiveMaximum " +
-	"minLength maxLength minItems maxItems items properties required additionalProperties anyOf")
+var taken = strings.Fields("type title description enum default format minimum maximum exclusiveMinimum " +
+	"exclusiveMaximum minLength maxLength minItems maxItems items properties required additionalProperties anyOf")
 
 // isTaken checks a schema by the rules of llama.cpp's grammars, OpenAI, Gemini and Ollama.
 func isTaken(t *testing.T, at string, schema map[string]any) {
