@@ -108,7 +108,8 @@ func (c *content) identify() {
 // bytes returns all bytes of a document. It returns an *Error if they are more than a document may have.
 func (c *content) bytes() ([]byte, error) {
 	if c.size > sandbox.MaxFilterInput {
-		return nil, Errorf("the document has %d bytes; up to %d can be read: make a smaller copy or parts of it", c.size, sandbox.MaxFilterInput)
+		return nil, Errorf("the document has %d bytes; up to %d can be read: make a smaller copy or parts of it",
+			c.size, sandbox.MaxFilterInput)
 	}
 	if c.data != nil {
 		return c.data, nil
