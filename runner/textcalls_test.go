@@ -180,16 +180,30 @@ func TestCutTextCall(t *testing.T) {
 	}
 }
 
-// TestTextCallAtTheEndOfABudget has a model that writes a call in its last call, which allows no tools.
+// TestTextCallAtTheEndOfABudget has a model that writes a call in its last call, which allows no tools. The words before
+// it are the answer, and all that the next turn has of it.
 func TestTextCallAtTheEndOfABudget(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
-	w := newWire(t, func(asked) said { return said{text: hermesWrite, in: 10, out: 5} })
-	f := newFixture(t, withModel(w.openModel(t, "openai:m")), withBudget(runner.Limits{Steps: 2}),
-		func(c *runner.Config) { c.Tools = tool.All(tool.Documents{}) })
-	turn := f.run("Write it.")
-	is.Equal(turn.IncompleteReason, store.ReasonBudget)
-	is.Equal(turn.OutputText, "")
+	for name, tt := range map[string]struct{ last, output, later string }{
+		"alone":       {hermesWrite, "", "(no answer)"},
+		"after words": {"It is 4.\n" + badCall, "It is 4.\n", "It is 4.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			w := newWire(t, func(a asked) said {
+				return said{text: []string{hermesWrite, hermesWrite, tt.last, "Fine."}[min(a.number, 3)], in: 10, out: 5}
+			})
+			f := newFixture(t, withModel(w.openModel(t, "openai:m")), withBudget(runner.Limits{Steps: 2}),
+				func(c *runner.Config) { c.Tools = tool.All(tool.Documents{}) })
+			turn := f.run("Write it.")
+			is.Equal(turn.IncompleteReason, store.ReasonBudget)
+			is.Equal(turn.OutputText, tt.output)
+			is.Equal(f.run("And now?", turn.TaskID).OutputText, "Fine.")
+			texts := assistantTexts(w.seen()[3])
+			is.Equal(texts[len(texts)-1], tt.later)
+		})
+	}
 }
 
 // TestOllamaCannotReadACall checks that Ollama's error about a call is the mistake of the model, and no outage.

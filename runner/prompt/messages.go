@@ -108,8 +108,11 @@ const unmadeNote = "A tool call followed here that could not be read. It was not
 // lastingMessages returns the messages of a step for later turns and for summaries. A call that could not be made is
 // left out: only the turn in progress mends it, and other turns would learn to write calls as text.
 func (p *Prompt) lastingMessages(st store.Step) []model.Message {
+	unmade := func(p store.Part) bool { return p.Type == store.PartUnmade }
+	if slices.ContainsFunc(st.Parts, unmade) {
+		st.Parts = slices.DeleteFunc(slices.Clone(st.Parts), unmade)
+	}
 	if st.Finish == store.FinishMistake {
-		st.Parts = slices.DeleteFunc(slices.Clone(st.Parts), func(p store.Part) bool { return p.Type == store.PartUnmade })
 		if store.AnswerText([]store.Step{{Parts: st.Parts}}) == "" {
 			return nil
 		}
