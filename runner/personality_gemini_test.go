@@ -43,7 +43,7 @@ func olderGeminiServer() personality {
 		get: geminiList(name),
 		id:  func(int) string { return "" },
 		refuse: func(body map[string]any, a asked) *said {
-			if c := sentChatOf(a); c.Format != nil && len(c.Tools) > 0 && !isPending("gemini mime type") {
+			if c := sentChatOf(a); c.Format != nil && len(c.Tools) > 0 {
 				return geminiError("Function calling with a response mime type: 'application/json' is unsupported")
 			}
 			return geminiRefuses(body, a)
@@ -86,7 +86,7 @@ func geminiRefuses(body map[string]any, a asked) *said {
 	c := sentChatOf(a)
 	for i, t := range c.Tools {
 		at := fmt.Sprintf("tools[0].function_declarations[%d].parameters", i)
-		if message := geminiSchema(t.Function.Parameters, at); message != "" && !isPending("gemini schemas") {
+		if message := geminiSchema(t.Function.Parameters, at); message != "" {
 			return geminiError(message)
 		}
 	}
@@ -244,9 +244,6 @@ func (g geminiAnswer) call(i int, c saidCall, n int) {
 // usageText returns the usage. Thoughts are only in the total.
 func (g geminiAnswer) usageText() string {
 	thoughts := min(g.out, 120)
-	if isPending("gemini thoughts in the total") {
-		thoughts = 0
-	}
 	return fmt.Sprintf(`{"completion_tokens":%d,"prompt_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d},`+
 		`"total_tokens":%d}`,
 		g.out-thoughts, g.in, g.cached, g.in+g.out)

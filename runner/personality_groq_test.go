@@ -49,8 +49,8 @@ func groqRefuses(body map[string]any, a asked) *said {
 		}
 		name := unknownField(m.fields, "role content name tool_calls tool_call_id")
 		switch {
-		case name == "" || isPending("groq thinking"):
-		case name == "reasoning" && len(a.raw)%2 == 0 && !isPending("groq thinking, for other models"):
+		case name == "":
+		case name == "reasoning" && len(a.raw)%2 == 0:
 			return groqError(fmt.Sprintf("messages[%d].reasoning: reasoning is not supported with this model", i), "")
 		default:
 			hint := map[bool]string{true: ", did you mean 'role'?"}[name == "reasoning"]

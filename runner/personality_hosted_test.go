@@ -20,19 +20,6 @@ func hostedServers() []personality {
 	return []personality{groqServer(), mistralServer(), geminiServer(), olderGeminiServer(), openRouterServer()}
 }
 
-// pendingRefusals are refusals of real servers that the client does not answer yet. Servers do not refuse so in plays.
-func pendingRefusals() []string {
-	return []string{
-		"groq thinking",                   // in the messages of the conversation
-		"groq thinking, for other models", // the same in other words
-		"gemini mime type",                // a response format with tools
-		"gemini schemas",                  // objects without properties, and words of schemas
-		"gemini thoughts in the total",
-	}
-}
-
-func isPending(name string) bool { return slices.Contains(pendingRefusals(), name) }
-
 // A sentChat is a request of chat completions, as far as the servers check it.
 type sentChat struct {
 	Messages []sentMessage `json:"messages"`

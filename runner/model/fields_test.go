@@ -200,6 +200,7 @@ func TestRefusedFields(t *testing.T) {
 		"'tools.0.function' : property 'temperature' is unsupported":                                           nil,
 		"messages.65.content.1.tool_use.text: Extra inputs are not permitted":                                  {"text"},
 		"Function calling with a response mime type: 'application/json' is unsupported":                        nil,
+		"messages[2].reasoning: reasoning is not supported with this model":                                    {"reasoning"},
 		"Unsupported value: 'temperature' does not support 0.5 with this model":                                nil,
 		"Function tools with reasoning_effort are not supported for gpt-6-sol in /v1/chat/completions.":        nil,
 		"Malformed input request: #: extraneous key [stop] is not permitted, please reformat":                  {"stop"},
