@@ -30,7 +30,16 @@ func (l look) unseen() bool {
 // because an element may show again what the element around it hides.
 type hider struct {
 	rules sheet
-	known map[string]verdict // of the elements so far, by tag and attributes: the parser opens the same ones again
+	known map[styled]verdict // of elements so far: the parser repeats formatting without an end in every paragraph
+}
+
+// maxVerdicts is the number of verdicts that a hider remembers at a time.
+const maxVerdicts = 4096
+
+// A styled holds what the verdict on an element depends on.
+type styled struct {
+	tag, class, id, style string
+	hidden                bool
 }
 
 // A verdict is the style of an element, and whether the style removes it.
@@ -41,7 +50,7 @@ type verdict struct {
 
 // hideText removes the hidden text of a parsed mail.
 func hideText(doc *html.Node) {
-	h := hider{readSheets(doc), map[string]verdict{}}
+	h := hider{readSheets(doc), map[styled]verdict{}}
 	h.below(doc, look{size: 16, color: black, background: white})
 }
 
@@ -74,19 +83,17 @@ func (h *hider) element(n *html.Node, around look) {
 	}
 }
 
-// judge returns the verdict on an element, which depends on nothing but its tag and attributes.
+// judge returns the verdict on an element.
 func (h *hider) judge(n *html.Node) verdict {
-	key := n.Data
-	for _, a := range n.Attr {
-		switch a.Key {
-		case "class", "id", "style", "hidden":
-			key += "\x00" + a.Key + "\x00" + a.Val
-		}
-	}
+	key := styled{tag: n.Data, class: attribute(n, "class"), id: attribute(n, "id"), style: attribute(n, "style")}
+	_, key.hidden = find(n, "hidden")
 	v, known := h.known[key]
 	if !known {
 		v.style = h.rules.styleOf(n)
 		v.removed = isRemoved(n, v.style)
+		if len(h.known) == maxVerdicts {
+			clear(h.known)
+		}
 		h.known[key] = v
 	}
 	return v

@@ -81,7 +81,12 @@ func pageShapes() map[string]growthtest.Shape {
 			"left:1px;position:absolute'><tt class=c><p>", ""),
 		"formatting in classes": times("<style>.c{clip:auto;width:9px;overflow:hidden;left:1px;color:red}</style>",
 			"<b class=c><i class=c><tt class=c><p>", ""),
-		"classes": numbered("<style>.c1{color:red}</style><p class=\"", "c%d ", "\">x")}
+		"a long style of formatting": func(n int) string {
+			return "<p><b style='" + strings.Repeat("clip:auto;", n/20) + "'>" + strings.Repeat("<p>a", n/8)
+		},
+		"one attribute again and again": times("<p ", "id ", ">x"),
+		"names":                         numbered("<style>*{color:red}</style>", "<p id=%d>x", ""),
+		"classes":                       numbered("<style>.c1{color:red}</style><p class=\"", "c%d ", "\">x")}
 }
 
 // parsers returns the readers of documents, and of what models write in calls. Pages and documents are only

@@ -42,7 +42,7 @@ func (t shell) Spec() Spec {
 end with it.`
 	if t.shell != nil && !t.shell.Confined() {
 		name, reach = "sh", `It is not confined: it has the network, and the files and rights of this service's user.
-It has no input and no terminal; its processes end with it, and files in /tmp stay.`
+It has no input and no terminal. Processes of its group end with it; files in /tmp stay.`
 	}
 	return Spec{
 		Name: "shell",
