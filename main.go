@@ -277,7 +277,8 @@ func (c *serveCommand) open(p *command.Program, service *command.Service) (*serv
 	if err != nil {
 		return nil, nil, err
 	}
-	service.Listeners = []command.Listener{{Listener: ln, Server: serve.NewServer(proxies.Behind(web), handlers.Refuse, s.Runner.Streams.Close)}}
+	front := serve.NewServer(proxies.Behind(web), handlers.Refuse, s.Runner.Streams.Close)
+	service.Listeners = []command.Listener{{Listener: ln, Server: front}}
 	if mailLn != nil {
 		service.Listeners = append(service.Listeners, command.Listener{Listener: mailLn, Server: s.mail})
 	}

@@ -5,17 +5,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-)
 
-// listHeader returns the trimmed items of a header that holds a list (RFC 9110, section 5.6.1).
-// A list may be in one field or in several.
-func listHeader(r *http.Request, name string) []string {
-	items := strings.Split(strings.Join(r.Header.Values(name), ","), ",")
-	for i := range items {
-		items[i] = strings.TrimSpace(items[i])
-	}
-	return items
-}
+	"journeyman/handlers/serve"
+)
 
 // A mediaRange is one of the media types that an Accept header lists.
 type mediaRange struct {
@@ -27,7 +19,7 @@ type mediaRange struct {
 // cannot read are left out.
 func acceptHeader(r *http.Request) []mediaRange {
 	var list []mediaRange
-	for _, field := range listHeader(r, "Accept") {
+	for _, field := range serve.ListHeader(r, "Accept") {
 		name, parameters, _ := strings.Cut(field, ";")
 		mainType, subtype, ok := strings.Cut(strings.ToLower(strings.TrimSpace(name)), "/")
 		if !ok {
@@ -106,7 +98,7 @@ const codeMediaType = "unsupported_media_type"
 
 // plainBody refuses a compressed body, and names the accepted encoding (RFC 9110, section 12.5.3).
 func plainBody(w http.ResponseWriter, r *http.Request) error {
-	for _, encoding := range listHeader(r, "Content-Encoding") {
+	for _, encoding := range serve.ListHeader(r, "Content-Encoding") {
 		if encoding != "" && !strings.EqualFold(encoding, "identity") {
 			w.Header().Set("Accept-Encoding", "identity")
 			return &Problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_encoding",

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"journeyman/handlers/serve"
 )
 
 // forever is a wait without a time limit.
@@ -25,7 +27,7 @@ func prefer(r *http.Request) preference {
 	p := preference{wait: forever}
 	var applied []string
 	handled := false
-	for _, field := range listHeader(r, "Prefer") {
+	for _, field := range serve.ListHeader(r, "Prefer") {
 		field, _, _ = strings.Cut(field, ";") // no preference that we know has parameters
 		name, arg, _ := strings.Cut(field, "=")
 		arg = strings.Trim(strings.TrimSpace(arg), `"`)

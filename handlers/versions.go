@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/serve"
 	"journeyman/runner"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -102,7 +103,7 @@ func expectedRevisions(r *request) ([]string, error) {
 		return nil, nil
 	}
 	revisions := []string{}
-	for _, tag := range listHeader(r.Request, "If-Match") {
+	for _, tag := range serve.ListHeader(r.Request, "If-Match") {
 		if tag == "*" {
 			return nil, nil
 		}

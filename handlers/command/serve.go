@@ -89,5 +89,6 @@ func (c *ServeFlags) ListenOperator(p *Program, control http.Handler, rn *runner
 		return nil, fmt.Errorf("--pprof-addr: %w", err)
 	}
 	p.Log.Info("profiler", "address", "http://"+ln.Addr().String()+"/debug/pprof/")
-	return append(list, Listener{Listener: ln, Server: serve.NewServer(serve.Profiler(), handlers.Refuse, rn.Streams.Close)}), nil
+	profiler := serve.NewServer(serve.Profiler(), handlers.Refuse, rn.Streams.Close)
+	return append(list, Listener{Listener: ln, Server: profiler}), nil
 }

@@ -28,7 +28,7 @@ func TestTeamOnPages(t *testing.T) {
 	storetest.Exec(t, s.store, `UPDATE turns SET incomplete_reason = 'budget_exhausted', incomplete_limit = 'credits'`)
 	b.get("/tasks/team").shows("has used up its credits. Other workers used it, too.")
 	b.get("/tasks/" + children[0].TaskID).shows("has used up its credits. Other workers used it, too.")
-	b.get("/tasks/team").shows("Without the workers that use this budget, too.")
+	b.get("/tasks/team").shows("Workers that share this budget are not counted here.")
 	b.get("/tasks/alone").shows("has used up its credits. A follow-up")
-	b.get("/tasks/alone").lacks("Without the workers")
+	b.get("/tasks/alone").lacks("not counted here")
 }

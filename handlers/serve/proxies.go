@@ -57,9 +57,8 @@ func (p Proxies) client(r *http.Request) string {
 		return ""
 	}
 	client := ""
-	hops := strings.Join(r.Header.Values("X-Forwarded-For"), ",") // one field or several
-	for _, hop := range slices.Backward(strings.Split(hops, ",")) {
-		ip, err := netip.ParseAddr(strings.TrimSpace(hop))
+	for _, hop := range slices.Backward(ListHeader(r, "X-Forwarded-For")) {
+		ip, err := netip.ParseAddr(hop)
 		if err != nil {
 			break
 		}
@@ -69,6 +68,16 @@ func (p Proxies) client(r *http.Request) string {
 		}
 	}
 	return client
+}
+
+// ListHeader returns the trimmed items of a header that holds a list (RFC 9110, section 5.6.1).
+// A list may be in one field or in several.
+func ListHeader(r *http.Request, name string) []string {
+	items := strings.Split(strings.Join(r.Header.Values(name), ","), ",")
+	for i := range items {
+		items[i] = strings.TrimSpace(items[i])
+	}
+	return items
 }
 
 // ClientAddr returns the address that a request comes from, without the port.

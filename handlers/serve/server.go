@@ -15,7 +15,8 @@ type Refusal func(w http.ResponseWriter, why error)
 // shuts down: an open one would delay Shutdown for the whole grace period.
 func NewServer(h http.Handler, refuse Refusal, closeStreams func()) *http.Server {
 	stop, cancel := context.WithCancel(context.Background())
-	s := &http.Server{Handler: readOn(stop, answerMarked(h, refuse), afterAnswer()), ConnContext: markConn, ConnState: noteState,
+	s := &http.Server{Handler: readOn(stop, answerMarked(h, refuse), afterAnswer()),
+		ConnContext: markConn, ConnState: noteState,
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
 	s.RegisterOnShutdown(closeStreams)
 	s.RegisterOnShutdown(cancel) // a client that has its answer and still sends would delay it, too
