@@ -71,8 +71,7 @@ func geminiFaults() []fault {
 			`"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo",` +
 			`"retryDelay":"37s"}]}}]`}),
 		strikes("a malformed call", func(s said) said {
-			return geminiNothing(s, "function_call_filter: "+
-				"MALFORMED_FUNCTION_CALL")
+			return geminiNothing(s, "function_call_filter: MALFORMED_FUNCTION_CALL")
 		}),
 		strikes("an empty answer", func(s said) said { return geminiNothing(s, "stop") }),
 	}
@@ -93,8 +92,7 @@ func openRouterFaults() []fault {
 			s.bill = "none"
 			return s.shaped(func(string, string) string {
 				return ": OPENROUTER PROCESSING\n\ndata: {\"id\":\"gen-1\",\"provider\":\"Nvidia\",\"choices\":[]," +
-					"\"error\":{\"code\":502,\"message\":" +
-					"\"Worker local total request limit reached (33/32)\"}}\n\n"
+					"\"error\":{\"code\":502,\"message\":\"Worker local total request limit reached (33/32)\"}}\n\n"
 			})
 		}),
 		strikes("finished by an error", func(s said) said {
@@ -136,10 +134,8 @@ func groqLimit(limit string) said {
 		"X-Ratelimit-Reset-Requests":     {"2m59.56s"},
 		"X-Ratelimit-Remaining-Requests": {"999"}},
 		body: "{\"error\":{\"message\":\"Rate limit reached for model `qwen/qwen3.8-27b` in organization `org_01` " +
-			"service tier `on_demand` on " +
-			limit + " Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing\"," +
-			"\"type\":\"tokens\"," +
-			"\"code\":\"rate_limit_exceeded\"}}"}
+			"service tier `on_demand` on " + limit + " Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing\"," +
+			"\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}"}
 }
 
 // unread returns the event of Groq for a call that it could not read. It counts no tokens.
@@ -147,8 +143,7 @@ func unread(s said, text string) said {
 	s.bill = "estimated"
 	return s.shaped(func(string, string) string {
 		return "event: error\ndata: {\"error\":{\"message\":\"Failed to call a function. Please adjust your prompt. See " +
-			"'failed_generation' for more " +
-			"details.\",\"type\":\"invalid_request_error\",\"code\":\"tool_use_failed\"," +
+			"'failed_generation' for more details.\",\"type\":\"invalid_request_error\",\"code\":\"tool_use_failed\"," +
 			"\"failed_generation\":" + quoted(text) +
 			",\"status_code\":400}}\n\n"
 	})
@@ -175,8 +170,8 @@ func TestHostedFaults(t *testing.T) {
 	t.Parallel()
 	all := scenarios()
 	sc := all[slices.IndexFunc(all, func(sc scenario) bool { return sc.name == "weekly report" })]
-	common := map[string]bool{"broken stream": true, "broken stream without a count": true, "output " +
-		"limit": true, "kill -9": true}
+	common := map[string]bool{"broken stream": true, "broken stream without a count": true,
+		"output limit": true, "kill -9": true}
 	for i, q := range hostedServers() {
 		list := hostedFaults()[q.name]
 		for _, f := range faults {

@@ -76,8 +76,7 @@ func geminiError(message string) *said {
 }
 
 const geminiFields = "model messages tools tool_choice response_format max_tokens max_completion_tokens " +
-	"reasoning_effort " +
-	"temperature top_p stream stream_options stop n extra_body seed parallel_tool_calls"
+	"reasoning_effort temperature top_p stream stream_options stop n extra_body seed parallel_tool_calls"
 
 func geminiRefuses(body map[string]any, a asked) *said {
 	if name := unknownField(body, geminiFields); name != "" {
@@ -91,17 +90,15 @@ func geminiRefuses(body map[string]any, a asked) *said {
 		}
 	}
 	if id := c.unpaired(); id != "" {
-		return geminiError("Please ensure that the number of function response parts is equal to the number of function " +
-			"call parts of the " +
-			"function call turn.")
+		return geminiError("Please ensure that the number of function response parts is equal to the number of " +
+			"function call parts of the function call turn.")
 	}
 	return nil
 }
 
 // geminiWords are the words of a schema that the door knows.
 const geminiWords = "type format title description nullable enum maxItems minItems properties required " +
-	"minProperties maxProperties " +
-	"minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum additionalProperties"
+	"minProperties maxProperties minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum additionalProperties"
 
 // geminiSchema returns the door's message about a schema, or "".
 func geminiSchema(s map[string]any, at string) string {

@@ -33,8 +33,7 @@ func groqError(message, more string) *said {
 }
 
 const groqFields = "model messages tools tool_choice response_format max_tokens max_completion_tokens " +
-	"reasoning_effort " +
-	"temperature top_p stream stream_options seed stop parallel_tool_calls service_tier user"
+	"reasoning_effort temperature top_p stream stream_options seed stop parallel_tool_calls service_tier user"
 
 func groqRefuses(body map[string]any, a asked) *said {
 	if name := unknownField(body, groqFields); name != "" {

@@ -165,10 +165,7 @@ func (s said) thinking() said {
 	return s
 }
 
-// refusing returns an error of a server.
-func refusing(status int, body string) *said { return &said{status: status, body: body} }
-
-// listing returns a get that answers the list of models.
+// modelsListed returns a get that answers the list of models.
 func modelsListed(list string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/models") {

@@ -45,7 +45,7 @@ func llamaID(n int) string { return strings.ToUpper(hashOf(n)[:16]) + hashOf(n)[
 
 // llamaRefusal is the form of format_error_response in server-common.cpp.
 func llamaRefusal(status int, kind, message string) *said {
-	return refused(status, `{"error":{"code":`+fmt.Sprint(status)+`,"message":%s,"type":%s}}`, message, kind)
+	return refusing(status, jsonOf(`{"error":{"code":`+fmt.Sprint(status)+`,"message":%s,"type":%s}}`, message, kind))
 }
 
 // llamaRefusals returns the checks of one server. It loads its model when the first request arrives.
@@ -68,9 +68,9 @@ func llamaRefusals() func(map[string]any, asked) *said {
 		case b.orderFault() != "": // templates call raise_exception
 			return llamaRefusal(500, "server_error", b.orderFault()+" at row 22, column 12: Jinja Exception")
 		case n >= llamaWindow:
-			return refused(400, `{"error":{"code":400,"message":%s,"type":"exceed_context_size_error","n_prompt_tokens":%d,`+
+			return refusing(400, jsonOf(`{"error":{"code":400,"message":%s,"type":"exceed_context_size_error","n_prompt_tokens":%d,`+
 				`"n_ctx":%d}}`, fmt.Sprintf("request (%d tokens) exceeds the available context size (%d tokens), try increasing it",
-				n, llamaWindow), n, llamaWindow)
+				n, llamaWindow), n, llamaWindow))
 		}
 		return nil
 	}

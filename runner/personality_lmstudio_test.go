@@ -44,7 +44,7 @@ func oldStudioID(n int) string {
 }
 
 // studioFault is an error, whose form has no object in LM Studio.
-func studioFault(message string) *said { return refused(400, `{"error":%s}`, message) }
+func studioFault(message string) *said { return refusing(400, jsonOf(`{"error":%s}`, message)) }
 
 // studioRefusal has the checks of LM Studio.
 func studioRefusal(_ map[string]any, a asked) *said {

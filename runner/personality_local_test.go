@@ -83,16 +83,6 @@ func (b localAsk) at(i int) localMessage {
 	return b.Messages[i]
 }
 
-// refused returns an error with a JSON body. The body is a form of fmt with arguments, of which texts are quoted.
-func refused(status int, form string, arguments ...any) *said {
-	for i, one := range arguments {
-		if text, ok := one.(string); ok {
-			arguments[i] = quoted(text)
-		}
-	}
-	return &said{status: status, body: fmt.Sprintf(form, arguments...)}
-}
-
 // listing answers GET requests for pages, by path.
 func listing(pages map[string]string) func(w http.ResponseWriter, r *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
@@ -139,12 +129,7 @@ func (c chunker) event(choices, more string) {
 
 // delta writes a piece of the answer.
 func (c chunker) delta(form string, arguments ...any) {
-	for i, one := range arguments {
-		if text, ok := one.(string); ok {
-			arguments[i] = quoted(text)
-		}
-	}
-	c.event(`{"index":0,"delta":`+fmt.Sprintf(form, arguments...)+c.after+`,"finish_reason":null}`, "")
+	c.event(`{"index":0,"delta":`+jsonOf(form, arguments...)+c.after+`,"finish_reason":null}`, "")
 }
 
 // texts writes a text token by token in a field of the deltas.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 )
 
@@ -29,10 +28,8 @@ func mistralServer() personality {
 }
 
 const mistralFields = "model messages tools tool_choice response_format max_tokens reasoning_effort temperature " +
-	"top_p " +
-	"stream random_seed stop parallel_tool_calls prompt_mode safe_prompt metadata presence_penalty frequency_penalty " +
-	"n " +
-	"prediction prompt_cache_key"
+	"top_p stream random_seed stop parallel_tool_calls prompt_mode safe_prompt metadata presence_penalty " +
+	"frequency_penalty n prediction prompt_cache_key"
 
 // mistralError returns an error of Mistral about messages.
 func mistralError(message, kind, code string) *said {
@@ -56,8 +53,8 @@ func mistralRefuses(body map[string]any, a asked) *said {
 		return extraForbidden(a, quoted(name))
 	}
 	c := sentChatOf(a)
-	known := map[string]string{"system": "role content", "user": "role content", "tool": "role content tool_call_id " +
-		"name",
+	known := map[string]string{"system": "role content", "user": "role content",
+		"tool":      "role content tool_call_id name",
 		"assistant": "role content tool_calls prefix"}
 	for i, m := range c.Messages {
 		if name := unknownField(m.fields, known[m.Role]); name != "" {
@@ -69,9 +66,6 @@ func mistralRefuses(body map[string]any, a asked) *said {
 	}
 	return mistralRefusesOrder(c)
 }
-
-// nineLetters matches the ids that Mistral and mistral_common take.
-var nineLetters = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 
 func mistralRefusesCalls(m sentMessage) *said {
 	var ids []string

@@ -45,8 +45,7 @@ type openRouter struct {
 }
 
 const openRouterFields = "model messages tools tool_choice response_format max_tokens max_completion_tokens " +
-	"reasoning_effort " +
-	"reasoning temperature top_p stream stream_options usage session_id provider plugins user seed stop"
+	"reasoning_effort reasoning temperature top_p stream stream_options usage session_id provider plugins user seed stop"
 
 // openRouterError returns an error of the provider behind OpenRouter.
 func openRouterError(message string) *said {

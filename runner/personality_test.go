@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -204,3 +206,28 @@ func finishWord(s said) string {
 	}
 	return word
 }
+
+// refusing returns an error of a server.
+func refusing(status int, body string) *said { return &said{status: status, body: body} }
+
+// jsonOf returns a form of fmt with arguments, of which texts are quoted.
+func jsonOf(form string, arguments ...any) string {
+	for i, one := range arguments {
+		if text, ok := one.(string); ok {
+			arguments[i] = quoted(text)
+		}
+	}
+	return fmt.Sprintf(form, arguments...)
+}
+
+// constrained returns the answer of a model that a schema forces to write JSON from its first token on, so that it
+// cannot call tools.
+func constrained(s said, a asked) said {
+	if a.schema && len(s.calls) > 0 {
+		s.calls, s.reasoning, s.text = nil, "", `{"number":"","total":0,"sum":0}`
+	}
+	return s
+}
+
+// nineLetters matches the ids that Mistral and mistral_common take.
+var nineLetters = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)

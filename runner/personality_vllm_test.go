@@ -39,7 +39,7 @@ func vllmID(n int) string { return "chatcmpl-tool-" + hashOf(n)[:32] }
 
 // vllmRefusal is the form of create_error_response in serving_engine.py.
 func vllmRefusal(kind, message, param string) *said {
-	return refused(400, `{"error":{"message":%s,"type":%s,"param":%s,"code":400}}`, message, kind, param)
+	return refusing(400, jsonOf(`{"error":{"message":%s,"type":%s,"param":%s,"code":400}}`, message, kind, param))
 }
 
 // vllmRefusals returns the checks of a server of today: vllm-project/vllm#42474 has the words for the window.
@@ -48,8 +48,8 @@ func vllmRefusals(window int) func(map[string]any, asked) *said {
 		b, n := localAskOf(a), promptTokens(a)
 		switch {
 		case b.Model != "s":
-			return refused(404, `{"error":{"message":%s,"type":"NotFoundError","param":"model","code":404}}`,
-				"The model `"+b.Model+"` does not exist.")
+			return refusing(404, jsonOf(`{"error":{"message":%s,"type":"NotFoundError","param":"model","code":404}}`,
+				"The model `"+b.Model+"` does not exist."))
 		case b.orderFault() != "":
 			return vllmRefusal("BadRequestError", b.orderFault(), "")
 		case n+b.MaxTokens > window:
@@ -73,14 +73,14 @@ func oldVLLMRefusals(window int) func(map[string]any, asked) *said {
 		b, n := localAskOf(a), promptTokens(a)
 		for name := range body {
 			if !known[name] {
-				return refused(400, form, fmt.Sprintf("[{'type': 'extra_forbidden', 'loc': ('body', '%s'), "+
-					"'msg': 'Extra inputs are not permitted', 'input': 1}]", name))
+				return refusing(400, jsonOf(form, fmt.Sprintf("[{'type': 'extra_forbidden', 'loc': ('body', '%s'), "+
+					"'msg': 'Extra inputs are not permitted', 'input': 1}]", name)))
 			}
 		}
 		if n+b.MaxTokens > window {
-			return refused(400, form, fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d tokens "+
+			return refusing(400, jsonOf(form, fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d tokens "+
 				"(%d in the messages, %d in the completion). Please reduce the length of the messages or completion.",
-				window, n+b.MaxTokens, n, b.MaxTokens))
+				window, n+b.MaxTokens, n, b.MaxTokens)))
 		}
 		return nil
 	}
@@ -125,15 +125,6 @@ func vllmChunks(w io.Writer, a asked) chunker {
 		after: `,"logprobs":null`}
 	c.event(`{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}`, `,"prompt_token_ids":null`)
 	return c
-}
-
-// constrained returns the answer of a model that a schema forces to write JSON from its first token on, so that it
-// cannot call tools.
-func constrained(s said, a asked) said {
-	if a.schema && len(s.calls) > 0 {
-		s.calls, s.reasoning, s.text = nil, "", `{"number":"","total":0,"sum":0}`
-	}
-	return s
 }
 
 // vllmReply returns a function that writes chat_completion_stream_generator of entrypoints/openai. The field of the
