@@ -35,6 +35,12 @@ func TestEffort(t *testing.T) {
 			[]string{`"reasoning_effort":"high"`, `"reasoning_effort":"none"`}, reasoningRefused},
 		"chat, no effort": {"openai", Request{Effort: "high", Tools: tools}, []string{"extra fields not permitted: reasoning_effort"},
 			[]string{`"reasoning_effort":"high"`, `-reasoning_effort`}, `asked without it`},
+		"chat, a value": {"openai", Request{Effort: "max"}, []string{"reasoning_effort: xhigh is not supported with this model"},
+			[]string{`"reasoning_effort":"xhigh"`, `"reasoning_effort":"high"`}, `asked with high`},
+		"claude, a value": {"anthropic", Request{Effort: "max"}, []string{"output_config.effort: max is not supported"},
+			[]string{`"effort":"max"`, `"effort":"high"`}, `asked with high`},
+		"responses, a value": {"responses", Request{Effort: "max"}, []string{"reasoning.effort: xhigh is not supported with this model"},
+			[]string{`"effort":"xhigh"`, `"effort":"high"`}, `asked with high`},
 		"responses": {"responses", Request{Effort: "medium", Temperature: warm}, nil, []string{`"reasoning":{"effort":"medium","summary":"auto"},"temperature":1.5`}, ""},
 		"responses, refused": {"responses", Request{Effort: "none", Temperature: cold}, []string{
 			"Unsupported value: 'none' is not supported for 'reasoning.effort' with this model.", "Unsupported parameter: 'temperature' is not supported with this model."},

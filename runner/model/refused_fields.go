@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// path matches the path of a field, such as messages.2.assistant.reasoning_content.
-const path = `(?P<field>[\w.\[\]-]+)`
+// fieldPath matches the path of a field, such as messages.2.assistant.reasoning_content.
+const fieldPath = `(?P<field>[\w.\[\]-]+)`
 
 // fieldRefusals match refusals of a field by its name, in lower case. The group field is the field or its path, at is
-// the place of the field, and names is a list of fields.
+// the place of the field, and names is a list of fields. The group subject is what the refusal itself is about: see
+// isOf.
 var fieldRefusals = []*regexp.Regexp{
 	// Groq: karthink/gptel#774 names the message, fanenr/chatbot#21 a field of the request. Cerebras names the whole
 	// path: Kilo-Org/kilocode#10375
-	regexp.MustCompile(`(?:'(?P<at>[\w.\[\]]+)' ?: )?property '` + path + `' is unsupported`),
+	regexp.MustCompile(`(?:'(?P<at>[\w.\[\]]+)' ?: )?property '` + fieldPath + `' is unsupported`),
 	// Pydantic, as JSON or as text of Python: Mistral (charmbracelet/crush#1590, editor-code-assistant/eca#231), vLLM,
 	// SGLang
 	regexp.MustCompile(`['"]type['"]:\s*['"]extra_forbidden['"],\s*(?:['"]msg['"]:\s*['"][^'"]{0,100}['"],\s*)?` +
@@ -23,28 +24,28 @@ var fieldRefusals = []*regexp.Regexp{
 	regexp.MustCompile(`['"]loc['"]:\s*[\[(](?P<field>[^\])]{1,300})[\])],\s*` +
 		`['"](?:type['"]:\s*['"]extra_forbidden|msg['"]:\s*['"]extra (?:inputs|fields))`),
 	// Pydantic as one text: Anthropic (anthropics/claude-code#4378), Fireworks
-	regexp.MustCompile(path + `['"]?:?\s+extra (?:inputs|fields) (?:are )?not permitted`),
-	regexp.MustCompile(`extra (?:inputs|fields) (?:are )?not permitted[:,](?: field:)? ?['"\x60]?` + path),
+	regexp.MustCompile(fieldPath + `['"]?:?\s+extra (?:inputs|fields) (?:are )?not permitted`),
+	regexp.MustCompile(`extra (?:inputs|fields) (?:are )?not permitted[:,](?: field:)? ?['"\x60]?` + fieldPath),
 	// Gemini: liliMozi/openhanako#394
-	regexp.MustCompile(`unknown name "` + path + `"(?: at '(?P<at>[^']{1,200})')?: cannot find field`),
+	regexp.MustCompile(`unknown name "` + fieldPath + `"(?: at '(?P<at>[^']{1,200})')?: cannot find field`),
 	// OpenAI, Azure ("unrecognized request argument supplied: a, b"), Rust's serde, Go, Jackson, Python, Zod
 	regexp.MustCompile(`(?:unsupported|unknown|unrecognized|unexpected) (?:request |keyword )?` +
 		`(?:parameter|argument|field|property|key)(?:s|\(s\))?(?: supplied| in object)?:? ?['"\[\x60]?` +
 		`(?P<names>[\w.\[\]]+(?:, [\w.\[\]]+){0,20})`),
 	// Protobuf, as Vertex reads JSON
-	regexp.MustCompile(`(?:no such field:|has no field named) ?['"]?` + path),
+	regexp.MustCompile(`(?:no such field:|has no field named) ?['"]?` + fieldPath),
 	// Joi and gateways
-	regexp.MustCompile(`(?:^|[^\w.])(?:['"\x60]|(?:parameter|argument|field|property) )` + path + `['"\x60]? is ` +
+	regexp.MustCompile(`(?:^|[^\w.])(?:['"\x60]|(?:parameter|argument|field|property) )` + fieldPath + `['"\x60]? is ` +
 		`(?:not |un)(?:supported|allowed|permitted|recognized|known)`),
 	// Groq's models that do not think: vercel/ai#8057
-	regexp.MustCompile(`(?:^|\s)` + path + `: [\w ]{1,60} (?:is|are) not (?:supported|allowed)`),
+	regexp.MustCompile(`(?:^|\s)` + fieldPath + `: (?P<subject>[\w ]{1,60}) (?:is|are) not (?:supported|allowed)`),
 	// JSON Schema: OpenAI's older checks, LocalAI
 	regexp.MustCompile(`additional properties are not allowed \((?P<names>[^)]{1,300}) (?:was|were) unexpected`),
 	// LiteLLM: UnsupportedParamsError; xAI
 	regexp.MustCompile(`does not support parameters?:? ?[\[{](?P<names>[^\]}]{1,300})[\]}]`),
-	regexp.MustCompile(`(?:does not support parameter|argument not supported on this model:) ?['"\x60]?` + path),
+	regexp.MustCompile(`(?:does not support parameter|argument not supported on this model:) ?['"\x60]?` + fieldPath),
 	// Bedrock
-	regexp.MustCompile(`extraneous key \[` + path + `\] is not permitted`),
+	regexp.MustCompile(`extraneous key \[` + fieldPath + `\] is not permitted`),
 }
 
 // withoutInput removes what Pydantic quotes of the request in the list of its errors. The words of the conversation would
@@ -104,12 +105,12 @@ func (r *apiError) refusedPaths() (paths [][]string) {
 	}
 	text := unescaped().Replace(r.text())
 	for _, form := range fieldRefusals {
-		found := form.FindAllStringSubmatch(text, mostRefused)
-		for _, m := range found {
-			paths = append(paths, pathsOf(form, m)...)
+		var found [][]string
+		for _, m := range form.FindAllStringSubmatch(text, mostRefused) {
+			found = append(found, pathsOf(form, m)...)
 		}
 		if len(found) > 0 {
-			break
+			return append(paths, found...)
 		}
 	}
 	return paths
@@ -122,12 +123,26 @@ func pathsOf(form *regexp.Regexp, match []string) (paths [][]string) {
 	case at >= 0:
 		return [][]string{pathOf(match[at] + "." + match[field])}
 	case field >= 0:
-		return [][]string{pathOf(match[field])}
+		path := pathOf(match[field])
+		if subject := form.SubexpIndex("subject"); subject >= 0 && !isOf(match[subject], path) {
+			return nil
+		}
+		return [][]string{path}
 	}
 	for one := range strings.SplitSeq(match[form.SubexpIndex("names")], ",") {
 		paths = append(paths, pathOf(one))
 	}
 	return paths
+}
+
+// isOf reports whether the subject of a refusal is the field of the path itself. Otherwise only a value of the field is
+// refused: "reasoning_effort: xhigh is not supported".
+func isOf(subject string, path []string) bool {
+	words := slices.DeleteFunc(strings.Fields(strings.ReplaceAll(subject, "_", " ")), func(s string) bool {
+		return slices.Contains([]string{"the", "this", "it", "parameter", "field", "argument", "property"}, s)
+	})
+	return len(path) > 0 && (len(words) == 0 ||
+		strings.Join(words, " ") == strings.ReplaceAll(path[len(path)-1], "_", " "))
 }
 
 // pathOf returns the names of a path without the numbers of list entries.
