@@ -186,8 +186,10 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 	if named, ok := withoutFields(q, &c.quirks, r.refusedFields(), claudeFields()); ok {
 		return named, true
 	}
-	if warmth, ok := without(q, &c.quirks, samplingFeature(q, r, req)); ok {
-		return warmth, true
+	of := func(q *claudeQuirks) *sampling { return &q.sampling }
+	temperature, effort := samplingFeatures(of, q.sampling, r, req, q.effortFor(req), "effort")
+	if sampled, ok := without(q, &c.quirks, []feature[claudeQuirks]{temperature, effort}); ok {
+		return sampled, true
 	}
 	if most := r.mostOutput(); most > 0 && most < q.maxTokens {
 		q.maxTokens, c.quirks.maxTokens = most, most
@@ -207,13 +209,6 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 	return next, ok
 }
 
-// samplingFeature returns the features of sampling, which come before all others.
-func samplingFeature(q claudeQuirks, r *apiError, req *Request) []feature[claudeQuirks] {
-	effort := q.effortFor(req)
-	return []feature[claudeQuirks]{{q.sampling.refused(r, req, effort, "effort"),
-		func(q *claudeQuirks) { q.sampling.adapt(r, req, effort, "effort") }, true}}
-}
-
 // claudeFeatures returns what a refusal may be about. Some messages mention several features, so the order matters.
 func claudeFeatures(q claudeQuirks, r *apiError, req *Request) []feature[claudeQuirks] {
 	type Q = claudeQuirks
@@ -221,12 +216,13 @@ func claudeFeatures(q claudeQuirks, r *apiError, req *Request) []feature[claudeQ
 	// These words are about the model. Other refusals may concern only this conversation.
 	lasting := r.mentions("not support", "unsupported", "not available", "not permitted", "unknown")
 	return []feature[Q]{
-		{!q.bareTools && hasTools && r.aboutToolSchema(), func(q *Q) { q.bareTools = true }, true},
-		{hasSchema && (r.refusesAnswerFormat() || r.mentions("schema")), func(q *Q) { q.noSchema = true }, false},
-		{!q.noThoughts && (r.refusesSealedThoughts() || r.mentions("signature")), func(q *Q) { q.noThoughts = true }, false},
-		{q.budgetFor(req) > 0 && r.mentions("thinking", "budget_tokens"), func(q *Q) { q.noBudget = true }, lasting},
-		{r.mentions("thinking"), func(q *Q) { q.noThinking = true }, lasting},
-		{r.mentions("document", "pdf"), func(q *Q) { q.noPDFs = true }, false},
+		{refused: hasTools && r.aboutToolSchema(), omit: func(q *Q) { q.bareTools = true }, lasting: true},
+		{refused: hasSchema && (r.refusesAnswerFormat() || r.mentions("schema")), omit: func(q *Q) { q.noSchema = true }},
+		{refused: r.refusesSealedThoughts() || r.mentions("signature"), omit: func(q *Q) { q.noThoughts = true }},
+		{refused: q.budgetFor(req) > 0 && r.mentions("thinking", "budget_tokens"),
+			omit: func(q *Q) { q.noBudget = true }, lasting: lasting},
+		{refused: r.mentions("thinking"), omit: func(q *Q) { q.noThinking = true }, lasting: lasting},
+		{refused: r.mentions("document", "pdf"), omit: func(q *Q) { q.noPDFs = true }},
 	}
 }
 

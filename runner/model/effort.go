@@ -59,23 +59,28 @@ func (s sampling) temperature(req *Request) *float64 {
 	return req.Temperature
 }
 
-// adapt notes a refused temperature or effort. word is the one that was sent, and names are the
-// server's names of the field. It reports whether r is such a refusal.
-func (s *sampling) adapt(r *apiError, req *Request, word string, names ...string) bool {
-	switch {
-	case s.temperature(req) != nil && r.mentions("temperature"):
-		s.noTemperature = true
-	case word != "" && r.mentions(names...):
-		s.words += " " + word + " "
-	default:
-		return false
+// refuse notes a refused word for an effort.
+func (s *sampling) refuse(word string) {
+	if word = " " + word + " "; !strings.Contains(s.words, word) {
+		s.words += word
 	}
-	return true
 }
 
-// refused reports whether a refusal is about the temperature or the effort: see adapt.
-func (s sampling) refused(r *apiError, req *Request, word string, names ...string) bool {
-	return s.adapt(r, req, word, names...)
+// samplingFeatures returns the temperature and the effort of a request. of returns the sampling within quirks, s is
+// that of the request, word the effort that was sent, and names are the server's names of that field.
+func samplingFeatures[Q any](of func(*Q) *sampling, s sampling, r *apiError, req *Request, word string,
+	names ...string) (temperature, effort feature[Q]) {
+	temperature = feature[Q]{
+		refused: s.temperature(req) != nil && r.mentions("temperature"),
+		omit:    func(q *Q) { of(q).noTemperature = true },
+		lasting: true,
+	}
+	effort = feature[Q]{
+		refused: word != "" && r.mentions(names...),
+		omit:    func(q *Q) { of(q).refuse(word) },
+		lasting: true,
+	}
+	return temperature, effort
 }
 
 // warnings returns texts for the operator about what the server has refused since before. word is

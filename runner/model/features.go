@@ -3,34 +3,37 @@ package model
 // A feature is an optional part of a request, and whether a refusal is about it.
 type feature[Q any] struct {
 	refused bool
-	leave   func(*Q) // leaves it out of the next request
-	keeps   bool     // the model remembers it; other refusals are about one conversation
+	omit    func(*Q) // sets the quirk with which the next request omits the feature
+	lasting bool     // the model remembers the quirk; other refusals are about one conversation
 }
 
-// without returns the quirks q without the first of the features that was refused, and whether they differ from q.
-// Equal quirks would make the same request, which would be refused again. known is what the model remembers.
-func without[Q comparable](q Q, known *Q, features []feature[Q]) (Q, bool) {
-	was := q
+// without returns the quirks q without the first of the features that was refused and that q does not omit yet, and
+// whether there is one. remembered are the quirks of later calls.
+func without[Q comparable](q Q, remembered *Q, features []feature[Q]) (Q, bool) {
 	for _, f := range features {
+		next := q
 		if f.refused {
-			f.leave(&q)
-			if f.keeps {
-				f.leave(known)
-			}
-			break
+			f.omit(&next)
 		}
+		if next == q {
+			continue // an equal request would be refused again, so the refusal is about another feature
+		}
+		if f.lasting {
+			f.omit(remembered)
+		}
+		return next, true
 	}
-	return q, q != was
+	return q, false
 }
 
 // withoutFields returns the quirks q without the fields that a server does not know, and whether they differ from q.
-// fields says what leaves out each field. The model remembers them: such a server never knows them.
-func withoutFields[Q comparable](q Q, known *Q, names []string, fields map[string]func(*Q)) (Q, bool) {
+// fields says how to omit each field. remembered are the quirks of later calls: such a server never knows the fields.
+func withoutFields[Q comparable](q Q, remembered *Q, names []string, fields map[string]func(*Q)) (Q, bool) {
 	was := q
 	for _, name := range names {
-		if leave := fields[name]; leave != nil {
-			leave(&q)
-			leave(known)
+		if omit := fields[name]; omit != nil {
+			omit(&q)
+			omit(remembered)
 		}
 	}
 	return q, q != was
@@ -54,11 +57,11 @@ func (s outputRoom) maxTokens(asked int) int {
 }
 
 // adapt lessens the limits if a refusal names what fits, and reports whether it did. The room for one conversation is
-// not remembered: the runner gets the window. known is the limit of the model that is remembered.
-func (s *outputRoom) adapt(r *apiError, asked int, known *int) bool {
+// not remembered: the runner gets the window. remembered is the limit of the model for later calls.
+func (s *outputRoom) adapt(r *apiError, asked int, remembered *int) bool {
 	was, asked := *s, s.maxTokens(asked)
 	if most := int(r.mostOutput()); most >= leastRoom {
-		s.most, *known = most, most
+		s.most, *remembered = most, most
 	}
 	if room := r.roomBelow(asked); room > 0 {
 		s.room, s.window = room, r.mostTokens()

@@ -80,22 +80,23 @@ func ollamaFields() map[string]func(*ollamaQuirks) {
 	}
 }
 
-// ollamaFeatures returns the features in the order in which a refusal is judged. Each one is still in use, so none is
-// left out twice.
+// ollamaFeatures returns what a refusal may be about. Some messages mention several features, so the order matters.
 func ollamaFeatures(m ollamaModel, r *apiError, req *Request) []feature[ollamaQuirks] {
+	type Q = ollamaQuirks
 	q := m.quirks
 	hasTools, hasSchema := m.tools && len(req.Tools) > 0, len(req.OutputSchema) > 0
-	return []feature[ollamaQuirks]{
-		{!q.bareTools && hasTools && r.aboutToolSchema(), func(q *ollamaQuirks) { q.bareTools = true }, true},
-		{m.think != nil && r.mentions("support thinking", "think value", "support think"),
-			func(q *ollamaQuirks) { q.noThinking = true }, true},
-		{m.vision && r.aboutImages(), func(q *ollamaQuirks) { q.noVision = true }, true},
-		{hasSchema && !q.noSchema && (r.refusesAnswerFormat() || r.mentions("schema", "grammar", "format")),
-			func(q *ollamaQuirks) { q.noSchema = true }, false},
-		{q.sampling.temperature(req) != nil && r.mentions("temperature"),
-			func(q *ollamaQuirks) { q.sampling.noTemperature = true }, true},
-		{!q.noNumPredict && q.maxTokens(req.MaxTokens) > 0 && r.mentions(maxTokensNames()...),
-			func(q *ollamaQuirks) { q.noNumPredict = true }, false},
-		{!q.noNumCtx && m.window > 0 && r.mentions("num_ctx"), func(q *ollamaQuirks) { q.noNumCtx = true }, true},
+	of := func(q *Q) *sampling { return &q.sampling }
+	temperature, _ := samplingFeatures(of, q.sampling, r, req, "")
+	return []feature[Q]{
+		{refused: hasTools && r.aboutToolSchema(), omit: func(q *Q) { q.bareTools = true }, lasting: true},
+		{refused: m.think != nil && r.mentions("support thinking", "think value", "support think"),
+			omit: func(q *Q) { q.noThinking = true }, lasting: true},
+		{refused: m.vision && r.aboutImages(), omit: func(q *Q) { q.noVision = true }, lasting: true},
+		{refused: hasSchema && (r.refusesAnswerFormat() || r.mentions("schema", "grammar", "format")),
+			omit: func(q *Q) { q.noSchema = true }},
+		temperature,
+		{refused: q.maxTokens(req.MaxTokens) > 0 && r.mentions(maxTokensNames()...),
+			omit: func(q *Q) { q.noNumPredict = true }},
+		{refused: m.window > 0 && r.mentions("num_ctx"), omit: func(q *Q) { q.noNumCtx = true }, lasting: true},
 	}
 }

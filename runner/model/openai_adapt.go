@@ -28,39 +28,49 @@ func (o *openAI) adaptFields(q quirks, r *apiError, req *Request) (quirks, bool)
 
 // features returns what a refusal may be about. Some messages mention several features, so the order matters.
 func (o *openAI) features(q quirks, r *apiError, req *Request) []feature[quirks] {
+	type Q = quirks
 	hasTools, hasSchema := len(req.Tools) > 0, len(req.OutputSchema) > 0 && !q.noSchema
-	effort, hasLimit := q.effortFor(req), q.maxTokens(req.MaxTokens) > 0
-	missing := !q.fillSignatures && r.mentions("missing")
+	effort, hasLimit := q.effortFor(req), !q.noMaxTokens && q.maxTokens(req.MaxTokens) > 0
 	names := []string{"reasoning_effort", "reasoning effort", "reasoning.effort", "effort"}
-	return []feature[quirks]{
-		{o.base.Path == "" && r.isUnknownPath(), func(q *quirks) { q.underV1 = true }, true},
-		{r.refusesThoughts(), func(q *quirks) { q.noThoughts = true }, true},
-		{r.refusesSealedThoughts(), func(q *quirks) { q.noThoughts = true }, false},
-		{missing && r.aboutThoughtSignature(), func(q *quirks) { q.fillSignatures = true }, true},
-		{r.aboutThoughtSignature(), func(q *quirks) { q.newSignatures = true }, false},
-		{!q.noEmpty && r.refusesEmptyObjects(), func(q *quirks) { q.noEmpty = true }, true},
-		{!q.bareTools && hasTools && r.aboutToolSchema(), func(q *quirks) { q.bareTools = true }, true},
+	of := func(q *Q) *sampling { return &q.sampling }
+	temperature, word := samplingFeatures(of, q.sampling, r, req, q.sampling.word(openAIEfforts(req.Effort)), names...)
+	return []feature[Q]{
+		{refused: o.base.Path == "" && r.isUnknownPath(), omit: func(q *Q) { q.underV1 = true }, lasting: true},
+		{refused: r.refusesThoughts(), omit: func(q *Q) { q.noThoughts = true }, lasting: true},
+		{refused: r.refusesSealedThoughts(), omit: func(q *Q) { q.noThoughts = true }},
+		{refused: r.aboutThoughtSignature() && r.mentions("missing"),
+			omit: func(q *Q) { q.fillSignatures = true }, lasting: true},
+		{refused: r.aboutThoughtSignature(), omit: func(q *Q) { q.newSignatures = true }},
+		{refused: r.refusesEmptyObjects(), omit: func(q *Q) { q.noEmpty = true }, lasting: true},
+		{refused: hasTools && r.aboutToolSchema(), omit: func(q *Q) { q.bareTools = true }, lasting: true},
+		temperature,
 		// OpenAI's message about tools with reasoning in this API also names the effort.
-		{r.mentions("reasoning_effort") && hasTools && (effort == "" || r.mentions("tool")),
-			func(q *quirks) { q.effort = "none" }, true},
-		{q.sampling.refused(r, req, effort, names...), func(q *quirks) { q.sampling.adapt(r, req, effort, names...) }, true},
-		{hasLimit && r.mentions(maxTokensNames()...), func(q *quirks) { q.adaptMaxTokens(r) }, false},
-		{o.router && r.mentions("cache_control"), func(q *quirks) { q.noCacheMarks = true }, true},
-		{r.mentions("stream_options", "include_usage"), func(q *quirks) { q.noStreamOptions = true }, true},
-		{hasSchema && (r.refusesAnswerFormat() || r.mentions("schema", "guided", "grammar")),
-			func(q *quirks) { q.noSchema = true }, false},
-		{r.aboutImages(), func(q *quirks) { q.noImages = true }, true},
-		{r.mentions("'file'", "\"file\"", "pdf", "content type"), func(q *quirks) { q.noPDFs = true }, true},
-		{req.Final && !q.noToolChoice && r.mentions("tool_choice", "tool choice"),
-			func(q *quirks) { q.noToolChoice = true }, true},
+		{refused: r.mentions("reasoning_effort") && hasTools && !q.sampling.noEffort &&
+			(effort == "" || r.mentions("tool")), omit: func(q *Q) { q.effort = "none" }, lasting: true},
+		{refused: q.effort != "" && r.mentions(names...), omit: (*Q).omitEffort, lasting: true},
+		word,
+		{refused: hasLimit && r.mentions(maxTokensNames()...), omit: func(q *Q) { q.adaptMaxTokens(r) }},
+		{refused: o.router && r.mentions("cache_control"), omit: func(q *Q) { q.noCacheMarks = true }, lasting: true},
+		{refused: r.mentions("stream_options", "include_usage"),
+			omit: func(q *Q) { q.noStreamOptions = true }, lasting: true},
+		{refused: hasSchema && (r.refusesAnswerFormat() || r.mentions("schema", "guided", "grammar")),
+			omit: func(q *Q) { q.noSchema = true }},
+		{refused: r.aboutImages(), omit: func(q *Q) { q.noImages = true }, lasting: true},
+		{refused: r.mentions("'file'", "\"file\"", "pdf", "content type"),
+			omit: func(q *Q) { q.noPDFs = true }, lasting: true},
+		{refused: req.Final && r.mentions("tool_choice", "tool choice"),
+			omit: func(q *Q) { q.noToolChoice = true }, lasting: true},
 	}
 }
+
+// omitEffort leaves the effort out, whatever its word.
+func (q *quirks) omitEffort() { q.effort, q.sampling.noEffort = "", true }
 
 // chatFields returns what leaves out a field of a request, by its name.
 func chatFields() map[string]func(*quirks) {
 	thoughts := func(q *quirks) { q.noThoughts = true }
 	extra := func(q *quirks) { q.noExtra = true }
-	effort := func(q *quirks) { q.effort, q.sampling.noEffort = "", true }
+	effort := (*quirks).omitEffort
 	return map[string]func(*quirks){
 		"reasoning": thoughts, "reasoning_content": thoughts, "reasoning_details": thoughts,
 		"extra_content": extra, "thought_signature": extra,

@@ -149,6 +149,7 @@ func (q quirks) keepsApart(req *Request) bool {
 	return q.schemaAlone && mayStillCall(req) || q.schemaApart && len(req.Tools) > 0
 }
 
+// tools converts the tools of a request, with schemas that the server has not refused.
 func (q quirks) tools(req *Request) (out []chatTool) {
 	for _, t := range req.Tools {
 		parameters := plainTool(t.InputSchema, q.bareTools)

@@ -109,27 +109,31 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 func (o *responses) features(q responsesQuirks, r *apiError, req *Request) []feature[responsesQuirks] {
 	type Q = responsesQuirks
 	hasTools, hasSchema := len(req.Tools) > 0, len(req.OutputSchema) > 0 && !q.noSchema
-	effort := q.sampling.word(openAIEfforts(req.Effort))
 	names := []string{"reasoning.effort", "reasoning_effort", "reasoning effort"}
+	of := func(q *Q) *sampling { return &q.sampling }
+	temperature, effort := samplingFeatures(of, q.sampling, r, req, q.sampling.word(openAIEfforts(req.Effort)), names...)
 	return []feature[Q]{
-		{o.base.Path == "" && r.isUnknownPath(), func(q *Q) { q.underV1 = true }, true},
-		{!q.bareTools && hasTools && r.aboutToolSchema(), func(q *Q) { q.bareTools = true }, true},
+		{refused: o.base.Path == "" && r.isUnknownPath(), omit: func(q *Q) { q.underV1 = true }, lasting: true},
+		{refused: hasTools && r.aboutToolSchema(), omit: func(q *Q) { q.bareTools = true }, lasting: true},
 		// Reasoning of another account or key cannot be decrypted. Other conversations keep their reasoning.
-		{r.mentions("invalid_encrypted_content", "encrypted content could not be", "encrypted content for item",
+		{refused: r.mentions("invalid_encrypted_content", "encrypted content could not be", "encrypted content for item",
 			"items are not persisted", "required following item", "type 'reasoning' was provided"),
-			func(q *Q) { q.noThoughts = true }, false},
-		{r.mentions("encrypted content is not supported", "reasoning.encrypted_content"),
-			func(q *Q) { q.noEncrypted = true }, true},
+			omit: func(q *Q) { q.noThoughts = true }},
+		{refused: r.mentions("encrypted content is not supported", "reasoning.encrypted_content"),
+			omit: func(q *Q) { q.noEncrypted = true }, lasting: true},
 		// An answer without a summary is better than none. Reasoning itself stays enabled, unless the field is refused.
-		{!q.noSummary && r.refusesReasoning(), func(q *Q) { q.noSummary = true }, true},
-		{r.refusesReasoning(), func(q *Q) { q.sampling.noEffort = true }, true},
-		{q.sampling.refused(r, req, effort, names...), func(q *Q) { q.sampling.adapt(r, req, effort, names...) }, true},
-		{r.mentions("reasoning.summary", "reasoning summar"), func(q *Q) { q.noSummary = true }, true},
-		{r.mentions("prompt_cache_key"), func(q *Q) { q.noCacheKey = true }, true},
-		{q.maxTokens(req.MaxTokens) > 0 && r.mentions(maxTokensNames()...), func(q *Q) { q.noMaxTokens = true }, true},
-		{hasSchema && (r.refusesAnswerFormat() || r.mentions("schema")), func(q *Q) { q.noSchema = true }, false},
-		{r.mentions("input_image", "image_url", "image input", "vision"), func(q *Q) { q.noImages = true }, true},
-		{r.mentions("input_file", "file_data", "pdf"), func(q *Q) { q.noPDFs = true }, true},
+		{refused: r.refusesReasoning(), omit: func(q *Q) { q.noSummary = true }, lasting: true},
+		{refused: r.refusesReasoning(), omit: func(q *Q) { q.sampling.noEffort = true }, lasting: true},
+		temperature, effort,
+		{refused: r.mentions("reasoning.summary", "reasoning summar"),
+			omit: func(q *Q) { q.noSummary = true }, lasting: true},
+		{refused: r.mentions("prompt_cache_key"), omit: func(q *Q) { q.noCacheKey = true }, lasting: true},
+		{refused: q.maxTokens(req.MaxTokens) > 0 && r.mentions(maxTokensNames()...),
+			omit: func(q *Q) { q.noMaxTokens = true }, lasting: true},
+		{refused: hasSchema && (r.refusesAnswerFormat() || r.mentions("schema")), omit: func(q *Q) { q.noSchema = true }},
+		{refused: r.mentions("input_image", "image_url", "image input", "vision"),
+			omit: func(q *Q) { q.noImages = true }, lasting: true},
+		{refused: r.mentions("input_file", "file_data", "pdf"), omit: func(q *Q) { q.noPDFs = true }, lasting: true},
 	}
 }
 

@@ -114,6 +114,7 @@ func plainTool(raw json.RawMessage, bare bool) json.RawMessage {
 	return rawJSON(s)
 }
 
+// toolSchema returns the schema of a tool's arguments: an object whose properties include those of its alternatives.
 func toolSchema(raw json.RawMessage, bare bool) *plainSchema {
 	s := newPlainer(raw, bare).convert(raw, 0)
 	s.foldAlternatives()
