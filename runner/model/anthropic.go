@@ -35,10 +35,10 @@ type claudeQuirks struct {
 	noThoughts bool  // the model rejects thinking of earlier answers
 	noSchema   bool
 	bareTools  bool // schemas of tools without bounds
-	noPDFs     bool
 	noBudget   bool // the model rejects a budget of thinking
 	noMarks    bool // cache_control is refused
 	sampling   sampling
+	fileQuirks
 
 	window int64 // context window that a refusal of this request named, 0 for none
 }
@@ -215,15 +215,15 @@ func claudeFeatures(q claudeQuirks, r *apiError, req *Request) []feature[claudeQ
 	hasTools, hasSchema := len(req.Tools) > 0, len(req.OutputSchema) > 0 && !q.noSchema
 	// These words are about the model. Other refusals may concern only this conversation.
 	lasting := r.mentions("not support", "unsupported", "not available", "not permitted", "unknown")
-	return []feature[Q]{
+	files := fileFeatures(func(q *Q) *fileQuirks { return &q.fileQuirks }, r, req)
+	return append([]feature[Q]{
 		{refused: hasTools && r.aboutToolSchema(), omit: func(q *Q) { q.bareTools = true }, lasting: true},
 		{refused: hasSchema && (r.refusesAnswerFormat() || r.mentions("schema")), omit: func(q *Q) { q.noSchema = true }},
 		{refused: r.refusesSealedThoughts() || r.mentions("signature"), omit: func(q *Q) { q.noThoughts = true }},
 		{refused: q.budgetFor(req) > 0 && r.mentions("thinking", "budget_tokens"),
 			omit: func(q *Q) { q.noBudget = true }, lasting: lasting},
 		{refused: r.mentions("thinking"), omit: func(q *Q) { q.noThinking = true }, lasting: lasting},
-		{refused: r.mentions("document", "pdf"), omit: func(q *Q) { q.noPDFs = true }},
-	}
+	}, files...)
 }
 
 // claudeFields returns what leaves out a field of a request, by its name.

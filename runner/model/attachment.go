@@ -187,6 +187,10 @@ func (t Takes) refusal(p Part) string {
 		return fmt.Sprintf("the model %s takes no pictures", t.Model)
 	case kind == filePDF && !t.PDFs:
 		return fmt.Sprintf("the model %s takes no PDF files", t.Model)
+	case IsPicture(p.MediaType) && t.badPictures:
+		return "the model server refuses a picture of this conversation"
+	case kind == filePDF && t.badPDFs:
+		return "the model server refuses a PDF file of this conversation"
 	case kind == fileNote:
 		return "models take no files of this type"
 	case kind == fileImage && p.Picture != nil:

@@ -68,6 +68,3 @@ func (s *outputRoom) adapt(r *apiError, asked int, remembered *int) bool {
 	}
 	return *s != was
 }
-
-// aboutImages reports whether a refusal is about pictures.
-func (r *apiError) aboutImages() bool { return r.mentions("image", "vision", "multimodal", "mmproj") }

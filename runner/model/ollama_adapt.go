@@ -1,6 +1,9 @@
 package model
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // ollamaQuirks are what a server of Ollama's API has refused.
 type ollamaQuirks struct {
@@ -13,16 +16,16 @@ type ollamaQuirks struct {
 	noShift      bool
 	noThinking   bool // the model does not think
 	noThoughts   bool // thinking of earlier answers is refused
-	noVision     bool
 	noSchema     bool
 	bareTools    bool // schemas of tools without bounds
 	sampling     sampling
+	fileQuirks
 }
 
 // adjust applies quirks to a model.
 func (m *ollamaModel) adjust(q ollamaQuirks) {
 	m.quirks = q
-	m.vision = m.vision && !q.noVision
+	m.vision = m.vision && !q.noImages
 	if q.noThinking {
 		m.think = nil
 	}
@@ -69,7 +72,7 @@ func ollamaFields() map[string]func(*ollamaQuirks) {
 	return map[string]func(*ollamaQuirks){
 		"think":       func(q *ollamaQuirks) { q.noThinking = true },
 		"thinking":    func(q *ollamaQuirks) { q.noThoughts = true },
-		"images":      func(q *ollamaQuirks) { q.noVision = true },
+		"images":      func(q *ollamaQuirks) { q.noImages = true },
 		"format":      func(q *ollamaQuirks) { q.noSchema = true },
 		"temperature": func(q *ollamaQuirks) { q.sampling.noTemperature = true },
 		"num_ctx":     func(q *ollamaQuirks) { q.noNumCtx = true },
@@ -87,16 +90,17 @@ func ollamaFeatures(m ollamaModel, r *apiError, req *Request) []feature[ollamaQu
 	hasTools, hasSchema := m.tools && len(req.Tools) > 0, len(req.OutputSchema) > 0
 	of := func(q *Q) *sampling { return &q.sampling }
 	temperature, _ := samplingFeatures(of, q.sampling, r, req, "")
-	return []feature[Q]{
+	files := fileFeatures(func(q *Q) *fileQuirks { return &q.fileQuirks }, r, req)
+	return slices.Concat([]feature[Q]{
 		{refused: hasTools && r.aboutToolSchema(), omit: func(q *Q) { q.bareTools = true }, lasting: true},
 		{refused: m.think != nil && r.mentions("support thinking", "think value", "support think"),
 			omit: func(q *Q) { q.noThinking = true }, lasting: true},
-		{refused: m.vision && r.aboutImages(), omit: func(q *Q) { q.noVision = true }, lasting: true},
+	}, files, []feature[Q]{
 		{refused: hasSchema && (r.refusesAnswerFormat() || r.mentions("schema", "grammar", "format")),
 			omit: func(q *Q) { q.noSchema = true }},
 		temperature,
 		{refused: q.maxTokens(req.MaxTokens) > 0 && r.mentions(maxTokensNames()...),
 			omit: func(q *Q) { q.noNumPredict = true }},
 		{refused: m.window > 0 && r.mentions("num_ctx"), omit: func(q *Q) { q.noNumCtx = true }, lasting: true},
-	}
+	})
 }

@@ -34,8 +34,6 @@ type quirks struct {
 	bareTools       bool // schemas of tools without bounds
 	noToolChoice    bool // a final call omits the tools
 	noCacheMarks    bool
-	noImages        bool
-	noPDFs          bool
 	schemaAlone     bool   // a request with a schema prevents tool calls
 	schemaApart     bool   // a request with a schema may have no tools
 	noEmpty         bool   // objects in schemas of tools need properties
@@ -52,6 +50,7 @@ type quirks struct {
 	noToolRole      bool   // the model knows only users and assistants
 	ids             idRule // of the calls in the conversation
 	shape           shape
+	fileQuirks
 	outputRoom
 }
 

@@ -34,7 +34,8 @@ func (o *openAI) features(q quirks, r *apiError, req *Request) []feature[quirks]
 	names := []string{"reasoning_effort", "reasoning effort", "reasoning.effort", "effort"}
 	of := func(q *Q) *sampling { return &q.sampling }
 	temperature, word := samplingFeatures(of, q.sampling, r, req, q.sampling.word(openAIEfforts(req.Effort)), names...)
-	return []feature[Q]{
+	files := fileFeatures(func(q *Q) *fileQuirks { return &q.fileQuirks }, r, req)
+	return slices.Concat([]feature[Q]{
 		{refused: o.base.Path == "" && r.isUnknownPath(), omit: func(q *Q) { q.underV1 = true }, lasting: true},
 		{refused: r.refusesThoughts(), omit: func(q *Q) { q.noThoughts = true }, lasting: true},
 		{refused: r.refusesSealedThoughts(), omit: func(q *Q) { q.noThoughts = true }},
@@ -55,12 +56,10 @@ func (o *openAI) features(q quirks, r *apiError, req *Request) []feature[quirks]
 			omit: func(q *Q) { q.noStreamOptions = true }, lasting: true},
 		{refused: hasSchema && (r.refusesAnswerFormat() || r.mentions("schema", "guided", "grammar")),
 			omit: func(q *Q) { q.noSchema = true }},
-		{refused: r.aboutImages(), omit: func(q *Q) { q.noImages = true }, lasting: true},
-		{refused: r.mentions("'file'", "\"file\"", "pdf", "content type"),
-			omit: func(q *Q) { q.noPDFs = true }, lasting: true},
+	}, files, []feature[Q]{
 		{refused: req.Final && r.mentions("tool_choice", "tool choice"),
 			omit: func(q *Q) { q.noToolChoice = true }, lasting: true},
-	}
+	})
 }
 
 // omitEffort leaves the effort out, whatever its word.

@@ -38,7 +38,8 @@ var fieldRefusals = []*regexp.Regexp{
 	regexp.MustCompile(`(?:^|[^\w.])(?:['"\x60]|(?:parameter|argument|field|property) )` + fieldPath + `['"\x60]? is ` +
 		`(?:not |un)(?:supported|allowed|permitted|recognized|known)`),
 	// Groq's models that do not think: vercel/ai#8057
-	regexp.MustCompile(`(?:^|\s)` + fieldPath + `: (?P<subject>[\w ]{1,60}) (?:is|are) not (?:supported|allowed)`),
+	regexp.MustCompile(`(?:^|\s)` + fieldPath + `: (?P<subject>[\w ]{1,60}) (?:is|are) not ` +
+		`(?:supported|allowed)`),
 	// JSON Schema: OpenAI's older checks, LocalAI
 	regexp.MustCompile(`additional properties are not allowed \((?P<names>[^)]{1,300}) (?:was|were) unexpected`),
 	// LiteLLM: UnsupportedParamsError; xAI

@@ -30,14 +30,13 @@ type responsesQuirks struct {
 	noSchema    bool
 	bareTools   bool // schemas of tools without bounds
 	noMaxTokens bool
-	noImages    bool
-	noPDFs      bool
 	underV1     bool // the base URL lacks /v1
 	noParallel  bool // parallel_tool_calls is refused
 	noChoice    bool // a final call omits the tools
 	noStore     bool // the server does not know store, so it stores nothing
 	noPhase     bool
 	sampling    sampling
+	fileQuirks
 	outputRoom
 }
 
@@ -112,7 +111,8 @@ func (o *responses) features(q responsesQuirks, r *apiError, req *Request) []fea
 	names := []string{"reasoning.effort", "reasoning_effort", "reasoning effort"}
 	of := func(q *Q) *sampling { return &q.sampling }
 	temperature, effort := samplingFeatures(of, q.sampling, r, req, q.sampling.word(openAIEfforts(req.Effort)), names...)
-	return []feature[Q]{
+	files := fileFeatures(func(q *Q) *fileQuirks { return &q.fileQuirks }, r, req)
+	return append([]feature[Q]{
 		{refused: o.base.Path == "" && r.isUnknownPath(), omit: func(q *Q) { q.underV1 = true }, lasting: true},
 		{refused: hasTools && r.aboutToolSchema(), omit: func(q *Q) { q.bareTools = true }, lasting: true},
 		// Reasoning of another account or key cannot be decrypted. Other conversations keep their reasoning.
@@ -131,10 +131,7 @@ func (o *responses) features(q responsesQuirks, r *apiError, req *Request) []fea
 		{refused: q.maxTokens(req.MaxTokens) > 0 && r.mentions(maxTokensNames()...),
 			omit: func(q *Q) { q.noMaxTokens = true }, lasting: true},
 		{refused: hasSchema && (r.refusesAnswerFormat() || r.mentions("schema")), omit: func(q *Q) { q.noSchema = true }},
-		{refused: r.mentions("input_image", "image_url", "image input", "vision"),
-			omit: func(q *Q) { q.noImages = true }, lasting: true},
-		{refused: r.mentions("input_file", "file_data", "pdf"), omit: func(q *Q) { q.noPDFs = true }, lasting: true},
-	}
+	}, files...)
 }
 
 // responsesFields returns what leaves out a field of a request, by its name.

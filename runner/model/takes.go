@@ -6,6 +6,9 @@ type Takes struct {
 	Pictures bool   // the model sees
 	PDFs     bool   // the provider reads PDF files
 
+	badPictures bool // the server has refused a picture of this request
+	badPDFs     bool // the server has refused a PDF file of this request
+
 	pictureTokens func(width, height int) int64 // that the provider counts for a picture
 }
 
@@ -91,26 +94,26 @@ func ollamaPictureTokens(width, height int) int64 {
 func cells(side, cell int) int64 { return int64((side + cell - 1) / cell) }
 
 func (c *claude) takes(q claudeQuirks) Takes {
-	return Takes{Model: c.name, Pictures: true, PDFs: !q.noPDFs, pictureTokens: claudePictureTokens}
+	return q.fileQuirks.takes(c.name, claudePictureTokens)
 }
 
 func (c *claude) taken() Takes { return c.takes(c.knownQuirks(&Request{})) }
 
 func (o *openAI) takes(q quirks) Takes {
-	return Takes{Model: o.name, Pictures: !q.noImages, PDFs: !q.noPDFs, pictureTokens: openAIPictureTokens}
+	return q.fileQuirks.takes(o.name, openAIPictureTokens)
 }
 
 func (o *openAI) taken() Takes { return o.takes(o.knownQuirks(nil)) }
 
 func (o *responses) takes(q responsesQuirks) Takes {
-	return Takes{Model: o.name, Pictures: !q.noImages, PDFs: !q.noPDFs, pictureTokens: openAIPictureTokens}
+	return q.fileQuirks.takes(o.name, openAIPictureTokens)
 }
 
 func (o *responses) taken() Takes { return o.takes(o.knownQuirks(&Request{})) }
 
 // takes returns what a model takes. The API knows no PDF files.
 func (o *ollama) takes(m ollamaModel) Takes {
-	return Takes{Model: o.name, Pictures: m.vision, pictureTokens: ollamaPictureTokens}
+	return Takes{Model: o.name, Pictures: m.vision, badPictures: m.quirks.badImages, pictureTokens: ollamaPictureTokens}
 }
 
 // taken does not ask the server: Describe and calls do.
