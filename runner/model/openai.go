@@ -91,6 +91,9 @@ func (o *openAI) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 			if err == nil {
 				resp.Warnings = append(resp.Warnings, q.sampling.warnings(before, &req, q.effortFor(&req))...)
 			}
+			if err == nil && q.underV1 {
+				o.foundV1()
+			}
 			if err == nil && q.effort != "" {
 				resp.Model += withoutReasoning
 				resp.Warnings = append(resp.Warnings, reasoningRefused)
@@ -112,6 +115,14 @@ const (
 	reasoningRefused = "the server refuses reasoning together with tools, so the model was asked without reasoning; " +
 		openAIVariable + "=responses may help"
 )
+
+// foundV1 remembers that the base URL lacks /v1: an answer came from there. A web page at the other path may be that of
+// a login, which another time lets requests through.
+func (o *openAI) foundV1() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.quirks.underV1 = true
+}
 
 // knownQuirks returns the known quirks of the server.
 func (o *openAI) knownQuirks(schema json.RawMessage) quirks {

@@ -36,7 +36,7 @@ func (o *openAI) features(q quirks, r *apiError, req *Request) []feature[quirks]
 	temperature, word := samplingFeatures(of, q.sampling, r, req, q.sampling.word(openAIEfforts(req.Effort)), names...)
 	files := fileFeatures(func(q *Q) *fileQuirks { return &q.fileQuirks }, r, req)
 	return slices.Concat([]feature[Q]{
-		{refused: o.base.Path == "" && r.isUnknownPath(), omit: func(q *Q) { q.underV1 = true }, lasting: true},
+		{refused: o.base.Path == "" && r.isUnknownPath(), omit: func(q *Q) { q.underV1 = true }}, // see foundV1
 		{refused: r.refusesThoughts(), omit: func(q *Q) { q.noThoughts = true }, lasting: true},
 		{refused: r.refusesSealedThoughts(), omit: func(q *Q) { q.noThoughts = true }},
 		{refused: r.aboutThoughtSignature() && r.mentions("missing"),

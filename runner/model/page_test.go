@@ -87,6 +87,45 @@ func TestWebPageWithoutVersion(t *testing.T) {
 	is.Equal(list[0].Name, "m")
 }
 
+// TestWebPageOnce checks that the path under /v1 is remembered only after an answer came from there: a login page that
+// came once says nothing about the paths of the server.
+func TestWebPageOnce(t *testing.T) {
+	t.Parallel()
+	for _, wire := range []string{"openai", "responses"} {
+		for name, tt := range map[string]struct {
+			first  http.HandlerFunc
+			under  http.HandlerFunc // the answer under /v1, nil for the wire's answer
+			fails  bool
+			second string // path of the second call, without the API's name
+		}{
+			"a login":                 {answers(200, "text/html", "<!doctype html><title>Sign in</title>"), answers(404, "text/plain", "404 page not found"), true, "/"},
+			"a login at both":         {answers(200, "text/html", "<!doctype html><title>Sign in</title>"), answers(200, "text/html", "<title>Sign in</title>"), true, "/"},
+			"a login, then a refusal": {answers(200, "text/html", "<title>Sign in</title>"), refuses(401, "no key", ""), true, "/"},
+			"a page of the server":    {answers(200, "text/html", "<!doctype html><title>Chat</title>"), nil, false, "/v1/"},
+			"an unknown path":         {answers(404, "text/plain", "404 page not found"), nil, false, "/v1/"},
+		} {
+			t.Run(wire+" "+name, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				w := wires()[wire]
+				fine := answers(200, w.kind, w.hello+w.end)
+				under := tt.under
+				if under == nil {
+					under = fine
+				}
+				p := newProvider(t, tt.first, under, fine)
+				m := w.at(t, p.URL, quick())
+				_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
+				is.Equal(err != nil, tt.fails)
+				answered(t, m, Request{Messages: []Message{user("hi")}})
+				is.Equal(p.count(), 3)
+				is.True(strings.HasPrefix(p.got(t, 1).path, "/v1/"))
+				is.Equal(p.got(t, 2).path, tt.second+map[string]string{"openai": "chat/completions", "responses": "responses"}[wire])
+			})
+		}
+	}
+}
+
 // TestWebPageAsList checks the lists of each kind of provider.
 func TestWebPageAsList(t *testing.T) {
 	t.Parallel()

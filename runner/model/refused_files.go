@@ -81,8 +81,9 @@ func lacks(kind string) *regexp.Regexp {
 // image data"), Anthropic ("Could not process image": anthropics/claude-code#2854; "Image does not match the provided
 // media type"), Dify ("Unsupported image type application/octet-stream"), vLLM ("At most 1 image(s) may be provided").
 var oneFile = regexp.MustCompile(`format|mime|media.?type|image type|file type|extension|\blarge|\bsmall|` +
-	`too (?:big|many|long)|\bsize|dimension|resolution|pixel|corrupt|damaged|truncated|\bdecod|base64|\bvalid|download|fetch|password|encrypt|` +
-	`protected|\bpages?\b|safety|policy|\bcontent that\b|unsupported (?:image|picture|file|document|pdf)\b|image/[a-z]|` +
+	`too (?:big|many|long)|\bsize|dimension|resolution|pixel|corrupt|damaged|truncated|\bdecod|` +
+	`base64|\bvalid|download|fetch|password|encrypt|protected|\bpages?\b|safety|policy|\bcontent that\b|` +
+	`unsupported (?:image|picture|file|document|pdf)\b|image/[a-z]|` +
 	`at most [1-9]|\b(?:this|your|uploaded) (?:input )?(?:image|picture|file|document|pdf)\b`)
 
 // aboutOneFile reports whether a refusal is about a single file.

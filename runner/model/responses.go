@@ -56,6 +56,9 @@ func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta))
 				word := q.sampling.word(openAIEfforts(req.Effort))
 				resp.Warnings = append(resp.Warnings, q.sampling.warnings(before, &req, word)...)
 			}
+			if err == nil && q.underV1 {
+				o.foundV1()
+			}
 			if err == nil && q.noThoughts {
 				resp.Warnings = append(resp.Warnings, thoughtsLost)
 			}
@@ -68,6 +71,14 @@ func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta))
 		}
 		q = next
 	}
+}
+
+// foundV1 remembers that the base URL lacks /v1: an answer came from there. A web page at the other path may be that of
+// a login, which another time lets requests through.
+func (o *responses) foundV1() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.quirks.underV1 = true
 }
 
 // knownQuirks returns the known quirks of the server and of the request's schema.
@@ -113,7 +124,7 @@ func (o *responses) features(q responsesQuirks, r *apiError, req *Request) []fea
 	temperature, effort := samplingFeatures(of, q.sampling, r, req, q.sampling.word(openAIEfforts(req.Effort)), names...)
 	files := fileFeatures(func(q *Q) *fileQuirks { return &q.fileQuirks }, r, req)
 	return append([]feature[Q]{
-		{refused: o.base.Path == "" && r.isUnknownPath(), omit: func(q *Q) { q.underV1 = true }, lasting: true},
+		{refused: o.base.Path == "" && r.isUnknownPath(), omit: func(q *Q) { q.underV1 = true }}, // see foundV1
 		{refused: hasTools && r.aboutToolSchema(), omit: func(q *Q) { q.bareTools = true }, lasting: true},
 		// Reasoning of another account or key cannot be decrypted. Other conversations keep their reasoning.
 		{refused: r.mentions("invalid_encrypted_content", "encrypted content could not be", "encrypted content for item",
