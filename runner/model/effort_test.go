@@ -46,8 +46,8 @@ func TestEffort(t *testing.T) {
 			"Unsupported value: 'none' is not supported for 'reasoning.effort' with this model.", "Unsupported parameter: 'temperature' is not supported with this model."},
 			[]string{`"effort":"none"`, `"effort":"minimal"`, `-temperature`}, `asked with minimal`},
 		"responses, no reasoning": {"responses", Request{Effort: "high"}, []string{
-			"Unsupported parameter: 'reasoning' is not supported with this model.", "Unsupported parameter: 'reasoning' is not supported with this model."},
-			[]string{`"summary":"auto"`, `"reasoning":{"effort":"high"}`, `-"reasoning":`}, `asked without it`},
+			"Unsupported parameter: 'reasoning' is not supported with this model."},
+			[]string{`"summary":"auto"`, `-"reasoning":`}, `asked without it`},
 		"claude":            {"anthropic", Request{Effort: "low", Temperature: warm}, nil, []string{`"output_config":{"effort":"low"},"temperature":1,`}, ""},
 		"claude, silent":    {"anthropic", Request{Effort: "none"}, nil, []string{`-"thinking"`}, ""},
 		"claude, default":   {"anthropic", Request{}, nil, []string{`-output_config`}, ""},

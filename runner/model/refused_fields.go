@@ -12,7 +12,7 @@ const fieldPath = `(?P<field>[\w.\[\]-]+)`
 
 // fieldRefusals match refusals of a field by its name, in lower case. The group field is the field or its path, at is
 // the place of the field, and names is a list of fields. The group subject is what the refusal itself is about: see
-// isOf.
+// isOf. The group value is not empty if the name is the value of another field.
 var fieldRefusals = []*regexp.Regexp{
 	// Groq: karthink/gptel#774 names the message, fanenr/chatbot#21 a field of the request. Cerebras names the whole
 	// path: Kilo-Org/kilocode#10375
@@ -35,7 +35,8 @@ var fieldRefusals = []*regexp.Regexp{
 	// Protobuf, as Vertex reads JSON
 	regexp.MustCompile(`(?:no such field:|has no field named) ?['"]?` + fieldPath),
 	// Joi and gateways
-	regexp.MustCompile(`(?:^|[^\w.])(?:['"\x60]|(?:parameter|argument|field|property) )` + fieldPath + `['"\x60]? is ` +
+	regexp.MustCompile(`(?:^|[^\w.])(?P<value>(?:types?|values?|roles?):? )?` +
+		`(?:['"\x60]|(?:parameter|argument|field|property) )` + fieldPath + `['"\x60]? is ` +
 		`(?:not |un)(?:supported|allowed|permitted|recognized|known)`),
 	// Groq's models that do not think: vercel/ai#8057
 	regexp.MustCompile(`(?:^|\s)` + fieldPath + `: (?P<subject>[\w ]{1,60}) (?:is|are) not ` +
@@ -108,7 +109,9 @@ func (r *apiError) refusedPaths() (paths [][]string) {
 	for _, form := range fieldRefusals {
 		var found [][]string
 		for _, m := range form.FindAllStringSubmatch(text, mostRefused) {
-			found = append(found, pathsOf(form, m)...)
+			for _, path := range pathsOf(form, m) {
+				found = append(found, r.placed(path))
+			}
 		}
 		if len(found) > 0 {
 			return append(paths, found...)
@@ -117,10 +120,24 @@ func (r *apiError) refusedPaths() (paths [][]string) {
 	return paths
 }
 
+// placed returns the path of a field with the place that the error itself names beside its message.
+func (r *apiError) placed(path []string) []string {
+	at := pathOf(strings.ToLower(r.param))
+	switch {
+	case len(path) != 1 || len(at) == 0 || len(at) == 1 && at[0] != "input":
+		return path
+	case at[len(at)-1] == path[0]:
+		return at
+	}
+	return append(at, path...)
+}
+
 // pathsOf returns the paths in a match of one of the fieldRefusals.
 func pathsOf(form *regexp.Regexp, match []string) (paths [][]string) {
-	at, field := form.SubexpIndex("at"), form.SubexpIndex("field")
+	at, field, value := form.SubexpIndex("at"), form.SubexpIndex("field"), form.SubexpIndex("value")
 	switch {
+	case value >= 0 && match[value] != "":
+		return nil
 	case at >= 0:
 		return [][]string{pathOf(match[at] + "." + match[field])}
 	case field >= 0:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -25,7 +24,7 @@ type responses struct {
 type responsesQuirks struct {
 	noEncrypted bool // the model does not reason, so it has no encrypted reasoning
 	noSummary   bool // the model or the account does not support summaries of reasoning
-	noThoughts  bool // the server cannot decrypt earlier reasoning; for one request only
+	noThoughts  bool // earlier reasoning is left out: the server cannot decrypt it, or does not know its items
 	noCacheKey  bool
 	noSchema    bool
 	bareTools   bool // schemas of tools without bounds
@@ -47,19 +46,19 @@ const thoughtsLost = "the server could not read the model's earlier reasoning, s
 // repeats the call without that part.
 func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
 	q := o.knownQuirks(&req)
-	before := q.sampling
+	before := q
 	for try := 0; ; try++ {
 		resp, refused, err := o.call(ctx, &req, q, emit)
 		if refused == nil {
 			resp.Window = q.window
 			if err == nil {
 				word := q.sampling.word(openAIEfforts(req.Effort))
-				resp.Warnings = append(resp.Warnings, q.sampling.warnings(before, &req, word)...)
+				resp.Warnings = append(resp.Warnings, q.sampling.warnings(before.sampling, &req, word)...)
 			}
 			if err == nil && q.underV1 {
 				o.foundV1()
 			}
-			if err == nil && q.noThoughts {
+			if err == nil && q.noThoughts && !before.noThoughts {
 				resp.Warnings = append(resp.Warnings, thoughtsLost)
 			}
 			return orMistake(o.model, &req, resp, err)
@@ -105,7 +104,8 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 	if r.spent() || r.overfull(maxTokensNames()...) || r.says(meansMistake) {
 		return q, false // the runner must shorten the conversation, ask another model, or tell this one
 	}
-	if named, ok := withoutFields(q, &o.quirks, r.refusedFields(), responsesFields()); ok {
+	hasSchema := len(req.OutputSchema) > 0
+	if named, ok := withoutFields(q, &o.quirks, r.responsesNames(hasSchema), responsesFields()); ok {
 		return named, true
 	}
 	next, ok := without(q, &o.quirks, o.features(q, r, req))
@@ -132,6 +132,7 @@ func (o *responses) features(q responsesQuirks, r *apiError, req *Request) []fea
 			omit: func(q *Q) { q.noThoughts = true }},
 		{refused: r.mentions("encrypted content is not supported", "reasoning.encrypted_content"),
 			omit: func(q *Q) { q.noEncrypted = true }, lasting: true},
+		{refused: r.refusesThoughtItems(), omit: func(q *Q) { q.noThoughts = true }, lasting: true},
 		// An answer without a summary is better than none. Reasoning itself stays enabled, unless the field is refused.
 		{refused: r.refusesReasoning(), omit: func(q *Q) { q.noSummary = true }, lasting: true},
 		{refused: r.refusesReasoning(), omit: func(q *Q) { q.sampling.noEffort = true }, lasting: true},
@@ -155,6 +156,7 @@ func responsesFields() map[string]func(*responsesQuirks) {
 		"temperature":         func(q *responsesQuirks) { q.sampling.noTemperature = true },
 		"effort":              func(q *responsesQuirks) { q.sampling.noEffort = true },
 		"reasoning_effort":    func(q *responsesQuirks) { q.sampling.noEffort = true },
+		"reasoning":           func(q *responsesQuirks) { q.noSummary, q.sampling.noEffort = true, true },
 		"summary":             func(q *responsesQuirks) { q.noSummary = true },
 		"include":             func(q *responsesQuirks) { q.noEncrypted = true },
 		"prompt_cache_key":    func(q *responsesQuirks) { q.noCacheKey = true },
@@ -162,12 +164,13 @@ func responsesFields() map[string]func(*responsesQuirks) {
 		"tool_choice":         func(q *responsesQuirks) { q.noChoice = true },
 		"store":               func(q *responsesQuirks) { q.noStore = true },
 		"phase":               func(q *responsesQuirks) { q.noPhase = true },
+		itemOfReasoning:       func(q *responsesQuirks) { q.noThoughts = true },
 	}
 }
 
-// refusesReasoning reports whether a server does not know the field reasoning, which holds effort and summary.
+// refusesReasoning reports whether a server refuses something of the field reasoning, which holds effort and summary.
 func (r *apiError) refusesReasoning() bool {
-	return slices.Contains(r.refusedFields(), "reasoning") || r.mentions("'reasoning'")
+	return !r.refusesThoughtItems() && r.mentions("'reasoning'")
 }
 
 // call makes one request. refused is not nil if the server rejected the request before the
