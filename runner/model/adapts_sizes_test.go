@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 )
@@ -98,7 +99,8 @@ func TestOllamaLearnsSizes(t *testing.T) {
 			is.Equal(p.count(), 1)
 		})
 	}
-	for _, message := range []string{"num_ctx must be less than or equal to 8192", "num_ctx (32768) exceeds the maximum of 8,192",
+	for _, message := range []string{"num_ctx must be less than or equal to 8192", "num_ctx: 32768 > limit 8192", "num_ctx must be <= 8192",
+		"the maximum num_ctx is 8192", "`num_ctx` may be at most 8192 for this model", "num_ctx=32768 is not allowed, max allowed value: 8192", "num_ctx (32768) exceeds the maximum of 8,192",
 		"options.num_ctx: requested context size too large for model: num_ctx=32768 n_ctx_train=8192"} {
 		t.Run(message, func(t *testing.T) {
 			t.Parallel()
@@ -113,6 +115,30 @@ func TestOllamaLearnsSizes(t *testing.T) {
 			}
 		})
 	}
+	for _, message := range []string{"input exceeds num_ctx (32768) with 2048 tokens", "num_ctx 32768 exceeds your plan, see example.com/docs/2024",
+		"num_ctx 32768 is above the limit of your plan, see example.com/docs/2024", "num_ctx failed (request 20260)",
+		"the prompt is too long: it has 2048 tokens more than num_ctx, whose maximum is 4096"} {
+		t.Run(message, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			p := newOllama(t, show(40960, "", allAbilities...), refused(400, message))
+			m := ollamaAt(t, p.URL, quick())
+			_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
+			is.True(err != nil)
+			is.Equal(m.quirks.mostWindow, int64(0)) // no window is named
+		})
+	}
+	t.Run("a window for an hour", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		p := newOllama(t, show(40960, "", allAbilities...), refused(400, "num_ctx must be less than or equal to 8192"), fine)
+		m := ollamaAt(t, p.URL, quick())
+		answered(t, m, Request{Messages: []Message{user("hi")}})
+		m.mostWindowAt = m.mostWindowAt.Add(-mostWindowFor - time.Second)
+		answered(t, m, Request{Messages: []Message{user("hi")}})
+		is.Equal(options(t, p, 1), `{"num_ctx":8192}`)
+		is.Equal(options(t, p, 2), `{"num_ctx":32768}`) // the server may have been started with more
+	})
 	t.Run("a prompt that is never counted", func(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)

@@ -36,6 +36,8 @@ type ollama struct {
 	bad      badSchemas // rejected by the server
 	quirks   ollamaQuirks
 
+	mostWindowAt time.Time // time of the refusal that named quirks.mostWindow
+
 	warnedEffort bool // the warning about an effort was already returned
 }
 

@@ -3,6 +3,7 @@ package model
 import (
 	"net/http"
 	"slices"
+	"time"
 )
 
 // ollamaQuirks are what a server of Ollama's API has refused.
@@ -47,8 +48,8 @@ func (o *ollama) adapt(m ollamaModel, r *apiError, req *Request) (ollamaQuirks, 
 	if !q.noNumPredict && q.outputRoom.adapt(r, req.MaxTokens, &o.quirks.most) {
 		return q, true
 	}
-	if most := r.number(windowLimits...); most >= leastWindow && most < m.window && !r.mentions("memory") {
-		q.mostWindow, q.window, o.quirks.mostWindow = most, most, most
+	if most := r.windowLimit(); most >= leastWindow && most < m.window {
+		q.mostWindow, q.window, o.quirks.mostWindow, o.mostWindowAt = most, most, most, time.Now()
 		return q, true
 	}
 	if r.overfull(maxTokensNames()...) {
@@ -66,6 +67,17 @@ func (o *ollama) adapt(m ollamaModel, r *apiError, req *Request) (ollamaQuirks, 
 
 // leastWindow is the smallest window that is believed of a refusal, in tokens.
 const leastWindow = 512
+
+// mostWindowFor is how long a window of a refusal counts. The server may be started with a larger one.
+const mostWindowFor = time.Hour
+
+// windowLimit returns the largest window that the server lets a request choose according to the refusal, or 0.
+func (r *apiError) windowLimit() int64 {
+	if r.tooLong() || r.mentions("memory") {
+		return 0
+	}
+	return r.number(windowLimits...)
+}
 
 // ollamaFields returns what leaves out a field of a request, by its name.
 func ollamaFields() map[string]func(*ollamaQuirks) {

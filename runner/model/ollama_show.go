@@ -77,6 +77,9 @@ func (o *ollama) known(ctx context.Context) ollamaModel {
 func (o *ollama) limit(m *ollamaModel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if time.Since(o.mostWindowAt) > mostWindowFor {
+		o.quirks.mostWindow = 0
+	}
 	m.adjust(o.quirks)
 	// A server with a smaller loaded window would cut or reject a longer prompt.
 	if o.loaded > 0 && (m.window == 0 || o.loaded < m.window) {

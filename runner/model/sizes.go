@@ -94,11 +94,19 @@ func (r *apiError) mostOutput() int64 {
 	return max(r.number(outputLimits...), r.number(outputBounds)-1)
 }
 
-// windowLimits match the largest window that a server of Ollama's API lets a request choose.
+// windowLimits match the largest window that a server of Ollama's API lets a request choose. A word of a limit stands
+// before the number: others are that of the prompt, of a request or of a page.
 var windowLimits = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)n_ctx_train[= ]+` + count), // ollama/ollama, llm/server.go
-	regexp.MustCompile(`(?i)num_ctx['"\x60]?(?:[ =:(]{1,3}\d[\d,]*\)?)?\D{0,80}?` + count),
+	regexp.MustCompile(`(?i)num_ctx['"\x60]?(?:[ =:(]{1,3}\d[\d,]*\)?)?\D{0,60}?(?:\b(?:max|maximum|limit|at most|up to|` +
+		`than|exceed|below)\b|<=?)` + limitWords + count),
+	regexp.MustCompile(`(?i)\b(?:max|maximum|largest|highest)(?: allowed| supported)? ['"\x60]?num_ctx\b` + limitWords +
+		count),
 }
+
+// limitWords match the words between that of a limit and its number.
+const limitWords = `(?:[ :=('"\x60]|\b(?:is|of|to|than|or|equal|value|allowed|supported|context|length|window|size)\b)` +
+	`{0,12}`
 
 // mostTokens returns the context window that the refusal names, in tokens, or 0.
 func (r *apiError) mostTokens() int64 {
