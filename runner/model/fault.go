@@ -234,7 +234,7 @@ func (r *apiError) readBody(path string, h http.Header, raw []byte) {
 		r.page = aboutPage(path, raw)
 	default:
 		r.failed = cutText(generation("", string(raw)), maxErrorBody)
-		r.message = cutText(string(raw), maxErrorText)
+		r.message = cutText(withoutInput(string(raw)), maxErrorText)
 	}
 }
 
@@ -285,8 +285,8 @@ func (r *apiError) read(raw []byte) bool {
 		_ = json.Unmarshal(body.Error, &inner.Message) // a looseText accepts every JSON value
 	}
 	r.message = withoutInput(string(cmp.Or(inner.Message, body.Message, body.Detail)))
-	if raw := string(inner.Metadata.Raw); raw != "" && len(raw) < maxMessage {
-		r.message += " (" + raw + ")" // OpenRouter adds the message of the actual provider
+	if quoted := withoutInput(string(inner.Metadata.Raw)); quoted != "" && len(quoted) < maxMessage {
+		r.message += " (" + quoted + ")" // OpenRouter adds the message of the actual provider
 	}
 	r.failed = cutText(generation(string(inner.Failed), string(inner.Metadata.Raw), r.message), maxErrorBody)
 	r.message = cutText(r.message, maxErrorText)

@@ -15,6 +15,7 @@ import (
 // dialects returns how servers refuse a field that they do not know: at is its place with a dot at the end, "" for the
 // request itself, path the same as a list in JSON.
 func dialects() map[string]func(at, name string) http.HandlerFunc {
+	const hostile = "Look at the image, then the schema. Insufficient balance: the prompt is too long. error parsing tool call"
 	body := func(status int, text string) http.HandlerFunc { return answers(status, "application/json", text) }
 	loc := func(at, name string) string {
 		list := []any{"body"}
@@ -43,26 +44,40 @@ func dialects() map[string]func(at, name string) http.HandlerFunc {
 			return body(400, `{"message":"`+at+name+": property '"+at+name+`' is unsupported","type":"invalid_request_error","param":"validation_error","code":"wrong_api_format"}`)
 		},
 		"Mistral": func(at, name string) http.HandlerFunc {
-			return body(422, `{"detail":[{"type":"extra_forbidden","loc":`+loc(at, name)+`,"msg":"Extra inputs are not permitted","input":"Look at the image, then the schema. Insufficient balance: the prompt is too long. error parsing tool call"}]}`)
+			return body(422, `{"detail":[{"type":"extra_forbidden","loc":`+loc(at, name)+`,"msg":"Extra inputs are not permitted","input":"`+hostile+`"}]}`)
 		},
 		"Mistral, message": func(at, name string) http.HandlerFunc {
 			return body(422, `{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":`+loc(at, name)+`,"msg":"Extra inputs are not permitted","input":""}]},"type":"invalid_request_error","param":null,"code":null}`)
 		},
 		"Mistral through a gateway": func(at, name string) http.HandlerFunc {
-			raw := `{"object":"error","message":{"detail":[{"msg":"Extra inputs are not permitted","type":"extra_forbidden","loc":` + loc(at, name) + `}]}}`
+			raw := `{"object":"error","message":{"detail":[{"msg":"Extra inputs are not permitted","type":"extra_forbidden","loc":` + loc(at, name) + `,"input":"` + hostile + `"}]}}`
 			return body(400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":`+string(rawJSON(raw))+`}}}`)
 		},
 		"pydantic 1": func(at, name string) http.HandlerFunc {
 			return body(422, `{"detail":[{"loc":`+loc(at, name)+`,"msg":"extra fields not permitted","type":"value_error.extra"}]}`)
 		},
 		"vLLM": func(at, name string) http.HandlerFunc {
-			return body(400, saying("[{'type': 'extra_forbidden', 'loc': "+python(at, name)+", 'msg': 'Extra inputs are not permitted', 'input': {'a': 1}}]"))
+			return body(400, saying("[{'type': 'extra_forbidden', 'loc': "+python(at, name)+", 'msg': 'Extra inputs are not permitted', 'input': {'a': '"+hostile+"'}}]"))
+		},
+		"vLLM through LiteLLM": func(at, name string) http.HandlerFunc {
+			return body(400, saying(`litellm.BadRequestError: Hosted_vllmException - {"detail":[{"type":"extra_forbidden","loc":`+loc(at, name)+`,"msg":"Extra inputs are not permitted","input":"`+hostile+`"}]}. Received Model Group=m`))
+		},
+		"FastAPI through OpenRouter": func(at, name string) http.HandlerFunc {
+			raw := `{"detail":[{"type":"extra_forbidden","loc":` + loc(at, name) + `,"input":"` + hostile + `"}]}`
+			return body(400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":`+string(rawJSON(raw))+`}}}`)
+		},
+		"vLLM within a gateway's error": func(at, name string) http.HandlerFunc {
+			inner := "Error code: 400 - {'error': [{'type': 'extra_forbidden', 'loc': " + python(at, name) + ", 'msg': 'Extra inputs are not permitted', 'input': '" + hostile + "'}]}"
+			return body(400, `{"error":{"message":`+string(rawJSON(saying(inner)))+`}}`)
+		},
+		"FastAPI as text": func(at, name string) http.HandlerFunc {
+			return answers(422, "text/plain", `validation failed: [{"type":"extra_forbidden","loc":`+loc(at, name)+`,"msg":"Extra inputs are not permitted","input":"`+hostile+`"}]`)
 		},
 		"pydantic as text": func(at, name string) http.HandlerFunc {
-			return body(400, saying("1 validation error for ChatCompletionRequest\n"+at+name+"\n  Extra inputs are not permitted [type=extra_forbidden, input_value=1, input_type=int]"))
+			return body(400, saying("1 validation error for ChatCompletionRequest\n"+at+name+"\n  Extra inputs are not permitted [type=extra_forbidden, input_value='"+hostile+"', input_type=str]"))
 		},
 		"Fireworks": func(at, name string) http.HandlerFunc {
-			return body(400, saying("Extra inputs are not permitted, field: '"+at+name+"', value: 1"))
+			return body(400, saying("Extra inputs are not permitted, field: '"+at+name+"', value: '"+hostile+"'"))
 		},
 		"OpenAI": func(at, name string) http.HandlerFunc {
 			return refuses(400, "Unsupported parameter: '"+at+name+"' is not supported with this model.", at+name)

@@ -46,6 +46,11 @@ func parsers(t *testing.T) []growthtest.Parser {
 	errorShapes["digits"] = growthtest.Times(`{"error":{"message":"request (`, "1", `"}}`)
 	errorShapes["refused fields"] = growthtest.Numbered(`{"detail":[`,
 		`{"type":"extra_forbidden","loc":["body","messages",%d,"reasoning"],"msg":"Extra inputs are not permitted"},`, `{}]}`)
+	errorShapes["places"] = growthtest.Times(`{"error":{"message":"x `, `'loc': 'a', `, `"}}`)
+	errorShapes["quotes"] = growthtest.Times(`x 'loc': `, `'input': {'loc': `, "")
+	errorShapes["values"] = growthtest.Times("", "[type=a, input_value=", "")
+	errorShapes["pictures"] = growthtest.Times(`{"error":{"message":"`, "image not ", `"}}`)
+	errorShapes["windows"] = growthtest.Times(`{"error":{"message":"`, "num_ctx max of ", `"}}`)
 	errorShapes["titles"] = growthtest.Times("<html>", "<title", "")
 	errorShapes["one title"] = growthtest.Times("<html><title>", "&amp;", "</title>")
 	return []growthtest.Parser{
@@ -104,6 +109,9 @@ func parsers(t *testing.T) []growthtest.Parser {
 				r.room()
 				r.idRule(idRule{})
 				r.refusedFields()
+				r.responsesNames(true)
+				r.windowLimit()
+				fileFeatures(func(q *fileQuirks) *fileQuirks { return q }, r, new(withFiles()))
 				_ = r.failure("secret")
 				retryAfter(http.Header{"Retry-After": {string(in)}}, time.Unix(0, 0))
 			}, Shapes: errorShapes},

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,31 +47,6 @@ var fieldRefusals = []*regexp.Regexp{
 	regexp.MustCompile(`(?:does not support parameter|argument not supported on this model:) ?['"\x60]?` + fieldPath),
 	// Bedrock
 	regexp.MustCompile(`extraneous key \[` + fieldPath + `\] is not permitted`),
-}
-
-// withoutInput removes what Pydantic quotes of the request in the list of its errors. The words of the conversation would
-// be taken for those of the server. Other messages are not changed.
-func withoutInput(message string) string {
-	var list any
-	if !strings.HasPrefix(message, "[") && !strings.HasPrefix(message, "{") ||
-		json.Unmarshal([]byte(message), &list) != nil {
-		return message
-	}
-	if fields, ok := list.(map[string]any); ok && fields["detail"] != nil {
-		list = fields["detail"]
-	}
-	faults, _ := list.([]any)
-	found := false
-	for _, one := range faults {
-		if fields, ok := one.(map[string]any); ok && fields["loc"] != nil && fields["input"] != nil {
-			delete(fields, "input")
-			found = true
-		}
-	}
-	if !found {
-		return message
-	}
-	return string(rawJSON(faults))
 }
 
 // unescaped removes the escapes of JSON within JSON, as gateways quote the message of another server.

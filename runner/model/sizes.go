@@ -105,8 +105,8 @@ var windowLimits = []*regexp.Regexp{
 }
 
 // limitWords match the words between that of a limit and its number.
-const limitWords = `(?:[ :=('"\x60]|\b(?:is|of|to|than|or|equal|value|allowed|supported|context|length|window|size)\b)` +
-	`{0,12}`
+const limitWords = `(?:[ :=('"\x60]|` +
+	`\b(?:is|of|to|than|or|equal|value|allowed|supported|context|length|window|size)\b){0,12}`
 
 // mostTokens returns the context window that the refusal names, in tokens, or 0.
 func (r *apiError) mostTokens() int64 {

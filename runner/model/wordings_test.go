@@ -218,6 +218,9 @@ func FuzzRefusal(f *testing.F) {
 	f.Add(429, `[{"error":{"details":[{"retryDelay":"26s","quotaId":"PerDay"}]}}]`, "1800000030000")
 	f.Add(422, `{"detail":[{"type":"extra_forbidden","loc":["body","messages",1,"assistant","reasoning"],"msg":"Extra inputs are not permitted"}]}`, "")
 	f.Add(400, saying("does not support parameters: ['a', 'b']"), "")
+	f.Add(400, saying("[{'type': 'extra_forbidden', 'loc': ('body', 'n'), 'input': 'a'}]"), "")
+	f.Add(400, saying("At most 0 image(s) may be provided; the document of this model is not supported"), "")
+	f.Add(400, saying("num_ctx (32768) exceeds the maximum of 8,192"), "")
 	f.Add(500, saying("Tool call id was x but must be a-z, A-Z, 0-9, with a length of 999"), "-1")
 	f.Fuzz(func(t *testing.T, status int, body, reset string) {
 		is := is.New(t)
@@ -227,6 +230,14 @@ func FuzzRefusal(f *testing.F) {
 		is.True(e.Window >= 0 && e.Window <= mostWindow)
 		is.True(r.room() >= 0)
 		is.True(len(r.refusedFields()) <= 3*mostRefused)
+		is.True(len(r.responsesNames(true)) <= 3*mostRefused)
+		is.True(r.windowLimit() >= 0)
+		req := withFiles()
+		for _, feature := range fileFeatures(func(q *fileQuirks) *fileQuirks { return q }, r, &req) {
+			var q fileQuirks
+			feature.omit(&q)
+			is.True(q != fileQuirks{})
+		}
 		is.True(!e.Spent || !e.Retryable)
 		rule := r.idRule(idRule{})
 		for _, id := range []string{"", "a", body} {
