@@ -1,6 +1,10 @@
 package model
 
 import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/matryer/is"
@@ -73,4 +77,52 @@ func TestNextFeature(t *testing.T) {
 		is.True(ok)
 		is.True(q.noSchema)
 	})
+}
+
+// TestManyFields checks servers that know few fields and name one unknown field at a time, as strict parsers do.
+func TestManyFields(t *testing.T) {
+	t.Parallel()
+	temperature := 0.5
+	req := Request{Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple), MaxTokens: 77, Effort: "high",
+		Temperature: &temperature, Place: Place{Task: "t"}, Tools: []Tool{{Name: "f", InputSchema: json.RawMessage(`{"type":"object"}`)}}}
+	final := req
+	final.Final = true
+	for format, known := range map[string][]string{
+		"openai":    {"model", "messages", "tools", "stream"},
+		"responses": {"model", "input", "instructions", "tools", "stream"},
+		"anthropic": {"model", "messages", "system", "tools", "stream", "max_tokens", "tool_choice"},
+		"ollama":    {"model", "messages", "tools", "stream", "options"},
+	} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			w := wires()[format]
+			var p *provider
+			strict := func(rw http.ResponseWriter, r *http.Request) {
+				body := p.got(t, p.count()-1).body
+				options, _ := body["options"].(map[string]any)
+				for _, name := range slices.Sorted(maps.Keys(body)) {
+					if !slices.Contains(known, name) {
+						answers(400, "application/json", `{"error":`+string(rawJSON(`json: unknown field "`+name+`"`))+`}`)(rw, r)
+						return
+					}
+				}
+				for name := range options {
+					answers(400, "application/json", `{"error":`+string(rawJSON(`json: unknown field "`+name+`"`))+`}`)(rw, r)
+					return
+				}
+				answers(200, w.kind, w.hello+w.end)(rw, r)
+			}
+			p = newOllama(t, show(40960, "", allAbilities...), strict)
+			m := w.at(t, p.URL, quick())
+			if o, ok := m.(*openAI); ok {
+				o.inspected.Do(func() {})
+			}
+			answered(t, m, final)
+			n := p.count()
+			is.True(n <= maxAdaptations+1)
+			answered(t, m, final)
+			is.Equal(p.count(), n+1) // all are remembered
+		})
+	}
 }

@@ -71,8 +71,9 @@ func newChat(s openAIServer, router bool) *openAI {
 	return o
 }
 
-// maxAdaptations limits how often a rejected request is changed and sent again.
-const maxAdaptations = 6
+// maxAdaptations limits how often a rejected request is changed and sent again. Strict servers name one unknown field
+// at a time, and the Responses API has ten that are optional.
+const maxAdaptations = 12
 
 // Generate makes a call. If the server rejects an optional part of the request, Generate
 // repeats the call without that part.
