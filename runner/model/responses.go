@@ -32,12 +32,16 @@ type responsesQuirks struct {
 	underV1     bool // the base URL lacks /v1
 	noParallel  bool // parallel_tool_calls is refused
 	noChoice    bool // a final call omits the tools
-	noStore     bool // the server does not know store, so it stores nothing
+	noStore     bool // the server does not know store; a server behind it may store the answer
 	noPhase     bool
 	sampling    sampling
 	fileQuirks
 	outputRoom
 }
+
+// mayStore is the warning if a server does not know the field that forbids it to store.
+const mayStore = "the server refuses the field store, so it cannot be told to store nothing; a server behind it may " +
+	"store the conversation"
 
 // thoughtsLost is the warning if a server rejected the reasoning of earlier calls.
 const thoughtsLost = "the server could not read the model's earlier reasoning, so the model was asked without it"
@@ -52,14 +56,10 @@ func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta))
 		if refused == nil {
 			resp.Window = q.window
 			if err == nil {
-				word := q.sampling.word(openAIEfforts(req.Effort))
-				resp.Warnings = append(resp.Warnings, q.sampling.warnings(before.sampling, &req, word)...)
+				resp.Warnings = append(resp.Warnings, q.warnings(before, &req)...)
 			}
 			if err == nil && q.underV1 {
 				o.foundV1()
-			}
-			if err == nil && q.noThoughts && !before.noThoughts {
-				resp.Warnings = append(resp.Warnings, thoughtsLost)
 			}
 			return orMistake(o.model, &req, resp, err)
 		}
@@ -70,6 +70,18 @@ func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta))
 		}
 		q = next
 	}
+}
+
+// warnings returns texts for the operator about what the server has refused since before.
+func (q responsesQuirks) warnings(before responsesQuirks, req *Request) []string {
+	list := q.sampling.warnings(before.sampling, req, q.sampling.word(openAIEfforts(req.Effort)))
+	if q.noStore && !before.noStore {
+		list = append(list, mayStore)
+	}
+	if q.noThoughts && !before.noThoughts {
+		list = append(list, thoughtsLost)
+	}
+	return list
 }
 
 // foundV1 remembers that the base URL lacks /v1: an answer came from there. A web page at the other path may be that of
@@ -105,7 +117,7 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 		return q, false // the runner must shorten the conversation, ask another model, or tell this one
 	}
 	hasSchema := len(req.OutputSchema) > 0
-	if named, ok := withoutFields(q, &o.quirks, r.responsesNames(hasSchema), responsesFields()); ok {
+	if named, ok := withoutFields(q, &o.quirks, r.responsesNames(hasSchema), o.fields()); ok {
 		return named, true
 	}
 	next, ok := without(q, &o.quirks, o.features(q, r, req))
@@ -144,6 +156,15 @@ func (o *responses) features(q responsesQuirks, r *apiError, req *Request) []fea
 			omit: func(q *Q) { q.noMaxTokens = true }, lasting: true},
 		{refused: hasSchema && (r.refusesAnswerFormat() || r.mentions("schema")), omit: func(q *Q) { q.noSchema = true }},
 	}, files...)
+}
+
+// fields returns responsesFields without those that the server certainly knows. Without store, it would store.
+func (o *responses) fields() map[string]func(*responsesQuirks) {
+	all := responsesFields()
+	if isHost(o.base, "openai.com") || isHost(o.base, "azure.com") {
+		delete(all, "store")
+	}
+	return all
 }
 
 // responsesFields returns what leaves out a field of a request, by its name.

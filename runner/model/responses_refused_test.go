@@ -58,3 +58,21 @@ func TestResponsesPlaces(t *testing.T) {
 		is.Equal(m.quirks, responsesQuirks{})
 	})
 }
+
+// TestResponsesStore checks that a refused store is reported, and that the servers that store are always told not to.
+func TestResponsesStore(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newProvider(t, refuses(400, "Unknown parameter: 'store'.", "store"), streams(responsesHello+sse(responsesDone(""))))
+	m := responsesAt(t, p.URL, quick())
+	hi := Request{Messages: []Message{user("hi")}}
+	is.Equal(answered(t, m, hi).Warnings, []string{mayStore})
+	is.Equal(len(answered(t, m, hi).Warnings), 0) // reported once
+	is.Equal(p.got(t, 2).body["store"], nil)
+	for _, address := range []string{"https://api.openai.com/v1", "https://eu.api.openai.com/v1", "https://x.openai.azure.com/openai/v1"} {
+		m := responsesAt(t, address, quick())
+		q, ok := m.adapt(responsesQuirks{}, refusalOf(400, saying("Unknown parameter: 'store'.")), &hi)
+		is.True(!ok)
+		is.True(!q.noStore && !m.quirks.noStore)
+	}
+}
