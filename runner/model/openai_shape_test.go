@@ -2,6 +2,8 @@ package model
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -44,6 +46,56 @@ func TestOpenAIShapes(t *testing.T) {
 				is.True(strings.Contains(string(raw), tt.want))
 				is.True(!strings.Contains(string(raw), tt.not))
 			}
+		})
+	}
+}
+
+// TestOpenAIPlainContents checks servers whose contents are only texts: files are named in place of being sent. Other
+// servers refuse only null, and keep their pictures.
+func TestOpenAIPlainContents(t *testing.T) {
+	t.Parallel()
+	picture := withFiles()
+	tools := seen()
+	for name, tt := range map[string]struct {
+		refusal string
+		req     Request
+		asked   int  // requests of the first call
+		sends   bool // the last one has the picture
+	}{
+		"a picture":        {"Invalid 'content': 'content' field must be a string.", picture, 2, false},
+		"a gateway":        {"messages[0]: content should be a string", picture, 2, false},
+		"one of a tool":    {"'content' field must be a string", tools, 3, false}, // first without null
+		"null, of a tool":  {"Invalid 'content': 'content' field must be a string or an array of objects.", tools, 2, true},
+		"null, in its way": {"Invalid value for 'content': expected a string, got null.", tools, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			strict := func(w http.ResponseWriter, r *http.Request) {
+				var body struct{ Messages []struct{ Content any } }
+				_ = json.NewDecoder(r.Body).Decode(&body)
+				for _, m := range body.Messages {
+					if _, list := m.Content.([]any); m.Content == nil || list && !tt.sends {
+						refuses(400, tt.refusal, "")(w, r)
+						return
+					}
+				}
+				fine(w, r)
+			}
+			p := newProvider(t)
+			p.answers = []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
+				r.Body = io.NopCloser(strings.NewReader(p.got(t, p.count()-1).raw))
+				strict(w, r)
+			}}
+			m := openAIAt(t, p.URL, quick())
+			answered(t, m, tt.req)
+			is.Equal(p.count(), tt.asked)
+			answered(t, m, tt.req)
+			is.Equal(p.count(), tt.asked+1) // remembered
+			last := p.got(t, tt.asked).raw
+			is.Equal(strings.Contains(last, "image_url"), tt.sends)
+			is.Equal(strings.Contains(last, "takes no pictures"), !tt.sends)
+			is.Equal(m.taken().Pictures, tt.sends)
 		})
 	}
 }

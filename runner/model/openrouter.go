@@ -31,7 +31,7 @@ func (o *openAI) route(out *chatRequest, req *Request, q quirks) {
 	if !q.noSession {
 		out.SessionID = cacheKey(req.Place)
 	}
-	if q.noCacheMarks {
+	if q.noCacheMarks || q.shape.plain { // marks need lists
 		return
 	}
 	switch author, _, _ := strings.Cut(strings.TrimPrefix(o.model, "~"), "/"); author {

@@ -100,7 +100,9 @@ func (c *claude) takes(q claudeQuirks) Takes {
 func (c *claude) taken() Takes { return c.takes(c.knownQuirks(&Request{})) }
 
 func (o *openAI) takes(q quirks) Takes {
-	return q.fileQuirks.takes(o.name, openAIPictureTokens)
+	t := q.fileQuirks.takes(o.name, openAIPictureTokens)
+	t.Pictures, t.PDFs = t.Pictures && !q.shape.plain, t.PDFs && !q.shape.plain
+	return t
 }
 
 func (o *openAI) taken() Takes { return o.takes(o.knownQuirks(nil)) }
