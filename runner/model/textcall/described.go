@@ -1,9 +1,6 @@
 package textcall
 
-import (
-	"encoding/json"
-	"slices"
-)
+import "encoding/json"
 
 // described reads calls that a JSON value describes: an object with a name and arguments, or a list of such
 // objects. Without a mark, any other JSON is an answer.
@@ -70,8 +67,7 @@ func withArguments(function json.RawMessage, beside map[string]json.RawMessage) 
 // llama3_json, {"tool_name", "parameters"} of cohere_command, and the like.
 func (s *scanner) member(members map[string]json.RawMessage) bool {
 	name, named := firstText(members, "name", "tool_name", "tool", "function", "function_name", "recipient_name", "action")
-	args, hasArgs := first(members, "arguments", "parameters", "args", "input", "params", "kwargs", "tool_input",
-		"action_input")
+	args, hasArgs := first(members, argumentKeys()...)
 	_, offered := s.offered(name)
 	if !named && s.marked { // apertus: {"name": {arguments}}
 		for key, value := range members {
@@ -113,29 +109,13 @@ func firstText(members map[string]json.RawMessage, keys ...string) (text string,
 	return "", false
 }
 
-// only reports whether an object has no members that calls do not have.
+// only reports whether an object has no members that calls do not have. Those beside the arguments are short and plain.
 func only(members map[string]json.RawMessage) bool {
-	for key := range members {
-		if !isMember(key) {
+	for key, value := range members {
+		plain := len(value) < maxMark && value[0] != '{' && value[0] != '['
+		if !isArguments(key) && (!isMember(key) || !plain) {
 			return false
 		}
 	}
 	return true
-}
-
-// isMember reports whether calls have a member of that name.
-func isMember(key string) bool {
-	switch key {
-	case "name", "tool_name", "tool", "function", "function_name", "recipient_name", "action", "arguments", "parameters",
-		"args", "input", "params", "kwargs", "tool_input", "action_input", "id", "type", "index", "call_id", "tool_call_id":
-		return true
-	}
-	return false
-}
-
-// isWrapper reports whether objects around calls have a member of that name.
-func isWrapper(key string) bool { return slices.Contains(wrappers(), key) }
-
-func wrappers() []string {
-	return []string{"tool_calls", "tool_uses", "tool_call", "function_call", "function"}
 }

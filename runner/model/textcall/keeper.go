@@ -1,18 +1,19 @@
 package textcall
 
-import (
-	"encoding/json"
-	"errors"
-	"strings"
-)
+import "strings"
 
 // A Keeper decides how much of a growing text is shown before the text is complete. It keeps back what may be a call:
-// from a mark outside of code on, from JSON with the members of a call at the beginning of a line, and from a code
-// fence for calls. When the text is complete, Find decides what it is. Forms without a mark are not kept back.
+// from a mark outside of code on, from JSON with the members of a call at the beginning of a line until it turns out to
+// have no arguments, and from a code fence for calls. When the text is complete, Find decides what it is. Forms without
+// a mark are not kept back.
 type Keeper struct {
 	Data bool // the answer is JSON, so that JSON is no sign of a call
 
-	at    int  // bytes that are shown
+	at      int          // bytes that are shown
+	opened  int          // bytes after at up to the end of the line of a code fence whose inner text is judged
+	white   int          // bytes of white space after at, or after the line of that fence
+	members memberReader // of the JSON after the white space
+
 	head  bool // the line at at was begun: its first mark was judged
 	begun bool // more than white space was read
 	fence bool // at is in a code fence
@@ -71,18 +72,27 @@ func (k *Keeper) begin(text string) bool {
 	if !k.begun {
 		white += "\n"
 	}
-	rest := strings.TrimLeft(text[k.at:], white)
+	rest := strings.TrimLeft(text[k.at+k.opened+k.white:], white)
+	k.white = len(text) - len(rest) - k.at - k.opened
 	switch {
-	case rest == "" || strings.HasPrefix("```", rest):
+	case rest == "" || k.opened == 0 && strings.HasPrefix("```", rest):
 		return false
-	case strings.HasPrefix(rest, "```"):
-		return k.fenceLine(text, rest)
-	case !k.fence && !k.judge(k.looks(rest)):
+	case k.opened == 0 && strings.HasPrefix(rest, "```"):
+		return k.fenceLine(rest)
+	case (!k.fence || k.opened > 0) && !k.judge(k.looks(rest)):
 		return false
 	}
-	k.head, k.begun = true, true
-	k.at = len(text) - len(rest)
+	if k.opened > 0 {
+		k.white = 0 // the code begins after the line of its fence
+	}
+	k.show(k.opened + k.white)
 	return true
+}
+
+// show shows the next n bytes, which are the beginning of a line.
+func (k *Keeper) show(n int) {
+	k.at += n
+	k.head, k.begun, k.white, k.opened, k.members = true, true, 0, 0, memberReader{}
 }
 
 // looks reports whether a text at the beginning of a line looks like a call.
@@ -98,25 +108,26 @@ func (k *Keeper) looks(rest string) (call, known bool) {
 		}
 	}
 	if !k.Data && (rest[0] == '{' || rest[0] == '[' && !k.begun) {
-		return membersOfCall(rest)
+		return k.members.call(rest)
 	}
 	return false, true
 }
 
 // fenceLine reads the line of a code fence. A fence at the beginning of a text may contain a call.
-func (k *Keeper) fenceLine(text, rest string) bool {
-	line, inner, complete := strings.Cut(rest, "\n")
+func (k *Keeper) fenceLine(rest string) bool {
+	line, _, complete := strings.Cut(rest, "\n")
 	if !complete && len(line) < maxMark {
 		return false
 	}
 	if !k.fence && isCallFence(strings.TrimSpace(line)) {
 		return k.judge(true, true)
 	}
-	if first := strings.TrimLeft(inner, " \t\r\n"); complete && !k.begun && (first == "" || !k.judge(k.looks(first))) {
-		return false
+	k.fence = !k.fence
+	if complete && !k.begun {
+		k.white, k.opened = 0, k.white+len(line)
+		return true
 	}
-	k.fence, k.begun, k.head = !k.fence, true, true
-	k.at = len(text) - len(rest) + len(line)
+	k.show(k.white + len(line))
 	return true
 }
 
@@ -137,33 +148,4 @@ func markAt(text string) (mark, known bool) {
 		}
 	}
 	return false, whole || !tagPattern.MatchString(text)
-}
-
-// membersOfCall reports whether JSON has only members that calls have, as far as its first bytes show. known is false
-// if more bytes decide.
-func membersOfCall(text string) (call, known bool) {
-	whole := len(text) >= maxMark
-	text = strings.TrimLeft(strings.TrimPrefix(text[:min(len(text), maxMark)], "["), " \t\r\n")
-	if text == "" || text[0] != '{' {
-		return false, whole || text != ""
-	}
-	d := json.NewDecoder(strings.NewReader(text))
-	_, err := d.Token()
-	for err == nil && d.More() {
-		var key json.Token
-		if key, err = d.Token(); err != nil {
-			break
-		}
-		if name, _ := key.(string); !isMember(name) && !isWrapper(name) {
-			return false, true
-		}
-		call = true
-		var value json.RawMessage
-		err = d.Decode(&value)
-	}
-	if err == nil {
-		_, err = d.Token() // its end
-	}
-	_, broken := errors.AsType[*json.SyntaxError](err)
-	return call, err == nil || broken || whole
 }

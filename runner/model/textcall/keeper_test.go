@@ -1,6 +1,8 @@
 package textcall_test
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,7 +56,29 @@ func TestKeeper(t *testing.T) {
 		"list":                   {"[\n" + call + "]", ""},
 		"fence":                  {"```json\n" + call + "\n```", ""},
 		"fence of a mark":        {"```\n<tool_call>" + call + "\n```", ""},
+		"fence after lines":      {"\n \n```json\n\n " + call, ""},
+		"arguments first":        {`{"arguments":{},"name":"list_files"}`, ""},
+		"members before":         {`{"id":"1","type":"function","index":0,"name":"read_file","parameters":{`, ""},
+		"single marks":           {`{'name': 'read_file', 'arguments': {'path': 'a'}}`, ""},
+		"keys without marks":     {`{name: "read_file", args: {path: "a"}}`, ""},
+		"function around":        {`{"type":"function","function":{"name":"list_files"},"parameters":{}}`, ""},
+		"white space within":     {"{\n\n  \"name\" :\n\"read_file\" ,\r\n \"arguments\"  : {", ""},
+		"two, no arguments":      {"{\"name\":\"Ada\"}\n" + call, "{\"name\":\"Ada\"}\n"},
 
+		"names":                   {`[{"id":1,"name":"Ada"},{"id":2,"name":"Bob"},{"id":3,"na`, `[{"id":1,"name":"Ada"},{"id":2,"name":"Bob"},{"id":3,"na`},
+		"names in lines":          {"[\n  {\n    \"id\": 1,\n    \"name\": \"Ada\"\n  },\n  {\n    \"id\": 2", "[\n  {\n    \"id\": 1,\n    \"name\": \"Ada\"\n  },\n"},
+		"JSONL":                   {"{\"name\":\"Ada\",\"type\":\"cat\"}\n{\"name\":\"Bob\",\"type\":\"dog\"}\n", "{\"name\":\"Ada\",\"type\":\"cat\"}\n{\"name\":\"Bob\",\"type\":\"dog\"}\n"},
+		"JSONL, open":             {"{\"name\":\"Ada\",\"type\":\"cat\"}\n{\"name\":\"B", "{\"name\":\"Ada\",\"type\":\"cat\"}\n"},
+		"names in a fence":        {"```json\n{\"id\":1,\"name\":\"x\"}\n{\"id\":2,\"name\":\"y\"}\n```\nSo.", "```json\n{\"id\":1,\"name\":\"x\"}\n{\"id\":2,\"name\":\"y\"}\n```\nSo."},
+		"list in a fence":         {"\n```json\n[\n {\"id\":1,\"name\":\"x\"},\n {\"id\":2", "\n```json\n[\n {\"id\":1,\"name\":\"x\"},\n {\"id\":2"},
+		"empty fence":             {"```\n```\nSo.", "```\n```\nSo."},
+		"white space in a fence":  {"```\n\n\n\nx\n```\n", "```\n\n\n\nx\n```\n"},
+		"broken names":            {"{\"name\", \"b\"} is a set.", "{\"name\", \"b\"} is a set."},
+		"a long name":             {`{"name": "` + long, `{"name": "` + long},
+		"a function, as a text":   {`{"function":"sin","type":"real"} rest`, `{"function":"sin","type":"real"} rest`},
+		"an object as a name":     {`{"name":{"first":"Ada"`, `{"name":{"first":"Ada"`},
+		"empty object":            {"{}\n{ }\n[{}]", "{}\n{ }\n[{}]"},
+		"Go":                      {"{ return x }\n{type: a, b}", "{ return x }\n{type: a, b}"},
 		"other JSON":              {`{"name":"Ada","age":36}`, `{"name":"Ada","age":36}`},
 		"other JSON, long":        {`{"text":"` + long, `{"text":"` + long},
 		"Python":                  {`{'name': 1}`, `{'name': 1}`},
@@ -83,9 +107,36 @@ func TestKeeper(t *testing.T) {
 	is.Equal(shownBy(t, "```json\n"+call, 5, true), "```json\n"+call)
 }
 
+// TestCallsAreNotShown has all orders of the members of a call, in all frames around it. Nothing of it is shown.
+func TestCallsAreNotShown(t *testing.T) {
+	t.Parallel()
+	tools := []textcall.Tool{{Name: "f"}}
+	for _, args := range []string{`"arguments":{"a":1}`, `"parameters": {}`, `"args":{"a":{}}`, `"input":{}`, `"action_input":{}`} {
+		for _, members := range [][]string{{`"name":"f"`, args}, {args, `"tool":"f"`}, {`"id": "1"`, `"name":"f"`, args},
+			{args, `"index":0`, `"action" : "f"`}, {`"type":"function"`, args, `"name":"f"`}, {`"name":"f"`, `"call_id":null`, args}} {
+			for _, frame := range []string{"%", "[%]", "\n [\n%\n]", "```json\n%\n```", " ```\n\n[%,%]\n```", "%\n%", "%; %",
+				`{"tool_calls":[%]}`, `{"tool_calls": [{"id":"1","type":"function","function":%}]}`, `{"function_call":%}`} {
+				object := "{" + strings.Join(members, ", ") + "}"
+				for _, text := range []string{strings.ReplaceAll(frame, "%", object),
+					strings.ReplaceAll(frame, "%", strings.ReplaceAll(object, `"`, "'"))} {
+					calls, why := textcall.Find(text, tools)
+					is := is.New(t)
+					is.True(len(calls) > 0 && why == "") // it is a call
+					for _, n := range []int{1, 5, len(text)} {
+						if shown := shownBy(t, text, n, false); shown != "" {
+							t.Errorf("%q is shown of %q", shown, text)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 func FuzzKeeper(f *testing.F) {
 	for _, text := range []string{"a\n<tool_call>{}", "```json\n{\"name\":\"a\",\"arguments\":{}}\n```", " [{\"name\":", "<｜tool▁calls▁begin｜>",
-		"a `b` <function=c>", "{\"tool_calls\":[", "```tool_code\nx"} {
+		"a `b` <function=c>", "{\"tool_calls\":[", "```tool_code\nx", "[{\"id\":1,\"name\":\"read_file\"},{'name':'b'}]",
+		"\n```\n\n{name: \"read_file\", args: {}}", "{\"name\":\"a\"}\n{\"name\":\"read_file\",\"input\":{}}"} {
 		f.Add(text, 1, false)
 	}
 	f.Fuzz(func(t *testing.T, text string, n int, data bool) {
@@ -95,6 +146,24 @@ func FuzzKeeper(f *testing.F) {
 		whole := textcall.Keeper{Data: data}
 		if shown := shownBy(t, text, min(n, len(text)+1), data); len(shown) < whole.Shown(text) {
 			t.Fatalf("only %q is shown of a text that arrives in pieces", shown)
+		} else if found(text) != "answer" && isBareCall(text) && strings.TrimSpace(shown) != "" {
+			t.Fatalf("%q is shown of a call", shown)
 		}
 	})
+}
+
+// isBareCall reports whether a text is JSON whose objects have only the members of a call.
+func isBareCall(text string) bool {
+	var list []map[string]json.RawMessage
+	if json.Unmarshal([]byte("["+strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(text), "["), "]")+"]"), &list) != nil {
+		return false
+	}
+	for _, members := range list {
+		for key := range members {
+			if !slices.Contains([]string{"name", "id", "type", "index", "arguments", "parameters", "input"}, key) {
+				return false
+			}
+		}
+	}
+	return len(text) < 256
 }

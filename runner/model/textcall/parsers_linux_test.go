@@ -40,5 +40,18 @@ func TestParsersGrowSlowly(t *testing.T) {
 				}
 				k.Shown(string(in))
 			}, Shapes: shapes},
+		{
+			Name: "a text that grows by bytes", Fuzz: []string{"FuzzKeeper"},
+			Read: func(in []byte) {
+				k, text := Keeper{}, string(in)
+				for n := range text {
+					k.Shown(text[:n])
+				}
+			}, Shapes: map[string]growthtest.Shape{
+				"spaces": times("", " ", ""), "lines": times("", "\n", ""), "spaces in a line": times("a\n", " ", ""), "words": times("", "word ", ""),
+				"spaces in a fence": times("```\n", " ", ""), "spaces after a fence": times("\n```\n\n", "\n", ""), "ticks": times("", "`", ""),
+				"names": times("{", `"name":"a",`, ""), "lines of names": times("", `{"name":"Ada","type":"cat"}`+"\n", ""),
+				"spaces in JSON": times("[{", " ", ""), "spaces before a value": times(`{"name": `, " ", ""), "long key": times(`{"`, "a", ""),
+				"a long text": times(`{"name":"`, `\"`, ""), "marks": times("", "<tool", ""), "elements": times("", "<a ", "")}},
 	})
 }
