@@ -81,7 +81,7 @@ func (p *Prompt) AddSteps(t store.Turn, steps []store.Step) {
 			last = messages[len(messages)-1].Role
 		}
 	}
-	if last == model.RoleAssistant {
+	if last == model.RoleAssistant || t.Failure == nil && p.endsCut() {
 		return
 	}
 	note := "(no answer)"
@@ -89,6 +89,22 @@ func (p *Prompt) AddSteps(t store.Turn, steps []store.Step) {
 		note = "(no answer: " + t.Failure.Message + ")"
 	}
 	p.add(t.Seq, int64(len(steps)), textMessage(model.RoleAssistant, note))
+}
+
+// endsCut removes the request to go on from the end of the conversation, if no more of the text before it came. It
+// reports whether the conversation ends with that text now.
+func (p *Prompt) endsCut() bool {
+	newest := &p.conversation.passages[len(p.conversation.passages)-1]
+	n := len(newest.messages) - 1
+	if n < 1 || !newest.messages[n].GoesOn {
+		return false
+	}
+	answer := newest.messages[n-1].Parts
+	if answer[len(answer)-1].Type != model.PartText {
+		return false
+	}
+	newest.messages = newest.messages[:n]
+	return true
 }
 
 // add adds the messages of an instruction, whose step is -1, or of a step. All text from outside
@@ -108,10 +124,7 @@ const unmadeNote = "A tool call followed here that could not be read. It was not
 // lastingMessages returns the messages of a step for later turns and for summaries. A call that could not be made is
 // left out: only the turn in progress mends it, and other turns would learn to write calls as text.
 func (p *Prompt) lastingMessages(st store.Step) []model.Message {
-	unmade := func(p store.Part) bool { return p.Type == store.PartUnmade }
-	if slices.ContainsFunc(st.Parts, unmade) {
-		st.Parts = slices.DeleteFunc(slices.Clone(st.Parts), unmade)
-	}
+	st.Parts = withoutUnmade(st.Parts)
 	if st.Finish == store.FinishMistake {
 		if store.AnswerText([]store.Step{{Parts: st.Parts}}) == "" {
 			return nil
@@ -119,6 +132,21 @@ func (p *Prompt) lastingMessages(st store.Step) []model.Message {
 		st.Feedback = unmadeNote
 	}
 	return p.stepMessages(st)
+}
+
+// withoutUnmade returns the parts of a step without the calls that could not be made, and without the thinking of such
+// a call at their end: Anthropic's API refuses an answer that ends with thinking, and the Responses API thinking that
+// nothing follows.
+func withoutUnmade(parts []store.Part) []store.Part {
+	unmade := func(p store.Part) bool { return p.Type == store.PartUnmade }
+	if !slices.ContainsFunc(parts, unmade) {
+		return parts
+	}
+	parts = slices.DeleteFunc(slices.Clone(parts), unmade)
+	for len(parts) > 0 && parts[len(parts)-1].Type == store.PartReasoning {
+		parts = parts[:len(parts)-1]
+	}
+	return parts
 }
 
 // stepMessages returns the messages of a step: the text of the model, the results of its tool

@@ -24,7 +24,8 @@ func TestUnmadeCallsAreNotQuoted(t *testing.T) {
 	}{
 		"alone":         {[]store.Part{unmade}, call, "", "", "(no answer)"},
 		"after words":   {[]store.Part{words, unmade}, "I write. " + call, "I write. ", "I write. ", "I write. (no answer)"},
-		"two texts":     {[]store.Part{words, {Type: store.PartReasoning, Text: "So."}, unmade}, "I write. So." + call, "I write. ", "I write. So.", "I write. So.(no answer)"},
+		"two texts":     {[]store.Part{words, {Type: store.PartReasoning, Text: "So."}, unmade}, "I write. So." + call, "I write. ", "I write. ", "I write. (no answer)"},
+		"between":       {[]store.Part{{Type: store.PartReasoning, Text: "So."}, words, {Type: store.PartReasoning, Text: "Hm.", Meta: []byte(`{"signature":"s"}`)}, unmade}, "So.I write. Hm." + call, "I write. ", "So.I write. ", "So.I write. (no answer)"},
 		"after thought": {[]store.Part{{Type: store.PartReasoning, Text: "So."}, unmade}, "So." + call, "", "", "(no answer)"},
 	} {
 		t.Run(name, func(t *testing.T) {
