@@ -192,8 +192,9 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a all
 		r.logCall(e, "the model refused to answer", nil, "step", st.Seq)
 		return true, r.fail(e, st, store.Failure{Code: model.CodeRefused, Message: model.RefusalText(resp.Refusal)})
 	case a.limit != "":
-		if resp.Mistake != "" && !hasText(st) {
-			st.Finish = store.FinishMistake // a call is no answer, but the words before it may be one
+		// A call is no answer, but the words before it may be one, and so may those of the steps that it continues.
+		if resp.Mistake != "" && store.AnswerText(withLast(e.unfinished(), &st)) == "" {
+			st.Finish = store.FinishMistake
 		}
 		return true, r.conclude(e, &st, budgetEnd(a.limit))
 	case resp.Finish == model.FinishContentFilter:

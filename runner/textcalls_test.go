@@ -180,19 +180,30 @@ func TestCutTextCall(t *testing.T) {
 	}
 }
 
-// TestTextCallAtTheEndOfABudget has a model that writes a call in its last call, which allows no tools. The words before
-// it are the answer, and all that the next turn has of it.
+// TestTextCallAtTheEndOfABudget has a model that makes a call in its last call, which allows no tools. The words before
+// it are the answer, also those of an answer that was cut off and continued, and all that the next turn has of it.
 func TestTextCallAtTheEndOfABudget(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct{ last, output, later string }{
-		"alone":       {hermesWrite, "", "(no answer)"},
-		"after words": {"It is 4.\n" + badCall, "It is 4.\n", "It is 4.\n"},
+	call := said{text: hermesWrite, in: 10, out: 5}
+	unread := said{status: 400, body: `{"error":{"message":"Failed to call a function.","code":"tool_use_failed","failed_generation":"<function=x"}}`}
+	cut := said{text: "It is 4, because", finish: "length", in: 10, out: 5}
+	for name, tt := range map[string]struct {
+		before, last  said
+		output, later string
+	}{
+		"alone":              {call, call, "", "(no answer)"},
+		"after words":        {call, said{text: "It is 4.\n" + badCall, in: 10, out: 5}, "It is 4.\n", "It is 4.\n"},
+		"after a cut answer": {cut, call, "It is 4, because", "It is 4, because"},
+		"cut, broken":        {cut, said{text: badCall, in: 10, out: 5}, "It is 4, because", "It is 4, because"},
+		"cut, unread":        {cut, unread, "It is 4, because", "It is 4, because"},
+		"cut, with words":    {cut, said{text: " 2+2.\n" + badCall, in: 10, out: 5}, "It is 4, because 2+2.\n", " 2+2.\n"},
+		"unread":             {call, unread, "", "(no answer)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			w := newWire(t, func(a asked) said {
-				return said{text: []string{hermesWrite, hermesWrite, tt.last, "Fine."}[min(a.number, 3)], in: 10, out: 5}
+				return []said{call, tt.before, tt.last, {text: "Fine.", in: 10, out: 5}}[min(a.number, 3)]
 			})
 			f := newFixture(t, withModel(w.openModel(t, "openai:m")), withBudget(runner.Limits{Steps: 2}),
 				func(c *runner.Config) { c.Tools = tool.All(tool.Documents{}) })
