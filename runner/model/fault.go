@@ -104,10 +104,10 @@ type apiError struct {
 	kind    string
 	param   string
 	message string
-	details string // further facts as JSON, such as the names of exhausted quotas
-	failed  string // the tool call of the model that the server could not read
-	page    string // what to say about a web page in place of an answer, "" for another body
-	window  int64  // context window that a field of the error names, 0 for none
+	details string   // further facts as JSON, such as the names of exhausted quotas
+	failed  string   // the tool call of the model that the server could not read
+	page    *webPage // in place of an answer, nil for another body
+	window  int64    // context window that a field of the error names, 0 for none
 	wait    time.Duration
 }
 
@@ -124,8 +124,8 @@ func (r *apiError) mentions(texts ...string) bool {
 
 // failure converts the error to an *Error. It removes the secrets.
 func (r *apiError) failure(secrets ...string) *Error {
-	e := &Error{Code: strconv.Itoa(r.status), Message: tidyMessage(r.words(), secrets), RetryAfter: r.wait,
-		Quoted: r.message != "" || r.page != "", mistake: r.mistake(secrets)}
+	e := &Error{Code: strconv.Itoa(r.status), Message: tidyMessage(r.words(secrets), secrets), RetryAfter: r.wait,
+		Quoted: r.message != "" || r.page != nil, mistake: r.mistake(secrets)}
 	if e.mistake != "" && len(r.failed) < maxErrorBody { // a longer one may be cut
 		e.failed = r.failed
 	}
@@ -140,7 +140,7 @@ func (r *apiError) failure(secrets ...string) *Error {
 	default:
 		// A template fails in the same way each time, although servers answer with 500.
 		e.Retryable = isTransient(r.status) && !r.says(meansTemplate) && !r.says(meansNoSystem)
-		if r.page != "" && !e.Retryable {
+		if r.page != nil && !e.Retryable {
 			e.Code = CodeWebPage
 		}
 	}
@@ -148,15 +148,15 @@ func (r *apiError) failure(secrets ...string) *Error {
 }
 
 // words returns the message of the error.
-func (r *apiError) words() string {
+func (r *apiError) words(secrets []string) string {
 	status := "the model server answered " + strings.TrimSpace(strconv.Itoa(r.status)+" "+http.StatusText(r.status))
 	switch {
 	case r.message != "":
 		return r.message
-	case r.page != "" && r.status == http.StatusNotFound:
-		return r.page
-	case r.page != "":
-		return status + ": " + r.page
+	case r.page != nil && r.status == http.StatusNotFound:
+		return r.page.message(secrets)
+	case r.page != nil:
+		return status + ": " + r.page.message(secrets)
 	}
 	return status
 }
@@ -231,7 +231,7 @@ func (r *apiError) readBody(path string, h http.Header, raw []byte) {
 	switch {
 	case r.read(raw) || json.Valid(raw) || len(raw) == 0:
 	case looksLikePage(h, raw):
-		r.page = aboutPage(path, raw)
+		r.page = newWebPage(path, raw)
 	default:
 		r.failed = cutText(generation("", string(raw)), maxErrorBody)
 		r.message = cutText(withoutInput(string(raw)), maxErrorText)

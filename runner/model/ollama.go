@@ -189,7 +189,7 @@ func (o *ollama) call(ctx context.Context, req *Request, body ollamaRequest, emi
 func (o *ollama) refusal(req *Request, r *apiError, window int64) *Error {
 	e := r.failureFor(req, o.name, o.secrets...)
 	switch {
-	case e.ToolsRefused(), r.page != "":
+	case e.ToolsRefused(), r.page != nil:
 	case e.TooLong():
 		long := o.tooLong(r.promptTokens(), cmp.Or(e.Window, window))
 		e.Message, e.Window = long.Message+" ("+e.Message+")", long.Window

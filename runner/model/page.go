@@ -34,13 +34,18 @@ func looksLikePage(h http.Header, body []byte) bool {
 // maxTitle limits the title of a page in a message, in bytes.
 const maxTitle = 80
 
-// aboutPage returns the message for a web page that came in place of an answer. path is that of the request.
-func aboutPage(path string, page []byte) string {
+// A webPage is a web page that came in place of an answer.
+type webPage struct{ path, title string } // path is that of the request
+
+func newWebPage(path string, page []byte) *webPage { return &webPage{path, titleOf(string(page))} }
+
+// message returns what to say about the page. It removes the secrets before it cuts and quotes the title.
+func (p *webPage) message(secrets []string) string {
 	title := ""
-	if words := titleOf(string(page)); words != "" {
+	if words := tidyMessage(p.title, secrets); words != "" {
 		title = fmt.Sprintf(" with the title %q", cutText(words, maxTitle))
 	}
-	wanted, check := wantedAt(path)
+	wanted, check := wantedAt(p.path)
 	return fmt.Sprintf("a web page%s came in place of %s: check %s, and that no login page or proxy answers there",
 		title, wanted, check)
 }
@@ -59,7 +64,7 @@ func titleOf(page string) string {
 	if begin < 0 || end < begin {
 		return ""
 	}
-	return tidyMessage(html.UnescapeString(page[at+begin+1:at+end]), nil)
+	return html.UnescapeString(page[at+begin+1 : at+end])
 }
 
 // wantedAt returns what a request asks for, and what must be true of the server's address. path is that of the request.
@@ -91,5 +96,5 @@ func pageInstead(resp *http.Response) *apiError {
 		return nil
 	}
 	page, _ := io.ReadAll(io.LimitReader(body, maxErrorBody)) // the beginning is sufficient
-	return &apiError{status: http.StatusNotFound, page: aboutPage(resp.Request.URL.Path, page)}
+	return &apiError{status: http.StatusNotFound, page: newWebPage(resp.Request.URL.Path, page)}
 }

@@ -14,6 +14,7 @@ func TestWebPages(t *testing.T) {
 	wanted := map[string][]string{"openai": {"the chat completions API", "/v1"}, "responses": {"the Responses API", "/v1"},
 		"anthropic": {"Anthropic's Messages API", "without /v1"}, "ollama": {"Ollama's API", "11434"}}
 	long := strings.Repeat("x", 70_000)
+	longKey := "sk-ant-api03-" + strings.Repeat("aB3-_", 19)
 	for wire, w := range wires() {
 		for name, tt := range map[string]struct {
 			answer http.HandlerFunc
@@ -32,6 +33,9 @@ func TestWebPages(t *testing.T) {
 			"hostile title":  {answers(200, "text/html", "<title>\u202e<b>&lt;script&gt;\x00\n\"'</title>"), CodeWebPage, `title "\u202e<b><script>\x00 \"'"`},
 			"long title":     {answers(200, "text/html", "<title>"+strings.Repeat("ä", 900)+"</title>"), CodeWebPage, strings.Repeat("ä", 40) + `…" came`},
 			"the key in it":  {answers(200, "text/html", "<title>"+testKey+"</title>"), CodeWebPage, `title "[key]"`},
+			"a long key":     {answers(200, "text/html", "<title>Denied: Bearer "+longKey+"</title>"), CodeWebPage, `title "Denied: Bearer [key]"`},
+			"a key to quote": {answers(403, "text/html", "<title>Denied: &quot;"+longKey+"&quot; "+strings.Repeat("x", 600)+"</title>"), CodeWebPage, `Denied: \"[key]\" xx`},
+			"a late key":     {answers(200, "text/html", "<title>"+strings.Repeat("x", 70)+longKey+"</title>"), CodeWebPage, strings.Repeat("x", 70) + `[key]"`},
 			"a long page":    {answers(200, "text/html", "<html><title>A</title>"+long), CodeWebPage, `title "A"`},
 			"not found":      {answers(404, "text/html", "<html><title>404 Not Found</title>"), CodeWebPage, `title "404 Not Found" came`},
 			"forbidden":      {answers(403, "text/html", "<html><title>Just a moment...</title>"), CodeWebPage, `answered 403 Forbidden: a web page with the title "Just a moment..."`},
@@ -44,8 +48,12 @@ func TestWebPages(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
 				p := newProvider(t, tt.answer)
-				e := failure(t, w.at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
+				m := w.at(t, p.URL, quick())
+				r := m.(interface{ at() *remote }).at()
+				r.secrets = append(r.secrets, longKey)
+				e := failure(t, m, Request{Messages: []Message{user("hi")}})
 				is.Equal(e.Code, tt.code)
+				is.True(!strings.Contains(e.Message, longKey[:12]))
 				if !strings.Contains(e.Message, tt.says) {
 					t.Fatalf("%q lacks %q", e.Message, tt.says)
 				}
