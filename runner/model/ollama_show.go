@@ -110,7 +110,7 @@ func (o *ollama) ask(ctx context.Context, method, path string, body, answer any)
 	if resp.StatusCode != http.StatusOK {
 		return o.refusal(&Request{}, readAPIError(resp), 0)
 	}
-	if page := pageInstead(resp); page != nil {
+	if page := pageInstead(resp); page != nil && ctx.Err() == nil {
 		return page.failure(o.secrets...)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxShow)).Decode(answer); err != nil {

@@ -92,8 +92,8 @@ const ollamaAddress = "that its address has the host and the port of Ollama, usu
 // answer, and nothing after that unless it is a page.
 func pageInstead(resp *http.Response) *apiError {
 	body, ok := resp.Body.(*watchedBody)
-	if !ok || !looksLikePage(resp.Header, body.peek()) {
-		return nil
+	if !ok || !looksLikePage(resp.Header, body.peek()) || body.headErr != nil && body.headErr != io.EOF {
+		return nil // an answer that breaks off or stalls before its beginning is no page
 	}
 	page, _ := io.ReadAll(io.LimitReader(body, maxErrorBody)) // the beginning is sufficient
 	return &apiError{status: http.StatusNotFound, page: newWebPage(resp.Request.URL.Path, page)}

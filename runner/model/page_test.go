@@ -1,9 +1,14 @@
 package model
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 )
@@ -72,6 +77,45 @@ func TestWebPages(t *testing.T) {
 			resp := answered(t, w.at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
 			is.New(t).Equal(spell(resp.Parts), "text:Hello <b>you</b>")
 		})
+	}
+}
+
+// TestPagesThatStall has answers with the type of a web page that do not end. Without a beginning they are no page, and
+// a call that ends meanwhile is no error of the server.
+func TestPagesThatStall(t *testing.T) {
+	t.Parallel()
+	for wire, w := range wires() {
+		for begin, code := range map[string]string{"": codeTimeout, " \n": codeTimeout, "<html><title>A</title>": CodeWebPage} {
+			for _, cancelled := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s %q %v", wire, begin, cancelled), func(t *testing.T) {
+					t.Parallel()
+					is := is.New(t)
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					p := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
+						w.Header().Set("Content-Type", "text/html")
+						_, _ = io.WriteString(w, begin)
+						_ = http.NewResponseController(w).Flush()
+						if cancelled {
+							cancel()
+						}
+						<-r.Context().Done()
+					})
+					patience := quick()
+					if !cancelled {
+						patience.idle = 100 * time.Millisecond
+					}
+					_, err := w.at(t, p.URL, patience).Generate(ctx, Request{Messages: []Message{user("hi")}}, nil)
+					if cancelled {
+						is.True(errors.Is(err, context.Canceled))
+						return
+					}
+					e := asFailure(t, err)
+					is.Equal(e.Code, code)
+					is.Equal(e.Retryable, code == codeTimeout)
+				})
+			}
+		}
 	}
 }
 

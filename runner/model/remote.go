@@ -80,12 +80,12 @@ func (m *remote) post(ctx context.Context, path string, body any) (
 			return resp, nil, nil
 		}
 		defer resp.Body.Close()
-		return nil, refused, ctx.Err()
+	} else {
+		defer resp.Body.Close()
+		// The body of a rejection is small. Reading it to its end keeps the connection.
+		refused = readAPIError(resp)
+		finishBody(resp.Body)
 	}
-	defer resp.Body.Close()
-	// The body of a rejection is small. Reading it to its end keeps the connection.
-	refused = readAPIError(resp)
-	finishBody(resp.Body)
 	// If the call has ended, the rejection may be incomplete.
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
