@@ -23,7 +23,7 @@ func (r Response) WithCalls(req *Request, calls []textcall.Call) Response {
 func (r Response) WithUnmade(at int) Response {
 	var parts []Part
 	for _, p := range r.Parts {
-		if p.Type != PartText || at >= len(p.Text) && at > 0 {
+		if p.Type != PartText || p.Text == "" || at >= len(p.Text) && at > 0 {
 			parts = append(parts, p)
 			if p.Type == PartText {
 				at -= len(p.Text)
@@ -31,7 +31,7 @@ func (r Response) WithUnmade(at int) Response {
 			continue
 		}
 		if at > 0 {
-			parts = append(parts, Part{Type: PartText, Text: p.Text[:at]})
+			parts = append(parts, Part{Type: PartText, Text: p.Text[:at], Meta: p.Meta})
 		}
 		parts = append(parts, Part{Type: PartUnmade, Text: p.Text[at:], Meta: p.Meta})
 		at = 0

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -179,14 +180,15 @@ func (p *Prompt) stepMessages(st store.Step) (messages []model.Message) {
 	return messages
 }
 
-// appendPart appends a part of an answer. A call that could not be made is the text that the model has written.
+// appendPart appends a part of an answer. A call that could not be made is the text that the model has written, also
+// together with the words before it in the same text. Texts of another kind, such as a commentary, stay apart.
 func appendPart(parts []model.Part, part model.Part) []model.Part {
 	if part.Type != model.PartUnmade {
 		return append(parts, part)
 	}
 	part.Type = model.PartText
-	if n := len(parts) - 1; n >= 0 && parts[n].Type == model.PartText {
-		parts[n].Text, parts[n].Meta = parts[n].Text+part.Text, part.Meta
+	if n := len(parts) - 1; n >= 0 && parts[n].Type == model.PartText && bytes.Equal(parts[n].Meta, part.Meta) {
+		parts[n].Text += part.Text
 		return parts
 	}
 	return append(parts, part)

@@ -57,6 +57,37 @@ func TestUnmadeCallsAreNotQuoted(t *testing.T) {
 	}
 }
 
+// TestUnmadeCallsKeepTheirKind checks that the words before a call and the call are one text again only if they were one:
+// the phase of a text of the Responses API is its own.
+func TestUnmadeCallsKeepTheirKind(t *testing.T) {
+	t.Parallel()
+	comment, final := []byte(`{"phase":"commentary"}`), []byte(`{"phase":"final_answer"}`)
+	for name, tt := range map[string]struct {
+		words, call []byte // their Meta
+		now, later  string
+	}{
+		"halves":          {comment, comment, `I write. call{"phase":"commentary"};`, `I write. {"phase":"commentary"};`},
+		"halves, no kind": {nil, nil, `I write. call;`, `I write. ;`},
+		"two texts":       {comment, final, `I write. {"phase":"commentary"};call{"phase":"final_answer"};`, `I write. {"phase":"commentary"};`},
+		"one without":     {comment, nil, `I write. {"phase":"commentary"};call;`, `I write. {"phase":"commentary"};`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			st := store.Step{Parts: []store.Part{{Type: store.PartText, Text: "I write. ", Meta: tt.words},
+				{Type: store.PartUnmade, Text: "call", Meta: tt.call}}}
+			p := New(store.Claim{}, Files{})
+			for want, messages := range map[string][]model.Message{tt.now: p.stepMessages(st), tt.later: p.lastingMessages(st)} {
+				got := ""
+				for _, part := range messages[0].Parts {
+					got += part.Text + string(part.Meta) + ";"
+				}
+				is.Equal(got, want)
+			}
+		})
+	}
+}
+
 // wordsOf returns the texts of the assistant. No two of its messages may follow each other.
 func wordsOf(req model.Request) string {
 	var b strings.Builder
