@@ -25,7 +25,7 @@ func TestMeant(t *testing.T) {
 		"write_file<｜tool▁sep｜>": "write_file", "write_file[ARGS]": "write_file", "write_file[CALL_ID]abc": "write_file",
 		"write_file</tool_call>": "write_file", "write_file<arg_key>path": "write_file",
 		"functions.write_file:0": "write_file", "functions.write_file:12": "write_file", "write_file:0": "write_file",
-		"functions_write_file_0": "write_file", "functionswrite_file3": "write_file", "functions.exec5": "exec",
+		"functions_write_file_0": "write_file", "functionswrite_file3": "write_file",
 		"write_file.call": "write_file", "write_file()": "write_file", " write_file\n": "write_file", "`write_file`": "write_file",
 		`"write_file"`: "write_file", "drive.search": "drive__search", "drive::search": "drive__search", "drive/search": "drive__search",
 		"mcp__drive__search": "drive__search", "functions.drive__search": "drive__search", "functions.read_2": "read_2",
@@ -35,6 +35,7 @@ func TestMeant(t *testing.T) {
 		"": "", "functions.": "", "fly": "", "functions.fly": "", "write_files": "", "my.write_file": "", "my:write_file": "",
 		"mail.write_file": "", "write_file{}": "", "write_file(path='a')": "", "write_file read_file": "", "<|channel|>commentary": "",
 		"<|constrain|>json": "", "functions_report_1": "", "functions": "", "functions.functions": "", "xwrite_file": "", "__write_file": "",
+		"functions.exec5": "", "functions.report2": "", "functions_report2": "", "functions.exec_5": "", "functions/exec5": "", "exec5": "",
 		"Functions.write_file": "", "functions.write_file.read_file": "",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,6 +47,18 @@ func TestMeant(t *testing.T) {
 			}
 			is.Equal(got, want)
 		})
+	}
+	// The tool of a server and another tool may both be meant.
+	for name, want := range map[string]string{
+		"tools.list": "", "tools::list": "", "functions.tools.list": "", "mcp.search": "", "tools/list:0": "",
+		"drive.search": "drive__search", "drive::search": "drive__search", "functions::drive.search": "drive__search",
+		"other::search": "search", "functions.search": "search", "tools.other": "tools__other", "mcp__drive.search": "drive__search",
+	} {
+		offered := []string{"list", "tools__list", "search", "drive__search", "mcp__search", "tools__other"}
+		got, ok := textcall.Meant(name, func(n string) bool { return slices.Contains(offered, n) })
+		if ok != (want != "") || ok && got != want {
+			t.Errorf("%s means %q, %v", name, got, ok)
+		}
 	}
 	// A name that is offered itself means nothing else.
 	both := []string{"write_file", "functions.write_file", "write_file:0"}
