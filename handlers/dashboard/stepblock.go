@@ -135,10 +135,17 @@ func (m *pieceMaker) step(v stepView) error {
 	if err := m.parts(v, id, raw); err != nil {
 		return err
 	}
-	if sb.Feedback.Text != "" {
+	if sb.Feedback.Text != "" && (v.figures || !quotesCall(st)) {
 		return m.own(id+"-feedback", "feedback", sb)
 	}
 	return nil
+}
+
+// quotesCall reports whether the feedback of a step may have the text of a call that could not be made: the error of a
+// server that could not read it. Of a call that the step has as a part, the feedback has only the reason.
+func quotesCall(st store.Step) bool {
+	isUnmade := func(p store.Part) bool { return p.Type == store.PartUnmade }
+	return st.Finish == store.FinishMistake && !slices.ContainsFunc(st.Parts, isUnmade)
 }
 
 // parts adds the model's output of a step.

@@ -363,15 +363,19 @@ func TestUnmadeCallIsNoText(t *testing.T) {
 	step := store.Step{Attempt: 1, Parts: []store.Part{{Type: store.PartText, Text: "I write it."}, {Type: store.PartUnmade, Text: "<tool_call>{"}},
 		Finish: store.FinishMistake, Feedback: "Its arguments are wrong.", Model: "m", StartedAt: now, CompletedAt: now.Add(time.Second)}
 	is.NoErr(st.JournalStep(ctx, claim, step))
-	step.Seq, step.Feedback, step.Finish, step.Parts = 1, "", "stop", []store.Part{{Type: store.PartText, Text: "Done."}}
+	step.Seq, step.Feedback = 1, "The server could not read it: raw='[tool_code"
+	step.Parts = []store.Part{{Type: store.PartText, Text: "I try."}}
+	is.NoErr(st.JournalStep(ctx, claim, step))
+	step.Seq, step.Feedback, step.Finish, step.Parts = 2, "", "stop", []store.Part{{Type: store.PartText, Text: "Done."}}
 	_, err := st.FinishTurn(ctx, claim, &step, store.Outcome{Status: store.Completed, OutputText: "Done."})
 	is.NoErr(err)
 	is.NoErr(st.StopRunner(ctx, "r"))
 	b := newSiteOf(t, st).signIn("ann@example.com")
 	p := b.get("/tasks/told")
-	p.shows("I write it.", "Its arguments are wrong.", "Done.")
+	p.shows("I write it.", "Its arguments are wrong.", "I try.", "Done.")
 	is.True(!p.has("tool_call"))
-	b.get("/tasks/told/turns/0").shows("I write it.", "Tool call that could not be made", "&lt;tool_call&gt;{")
+	is.True(!p.has("tool_code")) // the error of a server that could not read the call
+	b.get("/tasks/told/turns/0").shows("I write it.", "Tool call that could not be made", "&lt;tool_call&gt;{", "raw=&#39;[tool_code")
 	b.get("/tasks/told/raw/0/0/parts/1").shows("<tool_call>{")
 }
 
