@@ -248,40 +248,47 @@ func (p Provider) get(ctx context.Context, path, query string) ([]byte, error) {
 	r.header.Del("Content-Type")
 	r.header.Set("Accept", "application/json")
 	r.base.RawQuery = query
-	raw, status, err := r.fetch(ctx, path)
+	raw, refused, err := r.fetch(ctx, path)
 	// The API often is at /v1, which users omit from the address.
-	if err == nil && status == http.StatusNotFound && r.base.Path == "" && path == "models" {
-		raw, status, err = r.fetch(ctx, "v1/models")
+	if refused.isNotFound() && r.base.Path == "" && path == "models" {
+		raw, refused, err = r.fetch(ctx, "v1/models")
 	}
-	if err == nil && status != http.StatusOK {
-		refused := &apiError{status: status}
-		refused.readBody("/"+path, http.Header{}, raw)
+	if refused != nil {
 		return nil, refused.failure(p.Key)
 	}
 	return raw, err
 }
 
-// fetch makes one request and reads the complete answer. A web page has the status 404.
-func (m *remote) fetch(ctx context.Context, path string) (raw []byte, status int, err error) {
+// fetch makes one request and reads the complete answer. refused is not nil for any other answer than 200. A web page
+// has the status 404 then: the address is wrong.
+func (m *remote) fetch(ctx context.Context, path string) (raw []byte, refused *apiError, err error) {
 	resp, err := m.send(ctx, http.MethodGet, path, nil)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return nil, 0, readAPIError(resp).failure(m.secrets...)
+		return nil, nil, readAPIError(resp).failure(m.secrets...)
 	}
 	raw, err = io.ReadAll(io.LimitReader(resp.Body, maxListBody+1))
+	at := resp.Request.URL.Path
 	switch {
 	case err != nil:
-		return nil, 0, transportFailure(ctx, err, m.patience, true)
+		return nil, nil, transportFailure(ctx, err, m.patience, true)
 	case len(raw) > maxListBody:
-		return nil, 0, &Error{Code: codeBadResponse, Message: "the list of models is too long"}
-	case resp.StatusCode == http.StatusOK && looksLikePage(resp.Header, raw):
-		return raw, http.StatusNotFound, nil // the address is wrong
+		return nil, nil, &Error{Code: codeBadResponse, Message: "the list of models is too long"}
+	case resp.StatusCode != http.StatusOK:
+		refused = &apiError{status: resp.StatusCode}
+		refused.readBody(at, resp.Header, raw)
+		return nil, refused, nil
+	case looksLikePage(resp.Header, raw):
+		return nil, &apiError{status: http.StatusNotFound, page: newWebPage(at, raw)}, nil
 	}
-	return bytes.TrimSpace(raw), resp.StatusCode, nil
+	return bytes.TrimSpace(raw), nil, nil
 }
+
+// isNotFound reports whether there is nothing at the address of a request.
+func (r *apiError) isNotFound() bool { return r != nil && r.status == http.StatusNotFound }
 
 // A looseNumber is any JSON value as a number, also within a text: 0 if it is not a number.
 type looseNumber float64

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 )
@@ -52,14 +51,11 @@ func (s *openAIServer) Describe(ctx context.Context) (Capabilities, error) {
 
 // fetchList returns the list of models, nil if the server has none.
 func (s *openAIServer) fetchList(ctx context.Context) ([]byte, error) {
-	raw, status, err := s.fetch(ctx, "models")
-	if err == nil && status == http.StatusNotFound && s.base.Path == "" {
-		raw, status, err = s.fetch(ctx, endpoint("models", true))
+	raw, refused, err := s.fetch(ctx, "models")
+	if refused.isNotFound() && s.base.Path == "" {
+		raw, _, err = s.fetch(ctx, endpoint("models", true))
 	}
-	if err != nil || status != http.StatusOK {
-		return nil, err
-	}
-	return raw, nil
+	return raw, err
 }
 
 // findListed returns the entry of a model in a list. A server with one model serves it under any name.
@@ -87,8 +83,8 @@ func (s *openAIServer) page(ctx context.Context, path string, into any) bool {
 	root.Path = strings.TrimSuffix(root.Path, "/v1")
 	at := s.remote
 	at.base = &root
-	raw, status, err := at.fetch(ctx, path)
-	return err == nil && status == http.StatusOK && json.Unmarshal(raw, into) == nil
+	raw, refused, err := at.fetch(ctx, path)
+	return err == nil && refused == nil && json.Unmarshal(raw, into) == nil
 }
 
 // llamaWindow returns the context window of a llama.cpp server, of which each slot has its share. It is 0 if unknown.

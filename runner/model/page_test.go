@@ -183,15 +183,22 @@ func TestWebPageAsList(t *testing.T) {
 	t.Parallel()
 	for kind, says := range map[string]string{ProviderOpenAI: "a list of models", ProviderAnthropic: "a list of models",
 		ProviderOllama: "a list of Ollama's models: check that its address has the host and the port"} {
-		for _, status := range []int{200, 404, 403} {
-			is := is.New(t)
-			p := newProvider(t)
-			p.Config.Handler = answers(status, "text/html", "<!doctype html><title>Sign in</title>")
-			_, err := Provider{Name: "p", Kind: kind, BaseURL: p.URL, Key: testKey}.List(t.Context())
-			e := asFailure(t, err)
-			is.Equal(e.Code, CodeWebPage)
-			if !strings.Contains(e.Message, `a web page with the title "Sign in" came in place of `+says) {
-				t.Errorf("%s %d: %s", kind, status, e.Message)
+		for _, status := range []int{200, 404, 403, 502} {
+			for page, name := range map[string]string{"<!doctype html><title>Sign in</title>": "Sign in", "It works!": "",
+				"<?xml version=\"1.0\"?>\n<html><title>Sign in</title>": "Sign in", "<p>Router</p>": ""} {
+				is := is.New(t)
+				p := newProvider(t)
+				p.Config.Handler = answers(status, "text/html; charset=utf-8", page)
+				_, err := Provider{Name: "p", Kind: kind, BaseURL: p.URL, Key: testKey}.List(t.Context())
+				e := asFailure(t, err)
+				is.Equal(e.Code == CodeWebPage, status != 502)
+				title := ""
+				if name != "" {
+					title = fmt.Sprintf(" with the title %q", name)
+				}
+				if !strings.Contains(e.Message, "a web page"+title+" came in place of "+says) {
+					t.Errorf("%s %d: %s", kind, status, e.Message)
+				}
 			}
 		}
 	}
