@@ -116,6 +116,7 @@ type sorter struct {
 
 	text    *thinking.Splitter // of the current part, nil unless it is text
 	changes int                // of text
+	held    strings.Builder    // the ends of the texts before, whose meaning was not known
 }
 
 // A sortedPart is a part with its text so far.
@@ -147,6 +148,7 @@ func (s *sorter) add(d Delta) {
 
 // begin begins a part of the model.
 func (s *sorter) begin(d Delta) {
+	s.held.WriteString(s.heldNow())
 	s.current, s.first, s.text, s.changes = d.Part, len(s.parts), nil, 0
 	if d.Type == PartText {
 		s.text, s.open = &thinking.Splitter{Open: s.open}, false
@@ -207,8 +209,18 @@ func (s *sorter) keptBack() string {
 		return ""
 	}
 	var b strings.Builder
+	b.WriteString(s.held.String())
 	for _, p := range s.parts {
 		b.WriteString(p.Text[p.emitted:])
 	}
+	b.WriteString(s.heldNow())
 	return b.String()
+}
+
+// heldNow returns the end of the current text whose meaning is not known.
+func (s *sorter) heldNow() string {
+	if s.text == nil {
+		return ""
+	}
+	return s.text.Held()
 }

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -32,6 +34,48 @@ func TestWithUnmade(t *testing.T) {
 				got += fmt.Sprintf("%s %s %s ", p.Type, p.Text, p.Meta)
 			}
 			is.New(t).Equal(got, tt.want)
+		})
+	}
+}
+
+// A brokenModel emits deltas and fails.
+type brokenModel []Delta
+
+func (m brokenModel) Name() string { return "broken:m" }
+
+func (m brokenModel) Generate(_ context.Context, _ Request, emit func(Delta)) (Response, error) {
+	for _, d := range m {
+		emit(d)
+	}
+	return Response{}, errors.New("lost")
+}
+
+// TestAllTextOfAFailedCallIsCounted checks that each byte that has arrived is emitted or kept back: it costs money.
+func TestAllTextOfAFailedCallIsCounted(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		deltas    brokenModel
+		open      bool
+		all, kept string
+	}{
+		"text":             {brokenModel{{Type: PartText, Text: "Hello"}}, false, "Hello", ""},
+		"beginning":        {brokenModel{{Type: PartText, Text: "<thi"}}, false, "<thi", "<thi"},
+		"end":              {brokenModel{{Type: PartText, Text: "So </thi"}}, false, "So </thi", "</thi"},
+		"white space":      {brokenModel{{Type: PartText, Text: "\n \n"}}, false, "\n \n", "\n \n"},
+		"a call":           {brokenModel{{Type: PartText, Text: "So.\n"}, {Type: PartText, Text: "<tool_call>{</thi"}}, false, "So.\n<tool_call>{</thi", "<tool_call>{</thi"},
+		"two texts":        {brokenModel{{Type: PartText, Text: "A </thi"}, {Part: 1, Type: PartReasoning, Text: "Hm"}, {Part: 2, Type: PartText, Text: "B <"}}, false, "A HmB </thi<", "</thi<"},
+		"before a call":    {brokenModel{{Type: PartText, Text: "A </thi"}, {Part: 1, Type: PartToolCall, ToolName: "f", Text: "{"}}, false, "A {</thi", "</thi"},
+		"open thinking":    {brokenModel{{Type: PartText, Text: "Hm </thi"}}, true, "Hm </thi", "</thi"},
+		"end of an answer": {brokenModel{{Type: PartText, Text: "<think>a"}, {Type: PartText, Text: "</think"}}, false, "a</think", "</think"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			emitted := ""
+			resp, err := Ask(t.Context(), tt.deltas, Request{ThinkingOpen: tt.open}, func(d Delta) { emitted += d.Text })
+			is.True(err != nil)
+			is.Equal(resp.KeptBack, tt.kept)
+			is.Equal(emitted+resp.KeptBack, tt.all)
 		})
 	}
 }

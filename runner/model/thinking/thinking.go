@@ -97,6 +97,9 @@ func (s *Splitter) Pieces() []Piece {
 // Changes counts how often the kind of a piece has changed.
 func (s *Splitter) Changes() int { return s.changes }
 
+// Held returns the text whose meaning depends on text that follows. It is in no piece.
+func (s *Splitter) Held() string { return s.rest }
+
 // Write adds the next piece of the text.
 func (s *Splitter) Write(text string) {
 	if s.opened == nil {
