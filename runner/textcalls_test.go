@@ -162,6 +162,7 @@ func TestCutTextCall(t *testing.T) {
 		"in a value":     "<tool_call>write_file<arg_key>path</arg_key><arg_value>a.txt</arg_value><arg_key>content</arg_key><arg_value>abc",
 		"after a value":  "<tool_call>write_file<arg_key>path</arg_key><arg_value>a.txt</arg_value>",
 		"after the name": "<tool_call>write_file",
+		"in the mark":    "<tool_c",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -170,12 +171,18 @@ func TestCutTextCall(t *testing.T) {
 				if a.number == 0 {
 					return said{text: cut, finish: "length", in: 10, out: 5}
 				}
+				if a.number == 1 && cut == "<tool_c" {
+					return said{text: "all>{bad", in: 10, out: 5}
+				}
 				return said{text: "Done.", in: 10, out: 5}
 			})
 			f := newFixture(t, withModel(w.openModel(t, "openai:m")), func(c *runner.Config) { c.Tools = tool.All(tool.Documents{}) })
 			turn := f.run("Write it.")
 			is.Equal(turn.OutputText, "Done.")
-			is.True(strings.Contains(w.seen()[1].last().text, "write less at once"))
+			told := w.seen()[len(w.seen())-1].last().text
+			is.True(strings.Contains(told, "write less at once") || strings.Contains(told, "cut off at the output limit"))
+			is.Equal(f.run("And now?", turn.TaskID).OutputText, "Done.")
+			is.Equal(assistantTexts(w.seen()[len(w.seen())-1]), []string{"Done."}) // no later turn has the call
 		})
 	}
 }

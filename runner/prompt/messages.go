@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"journeyman/runner/model"
+	"journeyman/runner/model/textcall"
 	"journeyman/store"
 	"journeyman/store/visible"
 )
@@ -71,9 +72,12 @@ func (p *Prompt) AddStep(st store.Step) {
 // models expect one before the next instruction.
 func (p *Prompt) AddSteps(t store.Turn, steps []store.Step) {
 	last := model.RoleUser
-	for _, st := range steps {
+	for i, st := range steps {
 		// The counts of earlier turns already correct the estimate of the first request.
 		p.Calibrate(st)
+		if i+1 < len(steps) && st.Unfinished() && beginsUnmade(steps[i+1]) {
+			st = withoutBegun(st)
+		}
 		messages := p.lastingMessages(st)
 		p.noteRepeats(messages)
 		p.noteSpending(st, messages)
@@ -148,6 +152,28 @@ func withoutUnmade(parts []store.Part) []store.Part {
 		parts = parts[:len(parts)-1]
 	}
 	return parts
+}
+
+// beginsUnmade reports whether the text of a step begins with a call that could not be made.
+func beginsUnmade(st store.Step) bool {
+	i := slices.IndexFunc(st.Parts, func(p store.Part) bool { return p.Type != store.PartReasoning })
+	return i >= 0 && st.Parts[i].Type == store.PartUnmade
+}
+
+// withoutBegun returns a step that was cut off without the beginning of a call at the end of its text. Without other
+// text, nothing is left of it.
+func withoutBegun(st store.Step) store.Step {
+	i := len(st.Parts) - 1
+	if i < 0 || st.Parts[i].Type != store.PartText {
+		return st
+	}
+	var keeper textcall.Keeper
+	st.Parts = slices.Clone(st.Parts)
+	st.Parts[i].Text = st.Parts[i].Text[:keeper.Shown(st.Parts[i].Text)]
+	if store.AnswerText([]store.Step{st}) == "" {
+		st.Parts, st.Feedback = nil, ""
+	}
+	return st
 }
 
 // stepMessages returns the messages of a step: the text of the model, the results of its tool

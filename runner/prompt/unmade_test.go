@@ -57,6 +57,40 @@ func TestUnmadeCallsAreNotQuoted(t *testing.T) {
 	}
 }
 
+// TestCutMarksAreNotQuoted has texts that the output limit cuts within the mark of a call, which the next step goes on
+// with. Later turns have only the words before the mark.
+func TestCutMarksAreNotQuoted(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		cut, rest string
+		unmade    bool
+		later     string
+	}{
+		"within the mark":  {"<tool_c", "all>{bad", true, "Done."},
+		"after words":      {"I write.\n<tool_c", "all>{bad", true, "I write.\nDone."},
+		"after the mark":   {"I write.\n<tool_call>{", "bad", true, "I write.\nDone."},
+		"within JSON":      {"{\"name\":\"f", "\",\"arguments\":{", true, "Done."},
+		"no call":          {"I write a <b", ">word</b>.", false, "I write a <b>word</b>.Done."},
+		"words in between": {"I write.", " So.", false, "I write. So.Done."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			cut := store.Step{Finish: store.FinishContinued, Parts: []store.Part{{Type: store.PartText, Text: tt.cut}}, Feedback: "Go on."}
+			rest := store.Step{Seq: 1, Finish: "stop", Parts: []store.Part{{Type: store.PartText, Text: tt.rest}}, Feedback: "On."}
+			if tt.unmade {
+				rest.Finish, rest.Parts[0].Type = store.FinishMistake, store.PartUnmade
+			}
+			answer := store.Step{Seq: 2, Finish: "stop", Parts: []store.Part{{Type: store.PartText, Text: "Done."}}}
+			p := New(store.Claim{Turn: store.Turn{Seq: 1}}, Files{})
+			p.AddInstruction(store.Turn{Input: "Go."}, nil)
+			p.AddSteps(store.Turn{}, []store.Step{cut, rest, answer})
+			is.Equal(wordsOf(p.Request()), tt.later)
+			is.Equal(cut.Parts[0].Text, tt.cut) // the journal stays as it is
+		})
+	}
+}
+
 // TestUnmadeCallsKeepTheirKind checks that the words before a call and the call are one text again only if they were one:
 // the phase of a text of the Responses API is its own.
 func TestUnmadeCallsKeepTheirKind(t *testing.T) {
