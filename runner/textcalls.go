@@ -13,7 +13,7 @@ import (
 
 // takeTextCalls returns a response with the tool calls in its text as calls, if the text consists of nothing else.
 // Package textcall has the rule. For a text that looks like a call and cannot be one, it sets Mistake, and the end of
-// the text that looks so becomes a part of its own.
+// the text that looks so becomes a PartUnmade.
 func (r *Runner) takeTextCalls(e *execution, req *model.Request, resp model.Response) model.Response {
 	if resp.Failed != "" && !req.Final {
 		return r.takeFailedCalls(e, req, resp)

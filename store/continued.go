@@ -11,7 +11,8 @@ import (
 const FinishContinued = "continued"
 
 // FinishMistake is the Finish of a step whose tool call could not be read, so that the model was told to make it again.
-// A text beside the call is no answer.
+// A text beside the call is no answer. The last call of a budget is told nothing: with words before its call, or after a
+// step that was cut off, it has another Finish, and they are the answer.
 const FinishMistake = "mistake"
 
 // A PartPlace names a part of a journal.

@@ -10,7 +10,8 @@ import (
 type PartType string
 
 // The kinds of parts that a model produces. PartUnmade is the text of a tool call that could not be made. The journal
-// keeps it for the person who looks for the reason. It is no part of messages, streams and answers.
+// keeps it for the person who looks for the reason. It is no part of messages, streams and answers. The step has the
+// Finish FinishMistake, except after the last call of a budget with other text.
 const (
 	PartReasoning PartType = "reasoning"
 	PartText      PartType = "text"

@@ -35,7 +35,7 @@ type rendering struct {
 type passage struct {
 	turn, step int64 // seq of its turn and of its step; step is -1 for the turn's instruction
 	messages   []model.Message
-	quoted     []model.Message // for summaries; nil if they are messages
+	quoted     []model.Message // what a request for a summary quotes; nil: messages
 }
 
 // covers reports whether a compaction omits some or all of a passage. An instruction is covered
