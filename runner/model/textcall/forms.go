@@ -79,6 +79,19 @@ var (
 		`"(?:arguments|parameters)"\s*:`)
 )
 
+// wordMarks returns the marks of markPattern and harmonyPattern that begin with a word. A text that begins with one is
+// kept back, see Keeper.
+func wordMarks() []string {
+	return []string{"functools[", "functools [", "function call<|role_sep|>", "function<|tool", "function<｜tool",
+		"print(default_api.", "commentary to=functions.", "analysis to=functions.", "assistant to=functions.", "to=functions."}
+}
+
+// longMarks returns the marks of these patterns whose beginning tagPattern does not match.
+func longMarks() []string {
+	return []string{"[TOOL_CALLS]", "<|channel|>commentary to=", "<|channel|>analysis to=", "<|start|>assistant to=",
+		"<|start|>assistant<|channel|>commentary to=", "<|start|>assistant<|channel|>analysis to="}
+}
+
 // ends matches the end of a call's element, and special tokens that end a message.
 const ends = `</?function>|</(?:arguments|parameters|input)>|` +
 	`<\|(?:call|end|return|start|eot_id|eom_id|im_end|endoftext|END_OF_TURN_TOKEN)\|>(?:assistant)?|</s>|` +

@@ -101,7 +101,7 @@ func (k *Keeper) looks(rest string) (call, known bool) {
 		return call, known
 	}
 	if !k.begun {
-		for _, m := range []string{"functools[", "functools [", "print(default_api.", "commentary to=functions."} {
+		for _, m := range wordMarks() {
 			if strings.HasPrefix(m, rest) || strings.HasPrefix(rest, m) {
 				return strings.HasPrefix(rest, m), len(rest) >= len(m)
 			}
@@ -141,8 +141,7 @@ func markAt(text string) (mark, known bool) {
 	if isMark(text) || openPattern.MatchString(text) {
 		return true, true
 	}
-	for _, m := range []string{"[TOOL_CALLS]", "<|channel|>commentary to=",
-		"<|start|>assistant<|channel|>commentary to="} {
+	for _, m := range longMarks() {
 		if strings.HasPrefix(m, text) {
 			return false, false
 		}

@@ -93,6 +93,7 @@ func TestKeeper(t *testing.T) {
 		"long link":               {"<https://example.com/" + long + ">", "<https://example.com/" + long + ">"},
 		"template":                {"{{.Name}} is it.", "{{.Name}} is it."},
 		"words like marks":        {"functional print commentary", "functional print commentary"},
+		"words with the sign":     {"to=ann@example.com", "to=ann@example.com"},
 		"the beginning of a mark": {"So it is <too", "So it is "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,6 +129,20 @@ func TestCallsAreNotShown(t *testing.T) {
 						}
 					}
 				}
+			}
+		}
+	}
+}
+
+// TestFormsAreKept checks that nothing is shown of a text in any form with a mark, and of JSON.
+func TestFormsAreKept(t *testing.T) {
+	t.Parallel()
+	unmarked := []string{"functionary 3.2", "functionary, no mark", "Groq, no beginning", "Python", "Python, one", "harmony, no namespace",
+		"Gemma, no mark", "ReAct", "Command R, action", "Cline", "element of a function"}
+	for name, tt := range forms() {
+		for _, n := range []int{1, 2, 7, len(tt.text)} {
+			if shown := shownBy(t, tt.text, n, false); (shown != "") != slices.Contains(unmarked, name) {
+				t.Errorf("%s: %q is shown", name, shown)
 			}
 		}
 	}

@@ -40,9 +40,12 @@ const (
 	listed = `list_files{}`
 )
 
-func TestFormsAreCalls(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct{ text, want string }{
+// A form is a text that consists of calls.
+type form struct{ text, want string }
+
+// forms returns texts in all known forms.
+func forms() map[string]form {
+	return map[string]form{
 		"Hermes":                 {"<tool_call>\n{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}\n</tool_call>", readA},
 		"Hermes, two":            {"<tool_call>{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}</tool_call>\n<tool_call>{\"name\":\"list_files\",\"arguments\":{}}</tool_call>", readA + " " + listed},
 		"Hermes, no end":         {"<tool_call>\n{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}\n", readA},
@@ -76,6 +79,9 @@ func TestFormsAreCalls(t *testing.T) {
 		"Kimi":                   {"<|tool_calls_section_begin|><|tool_call_begin|>functions.read_file:0<|tool_call_argument_begin|>{\"path\":\"a\"}<|tool_call_end|><|tool_calls_section_end|>", readA},
 		"Granite":                {`<|tool_call|>[{"name":"read_file","arguments":{"path":"a"}}]`, readA},
 		"Phi-4 mini":             {`<|tool_call|>[{"name":"read_file","arguments":{"path":"a"}}]<|/tool_call|>`, readA},
+		"GigaChat":               {"function call<|role_sep|>\n{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}", readA},
+		"harmony, analysis":      {"<|start|>assistant<|channel|>analysis to=functions.read_file <|constrain|>json<|message|>{\"path\":\"a\"}<|call|>", readA},
+		"harmony, header only":   {"to=functions.read_file json{\"path\":\"a\"}", readA},
 		"Phi-4":                  {`functools[{"name":"read_file","arguments":{"path":"a"}}]`, readA},
 		"Command R":              {`<|START_ACTION|>[{"tool_call_id":"0","tool_name":"read_file","parameters":{"path":"a"}}]<|END_ACTION|>`, readA},
 		"Command R, fence":       {"```json\n[{\"tool_name\":\"read_file\",\"parameters\":{\"path\":\"a\"}}]\n```", readA},
@@ -111,7 +117,12 @@ func TestFormsAreCalls(t *testing.T) {
 		"mark within content":    {"<tool_call>{\"name\":\"write_file\",\"arguments\":{\"path\":\"a\",\"content\":\"</tool_call>```\"}}</tool_call>", "write_file{\"path\":\"a\",\"content\":\"</tool_call>```\"}"},
 		"escapes":                {`{"name":"write_file","arguments":{"path":"a","content":"x \ud83d\ude00 \b\f\u00e9",}}`, `write_file{"content":"x 😀 \b\fé","path":"a"}`},
 		"single quotation marks": {"<tool_call>{'name': 'read_file', 'arguments': {'path': 'a', 'all': True,}}</tool_call>", `read_file{"all":true,"path":"a"}`},
-	} {
+	}
+}
+
+func TestFormsAreCalls(t *testing.T) {
+	t.Parallel()
+	for name, tt := range forms() {
 		t.Run(name, func(t *testing.T) {
 			is.New(t).Equal(found(tt.text), tt.want)
 		})
