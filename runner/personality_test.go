@@ -128,11 +128,11 @@ func requestedCalls(raw []byte) (list []saidCall) {
 }
 
 // take returns the server's refusal of a request, or the request with the ids of the script.
-func (p *wire) take(a asked) (asked, *said) {
-	if p.as.refuse != nil {
+func (p *wire) take(q *personality, a asked) (asked, *said) {
+	if q.refuse != nil {
 		var body map[string]any
 		_ = json.Unmarshal(a.raw, &body)
-		if refusal := p.as.refuse(body, a); refusal != nil {
+		if refusal := q.refuse(body, a); refusal != nil {
 			return a, refusal
 		}
 	}
@@ -148,22 +148,22 @@ func (p *wire) take(a asked) (asked, *said) {
 }
 
 // give writes an answer as the personality does, with its own ids.
-func (p *wire) give(w io.Writer, s said, a asked) {
+func (p *wire) give(q *personality, w io.Writer, s said, a asked) {
 	p.mu.Lock()
 	s.calls = slices.Clone(s.calls)
 	for i, c := range s.calls {
 		p.sent = append(p.sent, sentCall{p.speaker(a), c})
 		s.calls[i].id = ""
-		if p.as.id != nil {
-			s.calls[i].id = p.as.id(len(p.sent))
+		if q.id != nil {
+			s.calls[i].id = q.id(len(p.sent))
 		}
 	}
 	p.mu.Unlock()
 	switch {
-	case p.as.reply != nil:
-		p.as.reply(w, s, a)
-	case p.as.write != nil:
-		p.as.write(w, s, a.number)
+	case q.reply != nil:
+		q.reply(w, s, a)
+	case q.write != nil:
+		q.write(w, s, a.number)
 	default:
 		writeChat(w, s)
 	}

@@ -25,10 +25,10 @@ type wire struct {
 	*httptest.Server
 	think   func(a asked) said
 	list    string             // the list of models
-	as      *personality       // nil for the plain formats
 	speaker func(asked) string // worker whose model is asked; only with a personality
 
 	mu    sync.Mutex
+	as    *personality // nil for the plain formats
 	asked []asked
 	sent  []sentCall // by a personality
 }
@@ -105,8 +105,11 @@ func (p *wire) openModel(t testing.TB, name string) model.Model {
 		name, api = "openai:"+rest, "responses"
 	}
 	provider, _, _ := strings.Cut(name, ":")
-	if p.as = personalityOf(provider); p.as != nil {
-		m, err := p.as.open(p.Listener.Addr().String())
+	if q := personalityOf(provider); q != nil {
+		p.mu.Lock()
+		p.as = q
+		p.mu.Unlock()
+		m, err := q.open(p.Listener.Addr().String())
 		is.New(t).NoErr(err)
 		return m
 	}
@@ -125,7 +128,10 @@ func (p *wire) seen() []asked {
 
 // ServeHTTP answers a request like the provider of its path.
 func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p.as != nil && p.as.get != nil && p.as.get(w, r) {
+	p.mu.Lock()
+	as := p.as
+	p.mu.Unlock()
+	if as != nil && as.get != nil && as.get(w, r) {
 		return
 	}
 	if r.Method == http.MethodGet { // the list of models
@@ -151,9 +157,9 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a.images = bytes.Count(raw, []byte(`iVBORw0KGgo`)) // the signature of PNG in base64
 	a.raw = raw
-	if p.as != nil {
+	if as != nil {
 		var refusal *said
-		if a, refusal = p.take(a); refusal != nil {
+		if a, refusal = p.take(as, a); refusal != nil {
 			writeRefusal(w, *refusal)
 			return
 		}
@@ -181,8 +187,8 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case ofOllama:
 		wire, write = "ollama", writeOllama
 	}
-	if p.as != nil {
-		write = func(w io.Writer, s said) { p.give(w, s, a) }
+	if as != nil {
+		write = func(w io.Writer, s said) { p.give(as, w, s, a) }
 	}
 	switch {
 	case s.garbage:
