@@ -39,3 +39,9 @@ func (r Response) WithUnmade(at int) Response {
 	r.Parts = parts
 	return r
 }
+
+// WithoutBegun returns a text without what may be the beginning of a call at its end.
+func WithoutBegun(text string) string {
+	var keeper textcall.Keeper
+	return text[:keeper.Shown(text)]
+}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"journeyman/runner/model"
-	"journeyman/runner/model/textcall"
 	"journeyman/store"
 	"journeyman/store/visible"
 )
@@ -167,9 +166,8 @@ func withoutBegun(st store.Step) store.Step {
 	if i < 0 || st.Parts[i].Type != store.PartText {
 		return st
 	}
-	var keeper textcall.Keeper
 	st.Parts = slices.Clone(st.Parts)
-	st.Parts[i].Text = st.Parts[i].Text[:keeper.Shown(st.Parts[i].Text)]
+	st.Parts[i].Text = model.WithoutBegun(st.Parts[i].Text)
 	if store.AnswerText([]store.Step{st}) == "" {
 		st.Parts, st.Feedback = nil, ""
 	}
