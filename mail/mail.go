@@ -121,11 +121,11 @@ type Server struct {
 	stopRecording context.CancelFunc
 	loops         sync.WaitGroup // goroutines that Shutdown waits for
 
-	mu      sync.Mutex          // guards the fields below
-	gates   []*gate             // listeners of Serve
-	stopped bool                // Serve returns at once
-	active  map[string]struct{} // ids of the replies being composed or sent
-	left    error               // names the replies for which Shutdown did not wait any longer
+	mu        sync.Mutex          // guards the fields below
+	listeners []*listener         // listeners of Serve
+	stopped   bool                // Serve returns at once
+	active    map[string]struct{} // ids of the replies being composed or sent
+	left      error               // names the replies for which Shutdown did not wait any longer
 }
 
 // New creates a server. It sends nothing before Start, and receives nothing over SMTP
@@ -174,15 +174,15 @@ func (s *Server) Start() { s.loops.Go(s.sendReplies) }
 
 // Serve receives mail on a listener until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
-	g := newGate(ln, s.cfg.Limits)
+	g := newListener(ln, s.cfg.Limits)
 	g.passOf = s.passOf
 	g.refusals = &share.Refusals{Listener: "smtp", Log: s.cfg.Log, Count: &s.cfg.Store.Counters().MailConnectionsRefused,
 		Now: s.cfg.Now}
 	s.mu.Lock()
 	stopped := s.stopped
-	s.gates = append(s.gates, g)
+	s.listeners = append(s.listeners, g)
 	s.mu.Unlock()
-	if stopped { // by a Shutdown before this gate was added
+	if stopped { // by a Shutdown before this listener was added
 		return ln.Close()
 	}
 	if err := s.smtp.Serve(g); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -200,7 +200,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()
-	s.eachGate((*gate).closeIdle)
+	s.eachListener((*listener).closeIdle)
 	s.stopSending()
 	err := s.smtp.Shutdown(ctx)
 	s.cancel() // after the mails being received, which need s.ctx
@@ -238,16 +238,16 @@ func (s *Server) awaitReplies(ctx context.Context) error {
 // Close ends the connections that Shutdown has left. A peer that did not get 250 sends its mail
 // again. If Shutdown has left replies, Close returns the error that names them.
 func (s *Server) Close() error {
-	s.eachGate((*gate).closeAll)
+	s.eachListener((*listener).closeAll)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.left
 }
 
-func (s *Server) eachGate(do func(*gate)) {
+func (s *Server) eachListener(do func(*listener)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, g := range s.gates {
+	for _, g := range s.listeners {
 		do(g)
 	}
 }

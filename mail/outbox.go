@@ -44,7 +44,7 @@ func (s *Server) sendReplies() {
 			released = false // the next leader releases what the last one has claimed
 			continue
 		}
-		if s.cfg.Store.Writable() != nil {
+		if s.cfg.Store.Gate.Writable() != nil {
 			continue // in maintenance nothing is sent
 		}
 		if !released {
@@ -155,7 +155,7 @@ func (s *Server) setActive(id string, active bool) {
 func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 	defer recovering("reply", &err)
 	ctx := s.recording // results are stored even while the server stops, and in maintenance
-	if s.cfg.Store.Maintenance() != nil {
+	if s.cfg.Store.Gate.Maintenance() != nil {
 		return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now(), "the server is in maintenance")
 	}
 	if r.Unreadable != nil {

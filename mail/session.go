@@ -32,15 +32,15 @@ func (s *Server) newSMTP() *smtp.Server {
 }
 
 func (s *Server) newSession(c *smtp.Conn) (smtp.Session, error) {
-	return &session{s: s, conn: gateConn(c.Conn()), helo: c.Hostname()}, nil
+	return &session{s: s, conn: limitedConn(c.Conn()), helo: c.Hostname()}, nil
 }
 
-// gateConn returns the gate's connection, which may be below TLS.
-func gateConn(c net.Conn) *conn {
+// limitedConn returns the listener's connection, which may be below TLS.
+func limitedConn(c net.Conn) *conn {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
 	}
-	own, _ := c.(*conn) // every connection comes from a gate
+	own, _ := c.(*conn) // every connection comes from a listener
 	return own
 }
 
@@ -83,7 +83,7 @@ func (c *session) Mail(from string, _ *smtp.MailOptions) error {
 		return err
 	}
 	// Before the mail arrives, so that the sender keeps it and tries again later.
-	if err := c.smtpError(c.s.cfg.Store.Room()); err != nil {
+	if err := c.smtpError(c.s.cfg.Store.Gate.Room()); err != nil {
 		c.logRefusal(err, "")
 		return err
 	}

@@ -164,7 +164,7 @@ func (p *post) expire() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		open := 0
-		for _, g := range p.gates {
+		for _, g := range p.listeners {
 			g.mu.Lock()
 			open += len(g.open)
 			for c := range g.open {
@@ -192,7 +192,7 @@ func TestReadDeadline(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // the clock stands still
 				is := is.New(t)
-				g := newGate(nil, Limits{Connections: 3, Idle: time.Minute, Total: time.Hour})
+				g := newListener(nil, Limits{Connections: 3, Idle: time.Minute, Total: time.Hour})
 				for range tt.open {
 					g.open[&conn{}] = func() {}
 				}
@@ -363,7 +363,7 @@ func (p *post) busy() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
-	for _, g := range p.gates {
+	for _, g := range p.listeners {
 		g.mu.Lock()
 		for c := range g.open {
 			if c.busy.Load() {

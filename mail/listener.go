@@ -13,10 +13,10 @@ import (
 	"journeyman/store"
 )
 
-// A gate is a listener that limits the number of connections, in total and from one network. It
+// A listener limits the number of connections, in total and from one network. It
 // also limits the time and the commands of each connection, because the SMTP library limits
 // neither.
-type gate struct {
+type listener struct {
 	net.Listener
 	limits Limits
 	shares *share.Shares // of the connections
@@ -29,8 +29,8 @@ type gate struct {
 	closed bool             // only connections that send a mail may continue
 }
 
-func newGate(ln net.Listener, limits Limits) *gate {
-	return &gate{Listener: ln, limits: limits, open: map[*conn]func(){},
+func newListener(ln net.Listener, limits Limits) *listener {
+	return &listener{Listener: ln, limits: limits, open: map[*conn]func(){},
 		shares: share.New("connections", "", share.Limits{All: limits.Connections, Address: limits.PerAddress})}
 }
 
@@ -38,88 +38,88 @@ func newGate(ln net.Listener, limits Limits) *gate {
 const refuseTime = time.Second
 
 // Accept waits for the next connection within the limits.
-func (g *gate) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
 	for {
-		raw, err := g.Listener.Accept()
+		raw, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
 		addr := hostOf(raw.RemoteAddr())
-		c := &conn{Conn: raw, gate: g, addr: addr, place: store.Place(addr), begun: time.Now()}
-		if why := g.admit(c); why != "" {
-			g.refusals.Add(why)
+		c := &conn{Conn: raw, listener: l, addr: addr, place: store.Place(addr), begun: time.Now()}
+		if why := l.admit(c); why != "" {
+			l.refusals.Add(why)
 			// The text fits into the socket's buffer, so this loop does not wait for the peer.
 			_ = raw.SetWriteDeadline(time.Now().Add(refuseTime))
 			_, _ = fmt.Fprintf(raw, "421 %s, try again later\r\n", why)
 			_ = raw.Close()
 			continue
 		}
-		if g.passOf != nil {
-			c.pass = g.passOf(addr)
+		if l.passOf != nil {
+			c.pass = l.passOf(addr)
 		}
 		return c, nil
 	}
 }
 
 // admit counts a connection. It returns a reason if the connection exceeds a limit.
-func (g *gate) admit(c *conn) (why string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
+func (l *listener) admit(c *conn) (why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
 		return "4.3.2 closing"
 	}
-	release, err := g.shares.Take(share.Holder{Address: c.addr})
+	release, err := l.shares.Take(share.Holder{Address: c.addr})
 	switch {
 	case store.IsKind(err, store.Busy):
 		return "4.7.0 too many connections"
 	case err != nil:
 		return "4.7.0 too many connections from your address"
 	}
-	g.open[c] = release
+	l.open[c] = release
 	return ""
 }
 
-func (g *gate) leave(c *conn) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if release := g.open[c]; release != nil { // the library closes some connections twice
+func (l *listener) leave(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if release := l.open[c]; release != nil { // the library closes some connections twice
 		release()
-		delete(g.open, c)
+		delete(l.open, c)
 	}
 }
 
 // readDeadline returns the time until which a connection may wait for the next byte.
-func (g *gate) readDeadline(c *conn) time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (l *listener) readDeadline(c *conn) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	now := time.Now()
-	if g.closed && !c.busy.Load() {
+	if l.closed && !c.busy.Load() {
 		return now
 	}
-	idle := g.limits.Idle
-	if len(g.open) > g.limits.Connections/2 {
+	idle := l.limits.Idle
+	if len(l.open) > l.limits.Connections/2 {
 		idle = min(idle, 30*time.Second) // close silent connections sooner, because other peers need them
 	}
-	if end := c.begun.Add(g.limits.Total); end.Before(now.Add(idle)) {
+	if end := c.begun.Add(l.limits.Total); end.Before(now.Add(idle)) {
 		return end
 	}
 	return now.Add(idle)
 }
 
-func (g *gate) isClosed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.closed
+func (l *listener) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
 }
 
 // closeIdle closes the listener and ends the connections that are not sending a mail.
-func (g *gate) closeIdle() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
+func (l *listener) closeIdle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
 	// Shutdown of the library closes only listeners that it already serves.
-	_ = g.Close()
-	for c := range g.open {
+	_ = l.Close()
+	for c := range l.open {
 		if !c.busy.Load() {
 			_ = c.SetDeadline(time.Now()) // ends the Read; the session then answers 421
 		}
@@ -127,19 +127,19 @@ func (g *gate) closeIdle() {
 }
 
 // closeAll ends every connection.
-func (g *gate) closeAll() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for c := range g.open {
-		_ = c.Conn.Close() // Close would wait for g.mu
+func (l *listener) closeAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		_ = c.Conn.Close() // Close would wait for l.mu
 	}
 }
 
-// A conn is a connection of a gate. Each Read renews the idle time-out. After a failed Read, all
+// A conn is a connection of a listener. Each Read renews the idle time-out. After a failed Read, all
 // further ones fail, too: the rest of an interrupted mail must not be read as commands.
 type conn struct {
 	net.Conn
-	gate     *gate
+	listener *listener
 	addr     string
 	place    string // the network to which addr belongs
 	pass     *pass  // nil if it needs no slots
@@ -151,16 +151,16 @@ type conn struct {
 
 var errTooMuch = errors.New("too many commands without a mail")
 
-// Read reads within the limits of the gate.
+// Read reads within the limits of the listener.
 func (c *conn) Read(b []byte) (n int, err error) {
 	defer c.pass.pause()()
 	switch {
 	case c.failed != nil:
 		return 0, c.failed
-	case c.commands.Load() > int64(c.gate.limits.Commands):
+	case c.commands.Load() > int64(c.listener.limits.Commands):
 		err = errTooMuch
 	default:
-		if err = c.SetReadDeadline(c.gate.readDeadline(c)); err == nil {
+		if err = c.SetReadDeadline(c.listener.readDeadline(c)); err == nil {
 			n, err = c.Conn.Read(b)
 		}
 	}
@@ -185,7 +185,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	if err := c.SetWriteDeadline(time.Now().Add(answerTime)); err != nil {
 		return 0, err
 	}
-	if string(b) == idleAnswer && c.gate.isClosed() {
+	if string(b) == idleAnswer && c.listener.isClosed() {
 		_, err := io.WriteString(c.Conn, stoppingAnswer)
 		return len(b), err
 	}
@@ -194,7 +194,7 @@ func (c *conn) Write(b []byte) (int, error) {
 
 // Close ends the connection and releases its count.
 func (c *conn) Close() error {
-	c.gate.leave(c)
+	c.listener.leave(c)
 	c.pass.close()
 	return c.Conn.Close()
 }
