@@ -99,7 +99,7 @@ func (a *API) refuseInMaintenance(method, pattern string) error {
 	if method == http.MethodGet || pattern == "/mcp" {
 		return nil
 	}
-	return a.store.Maintenance()
+	return a.store.Gate.Maintenance()
 }
 
 // onPage registers a GET handle that needs a valid API key or a browser session. Other methods

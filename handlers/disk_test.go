@@ -29,10 +29,10 @@ func TestReadinessOfTheService(t *testing.T) {
 	}{
 		{func() {}, ""},
 		{func() { starting.Store(true) }, "starting"},
-		{func() { s.store.BeginMaintenance() }, "maintenance"},
+		{func() { s.store.Gate.BeginMaintenance() }, "maintenance"},
 		{func() { stopping.Store(true) }, "stopping"},
 		{func() { stopping.Store(false); starting.Store(false) }, "maintenance"},
-		{func() { s.store.EndMaintenance() }, ""},
+		{func() { s.store.Gate.EndMaintenance() }, ""},
 	} {
 		step.change()
 		ready := s.do(t, "GET", "/readyz", "")
@@ -90,7 +90,7 @@ func TestFullDisk(t *testing.T) {
 	s.must(t, "POST", "/api/tasks", `{"input":"Hello"}`)
 	s.must(t, "GET", "/readyz", "")
 
-	open := s.store.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the server has started on a full disk"))
+	open := s.store.Gate.ReadOnly(store.CodeStorage, "the server has started on a full disk")
 	ready = s.do(t, "GET", "/readyz", "")
 	is.Equal(ready.text("checks.disk"), "full")
 	is.Equal(ready.text("reason"), "the server has started on a full disk")

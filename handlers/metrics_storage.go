@@ -23,7 +23,7 @@ func readStore(ctx context.Context, out samples, st *store.Store) {
 	}
 	out.read("journeyman_database_size_bytes", float64(size.Database), err)
 	out.value("journeyman_database_wal_size_bytes", float64(size.WAL))
-	codes := st.ReadOnlyCodes()
+	codes := st.Gate.ReadOnlyCodes()
 	if !out.up { // clients get this code, too
 		codes = append(codes, store.CodeStorage)
 	}
@@ -35,7 +35,7 @@ func readStore(ctx context.Context, out samples, st *store.Store) {
 }
 
 func readDisk(out samples, st *store.Store, size store.Sizes) {
-	_, level := st.Disk()
+	_, level := st.Gate.Disk()
 	out.value("journeyman_disk_level", float64(level))
 	if size.Disk <= 0 {
 		return // unknown: a zero would raise alarms

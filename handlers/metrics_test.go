@@ -162,8 +162,8 @@ func TestMetricsOfBackups(t *testing.T) {
 	is.Equal(got["size_bytes"], "1")                // of the last complete one
 	is.True(got["success_timestamp_seconds"] != "") // the folder was backed up
 
-	defer s.store.ReadOnly(store.ReadOnlyError(store.CodeStorage, mark))()
-	release := s.store.ReadOnly(store.ReadOnlyError("maintenance", mark))
+	defer s.store.Gate.ReadOnly(store.CodeStorage, mark)()
+	release := s.store.Gate.ReadOnly("maintenance", mark)
 	got = read()
 	is.Equal(got[`journeyman_store_read_only_reason{reason="maintenance"}`], "1")
 	is.Equal(got[`journeyman_store_read_only_reason{reason="storage"}`], "1") // the older reason is still there

@@ -35,7 +35,7 @@ func (a *API) readInstruction(w http.ResponseWriter, r *request) (*Body, error) 
 // its name. With the error of a part it returns the parts before that one.
 func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 	// Before the files arrive.
-	if err := cmp.Or(a.store.Room(), a.store.DiskOf(r.who.OrganizationID).Room()); err != nil {
+	if err := cmp.Or(a.store.Gate.Room(), a.store.DiskOf(r.who.OrganizationID).Room()); err != nil {
 		return nil, err
 	}
 	in, err := newPatientReader(w, r, a.cfg.Uploads.RequestSize)

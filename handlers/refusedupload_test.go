@@ -111,7 +111,7 @@ func TestRefusedUploadsGetTheirAnswer(t *testing.T) {
 						continue
 					}
 				case 503:
-					s.store.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the disk is full"))
+					s.store.Gate.ReadOnly(store.CodeStorage, "the disk is full")
 				}
 				head := "POST " + tt.path + " HTTP/1.1\r\nHost: x\r\n" + tt.header
 				if !strings.Contains(head, "Authorization") {

@@ -52,7 +52,7 @@ func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
 	answer := map[string]any{"status": "unavailable", "checks": checks}
 	ctx := store.DuringMaintenance(r.Context()) // maintenance is no fault, and must not hide one
 	var errs []error
-	switch err := a.store.RoomIn(ctx); {
+	switch err := a.store.Gate.RoomIn(ctx); {
 	case err == nil:
 		checks["disk"] = "ok"
 	case ProblemOf(err).Code == store.CodeStorage:
@@ -63,7 +63,7 @@ func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
 		errs = append(errs, err)
 	}
 	// A read-only store refuses the write of Ping. This refusal says nothing about the database.
-	if a.store.WritableIn(ctx) == nil {
+	if a.store.Gate.WritableIn(ctx) == nil {
 		if err := a.store.Ping(ctx); err != nil {
 			checks["database"] = "failing"
 			errs = append(errs, err)
@@ -133,7 +133,7 @@ func (a *API) serverState(answer map[string]any) string {
 	if a.cfg.Stopping != nil && a.cfg.Stopping() { // the server answers until the load balancer has noticed
 		return serverStopping
 	}
-	if err := a.store.Maintenance(); err != nil {
+	if err := a.store.Gate.Maintenance(); err != nil {
 		answer["reason"] = ProblemOf(err).Message
 		return serverMaintenance
 	}

@@ -238,7 +238,7 @@ func (p *placement) detach(t *store.NewTurn) {
 // TooLarge error for a file of more than limit bytes. While the disk is full, it returns a Busy
 // error. The context of a running turn permits files during maintenance.
 func (r *Runner) Keep(ctx context.Context, organizationID, name string, src io.Reader, limit int64) (store.File, error) {
-	if err := r.cfg.Store.RoomIn(ctx); err != nil {
+	if err := r.cfg.Store.Gate.RoomIn(ctx); err != nil {
 		return store.File{}, err
 	}
 	return r.keep(ctx, r.cfg.Store.DiskOf(organizationID), src, store.File{Path: sandbox.PlaceName(name), Title: name}, limit)

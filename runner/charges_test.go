@@ -269,7 +269,7 @@ func TestChargesAsMaintenanceBegins(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- ask(f) }()
 			until(t, asked, "the model is asked")
-			is.True(f.store.BeginMaintenance())
+			is.True(f.store.Gate.BeginMaintenance())
 			close(goOn)
 			is.NoErr(until(t, ended, "the answer"))
 			spent, _, err := f.store.MonthSpending(f.ctx(), f.owner)

@@ -57,7 +57,7 @@ func (r *Runner) Stop(ctx context.Context) error {
 	<-done               // a paid step still reaches the journal
 	r.leaser.Wait()
 	r.cfg.Store.Resign() // before StopRunner deletes the leader's row: then another node may become leader
-	if r.alive.Load() == nil || r.cfg.Store.WritableIn(r.ctx) != nil {
+	if r.alive.Load() == nil || r.cfg.Store.Gate.WritableIn(r.ctx) != nil {
 		return nil // the runner never started, or the next start claims its turns
 	}
 	// Only now: a queued turn must have no execution. ctx may have ended already.

@@ -251,7 +251,7 @@ func (r *Runner) keepPlace(id string) error {
 	if !st.Shared() {
 		return nil
 	}
-	if st.Maintenance() != nil {
+	if st.Gate.Maintenance() != nil {
 		return st.GiveUp(r.ctx, id)
 	}
 	begins, err := st.Lead(r.ctx, id)
@@ -326,7 +326,7 @@ func (r *Runner) followWatchers() { r.every(watchedEvery, r.keepWatched) }
 // maintenance, this node keeps no worker. It then serves only the streams of workers without a node.
 func (r *Runner) keepWatched() {
 	st := r.cfg.Store
-	maintenance := st.Maintenance() != nil
+	maintenance := st.Gate.Maintenance() != nil
 	if !maintenance {
 		r.Streams.LeaveGuests()
 	}

@@ -59,7 +59,7 @@ func (r *Runner) expectRetry(at time.Time) {
 // resumeDue puts suspended turns back into the queue when their next model call is due. It returns how long
 // the dispatcher may wait.
 func (r *Runner) resumeDue() time.Duration {
-	if r.cfg.Store.Writable() != nil {
+	if r.cfg.Store.Gate.Writable() != nil {
 		return pollEvery // during maintenance, turns keep waiting
 	}
 	for r.cfg.Now().UnixMilli() >= r.nextRetry.Load() {

@@ -159,7 +159,7 @@ func (r *Runner) TaskURL(organizationID, id string) string {
 // expireSuspended ends the turns that have waited too long. Turns that wait only for answers
 // continue without them.
 func (r *Runner) expireSuspended() {
-	if r.cfg.Store.Writable() != nil {
+	if r.cfg.Store.Gate.Writable() != nil {
 		return // during maintenance no wait expires
 	}
 	turns, resumed, err := r.cfg.Store.ExpireSuspended(r.ctx, maxExpired)

@@ -46,7 +46,7 @@ func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey, locking bool
 func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, error) {
 	s.makeStorable(&n.Input, &n.Title)
 	// The checks of the disk and of the queue come first, because they cost no query.
-	if err := s.RoomIn(ctx); err != nil {
+	if err := s.Gate.RoomIn(ctx); err != nil {
 		return Accepted{}, err
 	}
 	full := s.waiting.full(n.Caller.OrganizationID, n.Caller.stranger())

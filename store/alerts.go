@@ -186,6 +186,12 @@ func (s *Store) AlertBackup(ctx context.Context) error {
 	return s.alertServer(DuringMaintenance(ctx), TopicBackup, EventBackupFailed)
 }
 
+// alertDisk raises or ends the alert about the level of the server's disk, in the channels of every organization.
+func (s *Store) alertDisk(ctx context.Context, level DiskLevel) error {
+	event := map[DiskLevel]string{DiskOK: EventDiskOK, DiskLow: EventDiskLow, DiskFull: EventDiskFull}[level]
+	return s.alertServer(ctx, TopicDisk, event)
+}
+
 // alertServer raises an alert about the whole server, in the channels of every organization.
 func (s *Store) alertServer(ctx context.Context, topic AlertTopic, event string) error {
 	return s.write(ctx, func(tx Tx) error {

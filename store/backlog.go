@@ -103,9 +103,9 @@ func (s *Store) Sizes(ctx context.Context) Sizes {
 			*to = info.Size()
 		}
 	}
-	if space, _ := s.Disk(); space.Total > 0 {
+	if space, _ := s.Gate.Disk(); space.Total > 0 {
 		size.Free, size.Disk = space.Free, space.Total
-		size.Warning, size.Reserve = s.disk.warning.of(space.Total), s.disk.reserve.of(space.Total)
+		size.Warning, size.Reserve = s.Gate.DiskLimits(space.Total)
 	}
 	return size
 }

@@ -53,7 +53,7 @@ func (s *Store) bucketError(err error) error {
 	}
 	missing := errors.Is(err, objects.ErrMissing)
 	failed := err != nil && !missing
-	switch log, was := s.full.log, s.bucketFails.Swap(failed); {
+	switch log, was := s.log, s.bucketFails.Swap(failed); {
 	case failed && !was:
 		log.Warn("the bucket of files fails", "bucket", s.bucket.String(), "err", err)
 	case failed:
@@ -276,7 +276,7 @@ func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error
 	if f, err = os.Open(s.blobPath(sha)); !errors.Is(err, fs.ErrNotExist) {
 		return f, err // another request has copied it
 	}
-	if _, level := s.Disk(); level == DiskFull {
+	if _, level := s.Gate.Disk(); level == DiskFull {
 		return nil, diskFullError(nil)
 	}
 	tmp, err := os.CreateTemp(s.blobDir(), tempPattern)
@@ -316,7 +316,7 @@ func (s *Store) renewCopy(sha string, f *os.File) {
 		err = os.Chtimes(s.blobPath(sha), time.Time{}, s.now())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be removed at any time, but it is open
-		s.full.log.Warn("the time of a file's copy cannot be renewed", "err", err)
+		s.log.Warn("the time of a file's copy cannot be renewed", "err", err)
 	}
 }
 
@@ -386,7 +386,7 @@ func (s *Store) sweepObject(ctx context.Context, sha string, at time.Time) (remo
 	if _, at, err = s.bucket.Stat(ctx, objectName(sha)); err != nil || !s.isOrphan(at) {
 		return false, ignoreMissing(err)
 	}
-	if err := s.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep
+	if err := s.Gate.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep
 		return false, err
 	}
 	return true, s.bucket.Remove(ctx, objectName(sha))
@@ -404,14 +404,14 @@ func (s *Store) sweepCopy(ctx context.Context, sha string) error {
 	s.naming.Lock()
 	defer s.naming.Unlock()
 	most := copyAge
-	if _, level := s.Disk(); level != DiskOK {
+	if _, level := s.Gate.Disk(); level != DiskOK {
 		most = copyAgeLow
 	}
 	info, err := os.Stat(s.blobPath(sha))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && s.now().Sub(info.ModTime()) <= most {
 		return nil
 	}
-	if err = errors.Join(err, s.WritableIn(ctx)); err != nil {
+	if err = errors.Join(err, s.Gate.WritableIn(ctx)); err != nil {
 		return err
 	}
 	return os.Remove(s.blobPath(sha))

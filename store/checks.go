@@ -75,7 +75,7 @@ func (s *Store) loadChecks() (c checks, err error) {
 
 // saveChecks stores the checks. A store that is read-only writes nothing: its disk may be full.
 func (s *Store) saveChecks(c checks) error {
-	if s.Writable() != nil {
+	if s.Gate.Writable() != nil {
 		return nil
 	}
 	text, err := json.Marshal(c)
@@ -117,7 +117,7 @@ func (s *Store) forgetChecks(log *slog.Logger) error {
 func (s *Store) noteStopped() error {
 	c, err := s.loadChecks()
 	state := fileState(s.dir)
-	if err != nil || s.Writable() != nil || s.file.Damage() != nil || len(c.Tables) == 0 || c.Stopped == state {
+	if err != nil || s.Gate.Writable() != nil || s.file.Damage() != nil || len(c.Tables) == 0 || c.Stopped == state {
 		return err
 	}
 	c.Stopped = state

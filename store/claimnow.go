@@ -27,7 +27,7 @@ func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task, w Wor
 	// In maintenance a running turn may send work to the server's own API. That work waits in the
 	// queue.
 	stranger := n.Caller.stranger()
-	if sl == nil || !n.atOnce || task.Unfinished > 0 || s.Writable() != nil || !sl.Take(stranger) {
+	if sl == nil || !n.atOnce || task.Unfinished > 0 || s.Gate.Writable() != nil || !sl.Take(stranger) {
 		return nil, nil
 	}
 	waits, err := s.anyBefore(ctx, tx, sl.RunnerID, stranger)

@@ -181,11 +181,11 @@ func TestOnlyAFreeRunnerClaimsAtAcceptance(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(child.Turn.Status, store.Pending) // the parent is stored after the child
 	is.Equal(len(f.claim("r", 5)), 1)
-	is.True(f.BeginMaintenance())
+	is.True(f.Gate.BeginMaintenance())
 	a, err := f.CreateTurn(store.DuringMaintenance(t.Context()), f.turn())
 	is.NoErr(err)
 	is.Equal(a.Turn.Status, store.Pending) // no turn begins during maintenance
-	is.True(f.EndMaintenance())
+	is.True(f.Gate.EndMaintenance())
 	is.Equal(r.left(), 4)
 	f.checkCounters()
 }

@@ -14,8 +14,8 @@ type DiskLimit struct {
 	Bytes int64   // 0 for none
 }
 
-// of returns the limit in bytes on a disk of that size.
-func (l DiskLimit) of(total int64) int64 {
+// Of returns the limit in bytes on a disk of that size.
+func (l DiskLimit) Of(total int64) int64 {
 	share := int64(l.Share * float64(total))
 	switch {
 	case l.Share == 0:

@@ -104,11 +104,11 @@ func (d *diskWatch) levelOf(s DiskSpace) DiskLevel {
 		return s.Free < limit
 	}
 	switch {
-	case below(d.reserve.of(s.Total), DiskFull):
+	case below(d.reserve.Of(s.Total), DiskFull):
 		return DiskFull
 	case !d.reserve.IsZero() && s.Files > 0 && s.FreeFiles < min(leastFiles, s.Files/100):
 		return DiskFull
-	case below(d.warning.of(s.Total), DiskLow):
+	case below(d.warning.Of(s.Total), DiskLow):
 		return DiskLow
 	}
 	return DiskOK
@@ -122,12 +122,4 @@ func (d *diskWatch) noteFull() {
 	d.failed = d.now()
 	_ = d.measure() // after an error, the level is DiskFull all the same
 	d.level = DiskFull
-}
-
-// A fullStart is the state of a store that was opened on a full disk.
-type fullStart struct {
-	schema   string
-	versions *versions
-	log      *slog.Logger
-	end      func() // nil unless the store is read-only because of the disk
 }

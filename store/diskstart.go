@@ -17,19 +17,26 @@ const (
 	fullStartMessage = "the server has started on a full disk: it takes no changes until there is room"
 )
 
+// A fullStart is the state of a store that was opened on a full disk.
+type fullStart struct {
+	schema   string
+	versions *versions
+	end      func() // nil unless the store is read-only because of the disk
+}
+
 // beginFull makes the store read-only if its disk has no room for the first writes of a server.
 func (s *Store) beginFull(ctx context.Context) {
 	err := s.hasRoomToStart(ctx)
 	if err == nil {
 		return
 	}
-	s.full.log.Error("the disk is full: the server starts read-only, and begins work when there is room", "err", err)
-	s.full.end = s.ReadOnly(ReadOnlyError(CodeStorage, fullStartMessage))
+	s.log.Error("the disk is full: the server starts read-only, and begins work when there is room", "err", err)
+	s.full.end = s.Gate.ReadOnly(CodeStorage, fullStartMessage)
 }
 
 // hasRoomToStart returns an error if the disk has no room for the first writes of a server.
 func (s *Store) hasRoomToStart(ctx context.Context) error {
-	space, _ := s.Disk()
+	space, _ := s.Gate.Disk()
 	least := min(startRoom, space.Total/100)
 	if space.Total > 0 && space.Free < least {
 		return fmt.Errorf("%d bytes are free, and the first writes need %d", space.Free, least)
@@ -58,7 +65,7 @@ func (s *Store) endFull(ctx context.Context) error {
 	if s.full.end == nil {
 		return nil
 	}
-	if _, level := s.Disk(); level == DiskFull {
+	if _, level := s.Gate.Disk(); level == DiskFull {
 		return nil
 	}
 	if err := s.hasRoomToStart(ctx); err != nil {
@@ -66,6 +73,12 @@ func (s *Store) endFull(ctx context.Context) error {
 	}
 	s.full.end()
 	s.full.end = nil
-	s.full.log.Info("the disk has room: the server begins its work")
+	s.log.Info("the disk has room: the server begins its work")
 	return nil
+}
+
+// WatchDisk measures the disk now, and raises or ends the alert about it. It also makes a store writable that was opened
+// on a full disk, once there is free space. Its caller calls it every few seconds.
+func (s *Store) WatchDisk(ctx context.Context) error {
+	return s.Gate.WatchDisk(ctx, s.endFull, s.alertDisk)
 }

@@ -60,14 +60,14 @@ func TestStartOnFullDisk(t *testing.T) {
 			is.True(ok && e.Kind == store.Busy && e.Code == store.CodeStorage) // refused, with the reason
 			// At the start, the log of a killed process is copied into the database, which frees
 			// space.
-			full := func() bool { return s.Room() != nil && (killed || s.Writable() != nil) }
+			full := func() bool { return s.Gate.Room() != nil && (killed || s.Gate.Writable() != nil) }
 			is.True(full()) // every write is refused
 			is.NoErr(s.WatchDisk(t.Context()))
 			is.True(full()) // still full
 			makeRoom()
 			c.advance(2 * time.Second)
 			is.NoErr(s.WatchDisk(t.Context()))
-			is.NoErr(s.Writable()) // the disk has space, and writes succeed
+			is.NoErr(s.Gate.Writable()) // the disk has space, and writes succeed
 			is.NoErr(create())
 			is.NoErr(s.Damage())
 			is.NoErr(s.CheckDatabase(t.Context()))
@@ -116,7 +116,7 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	is.Equal(len(left), 0) // no partial file remains
 	makeRoom()
 	c.advance(11 * time.Second)
-	is.NoErr(f.Room())
+	is.NoErr(f.Gate.Room())
 	f.accept(n)
 	is.Equal(f.Queued(), accepted+1)
 	is.NoErr(f.CheckDatabase(t.Context()))

@@ -57,12 +57,12 @@ func TestDiskLevels(t *testing.T) {
 		d.free.Store(step.free)
 		d.files.Store(step.files)
 		f.clock.advance(time.Second)
-		space, level := f.Disk()
+		space, level := f.Gate.Disk()
 		is.Equal(space.Free, step.free)
 		is.Equal(level, step.want) // the level for that space, after the steps before
 	}
 	d.free.Store(0)
-	_, level := f.Disk()
+	_, level := f.Gate.Disk()
 	is.Equal(level, store.DiskOK) // a measurement is valid for a second
 }
 
@@ -104,7 +104,7 @@ func TestDiskReserve(t *testing.T) {
 	refused(f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, store.SchedulePatch{Paused: &resume}))
 	refused(f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title}))
 	refused(f.RegisterOAuthClient(f.ctx(), "Program", []string{"https://program.example/back"}))
-	refused(nil, f.Room())
+	refused(nil, f.Gate.Room())
 	is.Equal(len(f.claim("r", 5)), 0) // queued turns are not claimed
 	is.True(f.ScheduleRoom() <= 0)    // schedules wait
 	is.NoErr(f.Ping(f.ctx()))         // the database accepts writes
@@ -116,7 +116,7 @@ func TestDiskReserve(t *testing.T) {
 
 	d.free.Store(5000)
 	f.clock.advance(time.Second)
-	is.NoErr(f.Room())
+	is.NoErr(f.Gate.Room())
 	f.accept(f.turn())
 	is.Equal(len(f.claim("r", 5)), 2)
 }
@@ -180,11 +180,11 @@ func TestFullWithoutNotice(t *testing.T) {
 		_, err := f.PutBlob(t.Context(), failingReader{errno}, 100)
 		e, ok := errors.AsType[*store.Error](err)
 		is.True(ok && e.Code == store.CodeStorage && e.Kind == store.Busy) // no internal error
-		is.Equal(e.Message, f.Room().Error())
+		is.Equal(e.Message, f.Gate.Room().Error())
 		f.clock.advance(5 * time.Second)
-		is.True(f.Room() != nil) // the next request is refused without a write
+		is.True(f.Gate.Room() != nil) // the next request is refused without a write
 		f.clock.advance(6 * time.Second)
-		is.NoErr(f.Room()) // then writes are tried again
+		is.NoErr(f.Gate.Room()) // then writes are tried again
 	}
 	is.NoErr(f.Damage())
 }

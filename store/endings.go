@@ -258,7 +258,7 @@ func (s *Store) ExpireSuspended(ctx context.Context, limit int) (ended []Turn, r
 }
 
 func (s *Store) expireSuspended(ctx context.Context, tx Tx, limit int) (ended []Turn, resumed int, err error) {
-	if s.Writable() != nil {
+	if s.Gate.Writable() != nil {
 		return nil, 0, nil // maintenance has begun while this write waited: no wait times out during maintenance
 	}
 	turns, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns INDEXED BY turns_resting

@@ -166,3 +166,9 @@ func ReadOnlyError(code, message string) *Error {
 // readOnlyRetry is the pause after which clients of a server that takes no writes try again.
 // Common client libraries ignore a pause of more than a minute.
 const readOnlyRetry = 30 * time.Second
+
+// IsMaintenance reports whether err is the refusal of a server in maintenance.
+func IsMaintenance(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == CodeMaintenance
+}

@@ -28,10 +28,6 @@ const begunAnewDoneName = "begun-anew-done"
 // backupRunsName is the file of the backup runs.
 const backupRunsName = "backups.json"
 
-// diskReportedName is the file that exists while an alert about the disk is open. So a server that
-// is restarted on a larger disk can report the end of the alert.
-const diskReportedName = "disk-alert"
-
 // serverName is the file that says which database on a server belongs to the folder: the id of the
 // database in the first line, and a sentence for people in the second.
 const serverName = "database-server"
@@ -118,7 +114,7 @@ func foreignName(dir string) (string, error) {
 		return "", fmt.Errorf("look at data folder: %w", err)
 	}
 	ours := []string{databaseName, "lock", "control.sock", lastBackupName, begunAnewName,
-		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, serverName, bucketName, checksName,
+		begunAnewDoneName, DiskReportedName, backupRunsName, sealKeyName, serverName, bucketName, checksName,
 		"mcp.json", "files", "workspaces", "cache", "lost+found"} // in every new file system
 	foreign := ""
 	for _, e := range entries {

@@ -25,12 +25,12 @@ func TestReadOnly(t *testing.T) {
 			}
 			during := store.DuringMaintenance(t.Context())
 			is.NoErr(create(t.Context()))
-			is.True(st.BeginMaintenance())
-			is.True(!st.BeginMaintenance()) // maintenance has already begun
+			is.True(st.Gate.BeginMaintenance())
+			is.True(!st.Gate.BeginMaintenance()) // maintenance has already begun
 			is.True(store.IsMaintenance(create(t.Context())))
 			is.True(store.IsKind(create(t.Context()), store.Busy)) // the refusal is temporary
 			is.NoErr(create(during))                               // operators and running turns
-			disk := st.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the disk is full"))
+			disk := st.Gate.ReadOnly(store.CodeStorage, "the disk is full")
 			is.Equal(create(t.Context()).Error(), "the disk is full")
 			is.Equal(create(during).Error(), "the disk is full") // no writes are permitted
 			is.True(st.Ping(during) != nil)
@@ -40,7 +40,7 @@ func TestReadOnly(t *testing.T) {
 
 			await := func(ctx context.Context) <-chan error {
 				done := make(chan error, 1)
-				go func() { done <- st.AwaitWritable(ctx) }()
+				go func() { done <- st.Gate.AwaitWritable(ctx) }()
 				return done
 			}
 			all, finishing := await(t.Context()), await(during)
@@ -58,13 +58,13 @@ func TestReadOnly(t *testing.T) {
 				disk() // does nothing
 				heard(finishing)
 				is.NoErr(create(during))
-				is.True(store.IsMaintenance(st.Room()))
-				is.True(store.IsMaintenance(st.Maintenance()))
-				is.True(st.EndMaintenance())
+				is.True(store.IsMaintenance(st.Gate.Room()))
+				is.True(store.IsMaintenance(st.Gate.Maintenance()))
+				is.True(st.Gate.EndMaintenance())
 			} else {
-				is.True(st.EndMaintenance())
-				is.True(!st.EndMaintenance()) // maintenance has already ended
-				is.NoErr(st.Maintenance())
+				is.True(st.Gate.EndMaintenance())
+				is.True(!st.Gate.EndMaintenance()) // maintenance has already ended
+				is.NoErr(st.Gate.Maintenance())
 				is.Equal(create(t.Context()).Error(), "the disk is full")
 				select {
 				case <-all:
@@ -78,12 +78,12 @@ func TestReadOnly(t *testing.T) {
 			}
 			heard(all)
 			is.NoErr(create(t.Context()))
-			is.NoErr(st.Room())
-			is.NoErr(st.AwaitWritable(t.Context())) // returns at once
+			is.NoErr(st.Gate.Room())
+			is.NoErr(st.Gate.AwaitWritable(t.Context())) // returns at once
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
-			is.True(st.BeginMaintenance())
-			is.Equal(st.AwaitWritable(ended), context.Canceled)
+			is.True(st.Gate.BeginMaintenance())
+			is.Equal(st.Gate.AwaitWritable(ended), context.Canceled)
 		})
 	}
 }
@@ -99,7 +99,7 @@ func TestClaimInMaintenance(t *testing.T) {
 	n, err := f.RunningTurns(t.Context())
 	is.NoErr(err)
 	is.Equal(n, int64(1))
-	is.True(f.BeginMaintenance())
+	is.True(f.Gate.BeginMaintenance())
 	during := store.DuringMaintenance(t.Context())
 	claims, err := f.ClaimTurns(during, "r", 5, 5)
 	is.NoErr(err)
@@ -111,7 +111,7 @@ func TestClaimInMaintenance(t *testing.T) {
 	n, err = f.RunningTurns(t.Context())
 	is.NoErr(err)
 	is.Equal(n, int64(0))
-	is.True(f.EndMaintenance())
+	is.True(f.Gate.EndMaintenance())
 	claims, err = f.ClaimTurns(t.Context(), "r", 5, 5)
 	is.NoErr(err)
 	is.Equal(len(claims), 2) // all accepted turns
@@ -143,7 +143,7 @@ func TestMaintenanceBeforeAWaitingWrite(t *testing.T) {
 		go func() { done <- write() }()
 	}
 	storetest.Eventually(t, "the writes to wait", func() bool { return f.Waiting() == 3 })
-	is.True(f.BeginMaintenance())
+	is.True(f.Gate.BeginMaintenance())
 	release()
 	for range 3 {
 		is.NoErr(<-done)
@@ -153,7 +153,7 @@ func TestMaintenanceBeforeAWaitingWrite(t *testing.T) {
 	n, err := f.RunningTurns(t.Context())
 	is.NoErr(err)
 	is.Equal(n, int64(0))
-	is.True(f.EndMaintenance())
+	is.True(f.Gate.EndMaintenance())
 	due, _ := f.resumeDue()
 	is.Equal(due, 1)
 	is.Equal(f.reread(retrying.Turn).Wait, nil)

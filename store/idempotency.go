@@ -142,7 +142,7 @@ func createOnceIn[T any](ctx context.Context, s *Store, locking bool, key Idempo
 			v, err = find(tx, id)
 			return err
 		}
-		if err := s.RoomIn(ctx); err != nil { // a repeated request still gets its result
+		if err := s.Gate.RoomIn(ctx); err != nil { // a repeated request still gets its result
 			return err
 		}
 		if v, id, err = create(tx); err != nil {

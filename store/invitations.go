@@ -22,7 +22,7 @@ func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 	if err := f.Err(); err != nil {
 		return Link{}, "", err
 	}
-	if err := s.RoomIn(ctx); err != nil {
+	if err := s.Gate.RoomIn(ctx); err != nil {
 		return Link{}, "", err
 	}
 	err = s.write(ctx, func(tx Tx) error {

@@ -115,7 +115,7 @@ func (s *Store) readIdentity(ctx context.Context, hash []byte, now int64, mcp bo
 // use. No request waits for this write, so a crash may lose it.
 func (s *Store) noteUse(id string, used, now int64, note func(tx Tx, minute int64) error) {
 	const minute = 60_000
-	if s.Writable() != nil || now-used < minute || !s.lastUse.first(id, now/minute) {
+	if s.Gate.Writable() != nil || now-used < minute || !s.lastUse.first(id, now/minute) {
 		return
 	}
 	s.db.WriteLater(func(tx Tx) error { return note(tx, now/minute*minute) })

@@ -69,7 +69,7 @@ func (s *Store) SweepWorkspaces(ctx context.Context, begun time.Time) (n int, er
 		if err != nil || !info.ModTime().Before(begun) || s.node != nil && !s.isAbandoned(e) {
 			return nil //nolint:nilerr // the file is being written, or no longer exists
 		}
-		if err := s.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep
+		if err := s.Gate.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep
 			return err
 		}
 		if root.Remove(path) == nil {

@@ -139,7 +139,7 @@ func (s *Store) Sender(ctx context.Context, t Turn) (string, error) {
 // new. As in CreateTurn, a runner with a free slot has claimed such a turn already: see UseSlots.
 func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte,
 	limits MailLimits) (list []Email, made []bool, err error) {
-	if err := s.RoomIn(ctx); err != nil {
+	if err := s.Gate.RoomIn(ctx); err != nil {
 		return nil, nil, err
 	}
 	for i, n := range emails {
@@ -309,7 +309,7 @@ func (s *Store) checkHourlyLimit(ctx context.Context, tx Tx, limit int, whose, q
 // first organization who manage mail see it. The fields Worker, Turn, Status and Reason
 // of n are ignored.
 func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []byte) (e Email, err error) {
-	if err := s.RoomIn(ctx); err != nil {
+	if err := s.Gate.RoomIn(ctx); err != nil {
 		return Email{}, err
 	}
 	src, err := s.keepSource(ctx, raw)

@@ -1,29 +1,52 @@
 package store
 
 import (
-	"errors"
+	"context"
+	"sync"
 	"time"
 )
 
 const maintenanceMessage = "the server is in maintenance: it takes no changes and no new work until that ends"
 
-// BeginMaintenance makes the store refuse every write, except those with a context of
-// DuringMaintenance. It returns false if the store was in maintenance already.
-func (s *Store) BeginMaintenance() bool {
-	m := &s.maintenance
+// CodeMaintenance is the code of the errors with which a server in maintenance refuses changes.
+const CodeMaintenance = "maintenance"
+
+// A maintenance is a time in which changes are refused, at the operator's request. It is not
+// stored, so a restart ends it.
+type maintenance struct {
+	mu    sync.Mutex // guards the fields below
+	since time.Time
+	end   func() // opens the gate; nil without maintenance
+}
+
+// duringMaintenance is the key of contexts of DuringMaintenance.
+type duringMaintenance struct{}
+
+// DuringMaintenance returns a context whose writes are taken in maintenance, too: the ends of
+// earlier work, sessions of people, and actions of the operator.
+func DuringMaintenance(ctx context.Context) context.Context {
+	return context.WithValue(ctx, duringMaintenance{}, true)
+}
+
+func isDuringMaintenance(ctx context.Context) bool { return ctx.Value(duringMaintenance{}) != nil }
+
+// BeginMaintenance makes the gate refuse every write, except those with a context of
+// DuringMaintenance. It returns false if the gate was in maintenance already.
+func (g *Gate) BeginMaintenance() bool {
+	m := &g.maintenance
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.end != nil {
 		return false
 	}
-	m.since, m.end = s.now(), s.ReadOnly(ReadOnlyError(CodeMaintenance, maintenanceMessage))
+	m.since, m.end = g.now(), g.ReadOnly(CodeMaintenance, maintenanceMessage)
 	return true
 }
 
-// EndMaintenance ends the maintenance. The store stays read-only if there is another reason.
+// EndMaintenance ends the maintenance. Writes stay refused if there is another reason.
 // EndMaintenance returns false if the store was not in maintenance.
-func (s *Store) EndMaintenance() bool {
-	m := &s.maintenance
+func (g *Gate) EndMaintenance() bool {
+	m := &g.maintenance
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.end == nil {
@@ -34,9 +57,9 @@ func (s *Store) EndMaintenance() bool {
 	return true
 }
 
-// InMaintenance reports whether the store is in maintenance, and since when.
-func (s *Store) InMaintenance() (since time.Time, ok bool) {
-	m := &s.maintenance
+// InMaintenance reports whether the gate is in maintenance, and since when.
+func (g *Gate) InMaintenance() (since time.Time, ok bool) {
+	m := &g.maintenance
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.since, m.end != nil
@@ -44,15 +67,9 @@ func (s *Store) InMaintenance() (since time.Time, ok bool) {
 
 // Maintenance returns the error with which changes are refused in maintenance, or nil. Packages
 // call it before a change that begins outside the store.
-func (s *Store) Maintenance() error {
-	if _, ok := s.InMaintenance(); ok {
-		return ReadOnlyError(CodeMaintenance, maintenanceMessage)
+func (g *Gate) Maintenance() error {
+	if _, ok := g.InMaintenance(); ok {
+		return g.refuse(CodeMaintenance, maintenanceMessage)
 	}
 	return nil
-}
-
-// IsMaintenance reports whether err is the refusal of a server in maintenance.
-func IsMaintenance(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Code == CodeMaintenance
 }

@@ -36,7 +36,7 @@ func TestSignInsToServersAreSealed(t *testing.T) {
 	is.Equal(none, nil) // the sign-in still exists
 
 	is.NoErr(f.AuditMCPLogin(f.ctx(), f.owner.Caller, "web", true))
-	is.True(f.BeginMaintenance()) // the audit entry of the sign-out must still be written
+	is.True(f.Gate.BeginMaintenance()) // the audit entry of the sign-out must still be written
 	is.NoErr(f.AuditMCPLogin(f.ctx(), f.owner.Caller, "web", false))
 	log := f.texts(`SELECT action || ' ' || subject FROM audit_log WHERE action LIKE 'mcp.%' ORDER BY num`)
 	is.Equal(log, []string{"mcp.signIn web", "mcp.signOut web"})

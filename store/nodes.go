@@ -70,7 +70,7 @@ func (s *Store) startNode(ctx context.Context, runnerID string, now time.Time, t
 		return err
 	}
 	if err := lock.SetNote(runnerID); err != nil { // such as on a full disk
-		s.disk.log.Warn("after a crash, the turns of this node will wait for the end of its lease", "err", err)
+		s.log.Warn("after a crash, the turns of this node will wait for the end of its lease", "err", err)
 	}
 	return s.EndLeases(ctx)
 }
@@ -294,7 +294,7 @@ func (s *Store) KeepPlaced(ctx context.Context, workerIDs []string, runnerID str
 			old = append(old, p.num)
 		}
 	}
-	if len(old) == 0 || s.Maintenance() != nil {
+	if len(old) == 0 || s.Gate.Maintenance() != nil {
 		return others, nil
 	}
 	nums, err := json.Marshal(old)

@@ -46,7 +46,7 @@ func (s *Store) RegisterOAuthClient(ctx context.Context, name string, redirectUR
 	if err := f.Err(); err != nil {
 		return OAuthClient{}, err
 	}
-	if err := s.RoomIn(ctx); err != nil {
+	if err := s.Gate.RoomIn(ctx); err != nil {
 		return OAuthClient{}, err
 	}
 	list, err := json.Marshal(redirectURIs)

@@ -40,13 +40,13 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, lock: lock, node: opt.Node, now: opt.Now, zone: opt.Timezone,
+	s := &Store{log: opt.Log, dir: dir, lock: lock, node: opt.Node, now: opt.Now, zone: opt.Timezone,
 		waiting: waiting{perOrganization: int64(opt.QueueLimit), inAll: int64(opt.QueueTotal), shared: opt.Node != nil,
 			by: map[string]laneCounts{}, underWay: map[*addition]bool{}},
 		hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), hashMemory: opt.PasswordMemory}
-	s.disk = diskWatch{dir: dir, statfs: opt.Statfs, reserve: opt.DiskReserve, warning: opt.DiskWarning,
-		now: opt.Now, log: opt.Log}
-	s.disk.loadReported()
+	s.Gate = NewGate(GateConfig{Dir: dir, Now: opt.Now, Log: opt.Log, Statfs: opt.Statfs,
+		DiskReserve: opt.DiskReserve, DiskWarning: opt.DiskWarning, Full: diskFullError(nil),
+		Refuse: func(code, message string) error { return ReadOnlyError(code, message) }})
 	s.orgDisks.open(opt.OrgDisk)
 	for l := range lanes {
 		s.queue[l] = s.newQueueQueries(l)
@@ -64,7 +64,7 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 		return err
 	}
 	sweepScratch(time.Now()) // not s.now, because the times of files come from the system's clock
-	s.full = fullStart{schema: schema, versions: opt.versions, log: opt.Log}
+	s.full = fullStart{schema: schema, versions: opt.versions}
 	if err := s.openDatabase(ctx, opt); err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func (s *Store) orgLimit(ctx context.Context) (int64, error) {
 	if most > 0 {
 		return most, nil
 	}
-	space, err := s.disk.statfs(s.dir)
+	space, err := s.Gate.Measure()
 	if err != nil {
 		return 0, err
 	}
@@ -163,7 +163,7 @@ func (s *Store) orgLimit(ctx context.Context) (int64, error) {
 	if err := addSizes(ctx, s.dir, &held); err != nil {
 		return 0, err
 	}
-	return max(d.limit.of(space.Free+held), 1), nil
+	return max(d.limit.Of(space.Free+held), 1), nil
 }
 
 // orgSizes returns the bytes that each organization stores.

@@ -184,7 +184,7 @@ func (s *Store) noteTakenOver(turns []interruptedTurn) {
 		left[t.runnerID]++
 	}
 	for runner, n := range left {
-		s.disk.log.Warn("turns are taken over from a process that ended while it carried them out", "runner", runner, "turns", n)
+		s.log.Warn("turns are taken over from a process that ended while it carried them out", "runner", runner, "turns", n)
 	}
 }
 
@@ -250,7 +250,7 @@ func (s *Store) OnInterrupted(fn func(Turn)) { s.onInterrupted.Store(&fn) }
 // update of the task does not depend on the task's row. Secrets that are added or removed at the
 // same moment may or may not count.
 func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n, strangers int) (claims []Claim, err error) {
-	if s.Room() != nil {
+	if s.Gate.Room() != nil {
 		return nil, nil // the runner asks again soon
 	}
 	// A runner without work asks often: it must cost no write.
@@ -261,7 +261,7 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n, strangers in
 	err = s.hot(ctx, true, func(tx Tx) error {
 		claims = nil
 		left := strangers
-		if s.Writable() != nil {
+		if s.Gate.Writable() != nil {
 			return nil // maintenance has begun while this write waited: see DuringMaintenance
 		}
 		for len(claims) < n {

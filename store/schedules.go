@@ -253,7 +253,7 @@ func (p SchedulePatch) onlyPauses() bool {
 func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id string,
 	p SchedulePatch) (sch Schedule, err error) {
 	if !p.onlyPauses() {
-		if err := s.RoomIn(ctx); err != nil {
+		if err := s.Gate.RoomIn(ctx); err != nil {
 			return sch, err
 		}
 	}

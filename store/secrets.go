@@ -115,7 +115,7 @@ func (s *Store) SetSecret(ctx context.Context, c Caller, n NewSecret) (x Secret,
 	if n.Check(&f); f.Err() != nil {
 		return x, f.Err()
 	}
-	if err := s.RoomIn(ctx); err != nil {
+	if err := s.Gate.RoomIn(ctx); err != nil {
 		return x, err
 	}
 	err = s.write(ctx, func(tx Tx) error {

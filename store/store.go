@@ -12,6 +12,7 @@ package store
 import (
 	"context"
 	"io"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,9 @@ import (
 
 // A Store is an open data folder. Its methods are safe for concurrent use.
 type Store struct {
+	Gate *Gate // whether anything may be written now
+
+	log    *slog.Logger
 	dir    string
 	lock   io.Closer
 	node   *Node        // nil if no other server shares the database
@@ -61,11 +65,8 @@ type Store struct {
 	measured atomic.Pointer[Storage] // nil until MeasureStorage
 	pruned   atomic.Pointer[Pruned]  // nil until EndPruning
 
-	disk        diskWatch
 	orgDisks    orgDisks  // what each organization stores
 	full        fullStart // owned by Open, then by the caller of WatchDisk
-	gate        gate      // refuses writes while the store is read-only
-	maintenance maintenance
 	underWay    writesUnderWay
 	bucketFails atomic.Bool                // since the last request to the bucket
 	naming      sync.Mutex                 // held while a blob is renamed or removed
@@ -101,22 +102,6 @@ func (s *Store) Answers(ctx context.Context) error {
 	return Unavailable(err)
 }
 
-// Writable returns nil, or the error with which the store refuses writes now: see ReadOnly.
-func (s *Store) Writable() error { return s.WritableIn(context.Background()) }
-
-// WritableIn returns nil, or the error with which the store refuses a write with this context now.
-// In maintenance, the result depends on the context: see DuringMaintenance.
-func (s *Store) WritableIn(ctx context.Context) error {
-	why := s.gate.closed.Load()
-	if why != nil && isDuringMaintenance(ctx) {
-		why = s.gate.strict.Load()
-	}
-	if why == nil {
-		return nil // not why: a nil *Error in an error is not nil
-	}
-	return why
-}
-
 // write runs fn in the writer's next transaction and returns once that is
 // committed. If fn fails, write undoes fn's changes and returns its error. If ctx ends
 // before fn has begun, fn never runs.
@@ -129,7 +114,7 @@ func (s *Store) writeIn(ctx context.Context, mode engine.Mode, fn func(tx Tx) er
 	// that have passed it.
 	begun := s.underWay.begin()
 	defer begun.Done()
-	if err := s.WritableIn(ctx); err != nil {
+	if err := s.Gate.WritableIn(ctx); err != nil {
 		return err
 	}
 	// A write to a damaged file can destroy undamaged data. It would also be lost when the operator
@@ -143,7 +128,7 @@ func (s *Store) writeIn(ctx context.Context, mode engine.Mode, fn func(tx Tx) er
 // unavailable is Unavailable for errors of writes. It also records errors of a full disk.
 func (s *Store) unavailable(err error) error {
 	if sqlite.IsFull(err) {
-		s.disk.noteFull()
+		s.Gate.NoteFull()
 	}
 	return Unavailable(err)
 }

@@ -89,7 +89,7 @@ func (s *Store) ResumeDue(ctx context.Context, limit int) (n int, next *time.Tim
 	}
 	err = s.write(ctx, func(tx Tx) error {
 		limit := limit
-		if s.Writable() != nil {
+		if s.Gate.Writable() != nil {
 			limit = 0 // maintenance has begun while this write waited: the turns stay suspended
 		}
 		// The turns are read again in the write: some may have been cancelled since.

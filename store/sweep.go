@@ -91,7 +91,7 @@ func (s *Store) sweepBlob(ctx context.Context, name string) (removed bool, err e
 	if old, err := s.isOldBlob(sha); err != nil || !old {
 		return false, err
 	}
-	if err := s.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep
+	if err := s.Gate.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep
 		return false, err
 	}
 	// On another node a request may store the same bytes at any moment. It then replaces the blob by a
@@ -218,7 +218,7 @@ func (s *Store) sweepOwnFolder(ctx context.Context, workerID, name string) (remo
 	used, err := one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?
 		AND worker_num = `+numOfWorker+`)`, taskID, workerID)
 	if err == nil && !used {
-		err = s.WritableIn(ctx) // maintenance may begin in the middle of a sweep
+		err = s.Gate.WritableIn(ctx) // maintenance may begin in the middle of a sweep
 	}
 	if err != nil || used {
 		return false, err

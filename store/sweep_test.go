@@ -178,11 +178,11 @@ func TestSweepsInMaintenance(t *testing.T) {
 		note(int64(n), err)
 		return removed, refused
 	}
-	is.True(f.BeginMaintenance())
+	is.True(f.Gate.BeginMaintenance())
 	removed, refused := sweep()
 	is.Equal(removed, int64(0))
 	is.True(refused >= 3) // each sweep returns the reason
-	is.True(f.EndMaintenance())
+	is.True(f.Gate.EndMaintenance())
 	f.SweepFolders(f.ctx()) // ends the round in which a folder was refused
 	removed, refused = sweep()
 	is.Equal([]int64{removed, int64(refused)}, []int64{3, 0})

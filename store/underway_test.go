@@ -84,7 +84,7 @@ func TestMaintenanceWaitsForAcceptances(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	release, accepted := f.accepting()
-	is.True(f.BeginMaintenance())
+	is.True(f.Gate.BeginMaintenance())
 	var running int64
 	f.released(release, accepted, func() (err error) {
 		if err := f.AwaitWrites(context.Background()); err != nil {

@@ -30,7 +30,7 @@ func (s *Store) Space(ctx context.Context) (sp Space, err error) {
 // returns the number of returned bytes. For a database on a server it does nothing, because the server
 // frees space by itself.
 func (s *Store) ReturnSpace(ctx context.Context, keep int64) (n int64, err error) {
-	if err := s.WritableIn(ctx); err != nil || s.file == nil {
+	if err := s.Gate.WritableIn(ctx); err != nil || s.file == nil {
 		return 0, err
 	}
 	n, err = s.file.ReturnSpace(ctx, keep)

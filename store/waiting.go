@@ -223,7 +223,7 @@ func (s *Store) QueueRoom(c Caller) error { return s.waiting.full(c.Organization
 // organizations together: they fill at most half of it. DueSchedules keeps each
 // organization within its own half. While the disk is full, it returns 0: see Room.
 func (s *Store) ScheduleRoom() int64 {
-	if s.Room() != nil {
+	if s.Gate.Room() != nil {
 		return 0
 	}
 	return s.waiting.inAll/2 - s.Queued()

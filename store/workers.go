@@ -53,7 +53,7 @@ func (s *Store) Worker(ctx context.Context, c Caller, id string) (Worker, error)
 // if it was deleted, and Stale if it has another revision than the patch expects. Turns that
 // were accepted before keep their instructions, schema and settings.
 func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerPatch) (w Worker, err error) {
-	if err := s.RoomIn(ctx); err != nil {
+	if err := s.Gate.RoomIn(ctx); err != nil {
 		return w, err
 	}
 	err = s.write(ctx, func(tx Tx) error {

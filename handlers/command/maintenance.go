@@ -69,14 +69,14 @@ func (s *Service) maintain(ctx context.Context, c MaintenanceCall) (result strin
 // BeginMaintenance begins the maintenance, unless the server is in it. by names the command or
 // the flag that begins it, for the log.
 func (s *Service) BeginMaintenance(by string) {
-	if s.Store.BeginMaintenance() {
+	if s.Store.Gate.BeginMaintenance() {
 		s.Log.Warn("maintenance begins: changes and new work are refused", "by", by)
 	}
 }
 
 func (s *Service) endMaintenance() {
-	since, _ := s.Store.InMaintenance()
-	if !s.Store.EndMaintenance() {
+	since, _ := s.Store.Gate.InMaintenance()
+	if !s.Store.Gate.EndMaintenance() {
 		return
 	}
 	s.Log.Info("maintenance ends", "took", time.Since(since).Round(time.Second))
@@ -114,10 +114,10 @@ const turnsEvery = 100 * time.Millisecond
 // maintenanceLine returns a line for people.
 func (s *Service) maintenanceLine(running int64) string {
 	text := "The server is not in maintenance."
-	if since, ok := s.Store.InMaintenance(); ok {
+	if since, ok := s.Store.Gate.InMaintenance(); ok {
 		text = "The server is in maintenance since " + since.UTC().Format(time.RFC3339) + "."
 	}
-	if err := s.Store.WritableIn(store.DuringMaintenance(context.Background())); err != nil {
+	if err := s.Store.Gate.WritableIn(store.DuringMaintenance(context.Background())); err != nil {
 		text += " It takes no changes for another reason: " + err.Error() + "."
 	}
 	return text + fmt.Sprintf(" %d turns run.", running)

@@ -122,13 +122,13 @@ func (s *Service) await(ctx context.Context, failed chan error, hangUp chan os.S
 // start has ended. In maintenance the parts start and do no work, except for backups.
 func (s *Service) startWhenWritable(ctx context.Context, failed chan<- error) (wait func(), err error) {
 	ctx = store.DuringMaintenance(ctx)
-	if s.Store.WritableIn(ctx) == nil {
+	if s.Store.Gate.WritableIn(ctx) == nil {
 		return func() {}, s.start(ctx)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var late sync.WaitGroup
 	late.Go(func() {
-		if s.Store.AwaitWritable(ctx) != nil {
+		if s.Store.Gate.AwaitWritable(ctx) != nil {
 			return // the service stops
 		}
 		if err := s.start(ctx); err != nil {
@@ -235,7 +235,7 @@ func stopServer(ctx context.Context, srv Server) error {
 // restart would repair neither a full disk nor damage.
 func (s *Service) Alive(ctx context.Context) error {
 	switch {
-	case s.Store.WritableIn(store.DuringMaintenance(ctx)) != nil:
+	case s.Store.Gate.WritableIn(store.DuringMaintenance(ctx)) != nil:
 		return nil // the parts have not started, or wait until the store accepts writes
 	case !s.Runner.Alive():
 		return errors.New("the runner's dispatcher has stopped")
@@ -251,7 +251,7 @@ func (s *Service) Alive(ctx context.Context) error {
 // Status returns the state of the server as a line for the operator.
 func (s *Service) Status() string {
 	text := fmt.Sprintf("Serving on %s, %d turns are running", s.BaseURL, s.Runner.Running())
-	if s.Store.Maintenance() != nil {
+	if s.Store.Gate.Maintenance() != nil {
 		text += ", in maintenance"
 	}
 	return text

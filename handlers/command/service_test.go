@@ -26,7 +26,7 @@ func TestLateStart(t *testing.T) {
 			is := is.New(t)
 			st := storetest.Open(t, store.Options{})
 			rn := newRunner(t, st, offline.New())
-			room := st.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the disk is full"))
+			room := st.Gate.ReadOnly(store.CodeStorage, "the disk is full")
 			begun, goOn, stops := make(chan struct{}), make(chan struct{}), map[string]int{}
 			part := func(name string, start func() error) command.Part {
 				return command.Part{Name: name, Start: func(context.Context) error { return start() },
@@ -44,7 +44,7 @@ func TestLateStart(t *testing.T) {
 			is.True(s.Starting())
 			room()
 			<-begun
-			is.NoErr(st.Writable())
+			is.NoErr(st.Gate.Writable())
 			is.True(s.Starting()) // the listeners serve, and not every part runs
 			close(goOn)
 			if failure == nil {

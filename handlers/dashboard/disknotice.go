@@ -19,12 +19,12 @@ type diskNotice struct {
 // diskNotice returns the notice for a user. Only users who may see the system get the notice about
 // its disk. All users see that nothing can be changed.
 func (d *Dashboard) diskNotice(v pageData) (n diskNotice) {
-	n.Maintenance = d.store.Maintenance() != nil
-	if err := d.store.WritableIn(store.DuringMaintenance(context.Background())); err != nil {
+	n.Maintenance = d.store.Gate.Maintenance() != nil
+	if err := d.store.Gate.WritableIn(store.DuringMaintenance(context.Background())); err != nil {
 		n.Refusal = handlers.ProblemOf(err).Message
 	}
 	if v.May(store.ManageServer) {
-		space, level := d.store.Disk()
+		space, level := d.store.Gate.Disk()
 		n.Free, n.Low, n.Full = space.Free, level == store.DiskLow, level == store.DiskFull
 	}
 	return n

@@ -13,5 +13,5 @@ func (d *Dashboard) refuseInMaintenance(method, pattern string) error {
 	case "/sign-in", "/sign-out", "/check-schema", "/settings/system/backup", "/settings/system/doctor":
 		return nil
 	}
-	return d.store.Maintenance()
+	return d.store.Gate.Maintenance()
 }

@@ -78,7 +78,7 @@ func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *request) error {
 	if c, err := r.Cookie(nodeCookie); err == nil && d.cfg.API.ForwardPageTo(w, r.Request, c.Value) {
 		return nil
 	}
-	if err := d.store.Maintenance(); err != nil { // the only GET that changes something
+	if err := d.store.Gate.Maintenance(); err != nil { // the only GET that changes something
 		return err
 	}
 	if err := d.cfg.Servers.CompleteSignIn(r.Context(), name, r.sessionID, r.URL.Query()); err != nil {

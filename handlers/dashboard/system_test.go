@@ -75,7 +75,7 @@ func TestDoctorOnSystemPage(t *testing.T) {
 	other.get("/settings").lacks("/settings/system")
 	is.Equal(other.post("/settings/system/doctor", "").status, http.StatusForbidden)
 	is.Equal(runs, 1)
-	is.True(s.store.BeginMaintenance())
+	is.True(s.store.Gate.BeginMaintenance())
 	is.Equal(b.post("/settings/system/doctor", "").location(), "/settings/system?done=checked#doctor") // the checks change nothing
 	is.Equal(runs, 2)
 	newSite(t).signIn("ann@example.com").get("/settings/system").lacks("Check now") // a server without checks

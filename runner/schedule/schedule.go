@@ -336,7 +336,7 @@ func (s *Scheduler) fire(d store.DueSchedule) bool {
 }
 
 // paused reports whether maintenance forbids changes now.
-func (s *Scheduler) paused() bool { return s.cfg.Store.Writable() != nil }
+func (s *Scheduler) paused() bool { return s.cfg.Store.Gate.Writable() != nil }
 
 // logError logs an error, unless the scheduler stops or maintenance has begun.
 func (s *Scheduler) logError(doing string, err error) {

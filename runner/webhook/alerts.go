@@ -64,7 +64,7 @@ func nextPause(pause, usual time.Duration, err error) time.Duration {
 // sendDueAlerts starts sending the due messages. It does not wait for the results, so that a dead
 // endpoint does not delay the others.
 func (d *Dispatcher) sendDueAlerts(ctx context.Context) error {
-	if d.cfg.Store.Writable() != nil {
+	if d.cfg.Store.Gate.Writable() != nil {
 		return nil // nothing is sent during maintenance
 	}
 	// Read first: most polls find nothing and must not begin a write transaction.

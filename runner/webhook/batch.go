@@ -20,7 +20,7 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 	defer func() { err = errors.Join(err, records.close()) }()
 	for _, del := range due {
 		// A user may have changed or removed the webhook since the batch was read.
-		if d.cfg.Store.Writable() != nil || !d.cfg.Store.Leads() || records.failed.Load() {
+		if d.cfg.Store.Gate.Writable() != nil || !d.cfg.Store.Leads() || records.failed.Load() {
 			return failing, nil // nothing is sent during maintenance, or by two nodes
 		}
 		del, ok, err := d.cfg.Store.CurrentDelivery(d.ctx, del)

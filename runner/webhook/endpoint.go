@@ -103,7 +103,7 @@ func (d *Dispatcher) serve(e *endpoint) {
 		d.forget(e)
 		return
 	}
-	full := d.cfg.Store.Room() != nil // the record of an attempt needs disk space for the request and the response
+	full := d.cfg.Store.Gate.Room() != nil // the record of an attempt needs disk space for the request and the response
 	failing, err := e.failing, error(nil)
 	if !full {
 		failing, err = d.deliver(e)

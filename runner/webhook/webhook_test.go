@@ -459,7 +459,7 @@ func TestMaintenanceBeginsDuringAnAttempt(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	r := f.receive(func(http.ResponseWriter, *http.Request) { f.BeginMaintenance() })
+	r := f.receive(func(http.ResponseWriter, *http.Request) { f.Gate.BeginMaintenance() })
 	w := f.worker(r.URL)
 	f.start()
 	m := webhook.Manual{Store: f.Store, Sender: f.hooks}
