@@ -6,14 +6,16 @@ import (
 	"testing"
 
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // withDisk replaces the disk with one that is full below 1,000 free bytes.
 func withDisk(free *atomic.Int64) option {
 	return func(set *settings) {
-		set.store.DiskReserve = store.DiskLimit{Bytes: 1000}
-		set.store.Statfs = func(string) (store.DiskSpace, error) {
-			return store.DiskSpace{Free: free.Load(), Total: 100_000}, nil
+		set.store.DiskReserve = gate.DiskLimit{Bytes: 1000}
+		set.store.Statfs = func(string) (gate.DiskSpace, error) {
+			return gate.DiskSpace{Free: free.Load(), Total: 100_000}, nil
 		}
 	}
 }

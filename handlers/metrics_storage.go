@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // errNoAnswer means that the size of a database on a server is unknown.
@@ -28,7 +30,7 @@ func readStore(ctx context.Context, out samples, st *store.Store) {
 		codes = append(codes, store.CodeStorage)
 	}
 	out.flag("journeyman_store_read_only", len(codes) > 0)
-	for _, known := range []string{store.CodeStorage, store.CodeMaintenance} {
+	for _, known := range []string{store.CodeStorage, gate.CodeMaintenance} {
 		out.flag(fmt.Sprintf(`journeyman_store_read_only_reason{reason=%q}`, known), slices.Contains(codes, known))
 	}
 	readDisk(out, st, size)

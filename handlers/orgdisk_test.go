@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"journeyman/mail"
-	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // TestOrganizationsDisk fills what an organization may store, in each way in. Every later way in is refused
 // with the same answer, reading goes on, and another organization notices nothing.
 func TestOrganizationsDisk(t *testing.T) {
 	is, s := onServer(t, func(set *settings) {
-		set.store.OrgDisk = store.DiskLimit{Bytes: 100_000}
+		set.store.OrgDisk = gate.DiskLimit{Bytes: 100_000}
 		set.mail = &mail.Config{Domain: "mail.example", MaxSize: 1 << 20}
 	})
 	rival := s.stranger(t)

@@ -14,6 +14,8 @@ import (
 	"journeyman/handlers/serve"
 	"journeyman/runner"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // maxMessage bounds a message of an MCP client, in bytes.
@@ -50,7 +52,7 @@ func (a *API) getHealth(w http.ResponseWriter, _ *request) error {
 func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
 	checks := map[string]string{"database": "ok", "runner": "ok"}
 	answer := map[string]any{"status": "unavailable", "checks": checks}
-	ctx := store.DuringMaintenance(r.Context()) // maintenance is no fault, and must not hide one
+	ctx := gate.DuringMaintenance(r.Context()) // maintenance is no fault, and must not hide one
 	var errs []error
 	switch err := a.store.Gate.RoomIn(ctx); {
 	case err == nil:
@@ -124,7 +126,7 @@ func (a *API) checkNode(ctx context.Context, checks map[string]string, answer ma
 const (
 	serverStarting    = "starting"
 	serverStopping    = "stopping"
-	serverMaintenance = store.CodeMaintenance
+	serverMaintenance = gate.CodeMaintenance
 )
 
 // serverState returns the state in which the server should get no work, or "". It adds the reason

@@ -7,6 +7,8 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // TestMailOnFullDisk mails a server whose disk is full. The sender gets a temporary refusal before
@@ -16,8 +18,8 @@ func TestMailOnFullDisk(t *testing.T) {
 	is := is.New(t)
 	var free atomic.Int64
 	free.Store(50)
-	p := newPostWith(t, true, store.Options{DiskReserve: store.DiskLimit{Bytes: 2},
-		Statfs: func(string) (store.DiskSpace, error) { return store.DiskSpace{Free: free.Load(), Total: 100}, nil }}, nil)
+	p := newPostWith(t, true, store.Options{DiskReserve: gate.DiskLimit{Bytes: 2},
+		Statfs: func(string) (gate.DiskSpace, error) { return gate.DiskSpace{Free: free.Load(), Total: 100}, nil }}, nil)
 	free.Store(0)
 	is.NoErr(p.store.WatchDisk(t.Context()))
 	c := p.dial().greet()

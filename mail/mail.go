@@ -26,6 +26,8 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/share"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // Config holds the settings of a Server. Store, Runner, Log and Domain are required;
@@ -164,7 +166,7 @@ func New(cfg Config) *Server {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.sending, s.stopSending = context.WithCancel(context.Background())
-	s.recording, s.stopRecording = context.WithCancel(store.DuringMaintenance(context.Background()))
+	s.recording, s.stopRecording = context.WithCancel(gate.DuringMaintenance(context.Background()))
 	s.smtp = s.newSMTP()
 	return s
 }

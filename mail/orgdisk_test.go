@@ -6,6 +6,8 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // TestMailToAFullOrganization mails a worker whose organization stores as much as it may. The sender keeps
@@ -13,7 +15,7 @@ import (
 func TestMailToAFullOrganization(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	p := newPostWith(t, true, store.Options{OrgDisk: store.DiskLimit{Bytes: 100_000}}, nil)
+	p := newPostWith(t, true, store.Options{OrgDisk: gate.DiskLimit{Bytes: 100_000}}, nil)
 	disk := p.store.DiskOf(p.worker.OrganizationID)
 	c := p.dial().greet()
 	defer c.Close()

@@ -12,6 +12,8 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 const (
@@ -167,7 +169,7 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 	if asks && len(r.Asks) == 0 {
 		return s.cfg.Store.EndReply(ctx, r, store.EmailFailed, "not sent: there is nothing to decide any more")
 	}
-	raw, kept, err := s.source(store.DuringMaintenance(s.sending), &r)
+	raw, kept, err := s.source(gate.DuringMaintenance(s.sending), &r)
 	switch {
 	case ctx.Err() != nil: // Shutdown has returned, so the store may be closed
 		return ctx.Err()

@@ -11,6 +11,8 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // A Description is the definition of a worker that the model wrote.
@@ -83,7 +85,7 @@ func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller
 	// Charge first: a paid call counts even if its answer is unusable, the caller has disconnected,
 	// or maintenance has begun.
 	if used != (store.Usage{}) {
-		paid := store.DuringMaintenance(context.WithoutCancel(ctx))
+		paid := gate.DuringMaintenance(context.WithoutCancel(ctx))
 		if err := r.cfg.Store.MeterCaller(paid, c, used); err != nil {
 			return Description{}, fmt.Errorf("meter description: %w", err)
 		}

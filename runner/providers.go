@@ -12,6 +12,8 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/sandbox"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // ProviderAddress returns the API address of a kind of provider, or "" if the kind has no
@@ -124,7 +126,7 @@ func (r *Runner) TestProvider(ctx context.Context, c store.Caller, name, modelNa
 	t, list, used := r.examine(ctx, models, p, modelName)
 	closed := ctx.Err() // the page was closed, so a failure is no result
 	// The test has a result and perhaps a cost, so record them even if maintenance has begun.
-	ctx = store.DuringMaintenance(context.WithoutCancel(ctx))
+	ctx = gate.DuringMaintenance(context.WithoutCancel(ctx))
 	if used != (store.Usage{}) {
 		c.Trigger = cmp.Or(c.Trigger, store.TriggerAPI) // an operator has none
 		if err := r.cfg.Store.MeterCaller(ctx, c, used); err != nil {

@@ -27,7 +27,8 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
-	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // A Runner executes the turns of a store. Its methods are safe for concurrent use.
@@ -106,7 +107,7 @@ func New(cfg Config) *Runner {
 	r.tools = sync.OnceValue(func() ownTools { return newOwnTools(cfg.ownTools()) })
 	// The parent is not a caller's context, because turns outlive the requests that started them.
 	// Turns that run when maintenance begins may finish during it.
-	r.ctx, r.cancel = context.WithCancelCause(store.DuringMaintenance(context.Background()))
+	r.ctx, r.cancel = context.WithCancelCause(gate.DuringMaintenance(context.Background()))
 	r.claims, r.unclaim = context.WithCancel(r.ctx)
 	return r
 }

@@ -12,6 +12,8 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/visible"
+
+	"journeyman/store/gate"
 )
 
 // This file implements teams. A turn can run other workers: their turns are its children. The
@@ -119,7 +121,7 @@ func (r *Runner) AcceptFor(ctx context.Context, token string, in Instruction) (a
 	if err != nil || !ok {
 		return a, false, err
 	}
-	ctx = store.DuringMaintenance(ctx) // the calling turn may finish during maintenance
+	ctx = gate.DuringMaintenance(ctx) // the calling turn may finish during maintenance
 	a, err = r.acceptChild(ctx, p, in)
 	if errors.Is(err, store.ErrClaimLost) || errors.Is(err, store.ErrAbortRequested) {
 		err = store.Errorf(store.Conflict, "the call that asks for this has ended")

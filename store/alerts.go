@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"journeyman/store/gate"
 )
 
 // This file stores the alerts that channels have to report. Each row is written in the
@@ -183,12 +185,12 @@ func shareOf(spent int64, limit *float64) float64 {
 // AlertBackup raises the alert of a failed backup of the server, in the channels of every
 // organization.
 func (s *Store) AlertBackup(ctx context.Context) error {
-	return s.alertServer(DuringMaintenance(ctx), TopicBackup, EventBackupFailed)
+	return s.alertServer(gate.DuringMaintenance(ctx), TopicBackup, EventBackupFailed)
 }
 
 // alertDisk raises or ends the alert about the level of the server's disk, in the channels of every organization.
-func (s *Store) alertDisk(ctx context.Context, level DiskLevel) error {
-	event := map[DiskLevel]string{DiskOK: EventDiskOK, DiskLow: EventDiskLow, DiskFull: EventDiskFull}[level]
+func (s *Store) alertDisk(ctx context.Context, level gate.DiskLevel) error {
+	event := map[gate.DiskLevel]string{gate.DiskOK: EventDiskOK, gate.DiskLow: EventDiskLow, gate.DiskFull: EventDiskFull}[level]
 	return s.alertServer(ctx, TopicDisk, event)
 }
 

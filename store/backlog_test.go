@@ -8,6 +8,8 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/storetest"
+
+	"journeyman/store/gate"
 )
 
 func TestBacklog(t *testing.T) {
@@ -49,7 +51,7 @@ func TestSizes(t *testing.T) {
 	is.True(s.WAL > 0 || storetest.OnServer()) // both files exist
 	is.True(s.Free > 0 && s.Free <= s.Disk)    // the folder is on a disk
 	is.Equal(s.Reserve, int64(0))              // the store has no disk limit
-	limited := newFixtureWith(t, store.Options{DiskReserve: store.DiskLimit{Bytes: 7}, DiskWarning: store.DiskLimit{Share: 0.5}}).Sizes(t.Context())
+	limited := newFixtureWith(t, store.Options{DiskReserve: gate.DiskLimit{Bytes: 7}, DiskWarning: gate.DiskLimit{Share: 0.5}}).Sizes(t.Context())
 	is.Equal(limited.Reserve, int64(7))
 	is.Equal(limited.Warning, limited.Disk/2)
 }

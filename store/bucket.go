@@ -18,6 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"journeyman/store/objects"
+
+	"journeyman/store/gate"
 )
 
 // This file holds the code for blobs in a bucket: see Options.Blobs. The bucket is the place of the
@@ -276,7 +278,7 @@ func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error
 	if f, err = os.Open(s.blobPath(sha)); !errors.Is(err, fs.ErrNotExist) {
 		return f, err // another request has copied it
 	}
-	if _, level := s.Gate.Disk(); level == DiskFull {
+	if _, level := s.Gate.Disk(); level == gate.DiskFull {
 		return nil, diskFullError(nil)
 	}
 	tmp, err := os.CreateTemp(s.blobDir(), tempPattern)
@@ -404,7 +406,7 @@ func (s *Store) sweepCopy(ctx context.Context, sha string) error {
 	s.naming.Lock()
 	defer s.naming.Unlock()
 	most := copyAge
-	if _, level := s.Gate.Disk(); level != DiskOK {
+	if _, level := s.Gate.Disk(); level != gate.DiskOK {
 		most = copyAgeLow
 	}
 	info, err := os.Stat(s.blobPath(sha))

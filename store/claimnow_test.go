@@ -10,6 +10,8 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/storetest"
+
+	"journeyman/store/gate"
 )
 
 // A slotRunner is a runner with slots. It stores the claims that the store reports.
@@ -182,7 +184,7 @@ func TestOnlyAFreeRunnerClaimsAtAcceptance(t *testing.T) {
 	is.Equal(child.Turn.Status, store.Pending) // the parent is stored after the child
 	is.Equal(len(f.claim("r", 5)), 1)
 	is.True(f.Gate.BeginMaintenance())
-	a, err := f.CreateTurn(store.DuringMaintenance(t.Context()), f.turn())
+	a, err := f.CreateTurn(gate.DuringMaintenance(t.Context()), f.turn())
 	is.NoErr(err)
 	is.Equal(a.Turn.Status, store.Pending) // no turn begins during maintenance
 	is.True(f.Gate.EndMaintenance())

@@ -6,6 +6,8 @@ import (
 
 	"journeyman/store/engine"
 	"journeyman/store/sqlite"
+
+	"journeyman/store/gate"
 )
 
 // This file opens a store on a full disk: the store is read-only until there is free space.
@@ -65,7 +67,7 @@ func (s *Store) endFull(ctx context.Context) error {
 	if s.full.end == nil {
 		return nil
 	}
-	if _, level := s.Gate.Disk(); level == DiskFull {
+	if _, level := s.Gate.Disk(); level == gate.DiskFull {
 		return nil
 	}
 	if err := s.hasRoomToStart(ctx); err != nil {

@@ -12,12 +12,14 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/storetest"
+
+	"journeyman/store/gate"
 )
 
 func openAt(t *testing.T, dir string, c *clock) (*store.Store, error) {
 	t.Helper()
 	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Now: c.now, PasswordMemory: 64,
-		DiskReserve: store.DiskLimit{Share: 0.1}})
+		DiskReserve: gate.DiskLimit{Share: 0.1}})
 	if err == nil {
 		t.Cleanup(func() { _ = s.Close() })
 	}

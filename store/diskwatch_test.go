@@ -16,6 +16,8 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/storetest"
+
+	"journeyman/store/gate"
 )
 
 // A fakeDisk has the free space that a test sets.
@@ -30,14 +32,14 @@ func newFakeDisk(free int64) *fakeDisk {
 	return d
 }
 
-func (d *fakeDisk) statfs(string) (store.DiskSpace, error) {
-	return store.DiskSpace{Free: d.free.Load(), Total: fakeTotal, FreeFiles: d.files.Load(), Files: 10_000}, nil
+func (d *fakeDisk) statfs(string) (gate.DiskSpace, error) {
+	return gate.DiskSpace{Free: d.free.Load(), Total: fakeTotal, FreeFiles: d.files.Load(), Files: 10_000}, nil
 }
 
 // options returns options that warn below 1,000 bytes and refuse work below 500.
 func (d *fakeDisk) options() store.Options {
-	return store.Options{Statfs: d.statfs, DiskReserve: store.DiskLimit{Share: 0.05, Bytes: 600},
-		DiskWarning: store.DiskLimit{Bytes: 1000}}
+	return store.Options{Statfs: d.statfs, DiskReserve: gate.DiskLimit{Share: 0.05, Bytes: 600},
+		DiskWarning: gate.DiskLimit{Bytes: 1000}}
 }
 
 // TestDiskLevels raises and lowers the free space. A level ends a tenth above its limit.
@@ -48,11 +50,11 @@ func TestDiskLevels(t *testing.T) {
 	f := newFixtureWith(t, d.options())
 	for _, step := range []struct {
 		free, files int64
-		want        store.DiskLevel
+		want        gate.DiskLevel
 	}{
-		{1000, 5000, store.DiskOK}, {999, 5000, store.DiskLow}, {1099, 5000, store.DiskLow}, {1100, 5000, store.DiskOK},
-		{499, 5000, store.DiskFull}, {549, 5000, store.DiskFull}, {550, 5000, store.DiskLow}, {500, 5000, store.DiskLow},
-		{5000, 99, store.DiskFull}, {5000, 100, store.DiskOK}, {0, 0, store.DiskFull}, {5000, 5000, store.DiskOK},
+		{1000, 5000, gate.DiskOK}, {999, 5000, gate.DiskLow}, {1099, 5000, gate.DiskLow}, {1100, 5000, gate.DiskOK},
+		{499, 5000, gate.DiskFull}, {549, 5000, gate.DiskFull}, {550, 5000, gate.DiskLow}, {500, 5000, gate.DiskLow},
+		{5000, 99, gate.DiskFull}, {5000, 100, gate.DiskOK}, {0, 0, gate.DiskFull}, {5000, 5000, gate.DiskOK},
 	} {
 		d.free.Store(step.free)
 		d.files.Store(step.files)
@@ -63,7 +65,7 @@ func TestDiskLevels(t *testing.T) {
 	}
 	d.free.Store(0)
 	_, level := f.Gate.Disk()
-	is.Equal(level, store.DiskOK) // a measurement is valid for a second
+	is.Equal(level, gate.DiskOK) // a measurement is valid for a second
 }
 
 // TestDiskReserve fills the disk. New work is refused before a write fails, and accepted work uses
@@ -206,7 +208,7 @@ func TestDiskLimit(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			is := is.New(t)
-			var l store.DiskLimit
+			var l gate.DiskLimit
 			got := "error"
 			if err := l.UnmarshalText([]byte(text)); err == nil {
 				b, err := l.MarshalText()
@@ -225,7 +227,7 @@ func FuzzDiskLimit(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var l, again store.DiskLimit
+		var l, again gate.DiskLimit
 		if l.UnmarshalText(text) != nil {
 			return
 		}

@@ -8,6 +8,8 @@ import (
 
 	"journeyman/store/postgres"
 	"journeyman/store/sqlite"
+
+	"journeyman/store/gate"
 )
 
 // A Kind is the sort of failure that an Error reports.
@@ -170,5 +172,5 @@ const readOnlyRetry = 30 * time.Second
 // IsMaintenance reports whether err is the refusal of a server in maintenance.
 func IsMaintenance(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Code == CodeMaintenance
+	return errors.As(err, &e) && e.Code == gate.CodeMaintenance
 }

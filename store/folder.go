@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"journeyman/store/sqlite"
+
+	"journeyman/store/gate"
 )
 
 const databaseName = "journeyman.db"
@@ -114,7 +116,7 @@ func foreignName(dir string) (string, error) {
 		return "", fmt.Errorf("look at data folder: %w", err)
 	}
 	ours := []string{databaseName, "lock", "control.sock", lastBackupName, begunAnewName,
-		begunAnewDoneName, DiskReportedName, backupRunsName, sealKeyName, serverName, bucketName, checksName,
+		begunAnewDoneName, gate.DiskReportedName, backupRunsName, sealKeyName, serverName, bucketName, checksName,
 		"mcp.json", "files", "workspaces", "cache", "lost+found"} // in every new file system
 	foreign := ""
 	for _, e := range entries {

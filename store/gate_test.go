@@ -9,6 +9,8 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/storetest"
+
+	"journeyman/store/gate"
 )
 
 // TestReadOnly makes the store read-only for a full disk and for maintenance, which end in either
@@ -23,7 +25,7 @@ func TestReadOnly(t *testing.T) {
 			create := func(ctx context.Context) error {
 				return errOf(st.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{}))
 			}
-			during := store.DuringMaintenance(t.Context())
+			during := gate.DuringMaintenance(t.Context())
 			is.NoErr(create(t.Context()))
 			is.True(st.Gate.BeginMaintenance())
 			is.True(!st.Gate.BeginMaintenance()) // maintenance has already begun
@@ -100,7 +102,7 @@ func TestClaimInMaintenance(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(n, int64(1))
 	is.True(f.Gate.BeginMaintenance())
-	during := store.DuringMaintenance(t.Context())
+	during := gate.DuringMaintenance(t.Context())
 	claims, err := f.ClaimTurns(during, "r", 5, 5)
 	is.NoErr(err)
 	is.Equal(len(claims), 0) // even for the runner, whose other writes are permitted
@@ -127,7 +129,7 @@ func TestMaintenanceBeforeAWaitingWrite(t *testing.T) {
 	retrying := down(f) // due in a minute, and expires in an hour
 	f.accept(f.turn())  // waits in the queue
 	f.clock.advance(2 * time.Hour)
-	during := store.DuringMaintenance(t.Context())
+	during := gate.DuringMaintenance(t.Context())
 
 	release := hold(t, f.Store)
 	done := make(chan error, 3)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+
+	"journeyman/store/gate"
 )
 
 // maxMCPLogin bounds the credentials for one MCP server, in bytes.
@@ -26,7 +28,7 @@ func (s *Store) MCPLogin(ctx context.Context, server string) ([]byte, error) {
 // SetMCPLogin stores the credentials of this server at an MCP server, sealed. An empty login
 // deletes them. It also works in maintenance, because a renewal may have revoked the older tokens.
 func (s *Store) SetMCPLogin(ctx context.Context, server string, login []byte) error {
-	ctx = DuringMaintenance(ctx)
+	ctx = gate.DuringMaintenance(ctx)
 	if len(login) == 0 {
 		_, err := s.exec(ctx, `DELETE FROM mcp_logins WHERE server = ?`, server)
 		return err
@@ -52,7 +54,7 @@ func (s *Store) AuditMCPLogin(ctx context.Context, c Caller, server string, in b
 	if in {
 		action = "mcp.signIn"
 	}
-	return s.write(DuringMaintenance(ctx), func(tx Tx) error {
+	return s.write(gate.DuringMaintenance(ctx), func(tx Tx) error {
 		return s.audit(tx, c, action, server, map[string]any{"name": server})
 	})
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"journeyman/store/sqlite"
+
+	"journeyman/store/gate"
 )
 
 // Open opens the data folder dir, and creates or upgrades its database. schema is the
@@ -24,7 +26,7 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 		opt.Now = time.Now
 	}
 	if opt.Statfs == nil {
-		opt.Statfs = Statfs
+		opt.Statfs = gate.Statfs
 	}
 	opt.QueueLimit = cmp.Or(opt.QueueLimit, 10_000)
 	opt.QueueTotal = cmp.Or(opt.QueueTotal, 10*opt.QueueLimit)
@@ -44,7 +46,7 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 		waiting: waiting{perOrganization: int64(opt.QueueLimit), inAll: int64(opt.QueueTotal), shared: opt.Node != nil,
 			by: map[string]laneCounts{}, underWay: map[*addition]bool{}},
 		hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), hashMemory: opt.PasswordMemory}
-	s.Gate = NewGate(GateConfig{Dir: dir, Now: opt.Now, Log: opt.Log, Statfs: opt.Statfs,
+	s.Gate = gate.New(gate.Config{Dir: dir, Now: opt.Now, Log: opt.Log, Statfs: opt.Statfs,
 		DiskReserve: opt.DiskReserve, DiskWarning: opt.DiskWarning, Full: diskFullError(nil),
 		Refuse: func(code, message string) error { return ReadOnlyError(code, message) }})
 	s.orgDisks.open(opt.OrgDisk)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"journeyman/store/objects"
+
+	"journeyman/store/gate"
 )
 
 // Options change how Open works. The zero value is right for a program.
@@ -30,19 +32,19 @@ type Options struct {
 	// database would not have the files.
 	Blobs *objects.Bucket
 
-	DiskReserve DiskLimit // below it, new work is refused
-	DiskWarning DiskLimit // below it, the level of the disk is DiskLow
+	DiskReserve gate.DiskLimit // below it, new work is refused
+	DiskWarning gate.DiskLimit // below it, the level of the disk is DiskLow
 
 	// OrgDisk limits what one organization stores. A share is one of the space that the data folder may take at the
 	// start: what is free, and what it already holds. The zero value is no limit.
-	OrgDisk DiskLimit
+	OrgDisk gate.DiskLimit
 
 	// KeepVersion refuses a database of an older version, which Open would upgrade otherwise. Older programs
 	// could then not use it any more, and nobody would have asked for that.
 	KeepVersion bool
 
 	// Statfs measures the file system of a folder; nil means the function of that name.
-	Statfs func(dir string) (DiskSpace, error)
+	Statfs func(dir string) (gate.DiskSpace, error)
 
 	// PasswordMemory is the memory, in KiB, that hashing one password takes. 0 means the
 	// amount that protects passwords. Only tests choose less.

@@ -7,6 +7,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"journeyman/store/gate"
 )
 
 // This file limits what each organization stores, so that one of them cannot fill the disk of all. The
@@ -17,7 +19,7 @@ import (
 
 // orgDisks has what each organization stores.
 type orgDisks struct {
-	limit DiskLimit // a share is one of the space that the data folder may take
+	limit gate.DiskLimit // a share is one of the space that the data folder may take
 
 	mu     sync.Mutex // guards the fields below
 	most   int64      // the limit in bytes; 0 for no limit, and until the first measurement of a share
@@ -46,7 +48,7 @@ type unnamedBlob struct {
 	stored time.Time
 }
 
-func (d *orgDisks) open(limit DiskLimit) {
+func (d *orgDisks) open(limit gate.DiskLimit) {
 	d.limit, d.use, d.owners = limit, map[string]*orgUse{}, map[string]string{}
 	if limit.Share == 0 {
 		d.most = limit.Bytes // known before the first measurement

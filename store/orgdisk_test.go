@@ -12,6 +12,8 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // TestOrgDiskIsShared stores contents from many goroutines at once. No more fit than there is room for, and what was
@@ -19,7 +21,7 @@ import (
 func TestOrgDiskIsShared(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixtureWith(t, store.Options{OrgDisk: store.DiskLimit{Bytes: 10_505}})
+	f := newFixtureWith(t, store.Options{OrgDisk: gate.DiskLimit{Bytes: 10_505}})
 	disk, other := f.DiskOf(f.owner.OrganizationID), f.DiskOf("org_other")
 	used, most := disk.Use()
 	is.Equal(most, int64(10_505))
@@ -80,7 +82,7 @@ func TestNoOrgDisk(t *testing.T) {
 func TestMeasureOrganizations(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixtureWith(t, store.Options{OrgDisk: store.DiskLimit{Bytes: 1000}})
+	f := newFixtureWith(t, store.Options{OrgDisk: gate.DiskLimit{Bytes: 1000}})
 	disk := f.DiskOf(f.owner.OrganizationID)
 	use := func() int64 {
 		used, _ := disk.Use()
@@ -168,8 +170,8 @@ func TestShareOfTheDisk(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	free := int64(1 << 30)
-	f := newFixtureWith(t, store.Options{OrgDisk: store.DiskLimit{Share: 0.5},
-		Statfs: func(string) (store.DiskSpace, error) { return store.DiskSpace{Free: free, Total: 1 << 40}, nil }})
+	f := newFixtureWith(t, store.Options{OrgDisk: gate.DiskLimit{Share: 0.5},
+		Statfs: func(string) (gate.DiskSpace, error) { return gate.DiskSpace{Free: free, Total: 1 << 40}, nil }})
 	disk := f.DiskOf(f.owner.OrganizationID)
 	_, most := disk.Use()
 	is.Equal(most, int64(0)) // nothing is known before the first measurement

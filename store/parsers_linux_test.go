@@ -9,6 +9,8 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/growthtest"
+
+	"journeyman/store/gate"
 )
 
 func TestParsersGrowSlowly(t *testing.T) {
@@ -19,7 +21,7 @@ func TestParsersGrowSlowly(t *testing.T) {
 			Shapes: growthtest.Within("[", "]", growthtest.JSON())},
 		{
 			Name: "limit of a disk", Fuzz: []string{"FuzzDiskLimit"},
-			Read:   func(in []byte) { _ = new(store.DiskLimit).UnmarshalText(in) },
+			Read:   func(in []byte) { _ = new(gate.DiskLimit).UnmarshalText(in) },
 			Shapes: map[string]growthtest.Shape{"digits": times("", "1", "GB"), "commas": times("1%", ",1", ""), "letters": times("1", "M", "")}},
 		{
 			Name: "backup", Fuzz: []string{"FuzzRestore"}, Most: 256 << 10, Shared: true,

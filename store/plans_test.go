@@ -19,6 +19,8 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/storetest"
+
+	"journeyman/store/gate"
 )
 
 // rare contains parts of statements that only commands and the start run, over tables of users and
@@ -44,7 +46,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	is := is.New(t)
-	f := newFixtureWith(t, store.Options{OrgDisk: store.DiskLimit{Bytes: 1 << 40}})
+	f := newFixtureWith(t, store.Options{OrgDisk: gate.DiskLimit{Bytes: 1 << 40}})
 	callEverything(t, f)
 	pruneEverything(t, f)
 	is.NoErr(f.Ping(t.Context()))

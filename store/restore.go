@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"journeyman/store/sqlite"
+
+	"journeyman/store/gate"
 )
 
 // Restore creates the data folder dir from a backup, and checks the database. It refuses a
@@ -124,7 +126,7 @@ const reservedDisk = 16 << 20
 // checkRoom returns an error if the disk has no room for one more file. A small archive can expand
 // to very large files.
 func checkRoom(root *os.Root, h *tar.Header) error {
-	disk, err := Statfs(root.Name())
+	disk, err := gate.Statfs(root.Name())
 	if err != nil {
 		return fmt.Errorf("look for room on the disk: %w", err)
 	}

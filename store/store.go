@@ -21,11 +21,13 @@ import (
 	"journeyman/store/objects"
 	"journeyman/store/postgres"
 	"journeyman/store/sqlite"
+
+	"journeyman/store/gate"
 )
 
 // A Store is an open data folder. Its methods are safe for concurrent use.
 type Store struct {
-	Gate *Gate // whether anything may be written now
+	Gate *gate.Gate // whether anything may be written now
 
 	log    *slog.Logger
 	dir    string

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"journeyman/store/sqlite"
+
+	"journeyman/store/gate"
 )
 
 // keptFree is the number of bytes of free pages that stay in the database file for the next writes.
@@ -71,7 +73,7 @@ func PlanVacuum(ctx context.Context, dir string) (p VacuumPlan, err error) {
 		return p, explainOpen(err)
 	}
 	p.Needs = p.File - p.Free + spareDisk
-	disk, err := Statfs(dir)
+	disk, err := gate.Statfs(dir)
 	p.FreeDisk = disk.Free
 	return p, err
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"journeyman/store/sqlite"
+
+	"journeyman/store/gate"
 )
 
 // This file checks backups. In a good backup, the database is undamaged, and the SHA-256 of each
@@ -46,7 +48,7 @@ func (s *Store) roomForCopy() error {
 	if err != nil {
 		return err
 	}
-	disk, err := Statfs(s.dir)
+	disk, err := gate.Statfs(s.dir)
 	if err == nil && info.Size() > disk.Free-reservedDisk {
 		return fmt.Errorf("the disk of the data folder has no room for the copy of the database: it needs %d MiB, "+
 			"and %d MiB are free", (info.Size()+reservedDisk)>>20+1, disk.Free>>20)

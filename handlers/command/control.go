@@ -19,6 +19,8 @@ import (
 	"journeyman/handlers"
 	"journeyman/runner"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // Admin performs the operations of the command line. A DataFolder performs them on the
@@ -88,7 +90,7 @@ func (d DataFolder) Backup(ctx context.Context, w io.Writer) (store.BackupReport
 // Do performs an operation as the operator, who has all rights, also in maintenance.
 func (d DataFolder) Do(ctx context.Context, c Call) (r Reply, err error) {
 	operator := store.Operator()
-	ctx = store.DuringMaintenance(ctx)
+	ctx = gate.DuringMaintenance(ctx)
 	switch {
 	case c.Create != nil:
 		_, r.Secret, err = d.Store.CreateKey(ctx, operator, *c.Create)

@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // DiskLimits holds the flags about the free space of the data folder's disk.
 type DiskLimits struct {
-	DiskReserve store.DiskLimit `default:"5%,256MiB" help:"Free space of the data folder's disk below which the server refuses new work: a share, an amount, or both, of which the smaller applies; 0 turns it off." placeholder:"LIMIT"`
-	DiskWarning store.DiskLimit `default:"10%,1GiB" help:"Free space of that disk below which pages, metrics and alerts warn; 0 turns it off." placeholder:"LIMIT"`
-	OrgDisk     store.DiskLimit `default:"50%" help:"What one organization may store: contents of files, workspaces, mails and texts of tasks. A share is one of what is free at the start, with what the data folder already holds; 0 turns it off." placeholder:"LIMIT"`
+	DiskReserve gate.DiskLimit `default:"5%,256MiB" help:"Free space of the data folder's disk below which the server refuses new work: a share, an amount, or both, of which the smaller applies; 0 turns it off." placeholder:"LIMIT"`
+	DiskWarning gate.DiskLimit `default:"10%,1GiB" help:"Free space of that disk below which pages, metrics and alerts warn; 0 turns it off." placeholder:"LIMIT"`
+	OrgDisk     gate.DiskLimit `default:"50%" help:"What one organization may store: contents of files, workspaces, mails and texts of tasks. A share is one of what is free at the start, with what the data folder already holds; 0 turns it off." placeholder:"LIMIT"`
 }
 
 // watchEvery is the time between two checks of the data folder's disk. Writes of 100 MB a second

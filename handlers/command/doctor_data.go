@@ -13,6 +13,8 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // checkData reports whether the data folder is there, private, unlocked and sound, and its database
@@ -100,10 +102,10 @@ const (
 // checkDisk reports the free space of the disk of the data folder, or of the folder above it.
 func (x *examination) checkDisk(context.Context) []check {
 	folder := x.Data
-	disk, err := store.Statfs(folder)
+	disk, err := gate.Statfs(folder)
 	for err != nil && folder != filepath.Dir(folder) {
 		folder = filepath.Dir(folder)
-		disk, err = store.Statfs(folder)
+		disk, err = gate.Statfs(folder)
 	}
 	if err != nil {
 		return []check{{"free space", statusSkipped, "the system does not report it", ""}}

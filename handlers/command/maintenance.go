@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // Maintenance is the command that begins, ends and shows the maintenance of a running server.
@@ -117,7 +119,7 @@ func (s *Service) maintenanceLine(running int64) string {
 	if since, ok := s.Store.Gate.InMaintenance(); ok {
 		text = "The server is in maintenance since " + since.UTC().Format(time.RFC3339) + "."
 	}
-	if err := s.Store.Gate.WritableIn(store.DuringMaintenance(context.Background())); err != nil {
+	if err := s.Store.Gate.WritableIn(gate.DuringMaintenance(context.Background())); err != nil {
 		text += " It takes no changes for another reason: " + err.Error() + "."
 	}
 	return text + fmt.Sprintf(" %d turns run.", running)

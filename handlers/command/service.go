@@ -17,6 +17,8 @@ import (
 
 	"journeyman/runner"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // A Service is the server: its parts and its listeners. It starts the parts in order, serves until
@@ -121,7 +123,7 @@ func (s *Service) await(ctx context.Context, failed chan error, hangUp chan os.S
 // then the parts start, and a failure goes to failed. wait cancels the wait, and returns when a late
 // start has ended. In maintenance the parts start and do no work, except for backups.
 func (s *Service) startWhenWritable(ctx context.Context, failed chan<- error) (wait func(), err error) {
-	ctx = store.DuringMaintenance(ctx)
+	ctx = gate.DuringMaintenance(ctx)
 	if s.Store.Gate.WritableIn(ctx) == nil {
 		return func() {}, s.start(ctx)
 	}
@@ -235,14 +237,14 @@ func stopServer(ctx context.Context, srv Server) error {
 // restart would repair neither a full disk nor damage.
 func (s *Service) Alive(ctx context.Context) error {
 	switch {
-	case s.Store.Gate.WritableIn(store.DuringMaintenance(ctx)) != nil:
+	case s.Store.Gate.WritableIn(gate.DuringMaintenance(ctx)) != nil:
 		return nil // the parts have not started, or wait until the store accepts writes
 	case !s.Runner.Alive():
 		return errors.New("the runner's dispatcher has stopped")
 	case !s.SchedulerAlive():
 		return errors.New("the scheduler has stopped")
 	}
-	if err := s.Store.Ping(store.DuringMaintenance(ctx)); err != nil && ctx.Err() != nil {
+	if err := s.Store.Ping(gate.DuringMaintenance(ctx)); err != nil && ctx.Err() != nil {
 		return fmt.Errorf("a write to the database does not return: %w", err)
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // A diskNotice is the notice on every page of a server that accepts no work, or is about to refuse
@@ -20,12 +22,12 @@ type diskNotice struct {
 // its disk. All users see that nothing can be changed.
 func (d *Dashboard) diskNotice(v pageData) (n diskNotice) {
 	n.Maintenance = d.store.Gate.Maintenance() != nil
-	if err := d.store.Gate.WritableIn(store.DuringMaintenance(context.Background())); err != nil {
+	if err := d.store.Gate.WritableIn(gate.DuringMaintenance(context.Background())); err != nil {
 		n.Refusal = handlers.ProblemOf(err).Message
 	}
 	if v.May(store.ManageServer) {
 		space, level := d.store.Gate.Disk()
-		n.Free, n.Low, n.Full = space.Free, level == store.DiskLow, level == store.DiskFull
+		n.Free, n.Low, n.Full = space.Free, level == gate.DiskLow, level == gate.DiskFull
 	}
 	return n
 }

@@ -8,6 +8,8 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/storetest"
+
+	"journeyman/store/gate"
 )
 
 // TestDiskNotice shows pages while the disk fills up. Users who may see the system get the notice
@@ -17,9 +19,9 @@ func TestDiskNotice(t *testing.T) {
 	is := is.New(t)
 	var free atomic.Int64
 	free.Store(5000)
-	s := newSiteOf(t, storetest.Open(t, store.Options{DiskReserve: store.DiskLimit{Bytes: 1000},
-		DiskWarning: store.DiskLimit{Bytes: 2000},
-		Statfs:      func(string) (store.DiskSpace, error) { return store.DiskSpace{Free: free.Load(), Total: 100_000}, nil }}))
+	s := newSiteOf(t, storetest.Open(t, store.Options{DiskReserve: gate.DiskLimit{Bytes: 1000},
+		DiskWarning: gate.DiskLimit{Bytes: 2000},
+		Statfs:      func(string) (gate.DiskSpace, error) { return gate.DiskSpace{Free: free.Load(), Total: 100_000}, nil }}))
 	s.join("bob@example.com", store.RoleMember)
 	owner, member := s.signIn("ann@example.com"), s.signIn("bob@example.com")
 	set := func(n int64) {

@@ -8,6 +8,8 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // A signInPage is the data of the sign-in page.
@@ -59,7 +61,7 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *request, f *form) (string, 
 // startSession signs the caller in with a new token. It never keeps an earlier token of the
 // browser, which another person may have set.
 func (d *Dashboard) startSession(w http.ResponseWriter, r *request, c store.Caller) error {
-	token, err := d.store.CreateSession(store.DuringMaintenance(r.Context()), c, r.UserAgent())
+	token, err := d.store.CreateSession(gate.DuringMaintenance(r.Context()), c, r.UserAgent())
 	if err == nil {
 		d.setSession(w, token)
 	}
@@ -77,7 +79,7 @@ func (d *Dashboard) setSession(w http.ResponseWriter, token string) {
 }
 
 func (d *Dashboard) signOut(w http.ResponseWriter, r *request) error {
-	if err := d.store.EndSession(store.DuringMaintenance(r.Context()), r.who.Caller, r.sessionID); err != nil {
+	if err := d.store.EndSession(gate.DuringMaintenance(r.Context()), r.who.Caller, r.sessionID); err != nil {
 		return err
 	}
 	d.setSession(w, "")

@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // A storageState is the state of the data folder for the system page. It is cheap to read: the
@@ -33,7 +35,7 @@ func (d *Dashboard) storage(r *request) (s storageState, err error) {
 	for _, k := range s.Measured.Kinds {
 		s.Kinds = append(s.Kinds, storageRow{labels[k.Kind], k.Bytes})
 	}
-	if disk, err := store.Statfs(d.store.Dir()); err == nil {
+	if disk, err := gate.Statfs(d.store.Dir()); err == nil {
 		s.FreeDisk = disk.Free
 	}
 	return s, nil

@@ -12,8 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/store"
 	"journeyman/store/sqlite"
+
+	"journeyman/store/gate"
 )
 
 const (
@@ -52,7 +53,7 @@ func roomIn(dir string, last, atMost int64) error {
 		return nil // the compression ratio is not known yet: the first backup may fit
 	}
 	needed := min(last+last/10, atMost)
-	space, err := store.Statfs(dir)
+	space, err := gate.Statfs(dir)
 	// If the free space is unknown, try the backup all the same. Some file systems report no sizes.
 	if err != nil || space.Total <= 0 || space.Free >= needed {
 		return nil //nolint:nilerr // see above

@@ -14,6 +14,8 @@ import (
 
 	"journeyman/runner/backup"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // A source writes archives of a few bytes and reports a fixed number of damaged files.
@@ -186,7 +188,7 @@ func TestWriteWithoutRoom(t *testing.T) {
 	is := is.New(t)
 	to, dir := newTarget(t)
 	first := write(t, to, 1, source{})
-	space, err := store.Statfs(dir)
+	space, err := gate.Statfs(dir)
 	is.NoErr(err)
 	single := filepath.Join(t.TempDir(), "one.tgz")
 	file, err := backup.NewTarget(backup.Storage{}, single, noEnvironment)

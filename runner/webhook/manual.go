@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // Manual carries out a user's requests for a worker's webhook: setting its URL, testing it, and
@@ -66,7 +68,7 @@ func (m Manual) send(ctx context.Context, c store.Caller, workerID string, key s
 	if e, err = m.Sender.Send(ctx, d); err == nil {
 		// Store the key even during maintenance or after a disconnect, as for the attempt itself.
 		// Otherwise a repeated request would send twice.
-		err = m.Store.Remember(store.DuringMaintenance(context.WithoutCancel(ctx)), key, e.ID)
+		err = m.Store.Remember(gate.DuringMaintenance(context.WithoutCancel(ctx)), key, e.ID)
 	}
 	return e, false, err
 }

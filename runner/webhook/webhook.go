@@ -26,6 +26,8 @@ import (
 	"journeyman/runner/trace"
 	"journeyman/runner/view"
 	"journeyman/store"
+
+	"journeyman/store/gate"
 )
 
 // Config holds the dependencies and settings of a Dispatcher. Every field without a stated
@@ -90,7 +92,7 @@ func New(cfg Config) *Dispatcher {
 		buffers:   sync.Pool{New: func() any { b := make([]byte, 4<<10); return &b }},
 		endpoints: map[string]*endpoint{}, working: queue{slots: workingSlots}, failing: queue{slots: failingSlots}}
 	// Attempts that are in progress when maintenance begins are recorded during maintenance.
-	d.ctx, d.cancel = context.WithCancel(store.DuringMaintenance(context.Background()))
+	d.ctx, d.cancel = context.WithCancel(gate.DuringMaintenance(context.Background()))
 	d.open, d.close = context.WithCancel(d.ctx)
 	return d
 }
@@ -192,7 +194,7 @@ func (d *Dispatcher) Send(ctx context.Context, del store.Delivery) (store.Execut
 	d.logAttempt(del, a)
 	a.Manual, a.Retry = true, time.Time{}
 	// Record the attempt even if the user has disconnected or maintenance has begun.
-	return d.cfg.Store.RecordAttempt(store.DuringMaintenance(context.WithoutCancel(ctx)), del, a)
+	return d.cfg.Store.RecordAttempt(gate.DuringMaintenance(context.WithoutCancel(ctx)), del, a)
 }
 
 // logAttempt logs an attempt at a delivery and the time of its retry. It does not log the

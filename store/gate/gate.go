@@ -1,4 +1,9 @@
-package store
+// Package gate decides whether anything may be written now: writes are refused in maintenance and on a full disk,
+// and new work already while the disk has little room.
+//
+// It imports no other package of this module. What it needs of the store are arguments: how a refusal is made, and what
+// to do when the level of the disk changes. It must not write to the database.
+package gate
 
 import (
 	"context"
@@ -34,8 +39,8 @@ type refusal struct {
 	err  error
 }
 
-// A GateConfig has what NewGate needs.
-type GateConfig struct {
+// A Config has what NewGate needs.
+type Config struct {
 	Dir    string                              // the data folder, whose disk is watched
 	Now    func() time.Time                    // the clock
 	Log    *slog.Logger                        // of the level of the disk
@@ -48,8 +53,8 @@ type GateConfig struct {
 	Full   error                            // refuses new work on a full disk
 }
 
-// NewGate returns an open gate.
-func NewGate(c GateConfig) *Gate {
+// New returns an open gate.
+func New(c Config) *Gate {
 	g := &Gate{refuse: c.Refuse, full: c.Full, now: c.Now}
 	g.disk = diskWatch{dir: c.Dir, statfs: c.Statfs, reserve: c.DiskReserve, warning: c.DiskWarning, now: c.Now, log: c.Log}
 	g.disk.loadReported()
