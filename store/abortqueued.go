@@ -23,7 +23,7 @@ const ofQueuedTasks = `organization_num = (SELECT o.num FROM workers w JOIN orga
 // is added, because the worker is deleted: see keepsWorker. It queues no delivery and no reply, as the end of any turn
 // of a deleted worker: see speaks.
 func (s *Store) AbortQueued(ctx context.Context, workerID string, limit int) (ended []Turn, err error) {
-	err = s.hot(ctx, true, func(tx Tx) error {
+	err = s.db.Hot(ctx, true, func(tx Tx) error {
 		ended = nil
 		for l := range lanes {
 			list, err := s.abortLane(ctx, tx, l, workerID, limit)
@@ -51,7 +51,7 @@ func (s *Store) abortLane(ctx context.Context, tx Tx, l lane, workerID string, l
 	if err != nil {
 		return nil, err
 	}
-	end, now := Turn{Status: Aborted, AbortRequested: true}, fromMillis(s.millis())
+	end, now := Turn{Status: Aborted, AbortRequested: true}, fromMillis(s.db.Millis())
 	out := AbortedOutcome()
 	end.CompletedAt, end.TaskStatus, end.Failure, end.IncompleteReason = &now, Aborted, out.Failure, out.IncompleteReason
 	ended, err := all(ctx, tx, func(row scanner) (Turn, error) {
@@ -82,6 +82,6 @@ func (s *Store) abortLane(ctx context.Context, tx Tx, l lane, workerID string, l
 	for _, t := range ended {
 		s.waiting.add(tx, t.OrganizationID, l, -1)
 	}
-	s.tell(tx, ended[0].OrganizationID, ChangedTasks)
+	s.db.Notify(tx, ended[0].OrganizationID, ChangedTasks)
 	return ended, nil
 }

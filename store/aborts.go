@@ -12,7 +12,7 @@ import (
 // turns that a runner has: the runner must stop them. When such a turn ends, the cancelled
 // turns behind it end in the same transaction.
 func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, running []string, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		return s.ending(tx, func(tx Tx) error {
 			task, running, err = s.abortTask(ctx, tx, c, id)
 			return err
@@ -129,7 +129,7 @@ func (s *Store) abortWaiting(tx Tx, taskNum int64) ([]Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := fromMillis(s.millis())
+	now := fromMillis(s.db.Millis())
 	for i, t := range turns {
 		if t, err = s.keepProduced(tx, t); err != nil {
 			return nil, err

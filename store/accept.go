@@ -30,7 +30,7 @@ func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 // request made before. locking is as for hot.
 func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey, locking bool,
 	accept func(tx Tx) (Accepted, error)) (a Accepted, err error) {
-	a, replayed, err := createOnceIn(ctx, s, locking, key, func(tx Tx, id string) (a Accepted, err error) {
+	a, replayed, err := createOnceIn(ctx, s.db, locking, key, func(tx Tx, id string) (a Accepted, err error) {
 		a.Turn, err = one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, id)
 		return a, err
 	}, func(tx Tx) (Accepted, string, error) {
@@ -44,7 +44,7 @@ func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey, locking bool
 // acceptTurn adds the turn of n, and its worker and task if they are new. If n is the answer to a
 // question, it adds none.
 func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, error) {
-	s.makeStorable(&n.Input, &n.Title)
+	s.db.makeStorable(&n.Input, &n.Title)
 	// The checks of the disk and of the queue come first, because they cost no query.
 	if err := s.Gate.RoomIn(ctx); err != nil {
 		return Accepted{}, err
@@ -84,7 +84,7 @@ func (s *Store) addAccepted(ctx context.Context, tx Tx, n NewTurn, task Task, w 
 	if slots != nil {
 		n.runnerID = slots.RunnerID
 	}
-	now := s.millis()
+	now := s.db.Millis()
 	if task.num == 0 {
 		task, err = s.insertTask(tx, n, w, now) // insertTurn finds its num
 	} else {
@@ -111,7 +111,7 @@ func (s *Store) addAccepted(ctx context.Context, tx Tx, n NewTurn, task Task, w 
 	if err != nil {
 		return Accepted{}, err
 	}
-	s.tell(tx, t.OrganizationID, ChangedTasks)
+	s.db.Notify(tx, t.OrganizationID, ChangedTasks)
 	for _, f := range n.Attachments {
 		if err := s.insertFile(tx, t, Attached, f, now); err != nil {
 			return Accepted{}, err
@@ -123,7 +123,7 @@ func (s *Store) addAccepted(ctx context.Context, tx Tx, n NewTurn, task Task, w 
 // Lookup returns the turn that an earlier request with the same key created. ok is false if there
 // was no such request.
 func (s *Store) Lookup(ctx context.Context, key IdempotencyKey) (t Turn, ok bool, err error) {
-	id, err := s.findResult(ctx, s.db, key)
+	id, err := s.db.findResult(ctx, s.db, key)
 	if err != nil || id == "" {
 		return Turn{}, false, err
 	}
@@ -132,7 +132,7 @@ func (s *Store) Lookup(ctx context.Context, key IdempotencyKey) (t Turn, ok bool
 }
 
 func (s *Store) insertTask(tx Tx, n NewTurn, w Worker, now int64) (Task, error) {
-	t := Task{ID: cmp.Or(n.TaskID, n.NewTaskID, NewID("tsk", s.now())), OrganizationID: w.OrganizationID,
+	t := Task{ID: cmp.Or(n.TaskID, n.NewTaskID, NewID("tsk", s.db.Now())), OrganizationID: w.OrganizationID,
 		WorkerID:  w.ID,
 		Title:     FirstRunes(cmp.Or(n.Title, TitleOf(n.Input)), MaxTitle), // a mail's subject has no other limit
 		OwnFolder: n.ownFolder(w)}
@@ -181,7 +181,7 @@ func (s *Store) TargetFolder(ctx context.Context, n *NewTurn) (Folder, error) {
 	switch {
 	case err != nil || w.ID != "":
 	case n.NewWorker != nil:
-		n.NewWorker.ID = cmp.Or(n.NewWorker.ID, NewID("wrk", s.now()))
+		n.NewWorker.ID = cmp.Or(n.NewWorker.ID, NewID("wrk", s.db.Now()))
 		w.ID, w.Workspace = n.NewWorker.ID, n.NewWorker.Workspace
 	default:
 		err = Fields{{Path: "workerId", Message: "is required"}}.Err()
@@ -190,7 +190,7 @@ func (s *Store) TargetFolder(ctx context.Context, n *NewTurn) (Folder, error) {
 		return Folder{}, err
 	}
 	if task.num == 0 {
-		n.NewTaskID = cmp.Or(n.NewTaskID, NewID("tsk", s.now()))
+		n.NewTaskID = cmp.Or(n.NewTaskID, NewID("tsk", s.db.Now()))
 		// insertTask chooses the id and the folder in the same way.
 		task.ID, task.OwnFolder = cmp.Or(n.TaskID, n.NewTaskID), n.ownFolder(w)
 	}

@@ -141,7 +141,7 @@ func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel
 	if n.check(&f); f.Err() != nil {
 		return a, f.Err()
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if err := s.allowNow(ctx, tx, &c, ManageAlerts); err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel
 				return noRow(err, Fields{{"to", "must be the address of a member of the organization"}}.Err())
 			}
 		}
-		id := NewID("alc", s.now())
+		id := NewID("alc", s.db.Now())
 		if err := s.insertAlertChannel(tx, c, id, userID, n); err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (s *Store) insertAlertChannel(tx Tx, c Caller, id, userID string, n NewAler
 	}
 	_, err = tx.Exec(`INSERT INTO alert_channels (id, organization_id, user_id, host, sealed, topics, rhythm, paused,
 			created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)`,
-		id, c.OrganizationID, nullable(userID), host, sealed, string(topics), n.Rhythm, s.millis())
+		id, c.OrganizationID, nullable(userID), host, sealed, string(topics), n.Rhythm, s.db.Millis())
 	return err
 }
 
@@ -212,7 +212,7 @@ func (s *Store) auditAlerts(tx Tx, c Caller, action string, a AlertChannel) erro
 // PauseAlertChannel pauses a channel, or resumes it. A paused channel collects no alerts, and
 // drops those that it has not reported. It returns Forbidden for a Member.
 func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paused bool) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		a, err := s.alertChannel(ctx, tx, c, id)
 		if err != nil || a.Paused == paused {
 			return err
@@ -250,7 +250,7 @@ func (s *Store) discardAlerts(tx Tx, channelID, why string) error {
 // RemoveAlertChannel removes a channel and the alerts that it has not reported yet. It returns
 // Forbidden for a Member.
 func (s *Store) RemoveAlertChannel(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		a, err := s.alertChannel(ctx, tx, c, id)
 		if err != nil {
 			return err

@@ -48,11 +48,11 @@ func (s *Store) AlertsDue(ctx context.Context) (at time.Time, ok bool, err error
 // MakeAlertMessages makes the messages of at most limit channels that are due, and returns
 // their number. A message for a member goes to the outbox in the same transaction.
 func (s *Store) MakeAlertMessages(ctx context.Context, limit int) (n int, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		for n = 0; n < limit; n++ {
 			a, err := one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+`
 				FROM alerts l INDEXED BY alerts_due CROSS JOIN alert_channels c ON c.id = l.channel_id
-				WHERE l.due_at <= ? ORDER BY l.due_at LIMIT 1`, s.millis())
+				WHERE l.due_at <= ? ORDER BY l.due_at LIMIT 1`, s.db.Millis())
 			if err != nil {
 				return noRow(err, nil)
 			}
@@ -68,7 +68,7 @@ func (s *Store) MakeAlertMessages(ctx context.Context, limit int) (n int, err er
 // makeAlertMessage makes a message of a channel from its due alerts. While an older message of the
 // channel is queued, the alerts wait, so that an endpoint that does not answer collects no rows.
 func (s *Store) makeAlertMessage(ctx context.Context, tx Tx, a AlertChannel) error {
-	now := s.millis()
+	now := s.db.Millis()
 	next, err := one(ctx, tx, scanInt, `SELECT next_attempt_at FROM alert_messages
 		WHERE channel_id = ? AND status = 'queued' ORDER BY num DESC LIMIT 1`, a.ID)
 	if err == nil {
@@ -157,20 +157,20 @@ func (s *Store) insertAlertMessage(tx Tx, a AlertChannel, items []AlertItem, tes
 	if err != nil {
 		return 0, err
 	}
-	status, due, now := "queued", any(next), s.millis()
+	status, due, now := "queued", any(next), s.db.Millis()
 	if a.UserID != "" {
 		status, due = "mailed", nil
 	}
 	num, err = tx.Insert(`INSERT INTO alert_messages (id, channel_id, organization_id, test, items, status, attempts,
 			next_attempt_at, answer, created_at) VALUES (?, ?, ?, ?, ?, ?, 0, ?, '', ?)`,
-		NewID("alm", s.now()), a.ID, a.OrganizationID, test, string(text), status, due, now)
+		NewID("alm", s.db.Now()), a.ID, a.OrganizationID, test, string(text), status, due, now)
 	if err != nil || a.UserID == "" {
 		return num, err
 	}
 	_, err = tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, alert_num, recipient, subject, status,
 			attempts, next_attempt_at, error_message, created_at, size)
 		VALUES (?1, 'alert', ?2, ?3, ?4, '', 'queued', 0, ?5, '', ?5, 0)`,
-		NewID("msg", s.now()), a.OrganizationID, num, a.Email, now)
+		NewID("msg", s.db.Now()), a.OrganizationID, num, a.Email, now)
 	return num, err
 }
 
@@ -178,8 +178,8 @@ func (s *Store) insertAlertMessage(tx Tx, a AlertChannel, items []AlertItem, tes
 // for each. A message whose result is not stored within lease is due again: it may arrive
 // twice, under one id, but is never lost.
 func (s *Store) ClaimAlertMessages(ctx context.Context, n int, lease time.Duration) (list []AlertMessage, err error) {
-	err = s.write(ctx, func(tx Tx) error {
-		now := s.now()
+	err = s.db.Write(ctx, func(tx Tx) error {
+		now := s.db.Now()
 		list, err = all(ctx, tx, scanAlertMessage, selectAlertMessage+`WHERE m.num IN (SELECT num
 			FROM alert_messages INDEXED BY alert_messages_due WHERE next_attempt_at <= ?
 			ORDER BY next_attempt_at, num LIMIT ?) /* ORDER BY m.num */`, now.UnixMilli(), n)
@@ -220,7 +220,7 @@ func (s *Store) EndAlertMessage(ctx context.Context, m AlertMessage, sent bool, 
 	case !retry.IsZero():
 		status = "queued"
 	}
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		_, err := tx.Exec(`UPDATE alert_messages SET status = ?, answer = ?, next_attempt_at = ?
 			WHERE num = ? AND status = 'queued'`, status, answer, nullMillis(retry), m.num)
 		if err != nil || status == "queued" {
@@ -238,9 +238,9 @@ func (s *Store) rescheduleAlerts(ctx context.Context, tx Tx, channelID string) e
 	if err != nil {
 		return noRow(err, nil)
 	}
-	due := s.alertTime(a, s.now()).UnixMilli()
+	due := s.alertTime(a, s.db.Now()).UnixMilli()
 	_, err = tx.Exec(`UPDATE alerts SET due_at = max(?1, iif(told_at <= ?4, told_at, 0) + ?2)
-		WHERE channel_id = ?3 AND due_at > ?1`, due, alertRepeatInterval.Milliseconds(), channelID, s.millis())
+		WHERE channel_id = ?3 AND due_at > ?1`, due, alertRepeatInterval.Milliseconds(), channelID, s.db.Millis())
 	return err
 }
 
@@ -249,14 +249,14 @@ func (s *Store) rescheduleAlerts(ctx context.Context, tx Tx, channelID string) e
 // for a Member.
 func (s *Store) TestAlertChannel(ctx context.Context, c Caller, id string,
 	lease time.Duration) (m AlertMessage, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		a, err := s.alertChannel(ctx, tx, c, id)
 		if err != nil {
 			return err
 		}
 		// Without this check, tests to one member could fill the outbox.
 		waits, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM alert_messages WHERE channel_id = ?
-			AND created_at > ? AND test = 1)`, a.ID, s.now().Add(-testInterval).UnixMilli())
+			AND created_at > ? AND test = 1)`, a.ID, s.db.Now().Add(-testInterval).UnixMilli())
 		if err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func (s *Store) TestAlertChannel(ctx context.Context, c Caller, id string,
 			return &Error{Kind: Limited, Message: "the channel was tested a moment ago: wait some seconds",
 				RetryAfter: testInterval}
 		}
-		now := s.now()
+		now := s.db.Now()
 		at := fromMillis(now.UnixMilli())
 		items := []AlertItem{{Event: EventTest, Count: 1, FirstAt: at, LastAt: at}}
 		num, err := s.insertAlertMessage(tx, a, items, true, now.Add(lease).UnixMilli())
@@ -286,8 +286,8 @@ const testInterval = 5 * time.Second
 // reported alerts. It deletes at most limit of each, and returns the number of deleted
 // messages.
 func (s *Store) PruneAlerts(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
-	err = s.write(ctx, func(tx Tx) error {
-		before := s.now().Add(-age).UnixMilli()
+	err = s.db.Write(ctx, func(tx Tx) error {
+		before := s.db.Now().Add(-age).UnixMilli()
 		const old = `(SELECT num FROM alert_messages WHERE num > 0 ORDER BY num LIMIT ?2)`
 		_, err := tx.Exec(`DELETE FROM outbound_emails WHERE created_at < ?1 AND status <> 'queued'
 			AND alert_num IN `+old, before, limit)

@@ -107,7 +107,7 @@ func (s *Store) addAlert(ctx context.Context, tx Tx, a AlertChannel, o alertEven
 	if rows >= maxAlerts {
 		o.workerID, o.taskNum = "", 0
 	}
-	now := s.now()
+	now := s.db.Now()
 	_, err = tx.Exec(`INSERT INTO alerts (channel_id, event, worker_id, count, task_num, first_at, last_at, due_at)
 		VALUES (?1, ?2, ?3, 1, ?4, ?5, ?5, ?6)
 		ON CONFLICT (channel_id, event, worker_id) DO UPDATE SET count = alerts.count + 1,
@@ -196,7 +196,7 @@ func (s *Store) alertDisk(ctx context.Context, level gate.DiskLevel) error {
 
 // alertServer raises an alert about the whole server, in the channels of every organization.
 func (s *Store) alertServer(ctx context.Context, topic AlertTopic, event string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		organizations, err := all(ctx, tx, scanString, `SELECT id FROM organizations ORDER BY id`)
 		for _, id := range organizations {
 			if err == nil {

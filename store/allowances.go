@@ -36,7 +36,7 @@ func (s *Store) allowRestOfTask(ctx context.Context, tx Tx, c Caller, task Task,
 		VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (task_num, tool) DO UPDATE SET user_id = excluded.user_id, worker_version = excluded.worker_version,
 			created_at = excluded.created_at`,
-		task.num, a.ToolName, c.UserID, t.WorkerVersion, s.millis())
+		task.num, a.ToolName, c.UserID, t.WorkerVersion, s.db.Millis())
 	if err != nil {
 		return err
 	}
@@ -95,14 +95,14 @@ func (s *Store) approveAllowed(ctx context.Context, tx Tx, t Turn, step int64, a
 // person has allowed for the rest of the task is approved at once, in the name of that person.
 func (s *Store) insertApprovals(ctx context.Context, tx Tx, c Turn, st Step) error {
 	if len(st.Approvals) > 0 {
-		s.tell(tx, c.OrganizationID, ChangedApprovals)
+		s.db.Notify(tx, c.OrganizationID, ChangedApprovals)
 	}
 	for _, a := range st.Approvals {
 		var err error
 		a.num, err = one(ctx, tx, scanInt, `INSERT INTO approvals (id, kind, organization_id, task_num, turn_num,
 				step_seq, call_seq, status, reason, created_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', '', ?) RETURNING num`,
-			a.ID, cmp.Or(a.Kind, KindApproval), c.OrganizationID, c.taskNum, c.Num, st.Seq, a.Call, s.millis())
+			a.ID, cmp.Or(a.Kind, KindApproval), c.OrganizationID, c.taskNum, c.Num, st.Seq, a.Call, s.db.Millis())
 		if err != nil {
 			return fmt.Errorf("ask for approval: %w", err)
 		}

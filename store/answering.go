@@ -52,10 +52,10 @@ func (s *Store) withdrawQuestions(ctx context.Context, tx Tx, t Turn, approvals 
 		return approvals, err
 	}
 	if _, err := tx.Exec(`UPDATE approvals SET status = ?, decided_at = ? WHERE turn_num = ? AND kind = 'question'
-		AND status = 'pending'`, ApprovalCancelled, s.millis(), t.Num); err != nil {
+		AND status = 'pending'`, ApprovalCancelled, s.db.Millis(), t.Num); err != nil {
 		return approvals, err
 	}
-	s.tell(tx, t.OrganizationID, ChangedApprovals)
+	s.db.Notify(tx, t.OrganizationID, ChangedApprovals)
 	return s.stepApprovals(ctx, tx, t.Num, approvals[question].Step)
 }
 
@@ -104,7 +104,7 @@ func (s *Store) answer(ctx context.Context, tx Tx, n NewTurn, task Task, a Appro
 		return a, err
 	}
 	for _, f := range n.Attachments {
-		if err := s.insertFile(tx, turn, Attached, f, s.millis()); err != nil {
+		if err := s.insertFile(tx, turn, Attached, f, s.db.Millis()); err != nil {
 			return a, err
 		}
 	}

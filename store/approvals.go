@@ -19,7 +19,7 @@ func (s *Store) stepApprovals(ctx context.Context, q querier, turnNum, step int6
 // returns ErrAbortRequested if the turn was cancelled.
 func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 	until time.Time) (approvals []Approval, suspended bool, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		// claimedProgress returns ErrClaimLost if the runner no longer has the turn.
 		if err := claimedProgress(tx, c, "", Usage{}); err != nil {
 			return err
@@ -54,12 +54,12 @@ func isPending(a Approval) bool { return a.Status == ApprovalPending }
 // BeginApproved records that an approved call is about to run. After a crash, a call with
 // this record may have acted, and a call without it has not.
 func (s *Store) BeginApproved(ctx context.Context, c Claim, approvalID string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		if err := claimedProgress(tx, c, "", Usage{}); err != nil {
 			return err
 		}
 		_, err := tx.Exec(`UPDATE approvals SET begun_at = ? WHERE id = ? AND turn_num = ?`,
-			s.millis(), approvalID, c.Num)
+			s.db.Millis(), approvalID, c.Num)
 		return err
 	})
 }
@@ -68,9 +68,9 @@ func (s *Store) BeginApproved(ctx context.Context, c Claim, approvalID string) e
 // it goes on without answers to its questions.
 func (s *Store) closeApprovals(tx Tx, t Turn, status ApprovalStatus) error {
 	n, err := tx.Exec(`UPDATE approvals SET status = ?, decided_at = ? WHERE turn_num = ?
-		AND status = 'pending'`, status, s.millis(), t.Num)
+		AND status = 'pending'`, status, s.db.Millis(), t.Num)
 	if n > 0 {
-		s.tell(tx, t.OrganizationID, ChangedApprovals)
+		s.db.Notify(tx, t.OrganizationID, ChangedApprovals)
 	}
 	return err
 }

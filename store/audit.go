@@ -18,7 +18,7 @@ func (s *Store) audit(tx Tx, c Caller, action, subject string, detail map[string
 	_, err = tx.Exec(`INSERT INTO audit_log (organization_id, user_id, api_key_id, action, subject, detail,
 			remote_addr, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, c.OrganizationID, nullable(c.UserID), nullable(c.KeyID), action, subject,
-		string(text), c.RemoteAddr, s.millis())
+		string(text), c.RemoteAddr, s.db.Millis())
 	return err
 }
 

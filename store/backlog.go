@@ -64,7 +64,7 @@ func (s *Store) Backlog(ctx context.Context) (b Backlog, err error) {
 	}
 	at, ok, err := s.NextScheduleAt(ctx)
 	if ok {
-		b.Schedule = max(0, s.now().Sub(at))
+		b.Schedule = max(0, s.db.Now().Sub(at))
 	}
 	return b, err
 }
@@ -76,7 +76,7 @@ func (s *Store) age(ctx context.Context, query string) (time.Duration, error) {
 	if err != nil {
 		return 0, noRow(err, nil)
 	}
-	return max(0, s.now().Sub(created)), nil // the clock may have been set back
+	return max(0, s.db.Now().Sub(created)), nil // the clock may have been set back
 }
 
 // Sizes are the sizes of the database and of the disk of the data folder, in bytes. Reading them

@@ -79,5 +79,5 @@ func BackupSize(ctx context.Context, dir string) (size int64) {
 
 // AuditBackup records that the caller has asked for a backup.
 func (s *Store) AuditBackup(ctx context.Context, c Caller) error {
-	return s.write(ctx, func(tx Tx) error { return s.audit(tx, c, "backup.request", "", nil) })
+	return s.db.Write(ctx, func(tx Tx) error { return s.audit(tx, c, "backup.request", "", nil) })
 }

@@ -31,13 +31,13 @@ func (s *Store) blobPath(sha string) string { return filepath.Join(s.blobDir(), 
 func (s *Store) PutBlob(ctx context.Context, r io.Reader, limit int64) (b Blob, err error) {
 	tmp, err := os.CreateTemp(s.blobDir(), tempPattern)
 	if err != nil {
-		return b, s.unavailable(fmt.Errorf("keep file: %w", err))
+		return b, s.db.Unavailable(fmt.Errorf("keep file: %w", err))
 	}
 	defer func() {
 		if rm := os.Remove(tmp.Name()); !errors.Is(rm, os.ErrNotExist) {
 			err = errors.Join(err, rm) // it does not exist if it was renamed
 		}
-		err = s.unavailable(err)
+		err = s.db.Unavailable(err)
 	}()
 	h := sha256.New()
 	// Reading one byte more than the limit shows whether the file exceeds it. max prevents an overflow.

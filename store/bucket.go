@@ -283,7 +283,7 @@ func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error
 	}
 	tmp, err := os.CreateTemp(s.blobDir(), tempPattern)
 	if err != nil {
-		return nil, s.unavailable(fmt.Errorf("copy file: %w", err))
+		return nil, s.db.Unavailable(fmt.Errorf("copy file: %w", err))
 	}
 	defer func() {
 		if rm := os.Remove(tmp.Name()); !errors.Is(rm, fs.ErrNotExist) {
@@ -295,7 +295,7 @@ func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error
 		err = tmp.Sync() // a torn copy would be taken for the blob
 	}
 	if err = errors.Join(err, tmp.Close()); err != nil {
-		if full := s.unavailable(err); IsKind(full, Busy) {
+		if full := s.db.Unavailable(err); IsKind(full, Busy) {
 			return nil, full
 		}
 		return nil, s.bucketError(err)
@@ -305,7 +305,7 @@ func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error
 			cause: fmt.Errorf("the object %s holds bytes with the sum %s", objectName(sha), sum)}
 	}
 	if err := errors.Join(s.bucketError(nil), s.nameBlob(tmp.Name(), sha)); err != nil {
-		return nil, s.unavailable(err)
+		return nil, s.db.Unavailable(err)
 	}
 	return os.Open(s.blobPath(sha))
 }

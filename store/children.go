@@ -102,7 +102,7 @@ const childWaitLimit = 10 * 365 * 24 * time.Hour
 // they have ended already, it changes nothing and suspended is false. It returns
 // ErrAbortRequested if the turn was cancelled.
 func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Child) (suspended bool, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		suspended = false
 		// claimedProgress returns ErrClaimLost if the runner no longer has the turn.
 		if err := claimedProgress(tx, c, "", Usage{}); err != nil {
@@ -128,7 +128,7 @@ func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Chil
 			return nil
 		}
 		return s.suspend(tx, c, Wait{For: WaitForWorker, Reason: FirstRunes(strings.Join(names, ", "), MaxTitle),
-			Until: s.now().Add(childWaitLimit)})
+			Until: s.db.Now().Add(childWaitLimit)})
 	})
 	return suspended, err
 }

@@ -25,7 +25,7 @@ func (s *Store) ClockSetBack(ctx context.Context, by time.Duration) (n int64, er
 }
 
 func (s *Store) setBackRetries(ctx context.Context, by time.Duration) (n int64, err error) {
-	now, earlier := s.millis(), by.Milliseconds()
+	now, earlier := s.db.Millis(), by.Milliseconds()
 	// The loop goes from worker to worker, as the index does, so no query reads the whole
 	// table.
 	for after := ""; ; {
@@ -34,7 +34,7 @@ func (s *Store) setBackRetries(ctx context.Context, by time.Duration) (n int64, 
 			return n, err
 		}
 		for _, w := range list {
-			changed, err := s.exec(ctx, `UPDATE deliveries INDEXED BY deliveries_due
+			changed, err := s.db.Exec(ctx, `UPDATE deliveries INDEXED BY deliveries_due
 				SET next_attempt_at = max(?1, next_attempt_at - ?2)
 				WHERE worker_num = (SELECT num FROM workers WHERE id = ?3) AND next_attempt_at > ?1`,
 				now, earlier, w.ID)
@@ -55,7 +55,7 @@ func (s *Store) setBackRetries(ctx context.Context, by time.Duration) (n int64, 
 			WHERE next_attempt_at > ?1`,
 		`UPDATE turns INDEXED BY turns_retrying SET retry_at = max(?1, retry_at - ?2) WHERE retry_at > ?1`,
 	} {
-		changed, err := s.exec(ctx, query, now, earlier)
+		changed, err := s.db.Exec(ctx, query, now, earlier)
 		if n += changed; err != nil {
 			return n, fmt.Errorf("correct due times: %w", err)
 		}
@@ -75,14 +75,14 @@ func (s *Store) setBackSchedules(ctx context.Context, by time.Duration) (n int64
 // setBackBatch corrects the schedules that follow a num. It returns the last num of the batch,
 // or -1 after the last schedule.
 func (s *Store) setBackBatch(ctx context.Context, after int64, by time.Duration) (last, moved int64, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		last, moved = -1, 0
 		rows, err := all(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules
 			WHERE num > ? AND next_run_at IS NOT NULL AND paused = 0 ORDER BY num LIMIT ?`, after, realignBatch)
 		if err != nil {
 			return err
 		}
-		now := fromMillis(s.millis())
+		now := fromMillis(s.db.Millis())
 		for _, c := range rows {
 			last = c.num
 			next, ok := s.soonerRun(&c, now, by)
@@ -131,7 +131,7 @@ func (s *Store) setBackWhileDown(ctx context.Context) (back bool, err error) {
 			WHERE next_run_at IS NOT NULL AND last_run_at > ?1)
 		OR coalesce((SELECT created_at FROM schedules WHERE num > 0 ORDER BY num DESC LIMIT 1), 0) > ?1
 		OR coalesce((SELECT created_at FROM turns WHERE num > 0 ORDER BY num DESC LIMIT 1), 0) > ?1`,
-		s.now().Add(time.Minute).UnixMilli())
+		s.db.Now().Add(time.Minute).UnixMilli())
 }
 
 // RealignSchedules computes the next times of schedules again where they have become
@@ -157,7 +157,7 @@ func (s *Store) RealignSchedules(ctx context.Context) (n int, err error) {
 		{found + `schedules_by_timezone WHERE next_run_at IS NOT NULL AND timezone < ? LIMIT ?`, zone},
 		{found + `schedules_by_timezone WHERE next_run_at IS NOT NULL AND timezone > ? LIMIT ?`, zone},
 		{found + `schedules_by_last_run WHERE next_run_at IS NOT NULL AND last_run_at > ? LIMIT ?`,
-			s.now().Add(wrongClock).UnixMilli()},
+			s.db.Now().Add(wrongClock).UnixMilli()},
 	} {
 		moved, err := s.realignFound(ctx, find.query, find.arg)
 		if n += moved; err != nil {
@@ -172,7 +172,7 @@ func (s *Store) RealignSchedules(ctx context.Context) (n int, err error) {
 func (s *Store) realignFound(ctx context.Context, query string, arg any) (n int, err error) {
 	moved := realignBatch
 	for ; err == nil && moved == realignBatch; n += moved {
-		err = s.write(ctx, func(tx Tx) error {
+		err = s.db.Write(ctx, func(tx Tx) error {
 			rows, err := all(ctx, tx, scanSchedule, query, arg, realignBatch)
 			if err != nil {
 				return err
@@ -185,7 +185,7 @@ func (s *Store) realignFound(ctx context.Context, query string, arg any) (n int,
 }
 
 func (s *Store) realign(tx Tx, rows []Schedule) error {
-	now := fromMillis(s.millis())
+	now := fromMillis(s.db.Millis())
 	for _, c := range rows {
 		if c.zone != "" {
 			c.zone = s.zone.String()

@@ -66,7 +66,7 @@ func scanCompaction(row scanner) (c Compaction, err error) {
 // JournalCompaction stores a compaction of a claimed turn's conversation, and adds its
 // usage to the turn's sums. So a summary is paid for only once.
 func (s *Store) JournalCompaction(ctx context.Context, c Claim, m Compaction) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		if err := claimedProgress(tx, c, "", m.Usage); err != nil {
 			return err
 		}

@@ -191,7 +191,7 @@ func (c *Conversation) EndWith(turnNum int64) {
 
 // Conversation returns all of a task as it is at one moment.
 func (s *Store) Conversation(ctx context.Context, task TaskRef) (c Conversation, err error) {
-	err = s.snapshot(ctx, func(q querier) (err error) {
+	err = s.db.Snapshot(ctx, func(q querier) (err error) {
 		c, err = s.conversation(ctx, q, task.taskKey())
 		return err
 	})

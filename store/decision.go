@@ -81,7 +81,7 @@ func (s *Store) decide(ctx context.Context, tx Tx, c Caller, task Task, a Approv
 	if err := s.setDecision(tx, a, d, c.UserID); err != nil {
 		return err
 	}
-	s.tell(tx, task.OrganizationID, ChangedApprovals)
+	s.db.Notify(tx, task.OrganizationID, ChangedApprovals)
 	// The audit log records what members do. The answer of a stranger is in the list of mails.
 	if !c.stranger() {
 		if err := s.auditDecision(tx, c, task, a, d); err != nil {
@@ -104,7 +104,7 @@ func (s *Store) setDecision(tx Tx, a Approval, d Decision, userID string) error 
 			decision = (SELECT count(*) FROM approvals o WHERE o.turn_num = ?5 AND o.step_seq = ?6
 				AND o.decision IS NOT NULL), answer = ?7
 		WHERE num = ?8`,
-		d.status(), d.Reason, nullable(userID), s.millis(), a.turnNum, a.Step, nullable(d.Answer), a.num)
+		d.status(), d.Reason, nullable(userID), s.db.Millis(), a.turnNum, a.Step, nullable(d.Answer), a.num)
 	return err
 }
 

@@ -86,7 +86,7 @@ func (s *Store) readDecisionToken(token string) (approvalID, userID string, ok b
 	}
 	fields := strings.Split(token[:at], ".") // the signature is right, so there are three fields
 	until, err := strconv.ParseInt(fields[2], 10, 64)
-	return fields[0], fields[1], err == nil && s.now().Unix() < until, nil
+	return fields[0], fields[1], err == nil && s.db.Now().Unix() < until, nil
 }
 
 // orElse returns err, or instead if err is nil.

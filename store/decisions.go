@@ -16,7 +16,7 @@ func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string,
 	if d.Check(&f); f.Err() != nil {
 		return a, f.Err()
 	}
-	err = s.write(ctx, func(tx Tx) (err error) {
+	err = s.db.Write(ctx, func(tx Tx) (err error) {
 		var task Task
 		if a, task, err = s.approvalToDecide(ctx, tx, &c, taskID, id, d.IdempotencyKey); err != nil {
 			return err
@@ -39,7 +39,7 @@ func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string,
 		if a, err = s.findApproval(ctx, tx, c, task, id); err != nil {
 			return err
 		}
-		return s.remember(tx, d.IdempotencyKey, a.ID)
+		return s.db.remember(tx, d.IdempotencyKey, a.ID)
 	})
 	return a, err
 }
@@ -61,7 +61,7 @@ func (s *Store) approvalToDecide(ctx context.Context, tx Tx, c *Caller, taskID, 
 	}
 	// The result is not used: the same decision again changes nothing anyway. findResult
 	// returns an error if the key belongs to a different decision.
-	if _, err := s.findResult(ctx, tx, key); err != nil {
+	if _, err := s.db.findResult(ctx, tx, key); err != nil {
 		return a, task, err
 	}
 	a, err = s.findApproval(ctx, tx, *c, task, id)

@@ -80,13 +80,13 @@ func (s *Store) queueDelivery(tx Tx, t Turn, task taskState) error {
 }
 
 func (s *Store) queueDeliveryOf(tx Tx, t Turn, kind string, task taskState) error {
-	now := s.millis()
+	now := s.db.Millis()
 	// The SELECT finds no row for a worker without a webhook or for an archived task: then nothing is
 	// queued.
 	n, err := tx.Exec(`INSERT INTO deliveries (id, worker_num, turn_num, type, attempts, next_attempt_at, created_at,
 			task_status, task_turns, task_cost, task_duration)
 		SELECT ?, (SELECT num FROM workers WHERE id = worker_id), ?, ?, 0, ?, ?, ?, ?, ?, ? FROM webhooks
-		WHERE worker_id = ? AND `+speaks+` /* FOR KEY SHARE */`, NewID("evt", s.now()), t.Num, kind, now, now,
+		WHERE worker_id = ? AND `+speaks+` /* FOR KEY SHARE */`, NewID("evt", s.db.Now()), t.Num, kind, now, now,
 		task.status, task.turns, task.cost, task.duration, t.WorkerID, t.taskNum)
 	if fn := s.onDelivery.Load(); fn != nil && err == nil && n > 0 {
 		tx.OnCommit(func() { (*fn)(t.WorkerID) })
@@ -129,7 +129,7 @@ type Attempt struct {
 
 // RecordAttempt stores an attempt at a delivery, and the time of the next one.
 func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Execution, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		num, err := s.recordAttempt(tx, d, a)
 		if err == nil {
 			err = trimExchanges(tx, d.workerNum, 1)
@@ -151,7 +151,7 @@ type MadeAttempt struct {
 // RecordAttempts stores attempts at deliveries of one worker, in the order of the list. It stores
 // all of them or none. The list must not be empty.
 func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		for _, m := range list {
 			if _, err := s.recordAttempt(tx, m.Delivery, m.Attempt); err != nil {
 				return err
@@ -171,7 +171,7 @@ func (s *Store) recordAttempt(tx Tx, d Delivery, a Attempt) (num int64, err erro
 			response_status, error_message, duration_ms, created_at)
 		VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM webhook_executions WHERE worker_num = ?2),
 			?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
-		NewID("whe", s.now()), d.workerNum, d.num, d.Webhook.URL, status, nullable(a.ResponseStatus),
+		NewID("whe", s.db.Now()), d.workerNum, d.num, d.Webhook.URL, status, nullable(a.ResponseStatus),
 		nullable(a.ErrorMessage), a.Duration.Milliseconds(), a.StartedAt.UnixMilli())
 	if err != nil {
 		return 0, err
@@ -345,7 +345,7 @@ func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, execut
 // CreateTestDelivery creates a test, which the queue does not send. It returns Forbidden
 // unless the caller created the worker, and a Conflict without a webhook.
 func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID string) (d Delivery, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		worker, err := s.ownWorker(ctx, tx, c, workerID)
 		if err != nil {
 			return err
@@ -356,8 +356,8 @@ func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID strin
 		}
 		// The caller sends the test itself. Without next_attempt_at, the queue never
 		// finds the row.
-		d = Delivery{ID: NewID("evt", s.now()), workerNum: worker.num, WorkerID: workerID, Type: TaskCompleted,
-			CreatedAt: fromMillis(s.millis()), Webhook: w}
+		d = Delivery{ID: NewID("evt", s.db.Now()), workerNum: worker.num, WorkerID: workerID, Type: TaskCompleted,
+			CreatedAt: fromMillis(s.db.Millis()), Webhook: w}
 		d.num, err = tx.Insert(`INSERT INTO deliveries (id, worker_num, type, attempts, created_at)
 			VALUES (?, ?, ?, 0, ?)`,
 			d.ID, d.workerNum, d.Type, d.CreatedAt.UnixMilli())
@@ -369,8 +369,8 @@ func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID strin
 // PruneDeliveries deletes attempts and finished deliveries that are older than age, at
 // most limit of each. It returns the number of deleted rows.
 func (s *Store) PruneDeliveries(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
-	err = s.write(ctx, func(tx Tx) error {
-		before := s.now().Add(-age).UnixMilli()
+	err = s.db.Write(ctx, func(tx Tx) error {
+		before := s.db.Now().Add(-age).UnixMilli()
 		// The subqueries bound the rows that one call reads, also if nothing is old enough.
 		executions, err := tx.Exec(`DELETE FROM webhook_executions WHERE created_at < ?
 			AND num IN (SELECT num FROM webhook_executions WHERE num > 0 ORDER BY num LIMIT ?)`, before, limit)

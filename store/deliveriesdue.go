@@ -49,7 +49,7 @@ func (s *Store) DueDeliveries(ctx context.Context, workerID string, limit int) (
 	return all(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d INDEXED BY deliveries_due
 		LEFT JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
 		WHERE d.worker_num = `+numOfWorker+` AND d.next_attempt_at <= ? ORDER BY d.next_attempt_at, d.num
-		LIMIT ?`, workerID, s.millis(), limit)
+		LIMIT ?`, workerID, s.db.Millis(), limit)
 }
 
 // CurrentDelivery returns a delivery and its webhook as they are now; ok is false if the
@@ -79,7 +79,7 @@ func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t T
 // DeliveredConversation returns the task of a delivery, which is no test, as it was when the delivery
 // was queued, with the turns up to the one that the delivery reports.
 func (s *Store) DeliveredConversation(ctx context.Context, d Delivery) (c Conversation, err error) {
-	err = s.snapshot(ctx, func(q querier) error {
+	err = s.db.Snapshot(ctx, func(q querier) error {
 		c, err = s.conversation(ctx, q, d.taskNum)
 		return err
 	})

@@ -52,7 +52,7 @@ func (s *Store) hasRoomToStart(ctx context.Context) error {
 	if space.Free >= probeRoom {
 		return nil
 	}
-	err := s.db.Write(ctx, engine.Serializable, func(tx Tx) error { // writes a page, although the value stays
+	err := s.db.DB.Write(ctx, engine.Serializable, func(tx Tx) error { // writes a page, although the value stays
 		_, err := tx.Exec(fmt.Sprintf(`PRAGMA user_version = %d`, s.full.versions.newest()))
 		return err
 	})

@@ -31,7 +31,7 @@ const isDue = `paused = 0 AND running_task_num IS NULL`
 // each organization has an equal share. round is the number of the call. It selects the first
 // organization, so that each organization gets a share even if limit is small.
 func (s *Store) DueSchedules(ctx context.Context, limit, round int) ([]DueSchedule, error) {
-	now := s.millis()
+	now := s.db.Millis()
 	due, err := all(ctx, s.db, scanDue, `SELECT num, id, next_run_at, organization_id, worker_id
 		FROM schedules INDEXED BY schedules_due
 		WHERE next_run_at <= ? AND `+isDue+` ORDER BY next_run_at LIMIT ?`, now, limit)
@@ -109,7 +109,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 	// The disk is read before the transaction. Tasks with a folder of their own drop this
 	// listing.
 	workspace := s.lookAt(Folder{WorkerID: d.WorkerID})
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		f = Firing{} // the write may run again
 		sch, err := one(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE num = ?`, d.num)
 		if err != nil {
@@ -119,7 +119,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 		if sch.ended || sch.Paused || sch.runningTask != 0 || !sch.NextRunAt.Equal(d.DueAt) {
 			return nil
 		}
-		now := fromMillis(s.millis())
+		now := fromMillis(s.db.Millis())
 		next, err := s.after(sch, latest(now, sch.NextRunAt))
 		if err != nil {
 			f.Held = err.Error()
@@ -187,7 +187,7 @@ func (s *Store) pauseSchedule(tx Tx, num int64) error {
 // DelaySchedule delays a due schedule that failed to fire for an unforeseen reason, so
 // that it does not block others.
 func (s *Store) DelaySchedule(ctx context.Context, d DueSchedule, by time.Duration) error {
-	_, err := s.exec(ctx, `UPDATE schedules SET next_run_at = ? WHERE num = ? AND next_run_at = ?`,
-		s.now().Add(by).UnixMilli(), d.num, d.DueAt.UnixMilli())
+	_, err := s.db.Exec(ctx, `UPDATE schedules SET next_run_at = ? WHERE num = ? AND next_run_at = ?`,
+		s.db.Now().Add(by).UnixMilli(), d.num, d.DueAt.UnixMilli())
 	return err
 }

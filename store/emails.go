@@ -305,8 +305,8 @@ const (
 // only the source, because a later answer finds its task by these rows. It works on mails older
 // than age, at most limit for each statement, and returns the number of changed rows.
 func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
-	err = s.write(ctx, func(tx Tx) error {
-		before := s.now().Add(-age).UnixMilli()
+	err = s.db.Write(ctx, func(tx Tx) error {
+		before := s.db.Now().Add(-age).UnixMilli()
 		n = 0
 		for _, query := range []string{
 			`DELETE FROM inbound_emails WHERE status <> 'accepted' AND num IN (` + oldInbound + `)`,

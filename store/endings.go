@@ -45,7 +45,7 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 	asked := len(c.Settings.ApprovalTools) > 0 || out.Status != Completed || out.IncompleteReason != ""
 	out = s.storableOutcome(out)
 	locking := !asked && c.Depth == 0 && (last == nil || len(last.Approvals) == 0)
-	err = s.hot(ctx, locking, func(tx Tx) error {
+	err = s.db.Hot(ctx, locking, func(tx Tx) error {
 		if c.Depth > 0 {
 			if err := s.lockParents(ctx, tx, c.taskNum); err != nil {
 				return err
@@ -75,7 +75,7 @@ func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 	if last != nil {
 		used, model = last.used(), last.Model
 	}
-	completed := fromMillis(s.millis())
+	completed := fromMillis(s.db.Millis())
 	t := c.Turn
 	// Whole milliseconds, as in the database: the result equals what a later read returns.
 	t.Status, t.CompletedAt, t.Duration = out.Status, &completed, out.Duration.Truncate(time.Millisecond)
@@ -248,7 +248,7 @@ func (s *Store) startNext(tx Tx, t Turn, task taskState) error {
 // waits only for answers goes on without them: resumed counts these turns. Any other turn
 // ends in error: ended holds these turns.
 func (s *Store) ExpireSuspended(ctx context.Context, limit int) (ended []Turn, resumed int, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		return s.ending(tx, func(tx Tx) error {
 			ended, resumed, err = s.expireSuspended(ctx, tx, limit)
 			return err
@@ -262,7 +262,7 @@ func (s *Store) expireSuspended(ctx context.Context, tx Tx, limit int) (ended []
 		return nil, 0, nil // maintenance has begun while this write waited: no wait times out during maintenance
 	}
 	turns, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns INDEXED BY turns_resting
-		WHERE rests_until <= ? ORDER BY rests_until LIMIT ?`, s.millis(), limit)
+		WHERE rests_until <= ? ORDER BY rests_until LIMIT ?`, s.db.Millis(), limit)
 	if err != nil {
 		return ended, resumed, err
 	}
@@ -375,4 +375,18 @@ func refuseChildren(tx Tx, t Turn) error {
 		}
 		return err
 	}, `SELECT EXISTS (SELECT 1`+ofWaitedFor+`)`, t.Num)
+}
+
+// storableOutcome returns an outcome with texts as later reads return them.
+func (s *Store) storableOutcome(out Outcome) Outcome {
+	s.db.makeStorable(&out.OutputText, &out.Model)
+	if out.StructuredOutput != nil {
+		out.StructuredOutput = []byte(s.db.Storable(string(out.StructuredOutput)))
+	}
+	if out.Failure != nil {
+		f := *out.Failure // the caller's stays unchanged
+		s.db.makeStorable(&f.Code, &f.Message)
+		out.Failure = &f
+	}
+	return out
 }

@@ -26,7 +26,7 @@ const (
 )
 
 // Write runs fn in a write.
-func (s *Store) Write(ctx context.Context, fn func(tx Tx) error) error { return s.write(ctx, fn) }
+func (s *Store) Write(ctx context.Context, fn func(tx Tx) error) error { return s.db.Write(ctx, fn) }
 
 // Waiting returns the number of writes that have not begun.
 func (s *Store) Waiting() int { return s.db.Waiting() }
@@ -125,9 +125,9 @@ func (o Options) WithStep(file, server string, oldest int) Options {
 
 // AwaitsWrites reports whether a goroutine waits in AwaitWrites.
 func (s *Store) AwaitsWrites() bool {
-	s.underWay.mu.Lock()
-	defer s.underWay.mu.Unlock()
-	return s.underWay.waiters > 0
+	s.db.underWay.mu.Lock()
+	defer s.db.underWay.mu.Unlock()
+	return s.db.underWay.waiters > 0
 }
 
 // KnownFor is how long the store caches identities.
@@ -137,10 +137,10 @@ const KnownFor = knownFor * time.Millisecond
 // broken connection to a server has the same effect. settle applies the delayed effects of the last
 // write in memory.
 func (s *Store) LoseAnswers() (settle func()) {
-	db := &lostAnswers{DB: s.db}
-	s.db = db
+	db := &lostAnswers{DB: s.db.DB}
+	s.db.DB = db
 	return func() {
-		s.db = db.DB
+		s.db.DB = db.DB
 		db.Committed()
 	}
 }

@@ -9,7 +9,7 @@ func (s *Store) insertFile(tx Tx, t Turn, origin string, f File, now int64) erro
 	return tx.ExecLater(`INSERT INTO files (id, worker_id, task_num, turn_num, origin, path, title, media_type, size,
 			sha256, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		cmp.Or(f.ID, NewID("fil", s.now())), t.WorkerID, t.taskNum, t.Num, origin, f.Path, f.Title, f.MediaType, f.Size,
+		cmp.Or(f.ID, NewID("fil", s.db.Now())), t.WorkerID, t.taskNum, t.Num, origin, f.Path, f.Title, f.MediaType, f.Size,
 		f.SHA256, now)
 }
 

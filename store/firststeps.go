@@ -30,7 +30,7 @@ func (s *Store) FirstSteps(ctx context.Context, c Caller) (f FirstSteps, err err
 
 // HideFirstSteps stores that the caller has hidden the first steps.
 func (s *Store) HideFirstSteps(ctx context.Context, c Caller) error {
-	_, err := s.exec(ctx, `UPDATE memberships SET steps_hidden = 1 WHERE organization_id = ? AND user_id = ?`,
+	_, err := s.db.Exec(ctx, `UPDATE memberships SET steps_hidden = 1 WHERE organization_id = ? AND user_id = ?`,
 		c.OrganizationID, c.UserID)
 	return err
 }
@@ -41,7 +41,7 @@ const ActivityDays = 20
 // WorkerActivity returns how many turns of a worker ended on each of the last ActivityDays
 // days (UTC), the oldest day first. The caller must have read the worker.
 func (s *Store) WorkerActivity(ctx context.Context, w Worker) ([]int64, error) {
-	today := s.now().Unix() / secondsADay
+	today := s.db.Now().Unix() / secondsADay
 	// Each day is one short range of the table's key.
 	return all(ctx, s.db, scanInt, `WITH RECURSIVE days(day) AS
 			(SELECT CAST(?1 AS BIGINT) UNION ALL SELECT day + 1 FROM days WHERE day < ?2)

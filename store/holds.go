@@ -28,7 +28,7 @@ func (s *Store) HoldOfCap(ctx context.Context, organizationID string, h Hold) (l
 	if credits, err := s.knownCap(ctx, organizationID); err != nil || credits == nil {
 		return false, err
 	}
-	err = s.hot(ctx, true, func(tx Tx) error {
+	err = s.db.Hot(ctx, true, func(tx Tx) error {
 		limited = false
 		var credits *float64
 		_, err := one(ctx, tx, into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?
@@ -46,7 +46,7 @@ func (s *Store) HoldOfCap(ctx context.Context, organizationID string, h Hold) (l
 // less what the team keeps for its last calls. It is locking for the reason of HoldOfCap: it locks the
 // row of the root.
 func (s *Store) HoldOfTeam(ctx context.Context, t Turn, budget int64, h Hold) error {
-	return s.hot(ctx, true, func(tx Tx) error {
+	return s.db.Hot(ctx, true, func(tx Tx) error {
 		_, err := one(ctx, tx, scanInt, `SELECT num FROM turns
 			WHERE num = (SELECT coalesce(root_turn_num, num) FROM turns WHERE num = ?) /* FOR NO KEY UPDATE */`, t.Num)
 		if err != nil {
@@ -92,7 +92,7 @@ func setHold(tx Tx, account, runnerID string, nanos int64) error {
 // SetHold changes what a runner holds of an account, after calls have ended. It returns ErrLeaseLost if the
 // runner has no lease, so that its holds do not count. It is locking: it changes one row by its key.
 func (s *Store) SetHold(ctx context.Context, account, runnerID string, nanos int64) error {
-	return s.hot(ctx, true, func(tx Tx) error {
+	return s.db.Hot(ctx, true, func(tx Tx) error {
 		if nanos > 0 {
 			return setHold(tx, account, runnerID, nanos)
 		}

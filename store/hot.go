@@ -36,16 +36,16 @@ func isLocking(tx Tx) bool {
 	return ok
 }
 
-// hot runs fn as a locking write if locking is true. If fn then returns errSerialize, it runs again
+// Hot runs fn as a locking write if locking is true. If fn then returns errSerialize, it runs again
 // as a serializable one.
-func (s *Store) hot(ctx context.Context, locking bool, fn func(tx Tx) error) error {
-	if locking && s.OnServer() {
-		err := s.writeIn(ctx, engine.Locking, func(tx Tx) error { return fn(lockingTx{tx}) })
+func (d *DB) Hot(ctx context.Context, locking bool, fn func(tx Tx) error) error {
+	if locking && d.OnServer() {
+		err := d.WriteIn(ctx, engine.Locking, func(tx Tx) error { return fn(lockingTx{tx}) })
 		if !errors.Is(err, errSerialize) {
 			return err
 		}
 	}
-	return s.write(ctx, fn)
+	return d.Write(ctx, fn)
 }
 
 // oneLater calls scan with the first row of a query, before the result of any later statement is

@@ -30,7 +30,7 @@ const byCaller = `api_key_num = coalesce((SELECT num FROM api_keys WHERE id = ?1
 	AND user_num = coalesce((SELECT num FROM users WHERE id = ?1), 0)`
 
 // findResult returns the id of the record that the same request created before, or "".
-func (s *Store) findResult(ctx context.Context, q querier, k IdempotencyKey) (string, error) {
+func (d *DB) findResult(ctx context.Context, q querier, k IdempotencyKey) (string, error) {
 	if k.KeyID == "" || k.Key == "" && !k.Retry {
 		return "", nil
 	}
@@ -38,7 +38,7 @@ func (s *Store) findResult(ctx context.Context, q querier, k IdempotencyKey) (st
 	var id string
 	_, err := one(ctx, q, into(&hash, &id),
 		`SELECT request_hash, result_id FROM idempotency WHERE `+byCaller+`
-			AND key = ?2 AND retry_hash = ?3 AND expires_at > ?4`, k.KeyID, k.Key, k.retryHash(), s.millis())
+			AND key = ?2 AND retry_hash = ?3 AND expires_at > ?4`, k.KeyID, k.Key, k.retryHash(), d.Millis())
 	if err == nil && k.Key != "" && !bytes.Equal(hash, k.Hash) {
 		return "", Errorf(Mismatch, "Idempotency-Key: was used for another request: method, path or body differ")
 	}
@@ -47,23 +47,23 @@ func (s *Store) findResult(ctx context.Context, q querier, k IdempotencyKey) (st
 
 // Replay returns the id of the record that the same request created before, or "" if the
 // request is new.
-func (s *Store) Replay(ctx context.Context, k IdempotencyKey) (string, error) {
-	return s.findResult(ctx, s.db, k)
+func (d *DB) Replay(ctx context.Context, k IdempotencyKey) (string, error) {
+	return d.findResult(ctx, d, k)
 }
 
 // Remember stores the result of a request that takes more than one transaction. If an equal request
 // has a result already, that result stays.
-func (s *Store) Remember(ctx context.Context, k IdempotencyKey, resultID string) error {
-	return s.write(ctx, func(tx Tx) error {
-		_, err := s.insertResult(tx, k, resultID, k.Key != "")
+func (d *DB) Remember(ctx context.Context, k IdempotencyKey, resultID string) error {
+	return d.Write(ctx, func(tx Tx) error {
+		_, err := d.insertResult(tx, k, resultID, k.Key != "")
 		return err
 	})
 }
 
 // remember stores the result of a request in the transaction that created it. If an equal
 // request has a result already that findResult would return, it fails, and nothing is created.
-func (s *Store) remember(tx Tx, k IdempotencyKey, resultID string) error {
-	first, err := s.insertResult(tx, k, resultID, k.Key != "" || k.Retry)
+func (d *DB) remember(tx Tx, k IdempotencyKey, resultID string) error {
+	first, err := d.insertResult(tx, k, resultID, k.Key != "" || k.Retry)
 	switch {
 	case err != nil || first:
 		return err
@@ -75,14 +75,14 @@ func (s *Store) remember(tx Tx, k IdempotencyKey, resultID string) error {
 
 // insertResult stores the result of a request. If keep is true, the result of an equal request that
 // has not expired stays, and first is false.
-func (s *Store) insertResult(tx Tx, k IdempotencyKey, resultID string, keep bool) (first bool, err error) {
+func (d *DB) insertResult(tx Tx, k IdempotencyKey, resultID string, keep bool) (first bool, err error) {
 	if k.KeyID == "" {
 		return true, nil
 	}
 	// A Retry finds its request by content alone, so the request is remembered only for a short
 	// time. After that, the same content is a new request. Within that time, the newest result
 	// counts.
-	now := s.now()
+	now := d.Now()
 	life, replaceable := retryLife, int64(math.MaxInt64)
 	var hash []byte
 	if k.Key != "" {
@@ -116,25 +116,25 @@ func (k IdempotencyKey) retryHash() []byte {
 }
 
 // PruneIdempotency deletes up to limit expired requests, and returns their number.
-func (s *Store) PruneIdempotency(ctx context.Context, limit int) (int64, error) {
-	return s.exec(ctx, `DELETE FROM idempotency WHERE (api_key_num, user_num, key, retry_hash) IN
-		(SELECT api_key_num, user_num, key, retry_hash FROM idempotency WHERE expires_at <= ? LIMIT ?)`, s.millis(), limit)
+func (d *DB) PruneIdempotency(ctx context.Context, limit int) (int64, error) {
+	return d.Exec(ctx, `DELETE FROM idempotency WHERE (api_key_num, user_num, key, retry_hash) IN
+		(SELECT api_key_num, user_num, key, retry_hash FROM idempotency WHERE expires_at <= ? LIMIT ?)`, d.Millis(), limit)
 }
 
 // createOnce calls create in a write and remembers the id that it returns. If the same
 // request was carried out before, it calls find with that id instead: then replayed is
 // true.
-func createOnce[T any](ctx context.Context, s *Store, key IdempotencyKey, find func(tx Tx, id string) (T, error),
+func createOnce[T any](ctx context.Context, d *DB, key IdempotencyKey, find func(tx Tx, id string) (T, error),
 	create func(tx Tx) (v T, id string, err error)) (v T, replayed bool, err error) {
-	return createOnceIn(ctx, s, false, key, find, create)
+	return createOnceIn(ctx, d, false, key, find, create)
 }
 
 // createOnceIn is createOnce in a write that is locking, as for hot.
-func createOnceIn[T any](ctx context.Context, s *Store, locking bool, key IdempotencyKey,
+func createOnceIn[T any](ctx context.Context, d *DB, locking bool, key IdempotencyKey,
 	find func(tx Tx, id string) (T, error),
 	create func(tx Tx) (v T, id string, err error)) (v T, replayed bool, err error) {
-	err = s.hot(ctx, locking, func(tx Tx) error {
-		id, err := s.findResult(ctx, tx, key)
+	err = d.Hot(ctx, locking, func(tx Tx) error {
+		id, err := d.findResult(ctx, tx, key)
 		if err != nil {
 			return err
 		}
@@ -142,13 +142,13 @@ func createOnceIn[T any](ctx context.Context, s *Store, locking bool, key Idempo
 			v, err = find(tx, id)
 			return err
 		}
-		if err := s.Gate.RoomIn(ctx); err != nil { // a repeated request still gets its result
+		if err := d.gate.RoomIn(ctx); err != nil { // a repeated request still gets its result
 			return err
 		}
 		if v, id, err = create(tx); err != nil {
 			return err
 		}
-		return s.remember(tx, key, id)
+		return d.remember(tx, key, id)
 	})
 	return v, replayed, err
 }

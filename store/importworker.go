@@ -7,7 +7,7 @@ import "context"
 // address.
 func (s *Store) ImportWorker(ctx context.Context, c Caller, n NewWorker, schedules []NewSchedule, webhook string,
 	key IdempotencyKey) (w Worker, replayed bool, err error) {
-	return createOnce(ctx, s, key, func(tx Tx, id string) (Worker, error) {
+	return createOnce(ctx, s.db, key, func(tx Tx, id string) (Worker, error) {
 		return s.visibleWorker(ctx, tx, c, id)
 	}, func(tx Tx) (Worker, string, error) {
 		w, err := s.insertWorker(tx, c, n)

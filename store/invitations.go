@@ -25,7 +25,7 @@ func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 	if err := s.Gate.RoomIn(ctx); err != nil {
 		return Link{}, "", err
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if err := s.allowManaging(ctx, tx, &c, role); err != nil {
 			return err
 		}
@@ -77,12 +77,12 @@ func (s *Store) Invitations(ctx context.Context, c Caller) ([]Link, error) {
 	}
 	return all(ctx, s.db, scanLink, selectLinks+`
 		WHERE l.organization_id = ? AND l.kind = 'invitation' AND l.expires_at > ?
-		ORDER BY l.id DESC LIMIT ?`, c.OrganizationID, s.millis(), maxInvitations)
+		ORDER BY l.id DESC LIMIT ?`, c.OrganizationID, s.db.Millis(), maxInvitations)
 }
 
 // RevokeInvitation deletes an open invitation of the caller's organization.
 func (s *Store) RevokeInvitation(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		l, err := one(ctx, tx, scanLink, selectLinks+`
 			WHERE l.id = ? AND l.organization_id = ? AND l.kind = 'invitation'`, id, c.OrganizationID)
 		if err != nil {
@@ -113,7 +113,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, c Caller, token string, n 
 			return Caller{}, err
 		}
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		// Read the link again: another request may have used it meanwhile.
 		l, err := s.link(ctx, tx, LinkInvitation, token)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 // sums in one statement each, and insert the step. A cap is the exception: see meter. A step that asks
 // for approvals reads who may decide on them, and is serializable.
 func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
-	err := s.hot(ctx, len(st.Approvals) == 0, func(tx Tx) error {
+	err := s.db.Hot(ctx, len(st.Approvals) == 0, func(tx Tx) error {
 		if err := claimedProgress(tx, c, st.Model, st.used()); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step) error {
 // It may be locking for the reason that JournalStep may be. It inserts rows of its own turn, and
 // sources, of which the unique index keeps the first.
 func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []File, sources []Source) error {
-	err := s.hot(ctx, true, func(tx Tx) error {
+	err := s.db.Hot(ctx, true, func(tx Tx) error {
 		used := Usage{ToolCost: call.Cost}
 		if err := claimedProgress(tx, c, "", used); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 		if err := insertImages(tx, c.Num, call); err != nil {
 			return err
 		}
-		now := s.millis()
+		now := s.db.Millis()
 		for _, f := range files {
 			if err := s.insertFile(tx, c.Turn, Published, f, now); err != nil {
 				return err
@@ -81,7 +81,7 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 		}
 		// A URL is a source of a task only once, in the first turn that used it.
 		for _, src := range sources {
-			if s.OnServer() && len(src.URL) > longestIndexed {
+			if s.db.OnServer() && len(src.URL) > longestIndexed {
 				continue
 			}
 			err := tx.ExecLater(`INSERT INTO sources (id, task_num, turn_num, url, title, created_at)
@@ -105,7 +105,7 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 //
 // It may be locking: it is one statement, which decides on the row that it changes.
 func (s *Store) BeginCall(ctx context.Context, c Claim, tokens, cost int64) error {
-	return s.hot(ctx, true, func(tx Tx) error {
+	return s.db.Hot(ctx, true, func(tx Tx) error {
 		return updateClaimed(tx, c, `call_tokens = ?, call_cost = ?`, tokens, cost)
 	})
 }
@@ -115,7 +115,7 @@ func (s *Store) BeginCall(ctx context.Context, c Claim, tokens, cost int64) erro
 //
 // It may be locking for the reason that JournalStep may be.
 func (s *Store) ChargeCall(ctx context.Context, c Claim, u Usage) error {
-	return s.hot(ctx, true, func(tx Tx) error {
+	return s.db.Hot(ctx, true, func(tx Tx) error {
 		if err := updateClaimed(tx, c, addUsage, usageArgs("", u)...); err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (s *Store) addToSums(tx Tx, t Turn, u Usage) error {
 	if u == (Usage{}) {
 		return nil
 	}
-	s.tell(tx, t.OrganizationID, ChangedTasks)
+	s.db.Notify(tx, t.OrganizationID, ChangedTasks)
 	return s.meter(tx, t, u, false, true)
 }
 

@@ -69,7 +69,7 @@ func (s *Store) AuthenticateMCP(ctx context.Context, secret string) (Identity, e
 }
 
 func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Identity, error) {
-	now, hash := s.millis(), hashSecret(secret)
+	now, hash := s.db.Millis(), hashSecret(secret)
 	id, ok := s.known.identities.get(hash, s.known.moment(), now)
 	if !ok || id.expires != nil && *id.expires <= now {
 		var err error
@@ -173,7 +173,7 @@ func (s *Store) createKey(ctx context.Context, c Caller, n NewKey, may func(Tx) 
 		return Key{}, "", Errorf(Forbidden, "a key acts for the user who creates it")
 	}
 	secret = cmp.Or(n.Secret, newSecret("jm_live_"))
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if err := may(tx); err != nil {
 			return err
 		}
@@ -205,10 +205,10 @@ func (s *Store) createKey(ctx context.Context, c Caller, n NewKey, may func(Tx) 
 
 // insertKey stores a key that acts for the holder.
 func (s *Store) insertKey(ctx context.Context, tx Tx, holder Caller, name, secret string) (Key, error) {
-	id := NewID("key", s.now())
+	id := NewID("key", s.db.Now())
 	_, err := tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		id, holder.OrganizationID, holder.UserID, name, hashSecret(secret), secret[:12], s.millis())
+		id, holder.OrganizationID, holder.UserID, name, hashSecret(secret), secret[:12], s.db.Millis())
 	if err != nil {
 		return Key{}, err
 	}
@@ -258,7 +258,7 @@ func (s *Store) OrganizationKeys(ctx context.Context, c Caller, cursor string, l
 // RevokeKey ends a key at once. A key that is revoked already stays as it is. manageableKey
 // describes which keys a caller may name, and how.
 func (s *Store) RevokeKey(ctx context.Context, c Caller, which string) (k Key, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if k, err = s.manageableKey(ctx, tx, &c, which); err != nil {
 			return err
 		}
@@ -276,7 +276,7 @@ func (s *Store) RevokeKey(ctx context.Context, c Caller, which string) (k Key, e
 			return err
 		}
 		s.forgetKnown(tx)
-		n, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, s.millis(), k.ID)
+		n, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, s.db.Millis(), k.ID)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -299,7 +299,7 @@ const RollGrace = 24 * time.Hour
 // the successor acts as the Owner.
 func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, secret string, err error) {
 	secret = newSecret("jm_live_")
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		old, err := s.manageableKey(ctx, tx, &c, which)
 		if err == nil && old.Role == RoleOwner {
 			err = c.Allow(ManageOwners)
@@ -321,7 +321,7 @@ func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, sec
 		}
 		s.forgetKnown(tx)
 		if _, err := tx.Exec(`UPDATE api_keys SET expires_at = ? WHERE id = ?`,
-			s.now().Add(RollGrace).UnixMilli(), old.ID); err != nil {
+			s.db.Now().Add(RollGrace).UnixMilli(), old.ID); err != nil {
 			return err
 		}
 		detail := old.audited()

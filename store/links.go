@@ -59,7 +59,7 @@ func (s *Store) Link(ctx context.Context, kind LinkKind, token string) (Link, er
 
 func (s *Store) link(ctx context.Context, q querier, kind LinkKind, token string) (Link, error) {
 	l, err := one(ctx, q, scanLink, selectLinks+`WHERE l.hash = ? AND l.kind = ? AND l.expires_at > ?`,
-		hashSecret(token), kind, s.millis())
+		hashSecret(token), kind, s.db.Millis())
 	return l, noRow(err, Errorf(NotFound, "this link has been used, was withdrawn or has expired: ask for a new one"))
 }
 
@@ -69,12 +69,12 @@ func (s *Store) insertLink(ctx context.Context, tx Tx, c Caller, l Link,
 	lifetime time.Duration) (Link, string, error) {
 	// Only a hash of the token is stored, so that nobody can use a link that they read in a
 	// copy of the database.
-	id, token := NewID("lnk", s.now()), newSecret("")
+	id, token := NewID("lnk", s.db.Now()), newSecret("")
 	_, err := tx.Exec(`INSERT INTO links (id, hash, kind, organization_id, email, role, user_id, created_by_user_id,
 			created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		id, hashSecret(token), l.Kind, nullable(c.OrganizationID), nullable(l.Email), nullable(string(l.Role)),
-		nullable(l.UserID), nullable(c.UserID), s.millis(), s.now().Add(lifetime).UnixMilli())
+		nullable(l.UserID), nullable(c.UserID), s.db.Millis(), s.db.Now().Add(lifetime).UnixMilli())
 	if err != nil {
 		return Link{}, "", err
 	}
@@ -103,6 +103,6 @@ func endLinksBy(tx Tx, organizationID, userID string) error {
 
 // PruneLinks deletes up to limit expired links, and returns their number.
 func (s *Store) PruneLinks(ctx context.Context, limit int) (int64, error) {
-	return s.exec(ctx, `DELETE FROM links WHERE id IN
-		(SELECT id FROM links WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, s.millis(), limit)
+	return s.db.Exec(ctx, `DELETE FROM links WHERE id IN
+		(SELECT id FROM links WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, s.db.Millis(), limit)
 }

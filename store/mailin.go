@@ -159,7 +159,7 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 			n.Turn.workspace, n.Turn.atOnce = s.look(ctx, *n.Turn), true
 		}
 	}
-	err = s.write(ctx, func(tx Tx) (err error) {
+	err = s.db.Write(ctx, func(tx Tx) (err error) {
 		list, made, err = s.receiveEach(ctx, tx, emails, src, limits)
 		return err
 	})
@@ -226,7 +226,7 @@ func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 		turnNum, e.TurnID, e.TaskID, e.Status = t.Num, t.ID, t.TaskID, EmailAccepted
 		e.Claimed = t.Status == Running
 	}
-	s.tell(tx, e.OrgID, ChangedOutbox)
+	s.db.Notify(tx, e.OrgID, ChangedOutbox)
 	if n.NoticeTo != "" {
 		if err := s.queueNotice(ctx, tx, e, n.NoticeTo); err != nil {
 			return Email{}, false, err
@@ -239,11 +239,11 @@ func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 }
 
 func (s *Store) newInbound(n NewEmail, src source) Email {
-	return Email{ID: NewID("msg", s.now()), Direction: Inbound, OrgID: n.Worker.OrganizationID, WorkerID: n.Worker.ID,
+	return Email{ID: NewID("msg", s.db.Now()), Direction: Inbound, OrgID: n.Worker.OrganizationID, WorkerID: n.Worker.ID,
 		proven: n.Proven, network: n.Network,
 		Status: n.Status, Reason: n.Reason, MessageID: n.MessageID, MailFrom: n.MailFrom, From: n.From, To: n.To,
 		ReplyTo: n.ReplyTo, Subject: n.Subject, Verdicts: n.Verdicts, RemoteAddr: n.RemoteAddr, Size: src.size,
-		CreatedAt: fromMillis(s.millis())}
+		CreatedAt: fromMillis(s.db.Millis())}
 }
 
 // insertInbound stores a mail. content is that of NewEmail, "" for a copy. turnNum is 0 if the mail starts
@@ -278,7 +278,7 @@ func (s *Store) checkMailLimits(ctx context.Context, tx Tx, n NewEmail, limits M
 			return err
 		}
 	}
-	since := s.now().Add(-time.Hour).UnixMilli()
+	since := s.db.Now().Add(-time.Hour).UnixMilli()
 	return s.checkHourlyLimit(ctx, tx, limits.PerSender, "of this sender", `
 		SELECT e.created_at FROM inbound_emails e CROSS JOIN turns t ON t.num = e.turn_num
 		WHERE e.worker_id = ? AND e.from_address = ? AND e.status = 'accepted' AND e.created_at > ?
@@ -296,7 +296,7 @@ func (s *Store) checkHourlyLimit(ctx context.Context, tx Tx, limit int, whose, q
 	if _, err := one(ctx, tx, into(asTime{&at}), query, append(args, limit-1)...); err != nil {
 		return noRow(err, nil)
 	}
-	wait := at.Add(time.Hour).Sub(s.now())
+	wait := at.Add(time.Hour).Sub(s.db.Now())
 	if wait <= 0 {
 		return nil
 	}
@@ -316,14 +316,14 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 	if err != nil {
 		return Email{}, err
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		n.Worker, n.Status, n.Reason = Worker{}, EmailIgnored, "for the postmaster"
 		n.Worker.OrganizationID, err = one(ctx, tx, scanString, firstOrganization)
 		if err != nil {
 			return fmt.Errorf("find the first organization: %w", err)
 		}
 		e = s.newInbound(n, src)
-		s.tell(tx, e.OrgID, ChangedOutbox)
+		s.db.Notify(tx, e.OrgID, ChangedOutbox)
 		if e.num, err = insertInbound(tx, e, e.ID, 0, src); err != nil {
 			return err
 		}
@@ -337,7 +337,7 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 // Member.
 func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewTurn) (e Email, err error) {
 	turn.workspace = s.look(ctx, turn)
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if err := s.roleNow(ctx, tx, &c); err != nil {
 			return err
 		}
@@ -364,7 +364,7 @@ func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewT
 		if err != nil {
 			return err
 		}
-		s.tell(tx, e.OrgID, ChangedOutbox)
+		s.db.Notify(tx, e.OrgID, ChangedOutbox)
 		e.Status, e.Reason, e.TurnID, e.TaskID = EmailAccepted, "", t.ID, t.TaskID
 		return s.audit(tx, c, "email.release", e.ID, map[string]any{"from": e.From, "worker": e.WorkerID})
 	})

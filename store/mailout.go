@@ -16,13 +16,13 @@ func (s *Store) queueReply(tx Tx, t Turn) error {
 	if t.TriggeredBy != TriggerEmail {
 		return nil
 	}
-	now := s.millis()
-	s.tell(tx, t.OrganizationID, ChangedOutbox)
+	now := s.db.Millis()
+	s.db.Notify(tx, t.OrganizationID, ChangedOutbox)
 	_, err := tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, inbound_num,
 			recipient, subject, status, attempts, next_attempt_at, error_message, created_at, size)
 		SELECT ?, 'reply', organization_id, worker_id, turn_num, num, reply_to, '', 'queued', 0, ?, '', ?, 0
 		FROM inbound_emails WHERE turn_num = ? AND reply_to <> '' AND `+speaks+` ORDER BY num DESC LIMIT 1`,
-		NewID("msg", s.now()), now, now, t.Num, t.taskNum)
+		NewID("msg", s.db.Now()), now, now, t.Num, t.taskNum)
 	return err
 }
 
@@ -45,7 +45,7 @@ const (
 // queueNotice adds a notice to the author of a mail to the outbox, within the limits. If mail of everybody comes
 // from the network, the author counts instead of it.
 func (s *Store) queueNotice(ctx context.Context, tx Tx, e Email, author string) error {
-	network, since := cmp.Or(e.network, author), s.now().Add(-noticeTime).UnixMilli()
+	network, since := cmp.Or(e.network, author), s.db.Now().Add(-noticeTime).UnixMilli()
 	networks, err := all(ctx, tx, scanString, `SELECT network FROM outbound_emails INDEXED BY outbound_emails_notices
 		WHERE network IS NOT NULL AND created_at > ? LIMIT ?`, since, maxNotices)
 	if err != nil || len(networks) == maxNotices || slices.Contains(networks, network) {
@@ -58,7 +58,7 @@ func (s *Store) queueNotice(ctx context.Context, tx Tx, e Email, author string) 
 	_, err = tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, network, recipient, subject,
 			status, attempts, next_attempt_at, error_message, created_at, size)
 		VALUES (?1, 'notice', ?2, ?3, ?4, ?5, '', 'queued', 0, ?6, '', ?6, 0)`,
-		NewID("msg", s.now()), e.OrgID, e.WorkerID, network, author, s.millis())
+		NewID("msg", s.db.Now()), e.OrgID, e.WorkerID, network, author, s.db.Millis())
 	return err
 }
 
@@ -91,7 +91,7 @@ func scanReply(row scanner) (r Reply, err error) {
 // reply whose result is not stored within lease is due again. It may then be sent twice,
 // under one Message-ID, but is never lost. If the database fails, no reply is claimed.
 func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (replies []Reply, err error) {
-	err = s.write(ctx, func(tx Tx) (err error) {
+	err = s.db.Write(ctx, func(tx Tx) (err error) {
 		replies, err = s.claimReplies(ctx, tx, n, lease)
 		return err
 	})
@@ -117,7 +117,7 @@ func (s *Store) claimReplies(ctx context.Context, tx Tx, n int, lease time.Durat
 	const due = ` FROM outbound_emails e INDEXED BY outbound_emails_due WHERE next_attempt_at <= ?
 		ORDER BY next_attempt_at, num LIMIT ?`
 	// The lease counts from the claim: it ends even if the process does.
-	now := s.now()
+	now := s.db.Now()
 	end := fromMillis(now.Add(lease).UnixMilli())
 	replies, err := all(ctx, tx, scanReply, `SELECT `+replyColumns+due, now.UnixMilli(), n)
 	if err != nil || len(replies) == 0 {
@@ -135,10 +135,10 @@ func (s *Store) claimReplies(ctx context.Context, tx Tx, n int, lease time.Durat
 // unclaim undoes claims whose records could not be read. No attempt was made. If another process has
 // claimed a reply since, its claim stays.
 func (s *Store) unclaim(ctx context.Context, replies []Reply) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		for _, r := range replies {
 			err := tx.ExecLater(`UPDATE outbound_emails SET attempts = attempts - 1, claimed = 0, next_attempt_at = ?
-				WHERE num = ? AND claimed = 1 AND attempts = ?`, s.millis(), r.num, r.Attempts)
+				WHERE num = ? AND claimed = 1 AND attempts = ?`, s.db.Millis(), r.num, r.Attempts)
 			if err != nil {
 				return err
 			}
@@ -152,8 +152,8 @@ func (s *Store) unclaim(ctx context.Context, replies []Reply) error {
 // starts, every claim belongs to an earlier leader. Call ReleaseReplies before the first ClaimReplies. A
 // reply whose sending was recorded stays sent.
 func (s *Store) ReleaseReplies(ctx context.Context) (int64, error) {
-	return s.exec(ctx, `UPDATE outbound_emails INDEXED BY outbound_emails_due SET claimed = 0, next_attempt_at = ?
-		WHERE next_attempt_at IS NOT NULL AND claimed = 1`, s.millis())
+	return s.db.Exec(ctx, `UPDATE outbound_emails INDEXED BY outbound_emails_due SET claimed = 0, next_attempt_at = ?
+		WHERE next_attempt_at IS NOT NULL AND claimed = 1`, s.db.Millis())
 }
 
 // fillReply reads the records that the text of a reply needs. They are read at each attempt: a late
@@ -196,7 +196,7 @@ func (s *Store) ComposeReply(ctx context.Context, r *Reply, subject string, raw 
 	if err != nil {
 		return err
 	}
-	err = s.write(ctx, func(tx Tx) error { return composeReply(tx, *r, subject, src) })
+	err = s.db.Write(ctx, func(tx Tx) error { return composeReply(tx, *r, subject, src) })
 	r.Subject, r.Size = subject, src.size
 	r.sourceSHA256, _ = src.sha256.(string)
 	return err
@@ -208,7 +208,7 @@ func (s *Store) KeepReply(ctx context.Context, r Reply, subject string, raw []by
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		if err := composeReply(tx, r, subject, src); err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func composeReply(tx Tx, r Reply, subject string, src source) error {
 
 // EndReply stores the result of a reply: EmailSent, EmailKept, or EmailFailed with the reason.
 func (s *Store) EndReply(ctx context.Context, r Reply, status EmailStatus, reason string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		_, err := s.endReply(tx, r, status, reason)
 		return err
 	})
@@ -233,7 +233,7 @@ func (s *Store) EndReply(ctx context.Context, r Reply, status EmailStatus, reaso
 // GiveUpReply stores that a reply cannot be sent, and raises an alert. For an alert mail it raises
 // none, and for a notice neither: anybody can cause notices to addresses that do not exist.
 func (s *Store) GiveUpReply(ctx context.Context, r Reply, reason string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		ended, err := s.endReply(tx, r, EmailFailed, reason)
 		if err != nil || !ended || r.Kind == ReplyAlert || r.Kind == ReplyNotice {
 			return err
@@ -246,11 +246,11 @@ func (s *Store) GiveUpReply(ctx context.Context, r Reply, reason string) error {
 func (s *Store) endReply(tx Tx, r Reply, status EmailStatus, reason string) (bool, error) {
 	var sent any
 	if status == EmailSent {
-		sent = s.millis()
+		sent = s.db.Millis()
 	}
 	// A mail to a member may hold a link that decides for that member. Its source is deleted
 	// as soon as nothing will send it again.
-	s.tell(tx, r.OrgID, ChangedOutbox)
+	s.db.Notify(tx, r.OrgID, ChangedOutbox)
 	n, err := tx.Exec(`UPDATE outbound_emails SET status = ?1, error_message = ?2, next_attempt_at = NULL,
 			claimed = 0, sent_at = ?3, source = iif(user_id IS NULL, source, NULL),
 			source_sha256 = iif(user_id IS NULL, source_sha256, NULL)
@@ -264,12 +264,12 @@ func (s *Store) endReply(tx Tx, r Reply, status EmailStatus, reason string) (boo
 // RetryReply schedules the next attempt of a reply that could not be sent. It changes nothing if the
 // claim of r is over.
 func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		n, err := tx.Exec(`UPDATE outbound_emails SET next_attempt_at = ?, claimed = 0, error_message = ?
 			WHERE num = ? AND status = 'queued' AND claimed = 1 AND attempts = ?`,
 			at.UnixMilli(), reason, r.num, r.Attempts)
 		if n > 0 {
-			s.tell(tx, r.OrgID, ChangedOutbox)
+			s.db.Notify(tx, r.OrgID, ChangedOutbox)
 			tx.OnCommit(func() { s.counters.EmailsRetried.Add(1) })
 		}
 		return err
@@ -279,8 +279,8 @@ func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason st
 // BounceReply sets the status of a worker's reply to bounced. It is the first reply that one of the
 // message ids names.
 func (s *Store) BounceReply(ctx context.Context, w Worker, messageIDs []string, reason string) error {
-	return s.write(ctx, func(tx Tx) error {
-		s.tell(tx, w.OrganizationID, ChangedOutbox)
+	return s.db.Write(ctx, func(tx Tx) error {
+		s.db.Notify(tx, w.OrganizationID, ChangedOutbox)
 		return bounce(tx, messageIDs, reason, `worker_id = ?`, w.ID)
 	})
 }
@@ -288,7 +288,7 @@ func (s *Store) BounceReply(ctx context.Context, w Worker, messageIDs []string, 
 // BounceAlert sets the status of an alert to bounced. It is the first alert that one of the message
 // ids names.
 func (s *Store) BounceAlert(ctx context.Context, messageIDs []string, reason string) error {
-	return s.write(ctx, func(tx Tx) error { return bounce(tx, messageIDs, reason, `kind = ?`, "alert") })
+	return s.db.Write(ctx, func(tx Tx) error { return bounce(tx, messageIDs, reason, `kind = ?`, "alert") })
 }
 
 // maxBounceReason is how many characters of the reason of a bounce are stored. Anybody may have written it.
@@ -314,7 +314,7 @@ func bounce(tx Tx, messageIDs []string, reason, condition, value string) error {
 // queued, failed, bounced or kept. SendAgain returns a Conflict for a reply that was sent, for a
 // received mail, and for an archived task or a deleted worker. It returns Forbidden for a Member.
 func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if err := s.roleNow(ctx, tx, &c); err != nil {
 			return err
 		}
@@ -335,7 +335,7 @@ func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, er
 		}
 		// The attempts count from 0, so the reply gets as many retries as a new one.
 		n, err := tx.Exec(`UPDATE outbound_emails SET status = 'queued', next_attempt_at = ?, attempts = 0, claimed = 0
-			WHERE id = ? AND status IN ('queued', 'failed', 'bounced', 'kept')`, s.millis(), id)
+			WHERE id = ? AND status IN ('queued', 'failed', 'bounced', 'kept')`, s.db.Millis(), id)
 		switch {
 		case err != nil:
 			return err
@@ -345,7 +345,7 @@ func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, er
 		if e, err = s.visibleEmail(ctx, tx, c, id); err != nil {
 			return err
 		}
-		s.tell(tx, c.OrganizationID, ChangedOutbox)
+		s.db.Notify(tx, c.OrganizationID, ChangedOutbox)
 		return s.audit(tx, c, "email.retry", e.ID, map[string]any{"to": e.To, "worker": e.WorkerID})
 	})
 	return e, err

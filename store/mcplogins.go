@@ -30,7 +30,7 @@ func (s *Store) MCPLogin(ctx context.Context, server string) ([]byte, error) {
 func (s *Store) SetMCPLogin(ctx context.Context, server string, login []byte) error {
 	ctx = gate.DuringMaintenance(ctx)
 	if len(login) == 0 {
-		_, err := s.exec(ctx, `DELETE FROM mcp_logins WHERE server = ?`, server)
+		_, err := s.db.Exec(ctx, `DELETE FROM mcp_logins WHERE server = ?`, server)
 		return err
 	}
 	if len(login) > maxMCPLogin {
@@ -40,9 +40,9 @@ func (s *Store) SetMCPLogin(ctx context.Context, server string, login []byte) er
 	if err != nil {
 		return err
 	}
-	_, err = s.exec(ctx, `INSERT INTO mcp_logins (server, sealed, updated_at) VALUES (?, ?, ?)
+	_, err = s.db.Exec(ctx, `INSERT INTO mcp_logins (server, sealed, updated_at) VALUES (?, ?, ?)
 		ON CONFLICT (server) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at`,
-		server, sealed, s.millis())
+		server, sealed, s.db.Millis())
 	return err
 }
 
@@ -54,7 +54,7 @@ func (s *Store) AuditMCPLogin(ctx context.Context, c Caller, server string, in b
 	if in {
 		action = "mcp.signIn"
 	}
-	return s.write(gate.DuringMaintenance(ctx), func(tx Tx) error {
+	return s.db.Write(gate.DuringMaintenance(ctx), func(tx Tx) error {
 		return s.audit(tx, c, action, server, map[string]any{"name": server})
 	})
 }

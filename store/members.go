@@ -61,7 +61,7 @@ func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Ro
 	if !role.Valid() {
 		return m, Fields{{Path: "role", Message: "must be owner, admin or member"}}.Err()
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if m, err = s.member(ctx, tx, c, userID); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (s *Store) checkLastOwner(ctx context.Context, tx Tx, c Caller, m Member) e
 // end at once, their schedules pause, and their workers become the caller's, so that somebody can
 // change them. Accepted turns continue.
 func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Member, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if m, err = s.member(ctx, tx, c, userID); err != nil {
 			return err
 		}
@@ -160,9 +160,9 @@ func (s *Store) endMembership(tx Tx, c Caller, userID string) (counts map[string
 		args           []any
 	}{
 		{"keys", `UPDATE api_keys SET revoked_at = ? WHERE organization_id = ? AND user_id = ? AND revoked_at IS NULL`,
-			[]any{s.millis(), org, userID}},
+			[]any{s.db.Millis(), org, userID}},
 		{"programs", `UPDATE oauth_grants SET revoked_at = ?, code_hash = NULL, refresh_hash = NULL
-			WHERE organization_id = ? AND user_id = ? AND revoked_at IS NULL`, []any{s.millis(), org, userID}},
+			WHERE organization_id = ? AND user_id = ? AND revoked_at IS NULL`, []any{s.db.Millis(), org, userID}},
 		{"sessions", `DELETE FROM sessions WHERE user_id = ? AND organization_id = ?`, []any{userID, org}},
 		{"schedules", `UPDATE schedules SET paused = 1
 			WHERE organization_id = ? AND created_by_user_id = ? AND next_run_at IS NOT NULL AND paused = 0`,
@@ -258,7 +258,7 @@ func (s *Store) insertMembership(tx Tx, organizationID string, m Member) error {
 		return err
 	}
 	_, err := tx.Exec(`INSERT INTO memberships (organization_id, user_id, role, created_at) VALUES (?, ?, ?, ?)
-		ON CONFLICT (organization_id, user_id) DO NOTHING`, organizationID, m.UserID, m.Role, s.millis())
+		ON CONFLICT (organization_id, user_id) DO NOTHING`, organizationID, m.UserID, m.Role, s.db.Millis())
 	return err
 }
 
@@ -269,9 +269,9 @@ func (s *Store) ensureUser(tx Tx, email string) (string, error) {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
 	}
-	id = NewID("usr", s.now())
+	id = NewID("usr", s.db.Now())
 	name, _, _ := strings.Cut(email, "@")
-	_, err = tx.Exec(`INSERT INTO users (id, email, name, created_at) VALUES (?, ?, ?, ?)`, id, email, name, s.millis())
+	_, err = tx.Exec(`INSERT INTO users (id, email, name, created_at) VALUES (?, ?, ?, ?)`, id, email, name, s.db.Millis())
 	return id, err
 }
 
@@ -279,7 +279,7 @@ func (s *Store) ensureUser(tx Tx, email string) (string, error) {
 // organization. It creates both if they do not exist. Commands on the data folder
 // itself use it.
 func (s *Store) Owner(ctx context.Context, email string) (c Caller, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		c, err = s.ensureMembership(tx, Operator(), "", email, RoleOwner)
 		return err
 	})
@@ -302,7 +302,7 @@ func (s *Store) RenameUser(ctx context.Context, c Caller, name string) error {
 		return err
 	}
 	name = strings.TrimSpace(name)
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		s.forgetKnown(tx)
 		n, err := tx.Exec(`UPDATE users SET name = ?1 WHERE id = ?2 AND name <> ?1`, name, c.UserID)
 		if err != nil || n == 0 {
@@ -328,7 +328,7 @@ func (s *Store) SetPreferences(ctx context.Context, c Caller, p Preferences) err
 	if err := f.Err(); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		_, err := tx.Exec(`UPDATE users SET theme = ?, language = ?, shortcuts = ? WHERE id = ?`,
 			p.Theme, p.Language, p.Shortcuts, c.UserID)
 		return err

@@ -41,7 +41,7 @@ type Accepted struct {
 }
 
 // NewTurnID returns an id for a NewTurn, so that a caller can watch the turn before it is accepted.
-func (s *Store) NewTurnID() string { return NewID("trn", s.now()) }
+func (s *Store) NewTurnID() string { return NewID("trn", s.db.Now()) }
 
 func (n NewTurn) check() error {
 	var f Fields

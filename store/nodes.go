@@ -58,12 +58,12 @@ func (s *Store) startNode(ctx context.Context, runnerID string, now time.Time, t
 	if err != nil {
 		return err
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if _, err := tx.Exec(`DELETE FROM runners WHERE id = ?`, earlier); err != nil {
 			return err
 		}
 		_, err := tx.Exec(`INSERT INTO runners (id, expires_at, url, version, started_at) VALUES (?, ?, ?, ?, ?)`,
-			runnerID, now.Add(ttl).UnixMilli(), s.node.URL, s.node.Version, s.millis())
+			runnerID, now.Add(ttl).UnixMilli(), s.node.URL, s.node.Version, s.db.Millis())
 		return err
 	})
 	if err != nil {
@@ -109,7 +109,7 @@ const housekeeping = "housekeeping"
 // the runner has become the leader just now.
 func (s *Store) Lead(ctx context.Context, runnerID string) (begins bool, err error) {
 	var leads bool
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		leads, begins = false, false
 		holder, err := one(ctx, tx, scanString, `SELECT runner_id FROM leaders WHERE name = ?`, housekeeping)
 		if noRow(err, nil) != nil {
@@ -145,7 +145,7 @@ func (s *Store) GiveUp(ctx context.Context, runnerID string) error {
 	if s.node == nil {
 		return nil
 	}
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		_, err := tx.Exec(`DELETE FROM leaders WHERE name = ? AND runner_id = ?`, housekeeping, runnerID)
 		if err != nil {
 			return err
@@ -174,7 +174,7 @@ func (s *Store) place(tx Tx, runnerID string, workerNum int64) (placed bool, err
 		ON CONFLICT (worker_num) DO UPDATE SET runner_id = excluded.runner_id, used_at = excluded.used_at
 		WHERE placements.runner_id = excluded.runner_id OR placements.runner_id = (SELECT p.runner_id FROM placements p
 			WHERE p.worker_num = ?1 AND NOT EXISTS (SELECT 1 FROM runners WHERE id = p.runner_id))`,
-		workerNum, runnerID, s.millis())
+		workerNum, runnerID, s.db.Millis())
 	return n > 0, err
 }
 
@@ -184,7 +184,7 @@ func (s *Store) ReleasePlacements(ctx context.Context, runnerID string, idle tim
 	if s.node == nil {
 		return nil
 	}
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		// A claim changes the row of the placement, so this write and the claim cannot both commit.
 		_, err := tx.Exec(`DELETE FROM placements WHERE runner_id NOT IN (SELECT id FROM runners)
 			OR runner_id = ?1 AND used_at < ?2 AND NOT EXISTS (SELECT 1 FROM turns INDEXED BY turns_running
@@ -250,7 +250,7 @@ func (s *Store) PlaceHere(ctx context.Context, workerID, runnerID string) (place
 	if s.node == nil {
 		return true, nil
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		num, err := one(ctx, tx, scanInt, `SELECT num FROM workers WHERE id = ?`, workerID)
 		if err != nil {
 			return noRow(err, Errorf(NotFound, "the worker does not exist"))
@@ -285,7 +285,7 @@ func (s *Store) KeepPlaced(ctx context.Context, workerIDs []string, runnerID str
 	if err != nil {
 		return nil, err
 	}
-	now, old := s.millis(), []int64{}
+	now, old := s.db.Millis(), []int64{}
 	for _, id := range workerIDs {
 		p, found := here[id]
 		if !found {
@@ -301,7 +301,7 @@ func (s *Store) KeepPlaced(ctx context.Context, workerIDs []string, runnerID str
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.exec(ctx, `UPDATE placements SET used_at = ?
+	_, err = s.db.Exec(ctx, `UPDATE placements SET used_at = ?
 		WHERE runner_id = ? AND worker_num IN (SELECT value FROM json_each(?))`, now, runnerID, string(nums))
 	return others, err
 }

@@ -53,13 +53,13 @@ func (s *Store) RegisterOAuthClient(ctx context.Context, name string, redirectUR
 	if err != nil {
 		return OAuthClient{}, err
 	}
-	c := OAuthClient{ID: NewID("ocl", s.now()), Name: name, RedirectURIs: redirectURIs, CreatedAt: s.now().UTC()}
-	return c, s.write(ctx, func(tx Tx) error {
+	c := OAuthClient{ID: NewID("ocl", s.db.Now()), Name: name, RedirectURIs: redirectURIs, CreatedAt: s.db.Now().UTC()}
+	return c, s.db.Write(ctx, func(tx Tx) error {
 		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM oauth_clients`)
 		if err == nil && n >= maxOAuthClients {
 			// Many registrations must not block new ones, so the new client replaces an unused one.
 			// Recent clients are kept, because their users may be giving consent at this moment.
-			n, err = tx.Exec(deleteClients, s.now().Add(-oauthClientGrace).UnixMilli(), 1)
+			n, err = tx.Exec(deleteClients, s.db.Now().Add(-oauthClientGrace).UnixMilli(), 1)
 			if err == nil && n == 0 {
 				err = Errorf(Limited, "too many programs have registered: try again later")
 			}
@@ -68,7 +68,7 @@ func (s *Store) RegisterOAuthClient(ctx context.Context, name string, redirectUR
 			return err
 		}
 		_, err = tx.Exec(`INSERT INTO oauth_clients (id, name, redirect_uris, created_at, last_used_at)
-			VALUES (?, ?, ?, ?, ?)`, c.ID, c.Name, string(list), s.millis(), s.millis())
+			VALUES (?, ?, ?, ?, ?)`, c.ID, c.Name, string(list), s.db.Millis(), s.db.Millis())
 		return err
 	})
 }
@@ -100,13 +100,13 @@ func (s *Store) oauthClient(ctx context.Context, q querier, id string) (OAuthCli
 func (s *Store) PruneOAuth(ctx context.Context, limit int) (int64, error) {
 	// Grants go first: a client can be deleted only after its last grant. A grant with a key
 	// stays, because usage and the audit log name the key.
-	grants, err := s.exec(ctx, `DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants g
+	grants, err := s.db.Exec(ctx, `DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants g
 		WHERE g.expires_at <= ? AND NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.oauth_grant_id = g.id)
-		ORDER BY g.expires_at LIMIT ?)`, s.now().Add(-time.Hour).UnixMilli(), limit)
+		ORDER BY g.expires_at LIMIT ?)`, s.db.Now().Add(-time.Hour).UnixMilli(), limit)
 	if err != nil {
 		return 0, err
 	}
-	clients, err := s.exec(ctx, deleteClients, s.now().Add(-oauthClientIdle).UnixMilli(), limit)
+	clients, err := s.db.Exec(ctx, deleteClients, s.db.Now().Add(-oauthClientIdle).UnixMilli(), limit)
 	return max(grants, clients), err
 }
 

@@ -84,7 +84,7 @@ var errGrant = oauthError("invalid_grant", "the code or the token is unknown, ex
 // Consent lets a client act for the caller, and returns the code by which the client gets
 // its tokens.
 func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code string, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		// The role is read here, because the person may have been removed while the page
 		// was open.
 		if role, err := s.role(ctx, tx, c.OrganizationID, c.UserID); err != nil || role == "" {
@@ -100,14 +100,14 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 			return Errorf(Invalid, "the request of the program is not valid")
 		}
 		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM oauth_grants WHERE user_id = ? AND organization_id = ?
-			AND revoked_at IS NULL AND expires_at > ?`, c.UserID, c.OrganizationID, s.millis())
+			AND revoked_at IS NULL AND expires_at > ?`, c.UserID, c.OrganizationID, s.db.Millis())
 		if err == nil && n >= maxOAuthGrants {
 			err = Errorf(Conflict, "%d programs act for you already: revoke one on the page of your account", n)
 		}
 		if err != nil {
 			return err
 		}
-		id := NewID("ogr", s.now())
+		id := NewID("ogr", s.db.Now())
 		// Only the hash of the code is stored, so that nobody can redeem a code from a copy of the
 		// database.
 		if code, err = s.grantToken(codePrefix, id); err != nil {
@@ -115,14 +115,14 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 		}
 		_, err = tx.Exec(`INSERT INTO oauth_grants (id, client_id, organization_id, user_id, code_hash, code_challenge,
 				redirect_uri, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			id, client.ID, c.OrganizationID, c.UserID, hashSecret(code), consent.CodeChallenge, consent.RedirectURI, s.millis(),
-			s.now().Add(oauthCodeLifetime).UnixMilli())
+			id, client.ID, c.OrganizationID, c.UserID, hashSecret(code), consent.CodeChallenge, consent.RedirectURI, s.db.Millis(),
+			s.db.Now().Add(oauthCodeLifetime).UnixMilli())
 		if err != nil {
 			return err
 		}
 		// If the code is never used, the grant is pruned. The age of the client then counts
 		// from this moment.
-		_, err = tx.Exec(`UPDATE oauth_clients SET last_used_at = ? WHERE id = ?`, s.millis(), client.ID)
+		_, err = tx.Exec(`UPDATE oauth_clients SET last_used_at = ? WHERE id = ?`, s.db.Millis(), client.ID)
 		if err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (s *Store) exchange(ctx context.Context, prefix, secret, addr string, fits 
 		return t, cmp.Or(err, errGrant)
 	}
 	refused := false
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		t, refused = OAuthTokens{}, false
 		g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ?`, id)
 		if err != nil {
@@ -216,7 +216,7 @@ func (s *Store) exchange(ctx context.Context, prefix, secret, addr string, fits 
 		case err != nil:
 			return err
 		// All refusals are the same error, so a caller learns nothing about the grant.
-		case g.revokedAt != nil, !g.ExpiresAt.After(s.now()), role == "":
+		case g.revokedAt != nil, !g.ExpiresAt.After(s.db.Now()), role == "":
 			return errGrant
 		case !fits(g):
 			// An error from this function would undo the end of the grant. So the refusal is
@@ -243,11 +243,11 @@ func (s *Store) issue(tx Tx, g OAuthGrant) (t OAuthTokens, err error) {
 	// From here on the old code or refresh token fits no hash, so a second use is
 	// noticed.
 	_, err = tx.Exec(`UPDATE oauth_grants SET code_hash = NULL, refresh_hash = ?, expires_at = ? WHERE id = ?`,
-		hashSecret(t.Refresh), s.now().Add(oauthRefreshLifetime).UnixMilli(), g.ID)
+		hashSecret(t.Refresh), s.db.Now().Add(oauthRefreshLifetime).UnixMilli(), g.ID)
 	if err != nil {
 		return t, err
 	}
-	expires := s.now().Add(OAuthTokenLifetime).UnixMilli()
+	expires := s.db.Now().Add(OAuthTokenLifetime).UnixMilli()
 	s.forgetKnown(tx)
 	n, err := tx.Exec(`UPDATE api_keys SET hash = ?, prefix = ?, expires_at = ? WHERE oauth_grant_id = ?`,
 		hashSecret(t.Access), t.Access[:12], expires, g.ID)
@@ -256,8 +256,8 @@ func (s *Store) issue(tx Tx, g OAuthGrant) (t OAuthTokens, err error) {
 	}
 	// The first exchange of the grant: it has no key yet.
 	_, err = tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at, expires_at,
-			oauth_grant_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, NewID("key", s.now()), g.organizationID, g.userID,
-		g.ClientName, hashSecret(t.Access), t.Access[:12], s.millis(), expires, g.ID)
+			oauth_grant_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, NewID("key", s.db.Now()), g.organizationID, g.userID,
+		g.ClientName, hashSecret(t.Access), t.Access[:12], s.db.Millis(), expires, g.ID)
 	return t, err
 }
 
@@ -265,13 +265,13 @@ func (s *Store) issue(tx Tx, g OAuthGrant) (t OAuthTokens, err error) {
 // it is, and the audit log gets no second entry.
 func (s *Store) endGrant(tx Tx, c Caller, g OAuthGrant, why string) error {
 	n, err := tx.Exec(`UPDATE oauth_grants SET revoked_at = ?, code_hash = NULL, refresh_hash = NULL
-		WHERE id = ? AND revoked_at IS NULL`, s.millis(), g.ID)
+		WHERE id = ? AND revoked_at IS NULL`, s.db.Millis(), g.ID)
 	if err != nil || n == 0 {
 		return err
 	}
 	s.forgetKnown(tx)
 	if _, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE oauth_grant_id = ? AND revoked_at IS NULL`,
-		s.millis(), g.ID); err != nil {
+		s.db.Millis(), g.ID); err != nil {
 		return err
 	}
 	return s.audit(tx, c, "oauth.revoke", g.ID, map[string]any{"name": g.ClientName, "why": why})
@@ -284,7 +284,7 @@ func (s *Store) RevokeToken(ctx context.Context, clientID, token, addr string) e
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		// A refresh token names its grant, even one that was used. An access token is
 		// found by its hash.
 		g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.client_id = ?1
@@ -302,7 +302,7 @@ func (s *Store) RevokeToken(ctx context.Context, clientID, token, addr string) e
 func (s *Store) OAuthGrants(ctx context.Context, c Caller) ([]OAuthGrant, error) {
 	grants, err := all(ctx, s.db, scanGrant, selectGrant+`WHERE g.user_id = ? AND g.organization_id = ?
 		AND g.revoked_at IS NULL AND g.refresh_hash IS NOT NULL AND g.expires_at > ? LIMIT ?`,
-		c.UserID, c.OrganizationID, s.millis(), maxOAuthGrants)
+		c.UserID, c.OrganizationID, s.db.Millis(), maxOAuthGrants)
 	// Consent limits their number, so they are sorted here, and no index is needed.
 	slices.SortFunc(grants, func(a, b OAuthGrant) int { return strings.Compare(b.ID, a.ID) })
 	return grants, err
@@ -311,7 +311,7 @@ func (s *Store) OAuthGrants(ctx context.Context, c Caller) ([]OAuthGrant, error)
 // RevokeOAuthGrant ends a grant of the caller. Any other grant is NotFound: RevokeKey ends
 // the grants of other people.
 func (s *Store) RevokeOAuthGrant(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ? AND g.user_id = ? AND g.organization_id = ?`,
 			id, c.UserID, c.OrganizationID)
 		if err != nil {

@@ -142,7 +142,7 @@ func (s *Store) openDatabase(ctx context.Context, opt Options) error {
 		}
 	}
 	if err == nil {
-		s.db = s.file
+		s.db = NewDB(s.file, s.now, s.Gate, s.Damage, false)
 	}
 	if err == nil && opt.BeginAnew {
 		err = markBegunAnewDone(s.dir)

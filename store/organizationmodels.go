@@ -50,7 +50,7 @@ func (s *Store) ModelChanges() int64 { return s.modelChanges.Load() }
 // OrganizationModels returns the models of an organization. It checks no right: the runner
 // opens models for every caller.
 func (s *Store) OrganizationModels(ctx context.Context, organizationID string) (m OrganizationModels, err error) {
-	err = s.snapshot(ctx, func(q querier) error {
+	err = s.db.Snapshot(ctx, func(q querier) error {
 		m.Chain, err = one(ctx, q, scanString, `SELECT models FROM organizations WHERE id = ?`, organizationID)
 		if err != nil {
 			return notFound(err, "organization")

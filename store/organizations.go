@@ -85,8 +85,8 @@ func (s *Store) ensureOrganization(tx Tx, name string) (id string, created bool,
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, false, err
 	}
-	id = NewID("org", s.now())
-	_, err = tx.Exec(`INSERT INTO organizations (id, name, created_at) VALUES (?, ?, ?)`, id, name, s.millis())
+	id = NewID("org", s.db.Now())
+	_, err = tx.Exec(`INSERT INTO organizations (id, name, created_at) VALUES (?, ?, ?)`, id, name, s.db.Millis())
 	return id, true, err
 }
 
@@ -109,7 +109,7 @@ func (s *Store) organizationSettings(ctx context.Context, q querier,
 	organizationID string) (o OrganizationSettings, spent int64, err error) {
 	_, err = one(ctx, q, into(&o.Name, &o.MonthlyCreditCap, &spent), `SELECT name, monthly_credit_cap,
 			coalesce((SELECT cost FROM spending WHERE organization_id = ?1 AND month = ?2), 0)
-		FROM organizations WHERE id = ?1`, organizationID, month(s.now()))
+		FROM organizations WHERE id = ?1`, organizationID, month(s.db.Now()))
 	return o, spent, err
 }
 
@@ -135,7 +135,7 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 		return err
 	}
 	var spent int64
-	err := s.write(ctx, func(tx Tx) error {
+	err := s.db.Write(ctx, func(tx Tx) error {
 		if err := s.allowNow(ctx, tx, &c, ManageOrganization); err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 		spent = sum
 		// Writes that spend compare the cap with this row, too: see meter.
 		_, err = one(ctx, tx, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?
-			/* FOR UPDATE */`, c.OrganizationID, month(s.now()))
+			/* FOR UPDATE */`, c.OrganizationID, month(s.db.Now()))
 		if noRow(err, nil) != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 		}
 		return s.auditOrganization(tx, c, old, o)
 	})
-	if err != nil || limit == nil || !s.OnServer() {
+	if err != nil || limit == nil || !s.db.OnServer() {
 		return err
 	}
 	return s.alertOvertaken(ctx, c.OrganizationID, spent, limit)
@@ -179,9 +179,9 @@ func (s *Store) alertOvertaken(ctx context.Context, organizationID string, spent
 	if err := s.AwaitWrites(ctx); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		now, err := one(ctx, tx, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
-			organizationID, month(s.now()))
+			organizationID, month(s.db.Now()))
 		if noRow(err, nil) != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (s *Store) Allowance(ctx context.Context, organizationID string) (left int6
 
 // knownCap is creditCap outside of transactions. It caches the cap.
 func (s *Store) knownCap(ctx context.Context, organizationID string) (*float64, error) {
-	moment, now := s.known.moment(), s.millis()
+	moment, now := s.known.moment(), s.db.Millis()
 	if credits, ok := s.known.caps.get([]byte(organizationID), moment, now); ok {
 		return credits, nil
 	}
@@ -231,7 +231,7 @@ func (s *Store) knownCap(ctx context.Context, organizationID string) (*float64, 
 // left returns the nano-dollars that are left of a cap.
 func (s *Store) left(ctx context.Context, q querier, organizationID string, credits float64) (int64, error) {
 	spent, err := one(ctx, q, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
-		organizationID, month(s.now()))
+		organizationID, month(s.db.Now()))
 	// A cap may be any number. Without the limit of 2^62 nano-dollars, the conversion would overflow.
 	return int64(min(credits*NanosPerCredit, 1<<62)) - spent, noRow(err, nil)
 }

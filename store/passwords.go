@@ -118,7 +118,7 @@ func (s *Store) setPasswordOf(ctx context.Context, email, password string, may f
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		if err := may(tx); err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (s *Store) ChangePassword(ctx context.Context, c Identity, sessionID, old, 
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		if err := s.setPassword(tx, c.UserID, hash, sessionID); err != nil {
 			return err
 		}
@@ -263,7 +263,7 @@ func (s *Store) CreatePasswordLink(ctx context.Context, c Caller, kind LinkKind,
 	if !c.operator && kind != LinkReset {
 		return Link{}, "", Errorf(Forbidden, "only the command line creates this link")
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		userID := user
 		if c.operator {
 			userID, err = userByEmail(ctx, tx, user)
@@ -346,7 +346,7 @@ func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string,
 		return Caller{}, err
 	}
 	c := Caller{Trigger: TriggerUI, RemoteAddr: remoteAddr}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		// Read the link again: it works once, and another request may have used it.
 		l, err := s.link(ctx, tx, kind, token)
 		if err != nil {

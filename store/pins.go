@@ -37,7 +37,7 @@ func (s *Store) Pins(ctx context.Context, c Caller) ([]Pin, error) {
 // PinWorker pins a worker that the caller may see. A second pin changes nothing. It
 // returns a Conflict if the caller has MaxPins pins already.
 func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		if _, err := s.runnableWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -56,18 +56,18 @@ func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error 
 		if n >= MaxPins {
 			return Errorf(Conflict, "you have pinned %d workers, which is the limit: unpin one first", MaxPins)
 		}
-		s.tell(tx, c.OrganizationID, ChangedWorkers)
+		s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
 		_, err = tx.Exec(`INSERT INTO worker_pins (organization_id, user_id, worker_id, created_at)
 			VALUES (?, ?, ?, ?) ON CONFLICT (organization_id, user_id, worker_id) DO NOTHING`, c.OrganizationID, c.UserID,
-			workerID, s.millis())
+			workerID, s.db.Millis())
 		return err
 	})
 }
 
 // UnpinWorker removes a pin. It does nothing if the caller has not pinned the worker.
 func (s *Store) UnpinWorker(ctx context.Context, c Caller, workerID string) error {
-	return s.write(ctx, func(tx Tx) error {
-		s.tell(tx, c.OrganizationID, ChangedWorkers)
+	return s.db.Write(ctx, func(tx Tx) error {
+		s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
 		_, err := tx.Exec(`DELETE FROM worker_pins WHERE organization_id = ? AND user_id = ? AND worker_id = ?`,
 			c.OrganizationID, c.UserID, workerID)
 		return err

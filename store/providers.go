@@ -201,7 +201,7 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 			return &Error{Kind: Conflict, Message: "there is a provider of that name already",
 				Details: []Detail{{"name", "is the name of another provider: choose another one"}}}
 		}
-		now := fromMillis(s.millis())
+		now := fromMillis(s.db.Millis())
 		p = Provider{ID: NewID("prv", now), Name: n.Name, Kind: n.Kind, BaseURL: n.BaseURL, HasKey: n.Key != "",
 			KeyEnd: keyEnd(n.Key), ContextWindow: n.ContextWindow, CreatedAt: now, UpdatedAt: now, Revision: 1}
 		sealed, err := s.sealProviderKey(p.ID, n.Key)
@@ -244,7 +244,7 @@ func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch
 			p.HasKey, p.KeyEnd = true, keyEnd(*patch.Key)
 		}
 		// The result of a test is not valid for another key or address.
-		p.Test, p.UpdatedAt, p.Revision = nil, fromMillis(s.millis()), p.Revision+1
+		p.Test, p.UpdatedAt, p.Revision = nil, fromMillis(s.db.Millis()), p.Revision+1
 		_, err = tx.Exec(`UPDATE model_providers SET base_url = ?, sealed = coalesce(?, sealed), key_end = ?,
 				context_window = ?, test = NULL, updated_at = ?, revision = ? WHERE id = ?`,
 			p.BaseURL, sealed, p.KeyEnd, p.ContextWindow, p.UpdatedAt.UnixMilli(), p.Revision, p.ID)
@@ -363,7 +363,7 @@ func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t 
 
 // changeProviders runs a write of an Owner, and increments the count of ModelChanges after it.
 func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx Tx) error) error {
-	err := s.write(ctx, func(tx Tx) error {
+	err := s.db.Write(ctx, func(tx Tx) error {
 		if err := s.allowNow(ctx, tx, c, ManageProviders); err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Durat
 	if s.node != nil {
 		return s.startNode(ctx, runnerID, now, ttl)
 	}
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		if _, err := tx.Exec(`DELETE FROM runners`); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Durati
 	if err != nil {
 		return err
 	}
-	return s.hot(ctx, true, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, now, ttl) })
+	return s.db.Hot(ctx, true, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, now, ttl) })
 }
 
 func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, now time.Time, ttl time.Duration) error {
@@ -78,7 +78,7 @@ func (s *Store) EndLeases(ctx context.Context) error {
 	}
 	now, err := s.leaseClock(ctx)
 	for returned := returnedAtOnce; err == nil && returned == returnedAtOnce; {
-		err = s.hot(ctx, true, func(tx Tx) (err error) {
+		err = s.db.Hot(ctx, true, func(tx Tx) (err error) {
 			returned, err = s.endLeases(ctx, tx, now, returnedAtOnce)
 			return err
 		})
@@ -107,7 +107,7 @@ const stopTime = 10 * time.Second
 // StopRunner returns the turns of a runner that stops in good order to the queue. It
 // does not count as an interruption of them.
 func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
-	if s.OnServer() {
+	if s.db.OnServer() {
 		var cancel context.CancelFunc
 		ctx, cancel = engine.Bounded(ctx, stopTime)
 		defer cancel()
@@ -116,7 +116,7 @@ func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 	if err := s.AwaitWrites(ctx); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		_, err := s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
 			WHERE runner_id = ?`, runnerID)
 		if err != nil {
@@ -132,7 +132,7 @@ func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 // ReturnTurn puts a claimed turn back into the queue, because the machine cannot carry it out
 // now. It does not count as an interruption. It changes nothing if the turn was claimed again since.
 func (s *Store) ReturnTurn(ctx context.Context, c Claim) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		_, err := s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns
 			WHERE num = ? AND runner_id = ? AND claims = ?`, c.Num, c.RunnerID, c.Claims)
 		return err
@@ -258,7 +258,7 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n, strangers in
 		return nil, nil
 	}
 	var fate claimFate
-	err = s.hot(ctx, true, func(tx Tx) error {
+	err = s.db.Hot(ctx, true, func(tx Tx) error {
 		claims = nil
 		left := strangers
 		if s.Gate.Writable() != nil {
@@ -366,7 +366,7 @@ func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, next queuedTu
 			return c, err
 		}
 	}
-	now := fromMillis(s.millis())
+	now := fromMillis(s.db.Millis())
 	c.RunnerID, c.Status, c.Ready, c.Claims = runnerID, Running, true, c.Claims+1
 	c.StartedAt = cmp.Or(c.StartedAt, &now)
 	err = tx.ExecLater(`UPDATE turns SET status = 'running', runner_id = ?, claims = ?, started_at = ? WHERE num = ?`,

@@ -13,7 +13,7 @@ import (
 // unlessStored returns nil instead of err if an earlier try of a write has stored its row already. The
 // query selects whether that row exists.
 func (s *Store) unlessStored(ctx context.Context, err error, query string, args ...any) error {
-	if err == nil || !s.OnServer() || !postgres.IsDuplicate(err) {
+	if err == nil || !s.db.OnServer() || !postgres.IsDuplicate(err) {
 		return err
 	}
 	stored, failed := one(ctx, s.db, scanBool, query, args...)
@@ -26,7 +26,7 @@ func (s *Store) unlessStored(ctx context.Context, err error, query string, args 
 // unlessEnded returns the turn of a claim instead of err, which is ErrClaimLost, if an earlier try has
 // ended the turn with the same outcome.
 func (s *Store) unlessEnded(ctx context.Context, err error, c Claim, out Outcome) (Turn, error) {
-	if !s.OnServer() || !errors.Is(err, ErrClaimLost) {
+	if !s.db.OnServer() || !errors.Is(err, ErrClaimLost) {
 		return Turn{}, err
 	}
 	t, failed := one(ctx, s.db, scanTurn, selectTurn, c.Num)

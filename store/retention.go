@@ -53,7 +53,7 @@ func (s *Store) PruneTasks(ctx context.Context, keep time.Duration) (n int64, er
 		if age <= 0 {
 			continue
 		}
-		before := s.now().Add(-max(age, MinKeepTasks)).UnixMilli()
+		before := s.db.Now().Add(-max(age, MinKeepTasks)).UnixMilli()
 		if err := p.pruneWorker(ctx, worker, before); err != nil {
 			return p.tasks, err
 		}
@@ -201,7 +201,7 @@ func (s *Store) deleteTasks(ctx context.Context, list []endedTask, before int64)
 	for _, t := range list {
 		nums = append(nums, t.num)
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		gone = deletedTasks{}
 		// The conditions are checked in this transaction, because a turn may have been added meanwhile.
 		var deleted []int64
@@ -214,7 +214,7 @@ func (s *Store) deleteTasks(ctx context.Context, list []endedTask, before int64)
 			if own {
 				gone.folders = append(gone.folders, Folder{WorkerID: worker, TaskID: id})
 			}
-			s.tell(tx, organization, ChangedTasks)
+			s.db.Notify(tx, organization, ChangedTasks)
 			return struct{}{}, err
 		}, prunable, jsonArray(nums), before)
 		if err != nil || len(deleted) == 0 {
@@ -283,6 +283,6 @@ func (s *Store) removeFiles(ctx context.Context, gone deletedTasks) {
 // their number.
 func (s *Store) PruneAudit(ctx context.Context, age time.Duration, limit int) (int64, error) {
 	// The subquery bounds the rows that one call reads, even if no row is old enough.
-	return s.exec(ctx, `DELETE FROM audit_log WHERE created_at < ?
-		AND num IN (SELECT num FROM audit_log WHERE num > 0 ORDER BY num LIMIT ?)`, s.now().Add(-age).UnixMilli(), limit)
+	return s.db.Exec(ctx, `DELETE FROM audit_log WHERE created_at < ?
+		AND num IN (SELECT num FROM audit_log WHERE num > 0 ORDER BY num LIMIT ?)`, s.db.Now().Add(-age).UnixMilli(), limit)
 }

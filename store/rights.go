@@ -89,7 +89,7 @@ func keepsWorker(q querier) string {
 
 // lockDeleted waits for the writes that keep a worker, and lets no other write keep it until the commit.
 func (s *Store) lockDeleted(ctx context.Context, tx Tx, w Worker) error {
-	if !s.OnServer() {
+	if !s.db.OnServer() {
 		return nil // the writes run one after the other
 	}
 	_, err := one(ctx, tx, scanInt, `SELECT num FROM workers WHERE num = ? /* FOR UPDATE */`, w.num)

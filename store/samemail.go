@@ -34,14 +34,14 @@ func (s *Store) isCopyOf(n NewEmail, known Email) bool {
 		n.Status == EmailHeld && known.Status == EmailIgnored: // of an ignored mail only the beginning is kept
 		return false
 	}
-	return !n.NoID || s.now().Sub(known.CreatedAt) <= contentTime
+	return !n.NoID || s.db.Now().Sub(known.CreatedAt) <= contentTime
 }
 
 // receiveCopy stores that a copy of a known mail came. The known mail has the source.
 func (s *Store) receiveCopy(tx Tx, n NewEmail, known Email) (Email, error) {
 	e := s.newInbound(n, source{bytes: []byte{}})
 	e.Status, e.Reason = EmailIgnored, "a copy of the mail "+known.ID
-	s.tell(tx, e.OrgID, ChangedOutbox)
+	s.db.Notify(tx, e.OrgID, ChangedOutbox)
 	if _, err := insertInbound(tx, e, "", 0, source{bytes: []byte{}}); err != nil {
 		return e, err
 	}

@@ -20,7 +20,7 @@ func (s *Store) CheckWhen(f *Fields, w When) {
 	within := func(v, least float64) bool { return v >= least && v <= maxScheduleSeconds } // false for NaN
 	switch w.Type {
 	case Scheduled:
-		f.Check(w.Date.UnixMilli() > s.millis(), "when.date", "must be in the future")
+		f.Check(w.Date.UnixMilli() > s.db.Millis(), "when.date", "must be in the future")
 		f.Check(w.Date.UTC().Year() < 10_000, "when.date", "must be before the year 10000 in UTC")
 	case Delayed:
 		f.Check(within(w.DelaySeconds, 0), "when.delayInSeconds", "must be from 0 to %d", maxScheduleSeconds)
@@ -89,7 +89,7 @@ func (s *Store) NextRuns(c Schedule, n int) ([]time.Time, error) {
 		return nil, nil
 	}
 	runs := []time.Time{c.NextRunAt}
-	t := latest(c.NextRunAt, s.now()) // all missed times together run once
+	t := latest(c.NextRunAt, s.db.Now()) // all missed times together run once
 	for len(runs) < n {
 		next, err := s.after(c, t)
 		if err != nil || next.IsZero() {
@@ -107,7 +107,7 @@ func (s *Store) PreviewRuns(w When, n int) ([]time.Time, error) {
 		return nil, f.Err()
 	}
 	var c Schedule
-	if err := s.begin(&c, w, fromMillis(s.millis())); err != nil {
+	if err := s.begin(&c, w, fromMillis(s.db.Millis())); err != nil {
 		return nil, err
 	}
 	return s.NextRuns(c, n)
@@ -121,7 +121,7 @@ func (s *Store) Timezone() string { return s.zone.String() }
 // true. NextRunAt of a schedule that has ended since then is the first time of its rule.
 func (s *Store) CreateSchedule(ctx context.Context, c Caller, n NewSchedule,
 	key IdempotencyKey) (sch Schedule, replayed bool, err error) {
-	return createOnce(ctx, s, key, func(tx Tx, id string) (Schedule, error) {
+	return createOnce(ctx, s.db, key, func(tx Tx, id string) (Schedule, error) {
 		sch, err := one(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE id = ?`, id)
 		s.showPaused(&sch)
 		if err == nil && sch.ended { // the first answer had a time, and clients rely on it
@@ -146,9 +146,9 @@ func (s *Store) createSchedule(ctx context.Context, tx Tx, c Caller, n NewSchedu
 	if err != nil {
 		return sch, err
 	}
-	s.makeStorable(&n.Input)
-	sch = Schedule{ID: NewID("sch", s.now()), OrganizationID: w.OrganizationID, WorkerID: w.ID,
-		CreatedByUserID: c.UserID, Input: n.Input, Budget: n.Budget, Paused: n.Paused, CreatedAt: fromMillis(s.millis())}
+	s.db.makeStorable(&n.Input)
+	sch = Schedule{ID: NewID("sch", s.db.Now()), OrganizationID: w.OrganizationID, WorkerID: w.ID,
+		CreatedByUserID: c.UserID, Input: n.Input, Budget: n.Budget, Paused: n.Paused, CreatedAt: fromMillis(s.db.Millis())}
 	if err := s.begin(&sch, n.When, sch.CreatedAt); err != nil {
 		return sch, err
 	}
@@ -209,7 +209,7 @@ func (s *Store) showPaused(c *Schedule) {
 	if !c.Paused || c.When.Type.Once() {
 		return
 	}
-	if next, err := s.after(*c, s.now()); err == nil {
+	if next, err := s.after(*c, s.db.Now()); err == nil {
 		c.NextRunAt = next
 	}
 }
@@ -257,7 +257,7 @@ func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id strin
 			return sch, err
 		}
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if sch, err = s.schedule(ctx, tx, c, workerID, id); err != nil {
 			return err
 		}
@@ -266,8 +266,8 @@ func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id strin
 		set(&sch.Input, p.Input)
 		set(&sch.Budget, p.Budget)
 		set(&sch.Paused, p.Paused)
-		s.makeStorable(&sch.Input)
-		now := fromMillis(s.millis())
+		s.db.makeStorable(&sch.Input)
+		now := fromMillis(s.db.Millis())
 		switch {
 		case p.When != nil:
 			var f Fields
@@ -292,7 +292,7 @@ func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id strin
 
 // CancelSchedule ends a schedule for good. Its row stays.
 func (s *Store) CancelSchedule(ctx context.Context, c Caller, workerID, id string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		sch, err := s.schedule(ctx, tx, c, workerID, id)
 		if err != nil {
 			return err
@@ -302,7 +302,7 @@ func (s *Store) CancelSchedule(ctx context.Context, c Caller, workerID, id strin
 }
 
 func (s *Store) endSchedule(tx Tx, num int64) error {
-	_, err := tx.Exec(`UPDATE schedules SET next_run_at = NULL, cancelled_at = ? WHERE num = ?`, s.millis(), num)
+	_, err := tx.Exec(`UPDATE schedules SET next_run_at = NULL, cancelled_at = ? WHERE num = ?`, s.db.Millis(), num)
 	return err
 }
 

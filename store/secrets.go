@@ -118,7 +118,7 @@ func (s *Store) SetSecret(ctx context.Context, c Caller, n NewSecret) (x Secret,
 	if err := s.Gate.RoomIn(ctx); err != nil {
 		return x, err
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if err := s.allowSecretsNow(ctx, tx, c, n.WorkerID); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (s *Store) insertSecret(ctx context.Context, tx Tx, c Caller, n NewSecret) 
 	if count >= MaxSecrets {
 		return x, Errorf(Conflict, "there are %d secrets, which is the limit: delete one first", count)
 	}
-	now := fromMillis(s.millis()) // in whole milliseconds, as a later read returns it
+	now := fromMillis(s.db.Millis()) // in whole milliseconds, as a later read returns it
 	x = Secret{ID: NewID("sec", now), WorkerID: n.WorkerID, Name: n.Name, Hosts: n.Hosts,
 		CreatedByUserID: c.UserID, CreatedAt: now, UpdatedAt: now}
 	// The seal depends on the id of the row, so the id is made first.
@@ -179,7 +179,7 @@ func (s *Store) updateSecret(tx Tx, c Caller, x Secret, n NewSecret) (Secret, er
 		f.Add("value", "must be entered again, because the secret may not be sent to %q yet", host)
 		return x, f.Err()
 	}
-	if x.UpdatedAt = fromMillis(s.millis()); n.Hosts != nil {
+	if x.UpdatedAt = fromMillis(s.db.Millis()); n.Hosts != nil {
 		x.Hosts = n.Hosts
 	}
 	var sealed any // NULL keeps the value
@@ -223,7 +223,7 @@ func (s *Store) auditSecret(tx Tx, c Caller, action string, x Secret) error {
 // DeleteSecret deletes a secret and returns it as it was. It returns Forbidden as Secrets
 // does, and NotFound if there is no secret of that name.
 func (s *Store) DeleteSecret(ctx context.Context, c Caller, workerID, name string) (x Secret, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if err := s.allowSecretsNow(ctx, tx, c, workerID); err != nil {
 			return err
 		}

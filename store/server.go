@@ -36,7 +36,8 @@ func (s *Store) openServer(ctx context.Context, opt Options) error {
 	if err != nil {
 		return err
 	}
-	s.server, s.db = db, db
+	s.server = db
+	s.db = NewDB(db, s.now, s.Gate, s.Damage, true)
 	if err := noteServer(ctx, s.dir, db); err != nil || !opt.BeginAnew {
 		return err
 	}
@@ -144,9 +145,6 @@ func clockFinding(ahead time.Duration) Finding {
 	return Finding{"clock", fmt.Sprintf("the clock of this machine differs by %s from that of the database; a node "+
 		"does not start with more than %s: synchronize the clocks with NTP", ahead.Round(time.Second), maxServerSkew), true}
 }
-
-// OnServer reports whether the database is on a PostgreSQL server.
-func (s *Store) OnServer() bool { return s.server != nil }
 
 // needsFile returns a Conflict if the database is not a file in the data folder. The error contains
 // advice for the operator.

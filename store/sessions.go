@@ -40,7 +40,7 @@ func scanSession(row scanner) (v Session, err error) {
 // session's token, which is not stored. It returns Forbidden for a user who is in no organization.
 func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (token string, err error) {
 	token = newSecret("jms_")
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if c.OrganizationID, err = s.lastOrganization(ctx, tx, c.UserID); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (
 			c.UserID, maxSessions-1); err != nil {
 			return err
 		}
-		id, now := NewID("ses", s.now()), s.millis()
+		id, now := NewID("ses", s.db.Now()), s.db.Millis()
 		if _, err := tx.Exec(`INSERT INTO sessions (id, hash, user_id, organization_id, user_agent, remote_addr,
 				created_at, last_used_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -90,7 +90,7 @@ const selectSession = `
 // same Unauthorized error for unknown and ended sessions, and for users who have left the
 // organization.
 func (s *Store) SessionIdentity(ctx context.Context, token string) (id Identity, sessionID string, err error) {
-	now := s.millis()
+	now := s.db.Millis()
 	id.Trigger = TriggerUI
 	var created, used int64
 	_, err = one(ctx, s.db, into(&sessionID, &id.OrganizationID, &id.OrganizationName, &id.UserID, &id.Email,
@@ -115,13 +115,13 @@ func (s *Store) SessionIdentity(ctx context.Context, token string) (id Identity,
 // Sessions lists the caller's sessions that have not ended, newest first.
 func (s *Store) Sessions(ctx context.Context, c Caller) ([]Session, error) {
 	return all(ctx, s.db, scanSession, `SELECT `+sessionColumns+` FROM sessions WHERE user_id = ? AND expires_at > ?
-		ORDER BY id DESC`, c.UserID, s.millis())
+		ORDER BY id DESC`, c.UserID, s.db.Millis())
 }
 
 // EndSession signs the caller out of the session with that id. It does nothing if the
 // session has ended.
 func (s *Store) EndSession(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		n, err := tx.Exec(`DELETE FROM sessions WHERE id = ? AND user_id = ?`, id, c.UserID)
 		if err != nil || n == 0 {
 			return err
@@ -132,7 +132,7 @@ func (s *Store) EndSession(ctx context.Context, c Caller, id string) error {
 
 // EndOtherSessions signs the caller out of all sessions but the one with that id.
 func (s *Store) EndOtherSessions(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		n, err := tx.Exec(`DELETE FROM sessions WHERE user_id = ? AND id <> ?`, c.UserID, id)
 		if err != nil || n == 0 {
 			return err
@@ -144,7 +144,7 @@ func (s *Store) EndOtherSessions(ctx context.Context, c Caller, id string) error
 // SwitchOrganization changes the organization that a session of the caller shows. It returns
 // Forbidden if the caller is not a member there.
 func (s *Store) SwitchOrganization(ctx context.Context, c Caller, sessionID, organizationID string) error {
-	n, err := s.exec(ctx, `UPDATE sessions SET organization_id = ?1 WHERE id = ?2 AND user_id = ?3
+	n, err := s.db.Exec(ctx, `UPDATE sessions SET organization_id = ?1 WHERE id = ?2 AND user_id = ?3
 		AND EXISTS (SELECT 1 FROM memberships WHERE organization_id = ?1 AND user_id = ?3)`,
 		organizationID, sessionID, c.UserID)
 	if err == nil && n == 0 {
@@ -155,6 +155,6 @@ func (s *Store) SwitchOrganization(ctx context.Context, c Caller, sessionID, org
 
 // PruneSessions deletes up to limit sessions that have ended, and returns how many.
 func (s *Store) PruneSessions(ctx context.Context, limit int) (int64, error) {
-	return s.exec(ctx, `DELETE FROM sessions WHERE id IN
-		(SELECT id FROM sessions WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, s.millis(), limit)
+	return s.db.Exec(ctx, `DELETE FROM sessions WHERE id IN
+		(SELECT id FROM sessions WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, s.db.Millis(), limit)
 }

@@ -11,12 +11,12 @@ import "context"
 // ends when a runner claims it, and a suspended one in ExpireSuspended. DeleteWorker returns Forbidden
 // unless the caller created the worker.
 func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
-	err := s.write(ctx, func(tx Tx) error {
+	err := s.db.Write(ctx, func(tx Tx) error {
 		w, err := s.ownWorker(ctx, tx, c, id)
 		if err != nil {
 			return err
 		}
-		s.tell(tx, c.OrganizationID, ChangedWorkers)
+		s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
 		if err := s.audit(tx, c, "worker.delete", id, map[string]any{"title": w.Title}); err != nil {
 			return err
 		}
@@ -27,7 +27,7 @@ func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
 		if err := s.lockDeleted(ctx, tx, w); err != nil {
 			return err
 		}
-		_, err = tx.Exec(`UPDATE workers SET deleted_at = ? WHERE id = ?`, s.millis(), id)
+		_, err = tx.Exec(`UPDATE workers SET deleted_at = ? WHERE id = ?`, s.db.Millis(), id)
 		return err
 	})
 	if err != nil {
@@ -35,12 +35,12 @@ func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
 	}
 	// A turn that ended at the same time may have queued a delivery that the write above did not see. See
 	// RemoveWebhook: a locking write sees it, and later turns find no webhook.
-	return s.hot(ctx, true, func(tx Tx) error { return giveUpDeliveries(tx, id) })
+	return s.db.Hot(ctx, true, func(tx Tx) error { return giveUpDeliveries(tx, id) })
 }
 
 // endWorker ends what a deleted worker still has to do.
 func (s *Store) endWorker(tx Tx, w Worker) error {
-	now := s.millis()
+	now := s.db.Millis()
 	// The row of the worker stays, so no foreign key deletes its secrets.
 	if _, err := tx.Exec(`DELETE FROM secrets WHERE organization_id = ? AND coalesce(worker_id, '') = ?`,
 		w.OrganizationID, w.ID); err != nil {
@@ -86,7 +86,7 @@ func (s *Store) UnfinishedTasks(ctx context.Context, workerID string) ([]string,
 // it is "" if there is none. It returns Forbidden unless the caller created the worker. The results are those
 // of AbortTask.
 func (s *Store) ArchiveTask(ctx context.Context, c Caller, id, waited string) (task Task, running []string, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		return s.ending(tx, func(tx Tx) error {
 			task, running, err = s.archiveTask(ctx, tx, c, id, waited)
 			return err
@@ -105,9 +105,9 @@ func (s *Store) archiveTask(ctx context.Context, tx Tx, c Caller, id, waited str
 	case t.ArchivedAt != nil:
 		return t, nil, nil
 	}
-	s.tell(tx, c.OrganizationID, ChangedTasks)
+	s.db.Notify(tx, c.OrganizationID, ChangedTasks)
 	// The task is archived first, so that the ends of its turns queue nothing.
-	if _, err := tx.Exec(`UPDATE tasks SET archived_at = ? WHERE num = ?`, s.millis(), t.num); err != nil {
+	if _, err := tx.Exec(`UPDATE tasks SET archived_at = ? WHERE num = ?`, s.db.Millis(), t.num); err != nil {
 		return t, nil, err
 	}
 	if _, err := tx.Exec(`UPDATE deliveries SET next_attempt_at = NULL WHERE next_attempt_at IS NOT NULL
@@ -130,7 +130,7 @@ func (s *Store) giveUpMail(tx Tx, organizationID, reason, condition string, valu
 			source_sha256 = iif(user_id IS NULL, source_sha256, NULL)
 		WHERE `+condition, reason, value)
 	if n > 0 {
-		s.tell(tx, organizationID, ChangedOutbox)
+		s.db.Notify(tx, organizationID, ChangedOutbox)
 	}
 	return err
 }

@@ -34,7 +34,7 @@ type Store struct {
 	lock   io.Closer
 	node   *Node        // nil if no other server shares the database
 	leads  atomic.Bool  // see Leads; meaningless without node
-	db     engine.DB    // file or server
+	db     *DB          // file or server
 	file   *sqlite.DB   // nil if the database is on a server
 	server *postgres.DB // nil if the database is a file in the data folder
 	now    func() time.Time
@@ -61,15 +61,13 @@ type Store struct {
 	onInterrupted atomic.Pointer[func(Turn)]            // nil until OnInterrupted
 	onClaimed     atomic.Pointer[func(Claim)]           // nil until OnClaimed
 	slots         atomic.Pointer[Slots]                 // nil until UseSlots
-	onChange      atomic.Pointer[func(string, Change)]  // nil until OnChange
 	envelopes     atomic.Pointer[Envelopes]             // nil until UseEnvelopes
 
 	measured atomic.Pointer[Storage] // nil until MeasureStorage
 	pruned   atomic.Pointer[Pruned]  // nil until EndPruning
 
-	orgDisks    orgDisks  // what each organization stores
-	full        fullStart // owned by Open, then by the caller of WatchDisk
-	underWay    writesUnderWay
+	orgDisks    orgDisks                   // what each organization stores
+	full        fullStart                  // owned by Open, then by the caller of WatchDisk
 	bucketFails atomic.Bool                // since the last request to the bucket
 	naming      sync.Mutex                 // held while a blob is renamed or removed
 	bucket      *objects.Bucket            // of the blobs; nil if the data folder has them
@@ -90,11 +88,11 @@ func (s *Store) Dir() string { return s.dir }
 func (s *Store) Ping(ctx context.Context) error {
 	if s.node != nil {
 		// A node may hang in the middle of this write, which must not hold up the leases of other nodes.
-		_, err := s.exec(ctx, `UPDATE runners SET expires_at = expires_at WHERE url = ?`, s.node.URL)
+		_, err := s.db.Exec(ctx, `UPDATE runners SET expires_at = expires_at WHERE url = ?`, s.node.URL)
 		return err
 	}
 	// SQLite writes the page although no value changes, so a full disk causes an error.
-	_, err := s.exec(ctx, `UPDATE runners SET expires_at = expires_at`)
+	_, err := s.db.Exec(ctx, `UPDATE runners SET expires_at = expires_at`)
 	return err
 }
 
@@ -104,56 +102,8 @@ func (s *Store) Answers(ctx context.Context) error {
 	return Unavailable(err)
 }
 
-// write runs fn in the writer's next transaction and returns once that is
-// committed. If fn fails, write undoes fn's changes and returns its error. If ctx ends
-// before fn has begun, fn never runs.
-func (s *Store) write(ctx context.Context, fn func(tx Tx) error) error {
-	return s.writeIn(ctx, engine.Serializable, fn)
-}
-
-func (s *Store) writeIn(ctx context.Context, mode engine.Mode, fn func(tx Tx) error) error {
-	// This comes before the check of the gate: code that closes the gate can then wait for all writes
-	// that have passed it.
-	begun := s.underWay.begin()
-	defer begun.Done()
-	if err := s.Gate.WritableIn(ctx); err != nil {
-		return err
-	}
-	// A write to a damaged file can destroy undamaged data. It would also be lost when the operator
-	// restores a backup.
-	if err := s.Damage(); err != nil {
-		return Unavailable(err)
-	}
-	return s.unavailable(s.db.Write(ctx, mode, fn))
-}
-
-// unavailable is Unavailable for errors of writes. It also records errors of a full disk.
-func (s *Store) unavailable(err error) error {
-	if sqlite.IsFull(err) {
-		s.Gate.NoteFull()
-	}
-	return Unavailable(err)
-}
-
-// exec runs one statement as a write and returns the number of rows that it changed.
-func (s *Store) exec(ctx context.Context, query string, args ...any) (n int64, err error) {
-	err = s.write(ctx, func(tx Tx) error {
-		n, err = tx.Exec(query, args...)
-		return err
-	})
-	return n, err
-}
-
 // ErrLocked means that another process has the data folder open.
 var ErrLocked = sqlite.ErrLocked
-
-// millis returns the present time as the database stores it.
-func (s *Store) millis() int64 { return s.now().UnixMilli() }
-
-// snapshot calls fn, whose queries all see the same state of the database.
-func (s *Store) snapshot(ctx context.Context, fn func(q querier) error) error {
-	return s.db.Snapshot(ctx, fn)
-}
 
 // Counters are sums of the changes that were committed since the store was opened, for
 // monitoring. Sums that must outlive the process are in the database.
@@ -179,14 +129,30 @@ func (s *Store) Counters() *Counters { return &s.counters }
 // WriteStats returns the engine's live counters of transactions.
 func (s *Store) WriteStats() *engine.Stats { return s.db.Stats() }
 
-// OnChange sets the function that is called after a commit that changed records of an organization.
-// fn gets only the kind of records, so that watchers must read the records with the access checks.
-// fn must not block: the writer waits for it.
-func (s *Store) OnChange(fn func(organizationID string, what Change)) { s.onChange.Store(&fn) }
+// OnChange sets the function that is called after a commit that changed records of an organization: see DB.OnChange.
+func (s *Store) OnChange(fn func(organizationID string, what Change)) { s.db.OnChange(fn) }
 
-// tell reports a change of a kind of records, once it is committed.
-func (s *Store) tell(tx Tx, organizationID string, what Change) {
-	if fn := s.onChange.Load(); fn != nil && organizationID != "" {
-		tx.OnCommit(func() { (*fn)(organizationID, what) })
-	}
+// AwaitWrites waits until the writes that have already begun are committed or undone: see DB.AwaitWrites.
+func (s *Store) AwaitWrites(ctx context.Context) error { return s.db.AwaitWrites(ctx) }
+
+// Storable returns a text as a later read returns it: see DB.Storable.
+func (s *Store) Storable(text string) string { return s.db.Storable(text) }
+
+// OnServer reports whether the database is on a PostgreSQL server.
+func (s *Store) OnServer() bool { return s.server != nil }
+
+// Replay returns the id of the record that the same request created before, or "" if the
+// request is new.
+func (s *Store) Replay(ctx context.Context, k IdempotencyKey) (string, error) {
+	return s.db.Replay(ctx, k)
+}
+
+// Remember stores the result of a request that takes more than one transaction: see DB.Remember.
+func (s *Store) Remember(ctx context.Context, k IdempotencyKey, resultID string) error {
+	return s.db.Remember(ctx, k, resultID)
+}
+
+// PruneIdempotency deletes up to limit expired requests, and returns their number.
+func (s *Store) PruneIdempotency(ctx context.Context, limit int) (int64, error) {
+	return s.db.PruneIdempotency(ctx, limit)
 }

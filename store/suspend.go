@@ -21,7 +21,7 @@ func (s *Store) suspend(tx Tx, c Claim, w Wait) error {
 	if err != nil {
 		return err
 	}
-	s.tell(tx, c.OrganizationID, ChangedTasks)
+	s.db.Notify(tx, c.OrganizationID, ChangedTasks)
 	// The task repeats the reason, so that the list of tasks can be filtered by an index.
 	_, err = tx.Exec(`UPDATE tasks SET waits_for = ? WHERE num = ?`, w.For, c.taskNum)
 	return err
@@ -52,7 +52,7 @@ type Outage struct {
 // the first failure. It returns ErrAbortRequested if the turn was cancelled, and ErrClaimLost if
 // the runner no longer has it.
 func (s *Store) SuspendForModel(ctx context.Context, c Claim, w Wait, o Outage) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		// The first failure stays the start of the outage, however often the turn is
 		// suspended.
 		err := updateClaimed(tx, c, `failing_since = coalesce(failing_since, ?), failed_calls = failed_calls + ?`,
@@ -84,17 +84,17 @@ func scanWaitingTurn(row scanner) (w waitingTurn, err error) {
 // no turn waits for a model.
 func (s *Store) ResumeDue(ctx context.Context, limit int) (n int, next *time.Time, err error) {
 	// An idle runner asks often: it must cost no write.
-	if next, err = s.nextRetry(ctx, s.db); err != nil || next == nil || next.After(s.now()) {
+	if next, err = s.nextRetry(ctx, s.db); err != nil || next == nil || next.After(s.db.Now()) {
 		return 0, next, err
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		limit := limit
 		if s.Gate.Writable() != nil {
 			limit = 0 // maintenance has begun while this write waited: the turns stay suspended
 		}
 		// The turns are read again in the write: some may have been cancelled since.
 		turns, err := all(ctx, tx, scanWaitingTurn, `SELECT num, task_num, `+idOfOrganization+`
-			FROM turns INDEXED BY turns_retrying WHERE retry_at <= ? ORDER BY retry_at LIMIT ?`, s.millis(), limit)
+			FROM turns INDEXED BY turns_retrying WHERE retry_at <= ? ORDER BY retry_at LIMIT ?`, s.db.Millis(), limit)
 		if err != nil {
 			return err
 		}
@@ -120,11 +120,11 @@ func (s *Store) nextRetry(ctx context.Context, q querier) (next *time.Time, err 
 // RetryNow makes turns that wait for their model due at once. Turns that have ended or
 // wait for something else stay as they are.
 func (s *Store) RetryNow(ctx context.Context, turnIDs []string) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		for _, id := range turnIDs {
 			// min keeps an earlier time, so the order among the turns that are due stays.
 			_, err := tx.Exec(`UPDATE turns SET retry_at = min(retry_at, ?) WHERE id = ? AND waits_for = 'model'`,
-				s.millis(), id)
+				s.db.Millis(), id)
 			if err != nil {
 				return err
 			}

@@ -145,7 +145,7 @@ func (s *Store) addTurn(tx Tx, taskNum int64, runs bool) error {
 
 // setRunning stores whether a turn of the task is running. A suspended turn counts as running.
 func (s *Store) setRunning(tx Tx, organizationID string, taskNum int64, running bool) error {
-	s.tell(tx, organizationID, ChangedTasks)
+	s.db.Notify(tx, organizationID, ChangedTasks)
 	return tx.ExecLater(`UPDATE tasks SET running = ?, waits_for = NULL WHERE num = ?`, running, taskNum)
 }
 
@@ -159,7 +159,7 @@ func (s *Store) settleTask(tx Tx, ended []Turn, ran bool, cost int64) (st taskSt
 	}
 	// The newest of the ended turns decides the outcome, but only if no newer turn waits.
 	last := ended[len(ended)-1]
-	s.tell(tx, last.OrganizationID, ChangedTasks)
+	s.db.Notify(tx, last.OrganizationID, ChangedTasks)
 	_, err = one(context.Background(), tx, into(&st.status, &st.turns, &st.unfinished, &st.cost, &st.duration),
 		`UPDATE tasks SET unfinished = unfinished - ?1, running = iif(?2, 0, running),
 			waits_for = iif(?2, NULL, waits_for), cost = cost + ?3,

@@ -30,7 +30,7 @@ func (s *Store) StartChild(ctx context.Context, p CallPlace, n NewTurn) (a Accep
 		return a, err
 	}
 	n.workspace = s.look(ctx, n)
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		// The look-up and the insert share the transaction, so one call never starts two
 		// turns.
 		child, found, err := s.childOf(ctx, tx, p)

@@ -60,7 +60,7 @@ func (s *Store) meterAll(tx Tx, list []metered) error {
 // lockParents locks the turns that the end of a turn of the task may resume. They are locked before the
 // turns of the task, as in a cancel of the parents' task.
 func (s *Store) lockParents(ctx context.Context, tx Tx, taskNum int64) error {
-	if !s.OnServer() {
+	if !s.db.OnServer() {
 		return nil
 	}
 	_, err := all(ctx, tx, scanInt, `SELECT num FROM turns WHERE waits_for = 'worker' AND task_num IN

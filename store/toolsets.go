@@ -13,7 +13,7 @@ import (
 func (s *Store) KeepToolset(ctx context.Context, c Claim, toolset, preamble json.RawMessage) error {
 	sum := sha256.Sum256(toolset)
 	hash := hex.EncodeToString(sum[:])
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		if _, err := tx.Exec(`INSERT INTO tool_offers (hash, offer) VALUES (?, ?)
 			ON CONFLICT (hash) DO NOTHING`, hash, string(toolset)); err != nil {
 			return err

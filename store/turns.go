@@ -24,7 +24,7 @@ func (s *Store) Turns(ctx context.Context, task TaskRef) ([]Turn, error) {
 // TaskTurns returns a task that the caller may see, and its turns in order, both read at
 // one moment.
 func (s *Store) TaskTurns(ctx context.Context, c Caller, id string) (t Task, turns []Turn, err error) {
-	err = s.snapshot(ctx, func(q querier) (err error) {
+	err = s.db.Snapshot(ctx, func(q querier) (err error) {
 		if t, _, err = s.visibleTask(ctx, q, c, id); err == nil {
 			turns, err = all(ctx, q, scanTurn, selectTurns, t.num)
 		}

@@ -52,13 +52,13 @@ const awaitTime = 30 * time.Second
 // AwaitWrites waits until the writes that have already begun are committed or undone, and until the
 // store has reported the claims among them. It returns the error of ctx if that ends first. For a
 // server that does not answer, it does not wait longer than awaitTime.
-func (s *Store) AwaitWrites(ctx context.Context) error {
-	if s.OnServer() {
+func (d *DB) AwaitWrites(ctx context.Context) error {
+	if d.OnServer() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, awaitTime)
 		defer cancel()
 	}
-	u := &s.underWay
+	u := &d.underWay
 	u.count(1)
 	defer u.count(-1)
 	before := u.before()

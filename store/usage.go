@@ -47,9 +47,9 @@ func (s *Store) meterOrganization(tx Tx, organizationID string, list []metered) 
 	const add = `INSERT INTO spending (organization_id, month, cost) VALUES (?, ?, ?)
 		ON CONFLICT (organization_id, month) DO UPDATE SET cost = spending.cost + excluded.cost`
 	if limit == nil {
-		return tx.ExecLater(add, organizationID, month(s.now()), cost)
+		return tx.ExecLater(add, organizationID, month(s.db.Now()), cost)
 	}
-	spent, err := one(ctx, tx, scanInt, add+` RETURNING cost`, organizationID, month(s.now()), cost)
+	spent, err := one(ctx, tx, scanInt, add+` RETURNING cost`, organizationID, month(s.db.Now()), cost)
 	if err == nil && isLocking(tx) { // the cap may have changed until the row was locked
 		limit, err = s.creditCap(ctx, tx, organizationID)
 	}
@@ -87,13 +87,13 @@ func (s *Store) addToUsage(tx Tx, list []metered) error {
 			steps = usage.steps + excluded.steps, input_tokens = usage.input_tokens + excluded.input_tokens,
 			output_tokens = usage.output_tokens + excluded.output_tokens, cost = usage.cost + excluded.cost,
 			duration_ms = usage.duration_ms + excluded.duration_ms`,
-		t.OrganizationID, s.now().Unix()/secondsADay, t.WorkerID, t.KeyID, t.TriggeredBy,
+		t.OrganizationID, s.db.Now().Unix()/secondsADay, t.WorkerID, t.KeyID, t.TriggeredBy,
 		turns, failures, u.Steps, u.InputTokens, u.OutputTokens, u.Cost(), duration)
 }
 
 // MeterCaller charges a model call that belongs to no turn to the caller's organization.
 func (s *Store) MeterCaller(ctx context.Context, c Caller, u Usage) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx Tx) error {
 		return s.meter(tx, Turn{OrganizationID: c.OrganizationID, KeyID: c.KeyID, TriggeredBy: c.Trigger}, u, false, true)
 	})
 }

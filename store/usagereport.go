@@ -142,7 +142,7 @@ func (s *Store) Usage(ctx context.Context, c Caller, q UsageQuery) (UsageReport,
 		return UsageReport{}, err
 	}
 	days := min(max(q.Days, 1), maxUsageDays)
-	last := s.now().Unix() / secondsADay
+	last := s.db.Now().Unix() / secondsADay
 	first := last - int64(days) + 1
 	report := UsageReport{First: time.Unix(first*secondsADay, 0).UTC(), Days: make([]UsageSum, days)}
 	totals := map[string]*UsagePart{}

@@ -71,14 +71,14 @@ func (s *Store) mailQuestion(ctx context.Context, tx Tx, t Turn, a Approval) err
 	}
 	// The newest mail of the turn has the thread that its author reads. NOT EXISTS asks
 	// each question once, even if the turn is suspended again.
-	now := s.millis()
-	s.tell(tx, t.OrganizationID, ChangedOutbox)
+	now := s.db.Millis()
+	s.db.Notify(tx, t.OrganizationID, ChangedOutbox)
 	_, err := tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, inbound_num,
 			approval_num, recipient, subject, status, attempts, next_attempt_at, error_message, created_at, size)
 		SELECT ?1, 'question', organization_id, worker_id, turn_num, num, ?2, reply_to, '', 'queued', 0, ?3, '', ?3, 0
 		FROM inbound_emails WHERE turn_num = ?4 AND reply_to <> ''
 			AND NOT EXISTS (SELECT 1 FROM outbound_emails WHERE approval_num = ?2)
-		ORDER BY num DESC LIMIT 1`, NewID("msg", s.now()), a.num, now, t.Num)
+		ORDER BY num DESC LIMIT 1`, NewID("msg", s.db.Now()), a.num, now, t.Num)
 	return err
 }
 
@@ -103,8 +103,8 @@ func (s *Store) mailPeople(ctx context.Context, tx Tx, t Turn, a Approval, query
 	if err != nil {
 		return err
 	}
-	now := s.millis()
-	s.tell(tx, t.OrganizationID, ChangedOutbox)
+	now := s.db.Millis()
+	s.db.Notify(tx, t.OrganizationID, ChangedOutbox)
 	for _, p := range people {
 		// A new data folder has an owner with such an address. No relay can reach it.
 		if strings.HasSuffix(p.email, "@localhost") {
@@ -114,7 +114,7 @@ func (s *Store) mailPeople(ctx context.Context, tx Tx, t Turn, a Approval, query
 				user_id, recipient, subject, status, attempts, next_attempt_at, error_message, created_at, size)
 			SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, '', 'queued', 0, ?9, '', ?9, 0
 			WHERE NOT EXISTS (SELECT 1 FROM outbound_emails WHERE approval_num = ?6 AND user_id = ?7)`,
-			NewID("msg", s.now()), a.Kind, t.OrganizationID, t.WorkerID, t.Num, a.num, p.id, p.email, now)
+			NewID("msg", s.db.Now()), a.Kind, t.OrganizationID, t.WorkerID, t.Num, a.num, p.id, p.email, now)
 		if err != nil {
 			return err
 		}

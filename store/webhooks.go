@@ -41,7 +41,7 @@ func (w *Webhook) renew() {
 // its secret. It returns Forbidden unless the caller created the worker. The caller has
 // checked the URL.
 func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) (w Webhook, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) 
 }
 
 func (s *Store) putWebhook(tx Tx, workerID string, w Webhook) error {
-	now := s.millis()
+	now := s.db.Millis()
 	_, err := tx.Exec(`INSERT INTO webhooks (worker_id, url, token, signing_secret, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (worker_id) DO UPDATE SET url = excluded.url, token = excluded.token,
@@ -77,7 +77,7 @@ func (s *Store) putWebhook(tx Tx, workerID string, w Webhook) error {
 // DELETE waits for them. The next statement sees their deliveries. Writes that come later find no
 // webhook.
 func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (was Webhook, err error) {
-	err = s.hot(ctx, true, func(tx Tx) error {
+	err = s.db.Hot(ctx, true, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -113,14 +113,14 @@ func giveUpDeliveries(tx Tx, workerID string) error {
 // Forbidden unless the caller created the worker.
 func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
 	key IdempotencyKey) (w Webhook, replayed bool, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
 		if w, err = s.configured(ctx, tx, workerID); err != nil {
 			return err
 		}
-		id, err := s.findResult(ctx, tx, key)
+		id, err := s.db.findResult(ctx, tx, key)
 		if replayed = id != ""; err != nil || replayed {
 			return err
 		}
@@ -131,7 +131,7 @@ func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
 		if err := s.audit(tx, c, "webhook.renew", workerID, map[string]any{"url": w.URL}); err != nil {
 			return err
 		}
-		return s.remember(tx, key, workerID)
+		return s.db.remember(tx, key, workerID)
 	})
 	return w, replayed, err
 }

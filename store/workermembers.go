@@ -47,7 +47,7 @@ func (s *Store) WorkerMember(ctx context.Context, c Caller, workerID, userID str
 // AddWorkerMember invites a user of the organization to a worker. It returns Forbidden unless the
 // caller created the worker. A second invitation changes nothing.
 func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID string) (m WorkerMember, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID 
 			return Errorf(Conflict, "a worker has at most %d members", maxWorkerMembers)
 		}
 		added, err := tx.Exec(`INSERT INTO worker_members (worker_id, user_id, created_at) VALUES (?, ?, ?)
-			ON CONFLICT (worker_id, user_id) DO NOTHING`, workerID, userID, s.millis())
+			ON CONFLICT (worker_id, user_id) DO NOTHING`, workerID, userID, s.db.Millis())
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID 
 		if err != nil || added == 0 {
 			return err
 		}
-		s.tell(tx, c.OrganizationID, ChangedWorkers)
+		s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
 		return s.audit(tx, c, "worker.member.add", workerID, map[string]any{"user": m.Email})
 	})
 	return m, err
@@ -99,7 +99,7 @@ func (s *Store) InviteWorkerMember(ctx context.Context, c Caller, workerID, emai
 // RemoveWorkerMember withdraws an invitation, and reports whether there was one. It returns
 // Forbidden unless the caller created the worker.
 func (s *Store) RemoveWorkerMember(ctx context.Context, c Caller, workerID, userID string) (removed bool, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (s *Store) RemoveWorkerMember(ctx context.Context, c Caller, workerID, user
 			return noRow(err, nil)
 		}
 		removed = true
-		s.tell(tx, c.OrganizationID, ChangedWorkers)
+		s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
 		if _, err := tx.Exec(`DELETE FROM worker_members WHERE worker_id = ? AND user_id = ?`,
 			workerID, userID); err != nil {
 			return err

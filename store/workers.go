@@ -10,7 +10,7 @@ import (
 // one before, it returns that worker, and replayed is true.
 func (s *Store) CreateWorker(ctx context.Context, c Caller, n NewWorker,
 	key IdempotencyKey) (w Worker, replayed bool, err error) {
-	return createOnce(ctx, s, key, func(tx Tx, id string) (Worker, error) {
+	return createOnce(ctx, s.db, key, func(tx Tx, id string) (Worker, error) {
 		w, err := one(ctx, tx, scanWorker, selectWorker, id)
 		return w, notFound(err, "worker")
 	}, func(tx Tx) (Worker, string, error) {
@@ -20,14 +20,14 @@ func (s *Store) CreateWorker(ctx context.Context, c Caller, n NewWorker,
 }
 
 func (s *Store) insertWorker(tx Tx, c Caller, n NewWorker) (Worker, error) {
-	n.ID = cmp.Or(n.ID, NewID("wrk", s.now()))
+	n.ID = cmp.Or(n.ID, NewID("wrk", s.db.Now()))
 	n.Title = cmp.Or(n.Title, generatedTitle(n.ID))
-	s.makeStorable(&n.Title, &n.Summary, &n.Instructions)
+	s.db.makeStorable(&n.Title, &n.Summary, &n.Instructions)
 	n.Visibility = cmp.Or(n.Visibility, Public)
 	n.Origin = cmp.Or(n.Origin, CreatedOrigin)
 	n.Workspace = cmp.Or(n.Workspace, SharedWorkspace)
-	now := s.millis()
-	s.tell(tx, c.OrganizationID, ChangedWorkers)
+	now := s.db.Millis()
+	s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
 	w := Worker{ID: n.ID, OrganizationID: c.OrganizationID, UserID: c.UserID, Title: n.Title, Summary: n.Summary,
 		Visibility: n.Visibility, Origin: n.Origin, Workspace: n.Workspace, KeepTaskDays: n.KeepTaskDays,
 		Version: 1, Instructions: n.Instructions, OutputSchema: n.OutputSchema, Settings: n.Settings.listed(),
@@ -56,7 +56,7 @@ func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerP
 	if err := s.Gate.RoomIn(ctx); err != nil {
 		return w, err
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx Tx) error {
 		w, err = s.changeWorker(ctx, tx, c, id, p, 0)
 		return err
 	})
@@ -80,8 +80,8 @@ func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p 
 		return w, Fields{{Path: "origin", Message: "cannot become task: somebody created or kept the worker"}}.Err()
 	}
 	p.Apply(&w)
-	s.makeStorable(&w.Title, &w.Summary, &w.Instructions)
-	now := s.millis()
+	s.db.makeStorable(&w.Title, &w.Summary, &w.Instructions)
+	now := s.db.Millis()
 	w.UpdatedAt = fromMillis(now)
 	// A patch that repeats the content creates no version, because the history shows only changes.
 	if len(w.Content().Changes(was.Content())) == 0 {
@@ -94,7 +94,7 @@ func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p 
 			return w, err
 		}
 	}
-	s.tell(tx, c.OrganizationID, ChangedWorkers)
+	s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
 	_, err = tx.Exec(`UPDATE workers SET title = ?, summary = ?, visibility = ?, origin = ?, workspace = ?,
 		keep_task_days = ?, version = ?, updated_at = ? WHERE id = ?`,
 		w.Title, w.Summary, w.Visibility, w.Origin, w.Workspace, w.KeepTaskDays, w.Version, now, id)
@@ -199,7 +199,7 @@ func (q WorkerQuery) scope() scope {
 // restored it before, replayed is true.
 func (s *Store) RestoreVersion(ctx context.Context, c Caller, id string, number int64, revisions []string,
 	key IdempotencyKey) (w Worker, replayed bool, err error) {
-	return createOnce(ctx, s, key, func(tx Tx, id string) (Worker, error) {
+	return createOnce(ctx, s.db, key, func(tx Tx, id string) (Worker, error) {
 		return s.ownWorker(ctx, tx, c, id)
 	}, func(tx Tx) (Worker, string, error) {
 		// The access is checked before the version is looked for: a caller without it does not
