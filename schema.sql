@@ -8,7 +8,7 @@
 -- the table meta on PostgreSQL, holds its own version.
 --
 -- A column holds plain values: what a query shows is what it means. CHECKs hold in every SQLite
--- since 3.35, in which json_valid(NULL) is 0.
+-- that has STRICT tables: before 3.45, json_valid(NULL) is 0.
 
 -- People and access ----------------------------------------------------------
 
@@ -597,7 +597,8 @@ CREATE TABLE compactions (
     before_turn   INTEGER NOT NULL,                      -- the place: seq of a turn of the task,
     before_step   INTEGER NOT NULL,                      -- and of its first step that stays complete; 0: its instruction does, too
     cut_to        INTEGER CHECK ((cut_to IS NOT NULL) = (kind = 'cut')), -- bytes that remain of each text
-    files         TEXT CHECK ((files IS NOT NULL) = (kind = 'files')), -- JSON: [{"turn": seq, "path"}] of the files that are only named
+    files         TEXT                                   -- JSON: [{"turn": seq, "path"}] of the files that are only named
+                  CHECK (files IS NULL OR json_valid(files)) CHECK ((files IS NOT NULL) = (kind = 'files')),
     items         INTEGER NOT NULL,                      -- number of shortened texts, files or model calls
     summary       TEXT CHECK ((summary IS NOT NULL) = (kind IN ('summary', 'omission'))), -- the text in place of the beginning
     refused       INTEGER NOT NULL CHECK (refused IN (0, 1)), -- 1: the provider refused the request as too long; 0: the runner's estimate

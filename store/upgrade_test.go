@@ -250,22 +250,3 @@ func TestPostgresUpgrade(t *testing.T) {
 	found := store.ExamineServer(t.Context(), url)[1]
 	is.True(found.Bad && strings.Contains(found.Detail, "use a newer program"))
 }
-
-// TestColumnsOfJSON checks that each column of JSON refuses other text. In SQLite before 3.45,
-// json_valid(NULL) is 0, so a column that may be NULL must allow for it.
-func TestColumnsOfJSON(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	column := regexp.MustCompile(`(?m)^    (\w+) +TEXT( NOT NULL)?.*JSON .*\n( +CHECK .*)?`)
-	found := column.FindAllStringSubmatch(storetest.Schema(t), -1)
-	is.True(len(found) > 10)
-	for _, c := range found {
-		check := "CHECK (json_valid(" + c[1] + "))"
-		if c[2] == "" {
-			check = "CHECK (" + c[1] + " IS NULL OR json_valid(" + c[1] + "))"
-		}
-		if !strings.Contains(c[0], check) {
-			t.Errorf("%s needs %s", c[1], check)
-		}
-	}
-}
