@@ -148,8 +148,8 @@ CREATE INDEX sessions_by_expiry ON sessions (expires_at);     -- pruning
 CREATE TABLE audit_log (
     num             INTEGER PRIMARY KEY,
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
-    user_id         TEXT,                                -- NULL: the command line
-    api_key_id      TEXT,                                -- the key used, if any
+    user_id         TEXT REFERENCES users (id) ON DELETE RESTRICT, -- NULL: the command line
+    api_key_id      TEXT REFERENCES api_keys (id) ON DELETE RESTRICT, -- the key used, if any
     action          TEXT NOT NULL,                       -- such as 'key.create'
     subject         TEXT NOT NULL,                       -- id of what was changed
     detail          TEXT NOT NULL CHECK (json_valid(detail)), -- JSON object, for people
@@ -175,7 +175,7 @@ CREATE TABLE workers (
     title           TEXT NOT NULL CHECK (title <> ''),
     summary         TEXT NOT NULL,
     visibility      TEXT NOT NULL CHECK (visibility IN ('public', 'private')),
-    version         INTEGER NOT NULL,                    -- of worker_versions: the one new turns get
+    version         INTEGER NOT NULL,                    -- of worker_versions: the one new turns get; without REFERENCES: that row comes second
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
     deleted_at      INTEGER,
@@ -227,7 +227,7 @@ CREATE INDEX worker_members_by_user ON worker_members (user_id); -- ended with t
 
 -- The workers that a user has pinned: every page lists them. They are few.
 CREATE TABLE worker_pins (
-    organization_id TEXT NOT NULL,                       -- the worker's
+    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT, -- the worker's
     user_id         TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT,
     worker_id       TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
     created_at      INTEGER NOT NULL,
@@ -291,7 +291,7 @@ CREATE TABLE tasks (
     id                 TEXT NOT NULL,                    -- tsk_, or the client's own
     organization_num   INTEGER NOT NULL REFERENCES organizations (num) ON DELETE RESTRICT,
     worker_num         INTEGER NOT NULL REFERENCES workers (num) ON DELETE RESTRICT,
-    created_by_num     INTEGER,                          -- num of a user; NULL: a stranger's mail
+    created_by_num     INTEGER,                          -- num of a user; NULL: a stranger's mail; without REFERENCES: see turns
     title              TEXT NOT NULL,
     -- This is the only definition of a task's status. Every answer, filter, stream, webhook
     -- and page reads it from here.
@@ -338,8 +338,8 @@ CREATE TABLE runners (
 -- Servers that share a database are nodes. Among them, one runner at a time carries out the
 -- turns of a worker. A row counts only while its runner has one in runners.
 CREATE TABLE placements (
-    worker_num INTEGER NOT NULL,
-    runner_id  TEXT NOT NULL,
+    worker_num INTEGER NOT NULL, -- without REFERENCES: that of a turn
+    runner_id  TEXT NOT NULL,    -- without REFERENCES: see above
     used_at    INTEGER NOT NULL, -- the last claim of one of its turns
     PRIMARY KEY (worker_num)
 ) STRICT, WITHOUT ROWID;
@@ -350,7 +350,7 @@ CREATE INDEX placements_by_runner ON placements (runner_id);
 -- one in runners.
 CREATE TABLE leaders (
     name      TEXT PRIMARY KEY,
-    runner_id TEXT NOT NULL
+    runner_id TEXT NOT NULL -- without REFERENCES: see above
 ) STRICT, WITHOUT ROWID;
 
 -- The highest price of the model calls that a node has in progress. The table is used where
@@ -358,7 +358,7 @@ CREATE TABLE leaders (
 -- row counts only while its runner has one in runners.
 CREATE TABLE holds (
     account   TEXT NOT NULL,                             -- an organization, or a team: see runner/ledger.go
-    runner_id TEXT NOT NULL,
+    runner_id TEXT NOT NULL,                             -- without REFERENCES: see above
     cost      INTEGER NOT NULL,                          -- nano-dollars
     PRIMARY KEY (account, runner_id)
 ) STRICT, WITHOUT ROWID;
@@ -367,17 +367,19 @@ CREATE INDEX holds_by_runner ON holds (runner_id);
 
 -- A turn is one instruction to a worker, and its result. Its row is committed before any
 -- client learns that it was accepted: over the API, by mail, by a schedule or on a page. It
--- is deleted only with its task. It is also the queue: see turns_queued.
+-- is deleted only with its task. It is also the queue: see turns_queued. Every REFERENCES
+-- costs each new turn a lookup, and on PostgreSQL a lock on a row that all of them share. So
+-- columns that the same statement reads from their table have none: users and keys stay.
 CREATE TABLE turns (
     num                INTEGER PRIMARY KEY,
     id                 TEXT NOT NULL UNIQUE,             -- trn_
     task_num           INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
     seq                INTEGER NOT NULL,                 -- 0, 1, ... in its task
-    organization_num   INTEGER NOT NULL,                 -- of the task, as worker_num
-    worker_num         INTEGER NOT NULL,
-    worker_version     INTEGER NOT NULL,
-    created_by_num     INTEGER,                          -- the author; NULL: somebody who was no member then
-    api_key_num        INTEGER,                          -- NULL: it came without a key
+    organization_num   INTEGER NOT NULL,                 -- without REFERENCES: the task's, as worker_num
+    worker_num         INTEGER NOT NULL,                 -- without REFERENCES: the task's
+    worker_version     INTEGER NOT NULL,                 -- without REFERENCES: the worker's, or that of an earlier turn
+    created_by_num     INTEGER,                          -- the author; NULL: somebody who was no member then; without REFERENCES
+    api_key_num        INTEGER,                          -- NULL: it came without a key; without REFERENCES
     own_folder         INTEGER NOT NULL                  -- 1: it works in its task's own folder, as strangers' turns always do
                        CHECK (own_folder IN (0, 1) AND (own_folder = 1 OR created_by_num IS NOT NULL)),
     triggered_by       TEXT NOT NULL CHECK (triggered_by IN ('api', 'email', 'schedule', 'ui')),
@@ -387,7 +389,7 @@ CREATE TABLE turns (
     status             TEXT NOT NULL                     -- pending -> running -> completed | error | aborted
                        CHECK (status IN ('pending', 'running', 'completed', 'error', 'aborted')),
     ready              INTEGER NOT NULL CHECK (ready IN (0, 1)), -- 0 until all earlier turns of the task have ended
-    runner_id          TEXT                              -- the runner that has claimed it
+    runner_id          TEXT                              -- the runner that has claimed it; without REFERENCES: the row of a dead one goes first
                        CHECK ((runner_id IS NOT NULL) = (status = 'running' AND rests_until IS NULL)),
     rests_until        INTEGER                           -- set while it is suspended: the end of the wait
                        CHECK (rests_until IS NULL OR status = 'running'),
@@ -439,8 +441,8 @@ CREATE TABLE turns (
     -- The call of run_worker that started it; NULL: no turn started it. A turn and all turns
     -- below it share one budget.
     parent_turn_num    INTEGER REFERENCES turns (num) ON DELETE RESTRICT,
-    parent_step_seq    INTEGER CHECK ((parent_step_seq IS NULL) = (parent_turn_num IS NULL)),
-    parent_call_seq    INTEGER CHECK ((parent_call_seq IS NULL) = (parent_turn_num IS NULL)),
+    parent_step_seq    INTEGER CHECK ((parent_step_seq IS NULL) = (parent_turn_num IS NULL)), -- without REFERENCES
+    parent_call_seq    INTEGER CHECK ((parent_call_seq IS NULL) = (parent_turn_num IS NULL)), -- without REFERENCES: its row comes with its end
     root_turn_num      INTEGER REFERENCES turns (num) ON DELETE RESTRICT
                        CHECK ((root_turn_num IS NULL) = (parent_turn_num IS NULL)),
     depth              INTEGER NOT NULL DEFAULT 0        -- 0: it has no parent
@@ -551,18 +553,18 @@ CREATE TABLE approvals (
     num                INTEGER PRIMARY KEY,
     id                 TEXT NOT NULL UNIQUE,             -- apr_
     kind               TEXT NOT NULL CHECK (kind IN ('approval', 'question')),
-    organization_id    TEXT NOT NULL,
+    organization_id    TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     task_num           INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
     turn_num           INTEGER NOT NULL,
     step_seq           INTEGER NOT NULL,
-    call_seq           INTEGER NOT NULL,                 -- of the call, as in tool_calls
+    call_seq           INTEGER NOT NULL,                 -- of the call, as in tool_calls; without REFERENCES: that row comes later
     status             TEXT NOT NULL                     -- the last two: the turn ended, or went on, without a decision
                        CHECK (status IN ('pending', 'approved', 'denied', 'answered', 'expired', 'cancelled')),
     reason             TEXT NOT NULL,                    -- of the decision; '' without one
     answer             TEXT CHECK ((answer IS NOT NULL) = (status = 'answered')), -- to the question
     decision           INTEGER                           -- 0, 1, ... among its step's decisions, in their order
                        CHECK ((decision IS NOT NULL) = (status IN ('approved', 'denied', 'answered'))),
-    decided_by_user_id TEXT,
+    decided_by_user_id TEXT REFERENCES users (id) ON DELETE RESTRICT,
     created_at         INTEGER NOT NULL,
     decided_at         INTEGER CHECK ((decided_at IS NULL) = (status = 'pending')),
     begun_at           INTEGER,                          -- set before the call runs: from here on it may have acted
@@ -579,7 +581,7 @@ CREATE TABLE task_allowances (
     task_num   INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
     tool       TEXT NOT NULL CHECK (tool <> ''),      -- as the model names it
     user_id    TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT, -- the person who has allowed it
-    worker_version INTEGER NOT NULL,                  -- the version for which it holds
+    worker_version INTEGER NOT NULL,                  -- the version of its worker for which it holds; without REFERENCES: that of a turn
     created_at INTEGER NOT NULL,
     PRIMARY KEY (task_num, tool)
 ) STRICT, WITHOUT ROWID;
@@ -591,7 +593,7 @@ CREATE TABLE compactions (
     num           INTEGER PRIMARY KEY,
     task_num      INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
     turn_num      INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT, -- the turn that needed it
-    step_seq      INTEGER NOT NULL,                      -- the step that needed it; its row may not exist yet
+    step_seq      INTEGER NOT NULL,                      -- the step that needed it; without REFERENCES: that row may come later
     kind          TEXT NOT NULL                          -- cut: outputs and arguments of tools; files: only the names of some files remain;
                   CHECK (kind IN ('cut', 'files', 'summary', 'omission')), -- summary and omission: a summary or a note replaces everything
     before_turn   INTEGER NOT NULL,                      -- the place: seq of a turn of the task,
@@ -660,15 +662,15 @@ CREATE INDEX sources_by_turn ON sources (turn_num, num); -- streams
 -- retry_hash does in place of the key. The row is written in the transaction that creates
 -- the result.
 CREATE TABLE idempotency (
-    api_key_num  INTEGER NOT NULL,                       -- 0: a form of the pages
-    user_num     INTEGER NOT NULL                        -- the user of the form; 0 with a key
+    api_key_num  INTEGER NOT NULL,                       -- 0: a form of the pages, so without REFERENCES
+    user_num     INTEGER NOT NULL                        -- the user of the form; 0 with a key, so without REFERENCES
                  CHECK ((user_num = 0) = (api_key_num <> 0)),
     key          TEXT NOT NULL,                          -- the client's key; '' without one
     retry_hash   BLOB NOT NULL                           -- 16 bytes of the hash of a request without a key; empty with one
                  CHECK (length(retry_hash) = iif(key = '', 16, 0)),
     request_hash BLOB                                    -- hash of method, path and body, or of a form; NULL without a key
                  CHECK ((request_hash IS NULL) = (key = '')),
-    result_id    TEXT NOT NULL,                          -- id of the turn, worker, schedule, ... that was made
+    result_id    TEXT NOT NULL,                          -- id of what was made; without REFERENCES: it is in one of many tables
     expires_at   INTEGER NOT NULL,
     PRIMARY KEY (api_key_num, user_num, key, retry_hash)
 ) STRICT, WITHOUT ROWID;
@@ -680,8 +682,8 @@ CREATE INDEX idempotency_by_expiry ON idempotency (expires_at); -- pruning
 CREATE TABLE usage (
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     day             INTEGER NOT NULL,                    -- days since 1970-01-01, UTC
-    worker_id       TEXT NOT NULL,
-    api_key_id      TEXT NOT NULL,                       -- '' without one
+    worker_id       TEXT NOT NULL,                       -- '' without one, as for a call outside of turns, so without REFERENCES
+    api_key_id      TEXT NOT NULL,                       -- likewise without REFERENCES
     triggered_by    TEXT NOT NULL,
     turns           INTEGER NOT NULL,                    -- number of ended turns
     failures        INTEGER NOT NULL,                    -- number of these that failed
@@ -800,7 +802,7 @@ CREATE TABLE inbound_emails (
     id              TEXT NOT NULL UNIQUE,                -- msg_
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     worker_id       TEXT REFERENCES workers (id) ON DELETE RESTRICT, -- NULL: it is for the postmaster
-    message_id      TEXT NOT NULL,                       -- the Message-ID, or one made from the content
+    message_id      TEXT NOT NULL,                       -- the Message-ID, or one made from the content; without REFERENCES: the sender's
     content         TEXT,                                -- hash of Message-ID, From, Date, Subject and body; NULL: a copy of another row
     proven          INTEGER NOT NULL DEFAULT 0           -- 0: anybody may have written From; 1: its author is proven; 2: and a member
                     CHECK (proven IN (0, 1, 2)),
@@ -912,7 +914,7 @@ CREATE INDEX alert_channels_by_organization ON alert_channels (organization_id, 
 CREATE TABLE alerts (
     channel_id TEXT NOT NULL REFERENCES alert_channels (id) ON DELETE CASCADE,
     event      TEXT NOT NULL,                            -- such as 'task.failed'
-    worker_id  TEXT NOT NULL,                            -- '' without one
+    worker_id  TEXT NOT NULL,                            -- '' without one, so without REFERENCES
     count      INTEGER NOT NULL,                         -- events that no message has reported
     task_num   INTEGER REFERENCES tasks (num) ON DELETE RESTRICT, -- the newest; NULL without one
     first_at   INTEGER NOT NULL,                         -- of these events

@@ -110,3 +110,25 @@ func TestStockSQLite(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(string(out), "ok\n1\n")
 }
+
+// TestReferences finds columns that name a row of another table, but have neither REFERENCES nor the reason for that.
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	columns, constraints := declaredTables(t)
+	refers, found := regexp.MustCompile(`_(id|num|version|seq)$`), 0
+	for _, c := range columns {
+		if !refers.MatchString(c.name) {
+			continue
+		}
+		found++
+		foreign := regexp.MustCompile(`FOREIGN KEY \([^)]*\b` + c.name + `\b`)
+		if strings.Contains(c.code, " REFERENCES ") || foreign.MatchString(constraints[c.table]) {
+			continue
+		}
+		if !strings.Contains(c.comment, "without REFERENCES") {
+			t.Errorf("%s needs REFERENCES, or the reason in its comment: without REFERENCES: ...", c)
+		}
+	}
+	is.True(found > 80)
+}
