@@ -2,8 +2,10 @@
 --
 -- Times are Unix milliseconds. Money is nano-dollars (1e-9 US$), so that sums are
 -- exact; 10,000,000 of them are one credit. Ids that leave the program are a
--- prefix, "_" and a lower-case ULID; num columns are internal, count up in the
--- order of creation, and are what other tables refer to where rows are many.
+-- prefix, "_" and a lower-case ULID; num columns are internal and count up in the order of
+-- creation. A table that has both is referred to by num: an id takes 30 bytes. Only people,
+-- organizations, keys and workers are referred to by id, except in tables that get a row with
+-- every task. A column is named for what it refers to: worker_id or worker_num.
 -- This file is the newest version: see store.NewestVersion. PRAGMA user_version of a database, or
 -- the table meta on PostgreSQL, holds its own version.
 --
@@ -20,7 +22,8 @@ CREATE TABLE organizations (
     name               TEXT NOT NULL UNIQUE CHECK (name <> ''),
     monthly_credit_cap REAL CHECK (monthly_credit_cap >= 0), -- credits a calendar month (UTC); NULL: no cap
     created_at         INTEGER NOT NULL,
-    models             TEXT NOT NULL DEFAULT ''          -- for workers without a model of their own: a chain such as anthropic:claude-sonnet-5-5,ollama:qwen3; '': the server's
+    models             TEXT CHECK (models <> '')         -- for workers without a model of their own: a chain such as
+                                                         -- anthropic:claude-sonnet-5-5,ollama:qwen3; NULL: the server's
 ) STRICT;
 
 -- A user is a person, known by email address. What they may do depends on the
@@ -32,8 +35,8 @@ CREATE TABLE users (
     name          TEXT NOT NULL,
     password_hash TEXT,                                  -- argon2id in PHC form; NULL: cannot sign in
     created_at    INTEGER NOT NULL,
-    theme         TEXT NOT NULL DEFAULT '' CHECK (theme IN ('', 'light', 'dark')), -- of the pages; '': as the system
-    language      TEXT NOT NULL DEFAULT '',              -- of the pages, such as de; '': as the browser asks
+    theme         TEXT CHECK (theme IN ('light', 'dark')), -- of the pages; NULL: as the system
+    language      TEXT CHECK (language <> ''),           -- of the pages, such as de; NULL: as the browser asks
     shortcuts     INTEGER NOT NULL DEFAULT 1 CHECK (shortcuts IN (0, 1)), -- 0: the pages take no keyboard shortcuts
     unproven      INTEGER NOT NULL DEFAULT 0 CHECK (unproven IN (0, 1)) -- 1: a link of an organization set the password, so only that organization vouches for the address
 ) STRICT;
@@ -267,7 +270,7 @@ CREATE TABLE model_providers (
     organization_id    TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     name               TEXT NOT NULL CHECK (name <> ''), -- in the names of its models; never changes
     kind               TEXT NOT NULL CHECK (kind IN ('anthropic', 'openai', 'openrouter', 'ollama', 'openai-compatible')),
-    base_url           TEXT NOT NULL,                    -- '': that of the kind
+    base_url           TEXT CHECK (base_url <> ''),      -- NULL: that of the kind
     sealed             BLOB,                             -- the key; NULL: it needs none
     key_end            TEXT NOT NULL,                    -- last characters of the key, for display
     context_window     INTEGER NOT NULL CHECK (context_window >= 0), -- tokens, for all its models; 0: as the provider says
@@ -291,7 +294,7 @@ CREATE TABLE tasks (
     id                 TEXT NOT NULL,                    -- tsk_, or the client's own
     organization_num   INTEGER NOT NULL REFERENCES organizations (num) ON DELETE RESTRICT,
     worker_num         INTEGER NOT NULL REFERENCES workers (num) ON DELETE RESTRICT,
-    created_by_num     INTEGER,                          -- num of a user; NULL: a stranger's mail; without REFERENCES: see turns
+    created_by_user_num INTEGER,                         -- NULL: a stranger's mail; without REFERENCES: see turns
     title              TEXT NOT NULL,
     -- This is the only definition of a task's status. Every answer, filter, stream, webhook
     -- and page reads it from here.
@@ -301,8 +304,8 @@ CREATE TABLE tasks (
     turn_count         INTEGER NOT NULL,
     unfinished         INTEGER NOT NULL CHECK (unfinished >= 0), -- turns pending or running
     running            INTEGER NOT NULL CHECK (running IN (0, 1) AND running <= unfinished), -- turns running
-    outcome            TEXT NOT NULL                     -- how its newest turn ended; '' before
-                       CHECK (outcome IN ('', 'completed', 'error', 'aborted') AND (outcome <> '' OR unfinished > 0)),
+    outcome            TEXT                              -- how its newest turn ended; NULL before
+                       CHECK (outcome IN ('completed', 'error', 'aborted')) CHECK (outcome IS NOT NULL OR unfinished > 0),
     cost               INTEGER NOT NULL,                 -- nano-dollars
     duration_ms        INTEGER NOT NULL,
     created_at         INTEGER NOT NULL,
@@ -321,7 +324,7 @@ CREATE INDEX tasks_by_status  ON tasks (organization_num, status, created_at)   
 CREATE INDEX tasks_by_trigger ON tasks (organization_num, triggered_by, created_at) WHERE archived_at IS NULL;
 CREATE INDEX tasks_archived   ON tasks (organization_num, created_at)               WHERE archived_at IS NOT NULL;
 CREATE INDEX tasks_waiting    ON tasks (organization_num, waits_for, created_at)    WHERE waits_for IS NOT NULL AND archived_at IS NULL;
-CREATE INDEX tasks_by_caller  ON tasks (worker_num, created_by_num)                 WHERE archived_at IS NULL; -- "continue"
+CREATE INDEX tasks_by_caller  ON tasks (worker_num, created_by_user_num)                 WHERE archived_at IS NULL; -- "continue"
 CREATE INDEX tasks_ended      ON tasks (worker_num, completed_at)                   WHERE completed_at IS NOT NULL; -- pruning
 
 -- A runner is a process that carries out turns. A turn that it has claimed belongs to it
@@ -330,9 +333,9 @@ CREATE INDEX tasks_ended      ON tasks (worker_num, completed_at)               
 CREATE TABLE runners (
     id         TEXT PRIMARY KEY,
     expires_at INTEGER NOT NULL,
-    url        TEXT NOT NULL DEFAULT '', -- where other nodes reach its server; '': there are none
-    version    TEXT NOT NULL DEFAULT '', -- of its program
-    started_at INTEGER NOT NULL DEFAULT 0
+    url        TEXT,    -- where other nodes reach its server; NULL, as the columns below: there are none
+    version    TEXT,    -- of its program
+    started_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
 -- Servers that share a database are nodes. Among them, one runner at a time carries out the
@@ -378,10 +381,10 @@ CREATE TABLE turns (
     organization_num   INTEGER NOT NULL,                 -- without REFERENCES: the task's, as worker_num
     worker_num         INTEGER NOT NULL,                 -- without REFERENCES: the task's
     worker_version     INTEGER NOT NULL,                 -- without REFERENCES: the worker's, or that of an earlier turn
-    created_by_num     INTEGER,                          -- the author; NULL: somebody who was no member then; without REFERENCES
+    created_by_user_num INTEGER,                         -- the author; NULL: somebody who was no member then; without REFERENCES
     api_key_num        INTEGER,                          -- NULL: it came without a key; without REFERENCES
     own_folder         INTEGER NOT NULL                  -- 1: it works in its task's own folder, as strangers' turns always do
-                       CHECK (own_folder IN (0, 1) AND (own_folder = 1 OR created_by_num IS NOT NULL)),
+                       CHECK (own_folder IN (0, 1) AND (own_folder = 1 OR created_by_user_num IS NOT NULL)),
     triggered_by       TEXT NOT NULL CHECK (triggered_by IN ('api', 'email', 'schedule', 'ui')),
     input              TEXT NOT NULL CHECK (input <> ''),
     budget             TEXT NOT NULL CHECK (budget IN ('low', 'standard', 'high', 'unlimited')),
@@ -406,7 +409,7 @@ CREATE TABLE turns (
     incomplete_reason  TEXT CHECK (incomplete_reason IN ('budget_exhausted', 'max_output_tokens', 'content_filter', 'aborted')),
     incomplete_limit   TEXT CHECK (incomplete_limit IN ('credits', 'steps', 'time')),
 
-    model              TEXT NOT NULL,                    -- the one that answered last; '' before
+    model              TEXT CHECK (model <> ''),         -- the one that answered last; NULL before
     steps              INTEGER NOT NULL,
     input_tokens       INTEGER NOT NULL,
     output_tokens      INTEGER NOT NULL,
@@ -454,9 +457,9 @@ CREATE TABLE turns (
 -- worker to worker, so that none waits behind another's thousands. Turns of strangers have a lane
 -- of their own, because they get only a part of the slots.
 CREATE INDEX turns_queued    ON turns (ready, organization_num, worker_num, num)
-    WHERE status = 'pending' AND created_by_num IS NOT NULL;
+    WHERE status = 'pending' AND created_by_user_num IS NOT NULL;
 CREATE INDEX turns_queued_of_strangers ON turns (ready, organization_num, worker_num, num)
-    WHERE status = 'pending' AND created_by_num IS NULL;
+    WHERE status = 'pending' AND created_by_user_num IS NULL;
 CREATE INDEX turns_running   ON turns (runner_id) WHERE runner_id IS NOT NULL; -- turns of dead runners
 CREATE INDEX turns_resting   ON turns (rests_until) WHERE rests_until IS NOT NULL; -- suspended turns whose wait is over
 CREATE INDEX turns_retrying  ON turns (retry_at) WHERE retry_at IS NOT NULL;   -- turns that call their model again
@@ -535,7 +538,7 @@ CREATE TABLE call_images (
     step_seq   INTEGER NOT NULL,
     call_seq   INTEGER NOT NULL,
     seq        INTEGER NOT NULL,                         -- 0, 1, ... in its call
-    path       TEXT NOT NULL,                            -- in the workspace, such as 'a.png' or 'b.pdf#page=3'; '' for an image of another server
+    path       TEXT CHECK (path <> ''),                  -- in the workspace, such as 'a.png' or 'b.pdf#page=3'; NULL: another server's image
     media_type TEXT NOT NULL,
     size       INTEGER NOT NULL CHECK (size > 0),
     sha256     TEXT NOT NULL CHECK (length(sha256) = 64),
@@ -817,7 +820,7 @@ CREATE TABLE inbound_emails (
     subject         TEXT NOT NULL,
     verdicts        TEXT NOT NULL CHECK (json_valid(verdicts)), -- JSON: spf, dkim, dmarc
     remote_addr     TEXT NOT NULL,
-    network         TEXT NOT NULL DEFAULT '',            -- of a sending server; '' for a relay of the operator, which sends mail of everybody
+    network         TEXT CHECK (network <> ''),          -- of a sending server; NULL: a relay of the operator, which sends mail of everybody
     size            INTEGER NOT NULL,                    -- bytes
     created_at      INTEGER NOT NULL,
     source_sha256   TEXT,                                -- a large source lies in the data folder,
@@ -835,7 +838,7 @@ CREATE INDEX inbound_emails_by_age          ON inbound_emails (created_at) WHERE
 CREATE INDEX inbound_emails_by_source       ON inbound_emails (source_sha256) WHERE source_sha256 IS NOT NULL; -- whether a file is still used
 CREATE INDEX inbound_emails_of_worker       ON inbound_emails (worker_id, status, proven, num, size) WHERE status <> 'accepted'; -- this index and the next two: the limits of mail that starts no work
 CREATE INDEX inbound_emails_of_sender       ON inbound_emails (worker_id, status, proven, from_address, num, size) WHERE status <> 'accepted';
-CREATE INDEX inbound_emails_of_network      ON inbound_emails (organization_id, network, status, proven, num, size) WHERE status <> 'accepted' AND network <> '';
+CREATE INDEX inbound_emails_of_network      ON inbound_emails (organization_id, network, status, proven, num, size) WHERE status <> 'accepted' AND network IS NOT NULL;
 
 -- A mail to send, written in the transaction of its cause. A reply is written when a turn
 -- that a mail started ends. A notice tells the author of a mail that there will be no reply,
@@ -862,7 +865,7 @@ CREATE TABLE outbound_emails (
                     CHECK (user_id IS NOT NULL OR kind <> 'approval'),
     network         TEXT CHECK ((network IS NOT NULL) = (kind = 'notice')), -- from which the mail of a notice came; its author if that network sends mail of everybody
     recipient       TEXT NOT NULL,
-    subject         TEXT NOT NULL,                       -- '' until composed
+    subject         TEXT,                                -- NULL until composed
     status          TEXT NOT NULL CHECK (status IN ('queued', 'kept', 'sent', 'failed', 'bounced')), -- kept: there is no relay
     attempts        INTEGER NOT NULL,
     next_attempt_at INTEGER CHECK ((next_attempt_at IS NOT NULL) = (status = 'queued')),
@@ -895,8 +898,8 @@ CREATE TABLE alert_channels (
     id              TEXT PRIMARY KEY,                    -- alc_
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     user_id         TEXT REFERENCES users (id) ON DELETE RESTRICT, -- the recipient of the mails; NULL: it is a webhook
-    host            TEXT NOT NULL                        -- of the URL, for people; '' for mail
-                    CHECK ((host = '') = (user_id IS NOT NULL)),
+    host            TEXT                                 -- of the URL, for people; NULL for mail
+                    CHECK ((host IS NULL) = (user_id IS NOT NULL)),
     sealed          BLOB                                 -- the URL; NULL for mail
                     CHECK ((sealed IS NULL) = (user_id IS NOT NULL)),
     topics          TEXT NOT NULL CHECK (json_valid(topics)), -- JSON array: failed, waiting, cap, delivery, backup, disk

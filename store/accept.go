@@ -136,9 +136,9 @@ func (s *Store) insertTask(tx Tx, n NewTurn, w Worker, now int64) (Task, error) 
 		WorkerID:  w.ID,
 		Title:     FirstRunes(cmp.Or(n.Title, TitleOf(n.Input)), MaxTitle), // a mail's subject has no other limit
 		OwnFolder: n.ownFolder(w)}
-	return t, tx.ExecLater(`INSERT INTO tasks (id, organization_num, worker_num, created_by_num, title, triggered_by,
+	return t, tx.ExecLater(`INSERT INTO tasks (id, organization_num, worker_num, created_by_user_num, title, triggered_by,
 			turn_count, unfinished, running, outcome, cost, duration_ms, created_at, own_folder)
-		VALUES (?, `+numOfOrganization+`, ?, `+numOfUser+`, ?, ?, 1, 1, ?, '', 0, 0, ?, ?)`,
+		VALUES (?, `+numOfOrganization+`, ?, `+numOfUser+`, ?, ?, 1, 1, ?, NULL, 0, 0, ?, ?)`,
 		t.ID, t.OrganizationID, w.num, nullable(n.Caller.UserID), t.Title, n.Caller.Trigger, n.runnerID != "", now,
 		t.OwnFolder)
 }
@@ -159,12 +159,12 @@ func (s *Store) insertTurn(ctx context.Context, tx Tx, n NewTurn, task Task, w W
 		return t, err
 	}
 	_, err = one(ctx, tx, into(&t.Num, &t.taskNum), `INSERT INTO turns (id, task_num, seq, organization_num,
-			worker_num, worker_version, created_by_num, api_key_num, own_folder, triggered_by, input, budget, status, ready, runner_id, claims,
+			worker_num, worker_version, created_by_user_num, api_key_num, own_folder, triggered_by, input, budget, status, ready, runner_id, claims,
 			started_at, interruptions, abort_requested, output_text, model, steps, input_tokens, output_tokens,
 			cache_read_tokens, cache_write_tokens, reasoning_tokens, model_cost, tool_cost, duration_ms, created_at,
 			envelope)
 		SELECT ?, coalesce(?, (SELECT k.num FROM tasks k WHERE k.id = ? AND k.organization_num = o.num)), ?, o.num,
-			?, ?, `+numOfUser+`, `+numOfKey+`, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, ?
+			?, ?, `+numOfUser+`, `+numOfKey+`, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, ?
 		FROM organizations o WHERE o.id = ?
 		RETURNING num, task_num`,
 		t.ID, nullable(t.taskNum), t.TaskID, t.Seq, w.num, t.WorkerVersion, nullable(t.CreatedByUserID),

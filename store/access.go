@@ -148,6 +148,6 @@ func mayDecide(right, user string) string {
 	// An unknown user has no num, so 0 stands for one: no row refers to 0.
 	num := `coalesce((SELECT num FROM users WHERE id = ` + user + `), 0)`
 	return `(CASE WHEN a.kind = 'approval' THEN ` + right + ` OR w.user_id = ` + user + `
-		ELSE u.created_by_num IS NOT NULL AND (` + right + ` OR w.user_id = ` + user + `
-			OR u.created_by_num = ` + num + ` OR t.created_by_num IS ` + num + `) END)`
+		ELSE u.created_by_user_num IS NOT NULL AND (` + right + ` OR w.user_id = ` + user + `
+			OR u.created_by_user_num = ` + num + ` OR t.created_by_user_num IS ` + num + `) END)`
 }

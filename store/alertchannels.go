@@ -85,7 +85,7 @@ func (n NewAlertChannel) check(f *Fields) {
 }
 
 const alertChannelColumns = `c.id, c.organization_id, coalesce(c.user_id, ''),
-	coalesce((SELECT email FROM users WHERE id = c.user_id), ''), c.host, c.topics, c.rhythm, c.paused, c.created_at,
+	coalesce((SELECT email FROM users WHERE id = c.user_id), ''), coalesce(c.host, ''), c.topics, c.rhythm, c.paused, c.created_at,
 	c.told_at, c.sealed`
 
 func scanAlertChannel(row scanner) (a AlertChannel, err error) {
@@ -179,7 +179,7 @@ func (s *Store) insertAlertChannel(tx Tx, c Caller, id, userID string, n NewAler
 	if err != nil {
 		return err
 	}
-	host, sealed := "", any(nil)
+	var host, sealed any
 	if n.URL != "" {
 		u, err := url.Parse(n.URL)
 		if err != nil || u.Host == "" {

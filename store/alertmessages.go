@@ -169,7 +169,7 @@ func (s *Store) insertAlertMessage(tx Tx, a AlertChannel, items []AlertItem, tes
 	}
 	_, err = tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, alert_num, recipient, subject, status,
 			attempts, next_attempt_at, error_message, created_at, size)
-		VALUES (?1, 'alert', ?2, ?3, ?4, '', 'queued', 0, ?5, '', ?5, 0)`,
+		VALUES (?1, 'alert', ?2, ?3, ?4, NULL, 'queued', 0, ?5, '', ?5, 0)`,
 		NewID("msg", s.db.Now()), a.OrganizationID, num, a.Email, now)
 	return num, err
 }

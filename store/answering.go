@@ -16,9 +16,9 @@ import (
 // somebody else. A call that waits for an approval does not count: no message decides on it.
 func (s *Store) openQuestion(ctx context.Context, q querier, task Task, c Caller) (a Approval, ok bool, err error) {
 	list, err := all(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts,
-			u.created_by_num = coalesce((SELECT num FROM users WHERE id = ?1), 0)
+			u.created_by_user_num = coalesce((SELECT num FROM users WHERE id = ?1), 0)
 		FROM approvals a`+joinApproval+joinStep+`
-		WHERE a.task_num = ?2 AND a.kind = 'question' AND a.status = 'pending' AND u.created_by_num IS NOT NULL
+		WHERE a.task_num = ?2 AND a.kind = 'question' AND a.status = 'pending' AND u.created_by_user_num IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM approvals o WHERE o.task_num = ?2 AND o.kind = 'question'
 				AND o.status = 'pending' AND o.num <> a.num)
 		ORDER BY a.num LIMIT 1`, c.UserID, task.num)
@@ -43,8 +43,8 @@ func (s *Store) withdrawQuestions(ctx context.Context, tx Tx, t Turn, approvals 
 	queued, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM turns q CROSS JOIN turns u ON u.num = ?3
 		WHERE q.task_num = ?1 AND q.seq > ?2 AND q.status = 'pending' AND q.abort_requested = 0
 			AND q.triggered_by <> 'schedule' AND q.parent_turn_num IS NULL
-			AND CASE WHEN u.created_by_num IS NOT NULL THEN q.created_by_num = u.created_by_num
-				ELSE q.created_by_num IS NULL AND EXISTS (SELECT 1 FROM inbound_emails e
+			AND CASE WHEN u.created_by_user_num IS NOT NULL THEN q.created_by_user_num = u.created_by_user_num
+				ELSE q.created_by_user_num IS NULL AND EXISTS (SELECT 1 FROM inbound_emails e
 					CROSS JOIN inbound_emails m ON m.turn_num = q.num
 						AND m.from_address IN (e.from_address, e.reply_to)
 					WHERE e.turn_num = u.num) END)`, t.taskNum, t.Seq, t.Num)

@@ -110,12 +110,12 @@ func TestWhoAnswers(t *testing.T) {
 	}
 	num := func(who store.Identity) int64 { return f.count(`SELECT num FROM users WHERE id = ?`, who.UserID) }
 	is.Equal([]bool{may(f.owner), may(author), may(other)}, []bool{true, false, false})
-	set("created_by_num", "turns", num(author))
+	set("created_by_user_num", "turns", num(author))
 	is.Equal([]bool{may(f.owner), may(author), may(other)}, []bool{true, true, false})
-	set("created_by_num", "tasks", num(other))
+	set("created_by_user_num", "tasks", num(other))
 	is.Equal([]bool{may(f.owner), may(author), may(other)}, []bool{true, true, true})
 	set("own_folder", "turns", 1)
-	set("created_by_num", "turns", nil)
+	set("created_by_user_num", "turns", nil)
 	is.Equal([]bool{may(f.owner), may(author), may(other)}, []bool{false, false, false})
 }
 

@@ -81,7 +81,7 @@ const (
 		e.remote_addr, e.size, 0, e.created_at, NULL, NULL, e.source_sha256, e.proven, e.content IS NULL`
 	outboundColumns = `e.num, e.id, 'outbound', e.organization_id, coalesce(e.worker_id, ''),
 		` + emailTurn + `,
-		e.status, e.error_message, e.id, '', '', e.recipient, '', e.subject, NULL, '', e.size,
+		e.status, e.error_message, e.id, '', '', e.recipient, '', coalesce(e.subject, ''), NULL, '', e.size,
 		e.attempts, e.created_at, e.next_attempt_at, e.sent_at, e.source_sha256, 0, e.num IS NULL`
 )
 

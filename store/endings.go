@@ -132,7 +132,7 @@ func (s *Store) endClaimed(tx Tx, runnerID string, t *Turn, model string, used U
 		}
 		return err
 	}, `UPDATE turns SET `+endedColumns+` WHERE num = ? AND status = 'running' AND runner_id IS ?
-		RETURNING `+usageColumns+`, model, abort_requested, `+capAndWebhook,
+		RETURNING `+usageColumns+`, coalesce(model, ''), abort_requested, `+capAndWebhook,
 		append(endedArgs(t, t.Status, model, used), t.Num, nullable(runnerID))...)
 }
 

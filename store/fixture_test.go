@@ -185,7 +185,7 @@ func (f *fixture) checkQueueCounts() {
 	counts := f.QueueCounts()
 	for id, n := range counts {
 		for i, author := range []string{"IS NOT NULL", "IS NULL"} {
-			is.Equal(n[i], f.count(`SELECT count(*) FROM turns WHERE status = 'pending' AND created_by_num `+author+
+			is.Equal(n[i], f.count(`SELECT count(*) FROM turns WHERE status = 'pending' AND created_by_user_num `+author+
 				` AND organization_num = (SELECT num FROM organizations WHERE id = ?)`, id))
 		}
 	}
@@ -210,16 +210,16 @@ func (f *fixture) copyTask(t store.Turn, n int) {
 	f.t.Helper()
 	f.exec(`WITH RECURSIVE m (base) AS MATERIALIZED (SELECT max(num) FROM tasks),
 				n (i) AS (SELECT base + 1 FROM m UNION ALL SELECT i + 1 FROM n, m WHERE i < base + ?2)
-			INSERT INTO tasks (id, organization_num, worker_num, created_by_num, title, triggered_by, turn_count, unfinished, running, outcome,
+			INSERT INTO tasks (id, organization_num, worker_num, created_by_user_num, title, triggered_by, turn_count, unfinished, running, outcome,
 				cost, duration_ms, created_at, completed_at)
-			SELECT id || '-copy-' || i, organization_num, worker_num, created_by_num, title || ' ' || i, triggered_by, turn_count,
+			SELECT id || '-copy-' || i, organization_num, worker_num, created_by_user_num, title || ' ' || i, triggered_by, turn_count,
 				unfinished, running, outcome, cost, duration_ms, created_at + i, completed_at FROM n CROSS JOIN tasks WHERE tasks.id = ?1`, t.TaskID, n)
 	if n > 0 {
-		f.exec(`INSERT INTO turns (id, task_num, seq, organization_num, worker_num, worker_version, created_by_num, api_key_num,
+		f.exec(`INSERT INTO turns (id, task_num, seq, organization_num, worker_num, worker_version, created_by_user_num, api_key_num,
 				own_folder, triggered_by, input, budget, status, ready, runner_id, claims, interruptions, abort_requested, output_text, model, steps, input_tokens,
 				output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, model_cost, tool_cost, duration_ms, created_at, started_at,
 				completed_at, task_status)
-			SELECT u.id || substr(k.id, ?1), k.num, u.seq, u.organization_num, u.worker_num, u.worker_version, u.created_by_num, u.api_key_num,
+			SELECT u.id || substr(k.id, ?1), k.num, u.seq, u.organization_num, u.worker_num, u.worker_version, u.created_by_user_num, u.api_key_num,
 				u.own_folder, u.triggered_by, u.input, u.budget, u.status, u.ready, u.runner_id, u.claims, u.interruptions, u.abort_requested, u.output_text,
 				u.model, u.steps, u.input_tokens, u.output_tokens, u.cache_read_tokens, u.cache_write_tokens, u.reasoning_tokens, u.model_cost,
 				u.tool_cost, u.duration_ms, k.created_at, u.started_at, u.completed_at, u.task_status

@@ -9,7 +9,7 @@ import (
 
 // callImages selects the images of a call as a JSON array. It does not sort, because that
 // would need a temporary table for each call.
-const callImages = `(SELECT json_group_array(json_object('path', i.path, 'mediaType', i.media_type, 'size', i.size,
+const callImages = `(SELECT json_group_array(json_object('path', coalesce(i.path, ''), 'mediaType', i.media_type, 'size', i.size,
 		'sha256', i.sha256, 'seq', i.seq))
 	FROM call_images i WHERE i.turn_num = c.turn_num AND i.step_seq = c.step_seq AND i.call_seq = c.seq)`
 
@@ -39,7 +39,7 @@ func readImages(raw string) (list []Image, err error) {
 func insertImages(tx Tx, turnNum int64, call Call) error {
 	for i, m := range call.Images {
 		err := tx.ExecLater(`INSERT INTO call_images (turn_num, step_seq, call_seq, seq, path, media_type, size, sha256)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, turnNum, call.Step, call.Seq, i, m.Path, m.MediaType, m.Size, m.SHA256)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, turnNum, call.Step, call.Seq, i, nullable(m.Path), m.MediaType, m.Size, m.SHA256)
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ type mailBound struct {
 var (
 	boundOfSender = mailBound{"sender",
 		`worker_id = ? AND status = ? AND proven = ? AND from_address = ?`, 50, 32 << 20}
-	boundOfNetwork    = mailBound{"network", `network <> '' AND organization_id = ? AND network = ? AND status = ? AND proven = ?`, 200, 64 << 20}
+	boundOfNetwork    = mailBound{"network", `network IS NOT NULL AND organization_id = ? AND network = ? AND status = ? AND proven = ?`, 200, 64 << 20}
 	boundOfWorker     = mailBound{"worker", `worker_id = ? AND status = ? AND proven = ?`, 1000, 128 << 20}
 	boundOfPostmaster = mailBound{"worker", `worker_id IS NULL AND status = ? AND proven = ?`, 1000, 128 << 20}
 )

@@ -255,7 +255,7 @@ func insertInbound(tx Tx, e Email, content string, turnNum int64, src source) (n
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.ID, e.OrgID, nullable(e.WorkerID), e.MessageID, nullable(content), e.proven, e.Status,
 		e.Reason, nullable(turnNum), e.MailFrom, e.From, e.To, e.ReplyTo, e.Subject, string(e.Verdicts),
-		e.RemoteAddr, e.network, e.Size, e.CreatedAt.UnixMilli(), src.sha256, src.bytes)
+		e.RemoteAddr, nullable(e.network), e.Size, e.CreatedAt.UnixMilli(), src.sha256, src.bytes)
 }
 
 // MailLimits stop mail loops: two programs that answer each other would start a turn with each
@@ -282,7 +282,7 @@ func (s *Store) checkMailLimits(ctx context.Context, tx Tx, n NewEmail, limits M
 	return s.checkHourlyLimit(ctx, tx, limits.PerSender, "of this sender", `
 		SELECT e.created_at FROM inbound_emails e CROSS JOIN turns t ON t.num = e.turn_num
 		WHERE e.worker_id = ? AND e.from_address = ? AND e.status = 'accepted' AND e.created_at > ?
-			AND (t.created_by_num IS NULL) = ?
+			AND (t.created_by_user_num IS NULL) = ?
 		ORDER BY e.created_at DESC LIMIT 1 OFFSET ?`, n.Worker.ID, n.From, since, n.Turn.Caller.UserID == "")
 }
 

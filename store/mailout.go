@@ -20,7 +20,7 @@ func (s *Store) queueReply(tx Tx, t Turn) error {
 	s.db.Notify(tx, t.OrganizationID, ChangedOutbox)
 	_, err := tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, inbound_num,
 			recipient, subject, status, attempts, next_attempt_at, error_message, created_at, size)
-		SELECT ?, 'reply', organization_id, worker_id, turn_num, num, reply_to, '', 'queued', 0, ?, '', ?, 0
+		SELECT ?, 'reply', organization_id, worker_id, turn_num, num, reply_to, NULL, 'queued', 0, ?, '', ?, 0
 		FROM inbound_emails WHERE turn_num = ? AND reply_to <> '' AND `+speaks+` ORDER BY num DESC LIMIT 1`,
 		NewID("msg", s.db.Now()), now, now, t.Num, t.taskNum)
 	return err
@@ -57,7 +57,7 @@ func (s *Store) queueNotice(ctx context.Context, tx Tx, e Email, author string) 
 	}
 	_, err = tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, network, recipient, subject,
 			status, attempts, next_attempt_at, error_message, created_at, size)
-		VALUES (?1, 'notice', ?2, ?3, ?4, ?5, '', 'queued', 0, ?6, '', ?6, 0)`,
+		VALUES (?1, 'notice', ?2, ?3, ?4, ?5, NULL, 'queued', 0, ?6, '', ?6, 0)`,
 		NewID("msg", s.db.Now()), e.OrgID, e.WorkerID, network, author, s.db.Millis())
 	return err
 }

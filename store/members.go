@@ -330,7 +330,7 @@ func (s *Store) SetPreferences(ctx context.Context, c Caller, p Preferences) err
 	}
 	return s.db.Write(ctx, func(tx Tx) error {
 		_, err := tx.Exec(`UPDATE users SET theme = ?, language = ?, shortcuts = ? WHERE id = ?`,
-			p.Theme, p.Language, p.Shortcuts, c.UserID)
+			nullable(p.Theme), nullable(p.Language), p.Shortcuts, c.UserID)
 		return err
 	})
 }

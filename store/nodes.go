@@ -63,7 +63,7 @@ func (s *Store) startNode(ctx context.Context, runnerID string, now time.Time, t
 			return err
 		}
 		_, err := tx.Exec(`INSERT INTO runners (id, expires_at, url, version, started_at) VALUES (?, ?, ?, ?, ?)`,
-			runnerID, now.Add(ttl).UnixMilli(), s.node.URL, s.node.Version, s.db.Millis())
+			runnerID, now.Add(ttl).UnixMilli(), nullable(s.node.URL), nullable(s.node.Version), s.db.Millis())
 		return err
 	})
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Store) Nodes(ctx context.Context) ([]NodeState, error) {
 	return all(ctx, s.db, func(row scanner) (n NodeState, err error) {
 		err = row.Scan(&n.RunnerID, &n.URL, &n.Version, asTime{&n.StartedAt}, &n.Leader, &n.Workers, &n.Running)
 		return n, err
-	}, `SELECT id, url, version, started_at, EXISTS (SELECT 1 FROM leaders WHERE runner_id = runners.id),
+	}, `SELECT id, coalesce(url, ''), coalesce(version, ''), started_at, EXISTS (SELECT 1 FROM leaders WHERE runner_id = runners.id),
 			(SELECT count(*) FROM placements WHERE runner_id = runners.id),
 			(SELECT count(*) FROM turns INDEXED BY turns_running WHERE runner_id = runners.id)
 		FROM runners ORDER BY started_at, id`)
@@ -218,7 +218,7 @@ func (s *Store) PlaceOf(ctx context.Context, workerID, runnerID string) (NodeSta
 	if s.node == nil {
 		return NodeState{}, nil
 	}
-	n, err := one(ctx, s.db, scanPeer, `SELECT id, url FROM runners
+	n, err := one(ctx, s.db, scanPeer, `SELECT id, coalesce(url, '') FROM runners
 		WHERE id = (SELECT runner_id FROM placements WHERE worker_num = `+numOfWorker+`) AND id <> ?`, workerID, runnerID)
 	return n, noRow(err, nil)
 }
@@ -228,7 +228,7 @@ func (s *Store) Peers(ctx context.Context) ([]NodeState, error) {
 	if s.node == nil {
 		return nil, nil
 	}
-	return all(ctx, s.db, scanPeer, `SELECT id, url FROM runners ORDER BY id`)
+	return all(ctx, s.db, scanPeer, `SELECT id, coalesce(url, '') FROM runners ORDER BY id`)
 }
 
 func scanPeer(row scanner) (n NodeState, err error) {

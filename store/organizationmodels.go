@@ -51,7 +51,7 @@ func (s *Store) ModelChanges() int64 { return s.modelChanges.Load() }
 // opens models for every caller.
 func (s *Store) OrganizationModels(ctx context.Context, organizationID string) (m OrganizationModels, err error) {
 	err = s.db.Snapshot(ctx, func(q querier) error {
-		m.Chain, err = one(ctx, q, scanString, `SELECT models FROM organizations WHERE id = ?`, organizationID)
+		m.Chain, err = one(ctx, q, scanString, `SELECT coalesce(models, '') FROM organizations WHERE id = ?`, organizationID)
 		if err != nil {
 			return notFound(err, "organization")
 		}

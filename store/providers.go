@@ -143,7 +143,7 @@ func checkProviderURL(f *Fields, text string) {
 	}
 }
 
-const providerColumns = `id, name, kind, base_url, sealed IS NOT NULL, key_end, context_window, models, test,
+const providerColumns = `id, name, kind, coalesce(base_url, ''), sealed IS NOT NULL, key_end, context_window, models, test,
 	created_at, updated_at, revision`
 
 func scanProvider(row scanner) (p Provider, err error) {
@@ -210,8 +210,8 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 		}
 		_, err = tx.Exec(`INSERT INTO model_providers (id, organization_id, name, kind, base_url, sealed, key_end,
 				context_window, models, created_by_user_id, created_at, updated_at, revision)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?, 1)`, p.ID, c.OrganizationID, p.Name, p.Kind, p.BaseURL,
-			sealed, p.KeyEnd, p.ContextWindow, nullable(c.UserID), now.UnixMilli(), now.UnixMilli())
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?, 1)`, p.ID, c.OrganizationID, p.Name, p.Kind,
+			nullable(p.BaseURL), sealed, p.KeyEnd, p.ContextWindow, nullable(c.UserID), now.UnixMilli(), now.UnixMilli())
 		if err != nil {
 			return err
 		}
@@ -247,7 +247,7 @@ func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch
 		p.Test, p.UpdatedAt, p.Revision = nil, fromMillis(s.db.Millis()), p.Revision+1
 		_, err = tx.Exec(`UPDATE model_providers SET base_url = ?, sealed = coalesce(?, sealed), key_end = ?,
 				context_window = ?, test = NULL, updated_at = ?, revision = ? WHERE id = ?`,
-			p.BaseURL, sealed, p.KeyEnd, p.ContextWindow, p.UpdatedAt.UnixMilli(), p.Revision, p.ID)
+			nullable(p.BaseURL), sealed, p.KeyEnd, p.ContextWindow, p.UpdatedAt.UnixMilli(), p.Revision, p.ID)
 		if err != nil {
 			return err
 		}
@@ -303,7 +303,7 @@ func (s *Store) RemoveProvider(ctx context.Context, c Caller, name string) (p Pr
 func (s *Store) checkUnused(ctx context.Context, q querier, organizationID, name string) error {
 	// A chain is names with commas between them, and perhaps spaces.
 	const names = `instr(',' || replace(%s, ' ', ''), ',' || ? || ':') > 0`
-	used, err := one(ctx, q, scanBool, fmt.Sprintf(`SELECT `+names+` FROM organizations WHERE id = ?`, "models"),
+	used, err := one(ctx, q, scanBool, fmt.Sprintf(`SELECT `+names+` FROM organizations WHERE id = ?`, "coalesce(models, '')"),
 		name, organizationID)
 	if err != nil {
 		return err
@@ -378,11 +378,11 @@ func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx T
 // setModels sets the chain of the caller's organization if may reports that the present one may be
 // replaced.
 func (s *Store) setModels(ctx context.Context, tx Tx, c Caller, chain string, may func(was string) bool) error {
-	was, err := one(ctx, tx, scanString, `SELECT models FROM organizations WHERE id = ?`, c.OrganizationID)
+	was, err := one(ctx, tx, scanString, `SELECT coalesce(models, '') FROM organizations WHERE id = ?`, c.OrganizationID)
 	if err != nil || !may(was) || was == chain {
 		return err
 	}
-	if _, err := tx.Exec(`UPDATE organizations SET models = ? WHERE id = ?`, chain, c.OrganizationID); err != nil {
+	if _, err := tx.Exec(`UPDATE organizations SET models = ? WHERE id = ?`, nullable(chain), c.OrganizationID); err != nil {
 		return err
 	}
 	return s.audit(tx, c, "organization.models", c.OrganizationID, map[string]any{"from": was, "to": chain})

@@ -100,7 +100,7 @@ func TestProviderKeys(t *testing.T) {
 	is.NoErr(err)
 	list, err := f.Providers(t.Context(), f.owner.Caller)
 	is.NoErr(err)
-	rows, err := f.Strings(t.Context(), `SELECT base_url || key_end FROM model_providers`)
+	rows, err := f.Strings(t.Context(), `SELECT coalesce(base_url, '') || key_end FROM model_providers`)
 	is.NoErr(err)
 	sealed, err := f.Strings(t.Context(), `SELECT sealed FROM model_providers`)
 	is.NoErr(err)

@@ -23,9 +23,9 @@ func laneOf(stranger bool) lane {
 // table, and before another condition.
 func (l lane) waiting() string {
 	if l == ofStrangers {
-		return ` INDEXED BY turns_queued_of_strangers WHERE status = 'pending' AND created_by_num IS NULL AND `
+		return ` INDEXED BY turns_queued_of_strangers WHERE status = 'pending' AND created_by_user_num IS NULL AND `
 	}
-	return ` INDEXED BY turns_queued WHERE status = 'pending' AND created_by_num IS NOT NULL AND `
+	return ` INDEXED BY turns_queued WHERE status = 'pending' AND created_by_user_num IS NOT NULL AND `
 }
 
 // ready is like waiting, for the turns that may run now.
@@ -36,7 +36,7 @@ func (l lane) queued() string { return ` FROM turns` + l.ready() }
 
 const (
 	// queuedColumns are the columns of a turn that selectQueued needs.
-	queuedColumns = `num, id, task_num, seq, organization_num, worker_num, worker_version, created_by_num,
+	queuedColumns = `num, id, task_num, seq, organization_num, worker_num, worker_version, created_by_user_num,
 		api_key_num, own_folder, triggered_by, input, budget, created_at, claims, envelope, depth, abort_requested`
 
 	// A turn of a deleted worker is claimed only to end it.

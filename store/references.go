@@ -6,7 +6,7 @@ package store
 const (
 	idOfOrganization = `(SELECT id FROM organizations WHERE num = organization_num)`
 	idOfWorker       = `(SELECT id FROM workers WHERE num = worker_num)`
-	idOfCreator      = `coalesce((SELECT id FROM users WHERE num = created_by_num), '')`
+	idOfCreator      = `coalesce((SELECT id FROM users WHERE num = created_by_user_num), '')`
 	idOfKey          = `coalesce((SELECT id FROM api_keys WHERE num = api_key_num), '')`
 
 	// These take an id as their parameter. They are NULL for NULL.

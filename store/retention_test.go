@@ -42,7 +42,7 @@ func (f *fixture) hangEverything(t store.Turn, sha string) {
 		`INSERT INTO call_images (turn_num, step_seq, call_seq, seq, path, media_type, size, sha256) VALUES (?1, 0, 0, 0, 'a', 'image/png', 1, ?2)`,
 		`INSERT INTO approvals (num, id, kind, organization_id, task_num, turn_num, step_seq, call_seq, status, reason, decision, created_at, decided_at)
 			SELECT 1000 + num, 'apr_' || id, 'approval', (SELECT id FROM organizations WHERE num = organization_num), task_num, num, 0, 0, 'approved', '', 0, 1, 1 FROM turns WHERE num = ?1`,
-		`INSERT INTO task_allowances (task_num, tool, user_id, worker_version, created_at) SELECT task_num, 'shell', (SELECT id FROM users WHERE num = created_by_num), 1, 1 FROM turns WHERE num = ?1`,
+		`INSERT INTO task_allowances (task_num, tool, user_id, worker_version, created_at) SELECT task_num, 'shell', (SELECT id FROM users WHERE num = created_by_user_num), 1, 1 FROM turns WHERE num = ?1`,
 		`INSERT INTO compactions (task_num, turn_num, step_seq, kind, before_turn, before_step, items, summary, refused, model, room, tokens_before,
 			tokens_after, input_tokens, output_tokens, cost, started_at, completed_at)
 			SELECT task_num, num, 0, 'summary', 0, 0, 1, 's', 0, 'm', 1, 1, 1, 1, 1, 0, 1, 1 FROM turns WHERE num = ?1`,
@@ -56,7 +56,7 @@ func (f *fixture) hangEverything(t store.Turn, sha string) {
 			SELECT 1000 + num, 'msg_i' || id, (SELECT id FROM organizations WHERE num = organization_num), (SELECT id FROM workers WHERE num = worker_num), id, 'accepted', '', num, '', '', '', '', '', '{}', '', 1, 1, ?2 FROM turns WHERE num = ?1`,
 		`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, inbound_num, approval_num, user_id, recipient, subject, status,
 			attempts, error_message, created_at, size, source_sha256)
-			SELECT 'msg_o' || id, 'approval', (SELECT id FROM organizations WHERE num = organization_num), (SELECT id FROM workers WHERE num = worker_num), num, 1000 + num, 1000 + num, (SELECT id FROM users WHERE num = created_by_num), '', '', 'sent', 1, '', 1, 1, ?2
+			SELECT 'msg_o' || id, 'approval', (SELECT id FROM organizations WHERE num = organization_num), (SELECT id FROM workers WHERE num = worker_num), num, 1000 + num, 1000 + num, (SELECT id FROM users WHERE num = created_by_user_num), '', '', 'sent', 1, '', 1, 1, ?2
 			FROM turns WHERE num = ?1`,
 	} {
 		args := []any{t.Num}

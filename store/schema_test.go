@@ -3,6 +3,7 @@ package store_test
 import (
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,4 +132,29 @@ func TestReferences(t *testing.T) {
 		}
 	}
 	is.True(found > 80)
+}
+
+// TestNumAndID checks how tables refer to others. A column named for a num refers to it, and one named for an id refers
+// to that. Tables that get a row with every task refer by num, and the others refer to people and workers by id.
+func TestNumAndID(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	withEveryTask := []string{"tasks", "turns", "deliveries", "webhook_executions", "idempotency"}
+	columns, _ := declaredTables(t)
+	target, found := regexp.MustCompile(` REFERENCES \w+ \((\w+)\)`), 0
+	named := regexp.MustCompile(`(?:^|_)(?:organization|user|worker|api_key)_(id|num)$`)
+	for _, c := range columns {
+		if m := target.FindStringSubmatch(c.code); m != nil && (m[1] == "id" || m[1] == "num") {
+			found++
+			is.True(strings.HasSuffix(c.name, "_"+m[1])) // the name of the column says what it contains
+		}
+		m := named.FindStringSubmatch(c.name)
+		if m == nil || c.table == "placements" {
+			continue
+		}
+		if byNum := slices.Contains(withEveryTask, c.table); byNum != (m[1] == "num") {
+			t.Errorf("%s: tables that get a row with every task refer by num, and only these", c)
+		}
+	}
+	is.True(found > 60)
 }

@@ -79,7 +79,7 @@ func (s *Store) lastOrganization(ctx context.Context, tx Tx, userID string) (str
 
 const selectSession = `
 	SELECT v.id, v.organization_id, o.name, v.user_id, u.email, u.name, m.role, v.created_at, v.last_used_at,
-		u.theme, u.language, u.shortcuts
+		coalesce(u.theme, ''), coalesce(u.language, ''), u.shortcuts
 	FROM sessions v
 	JOIN organizations o ON o.id = v.organization_id
 	JOIN users u ON u.id = v.user_id

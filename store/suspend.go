@@ -33,7 +33,7 @@ func (s *Store) suspend(tx Tx, c Claim, w Wait) error {
 func (s *Store) resume(tx Tx, organizationID string, taskNum, turnNum int64) error {
 	stranger, err := one(context.Background(), tx, scanBool, `UPDATE turns SET status = 'pending', rests_until = NULL,
 			waits_for = NULL, wait_reason = NULL, retry_at = NULL
-		WHERE num = ? AND rests_until IS NOT NULL RETURNING created_by_num IS NULL`, turnNum)
+		WHERE num = ? AND rests_until IS NOT NULL RETURNING created_by_user_num IS NULL`, turnNum)
 	if err != nil {
 		return noRow(err, nil)
 	}

@@ -100,7 +100,7 @@ func (s *Store) namedTask(ctx context.Context, q querier, n NewTurn) (t Task, er
 		// Tasks that another turn started are left out: no person had a conversation
 		// there.
 		t, err = one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks INDEXED BY tasks_by_caller
-			WHERE worker_num = `+numOfWorker+` AND created_by_num = `+numOfUser+` AND archived_at IS NULL
+			WHERE worker_num = `+numOfWorker+` AND created_by_user_num = `+numOfUser+` AND archived_at IS NULL
 				AND NOT EXISTS (SELECT 1 FROM turns WHERE task_num = tasks.num AND seq = 0 AND depth > 0)
 			ORDER BY tasks.num DESC LIMIT 1`, n.WorkerID, n.Caller.UserID)
 	}

@@ -70,7 +70,7 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 		FROM (SELECT *`+from+`LIMIT ?6) t
 		CROSS JOIN (SELECT num w_num, id w_id, organization_id w_organization, visibility w_visibility, user_id w_user
 			FROM workers) AS w ON w_num = worker_num
-		LEFT JOIN (SELECT num u_num, id u_id FROM users) AS u ON u_num = created_by_num
+		LEFT JOIN (SELECT num u_num, id u_id FROM users) AS u ON u_num = created_by_user_num
 		WHERE (?7 = '' OR status = ?7) AND (?8 = '' OR triggered_by = ?8) AND (?9 = '' OR w_id = ?9)
 			AND (?10 = '' OR title LIKE ?10 ESCAPE '\')
 			AND (?11 OR w_visibility = 'public' OR w_user = ?12
@@ -139,7 +139,7 @@ func (s *Store) WorkerTitle(ctx context.Context, t Task) (string, error) {
 
 // addTurn counts a new turn of a task that exists. runs reports whether the turn is claimed at once.
 func (s *Store) addTurn(tx Tx, taskNum int64, runs bool) error {
-	return tx.ExecLater(`UPDATE tasks SET outcome = '', completed_at = NULL, turn_count = turn_count + 1,
+	return tx.ExecLater(`UPDATE tasks SET outcome = NULL, completed_at = NULL, turn_count = turn_count + 1,
 		unfinished = unfinished + 1, running = iif(?, 1, running) WHERE num = ?`, runs, taskNum)
 }
 

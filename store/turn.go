@@ -121,7 +121,7 @@ const usageColumns = `steps, input_tokens, output_tokens, cache_read_tokens, cac
 const turnColumns = acceptedColumns + `, status, abort_requested, ready,
 	coalesce(task_status, ''), output_text, structured_output, error_code,
 	coalesce(error_message, ''), coalesce(error_retryable, 0),
-	coalesce(incomplete_reason, ''), coalesce(incomplete_limit, ''), model, duration_ms, started_at, completed_at,
+	coalesce(incomplete_reason, ''), coalesce(incomplete_limit, ''), coalesce(model, ''), duration_ms, started_at, completed_at,
 	` + waitColumns + `, ` + usageColumns
 
 // accepted returns the destinations of acceptedColumns.

@@ -75,7 +75,7 @@ func (s *Store) mailQuestion(ctx context.Context, tx Tx, t Turn, a Approval) err
 	s.db.Notify(tx, t.OrganizationID, ChangedOutbox)
 	_, err := tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, inbound_num,
 			approval_num, recipient, subject, status, attempts, next_attempt_at, error_message, created_at, size)
-		SELECT ?1, 'question', organization_id, worker_id, turn_num, num, ?2, reply_to, '', 'queued', 0, ?3, '', ?3, 0
+		SELECT ?1, 'question', organization_id, worker_id, turn_num, num, ?2, reply_to, NULL, 'queued', 0, ?3, '', ?3, 0
 		FROM inbound_emails WHERE turn_num = ?4 AND reply_to <> ''
 			AND NOT EXISTS (SELECT 1 FROM outbound_emails WHERE approval_num = ?2)
 		ORDER BY num DESC LIMIT 1`, NewID("msg", s.db.Now()), a.num, now, t.Num)
@@ -112,7 +112,7 @@ func (s *Store) mailPeople(ctx context.Context, tx Tx, t Turn, a Approval, query
 		}
 		_, err := tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, approval_num,
 				user_id, recipient, subject, status, attempts, next_attempt_at, error_message, created_at, size)
-			SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, '', 'queued', 0, ?9, '', ?9, 0
+			SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, NULL, 'queued', 0, ?9, '', ?9, 0
 			WHERE NOT EXISTS (SELECT 1 FROM outbound_emails WHERE approval_num = ?6 AND user_id = ?7)`,
 			NewID("msg", s.db.Now()), a.Kind, t.OrganizationID, t.WorkerID, t.Num, a.num, p.id, p.email, now)
 		if err != nil {
@@ -173,7 +173,7 @@ func (s *Store) mailedQuestion(ctx context.Context, q querier, task Task, c Call
 		WHERE a.task_num = ?1 AND a.kind = 'question' AND a.status = 'pending'
 			AND (a.num = ?2 OR ?2 = 0 AND NOT EXISTS (SELECT 1 FROM approvals o
 				WHERE o.task_num = ?1 AND o.kind = 'question' AND o.status = 'pending' AND o.num <> a.num))
-			AND CASE WHEN u.created_by_num IS NOT NULL THEN u.created_by_num = (SELECT num FROM users WHERE id = ?3)
+			AND CASE WHEN u.created_by_user_num IS NOT NULL THEN u.created_by_user_num = (SELECT num FROM users WHERE id = ?3)
 				ELSE EXISTS (SELECT 1 FROM inbound_emails e WHERE e.turn_num = u.num
 					AND (e.from_address = ?4 OR e.reply_to = ?4)) END
 		ORDER BY a.num LIMIT 1`, task.num, num, c.UserID, from)
