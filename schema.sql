@@ -359,14 +359,14 @@ CREATE TABLE leaders (
 -- The highest price of the model calls that a node has in progress. The table is used where
 -- several nodes make calls that a cap or the budget of a team limits. As in placements, a
 -- row counts only while its runner has one in runners.
-CREATE TABLE holds (
+CREATE TABLE reservations (
     account   TEXT NOT NULL,                             -- an organization, or a team: see runner/ledger.go
     runner_id TEXT NOT NULL,                             -- without REFERENCES: see above
     cost      INTEGER NOT NULL,                          -- nano-dollars
     PRIMARY KEY (account, runner_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX holds_by_runner ON holds (runner_id);
+CREATE INDEX reservations_by_runner ON reservations (runner_id);
 
 -- A turn is one instruction to a worker, and its result. Its row is committed before any
 -- client learns that it was accepted: over the API, by mail, by a schedule or on a page. It
@@ -393,9 +393,9 @@ CREATE TABLE turns (
                        CHECK (status IN ('pending', 'running', 'completed', 'error', 'aborted')),
     ready              INTEGER NOT NULL CHECK (ready IN (0, 1)), -- 0 until all earlier turns of the task have ended
     runner_id          TEXT                              -- the runner that has claimed it; without REFERENCES: the row of a dead one goes first
-                       CHECK ((runner_id IS NOT NULL) = (status = 'running' AND rests_until IS NULL)),
-    rests_until        INTEGER                           -- set while it is suspended: the end of the wait
-                       CHECK (rests_until IS NULL OR status = 'running'),
+                       CHECK ((runner_id IS NOT NULL) = (status = 'running' AND suspended_until IS NULL)),
+    suspended_until        INTEGER                           -- set while it is suspended: the end of the wait
+                       CHECK (suspended_until IS NULL OR status = 'running'),
     claims             INTEGER NOT NULL,                 -- how often it was claimed
     interruptions      INTEGER NOT NULL,                 -- claims that died since the last finished call
     abort_requested    INTEGER NOT NULL CHECK (abort_requested IN (0, 1)),
@@ -435,7 +435,7 @@ CREATE TABLE turns (
     -- Set while it is suspended: what it waits for. 'person': a decision or an answer;
     -- 'model': its provider, until retry_at; 'worker': a turn that it has started.
     waits_for          TEXT CHECK (waits_for IN ('person', 'model', 'worker'))
-                       CHECK (waits_for IS NULL OR rests_until IS NOT NULL),
+                       CHECK (waits_for IS NULL OR suspended_until IS NOT NULL),
     wait_reason        TEXT CHECK (wait_reason IS NULL OR waits_for IS NOT NULL), -- for people, such as the provider's error
     retry_at           INTEGER CHECK (retry_at IS NULL OR waits_for IS 'model'),
     failing_since      INTEGER,                          -- time of the first failed model call since the last success
@@ -461,7 +461,7 @@ CREATE INDEX turns_queued    ON turns (ready, organization_num, worker_num, num)
 CREATE INDEX turns_queued_of_strangers ON turns (ready, organization_num, worker_num, num)
     WHERE status = 'pending' AND created_by_user_num IS NULL;
 CREATE INDEX turns_running   ON turns (runner_id) WHERE runner_id IS NOT NULL; -- turns of dead runners
-CREATE INDEX turns_resting   ON turns (rests_until) WHERE rests_until IS NOT NULL; -- suspended turns whose wait is over
+CREATE INDEX turns_suspended   ON turns (suspended_until) WHERE suspended_until IS NOT NULL; -- suspended turns whose wait is over
 CREATE INDEX turns_retrying  ON turns (retry_at) WHERE retry_at IS NOT NULL;   -- turns that call their model again
 CREATE UNIQUE INDEX turns_by_parent ON turns (parent_turn_num, parent_step_seq, parent_call_seq) WHERE parent_turn_num IS NOT NULL; -- one turn a call
 CREATE INDEX turns_by_root   ON turns (root_turn_num) WHERE root_turn_num IS NOT NULL; -- what a team has spent, and its cancellation
@@ -469,16 +469,16 @@ CREATE INDEX turns_by_worker ON turns (worker_num, num);                    -- t
 
 -- The toolsets of turns: the tools of MCP servers, as the servers described them at that
 -- time. Equal toolsets are stored once: see store.KeepToolset.
-CREATE TABLE tool_offers (
-    hash  TEXT PRIMARY KEY,                              -- SHA-256 of offer, in hexadecimal
-    offer TEXT NOT NULL CHECK (json_valid(offer))
+CREATE TABLE toolsets (
+    hash    TEXT PRIMARY KEY,                            -- SHA-256 of toolset, in hexadecimal
+    toolset TEXT NOT NULL CHECK (json_valid(toolset))
 ) STRICT;
 
 -- The toolset of a turn. The row is written before the turn's first model call, so that a resumed turn
 -- has the same tools and the same preamble. Turns that need neither have no row.
-CREATE TABLE turn_offers (
+CREATE TABLE turn_toolsets (
     turn_num INTEGER PRIMARY KEY REFERENCES turns (num) ON DELETE RESTRICT,
-    hash     TEXT NOT NULL REFERENCES tool_offers (hash) ON DELETE RESTRICT,
+    hash     TEXT NOT NULL REFERENCES toolsets (hash) ON DELETE RESTRICT,
     preamble TEXT NOT NULL CHECK (json_valid(preamble))  -- JSON object: the workers and programs that the preamble names
 ) STRICT;
 
@@ -570,7 +570,7 @@ CREATE TABLE approvals (
     decided_by_user_id TEXT REFERENCES users (id) ON DELETE RESTRICT,
     created_at         INTEGER NOT NULL,
     decided_at         INTEGER CHECK ((decided_at IS NULL) = (status = 'pending')),
-    begun_at           INTEGER,                          -- set before the call runs: from here on it may have acted
+    started_at           INTEGER,                          -- set before the call runs: from here on it may have acted
     UNIQUE (turn_num, step_seq, call_seq),
     FOREIGN KEY (turn_num, step_seq) REFERENCES steps (turn_num, seq) ON DELETE RESTRICT
 ) STRICT;
@@ -903,10 +903,10 @@ CREATE TABLE alert_channels (
     sealed          BLOB                                 -- the URL; NULL for mail
                     CHECK ((sealed IS NULL) = (user_id IS NOT NULL)),
     topics          TEXT NOT NULL CHECK (json_valid(topics)), -- JSON array: failed, waiting, cap, delivery, backup, disk
-    rhythm          TEXT NOT NULL CHECK (rhythm IN ('now', 'hour', 'day')), -- how often it sends a message
+    frequency       TEXT NOT NULL CHECK (frequency IN ('now', 'hour', 'day')), -- how often it sends a message
     paused          INTEGER NOT NULL CHECK (paused IN (0, 1)), -- while paused, it collects nothing
     created_at      INTEGER NOT NULL,
-    told_at         INTEGER                              -- when its last message was made; NULL: none yet
+    sent_at         INTEGER                              -- when its last message was made; NULL: none yet
 ) STRICT;
 
 CREATE INDEX alert_channels_by_organization ON alert_channels (organization_id, id); -- the list, and the channels of an event
@@ -923,12 +923,12 @@ CREATE TABLE alerts (
     first_at   INTEGER NOT NULL,                         -- of these events
     last_at    INTEGER NOT NULL,
     due_at     INTEGER CHECK ((due_at IS NULL) = (count = 0)),
-    told_at    INTEGER,                                  -- of the last message; NULL: none yet
+    sent_at    INTEGER,                                  -- of the last message; NULL: none yet
     PRIMARY KEY (channel_id, event, worker_id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX alerts_due  ON alerts (due_at)  WHERE due_at IS NOT NULL;
-CREATE INDEX alerts_told ON alerts (told_at) WHERE due_at IS NULL; -- pruning
+CREATE INDEX alerts_sent ON alerts (sent_at) WHERE due_at IS NULL; -- pruning
 CREATE INDEX alerts_by_task ON alerts (task_num) WHERE task_num IS NOT NULL; -- pruning of tasks
 
 -- A message of a channel. The rows are a webhook's queue; a mail goes on in the outbox.

@@ -22,7 +22,7 @@ func TestAlertMail(t *testing.T) {
 	h := newHub(t, false)
 	p := newPostWith(t, false, store.Options{Now: clock}, func(c *Config) { c.Relay, c.Now = h.relay, clock })
 	_, err := p.store.AddAlertChannel(t.Context(), p.owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
-		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
+		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.NoErr(err)
 	_, err = p.store.CreateTurn(t.Context(), store.NewTurn{Caller: p.owner.Caller, WorkerID: p.worker.ID, Budget: store.BudgetLow,
 		Title: "<b>Pay</b>\r\nBcc: eve@evil.example", Input: "```offline\nfail broken It broke\n```"})

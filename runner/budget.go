@@ -105,8 +105,8 @@ func (r *Runner) reserveFor(ctx context.Context, e *execution, x expense) (allow
 			t, _, err := r.cfg.Store.Team(ctx, e.claim.Turn)
 			return budget - t.Cost, true, err
 		},
-		hold: func(ctx context.Context, h store.Hold) (bool, error) {
-			return true, r.cfg.Store.HoldOfTeam(ctx, e.claim.Turn, budget, h)
+		hold: func(ctx context.Context, h store.Reservation) (bool, error) {
+			return true, r.cfg.Store.ReserveFromTeam(ctx, e.claim.Turn, budget, h)
 		}})
 	if err != nil || a.maxTokens == 0 {
 		a.reserved.settle()
@@ -173,8 +173,8 @@ type expense struct {
 func (r *Runner) reserve(ctx context.Context, organizationID string, x expense) (allowance, error) {
 	return r.hold(ctx, organizationID, x, balance{
 		left: func(ctx context.Context) (int64, bool, error) { return r.cfg.Store.Allowance(ctx, organizationID) },
-		hold: func(ctx context.Context, h store.Hold) (bool, error) {
-			return r.cfg.Store.HoldOfCap(ctx, organizationID, h)
+		hold: func(ctx context.Context, h store.Reservation) (bool, error) {
+			return r.cfg.Store.ReserveFromCap(ctx, organizationID, h)
 		}})
 }
 
@@ -184,7 +184,7 @@ type balance struct {
 	left func(context.Context) (nanos int64, limited bool, err error) // used by a single node
 
 	// hold is used among nodes. It calls h.Decide with the amount, and stores the result of Decide.
-	hold func(ctx context.Context, h store.Hold) (limited bool, err error)
+	hold func(ctx context.Context, h store.Reservation) (limited bool, err error)
 }
 
 // hold is reserve for any account of the ledger.
@@ -221,7 +221,7 @@ func (r *Runner) hold(ctx context.Context, account string, x expense, b balance)
 // sum of this node's reservations in the same transaction.
 func (r *Runner) holdAmongNodes(ctx context.Context, account string, own int64, b balance,
 	decide func(room, held int64) verdict) (v verdict, err error) {
-	limited, err := b.hold(ctx, store.Hold{Account: account, RunnerID: r.ID(), Own: own,
+	limited, err := b.hold(ctx, store.Reservation{Account: account, RunnerID: r.ID(), Own: own,
 		Decide: func(left, others int64) int64 {
 			v = decide(left-own-others, own+others)
 			if v.wait {
@@ -239,7 +239,7 @@ func (r *Runner) holdAmongNodes(ctx context.Context, account string, own int64, 
 // storeHold writes the sum of this node's reservations in an account to the database, for the other nodes.
 // A stop of the runner does not cancel the write, because turns that stop also settle their calls.
 func (r *Runner) storeHold(account string, nanos int64) error {
-	err := r.cfg.Store.SetHold(context.WithoutCancel(r.ctx), account, r.ID(), nanos)
+	err := r.cfg.Store.SetReservation(context.WithoutCancel(r.ctx), account, r.ID(), nanos)
 	if errors.Is(err, store.ErrLeaseLost) {
 		return nil // the reservations of an expired lease no longer count
 	}

@@ -147,7 +147,7 @@ func (r *Runner) beginCall(ctx context.Context, e *execution, st *store.Step, c 
 		if run.err = denial(a); run.err != nil {
 			return run, nil
 		}
-		cut = a.BegunAt != nil
+		cut = a.StartedAt != nil
 		if !cut {
 			// The mark is committed before the call runs. After a crash, a marked call may not have
 			// run, but every call that has run is marked.

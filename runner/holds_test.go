@@ -19,7 +19,7 @@ import (
 // holds returns the number of stored holds.
 func (f *fixture) holds() string {
 	f.t.Helper()
-	return storetest.Rows(f.t, f.store.Dir(), `SELECT count(*) FROM holds`)[0][0]
+	return storetest.Rows(f.t, f.store.Dir(), `SELECT count(*) FROM reservations`)[0][0]
 }
 
 // capOf sets the cap of the organization, which all nodes know at once.

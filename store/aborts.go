@@ -99,7 +99,7 @@ func (s *Store) abortTurns(ctx context.Context, tx Tx, taskNum int64, turns []Tu
 		if t.Status != Running {
 			continue
 		}
-		suspended, err := one(ctx, tx, scanInt, `SELECT rests_until IS NOT NULL FROM turns WHERE num = ?`, t.Num)
+		suspended, err := one(ctx, tx, scanInt, `SELECT suspended_until IS NOT NULL FROM turns WHERE num = ?`, t.Num)
 		if err != nil {
 			return nil, err
 		}

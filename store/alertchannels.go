@@ -34,18 +34,18 @@ func AlertTopics() []AlertTopic {
 	return []AlertTopic{TopicFailed, TopicWaiting, TopicCap, TopicDelivery, TopicBackup, TopicDisk}
 }
 
-// An AlertRhythm is how often a channel sends a message.
-type AlertRhythm string
+// An AlertFrequency is how often a channel sends a message.
+type AlertFrequency string
 
-// The rhythms of channels.
+// The frequencies of channels.
 const (
-	AlertNow    AlertRhythm = "now"
-	AlertHourly AlertRhythm = "hour" // at each full hour, if there are alerts
-	AlertDaily  AlertRhythm = "day"  // each morning in the server's time zone, if there are alerts
+	AlertNow    AlertFrequency = "now"
+	AlertHourly AlertFrequency = "hour" // at each full hour, if there are alerts
+	AlertDaily  AlertFrequency = "day"  // each morning in the server's time zone, if there are alerts
 )
 
-// AlertRhythms returns all rhythms.
-func AlertRhythms() []AlertRhythm { return []AlertRhythm{AlertNow, AlertHourly, AlertDaily} }
+// AlertFrequencies returns all frequencies.
+func AlertFrequencies() []AlertFrequency { return []AlertFrequency{AlertNow, AlertHourly, AlertDaily} }
 
 // An AlertChannel brings alerts to a member by mail, or to a webhook.
 type AlertChannel struct {
@@ -55,22 +55,22 @@ type AlertChannel struct {
 	Email          string // of the user
 	Host           string // of the webhook; '' for mail
 	Topics         []AlertTopic
-	Rhythm         AlertRhythm
+	Frequency      AlertFrequency
 	Paused         bool
 	CreatedAt      time.Time
 	Pending        int64         // events that no message has reported yet
 	Last           *AlertMessage // the newest message; nil without one
 
-	toldAt time.Time
+	sentAt time.Time
 	sealed []byte
 }
 
 // A NewAlertChannel is a channel to create. Either Email or URL is set.
 type NewAlertChannel struct {
-	Email  string // of a member of the organization
-	URL    string // of a webhook. The caller has checked it
-	Topics []AlertTopic
-	Rhythm AlertRhythm
+	Email     string // of a member of the organization
+	URL       string // of a webhook. The caller has checked it
+	Topics    []AlertTopic
+	Frequency AlertFrequency
 }
 
 func (n NewAlertChannel) check(f *Fields) {
@@ -79,19 +79,19 @@ func (n NewAlertChannel) check(f *Fields) {
 		f.Check(slices.Contains(AlertTopics(), t) && !slices.Contains(n.Topics[:i], t), "topics",
 			"must be different topics: failed, waiting, cap, delivery, backup or disk")
 	}
-	f.Check(slices.Contains(AlertRhythms(), n.Rhythm), "rhythm", "must be now, hour or day")
+	f.Check(slices.Contains(AlertFrequencies(), n.Frequency), "frequency", "must be now, hour or day")
 	f.Check((n.Email == "") != (n.URL == ""), "to", "must be a member's email address, or a URL")
 	checkLine(f, "to", n.URL, MaxAlertURL)
 }
 
 const alertChannelColumns = `c.id, c.organization_id, coalesce(c.user_id, ''),
-	coalesce((SELECT email FROM users WHERE id = c.user_id), ''), coalesce(c.host, ''), c.topics, c.rhythm, c.paused, c.created_at,
-	c.told_at, c.sealed`
+	coalesce((SELECT email FROM users WHERE id = c.user_id), ''), coalesce(c.host, ''), c.topics,
+	c.frequency, c.paused, c.created_at, c.sent_at, c.sealed`
 
 func scanAlertChannel(row scanner) (a AlertChannel, err error) {
 	var topics []byte
-	err = row.Scan(&a.ID, &a.OrganizationID, &a.UserID, &a.Email, &a.Host, &topics, &a.Rhythm, &a.Paused,
-		asTime{&a.CreatedAt}, asTime{&a.toldAt}, &a.sealed)
+	err = row.Scan(&a.ID, &a.OrganizationID, &a.UserID, &a.Email, &a.Host, &topics, &a.Frequency, &a.Paused,
+		asTime{&a.CreatedAt}, asTime{&a.sentAt}, &a.sealed)
 	if err != nil {
 		return a, err
 	}
@@ -192,15 +192,15 @@ func (s *Store) insertAlertChannel(tx Tx, c Caller, id, userID string, n NewAler
 		}
 		host, sealed = strings.ToLower(u.Host), bytes
 	}
-	_, err = tx.Exec(`INSERT INTO alert_channels (id, organization_id, user_id, host, sealed, topics, rhythm, paused,
+	_, err = tx.Exec(`INSERT INTO alert_channels (id, organization_id, user_id, host, sealed, topics, frequency, paused,
 			created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)`,
-		id, c.OrganizationID, nullable(userID), host, sealed, string(topics), n.Rhythm, s.db.Millis())
+		id, c.OrganizationID, nullable(userID), host, sealed, string(topics), n.Frequency, s.db.Millis())
 	return err
 }
 
 // auditAlerts records a change of a channel. It names the host of a webhook, never its URL.
 func (s *Store) auditAlerts(tx Tx, c Caller, action string, a AlertChannel) error {
-	detail := map[string]any{"topics": a.Topics, "rhythm": a.Rhythm}
+	detail := map[string]any{"topics": a.Topics, "frequency": a.Frequency}
 	if a.UserID != "" {
 		detail["user"] = a.Email
 	} else {

@@ -97,11 +97,11 @@ func (s *Store) markReported(tx Tx, a AlertChannel, now int64) error {
 		query string
 		at    int64
 	}{
-		{`DELETE FROM alerts WHERE ?1 >= told_at AND channel_id = ?2 AND due_at IS NULL`,
+		{`DELETE FROM alerts WHERE ?1 >= sent_at AND channel_id = ?2 AND due_at IS NULL`,
 			now - alertRepeatInterval.Milliseconds()},
-		{`UPDATE alerts SET count = 0, due_at = NULL, task_num = NULL, told_at = ?1
+		{`UPDATE alerts SET count = 0, due_at = NULL, task_num = NULL, sent_at = ?1
 			WHERE channel_id = ?2 AND due_at <= ?1`, now},
-		{`UPDATE alert_channels SET told_at = ?1 WHERE id = ?2`, now},
+		{`UPDATE alert_channels SET sent_at = ?1 WHERE id = ?2`, now},
 	} {
 		if _, err := tx.Exec(change.query, change.at, a.ID); err != nil {
 			return err
@@ -230,7 +230,7 @@ func (s *Store) EndAlertMessage(ctx context.Context, m AlertMessage, sent bool, 
 	})
 }
 
-// rescheduleAlerts makes the alerts of a channel due at the next time of its rhythm. They may have
+// rescheduleAlerts makes the alerts of a channel due at the next time of its frequency. They may have
 // been delayed because a message was queued.
 func (s *Store) rescheduleAlerts(ctx context.Context, tx Tx, channelID string) error {
 	a, err := one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c WHERE c.id = ?`,
@@ -239,7 +239,7 @@ func (s *Store) rescheduleAlerts(ctx context.Context, tx Tx, channelID string) e
 		return noRow(err, nil)
 	}
 	due := s.alertTime(a, s.db.Now()).UnixMilli()
-	_, err = tx.Exec(`UPDATE alerts SET due_at = max(?1, iif(told_at <= ?4, told_at, 0) + ?2)
+	_, err = tx.Exec(`UPDATE alerts SET due_at = max(?1, iif(sent_at <= ?4, sent_at, 0) + ?2)
 		WHERE channel_id = ?3 AND due_at > ?1`, due, alertRepeatInterval.Milliseconds(), channelID, s.db.Millis())
 	return err
 }
@@ -299,7 +299,7 @@ func (s *Store) PruneAlerts(ctx context.Context, age time.Duration, limit int) (
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(`DELETE FROM alerts WHERE due_at IS NULL AND told_at < ?`, before)
+		_, err = tx.Exec(`DELETE FROM alerts WHERE due_at IS NULL AND sent_at < ?`, before)
 		return err
 	})
 	return n, err

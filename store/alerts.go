@@ -114,7 +114,7 @@ func (s *Store) addAlert(ctx context.Context, tx Tx, a AlertChannel, o alertEven
 			task_num = excluded.task_num, last_at = excluded.last_at,
 			first_at = CASE WHEN alerts.count = 0 THEN excluded.first_at ELSE alerts.first_at END,
 			due_at = coalesce(alerts.due_at, max(excluded.due_at,
-				CASE WHEN alerts.told_at <= ?5 THEN alerts.told_at ELSE 0 END + ?7))`,
+				CASE WHEN alerts.sent_at <= ?5 THEN alerts.sent_at ELSE 0 END + ?7))`,
 		a.ID, o.event, o.workerID, nullable(o.taskNum), now.UnixMilli(), s.alertTime(a, now).UnixMilli(),
 		alertRepeatInterval.Milliseconds())
 	return err
@@ -124,7 +124,7 @@ func (s *Store) addAlert(ctx context.Context, tx Tx, a AlertChannel, o alertEven
 func (s *Store) alertTime(a AlertChannel, at time.Time) time.Time {
 	local := at.In(s.zone)
 	y, m, d := local.Date()
-	switch a.Rhythm {
+	switch a.Frequency {
 	case AlertHourly:
 		// Some time zones differ from UTC by half an hour, so the full hour is computed in local time.
 		past := time.Duration(local.Minute())*time.Minute + time.Duration(local.Second())*time.Second +
@@ -139,7 +139,7 @@ func (s *Store) alertTime(a AlertChannel, at time.Time) time.Time {
 	}
 	due := at.Add(alertDelay)
 	// A message from the future was made before the clock was set back.
-	if next := a.toldAt.Add(alertInterval); next.After(due) && !a.toldAt.After(at) {
+	if next := a.sentAt.Add(alertInterval); next.After(due) && !a.sentAt.After(at) {
 		return next
 	}
 	return due

@@ -23,10 +23,10 @@ func (f *fixture) fail(worker store.Worker) store.Turn {
 }
 
 // hook adds a webhook channel for every topic.
-func (f *fixture) hook(rhythm store.AlertRhythm) store.AlertChannel {
+func (f *fixture) hook(frequency store.AlertFrequency) store.AlertChannel {
 	f.t.Helper()
 	a, err := f.AddAlertChannel(f.ctx(), f.owner.Caller, store.NewAlertChannel{URL: "https://hook.example/secret",
-		Topics: store.AlertTopics(), Rhythm: rhythm})
+		Topics: store.AlertTopics(), Frequency: frequency})
 	is.New(f.t).NoErr(err)
 	return a
 }
@@ -132,8 +132,8 @@ func TestAlertsByRhythm(t *testing.T) {
 	zone, err := time.LoadLocation("Asia/Kolkata") // five and a half hours ahead
 	is.New(t).NoErr(err)
 	for name, tt := range map[string]struct {
-		rhythm store.AlertRhythm
-		due    time.Time // the clock is at 23:59 UTC, which is 5:29 in the zone
+		frequency store.AlertFrequency
+		due       time.Time // the clock is at 23:59 UTC, which is 5:29 in the zone
 	}{
 		"hourly": {store.AlertHourly, time.Date(2026, 4, 1, 6, 0, 0, 0, zone)},
 		"daily":  {store.AlertDaily, time.Date(2026, 4, 1, 8, 0, 0, 0, zone)},
@@ -143,12 +143,12 @@ func TestAlertsByRhythm(t *testing.T) {
 			is := is.New(t)
 			f := newFixtureWith(t, store.Options{Timezone: zone})
 			f.startRunner("r")
-			f.hook(tt.rhythm)
+			f.hook(tt.frequency)
 			f.fail(f.worker)
 			at, ok, err := f.AlertsDue(t.Context())
 			is.NoErr(err)
 			is.True(ok)                  // the event waits
-			is.True(at.Equal(tt.due))    // until the next time of the rhythm
+			is.True(at.Equal(tt.due))    // until the next time of the frequency
 			f.clock.advance(time.Minute) // more events follow later
 			f.fail(f.worker)
 			f.clock.advance(tt.due.Sub(f.clock.now()))
@@ -168,14 +168,14 @@ func TestAlertsForMembers(t *testing.T) {
 	f.startRunner("r")
 	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	_, err := f.AddAlertChannel(t.Context(), mo.Caller, store.NewAlertChannel{Email: "mo@acme.test",
-		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
+		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.True(store.IsKind(err, store.Forbidden)) // only Owners and Admins configure alerts
 	f.caller("Other", "eve@other.test", store.RoleOwner)
 	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "eve@other.test",
-		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
+		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.True(store.IsKind(err, store.Invalid)) // only members get mails
 	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "mo@acme.test",
-		Topics: []store.AlertTopic{store.TopicFailed}, Rhythm: store.AlertNow})
+		Topics: []store.AlertTopic{store.TopicFailed}, Frequency: store.AlertNow})
 	is.NoErr(err)
 	secret := f.newWorker(f.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
 	f.fail(secret)
@@ -284,7 +284,7 @@ func TestAlertChannelPausedAndRemoved(t *testing.T) {
 		f.hook(store.AlertDaily)
 	}
 	_, err := f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{URL: "https://a.example/",
-		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
+		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.True(store.IsKind(err, store.Conflict)) // too many channels
 }
 

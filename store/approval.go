@@ -58,7 +58,7 @@ type Approval struct {
 	DecidedByName   string
 	CreatedAt       time.Time
 	DecidedAt       *time.Time // when it was decided or given up; nil while pending
-	BegunAt         *time.Time // when its call began to run; nil before
+	StartedAt       *time.Time // when its call began to run; nil before
 	MayDecide       bool       // the caller may decide on it; set by Approvals and DecideApproval
 }
 
@@ -71,7 +71,7 @@ const approvalColumns = `a.num, a.id, a.kind, t.id, u.id, (SELECT id FROM worker
 	a.turn_num, a.step_seq, a.call_seq, a.status,
 	a.reason, coalesce(a.answer, ''), coalesce(a.decision, 0), coalesce(a.decided_by_user_id, ''),
 	coalesce((SELECT p.name FROM users p WHERE p.id = a.decided_by_user_id), ''),
-	a.created_at, a.decided_at, a.begun_at`
+	a.created_at, a.decided_at, a.started_at`
 
 // joinApproval joins a table a of approvals with its turn u and its task t.
 const joinApproval = ` CROSS JOIN turns u ON u.num = a.turn_num CROSS JOIN tasks t ON t.num = u.task_num `
@@ -80,7 +80,7 @@ const joinApproval = ` CROSS JOIN turns u ON u.num = a.turn_num CROSS JOIN tasks
 func (a *Approval) scanInto(row scanner, more ...any) error {
 	return row.Scan(append([]any{&a.num, &a.ID, &a.Kind, &a.TaskID, &a.TurnID, &a.WorkerID, &a.turnNum, &a.Step,
 		&a.Call, &a.Status, &a.Reason, &a.Answer, &a.Decision, &a.DecidedByUserID, &a.DecidedByName,
-		asTime{&a.CreatedAt}, asTimeOrNil{&a.DecidedAt}, asTimeOrNil{&a.BegunAt}}, more...)...)
+		asTime{&a.CreatedAt}, asTimeOrNil{&a.DecidedAt}, asTimeOrNil{&a.StartedAt}}, more...)...)
 }
 
 func scanApproval(row scanner) (a Approval, err error) {

@@ -58,7 +58,7 @@ func (s *Store) BeginApproved(ctx context.Context, c Claim, approvalID string) e
 		if err := claimedProgress(tx, c, "", Usage{}); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE approvals SET begun_at = ? WHERE id = ? AND turn_num = ?`,
+		_, err := tx.Exec(`UPDATE approvals SET started_at = ? WHERE id = ? AND turn_num = ?`,
 			s.db.Millis(), approvalID, c.Num)
 		return err
 	})

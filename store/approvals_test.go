@@ -77,11 +77,11 @@ func TestSuspendedTurnHasNoRunner(t *testing.T) {
 	journal, err := f.Journal(t.Context(), c.Turn)
 	is.NoErr(err)
 	is.Equal(len(journal[0].Approvals), 2)
-	is.Equal(journal[0].Approvals[0].BegunAt, nil)
+	is.Equal(journal[0].Approvals[0].StartedAt, nil)
 	is.NoErr(f.BeginApproved(t.Context(), again, journal[0].Approvals[0].ID))
 	journal, err = f.Journal(t.Context(), c.Turn)
 	is.NoErr(err)
-	is.True(journal[0].Approvals[0].BegunAt != nil)
+	is.True(journal[0].Approvals[0].StartedAt != nil)
 	_, known := journal[0].Approval(1)
 	is.True(!known)
 	f.finish(again)
@@ -210,7 +210,7 @@ func TestSuspendedTurnTimesOut(t *testing.T) {
 			is.True(list[0].DecidedAt != nil)
 			is.True(store.IsKind(errOf(f.decide(c, st.Approvals[1].ID, true, "")), store.Conflict))
 			f.checkCounters()
-			is.Equal(f.count(`SELECT count(*) FROM turns WHERE rests_until IS NOT NULL`), int64(0))
+			is.Equal(f.count(`SELECT count(*) FROM turns WHERE suspended_until IS NOT NULL`), int64(0))
 		})
 	}
 }

@@ -163,7 +163,7 @@ func (s *Store) meterEnded(tx Tx, ended []Turn, used Usage, about endSettings) e
 
 // endedColumns sets the columns of a turn that has ended to endedArgs. The columns of a claim and of a
 // suspension become NULL, so no index of waiting turns keeps it.
-const endedColumns = `status = ?, runner_id = NULL, rests_until = NULL, waits_for = NULL,
+const endedColumns = `status = ?, runner_id = NULL, suspended_until = NULL, waits_for = NULL,
 	wait_reason = NULL, retry_at = NULL, output_text = ?, structured_output = ?, error_code = ?, error_message = ?,
 	error_retryable = ?, incomplete_reason = ?, incomplete_limit = ?, duration_ms = ?, completed_at = ?,
 	task_status = ?, failing_since = NULL, failed_calls = 0, ` + addUsage
@@ -261,8 +261,8 @@ func (s *Store) expireSuspended(ctx context.Context, tx Tx, limit int) (ended []
 	if s.Gate.Writable() != nil {
 		return nil, 0, nil // maintenance has begun while this write waited: no wait times out during maintenance
 	}
-	turns, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns INDEXED BY turns_resting
-		WHERE rests_until <= ? ORDER BY rests_until LIMIT ?`, s.db.Millis(), limit)
+	turns, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns INDEXED BY turns_suspended
+		WHERE suspended_until <= ? ORDER BY suspended_until LIMIT ?`, s.db.Millis(), limit)
 	if err != nil {
 		return ended, resumed, err
 	}

@@ -193,7 +193,7 @@ func (s *Store) ReleasePlacements(ctx context.Context, runnerID string, idle tim
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(`DELETE FROM holds WHERE runner_id NOT IN (SELECT id FROM runners)`)
+		_, err = tx.Exec(`DELETE FROM reservations WHERE runner_id NOT IN (SELECT id FROM runners)`)
 		return err
 	})
 }
@@ -203,7 +203,7 @@ func (s *Store) forgetNode(tx Tx, runnerID string) error {
 	if s.node == nil {
 		return nil
 	}
-	for _, table := range []string{"placements", "holds"} {
+	for _, table := range []string{"placements", "reservations"} {
 		if _, err := tx.Exec(`DELETE FROM `+table+` WHERE runner_id = ?`, runnerID); err != nil {
 			return err
 		}

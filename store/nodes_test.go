@@ -245,10 +245,10 @@ func TestPlaceOfADeadRunner(t *testing.T) {
 	is.Equal(b.claimOne("b").ID, second.ID)
 	is.Equal(b.texts(`SELECT runner_id FROM placements`), []string{"b"})
 	storetest.Exec(t, b.Store, `INSERT INTO placements (worker_num, runner_id, used_at) VALUES (99, 'a', 0)`)
-	storetest.Exec(t, b.Store, `INSERT INTO holds (account, runner_id, cost) VALUES ('x', 'a', 1), ('x', 'b', 1)`)
+	storetest.Exec(t, b.Store, `INSERT INTO reservations (account, runner_id, cost) VALUES ('x', 'a', 1), ('x', 'b', 1)`)
 	is.NoErr(b.ReleasePlacements(t.Context(), "b", time.Minute))
 	is.Equal(b.texts(`SELECT runner_id FROM placements`), []string{"b"})
-	is.Equal(b.texts(`SELECT runner_id FROM holds`), []string{"b"})
+	is.Equal(b.texts(`SELECT runner_id FROM reservations`), []string{"b"})
 }
 
 // texts returns one column of text.
@@ -268,9 +268,9 @@ func TestStoppedRunner(t *testing.T) {
 	is.NoErr(errOf(a.Lead(t.Context(), "a")))
 	turn := a.accept(a.turn())
 	a.claimOne("a")
-	storetest.Exec(t, a.Store, `INSERT INTO holds (account, runner_id, cost) VALUES ('x', 'a', 1)`)
+	storetest.Exec(t, a.Store, `INSERT INTO reservations (account, runner_id, cost) VALUES ('x', 'a', 1)`)
 	is.NoErr(a.StopRunner(t.Context(), "a"))
-	for _, table := range []string{"placements", "leaders", "holds"} {
+	for _, table := range []string{"placements", "leaders", "reservations"} {
 		is.Equal(a.count(`SELECT count(*) FROM `+table), int64(0)) // rows of the stopped runner
 	}
 	is.Equal(len(b.claim("b", 1)), 0) // b has not yet counted the queue

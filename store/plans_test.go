@@ -739,12 +739,12 @@ func callNodes(t *testing.T, f *fixture) {
 	is.NoErr(f.CatchUp(ctx))
 	is.NoErr(f.CountQueued(ctx))
 	f.setCap(1e6)
-	hold := store.Hold{Account: "a", RunnerID: "run_node", Decide: func(int64, int64) int64 { return 5 }}
-	limited, err := f.HoldOfCap(ctx, f.owner.OrganizationID, hold)
+	hold := store.Reservation{Account: "a", RunnerID: "run_node", Decide: func(int64, int64) int64 { return 5 }}
+	limited, err := f.ReserveFromCap(ctx, f.owner.OrganizationID, hold)
 	is.NoErr(err)
 	is.True(limited)
-	is.NoErr(f.HoldOfTeam(ctx, f.accept(f.turn()), 100, hold))
-	is.NoErr(f.SetHold(ctx, "a", "run_node", 0))
+	is.NoErr(f.ReserveFromTeam(ctx, f.accept(f.turn()), 100, hold))
+	is.NoErr(f.SetReservation(ctx, "a", "run_node", 0))
 	is.NoErr(f.StopRunner(ctx, "run_node"))
 }
 
@@ -822,9 +822,9 @@ func callAlerts(t *testing.T, f *fixture) {
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
 	topics := store.AlertTopics()
-	hook, err := f.AddAlertChannel(ctx, owner, store.NewAlertChannel{URL: "https://hook.example/x", Topics: topics, Rhythm: store.AlertNow})
+	hook, err := f.AddAlertChannel(ctx, owner, store.NewAlertChannel{URL: "https://hook.example/x", Topics: topics, Frequency: store.AlertNow})
 	is.NoErr(err)
-	mail, err := f.AddAlertChannel(ctx, owner, store.NewAlertChannel{Email: "ann@acme.test", Topics: topics, Rhythm: store.AlertNow})
+	mail, err := f.AddAlertChannel(ctx, owner, store.NewAlertChannel{Email: "ann@acme.test", Topics: topics, Frequency: store.AlertNow})
 	is.NoErr(err)
 	is.NoErr(f.AlertBackup(ctx))
 	is.NoErr(f.WatchDisk(ctx))

@@ -92,7 +92,7 @@ func explain(t *testing.T, c *pgx.Conn, name string, parameters int, line string
 		t.Fatalf("%v: %s", err, line)
 	}
 	text := strings.Join(plan, "\n")
-	few := []string{"runners", "placements", "holds"}
+	few := []string{"runners", "placements", "reservations"}
 	if m := wholeTable.FindStringSubmatch(text); m != nil && !slices.Contains(few, m[1]) {
 		t.Errorf("%s\n%s", line, text)
 	}

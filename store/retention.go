@@ -178,7 +178,7 @@ func deletionsOfTurns() []string {
 		`DELETE FROM call_images WHERE turn_num IN (SELECT value FROM json_each(?1))`,
 		`DELETE FROM tool_calls WHERE turn_num IN (SELECT value FROM json_each(?1))`,
 		`DELETE FROM steps WHERE turn_num IN (SELECT value FROM json_each(?1))`,
-		`DELETE FROM turn_offers WHERE turn_num IN (SELECT value FROM json_each(?1))`,
+		`DELETE FROM turn_toolsets WHERE turn_num IN (SELECT value FROM json_each(?1))`,
 		`DELETE FROM compactions WHERE turn_num IN (SELECT value FROM json_each(?1))`,
 		`DELETE FROM files WHERE turn_num IN (SELECT value FROM json_each(?1))`,
 		`DELETE FROM sources WHERE turn_num IN (SELECT value FROM json_each(?1))`,

@@ -49,8 +49,8 @@ func (f *fixture) hangEverything(t store.Turn, sha string) {
 		`INSERT INTO files (id, worker_id, task_num, turn_num, origin, path, title, media_type, size, sha256, created_at)
 			SELECT 'fil_' || id, (SELECT id FROM workers WHERE num = worker_num), task_num, num, 'published', 'a.txt', 'a', 'text/plain', 1, ?2, 1 FROM turns WHERE num = ?1`,
 		`INSERT INTO sources (id, task_num, turn_num, url, created_at) SELECT 'src_' || id, task_num, num, 'https://a.example', 1 FROM turns WHERE num = ?1`,
-		`INSERT INTO tool_offers (hash, offer) VALUES ('h', '{}') ON CONFLICT (hash) DO NOTHING`,
-		`INSERT INTO turn_offers (turn_num, hash, preamble) VALUES (?1, 'h', '{}')`,
+		`INSERT INTO toolsets (hash, toolset) VALUES ('h', '{}') ON CONFLICT (hash) DO NOTHING`,
+		`INSERT INTO turn_toolsets (turn_num, hash, preamble) VALUES (?1, 'h', '{}')`,
 		`INSERT INTO inbound_emails (num, id, organization_id, worker_id, message_id, status, reason, turn_num, mail_from, from_address, recipient,
 			reply_to, subject, verdicts, remote_addr, size, created_at, source_sha256)
 			SELECT 1000 + num, 'msg_i' || id, (SELECT id FROM organizations WHERE num = organization_num), (SELECT id FROM workers WHERE num = worker_num), id, 'accepted', '', num, '', '', '', '', '', '{}', '', 1, 1, ?2 FROM turns WHERE num = ?1`,
@@ -97,7 +97,7 @@ func TestPruneTasks(t *testing.T) {
 	f.webhook("https://a.example/")
 	kept := f.finish(running(f))
 	f.record(f.due()[0], store.Attempt{Success: true})
-	f.exec(`INSERT INTO tool_offers (hash, offer) VALUES ('h', '{}')`)
+	f.exec(`INSERT INTO toolsets (hash, toolset) VALUES ('h', '{}')`)
 	f.exec(`UPDATE tasks SET completed_at = completed_at + 2592000000 WHERE num = 1`) // it ended later
 	before := f.rowCounts()
 	usage := f.count(`SELECT coalesce(sum(turns), 0) FROM usage`)
@@ -111,7 +111,7 @@ func TestPruneTasks(t *testing.T) {
 	f.hangEverything(old, image)
 	f.exec(`UPDATE tasks SET own_folder = 1 WHERE id = 'old'`)
 	a := f.hook(store.AlertNow)
-	f.exec(`INSERT INTO alerts (channel_id, event, worker_id, count, task_num, first_at, last_at, told_at) VALUES (?, 'e', 'w', 0, ?, 1, 1, 1)`,
+	f.exec(`INSERT INTO alerts (channel_id, event, worker_id, count, task_num, first_at, last_at, sent_at) VALUES (?, 'e', 'w', 0, ?, 1, 1, 1)`,
 		a.ID, f.count(`SELECT num FROM tasks WHERE id = 'old'`))
 	folder := f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "old"}, 30*time.Hour)
 	after := f.rowCounts()

@@ -62,7 +62,7 @@ func (s *Store) endWorker(tx Tx, w Worker) error {
 		return err
 	}
 	_, err := tx.Exec(`UPDATE turns SET abort_requested = 1,
-			rests_until = iif(rests_until IS NULL, NULL, CAST(? AS BIGINT))
+			suspended_until = iif(suspended_until IS NULL, NULL, CAST(? AS BIGINT))
 		WHERE completed_at IS NULL AND task_num IN (SELECT num`+unfinishedTasks+`)`, now, w.ID, w.ID)
 	return err
 }

@@ -47,7 +47,7 @@ func (m Storage) Of(kind string) int64 {
 // storageKind returns the kind of a table.
 func storageKind(table string) string {
 	switch table {
-	case "tasks", "turns", "steps", "tool_calls", "approvals", "compactions", "turn_offers", "tool_offers",
+	case "tasks", "turns", "steps", "tool_calls", "approvals", "compactions", "turn_toolsets", "toolsets",
 		"task_allowances", "idempotency":
 		return StorageTasks
 	case "deliveries", "webhook_executions", "webhook_exchanges":

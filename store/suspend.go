@@ -16,7 +16,7 @@ func (s *Store) suspend(tx Tx, c Claim, w Wait) error {
 	if w.RetryAt != nil {
 		retryAt = w.RetryAt.UnixMilli()
 	}
-	_, err := tx.Exec(`UPDATE turns SET runner_id = NULL, rests_until = ?, waits_for = ?, wait_reason = ?, retry_at = ?
+	_, err := tx.Exec(`UPDATE turns SET runner_id = NULL, suspended_until = ?, waits_for = ?, wait_reason = ?, retry_at = ?
 		WHERE num = ?`, w.Until.UnixMilli(), w.For, nullable(w.Reason), retryAt, c.Num)
 	if err != nil {
 		return err
@@ -31,9 +31,9 @@ func (s *Store) suspend(tx Tx, c Claim, w Wait) error {
 // still has. No event is lost: a runner that suspends a turn first checks, in the same transaction,
 // whether the turn still has to wait.
 func (s *Store) resume(tx Tx, organizationID string, taskNum, turnNum int64) error {
-	stranger, err := one(context.Background(), tx, scanBool, `UPDATE turns SET status = 'pending', rests_until = NULL,
+	stranger, err := one(context.Background(), tx, scanBool, `UPDATE turns SET status = 'pending', suspended_until = NULL,
 			waits_for = NULL, wait_reason = NULL, retry_at = NULL
-		WHERE num = ? AND rests_until IS NOT NULL RETURNING created_by_user_num IS NULL`, turnNum)
+		WHERE num = ? AND suspended_until IS NOT NULL RETURNING created_by_user_num IS NULL`, turnNum)
 	if err != nil {
 		return noRow(err, nil)
 	}
@@ -140,7 +140,7 @@ func (s *Store) Suspended(ctx context.Context) (map[WaitFor]int64, error) {
 	// few rows.
 	_, err := one(ctx, s.db, into(&person, &model, &worker), `SELECT count(*) FILTER (WHERE waits_for = 'person'),
 			count(*) FILTER (WHERE waits_for = 'model'), count(*) FILTER (WHERE waits_for = 'worker')
-		FROM turns INDEXED BY turns_resting WHERE rests_until > 0`)
+		FROM turns INDEXED BY turns_suspended WHERE suspended_until > 0`)
 	return map[WaitFor]int64{WaitForPerson: person, WaitForModel: model, WaitForWorker: worker}, err
 }
 

@@ -14,11 +14,11 @@ func (s *Store) KeepToolset(ctx context.Context, c Claim, toolset, preamble json
 	sum := sha256.Sum256(toolset)
 	hash := hex.EncodeToString(sum[:])
 	return s.db.Write(ctx, func(tx Tx) error {
-		if _, err := tx.Exec(`INSERT INTO tool_offers (hash, offer) VALUES (?, ?)
+		if _, err := tx.Exec(`INSERT INTO toolsets (hash, toolset) VALUES (?, ?)
 			ON CONFLICT (hash) DO NOTHING`, hash, string(toolset)); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`INSERT INTO turn_offers (turn_num, hash, preamble) SELECT num, ?, ? FROM turns
+		_, err := tx.Exec(`INSERT INTO turn_toolsets (turn_num, hash, preamble) SELECT num, ?, ? FROM turns
 			WHERE num = ? AND status = 'running' AND runner_id = ?
 			ON CONFLICT (turn_num) DO NOTHING`, hash, string(preamble), c.Num, c.RunnerID)
 		return err // nothing is stored if the claim is lost; the runner's next write then fails
@@ -28,6 +28,6 @@ func (s *Store) KeepToolset(ctx context.Context, c Claim, toolset, preamble json
 // Toolset returns what KeepToolset stored for a turn, or nil.
 func (s *Store) Toolset(ctx context.Context, c Claim) (toolset, preamble json.RawMessage, err error) {
 	_, err = one(ctx, s.db, into(asJSON(&toolset), asJSON(&preamble)),
-		`SELECT o.offer, t.preamble FROM turn_offers t CROSS JOIN tool_offers o ON o.hash = t.hash WHERE t.turn_num = ?`, c.Num)
+		`SELECT o.toolset, t.preamble FROM turn_toolsets t CROSS JOIN toolsets o ON o.hash = t.hash WHERE t.turn_num = ?`, c.Num)
 	return toolset, preamble, noRow(err, nil)
 }

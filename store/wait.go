@@ -27,7 +27,7 @@ type Wait struct {
 
 // waitColumns are the columns of turns that describe a suspension, and the failed model
 // calls that led to one.
-const waitColumns = `waits_for, coalesce(wait_reason, ''), rests_until, retry_at, failing_since, failed_calls`
+const waitColumns = `waits_for, coalesce(wait_reason, ''), suspended_until, retry_at, failing_since, failed_calls`
 
 // A scannedWait is a Wait as waitColumns have it.
 type scannedWait struct {
@@ -47,7 +47,7 @@ func (w *scannedWait) wait() *Wait {
 // taskWait selects the Wait of a task's suspended turn as JSON, or NULL if there is none.
 // Only queued turns follow a suspended turn, so the search goes back from the newest turn.
 const taskWait = `CASE WHEN waits_for IS NULL THEN NULL ELSE (SELECT w FROM (SELECT task_num k, seq q,
-	waits_for f, json_object('For', waits_for, 'Reason', coalesce(wait_reason, ''), 'Until', rests_until,
+	waits_for f, json_object('For', waits_for, 'Reason', coalesce(wait_reason, ''), 'Until', suspended_until,
 		'RetryAt', retry_at) w FROM turns) AS waits WHERE k = num AND f IS NOT NULL ORDER BY q DESC LIMIT 1) END`
 
 // asWait scans the column taskWait.

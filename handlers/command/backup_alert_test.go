@@ -26,7 +26,7 @@ func TestFailedBackupRaisesAnAlert(t *testing.T) {
 	st := storetest.Open(t, store.Options{})
 	owner, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
 	_, err := st.AddAlertChannel(t.Context(), owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
-		Topics: []store.AlertTopic{store.TopicBackup}, Rhythm: store.AlertNow})
+		Topics: []store.AlertTopic{store.TopicBackup}, Frequency: store.AlertNow})
 	is.NoErr(err)
 	folder := command.DataFolder{Store: st}
 	_, err = folder.Backup(t.Context(), io.Discard)

@@ -22,7 +22,7 @@ func shiftTimes(t *testing.T, dir string, by time.Duration) {
 	var script strings.Builder
 	for _, r := range storetest.Rows(t, dir, `SELECT s.name, c.name FROM sqlite_schema s, pragma_table_xinfo(s.name) c
 		WHERE s.type = 'table' AND c.type = 'INTEGER' AND c.hidden = 0
-		AND (c.name GLOB '*_at' OR c.name = 'rests_until')`) {
+		AND (c.name GLOB '*_at' OR c.name = 'suspended_until')`) {
 		fmt.Fprintf(&script, "UPDATE %s SET %s = %[2]s + %d;\n", r[0], r[1], by.Milliseconds())
 	}
 	storetest.Script(t, dir, script.String())

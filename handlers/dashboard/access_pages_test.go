@@ -64,7 +64,7 @@ var pageRows = map[string]accessRow{
 	"POST /settings/secrets":                         {rule: manages, form: "name={name}", status: http.StatusUnprocessableEntity}, // sets no secret
 	"POST /settings/secrets/:name/delete":            {rule: manages, status: http.StatusNotFound},
 	"GET /settings/alerts":                           {rule: manages},
-	"POST /settings/alerts":                          {rule: manages, form: "to=nobody@example.com&topics=failed&rhythm=now", status: http.StatusUnprocessableEntity}, // adds no channel
+	"POST /settings/alerts":                          {rule: manages, form: "to=nobody@example.com&topics=failed&frequency=now", status: http.StatusUnprocessableEntity}, // adds no channel
 	"POST /settings/alerts/:channelId/test":          {rule: manages, status: http.StatusNotFound},
 	"POST /settings/alerts/:channelId/pause":         {rule: manages, status: http.StatusNotFound},
 	"POST /settings/alerts/:channelId/resume":        {rule: manages, status: http.StatusNotFound},

@@ -43,18 +43,18 @@ const shownMembers = 100
 
 // An alertsPage is the data of the page of alerts.
 type alertsPage struct {
-	Form     *form
-	Channels []alertRow
-	Topics   []option
-	Rhythms  []option
-	Members  []store.Member
+	Form        *form
+	Channels    []alertRow
+	Topics      []option
+	Frequencies []option
+	Members     []store.Member
 }
 
 // An alertRow is a channel as the page shows it.
 type alertRow struct {
 	store.AlertChannel
 	Topics string // its topics, as text
-	When   string // its rhythm
+	When   string // its frequency
 	Result string // of its last message; "" without one
 	Good   bool   // the last message arrived
 	Bad    bool   // it failed, and the server does not retry
@@ -86,8 +86,8 @@ func (d *Dashboard) alertsPage(w http.ResponseWriter, r *request, status int, f 
 	for _, t := range store.AlertTopics() {
 		p.Topics = append(p.Topics, option{string(t), r.lang.Label("alert topic", string(t))})
 	}
-	for _, h := range store.AlertRhythms() {
-		p.Rhythms = append(p.Rhythms, option{string(h), r.lang.Label("alert rhythm", string(h))})
+	for _, h := range store.AlertFrequencies() {
+		p.Frequencies = append(p.Frequencies, option{string(h), r.lang.Label("alert frequency", string(h))})
 	}
 	// The list is only a suggestion: the form accepts the address of any member.
 	if p.Members, _, err = d.store.Members(r.Context(), r.who.Caller, "", shownMembers); err != nil {
@@ -97,7 +97,7 @@ func (d *Dashboard) alertsPage(w http.ResponseWriter, r *request, status int, f 
 }
 
 func alertRowOf(r *request, a store.AlertChannel) alertRow {
-	row := alertRow{AlertChannel: a, When: r.lang.Label("alert rhythm", string(a.Rhythm))}
+	row := alertRow{AlertChannel: a, When: r.lang.Label("alert frequency", string(a.Frequency))}
 	names := make([]string, len(a.Topics))
 	for i, t := range a.Topics {
 		names[i] = r.lang.Label("alert topic", string(t))
@@ -136,7 +136,7 @@ func alertResult(r *request, m store.AlertMessage) (result string, good, bad boo
 // addAlertChannel creates a channel. One field takes both kinds: a value with a scheme is the URL
 // of a webhook, and any other is a member's address.
 func (d *Dashboard) addAlertChannel(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	n := store.NewAlertChannel{Rhythm: store.AlertRhythm(f.Get("rhythm"))}
+	n := store.NewAlertChannel{Frequency: store.AlertFrequency(f.Get("frequency"))}
 	for _, t := range f.Values["topics"] {
 		n.Topics = append(n.Topics, store.AlertTopic(t))
 	}

@@ -21,7 +21,7 @@ func TestAlertsPage(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	b.get("/settings/alerts").shows("No alert channels yet", `value="ann@example.com"`)
-	all := []string{"topics", "failed", "topics", "waiting", "rhythm", "now"}
+	all := []string{"topics", "failed", "topics", "waiting", "frequency", "now"}
 	for to, says := range map[string]string{
 		"":                        "Must be a member&#39;s email address, or a URL",
 		"eve@other.test":          "Must be the address of a member of the organization",
@@ -32,7 +32,7 @@ func TestAlertsPage(t *testing.T) {
 		p := b.post("/settings/alerts", append(all, "to", to)...)
 		p.answers(http.StatusUnprocessableEntity).shows(says) // the field shows the fault
 	}
-	b.post("/settings/alerts", "to", "ann@example.com", "rhythm", "now").shows("ust name at least one event")
+	b.post("/settings/alerts", "to", "ann@example.com", "frequency", "now").shows("ust name at least one event")
 
 	secret := endpoint.URL + "/services/supersecret"
 	is.Equal(b.post("/settings/alerts", append(all, "to", secret)...).location(), "/settings/alerts?done=alert-added")

@@ -62,7 +62,7 @@ func TestBrowserAlerts(t *testing.T) {
 	w.click("Add")
 	w.sees("The channel is added.")
 	_, err := s.store.AddAlertChannel(t.Context(), s.owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
-		Topics: []store.AlertTopic{store.TopicFailed, store.TopicWaiting}, Rhythm: store.AlertDaily})
+		Topics: []store.AlertTopic{store.TopicFailed, store.TopicWaiting}, Frequency: store.AlertDaily})
 	is.NoErr(err)
 	w.click("Test " + strings.TrimPrefix(endpoint.URL, "http://"))
 	w.sees("Delivered. The response was: 200 OK: ok")

@@ -97,7 +97,7 @@ func TestKeeperAfterFailure(t *testing.T) {
 	s, to, w := filled(t), filepath.Join(t.TempDir(), "to"), &watch{time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)}
 	owner, _ := storetest.Caller(t, s, "Acme", "ann@example.com", store.RoleOwner)
 	_, err := s.AddAlertChannel(t.Context(), owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
-		Topics: []store.AlertTopic{store.TopicBackup}, Rhythm: store.AlertNow})
+		Topics: []store.AlertTopic{store.TopicBackup}, Frequency: store.AlertNow})
 	is.NoErr(err)
 	k := keeperOn(t, s, to, w.now, backup.Repeat{Every: "24h", Keep: 1})
 	k.Tick(t.Context())

@@ -20,7 +20,7 @@ import (
 func (f *fixture) alertHook(url string) store.AlertChannel {
 	f.t.Helper()
 	a, err := f.AddAlertChannel(f.t.Context(), f.owner.Caller, store.NewAlertChannel{URL: url,
-		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
+		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.New(f.t).NoErr(err)
 	return a
 }
