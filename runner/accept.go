@@ -304,8 +304,8 @@ func (r *Runner) accepted(a store.Accepted, more ...any) {
 	case a.Answered != nil:
 		r.cfg.Log.Info("question answered", append([]any{"approval", a.Answered.ID, "turn", a.Turn.ID}, more...)...)
 	case !a.Replayed:
-		attrs := append([]any{"by", string(a.Turn.TriggeredBy), "budget", string(a.Turn.Budget)}, turnIDs(a.Turn)...)
-		r.cfg.Log.Info("turn accepted", append(attrs, more...)...)
+		attrs := []any{"by", string(a.Turn.TriggeredBy), "budget", string(a.Turn.Budget)}
+		r.turnLog(a.Turn).Info("turn accepted", append(attrs, more...)...)
 	}
 	r.Wake()
 	if a.Turn.Status != store.Running {

@@ -306,8 +306,7 @@ func (r *Runner) runTool(ctx context.Context, run *callRun) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			r.cfg.Log.Error("tool panicked", append(turnIDs(run.host.e.claim.Turn),
-				"tool", run.ToolName, "panic", p, "stack", string(debug.Stack()))...)
+			run.host.e.log.Error("tool panicked", "tool", run.ToolName, "panic", p, "stack", string(debug.Stack()))
 			run.err = tool.Errorf("the tool failed")
 		}
 	}()

@@ -109,7 +109,7 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 		}
 	case me.ToolsRefused() && len(e.chain) > 1: // only for this step: a worker without tools may still ask the model
 	case e.nextMayAccept(me):
-		r.logCall(e, "the model's server rejected the request, so the next model of the chain is asked", err)
+		e.logCall("the model's server rejected the request, so the next model of the chain is asked", err)
 	default:
 		return false
 	}
@@ -255,6 +255,6 @@ func (r *Runner) suspendForModel(e *execution, w store.Wait, o store.Outage) err
 	}
 	r.expectRetry(*w.RetryAt) // after the commit, so that the dispatcher finds the row
 	e.live.Waiting(w)
-	r.logCall(e, "the turn waits for its model", nil, "retry", *w.RetryAt, "until", w.Until)
+	e.logCall("the turn waits for its model", nil, "retry", *w.RetryAt, "until", w.Until)
 	return errSuspended
 }

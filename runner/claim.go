@@ -172,7 +172,7 @@ func (r *Runner) begin(c store.Claim) {
 		r.giveSlot(c.Stranger()) // Stop or the next lease puts the runner's turns back into the queue
 		return
 	}
-	e := &execution{claim: c}
+	e := &execution{claim: c, log: r.turnLog(c.Turn)}
 	e.ctx, e.cancel = context.WithCancelCause(r.ctx)
 	// A resumed turn may be claimed before its last execution has ended. The new execution replaces
 	// it.
@@ -184,7 +184,7 @@ func (r *Runner) begin(c store.Claim) {
 func (r *Runner) execute(e *execution) {
 	c := e.claim
 	e.live, e.startedAt = r.Streams.Begin(c.Turn), r.cfg.Now()
-	r.noteStart(c)
+	r.noteStart(e)
 	traced, span := r.cfg.Trace.Claim(e.ctx, tracedTurn(c.Turn), c.Claims)
 	r.carryOut(traced, e)
 	span.End("")
@@ -207,12 +207,12 @@ func startedCounters() [2]string {
 
 // noteStart counts and logs that the execution of a turn begins: for the first time, or again after an interruption
 // or a wait.
-func (r *Runner) noteStart(c store.Claim) {
-	if c.Claims > 1 {
+func (r *Runner) noteStart(e *execution) {
+	if e.claim.Claims > 1 {
 		r.metrics.GetOrCreateCounter(startedCounters()[1]).Inc()
-		r.cfg.Log.Info("turn resumed", append([]any{"claims", c.Claims}, turnIDs(c.Turn)...)...)
+		e.log.Info("turn resumed", "claims", e.claim.Claims)
 		return
 	}
 	r.metrics.GetOrCreateCounter(startedCounters()[0]).Inc()
-	r.cfg.Log.Debug("turn started", turnIDs(c.Turn)...)
+	e.log.Debug("turn started")
 }

@@ -65,8 +65,8 @@ func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal *model.Erro
 	}
 	e.estimate = e.prompt.Estimate()
 	after := e.prompt.Calibrated(e.estimate)
-	r.cfg.Log.Info("conversation shortened", append(turnIDs(e.claim.Turn), "model", e.model.Name(),
-		"room", e.window.Room(), "before", before, "after", after, "refused", refusal != nil)...)
+	e.log.Info("conversation shortened", "model", e.model.Name(), "room", e.window.Room(), "before", before,
+		"after", after, "refused", refusal != nil)
 	return made, nil
 }
 
@@ -119,7 +119,7 @@ func (r *Runner) summarise(ctx context.Context, e *execution, req model.Request,
 		resp, err := r.generate(ctx, e, req, estimate, nil)
 		// A note instead of the summary is better than a failed turn.
 		if me, ok := errors.AsType[*model.Error](err); ok && (me.TooLong() || me.Filtered()) {
-			r.logCall(e, "the model writes no summary", err)
+			e.logCall("the model writes no summary", err)
 			return nil
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 // lock. Other goroutines read the turn through live, and may call cancel.
 type execution struct {
 	claim  store.Claim
+	log    *slog.Logger    // adds the ids of the turn to each line
 	ctx    context.Context // ends with cancel, and with the runner
 	cancel context.CancelCauseFunc
 	live   *stream.Live

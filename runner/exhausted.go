@@ -37,8 +37,7 @@ const maxPause = 15 * time.Second
 // waitForResources waits before a retry. It returns false if ctx ends first.
 func (r *Runner) waitForResources(ctx context.Context, e *execution, try int, why error) bool {
 	pause := min(r.cfg.Retry(try), maxPause)
-	r.cfg.Log.Warn("the machine has too few resources, the turn waits",
-		append(turnIDs(e.claim.Turn), "try", try, "pause", pause, "err", why)...)
+	e.log.Warn("the machine has too few resources, the turn waits", "try", try, "pause", pause, "err", why)
 	return store.Pause(ctx, pause) == nil && ctx.Err() == nil
 }
 
@@ -69,7 +68,7 @@ func (r *Runner) putBack(ctx context.Context, e *execution, why error) bool {
 		return r.cfg.Store.ReturnTurn(ctx, e.claim)
 	})
 	if err != nil { // the row still contains this runner's id: the next start claims the turn again
-		r.cfg.Log.Error("put turn back into the queue", append(turnIDs(e.claim.Turn), "err", err)...)
+		e.log.Error("put turn back into the queue", "err", err)
 	}
 	return true
 }

@@ -67,7 +67,7 @@ func (r *Runner) failure(e *execution, err error) store.Failure {
 		return store.Failure{Code: me.Code, Message: me.Message, Retryable: me.Retryable}
 	}
 	// The text of an internal error may contain paths or SQL, so it is only logged.
-	r.cfg.Log.Error("turn failed by an internal error", append(turnIDs(e.claim.Turn), "err", err)...)
+	e.log.Error("turn failed by an internal error", "err", err)
 	return store.Failure{Code: "internal", Message: "an internal error ended the turn", Retryable: true}
 }
 

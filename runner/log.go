@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 
 	"journeyman/runner/model"
@@ -10,9 +11,9 @@ import (
 
 // Log lines contain ids, figures and codes of turns, never their text.
 
-// turnIDs returns the log attributes that identify a turn.
-func turnIDs(t store.Turn) []any {
-	return []any{"turn", t.ID, "task", t.TaskID, "worker", t.WorkerID, "organization", t.OrganizationID}
+// turnLog returns a logger that adds the ids of t to each line.
+func (r *Runner) turnLog(t store.Turn) *slog.Logger {
+	return r.cfg.Log.With("turn", t.ID, "task", t.TaskID, "worker", t.WorkerID, "organization", t.OrganizationID)
 }
 
 // plainCode returns code if it looks like an error code of this program or of HTTP, otherwise
@@ -25,7 +26,7 @@ func plainCode(code string) string {
 }
 
 // logCall logs that a model call failed or returned no answer.
-func (r *Runner) logCall(e *execution, message string, err error, more ...any) {
+func (e *execution) logCall(message string, err error, more ...any) {
 	provider, name, _ := strings.Cut(e.model.Name(), ":")
 	attrs := append([]any{"provider", provider, "model", name}, more...)
 	if me, ok := errors.AsType[*model.Error](err); ok {
@@ -33,5 +34,5 @@ func (r *Runner) logCall(e *execution, message string, err error, more ...any) {
 	} else if err != nil {
 		attrs = append(attrs, "err", err)
 	}
-	r.cfg.Log.Warn(message, append(attrs, turnIDs(e.claim.Turn)...)...)
+	e.log.Warn(message, attrs...)
 }

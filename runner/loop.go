@@ -32,7 +32,7 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 	// cancellation or stop.
 	if err == nil || e.finished || errors.Is(err, store.ErrClaimLost) {
 		if err != nil {
-			r.cfg.Log.Warn("execution stopped: its end cannot be stored", append(turnIDs(c.Turn), "err", err)...)
+			e.log.Warn("execution stopped: its end cannot be stored", "err", err)
 		}
 		return
 	}
@@ -59,7 +59,7 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 	if err != nil {
 		// The row still has the status running and this runner's id: only the next start claims the
 		// turn again.
-		r.cfg.Log.Error("finish turn", append(turnIDs(c.Turn), "err", err)...)
+		e.log.Error("finish turn", "err", err)
 	}
 }
 

@@ -22,7 +22,7 @@ func (r *Runner) tellMistake(e *execution, st store.Step, resp model.Response) (
 			Message: fmt.Sprintf("the model's tool call could not be made, %d times in a row: %s", n+1,
 				cmp.Or(resp.Reason, "the server could not read it"))})
 	}
-	r.logCall(e, "the model's tool call could not be read", nil, "step", st.Seq)
+	e.logCall("the model's tool call could not be read", nil, "step", st.Seq)
 	st.Feedback = resp.Mistake
 	return false, r.journal(e, st)
 }

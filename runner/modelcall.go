@@ -50,7 +50,7 @@ func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, 
 	r.billed.record(&e.model, resp.Usage) // also for a failed call: its bill may be the first one
 	if err == nil {
 		for _, warning := range resp.Warnings {
-			r.logCall(e, "model call with a warning", nil, "warning", warning)
+			e.logCall("model call with a warning", nil, "warning", warning)
 		}
 		known.thinkingOpen.Store(resp.ThinkingOpen)
 		r.answered(e)
@@ -143,11 +143,11 @@ func (r *Runner) retry(ctx context.Context, e *execution, call func() error) err
 			// A call that a stop or a cancellation has interrupted is not a failure of the
 			// provider. The same is true for a request that is too long: the caller compacts it.
 			if me, ok := errors.AsType[*model.Error](err); ok && ctx.Err() == nil && !me.TooLong() {
-				r.logCall(e, "model call failed", err, "try", try)
+				e.logCall("model call failed", err, "try", try)
 			}
 			return err
 		}
-		r.logCall(e, "model call failed, trying again", err, "try", try, "pause", pause)
+		e.logCall("model call failed, trying again", err, "try", try, "pause", pause)
 		r.retries.Inc()
 		select {
 		case <-time.After(pause):

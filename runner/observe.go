@@ -55,12 +55,12 @@ func (r *Runner) logEnd(t store.Turn) {
 	}
 	attrs = append(attrs, "steps", t.Usage.Steps, "tokens", t.Usage.InputTokens+t.Usage.OutputTokens,
 		"credits", store.Credits(t.Usage.Cost()), "took", t.Duration)
-	attrs = append(attrs, turnIDs(t)...)
+	log := r.turnLog(t)
 	if t.Status == store.Failed {
-		r.cfg.Log.Warn("turn ended", attrs...)
+		log.Warn("turn ended", attrs...)
 		return
 	}
-	r.cfg.Log.Info("turn ended", attrs...)
+	log.Info("turn ended", attrs...)
 }
 
 // beginStep ends the step in progress, if any, and begins the next step. A step lasts from its

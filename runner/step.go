@@ -154,7 +154,7 @@ func (r *Runner) callModel(ctx context.Context, e *execution, req model.Request)
 	}
 	if !e.live.Matches(st.Parts) {
 		// Watchers saw a different output. A new attempt number makes them discard it.
-		r.logCall(e, "the model's stream differs from its response", nil, "step", st.Seq)
+		e.logCall("the model's stream differs from its response", nil, "step", st.Seq)
 		st.Attempt = e.attempt()
 	}
 	return st, resp, nil
@@ -170,7 +170,7 @@ func (r *Runner) reportCut(e *execution, st store.Step) {
 	entry.low = low
 	entry.mu.Unlock() // unlock before logging, which may block on its output
 	if !known {
-		r.logCall(e, low.warning(e.model.Name()), nil, "step", st.Seq)
+		e.logCall(low.warning(e.model.Name()), nil, "step", st.Seq)
 	}
 }
 
@@ -189,7 +189,7 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a all
 	// if the response contains calls.
 	switch {
 	case resp.Finish == model.FinishRefused:
-		r.logCall(e, "the model refused to answer", nil, "step", st.Seq)
+		e.logCall("the model refused to answer", nil, "step", st.Seq)
 		return true, r.fail(e, st, store.Failure{Code: model.CodeRefused, Message: model.RefusalText(resp.Refusal)})
 	case a.limit != "":
 		// A call is no answer, but the words before it may be one, and so may those of the steps that it continues.
@@ -198,7 +198,7 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a all
 		}
 		return true, r.conclude(e, &st, budgetEnd(a.limit))
 	case resp.Finish == model.FinishContentFilter:
-		r.logCall(e, "the provider withheld a part of the answer", nil, "step", st.Seq)
+		e.logCall("the provider withheld a part of the answer", nil, "step", st.Seq)
 		return true, r.conclude(e, &st, store.Outcome{IncompleteReason: store.ReasonFilter})
 	case resp.Mistake != "":
 		return r.tellMistake(e, st, resp)

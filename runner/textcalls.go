@@ -33,7 +33,7 @@ func (r *Runner) takeTextCalls(e *execution, req *model.Request, resp model.Resp
 	case len(calls) > 0 && resp.Finish == model.FinishLength && !textcall.Whole(text, tools):
 		why = "its end is missing"
 	case len(calls) > 0 && !req.Final:
-		r.logCall(e, "the model wrote tool calls as text", nil, "calls", len(calls))
+		e.logCall("the model wrote tool calls as text", nil, "calls", len(calls))
 		return resp.WithCalls(req, calls)
 	case len(calls) > 0:
 		why = "no tool can be called any more"
@@ -67,7 +67,7 @@ func (r *Runner) takeFailedCalls(e *execution, req *model.Request, resp model.Re
 		}
 		calls[i].Arguments = made.Input
 	}
-	r.logCall(e, "the server could not read the tool calls of the model, and they are made from its text", nil,
+	e.logCall("the server could not read the tool calls of the model, and they are made from its text", nil,
 		"calls", len(calls))
 	resp.Mistake, resp.Failed = "", ""
 	return resp.WithCalls(req, calls)
