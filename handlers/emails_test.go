@@ -15,6 +15,7 @@ import (
 
 	"journeyman/mail"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -154,7 +155,8 @@ func TestWhoPostsEmail(t *testing.T) {
 	is.Equal(limited.status, http.StatusTooManyRequests)
 	seconds, err := strconv.Atoi(limited.header.Get("Retry-After"))
 	is.NoErr(err)
-	is.True(seconds > 3500 && seconds <= 3600)                             // the answer does not say when to try again
+	ordertest.Above(is, seconds, 3500)                                     // the answer does not say when to try again
+	ordertest.AtMost(is, seconds, 3600)                                    // the answer does not say when to try again
 	is.Equal(len(s.email(t, "/api/emails?status=ignored", "").mails()), 0) // no mail is dropped
 }
 

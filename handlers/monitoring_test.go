@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // monitoring is the folder of the dashboard and the alert rules.
@@ -59,7 +61,7 @@ func TestMonitoringNamesMetrics(t *testing.T) {
 		text, err := os.ReadFile(monitoring + file)
 		is.NoErr(err)
 		names := metric.FindAllString(string(text), -1)
-		is.True(len(names) > 20) // the pattern finds no names
+		ordertest.Above(is, len(names), 20) // the pattern finds no names
 		for _, name := range names {
 			if kind := known[part.ReplaceAllString(name, "")]; known[name] == "" && kind != "histogram" && kind != "summary" {
 				t.Errorf("%s: there is no metric %s", file, name)

@@ -8,6 +8,7 @@ import (
 	"journeyman/mail"
 
 	"journeyman/store/gate"
+	"journeyman/store/ordertest"
 )
 
 // TestOrganizationsDisk fills what an organization may store, in each way in. Every later way in is refused
@@ -31,10 +32,12 @@ func TestOrganizationsDisk(t *testing.T) {
 	is.Equal(refused.header.Get("Retry-After"), "")
 	is.True(strings.Contains(refused.text("message"), "--org-disk")) // the way out
 	refusedBytes := before - disk.Left()
-	is.True(refusedBytes >= 60_000 && refusedBytes < 61_000) // the content is on the disk until the sweep, the copy is not
+	ordertest.AtLeast(is, refusedBytes, 60_000) // the content is on the disk until the sweep, the copy is not
+	ordertest.Below(is, refusedBytes, 61_000)   // the content is on the disk until the sweep, the copy is not
 	is.NoErr(s.store.MeasureOrganizations(t.Context()))
 	refusedBytes = before - disk.Left()
-	is.True(refusedBytes >= 60_000 && refusedBytes < 62_000)
+	ordertest.AtLeast(is, refusedBytes, 60_000)
+	ordertest.Below(is, refusedBytes, 62_000)
 
 	// A tool that writes too much gets the refusal as its result, and what was written stays.
 	run := func(line string) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // A deafClient writes a whole request before it reads the answer, as many HTTP libraries do.
@@ -138,5 +139,5 @@ func TestExpectingClientSendsNothing(t *testing.T) {
 	is.Equal(status, 401)
 	_, err = c.conn.Read(make([]byte, 1))
 	is.Equal(err, io.EOF) // the connection is closed
-	is.True(time.Since(begun) < 8*time.Second)
+	ordertest.Below(is, time.Since(begun), 8*time.Second)
 }

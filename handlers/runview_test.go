@@ -10,6 +10,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -40,7 +41,7 @@ func TestRunView(t *testing.T) {
 			}
 			is.Equal(r.text("url"), s.url+"/workers/"+r.text("id"))
 			is.Equal(r.at("created_at").(float64), float64(int64(r.at("created_at").(float64))))
-			is.True(time.Since(time.Unix(int64(r.at("created_at").(float64)), 0)) < time.Minute)
+			ordertest.Below(is, time.Since(time.Unix(int64(r.at("created_at").(float64)), 0)), time.Minute)
 			again := s.must(t, "GET", "/api/workers/"+r.text("id"), "")
 			is.Equal(string(again.body), string(r.body)) // a later read returns the same as the wait
 		})
@@ -52,11 +53,12 @@ func TestRunCosts(t *testing.T) {
 	is, s := onServer(t)
 	r := s.run(t, fields{"taskId": "t", "input": scripted("usage 1000 200", "say hello")})
 	cost := r.at("usage.costUsd").(float64)
-	is.True(cost > 0) // the turn cost nothing
+	ordertest.Above(is, cost, 0) // the turn cost nothing
 	is.Equal(r.at("costs.modelCostUsd"), cost)
 	is.Equal(r.at("costs.toolCostUsd"), 0.0)
 	credits := r.at("usage.credits").(float64)
-	is.True(credits/cost > 99.9 && credits/cost < 100.1) // a credit is a hundredth of a dollar
+	ordertest.Above(is, credits/cost, 99.9)  // a credit is a hundredth of a dollar
+	ordertest.Below(is, credits/cost, 100.1) // a credit is a hundredth of a dollar
 	task := s.must(t, "GET", "/api/tasks/t", "")
 	is.Equal(task.at("task.totals.credits"), credits)
 	is.Equal(task.at("turns.0.credits"), credits)
@@ -66,7 +68,8 @@ func TestRunCosts(t *testing.T) {
 	next := s.run(t, fields{"taskId": "t", "input": scripted("usage 1000 200", "say again")})
 	is.Equal(next.at("usage.credits"), credits) // of the last turn
 	total := s.must(t, "GET", "/api/tasks/t", "").at("task.totals.credits").(float64)
-	is.True(total > 1.99*credits && total < 2.01*credits) // of all turns
+	ordertest.Above(is, total, 1.99*credits) // of all turns
+	ordertest.Below(is, total, 2.01*credits) // of all turns
 }
 
 // TestPendingAndRunning checks a worker that never ran, one that is pending and one that is

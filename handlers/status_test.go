@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -327,7 +328,7 @@ func (w *statusWalk) checkDeliveries() {
 		}
 	}
 	ends := len(due) - waits
-	w.is.True(ends >= len(last) && ends <= len(last)+aborted) // one delivery for each end
+	ordertest.Between(w.is, ends, len(last), len(last)+aborted) // one delivery for each end
 }
 
 func (w *statusWalk) checkBody(raw []byte) {

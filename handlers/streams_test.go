@@ -16,6 +16,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -101,7 +102,7 @@ func TestResume(t *testing.T) {
 		}
 		ids = append(ids, whole.id)
 	}
-	is.True(len(ids) > 8) // too few events have an ID
+	ordertest.Above(is, len(ids), 8) // too few events have an ID
 	for i, id := range ids {
 		st := s.open(t, "GET", path, "", "Last-Event-ID: "+id)
 		is.True(st.ended(t))
@@ -160,7 +161,7 @@ func TestStreamSilent(t *testing.T) {
 		s.must(t, "POST", path, encode(fields{"input": scripted("wait 1s", "say awake")}))
 		st := s.open(t, "GET", path+end, "")
 		st.until(t, `"delta":"awake`)
-		is.True(st.beats >= 3) // too few heartbeats
+		ordertest.AtLeast(is, st.beats, 3) // too few heartbeats
 	}
 }
 
@@ -246,7 +247,7 @@ func TestSlowReader(t *testing.T) {
 			is.NoErr(err) // the fast reader is not delayed
 			got += strings.Count(line, "x")
 			if strings.Contains(line, `"type":"finish"`) {
-				is.True(got >= pieces*size) // some of the text is missing
+				ordertest.AtLeast(is, got, pieces*size) // some of the text is missing
 				break
 			}
 		}
@@ -255,7 +256,7 @@ func TestSlowReader(t *testing.T) {
 	n, err := io.Copy(io.Discard, stuck.Body)
 	var timeout net.Error
 	is.True(err == nil || !errors.As(err, &timeout) || !timeout.Timeout()) // the server has closed the connection
-	is.True(n < turns*pieces*size)                                         // long before the end of the text
+	ordertest.Below(is, n, turns*pieces*size)                              // long before the end of the text
 }
 
 // TestMostStreams checks that a stream above the limit is refused before it has any effect.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -28,8 +29,8 @@ func TestTaskFields(t *testing.T) {
 	} {
 		is.Equal(got.at(path), want) // the field of that path
 	}
-	is.True(got.text("task.completedAt") >= got.text("turns.0.startedAt")) // completed before it started
-	is.True(got.text("turns.0.startedAt") >= got.text("task.createdAt"))   // started before it was created
+	ordertest.AtLeast(is, got.text("task.completedAt"), got.text("turns.0.startedAt")) // completed before it started
+	ordertest.AtLeast(is, got.text("turns.0.startedAt"), got.text("task.createdAt"))   // started before it was created
 	is.Equal(got.text("turns.0.completedAt"), got.text("task.completedAt"))
 	list := s.must(t, "GET", "/api/tasks/t/turns", "")
 	is.Equal(list.text("taskId"), "t")
@@ -77,7 +78,8 @@ func TestTurnsInOrder(t *testing.T) {
 		at := fmt.Sprintf("items.%d.", i)
 		is.Equal(turns.at(at+"seq"), float64(i))
 		is.Equal(turns.text(at+"outputText"), fmt.Sprint(i))
-		is.True(turns.text(at+"completedAt") <= turns.text(fmt.Sprintf("items.%d.startedAt", i+1))) // one turn at a time
+		next := turns.text(fmt.Sprintf("items.%d.startedAt", i+1))
+		ordertest.AtMost(is, turns.text(at+"completedAt"), next) // one turn at a time
 	}
 	is.Equal(s.must(t, "GET", "/api/tasks/t", "").at("task.totals.turnCount"), float64(n+1))
 }
@@ -158,7 +160,7 @@ func TestCancel(t *testing.T) {
 	}
 	begun := time.Now()
 	got := s.must(t, "POST", "/api/tasks/t/cancel", "")
-	is.True(time.Since(begun) < 20*time.Second) // the promise is one second; a busy machine may take longer
+	ordertest.Below(is, time.Since(begun), 20*time.Second) // the promise is one second; a busy machine may take longer
 	is.Equal(got.text("task.status"), "aborted")
 	is.True(got.at("task.completedAt") != nil)
 	waited := waits()

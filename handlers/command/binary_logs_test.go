@@ -20,6 +20,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -126,14 +127,14 @@ func TestLogsTellEventsAndNoContent(t *testing.T) {
 	logs(401, request("GET", "/api/me", "", "Authorization", "Bearer "+canary))
 	logs(200, request("GET", "/"+canary, "", "Accept", "text/html"))
 	signIn := request("POST", "/sign-in", "email="+canary+"&password="+canary, "Content-Type", "application/x-www-form-urlencoded")
-	is.True(signIn.status >= 400)
+	ordertest.AtLeast(is, signIn.status, 400)
 	logs(signIn.status, signIn)
 	mine := request("GET", "/api/me", "")
 	line := s.find(t, "request", map[string]any{"request": mine.header.Get("X-Request-Id"), "route": "/api/me", "method": "GET"})
 	for _, name := range []string{"organization", "user", "key"} {
 		is.True(idPattern.MatchString(line[name].(string)))
 	}
-	is.True(line["took"].(float64) > 0)
+	ordertest.Above(is, line["took"].(float64), 0)
 
 	// Turns, and a provider's failure.
 	made, err := s.post(t.Context(), "/api/workers", map[string]any{"title": canary, "instructions": canary, "summary": canary})
@@ -148,7 +149,7 @@ func TestLogsTellEventsAndNoContent(t *testing.T) {
 		is.Equal(accepted["request"], a.header.Get("X-Request-Id"))
 		ended := s.find(t, "turn ended", map[string]any{"turn": v.Metadata.TurnID, "task": v.Metadata.TaskID, "worker": worker, "organization": accepted["organization"]})
 		for _, figure := range []string{"steps", "credits", "took"} {
-			is.True(ended[figure].(float64) >= 0)
+			ordertest.AtLeast(is, ended[figure].(float64), 0)
 		}
 		return v
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -37,8 +38,8 @@ func TestIdleStreamMemory(t *testing.T) {
 		}
 		each := (after.heap + after.stack - before.heap - before.stack) / n
 		t.Logf("%s: %.0f bytes, %.2f goroutines", kind, each, (after.goroutines-before.goroutines)/n)
-		is.True(each < most)                                   // an idle stream needs too much memory
-		is.True(after.goroutines-before.goroutines < 5*n+n/10) // an idle stream needs too many goroutines
+		ordertest.Below(is, each, most)                                   // an idle stream needs too much memory
+		ordertest.Below(is, after.goroutines-before.goroutines, 5*n+n/10) // an idle stream needs too many goroutines
 		m.kill()
 	}
 }

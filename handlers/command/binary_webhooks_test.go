@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // setHook configures a worker's webhook and returns the status of the answer.
@@ -55,5 +57,5 @@ func TestStopsWithAHangingWebhook(t *testing.T) {
 	<-arrived
 	begun := time.Now()
 	s.stop(t)
-	is.True(time.Since(begun) < 20*time.Second) // the stop waited for the webhook
+	ordertest.Below(is, time.Since(begun), 20*time.Second) // the stop waited for the webhook
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // adviceFiles are the files with texts that doctor shows, below the root of the repository.
@@ -26,7 +28,7 @@ func adviceFlags(t *testing.T) (flags []string) {
 	for _, pattern := range adviceFiles {
 		paths, err := filepath.Glob(filepath.Join("..", "..", pattern))
 		is.NoErr(err)
-		is.True(len(paths) > 0) // a file was renamed
+		ordertest.Above(is, len(paths), 0) // a file was renamed
 		for _, path := range paths {
 			if strings.HasSuffix(path, "_test.go") {
 				continue
@@ -58,7 +60,7 @@ func TestDoctorTakesTheFlagsOfItsAdvice(t *testing.T) {
 		for _, match := range listed.FindAllStringSubmatch(invocation{}.run(t, append(command, "--help")...).stdout.String(), -1) {
 			flags = append(flags, match[1])
 		}
-		is.True(len(flags) > 20) // the help shows its flags
+		ordertest.Above(is, len(flags), 20) // the help shows its flags
 		return flags
 	}
 	ofOthers := []string{"jinja", "enable-auto-tool-choice", "tool-call-parser", "version"} // of model servers, and of programs

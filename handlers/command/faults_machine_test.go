@@ -19,6 +19,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -56,13 +57,13 @@ func TestFaultSlowClients(t *testing.T) {
 	for range cap(ended) {
 		select {
 		case took := <-ended:
-			is.True(took < time.Minute) // a client that never ends the header of a request may stay
+			ordertest.Below(is, took, time.Minute) // a client that never ends the header of a request may stay
 		case <-time.After(time.Minute):
 			t.Fatal("a slow client is never cut off")
 		}
 	}
 	end()
-	is.True(w.now.resident(t) < before+memory) // unread streams fill the memory
+	ordertest.Below(is, w.now.resident(t), before+memory) // unread streams fill the memory
 	w.check()
 	w.end()
 }
@@ -138,7 +139,7 @@ func TestFaultDamage(t *testing.T) {
 			break
 		}
 	}
-	is.True(failed > 0) // a request has found the damage
+	ordertest.Above(is, failed, 0) // a request has found the damage
 	a, err := s.send(t.Context(), http.MethodGet, "/readyz", nil)
 	is.NoErr(err)
 	is.Equal(a.status, http.StatusServiceUnavailable)

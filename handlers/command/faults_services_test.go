@@ -19,6 +19,7 @@ import (
 	"github.com/matryer/is"
 	"golang.org/x/net/dns/dnsmessage"
 
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -75,7 +76,7 @@ func TestFaultServices(t *testing.T) {
 			w.answersAgain(5 * len(w.clients)) // clients still get answers
 			storetest.Eventually(t, "somebody who meets the fault", func() bool { return met.Load() > 0 })
 			w.ready(http.StatusOK)
-			is.True(w.now.resident(t) < before+memory) // the program needs too much memory
+			ordertest.Below(is, w.now.resident(t), before+memory) // the program needs too much memory
 			mend()
 			end()
 			w.check()
@@ -292,7 +293,7 @@ func TestFaultProviders(t *testing.T) {
 			a, err := s.post(t.Context(), "/api/tasks/"+cancelled.Metadata.TaskID+"/cancel", nil)
 			is.NoErr(expect(a, err))
 			s.ended(t, cancelled)
-			is.True(time.Since(begun) < 20*time.Second) // the cancel waits for the provider
+			ordertest.Below(is, time.Since(begun), 20*time.Second) // the cancel waits for the provider
 			is.Equal(s.mustGet(t, "/api/workers/"+waits.ID).Running, true)
 
 			p.fault.Store(nil)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -151,7 +152,7 @@ func TestAccessToTheAPI(t *testing.T) {
 			}
 		}
 	}
-	is.True(asked > leastAsked(storetest.Rounds(1500, 700)))
+	ordertest.Above(is, asked, leastAsked(storetest.Rounds(1500, 700)))
 }
 
 // apiAsker returns the function that sends a request as a caller and checks the answer. sign adds what names the

@@ -10,6 +10,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -211,7 +212,7 @@ func TestAccessToPages(t *testing.T) {
 			t.Errorf("the row %q is of no page", route)
 		}
 	}
-	is.True(asked > leastAsked(storetest.Rounds(1500, 700)))
+	ordertest.Above(is, asked, leastAsked(storetest.Rounds(1500, 700)))
 }
 
 func (p *people) pageRequest(r route, row accessRow, c caller, th thing) *http.Request {

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/matryer/is"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"journeyman/store"
-
-	"github.com/matryer/is"
+	"journeyman/store/ordertest"
 )
 
 const callback = "http://127.0.0.1:1/callback"
@@ -149,7 +149,7 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 		"another client": with("client_id", "ocl_none"), "two addresses": with("redirect_uri", callback, "https://evil.example/"),
 	} {
 		p := ann.get(address)
-		is.True(p.status >= 400) // name
+		ordertest.AtLeast(is, p.status, 400) // name
 		is.Equal(p.location(), "")
 		_ = name
 	}
@@ -222,5 +222,5 @@ func TestHostileTokenRequests(t *testing.T) {
 			limited++
 		}
 	}
-	is.True(limited > 5) // one network fills the table
+	ordertest.Above(is, limited, 5) // one network fills the table
 }

@@ -13,6 +13,7 @@ import (
 
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 func TestPrettyJSON(t *testing.T) {
@@ -90,12 +91,15 @@ func TestPlot(t *testing.T) {
 			is := is.New(t)
 			p := newTimeline(text.English(), tt.spans)
 			is.True(strings.Contains(p.Text(), tt.says))
-			is.True(len(p.Bars) <= tt.bars && len(p.Bars) >= min(tt.bars, 50))
+			ordertest.AtMost(is, len(p.Bars), tt.bars)
+			ordertest.AtLeast(is, len(p.Bars), min(tt.bars, 50))
 			for _, bar := range p.Bars {
 				var x, w float64
 				is.NoErr(json.Unmarshal([]byte(bar.X), &x))
 				is.NoErr(json.Unmarshal([]byte(bar.W), &w))
-				is.True(x >= 0 && w >= leastBar && x+w <= timelineWidth+0.2)
+				ordertest.AtLeast(is, x, 0)
+				ordertest.AtLeast(is, w, leastBar)
+				ordertest.AtMost(is, x+w, timelineWidth+0.2)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // TestStarters tries every starter of the gallery without a model: the steps run, and the answer
@@ -41,10 +42,11 @@ func TestStarters(t *testing.T) {
 					is.Equal(c.State, store.CallCompleted) // each step of the demonstration works
 				}
 			}
-			is.True(calls > 0)
+			ordertest.Above(is, calls, 0)
 			wrk, err := s.store.Worker(t.Context(), s.owner.Caller, turn.WorkerID)
 			is.NoErr(err)
-			is.True(len(wrk.Instructions) > 300 && wrk.Summary != "")
+			ordertest.Above(is, len(wrk.Instructions), 300)
+			is.True(wrk.Summary != "")
 			is.Equal(b.post("/starters/"+id, "token", "one").location(), "/workers/"+wrk.ID+"?done=worker-made")
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -219,7 +220,8 @@ func TestCancelTask(t *testing.T) {
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("say queued")})
 	p := b.get("/tasks/slow")
 	p.shows(`<script src="/assets/`, `live.js"`, "Stop</button>", `<noscript><meta http-equiv="refresh" content="10"></noscript>`)
-	is.True(strings.Index(p.body, `id="turn-0"`) < strings.Index(p.body, `id="flow-1"`)) // ended turns have no live part
+	// Ended turns have no live part.
+	ordertest.Below(is, strings.Index(p.body, `id="turn-0"`), strings.Index(p.body, `id="flow-1"`))
 	p.shows(`id="turn-2"`, `id="flow-2"`, "Queued")
 	is.Equal(b.get("/tasks/slow?still").has("http-equiv"), false)
 	stream := strings.ReplaceAll(regexp.MustCompile(`data-stream="([^"]+)"`).FindStringSubmatch(p.body)[1], "&amp;", "&")
@@ -405,6 +407,6 @@ func TestCompactionNotes(t *testing.T) {
 	p.shows("12 earlier model calls were summarised. The conversation was too long for small-model", "They spoke of &lt;b&gt;rivers&lt;/b&gt;.")
 	p.shows("4 earlier model calls were left out")
 	p.shows("Feedback to the model", "Call a &lt;tool&gt;.")
-	is.True(strings.Index(p.body, "One.") < strings.Index(p.body, "were summarised"))
-	is.True(strings.Index(p.body, "Two.") > strings.Index(p.body, "were summarised"))
+	ordertest.Below(is, strings.Index(p.body, "One."), strings.Index(p.body, "were summarised"))
+	ordertest.Above(is, strings.Index(p.body, "Two."), strings.Index(p.body, "were summarised"))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -65,7 +66,7 @@ func TestUsageCSV(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(rows), 1+2*7)
 	is.Equal(rows[0][9], "credits")
-	is.True(rows[1][0] < rows[14][0]) // oldest first
+	ordertest.Below(is, rows[1][0], rows[14][0]) // oldest first
 	is.Equal(rows[14][9], "1.2")
 	is.Equal(rows[14][10], "65")
 }

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -138,7 +139,8 @@ func TestMCPNameOfAToolSurvivesItsTitle(t *testing.T) {
 	text, _, _ := callTool(t, c, old, map[string]any{"input": "```offline\nsay Still here.\n```"})
 	is.True(strings.HasPrefix(text, "Still here."))
 	name := toolNames(t, c)[3]
-	is.True(name != old && len(name) <= 64)
+	is.True(name != old)
+	ordertest.AtMost(is, len(name), 64)
 }
 
 func TestMCPFailuresAreReported(t *testing.T) {

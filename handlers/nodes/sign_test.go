@@ -17,6 +17,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/stream"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // TestSignatures checks signed requests that were changed, delayed or sent to another node.
@@ -128,7 +129,8 @@ func TestLargestNews(t *testing.T) {
 	is.True(!news.All)
 	body, err := json.Marshal(news)
 	is.NoErr(err)
-	is.True(len(body) > maxNews/4 && len(body) < maxNews/2)
+	ordertest.Above(is, len(body), maxNews/4)
+	ordertest.Below(is, len(body), maxNews/2)
 }
 
 // TestNoRedirect answers a message with a redirect, which is not followed.

@@ -26,9 +26,10 @@ import (
 	"testing"
 	"time"
 
-	"journeyman/handlers/serve"
-
 	"github.com/matryer/is"
+
+	"journeyman/handlers/serve"
+	"journeyman/store/ordertest"
 )
 
 func TestCertificateSettings(t *testing.T) {
@@ -138,7 +139,7 @@ func TestAutomaticCertificate(t *testing.T) {
 	is.Equal(authority.contact, "mailto:ann@example.com")
 	kept, err := os.ReadDir(folder)
 	is.NoErr(err)
-	is.True(len(kept) >= 2) // the account's key, and the certificate for the next start
+	ordertest.AtLeast(is, len(kept), 2) // the account's key, and the certificate for the next start
 
 	other := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "elsewhere.example"}}}
 	_, err = other.Get("https://" + ln.Addr().String())
