@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // TestCharges sends mails of a stranger whose network may send two of the smallest mails in a day. A copy costs
@@ -67,7 +68,8 @@ func TestHeldAfterIgnoredCopy(t *testing.T) {
 	is.Equal(copied.Status, store.EmailIgnored)
 	held, _ := p.delivered("192.0.2.2", "eve@example.net", junk(1, 60<<10))
 	is.Equal(held.Status, store.EmailHeld)
-	is.True(held.Size > 50<<10 && held.ID != copied.ID)
+	ordertest.Above(is, held.Size, 50<<10)
+	is.True(held.ID != copied.ID)
 	is.Equal(statuses(p.emails(store.Inbound)), "held") // the copy has made way
 	_, err := p.Release(t.Context(), p.owner.Caller, held.ID)
 	is.NoErr(err)

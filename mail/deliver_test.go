@@ -18,6 +18,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -299,7 +300,7 @@ func TestReplyTo(t *testing.T) {
 			id := "<" + strings.ReplaceAll(name, " ", ".") + "@example.net>"
 			is.Equal(p.send("bob@example.net", p.address(), strings.Replace(letter("Hello", append(tt.fields, "Message-ID: "+id)...), "Ann <ann@example.com>", "bob@example.net", 1)), "250 2.0.0 OK: queued")
 			i := slices.IndexFunc(p.emails(store.Inbound), func(e store.Email) bool { return "<"+e.MessageID+">" == id })
-			is.True(i >= 0) // mails of one millisecond are in no order
+			ordertest.AtLeast(is, i, 0) // mails of one millisecond are in no order
 			is.Equal(p.emails(store.Inbound)[i].ReplyTo, tt.want)
 		})
 	}
@@ -386,7 +387,8 @@ func TestLimitsOverHTTP(t *testing.T) {
 	_, err = p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Message-ID: <2@example.com>")))
 	var e *store.Error
 	is.True(errors.As(err, &e) && e.Kind == store.Limited)
-	is.True(e.RetryAfter > 59*time.Minute && e.RetryAfter <= time.Hour)
+	ordertest.Above(is, e.RetryAfter, 59*time.Minute)
+	ordertest.AtMost(is, e.RetryAfter, time.Hour)
 	_, err = p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Message-ID: <1@example.com>")))
 	is.NoErr(err) // the same mail
 	_, err = p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Auto-Submitted: auto-replied")))

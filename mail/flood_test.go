@@ -14,6 +14,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -143,11 +144,12 @@ func TestStrangersFlood(t *testing.T) {
 		is.True(e.Status != store.EmailIgnored || e.Size <= 25<<10)
 	}
 	is.Equal(rows[store.EmailAccepted], len(members))
-	is.True(rows[store.EmailIgnored] <= 400 && rows[store.EmailIgnored] > 300)
-	is.True(rows[store.EmailHeld] <= 400)
-	is.True(f.refused.Load() > 0)           // held mail beyond the limit of a day
-	is.True(f.bytes.Load() > 50*mebibyte)   // much more than the server stores
-	is.True(grown < 3*mebibyte+30*mebibyte) // held mail, and the database with its log
+	ordertest.AtMost(is, rows[store.EmailIgnored], 400)
+	ordertest.Above(is, rows[store.EmailIgnored], 300)
+	ordertest.AtMost(is, rows[store.EmailHeld], 400)
+	ordertest.Above(is, f.refused.Load(), 0)           // held mail beyond the limit of a day
+	ordertest.Above(is, f.bytes.Load(), 50*mebibyte)   // much more than the server stores
+	ordertest.Below(is, grown, 3*mebibyte+30*mebibyte) // held mail, and the database with its log
 }
 
 // TestBeginningOfIgnoredMail releases an automatic mail of which only the beginning is stored.
@@ -159,7 +161,7 @@ func TestBeginningOfIgnoredMail(t *testing.T) {
 	is.Equal(p.send("ann@example.com", p.address(), raw), "250 2.0.0 OK: queued")
 	e := p.emails(store.Inbound)[0]
 	is.Equal([]string{string(e.Status), e.Reason}, []string{"ignored", "mailing-list (only the beginning of the mail is kept)"})
-	is.True(e.Size < 9<<10)
+	ordertest.Below(is, e.Size, 9<<10)
 	e, err := p.Release(t.Context(), p.owner.Caller, e.ID)
 	is.NoErr(err)
 	input := p.turn(e).Input

@@ -22,6 +22,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -403,7 +404,8 @@ func TestRelayTrouble(t *testing.T) {
 			is.Equal(h.count(), 0)
 			if tt.status == store.EmailQueued {
 				pause := time.Until(*e.NextAttempt)
-				is.True(pause > 30*time.Second && pause < 2*time.Minute)
+				ordertest.Above(is, pause, 30*time.Second)
+				ordertest.Below(is, pause, 2*time.Minute)
 			}
 		})
 	}
@@ -498,7 +500,7 @@ func TestLoopOfTwoWorkers(t *testing.T) {
 	is.Equal(p.send(WorkerAddress(other.ID, domain), p.address(), letter("Ping", "From: "+WorkerAddress(other.ID, domain))), "250 2.0.0 OK: queued")
 	storetest.Eventually(t, "the loop to end", pass)
 	list := p.emails(store.Inbound)
-	is.True(len(list) <= 8)                                                         // four for each worker
+	ordertest.AtMost(is, len(list), 8)                                              // four for each worker
 	is.True(strings.HasPrefix(answer, "450 4.7.1 too many mails in this thread: ")) // the mail above the limit
 	storetest.Eventually(t, "the last turns to end", func() bool { return p.runner.Running() == 0 && p.store.Queued() == 0 })
 	is.Equal(len(p.emails(store.Inbound)), len(list))

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // readEnvelopes reads a mail. It returns the text and the attachments with the beginning of their content.
@@ -184,7 +186,8 @@ func TestLongAttachedMail(t *testing.T) {
 	text, files := readEnvelopes(t, "Content-Type: multipart/mixed; boundary=b\n\n--b\n\nLook\n--b\nContent-Type: message/rfc822; name=a.eml\n\nSubject: one\n\n"+
 		strings.Repeat("A line of the mail.\n", 1000)+"--b--\n")
 	is.True(strings.HasSuffix(text, "> A line of the mail.\n[The rest is in the file a.eml.]"))
-	is.True(len(text) > maxQuoted && len(text) < 2*maxQuoted)
+	ordertest.Above(is, len(text), maxQuoted)
+	ordertest.Below(is, len(text), 2*maxQuoted)
 	is.Equal(len(files), 1)
 }
 
@@ -235,7 +238,7 @@ func TestEnvelopesThatGrow(t *testing.T) {
 			is.Equal(opened, tt.opened)
 			is.Equal(files, tt.files)
 			is.Equal(strings.Count(body.Text, "[Attached mail"), tt.mails)
-			is.True(kept < 2*moreUnpacked)
+			ordertest.Below(is, kept, 2*moreUnpacked)
 		})
 	}
 }
