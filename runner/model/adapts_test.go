@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // An adaptation is the refusal of a request with a feature that the server lacks, and the next request.
@@ -56,7 +58,7 @@ func checkStubborn(t *testing.T, format string, fine http.HandlerFunc, message, 
 		p := newProvider(t, refuses(400, message, ""))
 		req := Request{MaxTokens: 5, Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple)}
 		is.Equal(failure(t, wires()[format].at(t, p.URL, quick()), req).Code, "400")
-		is.True(p.count() <= maxAdaptations+1) // it was tried too often
+		ordertest.AtMost(is, p.count(), maxAdaptations+1) // it was tried too often
 	})
 	t.Run("an address without v1", func(t *testing.T) {
 		t.Parallel()

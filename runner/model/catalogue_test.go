@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 func TestCatalogueCheck(t *testing.T) {
@@ -81,7 +83,7 @@ func TestCatalogueOpen(t *testing.T) {
 		_, err := c.Open(fmt.Sprintf("openai:%d", i))
 		is.NoErr(err)
 	}
-	is.True(len(c.open) <= maxOpenModels) // independent of the number of names
+	ordertest.AtMost(is, len(c.open), maxOpenModels) // independent of the number of names
 }
 
 func TestCatalogueOfRecordings(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // sent returns the messages of the n-th request, each as its role and what it contains.
@@ -81,12 +83,12 @@ func TestOpenAIAnswersWithLess(t *testing.T) {
 			}
 			p := newProvider(t, append(all, fine)...)
 			answered(t, openAIAt(t, p.URL, quick()), Request{MaxTokens: asked, Messages: []Message{user("hi")}})
-			is.True(p.count() <= 7)
+			ordertest.AtMost(is, p.count(), 7)
 			for n, tokens := range want {
 				is.Equal(p.got(t, n).body["max_tokens"], tokens)
 			}
 			least, _ := p.got(t, p.count()-1).body["max_tokens"].(float64)
-			is.True(least <= 512) // small enough for every prompt that fits
+			ordertest.AtMost(is, least, 512) // small enough for every prompt that fits
 		}
 	})
 	t.Run("the Responses API", func(t *testing.T) {
@@ -289,7 +291,7 @@ func TestOpenAIMistakes(t *testing.T) {
 				is.True(strings.Contains(resp.Mistake, words))
 			}
 			is.Equal(len(resp.Parts), 0)
-			is.True(resp.Usage.InputTokens > 0)
+			ordertest.Above(is, resp.Usage.InputTokens, 0)
 			is.Equal(p.count(), 1)
 		})
 	}

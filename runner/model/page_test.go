@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // TestWebPages checks that a web page in place of an answer is named, on every wire.
@@ -68,7 +70,7 @@ func TestWebPages(t *testing.T) {
 					is.True(strings.Contains(e.Message, words) || name == "not a page") // names the interface and what to check
 				}
 				is.True(!strings.Contains(e.Message, "does not answer as Ollama does") || name == "not a page")
-				is.True(len(e.Message) < 500)
+				ordertest.Below(is, len(e.Message), 500)
 			})
 		}
 		t.Run(wire+" an answer with the type of a page", func(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // pricesOf loads the table with the given text as override.
@@ -69,7 +71,7 @@ func TestBuiltinPrices(t *testing.T) {
 	is := is.New(t)
 	p, err := pricesOf(t, "")
 	is.NoErr(err)
-	is.True(len(p.lines) > 90) // prices are missing
+	ordertest.Above(is, len(p.lines), 90) // prices are missing
 	for name, line := range p.lines {
 		x := line.price
 		provider, _, _ := strings.Cut(name, ":")

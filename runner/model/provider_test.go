@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // testKey is the key of the providers in tests. Only headers may contain it.
@@ -268,8 +270,8 @@ func checkStreams(t *testing.T, format, counted string, usage Usage, cases map[s
 				is.Equal(resp.Usage, usage)
 				is.Equal(resp.Model, "m-1")
 			}
-			is.True(resp.Usage.InputTokens > 0)  // estimated if unknown
-			is.True(resp.Usage.OutputTokens > 0) // the answer is not counted
+			ordertest.Above(is, resp.Usage.InputTokens, 0)  // estimated if unknown
+			ordertest.Above(is, resp.Usage.OutputTokens, 0) // the answer is not counted
 		})
 	}
 }
@@ -359,8 +361,8 @@ func TestStatuses(t *testing.T) {
 				is := is.New(t)
 				e := failure(t, w.at(t, p.URL+"/", quick()), Request{Messages: []Message{user("hi")}})
 				is.Equal(e.Code, tt.code)
-				is.True(strings.Contains(e.Message, tt.says)) // the message of the provider
-				is.True(len(e.Message) < 2*maxMessage)        // the message is too long
+				is.True(strings.Contains(e.Message, tt.says))     // the message of the provider
+				ordertest.Below(is, len(e.Message), 2*maxMessage) // the message is too long
 				is.Equal(e.Retryable, tt.retryable)
 				is.Equal(e.RetryAfter, tt.after)
 			}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // scripted is a model that returns its responses or errors in order.
@@ -140,7 +142,7 @@ func TestReplayMiss(t *testing.T) {
 					t.Errorf("%s\ndoes not say %s", e.Message, s)
 				}
 			}
-			is.True(len(e.Message) < 1000) // the message is too long
+			ordertest.Below(is, len(e.Message), 1000) // the message is too long
 		})
 	}
 	is := is.New(t)
@@ -257,7 +259,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
 		runtime.Gosched()
 	}
-	is.True(runtime.NumGoroutine() <= before)
+	ordertest.AtMost(is, runtime.NumGoroutine(), before)
 }
 
 // FuzzReplay reads recordings that a user may have edited.

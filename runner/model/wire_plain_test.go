@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // oddSchemas returns properties of a tool, with what is sent of them. Servers of tools send all of these.
@@ -114,10 +116,10 @@ func TestPlainRoots(t *testing.T) {
 	}
 	// Deep and wide schemas end.
 	deep := strings.Repeat(`{"type":"array","items":`, 5000) + `{}` + strings.Repeat(`}`, 5000)
-	is.True(len(plainTool(oddTool(deep), false)) < 10_000)
+	ordertest.Below(is, len(plainTool(oddTool(deep), false)), 10_000)
 	bomb := `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"properties":{"x":{"$ref":"#/$defs/b"},"y":{"$ref":"#/$defs/b"}}},` +
 		`"b":{"properties":{"x":{"$ref":"#/$defs/c"},"y":{"$ref":"#/$defs/c"}}},"c":{"anyOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}]}}}`
-	is.True(len(plainTool(json.RawMessage(bomb), false)) < 200_000)
+	ordertest.Below(is, len(plainTool(json.RawMessage(bomb), false)), 200_000)
 }
 
 // checkPlain checks what providers demand of every schema within a schema.
@@ -140,7 +142,7 @@ func checkPlain(t *testing.T, raw json.RawMessage) {
 	is.NoErr(json.Unmarshal(raw, &s))
 	is.True(s.Enum == nil || s.Type != nil) // every enum has a type
 	is.True(s.Pattern == nil)
-	is.True(max(s.MaxLength, s.MaxItems, s.MinLength, s.MinItems) <= mostRepeated)
+	ordertest.AtMost(is, max(s.MaxLength, s.MaxItems, s.MinLength, s.MinItems), mostRepeated)
 	if types, _ := s.Type.([]any); s.Type == "array" || slices.Contains(types, any("array")) {
 		is.True(s.Items != nil) // every array has items
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // refusal returns the error for an answer with this status and body.
@@ -179,7 +181,7 @@ func TestTemplatesFailForGood(t *testing.T) {
 			e := failure(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
 			is.True(!e.Retryable && e.Rejected()) // no outage
 			is.Equal(e.Code, "500")
-			is.True(len(e.Message) > 20) // the words of the server
+			ordertest.Above(is, len(e.Message), 20) // the words of the server
 		})
 	}
 }
@@ -226,12 +228,12 @@ func FuzzRefusal(f *testing.F) {
 		is := is.New(t)
 		r := refusalOf(status, body, "X-Ratelimit-Reset", reset)
 		e := r.failure("secret")
-		is.True(e.RetryAfter >= 0 && e.RetryAfter <= 24*time.Hour)
-		is.True(e.Window >= 0 && e.Window <= mostWindow)
-		is.True(r.room() >= 0)
-		is.True(len(r.refusedFields()) <= 3*mostRefused)
-		is.True(len(r.responsesNames(true)) <= 3*mostRefused)
-		is.True(r.windowLimit() >= 0)
+		ordertest.Between(is, e.RetryAfter, 0, 24*time.Hour)
+		ordertest.Between(is, e.Window, 0, mostWindow)
+		ordertest.AtLeast(is, r.room(), 0)
+		ordertest.AtMost(is, len(r.refusedFields()), 3*mostRefused)
+		ordertest.AtMost(is, len(r.responsesNames(true)), 3*mostRefused)
+		ordertest.AtLeast(is, r.windowLimit(), 0)
 		req := withFiles()
 		for _, feature := range fileFeatures(func(q *fileQuirks) *fileQuirks { return q }, r, &req) {
 			var q fileQuirks

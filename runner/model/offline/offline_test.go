@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/model"
+	"journeyman/store/ordertest"
 )
 
 // user returns a message that begins a turn.
@@ -54,7 +55,8 @@ func generate(t *testing.T, req model.Request) (model.Response, error) {
 	text := make([]string, len(res.Parts))
 	at := 0
 	for _, d := range deltas {
-		is.True(d.Part >= at && d.Part < len(text)) // parts come in order
+		ordertest.AtLeast(is, d.Part, at)      // parts come in order
+		ordertest.Below(is, d.Part, len(text)) // parts come in order
 		at = d.Part
 		is.Equal(d.Type, res.Parts[at].Type)
 		is.Equal(d.CallID, res.Parts[at].CallID)
@@ -183,14 +185,15 @@ func TestWaitTakesItsTime(t *testing.T) {
 	began := time.Now()
 	_, err := New().Generate(context.Background(), model.Request{Messages: []model.Message{user("```offline\nwait 20ms\nsay a\nwait 20ms\n```")}}, nil)
 	is.NoErr(err)
-	is.True(time.Since(began) >= 40*time.Millisecond) // both waits, the last one too
+	ordertest.AtLeast(is, time.Since(began), 40*time.Millisecond) // both waits, the last one too
 }
 
 func TestUsageIsCountedAndNeverZero(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	res := answered(t, model.Request{})
-	is.True(res.Usage.InputTokens >= 1 && res.Usage.OutputTokens >= 1)
+	ordertest.AtLeast(is, res.Usage.InputTokens, 1)
+	ordertest.AtLeast(is, res.Usage.OutputTokens, 1)
 
 	req := model.Request{Messages: []model.Message{user("```offline\nthink abcd efgh\nsay 12345678\n```")}}
 	res = answered(t, req)
@@ -250,10 +253,11 @@ func TestLongArgumentsStreamInPieces(t *testing.T) {
 	script := "```offline\ntool x {\"a\":\"" + strings.Repeat("é", 3000) + "\"}\n```"
 	_, err := New().Generate(context.Background(), model.Request{Messages: []model.Message{user(script)}}, func(d model.Delta) {
 		n++
-		is.True(len(d.Text) <= 1024 && json.Valid([]byte(`"`+strings.ReplaceAll(d.Text, `"`, "")+`"`))) // whole characters
+		ordertest.AtMost(is, len(d.Text), 1024)
+		is.True(json.Valid([]byte(`"` + strings.ReplaceAll(d.Text, `"`, "") + `"`))) // whole characters
 	})
 	is.NoErr(err)
-	is.True(n > 2)
+	ordertest.Above(is, n, 2)
 }
 
 func BenchmarkSay(b *testing.B) {

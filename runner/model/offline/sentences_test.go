@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // TestSummaryIsVerbatim checks that every sentence of a summary is in the document, for every
@@ -20,7 +22,7 @@ func TestSummaryIsVerbatim(t *testing.T) {
 	source := strings.NewReplacer("**", "", "*outer pontoon*", "outer pontoon", "[scale model](https://example.org/model)", "scale model").Replace(string(raw))
 	source = strings.Join(strings.Fields(source), " ")
 	all := pickSentences(string(raw), 100)
-	is.True(len(all) > 10)
+	ordertest.Above(is, len(all), 10)
 	at := 0
 	for _, s := range all {
 		i := strings.Index(source[at:], s)

@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/model/textcall"
+	"journeyman/store/ordertest"
 )
 
 // shownBy returns what is shown of a text that arrives in pieces of n bytes.
@@ -122,7 +123,8 @@ func TestCallsAreNotShown(t *testing.T) {
 					strings.ReplaceAll(frame, "%", strings.ReplaceAll(object, `"`, "'"))} {
 					calls, why := textcall.Find(text, tools)
 					is := is.New(t)
-					is.True(len(calls) > 0 && why == "") // it is a call
+					ordertest.Above(is, len(calls), 0)
+					is.Equal(why, "") // it is a call
 					for _, n := range []int{1, 5, len(text)} {
 						if shown := shownBy(t, text, n, false); shown != "" {
 							t.Errorf("%q is shown of %q", shown, text)
