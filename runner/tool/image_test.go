@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/tool/picture"
+	"journeyman/store/ordertest"
 )
 
 // testPicture returns a PNG image of the given size.
@@ -68,7 +69,7 @@ func TestPicturesAreFitted(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(p.Width, tt.w)
 			is.Equal(p.Height, tt.h)
-			is.True(len(p.Data) <= picture.MaxBytes)
+			ordertest.AtMost(is, len(p.Data), picture.MaxBytes)
 			again, err := testDocuments.Picture(t.Context(), tt.data)
 			is.NoErr(err)
 			is.True(bytes.Equal(again.Data, p.Data)) // equal files give equal pictures

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"journeyman/runner/sandbox"
+	"journeyman/store/ordertest"
 )
 
 const article = `<!doctype html><html lang="en"><head><title>Harbour news | The Coast</title>
@@ -133,7 +134,7 @@ func fetchFrom(t *testing.T, guarded sandbox.Dialer, address string) (fetched, [
 	out, err := WebFetch(testDocuments, guarded, "Journeyman/test").Run(t.Context(), h, input)
 	var f fetched
 	if err == nil {
-		is.True(len(out) < 256<<10) // limit of a tool result
+		ordertest.Below(is, len(out), 256<<10) // limit of a tool result
 		is.NoErr(json.Unmarshal(out, &f))
 	} else {
 		is.Equal(len(h.sources), 0) // a page that was not read is not a source
@@ -242,9 +243,9 @@ func TestWebFetchLimits(t *testing.T) {
 			f, _, err := fetchFrom(t, sandbox.Dialer{AllowPrivate: true}, s.URL+path)
 			is.NoErr(err)
 			is.True(strings.HasPrefix(f.Content, tt.begins))
-			is.True(len(f.Content) <= 3*maxContent) // too much of the page is shown
+			ordertest.AtMost(is, len(f.Content), 3*maxContent) // too much of the page is shown
 			is.Equal(f.Truncated, tt.truncated)
-			is.True(len(f.Title) <= maxTitleLength) // the title is too long
+			ordertest.AtMost(is, len(f.Title), maxTitleLength) // the title is too long
 			is.True(path != "/deep" || f.Title == "Deep")
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"journeyman/runner/sandbox"
+	"journeyman/store/ordertest"
 )
 
 // TestDocumentsOfPrograms reads documents that other programs made, and compares the text with the words
@@ -47,7 +48,7 @@ func TestDocumentsOfPrograms(t *testing.T) {
 	})
 	is := is.New(t)
 	is.NoErr(err)
-	is.True(found >= 20) // documents with a list of words
+	ordertest.AtLeast(is, found, 20) // documents with a list of words
 }
 
 // leastSeen is the part of a document's words that its text must have, in their order.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/matryer/is"
 	"golang.org/x/text/encoding/charmap"
+
+	"journeyman/store/ordertest"
 )
 
 // encoded returns a text in an encoding. ok is false if it cannot be written in it.
@@ -57,8 +59,8 @@ func TestGuessedSentences(t *testing.T) {
 	}
 	t.Logf("%d sentences, %d of %d texts are right", sentences, right, all)
 	is := is.New(t)
-	is.True(sentences >= 200)
-	is.True(right*100 >= all*97) // single sentences
+	ordertest.AtLeast(is, sentences, 200)
+	ordertest.AtLeast(is, right*100, all*97) // single sentences
 }
 
 // TestGuessedTexts guesses the encoding of all sentences of a language together, as in a file.
@@ -156,7 +158,7 @@ func TestGuessOfNoise(t *testing.T) {
 	for _, noise := range []string{"caf\xe9", "\x80 5 \x93x\x94"} {
 		name, percent := Guess([]byte(noise))
 		is.Equal(name, Western)
-		is.True(percent < 90)
+		ordertest.Below(is, percent, 90)
 	}
 }
 

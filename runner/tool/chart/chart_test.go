@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // try draws a chart, and returns its picture.
@@ -108,8 +110,9 @@ func TestBarsAreTrue(t *testing.T) {
 			}
 		}
 	}
-	is.True(high[0] > 400 && high[1] == 0)
-	is.True(high[0] >= 2*high[2]-4 && high[0] <= 2*high[2]+4)
+	ordertest.Above(is, high[0], 400)
+	is.Equal(high[1], 0)
+	ordertest.Between(is, high[0], 2*high[2]-4, 2*high[2]+4)
 }
 
 func TestRefuses(t *testing.T) {
@@ -199,7 +202,7 @@ func TestExtremes(t *testing.T) {
 			_, picture, err := try(t, `{"format":"svg",`+data+`}`)
 			is.NoErr(err)
 			shown := texts(t, picture)
-			is.True(len(shown) < 60)
+			ordertest.Below(is, len(shown), 60)
 			for _, text := range append(shown, string(picture)) {
 				is.True(!strings.Contains(text, "NaN") && !strings.Contains(text, "Inf"))
 			}

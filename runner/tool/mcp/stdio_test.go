@@ -15,6 +15,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -101,7 +102,7 @@ func TestLongResultKeepsHeadAndTail(t *testing.T) {
 	is := is.New(t)
 	f := newPool(t, quick, a("good"))
 	out := f.must("good", "long", `{}`)
-	is.True(len(out) < 256<<10) // limit of a tool result, even with six bytes per character
+	ordertest.Below(is, len(out), 256<<10) // limit of a tool result, even with six bytes per character
 	is.True(strings.HasPrefix(out, `"begin`) && strings.HasSuffix(out, `end"`))
 	contains(t, out, "bytes are left out")
 }
@@ -131,7 +132,7 @@ func TestRepeatedFailuresBackOff(t *testing.T) {
 	for range 100 {
 		contains(t, f.refused("exits", "x", `{}`), "tried again in 10m0s")
 	}
-	is.True(time.Since(begun) < time.Minute) // the pauses prevent a hundred starts
+	ordertest.Below(is, time.Since(begun), time.Minute) // the pauses prevent a hundred starts
 	is.Equal(strings.Count(f.log.String(), "no key in TOKEN"), 1)
 }
 
@@ -209,7 +210,7 @@ func TestHostilePrograms(t *testing.T) {
 			contains(t, f.must(mode, "fine", `{}`), tt.call)
 			contains(t, f.must(mode, "fine", `null`), tt.call) // as without arguments
 			is.Equal(strings.Contains(f.log.String(), "Banner of the server"), mode == "banner")
-			is.True(len(f.log.String()) < 300<<10) // the log is limited
+			ordertest.Below(is, len(f.log.String()), 300<<10) // the log is limited
 		})
 	}
 }
@@ -228,7 +229,8 @@ func TestHostileLists(t *testing.T) {
 	names, _ = f.offered("names")
 	is.Equal(len(names), 4)
 	for _, name := range names {
-		is.True(len(name) <= 64 && !notInNames.MatchString(name))
+		ordertest.AtMost(is, len(name), 64)
+		is.True(!notInNames.MatchString(name))
 	}
 	is.Equal(names[1], "names__a_b_c_"+strings.TrimPrefix(names[1], "names__a_b_c_"))
 	is.True(names[1] != names[2]) // although both names become a_b_c
@@ -287,7 +289,7 @@ func TestProgramThatDoesNotReadBlocksNobody(t *testing.T) {
 	begun := time.Now()
 	_, err := f.call(ctx, "deaf", "fine", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`) // fills the pipe
 	is.True(errors.Is(err, context.Canceled))
-	is.True(time.Since(begun) < 20*time.Second) // the call did not end with its turn
+	ordertest.Below(is, time.Since(begun), 20*time.Second) // the call did not end with its turn
 }
 
 func TestStopEndsAllPrograms(t *testing.T) {
@@ -354,7 +356,7 @@ func TestStatus(t *testing.T) {
 	status := f.Status(t.Context())
 	is.Equal(len(status), 2)
 	is.NoErr(status[0].Err)
-	is.True(len(status[0].Tools) > 5) // tools are missing
+	ordertest.Above(is, len(status[0].Tools), 5) // tools are missing
 	contains(t, status[1].Err.Error(), `no program "no-such-program"`)
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // made returns the path of a document that another program has made.
@@ -67,7 +69,7 @@ func TestWordsOfOtherPrograms(t *testing.T) {
 			b, err := os.ReadFile(made(t, name+".words"))
 			is.NoErr(err)
 			words := strings.Fields(string(b))
-			is.True(len(words) > 10)
+			ordertest.Above(is, len(words), 10)
 			out = addressMark.ReplaceAllString(out, "")
 			if found := inOrder(words, strings.Fields(out)); found*100 < len(words)*99 {
 				t.Errorf("%d of %d words:\n%s\n%s", found, len(words), out, words)

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // write returns the document of a Markdown text.
@@ -117,7 +119,7 @@ func TestPages(t *testing.T) {
 	markdown := "# Report – Größe\n\n### Deep\n\n## Second\n\n| Number | Text |\n|---|---|\n" + strings.Repeat("| 17 | row |\n", 100) +
 		"\n" + strings.Repeat("Line after the table. ", 10) + "\n\n# Last\n\n" + "```\n" + strings.Repeat("code\n", 100) + "```\n"
 	r, document := write(t, Input{Markdown: markdown})
-	is.True(r.Pages > 3)
+	ordertest.Above(is, r.Pages, 3)
 	text := run(t, document, "pdftotext", "-layout", "FILE", "-")
 	pages := strings.Split(text, "\f")
 	is.Equal(len(pages), r.Pages+1)
@@ -132,7 +134,8 @@ func TestPages(t *testing.T) {
 	_, outline, _ = strings.Cut(outline, "<outline>")
 	outline = strings.Join(strings.Fields(outline), "")
 	is.True(strings.Contains(outline, "Report–Größe")) // two levels below, and one of them is no gap
-	is.True(strings.Index(outline, "Deep") < strings.Index(outline, "Second") && strings.Contains(outline, "Last"))
+	ordertest.Below(is, strings.Index(outline, "Deep"), strings.Index(outline, "Second"))
+	is.True(strings.Contains(outline, "Last"))
 	again, same := write(t, Input{Markdown: markdown})
 	is.Equal(again, r)
 	is.True(bytes.Equal(same, document)) // the same text gives the same document
@@ -219,11 +222,12 @@ func TestTurnedPictures(t *testing.T) {
 		is.NoErr(err)
 		const left, top = marginLeft * 4 / 3, marginTop * 4 / 3 // pixels
 		r, _, b, _ := img.At(left+want.x, top+want.y).RGBA()
-		is.True(r > 0xd000 && b < 0x3000) // red
+		ordertest.Above(is, r, 0xd000) // red
+		ordertest.Below(is, b, 0x3000) // red
 		r, _, b, _ = img.At(left+want.width-want.x, top+want.height-want.y).RGBA()
 		is.True(orientation != 0 && (b > 0xd000 || r > 0xd000))
 		_, _, b, _ = img.At(left+want.width+10, top+want.height/2).RGBA()
-		is.True(b > 0xf000) // the white page
+		ordertest.Above(is, b, 0xf000) // the white page
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // red and blue are the colors of the halves of the test pictures.
@@ -220,8 +222,8 @@ func TestMaxBytes(t *testing.T) {
 	got, err := Fit(pngOf(t, m), MaxRoom)
 	is.NoErr(err)
 	is.Equal(got.MediaType, "image/jpeg")
-	is.True(len(got.Data) <= MaxBytes)
-	is.True(got.Width >= 1000)
+	ordertest.AtMost(is, len(got.Data), MaxBytes)
+	ordertest.AtLeast(is, got.Width, 1000)
 }
 
 // TestScale compares the result with means that are computed in another way.

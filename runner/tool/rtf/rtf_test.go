@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 func never() bool { return false }
@@ -74,7 +76,8 @@ func TestHostile(t *testing.T) {
 	is := is.New(t)
 	got, err := Text(example(strings.Repeat(strings.Repeat("x", 1000)+`\par `, 9000)), never)
 	is.NoErr(err)
-	is.True(len(got) > maxText && len(got) < maxText+30_000)
+	ordertest.Above(is, len(got), maxText)
+	ordertest.Below(is, len(got), maxText+30_000)
 	is.True(strings.HasSuffix(string(got), "[the rest of the document is not read]\n"))
 	soon := 0
 	got, err = Text(example(strings.Repeat(`a\par `, 20_000)), func() bool { soon++; return soon > 2 })
