@@ -18,6 +18,8 @@ import (
 
 	"github.com/matryer/is"
 	"golang.org/x/sys/unix"
+
+	"journeyman/store/ordertest"
 )
 
 // escapesByShell are scripts that succeed, or print the secret, if they escape. $DB is the
@@ -346,7 +348,7 @@ func (p *prison) escapeByShell(t *testing.T) {
 		}
 		info, err := os.Stat(p.path("workspaces/wrk_1/sh"))
 		is.NoErr(err)
-		is.True(info.Sys().(*syscall.Stat_t).Uid > 1000) // an unprivileged user of the machine
+		ordertest.Above(is, info.Sys().(*syscall.Stat_t).Uid, 1000) // an unprivileged user of the machine
 	})
 }
 
@@ -399,7 +401,7 @@ func (p *prison) escapeByBombs(t *testing.T) {
 	t.Run("output", func(t *testing.T) {
 		is := is.New(t)
 		r := p.run(t, "yes | head -c 200000000; echo the end", 20*time.Second)
-		is.True(len(r.Output) < 70<<10) // the output is limited
+		ordertest.Below(is, len(r.Output), 70<<10) // the output is limited
 		is.True(strings.HasSuffix(r.Output, "the end\n"))
 		is.True(strings.Contains(r.Output, "\n[... 1999"))
 	})
@@ -420,8 +422,8 @@ func (p *prison) escapeByDaemons(t *testing.T) {
 			is := is.New(t)
 			r := p.run(t, strings.ReplaceAll(script, "M", marker), 20*time.Second)
 			is.Equal(r.ExitCode, 0)
-			is.True(r.Duration < 15*time.Second)   // the command was not stopped in time
-			is.Equal(len(processes(t, marker)), 0) // Run returns after their end
+			ordertest.Below(is, r.Duration, 15*time.Second) // the command was not stopped in time
+			is.Equal(len(processes(t, marker)), 0)          // Run returns after their end
 		})
 	}
 	t.Run("cancelled", func(t *testing.T) {

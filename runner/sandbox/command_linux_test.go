@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // TestMain lets this test program also run in other roles: the first process of a command, a
@@ -93,7 +95,7 @@ func TestRun(t *testing.T) {
 			is.Equal(r.Output, tt.output)
 			is.Equal(r.ExitCode, tt.code)
 			is.Equal(r.Stopped, Stop(""))
-			is.True(r.Duration > 0) // the command took no time
+			ordertest.Above(is, r.Duration, 0) // the command took no time
 		})
 	}
 }
@@ -125,15 +127,15 @@ func TestRunStops(t *testing.T) {
 	r := ran(t, s, w, Command{Script: "echo begun; trap '' TERM INT HUP; sleep 1000 & wait; sleep 1000", Timeout: 3 * time.Second})
 	is.Equal(r.Stopped, StopTimeout)
 	is.Equal(r.ExitCode, 137)
-	is.Equal(r.Output, "begun\n")               // earlier output is kept
-	is.True(time.Since(begun) < 20*time.Second) // the command was not stopped in time
+	is.Equal(r.Output, "begun\n")                          // earlier output is kept
+	ordertest.Below(is, time.Since(begun), 20*time.Second) // the command was not stopped in time
 
 	gone := errors.New("the turn was cancelled")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(100*time.Millisecond, func() { cancel(gone) })
 	_, err := s.Run(ctx, w, Command{Script: "sleep 1000"})
 	is.True(errors.Is(err, gone))
-	is.True(time.Since(begun) < 40*time.Second) // the command was not stopped in time
+	ordertest.Below(is, time.Since(begun), 40*time.Second) // the command was not stopped in time
 }
 
 // TestServerKilled kills a server with SIGKILL while it runs a command.
@@ -220,7 +222,7 @@ func TestUnconfinedRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			r := ran(t, s, w, tt.command)
-			is.True(r.Duration < 30*time.Second) // the command was not stopped in time
+			ordertest.Below(is, r.Duration, 30*time.Second) // the command was not stopped in time
 			r.Duration = 0
 			is.Equal(r, tt.want)
 		})
@@ -235,10 +237,11 @@ func TestWorkerUser(t *testing.T) {
 	is.True(workerUser("/a/wrk_1", all) != workerUser("/a/wrk_2", all))
 	for _, users := range []userRange{all, {0, 65536}, {100000, 65536}, {0, 2000}} {
 		u := workerUser("/a/wrk_1", users)
-		is.True(u > users.first && u < users.first+users.size) // in the available range
+		ordertest.Above(is, u, users.first)            // in the available range
+		ordertest.Below(is, u, users.first+users.size) // in the available range
 	}
-	is.True(workerUser("x", userRange{0, 1}) > 0) // never root
-	is.True(machineUsers().size > 0)
+	ordertest.Above(is, workerUser("x", userRange{0, 1}), 0) // never root
+	ordertest.Above(is, machineUsers().size, 0)
 }
 
 // TestGiveTo changes the owner of a workspace that contains every kind of trap.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // TestQuotaOfCommands runs commands in a workspace with a quota. A command cannot write more, its files
@@ -28,13 +30,13 @@ func TestQuotaOfCommands(t *testing.T) {
 	is.Equal(q.Left(), int64(1<<20))
 	r := run("head -c 2M /dev/zero > b")
 	is.True(r.ExitCode != 0) // the file ends at what is left
-	is.True(q.Left() >= 0)
+	ordertest.AtLeast(is, q.Left(), 0)
 	r = run("echo x > c")
 	is.True(strings.Contains(r.Note, "organization stores as much as it may"))
 	is.True(run("rm a b").ExitCode == 0)
-	is.True(q.Left() > 2<<20)
+	ordertest.Above(is, q.Left(), 2<<20)
 	is.NoErr(w.WriteFile("d", make([]byte, 1<<20)))
-	is.True(q.Left() < 2<<20+1<<10)
+	ordertest.Below(is, q.Left(), 2<<20+1<<10)
 }
 
 // TestQuotaOfCommandsBesideEachOther runs commands at once, in one workspace and in several. Each byte counts once, and a

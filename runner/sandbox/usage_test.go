@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // TestUsage runs a filter in a context that gets what its process has used.
@@ -18,8 +20,9 @@ func TestUsage(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(used), 1)
 	is.Equal(used[0].Filter, "upper")
-	is.True(used[0].Memory > 1<<20 && used[0].Memory < used[0].Limit)
-	is.True(used[0].Time > 0)
+	ordertest.Above(is, used[0].Memory, 1<<20)
+	ordertest.Below(is, used[0].Memory, used[0].Limit)
+	ordertest.Above(is, used[0].Time, 0)
 	_, err = NewFilterPool().Run(ctx, "fails", nil)
 	is.True(err != nil)
 	is.Equal(len(used), 1) // it had no output
