@@ -9,6 +9,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // TestBilledCostHoldsTheBudget runs a model that the price table does not list. The provider's bill
@@ -31,7 +32,7 @@ func TestBilledCostHoldsTheBudget(t *testing.T) {
 	turn := f.run("go")
 	is.Equal(turn.IncompleteLimit, "credits")
 	is.Equal(turn.Usage.ModelCost, turn.Usage.Steps*each) // to the nano-dollar
-	is.True(turn.Usage.Steps > 1)                         // the rates are known after the first call
-	is.True(turn.Usage.ModelCost <= 15*store.NanosPerCredit)
+	ordertest.Above(is, turn.Usage.Steps, 1)              // the rates are known after the first call
+	ordertest.AtMost(is, turn.Usage.ModelCost, 15*store.NanosPerCredit)
 	f.checkSums()
 }

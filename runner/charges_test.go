@@ -15,6 +15,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -101,8 +102,10 @@ func TestFailedTriesAreCharged(t *testing.T) {
 				if tt.counted {
 					is.Equal([]int64{u.InputTokens, u.OutputTokens}, []int64{tt.in, tt.out})
 				} else {
-					is.True(u.InputTokens > tt.in-500 && u.InputTokens < tt.in*4)     // an estimate, because the provider counted nothing
-					is.True(u.OutputTokens >= tt.out-3 && u.OutputTokens < tt.out+20) // far from the sent output
+					ordertest.Above(is, u.InputTokens, tt.in-500)   // an estimate, because the provider counted nothing
+					ordertest.Below(is, u.InputTokens, tt.in*4)     // an estimate, because the provider counted nothing
+					ordertest.AtLeast(is, u.OutputTokens, tt.out-3) // far from the sent output
+					ordertest.Below(is, u.OutputTokens, tt.out+20)  // far from the sent output
 				}
 				price := f.cfg.Prices.Lookup(provider + ":m")
 				is.Equal(u.ModelCost, price.Cost(model.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens}))
@@ -139,9 +142,9 @@ func TestFailedTriesKeepTheBudget(t *testing.T) {
 	}}
 	f := newFixture(t, withModel(m), withBudget(runner.Limits{Credits: 10}), withPrices(t, `{"fake":{"input":3,"output":15,"maxOutput":64000}}`))
 	turn := f.run("go")
-	is.True(turn.Usage.Cost() <= 10*store.NanosPerCredit) // the turn cost more than its budget
-	is.True(turn.Usage.Cost() > 5*store.NanosPerCredit)   // the tries were not charged
-	is.True(len(m.seen()) > 1)                            // the call was not retried
+	ordertest.AtMost(is, turn.Usage.Cost(), 10*store.NanosPerCredit) // the turn cost more than its budget
+	ordertest.Above(is, turn.Usage.Cost(), 5*store.NanosPerCredit)   // the tries were not charged
+	ordertest.Above(is, len(m.seen()), 1)                            // the call was not retried
 	f.checkSums()
 }
 
@@ -195,7 +198,7 @@ func TestFailedProviderTestsAreCharged(t *testing.T) {
 			after, _, err := f.store.Allowance(t.Context(), f.owner.OrganizationID)
 			is.NoErr(err)
 			price := f.cfg.Prices.Lookup("box:m")
-			is.True(before-after >= price.Cost(tt.least) && before-after <= price.Cost(tt.most))
+			ordertest.Between(is, before-after, price.Cost(tt.least), price.Cost(tt.most))
 		})
 	}
 }
@@ -274,7 +277,7 @@ func TestChargesAsMaintenanceBegins(t *testing.T) {
 			is.NoErr(until(t, ended, "the answer"))
 			spent, _, err := f.store.MonthSpending(f.ctx(), f.owner)
 			is.NoErr(err)
-			is.True(spent > 0) // the call was paid but not charged
+			ordertest.Above(is, spent, 0) // the call was paid but not charged
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -75,8 +76,8 @@ func TestConcurrencyIsExact(t *testing.T) {
 	}
 	is.Equal(len(turns), clients*each)
 	is.Equal(most.Load(), int64(concurrency))
-	is.True(atOnce.Load() >= concurrency)      // the first turns find free slots
-	is.True(atOnce.Load() < int64(len(turns))) // and the others must queue
+	ordertest.AtLeast(is, atOnce.Load(), concurrency)     // the first turns find free slots
+	ordertest.Below(is, atOnce.Load(), int64(len(turns))) // and the others must queue
 	is.Equal(f.store.Queued(), int64(0))
 }
 
@@ -150,7 +151,7 @@ func TestStopWhileAccepting(t *testing.T) {
 		is.Equal(left, int64(0)) // turns without a runner
 	}
 	atOnce := slices.IndexFunc(turns, func(turn store.Turn) bool { return turn.Status == store.Running })
-	is.True(atOnce >= 0) // no turn was claimed at acceptance
+	ordertest.AtLeast(is, atOnce, 0) // no turn was claimed at acceptance
 	last := f.successor(withModel(says("done")))
 	for _, turn := range turns {
 		is.Equal(last.wait(turn).OutputText, "done")

@@ -14,6 +14,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -136,7 +137,7 @@ func TestTwoHundredTurns(t *testing.T) {
 	for _, m := range made {
 		is.Equal(m.Model, "openai:small")
 		is.True(m.TokensBefore > m.Room || at == m.TurnNum) // no compaction before it is needed
-		is.True(m.TokensAfter < m.TokensBefore)             // the compaction saves tokens
+		ordertest.Below(is, m.TokensAfter, m.TokensBefore)  // the compaction saves tokens
 		is.Equal(m.Summary != "", m.Kind == store.CompactionSummary)
 		is.Equal(m.Usage.ModelCost > 0, m.Kind == store.CompactionSummary) // only summaries have a cost
 		total = total.Add(m.Usage)
@@ -146,7 +147,7 @@ func TestTwoHundredTurns(t *testing.T) {
 		at = m.TurnNum
 	}
 	is.Equal(paid, len(s.so().summaries))
-	is.True(paid >= 5 && paid <= turns/5) // not in every turn
+	ordertest.Between(is, paid, 5, turns/5) // not in every turn
 	is.True(slices.Contains(kinds(made), store.CompactionCut))
 	t.Logf("%d compactions, %d of them summaries, %d model calls", len(made), paid, len(s.so().answers))
 
@@ -159,7 +160,7 @@ func TestTwoHundredTurns(t *testing.T) {
 	var own store.Usage
 	for _, list := range conv.Steps {
 		for _, st := range list {
-			is.True(st.Estimated > 0) // the page shows the estimate beside the provider's count
+			ordertest.Above(is, st.Estimated, 0) // the page shows the estimate beside the provider's count
 			own = own.Add(st.Usage)
 		}
 	}
@@ -194,7 +195,7 @@ func TestLongTurn(t *testing.T) {
 			is.Equal(turn.Failure, nil)
 			is.Equal(turn.OutputText, "all done")
 			is.Equal(len(f.journal(turn)), steps+1)
-			is.True(s.so().refused <= 1) // before the runner has calibrated its estimates
+			ordertest.AtMost(is, s.so().refused, 1) // before the runner has calibrated its estimates
 			for _, a := range s.so().answers {
 				is.True(a.has("Look many times, and be careful with fact-1.")) // the instruction is complete
 				is.Equal(a.messages[0].role, "user")
@@ -235,7 +236,7 @@ func TestKillAfterSummary(t *testing.T) {
 	}
 	g := f.after(until(t, copied, "the process dies"))
 	paid := len(s.so().summaries)
-	is.True(paid >= 1)
+	ordertest.AtLeast(is, paid, 1)
 	before := g.compactions(last)
 	is.Equal(before[len(before)-1].Kind, store.CompactionSummary)
 	g.start()
@@ -245,7 +246,7 @@ func TestKillAfterSummary(t *testing.T) {
 	is.Equal(len(s.so().summaries), paid)
 	is.Equal(g.compactions(last), before)
 	is.True(s.so().last().has("Record. Known: fact-0"))
-	is.True(again.Usage.InputTokens > before[len(before)-1].Usage.InputTokens) // the summary is charged
+	ordertest.Above(is, again.Usage.InputTokens, before[len(before)-1].Usage.InputTokens) // the summary is charged
 	next := g.run("And fact-1000?", last.TaskID)
 	is.Equal(next.Status, store.Completed)
 	is.Equal(len(s.so().summaries), paid) // the next turn does not pay for it again
@@ -265,10 +266,10 @@ func TestRefusedOnce(t *testing.T) {
 	is.Equal(last.Status, store.Completed) // one retry was enough
 	is.Equal(s.so().refused, 1)
 	made := f.compactions(last)
-	is.True(len(made) > 0)
+	ordertest.Above(is, len(made), 0)
 	for _, m := range made {
 		is.True(m.Refused)
-		is.True(m.Room < 4000)
+		ordertest.Below(is, m.Room, 4000)
 	}
 	for i := range 40 {
 		last = f.run(fmt.Sprintf("Remember fact-%d. %s", 100+i, strings.Repeat("Some more words. ", 10)), last.TaskID)
@@ -356,11 +357,11 @@ func TestNoCreditsForSummary(t *testing.T) {
 	is.Equal(kinds(f.compactions(last)), []store.CompactionKind{store.CompactionOmission})
 	is.Equal(len(s.so().summaries), 0)
 	is.Equal(s.so().refused, 0)
-	is.True(low.Usage.Cost() <= 9_000_000)
+	ordertest.AtMost(is, low.Usage.Cost(), 9_000_000)
 	is.True(s.so().last().has("earlier steps of this task were left out"))
 
 	is.Equal(f.run("And now, with enough credits?", last.TaskID).Status, store.Completed)
-	is.True(len(s.so().summaries) > 0)
+	ordertest.Above(is, len(s.so().summaries), 0)
 	is.True(s.so().last().has("fact-0")) // a later turn gets the facts again
 }
 
@@ -377,7 +378,7 @@ func TestUnknownWindow(t *testing.T) {
 		is.Equal(last.Status, store.Completed)
 	}
 	is.Equal(s.so().refused, 0)
-	is.True(len(s.so().summaries) > 0)
+	ordertest.Above(is, len(s.so().summaries), 0)
 	is.Equal(last.Usage.ModelCost, int64(0)) // a model without a price is free
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // TestPauses checks the pauses of tries and suspensions, also after so many of them that a
@@ -24,7 +26,8 @@ func TestPauses(t *testing.T) {
 			want := tt.first
 			for n := 1; n <= 200; n++ {
 				got := tt.pause(n)
-				is.True(got >= want*3/4 && got < want*5/4) // doubled each time, up to the limit
+				ordertest.AtLeast(is, got, want*3/4) // doubled each time, up to the limit
+				ordertest.Below(is, got, want*5/4)   // doubled each time, up to the limit
 				want = min(2*want, tt.limit)
 			}
 		})

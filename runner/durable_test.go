@@ -16,6 +16,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // A life is the part of a turn of seven calls that one process executes. It also defines where the
@@ -337,7 +338,7 @@ func TestPersist(t *testing.T) {
 	})
 	is.NoErr(err)
 	is.Equal(tries, 2)
-	is.True(time.Since(begun) >= runner.PersistRetry)                                  // too early
+	ordertest.AtLeast(is, time.Since(begun), runner.PersistRetry)                      // too early
 	is.Equal(f.Persist(func(context.Context) error { return errOutside }), errOutside) // other errors are not retried
 
 	full := make(chan struct{})

@@ -13,6 +13,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -73,8 +74,8 @@ func TestCapHoldsAmongNodes(t *testing.T) {
 			left, capped, err := nodes[0].store.Allowance(t.Context(), nodes[0].owner.OrganizationID)
 			is.NoErr(err)
 			is.True(capped)
-			is.True(left >= 0)         // more was spent than the cap permits
-			is.True(ends[tt.ends] > 0) // some turns ended so
+			ordertest.AtLeast(is, left, 0)        // more was spent than the cap permits
+			ordertest.Above(is, ends[tt.ends], 0) // some turns ended so
 			is.Equal(ends["credits"] > 0, tt.ends == "credits")
 			storetest.Eventually(t, "the end of all holds", func() bool { return nodes[0].holds() == "0" })
 		})
@@ -129,7 +130,7 @@ func TestTeamBudgetAmongNodes(t *testing.T) {
 	team, ok, err := nodes[0].store.Team(t.Context(), turn)
 	is.NoErr(err)
 	is.True(ok)
-	is.True(store.Credits(team.Cost) <= 20)
+	ordertest.AtMost(is, store.Credits(team.Cost), 20)
 	is.Equal(turn.OutputText, "answer to root")
 	storetest.Eventually(t, "the end of all holds", func() bool { return nodes[0].holds() == "0" })
 	nodes[0].nothingReserved()

@@ -22,6 +22,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // An attempt is one tool call that a hostile mail requests. works is a part of the result that a
@@ -183,7 +184,7 @@ func TestHostileMail(t *testing.T) {
 	is := is.New(t)
 	w := newTown(t)
 	list := attempts(w.worker.ID, w.ann.TaskID, w.web.URL, w.store.Dir())
-	is.True(len(list) >= 30)
+	ordertest.AtLeast(is, len(list), 30)
 	before := w.folders(store.Folder{WorkerID: "none"})
 	turn := w.wait(w.letter(w.stranger(), list))
 	is.Equal(turn.Status, store.Completed)

@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // toolTokens returns the approximate number of tokens of tools.
@@ -72,9 +73,9 @@ func TestSmallWindowsGetLeanTools(t *testing.T) {
 	// The same worker, with a model that has a large window.
 	other.run("go")
 	lean, all := seen[0].Tools, m.last().Tools
-	is.True(len(all) > len(lean)-1) // all tools except the remote one
+	ordertest.Above(is, len(all), len(lean)-1) // all tools except the remote one
 	t.Log("tokens, about: lean tools", toolTokens(lean), "all tools", toolTokens(all))
-	is.True(toolTokens(lean)*10 < toolTokens(all)*7) // including the remote tool
+	ordertest.Below(is, toolTokens(lean)*10, toolTokens(all)*7) // including the remote tool
 	t.Log("tokens of tools, about:", toolTokens(all), "lean:", toolTokens(lean))
 }
 
@@ -100,6 +101,6 @@ func TestPromptIsLean(t *testing.T) {
 	}
 	preamble := prompt.EstimateText(prompt.Preamble(setting))
 	t.Log("tokens, about: preamble", preamble, "tools", toolTokens(tools))
-	is.True(preamble < 750)                    // of the preamble
-	is.True(preamble+toolTokens(tools) < 3750) // of both
+	ordertest.Below(is, preamble, 750)                    // of the preamble
+	ordertest.Below(is, preamble+toolTokens(tools), 3750) // of both
 }

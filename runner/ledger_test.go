@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // TestLedgerHoldsTheCap lets many calls of a few organizations reserve, pay and settle at once. No
@@ -52,7 +54,7 @@ func TestLedgerHoldsTheCap(t *testing.T) {
 	callers.Wait()
 	is.Equal(overruns.Load(), int64(0))
 	for org := range spent {
-		is.True(spent[org].Load() > spendable-worst) // the remaining amount is less than one call
+		ordertest.Above(is, spent[org].Load(), spendable-worst) // the remaining amount is less than one call
 	}
 	is.Equal(len(l.accounts), 0)
 }

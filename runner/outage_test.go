@@ -15,6 +15,7 @@ import (
 	"journeyman/runner/model/offline"
 	"journeyman/runner/stream"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -113,9 +114,9 @@ func TestTurnSurvivesRemovedProvider(t *testing.T) {
 			}
 			turn = f.wait(turn)
 			is.Equal([]any{turn.Status, turn.OutputText, turn.FailedCalls, turn.FailingSince}, []any{store.Completed, "fine", int64(0), (*time.Time)(nil)})
-			is.Equal(suspensions, 5)             // after 10, 30, 70, 150 and 310 seconds
-			is.Equal(len(w.seen()), 5+5)         // a turn that was suspended asks only once
-			is.True(turn.Duration < time.Minute) // the time suspended does not count
+			is.Equal(suspensions, 5)                        // after 10, 30, 70, 150 and 310 seconds
+			is.Equal(len(w.seen()), 5+5)                    // a turn that was suspended asks only once
+			ordertest.Below(is, turn.Duration, time.Minute) // the time suspended does not count
 			u, waits := newUIReader(t), 0
 			for _, e := range until(t, watched, "the stream ends") {
 				u.take(e)
@@ -125,7 +126,8 @@ func TestTurnSurvivesRemovedProvider(t *testing.T) {
 			}
 			is.Equal(u.messages(), f.messages(turn)[1:])
 			// A watcher gets each suspension, except very short ones.
-			is.True(waits > 0 && waits <= suspensions)
+			ordertest.Above(is, waits, 0)
+			ordertest.AtMost(is, waits, suspensions)
 			f.readsFromEverywhere(turn, f.messages(turn)[1:])
 			f.checkSums()
 		})
@@ -318,7 +320,7 @@ func TestFailingProviderHoldsNoSlot(t *testing.T) {
 		f.waiting(turn)
 	}
 	n := len(w.seen())
-	is.True(n <= 4*5) // only turns that began before the outage was detected have asked
+	ordertest.AtMost(is, n, 4*5) // only turns that began before the outage was detected have asked
 	waits, err := f.store.Suspended(t.Context())
 	is.NoErr(err)
 	is.Equal(waits[store.WaitForModel], int64(64))
@@ -329,7 +331,7 @@ func TestFailingProviderHoldsNoSlot(t *testing.T) {
 	for _, turn := range turns {
 		f.waiting(turn)
 	}
-	is.True(len(w.seen())-n <= 2)
+	ordertest.AtMost(is, len(w.seen())-n, 2)
 	well.Store(true)
 	f.pass(c, 2*time.Minute)
 	for _, turn := range turns {

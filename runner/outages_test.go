@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/model"
+	"journeyman/store/ordertest"
 )
 
 // TestOutagesAreBounded records outages of more models than a map holds. The one that would end first is
@@ -23,7 +24,8 @@ func TestOutagesAreBounded(t *testing.T) {
 		o.failed(fmt.Sprint("down ", i), "trn_1", &model.Error{Code: "503"}, at, at, pause)
 		o.succeeded(fmt.Sprint("up ", i), at)
 	}
-	is.True(len(o.down) == maxModels && len(o.answered) <= maxModels)
+	is.Equal(len(o.down), maxModels)
+	ordertest.AtMost(is, len(o.answered), maxModels)
 	blocked := func(i int) bool {
 		_, found := o.blocked(fmt.Sprint("down ", i), "trn_2", now.Add(time.Second))
 		return found

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/model"
+	"journeyman/store/ordertest"
 )
 
 // hostedServers returns Groq, Mistral, Gemini's door for clients of OpenAI, and OpenRouter.
@@ -154,7 +155,7 @@ func TestHostedPrices(t *testing.T) {
 			}
 			is.True(price.Known)
 			is.Equal(price, prices.Lookup(q.priced))
-			is.True(price.Cost(model.Usage{InputTokens: 1000, OutputTokens: 1000}) > 0)
+			ordertest.Above(is, price.Cost(model.Usage{InputTokens: 1000, OutputTokens: 1000}), 0)
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // phonePhoto returns a JPEG picture of 4032 x 3024 pixels and more than 6 MB, as phones take it.
@@ -110,7 +111,7 @@ func TestPhotosAreSeen(t *testing.T) {
 			is.Equal(len(first), 1)
 			is.Equal(first[0].Bounds().Size(), image.Pt(1500, 2000)) // scaled, and upright
 			red, _, blue, _ := first[0].At(750, 100).RGBA()
-			is.True(red > 2*blue)
+			ordertest.Above(is, red, 2*blue)
 			is.True(requests[0].has("phone.heic"))
 			is.True(requests[0].has("HEIC pictures cannot be read here: save the picture as JPEG or PNG"))
 			_, both := sentPictures(t, requests[1])

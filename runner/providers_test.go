@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -167,7 +168,7 @@ func TestSameConversation(t *testing.T) {
 				for _, a := range w.seen() {
 					// Each provider requests a schema in its own form.
 					is.Equal(a.schema, p.schema != nil)
-					is.True(a.tools > 0)
+					ordertest.Above(is, a.tools, 0)
 				}
 				w.Close()
 				replay, err := model.Open(model.Config{Model: "replay:" + dir})

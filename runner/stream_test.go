@@ -16,6 +16,7 @@ import (
 	"journeyman/runner/stream"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -401,7 +402,7 @@ func TestNextUnderDeadlines(t *testing.T) {
 		if done {
 			break
 		}
-		is.True(d < patience) // the reader waited too long
+		ordertest.Below(is, d, patience) // the reader waited too long
 	}
 	sameMessages(t, "impatient", u.messages(), assistants(f.messages(turn)))
 }

@@ -7,6 +7,7 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // TestWindowOfTheServer checks which context window counts, by the tokens that a call may produce.
@@ -28,7 +29,8 @@ func TestWindowOfTheServer(t *testing.T) {
 			f := newFixture(t, withModel(m), withPrices(t, tt.table))
 			f.run("hi")
 			most := int64(m.seen()[0].MaxTokens)
-			is.True(most < tt.window && most > tt.window/2)
+			ordertest.Below(is, most, tt.window)
+			ordertest.Above(is, most, tt.window/2)
 		})
 	}
 }
@@ -50,7 +52,8 @@ func TestWindowOfAProvider(t *testing.T) {
 			f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: "box:m"}})
 			is.Equal(f.run("go").OutputText, "fine")
 			most := int64(w.seen()[0].maxTokens)
-			is.True(most < tt.want && most > tt.want/2)
+			ordertest.Below(is, most, tt.want)
+			ordertest.Above(is, most, tt.want/2)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // A sample describes a conversation for a test.
@@ -88,11 +89,11 @@ func TestProposals(t *testing.T) {
 			var kinds []store.CompactionKind
 			for _, m := range made {
 				kinds = append(kinds, m.Kind)
-				is.True(m.TokensAfter < m.TokensBefore) // each proposal makes the request smaller
+				ordertest.Below(is, m.TokensAfter, m.TokensBefore) // each proposal makes the request smaller
 			}
 			is.Equal(slices.Compact(kinds), tt.want)
 			if tt.want != nil {
-				is.True(p.Calibrated(p.Estimate()) <= w.Room()) // the prompt now fits
+				ordertest.AtMost(is, p.Calibrated(p.Estimate()), w.Room()) // the prompt now fits
 			}
 			req := p.Request()
 			newest := func(p model.Part) bool { return strings.HasPrefix(p.Text, "the newest input") }
@@ -160,5 +161,5 @@ func TestWindow(t *testing.T) {
 	is.Equal(w.Size, int64(minWindow))
 	resumed := Window{Size: 9000, MaxOutput: 1000}
 	resumed.Remember(w.Room())
-	is.True(resumed.Size >= minWindow-4 && resumed.Size <= minWindow+4) // equal, except for rounding
+	ordertest.Between(is, resumed.Size, minWindow-4, minWindow+4) // equal, except for rounding
 }

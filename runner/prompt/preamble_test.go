@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/prompt"
+	"journeyman/store/ordertest"
 )
 
 // TestPreambleNamesTheTurnsTools checks that no line mentions a tool that the turn lacks.
@@ -53,8 +54,8 @@ func TestPreambleIsShort(t *testing.T) {
 	s.Lean = true
 	lean := prompt.EstimateText(prompt.Preamble(s))
 	t.Log("tokens, about:", whole, "lean:", lean)
-	is.True(whole < 850) // of the preamble with every line
-	is.True(lean < 450)  // of the preamble for small windows
+	ordertest.Below(is, whole, 850) // of the preamble with every line
+	ordertest.Below(is, lean, 450)  // of the preamble for small windows
 	s.OwnFolder = true
 	is.True(strings.Contains(prompt.Preamble(s), "a workspace folder for this task alone")) // the folder
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // TestAlarm checks that the alarm wakes each of many watchers once, and none that has left.
@@ -75,7 +76,7 @@ func TestEncodedInPieces(t *testing.T) {
 			for _, event := range events[:len(events)-1] {
 				size += len(event.Data)
 			}
-			is.True(size < most) // the piece is too large
+			ordertest.Below(is, size, most) // the piece is too large
 			all = append(all, events...)
 		}
 		is.True(e.done()) // the encoder makes no progress

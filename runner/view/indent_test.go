@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // TestDeepJSON checks that a few bytes of brackets do not become megabytes of spaces.
@@ -13,7 +15,8 @@ func TestDeepJSON(t *testing.T) {
 	is := is.New(t)
 	nested := func(n int) []byte { return []byte(strings.Repeat("[", n) + `"]"` + strings.Repeat("]", n)) }
 	text, ok := Indent(nested(maxIndent))
-	is.True(ok && len(text) > 2*maxIndent*maxIndent)
+	is.True(ok)
+	ordertest.Above(is, len(text), 2*maxIndent*maxIndent)
 	_, ok = Indent(nested(maxIndent + 1))
 	is.True(!ok)
 	text, ok = Indent([]byte(`["` + strings.Repeat(`[\"`, 200) + `"]`)) // brackets in a text

@@ -28,6 +28,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/webhook"
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -51,7 +52,7 @@ func TestDelivers(t *testing.T) {
 		is.Equal(e.ResponseStatus, 204)
 		is.Equal(e.ErrorMessage, "")
 		is.Equal(e.URL, r.URL+"/hook?a=b")
-		is.True(e.Duration < 10*time.Second) // the delivery took no timeout
+		ordertest.Below(is, e.Duration, 10*time.Second) // the delivery took no timeout
 		header := got[i].header
 		is.Equal(header.Get("Content-Type"), "application/json")
 		is.Equal(header.Get("User-Agent"), "Journeyman/test")
@@ -62,7 +63,7 @@ func TestDelivers(t *testing.T) {
 		is.Equal(header.Get("webhook-signature"), signature(t, h.SigningSecret, id, timestamp, got[i].body))
 		unix, err := strconv.ParseInt(timestamp, 10, 64)
 		is.NoErr(err)
-		is.True(time.Since(time.Unix(unix, 0)) < time.Minute) // the header has the present time
+		ordertest.Below(is, time.Since(time.Unix(unix, 0)), time.Minute) // the header has the present time
 	}
 	is.Equal(len(ids), 3)
 	is.Equal([]string{got[0].input, got[1].input, got[2].input}, []string{"0", "0", "1"}) // in order
@@ -139,7 +140,7 @@ func TestFailures(t *testing.T) {
 			begun := time.Now()
 			f.end(w, 1)
 			e := f.executions(w, 1)[0]
-			is.True(time.Since(begun) < 60*time.Second) // the delivery took no timeout
+			ordertest.Below(is, time.Since(begun), 60*time.Second) // the delivery took no timeout
 			is.Equal(e.ResponseStatus, tt.status)
 			is.Equal(e.RequestStatus == "success", tt.says == "")
 			if !strings.Contains(e.ErrorMessage, tt.says) || (tt.says == "") != (e.ErrorMessage == "") || strings.Contains(e.ErrorMessage, "secret") {
@@ -345,7 +346,7 @@ func TestFailingEndpointsDelayNoOther(t *testing.T) {
 	slices.Sort(delays)
 	t.Logf("from before the end of a turn to its arrival: median %v, p90 %v, longest %v", delays[25], delays[45], delays[49])
 	// A delivery that waits for a hanging endpoint would take seconds, until the timeout.
-	is.True(delays[25] < time.Second) // the others do not delay the working endpoint
+	ordertest.Below(is, delays[25], time.Second) // the others do not delay the working endpoint
 }
 
 func TestConnectionsAreUsedAgain(t *testing.T) {
