@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store/engine"
+	"journeyman/store/ordertest"
 	"journeyman/store/postgres"
 	"journeyman/store/postgres/pgtest"
 )
@@ -49,7 +50,7 @@ func TestServerCrashesDuringCommit(t *testing.T) {
 			begun := time.Now()
 			p.setDown(false)
 			err := <-ended
-			is.True(time.Since(begun) < settling/2) // no wait for a status that never comes
+			ordertest.Below(is, time.Since(begun), settling/2) // no wait for a status that never comes
 			is.True(err == nil || postgres.IsUnavailable(err))
 			is.Equal(errors.Is(err, postgres.ErrUnknown), tt.unknown)
 			stored := len(notes(t, db)) == 2
@@ -116,7 +117,7 @@ func (c crash) restart(t *testing.T, server *pgtest.Cluster, id int64) {
 	after := connect(t, server.URL()) // without the proxy
 	for next := int64(0); c.reused && next != id; {
 		is.NoErr(after.QueryRow(t.Context(), `SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint)`).Scan(&next))
-		is.True(next <= id) // the server has forgotten the transaction
+		ordertest.AtMost(is, next, id) // the server has forgotten the transaction
 	}
 	if c.checkpoint {
 		_, err := after.Exec(t.Context(), `CHECKPOINT`)

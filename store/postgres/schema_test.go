@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 	_ "modernc.org/sqlite"
 
+	"journeyman/store/ordertest"
 	"journeyman/store/postgres"
 	"journeyman/store/postgres/pgtest"
 )
@@ -29,7 +30,7 @@ func TestSchemaIsThatOfSQLite(t *testing.T) {
 	is.NoErr(err)
 	want, got := catalogOfSQLite(t), catalogOfPostgres(t, c)
 	delete(got, "meta") // only PostgreSQL has this table
-	is.True(len(want) > 30)
+	ordertest.Above(is, len(want), 30)
 	for name, lines := range want {
 		compare(t, name, lines, got[name])
 		delete(got, name)

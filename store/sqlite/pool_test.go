@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store/engine"
+	"journeyman/store/ordertest"
 	"journeyman/store/sqlite"
 )
 
@@ -101,7 +102,7 @@ func TestReadersAreBounded(t *testing.T) {
 		is.True(rows.Next())
 		taken = append(taken, rows)
 	}
-	is.True(len(taken) >= 4 && len(taken) <= 16) // connections
+	ordertest.Between(is, len(taken), 4, 16) // connections
 
 	waiting := make(chan error)
 	wait := func() {
