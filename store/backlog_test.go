@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 
 	"journeyman/store/gate"
@@ -47,9 +48,10 @@ func TestSizes(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	s := f.Sizes(t.Context())
-	is.True(s.Database > 0)
+	ordertest.Above(is, s.Database, 0)
 	is.True(s.WAL > 0 || storetest.OnServer()) // both files exist
-	is.True(s.Free > 0 && s.Free <= s.Disk)    // the folder is on a disk
+	ordertest.Above(is, s.Free, 0)             // the folder is on a disk
+	ordertest.AtMost(is, s.Free, s.Disk)       // the folder is on a disk
 	is.Equal(s.Reserve, int64(0))              // the store has no disk limit
 	limited := newFixtureWith(t, store.Options{DiskReserve: gate.DiskLimit{Bytes: 7}, DiskWarning: gate.DiskLimit{Share: 0.5}}).Sizes(t.Context())
 	is.Equal(limited.Reserve, int64(7))

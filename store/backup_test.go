@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -48,7 +49,7 @@ func TestBackupAndRestore(t *testing.T) {
 	is.Equal(report.String(), "")
 	at, err = s.LastBackup()
 	is.NoErr(err)
-	is.True(time.Since(at) < time.Minute) // the time of the last backup is old
+	ordertest.Below(is, time.Since(at), time.Minute) // the time of the last backup is old
 	dir := filepath.Join(t.TempDir(), "restored")
 	is.NoErr(store.Restore(t.Context(), dir, bytes.NewReader(archive)))
 
@@ -117,7 +118,8 @@ func TestMeasureStorage(t *testing.T) {
 	}
 	sp, err := s.Space(t.Context())
 	is.NoErr(err)
-	is.True(sum > sp.File*9/10 && sum <= sp.File) // the kinds make up nearly the whole file
+	ordertest.Above(is, sum, sp.File*9/10) // the kinds make up nearly the whole file
+	ordertest.AtMost(is, sum, sp.File)     // the kinds make up nearly the whole file
 
 	is.NoErr(os.WriteFile(filepath.Join(s.Dir(), "last-backup"), []byte("2026-0"), 0o600)) // truncated by a crash
 	at, err := s.LastBackup()

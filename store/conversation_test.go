@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // TestTurnPages reads the turns of a task in pages, newest first.
@@ -62,7 +63,7 @@ func TestJournalPage(t *testing.T) {
 		if len(page) == 0 {
 			break
 		}
-		is.True(len(page) <= 3) // the page is longer than its limit
+		ordertest.AtMost(is, len(page), 3) // the page is longer than its limit
 		pieces = append(pieces, page...)
 	}
 	is.Equal(len(whole), 7)

@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 // TestCursorsBelongToTheirList passes each list the cursors of all other lists, and cursors of the
@@ -86,7 +87,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 			given[name] = next
 		}
 	}
-	is.True(len(given) > 10) // otherwise most lists are too short for the test
+	ordertest.Above(is, len(given), 10) // otherwise most lists are too short for the test
 	for name, list := range lists {
 		for from, cursor := range given {
 			_, err := list(cursor)

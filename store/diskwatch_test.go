@@ -15,6 +15,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 
 	"journeyman/store/gate"
@@ -89,7 +90,7 @@ func TestDiskReserve(t *testing.T) {
 		t.Helper()
 		e, ok := errors.AsType[*store.Error](err)
 		is.True(ok && e.Kind == store.Busy && e.Code == store.CodeStorage) // refused because of the disk
-		is.True(e.RetryAfter >= 10*time.Second && e.RetryAfter <= time.Minute)
+		ordertest.Between(is, e.RetryAfter, 10*time.Second, time.Minute)
 	}
 	refused(f.CreateTurn(f.ctx(), f.turn()))
 	_, _, err := f.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
@@ -107,9 +108,9 @@ func TestDiskReserve(t *testing.T) {
 	refused(f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title}))
 	refused(f.RegisterOAuthClient(f.ctx(), "Program", []string{"https://program.example/back"}))
 	refused(nil, f.Gate.Room())
-	is.Equal(len(f.claim("r", 5)), 0) // queued turns are not claimed
-	is.True(f.ScheduleRoom() <= 0)    // schedules wait
-	is.NoErr(f.Ping(f.ctx()))         // the database accepts writes
+	is.Equal(len(f.claim("r", 5)), 0)         // queued turns are not claimed
+	ordertest.AtMost(is, f.ScheduleRoom(), 0) // schedules wait
+	is.NoErr(f.Ping(f.ctx()))                 // the database accepts writes
 	replayed, err := f.CreateTurn(f.ctx(), again)
 	is.NoErr(err)
 	is.Equal(replayed.Turn.ID, first.ID) // a repeated request gets its result

@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -232,13 +233,14 @@ func TestEmailList(t *testing.T) {
 			for pages := 0; pages == 0 || tt.q.Cursor != ""; pages++ {
 				list, next, err := f.Emails(f.ctx(), tt.who, tt.q)
 				is.NoErr(err)
-				is.True(len(list) <= 7) // the page is longer than its limit
+				ordertest.AtMost(is, len(list), 7) // the page is longer than its limit
 				for _, e := range list {
-					is.True(e.ID < last && !seen[e.ID]) // newest first, without repetition
+					ordertest.Below(is, e.ID, last)
+					is.True(!seen[e.ID]) // newest first, without repetition
 					seen[e.ID], last = true, e.ID
 				}
 				tt.q.Cursor = next
-				is.True(pages < 20) // the pages do not end
+				ordertest.Below(is, pages, 20) // the pages do not end
 			}
 			is.Equal(len(seen), tt.want)
 		})

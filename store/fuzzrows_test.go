@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 // notMeasured lists the fuzz targets without a row in a table of parsers, with the reason.
@@ -49,7 +51,7 @@ func TestFuzzedParsersAreMeasured(t *testing.T) {
 			}
 		}
 	}
-	is.True(len(targets) > 40)
+	ordertest.Above(is, len(targets), 40)
 	for name := range targets {
 		if !rows[name] && notMeasured[name] == "" {
 			t.Errorf("%s has no row in parsers_linux_test.go of its package, and no reason in notMeasured", name)

@@ -15,6 +15,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -147,11 +148,11 @@ func TestKilledInPruning(t *testing.T) {
 				OR (SELECT count(*) FROM deliveries WHERE turn_num = u.num) <> 1)`)
 		left, err := strconv.Atoi(rows[0][0])
 		is.NoErr(err)
-		is.True(left <= before) // no task reappears
+		ordertest.AtMost(is, left, before) // no task reappears
 		before = left
 		is.Equal(rows[0][1], "0") // a task is complete, or deleted with all its rows
 	}
-	is.True(before <= 1) // the last process has finished
+	ordertest.AtMost(is, before, 1) // the last process has finished
 	t.Logf("%d tasks, killed %d times", tasks, killed)
 }
 
@@ -186,6 +187,6 @@ func TestKilledInVacuum(t *testing.T) {
 	is.NoErr(errOf(store.Vacuum(t.Context(), dir)))
 	plan, err := store.PlanVacuum(t.Context(), dir)
 	is.NoErr(err)
-	is.True(plan.File < old.File/2)
+	ordertest.Below(is, plan.File, old.File/2)
 	t.Logf("killed %d times", killed)
 }

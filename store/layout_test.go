@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/ordertest"
 )
 
 const module = "journeyman"
@@ -189,7 +191,7 @@ func sources(t *testing.T) (files []string) {
 		return nil
 	})
 	is.NoErr(err)
-	is.True(len(files) > 20) // the walk finds the module
+	ordertest.Above(is, len(files), 20) // the walk finds the module
 	return files
 }
 

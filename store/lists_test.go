@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -127,7 +128,7 @@ func checkFilter(t *testing.T, f *fixture, c store.Caller, q store.TaskQuery, al
 	got := walk(t, func(k store.Task) string { return k.ID }, func(cursor string) ([]store.Task, string, error) {
 		q.Cursor = cursor
 		items, next, err := f.Tasks(t.Context(), c, q)
-		is.True(len(items) <= q.Limit) // the page is longer than its limit
+		ordertest.AtMost(is, len(items), q.Limit) // the page is longer than its limit
 		return items, next, err
 	})
 	if !slices.Equal(got, want) {

@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -359,7 +360,7 @@ func TestQueueAmongNodes(t *testing.T) {
 	is.Equal(b.ModelChanges(), models) // news come often: they forget nothing
 	b.catchUp()
 	is.Equal(b.Queued(), int64(3))
-	is.True(b.ModelChanges() > models)
+	ordertest.Above(is, b.ModelChanges(), models)
 	is.True(says(errOf(b.CreateTurn(t.Context(), b.turn())), "queue is full"))
 	is.Equal(len(a.claim("a", 1)), 1)
 	b.catchUp()

@@ -14,6 +14,7 @@ import (
 	"journeyman/store"
 
 	"journeyman/store/gate"
+	"journeyman/store/ordertest"
 )
 
 // TestOrgDiskIsShared stores contents from many goroutines at once. No more fit than there is room for, and what was
@@ -42,7 +43,8 @@ func TestOrgDiskIsShared(t *testing.T) {
 		}
 		is.True(store.IsKind(err, store.Full)) // not an error of the machine
 	}
-	is.True(stored > 0 && stored <= 10)
+	ordertest.Above(is, stored, 0)
+	ordertest.AtMost(is, stored, 10)
 	is.Equal(disk.Left(), int64(10_500-1000*stored)) // what was refused does not count
 	// A content that fits, one that does not, and one that is too large by itself.
 	for disk.Left() > 1000 {
@@ -179,7 +181,8 @@ func TestShareOfTheDisk(t *testing.T) {
 	disk.Add(-1 << 40)
 	is.NoErr(f.MeasureOrganizations(f.ctx()))
 	_, most = disk.Use()
-	is.True(most > 1<<29 && most < 1<<29+1<<28) // the folder holds the new database
+	ordertest.Above(is, most, 1<<29)       // the folder holds the new database
+	ordertest.Below(is, most, 1<<29+1<<28) // the folder holds the new database
 	free = 0
 	f.clock.advance(time.Hour)
 	is.NoErr(f.MeasureOrganizations(f.ctx()))

@@ -18,6 +18,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 
 	"journeyman/store/gate"
@@ -51,7 +52,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 	pruneEverything(t, f)
 	is.NoErr(f.Ping(t.Context()))
 	texts := f.PreparedTexts()
-	is.True(len(texts) > 60) // the statements are collected
+	ordertest.Above(is, len(texts), 60) // the statements are collected
 	db := storetest.OpenFile(t, store.DatabasePath(f.Dir()))
 	for _, text := range texts {
 		line := strings.Join(strings.Fields(text), " ") // without line breaks
@@ -193,7 +194,7 @@ func callProviders(t *testing.T, f *fixture) {
 	is.NoErr(errOf(f.UpdateProvider(ctx, owner, "mine", store.ProviderPatch{ContextWindow: &window})))
 	is.NoErr(errOf(f.Providers(ctx, owner)))
 	is.NoErr(errOf(f.OrganizationModels(ctx, owner.OrganizationID)))
-	is.True(f.ModelChanges() > 0) // the runner is notified of the changes
+	ordertest.Above(is, f.ModelChanges(), 0) // the runner is notified of the changes
 	is.NoErr(f.SetDefaultModels(ctx, owner, "mine:m", ""))
 	is.NoErr(errOf(f.RemoveProvider(ctx, owner, "mine")))
 	is.NoErr(errOf(f.OperatorOf(ctx, "Acme")))
@@ -564,8 +565,8 @@ func callSchedules(t *testing.T, f *fixture) {
 	is.NoErr(errOf(f.Schedules(ctx, owner, f.worker.ID)))
 	is.NoErr(f.CancelSchedule(ctx, owner, f.worker.ID, sch.ID))
 	is.NoErr(errOf(f.RunningTurns(ctx)))
-	is.True(f.ScheduleRoom() > 0) // there is no room for due schedules
-	is.True(f.SharedWrites() > 1)
+	ordertest.Above(is, f.ScheduleRoom(), 0) // there is no room for due schedules
+	ordertest.Above(is, f.SharedWrites(), 1)
 	is.Equal(f.Timezone(), "UTC")
 	f.CheckWhen(new(store.Fields), n.When)
 	is.NoErr(errOf(f.NextRuns(sch, 1)))
@@ -755,7 +756,7 @@ func pruneEverything(t *testing.T, f *fixture) {
 	f.clock.advance(100 * 24 * time.Hour)
 	n, err := f.PruneTasks(t.Context(), 24*time.Hour)
 	is.NoErr(err)
-	is.True(n > 0) // otherwise the pruning's statements are not checked
+	ordertest.Above(is, n, 0) // otherwise the pruning's statements are not checked
 }
 
 // TestEveryMethodIsCalled checks that callEverything is complete.

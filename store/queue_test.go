@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -91,15 +92,15 @@ func TestFairness(t *testing.T) {
 		place[c.WorkerID] = append(place[c.WorkerID], i)
 	}
 	is.Equal(len(place[sam.OrganizationID]), 2)
-	is.True(place[sam.OrganizationID][1] <= 3) // every other claim is for the other organization
+	ordertest.AtMost(is, place[sam.OrganizationID][1], 3) // every other claim is for the other organization
 	is.Equal(len(place[small.ID]), 1)
-	is.True(place[small.ID][0] <= 6)      // every third of ours is the small worker's
-	is.True(len(place[f.worker.ID]) >= 4) // too few turns of the first busy worker
-	is.True(len(place[busyToo.ID]) >= 4)  // too few turns of the second busy worker
+	ordertest.AtMost(is, place[small.ID][0], 6)       // every third of ours is the small worker's
+	ordertest.AtLeast(is, len(place[f.worker.ID]), 4) // too few turns of the first busy worker
+	ordertest.AtLeast(is, len(place[busyToo.ID]), 4)  // too few turns of the second busy worker
 	claims := f.claim("r", 100)
 	last := map[string]int64{}
 	for _, c := range claims {
-		is.True(c.Num > last[c.WorkerID]) // within a worker: in the order of acceptance
+		ordertest.Above(is, c.Num, last[c.WorkerID]) // within a worker: in the order of acceptance
 		last[c.WorkerID] = c.Num
 	}
 	f.checkCounters()

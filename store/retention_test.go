@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -237,7 +238,8 @@ func TestPruningContinues(t *testing.T) {
 	f.OnChange(func(string, store.Change) { cancel() }) // after the first transaction
 	some, err := f.PruneTasks(ctx, 24*time.Hour)
 	is.True(errors.Is(err, context.Canceled))
-	is.True(some > 0 && some < 1500) // it stopped in between
+	ordertest.Above(is, some, 0)    // it stopped in between
+	ordertest.Below(is, some, 1500) // it stopped in between
 	is.Equal(f.count(`SELECT count(*) FROM tasks`), 1501-some)
 	rest, err := f.PruneTasks(t.Context(), 24*time.Hour)
 	is.NoErr(err)
@@ -262,7 +264,7 @@ func TestSpaceIsReturned(t *testing.T) {
 	f.finish(f.claimOne("r"))
 	f.copyTask(f.reread(first), 1500)
 	is.NoErr(f.MeasureStorage(t.Context()))
-	is.True(f.Storage().Of(store.StorageTasks) > 15e6) // most of the database
+	ordertest.Above(is, f.Storage().Of(store.StorageTasks), 15e6) // most of the database
 	full, err := f.Space(t.Context())
 	is.NoErr(err)
 	f.clock.advance(48 * time.Hour)
@@ -275,7 +277,8 @@ func TestSpaceIsReturned(t *testing.T) {
 	is.Equal(f.LastPruning(), p)
 	sp, err := f.Space(t.Context())
 	is.NoErr(err)
-	is.True(sp.File < full.File/2 && p.Returned > full.File/2)
+	ordertest.Below(is, sp.File, full.File/2)
+	ordertest.Above(is, p.Returned, full.File/2)
 	info, err := os.Stat(store.DatabasePath(f.Dir()))
 	is.NoErr(err)
 	is.Equal(info.Size(), sp.File) // also on the disk
@@ -299,10 +302,10 @@ func TestVacuum(t *testing.T) {
 	storetest.Script(t, f.Dir(), `CREATE TABLE x (b BLOB); INSERT INTO x VALUES (zeroblob(1000000)); DROP TABLE x`)
 	plan, err := store.PlanVacuum(t.Context(), f.Dir())
 	is.NoErr(err)
-	is.True(plan.Free > 900_000)
+	ordertest.Above(is, plan.Free, 900_000)
 	size, err := store.Vacuum(t.Context(), f.Dir())
 	is.NoErr(err)
-	is.True(size <= plan.File-plan.Free+8192) // plus one pointer map page
+	ordertest.AtMost(is, size, plan.File-plan.Free+8192) // plus one pointer map page
 	info, err := os.Stat(path)
 	is.NoErr(err)
 	is.Equal(info.Mode().Perm(), os.FileMode(0o600))
@@ -326,6 +329,6 @@ func TestPruneAudit(t *testing.T) {
 	f.webhook("https://b.example/")
 	n, err := f.PruneAudit(t.Context(), 24*time.Hour, 100)
 	is.NoErr(err)
-	is.True(n > 0)
+	ordertest.Above(is, n, 0)
 	is.Equal(len(f.auditLog(store.AuditQuery{Action: "webhook.set"}, 9)), 1)
 }

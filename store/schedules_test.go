@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/cron"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -199,7 +200,8 @@ func TestScheduleCatchesUp(t *testing.T) {
 	is.Equal(len(f.fireDue()), 0)
 	f.runAll()
 	next := f.listed(minutely.ID).NextRunAt
-	is.True(next.After(f.clock.now()) && next.Sub(f.clock.now()) <= 60500*time.Millisecond)
+	is.True(next.After(f.clock.now()))
+	ordertest.AtMost(is, next.Sub(f.clock.now()), 60500*time.Millisecond)
 	is.Equal(next.Sub(begin)%(60500*time.Millisecond), time.Duration(0)) // from its creation
 	is.Equal(f.listed(daily.ID).NextRunAt, time.Date(2026, 4, 4, 12, 30, 0, 0, time.UTC))
 	is.NoErr(f.CancelSchedule(f.ctx(), f.owner.Caller, f.worker.ID, minutely.ID))
@@ -357,7 +359,8 @@ func TestScheduleHeldBack(t *testing.T) {
 			func(t *testing.T, f *fixture, _ store.Schedule) { f.setCap(0) },
 			func(is *is.I, f *fixture, sch store.Schedule) {
 				wait := f.listed(sch.ID).NextRunAt.Sub(f.clock.now())
-				is.True(wait >= 5*time.Minute && wait < 10*time.Minute) // 5 to 10 minutes
+				ordertest.AtLeast(is, wait, 5*time.Minute) // 5 to 10 minutes
+				ordertest.Below(is, wait, 10*time.Minute)  // 5 to 10 minutes
 				f.setCap(1e6)
 				f.clock.advance(wait)
 				is.Equal(len(f.fireDue()), 1) // late, but not lost
@@ -476,7 +479,8 @@ func TestDueSchedulesAreShared(t *testing.T) {
 		is.NoErr(err)
 		others[one[0].ID == late.ID]++
 	}
-	is.True(others[true] > 0 && others[false] > 0) // with room for one, they alternate
+	ordertest.Above(is, others[true], 0)  // with room for one, they alternate
+	ordertest.Above(is, others[false], 0) // with room for one, they alternate
 }
 
 func TestScheduleLimit(t *testing.T) {
@@ -576,7 +580,8 @@ func TestScheduleRunsOneTaskAtATime(t *testing.T) {
 	fired = f.fireDue()
 	is.Equal(len(fired), 1) // once for all missed runs
 	next := f.listed(sch.ID).NextRunAt
-	is.True(next.After(f.clock.now()) && next.Sub(f.clock.now()) <= 10*time.Second)
+	is.True(next.After(f.clock.now()))
+	ordertest.AtMost(is, next.Sub(f.clock.now()), 10*time.Second)
 	is.Equal(next.Sub(sch.NextRunAt)%(10*time.Second), time.Duration(0)) // its rhythm continues
 	f.checkCounters()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
@@ -65,10 +66,11 @@ func TestPostgresOperations(t *testing.T) {
 	is.NoErr(s.CheckDatabase(t.Context()))
 	is.NoErr(s.WatchDisk(t.Context()))
 	is.NoErr(s.MeasureStorage(t.Context()))
-	is.True(s.Storage().Of(store.StorageTasks) > 0)
+	ordertest.Above(is, s.Storage().Of(store.StorageTasks), 0)
 	sp, err := s.Space(t.Context())
 	is.NoErr(err)
-	is.True(sp.File > 0 && sp.Free == 0)
+	ordertest.Above(is, sp.File, 0)
+	is.True(sp.Free == 0)
 	is.Equal(s.Sizes(t.Context()).Database, sp.File)
 	n, err := s.ReturnSpace(t.Context(), 0)
 	is.NoErr(err)

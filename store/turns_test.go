@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 )
 
 func TestTurnFromAcceptedToFinished(t *testing.T) {
@@ -243,7 +244,7 @@ func TestIDs(t *testing.T) {
 	is := is.New(t)
 	now := time.Now()
 	a, b := store.NewID("tsk", now), store.NewID("tsk", now.Add(time.Millisecond))
-	is.True(a < b) // they sort by time
+	ordertest.Below(is, a, b) // they sort by time
 	is.Equal(a, strings.ToLower(a))
 	is.Equal(len(a), len("tsk_")+26)
 	is.True(store.IsServerID("tsk", a))

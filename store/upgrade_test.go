@@ -18,6 +18,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
@@ -243,7 +244,7 @@ func TestPostgresUpgrade(t *testing.T) {
 	is.NoErr(err)
 	is.NoErr(s.Close())
 	want := declarations(t, fresh)
-	is.True(len(want) > 300)
+	ordertest.Above(is, len(want), 300)
 	is.Equal(declarations(t, url), want)
 
 	is.True(says(errOf(openOn(t, f.Dir(), url)), "use a newer program"))

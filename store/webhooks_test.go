@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
@@ -288,7 +289,7 @@ func TestWaitingWorkers(t *testing.T) {
 		for after := ""; ; {
 			list, err := f.WaitingWorkers(f.ctx(), after, limit)
 			is.NoErr(err)
-			is.True(len(list) <= limit)
+			ordertest.AtMost(is, len(list), limit)
 			if len(list) == 0 {
 				break
 			}
