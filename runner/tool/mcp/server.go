@@ -31,14 +31,14 @@ type server struct {
 
 	mu        sync.Mutex // guards the fields below
 	live      *session   // nil or ended if there is no connection
-	dialing   *dial      // nil unless an attempt is in progress
+	dialing   *attempt   // nil unless an attempt is in progress
 	failures  int        // consecutive failures
 	notBefore time.Time  // earliest time of the next attempt
 	lastErr   error      // error of the last failure
 }
 
-// A dial is one attempt to connect, for which several calls may wait.
-type dial struct {
+// An attempt is one try to connect, for which several calls may wait.
+type attempt struct {
 	done chan struct{} // closed when sess or err is set
 	sess *session
 	err  error
@@ -104,9 +104,9 @@ func (s *server) session(ctx context.Context) (*session, error) {
 }
 
 // dialed returns the attempt in progress. If there is none, it begins one. s.mu is held.
-func (s *server) dialed() (*dial, error) {
+func (s *server) dialed() (*attempt, error) {
 	if s.dialing == nil {
-		d := &dial{done: make(chan struct{})}
+		d := &attempt{done: make(chan struct{})}
 		if !s.pool.begin(func() { s.dial(d) }) {
 			return nil, errStopped
 		}
@@ -116,7 +116,7 @@ func (s *server) dialed() (*dial, error) {
 }
 
 // wait returns the result of the attempt.
-func (d *dial) wait(ctx context.Context) (*session, error) {
+func (d *attempt) wait(ctx context.Context) (*session, error) {
 	select {
 	case <-d.done:
 		return d.sess, d.err
@@ -127,7 +127,7 @@ func (d *dial) wait(ctx context.Context) (*session, error) {
 
 // dial makes the attempt d. After a successful attempt, it waits for the end of the connection
 // and records it as a failure.
-func (s *server) dial(d *dial) {
+func (s *server) dial(d *attempt) {
 	ctx, cancel := context.WithTimeout(s.pool.ctx, s.pool.cfg.Timing.Connect)
 	begun := time.Now()
 	d.sess, d.err = s.connect(ctx)
