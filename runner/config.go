@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/model"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
@@ -18,10 +19,10 @@ import (
 // be set.
 type Config struct {
 	Store         *store.Store
-	Model         model.Model    // for workers that choose no model
-	Fallbacks     []model.Model  // asked in this order if Model does not answer
-	Models        Models         // models that workers may choose; none if nil
-	Dialer        sandbox.Dialer // to providers that users connect; the zero value reaches public addresses only
+	Model         model.Model   // for workers that choose no model
+	Fallbacks     []model.Model // asked in this order if Model does not answer
+	Models        Models        // models that workers may choose; none if nil
+	Dialer        dial.Guard    // to providers that users connect; the zero value reaches public addresses only
 	Prices        *model.Prices
 	Tools         []tool.Tool
 	Documents     tool.Documents   // reads pictures and PDF files for models; with a pool of its own if zero

@@ -12,9 +12,9 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner"
+	"journeyman/runner/dial"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
-	"journeyman/runner/sandbox"
 	"journeyman/store"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
@@ -184,7 +184,7 @@ func TestProviderReach(t *testing.T) {
 					is.True(store.IsKind(err, store.Invalid) && strings.Contains(err.Error(), c.says)) // with the reason
 				}
 			}
-			f.cfg.Dialer = sandbox.Dialer{AllowPrivate: true} // --allow-private-network
+			f.cfg.Dialer = dial.Guard{AllowPrivate: true} // --allow-private-network
 			again := runner.New(f.cfg)
 			tt.n.Name = "q"
 			_, err := again.AddProvider(t.Context(), later.Caller, tt.n)

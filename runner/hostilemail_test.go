@@ -17,6 +17,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner"
+	"journeyman/runner/dial"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/runner/sandbox"
@@ -109,7 +110,7 @@ func newTown(t *testing.T) *town {
 	t.Cleanup(w.web.Close)
 	w.model = &fakeModel{fn: offline.New().Generate}
 	remote := &servers{offer: offered("add"), tool: answering("42")}
-	tools := []tool.Tool{tool.WebFetch(tool.NewDocuments(sandbox.NewFilterPool()), sandbox.Dialer{AllowPrivate: true}, "test")}
+	tools := []tool.Tool{tool.WebFetch(tool.NewDocuments(sandbox.NewFilterPool()), dial.Guard{AllowPrivate: true}, "test")}
 	for _, name := range []string{"web_search", "shell", "remember", "recall", "mail_send"} {
 		tools = append(tools, w.done.tool(name))
 	}

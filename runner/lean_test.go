@@ -9,6 +9,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/runner/sandbox"
@@ -93,7 +94,7 @@ func TestPromptIsLean(t *testing.T) {
 	}
 	search, err := tool.WebSearch(tool.SearchConfig{URL: "http://localhost/search"})
 	is.NoErr(err)
-	web, shell := tool.WebFetch(tool.Documents{}, sandbox.Dialer{}, "test"), tool.Shell(&sandbox.Shell{})
+	web, shell := tool.WebFetch(tool.Documents{}, dial.Guard{}, "test"), tool.Shell(&sandbox.Shell{})
 	tools := specs(append(tool.All(tool.Documents{}), web, search, shell)...)
 	setting := prompt.Setting{Programs: []string{"python3", "node", "git", "jq", "pandoc"}}
 	for _, tl := range tools {

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/model"
-	"journeyman/runner/sandbox"
 	"journeyman/store"
 
 	"journeyman/store/gate"
@@ -76,15 +76,15 @@ func (r *Runner) checkReach(f *store.Fields, p store.OpenProvider, first bool) {
 		return
 	}
 	private := first || r.cfg.Dialer.AllowPrivate
-	err = sandbox.Dialer{AllowPrivate: private}.CheckHost(u.Hostname())
+	err = dial.Guard{AllowPrivate: private}.CheckHost(u.Hostname())
 	switch {
-	case errors.Is(err, sandbox.ErrAddressRefused) && !private:
+	case errors.Is(err, dial.ErrAddressRefused) && !private:
 		f.Add("baseUrl", "leads into the private network: on this server only its first organization may use such "+
 			"addresses, unless it starts with --allow-private-network")
 	case err != nil:
 		f.Add("baseUrl", "%s", err)
-	case sandbox.CheckPort(u) != nil:
-		f.Add("baseUrl", "%s", sandbox.CheckPort(u))
+	case dial.CheckPort(u) != nil:
+		f.Add("baseUrl", "%s", dial.CheckPort(u))
 	case u.Scheme == "http" && !private:
 		f.Add("baseUrl", "must begin with https://, because the key would travel in the clear")
 	default:

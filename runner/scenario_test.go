@@ -20,6 +20,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner"
+	"journeyman/runner/dial"
 	"journeyman/runner/model"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
@@ -162,7 +163,7 @@ func scenarioTools(t testing.TB) []tool.Tool {
 	documents := tool.NewDocuments(sandbox.NewFilterPool())
 	sh, err := scenarioShell()
 	is.New(t).NoErr(err)
-	return append(tool.All(documents), tool.WebFetch(documents, sandbox.Dialer{AllowPrivate: true}, "scenario"), tool.Shell(sh))
+	return append(tool.All(documents), tool.WebFetch(documents, dial.Guard{AllowPrivate: true}, "scenario"), tool.Shell(sh))
 }
 
 // A performance is one run of a scenario over one wire format, with at most one fault.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
@@ -27,7 +28,7 @@ func TestSecretsOfATurn(t *testing.T) {
 		_, _ = io.WriteString(out, "You sent "+in.Header.Get("Authorization"))
 	}))
 	t.Cleanup(web.Close)
-	f := newFixture(t, withTools(tool.WebFetch(tool.NewDocuments(sandbox.NewFilterPool()), sandbox.Dialer{AllowPrivate: true}, "test")))
+	f := newFixture(t, withTools(tool.WebFetch(tool.NewDocuments(sandbox.NewFilterPool()), dial.Guard{AllowPrivate: true}, "test")))
 	_, err := f.store.SetSecret(t.Context(), f.owner, store.NewSecret{WorkerID: f.worker.ID, Name: "KEY", Value: "the value <of> the key",
 		Hosts: []string{"127.0.0.1"}})
 	is.NoErr(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/prompt"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
@@ -19,7 +20,7 @@ import (
 func everyTool(t *testing.T) []ownTool {
 	search, err := tool.WebSearch(tool.SearchConfig{URL: "http://localhost/search"})
 	is.New(t).NoErr(err)
-	web, shell := tool.WebFetch(tool.Documents{}, sandbox.Dialer{}, "test"), tool.Shell(&sandbox.Shell{})
+	web, shell := tool.WebFetch(tool.Documents{}, dial.Guard{}, "test"), tool.Shell(&sandbox.Shell{})
 	return named(append(tool.All(tool.Documents{}), web, search, shell))
 }
 

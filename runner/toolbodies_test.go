@@ -11,8 +11,8 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/model"
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 )
 
@@ -25,7 +25,7 @@ func TestToolBodies(t *testing.T) {
 	search, err := tool.WebSearch(tool.SearchConfig{Key: "k"})
 	is.New(t).NoErr(err)
 	var tools []model.Tool
-	for _, one := range append(tool.All(docs), tool.Shell(nil), tool.WebFetch(docs, sandbox.Dialer{}, ""), search) {
+	for _, one := range append(tool.All(docs), tool.Shell(nil), tool.WebFetch(docs, dial.Guard{}, ""), search) {
 		s := one.Spec()
 		tools = append(tools, model.Tool{Name: s.Name, Description: s.Description, InputSchema: s.InputSchema})
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"journeyman/runner"
+	"journeyman/runner/dial"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/runner/sandbox"
@@ -284,4 +285,4 @@ func shellTool(shell func() *sandbox.Shell) func() tool.Tool {
 }
 
 // Dialer returns the dialer for addresses that workers and users name.
-func (p *Program) Dialer() sandbox.Dialer { return sandbox.Dialer{AllowPrivate: p.Private} }
+func (p *Program) Dialer() dial.Guard { return dial.Guard{AllowPrivate: p.Private} }

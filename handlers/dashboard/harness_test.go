@@ -21,6 +21,7 @@ import (
 	"journeyman/handlers/mcp"
 	"journeyman/mail"
 	"journeyman/runner"
+	"journeyman/runner/dial"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/runner/sandbox"
@@ -110,7 +111,7 @@ func newSiteAt(t testing.TB, st *store.Store, base string, change ...func(*dashb
 	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Models: model.NewCatalogue(model.Config{Offline: offline.New()}, offline.New(), ""),
 		Prices: prices, Tools: tool.All(documents), BaseURL: base, Log: log,
 		Retry: func(int) time.Duration { return time.Millisecond }})
-	hooks := webhook.New(webhook.Config{Store: st, Log: log, BaseURL: base, UserAgent: "Journeyman/test", Dialer: sandbox.Dialer{AllowPrivate: true}})
+	hooks := webhook.New(webhook.Config{Store: st, Log: log, BaseURL: base, UserAgent: "Journeyman/test", Dialer: dial.Guard{AllowPrivate: true}})
 	manual := webhook.Manual{Store: st, Sender: hooks}
 	box := mail.New(mail.Config{Store: st, Runner: rn, Log: log, Domain: "mail.example", Resolver: noDNS{}})
 	workers := mcp.New(mcp.Config{Store: st, Runner: rn, Log: log, Version: "test", BaseURL: base})

@@ -14,7 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/dashboard"
-	"journeyman/runner/sandbox"
+	"journeyman/runner/dial"
 	"journeyman/runner/tool/mcp"
 	"journeyman/store"
 )
@@ -27,7 +27,7 @@ func withServer(t *testing.T, address string) func(*dashboard.Config) {
 		servers, err := mcp.Load("", folder, os.Getenv)
 		is.New(t).NoErr(err)
 		cfg.Servers = mcp.New(servers, mcp.Config{Log: slog.New(slog.DiscardHandler), Version: "test", BaseURL: cfg.BaseURL, Logins: cfg.Store,
-			Dialer: sandbox.Dialer{AllowPrivate: true}, Timing: mcp.Timing{Backoff: time.Millisecond}})
+			Dialer: dial.Guard{AllowPrivate: true}, Timing: mcp.Timing{Backoff: time.Millisecond}})
 		t.Cleanup(cfg.Servers.Stop)
 	}
 }

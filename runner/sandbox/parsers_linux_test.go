@@ -18,6 +18,5 @@ func TestParsersGrowSlowly(t *testing.T) {
 	growthtest.Check(t, []growthtest.Parser{
 		{Name: "path", Fuzz: []string{"FuzzSafePath"}, Read: func(in []byte) { _, _ = SafePath(string(in)) }, Shapes: paths},
 		{Name: "name of a file", Fuzz: []string{"FuzzPlaceName"}, Read: func(in []byte) { PlaceName(string(in)) }, Shapes: paths},
-		{Name: "host", Fuzz: []string{"FuzzCheckHost"}, Read: func(in []byte) { _ = Dialer{}.CheckHost(string(in)) }, Shapes: paths},
 	})
 }

@@ -1,10 +1,9 @@
 // Package sandbox isolates the actions of workers from the machine. A Workspace is a folder
 // with limits. No path leads out of it, even if a model, a mail or a client wrote the path. A
 // Shell runs commands that have access to this folder only, have no network and are killed
-// after their timeout. A Dialer connects to untrusted hosts, but not to the operator's private
-// network. A FilterPool parses hostile documents in processes that can only compute.
+// after their timeout. A FilterPool parses hostile documents in processes that can only compute.
 //
-// All dangerous code is in this package, so that it can be reviewed in one place. So the
+// All dangerous code is in this package and in package dial, so that it can be reviewed in one place. So the
 // package imports no other package of this program and does not depend on turns, tools or HTTP.
 // No other package may join an untrusted path to a folder's path: it must use a Workspace.
 // Callers show every Error unchanged, so an Error never contains a file or folder outside the

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/sandbox"
 )
 
@@ -157,7 +158,7 @@ func every(t *testing.T) []Tool {
 	t.Helper()
 	search, err := WebSearch(SearchConfig{Key: "k"})
 	is.New(t).NoErr(err)
-	return append(All(testDocuments), Shell(nil), WebFetch(testDocuments, sandbox.Dialer{}, ""), search)
+	return append(All(testDocuments), Shell(nil), WebFetch(testDocuments, dial.Guard{}, ""), search)
 }
 
 func TestSpecs(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/dial"
 )
 
 // Limits of a request to the web.
@@ -27,7 +27,7 @@ const (
 
 // newClient returns the HTTP client of the web tools. It uses no proxy: a proxy would resolve
 // and dial addresses that guarded must reject.
-func newClient(guarded sandbox.Dialer) *http.Client {
+func newClient(guarded dial.Guard) *http.Client {
 	return &http.Client{
 		Timeout: webTime,
 		Transport: &http.Transport{
@@ -65,7 +65,7 @@ type hostCheckKey struct{}
 
 // checkAddress returns an *Error for an address that the web tools must not fetch. It checks
 // only the text of the address and resolves no name.
-func checkAddress(guarded sandbox.Dialer, u *url.URL) error {
+func checkAddress(guarded dial.Guard, u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return Errorf("only http and https addresses can be fetched")
@@ -79,7 +79,7 @@ func checkAddress(guarded sandbox.Dialer, u *url.URL) error {
 	}
 	// The Dialer checks the resolved address again when it dials. This check is earlier, and
 	// its error is clearer.
-	if err := sandbox.CheckPort(u); err != nil {
+	if err := dial.CheckPort(u); err != nil {
 		return &Error{Message: err.Error()}
 	}
 	if err := guarded.CheckHost(u.Hostname()); err != nil {
@@ -135,8 +135,8 @@ func webError(ctx context.Context, u *url.URL, limit time.Duration, err error) e
 		return context.Cause(ctx)
 	case errors.As(err, &known):
 		return known
-	case errors.Is(err, sandbox.ErrAddressRefused):
-		return Errorf("%s", sandbox.ErrAddressRefused)
+	case errors.Is(err, dial.ErrAddressRefused):
+		return Errorf("%s", dial.ErrAddressRefused)
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return Errorf("there is no host %q; check its spelling, or use another address", u.Hostname())
 	case errors.As(err, &dns):

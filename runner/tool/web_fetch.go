@@ -12,11 +12,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/sandbox"
 )
 
 type webFetch struct {
-	guarded   sandbox.Dialer
+	guarded   dial.Guard
 	client    *http.Client
 	userAgent string
 	docs      Documents
@@ -24,7 +25,7 @@ type webFetch struct {
 
 // WebFetch returns the tool web_fetch. It connects through guarded, sends userAgent as the
 // User-Agent header, and parses pages with docs.
-func WebFetch(docs Documents, guarded sandbox.Dialer, userAgent string) Tool {
+func WebFetch(docs Documents, guarded dial.Guard, userAgent string) Tool {
 	return webFetch{guarded: guarded, client: newClient(guarded), userAgent: userAgent, docs: docs}
 }
 

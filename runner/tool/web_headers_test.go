@@ -9,6 +9,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/sandbox"
 )
 
@@ -58,7 +59,7 @@ func TestWebFetchHeaders(t *testing.T) {
 			h := newTurn(t, sandbox.Limits{})
 			input, err := json.Marshal(map[string]any{"url": tt.address, "headers": tt.headers})
 			is.NoErr(err)
-			out, err := WebFetch(testDocuments, sandbox.Dialer{AllowPrivate: true}, "test").Run(t.Context(), h, input)
+			out, err := WebFetch(testDocuments, dial.Guard{AllowPrivate: true}, "test").Run(t.Context(), h, input)
 			if tt.says != "" {
 				says(t, err, tt.says)
 				return
@@ -89,7 +90,7 @@ func TestSecretInHalves(t *testing.T) {
 			input, err := json.Marshal(map[string]any{"url": s.URL, "offset": tt.offset,
 				"headers": map[string]string{"X-Key": "${secret:KEY}"}})
 			is.NoErr(err)
-			out, err := WebFetch(testDocuments, sandbox.Dialer{AllowPrivate: true}, "test").Run(t.Context(),
+			out, err := WebFetch(testDocuments, dial.Guard{AllowPrivate: true}, "test").Run(t.Context(),
 				newTurn(t, sandbox.Limits{}), input)
 			is.NoErr(err)
 			is.True(!strings.Contains(string(out), "valu") && !strings.Contains(string(out), "the key")) // half a secret

@@ -8,6 +8,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/sandbox"
 )
 
@@ -35,7 +36,7 @@ func TestWebFetchAsksTheHost(t *testing.T) {
 			h.hosts = []string{"127.0.0.1"}
 			input, err := json.Marshal(map[string]string{"url": tt.address})
 			is.NoErr(err)
-			_, err = WebFetch(testDocuments, sandbox.Dialer{AllowPrivate: true}, "test").Run(t.Context(), h, input)
+			_, err = WebFetch(testDocuments, dial.Guard{AllowPrivate: true}, "test").Run(t.Context(), h, input)
 			if tt.says == "" {
 				is.NoErr(err)
 				return

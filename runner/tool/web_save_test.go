@@ -12,6 +12,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/sandbox"
 )
 
@@ -20,7 +21,7 @@ func (h *turn) fetch(t *testing.T, args object) (string, error) {
 	t.Helper()
 	input, err := json.Marshal(args)
 	is.New(t).NoErr(err)
-	out, err := WebFetch(testDocuments, sandbox.Dialer{AllowPrivate: true}, "test").Run(t.Context(), h, input)
+	out, err := WebFetch(testDocuments, dial.Guard{AllowPrivate: true}, "test").Run(t.Context(), h, input)
 	return string(out), err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/matryer/is"
 	"golang.org/x/net/dns/dnsmessage"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/sandbox"
 	"journeyman/store/ordertest"
 )
@@ -125,7 +126,7 @@ func liar(w http.ResponseWriter, _ *http.Request) {
 }
 
 // fetchFrom fetches a page like a turn.
-func fetchFrom(t *testing.T, guarded sandbox.Dialer, address string) (fetched, []string, error) {
+func fetchFrom(t *testing.T, guarded dial.Guard, address string) (fetched, []string, error) {
 	t.Helper()
 	is := is.New(t)
 	input, err := json.Marshal(map[string]string{"url": address})
@@ -146,7 +147,7 @@ func TestWebFetch(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := site(t)
-	f, sources, err := fetchFrom(t, sandbox.Dialer{AllowPrivate: true}, s.URL+"/hop/news/harbour#top")
+	f, sources, err := fetchFrom(t, dial.Guard{AllowPrivate: true}, s.URL+"/hop/news/harbour#top")
 	is.NoErr(err)
 	is.Equal(f.URL, s.URL+"/news/harbour")
 	is.Equal(f.Title, "Harbour news | The Coast")
@@ -184,7 +185,7 @@ func TestWebFetchTexts(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			is := is.New(t)
-			f, sources, err := fetchFrom(t, sandbox.Dialer{AllowPrivate: true}, s.URL+path)
+			f, sources, err := fetchFrom(t, dial.Guard{AllowPrivate: true}, s.URL+path)
 			is.NoErr(err)
 			want.URL = s.URL + strings.TrimPrefix(path, "/hop")
 			is.Equal(f, want)
@@ -200,7 +201,7 @@ func TestWebFetchGoesOn(t *testing.T) {
 	s := site(t)
 	h := newTurn(t, sandbox.Limits{})
 	fetch := func(offset int) (f fetched, err error) {
-		out, err := WebFetch(testDocuments, sandbox.Dialer{AllowPrivate: true}, "").Run(t.Context(), h,
+		out, err := WebFetch(testDocuments, dial.Guard{AllowPrivate: true}, "").Run(t.Context(), h,
 			fmt.Appendf(nil, `{"url":%q,"offset":%d}`, s.URL+"/long", offset))
 		if err == nil {
 			err = json.Unmarshal(out, &f)
@@ -240,7 +241,7 @@ func TestWebFetchLimits(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			is := is.New(t)
-			f, _, err := fetchFrom(t, sandbox.Dialer{AllowPrivate: true}, s.URL+path)
+			f, _, err := fetchFrom(t, dial.Guard{AllowPrivate: true}, s.URL+path)
 			is.NoErr(err)
 			is.True(strings.HasPrefix(f.Content, tt.begins))
 			ordertest.AtMost(is, len(f.Content), 3*maxContent) // too much of the page is shown
@@ -287,7 +288,7 @@ func TestWebFetchRefuses(t *testing.T) {
 		"not a web server":      {"http://" + notWeb(t) + "/", "as a web server should; check scheme and port"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := fetchFrom(t, sandbox.Dialer{AllowPrivate: true}, tt.address)
+			_, _, err := fetchFrom(t, dial.Guard{AllowPrivate: true}, tt.address)
 			says(t, err, tt.says)
 		})
 	}
@@ -324,12 +325,12 @@ func TestWebFetchGuarded(t *testing.T) {
 		"169.254.169.254", "public.example", "a.b.public.example."} {
 		t.Run(host, func(t *testing.T) {
 			is := is.New(t)
-			_, _, err := fetchFrom(t, sandbox.Dialer{Resolver: names}, "http://"+host+":"+port+"/unnamed")
+			_, _, err := fetchFrom(t, dial.Guard{Resolver: names}, "http://"+host+":"+port+"/unnamed")
 			says(t, err, "not public")
 			is.True(!strings.Contains(err.Error(), "127.0.0.1")) // the error does not contain the address
 		})
 	}
-	f, _, err := fetchFrom(t, sandbox.Dialer{AllowPrivate: true, Resolver: names}, "http://public.example:"+port+"/unnamed")
+	f, _, err := fetchFrom(t, dial.Guard{AllowPrivate: true, Resolver: names}, "http://public.example:"+port+"/unnamed")
 	is.New(t).NoErr(err) // the same address works without the guard
 	is.New(t).Equal(f.Content, "just words")
 }
@@ -377,7 +378,7 @@ func TestWebFetchCancelled(t *testing.T) {
 	gone := errors.New("the turn was cancelled")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(gone) })
-	_, err := WebFetch(testDocuments, sandbox.Dialer{AllowPrivate: true}, "x").Run(ctx, newTurn(t, sandbox.Limits{}), json.RawMessage(`{"url":"`+s.URL+`/slow"}`))
+	_, err := WebFetch(testDocuments, dial.Guard{AllowPrivate: true}, "x").Run(ctx, newTurn(t, sandbox.Limits{}), json.RawMessage(`{"url":"`+s.URL+`/slow"}`))
 	is.True(errors.Is(err, gone))
 }
 

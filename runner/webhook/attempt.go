@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"journeyman/runner/dial"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/trace"
 	"journeyman/store"
@@ -212,8 +213,8 @@ func (d *Dispatcher) explain(err error) string {
 	var certificate *tls.CertificateVerificationError
 	var timeout interface{ Timeout() bool }
 	switch {
-	case errors.Is(err, sandbox.ErrAddressRefused):
-		return sandbox.ErrAddressRefused.Error()
+	case errors.Is(err, dial.ErrAddressRefused):
+		return dial.ErrAddressRefused.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Sprintf("the endpoint did not answer within %v", d.cfg.Timeout)
 	case errors.As(err, &dns):

@@ -16,7 +16,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/dial"
 	"journeyman/runner/webhook"
 	"journeyman/store"
 	"journeyman/store/storetest"
@@ -56,7 +56,7 @@ func newFixture(t testing.TB) *fixture {
 	f.Store = storetest.Open(t, store.Options{Now: f.clock.now, QueueLimit: 100_000})
 	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
 	f.cfg = webhook.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), UserAgent: "Journeyman/test", Now: f.clock.now,
-		PollAlerts: 2 * time.Millisecond, Dialer: sandbox.Dialer{AllowPrivate: true}, RootCAs: x509.NewCertPool(), BaseURL: "http://jm.test"}
+		PollAlerts: 2 * time.Millisecond, Dialer: dial.Guard{AllowPrivate: true}, RootCAs: x509.NewCertPool(), BaseURL: "http://jm.test"}
 	is.New(t).NoErr(f.StartRunner(t.Context(), "r", time.Hour))
 	return f
 }

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/dial"
 )
 
 // maxURL is the maximum length of a webhook's URL in characters.
@@ -19,7 +19,7 @@ func (d *Dispatcher) CheckURL(text string) error { return CheckURL(d.cfg.Dialer,
 // CheckURL returns an error for the user if text is not allowed as a webhook's URL. It must begin
 // with https, and dialer must not refuse its host. If dialer allows private addresses, the URL may
 // also use http for this machine.
-func CheckURL(dialer sandbox.Dialer, text string) error {
+func CheckURL(dialer dial.Guard, text string) error {
 	if utf8.RuneCountInString(text) > maxURL {
 		return errors.New("must have at most 2048 characters")
 	}
@@ -28,7 +28,7 @@ func CheckURL(dialer sandbox.Dialer, text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil && strings.Contains(err.Error(), "invalid port") {
-		return sandbox.ErrPort
+		return dial.ErrPort
 	}
 	if err != nil || u.Hostname() == "" || u.Opaque != "" {
 		return errors.New("must be a URL such as https://example.com/hook")
@@ -36,12 +36,12 @@ func CheckURL(dialer sandbox.Dialer, text string) error {
 	if u.User != nil {
 		return errors.New("must have no user name or password: a webhook is signed, and its URL is shown to others")
 	}
-	if err := sandbox.CheckPort(u); err != nil {
+	if err := dial.CheckPort(u); err != nil {
 		return err
 	}
 	switch {
 	case u.Scheme == "https":
-	case u.Scheme == "http" && dialer.AllowPrivate && sandbox.IsLoopback(u.Hostname()):
+	case u.Scheme == "http" && dialer.AllowPrivate && dial.IsLoopback(u.Hostname()):
 	case u.Scheme == "http" && dialer.AllowPrivate:
 		return errors.New("must begin with https://, or http:// for a host of this machine")
 	default:

@@ -22,7 +22,7 @@ import (
 	"sync"
 	"time"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/dial"
 	"journeyman/runner/trace"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -37,7 +37,7 @@ type Config struct {
 	Log       *slog.Logger
 	BaseURL   string // prefix of the URLs in bodies, without a trailing slash
 	UserAgent string
-	Dialer    sandbox.Dialer   // the zero value reaches public addresses only
+	Dialer    dial.Guard       // the zero value reaches public addresses only
 	RootCAs   *x509.CertPool   // trusted certificate authorities; nil: those of the system
 	Timeout   time.Duration    // of one attempt; 0: 10 s
 	Now       func() time.Time // the clock of the store; nil: time.Now

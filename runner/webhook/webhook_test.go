@@ -25,7 +25,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/dial"
 	"journeyman/runner/webhook"
 	"journeyman/store"
 	"journeyman/store/ordertest"
@@ -205,13 +205,13 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	f.cfg.Dialer = sandbox.Dialer{}
+	f.cfg.Dialer = dial.Guard{}
 	r := f.receive(answering(200))
 	w := f.worker(strings.Replace(r.URL, "127.0.0.1", "[::ffff:127.0.0.1]", 1))
 	f.start()
 	f.end(w, 1)
 	e := f.executions(w, 1)[0]
-	is.Equal(e.ErrorMessage, sandbox.ErrAddressRefused.Error())
+	is.Equal(e.ErrorMessage, dial.ErrAddressRefused.Error())
 	is.Equal(len(r.all()), 0)
 }
 
@@ -553,12 +553,12 @@ func TestCheckURL(t *testing.T) {
 	} {
 		t.Run(url, func(t *testing.T) {
 			is := is.New(t)
-			err := webhook.CheckURL(sandbox.Dialer{}, url)
+			err := webhook.CheckURL(dial.Guard{}, url)
 			is.Equal(err == nil, want[0])
 			if rule := ruleOf(url); rule != "" {
 				is.True(strings.Contains(err.Error(), rule)) // the error names the rule
 			}
-			err = webhook.CheckURL(sandbox.Dialer{AllowPrivate: true}, url)
+			err = webhook.CheckURL(dial.Guard{AllowPrivate: true}, url)
 			is.Equal(err == nil, want[1])
 		})
 	}

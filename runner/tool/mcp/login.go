@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/dial"
 )
 
 // A LoginStore stores the logins of this program at servers. A login contains secrets, so an
@@ -281,7 +281,7 @@ type boundedBodies struct{ next http.RoundTripper }
 
 // RoundTrip sends a request over https or to this machine.
 func (t boundedBodies) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Scheme != "https" && !(req.URL.Scheme == "http" && sandbox.IsLoopback(req.URL.Hostname())) {
+	if req.URL.Scheme != "https" && !(req.URL.Scheme == "http" && dial.IsLoopback(req.URL.Hostname())) {
 		return nil, errors.New("the authorization server is not reached over https")
 	}
 	res, err := t.next.RoundTrip(req)

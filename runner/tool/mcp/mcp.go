@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/dial"
 	"journeyman/runner/tool"
 )
 
@@ -30,10 +30,10 @@ type Config struct {
 	Version string // version of this program, which is sent to servers
 	Timing  Timing
 
-	Logins    LoginStore     // nil disables signing in to servers
-	BaseURL   string         // address of the dashboard, without a slash at the end
-	ListenURL string         // address that this process listens on, such as http://[::]:8080; "" without one
-	Dialer    sandbox.Dialer // connects to authorization servers, whose addresses are untrusted
+	Logins    LoginStore // nil disables signing in to servers
+	BaseURL   string     // address of the dashboard, without a slash at the end
+	ListenURL string     // address that this process listens on, such as http://[::]:8080; "" without one
+	Dialer    dial.Guard // connects to authorization servers, whose addresses are untrusted
 }
 
 // Timing holds the time limits of a Pool. A zero field means its default, which is the last

@@ -18,7 +18,7 @@ import (
 	"github.com/matryer/is"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/dial"
 	"journeyman/store/storetest"
 )
 
@@ -150,14 +150,14 @@ func (a *authority) visit(address string) url.Values {
 }
 
 // pool returns a pool whose server requires a sign-in.
-func (a *authority) pool(logins *memory, dialer sandbox.Dialer, oauth OAuth) *fixture {
+func (a *authority) pool(logins *memory, dialer dial.Guard, oauth OAuth) *fixture {
 	a.t.Helper()
 	return newPoolWith(a.t, Config{Timing: quick, Logins: logins, BaseURL: "https://journeyman.example", Dialer: dialer},
 		Server{Name: "web", URL: a.web.URL + "/mcp", OAuth: oauth, Timeout: time.Minute})
 }
 
 // nearby connects to the servers of tests.
-var nearby = sandbox.Dialer{AllowPrivate: true}
+var nearby = dial.Guard{AllowPrivate: true}
 
 // signIn signs in like a person.
 func (a *authority) signIn(f *fixture) {
@@ -325,7 +325,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 			is := is.New(t)
 			a, dialer := newAuthority(t), nearby
 			if change == nil {
-				dialer = sandbox.Dialer{} // as without --allow-private-network
+				dialer = dial.Guard{} // as without --allow-private-network
 			} else {
 				change(a)
 			}

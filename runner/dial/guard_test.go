@@ -1,4 +1,4 @@
-package sandbox_test
+package dial_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/matryer/is"
 	"golang.org/x/net/dns/dnsmessage"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/dial"
 )
 
 func TestCheckAddr(t *testing.T) {
@@ -34,8 +34,8 @@ func TestCheckAddr(t *testing.T) {
 			t.Run(text, func(t *testing.T) {
 				is := is.New(t)
 				ip := netip.MustParseAddr(text)
-				is.Equal(sandbox.Dialer{}.CheckAddr(ip) == nil, allowed[0])
-				is.Equal(sandbox.Dialer{AllowPrivate: true}.CheckAddr(ip) == nil, allowed[1])
+				is.Equal(dial.Guard{}.CheckAddr(ip) == nil, allowed[0])
+				is.Equal(dial.Guard{AllowPrivate: true}.CheckAddr(ip) == nil, allowed[1])
 			})
 		}
 	}
@@ -176,10 +176,10 @@ func allowed(ip netip.Addr) (public, reachable bool) {
 
 func check(t *testing.T, ip netip.Addr, public, reachable bool) {
 	t.Helper()
-	if got := (sandbox.Dialer{}).CheckAddr(ip) == nil; got != public {
+	if got := (dial.Guard{}).CheckAddr(ip) == nil; got != public {
 		t.Errorf("%s: allowed %v, want %v", ip, got, public)
 	}
-	if got := (sandbox.Dialer{AllowPrivate: true}).CheckAddr(ip) == nil; got != reachable {
+	if got := (dial.Guard{AllowPrivate: true}).CheckAddr(ip) == nil; got != reachable {
 		t.Errorf("%s with private addresses: allowed %v, want %v", ip, got, reachable)
 	}
 }
@@ -198,7 +198,7 @@ func TestCheckHost(t *testing.T) {
 		for host := range strings.FieldsSeq(list) {
 			t.Run(host, func(t *testing.T) {
 				is := is.New(t)
-				err := sandbox.Dialer{}.CheckHost(host)
+				err := dial.Guard{}.CheckHost(host)
 				if says == "" {
 					is.NoErr(err)
 					return
@@ -209,9 +209,9 @@ func TestCheckHost(t *testing.T) {
 		}
 	}
 	is := is.New(t)
-	is.NoErr(sandbox.Dialer{AllowPrivate: true}.CheckHost("127.0.0.1"))
-	is.NoErr(sandbox.Dialer{AllowPrivate: true}.CheckHost("localhost"))
-	is.True(sandbox.Dialer{AllowPrivate: true}.CheckHost("0.0.0.0") != nil)
+	is.NoErr(dial.Guard{AllowPrivate: true}.CheckHost("127.0.0.1"))
+	is.NoErr(dial.Guard{AllowPrivate: true}.CheckHost("localhost"))
+	is.True(dial.Guard{AllowPrivate: true}.CheckHost("0.0.0.0") != nil)
 }
 
 func FuzzCheckHost(f *testing.F) {
@@ -220,10 +220,10 @@ func FuzzCheckHost(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, host string) {
 		// An address that CheckHost accepts must be one that may be dialled.
-		if (sandbox.Dialer{}).CheckHost(host) != nil {
+		if (dial.Guard{}).CheckHost(host) != nil {
 			return
 		}
-		if ip, err := netip.ParseAddr(host); err == nil && (sandbox.Dialer{}).CheckAddr(ip) != nil {
+		if ip, err := netip.ParseAddr(host); err == nil && (dial.Guard{}).CheckAddr(ip) != nil {
 			t.Fatalf("%q passes", host)
 		}
 	})
@@ -248,17 +248,17 @@ func TestDialChecksResolvedAddress(t *testing.T) {
 			is := is.New(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			_, err := sandbox.Dialer{Resolver: resolver}.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
-			is.True(errors.Is(err, sandbox.ErrAddressRefused))
+			_, err := dial.Guard{Resolver: resolver}.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
+			is.True(errors.Is(err, dial.ErrAddressRefused))
 		})
 	}
 	is := is.New(t)
-	conn, err := sandbox.Dialer{Resolver: resolver, AllowPrivate: true}.DialContext(t.Context(), "tcp", "loopback.test:"+port)
+	conn, err := dial.Guard{Resolver: resolver, AllowPrivate: true}.DialContext(t.Context(), "tcp", "loopback.test:"+port)
 	is.NoErr(err) // the listener responds
 	is.NoErr(conn.Close())
-	_, err = sandbox.Dialer{AllowPrivate: true}.DialContext(t.Context(), "udp", "127.0.0.1:53")
+	_, err = dial.Guard{AllowPrivate: true}.DialContext(t.Context(), "udp", "127.0.0.1:53")
 	is.True(err != nil)
-	_, err = sandbox.Dialer{AllowPrivate: true}.DialContext(t.Context(), "unix", "/var/run/docker.sock")
+	_, err = dial.Guard{AllowPrivate: true}.DialContext(t.Context(), "unix", "/var/run/docker.sock")
 	is.True(err != nil)
 }
 

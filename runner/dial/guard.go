@@ -1,4 +1,10 @@
-package sandbox
+// Package dial connects to hosts that workers, users and pages name. A Guard refuses the addresses of the
+// operator's private network, whatever the host's name resolves to. The package also checks hosts and ports of
+// URLs before a connection.
+//
+// It imports no other package of this program. No other package may connect to a host with an untrusted name
+// except through a Guard. An error contains no address, so it reveals nothing about the network.
+package dial
 
 import (
 	"context"
@@ -15,21 +21,21 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// ErrAddressRefused is the error of a Dialer for an address outside the public internet. It
+// ErrAddressRefused is the error of a Guard for an address outside the public internet. It
 // does not contain the address, so it reveals nothing about the network.
 var ErrAddressRefused = errors.New("the host has an address that is not public, which is not allowed")
 
-// A Dialer connects to hosts with untrusted names. Such a name could resolve to an address in
-// the operator's private network (server-side request forgery). So the Dialer checks the
+// A Guard connects to hosts with untrusted names. Such a name could resolve to an address in
+// the operator's private network (server-side request forgery). So the Guard checks the
 // address that the operating system is about to dial. Neither another notation nor a DNS record
 // that changes in between avoids the check. The zero value only reaches public addresses.
-type Dialer struct {
+type Guard struct {
 	AllowPrivate bool          // permits private, loopback and link-local addresses, except cloud metadata
 	Resolver     *net.Resolver // nil for the system's
 }
 
 // DialContext connects as net.Dialer.DialContext does, over TCP only.
-func (d Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+func (d Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, fmt.Errorf("dial %s: %w", network, net.UnknownNetworkError(network))
 	}
@@ -48,7 +54,7 @@ func (d Dialer) DialContext(ctx context.Context, network, address string) (net.C
 // CheckHost returns an error for a host of a URL that DialContext would refuse. It checks only
 // the text: an address in any notation, or a name of this machine. DialContext checks the
 // addresses of other names.
-func (d Dialer) CheckHost(host string) error {
+func (d Guard) CheckHost(host string) error {
 	name, err := idna.Lookup.ToASCII(host) // like net/http: many scripts have their own digits
 	if err != nil {
 		name = host
@@ -147,7 +153,7 @@ func looseNumber(text string) (n uint64, numeric bool) {
 }
 
 // CheckAddr returns ErrAddressRefused for an address that is not public.
-func (d Dialer) CheckAddr(ip netip.Addr) error {
+func (d Guard) CheckAddr(ip netip.Addr) error {
 	// An address with a zone matches no block, and ::ffff:10.0.0.1 is 10.0.0.1.
 	ip = ip.WithZone("").Unmap()
 	// The traffic goes to the embedded IPv4 address, so check that address.
