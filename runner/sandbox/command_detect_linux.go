@@ -97,9 +97,8 @@ func (s *Shell) Bounds() []Bound {
 	if !s.confined {
 		return nil
 	}
-	// An empty workspace without a folder: limitsIn only reads its limits.
-	w := &Workspace{limits: Limits{}.withDefaults()}
-	l := s.limitsIn(w, holding{})
+	of := Limits{}.withDefaults() // of an empty workspace
+	l := s.limitsIn(of, holding{})
 	return append(s.memoryBounds(l),
 		Bound{"processor time", fmt.Sprintf("each process has its command's time-out times the processors; "+
 			"all run at nice %d, behind the service", niceness)},
@@ -107,7 +106,7 @@ func (s *Shell) Bounds() []Bound {
 		Bound{"one file", fmt.Sprintf("%s, or what the workspace has room for if that is less", mebibytes(l.FileSize))},
 		Bound{"workspace", fmt.Sprintf("%s and %d files: counted before and after each command, and while it runs "+
 			"whenever the disk fills; a command that is faster than the count is stopped late, and the next one can "+
-			"write nothing", mebibytes(w.limits.TotalSize), w.limits.Files) + s.newFiles()},
+			"write nothing", mebibytes(of.TotalSize), of.Files) + s.newFiles()},
 		Bound{"disk", "a command is stopped before it takes the last 5 % (at most 1 GiB) of the disk; " +
 			"deleted files that it holds open are bounded by this alone"},
 		Bound{"network", "its own loopback interface, where there is one; nothing leads outside"},

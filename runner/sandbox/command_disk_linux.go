@@ -44,12 +44,12 @@ func watchDisk(w *Workspace, folder *os.File, held holding) (*diskWatch, error) 
 		return nil, err
 	}
 	return &diskWatch{w: w, folder: folder, begin: now, walked: now, held: held, when: time.Now(),
-		reserve: min(now.total/20, 1<<30), most: w.most(held), least: held.bytes}, nil
+		reserve: min(now.total/20, 1<<30), most: mostOf(w.Limits(), held), least: held.bytes}, nil
 }
 
-// most returns the limits of w, or its current usage if that is more.
-func (w *Workspace) most(held holding) holding {
-	return holding{max(w.limits.Files, held.files), held.bytes + max(w.limits.left(held.bytes), 0), held.deep}
+// mostOf returns the limits of a workspace with the content held, or that content if it is more.
+func mostOf(l Limits, held holding) holding {
+	return holding{files: max(l.Files, held.files), bytes: held.bytes + max(l.left(held.bytes), 0), deep: held.deep}
 }
 
 func roomOf(folder *os.File) (diskRoom, error) {

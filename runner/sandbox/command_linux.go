@@ -26,7 +26,7 @@ func (s *Shell) run(ctx context.Context, w *Workspace, folder *os.File, c Comman
 	if !s.confined {
 		return runUnconfined(ctx, w, c, out)
 	}
-	held, err := w.prepare()
+	held, err := prepare(w)
 	if err != nil {
 		return Result{}, &StartError{Err: err}
 	}
@@ -54,18 +54,18 @@ func (r childReport) failure() error {
 
 // commandUser returns the user that runs commands in w. If the service runs as root, each
 // worker has a user of its own.
-func (w *Workspace) commandUser() int {
+func commandUser(w *Workspace) int {
 	if user := os.Geteuid(); user != 0 {
 		return user
 	}
-	return workerUser(w.root.Name(), machineUsers())
+	return workerUser(w.Dir(), machineUsers())
 }
 
 // prepare makes w usable for the user of its commands, and returns the content of w.
-func (w *Workspace) prepare() (holding, error) {
+func prepare(w *Workspace) (holding, error) {
 	steps := []func(string, fs.FileInfo) error{w.restorePermissions}
-	if user := w.commandUser(); user != os.Geteuid() {
-		steps = append(steps, w.chown(user))
+	if user := commandUser(w); user != os.Geteuid() {
+		steps = append(steps, w.giveTo(user))
 	}
 	held, err := w.survey(w.everything(), steps...)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Shell) runConfined(ctx context.Context, w *Workspace, folder *os.File, 
 	out *outputs) (childReport, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	dir, err := filepath.Abs(w.root.Name())
+	dir, err := filepath.Abs(w.Dir())
 	if err != nil {
 		return childReport{}, err
 	}
@@ -93,8 +93,8 @@ func (s *Shell) runConfined(ctx context.Context, w *Workspace, folder *os.File, 
 	done := make(chan struct{})
 	go func() { defer close(done); watch(ctx, stop, disk, watchMachine()) }()
 	defer func() { stop(nil); <-done }()
-	r, err := s.startLimited(ctx, out, w.commandUser(), childSpec{Folder: dir, Script: c.Script, Hide: s.cfg.Hide,
-		Limits: s.limitsIn(w, held), NoNewFiles: held.files >= w.limits.Files || held.deep,
+	r, err := s.startLimited(ctx, out, commandUser(w), childSpec{Folder: dir, Script: c.Script, Hide: s.cfg.Hide,
+		Limits: s.limitsIn(w.Limits(), held), NoNewFiles: held.files >= w.Limits().Files || held.deep,
 		CPU: c.Timeout * time.Duration(runtime.NumCPU()), Leave: os.Geteuid() == 0, NoLandlock: s.noLandlock})
 	if ctx.Err() != nil {
 		return childReport{}, context.Cause(ctx)
@@ -106,11 +106,11 @@ func (s *Shell) runConfined(ctx context.Context, w *Workspace, folder *os.File, 
 // file can have a buffer in the kernel, which no figure of the process includes.
 const uncountedFiles = 512
 
-// limitsIn returns the limits of a command in w. held is the content of w. No file may grow
-// beyond the free room of w.
-func (s *Shell) limitsIn(w *Workspace, held holding) ShellLimits {
+// limitsIn returns the limits of a command in a workspace with the limits of and the content held. No file may
+// grow beyond the free room of the workspace.
+func (s *Shell) limitsIn(of Limits, held holding) ShellLimits {
 	l := s.cfg.Limits
-	l.FileSize = max(min(l.FileSize, w.limits.left(held.bytes)), 0)
+	l.FileSize = max(min(l.FileSize, of.left(held.bytes)), 0)
 	if s.groups == nil {
 		l.OpenFiles = min(l.OpenFiles, uncountedFiles)
 	}

@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -242,21 +240,6 @@ func TestWorkerUser(t *testing.T) {
 	}
 	ordertest.Above(is, workerUser("x", userRange{0, 1}), 0) // never root
 	ordertest.Above(is, machineUsers().size, 0)
-}
-
-// TestGiveTo changes the owner of a workspace that contains every kind of trap.
-func TestGiveTo(t *testing.T) {
-	is := is.New(t)
-	w := hostile(t)
-	outside := filepath.Join(filepath.Dir(w.root.Name()), "secret")
-	user := cmp.Or(os.Geteuid(), 12345)
-	_, err := w.survey(w.everything(), w.chown(user))
-	is.NoErr(err)
-	for p, want := range map[string]int{outside: os.Geteuid(), filepath.Join(w.root.Name(), "file"): user, filepath.Join(w.root.Name(), "out"): user} {
-		info, err := os.Lstat(p)
-		is.NoErr(err)
-		is.Equal(int(info.Sys().(*syscall.Stat_t).Uid), want)
-	}
 }
 
 func BenchmarkRun(b *testing.B) {

@@ -49,7 +49,7 @@ func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error
 	}
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	defer w.Changed()
-	folder, err := w.root.Open(".") // the command can make its path unusable, but not the open folder
+	folder, err := w.OpenFolder() // the command can make its path unusable, but not the open folder
 	if err != nil {
 		return Result{}, &StartError{Err: fmt.Errorf("open workspace: %w", err)}
 	}

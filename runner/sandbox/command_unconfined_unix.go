@@ -13,7 +13,7 @@ import (
 // its own. A process that leaves the group is not killed with it.
 func runUnconfined(ctx context.Context, w *Workspace, c Command, out *outputs) (Result, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", c.Script)
-	cmd.Dir = w.root.Name()
+	cmd.Dir = w.Dir()
 	cmd.Env = commandEnvironment(cmd.Dir, "/tmp")
 	cmd.Stdout, cmd.Stderr = &out.stdout, &out.stderr
 	// Killing the shell alone would leave its background processes running.

@@ -5,11 +5,9 @@ package sandbox
 import (
 	"fmt"
 	"hash/fnv"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // A userRange is a range of user numbers that this process can change to.
@@ -46,25 +44,4 @@ func workerUser(dir string, users userRange) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name)) // never fails
 	return max(top-int(h.Sum32()%uint32(spread)), 1)
-}
-
-// chown returns a function for survey that makes user the owner of the workspace and its
-// content. Commands of that user can then change files that the service wrote.
-func (w *Workspace) chown(user int) func(p string, info fs.FileInfo) error {
-	return func(p string, info fs.FileInfo) error {
-		if ownerOf(info) == user {
-			return nil
-		}
-		if err := w.root.Lchown(p, user, user); err != nil {
-			return fmt.Errorf("give workspace to the worker's user: %w", err)
-		}
-		return nil
-	}
-}
-
-func ownerOf(info fs.FileInfo) int {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(st.Uid)
-	}
-	return -1
 }

@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"io/fs"
 	"syscall"
 	"time"
 )
@@ -32,14 +31,4 @@ func ProcessTime() time.Duration {
 		return 0 // the kernel's own limit still ends the process
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// blocksOf returns how many bytes a file takes on the disk. On Linux and the BSDs, st_blocks
-// counts units of 512 bytes, independent of the file system's block size.
-func blocksOf(info fs.FileInfo) int64 {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0
-	}
-	return int64(st.Blocks) * 512
 }

@@ -159,6 +159,15 @@ func syncFolder(f *os.File) error {
 	return err
 }
 
+// Dir returns the path of the workspace's folder.
+func (w *Workspace) Dir() string { return w.root.Name() }
+
+// OpenFolder opens the folder of the workspace itself. The caller closes it.
+func (w *Workspace) OpenFolder() (*os.File, error) { return w.root.Open(".") }
+
+// Limits returns the limits of the workspace, with their defaults.
+func (w *Workspace) Limits() Limits { return w.limits }
+
 // Close releases the folder. Files opened from w stay readable.
 func (w *Workspace) Close() error { return w.root.Close() }
 
