@@ -8,7 +8,7 @@ import (
 	"io"
 	"io/fs"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -241,7 +241,7 @@ func (r *Runner) Keep(ctx context.Context, organizationID, name string, src io.R
 	if err := r.cfg.Store.Gate.RoomIn(ctx); err != nil {
 		return store.File{}, err
 	}
-	return r.keep(ctx, r.cfg.Store.DiskOf(organizationID), src, store.File{Path: sandbox.PlaceName(name), Title: name}, limit)
+	return r.keep(ctx, r.cfg.Store.DiskOf(organizationID), src, store.File{Path: workspace.PlaceName(name), Title: name}, limit)
 }
 
 // place copies a file from the data folder into the root of a folder. If an earlier attempt of the
@@ -267,8 +267,8 @@ func (p *placement) place(ctx context.Context, folder store.Folder, disk store.O
 	f.Path = folder.Published(path)
 	p.own(f)
 	// The client gets the workspace's error, for example that the folder is full.
-	if se, ok := errors.AsType[*sandbox.Error](err); ok {
-		if se.Kind == sandbox.OverQuota {
+	if se, ok := errors.AsType[*workspace.Error](err); ok {
+		if se.Kind == workspace.OverQuota {
 			return f, store.Errorf(store.Full, "%s", se.Message)
 		}
 		return f, store.Errorf(store.TooLarge, "%s", se.Message)

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/runner/view"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -215,7 +215,7 @@ func (r *Runner) callable(e *execution, st store.Step, c store.ToolCall) (tool.T
 }
 
 // endCall journals a tool call that has ended. The model gets the text of a *tool.Error or a
-// *sandbox.Error. Any other error ends the turn. If later is true, the result will come from
+// *workspace.Error. Any other error ends the turn. If later is true, the result will come from
 // another turn, and endCall journals nothing.
 func (r *Runner) endCall(ctx context.Context, e *execution, st *store.Step, run *callRun) (later bool, err error) {
 	// The first child makes this turn a root, whose budget is then shared with its team.
@@ -345,7 +345,7 @@ func callOutput(out json.RawMessage, err error) (json.RawMessage, error) {
 	if te, ok := errors.AsType[*tool.Error](err); ok {
 		return json.Marshal(view.ValidText(te.Message))
 	}
-	if se, ok := errors.AsType[*sandbox.Error](err); ok {
+	if se, ok := errors.AsType[*workspace.Error](err); ok {
 		return json.Marshal(view.ValidText(se.Message))
 	}
 	if full, ok := errors.AsType[*store.Error](err); ok && full.Kind == store.Full {

@@ -2,7 +2,7 @@ package runner
 
 import (
 	"journeyman/runner/prompt"
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -18,6 +18,6 @@ func (r *Runner) envelope(o store.EnvelopeFacts) string {
 // be read, because the turn's own tools will report the error.
 func (r *Runner) lookAt(folder store.Folder) store.Listing {
 	list := store.Listing{Folder: folder}
-	list.Names, list.More = sandbox.Glance(store.FolderPath(r.cfg.Store.Dir(), folder), maxLooked)
+	list.Names, list.More = workspace.Glance(store.FolderPath(r.cfg.Store.Dir(), folder), maxLooked)
 	return list
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"journeyman/runner/prompt"
-	"journeyman/runner/sandbox"
 	"journeyman/runner/schema"
 	"journeyman/runner/stream"
 	"journeyman/runner/trace"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -31,7 +31,7 @@ type execution struct {
 	tools        toolset
 	schema       *schema.Schema // of the output; nil for free text
 	team         *team          // nil if the turn has no parent and has not run a worker
-	ws           *sandbox.Workspace
+	ws           *workspace.Workspace
 
 	// The next request to the model.
 	prompt   *prompt.Prompt

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -19,8 +19,8 @@ const MaxFileSize = 25 << 20
 func (r *Runner) FileURL(f store.File) string { return r.views.FileURL(f) }
 
 // publish copies the current content of a workspace file into the data folder.
-func (r *Runner) publish(ctx context.Context, ws *sandbox.Workspace, folder store.Folder, path, title string) (f store.File, err error) {
-	clean, err := sandbox.SafePath(path)
+func (r *Runner) publish(ctx context.Context, ws *workspace.Workspace, folder store.Folder, path, title string) (f store.File, err error) {
+	clean, err := workspace.SafePath(path)
 	if err != nil {
 		return f, err
 	}
@@ -58,7 +58,7 @@ func (r *Runner) keep(ctx context.Context, disk store.OrgDisk, src io.Reader, f 
 		return f, fmt.Errorf("keep file: %w", err)
 	}
 	f.SHA256, f.Size = blob.SHA256, blob.Size
-	f.MediaType = sandbox.MediaType(f.Path, head)
+	f.MediaType = workspace.MediaType(f.Path, head)
 	return f, nil
 }
 

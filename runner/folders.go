@@ -3,7 +3,7 @@ package runner
 import (
 	"sync"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -15,7 +15,7 @@ type workspaces struct {
 }
 
 type openWorkspace struct {
-	ws    *sandbox.Workspace
+	ws    *workspace.Workspace
 	users int
 }
 

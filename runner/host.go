@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -37,7 +37,7 @@ type callRun struct {
 }
 
 // Workspace returns the turn's folder, which is open while the turn runs.
-func (h *toolHost) Workspace() *sandbox.Workspace { return h.e.ws }
+func (h *toolHost) Workspace() *workspace.Workspace { return h.e.ws }
 
 // Publish copies a workspace file into the data folder. The row is committed with the call.
 func (h *toolHost) Publish(ctx context.Context, path, title string) (tool.File, error) {

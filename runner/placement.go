@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -65,7 +65,7 @@ func (p *placement) alone(folder store.Folder, sha256 string) bool {
 func (p *placement) own(f store.File) { p.placed[placeOf(f)] = true }
 
 // orphan returns the published path of a copy of f in the folder that belongs to no turn, or "".
-func (p *placement) orphan(ctx context.Context, ws *sandbox.Workspace, folder store.Folder, f store.File) (
+func (p *placement) orphan(ctx context.Context, ws *workspace.Workspace, folder store.Folder, f store.File) (
 	string, error) {
 	copies, err := ws.Copies(f.Title, f.Size, f.SHA256)
 	if err != nil {

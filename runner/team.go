@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"path"
 
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/runner/view"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 	"journeyman/store/visible"
 
@@ -238,7 +238,7 @@ func (h *toolHost) report(ctx context.Context, c store.Child) (json.RawMessage, 
 	rep := report{Worker: c.WorkerTitle, Task: c.TaskID, Status: c.Status, Incomplete: c.IncompleteReason,
 		Output: c.OutputText, Structured: c.StructuredOutput, Credits: store.Credits(c.Usage.Cost())}
 	if len(rep.Output) > maxReported {
-		rep.Output = sandbox.Cut(rep.Output, maxReported) + "\n[... the rest is on the page of the task ...]"
+		rep.Output = workspace.Cut(rep.Output, maxReported) + "\n[... the rest is on the page of the task ...]"
 	}
 	if len(rep.Structured) > maxReported {
 		return nil, tool.Errorf("the structured output of the worker %q has %d bytes, more than the %d that are "+
@@ -275,7 +275,7 @@ func (h *toolHost) receive(ctx context.Context, c store.Child) (list []receivedF
 		// The path contains the task id, so that files of different children cannot collide.
 		to := path.Join("from", c.TaskID, c.Folder().Local(f.Path))
 		err = h.e.ws.WriteFile(to, data)
-		refused, ok := errors.AsType[*sandbox.Error](err)
+		refused, ok := errors.AsType[*workspace.Error](err)
 		switch {
 		case err == nil:
 			got.Path = visible.Name(to)

@@ -5,12 +5,12 @@ import (
 	"io/fs"
 	"os"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
 // workspace opens a folder, whose content counts for disk. The caller must call closeWorkspace after use.
-func (r *Runner) workspace(folder store.Folder, disk store.OrgDisk) (*sandbox.Workspace, error) {
+func (r *Runner) workspace(folder store.Folder, disk store.OrgDisk) (*workspace.Workspace, error) {
 	f := &r.folders
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -19,8 +19,8 @@ func (r *Runner) workspace(folder store.Folder, disk store.OrgDisk) (*sandbox.Wo
 		o.users++
 		return o.ws, nil
 	}
-	ws, err := sandbox.OpenWorkspace(store.FolderPath(r.cfg.Store.Dir(), folder),
-		sandbox.Limits{FileSize: r.cfg.FileSize, Quota: disk})
+	ws, err := workspace.Open(store.FolderPath(r.cfg.Store.Dir(), folder),
+		workspace.Limits{FileSize: r.cfg.FileSize, Quota: disk})
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (r *Runner) workspace(folder store.Folder, disk store.OrgDisk) (*sandbox.Wo
 
 // Browse calls fn with an existing folder. It returns false and does not call fn if the folder does
 // not exist, because browsing must not create it. fn must not change the folder.
-func (r *Runner) Browse(folder store.Folder, fn func(*sandbox.Workspace) error) (exists bool, err error) {
+func (r *Runner) Browse(folder store.Folder, fn func(*workspace.Workspace) error) (exists bool, err error) {
 	path := store.FolderPath(r.cfg.Store.Dir(), folder)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -53,7 +53,7 @@ var rooms = map[string][]string{
 	// Failures in tests of all packages show the values that were compared.
 	"store/ordertest": {},
 	// All work without a request.
-	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/model/textcall", "runner/tool", "runner/trace", "runner/sandbox", "store/visible", "runner/arguments", "runner/dial"},
+	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/model/textcall", "runner/tool", "runner/trace", "runner/sandbox", "store/visible", "runner/arguments", "runner/dial", "runner/workspace"},
 	// Only this package uses OpenTelemetry.
 	"runner/trace": {},
 	// Pure: the same input gives the same prompt.
@@ -67,7 +67,7 @@ var rooms = map[string][]string{
 	// It works on rows, independent of the agent loop.
 	"runner/schedule": {"store"},
 	// It works on rows, independent of the agent loop.
-	"runner/webhook": {"store", "runner/trace", "runner/view", "runner/sandbox", "runner/dial"},
+	"runner/webhook": {"store", "runner/trace", "runner/view", "runner/dial", "runner/workspace"},
 	// The HTTP server and the mail server limit their clients in the same way.
 	"runner/share": {"store"},
 	// One compiler for hostile schemas.
@@ -81,7 +81,7 @@ var rooms = map[string][]string{
 	// The stand-in for tests: no provider needs its rules.
 	"runner/model/offline": {"runner/model", "runner/schema", "store", "store/pattern"},
 	// Tools call the agent loop through an interface that this package declares.
-	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject", "runner/tool/pdf", "runner/tool/opendocument", "runner/tool/epub", "runner/tool/chart", "runner/tool/picture", "runner/tool/rtf", "runner/dial"},
+	"runner/tool": {"runner/diff", "runner/sandbox", "runner/tool/mailfile", "runner/tool/office", "runner/tool/workbook", "runner/tool/pdfwriter", "store/visible", "runner/tool/archive", "runner/tool/charset", "runner/tool/vobject", "runner/tool/pdf", "runner/tool/opendocument", "runner/tool/epub", "runner/tool/chart", "runner/tool/picture", "runner/tool/rtf", "runner/dial", "runner/workspace"},
 	// Pure: tools and pages show the same changes of a text.
 	"runner/diff": {},
 	// Formats of pictures, pure: it runs in a confined process.
@@ -123,9 +123,11 @@ var rooms = map[string][]string{
 	// Only this package runs PDFium. It runs in a confined process.
 	"runner/tool/pdf": {},
 	// Only this package handles external servers and their protocol.
-	"runner/tool/mcp": {"runner/tool", "runner/sandbox", "runner/schema", "runner/dial"},
-	// All confinement of processes and files is in one place.
-	"runner/sandbox": {},
+	"runner/tool/mcp": {"runner/tool", "runner/sandbox", "runner/schema", "runner/dial", "runner/workspace"},
+	// All confinement of processes is in one place.
+	"runner/sandbox": {"runner/workspace"},
+	// No path leads out of a folder of a worker, whoever wrote it.
+	"runner/workspace": {},
 	// Connections to hosts that others name are guarded in one place.
 	"runner/dial": {},
 	// How the server meets its clients. It knows no resource.
@@ -133,11 +135,11 @@ var rooms = map[string][]string{
 	// It commits a row and wakes the runner.
 	"handlers": {"handlers/serve", "store", "runner", "runner/sandbox", "runner/share", "runner/trace", "runner/view", "runner/stream"},
 	// Commands of operators on a data folder.
-	"handlers/command": {"handlers", "handlers/serve", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox", "store/visible", "runner/dial"},
+	"handlers/command": {"handlers", "handlers/serve", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox", "store/visible", "runner/dial", "runner/workspace"},
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.
 	"handlers/nodes": {"store", "runner"},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
-	"handlers/dashboard": {"handlers", "handlers/serve", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/diff", "runner/tool/mcp", "runner/sandbox", "store/visible"},
+	"handlers/dashboard": {"handlers", "handlers/serve", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/diff", "runner/tool/mcp", "runner/sandbox", "store/visible", "runner/workspace"},
 	// Pure: the same key gives the same text in a language.
 	"handlers/dashboard/text": {},
 	// Workers as tools: another protocol than the API.
@@ -225,7 +227,7 @@ func checkImports(t *testing.T, file string) {
 
 // storeless are the rooms whose tests have no store. With storetest, go test would compile the store once
 // more for the internal tests of store/postgres, and link SQLite with the others.
-var storeless = []string{"runner/model", "runner/tool", "runner/sandbox", "runner/dial", "store/postgres"}
+var storeless = []string{"runner/model", "runner/tool", "runner/sandbox", "runner/workspace", "runner/dial", "store/postgres"}
 
 // storeRooms are the rooms of the store. A Store has them as fields, so whoever may use a Store may use their types.
 var storeRooms = []string{"store/gate"}

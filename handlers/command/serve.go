@@ -12,7 +12,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/handlers/serve"
 	"journeyman/runner"
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // ServeFlags holds the flags of the command that serves, besides those of mail.
@@ -39,8 +39,8 @@ type ServeFlags struct {
 
 // CheckUploads returns an error for a size of files that no workspace has room for.
 func (c *ServeFlags) CheckUploads() error {
-	if c.MaxFileSize > sandbox.MaxTotalSize {
-		return fmt.Errorf("--max-file-size: must be at most %d: that is the room of a whole workspace", sandbox.MaxTotalSize)
+	if c.MaxFileSize > workspace.MaxTotalSize {
+		return fmt.Errorf("--max-file-size: must be at most %d: that is the room of a whole workspace", workspace.MaxTotalSize)
 	}
 	return nil
 }

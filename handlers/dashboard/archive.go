@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -63,7 +63,7 @@ type archive struct {
 // add adds a file. It leaves out a name that could lead out of the folder into which the archive is
 // unpacked.
 func (a *archive) add(f archived) error {
-	name, err := sandbox.SafePath(f.name)
+	name, err := workspace.SafePath(f.name)
 	if err != nil {
 		return nil //nolint:nilerr // such a file has no address, either
 	}
@@ -124,7 +124,7 @@ func writeZip(ctx context.Context, w io.Writer, files []archived) error {
 
 func writeZipped(ctx context.Context, z *zip.Writer, f archived) error {
 	src, err := f.open()
-	if _, gone := errors.AsType[*sandbox.Error](err); gone {
+	if _, gone := errors.AsType[*workspace.Error](err); gone {
 		return nil // a worker has removed it since the list was made
 	}
 	if err != nil {
@@ -209,9 +209,9 @@ func (d *Dashboard) zipWorkspace(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *sandbox.Workspace) error {
+	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *workspace.Workspace) error {
 		var a archive
-		err := ws.Walk(at.Path, func(e sandbox.Entry) error {
+		err := ws.Walk(at.Path, func(e workspace.Entry) error {
 			if !e.Mode.IsRegular() {
 				return nil
 			}
@@ -256,5 +256,5 @@ func mediaTypeOf(name string, f io.ReadSeeker) (string, error) {
 		return "", err
 	}
 	_, err = f.Seek(0, io.SeekStart)
-	return sandbox.MediaType(name, head[:n]), err
+	return workspace.MediaType(name, head[:n]), err
 }

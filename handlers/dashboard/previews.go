@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -181,7 +182,7 @@ func wholeLines(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	text = sandbox.Cut(text, n)
+	text = workspace.Cut(text, n)
 	if i := strings.LastIndexByte(text, '\n'); i > 0 {
 		text = text[:i]
 	}

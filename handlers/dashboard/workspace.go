@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"journeyman/handlers"
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -93,13 +93,13 @@ func (d *Dashboard) place(r *request) (place, error) {
 	if name == "" {
 		name = "."
 	}
-	clean, err := sandbox.SafePath(name)
+	clean, err := workspace.SafePath(name)
 	return place{folder, clean}, refusal(err)
 }
 
 // refusal returns an error of a workspace in a form that a page may show.
 func refusal(err error) error {
-	if e, ok := errors.AsType[*sandbox.Error](err); ok {
+	if e, ok := errors.AsType[*workspace.Error](err); ok {
 		return store.Errorf(store.NotFound, "%s", e.Message)
 	}
 	return err
@@ -112,7 +112,7 @@ func (d *Dashboard) browse(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	var show func() error
-	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *sandbox.Workspace) error {
+	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *workspace.Workspace) error {
 		e, err := ws.Stat(at.Path)
 		if err != nil {
 			return err
@@ -136,7 +136,7 @@ func (d *Dashboard) browse(w http.ResponseWriter, r *request) error {
 	return show()
 }
 
-func (d *Dashboard) showFolder(w http.ResponseWriter, r *request, at place, list []sandbox.Entry) error {
+func (d *Dashboard) showFolder(w http.ResponseWriter, r *request, at place, list []workspace.Entry) error {
 	p := workspacePage{Place: at, Crumbs: at.crumbs(r), Total: int64(len(list))}
 	page := pageNumber(r)
 	p.Before, p.Next = neighbours(r, page, p.Total, entriesOnPage)
@@ -176,7 +176,7 @@ func (p place) crumbs(r *request) []option {
 
 // row returns an entry of a folder. A link has no address, because the page must not show its
 // target.
-func (p place) row(e sandbox.Entry) entryRow {
+func (p place) row(e workspace.Entry) entryRow {
 	row := entryRow{Name: path.Base(e.Path), Kind: "other", Size: e.Size, Modified: e.Modified}
 	switch {
 	case e.Mode.IsDir():
@@ -189,7 +189,7 @@ func (p place) row(e sandbox.Entry) entryRow {
 	}
 	// Commands may create names that are not possible in an address, such as a name with a control
 	// character.
-	if _, err := sandbox.SafePath(e.Path); err != nil {
+	if _, err := workspace.SafePath(e.Path); err != nil {
 		row.Address, row.Bytes = "", ""
 	}
 	return row
@@ -207,7 +207,7 @@ type workspaceFilePage struct {
 
 // workspaceFile reads the preview of a file. The returned function writes the page after the
 // workspace is closed, so that a slow browser does not keep it open.
-func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, at place, ws *sandbox.Workspace) (
+func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, at place, ws *workspace.Workspace) (
 	show func() error, err error) {
 	f, err := ws.Open(at.Path)
 	if err != nil {
@@ -235,7 +235,7 @@ func (d *Dashboard) sendWorkspaceFile(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *sandbox.Workspace) error {
+	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *workspace.Workspace) error {
 		f, err := ws.Open(at.Path)
 		if err != nil {
 			return err

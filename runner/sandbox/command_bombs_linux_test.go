@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"journeyman/runner/workspace"
+
 	"github.com/matryer/is"
 	"golang.org/x/sys/unix"
 )
@@ -349,15 +351,15 @@ func TestWorkspaceLimitHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{TotalSize: limit, Files: files})
+			w := open(t, filepath.Join(t.TempDir(), "ws"), workspace.Limits{TotalSize: limit, Files: files})
 			var last Result
 			for range rounds(30, 9) { // the limit is reached after 7
 				r := ran(t, s, w, Command{Script: tt.script, Timeout: 20 * time.Second})
 				last = r
 			}
-			held, err := w.survey(w.everything())
+			held, err := w.Survey(w.Everything())
 			is.NoErr(err)
-			if held.bytes > limit || held.files > files+6 {
+			if held.Bytes > limit || held.Files > files+6 {
 				t.Fatalf("it holds %+v", held)
 			}
 			if !strings.Contains(last.Note, tt.full) {
@@ -380,7 +382,7 @@ func TestWorkspaceLimitHolds(t *testing.T) {
 func TestSignalsToTheFirst(t *testing.T) {
 	t.Parallel()
 	s := shell(t, ShellConfig{})
-	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	w := open(t, filepath.Join(t.TempDir(), "ws"), workspace.Limits{})
 	for _, script := range []string{
 		"kill -TERM 1",
 		"for i in $(seq 1 64); do kill -$i 1; done",
@@ -398,7 +400,7 @@ func TestFirstKilled(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := shell(t, ShellConfig{})
-	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	w := open(t, filepath.Join(t.TempDir(), "ws"), workspace.Limits{})
 	marker := fmt.Sprintf("888.%d", os.Getpid())
 	type ended struct {
 		r   Result

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"journeyman/runner/workspace"
 )
 
 // Detect runs a command to determine how this machine can confine commands. This takes about
@@ -76,7 +78,7 @@ func tryChild(ctx context.Context, g *groups) (childReport, error) {
 		return childReport{}, err
 	}
 	defer os.RemoveAll(dir)
-	w, err := OpenWorkspace(dir, Limits{})
+	w, err := workspace.Open(dir, workspace.Limits{})
 	if err != nil {
 		return childReport{}, err
 	}
@@ -97,16 +99,16 @@ func (s *Shell) Bounds() []Bound {
 	if !s.confined {
 		return nil
 	}
-	of := Limits{}.withDefaults() // of an empty workspace
-	l := s.limitsIn(of, holding{})
+	of := workspace.Limits{}.WithDefaults() // of an empty workspace
+	l := s.limitsIn(of, workspace.Holding{})
 	return append(s.memoryBounds(l),
 		Bound{"processor time", fmt.Sprintf("each process has its command's time-out times the processors; "+
 			"all run at nice %d, behind the service", niceness)},
 		Bound{"open files", fmt.Sprintf("%d a process", l.OpenFiles)},
-		Bound{"one file", fmt.Sprintf("%s, or what the workspace has room for if that is less", mebibytes(l.FileSize))},
+		Bound{"one file", fmt.Sprintf("%s, or what the workspace has room for if that is less", workspace.Mebibytes(l.FileSize))},
 		Bound{"workspace", fmt.Sprintf("%s and %d files: counted before and after each command, and while it runs "+
 			"whenever the disk fills; a command that is faster than the count is stopped late, and the next one can "+
-			"write nothing", mebibytes(of.TotalSize), of.Files) + s.newFiles()},
+			"write nothing", workspace.Mebibytes(of.TotalSize), of.Files) + s.newFiles()},
 		Bound{"disk", "a command is stopped before it takes the last 5 % (at most 1 GiB) of the disk; " +
 			"deleted files that it holds open are bounded by this alone"},
 		Bound{"network", "its own loopback interface, where there is one; nothing leads outside"},
@@ -127,7 +129,7 @@ func (s *Shell) newFiles() string {
 // memoryBounds describes the limits of memory and processes, which depend on the layers of this
 // machine.
 func (s *Shell) memoryBounds(l ShellLimits) []Bound {
-	memory := mebibytes(l.Memory)
+	memory := workspace.Mebibytes(l.Memory)
 	if s.groups != nil {
 		return []Bound{
 			{"memory", memory + " for all of a command's processes, its /tmp, and what the kernel holds for them: " +
@@ -142,7 +144,7 @@ func (s *Shell) memoryBounds(l ShellLimits) []Bound {
 	// limit.
 	if slices.Contains(s.report.Layers, layerProc) {
 		return []Bound{
-			{"memory", memory + " for each process, not for all together; " + mebibytes(l.Memory/4) + " for /tmp"},
+			{"memory", memory + " for each process, not for all together; " + workspace.Mebibytes(l.Memory/4) + " for /tmp"},
 			{"kernel's memory", "what the kernel holds for a command (sockets, pipes) is not counted: " + machine},
 			processes,
 		}

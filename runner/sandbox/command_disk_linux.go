@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"journeyman/runner/workspace"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -15,16 +17,16 @@ import (
 // file that is still open. Therefore the diskWatch also stops a command before the disk is
 // full.
 type diskWatch struct {
-	w       *Workspace
+	w       *workspace.Workspace
 	folder  *os.File
-	begin   diskRoom      // free space when the command began
-	walked  diskRoom      // free space at the last survey
-	held    holding       // result of the last survey
-	when    time.Time     // end of the last survey
-	took    time.Duration // duration of the last survey
-	reserve int64         // bytes that must stay free on the disk
-	most    holding       // limits of the workspace
-	least   int64         // bytes of the workspace when the command began
+	begin   diskRoom          // free space when the command began
+	walked  diskRoom          // free space at the last survey
+	held    workspace.Holding // result of the last survey
+	when    time.Time         // end of the last survey
+	took    time.Duration     // duration of the last survey
+	reserve int64             // bytes that must stay free on the disk
+	most    workspace.Holding // limits of the workspace
+	least   int64             // bytes of the workspace when the command began
 }
 
 // diskRoom is the free space of a file system, and its total size in bytes.
@@ -38,18 +40,18 @@ const (
 
 // watchDisk creates a diskWatch for a command that begins now, in a workspace with the content
 // held. If that already exceeds the limits, it must not grow.
-func watchDisk(w *Workspace, folder *os.File, held holding) (*diskWatch, error) {
+func watchDisk(w *workspace.Workspace, folder *os.File, held workspace.Holding) (*diskWatch, error) {
 	now, err := roomOf(folder)
 	if err != nil {
 		return nil, err
 	}
 	return &diskWatch{w: w, folder: folder, begin: now, walked: now, held: held, when: time.Now(),
-		reserve: min(now.total/20, 1<<30), most: mostOf(w.Limits(), held), least: held.bytes}, nil
+		reserve: min(now.total/20, 1<<30), most: mostOf(w.Limits(), held), least: held.Bytes}, nil
 }
 
 // mostOf returns the limits of a workspace with the content held, or that content if it is more.
-func mostOf(l Limits, held holding) holding {
-	return holding{files: max(l.Files, held.files), bytes: held.bytes + max(l.left(held.bytes), 0), deep: held.deep}
+func mostOf(l workspace.Limits, held workspace.Holding) workspace.Holding {
+	return workspace.Holding{Files: max(l.Files, held.Files), Bytes: held.Bytes + max(l.Left(held.Bytes), 0), Deep: held.Deep}
 }
 
 func roomOf(folder *os.File) (diskRoom, error) {
@@ -76,20 +78,20 @@ func (d *diskWatch) exceeded(now time.Time) bool {
 	if !d.moved(room) && idle < walkEvery || idle < walkPause*d.took {
 		return false
 	}
-	d.held, _ = d.w.survey(d.most) // survey fails only if a function passed to it fails, and there is none
+	d.held, _ = d.w.Survey(d.most) // survey fails only if a function passed to it fails, and there is none
 	d.walked, d.when = room, time.Now()
 	d.took = d.when.Sub(now)
 	// Other workspaces may have used up the quota meanwhile. A command that has written nothing goes on.
-	if over := d.w.count(d.held.bytes); over && d.held.bytes > d.least {
+	if over := d.w.Count(d.held.Bytes); over && d.held.Bytes > d.least {
 		return true
 	}
-	return d.held.exceeds(d.most)
+	return d.held.Exceeds(d.most)
 }
 
 // moved reports whether a quarter of the remaining room was taken since the last survey. The
 // limits may then be near.
 func (d *diskWatch) moved(room diskRoom) bool {
-	bytes := max((d.most.bytes-d.held.bytes)/4, leastStep)
-	files := max((d.most.files-d.held.files)/4, 0) + 1
+	bytes := max((d.most.Bytes-d.held.Bytes)/4, leastStep)
+	files := max((d.most.Files-d.held.Files)/4, 0) + 1
 	return d.walked.bytes-room.bytes >= bytes || d.walked.files-room.files >= int64(files)
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 	"unsafe"
 
+	"journeyman/runner/workspace"
+
 	"github.com/matryer/is"
 	"golang.org/x/sys/unix"
 
@@ -335,8 +337,8 @@ func (p *prison) escapeByShell(t *testing.T) {
 		r := p.run(t, `ln -sfn "$DB" trap && ln -sfn / rootlink`, 20*time.Second)
 		is.Equal(r.ExitCode, 0)
 		_, err := p.w.ReadFile("trap", 0, 100)
-		is.Equal(kind(err), Invalid)
-		is.Equal(kind(p.w.WriteFile("rootlink"+p.path("journeyman.db"), nil)), Invalid)
+		is.Equal(kind(err), workspace.Invalid)
+		is.Equal(kind(p.w.WriteFile("rootlink"+p.path("journeyman.db"), nil)), workspace.Invalid)
 	})
 	t.Run("become root by a bit", func(t *testing.T) {
 		is := is.New(t)

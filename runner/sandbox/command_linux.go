@@ -17,12 +17,14 @@ import (
 	"syscall"
 	"time"
 
+	"journeyman/runner/workspace"
+
 	"golang.org/x/sys/unix"
 )
 
 // run runs a command that Command.check has accepted. An error of type stopped is the reason
 // why the command was killed.
-func (s *Shell) run(ctx context.Context, w *Workspace, folder *os.File, c Command, out *outputs) (Result, error) {
+func (s *Shell) run(ctx context.Context, w *workspace.Workspace, folder *os.File, c Command, out *outputs) (Result, error) {
 	if !s.confined {
 		return runUnconfined(ctx, w, c, out)
 	}
@@ -31,7 +33,7 @@ func (s *Shell) run(ctx context.Context, w *Workspace, folder *os.File, c Comman
 		return Result{}, &StartError{Err: err}
 	}
 	r, err := s.runConfined(ctx, w, folder, held, c, out)
-	result := Result{ExitCode: r.ExitCode, Note: w.fullness(held, s.cfg.Limits.FileSize), report: r}
+	result := Result{ExitCode: r.ExitCode, Note: w.Fullness(held, s.cfg.Limits.FileSize), report: r}
 	switch {
 	case err != nil:
 		return result, err
@@ -54,7 +56,7 @@ func (r childReport) failure() error {
 
 // commandUser returns the user that runs commands in w. If the service runs as root, each
 // worker has a user of its own.
-func commandUser(w *Workspace) int {
+func commandUser(w *workspace.Workspace) int {
 	if user := os.Geteuid(); user != 0 {
 		return user
 	}
@@ -62,22 +64,22 @@ func commandUser(w *Workspace) int {
 }
 
 // prepare makes w usable for the user of its commands, and returns the content of w.
-func prepare(w *Workspace) (holding, error) {
-	steps := []func(string, fs.FileInfo) error{w.restorePermissions}
+func prepare(w *workspace.Workspace) (workspace.Holding, error) {
+	steps := []func(string, fs.FileInfo) error{w.RestorePermissions}
 	if user := commandUser(w); user != os.Geteuid() {
-		steps = append(steps, w.giveTo(user))
+		steps = append(steps, w.GiveTo(user))
 	}
-	held, err := w.survey(w.everything(), steps...)
+	held, err := w.Survey(w.Everything(), steps...)
 	if err != nil {
 		return held, fmt.Errorf("make workspace ready: %w", err)
 	}
-	w.count(held.bytes)
+	w.Count(held.Bytes)
 	return held, nil
 }
 
 // runConfined runs a command in w in a child process. held is the content of w. Meanwhile it
 // watches the disk and the machine's memory.
-func (s *Shell) runConfined(ctx context.Context, w *Workspace, folder *os.File, held holding, c Command,
+func (s *Shell) runConfined(ctx context.Context, w *workspace.Workspace, folder *os.File, held workspace.Holding, c Command,
 	out *outputs) (childReport, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -94,7 +96,7 @@ func (s *Shell) runConfined(ctx context.Context, w *Workspace, folder *os.File, 
 	go func() { defer close(done); watch(ctx, stop, disk, watchMachine()) }()
 	defer func() { stop(nil); <-done }()
 	r, err := s.startLimited(ctx, out, commandUser(w), childSpec{Folder: dir, Script: c.Script, Hide: s.cfg.Hide,
-		Limits: s.limitsIn(w.Limits(), held), NoNewFiles: held.files >= w.Limits().Files || held.deep,
+		Limits: s.limitsIn(w.Limits(), held), NoNewFiles: held.Files >= w.Limits().Files || held.Deep,
 		CPU: c.Timeout * time.Duration(runtime.NumCPU()), Leave: os.Geteuid() == 0, NoLandlock: s.noLandlock})
 	if ctx.Err() != nil {
 		return childReport{}, context.Cause(ctx)
@@ -108,9 +110,9 @@ const uncountedFiles = 512
 
 // limitsIn returns the limits of a command in a workspace with the limits of and the content held. No file may
 // grow beyond the free room of the workspace.
-func (s *Shell) limitsIn(of Limits, held holding) ShellLimits {
+func (s *Shell) limitsIn(of workspace.Limits, held workspace.Holding) ShellLimits {
 	l := s.cfg.Limits
-	l.FileSize = max(min(l.FileSize, of.left(held.bytes)), 0)
+	l.FileSize = max(min(l.FileSize, of.Left(held.Bytes)), 0)
 	if s.groups == nil {
 		l.OpenFiles = min(l.OpenFiles, uncountedFiles)
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"journeyman/runner/workspace"
+
 	"github.com/matryer/is"
 
 	"journeyman/store/ordertest"
@@ -54,7 +56,7 @@ func shell(t *testing.T, cfg ShellConfig) *Shell {
 }
 
 // ran runs a command and returns its result. The shell must be able to run it.
-func ran(t *testing.T, s *Shell, w *Workspace, c Command) Result {
+func ran(t *testing.T, s *Shell, w *workspace.Workspace, c Command) Result {
 	t.Helper()
 	r, err := s.Run(t.Context(), w, c)
 	is.New(t).NoErr(err)
@@ -64,7 +66,7 @@ func ran(t *testing.T, s *Shell, w *Workspace, c Command) Result {
 func TestRun(t *testing.T) {
 	t.Parallel()
 	s := shell(t, ShellConfig{})
-	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	w := open(t, filepath.Join(t.TempDir(), "ws"), workspace.Limits{})
 	is.New(t).NoErr(w.WriteFile("sub/in.txt", []byte("from the service\n")))
 	for name, tt := range map[string]struct {
 		script string
@@ -101,7 +103,7 @@ func TestRun(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	s := &Shell{confined: true}
-	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	w := open(t, filepath.Join(t.TempDir(), "ws"), workspace.Limits{})
 	for name, c := range map[string]Command{
 		"empty":        {Script: " \n"},
 		"too long":     {Script: strings.Repeat("x", MaxScript+1)},
@@ -111,7 +113,7 @@ func TestRunRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.Run(t.Context(), w, c)
-			is.New(t).Equal(kind(err), Invalid)
+			is.New(t).Equal(kind(err), workspace.Invalid)
 		})
 	}
 }
@@ -119,7 +121,7 @@ func TestRunRefuses(t *testing.T) {
 func TestRunStops(t *testing.T) {
 	t.Parallel()
 	s := shell(t, ShellConfig{})
-	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	w := open(t, filepath.Join(t.TempDir(), "ws"), workspace.Limits{})
 	is := is.New(t)
 	begun := time.Now()
 	r := ran(t, s, w, Command{Script: "echo begun; trap '' TERM INT HUP; sleep 1000 & wait; sleep 1000", Timeout: 3 * time.Second})
@@ -152,7 +154,7 @@ func TestServerKilled(t *testing.T) {
 
 // serve runs a command that does not end.
 func serve(dir, marker string) int {
-	w, err := OpenWorkspace(dir, Limits{})
+	w, err := workspace.Open(dir, workspace.Limits{})
 	if err == nil {
 		s := &Shell{confined: true, cfg: ShellConfig{Limits: ShellLimits{}.withDefaults()}}
 		_, err = s.Run(context.Background(), w, Command{Script: "setsid sleep " + marker + " & sleep " + marker})
@@ -205,7 +207,7 @@ func TestUnconfinedRun(t *testing.T) {
 	t.Parallel()
 	s, err := NewShell(Confinement{}, ShellConfig{Unsafe: true})
 	is.New(t).NoErr(err)
-	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	w := open(t, filepath.Join(t.TempDir(), "ws"), workspace.Limits{})
 	for name, tt := range map[string]struct {
 		command Command
 		want    Result
@@ -248,7 +250,7 @@ func BenchmarkRun(b *testing.B) {
 	if errors.Is(err, ErrUnconfined) {
 		b.Fatal(found.Err)
 	}
-	w, err := OpenWorkspace(filepath.Join(b.TempDir(), "ws"), Limits{})
+	w, err := workspace.Open(filepath.Join(b.TempDir(), "ws"), workspace.Limits{})
 	is.New(b).NoErr(err)
 	defer w.Close()
 	for b.Loop() {

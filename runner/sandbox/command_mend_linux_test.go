@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"journeyman/runner/workspace"
+
 	"github.com/matryer/is"
 )
 
@@ -37,7 +39,7 @@ func TestPermissionsAreMended(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			dir := filepath.Join(t.TempDir(), "ws")
-			w := open(t, dir, Limits{})
+			w := open(t, dir, workspace.Limits{})
 			is.NoErr(w.WriteFile("a/kept", []byte("kept")))
 			c := Command{Script: script}
 			if name == "then stopped" {
@@ -75,12 +77,12 @@ func TestMendingFollowsNoLink(t *testing.T) {
 	outside := filepath.Join(dir, "outside")
 	is.NoErr(os.WriteFile(outside, []byte("x"), 0o200))
 	is.NoErr(os.Mkdir(filepath.Join(dir, "folder"), 0o100))
-	w := open(t, filepath.Join(dir, "ws"), Limits{})
+	w := open(t, filepath.Join(dir, "ws"), workspace.Limits{})
 	is.NoErr(os.Symlink(outside, filepath.Join(dir, "ws", "link")))
 	is.NoErr(os.Symlink(filepath.Join(dir, "folder"), filepath.Join(dir, "ws", "up")))
 	is.NoErr(w.WriteFile("bits", []byte("x")))
 	is.NoErr(os.Chmod(filepath.Join(dir, "ws", "bits"), fs.ModeSetuid|fs.ModeSetgid|0o755))
-	_, err := w.survey(w.everything(), w.restorePermissions)
+	_, err := w.Survey(w.Everything(), w.RestorePermissions)
 	is.NoErr(err)
 	for name, want := range map[string]fs.FileMode{"outside": 0o200, "folder": fs.ModeDir | 0o100, "ws/bits": 0o755} {
 		info, err := os.Lstat(filepath.Join(dir, name))
@@ -98,7 +100,7 @@ func TestOpenClosedWorkspace(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
 	is.NoErr(os.Mkdir(dir, 0o700))
 	is.NoErr(os.Chmod(dir, 0))
-	w := open(t, dir, Limits{})
+	w := open(t, dir, workspace.Limits{})
 	is.NoErr(w.WriteFile("f", []byte("x")))
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"journeyman/runner/workspace"
+
 	"github.com/matryer/is"
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +22,7 @@ import (
 type prison struct {
 	shell     *Shell
 	dir       string // the data folder: database, control socket, workspaces
-	w         *Workspace
+	w         *workspace.Workspace
 	loopback  net.Listener
 	abstract  net.Listener
 	reached   chan string // receives the name of each object that a command reached
@@ -41,7 +43,7 @@ func newPrison(t *testing.T) *prison {
 	p.neighbour = p.path("workspaces/wrk_2/secret")
 	is.NoErr(os.MkdirAll(filepath.Dir(p.neighbour), 0o777))
 	is.NoErr(os.WriteFile(p.neighbour, []byte(theSecret), 0o666))
-	p.w = open(t, p.path("workspaces/wrk_1"), Limits{TotalSize: 64 << 20, Files: 500})
+	p.w = open(t, p.path("workspaces/wrk_1"), workspace.Limits{TotalSize: 64 << 20, Files: 500})
 	// The test program itself runs inside.
 	is.NoErr(copyFile("/proc/self/exe", p.path("workspaces/wrk_1/escape")))
 	p.listen(t)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"journeyman/runner/workspace"
+
 	"github.com/matryer/is"
 )
 
@@ -136,7 +138,7 @@ func TestOfficeProgram(t *testing.T) {
 
 func runHonest(t *testing.T, s *Shell, script string) {
 	t.Helper()
-	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	w := open(t, filepath.Join(t.TempDir(), "ws"), workspace.Limits{})
 	r := ran(t, s, w, Command{Script: script, Timeout: 2 * time.Minute})
 	t.Logf("%v", r.Duration)
 	if lines := strings.Split(strings.TrimSpace(r.Output), "\n"); r.ExitCode != 0 || r.Stopped != "" || lines[len(lines)-1] != "well" {
@@ -166,7 +168,7 @@ func TestProgramsAreStarted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := shell(t, ShellConfig{})
-	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	w := open(t, filepath.Join(t.TempDir(), "ws"), workspace.Limits{})
 	started, err := s.StartedPrograms(t.Context(), w)
 	is.NoErr(err)
 	t.Log(started)

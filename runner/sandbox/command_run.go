@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"journeyman/runner/workspace"
 )
 
 // ErrUnconfined is the error of NewShell on a machine that cannot confine commands.
@@ -43,7 +45,7 @@ func (s *Shell) Confined() bool { return s.confined }
 // started have ended. The Result reports whether the command failed or was killed. The error is
 // an *Error for an invalid command and ctx's cause if ctx has ended. Any other error is a fault
 // of the machine.
-func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error) {
+func (s *Shell) Run(ctx context.Context, w *workspace.Workspace, c Command) (Result, error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
 	}
@@ -81,30 +83,30 @@ func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error
 
 // settle restores the permissions in a workspace after a command, and counts its bytes. It returns a note if the
 // workspace is now full or nearly full.
-func (s *Shell) settle(w *Workspace, folder *os.File) (note string, err error) {
-	if err := mendFolder(folder); err != nil {
+func (s *Shell) settle(w *workspace.Workspace, folder *os.File) (note string, err error) {
+	if err := workspace.MendFolder(folder); err != nil {
 		return "", fmt.Errorf("mend permissions: %w", err)
 	}
-	held, err := w.survey(w.everything(), w.restorePermissions)
+	held, err := w.Survey(w.Everything(), w.RestorePermissions)
 	if err != nil {
 		return "", fmt.Errorf("mend permissions: %w", err)
 	}
-	w.count(held.bytes)
-	return w.fullness(held, s.cfg.Limits.FileSize), nil
+	w.Count(held.Bytes)
+	return w.Fullness(held, s.cfg.Limits.FileSize), nil
 }
 
 // check returns an *Error for a command that the shell cannot run.
 func (c Command) check() error {
 	switch {
 	case strings.TrimSpace(c.Script) == "":
-		return errorf(Invalid, "a command cannot be empty")
+		return workspace.Errorf(workspace.Invalid, "a command cannot be empty")
 	case len(c.Script) > MaxScript:
-		return errorf(Invalid, "a command can have %d bytes and has %d; write a long script to a file and run that",
+		return workspace.Errorf(workspace.Invalid, "a command can have %d bytes and has %d; write a long script to a file and run that",
 			MaxScript, len(c.Script))
 	case strings.ContainsRune(c.Script, 0):
-		return errorf(Invalid, "a command cannot have a NUL character in it")
+		return workspace.Errorf(workspace.Invalid, "a command cannot have a NUL character in it")
 	case c.Timeout < 0 || c.Timeout > MaxTimeout:
-		return errorf(Invalid, "a command can take from 0 to %d seconds", int(MaxTimeout.Seconds()))
+		return workspace.Errorf(workspace.Invalid, "a command can take from 0 to %d seconds", int(MaxTimeout.Seconds()))
 	}
 	return nil
 }

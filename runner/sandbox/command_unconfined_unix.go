@@ -7,11 +7,13 @@ import (
 	"errors"
 	"os/exec"
 	"syscall"
+
+	"journeyman/runner/workspace"
 )
 
 // runUnconfined runs a command with all rights of this service's user, in a process group of
 // its own. A process that leaves the group is not killed with it.
-func runUnconfined(ctx context.Context, w *Workspace, c Command, out *outputs) (Result, error) {
+func runUnconfined(ctx context.Context, w *workspace.Workspace, c Command, out *outputs) (Result, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", c.Script)
 	cmd.Dir = w.Dir()
 	cmd.Env = commandEnvironment(cmd.Dir, "/tmp")

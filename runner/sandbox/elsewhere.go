@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+
+	"journeyman/runner/workspace"
 )
 
 // This file replaces all code that needs Linux on amd64 or arm64. Other systems cannot confine
@@ -35,7 +37,7 @@ func Child() { os.Exit(2) }
 func (s *Shell) Bounds() []Bound { return nil }
 
 // run runs a command that Command.check has accepted, without confinement.
-func (s *Shell) run(ctx context.Context, w *Workspace, _ *os.File, c Command, out *outputs) (Result, error) {
+func (s *Shell) run(ctx context.Context, w *workspace.Workspace, _ *os.File, c Command, out *outputs) (Result, error) {
 	return runUnconfined(ctx, w, c, out)
 }
 

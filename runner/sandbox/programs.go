@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"journeyman/runner/workspace"
 )
 
 // commandPath is the PATH of commands. It is fixed, so that commands do not depend on the
@@ -57,7 +59,7 @@ const probeTime = 30 * time.Second
 // StartedPrograms starts each program of Programs once, in a workspace. It returns those that have
 // started; python3 with the modules that it has imported. A file alone proves little: it may be a
 // shim without a program, or lack a library.
-func (s *Shell) StartedPrograms(ctx context.Context, w *Workspace) (started []string, err error) {
+func (s *Shell) StartedPrograms(ctx context.Context, w *workspace.Workspace) (started []string, err error) {
 	r, err := s.Run(ctx, w, Command{Script: probeScript(s.Programs()), Timeout: probeTime})
 	if err != nil {
 		return nil, err

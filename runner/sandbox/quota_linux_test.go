@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"journeyman/runner/workspace"
+
 	"github.com/matryer/is"
 
 	"journeyman/store/ordertest"
@@ -19,7 +21,7 @@ func TestQuotaOfCommands(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	q := &testQuota{left: 3 << 20}
-	w, s := open(t, t.TempDir(), Limits{Quota: q}), shell(t, ShellConfig{})
+	w, s := open(t, t.TempDir(), workspace.Limits{Quota: q}), shell(t, ShellConfig{})
 	run := func(script string) Result {
 		t.Helper()
 		r, err := s.Run(t.Context(), w, Command{Script: script})
@@ -46,10 +48,10 @@ func TestQuotaOfCommandsBesideEachOther(t *testing.T) {
 	is := is.New(t)
 	q := &testQuota{left: 10 << 20}
 	s := shell(t, ShellConfig{})
-	w := open(t, t.TempDir(), Limits{Quota: q})
+	w := open(t, t.TempDir(), workspace.Limits{Quota: q})
 	is.NoErr(w.WriteFile("a", make([]byte, 4<<20)))
 	var group sync.WaitGroup
-	run := func(w *Workspace, script string, stopped *Stop) {
+	run := func(w *workspace.Workspace, script string, stopped *Stop) {
 		group.Go(func() {
 			r, err := s.Run(t.Context(), w, Command{Script: script})
 			if err != nil {
@@ -68,7 +70,7 @@ func TestQuotaOfCommandsBesideEachOther(t *testing.T) {
 
 	many := make([]Stop, 4)
 	for i := range many {
-		run(open(t, t.TempDir(), Limits{Quota: q}), "head -c 8M /dev/zero > c; sleep 20", &many[i])
+		run(open(t, t.TempDir(), workspace.Limits{Quota: q}), "head -c 8M /dev/zero > c; sleep 20", &many[i])
 	}
 	group.Wait()
 	is.True(slices.Contains(many, StopDisk)) // before the command ends by itself

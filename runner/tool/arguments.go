@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/visible"
 )
 
@@ -128,7 +128,7 @@ func (a *arguments) optionalPath(name string) string {
 // them: a path has no backslashes otherwise.
 func (a *arguments) checkPath(name, p string) string {
 	p = visible.Named(p)
-	if _, err := sandbox.SafePath(p); err != nil {
+	if _, err := workspace.SafePath(p); err != nil {
 		a.wrong("%s%s: %s", a.within, name, err)
 	}
 	return p
@@ -191,7 +191,7 @@ func (a *arguments) paths(name string, most int) []string {
 	list := a.strings(name, most)
 	for i, p := range list {
 		list[i] = visible.Named(p)
-		if _, err := sandbox.SafePath(list[i]); err != nil {
+		if _, err := workspace.SafePath(list[i]); err != nil {
 			a.wrong("%s%s[%d]: %s", a.within, name, i, err)
 		}
 	}
@@ -267,11 +267,11 @@ func explain(err error) error { return explainFor("path", err) }
 
 // explainFor is like explain for a path in the argument with that name.
 func explainFor(name string, err error) error {
-	refused, ok := errors.AsType[*sandbox.Error](err)
+	refused, ok := errors.AsType[*workspace.Error](err)
 	switch {
 	case !ok:
 		return err
-	case refused.Kind == sandbox.Invalid:
+	case refused.Kind == workspace.Invalid:
 		return Errorf("%s: %s", name, refused.Message)
 	}
 	return &Error{Message: refused.Message}

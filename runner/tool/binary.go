@@ -5,13 +5,13 @@ import (
 	"path"
 	"strings"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // binaryExtension returns the extension of a path if files with it cannot be text, such as ".png". Otherwise it
 // returns "".
 func binaryExtension(name string) string {
-	mediaType := sandbox.MediaType(name, nil)
+	mediaType := workspace.MediaType(name, nil)
 	switch mediaType {
 	case "application/rtf", "message/rfc822": // text, although their names do not show it
 		return ""

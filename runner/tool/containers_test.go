@@ -16,6 +16,7 @@ import (
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/archive"
+	"journeyman/runner/workspace"
 )
 
 // zipped returns a zip archive with files: names and contents in turn.
@@ -61,7 +62,7 @@ func gzipped(t testing.TB, text string) string {
 
 func TestReadMembers(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	letter := packDocx(t, "<w:p><w:t>Dear Ann</w:t></w:p>")
 	level := zipped(t, "f.txt", "deep")
 	for range 4 {
@@ -149,7 +150,7 @@ func TestMemberIsReadInOneWalk(t *testing.T) {
 // TestManyMembers checks that an error does not list all of many files.
 func TestManyMembers(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	var files []string
 	for i := range 100 {
 		files = append(files, fmt.Sprintf("f%d", i), "x")
@@ -160,7 +161,7 @@ func TestManyMembers(t *testing.T) {
 
 func TestLargeMembers(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "b.zip", zipped(t, "big", strings.Repeat("x", maxMember+1), "fits", strings.Repeat("y", maxMember)))
 	h.refuses(t, "read_file", object{"path": "b.zip/big"}, `"big" in it has more than 15728640 bytes: unpack it in the shell`)
 	is.New(t).True(strings.Contains(h.text(t, "read_file", object{"path": "b.zip/fits"}), "[the line has 15728640 bytes]"))
@@ -169,7 +170,7 @@ func TestLargeMembers(t *testing.T) {
 func TestViewMember(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "b.docx", zipped(t, "word/media/image1.png", string(testPicture(t, 3, 2))))
 	is.Equal(h.text(t, "view_image", object{"path": "b.docx/word/media/image1.png"}), "The picture b.docx/word/media/image1.png: PNG, 3 x 2 pixels.")
 	h.refuses(t, "view_image", object{"path": "b.docx/word/media/image2.png"}, "it has: word/media/image1.png")
@@ -179,7 +180,7 @@ func TestViewMember(t *testing.T) {
 func TestMailFiles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	part := func(kind, name, body string) string {
 		return "--b\r\nContent-Type: " + kind + "\r\nContent-Disposition: attachment; filename=" + name + "\r\n\r\n" + body + "\r\n"
 	}
@@ -224,7 +225,7 @@ func TestCompoundKinds(t *testing.T) {
 func TestKindByContents(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	types := `<Types><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>`
 	letter := zipped(t, "[Content_Types].xml", types, "word/document.xml", `<w:document xmlns:w="w"><w:p><w:t>Dear Ann</w:t></w:p></w:document>`)
 	for _, name := range []string{"letter", "letter.bin", "letter.zip", "letter.xlsx", "letter.txt", "letter.pdf", "letter.html", "letter.csv"} {
@@ -260,7 +261,7 @@ func TestKindByContents(t *testing.T) {
 func TestReadPages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	page := "<html><head><meta charset=\"iso-8859-1\"><title>Prei\xdfliste</title><style>x{}</style></head><body><h1>Gr\xf6\xdfe &amp; Preis</h1>" +
 		"<p style='display:none'>hidden</p><table><tr><th>a<th>b<tr><td>1<td>2</table><button>Buy</button><input value=Ann><script>s()</script></body></html>\n"
 	h.put(t, "p.html", page)

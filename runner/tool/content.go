@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // A content is what a path names: a file of the workspace, or a file in a container, such as bundle.zip/a.txt.
@@ -25,7 +26,7 @@ type content struct {
 }
 
 // open opens the file at a path. If the workspace has no such file, a part of the path may be that of a container.
-func (d Documents) open(ctx context.Context, ws *sandbox.Workspace, p string) (*content, error) {
+func (d Documents) open(ctx context.Context, ws *workspace.Workspace, p string) (*content, error) {
 	f, err := ws.Open(p)
 	if err != nil {
 		if container, member, ok := splitMember(ws, p); ok {
@@ -50,8 +51,8 @@ func (d Documents) open(ctx context.Context, ws *sandbox.Workspace, p string) (*
 }
 
 // splitMember splits a path of a file in a container. ok is false if no part of the path is a regular file.
-func splitMember(ws *sandbox.Workspace, p string) (container, member string, ok bool) {
-	clean, err := sandbox.SafePath(p)
+func splitMember(ws *workspace.Workspace, p string) (container, member string, ok bool) {
+	clean, err := workspace.SafePath(p)
 	if err != nil {
 		return "", "", false
 	}
@@ -65,7 +66,7 @@ func splitMember(ws *sandbox.Workspace, p string) (container, member string, ok 
 }
 
 // openMember opens a file in a container. The confined process unpacks it.
-func (d Documents) openMember(ctx context.Context, ws *sandbox.Workspace, container, member string) (*content, error) {
+func (d Documents) openMember(ctx context.Context, ws *workspace.Workspace, container, member string) (*content, error) {
 	outer, err := d.open(ctx, ws, container)
 	if err != nil {
 		return nil, err
@@ -99,8 +100,8 @@ func (d Documents) openMember(ctx context.Context, ws *sandbox.Workspace, contai
 // identify sets the kind and the media type. The first bytes of a picture tell more than its name.
 func (c *content) identify() {
 	c.kind = kindOfFile(c.path, c.head)
-	c.mediaType = sandbox.MediaType(c.path, c.head)
-	if byContents := sandbox.MediaType("", c.head); strings.HasPrefix(byContents, "image/") {
+	c.mediaType = workspace.MediaType(c.path, c.head)
+	if byContents := workspace.MediaType("", c.head); strings.HasPrefix(byContents, "image/") {
 		c.mediaType = byContents
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/ordertest"
 )
 
@@ -87,7 +88,7 @@ func readCost(t *testing.T, docs Documents, path string) (c *cost, kind string, 
 	is := is.New(t)
 	document, err := os.ReadFile(path)
 	is.NoErr(err)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	name := filepath.Base(path)
 	h.put(t, name, string(document))
 	c = &cost{}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"journeyman/runner/diff"
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/visible"
 )
 
@@ -42,7 +42,7 @@ func unifiedDiff(path, before, after string) string {
 		lines = lines[n:]
 		// Further hunks would be cut off anyway.
 		if text.Len() > maxDiff {
-			return sandbox.Cut(text.String(), maxDiff) + "\n[the diff is longer; read the file to see the rest]\n"
+			return workspace.Cut(text.String(), maxDiff) + "\n[the diff is longer; read the file to see the rest]\n"
 		}
 	}
 	return text.String()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // packDocx returns a docx document with the given body.
@@ -45,7 +45,7 @@ func packXlsb(t *testing.T) string {
 func TestWriteOfficeDocuments(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.does(t, "write_file", object{"path": "a/letter.DOCX", "content": "# Dear Ann\n\n- one\n- two\n"})
 	is.Equal(h.text(t, "read_file", object{"path": "a/letter.DOCX"}), "# Dear Ann\n\n- one\n- two\n")
 	h.does(t, "write_file", object{"path": "b.xlsx", "content": "Name,Qty\nAnn,3\n"})
@@ -66,7 +66,7 @@ func TestWriteOfficeDocuments(t *testing.T) {
 func TestReadOfficeDocuments(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "letter.docx", packDocx(t, "<w:p><w:t>Dear Ann</w:t></w:p><w:p><w:t>Yours</w:t></w:p>"))
 	is.Equal(h.text(t, "read_file", object{"path": "letter.docx"}), "Dear Ann\n\nYours\n\n") // without line numbers
 	is.Equal(h.text(t, "read_file", object{"path": "letter.docx", "limit": 1}), "Dear Ann\n[lines 1 to 1 of 4; go on with offset 2]\n")

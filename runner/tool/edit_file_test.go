@@ -14,12 +14,12 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 func TestEditFile(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	for name, tt := range map[string]struct {
 		data, old, new string
 		all            bool
@@ -88,7 +88,7 @@ func TestEditFile(t *testing.T) {
 func TestEditFileAnswer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "f", "1\n2 x x\n3\n4 x\n5\n6\n7\n8\n9\n10\n11\n12 y")
 	is.Equal(h.text(t, "edit_file", object{"path": "f", "old": "x", "new": "z", "all": true}),
 		"f: 3 replaced, 34 bytes now\n--- a/f\n+++ b/f\n@@ -1,7 +1,7 @@\n 1\n-2 x x\n+2 z z\n 3\n-4 x\n+4 z\n 5\n 6\n 7\n")
@@ -214,7 +214,7 @@ func FuzzEditFile(f *testing.F) {
 	} {
 		f.Add(seed, "one\ntwo\nthree\n")
 	}
-	h := newTurn(f, sandbox.Limits{})
+	h := newTurn(f, workspace.Limits{})
 	f.Fuzz(func(t *testing.T, input, data string) {
 		h.put(t, "f", data)
 		out, err := editFile{}.Run(t.Context(), h, json.RawMessage(input))

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // maxLoose is the maximum size of a file that findLoosely searches, in bytes. The search needs
@@ -173,7 +173,7 @@ func nearestLines(data, old []byte) string {
 	var text strings.Builder
 	for i := max(nearest-nearestAround, 0); i < min(nearest+nearestAround+1, len(lines)); i++ {
 		line := strings.TrimRight(lines[i], "\r")
-		text.WriteString(strconv.Itoa(i+1) + "\t" + sandbox.Cut(line, nearestBytes) + "\n")
+		text.WriteString(strconv.Itoa(i+1) + "\t" + workspace.Cut(line, nearestBytes) + "\n")
 	}
 	return text.String()
 }
@@ -181,7 +181,7 @@ func nearestLines(data, old []byte) string {
 // pairs returns the set of all pairs of adjacent bytes at the beginning of a line.
 func pairs(line string) map[[2]byte]bool {
 	set := map[[2]byte]bool{}
-	line = sandbox.Cut(strings.TrimSpace(line), 2*nearestBytes)
+	line = workspace.Cut(strings.TrimSpace(line), 2*nearestBytes)
 	for i := range max(len(line)-1, 0) {
 		set[[2]byte{line[i], line[i+1]}] = true
 	}

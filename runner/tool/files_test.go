@@ -8,13 +8,13 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 func TestReadFileTooLarge(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "huge", strings.Repeat("x", headSize))
 	is.NoErr(os.Truncate(filepath.Join(h.dir, "huge"), maxReadable+1))
 	h.refuses(t, "read_file", object{"path": "huge"}, "67108865 bytes; read_file reads files of up to 67108864")
@@ -25,7 +25,7 @@ func TestReadFileTooLarge(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{FileSize: 10, TotalSize: 15})
+	h := newTurn(t, workspace.Limits{FileSize: 10, TotalSize: 15})
 	for range 2 {
 		out := h.does(t, "write_file", object{"path": "a/b.txt", "content": "größe\n"})
 		is.Equal(out, `{"path":"a/b.txt","size":8}`)
@@ -43,7 +43,7 @@ func TestWriteFile(t *testing.T) {
 // TestBinaryExtensions writes text to files that cannot be text, and publishes such files.
 func TestBinaryExtensions(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	for path, way := range map[string]string{
 		"a.odt": ".docx or .pdf instead", "a.DOC": ".docx or .pdf instead", "a.xls": ".xlsx instead", "a.ods": ".xlsx instead",
 		"a.pptx": ".pdf or .docx instead", "a.odp": ".pdf or .docx instead", "b/a.ppt": ".pdf or .docx instead",

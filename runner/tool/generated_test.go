@@ -17,7 +17,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // outside is the content of a file outside of the workspace.
@@ -151,7 +151,7 @@ func TestGeneratedCalls(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	beside := t.TempDir()
 	secret := filepath.Join(beside, "secret")
 	is.New(t).NoErr(os.WriteFile(secret, []byte(outside), 0o644))

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/html/charset"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // A pageInput is the JSON input of the page filter.
@@ -54,9 +55,9 @@ func readPage(in []byte) ([]byte, error) {
 		out.readHTML(text, at)
 	}
 	// Cut the title twice: first so that splitting a huge one stays cheap, then to its limit.
-	out.Title = sandbox.Cut(strings.Join(strings.Fields(sandbox.Cut(out.Title, maxAttribute)), " "), maxTitleLength)
+	out.Title = workspace.Cut(strings.Join(strings.Fields(workspace.Cut(out.Title, maxAttribute)), " "), maxTitleLength)
 	if len(out.Content) > maxPageText {
-		out.Content, out.Truncated = sandbox.Cut(out.Content, maxPageText), true
+		out.Content, out.Truncated = workspace.Cut(out.Content, maxPageText), true
 	}
 	return json.Marshal(out)
 }

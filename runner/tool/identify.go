@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/archive"
+	"journeyman/runner/workspace"
 )
 
 // formOf returns the form of a file that begins with head, "" for text and for everything else.
@@ -63,7 +63,7 @@ func kindOfForm(form string) documentKind {
 // kindOfFile returns the kind of a file by its first bytes, and by its name where the bytes fit several kinds. The zero
 // kind is that of text, and of files that nothing here reads. In the confined process, refined knows more.
 func kindOfFile(name string, head []byte) documentKind {
-	byName := documentKindOf(sandbox.MediaType(path.Base(name), nil))
+	byName := documentKindOf(workspace.MediaType(path.Base(name), nil))
 	form := formOf(head)
 	switch {
 	case byName.form == form && form != "", byName.filter != "" && byName.form == "" && form == "":
@@ -74,7 +74,7 @@ func kindOfFile(name string, head []byte) documentKind {
 		return byName // an office document that a password protects is of this form
 	case form != "" && (byName.form != "" || byName.filter == "" || byName.plain):
 		return kindOfForm(form)
-	case len(head) > 0 && encodingOf(head) == "" && !strings.HasPrefix(sandbox.MediaType("", head), "image/"):
+	case len(head) > 0 && encodingOf(head) == "" && !strings.HasPrefix(workspace.MediaType("", head), "image/"):
 		return byName // its reader says that it is damaged
 	}
 	return plainKind(head)

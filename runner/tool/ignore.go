@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // Limits of .gitignore files. A file that exceeds them has no effect.
@@ -26,7 +26,7 @@ const (
 
 // An ignorer determines which entries of one walk the .gitignore files of a workspace exclude.
 type ignorer struct {
-	ws      *sandbox.Workspace
+	ws      *workspace.Workspace
 	folders []ignoreRules // rules of the folders above the current entry, outermost first
 	off     bool          // the path of the call is ignored itself, so the walk shows everything
 	omitted bool          // the walk has omitted an entry
@@ -51,11 +51,11 @@ type ignoreRule struct {
 }
 
 // newIgnorer returns the ignorer of a walk that begins at the path start.
-func newIgnorer(ws *sandbox.Workspace, start string) *ignorer {
+func newIgnorer(ws *workspace.Workspace, start string) *ignorer {
 	g := &ignorer{ws: ws}
 	for at := range parents(start) {
 		// The call contains start, so start must be shown even if it is ignored.
-		g.off = g.off || at != "." && (path.Base(at) == ".git" || g.ignored(sandbox.Entry{Path: at, Mode: fs.ModeDir}))
+		g.off = g.off || at != "." && (path.Base(at) == ".git" || g.ignored(workspace.Entry{Path: at, Mode: fs.ModeDir}))
 		g.enter(at)
 	}
 	return g
@@ -76,7 +76,7 @@ func parents(p string) func(yield func(string) bool) {
 }
 
 // skip reports whether the walk omits an entry. It must be called in the order of the walk.
-func (g *ignorer) skip(e sandbox.Entry) bool {
+func (g *ignorer) skip(e workspace.Entry) bool {
 	within := func(r ignoreRules) bool { return r.folder == "." || strings.HasPrefix(e.Path, r.folder+"/") }
 	// The walk has left these folders, so their rules no longer apply.
 	for len(g.folders) > 0 && !within(g.folders[len(g.folders)-1]) {
@@ -94,7 +94,7 @@ func (g *ignorer) skip(e sandbox.Entry) bool {
 
 // ignored reports whether the last matching rule ignores an entry. Rules of inner folders come
 // after those of outer folders (gitignore(5)).
-func (g *ignorer) ignored(e sandbox.Entry) bool {
+func (g *ignorer) ignored(e workspace.Entry) bool {
 	for _, f := range slices.Backward(g.folders) {
 		below := strings.TrimPrefix(e.Path, f.folder+"/")
 		name := path.Base(below)
@@ -200,14 +200,14 @@ func trimSpaces(line string) string {
 
 // walkFiles calls visit for the entries below a path, except .git and ignored entries. left
 // reports whether it has omitted any. visit returns errors as for Workspace.Walk.
-func walkFiles(ctx context.Context, ws *sandbox.Workspace, start string, visit func(sandbox.Entry) error) (
+func walkFiles(ctx context.Context, ws *workspace.Workspace, start string, visit func(workspace.Entry) error) (
 	left bool, err error) {
-	clean, err := sandbox.SafePath(start)
+	clean, err := workspace.SafePath(start)
 	if err != nil {
 		return false, err
 	}
 	g := newIgnorer(ws, clean)
-	err = ws.Walk(clean, func(e sandbox.Entry) error {
+	err = ws.Walk(clean, func(e workspace.Entry) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

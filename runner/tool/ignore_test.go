@@ -15,13 +15,13 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 func TestIgnoredFiles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	for _, path := range []string{".git/config", "sub/.git/HEAD", "a.log", "keep.log", "sub/b.log", "sub/deep/c.log", "build/out.txt",
 		"sub/build/out.txt", "src/main.go", "src/gen/x.go", "docs/gen/x.go"} {
 		h.put(t, path, "needle\n")
@@ -54,7 +54,7 @@ func TestIgnoreAsGit(t *testing.T) {
 // walkFiles list.
 func compareWithGit(t *testing.T, git string, r *rand.Rand) {
 	t.Helper()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	name := func() string { return pick("a", "b", "c", "ab", "abc", "a.b", "#x", "!y", "x y", "b.log", "[z]") }
 	for range 12 {
@@ -97,7 +97,7 @@ func compareWithGit(t *testing.T, git string, r *rand.Rand) {
 	})
 	want := untracked(t, git, h.dir)
 	var got []string
-	_, err := walkFiles(t.Context(), h.ws, ".", func(e sandbox.Entry) error {
+	_, err := walkFiles(t.Context(), h.ws, ".", func(e workspace.Entry) error {
 		if !e.Mode.IsDir() {
 			got = append(got, e.Path)
 		}
@@ -195,12 +195,12 @@ func TestIgnoreInALargeFolder(t *testing.T) {
 	text.WriteString("node_modules/\n*.log\n")
 	g := &ignorer{folders: []ignoreRules{{".", parseIgnore(text.String())}}}
 	for i := range 10_000 {
-		is.True(!g.ignored(sandbox.Entry{Path: fmt.Sprintf("services/backend/internal/module/file_%06d_test.go", i)}))
+		is.True(!g.ignored(workspace.Entry{Path: fmt.Sprintf("services/backend/internal/module/file_%06d_test.go", i)}))
 	}
-	modules := sandbox.Entry{Path: "web/node_modules", Mode: fs.ModeDir}
+	modules := workspace.Entry{Path: "web/node_modules", Mode: fs.ModeDir}
 	is.True(g.ignored(modules))
 	g.work = maxIgnoreWork
-	is.True(!g.ignored(sandbox.Entry{Path: "a/dir1/x.gen"}))
+	is.True(!g.ignored(workspace.Entry{Path: "a/dir1/x.gen"}))
 	is.True(g.ignored(modules))
-	is.True(g.ignored(sandbox.Entry{Path: "a/x.log"}))
+	is.True(g.ignored(workspace.Entry{Path: "a/x.log"}))
 }

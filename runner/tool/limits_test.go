@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // TestDescriptionsStateLimits checks that limits in the descriptions of tools equal the constants.
@@ -45,7 +46,7 @@ func TestDescriptionsStateLimits(t *testing.T) {
 func TestErrorsNameTheArgument(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	_, err := Shell(&sandbox.Shell{}).Run(t.Context(), h, []byte(`{"command": " "}`))
 	is.True(err != nil && strings.HasPrefix(err.Error(), "command: ")) // the shell has no argument path
 	h.put(t, "a.txt", "x \ny\nx  \ny\n")

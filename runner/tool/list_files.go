@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/visible"
 )
 
@@ -74,7 +74,7 @@ func (listFiles) Run(ctx context.Context, host Host, input json.RawMessage) (jso
 }
 
 // visit adds an entry to the list if it matches.
-func (l *fileList) visit(e sandbox.Entry) error {
+func (l *fileList) visit(e workspace.Entry) error {
 	below := relativeTo(l.start, e.Path)
 	deepest := l.depth > 0 && strings.Count(below, "/")+1 >= l.depth
 	switch {

@@ -11,13 +11,13 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 func TestListFiles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	is.Equal(h.text(t, "list_files", nil), "(no files)\n")
 	h.put(t, "b", "22")
 	h.put(t, "a/c", "1")
@@ -67,7 +67,7 @@ func TestListManyFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			h := newTurn(t, sandbox.Limits{})
+			h := newTurn(t, workspace.Limits{})
 			for i := range tt.files {
 				h.put(t, fmt.Sprintf("%0*d", tt.length, i), "")
 			}
@@ -84,7 +84,7 @@ func TestListManyFiles(t *testing.T) {
 func TestListLeavesNoGaps(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	const length = 250
 	for i := range maxListedSize/length + 1 {
 		h.put(t, fmt.Sprintf("%0*d", length, i), "")

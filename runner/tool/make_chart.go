@@ -12,6 +12,7 @@ import (
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/chart"
+	"journeyman/runner/workspace"
 	"journeyman/store/visible"
 )
 
@@ -90,7 +91,7 @@ func (m makeChart) Run(ctx context.Context, host Host, input json.RawMessage) (j
 }
 
 // readTable returns the text of a CSV file in any encoding that read_file knows.
-func (d Documents) readTable(ctx context.Context, ws *sandbox.Workspace, file string) (string, error) {
+func (d Documents) readTable(ctx context.Context, ws *workspace.Workspace, file string) (string, error) {
 	t, err := openText(ctx, d, ws, file, "")
 	if err != nil {
 		return "", err

@@ -8,14 +8,14 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // TestMakeChart draws charts in the confined process.
 func TestMakeChart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	out := h.does(t, "make_chart", object{"path": "r/sales.PNG", "kind": "bar", "title": "Größe", "labels": []any{2024, "2025"},
 		"series": []object{{"name": "EUR", "values": []any{1.5, nil}}}})
 	is.True(strings.HasPrefix(out, `{"path":"r/sales.PNG","size":`))
@@ -40,7 +40,7 @@ func TestMakeChart(t *testing.T) {
 func TestMakeChartRefuses(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "a.csv", "x,y\na,one\n")
 	h.put(t, "empty.csv", "\n")
 	h.put(t, "p.png", string(testPicture(t, 3, 2)))

@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/ordertest"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestWaitingDocumentIsHeldOnce(t *testing.T) { // not in parallel: it counts the memory of all goroutines
 	is := is.New(t)
 	const size = 30 << 20
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "large.pdf", "%PDF-1.4\n"+string(make([]byte, size)))
 	docs := NewDocuments(sandbox.NewFilterPool())
 	c, err := docs.open(t.Context(), h.ws, "large.pdf")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/visible"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "a\n[9 of 9]\nb\x1b[2J", "found")
 	h.put(t, "folder\r\nx/c\u2028d", "found")
 	is.Equal(h.text(t, "list_files", nil), `a\n[9 of 9]\nb\u001b[2J`+"\t5\n"+`folder\r\nx/c\u2028d`+"\t5\n")
@@ -59,7 +59,7 @@ func TestHiddenNamesInEveryTool(t *testing.T) {
 	for name, shown := range hiddenNames() {
 		hidden := strings.Trim(name, "ab")
 		for _, given := range []string{name, shown} {
-			h := newTurn(t, sandbox.Limits{})
+			h := newTurn(t, workspace.Limits{})
 			for _, called := range []string{"write_file", "edit_file", "read_file", "list_files", "search_files", "publish_file", "view_image", "make_chart"} {
 				if called == "make_chart" && given != shown {
 					continue // it takes more time than the others
@@ -99,7 +99,7 @@ func TestHiddenNamesInEveryTool(t *testing.T) {
 // TestHostileNamesInErrors checks the messages about paths that no tool opens.
 func TestHostileNamesInErrors(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	for _, name := range []string{"a\nb", "a\r\n[1 of 1]", "a\x1b[2J", "a\u0085b", "a\u009b", "a\u2028b", "a\u202eb", "a\u200bb", `a\nb`, `a\u001bb`} {
 		for _, tl := range All(Documents{}) {
 			if !strings.Contains(string(tl.Spec().InputSchema), `"path"`) || tl.Spec().Name == "write_file" {

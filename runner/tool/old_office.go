@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // Limits of conversions with LibreOffice.
@@ -62,7 +63,7 @@ func (o *officeConverter) convert(ctx context.Context, kind documentKind, docume
 		return nil, Errorf("the %s cannot be converted now: this machine has no place for temporary files", kind.name)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	ws, err := sandbox.OpenWorkspace(dir, sandbox.Limits{FileSize: sandbox.MaxFilterInput, Files: 100})
+	ws, err := workspace.Open(dir, workspace.Limits{FileSize: sandbox.MaxFilterInput, Files: 100})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (o *officeConverter) convert(ctx context.Context, kind documentKind, docume
 	case r.Stopped != "":
 		return nil, Errorf("the %s has no text that can be read: LibreOffice had to convert it, and %s", kind.name,
 			whyStopped(r.Stopped, officeTime))
-	case sandbox.IsNotFound(err):
+	case workspace.IsNotFound(err):
 		return nil, Errorf("the %s has no text that can be read: LibreOffice cannot convert it, so it is damaged, or "+
 			"a password protects it", kind.name)
 	}

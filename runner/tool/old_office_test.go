@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // TestReadOldOffice reads a document in a form before 2007, which LibreOffice makes here and converts in read_file.
@@ -26,7 +27,7 @@ func TestReadOldOffice(t *testing.T) {
 	}
 	is := is.New(t)
 	is.NoErr(err)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "in.txt", "Grüße aus Köln\n")
 	made, err := shell.Run(t.Context(), h.ws, sandbox.Command{Timeout: officeTime,
 		Script: "soffice --headless --convert-to 'doc:MS Word 97' --infilter='Text (encoded):UTF8' in.txt"})
@@ -95,7 +96,7 @@ func TestOfficeIsShared(t *testing.T) {
 // TestOfficeIsMissing reads such a document on a machine that cannot convert it.
 func TestOfficeIsMissing(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "o.xls", "\xd0\xcf\x11\xe0"+strings.Repeat("\x00", 512)+"W\x00o\x00r\x00k\x00b\x00o\x00o\x00k\x00\x00\x00")
 	for name, shell := range map[string]func() *sandbox.Shell{
 		"no shell":   func() *sandbox.Shell { return nil },

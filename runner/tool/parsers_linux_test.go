@@ -12,7 +12,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/growthtest"
 )
 
@@ -140,7 +140,7 @@ func parsers(t *testing.T) []growthtest.Parser {
 			Read: func(in []byte) {
 				g := &ignorer{folders: []ignoreRules{{".", parseIgnore(string(in))}}}
 				for range 10_000 {
-					g.skip(sandbox.Entry{Path: strings.Repeat("a", 250), Mode: fs.ModePerm})
+					g.skip(workspace.Entry{Path: strings.Repeat("a", 250), Mode: fs.ModePerm})
 				}
 			}, Shapes: map[string]growthtest.Shape{
 				"names": numbered("", "a%d\n", ""), "stars": times("", "*a", "b"), "star rules": times("", "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b\n", ""),

@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // TestMain makes the test program also run as the process of a filter.
@@ -63,7 +64,7 @@ func makePDF(pages ...string) string {
 
 func TestReadPDF(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "report.pdf", makePDF("Quarterly report\nRevenue grew by 14% (net).", "The board meets on Tuesday.", "End"))
 	h.put(t, "named-otherwise", makePDF("Found by its first bytes"))
 	h.put(t, "damaged.pdf", "%PDF-1.4\nand nothing of it")
@@ -103,7 +104,7 @@ func TestReadPDF(t *testing.T) {
 func TestViewPage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "report.pdf", makePDF("one", "two"))
 	h.put(t, "notes.txt", "plain")
 	for call, page := range map[string]string{`{"path":"report.pdf","page":2}`: "2", `{"path":"report.pdf"}`: "1"} {

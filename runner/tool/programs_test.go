@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // made returns a document that another program has made, or skips the test.
@@ -32,7 +33,7 @@ func TestArchivesOfOtherPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			h := newTurn(t, sandbox.Limits{})
+			h := newTurn(t, workspace.Limits{})
 			h.put(t, name, made(t, name))
 			list := h.text(t, "read_file", object{"path": name})
 			is.True(strings.Contains(list, "\ndocs/Größe.txt\t18\t20") && strings.Contains(list, "\na.csv\t20\t20")) // with years
@@ -40,7 +41,7 @@ func TestArchivesOfOtherPrograms(t *testing.T) {
 			is.Equal(h.text(t, "search_files", object{"pattern": "Äpfel"}), name+"/a.csv\n2:Äpfel;3\n[1 matches in 1 of 2 text files and documents]\n")
 		})
 	}
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "locked.zip", made(t, "locked.zip"))
 	is.New(t).True(strings.Contains(h.text(t, "read_file", object{"path": "locked.zip"}), "\tencrypted\n"))
 	h.refuses(t, "read_file", object{"path": "locked.zip/a.csv"}, "it is encrypted: ask for a copy without a password")
@@ -61,7 +62,7 @@ func TestWordsOfOtherPrograms(t *testing.T) {
 	read := readFile{NewDocuments(sandbox.NewFilterPool()).WithOffice(func() *sandbox.Shell { return shell })}
 	for _, name := range []string{"pandoc.html", "old.doc", "slides.ppt", "table.xls"} {
 		t.Run(name, func(t *testing.T) {
-			h := newTurn(t, sandbox.Limits{})
+			h := newTurn(t, workspace.Limits{})
 			h.put(t, name, made(t, name))
 			if shell == nil && name != "pandoc.html" {
 				t.Skip("this machine cannot confine commands")

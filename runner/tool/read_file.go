@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // Limits of read_file.
@@ -172,7 +172,7 @@ func (x *lineRange) fill(ctx context.Context, t *textFile) error {
 
 // shown returns a line in the form for the model. length is the length of the complete line.
 func (x *lineRange) shown(line string, length, most int) string {
-	text := sandbox.Cut(strings.TrimRight(line, "\r\n"), most)
+	text := workspace.Cut(strings.TrimRight(line, "\r\n"), most)
 	if length > most {
 		text += fmt.Sprintf("… [the line has %d bytes]", length)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/ordertest"
 )
 
@@ -31,7 +31,7 @@ func (h *turn) text(t testing.TB, name string, args any) string {
 
 func TestReadFile(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	three := "one\ntwo\nthree\n"
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for name, tt := range map[string]struct {
@@ -91,7 +91,7 @@ func TestReadFile(t *testing.T) {
 func TestReadFileInPieces(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	var data strings.Builder
 	for i := range 5000 {
 		fmt.Fprintf(&data, "%d %s\n", i, strings.Repeat("x", i%150))
@@ -117,7 +117,7 @@ func TestReadFileInPieces(t *testing.T) {
 func TestReadFileRefuses(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "f", "one\ntwo\n")
 	h.refuses(t, "read_file", object{"path": "f", "offset": 3}, "offset must be at most 2")
 	h.put(t, "empty", "")
@@ -148,7 +148,7 @@ func TestReadFileRefuses(t *testing.T) {
 func TestViewImage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "a/b.txt", string(testPicture(t, 3, 2)))
 	is.Equal(h.text(t, "view_image", object{"path": "a/b.txt"}), "The picture a/b.txt: PNG, 3 x 2 pixels.")
 	is.Equal(h.images, []string{"a/b.txt image/png"}) // the contents determine the type

@@ -8,7 +8,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/ordertest"
 )
 
@@ -52,7 +52,7 @@ func TestSearchDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			h := newTurn(t, sandbox.Limits{})
+			h := newTurn(t, workspace.Limits{})
 			h.put(t, tt.path, tt.data)
 			is.Equal(h.text(t, "search_files", tt.args), tt.want)
 		})
@@ -61,7 +61,7 @@ func TestSearchDocuments(t *testing.T) {
 
 func TestSearchNoMember(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "b.zip", zipped(t, "a.txt", "needle"))
 	h.put(t, "f.txt", "needle")
 	h.refuses(t, "search_files", object{"pattern": "x", "path": "b.zip/none"}, `"b.zip" has no text below "none"`)

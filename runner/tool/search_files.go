@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/visible"
 )
 
@@ -55,7 +55,7 @@ up to 200 matches. Leaves out .git and what .gitignore names.`,
 type search struct {
 	re      *regexp.Regexp
 	line    int // bytes of a line that are searched
-	ws      *sandbox.Workspace
+	ws      *workspace.Workspace
 	docs    Documents
 	start   string
 	glob    pathGlob
@@ -102,7 +102,7 @@ func (s *search) walk(ctx context.Context) (left bool, err error) {
 			return false, s.within(ctx, container, member)
 		}
 	}
-	return walkFiles(ctx, s.ws, s.start, func(e sandbox.Entry) error {
+	return walkFiles(ctx, s.ws, s.start, func(e workspace.Entry) error {
 		if !e.Mode.IsRegular() || !s.glob.matches(relativeTo(s.start, e.Path)) {
 			return nil
 		}
@@ -158,7 +158,7 @@ func compile(pattern string) (re *regexp.Regexp, line int, err error) {
 var errEnough = errors.New("enough matches")
 
 // file searches one file.
-func (s *search) file(ctx context.Context, e sandbox.Entry) error {
+func (s *search) file(ctx context.Context, e workspace.Entry) error {
 	if e.Size > s.ws.FileSize() {
 		s.skipped++
 		return nil
@@ -327,7 +327,7 @@ func excerpt(line string, at int) string {
 	for start > 0 && !utf8.RuneStart(line[start]) {
 		start--
 	}
-	text := sandbox.Cut(line[start:], maxExcerpt)
+	text := workspace.Cut(line[start:], maxExcerpt)
 	if start+len(text) < len(line) {
 		text += "…"
 	}

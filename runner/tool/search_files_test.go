@@ -13,13 +13,13 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/ordertest"
 )
 
 func TestSearchFilesRefuses(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	for name, tt := range map[string]struct {
 		args object
 		says string
@@ -49,7 +49,7 @@ func TestSearchFilesRefuses(t *testing.T) {
 func TestSearchEndsWithContext(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "f", strings.Repeat("a", maxSearchLine))
 	input, err := json.Marshal(object{"pattern": "(?:a?){900}b"})
 	is.NoErr(err)
@@ -63,7 +63,7 @@ func TestSearchEndsWithContext(t *testing.T) {
 
 func TestSearchFiles(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "b.txt", "Alpha\nbeta\r\ngamma alpha")
 	h.put(t, "a/c.md", "alpha\n\n")
 	h.put(t, "latin", "caf\xe9 alpha\n")
@@ -101,7 +101,7 @@ func TestSearchFiles(t *testing.T) {
 func TestSearchLongLines(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "f", strings.Repeat("x", 200_000)+"needle\nneedle\n")
 	large := "(?:a{900}|needle)" // more than 900 instructions
 	is.Equal(h.text(t, "search_files", object{"pattern": large}), "f\n2:needle\n[1 matches in 1 of 1 text files]\n"+
@@ -113,7 +113,7 @@ func TestSearchLongLines(t *testing.T) {
 func TestSearchFilesLimits(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "200", strings.Repeat("x\n", maxMatches))
 	find := func(pattern, path string) string {
 		return h.text(t, "search_files", object{"pattern": pattern, "path": path})

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 type shell struct {
@@ -28,7 +29,7 @@ func (t shell) Programs(ctx context.Context) (started []string, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	ws, err := sandbox.OpenWorkspace(dir, sandbox.Limits{FileSize: 1 << 20, Files: 1000})
+	ws, err := workspace.Open(dir, workspace.Limits{FileSize: 1 << 20, Files: 1000})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/ordertest"
 )
 
@@ -41,7 +42,7 @@ func TestShell(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			h := newTurn(t, sandbox.Limits{})
+			h := newTurn(t, workspace.Limits{})
 			h.put(t, "given", "<given>")
 			out, err := unconfined(t).Run(t.Context(), h, json.RawMessage(tt.input))
 			is.NoErr(err)
@@ -71,7 +72,7 @@ func TestShellDescription(t *testing.T) {
 	// What it says is true.
 	outside := filepath.Join(t.TempDir(), "outside")
 	is.NoErr(os.WriteFile(outside, []byte("seen"), 0o600))
-	out, err := Shell(s).Run(t.Context(), newTurn(t, sandbox.Limits{}), json.RawMessage(`{"command":"cat '`+outside+`'"}`))
+	out, err := Shell(s).Run(t.Context(), newTurn(t, workspace.Limits{}), json.RawMessage(`{"command":"cat '`+outside+`'"}`))
 	is.NoErr(err)
 	is.True(strings.Contains(string(out), "seen")) // a file outside of the workspace
 }
@@ -88,7 +89,7 @@ func TestShellRefuses(t *testing.T) {
 		"impatient":   {`{"command":"true","timeoutSeconds":0}`, "at least 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := unconfined(t).Run(t.Context(), newTurn(t, sandbox.Limits{}), json.RawMessage(tt.input))
+			_, err := unconfined(t).Run(t.Context(), newTurn(t, workspace.Limits{}), json.RawMessage(tt.input))
 			says(t, err, tt.says)
 		})
 	}
@@ -99,7 +100,7 @@ func TestShellOutput(t *testing.T) {
 	t.Parallel()
 	for _, fill := range []string{`\\033`, `\\\"`, `\\n`, `\\377`} {
 		is := is.New(t)
-		out, err := unconfined(t).Run(t.Context(), newTurn(t, sandbox.Limits{}),
+		out, err := unconfined(t).Run(t.Context(), newTurn(t, workspace.Limits{}),
 			json.RawMessage(`{"command":"for to in 1 2; do printf '`+fill+`%.0s' $(seq 200000) >&$to; done"}`))
 		is.NoErr(err)
 		is.True(json.Valid(out))

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/charset"
+	"journeyman/runner/workspace"
 )
 
 // headSize is the number of bytes of a file that determine whether it is text.
@@ -32,7 +32,7 @@ type textFile struct {
 
 // openText opens the file at path and detects its type and encoding. encoding is the canonical name of the encoding
 // that the caller knows, "" for none.
-func openText(ctx context.Context, docs Documents, ws *sandbox.Workspace, path, encoding string) (*textFile, error) {
+func openText(ctx context.Context, docs Documents, ws *workspace.Workspace, path, encoding string) (*textFile, error) {
 	c, err := docs.open(ctx, ws, path)
 	if err != nil {
 		return nil, err

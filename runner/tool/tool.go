@@ -11,7 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // A Tool is a function that a model may call. Implementations keep no state of a turn and are
@@ -44,7 +44,7 @@ type Spec struct {
 // A Host gives a tool access to its turn.
 type Host interface {
 	// Workspace returns the turn's folder.
-	Workspace() *sandbox.Workspace
+	Workspace() *workspace.Workspace
 
 	// Publish copies the current contents of the file at path, and gives the copy an address.
 	// The copy is published together with the call's result, or not at all.

@@ -14,12 +14,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"journeyman/runner/dial"
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // A turn is a Host with a real workspace. It only records the published files.
 type turn struct {
-	ws        *sandbox.Workspace
+	ws        *workspace.Workspace
 	dir       string
 	titles    []string
 	sources   []string // address and title
@@ -28,7 +28,7 @@ type turn struct {
 	hosts     []string // permitted hosts; nil for all
 }
 
-func (h *turn) Workspace() *sandbox.Workspace { return h.ws }
+func (h *turn) Workspace() *workspace.Workspace { return h.ws }
 
 func (h *turn) Publish(_ context.Context, path, title string) (File, error) {
 	if h.published != nil {
@@ -39,7 +39,7 @@ func (h *turn) Publish(_ context.Context, path, title string) (File, error) {
 		return File{}, err
 	}
 	h.titles = append(h.titles, title)
-	return File{Path: path, MediaType: sandbox.MediaType(path, nil), Size: e.Size, URL: "http://localhost/" + path}, nil
+	return File{Path: path, MediaType: workspace.MediaType(path, nil), Size: e.Size, URL: "http://localhost/" + path}, nil
 }
 
 func (h *turn) ShowImage(ctx context.Context, path string, data []byte) (Picture, error) {
@@ -74,10 +74,10 @@ func (h *turn) Hide(text string) string {
 
 func (h *turn) AddSource(url, title string) { h.sources = append(h.sources, url+" "+title) }
 
-func newTurn(t testing.TB, limits sandbox.Limits) *turn {
+func newTurn(t testing.TB, limits workspace.Limits) *turn {
 	t.Helper()
 	dir := t.TempDir()
-	ws, err := sandbox.OpenWorkspace(dir, limits)
+	ws, err := workspace.Open(dir, limits)
 	is.New(t).NoErr(err)
 	t.Cleanup(func() { ws.Close() })
 	return &turn{ws: ws, dir: dir}
@@ -196,7 +196,7 @@ func TestRequired(t *testing.T) {
 				Properties map[string]struct{ Type string }
 			}
 			is.NoErr(json.Unmarshal(spec.InputSchema, &schema))
-			h := newTurn(t, sandbox.Limits{})
+			h := newTurn(t, workspace.Limits{})
 			for _, name := range schema.Required {
 				for _, input := range []string{
 					"", "null", "{}", `{"` + name + `":null}`, `{"` + strings.ToUpper(name) + `":"x"}`,
@@ -217,7 +217,7 @@ func TestRequired(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "f", "1\n2\n3\n")
 	for name, tt := range map[string]struct{ input, says string }{
 		"list":   {`["f"]`, "must be a JSON object"},
@@ -257,7 +257,7 @@ func TestArguments(t *testing.T) {
 func TestPublishFile(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "a&b.txt", "hello")
 	out := h.does(t, "publish_file", object{"path": "a&b.txt", "title": "Greeting"})
 	is.Equal(out, `{"path":"a&b.txt","mediaType":"text/plain","size":5,"url":"http://localhost/a&b.txt"}`)
@@ -276,7 +276,7 @@ func TestPublishFile(t *testing.T) {
 func TestUpdatePlan(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	out, err := h.run(t, "update_plan", `{"items":[{"text":"read <it>","state":"done"},{"text":"write","state":"in_progress"},{"text":"send"}]}`)
 	is.NoErr(err)
 	is.Equal(out, `{"items":[{"text":"read <it>","state":"done"},{"text":"write","state":"in_progress"},{"text":"send","state":"pending"}]}`)

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"journeyman/runner/dial"
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 type webFetch struct {
@@ -180,10 +180,10 @@ func (p *page) read(ctx context.Context, docs Documents) (*fetched, error) {
 		return nil, err
 	}
 	if len(f.Content) > maxPageText {
-		f.Content, f.Truncated = sandbox.Cut(f.Content, maxPageText), true
+		f.Content, f.Truncated = workspace.Cut(f.Content, maxPageText), true
 	}
 	// Control characters of a hostile page must not reach a terminal or a log.
-	f.Title, f.Content = sandbox.Cut(printable(f.Title), maxTitleLength), printable(f.Content)
+	f.Title, f.Content = workspace.Cut(printable(f.Title), maxTitleLength), printable(f.Content)
 	return f, nil
 }
 
@@ -206,7 +206,7 @@ func (f *fetched) cut(offset int) error {
 	for offset > 0 && !utf8.RuneStart(whole[offset]) {
 		offset-- // do not begin inside a character
 	}
-	f.Content = sandbox.Cut(whole[offset:], maxContent)
+	f.Content = workspace.Cut(whole[offset:], maxContent)
 	if len(f.Content) < len(whole) {
 		f.TotalBytes = len(whole)
 	}
@@ -221,7 +221,7 @@ func (f *fetched) cut(offset int) error {
 func (p *page) mediaType() string {
 	mediaType, _, err := mime.ParseMediaType(p.contentType)
 	if err != nil || mediaType == "application/octet-stream" || mediaType == "binary/octet-stream" {
-		mediaType = sandbox.MediaType(p.url.Path, p.body[:min(len(p.body), 512)])
+		mediaType = workspace.MediaType(p.url.Path, p.body[:min(len(p.body), 512)])
 	}
 	return mediaType
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/dial"
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // TestWebFetchHeaders sends headers with and without secrets, to a server and by redirects to
@@ -56,7 +56,7 @@ func TestWebFetchHeaders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			h := newTurn(t, sandbox.Limits{})
+			h := newTurn(t, workspace.Limits{})
 			input, err := json.Marshal(map[string]any{"url": tt.address, "headers": tt.headers})
 			is.NoErr(err)
 			out, err := WebFetch(testDocuments, dial.Guard{AllowPrivate: true}, "test").Run(t.Context(), h, input)
@@ -91,7 +91,7 @@ func TestSecretInHalves(t *testing.T) {
 				"headers": map[string]string{"X-Key": "${secret:KEY}"}})
 			is.NoErr(err)
 			out, err := WebFetch(testDocuments, dial.Guard{AllowPrivate: true}, "test").Run(t.Context(),
-				newTurn(t, sandbox.Limits{}), input)
+				newTurn(t, workspace.Limits{}), input)
 			is.NoErr(err)
 			is.True(!strings.Contains(string(out), "valu") && !strings.Contains(string(out), "the key")) // half a secret
 		})

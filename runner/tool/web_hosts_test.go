@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/dial"
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // TestWebFetchAsksTheHost checks that CheckHost is called for every address, including
@@ -32,7 +32,7 @@ func TestWebFetchAsksTheHost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			h := newTurn(t, sandbox.Limits{})
+			h := newTurn(t, workspace.Limits{})
 			h.hosts = []string{"127.0.0.1"}
 			input, err := json.Marshal(map[string]string{"url": tt.address})
 			is.NoErr(err)

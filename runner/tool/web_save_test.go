@@ -13,7 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/dial"
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // fetch calls web_fetch, which may reach this machine.
@@ -86,7 +86,7 @@ func TestWebFetchSaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			h := newTurn(t, sandbox.Limits{FileSize: 1000})
+			h := newTurn(t, workspace.Limits{FileSize: 1000})
 			is.NoErr(os.Mkdir(filepath.Join(h.dir, "old"), 0o755))
 			out, err := h.fetch(t, object{"url": s.URL + tt.from, "save": tt.save, "headers": tt.headers})
 			if tt.says != "" {
@@ -112,7 +112,7 @@ func TestWebFetchSaveLimits(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := files(t)
-	h := newTurn(t, sandbox.Limits{TotalSize: 1000})
+	h := newTurn(t, workspace.Limits{TotalSize: 1000})
 	_, err := h.fetch(t, object{"url": s.URL + "/long", "save": "l.zip"})
 	says(t, err, "the workspace can hold 1000 bytes")
 	_, err = h.fetch(t, object{"url": s.URL + "/picture", "save": "a.png", "offset": 1})
@@ -159,7 +159,7 @@ func TestWebFetchCookies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			out, err := newTurn(t, sandbox.Limits{}).fetch(t, object{"url": tt.address})
+			out, err := newTurn(t, workspace.Limits{}).fetch(t, object{"url": tt.address})
 			is.NoErr(err)
 			var f fetched
 			is.NoErr(json.Unmarshal([]byte(out), &f))

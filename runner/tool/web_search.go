@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // braveURL is the default address of Brave's API.
@@ -152,9 +152,9 @@ func readResults(body []byte) ([]searchResult, error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || len(f.URL) > maxAddress {
 			continue
 		}
-		results = append(results, searchResult{Title: sandbox.Cut(plain(f.Title), maxTitleLength), URL: f.URL,
-			Snippet:     sandbox.Cut(plain(f.Content+f.Description), maxSnippet),
-			PublishedAt: sandbox.Cut(plain(f.PublishedDate+f.Age), 40)})
+		results = append(results, searchResult{Title: workspace.Cut(plain(f.Title), maxTitleLength), URL: f.URL,
+			Snippet:     workspace.Cut(plain(f.Content+f.Description), maxSnippet),
+			PublishedAt: workspace.Cut(plain(f.PublishedDate+f.Age), 40)})
 		if len(results) == maxResults {
 			break
 		}

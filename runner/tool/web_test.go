@@ -19,7 +19,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"journeyman/runner/dial"
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/ordertest"
 )
 
@@ -131,7 +131,7 @@ func fetchFrom(t *testing.T, guarded dial.Guard, address string) (fetched, []str
 	is := is.New(t)
 	input, err := json.Marshal(map[string]string{"url": address})
 	is.NoErr(err)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	out, err := WebFetch(testDocuments, guarded, "Journeyman/test").Run(t.Context(), h, input)
 	var f fetched
 	if err == nil {
@@ -199,7 +199,7 @@ func TestWebFetchGoesOn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := site(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	fetch := func(offset int) (f fetched, err error) {
 		out, err := WebFetch(testDocuments, dial.Guard{AllowPrivate: true}, "").Run(t.Context(), h,
 			fmt.Appendf(nil, `{"url":%q,"offset":%d}`, s.URL+"/long", offset))
@@ -378,7 +378,7 @@ func TestWebFetchCancelled(t *testing.T) {
 	gone := errors.New("the turn was cancelled")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(gone) })
-	_, err := WebFetch(testDocuments, dial.Guard{AllowPrivate: true}, "x").Run(ctx, newTurn(t, sandbox.Limits{}), json.RawMessage(`{"url":"`+s.URL+`/slow"}`))
+	_, err := WebFetch(testDocuments, dial.Guard{AllowPrivate: true}, "x").Run(ctx, newTurn(t, workspace.Limits{}), json.RawMessage(`{"url":"`+s.URL+`/slow"}`))
 	is.True(errors.Is(err, gone))
 }
 
@@ -415,7 +415,7 @@ func TestWebSearch(t *testing.T) {
 			}
 			search, err := WebSearch(SearchConfig{URL: address, Key: tt.key, UserAgent: "Journeyman/test"})
 			is.NoErr(err)
-			h := newTurn(t, sandbox.Limits{})
+			h := newTurn(t, workspace.Limits{})
 			out, err := search.Run(t.Context(), h, json.RawMessage(`{"query":" the harbour "}`))
 			is.NoErr(err)
 			is.Equal(string(out), tt.want)
@@ -446,7 +446,7 @@ func TestWebSearchRefuses(t *testing.T) {
 		`{"query":" "}`:     "query cannot be empty",
 		`{"query":"` + strings.Repeat("x", maxQuery+1) + `"}`: "query can have 400 characters",
 	} {
-		_, err := search.Run(t.Context(), newTurn(t, sandbox.Limits{}), json.RawMessage(input))
+		_, err := search.Run(t.Context(), newTurn(t, workspace.Limits{}), json.RawMessage(input))
 		says(t, err, want)
 	}
 	for _, cfg := range []SearchConfig{{}, {URL: "searx.example"}, {URL: "ftp://x"}, {URL: "://"}} {

@@ -14,7 +14,7 @@ import (
 	"github.com/matryer/is"
 	"golang.org/x/text/unicode/norm"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store/ordertest"
 )
 
@@ -61,7 +61,7 @@ func compareWords(t *testing.T, document, words string) {
 	is.NoErr(err)
 	list, err := os.ReadFile(words)
 	is.NoErr(err)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	name := filepath.Base(document)
 	h.put(t, name, string(content))
 	text := h.whole(t, name)

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"math"
 
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/pdfwriter"
+	"journeyman/runner/workspace"
 	"journeyman/store/visible"
 )
 
@@ -55,9 +55,9 @@ func (w writeFile) Run(ctx context.Context, host Host, input json.RawMessage) (j
 
 // convert returns the bytes of the file for content. It uses only the extension of path: a text
 // file with the extension .docx, .xlsx or .pdf could not be opened.
-func (w writeFile) convert(ctx context.Context, ws *sandbox.Workspace, path, content string) (
+func (w writeFile) convert(ctx context.Context, ws *workspace.Workspace, path, content string) (
 	data []byte, r pdfwriter.Report, err error) {
-	switch sandbox.MediaType(path, nil) {
+	switch workspace.MediaType(path, nil) {
 	case docxType:
 		data, err = w.docs.write(ctx, docxWriter, "docx document", content)
 	case xlsxType:

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/pdfwriter"
+	"journeyman/runner/workspace"
 )
 
 // maxPDFPictures is the maximum number of bytes of all pictures of a PDF document.
@@ -18,7 +18,7 @@ const maxPDFPictures = 24 << 20
 
 // writePDF returns the PDF document that a Markdown text becomes in the file at file, which is not written. The
 // confined process has no files: it names the pictures of the text, and gets their bytes in a second run.
-func (d Documents) writePDF(ctx context.Context, ws *sandbox.Workspace, file, content string) (
+func (d Documents) writePDF(ctx context.Context, ws *workspace.Workspace, file, content string) (
 	document []byte, r pdfwriter.Report, err error) {
 	if strings.HasPrefix(strings.TrimSpace(content), "%PDF-") {
 		return nil, r, Errorf("content: a PDF document is made of Markdown, not of the source of a PDF")
@@ -52,7 +52,7 @@ func (d Documents) runPDFWriter(ctx context.Context, in pdfwriter.Input) (pdfwri
 
 // pdfPictures returns the contents of the pictures at some addresses, and a note on each one that is missing. The
 // addresses are relative to the folder of the document, or to the workspace.
-func pdfPictures(ws *sandbox.Workspace, folder string, addresses []string) (
+func pdfPictures(ws *workspace.Workspace, folder string, addresses []string) (
 	found map[string][]byte, lacks []string, err error) {
 	found = map[string][]byte{}
 	left := int64(maxPDFPictures)
@@ -72,7 +72,7 @@ func pdfPictures(ws *sandbox.Workspace, folder string, addresses []string) (
 }
 
 // pdfPicture returns the contents of one picture, of at most most bytes.
-func pdfPicture(ws *sandbox.Workspace, folder, address string, most int64) ([]byte, error) {
+func pdfPicture(ws *workspace.Workspace, folder, address string, most int64) ([]byte, error) {
 	if strings.Contains(address, ":") {
 		return nil, Errorf("it is not a file of the workspace (web_fetch with save can keep a picture there)")
 	}
@@ -80,7 +80,7 @@ func pdfPicture(ws *sandbox.Workspace, folder, address string, most int64) ([]by
 		address = plain // a link to a name with spaces contains %20
 	}
 	data, err := ws.ReadFile(path.Join(folder, address), 0, most+1)
-	if sandbox.IsNotFound(err) && folder != "." {
+	if workspace.IsNotFound(err) && folder != "." {
 		data, err = ws.ReadFile(address, 0, most+1)
 	}
 	if err == nil && int64(len(data)) > most {

@@ -11,14 +11,14 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 )
 
 // TestWritePDF writes PDF documents with pictures of the workspace, and reads them with another program.
 func TestWritePDF(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "docs/near.png", string(testPicture(t, 40, 20)))
 	h.put(t, "far one.png", string(testPicture(t, 30, 20)))
 	h.put(t, "note.png", "no picture")
@@ -60,7 +60,7 @@ func TestWritePDF(t *testing.T) {
 func TestWritePDFWithLargePictures(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	h := newTurn(t, sandbox.Limits{})
+	h := newTurn(t, workspace.Limits{})
 	h.put(t, "large.png", string(testPicture(t, 3000, 3000)))
 	h.put(t, "larger.png", string(testPicture(t, 3001, 3000)))
 	out := h.does(t, "write_file", object{"path": "a.pdf", "content": "![x](large.png)\n\n![y](larger.png)"})

@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode"
 
-	"journeyman/runner/sandbox"
 	"journeyman/runner/view"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -163,7 +163,7 @@ func alertReply(status int, body string) string {
 			return ' '
 		}
 		return r
-	}, strings.ToValidUTF8(sandbox.Cut(body, 4*alertAnswer), " "))
+	}, strings.ToValidUTF8(workspace.Cut(body, 4*alertAnswer), " "))
 	if body = store.FirstRunes(strings.Join(strings.Fields(body), " "), alertAnswer); body != "" {
 		line += ": " + body
 	}

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"journeyman/runner/dial"
-	"journeyman/runner/sandbox"
 	"journeyman/runner/trace"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -239,4 +239,4 @@ func (d *Dispatcher) explain(err error) string {
 
 // truncate returns the beginning of an error text as valid UTF-8, because the text may quote a
 // server's bytes.
-func truncate(text string) string { return strings.ToValidUTF8(sandbox.Cut(text, maxMessage), "") }
+func truncate(text string) string { return strings.ToValidUTF8(workspace.Cut(text, maxMessage), "") }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"journeyman/runner/sandbox"
+	"journeyman/runner/workspace"
 	"journeyman/store"
 )
 
@@ -77,7 +77,7 @@ func kept(first string, header http.Header, start *beginning, w store.Webhook) s
 
 // beginningOf returns at most the first n bytes of a text, or "" if they are not valid UTF-8.
 func beginningOf(text string, n int) string {
-	if text = sandbox.Cut(text, n); !utf8.ValidString(text) {
+	if text = workspace.Cut(text, n); !utf8.ValidString(text) {
 		return ""
 	}
 	return text

@@ -16,6 +16,7 @@ import (
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/runner/workspace"
 	"journeyman/store/storetest"
 )
 
@@ -46,7 +47,7 @@ type fixture struct {
 	*Pool
 	t   *testing.T
 	log *storetest.Log
-	ws  *sandbox.Workspace
+	ws  *workspace.Workspace
 
 	secrets map[string]string // secrets of the turn
 	images  []string          // media types of the images in results
@@ -65,14 +66,14 @@ func newPoolWith(t *testing.T, cfg Config, servers ...Server) *fixture {
 	f.Pool = New(servers, cfg)
 	t.Cleanup(f.Stop)
 	var err error
-	f.ws, err = sandbox.OpenWorkspace(filepath.Join(t.TempDir(), "ws"), sandbox.Limits{})
+	f.ws, err = workspace.Open(filepath.Join(t.TempDir(), "ws"), workspace.Limits{})
 	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = f.ws.Close() })
 	return f
 }
 
 // Workspace implements tool.Host.
-func (f *fixture) Workspace() *sandbox.Workspace { return f.ws }
+func (f *fixture) Workspace() *workspace.Workspace { return f.ws }
 
 // Publish fails: tools of MCP servers do not call it.
 func (f *fixture) Publish(context.Context, string, string) (tool.File, error) {

@@ -15,8 +15,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/runner/workspace"
 )
 
 // Limits of a result.
@@ -225,7 +225,7 @@ func (r result) keep(ctx context.Context, host tool.Host, of tool.RemoteTool) ([
 		path := fmt.Sprintf("mcp/%s/%s-%s%s", of.Server, name[:min(len(name), 40)], hex.EncodeToString(sum[:6]),
 			extension(mediaType))
 		err := write(host.Workspace(), path, a.data)
-		var refused *sandbox.Error
+		var refused *workspace.Error
 		switch {
 		case err == nil:
 			f.Path = path
@@ -260,7 +260,7 @@ func show(ctx context.Context, host tool.Host, f keptFile, data []byte) (note st
 }
 
 // write writes a file unless the file already contains data.
-func write(ws *sandbox.Workspace, path string, data []byte) error {
+func write(ws *workspace.Workspace, path string, data []byte) error {
 	// Read one byte more than data has: a longer file that begins with data is different.
 	if old, err := ws.ReadFile(path, 0, int64(len(data))+1); err == nil && bytes.Equal(old, data) {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/runner/workspace"
 )
 
 // A server is a configured server with its connection, if there is one.
@@ -274,5 +274,5 @@ func shorten(text string, n int) string {
 		return text
 	}
 	const ellipsis = "…"
-	return sandbox.Cut(text, n-len(ellipsis)) + ellipsis
+	return workspace.Cut(text, n-len(ellipsis)) + ellipsis
 }

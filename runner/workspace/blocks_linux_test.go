@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"errors"
@@ -20,9 +20,9 @@ func TestBlocksCount(t *testing.T) {
 	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{TotalSize: 8 << 20})
 	allocateBeyond(t, w, "f", 16<<20)
 	w.Changed()
-	held, err := w.survey(w.everything())
+	held, err := w.Survey(w.Everything())
 	is.NoErr(err)
-	ordertest.AtLeast(is, held.bytes, 16<<20)
+	ordertest.AtLeast(is, held.Bytes, 16<<20)
 	is.Equal(kind(w.WriteFile("g", []byte("x"))), Full)
 }
 

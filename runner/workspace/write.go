@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"bytes"
@@ -72,7 +72,7 @@ func (w *Workspace) Remove(name string) error {
 
 func (w *Workspace) checkSize(p string, size int64) error {
 	if size > w.limits.FileSize {
-		return errorf(TooLarge, "%q would be larger than a file can be, %d bytes", p, w.limits.FileSize)
+		return Errorf(TooLarge, "%q would be larger than a file can be, %d bytes", p, w.limits.FileSize)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (w *Workspace) replaceable(p string) (fs.FileInfo, error) {
 	if _, err := w.root.Stat(p); err != nil {
 		return nil, explain(p, err)
 	}
-	return nil, errorf(Invalid, "%q is a symbolic link to %q; write to that file instead", p, target)
+	return nil, Errorf(Invalid, "%q is a symbolic link to %q; write to that file instead", p, target)
 }
 
 // makeFolders creates the folder at dir and its parents. Each counts as a file.

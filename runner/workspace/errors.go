@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"errors"
@@ -36,7 +36,7 @@ func IsNotFound(err error) bool {
 	return ok && e.Kind == NotFound
 }
 
-func errorf(kind Kind, format string, args ...any) error {
+func Errorf(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -61,7 +61,7 @@ func explain(p string, err error) error {
 		{syscall.ENXIO, Invalid, "%q is a device, pipe or socket, not a file"},
 	} {
 		if errors.Is(err, refusal.is) {
-			return errorf(refusal.kind, refusal.words, p)
+			return Errorf(refusal.kind, refusal.words, p)
 		}
 	}
 	_, fromKernel := errors.AsType[syscall.Errno](err)
@@ -69,7 +69,7 @@ func explain(p string, err error) error {
 	if inRoot && !fromKernel && !errors.Is(err, fs.ErrClosed) {
 		// os.Root exports no error for a path that leaves the root. Its error is the only
 		// *fs.PathError that wraps no errno.
-		return errorf(Invalid, "%q leads outside the workspace", p)
+		return Errorf(Invalid, "%q leads outside the workspace", p)
 	}
 	return fmt.Errorf("workspace file %q: %w", p, err)
 }

@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"errors"
@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// A holding is the measured content of a workspace.
-type holding struct {
-	files int   // files and folders
-	bytes int64 // sum of room over all files
-	deep  bool  // there are folders deeper than tooDeep, which are not counted
+// A Holding is the measured content of a workspace.
+type Holding struct {
+	Files int   // files and folders
+	Bytes int64 // sum of room over all files
+	Deep  bool  // there are folders deeper than tooDeep, which are not counted
 }
 
-// exceeds reports whether h exceeds most in any field.
-func (h holding) exceeds(most holding) bool {
-	return h.files > most.files || h.bytes > most.bytes || h.deep && !most.deep
+// Exceeds reports whether h Exceeds most in any field.
+func (h Holding) Exceeds(most Holding) bool {
+	return h.Files > most.Files || h.Bytes > most.Bytes || h.Deep && !most.Deep
 }
 
 // tooDeep is the maximum depth of folders in a survey. The time for a chain of folders grows
 // with the square of its depth.
 const tooDeep = 256
 
-// survey measures the content of the workspace, each folder before its files. It first calls
+// Survey measures the content of the workspace, each folder before its files. It first calls
 // every function of do for each entry, and returns their first error. It stops counting when
 // most is exceeded. Unreadable folders count as empty.
-func (w *Workspace) survey(most holding, do ...func(p string, info fs.FileInfo) error) (holding, error) {
-	var h holding
+func (w *Workspace) Survey(most Holding, do ...func(p string, info fs.FileInfo) error) (Holding, error) {
+	var h Holding
 	err := fs.WalkDir(w.root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // deleted meanwhile, or unreadable
@@ -43,15 +43,15 @@ func (w *Workspace) survey(most holding, do ...func(p string, info fs.FileInfo) 
 				return err
 			}
 		}
-		h.files++
+		h.Files++
 		if info.Mode().IsRegular() {
-			h.bytes += room(info)
+			h.Bytes += room(info)
 		}
-		if h.exceeds(most) {
+		if h.Exceeds(most) {
 			return fs.SkipAll
 		}
 		if strings.Count(p, "/") >= tooDeep && info.IsDir() {
-			h.deep = true
+			h.Deep = true
 			return fs.SkipDir
 		}
 		return nil
@@ -59,17 +59,17 @@ func (w *Workspace) survey(most holding, do ...func(p string, info fs.FileInfo) 
 	return h, err
 }
 
-// everything is the limit of a survey that should reach the whole workspace. It is finite
+// Everything is the limit of a survey that should reach the whole workspace. It is finite
 // because a runaway command may have left millions of files.
-func (w *Workspace) everything() holding {
-	return holding{files: 10 * w.limits.Files, bytes: math.MaxInt64, deep: true}
+func (w *Workspace) Everything() Holding {
+	return Holding{Files: 10 * w.limits.Files, Bytes: math.MaxInt64, Deep: true}
 }
 
-// restorePermissions gives the owner of a file or folder the permissions that this service needs. It also
+// RestorePermissions gives the owner of a file or folder the permissions that this service needs. It also
 // clears the setuid and setgid bits, because a command could leave a dangerous program with
 // them. It does not change links. It cannot change files of another user, which stay as usable
 // as they are.
-func (w *Workspace) restorePermissions(p string, info fs.FileInfo) error {
+func (w *Workspace) RestorePermissions(p string, info fs.FileInfo) error {
 	mode := info.Mode()
 	mended := mode
 	switch {
@@ -87,9 +87,9 @@ func (w *Workspace) restorePermissions(p string, info fs.FileInfo) error {
 	return nil
 }
 
-// mendFolder gives the owner of an open folder the permissions that this service needs. Without
+// MendFolder gives the owner of an open folder the permissions that this service needs. Without
 // them, the folder cannot be reached by its path.
-func mendFolder(folder *os.File) error {
+func MendFolder(folder *os.File) error {
 	info, err := folder.Stat()
 	if err != nil {
 		return err
@@ -100,28 +100,28 @@ func mendFolder(folder *os.File) error {
 	return folder.Chmod(info.Mode() | neededOfFolder)
 }
 
-// fullness returns a note if a workspace with the content held is full or nearly full. It
+// Fullness returns a note if a workspace with the content held is full or nearly full. It
 // returns "" if a quarter of it is free, or a file may grow to fileSize.
-func (w *Workspace) fullness(held holding, fileSize int64) string {
-	left := w.limits.left(held.bytes)
+func (w *Workspace) Fullness(held Holding, fileSize int64) string {
+	left := w.limits.Left(held.Bytes)
 	switch {
-	case held.deep:
+	case held.Deep:
 		return fmt.Sprintf("the workspace has folders more than %d deep: "+
 			"commands can make no new files until those are deleted", tooDeep)
-	case held.files >= w.limits.Files:
+	case held.Files >= w.limits.Files:
 		return fmt.Sprintf("the workspace holds %d files and folders, and may hold %d: "+
-			"commands can make no new ones until some are deleted", held.files, w.limits.Files)
-	case left <= 0 && held.bytes < w.limits.TotalSize:
+			"commands can make no new ones until some are deleted", held.Files, w.limits.Files)
+	case left <= 0 && held.Bytes < w.limits.TotalSize:
 		return "the organization stores as much as it may: commands can write no files until some are deleted"
 	case left <= 0:
 		return fmt.Sprintf("the workspace holds %s, and may hold %s: "+
-			"commands can write no files until some are deleted", mebibytes(held.bytes), mebibytes(w.limits.TotalSize))
+			"commands can write no files until some are deleted", Mebibytes(held.Bytes), Mebibytes(w.limits.TotalSize))
 	case left < min(fileSize, w.limits.TotalSize/4):
 		return fmt.Sprintf("the workspace holds %s, and may hold %s: "+
 			"commands can write no file beyond its first %s until some are deleted",
-			mebibytes(held.bytes), mebibytes(w.limits.TotalSize), mebibytes(left))
+			Mebibytes(held.Bytes), Mebibytes(w.limits.TotalSize), Mebibytes(left))
 	}
 	return ""
 }
 
-func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+func Mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// giveTo returns a function for survey that makes user the owner of the workspace and its
+// GiveTo returns a function for survey that makes user the owner of the workspace and its
 // content. Commands of that user can then change files that the service wrote.
-func (w *Workspace) giveTo(user int) func(p string, info fs.FileInfo) error {
+func (w *Workspace) GiveTo(user int) func(p string, info fs.FileInfo) error {
 	return func(p string, info fs.FileInfo) error {
 		if ownerOf(info) == user {
 			return nil

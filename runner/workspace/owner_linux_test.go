@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ func TestGiveTo(t *testing.T) {
 	w := hostile(t)
 	outside := filepath.Join(filepath.Dir(w.Dir()), "secret")
 	user := cmp.Or(os.Geteuid(), 12345)
-	_, err := w.survey(w.everything(), w.giveTo(user))
+	_, err := w.Survey(w.Everything(), w.GiveTo(user))
 	is.NoErr(err)
 	for p, want := range map[string]int{outside: os.Geteuid(), filepath.Join(w.Dir(), "file"): user, filepath.Join(w.Dir(), "out"): user} {
 		info, err := os.Lstat(p)

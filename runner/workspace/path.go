@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"path"
@@ -26,29 +26,29 @@ const (
 func SafePath(p string) (string, error) {
 	switch {
 	case p == "":
-		return "", errorf(Invalid, "a path cannot be empty")
+		return "", Errorf(Invalid, "a path cannot be empty")
 	case len(p) > maxPath:
-		return "", errorf(Invalid, "a path cannot be longer than %d bytes", maxPath)
+		return "", Errorf(Invalid, "a path cannot be longer than %d bytes", maxPath)
 	case !utf8.ValidString(p):
-		return "", errorf(Invalid, "%q is not valid UTF-8", p)
+		return "", Errorf(Invalid, "%q is not valid UTF-8", p)
 	case strings.ContainsFunc(p, unicode.IsControl):
-		return "", errorf(Invalid, "%q has control characters in it", p)
+		return "", Errorf(Invalid, "%q has control characters in it", p)
 	case strings.Contains(p, `\`):
-		return "", errorf(Invalid, "%q has a backslash in it; separate folders with /", p)
+		return "", Errorf(Invalid, "%q has a backslash in it; separate folders with /", p)
 	case strings.HasPrefix(p, "/"):
-		return "", errorf(Invalid, "%q is absolute; give a path relative to the workspace", p)
+		return "", Errorf(Invalid, "%q is absolute; give a path relative to the workspace", p)
 	}
 	clean := path.Clean(p)
 	if !filepath.IsLocal(clean) {
-		return "", errorf(Invalid, "%q leads outside the workspace", p)
+		return "", Errorf(Invalid, "%q leads outside the workspace", p)
 	}
 	names := strings.Split(clean, "/")
 	if len(names) > maxDepth {
-		return "", errorf(Invalid, "a path cannot be deeper than %d folders", maxDepth)
+		return "", Errorf(Invalid, "a path cannot be deeper than %d folders", maxDepth)
 	}
 	for _, name := range names {
 		if len(name) > maxName {
-			return "", errorf(Invalid, "a name cannot be longer than %d bytes: %q", maxName, name)
+			return "", Errorf(Invalid, "a name cannot be longer than %d bytes: %q", maxName, name)
 		}
 	}
 	return clean, nil
@@ -61,11 +61,11 @@ func filePath(p string) (string, error) {
 	case err != nil:
 		return "", err
 	case clean == ".":
-		return "", errorf(Invalid, "%q is the workspace itself, not a file in it", p)
+		return "", Errorf(Invalid, "%q is the workspace itself, not a file in it", p)
 	case strings.HasSuffix(p, "/"):
-		return "", errorf(Invalid, "%q names a folder, not a file", p)
+		return "", Errorf(Invalid, "%q names a folder, not a file", p)
 	case isScratch(path.Base(clean)):
-		return "", errorf(Invalid, "%q is a name kept for files in the making", p)
+		return "", Errorf(Invalid, "%q is a name kept for files in the making", p)
 	}
 	return clean, nil
 }

@@ -1,14 +1,11 @@
-// Package sandbox isolates the actions of workers from the machine. A Workspace is a folder
-// with limits. No path leads out of it, even if a model, a mail or a client wrote the path. A
-// Shell runs commands that have access to this folder only, have no network and are killed
-// after their timeout. A FilterPool parses hostile documents in processes that can only compute.
+// Package workspace holds the folders of workers and tasks. A Workspace is a folder with limits, and no path leads
+// out of it, even if a model, a mail or a client wrote the path. The package checks paths, reads, writes and removes
+// files, counts what a folder holds, and repairs what commands leave behind.
 //
-// All dangerous code is in this package and in package dial, so that it can be reviewed in one place. So the
-// package imports no other package of this program and does not depend on turns, tools or HTTP.
-// No other package may join an untrusted path to a folder's path: it must use a Workspace.
-// Callers show every Error unchanged, so an Error never contains a file or folder outside the
-// workspace.
-package sandbox
+// It imports no other package of this program, and it runs no command. No other package may join an untrusted path
+// to a folder's path: it must use a Workspace. Callers show every Error unchanged, so an Error never contains a file
+// or folder outside the workspace.
+package workspace
 
 import (
 	"cmp"
@@ -59,7 +56,7 @@ const MaxTotalSize = 1 << 30
 // FileSize returns the maximum number of bytes in one file of the workspace.
 func (w *Workspace) FileSize() int64 { return w.limits.FileSize }
 
-func (l Limits) withDefaults() Limits {
+func (l Limits) WithDefaults() Limits {
 	return Limits{FileSize: cmp.Or(l.FileSize, 25<<20), Files: cmp.Or(l.Files, 10_000),
 		TotalSize: cmp.Or(l.TotalSize, MaxTotalSize), Quota: l.Quota}
 }
@@ -93,11 +90,11 @@ const (
 	neededOfFolder = 0o700
 )
 
-// OpenWorkspace opens the workspace in dir. If the folder does not exist, it creates one that
+// Open opens the workspace in dir. If the folder does not exist, it creates one that
 // only this user can read. It restores the owner's permissions of the folder, because a command
-// can remove them. OpenWorkspace reads nothing in the folder, because the first write measures
+// can remove them. Open reads nothing in the folder, because the first write measures
 // its content. The caller closes the Workspace.
-func OpenWorkspace(dir string, limits Limits) (*Workspace, error) {
+func Open(dir string, limits Limits) (*Workspace, error) {
 	if info, err := os.Lstat(dir); err == nil && info.IsDir() && info.Mode()&neededOfFolder != neededOfFolder {
 		if err := os.Chmod(dir, info.Mode()|neededOfFolder); err != nil {
 			return nil, fmt.Errorf("open workspace: %w", err)
@@ -110,7 +107,7 @@ func OpenWorkspace(dir string, limits Limits) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	return &Workspace{root: root, limits: limits.withDefaults()}, nil
+	return &Workspace{root: root, limits: limits.WithDefaults()}, nil
 }
 
 // makeRoot creates the folder so that it survives a power failure. An fsync of a file does not
@@ -222,7 +219,7 @@ func (w *Workspace) open(p string, want func(string, fs.FileMode) error) (*os.Fi
 // returns no bytes if offset is beyond the end of the file.
 func (w *Workspace) ReadFile(name string, offset, limit int64) ([]byte, error) {
 	if offset < 0 || limit < 0 {
-		return nil, errorf(Invalid, "an offset and a limit cannot be negative")
+		return nil, Errorf(Invalid, "an offset and a limit cannot be negative")
 	}
 	f, err := w.Open(name)
 	if err != nil {
@@ -242,11 +239,11 @@ func wantFile(p string, mode fs.FileMode) error {
 	case mode.IsRegular():
 		return nil
 	case mode.IsDir():
-		return errorf(Invalid, "%q is a folder, not a file", p)
+		return Errorf(Invalid, "%q is a folder, not a file", p)
 	case mode&fs.ModeSymlink != 0:
-		return errorf(Invalid, "%q is a symbolic link, not a file", p)
+		return Errorf(Invalid, "%q is a symbolic link, not a file", p)
 	}
-	return errorf(Invalid, "%q is a device, pipe or socket, not a file", p)
+	return Errorf(Invalid, "%q is a device, pipe or socket, not a file", p)
 }
 
 // wantFolder returns an error for anything but a folder.
@@ -254,7 +251,7 @@ func wantFolder(p string, mode fs.FileMode) error {
 	if mode.IsDir() {
 		return nil
 	}
-	return errorf(Invalid, "%q is not a folder", p)
+	return Errorf(Invalid, "%q is not a folder", p)
 }
 
 func entry(p string, info fs.FileInfo) Entry {

@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"cmp"
@@ -96,7 +96,7 @@ func (w *Workspace) rename(temp, name string) (string, error) {
 }
 
 func errAllTaken(name string) error {
-	return errorf(TooManyFiles, "every variant of the name %q is taken", name)
+	return Errorf(TooManyFiles, "every variant of the name %q is taken", name)
 }
 
 // maxCopies limits how many variants of a name Copies checks.
@@ -171,7 +171,7 @@ type meter struct {
 func (m *meter) Write(b []byte) (int, error) {
 	n := int64(len(b))
 	if m.size+n > m.limit {
-		return 0, errorf(TooLarge, "%q is larger than %d bytes", m.name, m.limit)
+		return 0, Errorf(TooLarge, "%q is larger than %d bytes", m.name, m.limit)
 	}
 	if err := m.w.reserve(0, n); err != nil {
 		return 0, err

@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"io/fs"
@@ -25,11 +25,11 @@ func (w *Workspace) reserve(files int, bytes int64) error {
 		}
 	}
 	if files > 0 && w.use.files+files > w.limits.Files {
-		return errorf(TooManyFiles, "the workspace can hold %d files and folders and has %d",
+		return Errorf(TooManyFiles, "the workspace can hold %d files and folders and has %d",
 			w.limits.Files, w.use.files)
 	}
 	if bytes > 0 && w.use.bytes+bytes > w.limits.TotalSize {
-		return errorf(Full, "the workspace can hold %d bytes and has %d; that would take %d more",
+		return Errorf(Full, "the workspace can hold %d bytes and has %d; that would take %d more",
 			w.limits.TotalSize, w.use.bytes, bytes)
 	}
 	if err := w.limits.take(bytes); err != nil {
@@ -41,9 +41,9 @@ func (w *Workspace) reserve(files int, bytes int64) error {
 	return nil
 }
 
-// count counts the bytes that a survey has found and that the quota has not yet. It reports whether the quota has more
+// Count counts the bytes that a survey has found and that the quota has not yet. It reports whether the quota has more
 // than it has room for. The first survey has nothing to compare with, and counts nothing.
-func (w *Workspace) count(bytes int64) (over bool) {
+func (w *Workspace) Count(bytes int64) (over bool) {
 	if w.limits.Quota == nil {
 		return false
 	}
@@ -66,7 +66,7 @@ func (l Limits) take(bytes int64) error {
 		return nil
 	}
 	if err := l.Quota.Take(bytes); err != nil {
-		return errorf(OverQuota, "%s", err)
+		return Errorf(OverQuota, "%s", err)
 	}
 	return nil
 }
@@ -78,8 +78,8 @@ func (l Limits) add(bytes int64) {
 	}
 }
 
-// left returns how many bytes a workspace with bytes may still take.
-func (l Limits) left(bytes int64) int64 {
+// Left returns how many bytes a workspace with bytes may still take.
+func (l Limits) Left(bytes int64) int64 {
 	left := l.TotalSize - bytes
 	if l.Quota != nil {
 		left = min(left, l.Quota.Left())

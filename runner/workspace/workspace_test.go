@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 
 func open(t *testing.T, dir string, limits Limits) *Workspace {
 	t.Helper()
-	w, err := OpenWorkspace(dir, limits)
+	w, err := Open(dir, limits)
 	is.New(t).NoErr(err)
 	t.Cleanup(func() { w.Close() })
 	return w
@@ -44,7 +44,7 @@ func TestOpenWorkspace(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "file")
 	is.NoErr(os.WriteFile(file, nil, 0o600))
-	_, err = OpenWorkspace(file, Limits{})
+	_, err = Open(file, Limits{})
 	is.True(err != nil)
 }
 
@@ -216,7 +216,7 @@ func TestWalkEnds(t *testing.T) {
 	for _, p := range []string{"a/1", "a/2", "b/1", "c"} {
 		is.NoErr(w.WriteFile(p, nil))
 	}
-	stop := errorf(NotFound, "stop")
+	stop := Errorf(NotFound, "stop")
 	for name, tt := range map[string]struct {
 		at    string
 		err   error
@@ -326,7 +326,7 @@ func TestScratchLeftBehind(t *testing.T) {
 func TestClosedWorkspace(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	w, err := OpenWorkspace(t.TempDir(), Limits{})
+	w, err := Open(t.TempDir(), Limits{})
 	is.NoErr(err)
 	is.NoErr(w.Close())
 	_, err = w.ReadFile("f", 0, 1)
@@ -366,7 +366,7 @@ func TestMediaType(t *testing.T) {
 func BenchmarkOpenWorkspace(b *testing.B) {
 	dir := b.TempDir()
 	for b.Loop() {
-		w, err := OpenWorkspace(dir, Limits{})
+		w, err := Open(dir, Limits{})
 		is.New(b).NoErr(err)
 		w.Close()
 	}
