@@ -4,24 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
-	"sort"
 	"time"
 
-	"journeyman/runner/model"
 	"journeyman/store"
 )
 
-// The limits that a turn can reach, with their names in incomplete_details.
 const (
-	limitCredits = "credits"
-	limitSteps   = "steps"
-	limitTime    = "time"
-)
-
-const (
-	wrapUpTokens = 1000             // output of the last call, for which the turn keeps credits
-	leastTokens  = 256              // output; below this the turn makes its last call instead
-	easyTokens   = 4096             // output; below this a call waits for reservations to be settled
 	wrapUpTime   = 60 * time.Second // longest time of the last call of a turn that is out of time
 	leastWrapUp  = 5 * time.Second  // for that call, however small the time budget is
 	lastCallTime = 5 * time.Minute  // longest time of the last call of a turn that has time left
@@ -62,14 +50,6 @@ func lastEnd(now time.Time, budget time.Duration, outOfTime time.Time) time.Time
 		return latest
 	}
 	return end
-}
-
-// An allowance limits the next model call of a turn.
-type allowance struct {
-	maxTokens int          // 0: the turn cannot even pay for its last call
-	byCredits bool         // the credits, and not the model, limit maxTokens
-	limit     string       // the limit that is reached: this is the last call; "" for none
-	reserved  *reservation // to be settled once the call's cost is in the database
 }
 
 // allow returns the allowance for the next call of a turn, and reserves its maximum cost.
@@ -120,7 +100,8 @@ func (r *Runner) reserveFor(ctx context.Context, e *execution, x expense) (allow
 		a.reserved.settle()
 		return b, err
 	}
-	b.reserved.also, b.byCredits = a.reserved, b.byCredits || a.byCredits
+	b.reserved.settleWith(a.reserved)
+	b.byCredits = b.byCredits || a.byCredits
 	return b, nil
 }
 
@@ -158,15 +139,6 @@ func (r *Runner) creditsLeft(e *execution) int64 {
 	return nanos(credits) - e.used.Cost()
 }
 
-// An expense describes a model call before it is made.
-type expense struct {
-	price model.Price
-	limit string // the limit that the turn has reached, so this is the last call; "" for none
-	left  int64  // nano-dollars that its turn may still spend
-	input int64  // tokens
-	most  int    // the most output tokens that the call can use
-}
-
 // reserve reserves the maximum cost of a call in the organization's cap. So parallel turns
 // cannot exceed the cap together. If only reservations of other calls leave too little room,
 // reserve waits: those calls usually cost less than they have reserved.
@@ -189,18 +161,12 @@ type balance struct {
 
 // hold is reserve for any account of the ledger.
 func (r *Runner) hold(ctx context.Context, account string, x expense, b balance) (a allowance, err error) {
-	// A million tokens, because the price of one token may round to 0.
-	if worstCost(x.price, 1e6, 1e6) == 0 {
+	if x.free() {
 		return allowance{limit: x.limit, maxTokens: x.most}, nil // a free call needs no reservation
 	}
 	// decide runs under the lock of the account: see reservation.hold.
 	decide := func(room, held int64) (v verdict) {
-		room = min(room, x.left)
-		a, v.nanos = x.fit(room)
-		// Wait only for reservations, which end soon. An exhausted cap does not recover soon.
-		inTheWay := held > 0 && room < x.left
-		tooLittle := a.limit != x.limit || a.maxTokens < min(x.most, easyTokens)
-		v.wait = inTheWay && tooLittle
+		a, v = x.decide(room, held)
 		return v
 	}
 	reserved, err := r.ledger.reserve(ctx, account, func(held int64) (verdict, error) {
@@ -247,43 +213,6 @@ func (r *Runner) storeHold(account string, nanos int64) error {
 		r.cfg.Log.Error("store the reservations of model calls, will retry", "err", err)
 	}
 	return err
-}
-
-// fit returns the allowance with which the call fits into room nano-dollars, and its maximum cost.
-func (x expense) fit(room int64) (a allowance, worst int64) {
-	a.limit = x.limit
-	if a.limit == "" {
-		// Keep enough credits for the last call, which sends the whole input again.
-		after := worstCost(x.price, x.input+leastTokens, wrapUpTokens)
-		free := affordableTokens(x.price, room-after, x.input)
-		if free < min(leastTokens, x.most) {
-			a.limit = limitCredits
-		} else {
-			a.maxTokens, a.byCredits = min(x.most, free), free < x.most
-		}
-	}
-	// The last call may also use the credits that were kept for it.
-	if a.limit != "" {
-		a.maxTokens = min(x.most, affordableTokens(x.price, room, x.input))
-	}
-	if a.maxTokens > 0 {
-		worst = worstCost(x.price, x.input, int64(a.maxTokens))
-	}
-	return a, worst
-}
-
-// worstCost returns the maximum cost of a call, in nano-dollars. Some providers charge more for
-// input that they write to their cache.
-func worstCost(price model.Price, input, output int64) int64 {
-	return max(price.Cost(model.Usage{InputTokens: input, OutputTokens: output}),
-		price.Cost(model.Usage{InputTokens: input, CacheWriteTokens: input, OutputTokens: output}))
-}
-
-// affordableTokens returns how many output tokens a call with the given input can produce for left
-// nano-dollars.
-func affordableTokens(price model.Price, left, input int64) int {
-	// Use a search, because worstCost is a maximum of rounded sums and has no simple inverse.
-	return sort.Search(1<<30, func(n int) bool { return worstCost(price, input, int64(n)+1) > left })
 }
 
 // Limits returns the limits of a budget.

@@ -14,9 +14,7 @@ import (
 // and accounts with reservations.
 func (r *Runner) Kept() (rings, running, watched, reserved int) {
 	rings, running, watched = r.Streams.Held()
-	r.ledger.mu.Lock()
-	defer r.ledger.mu.Unlock()
-	return rings, running, watched, len(r.ledger.accounts)
+	return rings, running, watched, r.ledger.users()
 }
 
 // ExpireSuspended ends the suspended turns that have waited too long, like housekeep.

@@ -20,6 +20,17 @@ type ledger struct {
 	unstored map[string]bool     // accounts whose sums could not be stored: see storeAgain
 }
 
+// newLedger returns an empty ledger. publish stores the sum of an account for the other nodes. It is called only if
+// verdicts say that an account is shared.
+func newLedger(publish func(key string, held int64) error) *ledger { return &ledger{publish: publish} }
+
+// users returns the number of accounts with reservations that wait or hold.
+func (l *ledger) users() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.accounts)
+}
+
 // An account is the part of the ledger for one organization or team.
 type account struct {
 	users int // reservations that wait or hold; guarded by the ledger's mu
@@ -116,6 +127,9 @@ func (rv *reservation) hold(ctx context.Context, decide func(held int64) (verdic
 	a.held += v.nanos
 	return nil, v.shared, nil
 }
+
+// settleWith makes settle also release another reservation of the same call. also is nil for none.
+func (rv *reservation) settleWith(also *reservation) { rv.also = also }
 
 // settle releases a reservation after the real cost of the call is stored. It does nothing if rv is
 // nil.

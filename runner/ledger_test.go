@@ -115,9 +115,10 @@ func TestLedgerInAnOutage(t *testing.T) {
 	})
 	<-asked
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errStopped)
+	stopped := errors.New("stopped")
+	cancel(stopped)
 	_, err := l.reserve(ctx, "acme", one)
-	is.Equal(err, errStopped)
+	is.Equal(err, stopped)
 	close(answer)
 	settling.Wait()
 	is.Equal(tries, 1)

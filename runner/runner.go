@@ -67,7 +67,7 @@ type Runner struct {
 	strangers  int                   // those of them that are for turns of people who are not members
 
 	views        view.Builder
-	ledger       ledger
+	ledger       *ledger
 	billed       billedRates
 	unpriced     unpricedModels
 	outages      outages
@@ -99,7 +99,7 @@ func New(cfg Config) *Runner {
 	}
 	r.retries = r.metrics.NewCounter("journeyman_model_retries_total")
 	r.Streams = stream.New(cfg.Store, r.views, cfg.Now)
-	r.ledger.publish = r.storeHold
+	r.ledger = newLedger(r.storeHold)
 	cfg.Store.OnChange(r.recordsChanged)
 	r.Streams.OnEnd(r.tellEnded)
 	r.setup = newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices)

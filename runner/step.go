@@ -205,7 +205,7 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a all
 	case wantsTools(st):
 		st.Approvals = r.approvals(e, st)
 		return false, r.journal(e, st)
-	case resp.Finish == model.FinishLength && a.spent(st):
+	case resp.Finish == model.FinishLength && a.spent(st.Usage.OutputTokens):
 		// Text without calls is already an answer. Otherwise the reserved credits pay for one last
 		// call.
 		if store.AnswerText([]store.Step{st}) != "" && !hasCalls(st) {
@@ -225,12 +225,6 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a all
 		return r.askAgain(e, st)
 	}
 	return true, r.conclude(e, &st, store.Outcome{})
-}
-
-// spent reports whether the credits, not the model's own limit, have truncated an answer. The
-// model's own limit may be lower than in the price table.
-func (a allowance) spent(st store.Step) bool {
-	return a.byCredits && st.Usage.OutputTokens*10 >= int64(a.maxTokens)*9
 }
 
 // wantsTools reports whether the tool calls of a step must run. If the output limit has truncated a
