@@ -105,7 +105,7 @@ var rooms = map[string][]string{
 	// Charts of numbers, with their fonts, pure: it runs in a confined process.
 	"runner/tool/chart": {},
 	// PDF documents of Markdown, with their fonts, pure: it runs in a confined process.
-	"runner/tool/pdfwriter": {"runner/tool/markdown"},
+	"runner/tool/pdfwriter": {"runner/tool/markdown", "runner/tool/picture"},
 	// Pure: two writers of documents parse Markdown in the same way, in a confined process.
 	"runner/tool/markdown": {},
 	// Mails that are files, and what they are packed in, pure: it runs in a confined process.

@@ -233,3 +233,34 @@ func FuzzWrite(f *testing.F) {
 		}
 	})
 }
+
+// TestTurnedTexts turns a text: it has as much ink as the upright one, and is as long in the direction of the turn.
+func TestTurnedTexts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	drawn := func(degrees float64) (ink int, extent image.Rectangle) {
+		r := newRaster(newType())
+		r.text(point{400, 250}, "Umsatz in Größen", look{13, false, color.NRGBA{A: 255}}, 0.5, degrees)
+		for y := range r.img.Rect.Dy() {
+			for x := range r.img.Rect.Dx() {
+				if dark := 255 - int(r.img.RGBAAt(x, y).G); dark > 0 {
+					ink += dark
+					extent = extent.Union(image.Rect(x, y, x+1, y+1))
+				}
+			}
+		}
+		return ink, extent
+	}
+	upright, extent := drawn(0)
+	is.True(extent.Dx() > 8*extent.Dy())
+	near := func(a, b, most int) bool { return a-b <= most && b-a <= most }
+	for degrees, size := range map[float64]image.Point{
+		90: {X: extent.Dy(), Y: extent.Dx()},
+		45: {X: (extent.Dx() + extent.Dy()) * 1000 / 1414, Y: (extent.Dx() + extent.Dy()) * 1000 / 1414},
+	} {
+		ink, turned := drawn(degrees)
+		is.True(near(ink, upright, upright/50))
+		is.True(near(turned.Dx(), size.X, 8))
+		is.True(near(turned.Dy(), size.Y, 8))
+	}
+}

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"math"
 	"slices"
 
-	"golang.org/x/image/draw"
 	"golang.org/x/image/font"
-	"golang.org/x/image/math/f64"
 	"golang.org/x/image/math/fixed"
 	"golang.org/x/image/vector"
 )
@@ -120,11 +119,50 @@ func (r *raster) text(at point, s string, l look, anchor, degrees float64) {
 	size := int(l.size * scale)
 	own := image.NewRGBA(image.Rect(0, 0, int(wide)+4, 2*size)) // the baseline is in the middle of its height
 	r.write(own, fixed.P(2, size*3/2), s, l)
-	sin, cos := math.Sincos(-degrees * math.Pi / 180)
-	// The point of the text that stays in its place.
-	px, py := 2+wide*anchor, float64(size)*3/2
-	draw.BiLinear.Transform(r.img, f64.Aff3{cos, -sin, at.x*scale - cos*px + sin*py, sin, cos, at.y*scale - sin*px - cos*py},
-		own, own.Bounds(), draw.Over, nil)
+	t := &turned{text: own, pivot: point{2 + wide*anchor, float64(size) * 3 / 2}, at: point{at.x * scale, at.y * scale}}
+	t.sin, t.cos = math.Sincos(-degrees * math.Pi / 180)
+	draw.Draw(r.img, t.Bounds(), t, t.Bounds().Min, draw.Over)
+}
+
+// A turned is the picture of a text that is turned around one of its points. The kernels of golang.org/x/image/draw would add
+// 340 kB to the program.
+type turned struct {
+	text     *image.RGBA
+	pivot    point // stays in its place
+	at       point // the place of pivot in the result
+	sin, cos float64
+}
+
+// ColorModel returns that of the text.
+func (t *turned) ColorModel() color.Model { return color.RGBAModel }
+
+// Bounds returns the smallest rectangle that holds the turned picture.
+func (t *turned) Bounds() image.Rectangle {
+	var out image.Rectangle
+	size := t.text.Bounds().Size()
+	for _, corner := range []point{{0, 0}, {float64(size.X), 0}, {0, float64(size.Y)}, {float64(size.X), float64(size.Y)}} {
+		dx, dy := corner.x-t.pivot.x, corner.y-t.pivot.y
+		x, y := int(math.Floor(t.at.x+t.cos*dx-t.sin*dy)), int(math.Floor(t.at.y+t.sin*dx+t.cos*dy))
+		out = out.Union(image.Rect(x, y, x+1, y+1))
+	}
+	return out
+}
+
+// At returns the mean of the four pixels around the middle of a pixel of the result, by their distances.
+func (t *turned) At(x, y int) color.Color {
+	dx, dy := float64(x)+0.5-t.at.x, float64(y)+0.5-t.at.y
+	fromX, fromY := t.pivot.x+t.cos*dx+t.sin*dy-0.5, t.pivot.y-t.sin*dx+t.cos*dy-0.5
+	left, top := math.Floor(fromX), math.Floor(fromY)
+	var sum [4]float64
+	for i := range 4 {
+		right, below := i%2, i/2
+		weight := math.Abs(float64(1-right)-(fromX-left)) * math.Abs(float64(1-below)-(fromY-top))
+		c := t.text.RGBAAt(int(left)+right, int(top)+below)
+		for k, v := range [4]uint8{c.R, c.G, c.B, c.A} {
+			sum[k] += weight * float64(v)
+		}
+	}
+	return color.RGBA{R: uint8(sum[0] + 0.5), G: uint8(sum[1] + 0.5), B: uint8(sum[2] + 0.5), A: uint8(sum[3] + 0.5)}
 }
 
 // write draws a text that begins at a point.

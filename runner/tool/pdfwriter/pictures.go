@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	_ "image/jpeg" // the formats of pictures
 	"image/png"
 	"slices"
 
 	"codeberg.org/go-pdf/fpdf"
-	"golang.org/x/image/draw"
+
+	"journeyman/runner/tool/picture"
 )
 
 // Limits of a picture.
@@ -131,17 +133,12 @@ func opaque(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
-	size := source.Bounds().Size()
-	if longest := max(size.X, size.Y); longest > maxSide {
-		size = image.Pt(max(size.X*maxSide/longest, 1), max(size.Y*maxSide/longest, 1))
+	if size := source.Bounds().Size(); max(size.X, size.Y) > maxSide {
+		source = picture.Scale(source, source.Bounds(), maxSide)
 	}
-	flat := image.NewRGBA(image.Rectangle{Max: size})
+	flat := image.NewRGBA(image.Rectangle{Max: source.Bounds().Size()})
 	draw.Draw(flat, flat.Bounds(), image.White, image.Point{}, draw.Src)
-	if size == source.Bounds().Size() {
-		draw.Draw(flat, flat.Bounds(), source, source.Bounds().Min, draw.Over)
-	} else {
-		draw.ApproxBiLinear.Scale(flat, flat.Bounds(), source, source.Bounds(), draw.Over, nil)
-	}
+	draw.Draw(flat, flat.Bounds(), source, source.Bounds().Min, draw.Over)
 	var b bytes.Buffer
 	if err := png.Encode(&b, flat); err != nil {
 		return nil, fmt.Errorf("it cannot be stored: %w", err)

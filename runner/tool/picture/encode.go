@@ -29,7 +29,7 @@ func encode(m **image.RGBA, photo bool) (mediaType string, data []byte, err erro
 				return "image/jpeg", b.Bytes(), nil
 			}
 		}
-		*m = scale(*m, (*m).Rect, max((*m).Rect.Dx(), (*m).Rect.Dy())/2)
+		*m = Scale(*m, (*m).Rect, max((*m).Rect.Dx(), (*m).Rect.Dy())/2)
 	}
 	return "", nil, errors.New("the picture cannot be made small enough")
 }

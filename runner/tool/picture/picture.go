@@ -85,7 +85,7 @@ func Fit(data []byte, room int) (Fitted, error) {
 		out.MediaType, out.Width, out.Height, out.Data = f.mediaType, width, height, bytes.Clone(data)
 		return out, nil
 	}
-	fitted := scale(source, image.Rect(0, 0, width, height).Add(origin(source)), MaxSide)
+	fitted := Scale(source, image.Rect(0, 0, width, height).Add(origin(source)), MaxSide)
 	fitted = turn.apply(fitted)
 	out.MediaType, out.Data, err = encode(&fitted, f.photo(source))
 	out.Width, out.Height = fitted.Rect.Dx(), fitted.Rect.Dy()

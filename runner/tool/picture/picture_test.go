@@ -234,7 +234,7 @@ func TestScale(t *testing.T) {
 	for i := range m.Pix {
 		m.Pix[i] = byte(i * 7)
 	}
-	out := scale(m, m.Rect, 4)
+	out := Scale(m, m.Rect, 4)
 	is.Equal(out.Rect, image.Rect(0, 0, 4, 3))
 	for y := range 3 {
 		for x := range 4 {

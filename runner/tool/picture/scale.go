@@ -5,10 +5,10 @@ import (
 	"image/draw"
 )
 
-// scale returns the part r of a picture with at most side pixels on each side. Each pixel of the result is the
+// Scale returns the part r of a picture with at most side pixels on each side. Each pixel of the result is the
 // mean of the pixels that it covers. The kernels of golang.org/x/image/draw would need 32 bytes for each pixel of
 // an intermediate picture, and their floating-point sums differ between processors.
-func scale(m image.Image, r image.Rectangle, side int) *image.RGBA {
+func Scale(m image.Image, r image.Rectangle, side int) *image.RGBA {
 	width, height := fitSides(r.Dx(), r.Dy(), side)
 	out := image.NewRGBA(image.Rect(0, 0, width, height))
 	if width == r.Dx() && height == r.Dy() {
