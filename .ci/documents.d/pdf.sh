@@ -130,6 +130,17 @@ chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer --user-dat
     --print-to-pdf="$out/chromium-report.pdf" "file://$work/invoice.html" >/dev/null 2>&1
 echo "$words" >"$out/chromium-report.words"
 
+# Words that are written from right to left: a browser draws some of them from their last letter.
+arabic="هذا نص عربي للاختبار. الاسم: أحمد، العمر: ٤٢"
+hebrew="קוראים לי דנה, ואני בת ארבעים."
+cat >letter.html <<END
+<html><body style="font-family: 'DejaVu Sans'"><p dir="rtl">$arabic</p><p dir="rtl">$hebrew</p>
+<p>The word שלום means peace.</p></body></html>
+END
+chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer --user-data-dir="$work/profile" \
+    --print-to-pdf="$out/chromium-letter.pdf" "file://$work/letter.html" >/dev/null 2>&1
+echo "$arabic $hebrew The word שלום means peace." >"$out/chromium-letter.words"
+
 # Text, a table and slides of LibreOffice.
 sed 's/<h1>/<h1 lang="de">/' invoice.html >libreoffice-writer.html
 cat >libreoffice-calc.csv <<'END'

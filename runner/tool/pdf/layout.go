@@ -43,6 +43,7 @@ const lineEndHyphen = '\x02'
 // many spaces as letters would fit there.
 func layout(glyphs []glyph, links []link) string {
 	glyphs = compose(glyphs)
+	readingOrder(glyphs)
 	placeLinks(glyphs, links)
 	var b strings.Builder
 	for len(glyphs) > 0 {
@@ -127,11 +128,18 @@ func newTextLine(glyphs []glyph) *textLine {
 	return l
 }
 
-// gap returns the width between two glyphs, in letters.
+// gap returns the width between two glyphs, in letters. It is 0 where the direction changes: the beginning of what is
+// written from right to left is not beside the end of what is not.
 func (l *textLine) gap(last, g *glyph) float64 {
-	_, end := last.span()
-	start, _ := g.span()
-	return (start - end) / l.letter
+	lastStart, lastEnd := last.span()
+	start, end := g.span()
+	switch before, after := rightToLeft(last.r), rightToLeft(g.r); {
+	case before && after:
+		return (lastStart - end) / l.letter
+	case before != after:
+		return 0
+	}
+	return (start - lastEnd) / l.letter
 }
 
 // write writes the line.
