@@ -89,7 +89,7 @@ func labels(t *testing.T) (groups map[string]map[string]string) {
 func TestLabelGroups(t *testing.T) {
 	t.Parallel()
 	var named []string
-	for _, file := range glob(t, "*.go") {
+	for _, file := range slices.Concat(glob(t, "*.go"), glob(t, "*/*.go")) {
 		source, err := os.ReadFile(file)
 		is.New(t).NoErr(err)
 		for _, m := range regexp.MustCompile(`\bLabel\("([^"]*)"`).FindAllStringSubmatch(string(source), -1) {
@@ -134,13 +134,21 @@ func templateKeys(source string, used map[string]bool) {
 	}
 }
 
-// goKeys adds the keys of the Go files: all constants of the type text.Key.
+// goKeys adds the keys of the Go files, here and in the packages below: all constants of the type text.Key.
 func goKeys(t *testing.T, used map[string]bool) {
-	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax}, ".")
+	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax}, "./...")
 	is.New(t).NoErr(err)
-	is.New(t).Equal(loaded[0].Errors, nil) // keys would be missing
-	info := loaded[0].TypesInfo
-	key := loaded[0].Imports["journeyman/handlers/dashboard/text"].Types.Scope().Lookup("Key").Type()
+	for _, p := range loaded {
+		is.New(t).Equal(p.Errors, nil) // keys would be missing
+		if texts := p.Imports["journeyman/handlers/dashboard/text"]; texts != nil {
+			keysOf(p.TypesInfo, texts.Types.Scope().Lookup("Key").Type(), used)
+		}
+	}
+	delete(used, "") // used for no text
+}
+
+// keysOf adds the constants of the type key.
+func keysOf(info *types.Info, key types.Type, used map[string]bool) {
 	parts := map[ast.Expr]bool{} // parts of a sum of constants: the sum is the key
 	for e := range info.Types {
 		if sum, ok := e.(*ast.BinaryExpr); ok {
@@ -152,7 +160,6 @@ func goKeys(t *testing.T, used map[string]bool) {
 			used[constant.StringVal(tv.Value)] = true
 		}
 	}
-	delete(used, "") // used for no text
 }
 
 // TestTemplatesAreTranslated finds words in templates without t, between elements and in attributes
