@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/visible"
 )
@@ -50,8 +51,8 @@ func (d *Dashboard) newApprovalBlock(r *request, a store.Approval, most int) (ap
 	if err != nil {
 		return approvalBlock{}, err
 	}
-	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", taskPath(a.TaskID), turn.Seq, a.Step, a.Call)
-	b := approvalBlock{Approval: a, Action: taskPath(a.TaskID) + "/approvals/" + a.ID, lasting: turn.MayAllowRestOfTask()}
+	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", view.TaskPath(a.TaskID), turn.Seq, a.Step, a.Call)
+	b := approvalBlock{Approval: a, Action: view.TaskPath(a.TaskID) + "/approvals/" + a.ID, lasting: turn.MayAllowRestOfTask()}
 	source := visible.Text(a.Question.Text)
 	if !b.IsQuestion() {
 		source = visible.Text(prettyJSON(a.Input))

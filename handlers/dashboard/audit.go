@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -105,7 +106,7 @@ func recordPath(id string) string {
 	case "usr":
 		return "/settings/members"
 	case "tsk":
-		return taskPath(id)
+		return view.TaskPath(id)
 	}
 	return ""
 }

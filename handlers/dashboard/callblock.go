@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"journeyman/handlers/dashboard/text"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -238,7 +239,7 @@ func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, m
 
 // childLink returns the link to a task that a call has started.
 func (b *turnBuilder) childLink(c store.Child) childLink {
-	return childLink{Path: taskPath(c.TaskID), Worker: ellipsis(c.WorkerTitle, 80), Text: oneLine(c.OutputText),
+	return childLink{Path: view.TaskPath(c.TaskID), Worker: ellipsis(c.WorkerTitle, 80), Text: oneLine(c.OutputText),
 		Status: statusOf(b.r.lang, c.Status, c.Wait, false)}
 }
 

@@ -227,7 +227,7 @@ func (m bodyMaker) values(a arguments, names []string, most int) (list []valueVi
 		list = append(list, valueView{ellipsis(visible.Text(name), 60), value})
 	}
 	if more := len(names) - maxValues; more > 0 {
-		list = append(list, valueView{"…", excerpt{Text: "+" + strconv.Itoa(more), More: m.whole + "/input", cut: true}})
+		list = append(list, valueView{"…", excerpt{Text: "+" + strconv.Itoa(more), More: m.whole + "/input", Cut: true}})
 	}
 	return list
 }

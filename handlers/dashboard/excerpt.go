@@ -17,15 +17,12 @@ type excerpt struct {
 	Text string
 	Size int64  // of the whole text, in bytes
 	More string // address of the whole text; "" if Text is the whole
-	cut  bool
+	Cut  bool   // the text is longer than Text
 }
-
-// Cut reports whether the text is longer than the excerpt.
-func (e excerpt) Cut() bool { return e.cut }
 
 // at returns the excerpt with the address of the whole text, if it is cut.
 func (e excerpt) at(whole string) excerpt {
-	if e.cut {
+	if e.Cut {
 		e.More = whole
 	}
 	return e
@@ -37,7 +34,7 @@ func excerptOf(text string, most int) excerpt {
 	e := excerpt{Text: text, Size: int64(len(text))}
 	for i, c := range text {
 		if most -= escapedLen(c); most < 0 {
-			e.Text, e.cut = text[:i], true
+			e.Text, e.Cut = text[:i], true
 			break
 		}
 	}

@@ -41,7 +41,7 @@ func FuzzExcerpts(f *testing.F) {
 	page := template.Must(template.New("").Parse(`{{.}}`))
 	f.Fuzz(func(t *testing.T, text string, most int) {
 		e := excerptOf(text, most)
-		if !strings.HasPrefix(text, e.Text) || e.Cut() != (len(e.Text) < len(text)) {
+		if !strings.HasPrefix(text, e.Text) || e.Cut != (len(e.Text) < len(text)) {
 			t.Fatalf("%q is not the beginning of %q", e.Text, text)
 		}
 		var b bytes.Buffer

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"slices"
 	"strings"
 
 	"journeyman/store/visible"
@@ -9,18 +8,6 @@ import (
 
 // This file shows hidden characters on all pages, such as those that reverse the direction of writing.
 // It works on finished HTML, so that no template can forget it.
-
-// decisionPages are the pages on which somebody decides. They show every hidden character, also the
-// parts of emoji.
-var decisionPages = []string{"consent.html", "decide.html", "invitation.html"}
-
-// shownFor returns the function that shows the hidden characters of a page.
-func shownFor(file string) func(string) string {
-	if slices.Contains(decisionPages, file) {
-		return visible.Text
-	}
-	return visible.Running
-}
 
 // showHidden applies show to the texts and attributes of HTML. It keeps the values of a form, because
 // the browser sends them back: escapes would become a part of what the user wrote. The HTML was

@@ -249,3 +249,8 @@ func indexOr(text, mark string) int {
 	}
 	return len(text)
 }
+
+// coloured returns source code as HTML.
+func coloured(language, text string) template.HTML {
+	return template.HTML(highlight(language, text)) //nolint:gosec // escaped
+}

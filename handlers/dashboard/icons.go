@@ -7,8 +7,6 @@ import (
 	"html/template"
 	"strconv"
 	"strings"
-
-	"journeyman/handlers/dashboard/text"
 )
 
 // The sprite icons.svg holds one symbol for each icon. Pages refer to a symbol by its address, so
@@ -62,17 +60,4 @@ func glyphIcon(title string) string {
 		}
 	}
 	return "workers"
-}
-
-// countedText returns the template function tn, which takes any integer.
-func countedText(l *text.Language) func(n any, one, many text.Key, values ...any) (string, error) {
-	return func(n any, one, many text.Key, values ...any) (string, error) {
-		switch n := n.(type) {
-		case int:
-			return l.N(int64(n), one, many, values...), nil
-		case int64:
-			return l.N(n, one, many, values...), nil
-		}
-		return "", fmt.Errorf("tn: %T is no number of things", n)
-	}
 }

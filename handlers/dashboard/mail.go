@@ -80,7 +80,7 @@ const inList = 200
 // brief returns a text for a list: truncated, with an ellipsis, if it is long.
 func brief(text string) string {
 	e := excerptOf(text, inList)
-	if e.Cut() {
+	if e.Cut {
 		return e.Text + "…"
 	}
 	return text

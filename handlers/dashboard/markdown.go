@@ -252,3 +252,21 @@ func inFence(source string) bool {
 	}
 	return fence != ""
 }
+
+// named returns the HTML of a block, which is one element, with an id. If caret is set, the block
+// gets the caret of a text that the model is writing.
+func named(html, id string, caret bool) template.HTML {
+	end := strings.IndexAny(html, " >/")
+	if end < 0 || html[0] != '<' {
+		return template.HTML(html) //nolint:gosec // sanitised
+	}
+	attributes := ` id="` + id + `"`
+	if caret {
+		// Only the frame of code has a class of its own.
+		if rest, found := strings.CutPrefix(html[end:], ` class="`); found {
+			return template.HTML(html[:end] + attributes + ` class="caret ` + rest) //nolint:gosec // sanitised
+		}
+		attributes += ` class="caret"`
+	}
+	return template.HTML(html[:end] + attributes + html[end:]) //nolint:gosec // sanitised
+}

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"context"
 	"fmt"
-	"html/template"
 	"io"
 	"path"
 	"strings"
@@ -191,8 +190,3 @@ func wholeLines(text string, n int) string {
 
 // isText reports whether a text is valid UTF-8 without zero bytes.
 func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
-
-// coloured returns source code as HTML.
-func coloured(language, text string) template.HTML {
-	return template.HTML(highlight(language, text)) //nolint:gosec // escaped
-}

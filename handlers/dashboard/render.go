@@ -11,11 +11,13 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
 	"journeyman/handlers"
 	"journeyman/store"
+	"journeyman/store/visible"
 )
 
 // pageData is the data of every template. Page is the page's own part of it.
@@ -113,9 +115,9 @@ func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, 
 	return send(w, r, status, set, layoutFile, v, shownFor(file))
 }
 
-// send writes a template as an answer. show shows the hidden characters of a text.
+// send writes a template as an answer. reveal shows the hidden characters of a text.
 func send(w http.ResponseWriter, r *request, status int, set *template.Template, name string, data any,
-	show func(string) string) error {
+	reveal func(string) string) error {
 	// After the first byte, an error could not change the status.
 	var b strings.Builder
 	if err := set.ExecuteTemplate(&b, name, data); err != nil {
@@ -123,7 +125,7 @@ func send(w http.ResponseWriter, r *request, status int, set *template.Template,
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	html := withBase(r.basePath, showHidden(b.String(), show))
+	html := withBase(r.basePath, showHidden(b.String(), reveal))
 	_, _ = io.WriteString(w, html) // an error means that the browser closed the connection
 	return nil
 }
@@ -251,4 +253,16 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", contentType(name))
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	_, _ = w.Write(file.data)
+}
+
+// decisionPages are the pages on which somebody decides. They show every hidden character, also the
+// parts of emoji.
+var decisionPages = []string{"consent.html", "decide.html", "invitation.html"}
+
+// shownFor returns the function that shows the hidden characters of a page.
+func shownFor(file string) func(string) string {
+	if slices.Contains(decisionPages, file) {
+		return visible.Text
+	}
+	return visible.Running
 }

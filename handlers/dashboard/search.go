@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"journeyman/handlers/dashboard/text"
+	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/visible"
 )
@@ -119,7 +120,7 @@ func (d *Dashboard) findTasks(r *request, part string) (list []searchResult, err
 		store.TaskQuery{Text: part, Limit: maxPerKind, Scan: store.MaxSearched})
 	for _, t := range tasks {
 		f := marked(t.Title, part)
-		f.Address, f.State = taskPath(t.ID), string(t.Status)
+		f.Address, f.State = view.TaskPath(t.ID), string(t.Status)
 		list = append(list, f)
 	}
 	return list, err

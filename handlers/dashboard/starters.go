@@ -8,6 +8,7 @@ import (
 
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -114,7 +115,7 @@ func (d *Dashboard) tryStarter(w http.ResponseWriter, r *request, f *form) (stri
 		IdempotencyKey: formKey(r.who.Caller, f.Get("token"), "try "+s.ID)}
 	a, err := d.cfg.Runner.Accept(r.Context(),
 		runner.Instruction{NewTurn: turn, Files: []store.File{kept}, Log: []any{"request", requestID(w)}})
-	return taskPath(a.Turn.TaskID), err
+	return view.TaskPath(a.Turn.TaskID), err
 }
 
 // demonstration returns the instruction of a starter's demonstration. If no model is connected, it

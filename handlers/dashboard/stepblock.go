@@ -209,13 +209,13 @@ func (m *pieceMaker) call(v stepView, p store.Part, n int64, unfinished bool) er
 func (m *pieceMaker) text(id, source string, limit int, whole string, unfinished bool) error {
 	m.calls = ""
 	e := excerptOf(source, limit).at(whole)
-	blocks := m.b.prose().blocksOf(e.Text, unfinished && !e.Cut())
+	blocks := m.b.prose().blocksOf(e.Text, unfinished && !e.Cut)
 	m.hold(id, "md")
 	for i, html := range blocks {
 		at := fmt.Sprintf("%s-b%d", id, i)
 		m.list = append(m.list, piece{ID: at, Parent: id, HTML: named(html, at, unfinished && i == len(blocks)-1)})
 	}
-	if e.Cut() {
+	if e.Cut {
 		return m.put(id+"-more", "", "cut", cutBlock{ID: id + "-more", Excerpt: e})
 	}
 	return nil
@@ -225,24 +225,6 @@ func (m *pieceMaker) text(id, source string, limit int, whole string, unfinished
 type cutBlock struct {
 	ID      string
 	Excerpt excerpt
-}
-
-// named returns the HTML of a block, which is one element, with an id. If caret is set, the block
-// gets the caret of a text that the model is writing.
-func named(html, id string, caret bool) template.HTML {
-	end := strings.IndexAny(html, " >/")
-	if end < 0 || html[0] != '<' {
-		return template.HTML(html) //nolint:gosec // sanitised
-	}
-	attributes := ` id="` + id + `"`
-	if caret {
-		// Only the frame of code has a class of its own.
-		if rest, found := strings.CutPrefix(html[end:], ` class="`); found {
-			return template.HTML(html[:end] + attributes + ` class="caret ` + rest) //nolint:gosec // sanitised
-		}
-		attributes += ` class="caret"`
-	}
-	return template.HTML(html[:end] + attributes + html[end:]) //nolint:gosec // sanitised
 }
 
 // A stepOrder describes which steps of a turn a page shows, and how.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"journeyman/runner/stream"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -101,7 +102,7 @@ func (d *Dashboard) newTaskPage(r *request) (*taskPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &taskPage{Task: task, Path: taskPath(task.ID), Worker: worker, NoReload: r.URL.Query().Has("still"),
+	p := &taskPage{Task: task, Path: view.TaskPath(task.ID), Worker: worker, NoReload: r.URL.Query().Has("still"),
 		MayArchive: task.ArchivedAt == nil && worker.UserID == r.who.UserID}
 	switch {
 	case worker.DeletedAt != nil:

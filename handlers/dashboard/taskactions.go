@@ -6,6 +6,7 @@ import (
 	"path"
 
 	"journeyman/runner"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -55,7 +56,7 @@ func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {
 		AlwaysQueue: sent.Values.Get("from") != ""})
 	switch {
 	case err == nil:
-		return redirect(w, r, taskPath(task.ID)+"#newest")
+		return redirect(w, r, view.TaskPath(task.ID)+"#newest")
 	case !f.refused(r, err):
 		return err
 	}
@@ -92,7 +93,7 @@ func (d *Dashboard) runAgain(_ http.ResponseWriter, r *request, f *form) (string
 		return "", err
 	}
 	seq := r.params.ByName("turn")
-	return taskPath(task.ID) + "#newest", d.repeat(r, task, seq, formKey(r.who.Caller, f.Get("token"), task.ID+"/"+seq))
+	return view.TaskPath(task.ID) + "#newest", d.repeat(r, task, seq, formKey(r.who.Caller, f.Get("token"), task.ID+"/"+seq))
 }
 
 // repeat adds the instruction and the files of the turn with that seq to its task again. Two clicks send
@@ -113,7 +114,7 @@ func (d *Dashboard) repeat(r *request, task store.Task, seq string, key store.Id
 
 func (d *Dashboard) cancelTask(r *request) (string, error) {
 	task, err := d.cfg.Runner.AbortTask(r.Context(), r.who.Caller, r.params.ByName("taskId"))
-	return done(taskPath(task.ID), "task-cancelled"), err
+	return done(view.TaskPath(task.ID), "task-cancelled"), err
 }
 
 // decideApproval approves or denies a tool call, or answers its question. A late decision is no
@@ -141,5 +142,5 @@ func (d *Dashboard) decideApproval(_ http.ResponseWriter, r *request, f *form) (
 	if store.IsKind(err, store.Conflict) {
 		message, err = "decided-already", nil
 	}
-	return done(taskPath(task.ID), message), err
+	return done(view.TaskPath(task.ID), message), err
 }

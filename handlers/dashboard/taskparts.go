@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -35,7 +36,7 @@ func (d *Dashboard) showTurn(w http.ResponseWriter, r *request) error {
 		from = 1
 	}
 	from = min(from, max(1, turn.Usage.Steps)) - 1 // the journal counts from zero
-	b := &turnBuilder{d: d, r: r, task: task, path: taskPath(task.ID)}
+	b := &turnBuilder{d: d, r: r, task: task, path: view.TaskPath(task.ID)}
 	if b.children, err = d.store.Children(r.Context(), turn); err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (d *Dashboard) showCall(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	b := &turnBuilder{d: d, r: r, path: taskPath(task.ID)}
+	b := &turnBuilder{d: d, r: r, path: view.TaskPath(task.ID)}
 	if b.children, err = d.store.Children(r.Context(), turn); err != nil {
 		return err
 	}

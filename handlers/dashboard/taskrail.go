@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"journeyman/runner/stream"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -74,7 +75,7 @@ func (b *turnBuilder) filesOfTask() (list railFileList, err error) {
 	list.More = max(0, len(files)-railFiles)
 	list.All = "/workers/" + b.task.WorkerID + "/files"
 	if len(files) > 1 {
-		list.Zip = taskPath(b.task.ID) + "/files.zip"
+		list.Zip = view.TaskPath(b.task.ID) + "/files.zip"
 	}
 	for _, f := range files[list.More:] {
 		list.Files = append(list.Files, b.file(f))

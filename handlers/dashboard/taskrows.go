@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"journeyman/runner/stream"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -94,7 +95,7 @@ func (d *Dashboard) taskRows(r *request, waiting []waitingTask, tasks []store.Ta
 }
 
 func (m rowMaker) row(t store.Task) (row taskRow, err error) {
-	row = taskRow{Task: t, Path: taskPath(t.ID), State: string(t.Status),
+	row = taskRow{Task: t, Path: view.TaskPath(t.ID), State: string(t.Status),
 		By: m.r.lang.Label("started by", string(t.TriggeredBy))}
 	row.Worker, err = once(m.titles, t.WorkerID, func() (string, error) {
 		return m.d.store.WorkerTitle(m.r.Context(), t)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -135,7 +136,7 @@ func (d *Dashboard) run(turnFor func(r *request, f *form) store.NewTurn, page fo
 		}
 		switch {
 		case err == nil:
-			return redirect(w, r, taskPath(turn.TaskID))
+			return redirect(w, r, view.TaskPath(turn.TaskID))
 		case !f.refused(r, err):
 			return err
 		}

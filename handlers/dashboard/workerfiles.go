@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -30,7 +31,7 @@ type fileRow struct {
 func (f fileRow) Name() string { return path.Base(f.Path) }
 
 // TaskPath returns the address of the task that published the file.
-func (f fileRow) TaskPath() string { return taskPath(f.TaskID) }
+func (f fileRow) TaskPath() string { return view.TaskPath(f.TaskID) }
 
 // fileRow returns a file with its addresses. An address has no host, so that it works under each
 // name of this server.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"journeyman/handlers/dashboard/text"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
@@ -242,7 +243,7 @@ func (d *Dashboard) runSchedule(w http.ResponseWriter, r *request, f *form) (str
 	id := r.params.ByName("scheduleId")
 	key := formKey(r.who.Caller, f.Get("token"), "run "+id)
 	a, err := d.cfg.Runner.RunSchedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), id, key, requestID(w))
-	return taskPath(a.Turn.TaskID), err
+	return view.TaskPath(a.Turn.TaskID), err
 }
 
 func (d *Dashboard) cancelSchedule(r *request) (string, error) {

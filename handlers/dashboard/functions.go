@@ -1,0 +1,82 @@
+package dashboard
+
+import (
+	"fmt"
+	"html/template"
+	"time"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// functions returns the functions that templates may call. They write texts in a language.
+func (d *Dashboard) functions(l *text.Language) template.FuncMap {
+	return template.FuncMap{
+		"t":         l.T,
+		"tn":        countedText(l),
+		"th":        l.HTML,
+		"icon":      d.icon,
+		"state":     translatedState(l),
+		"glyph":     d.glyph,
+		"host":      func() string { return d.host },
+		"version":   func() string { return d.cfg.Version },
+		"asset":     d.assets.address,
+		"time":      func(v any) template.HTML { return d.showTime(l, v) },
+		"role":      func(role store.Role) string { return l.T(roleText(role)) },
+		"credits":   func(v float64) string { return showCredits(l, v) },
+		"bytes":     func(n int64) string { return showBytes(l, n) },
+		"duration":  func(by time.Duration) string { return showDuration(l, by) },
+		"count":     l.Count,
+		"markdown":  prose{l}.show,
+		"coloured":  coloured,
+		"shown":     func(p preview, bytes, name string) shownFile { return shownFile{p, bytes, name} },
+		"field":     newField,
+		"amount":    newAmount,
+		"exactTime": func(t time.Time) string { return showExactTime(l, t) },
+		"base":      func() string { return d.cfg.BaseURL },
+		"tokens":    showTokens,
+		"inc":       func(i int) int { return i + 1 },
+		"trigger":   func(from store.Trigger) string { return showTrigger(l, from) },
+		"taskPath":  view.TaskPath,
+	}
+}
+
+// showTime returns the distance of a time from now. A tooltip has the exact time.
+func (d *Dashboard) showTime(l *text.Language, v any) template.HTML {
+	var t time.Time
+	switch v := v.(type) {
+	case time.Time:
+		t = v
+	case *time.Time:
+		if v != nil {
+			t = *v
+		}
+	}
+	if t.IsZero() {
+		return template.HTML(template.HTMLEscapeString(l.T("never"))) //nolint:gosec // a constant text
+	}
+	exact := t.UTC().Format("2006-01-02 15:04:05 UTC")
+	words := template.HTMLEscapeString(relative(l, t.UTC(), d.cfg.Now()))
+	tag := fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.UTC().Format(time.RFC3339), exact, words)
+	return template.HTML(tag) //nolint:gosec // digits and constant texts
+}
+
+// month returns the name of the month of a time.
+func (r *request) month(t time.Time) string {
+	return r.t([]text.Key{"January", "February", "March", "April", "May", "June", "July", "August", "September",
+		"October", "November", "December"}[t.Month()-1])
+}
+
+// countedText returns the template function tn, which takes any integer.
+func countedText(l *text.Language) func(n any, one, many text.Key, values ...any) (string, error) {
+	return func(n any, one, many text.Key, values ...any) (string, error) {
+		switch n := n.(type) {
+		case int:
+			return l.N(int64(n), one, many, values...), nil
+		case int64:
+			return l.N(n, one, many, values...), nil
+		}
+		return "", fmt.Errorf("tn: %T is no number of things", n)
+	}
+}
