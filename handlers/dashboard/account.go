@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 )
 
@@ -72,7 +73,7 @@ func browserName(agent string) string {
 	case browser != "":
 		return browser
 	}
-	return ellipsis(agent, 40)
+	return show.Ellipsis(agent, 40)
 }
 
 // accountPage writes the page. Each form of p is a refused form, or nil if it was not sent.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/visible"
@@ -14,13 +15,13 @@ import (
 // An approvalBlock is a tool call that waits for a decision or an answer.
 type approvalBlock struct {
 	store.Approval
-	Heading     string   // the question about the call
-	Body        callBody // the question or the call, formatted for people
-	Consequence string   // of an approval
-	Arguments   excerpt  // raw; for a question, its text
-	Action      string   // address to which its forms are sent; "" for the address of the page
-	N, Of       int      // its place among the waiting calls of the task; 0 on other pages
-	lasting     bool     // a decision may apply to the rest of the task
+	Heading     string       // the question about the call
+	Body        callBody     // the question or the call, formatted for people
+	Consequence string       // of an approval
+	Arguments   show.Excerpt // raw; for a question, its text
+	Action      string       // address to which its forms are sent; "" for the address of the page
+	N, Of       int          // its place among the waiting calls of the task; 0 on other pages
+	lasting     bool         // a decision may apply to the rest of the task
 }
 
 // ElementID returns the id of the element.
@@ -39,7 +40,7 @@ func (b approvalBlock) MayAllowRestOfTask() bool {
 func (b approvalBlock) Choices() []string {
 	list := make([]string, len(b.Question.Choices))
 	for i, c := range b.Question.Choices {
-		list[i] = ellipsis(visible.Line(c), choiceOnButton)
+		list[i] = show.Ellipsis(visible.Line(c), choiceOnButton)
 	}
 	return list
 }
@@ -55,11 +56,11 @@ func (d *Dashboard) newApprovalBlock(r *request, a store.Approval, most int) (ap
 	b := approvalBlock{Approval: a, Action: view.TaskPath(a.TaskID) + "/approvals/" + a.ID, lasting: turn.MayAllowRestOfTask()}
 	source := visible.Text(a.Question.Text)
 	if !b.IsQuestion() {
-		source = visible.Text(prettyJSON(a.Input))
+		source = visible.Text(show.JSON(a.Input))
 		maker := bodyMaker{lang: r.lang, most: most, whole: raw}
 		b.Body = maker.body(a.ToolName, a.Input, nil, false)
 	}
-	b.Arguments = excerptOf(source, most).at(raw + "/input")
+	b.Arguments = show.ExcerptOf(source, most).At(raw + "/input")
 	b.Heading, b.Consequence = headingOf(r, b), consequenceOf(r, b)
 	return b, nil
 }
@@ -152,7 +153,7 @@ func (b *turnBuilder) asks(list []store.Approval, parent string) (pieces []piece
 			return nil, err
 		}
 		last := &m.list[len(m.list)-1]
-		last.HTML = template.HTML(showHidden(string(last.HTML), visible.Text)) //nolint:gosec // made by a template
+		last.HTML = template.HTML(show.Hidden(string(last.HTML), visible.Text)) //nolint:gosec // made by a template
 	}
 	if more := len(list) - approvalsShown; more > 0 {
 		err = m.own("more-asked", "more-asked", more)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
 	"journeyman/store"
 )
@@ -137,7 +138,7 @@ func actionText(r *request, action string) string {
 func actionOptions(r *request) []option {
 	list := []option{{"", r.t("Any")}}
 	for _, action := range store.Actions() {
-		list = append(list, option{action, capital(actionText(r, action))})
+		list = append(list, option{action, show.Capital(actionText(r, action))})
 	}
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -33,15 +34,15 @@ type callBlock struct {
 	Decision string // of a person; "" if the call needed no approval
 	Bare     bool   // the page shows the closed line only
 	Body     callBody
-	Input    excerpt // raw
-	Output   excerpt
+	Input    show.Excerpt // raw
+	Output   show.Excerpt
 	Children []childLink
 }
 
 // A childLink is a task that a call has started.
 type childLink struct {
 	Path, Worker, Text string
-	Status             state
+	Status             show.State
 }
 
 // A planItem is a step of the plan that a worker has made.
@@ -96,7 +97,7 @@ const maxArgument = 90
 
 // oneLine returns a text as one line, shortened for the closed line.
 func oneLine(source string) string {
-	return ellipsis(collapseSpace(store.FirstRunes(source, 4*maxArgument)), maxArgument)
+	return show.Ellipsis(collapseSpace(store.FirstRunes(source, 4*maxArgument)), maxArgument)
 }
 
 // iconOf returns the icon of a tool.
@@ -143,7 +144,7 @@ func planOf(raw json.RawMessage) (items []planItem) {
 		return nil
 	}
 	for i := range items {
-		items[i].Text = ellipsis(items[i].Text, 200)
+		items[i].Text = show.Ellipsis(items[i].Text, 200)
 	}
 	return items[:min(len(items), 50)]
 }
@@ -168,11 +169,11 @@ func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage
 			return l.T("exit %d", r.ExitCode)
 		}
 	case "write_file":
-		return showBytes(l, int64(len(a.text("content"))))
+		return show.Bytes(l, int64(len(a.text("content"))))
 	case "read_file":
 		if isText {
 			lines := int64(strings.Count(plain, "\n"))
-			return l.N(lines, "%d line", "%d lines") + " · " + showBytes(l, int64(len(plain)))
+			return l.N(lines, "%d line", "%d lines") + " · " + show.Bytes(l, int64(len(plain)))
 		}
 	case "search_files", "list_files":
 		if isText {
@@ -183,7 +184,7 @@ func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage
 			Content string `json:"content"`
 		}
 		if json.Unmarshal(output, &r) == nil {
-			return showBytes(l, int64(len(r.Content)))
+			return show.Bytes(l, int64(len(r.Content)))
 		}
 	case "web_search":
 		var r struct {
@@ -201,18 +202,18 @@ func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage
 func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, most int) *callBlock {
 	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", b.path, t.Seq, st.Seq, n)
 	a := argumentsOf(p.Input)
-	cb := &callBlock{ID: fmt.Sprintf("c%d-%d-%d", t.Seq, st.Seq, n), Name: ellipsis(p.ToolName, 80),
+	cb := &callBlock{ID: fmt.Sprintf("c%d-%d-%d", t.Seq, st.Seq, n), Name: show.Ellipsis(p.ToolName, 80),
 		Icon:     iconOf(p.ToolName),
 		Path:     fmt.Sprintf("%s/calls/%d/%d/%d", b.path, t.Seq, st.Seq, n),
-		Input:    excerptOf(prettyJSON(p.Input), most/3).at(raw + "/input"),
+		Input:    show.ExcerptOf(show.JSON(p.Input), most/3).At(raw + "/input"),
 		Argument: argumentOf(b.r.lang, p.ToolName, a), Step: stepBlock{Step: st}}
 	c, ended := st.Call(n)
 	approval, asked := st.Approval(n)
 	cb.State, cb.Class = callState(t, c, ended, approval, asked)
 	if cb.Ended = ended; ended {
-		cb.Took, cb.Credits = took(c.StartedAt, c.CompletedAt), store.Credits(c.Cost)
+		cb.Took, cb.Credits = show.Took(c.StartedAt, c.CompletedAt), store.Credits(c.Cost)
 		cb.Failed = c.State != store.CallCompleted
-		cb.Output = excerptOf(prettyJSON(c.Output), most/3).at(raw + "/output")
+		cb.Output = show.ExcerptOf(show.JSON(c.Output), most/3).At(raw + "/output")
 		cb.Result = resultOf(b.r.lang, p.ToolName, a, c.Output)
 	}
 	if cb.Failed {
@@ -239,7 +240,7 @@ func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, m
 
 // childLink returns the link to a task that a call has started.
 func (b *turnBuilder) childLink(c store.Child) childLink {
-	return childLink{Path: view.TaskPath(c.TaskID), Worker: ellipsis(c.WorkerTitle, 80), Text: oneLine(c.OutputText),
+	return childLink{Path: view.TaskPath(c.TaskID), Worker: show.Ellipsis(c.WorkerTitle, 80), Text: oneLine(c.OutputText),
 		Status: statusOf(b.r.lang, c.Status, c.Wait, false)}
 }
 

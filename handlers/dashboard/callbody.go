@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store/visible"
 )
@@ -19,17 +20,17 @@ import (
 type callBody struct {
 	Command *commandView
 	Code    *codeView
-	Diff    *diffView
+	Diff    *show.Diff
 	Plan    []planItem
 	Links   []option // addresses as values
 	Letter  *letterView
 	Values  []valueView
-	Text    *excerpt
+	Text    *show.Excerpt
 }
 
 // A commandView is a command with its output.
 type commandView struct {
-	Command, Output excerpt
+	Command, Output show.Excerpt
 	Note            string
 }
 
@@ -44,13 +45,13 @@ type codeView struct {
 // A letterView is a mail that a tool would send.
 type letterView struct {
 	Headers []valueView
-	Text    excerpt
+	Text    show.Excerpt
 }
 
 // A valueView is an argument and its value.
 type valueView struct {
 	Name string
-	Text excerpt
+	Text show.Excerpt
 }
 
 // A bodyMaker creates the bodies of calls.
@@ -89,13 +90,13 @@ func (m bodyMaker) body(tool string, input, output json.RawMessage, failed bool)
 }
 
 // excerpt returns the beginning of a text with the address of the whole.
-func (m bodyMaker) excerpt(source, whole string) excerpt {
-	return excerptOf(visible.Text(source), m.most).at(m.whole + whole)
+func (m bodyMaker) excerpt(source, whole string) show.Excerpt {
+	return show.ExcerptOf(visible.Text(source), m.most).At(m.whole + whole)
 }
 
 // text returns a result as text.
-func (m bodyMaker) text(output json.RawMessage) *excerpt {
-	e := m.excerpt(prettyJSON(output), "/output")
+func (m bodyMaker) text(output json.RawMessage) *show.Excerpt {
+	e := m.excerpt(show.JSON(output), "/output")
 	return &e
 }
 
@@ -113,12 +114,12 @@ func (m bodyMaker) command(a arguments, output json.RawMessage, failed bool) (b 
 // code returns a text with the syntax colours of its file name.
 func (m bodyMaker) code(name, content, whole string) *codeView {
 	e := m.excerpt(content, whole)
-	html := highlight(strings.TrimPrefix(path.Ext(name), "."), e.Text)
+	html := show.Highlight(strings.TrimPrefix(path.Ext(name), "."), e.Text)
 	// Colours may need more room than the text.
 	if len(html) > 3*m.most {
 		html = template.HTMLEscapeString(e.Text)
 	}
-	return &codeView{Label: ellipsis(name, maxArgument), Size: e.Size, More: e.More,
+	return &codeView{Label: show.Ellipsis(name, maxArgument), Size: e.Size, More: e.More,
 		HTML: template.HTML(html)} //nolint:gosec // escaped
 }
 
@@ -133,26 +134,26 @@ func (m bodyMaker) result(name string, output json.RawMessage, failed bool) *cod
 }
 
 // edit returns the difference that an edit has made, or would make.
-func (m bodyMaker) edit(a arguments, output json.RawMessage) *diffView {
+func (m bodyMaker) edit(a arguments, output json.RawMessage) *show.Diff {
 	var plain string
 	if json.Unmarshal(output, &plain) == nil {
-		if v, ok := parseDiff(plain, m.most); ok {
-			v.Path = ellipsis(a.text("path"), maxArgument)
-			if v.cut {
+		if v, ok := show.ParseDiff(plain, m.most); ok {
+			v.Path = show.Ellipsis(a.text("path"), maxArgument)
+			if v.Cut {
 				v.More = m.whole + "/output"
 			}
 			return &v
 		}
 	}
-	v := diffView{Path: ellipsis(a.text("path"), maxArgument)}
+	v := show.Diff{Path: show.Ellipsis(a.text("path"), maxArgument)}
 	edits := editsOf(a)
-	v.cut = len(edits) > maxEditsShown
+	v.Cut = len(edits) > maxEditsShown
 	for _, e := range edits[:min(len(edits), maxEditsShown)] {
-		one := diffOf(e.Old, e.New, m.most-len(v.Rows)*rowBytes)
+		one := show.DiffOf(e.Old, e.New, m.most-len(v.Rows)*show.RowBytes)
 		v.Rows = append(v.Rows, one.Rows...)
-		v.Added, v.Removed, v.cut = v.Added+one.Added, v.Removed+one.Removed, v.cut || one.cut
+		v.Added, v.Removed, v.Cut = v.Added+one.Added, v.Removed+one.Removed, v.Cut || one.Cut
 	}
-	if v.cut {
+	if v.Cut {
 		v.More = m.whole + "/input"
 	}
 	return &v
@@ -185,7 +186,7 @@ func (m bodyMaker) web(a arguments, output json.RawMessage, failed bool) (b call
 		r.Results = append(r.Results[:0], struct{ Title, URL string }{r.Title, address})
 	}
 	for _, found := range r.Results[:min(len(r.Results), 10)] {
-		b.Links = append(b.Links, option{webAddress(found.URL), ellipsis(cmp.Or(found.Title, found.URL), 120)})
+		b.Links = append(b.Links, option{webAddress(found.URL), show.Ellipsis(cmp.Or(found.Title, found.URL), 120)})
 	}
 	if r.Content != "" {
 		e := m.excerpt(r.Content, "/output")
@@ -223,11 +224,11 @@ func (m bodyMaker) others(a arguments, input, output json.RawMessage) (b callBod
 // leaves out.
 func (m bodyMaker) values(a arguments, names []string, most int) (list []valueView) {
 	for _, name := range names[:min(len(names), maxValues)] {
-		value := excerptOf(visible.Text(prettyJSON(a[name])), most).at(m.whole + "/input")
-		list = append(list, valueView{ellipsis(visible.Text(name), 60), value})
+		value := show.ExcerptOf(visible.Text(show.JSON(a[name])), most).At(m.whole + "/input")
+		list = append(list, valueView{show.Ellipsis(visible.Text(name), 60), value})
 	}
 	if more := len(names) - maxValues; more > 0 {
-		list = append(list, valueView{"…", excerpt{Text: "+" + strconv.Itoa(more), More: m.whole + "/input", Cut: true}})
+		list = append(list, valueView{"…", show.Excerpt{Text: "+" + strconv.Itoa(more), More: m.whole + "/input", Cut: true}})
 	}
 	return list
 }

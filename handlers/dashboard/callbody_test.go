@@ -8,6 +8,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 )
 
@@ -53,7 +54,7 @@ func TestNoArgumentHides(t *testing.T) {
 	is.True(strings.Contains(all, `safe\u202eevil`)) // invisible characters are shown
 
 	type change struct{ Old, New string }
-	same := strings.Repeat("x\n", maxCompared/2)
+	same := strings.Repeat("x\n", show.MaxCompared/2)
 	for name, input := range map[string]map[string]any{
 		"many edits": {"edits": make([]change, maxEditsShown+1)},
 		"far behind": {"old": same + "good", "new": same + "evil"},

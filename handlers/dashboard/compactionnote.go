@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
@@ -15,7 +16,7 @@ func (b *turnBuilder) compactionNotes(turnNum, step int64) (notes []compactionNo
 	}
 	for _, c := range b.compactions {
 		if c.TurnNum == turnNum && c.Step == step {
-			notes = append(notes, compactionNote{compactionText(b.r.lang, c), excerptOf(c.Summary, summaryBytes)})
+			notes = append(notes, compactionNote{compactionText(b.r.lang, c), show.ExcerptOf(c.Summary, summaryBytes)})
 		}
 	}
 	return notes, nil
@@ -24,7 +25,7 @@ func (b *turnBuilder) compactionNotes(turnNum, step int64) (notes []compactionNo
 // A compactionNote describes how the runner shortened a conversation.
 type compactionNote struct {
 	Text    string
-	Summary excerpt // the text that replaces the omitted part; may be empty
+	Summary show.Excerpt // the text that replaces the omitted part; may be empty
 }
 
 // compactionText describes a compaction.
@@ -33,7 +34,7 @@ func compactionText(l *text.Language, c store.Compaction) string {
 	switch c.Kind {
 	case store.CompactionCut:
 		what = l.N(c.Items, "%d long tool output was truncated to %s.", "%d long tool outputs were truncated to %s each.",
-			showBytes(l, c.CutTo))
+			show.Bytes(l, c.CutTo))
 	case store.CompactionFiles:
 		what = l.N(c.Items, "%d attached file is listed by name only.", "%d attached files are listed by name only.")
 	case store.CompactionSummary:

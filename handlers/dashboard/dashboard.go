@@ -26,6 +26,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/handlers/serve"
 	"journeyman/runner"
@@ -266,12 +267,12 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *request, err error) {
 		Message: r.t("The server could not handle this request. Its log has the details under the request's ID.")}
 	handlers.DescribeRefusal(r.Context(), err)
 	if e, ok := errors.AsType[*store.Error](err); ok {
-		p.Status, p.Message = handlers.StatusOf(e), sentence(r.explained(e))
+		p.Status, p.Message = handlers.StatusOf(e), show.Sentence(r.explained(e))
 		if store.IsMaintenance(e) {
 			p.Message = r.t("The server is in maintenance: nothing can be changed until that ends. Try again later.")
 		}
 		for _, detail := range e.Details {
-			p.Details = append(p.Details, option{sentence(detail.Message), r.fieldLabel(detail.Path)})
+			p.Details = append(p.Details, option{show.Sentence(detail.Message), r.fieldLabel(detail.Path)})
 		}
 		handlers.SetRetryAfter(w.Header(), e)
 	}

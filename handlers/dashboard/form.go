@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 )
 
@@ -135,7 +136,7 @@ func (f *form) refused(r *request, err error) bool {
 		}
 	}
 	if len(e.Details) == 0 {
-		f.Error = sentence(r.explained(e))
+		f.Error = show.Sentence(r.explained(e))
 	}
 	return true
 }
@@ -180,7 +181,7 @@ func (f field) Value() string {
 }
 
 // Error returns the fault of the value, as a sentence.
-func (f field) Error() string { return sentence(f.Form.Errors[f.Name]) }
+func (f field) Error() string { return show.Sentence(f.Form.Errors[f.Name]) }
 
 // WithOptions returns the field with these choices.
 func (f field) WithOptions(options []option) field {

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"time"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -17,27 +18,27 @@ func (d *Dashboard) functions(l *text.Language) template.FuncMap {
 		"tn":        countedText(l),
 		"th":        l.HTML,
 		"icon":      d.icon,
-		"state":     translatedState(l),
+		"state":     show.TranslatedState(l),
 		"glyph":     d.glyph,
 		"host":      func() string { return d.host },
 		"version":   func() string { return d.cfg.Version },
 		"asset":     d.assets.address,
 		"time":      func(v any) template.HTML { return d.showTime(l, v) },
-		"role":      func(role store.Role) string { return l.T(roleText(role)) },
-		"credits":   func(v float64) string { return showCredits(l, v) },
-		"bytes":     func(n int64) string { return showBytes(l, n) },
-		"duration":  func(by time.Duration) string { return showDuration(l, by) },
+		"role":      func(role store.Role) string { return l.T(show.Role(role)) },
+		"credits":   func(v float64) string { return show.Credits(l, v) },
+		"bytes":     func(n int64) string { return show.Bytes(l, n) },
+		"duration":  func(by time.Duration) string { return show.Duration(l, by) },
 		"count":     l.Count,
-		"markdown":  prose{l}.show,
-		"coloured":  coloured,
+		"markdown":  show.Prose{Language: l}.HTML,
+		"coloured":  show.Coloured,
 		"shown":     func(p preview, bytes, name string) shownFile { return shownFile{p, bytes, name} },
 		"field":     newField,
 		"amount":    newAmount,
-		"exactTime": func(t time.Time) string { return showExactTime(l, t) },
+		"exactTime": func(t time.Time) string { return show.ExactTime(l, t) },
 		"base":      func() string { return d.cfg.BaseURL },
-		"tokens":    showTokens,
+		"tokens":    show.Tokens,
 		"inc":       func(i int) int { return i + 1 },
-		"trigger":   func(from store.Trigger) string { return showTrigger(l, from) },
+		"trigger":   func(from store.Trigger) string { return show.Trigger(l, from) },
 		"taskPath":  view.TaskPath,
 	}
 }
@@ -57,7 +58,7 @@ func (d *Dashboard) showTime(l *text.Language, v any) template.HTML {
 		return template.HTML(template.HTMLEscapeString(l.T("never"))) //nolint:gosec // a constant text
 	}
 	exact := t.UTC().Format("2006-01-02 15:04:05 UTC")
-	words := template.HTMLEscapeString(relative(l, t.UTC(), d.cfg.Now()))
+	words := template.HTMLEscapeString(show.Relative(l, t.UTC(), d.cfg.Now()))
 	tag := fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.UTC().Format(time.RFC3339), exact, words)
 	return template.HTML(tag) //nolint:gosec // digits and constant texts
 }

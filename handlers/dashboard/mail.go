@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/sandbox"
 	"journeyman/store"
 )
@@ -79,7 +80,7 @@ const inList = 200
 
 // brief returns a text for a list: truncated, with an ellipsis, if it is long.
 func brief(text string) string {
-	e := excerptOf(text, inList)
+	e := show.ExcerptOf(text, inList)
 	if e.Cut {
 		return e.Text + "…"
 	}
@@ -106,7 +107,7 @@ func mailStatuses(r *request, path string) []option {
 	}
 	options := []option{{"", r.t("Any")}}
 	for _, status := range list {
-		options = append(options, option{string(status), r.t(stateOf(string(status)).Key)})
+		options = append(options, option{string(status), r.t(show.StateOf(string(status)).Key)})
 	}
 	return options
 }
@@ -158,9 +159,9 @@ func (d *Dashboard) addressForMail(r *request, p *mailList) error {
 // A mailPage is the data of the page of a mail.
 type mailPage struct {
 	mailRow
-	Full        excerpt // of the subject
-	Header      excerpt
-	Text        excerpt
+	Full        show.Excerpt // of the subject
+	Header      show.Excerpt
+	Text        show.Excerpt
 	Attachments []string
 	Verdicts    []option
 	HasSource   bool
@@ -198,7 +199,7 @@ func (d *Dashboard) showMail(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	p := mailPage{mailRow: mailRow{e, r}, Full: excerptOf(e.Subject, maxShownSubject), HasSource: source != nil,
+	p := mailPage{mailRow: mailRow{e, r}, Full: show.ExcerptOf(e.Subject, maxShownSubject), HasSource: source != nil,
 		Verdicts: verdictsOf(r, e.Verdicts)}
 	p.Relay = p.Kept() && d.cfg.System().Relay // only where it matters: the first call may take long
 	// The mail of a deleted worker stays readable.
@@ -211,11 +212,11 @@ func (d *Dashboard) showMail(w http.ResponseWriter, r *request) error {
 	p.Releasable = err == nil && source != nil && p.Worker.ID != ""
 	if source != nil {
 		text, attachments := d.cfg.ReadMail(sandbox.ForClient(r.Context(), clientOf(r.who.Caller)), source)
-		p.Text = excerptOf(strings.ToValidUTF8(text, "\uFFFD"), maxShownMail)
+		p.Text = show.ExcerptOf(strings.ToValidUTF8(text, "\uFFFD"), maxShownMail)
 		for _, name := range attachments[:min(len(attachments), maxAttachments)] {
 			p.Attachments = append(p.Attachments, brief(strings.ToValidUTF8(name, "\uFFFD")))
 		}
-		p.Header = excerptOf(strings.ToValidUTF8(headerOf(source), "\uFFFD"), maxShownHeader)
+		p.Header = show.ExcerptOf(strings.ToValidUTF8(headerOf(source), "\uFFFD"), maxShownHeader)
 	}
 	return d.page(w, r, "message.html", p.Title(), p)
 }

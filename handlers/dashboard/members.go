@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 )
 
@@ -61,7 +62,7 @@ func rolesFor(r *request) (roles []option) {
 		list = append(list, store.RoleOwner)
 	}
 	for _, role := range list {
-		roles = append(roles, option{string(role), r.t(roleText(role))})
+		roles = append(roles, option{string(role), r.t(show.Role(role))})
 	}
 	return roles
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
 	"journeyman/store"
@@ -170,16 +171,16 @@ func providerForm(p store.Provider) *form {
 }
 
 // State returns the result of the last test: an icon, a class and a word.
-func (c providerCard) State() state {
+func (c providerCard) State() show.State {
 	switch {
 	case c.Test == nil:
-		return state{Class: "off", Icon: "info", Key: "Not tested"}
+		return show.State{Class: "off", Icon: "info", Key: "Not tested"}
 	case c.Test.OK():
-		return state{Class: "good", Icon: "check", Key: "Connected"}
+		return show.State{Class: "good", Icon: "check", Key: "Connected"}
 	case c.Test.Code == "401" || c.Test.Code == "403":
-		return state{Class: "bad", Icon: "warn", Key: "Key refused"}
+		return show.State{Class: "bad", Icon: "warn", Key: "Key refused"}
 	}
-	return state{Class: "bad", Icon: "warn", Key: "No answer"}
+	return show.State{Class: "bad", Icon: "warn", Key: "No answer"}
 }
 
 // Advice returns the advice for a failed test.
@@ -233,7 +234,7 @@ func (c providerCard) Status() string {
 }
 
 // Problem returns the failure of the test as a sentence.
-func (c providerCard) Problem() string { return sentence(c.Test.Error) }
+func (c providerCard) Problem() string { return show.Sentence(c.Test.Error) }
 
 // Choosable reports whether the user can change the default: there is a model besides the offline
 // one, or a model to remove.

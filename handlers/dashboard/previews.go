@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/workspace"
 	"journeyman/store"
@@ -29,7 +30,7 @@ type preview struct {
 	Kind     string // image, html, markdown, text, table, document or ""
 	Language string // of text, for colours; "" for none
 	Text     string // of html, markdown, text and document
-	Table    csvTable
+	Table    show.Table
 	Cut      bool // the file has more than the page shows
 	Failed   bool // the document could not be read
 }
@@ -98,7 +99,7 @@ func jsonLines(language, text string, cut bool) string {
 	if language != "json" || cut {
 		return text
 	}
-	if lines := indented([]byte(text)); len(lines) <= 4*shownText {
+	if lines := show.Indented([]byte(text)); len(lines) <= 4*shownText {
 		return lines
 	}
 	return text
@@ -117,7 +118,7 @@ func previewTable(size int64, src io.Reader) (preview, error) {
 	if !isText(text) {
 		return preview{}, nil
 	}
-	if t, ok := readTable(text); ok {
+	if t, ok := show.ReadTable(text); ok {
 		return preview{Kind: "table", Table: t, Cut: cut || t.Cut}, nil
 	}
 	short := wholeLines(text, shownText)

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 	"journeyman/store/visible"
 )
@@ -125,7 +126,7 @@ func send(w http.ResponseWriter, r *request, status int, set *template.Template,
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	html := withBase(r.basePath, showHidden(b.String(), reveal))
+	html := withBase(r.basePath, show.Hidden(b.String(), reveal))
 	_, _ = io.WriteString(w, html) // an error means that the browser closed the connection
 	return nil
 }

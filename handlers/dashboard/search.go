@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -106,7 +107,7 @@ func (d *Dashboard) findWorkers(r *request, part string) (list []searchResult, e
 		store.WorkerQuery{Text: part, Origin: store.CreatedOrigin, Limit: maxPerKind, Scan: store.MaxSearched})
 	for _, w := range workers {
 		f := marked(w.Title, part)
-		f.Address, f.Run, f.Hint = "/workers/"+w.ID, "/workers/"+w.ID+"#f-input", ellipsis(w.Summary, titleInFilter)
+		f.Address, f.Run, f.Hint = "/workers/"+w.ID, "/workers/"+w.ID+"#f-input", show.Ellipsis(w.Summary, titleInFilter)
 		if f.Sign, err = d.glyph(w.ID, w.Title, "s"); err != nil {
 			return nil, err
 		}
@@ -131,7 +132,7 @@ func (d *Dashboard) findFiles(r *request, part string) (list []searchResult, err
 	for _, file := range files {
 		f := marked(file.Path, part)
 		f.Address, f.Hint = "/workers/"+file.WorkerID+"/preview/"+escapedPath(file.Path),
-			ellipsis(file.Worker, titleInFilter)
+			show.Ellipsis(file.Worker, titleInFilter)
 		if f.Sign, err = d.icon("doc"); err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
@@ -51,14 +52,14 @@ type stepBlock struct {
 	store.Step
 	ID       string // of the element
 	Notes    []compactionNote
-	Feedback excerpt // message of the runner to the model after the step
+	Feedback show.Excerpt // message of the runner to the model after the step
 }
 
 // Number returns the step's number for people, counted from one.
 func (b stepBlock) Number() int64 { return b.Seq + 1 }
 
 // Took returns the duration of the model call.
-func (b stepBlock) Took() time.Duration { return took(b.StartedAt, b.CompletedAt) }
+func (b stepBlock) Took() time.Duration { return show.Took(b.StartedAt, b.CompletedAt) }
 
 // Credits returns the cost of the model call.
 func (b stepBlock) Credits() float64 { return store.Credits(b.Usage.ModelCost) }
@@ -118,7 +119,7 @@ func (m *pieceMaker) step(v stepView) error {
 	st := v.step
 	id := fmt.Sprintf("s%d-%d", m.turn.Seq, st.Seq)
 	raw := fmt.Sprintf("%s/raw/%d/%d", m.b.path, m.turn.Seq, st.Seq)
-	sb := stepBlock{Step: st, ID: id, Feedback: excerptOf(st.Feedback, textBytes).at(raw + "/feedback")}
+	sb := stepBlock{Step: st, ID: id, Feedback: show.ExcerptOf(st.Feedback, textBytes).At(raw + "/feedback")}
 	var err error
 	if sb.Notes, err = m.b.compactionNotes(m.turn.Num, st.Seq); err != nil {
 		return err
@@ -165,11 +166,11 @@ func (m *pieceMaker) parts(v stepView, id, raw string) error {
 		case strings.TrimSpace(p.Text) == "" || v.answers && slices.Contains(answer, i):
 		case p.Type == store.PartReasoning:
 			err = m.own(at, "reasoning", reasoningBlock{ID: at, Open: last,
-				Text: excerptOf(p.Text, reasoningBytes).at(whole)})
+				Text: show.ExcerptOf(p.Text, reasoningBytes).At(whole)})
 		case p.Type == store.PartText:
 			err = m.text(at, p.Text, v.limit, whole, last)
 		case p.Type == store.PartUnmade && v.figures: // for the person who looks for the reason, not in the conversation
-			err = m.own(at, "unmade", reasoningBlock{ID: at, Text: excerptOf(p.Text, reasoningBytes).at(whole)})
+			err = m.own(at, "unmade", reasoningBlock{ID: at, Text: show.ExcerptOf(p.Text, reasoningBytes).At(whole)})
 		}
 		if err != nil {
 			return err
@@ -182,7 +183,7 @@ func (m *pieceMaker) parts(v stepView, id, raw string) error {
 type reasoningBlock struct {
 	ID   string
 	Open bool // the model is still thinking
-	Text excerpt
+	Text show.Excerpt
 }
 
 // call adds a tool call. Consecutive calls share a holder.
@@ -208,12 +209,12 @@ func (m *pieceMaker) call(v stepView, p store.Part, n int64, unfinished bool) er
 // text adds a text of the model: a holder with a piece for each block.
 func (m *pieceMaker) text(id, source string, limit int, whole string, unfinished bool) error {
 	m.calls = ""
-	e := excerptOf(source, limit).at(whole)
-	blocks := m.b.prose().blocksOf(e.Text, unfinished && !e.Cut)
+	e := show.ExcerptOf(source, limit).At(whole)
+	blocks := m.b.prose().Blocks(e.Text, unfinished && !e.Cut)
 	m.hold(id, "md")
 	for i, html := range blocks {
 		at := fmt.Sprintf("%s-b%d", id, i)
-		m.list = append(m.list, piece{ID: at, Parent: id, HTML: named(html, at, unfinished && i == len(blocks)-1)})
+		m.list = append(m.list, piece{ID: at, Parent: id, HTML: show.Named(html, at, unfinished && i == len(blocks)-1)})
 	}
 	if e.Cut {
 		return m.put(id+"-more", "", "cut", cutBlock{ID: id + "-more", Excerpt: e})
@@ -224,7 +225,7 @@ func (m *pieceMaker) text(id, source string, limit int, whole string, unfinished
 // A cutBlock shows that a text is longer than the page allows.
 type cutBlock struct {
 	ID      string
-	Excerpt excerpt
+	Excerpt show.Excerpt
 }
 
 // A stepOrder describes which steps of a turn a page shows, and how.
@@ -308,7 +309,7 @@ func answerParts(st store.Step) []int {
 func decisionText(l *text.Language, a store.Approval) string {
 	why := ""
 	if a.Reason != "" {
-		why = " " + sentence(a.Reason)
+		why = " " + show.Sentence(a.Reason)
 	}
 	by := func(known, unknown text.Key) string {
 		if a.DecidedByName == "" {

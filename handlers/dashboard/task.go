@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -78,7 +79,7 @@ func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, f *f
 		return err
 	}
 	if e, ok := errors.AsType[*store.Error](refusal); ok {
-		p.Refused = sentence(r.explained(e))
+		p.Refused = show.Sentence(r.explained(e))
 	}
 	if p.ClosedReason == "" {
 		if err := d.addRunBox(r, p, f); err != nil {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
 	"journeyman/store"
 )
@@ -124,7 +125,7 @@ func (d *Dashboard) showCall(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	call := b.call(turn, st, part, n, callPageBytes)
-	return d.page(w, r, "call.html", r.t("Call of %s", ellipsis(part.ToolName, 80)),
+	return d.page(w, r, "call.html", r.t("Call of %s", show.Ellipsis(part.ToolName, 80)),
 		callPage{Task: task, Path: b.path, Turn: turn, Step: st.Seq + 1, Call: *call})
 }
 
@@ -188,7 +189,7 @@ func (d *Dashboard) rawText(r *request, turn store.Turn, at []string) (string, e
 	case "output":
 		return turn.OutputText, nil
 	case "structured":
-		return prettyJSON(turn.StructuredOutput), nil
+		return show.JSON(turn.StructuredOutput), nil
 	}
 	if len(at) < 2 {
 		return "", errNoText
@@ -225,9 +226,9 @@ func rawOfCall(st store.Step, n int64, what string) (string, error) {
 	call, ended := st.Call(n)
 	switch {
 	case what == "input":
-		return prettyJSON(part.Input), nil
+		return show.JSON(part.Input), nil
 	case what == "output" && ended:
-		return prettyJSON(call.Output), nil
+		return show.JSON(call.Output), nil
 	}
 	return "", errNoText
 }

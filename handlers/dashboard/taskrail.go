@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -99,7 +100,7 @@ func (b *turnBuilder) sourcesOf(t store.Turn) (list railSourceList, err error) {
 	for _, s := range sources[:min(len(sources), railSources)] {
 		host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(s.URL, "https://"), "http://"), "/")
 		list.Sources = append(list.Sources,
-			railSource{webAddress(s.URL), ellipsis(cmp.Or(s.Title, s.URL), 90), ellipsis(host, 40)})
+			railSource{webAddress(s.URL), show.Ellipsis(cmp.Or(s.Title, s.URL), 90), show.Ellipsis(host, 40)})
 	}
 	return list, err
 }
@@ -140,7 +141,7 @@ func (b *turnBuilder) rail(p *taskPage, s stream.State, a activity) (list []piec
 		{"plan", len(plan.Items) > 0, plan},
 		{"files", len(files.Files) > 0, files},
 		{"sources", len(sources.Sources) > 0, sources},
-		{"timeline", len(spans) > 0, newTimeline(b.r.lang, spans)},
+		{"timeline", len(spans) > 0, show.NewTimeline(b.r.lang, spans)},
 		{"about", true, railAbout{p, s.Turn}},
 	} {
 		if !section.shown {

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -132,7 +133,7 @@ func (m rowMaker) what(t store.Task) (string, error) {
 	case t.Wait != nil && t.Wait.For == store.WaitForPerson:
 		return r.t("waits for a person"), nil
 	case t.Wait != nil && t.Wait.For == store.WaitForModel:
-		return r.t("waits for the model: %s", ellipsis(t.Wait.Reason, textInRow)), nil
+		return r.t("waits for the model: %s", show.Ellipsis(t.Wait.Reason, textInRow)), nil
 	case t.Wait != nil:
 		return r.t("waits for another worker"), nil
 	case t.Status == store.Running:
@@ -146,7 +147,7 @@ func (m rowMaker) what(t store.Task) (string, error) {
 	if err != nil || last.Failure == nil {
 		return "", err
 	}
-	return ellipsis(collapseSpace(last.Failure.Message), textInRow), nil
+	return show.Ellipsis(collapseSpace(last.Failure.Message), textInRow), nil
 }
 
 // activity returns the current activity of a task, as text.
@@ -156,7 +157,7 @@ func (m rowMaker) activity(a stream.Activity) string {
 	case a.Tool != "":
 		// The model may still write the arguments.
 		what := argumentsOf(a.Input).first("path", "command", "url", "query", "pattern", "worker", "question")
-		return ellipsis(strings.TrimSpace(a.Tool+" "+collapseSpace(what)), textInRow)
+		return show.Ellipsis(strings.TrimSpace(a.Tool+" "+collapseSpace(what)), textInRow)
 	case a.Kind == store.PartText:
 		return r.t("Writing the answer · step %d", a.Step)
 	case a.Kind == store.PartReasoning:
@@ -173,9 +174,9 @@ func (m rowMaker) asks(list []store.Approval) string {
 	for i, a := range list {
 		switch {
 		case a.Kind == store.KindQuestion:
-			return m.r.t("asks: %s", ellipsis(collapseSpace(a.Question.Text), textInRow))
+			return m.r.t("asks: %s", show.Ellipsis(collapseSpace(a.Question.Text), textInRow))
 		case i < asksInRow:
-			names = append(names, ellipsis(a.ToolName, titleInFilter))
+			names = append(names, show.Ellipsis(a.ToolName, titleInFilter))
 		case i == asksInRow:
 			names = append(names, "…")
 		}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
@@ -222,7 +223,7 @@ func (d *Dashboard) workerOptions(r *request, chosen string) ([]option, error) {
 	list := []option{{"", r.t("Any worker")}}
 	found := chosen == ""
 	for _, w := range workers {
-		list = append(list, option{w.ID, ellipsis(w.Title, titleInFilter)})
+		list = append(list, option{w.ID, show.Ellipsis(w.Title, titleInFilter)})
 		found = found || w.ID == chosen
 	}
 	if !found {
@@ -232,7 +233,7 @@ func (d *Dashboard) workerOptions(r *request, chosen string) ([]option, error) {
 		w, err := d.store.Worker(r.Context(), r.who.Caller, chosen)
 		switch {
 		case err == nil:
-			title = ellipsis(w.Title, titleInFilter)
+			title = show.Ellipsis(w.Title, titleInFilter)
 		case !store.IsKind(err, store.NotFound) && !store.IsKind(err, store.Forbidden):
 			return nil, err
 		}

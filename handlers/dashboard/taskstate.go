@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/stream"
 	"journeyman/store"
@@ -14,39 +15,39 @@ import (
 
 // statusOf returns the status of a task or a turn. mine is set if the task waits for a decision
 // that the user may make.
-func statusOf(l *text.Language, s store.Status, w *store.Wait, mine bool) state {
+func statusOf(l *text.Language, s store.Status, w *store.Wait, mine bool) show.State {
 	switch {
 	case s == store.Completed:
-		return state{Class: "good", Icon: "check", Label: l.T("Done")}
+		return show.State{Class: "good", Icon: "check", Label: l.T("Done")}
 	case s == store.Failed:
-		return state{Class: "bad", Icon: "warn", Label: l.T("Failed")}
+		return show.State{Class: "bad", Icon: "warn", Label: l.T("Failed")}
 	case s == store.Aborted:
-		return state{Icon: "x", Label: l.T("Cancelled")}
+		return show.State{Icon: "x", Label: l.T("Cancelled")}
 	case w != nil && w.For == store.WaitForPerson && mine:
-		return state{Class: "wait", Icon: "shield", Label: l.T("Waiting for you")}
+		return show.State{Class: "wait", Icon: "shield", Label: l.T("Waiting for you")}
 	case w != nil && w.For == store.WaitForPerson:
-		return state{Icon: "shield", Label: l.T("Waiting for a person")}
+		return show.State{Icon: "shield", Label: l.T("Waiting for a person")}
 	case w != nil && w.For == store.WaitForModel:
-		return state{Icon: "clock", Label: l.T("Waiting for the model")}
+		return show.State{Icon: "clock", Label: l.T("Waiting for the model")}
 	case w != nil:
-		return state{Icon: "clock", Label: l.T("Waiting for a worker")}
+		return show.State{Icon: "clock", Label: l.T("Waiting for a worker")}
 	case s == store.Running:
-		return state{Class: "run", Label: l.T("Running")}
+		return show.State{Class: "run", Label: l.T("Running")}
 	}
-	return state{Icon: "clock", Label: l.T("Queued")}
+	return show.State{Icon: "clock", Label: l.T("Queued")}
 }
 
 // An activity is the current activity of a turn, or the reason why it waits.
 type activity struct {
-	state         // as text
-	Brief   state // in one or two words
-	Since   int64 // Unix milliseconds from which the page counts the time; 0 if it does not count
-	Took    time.Duration
-	Credits float64
-	Rate    float64 // credits a second, while the model works
-	Step    int64   // number of the step; 0 before the first
-	Now     int64   // the server's time, in Unix milliseconds
-	Ended   bool    // the turn has ended: Step is the number of its steps
+	show.State            // as text
+	Brief      show.State // in one or two words
+	Since      int64      // Unix milliseconds from which the page counts the time; 0 if it does not count
+	Took       time.Duration
+	Credits    float64
+	Rate       float64 // credits a second, while the model works
+	Step       int64   // number of the step; 0 before the first
+	Now        int64   // the server's time, in Unix milliseconds
+	Ended      bool    // the turn has ended: Step is the number of its steps
 }
 
 // activityOf returns the current activity of a turn. place is its place in the queue. asks are its
@@ -54,7 +55,7 @@ type activity struct {
 func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Approval) activity {
 	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
 	brief := statusOf(b.r.lang, s.Turn.Status, s.Turn.Wait, mine)
-	a := activity{state: brief, Brief: brief, Took: s.Turn.Duration,
+	a := activity{State: brief, Brief: brief, Took: s.Turn.Duration,
 		Credits: store.Credits(usageOf(s).Cost()), Step: usageOf(s).Steps, Now: b.d.cfg.Now().UnixMilli()}
 	if a.Ended = s.Turn.Status.Ended(); a.Ended {
 		return a
@@ -67,10 +68,10 @@ func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Appro
 	if waits && s.Turn.Wait == nil && s.Current == nil && len(openCallsOf(s)) == len(asks) {
 		// The runner is about to suspend the turn, so the page must not show it as running.
 		a.Brief = statusOf(b.r.lang, store.Running, &store.Wait{For: store.WaitForPerson}, mine)
-		a.state, a.Label = a.Brief, b.asksText(asks, mine)
+		a.State, a.Label = a.Brief, b.asksText(asks, mine)
 	}
 	if s.Turn.StartedAt != nil {
-		a.Since, a.Took = s.Turn.StartedAt.UnixMilli(), took(*s.Turn.StartedAt, b.d.cfg.Now())
+		a.Since, a.Took = s.Turn.StartedAt.UnixMilli(), show.Took(*s.Turn.StartedAt, b.d.cfg.Now())
 	}
 	a.Rate = rateOf(s)
 	return a
@@ -84,7 +85,7 @@ func rateOf(s stream.State) float64 {
 	}
 	var worked time.Duration
 	for _, st := range s.Steps {
-		worked += took(st.StartedAt, st.CompletedAt)
+		worked += show.Took(st.StartedAt, st.CompletedAt)
 	}
 	if worked < time.Second {
 		return 0
@@ -133,7 +134,7 @@ func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) s
 	case w != nil && w.For == store.WaitForPerson:
 		return b.asksText(asks, mine)
 	case w != nil && w.For == store.WaitForModel:
-		why := l.T("Waiting for the model: %s", sentence(store.FirstRunes(outageText(l, w.Reason), maxOutage)))
+		why := l.T("Waiting for the model: %s", show.Sentence(store.FirstRunes(outageText(l, w.Reason), maxOutage)))
 		if w.RetryAt != nil {
 			why += " " + l.T("Next try at %s.", w.RetryAt.UTC().Format("15:04:05 UTC"))
 		}
@@ -163,7 +164,7 @@ func outageText(l *text.Language, reason string) string {
 func (b *turnBuilder) works(s stream.State) string {
 	l := b.r.lang
 	if calls := openCallsOf(s); len(calls) > 0 {
-		name := ellipsis(calls[0].ToolName, 40)
+		name := show.Ellipsis(calls[0].ToolName, 40)
 		if len(calls) == 1 {
 			return l.T("Running %s", name)
 		}
@@ -176,7 +177,7 @@ func (b *turnBuilder) works(s stream.State) string {
 	case store.PartReasoning:
 		return l.T("Thinking")
 	case store.PartToolCall:
-		return l.T("Preparing %s", ellipsis(p.ToolName, 40))
+		return l.T("Preparing %s", show.Ellipsis(p.ToolName, 40))
 	}
 	return l.T("Writing the answer")
 }

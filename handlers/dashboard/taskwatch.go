@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -309,7 +310,7 @@ func (w *taskWatch) diff(list []piece) *update {
 	for _, p := range list {
 		if h := w.hash(p); w.sent[p.ID] != h {
 			w.sent[p.ID] = h
-			change := []any{p.ID, withBase(w.d.basePath, showHidden(string(p.HTML), visible.Running))}
+			change := []any{p.ID, withBase(w.d.basePath, show.Hidden(string(p.HTML), visible.Running))}
 			if p.Holder {
 				change = append(change, 1)
 			}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
@@ -36,7 +37,7 @@ type turnBlock struct {
 	Path        string // address of its own page
 	TaskPath    string
 	By          string // name of the user who sent it, or else the address in its mail
-	Instruction excerpt
+	Instruction show.Excerpt
 	Attached    []fileLink
 	Shown       []store.Step  // the steps that the page shows
 	Steps       []piece       // the shown steps, drawn
@@ -44,13 +45,13 @@ type turnBlock struct {
 	Asks        []piece       // waiting calls
 	Answer      template.HTML // "" without one, or if a step shows it
 	AnswerCut   string        // address of the complete answer; "" if Answer is complete
-	Structured  *excerpt
+	Structured  *show.Excerpt
 	Files       []fileLink
 	MoreFiles   int
 	Problem     string // why the turn failed or is incomplete; "" if neither
 	Again       string // token of the forms that run it again; "" if the task accepts no turns
 	Unfold      bool   // the steps are unfolded
-	End         state
+	End         show.State
 	lang        *text.Language
 }
 
@@ -89,16 +90,16 @@ func (b turnBlock) Long() bool {
 // Beginning returns the first lines of a long instruction.
 func (b turnBlock) Beginning() string {
 	lines := strings.SplitN(strings.TrimSpace(b.Instruction.Text), "\n", 4)
-	return ellipsis(strings.Join(lines[:min(len(lines), 3)], "\n"), 240)
+	return show.Ellipsis(strings.Join(lines[:min(len(lines), 3)], "\n"), 240)
 }
 
 // StepsLine returns a summary of the folded steps, in one line.
 func (b turnBlock) StepsLine() string {
-	parts := []string{b.lang.N(b.Usage.Steps, "%d step", "%d steps"), showDuration(b.lang, b.Duration)}
+	parts := []string{b.lang.N(b.Usage.Steps, "%d step", "%d steps"), show.Duration(b.lang, b.Duration)}
 	var tools []string
 	for _, st := range b.Shown {
 		for _, c := range st.ToolCalls() {
-			if name := ellipsis(c.ToolName, 40); !slices.Contains(tools, name) {
+			if name := show.Ellipsis(c.ToolName, 40); !slices.Contains(tools, name) {
 				tools = append(tools, name)
 			}
 		}
@@ -157,7 +158,7 @@ type turnBuilder struct {
 }
 
 // prose returns the renderer of Markdown in the language of the page.
-func (b *turnBuilder) prose() prose { return prose{b.r.lang} }
+func (b *turnBuilder) prose() show.Prose { return show.Prose{Language: b.r.lang} }
 
 // turn returns the block of a turn for the page of its task, with its newest steps.
 func (b *turnBuilder) turn(t store.Turn) (turnBlock, error) {
@@ -187,7 +188,7 @@ func (b *turnBuilder) frame(t store.Turn) (block turnBlock, err error) {
 	seq := strconv.FormatInt(t.Seq, 10)
 	raw := b.path + "/raw/" + seq
 	block = turnBlock{Turn: t, Path: b.path + "/turns/" + seq, TaskPath: b.path, lang: b.r.lang,
-		Problem: problemText(b.r.lang, t, b.shares(t)), Instruction: excerptOf(t.Input, inputBytes).at(raw + "/input"),
+		Problem: problemText(b.r.lang, t, b.shares(t)), Instruction: show.ExcerptOf(t.Input, inputBytes).At(raw + "/input"),
 		End: statusOf(b.r.lang, t.Status, t.Wait, false)}
 	if b.again {
 		block.Again = b.d.token()
@@ -259,7 +260,7 @@ func (b *turnBuilder) file(f store.File) fileLink {
 // the JSON of the structured output.
 func (b *turnBuilder) addAnswer(block *turnBlock, raw string) {
 	if block.StructuredOutput != nil {
-		e := excerptOf(prettyJSON(block.StructuredOutput), structureBytes).at(raw + "/structured")
+		e := show.ExcerptOf(show.JSON(block.StructuredOutput), structureBytes).At(raw + "/structured")
 		block.Structured = &e
 		if json.Valid([]byte(strings.TrimSpace(block.OutputText))) {
 			return
@@ -268,10 +269,10 @@ func (b *turnBuilder) addAnswer(block *turnBlock, raw string) {
 	if block.OutputText == "" || block.Status != store.Completed {
 		return // the steps show the texts of a turn that did not complete
 	}
-	e := excerptOf(block.OutputText, answerBytes).at(raw + "/output")
-	block.Answer, block.AnswerCut = b.prose().show(e.Text), e.More
+	e := show.ExcerptOf(block.OutputText, answerBytes).At(raw + "/output")
+	block.Answer, block.AnswerCut = b.prose().HTML(e.Text), e.More
 	if len(block.Answer) > 2*answerBytes { // HTML far larger than its Markdown would fill the page
-		block.Answer = preformatted(e.Text)
+		block.Answer = show.Preformatted(e.Text)
 	}
 }
 
@@ -286,7 +287,7 @@ func problemText(l *text.Language, t store.Turn, shared bool) string {
 	case t.Status == store.Aborted:
 		return l.T("Its results so far are kept.")
 	case t.Failure != nil:
-		why := cmp.Or(sentence(explained(l, t.Failure.Code, t.Failure.Message)), l.T("The turn failed."))
+		why := cmp.Or(show.Sentence(explained(l, t.Failure.Code, t.Failure.Message)), l.T("The turn failed."))
 		if t.Failure.Retryable {
 			why += " " + l.T("Trying again may help.")
 		}

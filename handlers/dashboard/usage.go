@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 )
 
@@ -46,7 +47,7 @@ type usagePage struct {
 	ByDay   []usageDay
 	Rest    int64 // parts that the page does not list
 	Heading string
-	Plot    plot
+	Plot    show.Plot
 	Legend  []usagePart
 	Parts   []usagePart
 	Spent   float64 // credits of this month
@@ -184,21 +185,21 @@ func (p *usagePage) fill(r *request, report store.UsageReport) {
 	largest := 0.0
 	for i, part := range report.Parts {
 		row := newUsagePart(r, part, i, by)
-		amount := measured(part.Total, measure)
+		amount := show.Measured(part.Total, measure)
 		largest = max(largest, amount)
 		if largest > 0 {
 			row.Share = int(100 * amount / largest)
 		}
 		p.Parts = append(p.Parts, row)
 	}
-	p.Legend = slices.Clone(p.Parts[:min(len(p.Parts), partsOfPlot)])
-	if len(report.Parts) > partsOfPlot || report.Rest > 0 {
-		p.Legend = append(p.Legend, usagePart{Class: partClass(partsOfPlot), Name: r.t("others")})
+	p.Legend = slices.Clone(p.Parts[:min(len(p.Parts), show.PlotParts)])
+	if len(report.Parts) > show.PlotParts || report.Rest > 0 {
+		p.Legend = append(p.Legend, usagePart{Class: show.PartClass(show.PlotParts), Name: r.t("others")})
 	}
 	for i, day := range report.Days {
 		p.ByDay = append(p.ByDay, usageDay{report.First.AddDate(0, 0, i).Format(time.DateOnly), usageSum{day}})
 	}
-	p.Plot = newPlot(r.lang, report, measure)
+	p.Plot = show.NewPlot(r.lang, report, measure)
 }
 
 // choose returns a choice whose links change one field of the query and keep the others.
@@ -214,10 +215,10 @@ func choose(name, field string, options []option, set url.Values) choice {
 
 // newUsagePart returns the line of a part. rank is its place among the parts, from 0.
 func newUsagePart(r *request, part store.UsagePart, rank int, by store.UsageGroup) usagePart {
-	p := usagePart{Total: usageSum{part.Total}, Class: partClass(rank), Name: brief(part.Title)}
+	p := usagePart{Total: usageSum{part.Total}, Class: show.PartClass(rank), Name: brief(part.Title)}
 	switch {
 	case by == store.ByTrigger:
-		p.Name = showTrigger(r.lang, store.Trigger(part.ID))
+		p.Name = show.Trigger(r.lang, store.Trigger(part.ID))
 	case by == store.ByKey && part.ID == "":
 		p.Name = r.t("no key (dashboard, mail, schedules)")
 	case by == store.ByWorker && part.ID == "":

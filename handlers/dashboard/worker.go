@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
 	"journeyman/store"
 )
@@ -83,11 +84,11 @@ func (d *Dashboard) workerPage(w http.ResponseWriter, r *request, status int, f 
 	head := r.head
 	p := workerPage{Box: d.newRunBox(r, head.Base()+"/run", r.t("Instruction for %s", head.Title), r.t("Run")),
 		Address: d.address(head.Worker), Uses: d.snippets(r, head.Worker), Token: d.token()}
-	p.Box.Placeholder = r.t("What should %s do?", ellipsis(head.Title, 60))
+	p.Box.Placeholder = r.t("What should %s do?", show.Ellipsis(head.Title, 60))
 	if f != nil {
 		p.Box.Form = f
 	}
-	p.Instructions, p.Cut = cut(head.Instructions, shownInstructions)
+	p.Instructions, p.Cut = show.Cut(head.Instructions, shownInstructions)
 	tasks, next, err := d.store.Tasks(r.Context(), r.who.Caller,
 		store.TaskQuery{WorkerID: head.ID, Limit: tasksOfWorker})
 	if err != nil {

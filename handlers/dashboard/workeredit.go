@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
@@ -133,7 +134,7 @@ func (d *Dashboard) merge(r *request, f *form, base, edited, now store.Worker) (
 		was, mine := workerText(r, base, field.name), workerText(r, edited, field.name)
 		theirs := workerText(r, now, field.name)
 		if mine != was && theirs != was && mine != theirs {
-			both = append(both, fieldDiff{r.t(field.label), compareTexts(theirs, mine)})
+			both = append(both, fieldDiff{r.t(field.label), show.Compare(theirs, mine)})
 		}
 		if mine != was {
 			names := field.form

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -101,7 +102,7 @@ func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
 	}
 	zone := d.zoneOf(store.Schedule{When: when})
 	for _, at := range runs {
-		_, _ = io.WriteString(w, showExactTime(r.lang, at.In(zone))+"\n")
+		_, _ = io.WriteString(w, show.ExactTime(r.lang, at.In(zone))+"\n")
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
 func (d *Dashboard) scheduleRow(l *text.Language, c store.Schedule) (scheduleRow, error) {
 	row := scheduleRow{Schedule: c, Description: d.describeWhen(l, c),
 		Path: "/workers/" + c.WorkerID + "/schedules/" + c.ID}
-	row.Shown = ellipsis(c.Input, 200)
+	row.Shown = show.Ellipsis(c.Input, 200)
 	runs, err := d.store.NextRuns(c, nextRunsShown)
 	for _, at := range runs {
 		row.Next = append(row.Next, at.In(d.zoneOf(c)))
@@ -122,7 +123,7 @@ func (d *Dashboard) scheduleRow(l *text.Language, c store.Schedule) (scheduleRow
 func (d *Dashboard) describeWhen(l *text.Language, c store.Schedule) string {
 	switch c.When.Type {
 	case store.Scheduled:
-		return l.T("once, at %s", showExactTime(l, c.When.Date.In(d.zone())))
+		return l.T("once, at %s", show.ExactTime(l, c.When.Date.In(d.zone())))
 	case store.Delayed:
 		return inLargestUnit(l, c.When.DelaySeconds, "once, %s seconds after creation", map[string][2]text.Key{
 			"86400": {"once, %d day after creation", "once, %d days after creation"},

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
 	"journeyman/store"
@@ -77,7 +78,7 @@ func (f *form) names(fields ...string) (names []string) {
 // settingsForm returns a form with the values of a worker.
 func (d *Dashboard) settingsForm(wrk store.Worker) *form {
 	f := newForm(map[string]string{"title": wrk.Title, "summary": wrk.Summary, "instructions": wrk.Instructions,
-		"outputSchema": indented(wrk.OutputSchema), "model": wrk.Settings.Model, "visibility": string(wrk.Visibility),
+		"outputSchema": show.Indented(wrk.OutputSchema), "model": wrk.Settings.Model, "visibility": string(wrk.Visibility),
 		"mcpTools": strings.Join(wrk.Settings.MCPTools, " "), "workspace": string(wrk.Workspace),
 		"keepTaskDays": daysText(wrk.KeepTaskDays), "effort": string(wrk.Settings.Effort),
 		"temperature": temperatureText(wrk.Settings.Temperature)})
@@ -133,7 +134,7 @@ type workerSettingsPage struct {
 func (d *Dashboard) settings(r *request) workerSettingsPage {
 	head := r.head
 	return workerSettingsPage{Fields: d.workerFields(r, d.settingsForm(head.Worker)), Delete: newForm(nil),
-		Schema: indented(head.OutputSchema), Tools: head.Settings.Tools.Words(),
+		Schema: show.Indented(head.OutputSchema), Tools: head.Settings.Tools.Words(),
 		StrangerTools: runner.StrangerTools(head.Settings).Words(), Restricted: head.Settings.Tools != nil,
 		KeepTasks: daysText(head.KeepTaskDays), Effort: effortName(r, head.Settings.Effort),
 		Temperature: temperatureText(head.Settings.Temperature)}

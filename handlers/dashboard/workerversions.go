@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
@@ -94,7 +95,7 @@ func versionNotes(r *request, before, after store.WorkerContent) (notes []versio
 		note := versionNote{Words: r.lang.Label("version field", field)}
 		switch field {
 		case "instructions":
-			lines := compareTexts(before.Instructions, after.Instructions)
+			lines := show.Compare(before.Instructions, after.Instructions)
 			note = versionNote{r.t("instructions"), lines.Added, lines.Removed}
 		case "model":
 			note.Words = r.t("model %s", modelName(r, after.Settings.Model))
@@ -122,14 +123,14 @@ func effortName(r *request, effort store.Effort) string {
 // A fieldDiff is the comparison of one field of two versions.
 type fieldDiff struct {
 	Label string
-	textDiff
+	show.Comparison
 }
 
 // compareContents returns the comparison of each field that differs between two contents.
 func compareContents(r *request, before, after store.WorkerContent) (fields []fieldDiff) {
 	for _, field := range after.Changes(before) {
 		fields = append(fields, fieldDiff{r.t(fieldLabel(field)),
-			compareTexts(contentText(r, before, field), contentText(r, after, field))})
+			show.Compare(contentText(r, before, field), contentText(r, after, field))})
 	}
 	return fields
 }
@@ -150,7 +151,7 @@ func contentText(r *request, c store.WorkerContent, field string) string {
 		if c.OutputSchema == nil {
 			return r.t("Free text")
 		}
-		return indented(c.OutputSchema)
+		return show.Indented(c.OutputSchema)
 	case "model":
 		return modelName(r, c.Settings.Model)
 	case "effort":

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 )
 
@@ -43,7 +44,7 @@ func (d *Dashboard) webhookPage(w http.ResponseWriter, r *request, status int, f
 		return err
 	}
 	for i := range p.Executions {
-		p.Executions[i].TaskTitle, _ = cut(p.Executions[i].TaskTitle, 80)
+		p.Executions[i].TaskTitle, _ = show.Cut(p.Executions[i].TaskTitle, 80)
 	}
 	p.Before, p.Next = neighbours(r, page, p.Total, store.ExecutionsPerPage)
 	return d.render(w, r, status, "worker-webhook.html", r.head.title(r), p)
@@ -124,5 +125,5 @@ func indentBody(message string) string {
 	if !json.Valid([]byte(body)) {
 		return message
 	}
-	return head + "\n\n" + indented([]byte(body))
+	return head + "\n\n" + show.Indented([]byte(body))
 }

@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"strings"
@@ -29,7 +29,7 @@ func TestReadTable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			table, ok := readTable(tt.text)
+			table, ok := ReadTable(tt.text)
 			is.True(ok) // the text is a table
 			is.Equal(strings.Join(table.Head, "|"), tt.head)
 			var rows []string
@@ -41,9 +41,9 @@ func TestReadTable(t *testing.T) {
 		})
 	}
 	is := is.New(t)
-	_, ok := readTable("")
+	_, ok := ReadTable("")
 	is.True(!ok) // an empty file is no table
-	table, ok := readTable(strings.Repeat(strings.Repeat("x,", 1000)+"\n", 1000))
+	table, ok := ReadTable(strings.Repeat(strings.Repeat("x,", 1000)+"\n", 1000))
 	is.True(ok)
 	is.Equal(len(table.Rows), tableRows) // the number of rows is limited
 	is.Equal(len(table.Head), tableColumns)
@@ -56,7 +56,7 @@ func FuzzReadTable(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		table, ok := readTable(text)
+		table, ok := ReadTable(text)
 		if !ok {
 			return
 		}

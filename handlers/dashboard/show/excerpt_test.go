@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func TestPrettyJSON(t *testing.T) {
 		``:                                     ``,
 		`12345678901234567890`:                 `12345678901234567890`,
 	} {
-		is.Equal(prettyJSON(json.RawMessage(raw)), want)
+		is.Equal(JSON(json.RawMessage(raw)), want)
 	}
 }
 
@@ -40,7 +40,7 @@ func FuzzExcerpts(f *testing.F) {
 	f.Add("\"'&+<>\x00é\xff", 7)
 	page := template.Must(template.New("").Parse(`{{.}}`))
 	f.Fuzz(func(t *testing.T, text string, most int) {
-		e := excerptOf(text, most)
+		e := ExcerptOf(text, most)
 		if !strings.HasPrefix(text, e.Text) || e.Cut != (len(e.Text) < len(text)) {
 			t.Fatalf("%q is not the beginning of %q", e.Text, text)
 		}
@@ -56,8 +56,8 @@ func FuzzExcerpts(f *testing.F) {
 		if _, isText := before.(string); isText {
 			return
 		}
-		if err := json.Unmarshal([]byte(prettyJSON(json.RawMessage(text))), &after); err != nil {
-			t.Fatalf("%q became %q", text, prettyJSON(json.RawMessage(text)))
+		if err := json.Unmarshal([]byte(JSON(json.RawMessage(text))), &after); err != nil {
+			t.Fatalf("%q became %q", text, JSON(json.RawMessage(text)))
 		}
 	})
 }
@@ -89,7 +89,7 @@ func TestPlot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			p := newTimeline(text.English(), tt.spans)
+			p := NewTimeline(text.English(), tt.spans)
 			is.True(strings.Contains(p.Text(), tt.says))
 			ordertest.AtMost(is, len(p.Bars), tt.bars)
 			ordertest.AtLeast(is, len(p.Bars), min(tt.bars, 50))
@@ -103,5 +103,5 @@ func TestPlot(t *testing.T) {
 			}
 		})
 	}
-	is.New(t).True(newTimeline(text.English(), nil) == nil)
+	is.New(t).True(NewTimeline(text.English(), nil) == nil)
 }

@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"encoding/csv"
@@ -14,8 +14,8 @@ const (
 	tableCell    = 300 // characters
 )
 
-// A csvTable is the beginning of a file of comma-separated values.
-type csvTable struct {
+// A Table is the beginning of a file of comma-separated values.
+type Table struct {
 	Head []string
 	Rows [][]string
 	Cut  bool // the file has more rows or columns, or longer cells
@@ -24,9 +24,9 @@ type csvTable struct {
 // widestTable is the most columns of a text that is a table, as in Excel. The reader needs memory for each cell.
 const widestTable = 16_384
 
-// readTable reads the beginning of a table, and detects the separator of its cells. ok is false for
+// ReadTable reads the beginning of a table, and detects the separator of its cells. ok is false for
 // a text that is no table.
-func readTable(text string) (t csvTable, ok bool) {
+func ReadTable(text string) (t Table, ok bool) {
 	mark := separator(text)
 	for line := range strings.Lines(text) {
 		if strings.Count(line, string(mark)) > widestTable {
@@ -63,13 +63,13 @@ func readTable(text string) (t csvTable, ok bool) {
 }
 
 // cells returns the cells of a record that the table shows.
-func (t *csvTable) cells(record []string) []string {
+func (t *Table) cells(record []string) []string {
 	if len(record) > tableColumns {
 		record, t.Cut = record[:tableColumns], true
 	}
 	row := make([]string, len(record))
 	for i, cell := range record {
-		if row[i] = ellipsis(cell, tableCell); row[i] != cell {
+		if row[i] = Ellipsis(cell, tableCell); row[i] != cell {
 			t.Cut = true
 		}
 	}

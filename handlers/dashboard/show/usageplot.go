@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"math"
@@ -19,8 +19,8 @@ const (
 	plotHeight = 200
 )
 
-// A plot is the bar chart of a report: a bar for each day, with the parts stacked.
-type plot struct {
+// A Plot is the bar chart of a report: a bar for each day, with the parts stacked.
+type Plot struct {
 	Width, Height int
 	Layers        []plotLayer
 	Days          []plotDay
@@ -38,19 +38,19 @@ type plotDay struct {
 	Title string
 }
 
-// partsOfPlot is the number of parts of a report that have a colour of their own.
-const partsOfPlot = 5
+// PlotParts is the number of parts of a report that have a colour of their own.
+const PlotParts = 5
 
-// partClass returns the class that colours the part of that rank.
-func partClass(rank int) string {
-	if rank >= partsOfPlot {
+// PartClass returns the class that colours the part of that rank.
+func PartClass(rank int) string {
+	if rank >= PlotParts {
 		return "fr"
 	}
 	return "f" + strconv.Itoa(rank)
 }
 
-// measured returns a measure of a sum in the unit that the page shows.
-func measured(u store.UsageSum, m store.UsageMeasure) float64 {
+// Measured returns a measure of a sum in the unit that the page shows.
+func Measured(u store.UsageSum, m store.UsageMeasure) float64 {
 	if m == store.UsageCredits {
 		return store.Credits(u.Cost)
 	}
@@ -62,38 +62,38 @@ func measured(u store.UsageSum, m store.UsageMeasure) float64 {
 func stack(r store.UsageReport, m store.UsageMeasure) (layers [][]float64, highest float64) {
 	rest := make([]float64, len(r.Days))
 	for day := range rest {
-		rest[day] = measured(r.Days[day], m)
+		rest[day] = Measured(r.Days[day], m)
 		highest = max(highest, rest[day])
 	}
-	for _, p := range r.Parts[:min(len(r.Parts), partsOfPlot)] {
+	for _, p := range r.Parts[:min(len(r.Parts), PlotParts)] {
 		values := make([]float64, len(r.Days))
 		for day := range values {
-			values[day] = measured(p.Days[day], m)
+			values[day] = Measured(p.Days[day], m)
 			rest[day] -= values[day]
 		}
 		layers = append(layers, values)
 	}
-	if len(r.Parts) > partsOfPlot || r.Rest > 0 {
+	if len(r.Parts) > PlotParts || r.Rest > 0 {
 		layers = append(layers, rest)
 	}
 	return layers, highest
 }
 
-// newPlot returns the plot of a report in a language.
-func newPlot(l *text.Language, report store.UsageReport, m store.UsageMeasure) plot {
+// NewPlot returns the plot of a report in a language.
+func NewPlot(l *text.Language, report store.UsageReport, m store.UsageMeasure) Plot {
 	layers, highest := stack(report, m)
 	ticks := scale(highest, m != store.UsageCredits)
 	top := ticks[len(ticks)-1]
-	p := plot{Width: len(report.Days) * dayWidth, Height: plotHeight}
+	p := Plot{Width: len(report.Days) * dayWidth, Height: plotHeight}
 	base := make([]float64, len(report.Days)) // where the next layer begins
 	for i, values := range layers {
-		p.Layers = append(p.Layers, plotLayer{partClass(i), bars(base, values, top)})
+		p.Layers = append(p.Layers, plotLayer{PartClass(i), bars(base, values, top)})
 		for day := range base {
 			base[day] += values[day]
 		}
 	}
 	for i, sum := range report.Days {
-		title := report.First.AddDate(0, 0, i).Format(l.T("2006-01-02")) + ": " + amountText(l, measured(sum, m))
+		title := report.First.AddDate(0, 0, i).Format(l.T("2006-01-02")) + ": " + amountText(l, Measured(sum, m))
 		p.Days = append(p.Days, plotDay{i * dayWidth, title})
 	}
 	for _, tick := range slices.Backward(ticks) {

@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"regexp"
@@ -27,27 +27,27 @@ func (r diffRow) Sign() string {
 	return " "
 }
 
-// A diffView is a difference that a page shows.
-type diffView struct {
+// A Diff is a difference that a page shows.
+type Diff struct {
 	Path    string
 	Rows    []diffRow
 	Added   int
 	Removed int
 	More    string // address of the whole; "" if the rows are all
-	cut     bool   // rows are missing
+	Cut     bool   // rows are missing
 }
 
 // The limits of a difference.
 const (
 	maxDiffRows = 160
 	maxDiffLine = 400      // characters of one line
-	maxCompared = 64 << 10 // bytes of each of two texts that are compared
+	MaxCompared = 64 << 10 // bytes of each of two texts that are compared
 )
 
 var hunkHead = regexp.MustCompile(`^@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@`)
 
-// parseDiff reads a difference in the unified format. ok is false for another text.
-func parseDiff(source string, most int) (v diffView, ok bool) {
+// ParseDiff reads a difference in the unified format. ok is false for another text.
+func ParseDiff(source string, most int) (v Diff, ok bool) {
 	a, b := 0, 0 // the numbers of the next lines
 	for line := range strings.Lines(source) {
 		line = strings.TrimRight(line, "\r\n")
@@ -81,12 +81,12 @@ func parseDiff(source string, most int) (v diffView, ok bool) {
 	return v, ok
 }
 
-// diffOf returns the difference of two parts of a text, without line numbers.
-func diffOf(before, after string, most int) (v diffView) {
+// DiffOf returns the difference of two parts of a text, without line numbers.
+func DiffOf(before, after string, most int) (v Diff) {
 	// Texts that differ only after the compared part must not look equal.
-	v.cut = len(before) > maxCompared || len(after) > maxCompared
-	before, after = before[:min(len(before), maxCompared)], after[:min(len(after), maxCompared)]
-	d := compareTexts(before, after)
+	v.Cut = len(before) > MaxCompared || len(after) > MaxCompared
+	before, after = before[:min(len(before), MaxCompared)], after[:min(len(after), MaxCompared)]
+	d := Compare(before, after)
 	v.Added, v.Removed = d.Added, d.Removed
 	for _, l := range d.Lines {
 		v.add(diffRow{Class: l.Kind, Skipped: l.Hidden, Before: valid(l.Text)}, &most)
@@ -98,29 +98,29 @@ func diffOf(before, after string, most int) (v diffView) {
 // valid returns a text without invalid UTF-8.
 func valid(source string) string { return strings.ToValidUTF8(source, "\uFFFD") }
 
-// rowBytes is the approximate HTML size of a row without its text.
-const rowBytes = 110
+// RowBytes is the approximate HTML size of a row without its text.
+const RowBytes = 110
 
 // add adds a row while there is room. most is the remaining room, in bytes of HTML.
-func (v *diffView) add(r diffRow, most *int) {
+func (v *Diff) add(r diffRow, most *int) {
 	if len(v.Rows) == maxDiffRows {
 		*most = -1
 	}
 	if utf8.RuneCountInString(r.Before) > maxDiffLine {
-		r.Before, v.cut = ellipsis(r.Before, maxDiffLine), true
+		r.Before, v.Cut = Ellipsis(r.Before, maxDiffLine), true
 	}
 	for _, c := range r.Before {
 		*most -= escapedLen(c)
 	}
-	if *most -= rowBytes; *most < 0 {
-		v.cut = true
+	if *most -= RowBytes; *most < 0 {
+		v.Cut = true
 		return
 	}
 	v.Rows = append(v.Rows, r)
 }
 
 // markWords marks the different words of removed lines and the lines that replace them.
-func (v *diffView) markWords() {
+func (v *Diff) markWords() {
 	for i := 0; i < len(v.Rows); {
 		dels := v.run(i, "del")
 		adds := v.run(i+dels, "add")
@@ -132,7 +132,7 @@ func (v *diffView) markWords() {
 }
 
 // run returns how many rows from i on have a class.
-func (v *diffView) run(i int, class string) (n int) {
+func (v *Diff) run(i int, class string) (n int) {
 	for i+n < len(v.Rows) && v.Rows[i+n].Class == class {
 		n++
 	}

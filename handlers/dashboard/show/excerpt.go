@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"bytes"
@@ -12,26 +12,26 @@ import (
 	"journeyman/store"
 )
 
-// An excerpt is the beginning of a text that may be too long for a page.
-type excerpt struct {
+// An Excerpt is the beginning of a text that may be too long for a page.
+type Excerpt struct {
 	Text string
 	Size int64  // of the whole text, in bytes
 	More string // address of the whole text; "" if Text is the whole
 	Cut  bool   // the text is longer than Text
 }
 
-// at returns the excerpt with the address of the whole text, if it is cut.
-func (e excerpt) at(whole string) excerpt {
+// At returns the excerpt with the address of the whole text, if it is cut.
+func (e Excerpt) At(whole string) Excerpt {
 	if e.Cut {
 		e.More = whole
 	}
 	return e
 }
 
-// excerptOf returns the longest beginning of text that takes at most most bytes of HTML.
+// ExcerptOf returns the longest beginning of text that takes at most most bytes of HTML.
 // html/template escapes the text, which can then need five times its size.
-func excerptOf(text string, most int) excerpt {
-	e := excerpt{Text: text, Size: int64(len(text))}
+func ExcerptOf(text string, most int) Excerpt {
+	e := Excerpt{Text: text, Size: int64(len(text))}
 	for i, c := range text {
 		if most -= escapedLen(c); most < 0 {
 			e.Text, e.Cut = text[:i], true
@@ -52,9 +52,9 @@ func escapedLen(c rune) int {
 	return utf8.RuneLen(c)
 }
 
-// prettyJSON returns JSON for people: indented, and a single string without its quotation marks. It
+// JSON returns JSON for people: indented, and a single string without its quotation marks. It
 // returns a text that is no JSON, and very deep JSON, unchanged.
-func prettyJSON(raw json.RawMessage) string {
+func JSON(raw json.RawMessage) string {
 	trimmed := bytes.TrimSpace(raw)
 	var text string
 	if len(trimmed) > 0 && trimmed[0] == '"' && json.Unmarshal(trimmed, &text) == nil {
@@ -90,26 +90,26 @@ func readable(text string) string {
 	return b.String()
 }
 
-// cut returns the first n characters of a text, without white space at their end, and whether the
+// Cut returns the first n characters of a text, without white space at their end, and whether the
 // text is longer.
-func cut(text string, n int) (beginning string, more bool) {
+func Cut(text string, n int) (beginning string, more bool) {
 	if beginning = store.FirstRunes(text, n); len(beginning) < len(text) {
 		return strings.TrimRight(beginning, " \n"), true
 	}
 	return text, false
 }
 
-// ellipsis returns the first n characters of a text, with an ellipsis if the text is longer.
-func ellipsis(text string, n int) string {
-	beginning, more := cut(text, n)
+// Ellipsis returns the first n characters of a text, with an ellipsis if the text is longer.
+func Ellipsis(text string, n int) string {
+	beginning, more := Cut(text, n)
 	if more {
 		return beginning + "…"
 	}
 	return text
 }
 
-// indented returns JSON with a line for each field.
-func indented(raw json.RawMessage) string {
+// Indented returns JSON with a line for each field.
+func Indented(raw json.RawMessage) string {
 	lines, ok := view.Indent(raw)
 	if !ok {
 		return string(raw)

@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"bytes"
@@ -73,7 +73,7 @@ func (ownNodes) code(w util.BufWriter, source []byte, node ast.Node, entering bo
 	if lang != "" {
 		_, _ = w.WriteString(` class="language-` + template.HTMLEscapeString(lang) + `"`)
 	}
-	_, _ = w.WriteString(">" + highlight(lang, strings.ToValidUTF8(code.String(), "\uFFFD")) + "</code></pre>\n")
+	_, _ = w.WriteString(">" + Highlight(lang, strings.ToValidUTF8(code.String(), "\uFFFD")) + "</code></pre>\n")
 	return ast.WalkSkipChildren, nil
 }
 
@@ -108,22 +108,22 @@ func (ownNodes) tick(w util.BufWriter, _ []byte, node ast.Node, entering bool) (
 	return ast.WalkContinue, nil
 }
 
-// A prose renders Markdown in the language of a page.
-type prose struct {
-	lang *texts.Language
+// A Prose renders Markdown in the language of a page.
+type Prose struct {
+	Language *texts.Language
 }
 
-// show returns the Markdown of a model or a user as HTML without scripts. It returns the text
+// HTML returns the Markdown of a model or a user as HTML without scripts. It returns the text
 // unchanged if the conversion would take too long.
-func (p prose) show(source string) template.HTML {
+func (p Prose) HTML(source string) template.HTML {
 	return template.HTML(strings.Join(p.blocks(source), "")) //nolint:gosec // blocks are sanitised
 }
 
 // blocks returns the HTML of each block of a Markdown text, such as a paragraph, a list or a table.
 // Each block is one element. Together they are the whole text.
-func (p prose) blocks(source string) []string {
+func (p Prose) blocks(source string) []string {
 	if !runner.CheapMarkdown(source) {
-		return []string{string(preformatted(source))}
+		return []string{string(Preformatted(source))}
 	}
 	raw := []byte(source)
 	doc := markdown.Parser().Parse(text.NewReader(raw))
@@ -131,7 +131,7 @@ func (p prose) blocks(source string) []string {
 	for block := doc.FirstChild(); block != nil; block = block.NextSibling() {
 		var b bytes.Buffer
 		if markdown.Renderer().Render(&b, raw, block) != nil {
-			return []string{string(preformatted(source))}
+			return []string{string(Preformatted(source))}
 		}
 		// Each block is sanitised separately, so that no block can open an element for the next
 		// one.
@@ -144,7 +144,7 @@ func (p prose) blocks(source string) []string {
 
 // addFrames adds HTML that the sanitiser would remove: the frames of code and tables. In sanitised
 // HTML, only tags hold the characters < and >, because texts and attributes escape them.
-func (p prose) addFrames(html string) string {
+func (p Prose) addFrames(html string) string {
 	html = codeStart.ReplaceAllStringFunc(html, func(tag string) string {
 		lang := codeStart.FindStringSubmatch(tag)[1]
 		return p.codeHead(lang) + "<pre tabindex=\"0\"><code>"
@@ -153,25 +153,25 @@ func (p prose) addFrames(html string) string {
 }
 
 // codeHead returns the beginning of a block of code: its label and its controls.
-func (p prose) codeHead(label string) string {
+func (p Prose) codeHead(label string) string {
 	if label == "" {
-		label = p.lang.T("Code")
+		label = p.Language.T("Code")
 	}
 	esc := template.HTMLEscapeString
 	return `<div class="code"><header><span>` + esc(label) + `</span><span class="push"></span>` +
-		`<label class="toggle"><input type="checkbox" class="wrapped" checked> ` + esc(p.lang.T("Wrap")) + `</label>` +
+		`<label class="toggle"><input type="checkbox" class="wrapped" checked> ` + esc(p.Language.T("Wrap")) + `</label>` +
 		`<button type="button" class="button bare s" data-copy-code hidden>` +
-		esc(p.lang.T("Copy")) + `</button></header>`
+		esc(p.Language.T("Copy")) + `</button></header>`
 }
 
-// preformatted returns HTML that shows a text unchanged.
-func preformatted(source string) template.HTML {
+// Preformatted returns HTML that shows a text unchanged.
+func Preformatted(source string) template.HTML {
 	return template.HTML("<pre>" + template.HTMLEscapeString(source) + "</pre>") //nolint:gosec // escaped
 }
 
-// blocksOf returns the blocks of a text. An unfinished text of a model may end inside a table or a
+// Blocks returns the blocks of a text. An unfinished text of a model may end inside a table or a
 // block of code. It is then rendered as if that element had ended.
-func (p prose) blocksOf(source string, unfinished bool) []string {
+func (p Prose) Blocks(source string, unfinished bool) []string {
 	if unfinished {
 		source = asEnded(source)
 	}
@@ -253,9 +253,9 @@ func inFence(source string) bool {
 	return fence != ""
 }
 
-// named returns the HTML of a block, which is one element, with an id. If caret is set, the block
+// Named returns the HTML of a block, which is one element, with an id. If caret is set, the block
 // gets the caret of a text that the model is writing.
-func named(html, id string, caret bool) template.HTML {
+func Named(html, id string, caret bool) template.HTML {
 	end := strings.IndexAny(html, " >/")
 	if end < 0 || html[0] != '<' {
 		return template.HTML(html) //nolint:gosec // sanitised

@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"slices"
@@ -10,9 +10,9 @@ import (
 	"journeyman/store"
 )
 
-// A timeline draws when the model and the tools of a turn worked. It shortens the waits between,
+// A Timeline draws when the model and the tools of a turn worked. It shortens the waits between,
 // such as for a person.
-type timeline struct {
+type Timeline struct {
 	Bars         []timelineBar
 	Model, Tools time.Duration
 	Waited       time.Duration
@@ -38,28 +38,28 @@ const (
 )
 
 // Text describes the drawing, for screen readers.
-func (p timeline) Text() string {
+func (p Timeline) Text() string {
 	l := p.lang
 	sentences := []string{l.N(int64(p.ModelCalls), "The model worked for %[2]s in %[1]d call.",
-		"The model worked for %[2]s in %[1]d calls.", showDuration(l, p.Model))}
+		"The model worked for %[2]s in %[1]d calls.", Duration(l, p.Model))}
 	if p.ToolCalls > 0 {
 		sentences = append(sentences, l.N(int64(p.ToolCalls), "Tools worked for %[2]s in %[1]d call.",
-			"Tools worked for %[2]s in %[1]d calls.", showDuration(l, p.Tools)))
+			"Tools worked for %[2]s in %[1]d calls.", Duration(l, p.Tools)))
 	}
 	if p.Waited >= time.Second {
-		sentences = append(sentences, l.T("There was no activity for %s.", showDuration(l, p.Waited)))
+		sentences = append(sentences, l.T("There was no activity for %s.", Duration(l, p.Waited)))
 	}
 	return strings.Join(sentences, " ")
 }
 
-// newTimeline returns the drawing of spans; nil without spans.
-func newTimeline(l *text.Language, spans []store.Span) *timeline {
+// NewTimeline returns the drawing of spans; nil without spans.
+func NewTimeline(l *text.Language, spans []store.Span) *Timeline {
 	if len(spans) == 0 {
 		return nil
 	}
 	spans = slices.Clone(spans)
 	slices.SortStableFunc(spans, func(a, b store.Span) int { return a.StartedAt.Compare(b.StartedAt) })
-	p := &timeline{lang: l}
+	p := &Timeline{lang: l}
 	for _, s := range spans {
 		p.count(s)
 	}
@@ -69,8 +69,8 @@ func newTimeline(l *text.Language, spans []store.Span) *timeline {
 }
 
 // count adds the duration of a span to the model's or the tools' sum.
-func (p *timeline) count(s store.Span) {
-	d := took(s.StartedAt, s.CompletedAt)
+func (p *Timeline) count(s store.Span) {
+	d := Took(s.StartedAt, s.CompletedAt)
 	if s.Call < 0 {
 		p.Model, p.ModelCalls = p.Model+d, p.ModelCalls+1
 		return
@@ -86,7 +86,7 @@ type placedSpan struct {
 
 // place returns the positions of spans, which are sorted, and the length of the axis. A wait takes
 // at most a twentieth of the working time.
-func (p *timeline) place(spans []store.Span) (places []placedSpan, length time.Duration) {
+func (p *Timeline) place(spans []store.Span) (places []placedSpan, length time.Duration) {
 	longest := (p.Model + p.Tools) / 20
 	end := spans[0].StartedAt // the time at the position length
 	for _, s := range spans {
@@ -97,7 +97,7 @@ func (p *timeline) place(spans []store.Span) (places []placedSpan, length time.D
 		}
 		// Calls of one step run in parallel, so a span may begin before the last one ends.
 		from := length - end.Sub(s.StartedAt)
-		places = append(places, placedSpan{s, from, from + took(s.StartedAt, s.CompletedAt)})
+		places = append(places, placedSpan{s, from, from + Took(s.StartedAt, s.CompletedAt)})
 		if s.CompletedAt.After(end) {
 			length, end = length+s.CompletedAt.Sub(end), s.CompletedAt
 		}
@@ -113,7 +113,7 @@ type openBar struct {
 }
 
 // draw adds the bars: one row for the model, one for the tools.
-func (p *timeline) draw(places []placedSpan, scale float64) {
+func (p *Timeline) draw(places []placedSpan, scale float64) {
 	// Only a drawing with many bars merges them, because each bar is an element of the page.
 	together := 0.0
 	if len(places) > manyBars {
@@ -132,7 +132,7 @@ func (p *timeline) draw(places []placedSpan, scale float64) {
 				p.lang.N(int64(l.calls), "%d call up to step %d", "%d calls up to step %d", s.Step+1))
 			continue
 		}
-		title := p.lang.T("step %d: %s", s.Step+1, showDuration(p.lang, took(s.StartedAt, s.CompletedAt)))
+		title := p.lang.T("step %d: %s", s.Step+1, Duration(p.lang, Took(s.StartedAt, s.CompletedAt)))
 		p.Bars = append(p.Bars, newBar(tool, from, to, title))
 		*l = openBar{len(p.Bars), from, to, 1}
 	}

@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"testing"
@@ -17,6 +17,6 @@ func TestSentence(t *testing.T) {
 		"“m” is unknown":       "“m” is unknown.",
 	} {
 		is := is.New(t)
-		is.Equal(sentence(text), want) // a character of several bytes stays whole
+		is.Equal(Sentence(text), want) // a character of several bytes stays whole
 	}
 }

@@ -1,4 +1,9 @@
-package dashboard
+// Package show draws what the pages show: Markdown, code with colours, differences, tables, plots, states,
+// and the formats of numbers and times in the language of a page.
+//
+// It imports the texts, records of the store, and pure packages. It knows no request, asks no store and
+// writes no answer: the same values give the same HTML. All that it returns as HTML is escaped or sanitised.
+package show
 
 import (
 	"cmp"
@@ -12,9 +17,9 @@ import (
 	"journeyman/store"
 )
 
-// relative returns the distance of a time from now as text, or its date if it is more than a month
+// Relative returns the distance of a time from now as text, or its date if it is more than a month
 // away.
-func relative(l *text.Language, t, now time.Time) string {
+func Relative(l *text.Language, t, now time.Time) string {
 	by := t.Sub(now)
 	far := by.Abs()
 	future := by > 0
@@ -40,8 +45,8 @@ func relative(l *text.Language, t, now time.Time) string {
 	return t.Format(l.T("2006-01-02"))
 }
 
-// showCredits returns credits with two decimals. Very small amounts keep one digit.
-func showCredits(l *text.Language, v float64) string {
+// Credits returns credits with two decimals. Very small amounts keep one digit.
+func Credits(l *text.Language, v float64) string {
 	switch {
 	case v == 0:
 		return "0"
@@ -51,8 +56,8 @@ func showCredits(l *text.Language, v float64) string {
 	return l.Decimal(strconv.FormatFloat(v, 'f', 2, 64))
 }
 
-// showBytes returns a size in the largest unit that is not greater.
-func showBytes(l *text.Language, n int64) string {
+// Bytes returns a size in the largest unit that is not greater.
+func Bytes(l *text.Language, n int64) string {
 	const unit = 1024
 	if n < unit {
 		return strconv.FormatInt(n, 10) + " B"
@@ -64,8 +69,8 @@ func showBytes(l *text.Language, n int64) string {
 	return l.Decimal(strconv.FormatFloat(v, 'f', 1, 64)) + " " + names[0]
 }
 
-// showDuration returns a duration, rounded for people.
-func showDuration(l *text.Language, d time.Duration) string {
+// Duration returns a duration, rounded for people.
+func Duration(l *text.Language, d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
@@ -77,20 +82,20 @@ func showDuration(l *text.Language, d time.Duration) string {
 	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// showExactTime returns a time as text, in its own zone.
-func showExactTime(l *text.Language, t time.Time) string {
+// ExactTime returns a time as text, in its own zone.
+func ExactTime(l *text.Language, t time.Time) string {
 	day := []text.Key{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"}[t.Weekday()]
 	return l.T(day) + " " + t.Format(l.T("2 Jan 2006 15:04:05 MST"))
 }
 
-// showTrigger returns the origin of a task.
-func showTrigger(l *text.Language, t store.Trigger) string {
+// Trigger returns the origin of a task.
+func Trigger(l *text.Language, t store.Trigger) string {
 	return cmp.Or(l.Label("trigger", string(t)), string(t))
 }
 
-// showTokens returns a number of tokens in thousands or millions, which is enough for a context
+// Tokens returns a number of tokens in thousands or millions, which is enough for a context
 // window.
-func showTokens(n int64) string {
+func Tokens(n int64) string {
 	switch {
 	case n >= 1_000_000:
 		return strconv.FormatInt(n/1_000_000, 10) + "M"
@@ -100,26 +105,26 @@ func showTokens(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// capital returns a text with a capital letter.
-func capital(words string) string {
+// Capital returns a text with a capital letter.
+func Capital(words string) string {
 	first := store.FirstRunes(words, 1)
 	return strings.ToUpper(first) + words[len(first):]
 }
 
-// sentence returns a message, of the store or of a provider, with a capital letter and a full stop.
-func sentence(text string) string {
+// Sentence returns a message, of the store or of a provider, with a capital letter and a full stop.
+func Sentence(text string) string {
 	if text == "" {
 		return ""
 	}
-	text = capital(text)
+	text = Capital(text)
 	if !strings.HasSuffix(text, ".") {
 		text += "."
 	}
 	return text
 }
 
-// roleText returns the name of a role.
-func roleText(role store.Role) text.Key {
+// Role returns the name of a role.
+func Role(role store.Role) text.Key {
 	switch role {
 	case store.RoleOwner:
 		return "Owner"
@@ -129,5 +134,5 @@ func roleText(role store.Role) text.Key {
 	return "Member"
 }
 
-// took returns the time between two moments; 0 if the clock was set back.
-func took(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
+// Took returns the time between two moments; 0 if the clock was set back.
+func Took(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }

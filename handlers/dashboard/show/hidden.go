@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"strings"
@@ -9,11 +9,11 @@ import (
 // This file shows hidden characters on all pages, such as those that reverse the direction of writing.
 // It works on finished HTML, so that no template can forget it.
 
-// showHidden applies show to the texts and attributes of HTML. It keeps the values of a form, because
+// Hidden applies show to the texts and attributes of HTML. It keeps the values of a form, because
 // the browser sends them back: escapes would become a part of what the user wrote. The HTML was
 // written by html/template or sanitised, so every "<" begins a tag and every quotation mark inside a
 // tag begins or ends a value.
-func showHidden(page string, show func(string) string) string {
+func Hidden(page string, show func(string) string) string {
 	if visible.Plain(page) {
 		return page
 	}

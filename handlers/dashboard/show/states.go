@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"journeyman/handlers/dashboard/text"
 )
 
-// A state is the state of a task, a turn, a mail or a delivery on pages. It has an icon and a word,
+// A State is the state of a task, a turn, a mail or a delivery on pages. It has an icon and a word,
 // because a colour is not enough.
-type state struct {
+type State struct {
 	Value string // as the API names it
 	Class string // the colour
 	Icon  string // "" for a spinner
@@ -16,9 +16,9 @@ type state struct {
 	Label string // in the language of the page
 }
 
-// stateOf returns the icon, the colour and the word of a state.
-func stateOf(value string) state {
-	s, known := map[string]state{
+// StateOf returns the icon, the colour and the word of a state.
+func StateOf(value string) State {
+	s, known := map[string]State{
 		"pending":   {Class: "queue", Icon: "clock", Key: "Queued"},
 		"running":   {Class: "run", Key: "Running"},
 		"waiting":   {Class: "wait", Icon: "shield", Key: "Waiting for you"},
@@ -37,16 +37,16 @@ func stateOf(value string) state {
 		"success":  {Class: "good", Icon: "check", Key: "Delivered"},
 	}[value]
 	if !known {
-		s = state{Class: "off", Icon: "info", Key: text.Key(value)}
+		s = State{Class: "off", Icon: "info", Key: text.Key(value)}
 	}
 	s.Value = value
 	return s
 }
 
-// translatedState returns the template function state, which takes a state of any record.
-func translatedState(l *text.Language) func(value any) state {
-	return func(value any) state {
-		s := stateOf(fmt.Sprint(value))
+// TranslatedState returns the template function state, which takes a state of any record.
+func TranslatedState(l *text.Language) func(value any) State {
+	return func(value any) State {
+		s := StateOf(fmt.Sprint(value))
 		s.Label = l.T(s.Key)
 		return s
 	}

@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"strings"
@@ -6,14 +6,14 @@ import (
 	"journeyman/runner/diff"
 )
 
-// A textDiff compares two texts line by line. The template "line-diff" draws it.
-type textDiff struct {
+// A Comparison compares two texts line by line. The template "line-diff" draws it.
+type Comparison struct {
 	Lines          []diff.Line
 	Added, Removed int // lines
 }
 
-// compareTexts returns the comparison of two texts.
-func compareTexts(before, after string) (d textDiff) {
+// Compare returns the comparison of two texts.
+func Compare(before, after string) (d Comparison) {
 	d.Lines = diff.Lines(splitLines(before), splitLines(after))
 	for i := range d.Lines {
 		switch l := &d.Lines[i]; {

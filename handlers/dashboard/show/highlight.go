@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"html/template"
@@ -91,9 +91,9 @@ const (
 	tokenNumber  = "s4" // and keys
 )
 
-// highlight returns code as HTML, with a span around each token of a known language. All text
+// Highlight returns code as HTML, with a span around each token of a known language. All text
 // is escaped.
-func highlight(lang, code string) string {
+func Highlight(lang, code string) string {
 	s := syntaxOf(lang)
 	if s == nil || len(code) > maxHighlighted {
 		return template.HTMLEscapeString(code)
@@ -250,7 +250,7 @@ func indexOr(text, mark string) int {
 	return len(text)
 }
 
-// coloured returns source code as HTML.
-func coloured(language, text string) template.HTML {
-	return template.HTML(highlight(language, text)) //nolint:gosec // escaped
+// Coloured returns source code as HTML.
+func Coloured(language, text string) template.HTML {
+	return template.HTML(Highlight(language, text)) //nolint:gosec // escaped
 }

@@ -1,4 +1,4 @@
-package dashboard
+package show
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	r := strings.Repeat
-	p := prose{text.English()}
+	p := Prose{text.English()}
 	for name, tt := range map[string]struct{ source, begins string }{
 		"script":    {"**Yes** <script>x</script>", "<p><strong>Yes</strong> "},
 		"table":     {"|a|b|\n|-|-:|\n|1|2|", `<div class="tablebox" tabindex="0"><table><thead><tr><th>a</th><th class="n">b</th>`},
@@ -28,24 +28,24 @@ func TestMarkdown(t *testing.T) {
 		"own class": {`<div class="code">x</div>`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			html := string(p.show(tt.source))
+			html := string(p.HTML(tt.source))
 			if !strings.HasPrefix(strings.ReplaceAll(html, "\n<", "<"), strings.ReplaceAll(tt.begins, "\n<", "<")) {
 				t.Errorf("%q became %q", tt.source, html)
 			}
 		})
 	}
-	code := string(p.show("```go\n// why\nvar x = \"<b>\" + `raw` // 7\n```"))
+	code := string(p.HTML("```go\n// why\nvar x = \"<b>\" + `raw` // 7\n```"))
 	is := is.New(t)
 	is.True(strings.Contains(code, `<span class="s3">// why</span>`))                                              // a comment
 	is.True(strings.Contains(code, `<span class="s1">var</span> x = <span class="s2">&#34;&lt;b&gt;&#34;</span>`)) // a keyword and a string
 	is.True(strings.Contains(code, `data-copy-code hidden>Copy</button>`))
-	is.True(!strings.Contains(string(p.show("```\" onclick=\"x\nalert\n```")), "onclick=")) // the name of a language cannot add an attribute
+	is.True(!strings.Contains(string(p.HTML("```\" onclick=\"x\nalert\n```")), "onclick=")) // the name of a language cannot add an attribute
 }
 
 // TestGrowingMarkdown checks the last block of a text while a model writes it.
 func TestGrowingMarkdown(t *testing.T) {
 	t.Parallel()
-	p := prose{text.English()}
+	p := Prose{text.English()}
 	for source, want := range map[string]string{
 		"| a | b":                       "<table>",     // the head of a table is a table at once
 		"| a | b |\n|-":                 "<table>",     // it stays a table
@@ -59,7 +59,7 @@ func TestGrowingMarkdown(t *testing.T) {
 		"```\n**open\n\nin code":        "**open",
 		"Text that ends with a star **": "<p>Text that ends with a star</p>",
 	} {
-		html := strings.Join(p.blocksOf(source, true), "")
+		html := strings.Join(p.Blocks(source, true), "")
 		if !strings.Contains(html, want) {
 			t.Errorf("%q looks like %q", source, html)
 		}
@@ -76,10 +76,10 @@ func FuzzMarkdown(f *testing.F) {
 	f.Add("[a]: javascript:alert(1)\n\n[a] <a href=javascript:x onclick=y>", 9)
 	f.Add("<div onclick=x>\n\n</p><pre><code class=\"x\">", 4)
 	f.Add("```\" onclick=\"x\n<table>", 12)
-	p := prose{text.English()}
+	p := Prose{text.English()}
 	f.Fuzz(func(t *testing.T, source string, cut int) {
 		source = strings.ToValidUTF8(source, "\uFFFD")
-		whole := string(p.show(source))
+		whole := string(p.HTML(source))
 		var b bytes.Buffer
 		is.New(t).NoErr(markdown.Convert([]byte(source), &b))
 		space := func(html string) string { return strings.Join(strings.Fields(html), " ") }
@@ -88,11 +88,11 @@ func FuzzMarkdown(f *testing.F) {
 			t.Fatalf("blocks of %q:\n%s\nthe whole:\n%s", source, whole, want)
 		}
 		part := source[:min(max(cut, 0), len(source))]
-		for _, html := range append(p.blocksOf(strings.ToValidUTF8(part, ""), true), whole) {
+		for _, html := range append(p.Blocks(strings.ToValidUTF8(part, ""), true), whole) {
 			if bad := forbidden.FindString(strings.ReplaceAll(html, ` class="wrapped" checked>`, "")); bad != "" {
 				t.Fatalf("%q holds %q", html, bad)
 			}
-			if html := string(named(html, "b1", true)); !strings.HasPrefix(html, "<") && html != "" {
+			if html := string(Named(html, "b1", true)); !strings.HasPrefix(html, "<") && html != "" {
 				t.Fatalf("the block %q is no element", html)
 			}
 		}
@@ -109,11 +109,11 @@ func FuzzHighlight(f *testing.F) {
 	f.Fuzz(func(t *testing.T, lang, code string) {
 		code = strings.ToValidUTF8(code, "\uFFFD")
 		begun := time.Now()
-		html := highlight(lang, code)
+		html := Highlight(lang, code)
 		if took := time.Since(begun); took > 30*time.Second {
 			t.Fatalf("%d bytes took %v", len(code), took)
 		}
-		if span.ReplaceAllString(html, "") != highlight("", code) {
+		if span.ReplaceAllString(html, "") != Highlight("", code) {
 			t.Fatalf("%q became %q", code, html)
 		}
 	})
@@ -123,8 +123,8 @@ func FuzzHighlight(f *testing.F) {
 func FuzzDiff(f *testing.F) {
 	f.Add("--- a\n+++ b\n@@ -11,3 +11,4 @@\n x\n-one two\n+one three\n y\n@@ -99 +100 @@\n-a\n", "a\nb", "a\nc")
 	f.Fuzz(func(t *testing.T, source, before, after string) {
-		v, _ := parseDiff(source, 4000)
-		v.Rows = append(v.Rows, diffOf(before, after, 4000).Rows...)
+		v, _ := ParseDiff(source, 4000)
+		v.Rows = append(v.Rows, DiffOf(before, after, 4000).Rows...)
 		if len(v.Rows) > 2*maxDiffRows {
 			t.Fatal(len(v.Rows))
 		}
@@ -134,12 +134,12 @@ func FuzzDiff(f *testing.F) {
 func TestDiffMarksWords(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	v, ok := parseDiff("t: 1 replaced\n--- a/t\n+++ b/t\n@@ -12,3 +12,3 @@\n \n-{{the quarter}}\n+{{the largest change}}\n x\n@@ -27 +27 @@\n-a\n+b\n", 4000)
+	v, ok := ParseDiff("t: 1 replaced\n--- a/t\n+++ b/t\n@@ -12,3 +12,3 @@\n \n-{{the quarter}}\n+{{the largest change}}\n x\n@@ -27 +27 @@\n-a\n+b\n", 4000)
 	is.True(ok)
 	is.Equal([]int{v.Added, v.Removed}, []int{2, 2})
 	is.Equal(v.Rows[1], diffRow{Class: "del", Number: "13", Before: "{{the ", Marked: "quarter", After: "}}"})
 	is.Equal(v.Rows[2], diffRow{Class: "add", Number: "13", Before: "{{the ", Marked: "largest change", After: "}}"})
 	is.Equal(v.Rows[4], diffRow{Class: "gap", Skipped: 12})
-	_, ok = parseDiff("no diff at all\n- x", 4000)
+	_, ok = ParseDiff("no diff at all\n- x", 4000)
 	is.True(!ok)
 }
