@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 )
@@ -27,17 +28,17 @@ func withBase(base, html string) string {
 
 // cookiePath returns the path for cookies that belong to every page. Other programs may serve other
 // paths of the same host, and must not get the session.
-func (d *Dashboard) cookiePath() string {
-	if d.basePath == "" {
+func (fr *frame) cookiePath() string {
+	if fr.basePath == "" {
 		return "/"
 	}
-	return d.basePath
+	return fr.basePath
 }
 
 // otherSlash redirects a request to the page whose address differs by a slash at the end. It reports
 // whether there is such a page. The router's own redirect would leave out the path of the base URL.
-func (d *Dashboard) otherSlash(w http.ResponseWriter, r *http.Request) bool {
-	_, _, found := d.router.Lookup(r.Method, r.URL.Path)
+func (fr *frame) otherSlash(w http.ResponseWriter, r *http.Request) bool {
+	_, _, found := fr.router.Lookup(r.Method, r.URL.Path)
 	if !found || r.URL.Path == "/" {
 		return false
 	}
@@ -51,6 +52,27 @@ func (d *Dashboard) otherSlash(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet {
 		status = http.StatusPermanentRedirect // a browser sends the form again
 	}
-	http.Redirect(w, r, d.basePath+to.String(), status)
+	http.Redirect(w, r, fr.basePath+to.String(), status)
 	return true
+}
+
+// toSignIn redirects a browser to the sign-in page, and from there to the requested page. The
+// values of a form are lost, because the browser was not signed in.
+func (fr *frame) toSignIn(w http.ResponseWriter, r *request) error {
+	to := "/sign-in"
+	if r.Method == http.MethodGet && r.URL.Path != "/" {
+		to += "?next=" + url.QueryEscape(r.URL.RequestURI())
+	}
+	return redirect(w, r, to)
+}
+
+// localPage returns next if it is the address of a page of this server, otherwise the first page.
+// So a link to the sign-in page cannot lead to another site.
+func localPage(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") ||
+		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+		return "/"
+	}
+	return next
 }

@@ -8,7 +8,7 @@ import (
 
 // sendCSV sends a table as a file. It calls rows until there are no more, so that it never has the
 // whole table in memory.
-func (d *Dashboard) sendCSV(w http.ResponseWriter, r *request, name string, header []string,
+func (fr *frame) sendCSV(w http.ResponseWriter, r *request, name string, header []string,
 	rows func() (rows [][]string, more bool, err error)) error {
 	part, more, err := rows()
 	if err != nil {
@@ -25,7 +25,7 @@ func (d *Dashboard) sendCSV(w http.ResponseWriter, r *request, name string, head
 			return nil //nolint:nilerr // the browser closed the connection
 		}
 		if part, more, err = rows(); err != nil {
-			d.cfg.Log.ErrorContext(r.Context(), "download", "file", name, "err", err)
+			fr.cfg.Log.ErrorContext(r.Context(), "download", "file", name, "err", err)
 			panic(http.ErrAbortHandler) // the browser must see that the table is not complete
 		}
 	}

@@ -18,7 +18,7 @@ type elsewherePage struct {
 // orElsewhere returns the handle of a page. If another organization of the user has the task, worker
 // or mail of the page, and the current one does not, the page offers to switch. Two organizations may
 // have a task of the same id, and each has its own lists: then the link names the organization.
-func (d *Dashboard) orElsewhere(page handle) handle {
+func (fr *frame) orElsewhere(page handle) handle {
 	return func(w http.ResponseWriter, r *request) error {
 		named := r.URL.Query().Get("organization")
 		if named == r.who.OrganizationID {
@@ -37,7 +37,7 @@ func (d *Dashboard) orElsewhere(page handle) handle {
 		if named == "" && record == (store.Record{}) {
 			return refused
 		}
-		list, err := d.store.Elsewhere(r.Context(), r.who.Caller, record)
+		list, err := fr.store.Elsewhere(r.Context(), r.who.Caller, record)
 		if err != nil {
 			return cmp.Or(refused, err)
 		}
@@ -46,7 +46,7 @@ func (d *Dashboard) orElsewhere(page handle) handle {
 		}
 		switch {
 		case len(list) > 0:
-			return d.page(w, r, "elsewhere.html", r.t("Another organization"), elsewherePage{list, withoutNamed(r)})
+			return fr.page(w, r, "elsewhere.html", r.t("Another organization"), elsewherePage{list, withoutNamed(r)})
 		case refused != nil:
 			return refused
 		}

@@ -71,3 +71,41 @@ func codeText(l *text.Language, code string) (what string, whole bool) {
 	}
 	return l.Label("error", code), false
 }
+
+// A tryLater error refuses a password or a session for some time. Its page has the status of the
+// wrapped error, such as 429.
+type tryLater struct{ error }
+
+// Unwrap returns the store.Error.
+func (e *tryLater) Unwrap() error { return e.error }
+
+// later returns err as a tryLater error if it is Limited or Busy, and otherwise as it is.
+func later(err error) error {
+	if store.IsKind(err, store.Limited) || store.IsKind(err, store.Busy) {
+		return &tryLater{err}
+	}
+	return err
+}
+
+// errNotFound is the error for an address without a page.
+var errNotFound = store.Errorf(store.NotFound, "there is no page at this address")
+
+// refusal returns a handler for addresses without a page. A program gets the error as JSON. A
+// browser that is not signed in is redirected to the sign-in page, so that it cannot find out which
+// pages exist.
+func (fr *frame) refusal(err error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r := &request{Request: req, lang: fr.language(req, ""), basePath: fr.basePath}
+		other := fr.identify(r)
+		if handlers.RefuseProgram(w, req, cmp.Or(other, err)) {
+			return
+		}
+		if other == nil && r.who.UserID == "" {
+			other = fr.toSignIn(w, r)
+			if other == nil {
+				return
+			}
+		}
+		fr.refuse(w, r, cmp.Or(other, err))
+	})
+}

@@ -9,19 +9,19 @@ import (
 
 // streamEvents sends a page the kinds of records that have changed, so that the page can reload
 // itself. The stream ends with the session, and when the user switches to another organization.
-func (d *Dashboard) streamEvents(w http.ResponseWriter, r *request) error {
+func (fr *frame) streamEvents(w http.ResponseWriter, r *request) error {
 	r.release() // an open stream does not count as a concurrent request: streams have their own limits
-	return d.cfg.API.StreamChanges(w, r.Request, r.who, r.URL.Query().Get("since"), func(ctx context.Context) error {
-		_, err := d.sameSession(ctx, r)
+	return fr.cfg.API.StreamChanges(w, r.Request, r.who, r.URL.Query().Get("since"), func(ctx context.Context) error {
+		_, err := fr.sameSession(ctx, r)
 		return err
 	})
 }
 
 // sameSession returns the user of a request with the present rights. It returns an error if the browser has
 // signed out meanwhile, or has another session.
-func (d *Dashboard) sameSession(ctx context.Context, r *request) (store.Identity, error) {
+func (fr *frame) sameSession(ctx context.Context, r *request) (store.Identity, error) {
 	again := &request{Request: r.WithContext(ctx)}
-	err := d.identify(again)
+	err := fr.identify(again)
 	if err == nil && (again.who.UserID != r.who.UserID || again.who.OrganizationID != r.who.OrganizationID) {
 		err = errOtherSession
 	}

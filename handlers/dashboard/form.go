@@ -223,4 +223,18 @@ func formKey(c store.Caller, token, content string) store.IdempotencyKey {
 
 // token returns a new name for a form. A second click on its button sends the same name, so that
 // the store repeats nothing.
-func (d *Dashboard) token() string { return store.NewID("frm", d.cfg.Now()) }
+func (fr *frame) token() string { return store.NewID("frm", fr.cfg.Now()) }
+
+// An amountField is a field for a number, with a second field for its unit of time.
+type amountField struct {
+	field
+	Unit string // name of the unit's field
+}
+
+// newAmount is for templates: it returns an amountField.
+func newAmount(f *form, name, unit, label string, units []option) amountField {
+	return amountField{newField(f, name, label, "number").WithOptions(units), unit}
+}
+
+// UnitValue returns the chosen unit.
+func (a amountField) UnitValue() string { return a.Form.Get(a.Unit) }

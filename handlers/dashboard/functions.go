@@ -12,18 +12,18 @@ import (
 )
 
 // functions returns the functions that templates may call. They write texts in a language.
-func (d *Dashboard) functions(l *text.Language) template.FuncMap {
+func (fr *frame) functions(l *text.Language) template.FuncMap {
 	return template.FuncMap{
 		"t":         l.T,
 		"tn":        countedText(l),
 		"th":        l.HTML,
-		"icon":      d.icon,
+		"icon":      fr.icon,
 		"state":     show.TranslatedState(l),
-		"glyph":     d.glyph,
-		"host":      func() string { return d.host },
-		"version":   func() string { return d.cfg.Version },
-		"asset":     d.assets.address,
-		"time":      func(v any) template.HTML { return d.showTime(l, v) },
+		"glyph":     fr.glyph,
+		"host":      func() string { return fr.host },
+		"version":   func() string { return fr.cfg.Version },
+		"asset":     fr.assets.address,
+		"time":      func(v any) template.HTML { return fr.showTime(l, v) },
 		"role":      func(role store.Role) string { return l.T(show.Role(role)) },
 		"credits":   func(v float64) string { return show.Credits(l, v) },
 		"bytes":     func(n int64) string { return show.Bytes(l, n) },
@@ -31,11 +31,10 @@ func (d *Dashboard) functions(l *text.Language) template.FuncMap {
 		"count":     l.Count,
 		"markdown":  show.Prose{Language: l}.HTML,
 		"coloured":  show.Coloured,
-		"shown":     func(p preview, bytes, name string) shownFile { return shownFile{p, bytes, name} },
 		"field":     newField,
 		"amount":    newAmount,
 		"exactTime": func(t time.Time) string { return show.ExactTime(l, t) },
-		"base":      func() string { return d.cfg.BaseURL },
+		"base":      func() string { return fr.cfg.BaseURL },
 		"tokens":    show.Tokens,
 		"inc":       func(i int) int { return i + 1 },
 		"trigger":   func(from store.Trigger) string { return show.Trigger(l, from) },
@@ -44,7 +43,7 @@ func (d *Dashboard) functions(l *text.Language) template.FuncMap {
 }
 
 // showTime returns the distance of a time from now. A tooltip has the exact time.
-func (d *Dashboard) showTime(l *text.Language, v any) template.HTML {
+func (fr *frame) showTime(l *text.Language, v any) template.HTML {
 	var t time.Time
 	switch v := v.(type) {
 	case time.Time:
@@ -58,7 +57,7 @@ func (d *Dashboard) showTime(l *text.Language, v any) template.HTML {
 		return template.HTML(template.HTMLEscapeString(l.T("never"))) //nolint:gosec // a constant text
 	}
 	exact := t.UTC().Format("2006-01-02 15:04:05 UTC")
-	words := template.HTMLEscapeString(show.Relative(l, t.UTC(), d.cfg.Now()))
+	words := template.HTMLEscapeString(show.Relative(l, t.UTC(), fr.cfg.Now()))
 	tag := fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.UTC().Format(time.RFC3339), exact, words)
 	return template.HTML(tag) //nolint:gosec // digits and constant texts
 }

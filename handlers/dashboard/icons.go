@@ -23,19 +23,19 @@ func iconNames(sprite []byte) map[string]bool {
 }
 
 // icon returns the drawing of that name. It returns an error if the sprite does not hold it.
-func (d *Dashboard) icon(name string) (template.HTML, error) {
-	if !d.icons[name] {
+func (fr *frame) icon(name string) (template.HTML, error) {
+	if !fr.icons[name] {
 		return "", fmt.Errorf("there is no icon %q", name)
 	}
-	address, err := d.assets.address("icons.svg")
+	address, err := fr.assets.address("icons.svg")
 	return template.HTML(`<svg class="i" aria-hidden="true"><use href="` + address + //nolint:gosec // constant names
 		`#i-` + name + `"/></svg>`), err
 }
 
 // glyph returns the sign of a worker: an icon that its title suggests, in a colour of its own. The
 // further classes set the size.
-func (d *Dashboard) glyph(id, title string, classes ...string) (template.HTML, error) {
-	drawing, err := d.icon(glyphIcon(strings.ToLower(title)))
+func (fr *frame) glyph(id, title string, classes ...string) (template.HTML, error) {
+	drawing, err := fr.icon(glyphIcon(strings.ToLower(title)))
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(id)) // a hash never fails
 	class := strings.Join(append([]string{"glyph", "c" + strconv.Itoa(int(sum.Sum32()%5))}, classes...), " ")

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"journeyman/handlers/dashboard/text"
+
 	"github.com/matryer/is"
 )
 
@@ -13,10 +15,10 @@ import (
 func TestTemplatesParse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	d := &Dashboard{}
-	d.setTemplates()
-	for _, parse := range d.templates {
-		set, err := parse()
+	fr, err := newFrame(frameConfig{Files: embedded, BaseURL: "http://localhost", Functions: functions()})
+	is.NoErr(err)
+	for _, l := range text.Languages() {
+		set, err := fr.templatesFor(&request{lang: l})
 		is.NoErr(err)
 		for _, file := range glob(t, "templates/*.html") {
 			name := strings.TrimSuffix(path.Base(file), ".html")

@@ -18,10 +18,10 @@ type modelField struct {
 
 // modelField returns the field for a form. If the models cannot be read, it has only the text
 // field.
-func (d *Dashboard) modelField(r *request, f *form) modelField {
-	choices, err := d.cfg.Runner.ModelChoices(r.Context(), r.who.OrganizationID)
+func (fr *frame) modelField(r *request, f *form) modelField {
+	choices, err := fr.cfg.Runner.ModelChoices(r.Context(), r.who.OrganizationID)
 	if err != nil && r.Context().Err() == nil {
-		d.cfg.Log.Error("models of the organization", "err", err)
+		fr.cfg.Log.Error("models of the organization", "err", err)
 	}
 	return modelField{f, choices}
 }
@@ -58,8 +58,8 @@ type modelState struct {
 }
 
 // modelState returns the state for the caller's organization.
-func (d *Dashboard) modelState(ctx context.Context, organizationID string) modelState {
-	names, err := d.cfg.Runner.DefaultModels(ctx, organizationID)
+func (fr *frame) modelState(ctx context.Context, organizationID string) modelState {
+	names, err := fr.cfg.Runner.DefaultModels(ctx, organizationID)
 	if err != nil || len(names) == 0 {
 		return modelState{} // the page works without the state
 	}

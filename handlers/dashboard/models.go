@@ -14,8 +14,6 @@ import (
 	"journeyman/store"
 )
 
-const modelsPath = "/settings/models"
-
 // modelRoutes registers the page of the models of the organization.
 func (d *Dashboard) modelRoutes() {
 	d.may(store.SeeProviders, "GET", "/settings/models", blank(d.modelsPage))
@@ -249,30 +247,30 @@ func (c providerCard) Found() int64 { return int64(len(c.Models)) }
 
 // addProvider connects a provider and tests it.
 func (d *Dashboard) addProvider(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	window, err := f.contextWindow()
+	window, err := contextWindow(f)
 	if err != nil {
 		return "", err
 	}
-	n := store.NewProvider{Kind: store.ProviderKind(f.Get("kind")), Name: cmp.Or(f.trimmed("name"), f.Get("kind")),
-		BaseURL: f.trimmed("baseUrl"), Key: f.trimmed("key"), ContextWindow: window}
+	n := store.NewProvider{Kind: store.ProviderKind(f.Get("kind")), Name: cmp.Or(trimmed(f, "name"), f.Get("kind")),
+		BaseURL: trimmed(f, "baseUrl"), Key: trimmed(f, "key"), ContextWindow: window}
 	if n.Kind == store.KindOllama && n.BaseURL == kindInfoOf(n.Kind).UsualHost {
 		n.BaseURL = ""
 	}
 	if _, err := d.cfg.Runner.AddProvider(r.Context(), r.who.Caller, n); err != nil {
 		return "", err
 	}
-	return d.tested(r, n.Name, f.trimmed("model"), "provider-connected")
+	return d.tested(r, n.Name, trimmed(f, "model"), "provider-connected")
 }
 
 // updateProvider changes a provider and tests it. An empty key keeps the present one.
 func (d *Dashboard) updateProvider(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	window, err := f.contextWindow()
+	window, err := contextWindow(f)
 	if err != nil {
 		return "", err
 	}
-	address, name := f.trimmed("baseUrl"), r.params.ByName("name")
+	address, name := trimmed(f, "baseUrl"), r.params.ByName("name")
 	patch := store.ProviderPatch{BaseURL: &address, ContextWindow: &window}
-	if key := f.trimmed("key"); key != "" {
+	if key := trimmed(f, "key"); key != "" {
 		patch.Key = &key
 	}
 	if _, err := d.cfg.Runner.UpdateProvider(r.Context(), r.who.Caller, name, patch); err != nil {
@@ -282,7 +280,7 @@ func (d *Dashboard) updateProvider(_ http.ResponseWriter, r *request, f *form) (
 }
 
 func (d *Dashboard) testProvider(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	return d.tested(r, r.params.ByName("name"), cmp.Or(f.trimmed("otherModel"), f.trimmed("model")), "provider-tested")
+	return d.tested(r, r.params.ByName("name"), cmp.Or(trimmed(f, "otherModel"), trimmed(f, "model")), "provider-tested")
 }
 
 // tested tests a provider and returns the address of its card. message is for a success; the card
@@ -336,11 +334,11 @@ func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *request, f *form) (s
 }
 
 // trimmed returns the value of a field without surrounding spaces, which people paste with it.
-func (f *form) trimmed(name string) string { return strings.TrimSpace(f.text(name)) }
+func trimmed(f *form, name string) string { return strings.TrimSpace(f.text(name)) }
 
 // contextWindow returns the number of tokens in the form, 0 for an empty field.
-func (f *form) contextWindow() (int64, error) {
-	digits := strings.NewReplacer(",", "", ".", "", " ", "").Replace(f.trimmed("contextWindow"))
+func contextWindow(f *form) (int64, error) {
+	digits := strings.NewReplacer(",", "", ".", "", " ", "").Replace(trimmed(f, "contextWindow"))
 	if digits == "" {
 		return 0, nil
 	}

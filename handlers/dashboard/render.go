@@ -86,28 +86,28 @@ func (v pageData) Here(part string) bool {
 
 // render writes a page. It executes the template first, so that the status can still change after
 // an error.
-func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, title string, page any) error {
-	set, err := d.templatesFor(r)
+func (fr *frame) render(w http.ResponseWriter, r *request, status int, file, title string, page any) error {
+	set, err := fr.templatesFor(r)
 	if err != nil {
 		return err
 	}
 	v := pageData{Title: title, Path: r.URL.Path, Language: r.lang.Code, Who: r.who,
 		Since: r.since, Head: r.head, Page: page, set: set, name: strings.TrimSuffix(file, ".html"),
 		Done: r.lang.Label("done", r.URL.Query().Get("done"))}
-	v.Disk = d.diskNotice(v)
+	v.Disk = fr.diskNotice(v)
 	if v.SignedIn() {
-		list, err := d.store.Organizations(r.Context(), r.who.Caller)
+		list, err := fr.store.Organizations(r.Context(), r.who.Caller)
 		if err != nil {
 			return err
 		}
-		if v.Deciding, err = d.store.PendingDecisions(r.Context(), r.who.Caller); err != nil {
+		if v.Deciding, err = fr.store.PendingDecisions(r.Context(), r.who.Caller); err != nil {
 			return err
 		}
-		v.Model = d.modelState(r.Context(), r.who.OrganizationID)
-		if v.Pinned, err = d.store.Pins(r.Context(), r.who.Caller); err != nil {
+		v.Model = fr.modelState(r.Context(), r.who.OrganizationID)
+		if v.Pinned, err = fr.store.Pins(r.Context(), r.who.Caller); err != nil {
 			return err
 		}
-		v.Busy = d.cfg.Runner.Streams.Busy(r.who.OrganizationID)
+		v.Busy = fr.cfg.Runner.Streams.Busy(r.who.OrganizationID)
 		// The layout offers a switch between organizations only if there are several.
 		if len(list) > 1 {
 			v.Organizations = list
@@ -132,8 +132,8 @@ func send(w http.ResponseWriter, r *request, status int, set *template.Template,
 }
 
 // page writes a page with status 200.
-func (d *Dashboard) page(w http.ResponseWriter, r *request, file, title string, page any) error {
-	return d.render(w, r, http.StatusOK, file, title, page)
+func (fr *frame) page(w http.ResponseWriter, r *request, file, title string, page any) error {
+	return fr.render(w, r, http.StatusOK, file, title, page)
 }
 
 // redirect sends the browser to another page of this server after a form. The browser requests it with GET, so
@@ -195,7 +195,7 @@ func neighbours(r *request, n, total, size int64) (before, next string) {
 	return before, next
 }
 
-// assets are the embedded style sheet and scripts, by name. Their addresses hold a hash of the
+// assets are the style sheets and scripts, by name. Their addresses hold a hash of the
 // content, so that browsers may cache a file forever and still get each change.
 type assets map[string]asset
 
@@ -204,14 +204,14 @@ type asset struct {
 	hash string
 }
 
-// loadAssets reads the embedded assets and hashes them.
-func loadAssets() (assets, error) {
+// loadAssets reads the assets and hashes them.
+func loadAssets(files fs.FS) (assets, error) {
 	a := assets{}
-	err := fs.WalkDir(embedded, "assets", func(file string, e fs.DirEntry, err error) error {
+	err := fs.WalkDir(files, "assets", func(file string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		data, err := embedded.ReadFile(file)
+		data, err := fs.ReadFile(files, file)
 		sum := sha256.Sum256(data)
 		a[strings.TrimPrefix(file, "assets/")] = asset{data, hex.EncodeToString(sum[:6])}
 		return err

@@ -26,9 +26,9 @@ type runBox struct {
 }
 
 // newRunBox returns an empty box.
-func (d *Dashboard) newRunBox(r *request, action, label, button string) runBox {
+func (fr *frame) newRunBox(r *request, action, label, button string) runBox {
 	return runBox{Form: newForm(map[string]string{"budget": string(store.BudgetStandard)}), Action: action,
-		Label: label, Button: button, Token: d.token(), Budgets: budgets(r.lang)}
+		Label: label, Button: button, Token: fr.token(), Budgets: budgets(r.lang)}
 }
 
 // budgets returns the choices of a budget.
@@ -39,8 +39,8 @@ func budgets(l *text.Language) []option {
 
 // readRunBox reads a run box that was sent. With an error, the form has the fields before the fault,
 // so that the page can show it again.
-func (d *Dashboard) readRunBox(w http.ResponseWriter, r *request) (*handlers.PageForm, *form, error) {
-	sent, err := d.cfg.API.ReadPageForm(w, r.Request, r.who)
+func (fr *frame) readRunBox(w http.ResponseWriter, r *request) (*handlers.PageForm, *form, error) {
+	sent, err := fr.cfg.API.ReadPageForm(w, r.Request, r.who)
 	if err != nil && sent.Values.Get("budget") == "" {
 		sent.Values.Set("budget", string(store.BudgetStandard))
 	}
@@ -48,13 +48,13 @@ func (d *Dashboard) readRunBox(w http.ResponseWriter, r *request) (*handlers.Pag
 }
 
 // submitRunBox accepts the instruction of a box. turn names the worker or the task.
-func (d *Dashboard) submitRunBox(w http.ResponseWriter, r *request, sent *handlers.PageForm,
+func (fr *frame) submitRunBox(w http.ResponseWriter, r *request, sent *handlers.PageForm,
 	turn store.NewTurn) (store.Turn, error) {
 	turn.Caller, turn.Input = r.who.Caller, sent.Values.Get("input")
 	turn.Budget = cmp.Or(store.Budget(sent.Values.Get("budget")), store.BudgetStandard)
 	// Two clicks send the same form twice. The key makes them one turn.
 	turn.IdempotencyKey = formKey(r.who.Caller, sent.Values.Get("token"), string(sent.Content))
-	accepted, err := d.cfg.Runner.Accept(r.Context(),
+	accepted, err := fr.cfg.Runner.Accept(r.Context(),
 		runner.Instruction{NewTurn: turn, Files: sent.Files, Log: []any{"request", requestID(w)}})
 	return accepted.Turn, err
 }

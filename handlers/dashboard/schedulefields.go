@@ -32,20 +32,6 @@ func (v scheduleFields) Units() []option {
 		{"86400", v.lang.T("days")}}
 }
 
-// An amountField is a field for a number, with a second field for its unit of time.
-type amountField struct {
-	field
-	Unit string // name of the unit's field
-}
-
-// newAmount is for templates: it returns an amountField.
-func newAmount(f *form, name, unit, label string, units []option) amountField {
-	return amountField{newField(f, name, label, "number").WithOptions(units), unit}
-}
-
-// UnitValue returns the chosen unit.
-func (a amountField) UnitValue() string { return a.Form.Get(a.Unit) }
-
 // zone returns the time zone of dates in forms.
 func (d *Dashboard) zone() *time.Location {
 	zone, err := time.LoadLocation(d.store.Timezone())

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
@@ -23,55 +22,6 @@ func (d *Dashboard) settingsRoutes() {
 	d.memberRoutes()
 	d.alertRoutes()
 	d.auditRoutes()
-}
-
-// A section is a page of the settings.
-type section struct {
-	right store.Right
-	Path  string
-	Icon  string
-	Title text.Key
-	Hint  text.Key
-}
-
-// sections returns all pages of the settings, in the order of their tabs.
-func sections() []section {
-	return []section{
-		{store.SeeProviders, modelsPath, "spark", "Models",
-			"This server stores keys encrypted. Workers use the default model unless they choose another one."},
-		{store.ManageKeys, "/settings/keys", "key", "API keys", "Programs call the API with a key."},
-		{store.ManageMembers, "/settings/members", "users", "Members",
-			"The members of the organization and their roles."},
-		{store.ManageOrganization, "/settings/organization", "home", "Organization",
-			"The name of the organization and its monthly credit cap."},
-		{store.ManageSecrets, "/settings/secrets", "lock", "Secrets",
-			"Passwords and keys that tools send and models never see."},
-		{store.ManageAlerts, "/settings/alerts", "bell", "Alerts",
-			"Channels that get alerts about failures and waiting tasks."},
-		{store.SeeAudit, "/settings/audit", "history", "Audit log",
-			"The list of all changes, with their time and actor."},
-		{store.ManageServer, "/settings/system", "model", "System", "The state of this server."},
-	}
-}
-
-// Sections returns the pages of the settings that the user may see.
-func (v pageData) Sections() (list []section) {
-	for _, s := range sections() {
-		if v.May(s.right) {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// Section returns the section of this page, or nil.
-func (v pageData) Section() *section {
-	for _, s := range v.Sections() {
-		if v.Here(s.Path) {
-			return &s
-		}
-	}
-	return nil
 }
 
 // showSettings lists the pages of the settings that the role may see.

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"journeyman/handlers"
@@ -16,27 +15,6 @@ import (
 type signInPage struct {
 	Form *form
 	Next string // the page to show after signing in
-}
-
-// toSignIn redirects a browser to the sign-in page, and from there to the requested page. The
-// values of a form are lost, because the browser was not signed in.
-func (d *Dashboard) toSignIn(w http.ResponseWriter, r *request) error {
-	to := "/sign-in"
-	if r.Method == http.MethodGet && r.URL.Path != "/" {
-		to += "?next=" + url.QueryEscape(r.URL.RequestURI())
-	}
-	return redirect(w, r, to)
-}
-
-// localPage returns next if it is the address of a page of this server, otherwise the first page.
-// So a link to the sign-in page cannot lead to another site.
-func localPage(next string) string {
-	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") ||
-		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
-		return "/"
-	}
-	return next
 }
 
 func (d *Dashboard) showSignIn(w http.ResponseWriter, r *request, status int, f *form) error {

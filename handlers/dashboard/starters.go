@@ -58,8 +58,8 @@ func (d *Dashboard) starterRoutes() {
 	d.on("POST", "/starters/:starter/try", submitted(d.tryStarter, nil))
 }
 
-// starter returns the starter that the address names.
-func (r *request) starter() (starter, error) {
+// starterOf returns the starter that the address names.
+func starterOf(r *request) (starter, error) {
 	for _, s := range starters() {
 		if s.ID == r.params.ByName("starter") {
 			return s, nil
@@ -80,7 +80,7 @@ func (d *Dashboard) starterWorker(r *request, s starter, token string) (store.Wo
 
 // makeStarter creates the worker of a starter and shows it.
 func (d *Dashboard) makeStarter(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	s, err := r.starter()
+	s, err := starterOf(r)
 	if err != nil {
 		return "", err
 	}
@@ -90,7 +90,7 @@ func (d *Dashboard) makeStarter(_ http.ResponseWriter, r *request, f *form) (str
 
 // tryStarter creates the worker of a starter, runs its demonstration and shows the task.
 func (d *Dashboard) tryStarter(w http.ResponseWriter, r *request, f *form) (string, error) {
-	s, err := r.starter()
+	s, err := starterOf(r)
 	if err != nil {
 		return "", err
 	}

@@ -39,21 +39,6 @@ func newThrottle(now func() time.Time, nodes func() int) *throttle {
 	return &throttle{now: now, nodes: nodes, tried: map[string]*tries{}, most: maxThrottled}
 }
 
-// A tryLater error refuses a password or a session for some time. Its page has the status of the
-// wrapped error, such as 429.
-type tryLater struct{ error }
-
-// Unwrap returns the store.Error.
-func (e *tryLater) Unwrap() error { return e.error }
-
-// later returns err as a tryLater error if it is Limited or Busy, and otherwise as it is.
-func later(err error) error {
-	if store.IsKind(err, store.Limited) || store.IsKind(err, store.Busy) {
-		return &tryLater{err}
-	}
-	return err
-}
-
 // tooMany returns the error for too many wrong passwords.
 func tooMany(wait time.Duration) error {
 	minutes := int((wait + time.Minute - 1) / time.Minute)
@@ -63,7 +48,7 @@ func tooMany(wait time.Duration) error {
 	}
 	e := store.Errorf(store.Limited, "There were too many wrong passwords. Try again in %d %s.", minutes, unit)
 	e.RetryAfter = wait.Truncate(time.Second) + time.Second
-	return &tryLater{e}
+	return later(e)
 }
 
 // networkKey returns the key that counts the tries from an address.

@@ -61,17 +61,17 @@ func (r toolRules) HostsField() string    { return r.Name + "Hosts" }
 func (r toolRules) CommandsField() string { return r.Name + "Commands" }
 func (r toolRules) OtherField() string    { return r.Name + "Other" }
 
-// toolRules reads the rules with that name. It returns nil if the form does not have
+// rulesOf reads the rules with that name. It returns nil if the form does not have
 // them, and a pointer to nil for the default.
-func (f *form) toolRules(name string) *store.ToolRules {
+func rulesOf(f *form, name string) *store.ToolRules {
 	var rules store.ToolRules
 	switch f.Get(name + "Mode") {
 	case "":
 		return nil
 	case "only":
 		rules = store.ToolRules{}
-		hosts, commands := f.names(name+"Hosts"), f.names(name+"Commands")
-		tools := f.names(name)
+		hosts, commands := namesOf(f, name+"Hosts"), namesOf(f, name+"Commands")
+		tools := namesOf(f, name)
 		// A tool with an argument is allowed even if it is not checked.
 		if len(hosts) > 0 && !slices.Contains(tools, store.HostsTool) {
 			tools = append(tools, store.HostsTool)
@@ -79,7 +79,7 @@ func (f *form) toolRules(name string) *store.ToolRules {
 		if len(commands) > 0 && !slices.Contains(tools, store.CommandsTool) {
 			tools = append(tools, store.CommandsTool)
 		}
-		for _, t := range append(tools, f.names(name+"Other")...) {
+		for _, t := range append(tools, namesOf(f, name+"Other")...) {
 			r := store.ToolRule{Tool: t}
 			switch t {
 			case store.HostsTool:
@@ -94,7 +94,7 @@ func (f *form) toolRules(name string) *store.ToolRules {
 }
 
 // showRules fills the fields of the list with that name. own are the tools with a check box.
-func (f *form) showRules(name string, rules store.ToolRules, own []string) {
+func showRules(f *form, name string, rules store.ToolRules, own []string) {
 	f.Values.Set(name+"Mode", "default")
 	if rules != nil {
 		f.Values.Set(name+"Mode", "only")

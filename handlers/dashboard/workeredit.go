@@ -61,7 +61,7 @@ func workerText(r *request, w store.Worker, field string) string {
 }
 
 // setBase stores in a form the state of the worker at its opening.
-func (f *form) setBase(w store.Worker) {
+func setBase(f *form, w store.Worker) {
 	f.Values.Set("revision", w.Revision())
 	f.Values.Set("version", strconv.FormatInt(w.Version, 10))
 	for field, value := range map[string]string{"title": w.Title, "summary": w.Summary,
@@ -73,10 +73,10 @@ func (f *form) setBase(w store.Worker) {
 
 // Base returns the hidden fields with the base of the form. They include the first values of fields
 // that belong to no version.
-func (f *form) Base() (fields []option) {
+func (v workerFields) Base() (fields []option) {
 	for _, name := range [...]string{"revision", "version", "was.title", "was.summary", "was.visibility",
 		"was.workspace", "was.keepTaskDays"} {
-		fields = append(fields, option{name, f.Get(name)})
+		fields = append(fields, option{name, v.Form.Get(name)})
 	}
 	return fields
 }

@@ -20,9 +20,9 @@ import (
 func (d *Dashboard) workerPatch(r *request, f *form, before *store.Worker) (store.WorkerPatch, error) {
 	title, summary := strings.TrimSpace(f.text("title")), strings.TrimSpace(f.text("summary"))
 	instructions, model := f.text("instructions"), f.chosenModel()
-	approvalTools, mcpTools := f.names("approvalTools", "otherApprovalTools"), f.names("mcpTools")
+	approvalTools, mcpTools := namesOf(f, "approvalTools", "otherApprovalTools"), namesOf(f, "mcpTools")
 	p := store.WorkerPatch{Title: &title, Summary: &summary, Instructions: &instructions, ApprovalTools: &approvalTools,
-		MCPTools: &mcpTools, Tools: f.toolRules("tools"), StrangerTools: f.toolRules("strangerTools")}
+		MCPTools: &mcpTools, Tools: rulesOf(f, "tools"), StrangerTools: rulesOf(f, "strangerTools")}
 	if v := store.Visibility(f.Get("visibility")); v != "" {
 		p.Visibility = &v
 	}

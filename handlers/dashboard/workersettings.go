@@ -59,9 +59,9 @@ func (v workerFields) Efforts() []option {
 	return list
 }
 
-// names returns the words in these fields, without repetitions. Spaces and commas separate
+// namesOf returns the words in these fields, without repetitions. Spaces and commas separate
 // words.
-func (f *form) names(fields ...string) (names []string) {
+func namesOf(f *form, fields ...string) (names []string) {
 	var all []string
 	for _, field := range fields {
 		all = append(all, f.Values[field]...)
@@ -82,8 +82,8 @@ func (d *Dashboard) settingsForm(wrk store.Worker) *form {
 		"mcpTools": strings.Join(wrk.Settings.MCPTools, " "), "workspace": string(wrk.Workspace),
 		"keepTaskDays": daysText(wrk.KeepTaskDays), "effort": string(wrk.Settings.Effort),
 		"temperature": temperatureText(wrk.Settings.Temperature)})
-	f.showRules("tools", wrk.Settings.Tools, d.cfg.Runner.OwnTools())
-	f.showRules("strangerTools", wrk.Settings.StrangerTools, d.cfg.Runner.OwnTools())
+	showRules(f, "tools", wrk.Settings.Tools, d.cfg.Runner.OwnTools())
+	showRules(f, "strangerTools", wrk.Settings.StrangerTools, d.cfg.Runner.OwnTools())
 	known := d.cfg.Runner.ToolNames()
 	// A text field holds the tools without a check box, such as those of MCP servers.
 	var other []string
@@ -95,7 +95,7 @@ func (d *Dashboard) settingsForm(wrk store.Worker) *form {
 		}
 	}
 	f.Values.Set("otherApprovalTools", strings.Join(other, " "))
-	f.setBase(wrk)
+	setBase(f, wrk)
 	return f
 }
 
