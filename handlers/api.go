@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
@@ -151,7 +152,7 @@ func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 		if rec := recordOf(r.Request); rec != nil && err == nil {
 			err = rec.err // of an aborted stream
 		}
-		a.meter.observe(r.Method, r.route, err, a.cfg.Now().Sub(begun))
+		a.meter.observe(methodLabel(r.Method), r.route, statusLabel(err), a.cfg.Now().Sub(begun))
 		Describe(r.Context(), r.route, r.who, r.params.ByName)
 	}()
 	err = Recovered(a.cfg.Log, "handler", r.id, func() error { return h(w, r) }, "route", r.route)
@@ -163,6 +164,14 @@ func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 	}
 	DescribeRefusal(r.Context(), err)
 	ProblemOf(err).respond(w, r.id)
+}
+
+// statusLabel returns the result of a handler for labels of metrics.
+func statusLabel(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return strconv.Itoa(ProblemOf(err).Status)
 }
 
 // Recovered runs a handler of a request and turns its panic into an error, so that it ends one

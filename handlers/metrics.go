@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"sync"
 	"time"
 
@@ -69,8 +68,22 @@ func (s samples) flag(name string, on bool) {
 	}
 }
 
-// newMeter creates the meter. openStreams returns the number of event streams.
-func newMeter(cfg Config, openStreams func() int64) *meter {
+// meterConfig holds what a meter measures.
+type meterConfig struct {
+	Store     *store.Store
+	Runner    *runner.Runner
+	Version   string // of the program
+	Documents interface {
+		Load() (running, waiting int64)
+	} // the document readers; nil if there are none
+	Peers       interface{ Misfit() (check, reason string) } // the other nodes, see Peers; nil if there are none
+	Misfits     []string                                     // the words of Peers.Misfit, besides ""
+	OpenStreams func() int64                                 // returns the number of event streams
+	Now         func() time.Time
+}
+
+// newMeter creates the meter.
+func newMeter(cfg meterConfig) *meter {
 	metrics.ExposeMetadata(true) // the type of each metric
 	return &meter{last: lastValues{values: map[string]float64{}}, requests: metrics.NewSet(),
 		answers: cfg.Store.Answers, kept: []*metrics.Set{cfg.Store.WriteStats().Metrics, cfg.Runner.Metrics()},
@@ -82,7 +95,7 @@ func newMeter(cfg Config, openStreams func() int64) *meter {
 			func(_ context.Context, out samples) { readMail(out, cfg.Store.Counters()) },
 			func(_ context.Context, out samples) { readBackups(out, cfg.Store, cfg.Now()) },
 			func(ctx context.Context, out samples) { readNode(ctx, out, cfg) },
-			func(_ context.Context, out samples) { readServer(out, cfg, openStreams()) },
+			func(_ context.Context, out samples) { readServer(out, cfg) },
 		}}
 }
 
@@ -107,14 +120,8 @@ func (m *meter) write(ctx context.Context, out io.Writer) {
 	metrics.WriteFDMetrics(out)
 }
 
-// observe counts a request that was answered. Its labels have few values: a method of methodLabel,
-// a pattern of the route table and a status.
-func (m *meter) observe(method, route string, err error, took time.Duration) {
-	status := "ok"
-	if err != nil {
-		status = strconv.Itoa(ProblemOf(err).Status)
-	}
-	method = methodLabel(method)
+// observe counts a request that was answered. Each of the three labels must have few values.
+func (m *meter) observe(method, route, status string, took time.Duration) {
 	m.requests.GetOrCreateCounter(fmt.Sprintf(`journeyman_http_requests_total{method=%q,route=%q,status=%q}`,
 		method, route, status)).Inc()
 	m.requests.GetOrCreateSummary(fmt.Sprintf(`journeyman_http_request_duration_seconds{method=%q,route=%q}`,
@@ -165,9 +172,9 @@ func readMail(out samples, c *store.Counters) {
 	out.count(`journeyman_emails_sent_total{status="error"}`, c.EmailsFailed.Load())
 }
 
-func readServer(out samples, cfg Config, openStreams int64) {
+func readServer(out samples, cfg meterConfig) {
 	out.value(fmt.Sprintf(`journeyman_build_info{version=%q}`, cfg.Version), 1)
-	out.value("journeyman_streams_open", float64(openStreams))
+	out.value("journeyman_streams_open", float64(cfg.OpenStreams()))
 	if cfg.Documents != nil {
 		running, waiting := cfg.Documents.Load()
 		out.value("journeyman_document_readers_running", float64(running))

@@ -9,7 +9,7 @@ import (
 )
 
 // readNode reads the state of a node. What the database does not tell has its last value.
-func readNode(ctx context.Context, out samples, cfg Config) {
+func readNode(ctx context.Context, out samples, cfg meterConfig) {
 	if cfg.Peers == nil {
 		return
 	}
@@ -18,7 +18,7 @@ func readNode(ctx context.Context, out samples, cfg Config) {
 	out.flag("journeyman_node_lease_lost", lease.Lost)
 	out.flag("journeyman_node_leader", cfg.Store.Leads())
 	misfit, _ := cfg.Peers.Misfit()
-	for _, reason := range Misfits() {
+	for _, reason := range cfg.Misfits {
 		out.flag(fmt.Sprintf(`journeyman_node_misfit{reason=%q}`, reason), misfit == reason)
 	}
 	ahead, err := cfg.Store.ClockAhead(ctx)

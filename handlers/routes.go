@@ -26,7 +26,8 @@ func New(cfg Config) *API {
 		registrations: newLimiter(registrationLimit, cfg.Now, cfg.Peers),
 		streams:       newStreams(cfg.Timing, cmp.Or(cfg.Limits.Streams, 10_000)), shares: cfg.Limits.shares()}
 	// After the streams: the metrics read their number.
-	a.meter = newMeter(cfg, a.OpenStreams)
+	a.meter = newMeter(meterConfig{Store: cfg.Store, Runner: cfg.Runner, Version: cfg.Version, Documents: cfg.Documents,
+		Peers: cfg.Peers, Misfits: Misfits(), OpenStreams: a.OpenStreams, Now: cfg.Now})
 	a.routes()
 	return a
 }
