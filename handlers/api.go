@@ -2,7 +2,7 @@
 // writes the response that openapi.yaml describes. The package identifies callers, limits request
 // rates, and maps errors to responses, each in one place.
 //
-// It imports store, runner, share, view, stream and trace. It holds no SQL and no rule
+// It imports metrics, store, runner, share, view, stream and trace. It holds no SQL and no rule
 // about workers or turns, and it never runs a turn: Runner.Accept takes instructions.
 package handlers
 
@@ -18,6 +18,7 @@ import (
 
 	"github.com/julienschmidt/httprouter"
 
+	"journeyman/handlers/metrics"
 	"journeyman/runner"
 	"journeyman/runner/share"
 	"journeyman/runner/view"
@@ -37,7 +38,7 @@ type API struct {
 	registrations *limiter // limits the registrations of OAuth clients from each client network
 	streams       *streams
 	shares        shares
-	meter         *meter
+	meter         *metrics.Meter
 }
 
 // ServeHTTP answers a request.
@@ -152,7 +153,7 @@ func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 		if rec := recordOf(r.Request); rec != nil && err == nil {
 			err = rec.err // of an aborted stream
 		}
-		a.meter.observe(methodLabel(r.Method), r.route, statusLabel(err), a.cfg.Now().Sub(begun))
+		a.meter.Observe(methodLabel(r.Method), r.route, statusLabel(err), a.cfg.Now().Sub(begun))
 		Describe(r.Context(), r.route, r.who, r.params.ByName)
 	}()
 	err = Recovered(a.cfg.Log, "handler", r.id, func() error { return h(w, r) }, "route", r.route)

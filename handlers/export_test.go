@@ -31,6 +31,3 @@ var (
 	YAMLToJSON = yamlToJSON
 	YAMLText   = yamlText
 )
-
-// ScrapeTime is the time limit of all queries of GET /metrics.
-const ScrapeTime = scrapeTime

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"journeyman/handlers"
+	"journeyman/handlers/metrics"
 	"journeyman/store"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
@@ -93,7 +93,7 @@ func TestMetricsOfAHangingDatabase(t *testing.T) {
 	res := s.as("").do(t, "GET", "/metrics", "")
 	is.Equal(res.status, http.StatusOK)
 	is.True(strings.Contains(string(res.body), `journeyman_turns_waiting{for="person"} NaN`))
-	ordertest.Below(is, time.Since(begun), 2*handlers.ScrapeTime)
+	ordertest.Below(is, time.Since(begun), 2*metrics.ScrapeTime)
 }
 
 func TestMetricsToken(t *testing.T) {

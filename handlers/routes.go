@@ -7,6 +7,7 @@ import (
 
 	"github.com/julienschmidt/httprouter"
 
+	"journeyman/handlers/metrics"
 	"journeyman/runner/view"
 )
 
@@ -26,7 +27,7 @@ func New(cfg Config) *API {
 		registrations: newLimiter(registrationLimit, cfg.Now, cfg.Peers),
 		streams:       newStreams(cfg.Timing, cmp.Or(cfg.Limits.Streams, 10_000)), shares: cfg.Limits.shares()}
 	// After the streams: the metrics read their number.
-	a.meter = newMeter(meterConfig{Store: cfg.Store, Runner: cfg.Runner, Version: cfg.Version, Documents: cfg.Documents,
+	a.meter = metrics.New(metrics.Config{Store: cfg.Store, Runner: cfg.Runner, Version: cfg.Version, Documents: cfg.Documents,
 		Peers: cfg.Peers, Misfits: Misfits(), OpenStreams: a.OpenStreams, Now: cfg.Now})
 	a.routes()
 	return a

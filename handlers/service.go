@@ -152,7 +152,7 @@ func (a *API) getMetrics(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	var b bytes.Buffer
-	a.meter.write(r.Context(), &b)
+	a.meter.Write(r.Context(), &b)
 	return respondBytes(w, "text/plain; version=0.0.4; charset=utf-8", b.Bytes())
 }
 

@@ -1,4 +1,8 @@
-package handlers
+// Package metrics writes the metrics of GET /metrics, in the text format of Prometheus.
+//
+// It reads the store and the runner, and counts requests. It does not know the API: routes, methods and results
+// arrive as labels. It changes nothing, and no id and no text of a client or a model becomes a label.
+package metrics
 
 import (
 	"context"
@@ -14,10 +18,10 @@ import (
 	"journeyman/store"
 )
 
-// A meter writes the metrics of GET /metrics. To add one, set it in one of the functions of newMeter,
+// A Meter writes the metrics of GET /metrics. To add one, set it in one of the functions of New,
 // and describe it in .package/monitoring/README.md. The number of series must be bounded: a label
 // holds neither an id nor the text of a client or a model. See TestMetricsStayBounded.
-type meter struct {
+type Meter struct {
 	requests *metrics.Set
 	kept     []*metrics.Set                  // of the store and the runner
 	answers  func(ctx context.Context) error // nil if the database answers a query
@@ -68,24 +72,24 @@ func (s samples) flag(name string, on bool) {
 	}
 }
 
-// meterConfig holds what a meter measures.
-type meterConfig struct {
+// Config holds what a Meter measures. Documents and Peers may be nil.
+type Config struct {
 	Store     *store.Store
 	Runner    *runner.Runner
 	Version   string // of the program
 	Documents interface {
 		Load() (running, waiting int64)
 	} // the document readers; nil if there are none
-	Peers       interface{ Misfit() (check, reason string) } // the other nodes, see Peers; nil if there are none
+	Peers       interface{ Misfit() (check, reason string) } // the other nodes; nil if there are none
 	Misfits     []string                                     // the words of Peers.Misfit, besides ""
 	OpenStreams func() int64                                 // returns the number of event streams
 	Now         func() time.Time
 }
 
-// newMeter creates the meter.
-func newMeter(cfg meterConfig) *meter {
+// New creates a Meter. It also makes all metrics of the process have their types in the output.
+func New(cfg Config) *Meter {
 	metrics.ExposeMetadata(true) // the type of each metric
-	return &meter{last: lastValues{values: map[string]float64{}}, requests: metrics.NewSet(),
+	return &Meter{last: lastValues{values: map[string]float64{}}, requests: metrics.NewSet(),
 		answers: cfg.Store.Answers, kept: []*metrics.Set{cfg.Store.WriteStats().Metrics, cfg.Runner.Metrics()},
 		readers: []func(context.Context, samples){
 			func(ctx context.Context, out samples) { readTurns(ctx, out, cfg.Store, cfg.Runner) },
@@ -99,14 +103,14 @@ func newMeter(cfg meterConfig) *meter {
 		}}
 }
 
-// scrapeTime bounds all database queries of one scrape together. A database that hangs must not keep
+// ScrapeTime bounds all database queries of one scrape together. A database that hangs must not keep
 // the other metrics from an operator, and scrapers wait for few seconds.
-const scrapeTime = 2 * time.Second
+const ScrapeTime = 2 * time.Second
 
-// write writes all metrics in the text format of Prometheus. Those that it cannot read from the database before
-// ctx ends, or within scrapeTime, have their last value.
-func (m *meter) write(ctx context.Context, out io.Writer) {
-	ctx, cancel := context.WithTimeout(ctx, scrapeTime)
+// Write writes all metrics in the text format of Prometheus. Those that it cannot read from the database before
+// ctx ends, or within ScrapeTime, have their last value.
+func (m *Meter) Write(ctx context.Context, out io.Writer) {
+	ctx, cancel := context.WithTimeout(ctx, ScrapeTime)
 	defer cancel()
 	now := samples{Set: metrics.NewSet(), last: &m.last, up: m.answers(ctx) == nil}
 	now.flag("journeyman_database_up", now.up)
@@ -120,8 +124,8 @@ func (m *meter) write(ctx context.Context, out io.Writer) {
 	metrics.WriteFDMetrics(out)
 }
 
-// observe counts a request that was answered. Each of the three labels must have few values.
-func (m *meter) observe(method, route, status string, took time.Duration) {
+// Observe counts a request that was answered. Each of the three labels must have few values.
+func (m *Meter) Observe(method, route, status string, took time.Duration) {
 	m.requests.GetOrCreateCounter(fmt.Sprintf(`journeyman_http_requests_total{method=%q,route=%q,status=%q}`,
 		method, route, status)).Inc()
 	m.requests.GetOrCreateSummary(fmt.Sprintf(`journeyman_http_request_duration_seconds{method=%q,route=%q}`,
@@ -172,7 +176,7 @@ func readMail(out samples, c *store.Counters) {
 	out.count(`journeyman_emails_sent_total{status="error"}`, c.EmailsFailed.Load())
 }
 
-func readServer(out samples, cfg meterConfig) {
+func readServer(out samples, cfg Config) {
 	out.value(fmt.Sprintf(`journeyman_build_info{version=%q}`, cfg.Version), 1)
 	out.value("journeyman_streams_open", float64(cfg.OpenStreams()))
 	if cfg.Documents != nil {

@@ -1,4 +1,4 @@
-package handlers
+package metrics
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // readNode reads the state of a node. What the database does not tell has its last value.
-func readNode(ctx context.Context, out samples, cfg meterConfig) {
+func readNode(ctx context.Context, out samples, cfg Config) {
 	if cfg.Peers == nil {
 		return
 	}
