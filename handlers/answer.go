@@ -40,7 +40,7 @@ func (a *API) accept(w http.ResponseWriter, r *request, b *Body, instruction run
 // accepted: otherwise the turn would run and nobody would get its result.
 func (a *API) checkAnswer(r *request, stream bool) error {
 	if stream {
-		return a.streams.open.Check(holderOf(r.who))
+		return a.shares.streams.Check(holderOf(r.who))
 	}
 	return nil
 }

@@ -98,11 +98,12 @@ type Limits struct {
 }
 
 // shares are the resources that Limits bounds.
-type shares struct{ requests, uploads, passwords, sends *share.Shares }
+type shares struct{ requests, streams, uploads, passwords, sends *share.Shares }
 
 func (m Limits) shares() shares {
 	return shares{
 		requests:  share.New("requests under way", "too_many_requests", share.LimitsOf(cmp.Or(m.Requests, 16_384))),
+		streams:   share.New("open streams", "too_many_streams", share.LimitsOf(cmp.Or(m.Streams, 10_000))),
 		uploads:   share.New("MiB of bodies on their way", "too_many_uploads", share.LimitsOf(cmp.Or(m.Uploads, 256))),
 		passwords: share.New("passwords being checked", "too_many_sign_ins", share.LimitsOf(cmp.Or(m.Passwords, 64))),
 		sends: share.New("webhook deliveries by hand under way", "too_many_deliveries",

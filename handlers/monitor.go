@@ -5,15 +5,13 @@ import (
 	"runtime"
 	"sync"
 	"time"
-
-	"journeyman/store"
 )
 
 // A monitor checks all open streams from one goroutine. It sends heartbeats to silent streams, and
 // ends those whose client has lost the permission to read. So readers need no timers and only wait
 // for events.
 type monitor struct {
-	timing Timing
+	timing streamTiming
 
 	mu       sync.Mutex // guards the fields below
 	readers  map[*reader]struct{}
@@ -21,7 +19,7 @@ type monitor struct {
 	checking bool // a permission check is running
 }
 
-func newMonitor(timing Timing) *monitor {
+func newMonitor(timing streamTiming) *monitor {
 	return &monitor{timing: timing, readers: map[*reader]struct{}{}}
 }
 
@@ -78,7 +76,7 @@ func (m *monitor) due(now time.Time) (silent []*reader, unchecked map[string][]*
 		}
 		if !m.checking && now.Sub(rd.checked) >= m.timing.CheckEvery {
 			rd.checked = now
-			unchecked[rd.subject] = append(unchecked[rd.subject], rd)
+			unchecked[rd.client.Subject] = append(unchecked[rd.client.Subject], rd)
 		}
 	}
 	m.checking = m.checking || len(unchecked) > 0
@@ -93,7 +91,7 @@ func (m *monitor) check(unchecked map[string][]*reader) {
 		m.checking = false
 	}()
 	for _, group := range unchecked {
-		if refused(m.ask(group[0])) {
+		if m.refused(group[0]) {
 			for _, rd := range group {
 				rd.cancel()
 			}
@@ -101,17 +99,10 @@ func (m *monitor) check(unchecked map[string][]*reader) {
 	}
 }
 
-// ask returns the error of a reader's permission check. The check does not end with the reader,
+// refused reports whether a reader's client has lost its permission. The check does not end with the reader,
 // because readers of the same subject share its answer.
-func (m *monitor) ask(rd *reader) error {
+func (m *monitor) refused(rd *reader) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rd.ctx), max(m.timing.CheckEvery, time.Second))
 	defer cancel()
-	return rd.may(ctx)
-}
-
-// refused reports whether a check found that a key is revoked, or may not read the task or worker
-// any more. Other errors do not end a stream.
-func refused(err error) bool {
-	return store.IsKind(err, store.Unauthorized) || store.IsKind(err, store.Forbidden) ||
-		store.IsKind(err, store.NotFound)
+	return rd.client.Refused(ctx)
 }

@@ -80,8 +80,8 @@ func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request, who store.Ide
 func (a *API) StreamChanges(w http.ResponseWriter, r *http.Request, who store.Identity, since string,
 	may func(context.Context) error) error {
 	since = cmp.Or(r.Header.Get("Last-Event-ID"), since)
-	return a.streams.serve(w, r, who, a.runner.Streams.Changes(who.OrganizationID, since), since, may)
+	return a.serveEvents(w, r, who, a.runner.Streams.Changes(who.OrganizationID, since), since, may)
 }
 
 // OpenStreams returns the number of open event streams.
-func (a *API) OpenStreams() int64 { return a.streams.open.Total() }
+func (a *API) OpenStreams() int64 { return a.shares.streams.Total() }

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"cmp"
 	"net/http"
 	"time"
 
@@ -25,8 +24,9 @@ func New(cfg Config) *API {
 		auth:          auth{cfg.Store, newLimiter(cfg.RateLimit, cfg.Now, cfg.Peers)},
 		oauthRequests: newLimiter(networkLimit, cfg.Now, cfg.Peers),
 		registrations: newLimiter(registrationLimit, cfg.Now, cfg.Peers),
-		streams:       newStreams(cfg.Timing, cmp.Or(cfg.Limits.Streams, 10_000)), shares: cfg.Limits.shares()}
-	// After the streams: the metrics read their number.
+		shares:        cfg.Limits.shares()}
+	a.streams = newStreams(streamTiming{BeatEvery: cfg.Timing.BeatEvery, CheckEvery: cfg.Timing.CheckEvery,
+		WriteIn: cfg.Timing.WriteIn}, a.shares.streams)
 	a.meter = metrics.New(metrics.Config{Store: cfg.Store, Runner: cfg.Runner, Version: cfg.Version, Documents: cfg.Documents,
 		Peers: cfg.Peers, Misfits: Misfits(), OpenStreams: a.OpenStreams, Now: cfg.Now})
 	a.routes()

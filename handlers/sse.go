@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"fmt"
 	"net/http"
 	"net/url"
 	"sync"
@@ -15,13 +13,12 @@ import (
 
 	"journeyman/handlers/serve"
 	"journeyman/runner/share"
-	"journeyman/store"
 )
 
 // streams serves event streams. The library r3labs/sse writes each response, from a private stream
 // with one subscriber. So a slow client delays no other.
 type streams struct {
-	timing  Timing
+	timing  streamTiming
 	open    *share.Shares
 	monitor *monitor
 	buffers sync.Pool         // of *bufio.Writer
@@ -29,9 +26,16 @@ type streams struct {
 	address *url.URL          // with brokerQuery
 }
 
-func newStreams(timing Timing, most int) *streams {
-	return &streams{timing: timing, monitor: newMonitor(timing),
-		open:    share.New("open streams", "too_many_streams", share.LimitsOf(most)),
+// streamTiming holds the time limits of streams.
+type streamTiming struct {
+	BeatEvery  time.Duration // between the heartbeats of a stream without events
+	CheckEvery time.Duration // between checks whether a client may still read
+	WriteIn    time.Duration // for a client to accept a piece of a stream, before it is disconnected
+}
+
+// newStreams returns a server of event streams. Each stream takes one share of open.
+func newStreams(timing streamTiming, open *share.Shares) *streams {
+	return &streams{timing: timing, monitor: newMonitor(timing), open: open,
 		buffers: sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }},
 		headers: map[string]string{
 			"X-Accel-Buffering":             "no", // proxies must pass each event on at once
@@ -40,22 +44,35 @@ func newStreams(timing Timing, most int) *streams {
 		}, address: &url.URL{RawQuery: brokerQuery}}
 }
 
-// serve writes the events of src until src is done, the client disconnects, or may returns an
-// error.
-func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identity, src Source,
-	lastID string, may func(ctx context.Context) error) error {
+// A streamClient is the client of one stream.
+type streamClient struct {
+	Holder share.Holder // whose share the stream takes
+
+	// Refused reports whether the client has lost the permission to read. It is called regularly, once for all
+	// open streams whose clients have the same Subject.
+	Refused func(ctx context.Context) bool
+	Subject string
+
+	LastID string          // the id of the last event that the client has received; "" for none
+	Failed func(err error) // is called with a panic of the source
+}
+
+// serve writes the events of src until src is done, the client disconnects, or the client may not read any more.
+// It returns the errors of share.Shares.Take, before it has written anything. After a panic of src it panics
+// with http.ErrAbortHandler.
+func (s *streams) serve(w http.ResponseWriter, r *http.Request, c streamClient, src Source) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	now := time.Now()
-	rd := &reader{src: src, may: may, subject: subjectOf(r, who), checked: now, ctx: ctx, cancel: cancel,
+	rd := &reader{src: src, client: c, checked: now, ctx: ctx, cancel: cancel,
 		ended: make(chan struct{}), out: w, controller: http.NewResponseController(w), http2: r.ProtoMajor >= 2,
-		buffers: &s.buffers, within: s.timing.WriteIn, lastID: []byte(cmp.Or(lastID, "0"))}
+		buffers: &s.buffers, within: s.timing.WriteIn, lastID: []byte(cmp.Or(c.LastID, "0"))}
 	rd.writtenAt.Store(now.UnixNano())
 	if r.Method == http.MethodHead {
 		cancel() // the library writes the header only
 		rd.broker = s.newBroker(rd)
 	} else {
-		release, err := s.open.Take(holderOf(who))
+		release, err := s.open.Take(c.Holder)
 		if err != nil {
 			return err
 		}
@@ -72,9 +89,7 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identi
 		_ = rd.controller.SetWriteDeadline(time.Now().Add(rd.within))
 	}
 	if rd.panicked != nil {
-		if rec := recordOf(r); rec != nil {
-			rec.err = rd.panicked
-		}
+		c.Failed(rd.panicked)
 		panic(http.ErrAbortHandler) // the client must not take the stream for complete
 	}
 	return nil
@@ -98,16 +113,4 @@ func (s *streams) newBroker(rd *reader) *sse.Server {
 	b.OnUnsubscribe = func(stream string, _ *sse.Subscriber) { b.RemoveStream(stream) }
 	b.CreateStream(brokerStream)
 	return b
-}
-
-// subjectOf returns a key for the permission check of a reader: a hash of the user, the stream and
-// the credentials.
-func subjectOf(r *http.Request, who store.Identity) string {
-	session, err := r.Cookie(SessionCookie)
-	if err != nil {
-		session = &http.Cookie{}
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{who.KeyID, who.UserID, who.OrganizationID,
-		r.Header.Get("Authorization"), session.Value, r.Method, r.URL.Path, r.URL.RawQuery}))
-	return string(sum[:])
 }

@@ -20,9 +20,8 @@ import (
 // The library writes them, in the goroutine of the request, to the reader as its ResponseWriter.
 type reader struct {
 	src     Source
-	may     func(ctx context.Context) error // returns an error if the client may not read any more
-	subject string                          // readers of one subject share one permission check
-	checked time.Time                       // when may was last called; guarded by the monitor
+	client  streamClient
+	checked time.Time // when client.Refused was last called; guarded by the monitor
 
 	ctx    context.Context // ends with the response
 	cancel context.CancelFunc

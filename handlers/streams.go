@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -31,6 +33,38 @@ func LastEventID(r *http.Request) string {
 	return r.URL.Query().Get("lastEventId")
 }
 
+// serveEvents streams the events of src until src is done, the client disconnects, or again returns an error that
+// means that the client has lost the permission to read.
+func (a *API) serveEvents(w http.ResponseWriter, r *http.Request, who store.Identity, src Source,
+	lastID string, again func(ctx context.Context) error) error {
+	return a.streams.serve(w, r, streamClient{Holder: holderOf(who), Subject: subjectOf(r, who), LastID: lastID,
+		Refused: func(ctx context.Context) bool { return refused(again(ctx)) },
+		Failed: func(err error) {
+			if rec := recordOf(r); rec != nil {
+				rec.err = err
+			}
+		}}, src)
+}
+
+// refused reports whether a check found that a key is revoked, or may not read the task or worker
+// any more. Other errors do not end a stream.
+func refused(err error) bool {
+	return store.IsKind(err, store.Unauthorized) || store.IsKind(err, store.Forbidden) ||
+		store.IsKind(err, store.NotFound)
+}
+
+// subjectOf returns the subject of a stream for the permission check: a hash of the user, the stream and
+// the credentials.
+func subjectOf(r *http.Request, who store.Identity) string {
+	session, err := r.Cookie(SessionCookie)
+	if err != nil {
+		session = &http.Cookie{}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{who.KeyID, who.UserID, who.OrganizationID,
+		r.Header.Get("Authorization"), session.Value, r.Method, r.URL.Path, r.URL.RawQuery}))
+	return string(sum[:])
+}
+
 // streamTurn streams one turn to the client that sent its instruction.
 func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn) error {
 	if a.cfg.Peers != nil && a.Forward(w, turnRequest(r.Request, t.ID), t.WorkerID) {
@@ -38,7 +72,7 @@ func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn) error 
 	}
 	src := a.runner.Streams.Turn(t).For(r.sdk)
 	again := a.auth.reidentify(r.Request)
-	return a.streams.serve(w, r.Request, r.who, src, "", func(ctx context.Context) error {
+	return a.serveEvents(w, r.Request, r.who, src, "", func(ctx context.Context) error {
 		_, err := again(ctx)
 		return err
 	})
@@ -56,7 +90,7 @@ func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task) err
 	}
 	src.For(r.sdk)
 	again, taskID := a.auth.reidentify(r.Request), task.ID
-	return a.streams.serve(w, r.Request, r.who, src, last, func(ctx context.Context) error {
+	return a.serveEvents(w, r.Request, r.who, src, last, func(ctx context.Context) error {
 		who, err := again(ctx)
 		if err == nil {
 			_, _, err = a.store.Task(ctx, who.Caller, taskID)
@@ -85,7 +119,7 @@ func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 	}
 	defer src.Close()
 	again, workerID := a.auth.reidentify(r.Request), wrk.ID
-	return a.streams.serve(w, r.Request, r.who, src, last, func(ctx context.Context) error {
+	return a.serveEvents(w, r.Request, r.who, src, last, func(ctx context.Context) error {
 		who, err := again(ctx)
 		if err == nil {
 			_, err = a.store.Worker(ctx, who.Caller, workerID)
@@ -115,5 +149,5 @@ func sdkOf(r *request) (view.SDK, error) {
 // the permission to read.
 func (a *API) StreamPage(w http.ResponseWriter, r *http.Request, who store.Identity, src Source,
 	again func(ctx context.Context) error) error {
-	return a.streams.serve(w, r, who, src, LastEventID(r), again)
+	return a.serveEvents(w, r, who, src, LastEventID(r), again)
 }
