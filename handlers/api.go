@@ -2,7 +2,7 @@
 // writes the response that openapi.yaml describes. The package identifies callers, limits request
 // rates, and maps errors to responses, each in one place.
 //
-// It imports metrics, store, runner, share, view, stream and trace. It holds no SQL and no rule
+// It imports events, metrics, serve, store, runner, sandbox, share, view and trace. It holds no SQL and no rule
 // about workers or turns, and it never runs a turn: Runner.Accept takes instructions.
 package handlers
 
@@ -18,6 +18,7 @@ import (
 
 	"github.com/julienschmidt/httprouter"
 
+	"journeyman/handlers/events"
 	"journeyman/handlers/metrics"
 	"journeyman/runner"
 	"journeyman/runner/share"
@@ -36,7 +37,7 @@ type API struct {
 	auth          auth
 	oauthRequests *limiter // limits the requests to the OAuth endpoints of each client network
 	registrations *limiter // limits the registrations of OAuth clients from each client network
-	streams       *streams
+	streams       *events.Server
 	shares        shares
 	meter         *metrics.Meter
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/julienschmidt/httprouter"
 
+	"journeyman/handlers/events"
 	"journeyman/handlers/metrics"
 	"journeyman/runner/view"
 )
@@ -25,7 +26,7 @@ func New(cfg Config) *API {
 		oauthRequests: newLimiter(networkLimit, cfg.Now, cfg.Peers),
 		registrations: newLimiter(registrationLimit, cfg.Now, cfg.Peers),
 		shares:        cfg.Limits.shares()}
-	a.streams = newStreams(streamTiming{BeatEvery: cfg.Timing.BeatEvery, CheckEvery: cfg.Timing.CheckEvery,
+	a.streams = events.New(events.Timing{BeatEvery: cfg.Timing.BeatEvery, CheckEvery: cfg.Timing.CheckEvery,
 		WriteIn: cfg.Timing.WriteIn}, a.shares.streams)
 	a.meter = metrics.New(metrics.Config{Store: cfg.Store, Runner: cfg.Runner, Version: cfg.Version, Documents: cfg.Documents,
 		Peers: cfg.Peers, Misfits: Misfits(), OpenStreams: a.OpenStreams, Now: cfg.Now})

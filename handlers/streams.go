@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/events"
 	"journeyman/runner/view"
 	"journeyman/store"
 )
@@ -35,9 +36,9 @@ func LastEventID(r *http.Request) string {
 
 // serveEvents streams the events of src until src is done, the client disconnects, or again returns an error that
 // means that the client has lost the permission to read.
-func (a *API) serveEvents(w http.ResponseWriter, r *http.Request, who store.Identity, src Source,
+func (a *API) serveEvents(w http.ResponseWriter, r *http.Request, who store.Identity, src events.Source,
 	lastID string, again func(ctx context.Context) error) error {
-	return a.streams.serve(w, r, streamClient{Holder: holderOf(who), Subject: subjectOf(r, who), LastID: lastID,
+	return a.streams.Serve(w, r, events.Client{Holder: holderOf(who), Subject: subjectOf(r, who), LastID: lastID,
 		Refused: func(ctx context.Context) bool { return refused(again(ctx)) },
 		Failed: func(err error) {
 			if rec := recordOf(r); rec != nil {
@@ -147,7 +148,7 @@ func sdkOf(r *request) (view.SDK, error) {
 // StreamPage streams a page's fragments to the browser of a user who is signed in, with the limits
 // of the API's streams. again identifies the user again, and returns an error if the user has lost
 // the permission to read.
-func (a *API) StreamPage(w http.ResponseWriter, r *http.Request, who store.Identity, src Source,
+func (a *API) StreamPage(w http.ResponseWriter, r *http.Request, who store.Identity, src events.Source,
 	again func(ctx context.Context) error) error {
 	return a.serveEvents(w, r, who, src, LastEventID(r), again)
 }

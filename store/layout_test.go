@@ -134,8 +134,10 @@ var rooms = map[string][]string{
 	"handlers/serve": {"runner/share", "store"},
 	// What GET /metrics writes. It reads the store and the runner, and knows no resource.
 	"handlers/metrics": {"store", "runner"},
+	// Event streams to clients. It knows no resource and no caller.
+	"handlers/events": {"handlers/serve", "runner/share", "runner/stream"},
 	// It commits a row and wakes the runner.
-	"handlers": {"handlers/serve", "handlers/metrics", "store", "runner", "runner/sandbox", "runner/share", "runner/trace", "runner/view", "runner/stream"},
+	"handlers": {"handlers/serve", "handlers/events", "handlers/metrics", "store", "runner", "runner/sandbox", "runner/share", "runner/trace", "runner/view"},
 	// Commands of operators on a data folder.
 	"handlers/command": {"handlers", "handlers/serve", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox", "store/visible", "runner/dial", "runner/workspace"},
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.

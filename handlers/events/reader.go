@@ -1,4 +1,4 @@
-package handlers
+package events
 
 import (
 	"bufio"
@@ -20,7 +20,7 @@ import (
 // The library writes them, in the goroutine of the request, to the reader as its ResponseWriter.
 type reader struct {
 	src     Source
-	client  streamClient
+	client  Client
 	checked time.Time // when client.Refused was last called; guarded by the monitor
 
 	ctx    context.Context // ends with the response

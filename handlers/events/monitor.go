@@ -1,4 +1,4 @@
-package handlers
+package events
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // ends those whose client has lost the permission to read. So readers need no timers and only wait
 // for events.
 type monitor struct {
-	timing streamTiming
+	timing Timing
 
 	mu       sync.Mutex // guards the fields below
 	readers  map[*reader]struct{}
@@ -19,7 +19,7 @@ type monitor struct {
 	checking bool // a permission check is running
 }
 
-func newMonitor(timing streamTiming) *monitor {
+func newMonitor(timing Timing) *monitor {
 	return &monitor{timing: timing, readers: map[*reader]struct{}{}}
 }
 

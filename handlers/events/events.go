@@ -1,4 +1,9 @@
-package handlers
+// Package events writes event streams to HTTP clients.
+//
+// It knows no resource and no caller: a Source gives the events, and a Client says whose share the stream takes and
+// whether the client may still read. A client that does not read delays no other client and no turn, and is
+// disconnected after Timing.WriteIn.
+package events
 
 import (
 	"bufio"
@@ -15,10 +20,10 @@ import (
 	"journeyman/runner/share"
 )
 
-// streams serves event streams. The library r3labs/sse writes each response, from a private stream
+// A Server serves event streams. The library r3labs/sse writes each response, from a private stream
 // with one subscriber. So a slow client delays no other.
-type streams struct {
-	timing  streamTiming
+type Server struct {
+	timing  Timing
 	open    *share.Shares
 	monitor *monitor
 	buffers sync.Pool         // of *bufio.Writer
@@ -26,16 +31,16 @@ type streams struct {
 	address *url.URL          // with brokerQuery
 }
 
-// streamTiming holds the time limits of streams.
-type streamTiming struct {
+// Timing holds the time limits of streams.
+type Timing struct {
 	BeatEvery  time.Duration // between the heartbeats of a stream without events
 	CheckEvery time.Duration // between checks whether a client may still read
 	WriteIn    time.Duration // for a client to accept a piece of a stream, before it is disconnected
 }
 
-// newStreams returns a server of event streams. Each stream takes one share of open.
-func newStreams(timing streamTiming, open *share.Shares) *streams {
-	return &streams{timing: timing, monitor: newMonitor(timing), open: open,
+// New returns a server of event streams. Each stream takes one share of open.
+func New(timing Timing, open *share.Shares) *Server {
+	return &Server{timing: timing, monitor: newMonitor(timing), open: open,
 		buffers: sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }},
 		headers: map[string]string{
 			"X-Accel-Buffering":             "no", // proxies must pass each event on at once
@@ -44,8 +49,8 @@ func newStreams(timing streamTiming, open *share.Shares) *streams {
 		}, address: &url.URL{RawQuery: brokerQuery}}
 }
 
-// A streamClient is the client of one stream.
-type streamClient struct {
+// A Client is the client of one stream.
+type Client struct {
 	Holder share.Holder // whose share the stream takes
 
 	// Refused reports whether the client has lost the permission to read. It is called regularly, once for all
@@ -57,10 +62,10 @@ type streamClient struct {
 	Failed func(err error) // is called with a panic of the source
 }
 
-// serve writes the events of src until src is done, the client disconnects, or the client may not read any more.
+// Serve writes the events of src until src is done, the client disconnects, or the client may not read any more.
 // It returns the errors of share.Shares.Take, before it has written anything. After a panic of src it panics
 // with http.ErrAbortHandler.
-func (s *streams) serve(w http.ResponseWriter, r *http.Request, c streamClient, src Source) error {
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Client, src Source) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	now := time.Now()
@@ -103,7 +108,7 @@ const (
 
 // newBroker returns a server of the library for one response. When rd has subscribed, the broker
 // lets it publish its events.
-func (s *streams) newBroker(rd *reader) *sse.Server {
+func (s *Server) newBroker(rd *reader) *sse.Server {
 	b := sse.New()
 	// AutoReplay would rewrite ids. The data of an event is JSON on one line, so nothing is to be split.
 	b.AutoReplay, b.AutoStream, b.SplitData, b.BufferSize = false, false, false, publishedAhead
