@@ -67,7 +67,7 @@ func (p *Program) needsData() error {
 func (p *Program) administer(baseURL string, do func(Admin) error) (err error) {
 	st, err := p.openStore(true) // people run such a command to look at the folder, or to copy it before an upgrade
 	if errors.Is(err, store.ErrLocked) {
-		return do(p.controlClient())
+		return do(p.ControlClient())
 	}
 	if err != nil {
 		return err

@@ -271,9 +271,9 @@ func NewControlClient(path string) *ControlClient {
 	return &ControlClient{&http.Client{Transport: &http.Transport{DialContext: dial}}}
 }
 
-// answers reports whether a server answers on the socket. A connection alone proves nothing: a
+// Answers reports whether a server answers on the socket. A connection alone proves nothing: a
 // process that a dead server has forked may still hold its socket, and accepts no connection.
-func (c *ControlClient) answers(ctx context.Context) bool {
+func (c *ControlClient) Answers(ctx context.Context) bool {
 	defer c.client.CloseIdleConnections()
 	resp, err := c.send(ctx, http.MethodPost, "/", []byte(`{}`))
 	if err != nil {

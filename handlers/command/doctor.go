@@ -15,6 +15,7 @@ import (
 	"journeyman/handlers/serve"
 	"journeyman/runner/backup"
 	"journeyman/runner/sandbox"
+	"journeyman/store/visible"
 )
 
 // Doctor checks everything that a server needs: the data folder, the disk, the clock, ports,
@@ -70,8 +71,8 @@ const checkTime = 90 * time.Second
 
 // Run makes all checks, and prints the results.
 func (d *Doctor) Run(p *Program) error {
-	x := &examination{Doctor: d, Program: p, found: p.detectSandbox()}
-	x.running = p.controlClient().answers(p.Context)
+	x := &examination{Doctor: d, Program: p, found: p.DetectSandbox()}
+	x.running = p.ControlClient().Answers(p.Context)
 	sections := x.examine(p.Context, checkTime, x.allParts())
 	var err error
 	for _, s := range sections {
@@ -96,9 +97,9 @@ func printSection(p *Program, s section) {
 	marks := map[status]string{statusOK: "ok", statusWarning: "warn", statusFailed: "FAIL", statusSkipped: "skip"}
 	fmt.Fprintln(p.Stdout, s.Title+":")
 	for _, c := range s.Checks {
-		fmt.Fprintf(p.Stdout, "  %-4s  %-18s %s\n", marks[c.Status], printable(c.Name), printable(c.Detail))
+		fmt.Fprintf(p.Stdout, "  %-4s  %-18s %s\n", marks[c.Status], visible.Line(c.Name), visible.Line(c.Detail))
 		if c.Advice != "" {
-			fmt.Fprintf(p.Stdout, "  %-4s  %-18s %s\n", "", "", "-> "+printable(c.Advice))
+			fmt.Fprintf(p.Stdout, "  %-4s  %-18s %s\n", "", "", "-> "+visible.Line(c.Advice))
 		}
 	}
 }

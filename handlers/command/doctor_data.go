@@ -56,7 +56,7 @@ func (x *examination) checkData(ctx context.Context) (list []check) {
 // checkBucket reports whether files can be written to the bucket, read and removed.
 func (x *examination) checkBucket(ctx context.Context) check {
 	const name, advice = "files", "correct --blobs, the flags that begin with --blobs-s3, or the rights of the key"
-	b, err := x.bucket(x.Env.Get)
+	b, err := x.Bucket(x.Env.Get)
 	if err != nil {
 		return check{name, statusFailed, err.Error(), advice}
 	}
@@ -209,7 +209,7 @@ func (x *examination) checkProviderClock(ctx context.Context) check {
 
 // providerAddress returns the address of the server of the first model, "" if it has none.
 func (x *examination) providerAddress() string {
-	chain, err := x.openModels()
+	chain, err := x.OpenModels()
 	if err != nil {
 		return ""
 	}

@@ -34,11 +34,11 @@ func (x *examination) checkDocuments(ctx context.Context) []check {
 		return []check{{name, statusSkipped, "another user owns the data folder: a server of that user compiles it", ""}}
 	}
 	begun := time.Now()
-	err = x.newFilterPool().Prepare(ctx, tool.PDFPreparation())
+	err = x.NewFilterPool().Prepare(ctx, tool.PDFPreparation())
 	_, small := errors.AsType[*sandbox.FilterError](err)
 	switch {
 	case err == nil:
-		return []check{{name, statusOK, fmt.Sprintf("compiled in %s, after %s", filepath.Join(x.Data, cacheFolder),
+		return []check{{name, statusOK, fmt.Sprintf("compiled in %s, after %s", filepath.Join(x.Data, CacheFolder),
 			time.Since(begun).Round(time.Millisecond)), ""}}
 	case small:
 		return []check{{name, statusWarning, reason(err),

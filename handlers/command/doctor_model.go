@@ -48,23 +48,21 @@ func (x *examination) checkShell(context.Context) (list []check) {
 
 // checkModel asks the configured model a short question, and reports its context window.
 func (x *examination) checkModel(ctx context.Context) (list []check) {
-	chain, err := x.openModels()
+	chain, err := x.OpenModels()
 	if err != nil {
 		return []check{{"model", statusFailed, err.Error(), "correct --model or the key of its provider"}}
 	}
-	prices, err := x.loadPrices()
+	prices, err := x.LoadPrices()
 	if err != nil {
 		return []check{{"prices", statusFailed, err.Error(), "correct the file of --prices, or --default-price"}}
 	}
 	// The tools count: their descriptions take a part of the context window.
-	search, err := newSearchTool(x.Settings, x.UserAgent())
+	tools, shell, err := x.OpenTools(sandbox.NewFilterPool(), x.found)
 	if err != nil {
 		return []check{{"search", statusFailed, err.Error(), "correct --search-url or --search-key"}}
 	}
-	shell := x.newShell(x.found)
 	for _, f := range runner.Diagnose(ctx, runner.Config{Model: chain[0], Fallbacks: chain[1:],
-		Prices: prices, Tools: x.newTools(sandbox.NewFilterPool(), search, shell),
-		Shell: shellTool(shell), ContextWindow: x.Window, Log: x.Log}) {
+		Prices: prices, Tools: tools, Shell: shell, ContextWindow: x.Window, Log: x.Log}) {
 		c := check{f.About, statusOK, f.Detail, ""}
 		switch {
 		case f.Bad && f.About == "answers":
@@ -80,7 +78,7 @@ func (x *examination) checkModel(ctx context.Context) (list []check) {
 // checkProviders reports the providers that the first organization has connected, and the results
 // of their last tests. Only a running server has the keys.
 func (x *examination) checkProviders(ctx context.Context) (list []check) {
-	reply, err := x.controlClient().Do(ctx, Call{Provider: &ProviderCall{}})
+	reply, err := x.ControlClient().Do(ctx, Call{Provider: &ProviderCall{}})
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return []check{{"providers", statusSkipped, "no server runs on this data folder", ""}}
@@ -88,7 +86,7 @@ func (x *examination) checkProviders(ctx context.Context) (list []check) {
 		return []check{{"providers", statusWarning, err.Error(), "read the log of the server"}}
 	}
 	for _, one := range reply.Providers {
-		c := check{one.Name, statusOK, testResult(one), ""}
+		c := check{one.Name, statusOK, TestResult(one), ""}
 		if one.Test != nil && !one.Test.OK() {
 			c.Status, c.Advice = statusFailed, "test or correct it on the page Settings, Models"
 		}

@@ -42,7 +42,7 @@ func (p *Program) openStore(keepVersion bool) (*store.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--timezone: %w", err)
 	}
-	bucket, err := p.bucket(p.Env.Get)
+	bucket, err := p.Bucket(p.Env.Get)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (p *Program) openStore(keepVersion bool) (*store.Store, error) {
 	defer cancel()
 	for {
 		st, err := store.Open(p.Context, p.Data, p.Schema, opt)
-		if !errors.Is(err, store.ErrLocked) || p.controlClient().answers(patience) {
+		if !errors.Is(err, store.ErrLocked) || p.ControlClient().Answers(patience) {
 			return st, err
 		}
 		if p.NodeURL == "" && p.nodesAnswer(patience) {
@@ -71,8 +71,8 @@ func (p *Program) openStore(keepVersion bool) (*store.Store, error) {
 	}
 }
 
-// bucket returns the bucket of the files, or nil if the data folder has them.
-func (s *Settings) bucket(getenv func(string) string) (*objects.Bucket, error) {
+// Bucket returns the bucket of the files, or nil if the data folder has them.
+func (s *Settings) Bucket(getenv func(string) string) (*objects.Bucket, error) {
 	if s.Blobs == "" {
 		return nil, nil
 	}
@@ -130,10 +130,10 @@ func (e Engine) CloseTraces(grace time.Duration) {
 	e.Trace.Close(ctx)
 }
 
-// detectSandbox returns a function whose first call detects how this machine can confine commands.
+// DetectSandbox returns a function whose first call detects how this machine can confine commands.
 // This runs a process, which takes longer than the rest of a start. A shutdown does not interrupt
 // it: a turn in its grace period would lack the shell.
-func (p *Program) detectSandbox() func() sandbox.Confinement {
+func (p *Program) DetectSandbox() func() sandbox.Confinement {
 	return sync.OnceValue(func() sandbox.Confinement { return sandbox.Detect(context.WithoutCancel(p.Context)) })
 }
 
@@ -144,25 +144,25 @@ func (p *Program) NewEngine(st *store.Store, baseURL, listenURL string) (e Engin
 	if e.Models, catalogue, err = p.openCatalogue(); err != nil {
 		return e, err
 	}
-	prices, err := p.loadPrices()
+	prices, err := p.LoadPrices()
 	if err != nil {
 		return e, err
 	}
-	search, err := newSearchTool(p.Settings, p.UserAgent())
+	e.Filters, e.Found = p.NewFilterPool(), p.DetectSandbox()
+	tools, shell, err := p.OpenTools(e.Filters, e.Found, p.Data)
 	if err != nil {
 		return e, err
 	}
-	e.Filters, e.Found = p.newFilterPool(), p.detectSandbox()
 	if e.Servers, err = p.OpenMCP(st, baseURL, listenURL); err != nil {
 		return e, err
 	}
 	if e.Trace, err = trace.Open(p.Context, p.Env.Get, p.Version, p.Log); err != nil {
 		return e, err
 	}
-	b, shell := p.Budgets, p.newShell(e.Found, p.Data)
+	b := p.Budgets
 	e.Runner = runner.New(runner.Config{Store: st, Model: e.Models[0], Fallbacks: e.Models[1:], Models: catalogue,
-		Dialer: p.Dialer(), Prices: prices, Tools: p.newTools(e.Filters, search, shell), Documents: tool.NewDocuments(e.Filters),
-		Shell: shellTool(shell), Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
+		Dialer: p.Dialer(), Prices: prices, Tools: tools, Documents: tool.NewDocuments(e.Filters),
+		Shell: shell, Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
 		Concurrency: p.Concurrency, ContextWindow: p.Window, ModelPatience: p.Patience, NodeLease: p.NodeLease, Now: p.Now, FileSize: p.FileSize,
 		Budgets: map[store.Budget]runner.Limits{
 			store.BudgetLow: runner.Limits(b.Low), store.BudgetStandard: runner.Limits(b.Standard),
@@ -170,8 +170,8 @@ func (p *Program) NewEngine(st *store.Store, baseURL, listenURL string) (e Engin
 	return e, nil
 }
 
-// loadPrices returns the price table of the flags.
-func (p *Program) loadPrices() (*model.Prices, error) {
+// LoadPrices returns the price table of the flags.
+func (p *Program) LoadPrices() (*model.Prices, error) {
 	prices, err := model.LoadPrices(p.Prices)
 	if err != nil {
 		return nil, err
@@ -182,18 +182,18 @@ func (p *Program) loadPrices() (*model.Prices, error) {
 	return prices, nil
 }
 
-// cacheFolder is the folder in the data folder for what can be made again: the compiled reader of PDF documents. No
+// CacheFolder is the folder in the data folder for what can be made again: the compiled reader of PDF documents. No
 // backup contains it.
-const cacheFolder = "cache"
+const CacheFolder = "cache"
 
-// newFilterPool returns the pool of a server.
-func (p *Program) newFilterPool() *sandbox.FilterPool {
-	return sandbox.NewFilterPoolWithin(MachineCapacity().Memory, filepath.Join(p.Data, cacheFolder))
+// NewFilterPool returns the pool of a server.
+func (p *Program) NewFilterPool() *sandbox.FilterPool {
+	return sandbox.NewFilterPoolWithin(MachineCapacity().Memory, filepath.Join(p.Data, CacheFolder))
 }
 
 // openCatalogue opens the configured models, and those that workers may choose.
 func (p *Program) openCatalogue() (own []model.Model, c *model.Catalogue, err error) {
-	if own, err = p.openModels(); err != nil {
+	if own, err = p.OpenModels(); err != nil {
 		return nil, nil, err
 	}
 	c = model.NewCatalogue(model.Config{Offline: offline.New(), Getenv: p.Env.Get}, own[0], p.Record)
@@ -207,9 +207,9 @@ func (p *Program) openCatalogue() (own []model.Model, c *model.Catalogue, err er
 	return own, c, nil
 }
 
-// openModels opens the configured models in the order in which they take over. It returns at
+// OpenModels opens the configured models in the order in which they take over. It returns at
 // least one.
-func (p *Program) openModels() (chain []model.Model, err error) {
+func (p *Program) OpenModels() (chain []model.Model, err error) {
 	names := []string{p.Model}
 	if !strings.HasPrefix(p.Model, "replay:") { // a folder's name may have commas
 		names = model.Chain(p.Model)
@@ -227,6 +227,19 @@ func (p *Program) openModels() (chain []model.Model, err error) {
 	// If a key file cannot be read, that error explains the missing key of a model.
 	unread := p.Env.Check("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OLLAMA_API_KEY")
 	return chain, cmp.Or(unread, err)
+}
+
+// OpenTools returns the tools that the configuration permits, and a function whose first call creates the shell.
+// The function returns nil if there is no shell. Commands do not see the folders of hide. OpenTools returns an error
+// if the search engine is configured wrongly.
+func (p *Program) OpenTools(filters *sandbox.FilterPool, found func() sandbox.Confinement, hide ...string) (
+	[]tool.Tool, func() tool.Tool, error) {
+	search, err := newSearchTool(p.Settings, p.UserAgent())
+	if err != nil {
+		return nil, nil, err
+	}
+	shell := p.newShell(found, hide...)
+	return p.newTools(filters, search, shell), shellTool(shell), nil
 }
 
 // newSearchTool returns the tool of the configured search engine, nil if there is none.

@@ -25,7 +25,7 @@ type Probe struct {
 func (c *Probe) Run(p *Program) error {
 	ctx, cancel := context.WithTimeout(p.Context, max(c.Wait, healthPatience))
 	defer cancel()
-	client := p.controlClient()
+	client := p.ControlClient()
 	state, err := client.Ready(ctx)
 	for deadline := time.Now().Add(c.Wait); err != nil && time.Now().Before(deadline) && ctx.Err() == nil; {
 		_ = store.Pause(ctx, healthEvery) // the loop looks at ctx

@@ -34,10 +34,10 @@ func (c *Maintenance) Run(p *Program) error {
 
 // askServer performs one operation through the running server.
 func (p *Program) askServer(c Call) (Reply, error) {
-	client := p.controlClient()
+	client := p.ControlClient()
 	ctx, cancel := context.WithTimeout(p.Context, lockPatience)
 	defer cancel()
-	if !client.answers(ctx) {
+	if !client.Answers(ctx) {
 		return Reply{}, fmt.Errorf("no server answers on the data folder %s", p.Data)
 	}
 	return client.Do(p.Context, c)

@@ -52,9 +52,9 @@ func (s *Settings) node(version string) (*store.Node, error) {
 	return &store.Node{URL: s.NodeURL, Version: version}, nil
 }
 
-// controlClient returns a client of the server that has the data folder open. Among servers that share
+// ControlClient returns a client of the server that has the data folder open. Among servers that share
 // the folder it is the one of --node-url.
-func (s *Settings) controlClient() *ControlClient {
+func (s *Settings) ControlClient() *ControlClient {
 	return NewControlClient(socketPath(s.Data, s.nodeName()))
 }
 
@@ -65,7 +65,7 @@ var errNodes = errors.New("servers that share a database have the data folder op
 // nodesAnswer reports whether a server runs on this machine that shares the data folder with others.
 func (s *Settings) nodesAnswer(ctx context.Context) bool {
 	sockets, err := filepath.Glob(socketPath(globQuote(s.Data), "*"))
-	return err == nil && slices.ContainsFunc(sockets, func(path string) bool { return NewControlClient(path).answers(ctx) })
+	return err == nil && slices.ContainsFunc(sockets, func(path string) bool { return NewControlClient(path).Answers(ctx) })
 }
 
 // globQuote returns a pattern that matches only path.

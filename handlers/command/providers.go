@@ -90,7 +90,7 @@ func (d DataFolder) setDefault(ctx context.Context, c store.Caller, rn *runner.R
 // idleRunner returns a runner that executes no turns. It connects and tests the providers of a
 // folder that no server has open.
 func (p *Program) idleRunner(st *store.Store) (*runner.Runner, error) {
-	prices, err := p.loadPrices()
+	prices, err := p.LoadPrices()
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ var errNoAnswer = errors.New("the test of the provider failed: see above")
 func (p *Program) callTest(call ProviderCall) (err error) {
 	failed := p.call("", Call{Provider: &call}, func(r Reply) {
 		for _, one := range r.Providers {
-			fmt.Fprintf(p.Stdout, "%s: %s\n", printable(one.Name), testResult(one))
+			fmt.Fprintf(p.Stdout, "%s: %s\n", printable(one.Name), TestResult(one))
 			if !one.Test.OK() {
 				err = errNoAnswer
 			}
@@ -181,8 +181,8 @@ func (d *ProviderDefault) Run(p *Program) error {
 	return p.call("", Call{Provider: &ProviderCall{Org: d.Org, Default: &d.Models}}, func(Reply) {})
 }
 
-// testResult returns how the last test of a provider ended, in a line.
-func testResult(p store.Provider) string {
+// TestResult returns how the last test of a provider ended, in a line.
+func TestResult(p store.Provider) string {
 	switch t := p.Test; {
 	case t == nil:
 		return "not tested"
@@ -227,7 +227,7 @@ func printProviders(w io.Writer, list []store.Provider) {
 		}
 		address := model.Provider{Kind: string(p.Kind), BaseURL: p.BaseURL}.Address()
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", p.Name, p.Kind, printable(address), printable(key), len(p.Models),
-			testResult(p))
+			TestResult(p))
 	}
 	_ = t.Flush() // it fails only if the reader has closed the output
 }

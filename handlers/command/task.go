@@ -72,10 +72,10 @@ func (c *Run) Run(p *Program) (err error) {
 // besideServer returns the error of a task on a folder that another process has open. If that process
 // is a server, the error says how to give it the task. Otherwise it is locked.
 func (p *Program) besideServer(locked error) error {
-	client := p.controlClient()
+	client := p.ControlClient()
 	ctx, cancel := context.WithTimeout(p.Context, lockPatience)
 	defer cancel()
-	if !client.answers(ctx) {
+	if !client.Answers(ctx) {
 		return locked
 	}
 	state, _ := client.Ready(ctx) // a server that is not ready has an address, too

@@ -26,14 +26,14 @@ func (Vacuum) Run(p *Program) error {
 		return err
 	}
 	fmt.Fprintf(p.Stdout, "The database has %s, of which %s are free pages.\n", size(plan.File), size(plan.Free))
-	if p.controlClient().answers(p.Context) {
-		return vacuumBeside(p, p.controlClient())
+	if p.ControlClient().Answers(p.Context) {
+		return vacuumBeside(p, p.ControlClient())
 	}
 	fmt.Fprintf(p.Stdout, "Rewriting it needs %s of free disk space; %s are free.\n", size(plan.Needs),
 		size(plan.FreeDisk))
 	after, err := store.Vacuum(p.Context, p.Data)
 	if errors.Is(err, store.ErrLocked) {
-		return vacuumBeside(p, p.controlClient())
+		return vacuumBeside(p, p.ControlClient())
 	}
 	if err == nil {
 		fmt.Fprintf(p.Stdout, "The database now has %s.\n", size(after))
