@@ -24,6 +24,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/command"
+	"journeyman/handlers/command/doctor"
 	"journeyman/handlers/dashboard"
 	"journeyman/handlers/mcp"
 	"journeyman/handlers/nodes"
@@ -95,15 +96,15 @@ type doctorCommand struct {
 
 // Run makes all checks.
 func (c *doctorCommand) Run(p *command.Program) error {
-	d := c.Doctor(c.BaseURL, c.Mail.ListenAddr(), c.Mail.Domain)
+	d := doctor.New(&c.ServeFlags, c.BaseURL, c.Mail.ListenAddr(), c.Mail.Domain)
 	d.JSON, d.CheckRelay, d.AskNode, d.Backups = c.JSON, c.Mail.CheckRelay, askNode, c.Backups
 	return d.Run(p)
 }
 
 // askNode sends a test message to another node.
-func askNode(ctx context.Context, secret, url string) (command.NodeAnswer, error) {
+func askNode(ctx context.Context, secret, url string) (doctor.NodeAnswer, error) {
 	a, err := nodes.Ask(ctx, secret, url)
-	return command.NodeAnswer(a), err
+	return doctor.NodeAnswer(a), err
 }
 
 func main() {
@@ -327,7 +328,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 
 // examine returns a function that runs the checks that a running server can make.
 func (c *serveCommand) examine(p *command.Program, b *command.Banner, s *server) func(context.Context) []handlers.Checks {
-	d := c.Doctor(b.BaseURL, b.MailAddr, b.MailDomain)
+	d := doctor.New(&c.ServeFlags, b.BaseURL, b.MailAddr, b.MailDomain)
 	d.CheckRelay, d.AskNode, d.Backups = s.mail.CheckRelay, askNode, c.Backups
 	return d.Inside(p, s.Found)
 }

@@ -140,6 +140,8 @@ var rooms = map[string][]string{
 	"handlers": {"handlers/serve", "handlers/events", "handlers/metrics", "store", "runner", "runner/sandbox", "runner/share", "runner/trace", "runner/view"},
 	// Commands of operators on a data folder.
 	"handlers/command": {"handlers", "handlers/serve", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox", "store/visible", "runner/dial", "runner/workspace"},
+	// What a server needs of its machine and its network. It uses the settings of the other commands.
+	"handlers/command/doctor": {"handlers", "handlers/command", "handlers/serve", "runner", "runner/backup", "runner/model", "runner/sandbox", "runner/tool", "store", "store/cron", "store/visible"},
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.
 	"handlers/nodes": {"store", "runner"},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
@@ -160,18 +162,19 @@ var rooms = map[string][]string{
 
 // testRooms lists further packages that tests may import, because they run parts of the program.
 var testRooms = map[string][]string{
-	"store":              {"store/postgres", "store/postgres/pgtest", "store/objects/objectstest"}, // every statement is valid on both engines
-	"store/objects":      {"store/objects/objectstest"},
-	"store/postgres":     {"store/postgres/pgtest", "store/sqlite"}, // the values are those of the other engine
-	"runner":             {"runner/model/offline"},
-	"handlers/command":   {"runner/model/offline", "store/objects/objectstest", "store/postgres/pgtest"},
-	"mail":               {"runner/model/offline"},
-	"mail/message":       {"runner/sandbox", "runner/tool"}, // the program's converter of pages
-	"handlers/mcp":       {"runner/model/offline"},
-	"handlers/serve":     {"handlers"},                                                                                                             // what a refused client reads
-	"handlers/nodes":     {"handlers", "handlers/serve", "runner/model", "runner/model/offline", "runner/sandbox", "runner/stream", "runner/tool"}, // whole servers
-	"handlers":           {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook"},                                                       // the endpoints of mail
-	"handlers/dashboard": {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule", "runner/dial"},                     // pages about all parts of a server
+	"store":                   {"store/postgres", "store/postgres/pgtest", "store/objects/objectstest"}, // every statement is valid on both engines
+	"store/objects":           {"store/objects/objectstest"},
+	"store/postgres":          {"store/postgres/pgtest", "store/sqlite"}, // the values are those of the other engine
+	"runner":                  {"runner/model/offline"},
+	"handlers/command":        {"runner/model/offline", "store/objects/objectstest", "store/postgres/pgtest"},
+	"handlers/command/doctor": {"store/objects/objectstest"},
+	"mail":                    {"runner/model/offline"},
+	"mail/message":            {"runner/sandbox", "runner/tool"}, // the program's converter of pages
+	"handlers/mcp":            {"runner/model/offline"},
+	"handlers/serve":          {"handlers"},                                                                                                             // what a refused client reads
+	"handlers/nodes":          {"handlers", "handlers/serve", "runner/model", "runner/model/offline", "runner/sandbox", "runner/stream", "runner/tool"}, // whole servers
+	"handlers":                {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook"},                                                       // the endpoints of mail
+	"handlers/dashboard":      {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule", "runner/dial"},                     // pages about all parts of a server
 }
 
 // sqlDrivers lists packages that only the store and its test helpers may import.

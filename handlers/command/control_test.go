@@ -264,40 +264,6 @@ func TestBackupCommandFails(t *testing.T) {
 	}
 }
 
-// TestDoctorOnData checks a sound folder and faulty ones.
-func TestDoctorOnData(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		spoil func(dir string) error
-		says  string
-		fails bool
-	}{
-		"sound":   {nil, "no damage found", false},
-		"no file": {func(dir string) error { return os.Remove(filepath.Join(dir, "journeyman.db")) }, "none yet", false},
-		"noise": {func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, "journeyman.db"), bytes.Repeat([]byte("noise"), 5000), 0o600)
-		}, "journeyman restore FILE", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			dir := t.TempDir()
-			st, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
-			is.NoErr(err)
-			is.NoErr(st.Close())
-			if tt.spoil != nil {
-				is.NoErr(tt.spoil(dir))
-			}
-			p := programOn(t, dir)
-			p.Model, p.Concurrency = "offline", 1
-			p.Env = command.NewEnvironment(func(string) string { return "" })
-			err = (&command.Doctor{Addr: "127.0.0.1:0"}).Run(p)
-			is.Equal(err != nil, tt.fails)
-			is.True(strings.Contains(p.Stdout.(*bytes.Buffer).String(), tt.says)) // the report lacks it
-		})
-	}
-}
-
 // FuzzControl sends random bodies to the socket for commands.
 func FuzzControl(f *testing.F) {
 	for _, body := range []string{"", "{}", `{"create":{}}`, `{"create":{"Name":"k","Email":"a@b.c","Role":"owner"}}`, `{"list":""}`, `{"revoke":"x"}`, `{"list":1}`, "null", "[", `{"provider":{}}`, `{"provider":{"test":"x"}}`, strings.Repeat("[", 20000)} {

@@ -1,10 +1,11 @@
-package command_test
+package doctor_test
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"journeyman/handlers/command"
+	"journeyman/handlers/command/doctor"
 	"journeyman/runner/backup"
 	"journeyman/store"
 	"journeyman/store/objects"
@@ -36,7 +38,7 @@ type result struct {
 }
 
 // examine runs doctor and returns the status and text of each check, by "section/name".
-func examine(t *testing.T, d *command.Doctor, p *command.Program) (map[string]string, map[string]string) {
+func examine(t *testing.T, d *doctor.Examiner, p *command.Program) (map[string]string, map[string]string) {
 	t.Helper()
 	is := is.New(t)
 	p.Model, p.Concurrency, p.Env = "offline", 1, command.NewEnvironment(func(string) string { return "" })
@@ -59,8 +61,20 @@ func examine(t *testing.T, d *command.Doctor, p *command.Program) (map[string]st
 	return statuses, texts
 }
 
+// serveControl serves commands for a data folder, as its server does.
+func serveControl(t testing.TB, st *store.Store) {
+	t.Helper()
+	ln, err := command.ListenControl(filepath.Join(st.Dir(), "control.sock"))
+	is.New(t).NoErr(err)
+	web := httptest.NewUnstartedServer(command.Control(command.DataFolder{Store: st}, slog.New(slog.DiscardHandler)))
+	_ = web.Listener.Close()
+	web.Listener = ln
+	web.Start()
+	t.Cleanup(web.Close)
+}
+
 // quiet returns a doctor for a server without a port and mail.
-func quiet() *command.Doctor { return &command.Doctor{Addr: "127.0.0.1:0"} }
+func quiet() *doctor.Examiner { return &doctor.Examiner{Addr: "127.0.0.1:0"} }
 
 func TestDoctorOnMailDomain(t *testing.T) {
 	t.Parallel()
@@ -221,7 +235,7 @@ func TestDoctorOnBaseURL(t *testing.T) {
 		is := is.New(t)
 		st := storetest.Open(t, store.Options{})
 		storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
-		control(t, st, st.Dir())
+		serveControl(t, st)
 		d := quiet()
 		d.BaseURL = url
 		statuses, texts := examine(t, d, programOn(t, st.Dir()))

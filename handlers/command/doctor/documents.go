@@ -1,4 +1,4 @@
-package command
+package doctor
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"journeyman/handlers/command"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
@@ -38,7 +39,7 @@ func (x *examination) checkDocuments(ctx context.Context) []check {
 	_, small := errors.AsType[*sandbox.FilterError](err)
 	switch {
 	case err == nil:
-		return []check{{name, statusOK, fmt.Sprintf("compiled in %s, after %s", filepath.Join(x.Data, CacheFolder),
+		return []check{{name, statusOK, fmt.Sprintf("compiled in %s, after %s", filepath.Join(x.Data, command.CacheFolder),
 			time.Since(begun).Round(time.Millisecond)), ""}}
 	case small:
 		return []check{{name, statusWarning, reason(err),

@@ -1,4 +1,4 @@
-package command_test
+package doctor_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/handlers/command"
+	"journeyman/handlers/command/doctor"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -27,21 +27,21 @@ func TestDoctorOnNodes(t *testing.T) {
 			SELECT '`+name+`', expires_at, '`+name+`', version, started_at FROM runners WHERE id = 'run_a'`)
 	}
 	storetest.Exec(t, st, `UPDATE runners SET expires_at = expires_at - 7200000 WHERE id = 'http://gone'`)
-	ask := func(_ context.Context, _, url string) (command.NodeAnswer, error) {
+	ask := func(_ context.Context, _, url string) (doctor.NodeAnswer, error) {
 		now := time.Now()
 		switch url {
 		case "http://refuses":
-			return command.NodeAnswer{Misfit: "two nodes have different cluster secrets", Clock: now}, nil
+			return doctor.NodeAnswer{Misfit: "two nodes have different cluster secrets", Clock: now}, nil
 		case "http://slow":
-			return command.NodeAnswer{Clock: now.Add(-time.Hour)}, nil
+			return doctor.NodeAnswer{Clock: now.Add(-time.Hour)}, nil
 		case "http://fast":
-			return command.NodeAnswer{Clock: now.Add(time.Hour)}, nil
+			return doctor.NodeAnswer{Clock: now.Add(time.Hour)}, nil
 		case "http://silent":
-			return command.NodeAnswer{}, errors.New("connection refused")
+			return doctor.NodeAnswer{}, errors.New("connection refused")
 		case "http://gone":
 			t.Error("a node without a lease is asked")
 		}
-		return command.NodeAnswer{Clock: now}, nil
+		return doctor.NodeAnswer{Clock: now}, nil
 	}
 	look := func(with, name, status, says string) {
 		t.Helper()

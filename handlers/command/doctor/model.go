@@ -1,4 +1,4 @@
-package command
+package doctor
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"journeyman/handlers/command"
 	"journeyman/runner"
 	"journeyman/runner/sandbox"
 )
@@ -78,7 +79,7 @@ func (x *examination) checkModel(ctx context.Context) (list []check) {
 // checkProviders reports the providers that the first organization has connected, and the results
 // of their last tests. Only a running server has the keys.
 func (x *examination) checkProviders(ctx context.Context) (list []check) {
-	reply, err := x.ControlClient().Do(ctx, Call{Provider: &ProviderCall{}})
+	reply, err := x.ControlClient().Do(ctx, command.Call{Provider: &command.ProviderCall{}})
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return []check{{"providers", statusSkipped, "no server runs on this data folder", ""}}
@@ -86,7 +87,7 @@ func (x *examination) checkProviders(ctx context.Context) (list []check) {
 		return []check{{"providers", statusWarning, err.Error(), "read the log of the server"}}
 	}
 	for _, one := range reply.Providers {
-		c := check{one.Name, statusOK, TestResult(one), ""}
+		c := check{one.Name, statusOK, command.TestResult(one), ""}
 		if one.Test != nil && !one.Test.OK() {
 			c.Status, c.Advice = statusFailed, "test or correct it on the page Settings, Models"
 		}

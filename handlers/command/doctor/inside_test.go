@@ -1,4 +1,4 @@
-package command_test
+package doctor_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/command"
+	"journeyman/handlers/command/doctor"
 	"journeyman/runner/sandbox"
 	"journeyman/store"
 	"journeyman/store/ordertest"
@@ -28,7 +29,7 @@ func TestDoctorInside(t *testing.T) {
 	defer ln.Close()
 	p := programOn(t, st.Dir())
 	p.Model, p.Concurrency, p.Env = "offline", 1, command.NewEnvironment(func(string) string { return "" })
-	d := command.Doctor{Addr: ln.Addr().String(), BaseURL: "http://127.0.0.1:1", MailDomain: "localhost",
+	d := doctor.Examiner{Addr: ln.Addr().String(), BaseURL: "http://127.0.0.1:1", MailDomain: "localhost",
 		CheckRelay: func(context.Context) (string, error) { return "relay.test", errors.New("535 wrong password") }}
 	found := map[string]handlers.CheckStatus{}
 	for _, part := range d.Inside(p, func() sandbox.Confinement { return sandbox.Confinement{} })(t.Context()) {
@@ -56,7 +57,7 @@ func TestDoctorInsidePanics(t *testing.T) {
 	st := storetest.Open(t, store.Options{})
 	p := programOn(t, st.Dir())
 	p.Env = command.NewEnvironment(func(string) string { return "" })
-	d := command.Doctor{MailDomain: "localhost", CheckRelay: func(context.Context) (string, error) { panic("a token") }}
+	d := doctor.Examiner{MailDomain: "localhost", CheckRelay: func(context.Context) (string, error) { panic("a token") }}
 	found := map[string][]handlers.Check{}
 	for _, part := range d.Inside(p, func() sandbox.Confinement { return sandbox.Confinement{} })(t.Context()) {
 		found[part.Title] = part.List

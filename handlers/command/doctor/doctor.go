@@ -1,4 +1,8 @@
-package command
+// Package doctor examines what a server needs: its data folder and this machine, its network and its providers.
+//
+// It stands above the other commands, and uses their settings. It changes nothing but the cache of the data folder,
+// and it opens no data folder: a server may have it open. Each check ends by itself, and names the way out.
+package doctor
 
 import (
 	"context"
@@ -12,18 +16,19 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/handlers/command"
 	"journeyman/handlers/serve"
 	"journeyman/runner/backup"
 	"journeyman/runner/sandbox"
 	"journeyman/store/visible"
 )
 
-// Doctor checks everything that a server needs: the data folder, the disk, the clock, ports,
+// An Examiner checks everything that a server needs: the data folder, the disk, the clock, ports,
 // the base URL, mail, models, and how this machine confines the shell commands of workers. It
 // works beside a running server and on a stopped folder, and changes nothing, except that it compiles the
 // reader of PDF documents for this machine if no server has done so. Its fields describe
 // the server: main reads them from the flags of the server.
-type Doctor struct {
+type Examiner struct {
 	JSON    bool // print the results as JSON
 	Addr    string
 	BaseURL string // "" for http:// and Addr
@@ -70,8 +75,8 @@ var errFailed = errors.New("some checks have failed: see above")
 const checkTime = 90 * time.Second
 
 // Run makes all checks, and prints the results.
-func (d *Doctor) Run(p *Program) error {
-	x := &examination{Doctor: d, Program: p, found: p.DetectSandbox()}
+func (d *Examiner) Run(p *command.Program) error {
+	x := &examination{Examiner: d, Program: p, found: p.DetectSandbox()}
 	x.running = p.ControlClient().Answers(p.Context)
 	sections := x.examine(p.Context, checkTime, x.allParts())
 	var err error
@@ -93,7 +98,7 @@ func (d *Doctor) Run(p *Program) error {
 	return err
 }
 
-func printSection(p *Program, s section) {
+func printSection(p *command.Program, s section) {
 	marks := map[status]string{statusOK: "ok", statusWarning: "warn", statusFailed: "FAIL", statusSkipped: "skip"}
 	fmt.Fprintln(p.Stdout, s.Title+":")
 	for _, c := range s.Checks {
@@ -106,8 +111,8 @@ func printSection(p *Program, s section) {
 
 // An examination is one run of the command doctor.
 type examination struct {
-	*Doctor
-	*Program
+	*Examiner
+	*command.Program
 	found   func() sandbox.Confinement
 	running bool // a server has the data folder open
 }
