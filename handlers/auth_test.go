@@ -143,7 +143,7 @@ func TestEndOfIdleStream(t *testing.T) {
 // TestRateLimit uses up a key's burst, waits, and checks that other keys are not limited.
 func TestRateLimit(t *testing.T) {
 	now := newClock()
-	is, s := onServer(t, idle, func(set *settings) { set.api.RateLimit, set.api.Now = 600, now.Now })
+	is, s := onServer(t, idle, func(set *settings) { set.API.RateLimit, set.API.Now = 600, now.Now })
 	other := s.stranger(t)
 	for i := range 60 {
 		got := s.must(t, "GET", "/api/me", "")
@@ -178,7 +178,7 @@ func TestRateLimit(t *testing.T) {
 // TestRateLimitAtOnce sends many concurrent requests that share one burst.
 func TestRateLimitAtOnce(t *testing.T) {
 	now := newClock()
-	is, s := onServer(t, idle, func(set *settings) { set.api.RateLimit, set.api.Now = 30, now.Now })
+	is, s := onServer(t, idle, func(set *settings) { set.API.RateLimit, set.API.Now = 30, now.Now })
 	var wg sync.WaitGroup
 	statuses := make(chan int, 50)
 	for range 50 {
@@ -210,7 +210,7 @@ func TestCreditCap(t *testing.T) {
 
 // TestQueueFull checks that turns are refused when the queue is full.
 func TestQueueFull(t *testing.T) {
-	is, s := onServer(t, idle, func(set *settings) { set.store.QueueLimit = 2 })
+	is, s := onServer(t, idle, func(set *settings) { set.Store.QueueLimit = 2 })
 	for range 2 {
 		is.Equal(s.do(t, "POST", "/api/tasks", `{"input":"x"}`, "Prefer: respond-async").status, 202)
 	}

@@ -13,8 +13,8 @@ import (
 // withDisk replaces the disk with one that is full below 1,000 free bytes.
 func withDisk(free *atomic.Int64) option {
 	return func(set *settings) {
-		set.store.DiskReserve = gate.DiskLimit{Bytes: 1000}
-		set.store.Statfs = func(string) (gate.DiskSpace, error) {
+		set.Store.DiskReserve = gate.DiskLimit{Bytes: 1000}
+		set.Store.Statfs = func(string) (gate.DiskSpace, error) {
 			return gate.DiskSpace{Free: free.Load(), Total: 100_000}, nil
 		}
 	}
@@ -24,7 +24,7 @@ func withDisk(free *atomic.Int64) option {
 // stop. Of several reasons, the answer names the one that lasts longest.
 func TestReadinessOfTheService(t *testing.T) {
 	var starting, stopping atomic.Bool
-	is, s := onServer(t, func(set *settings) { set.api.Starting, set.api.Stopping = starting.Load, stopping.Load })
+	is, s := onServer(t, func(set *settings) { set.API.Starting, set.API.Stopping = starting.Load, stopping.Load })
 	for _, step := range []struct {
 		change func()
 		state  string

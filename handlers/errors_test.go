@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/handlers/handlerstest"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/store/storetest"
@@ -58,7 +59,7 @@ func TestPromptFails(t *testing.T) {
 // and one whose answer has begun gets the error in the body.
 func TestStopsWhileWaiting(t *testing.T) {
 	is, s := onServer(t, idle, withTiming(handlers.Timing{SilentFor: time.Millisecond, SpaceEvery: 10 * time.Millisecond}))
-	resp, err := ownClient.Do(s.request(t, "POST", "/api/tasks", `{"input":"x"}`))
+	resp, err := handlerstest.Client.Do(s.request(t, "POST", "/api/tasks", `{"input":"x"}`))
 	is.NoErr(err)
 	defer resp.Body.Close()
 	is.Equal(resp.StatusCode, 200)

@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/handlers/handlerstest"
 )
 
 // published runs a turn that publishes files and returns its worker's address.
@@ -89,7 +90,7 @@ func TestGetFile(t *testing.T) {
 func TestGetFileParts(t *testing.T) {
 	is, s := onServer(t)
 	path := s.published(t, "a.txt", "0123456789") + "/files/a.txt"
-	resp, err := ownClient.Do(s.request(t, "GET", path, "", "Range: bytes=0-1,8-"))
+	resp, err := handlerstest.Client.Do(s.request(t, "GET", path, "", "Range: bytes=0-1,8-"))
 	is.NoErr(err)
 	defer resp.Body.Close()
 	is.Equal(resp.StatusCode, 206)

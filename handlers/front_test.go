@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/handlers/handlerstest"
 	"journeyman/store/ordertest"
 )
 
@@ -28,7 +29,7 @@ func TestSlashes(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), "GET", front.URL+path, nil)
 			is.NoErr(err)
 			req.Header.Set("Authorization", "Bearer "+s.key)
-			resp, err := ownTransport.RoundTrip(req) // without following redirects
+			resp, err := handlerstest.Transport.RoundTrip(req) // without following redirects
 			is.NoErr(err)
 			defer resp.Body.Close()
 			is.Equal(resp.StatusCode, http.StatusOK)
@@ -39,7 +40,7 @@ func TestSlashes(t *testing.T) {
 		strings.NewReader(`{"input":"hi"}`))
 	is.NoErr(err)
 	req.Header.Set("Authorization", "Bearer "+s.key)
-	resp, err := ownClient.Do(req)
+	resp, err := handlerstest.Client.Do(req)
 	is.NoErr(err)
 	defer resp.Body.Close()
 	is.Equal(resp.StatusCode, http.StatusOK) // the POST did not become a GET
@@ -48,7 +49,7 @@ func TestSlashes(t *testing.T) {
 
 // TestLocation serves under a base URL with a path, as behind a proxy.
 func TestLocation(t *testing.T) {
-	is, s := onServer(t, func(set *settings) { set.api.BaseURL = "https://agents.example/jm" })
+	is, s := onServer(t, func(set *settings) { set.API.BaseURL = "https://agents.example/jm" })
 	worker := s.newWorker(t, fields{})
 	for _, path := range []string{"/api/workers", "/api/workers/" + worker, "/api/tasks"} {
 		r := s.do(t, "POST", path, `{"input":"hi"}`, "Prefer: respond-async")
@@ -167,7 +168,7 @@ func (s *site) metricsWith(t *testing.T, header string) int {
 			req.Host = value
 		}
 	}
-	resp, err := ownClient.Do(req)
+	resp, err := handlerstest.Client.Do(req)
 	is.New(t).NoErr(err)
 	defer resp.Body.Close()
 	return resp.StatusCode

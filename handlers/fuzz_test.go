@@ -15,7 +15,7 @@ import (
 
 // fuzzed returns a site for a fuzz target: nothing runs, and the queue has no limit.
 func fuzzed(f *testing.F) (s *site, worker string) {
-	s = newServer(f, idle, func(set *settings) { set.store.QueueLimit = 1 << 40 })
+	s = newServer(f, idle, func(set *settings) { set.Store.QueueLimit = 1 << 40 })
 	worker = s.newWorker(f, fields{})
 	s.do(f, "POST", "/api/tasks", encode(fields{"workerId": worker, "taskId": "t", "input": "x"}), "Prefer: respond-async")
 	return s, worker

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,12 +20,10 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
-	"journeyman/handlers/mcp"
-	"journeyman/handlers/serve"
+	"journeyman/handlers/handlerstest"
 	"journeyman/mail"
 	"journeyman/runner"
 	"journeyman/runner/model"
-	"journeyman/runner/model/offline"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/runner/view"
@@ -34,14 +31,6 @@ import (
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
-
-// ownTransport is the transport of all clients in these tests. httptest.Server.Close closes the
-// idle connections of http.DefaultTransport, so that a concurrent request of another test could
-// fail. Nothing closes those of ownTransport.
-var ownTransport = &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
-
-// ownClient is the client of tests that need no other settings.
-var ownClient = &http.Client{Transport: ownTransport}
 
 // A site is the API under test: a real server, store and runner, with the offline model.
 type site struct {
@@ -52,22 +41,16 @@ type site struct {
 	web       *httptest.Server
 	api       *handlers.API
 	mail      *mail.Server // nil if the site receives no mail
-	idle      bool
 	owner     store.Identity
 	key       string // the key of do and open; "" for none
+	server    *handlerstest.Server
 }
 
 // settings are the values that an option may change before a site is built.
 type settings struct {
-	store  store.Options
-	runner runner.Config
-	api    handlers.Config
+	*handlerstest.Settings
 	sender sender       // of webhooks
-	idle   bool         // the runner does not start: turns stay pending
 	mail   *mail.Config // receives mail, over the API; nil for none
-
-	proxies serve.Proxies       // proxies that are trusted
-	seen    func(*handlers.API) // called with the API
 }
 
 // patience bounds how long a test waits: the machine may be busy.
@@ -81,16 +64,16 @@ type sender interface {
 
 type option func(*settings)
 
-func idle(s *settings) { s.idle = true }
+func idle(s *settings) { s.Idle = true }
 
 // withModel replaces the offline model.
-func withModel(m model.Model) option { return func(s *settings) { s.runner.Model = m } }
+func withModel(m model.Model) option { return func(s *settings) { s.Runner.Model = m } }
 
 // impatient ends a turn whose model fails, instead of a wait for the model.
-func impatient(s *settings) { s.runner.ModelPatience = time.Millisecond }
+func impatient(s *settings) { s.Runner.ModelPatience = time.Millisecond }
 
 // withTiming shortens the server's waits.
-func withTiming(t handlers.Timing) option { return func(s *settings) { s.api.Timing = t } }
+func withTiming(t handlers.Timing) option { return func(s *settings) { s.API.Timing = t } }
 
 // onServer starts a site for a test that runs beside others.
 func onServer(t *testing.T, opts ...option) (*is.I, *site) {
@@ -110,66 +93,27 @@ func TestMain(m *testing.M) {
 // newServer starts a site. Its key belongs to an owner.
 func newServer(t testing.TB, opts ...option) *site {
 	t.Helper()
-	prices, err := model.LoadPrices("")
-	is.New(t).NoErr(err)
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	if testing.Verbose() && os.Getenv("HANDLERS_LOG") != "" {
-		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
-	web := httptest.NewUnstartedServer(nil)
-	base := "http://" + web.Listener.Addr().String()
-	set := settings{
-		runner: runner.Config{Model: offline.New(), Models: model.NewCatalogue(model.Config{Offline: offline.New()}, offline.New(), ""), Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), BaseURL: base, Log: log,
-			Retry: func(int) time.Duration { return time.Millisecond }},
-		sender: &outside{},
-		api:    handlers.Config{Version: "1.2.3", BaseURL: base, MailDomain: "mail.example", Log: log, Documents: sandbox.NewFilterPool()},
-	}
-	for _, o := range opts {
-		o(&set)
-	}
-	st := storetest.Open(t, set.store)
-	set.runner.Store, set.api.Store = st, st
-	set.api.Webhooks = webhook.Manual{Store: st, Sender: set.sender}
-	rn := runner.New(set.runner)
-	set.api.Runner = rn
 	var box *mail.Server
-	if set.mail != nil {
-		set.mail.Store, set.mail.Runner, set.mail.Log = st, rn, log
-		box = mail.New(*set.mail)
-		box.Start()
-		t.Cleanup(func() { _ = box.Shutdown(t.Context()) }) // a test with a listener has shut it down
-		set.api.Inbox, set.api.MailDomain = box, set.mail.Domain
-	}
-	s := &site{mail: box, url: base, store: st, runner: rn, validator: newValidator(t), web: web, idle: set.idle}
-	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
-	set.api.MCP = mcp.New(mcp.Config{Store: st, Runner: rn, Log: log, Version: set.api.Version, BaseURL: base}).Serve
-	api := handlers.New(set.api)
-	s.api = api
-	if set.seen != nil {
-		set.seen(api)
-	}
-	web.Config = serve.NewServer(set.proxies.Behind(api), handlers.Refuse, rn.Streams.Close)
-	web.Listener = serve.NewGate(web.Listener, 10_000, set.proxies, log, &st.Counters().ConnectionsRefused)
-	web.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelError)
-	if !set.idle {
-		is.New(t).NoErr(rn.Start(t.Context()))
-	}
-	web.Start()
-	t.Cleanup(func() { s.close(t) })
-	return s
-}
-
-func (s *site) close(t testing.TB) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // no grace period: running turns go back to the queue
-	s.runner.Streams.Close()
-	if !s.idle {
-		if err := s.runner.Stop(ctx); err != nil {
-			t.Error(err)
+	srv := handlerstest.Start(t, func(base *handlerstest.Settings) {
+		set := settings{Settings: base, sender: &outside{}}
+		for _, o := range opts {
+			o(&set)
 		}
-	}
-	s.web.CloseClientConnections()
-	s.web.Close()
+		base.Connect = func(st *store.Store, rn *runner.Runner) {
+			set.API.Webhooks = webhook.Manual{Store: st, Sender: set.sender}
+			if set.mail == nil {
+				return
+			}
+			set.mail.Store, set.mail.Runner, set.mail.Log = st, rn, set.Runner.Log
+			box = mail.New(*set.mail)
+			box.Start()
+			t.Cleanup(func() { _ = box.Shutdown(t.Context()) }) // a test with a listener has shut it down
+			set.API.Inbox, set.API.MailDomain = box, set.mail.Domain
+		}
+	})
+	s := &site{mail: box, url: srv.URL, store: srv.Store, runner: srv.Runner, validator: newValidator(t), web: srv.Web,
+		api: srv.API, owner: srv.Owner, key: srv.Key, server: srv}
+	return s
 }
 
 // views returns the builder of webhook bodies.
@@ -178,7 +122,7 @@ func (s *site) views() view.Builder { return view.New(s.store, s.url) }
 // as returns the site with another key.
 func (s *site) as(key string) *site {
 	other := *s
-	other.key = key
+	other.key, other.server = key, s.server.As(key)
 	return &other
 }
 
@@ -221,7 +165,7 @@ func (s *site) begin(t testing.TB, method, path, body string, headers ...string)
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		if resp, err = ownClient.Do(req); err == nil {
+		if resp, err = handlerstest.Client.Do(req); err == nil {
 			raw, err = io.ReadAll(resp.Body)
 			resp.Body.Close()
 		}
@@ -243,27 +187,10 @@ func (s *site) begin(t testing.TB, method, path, body string, headers ...string)
 	}
 }
 
+// request returns a request with the site's key: see handlerstest.Server.Request.
 func (s *site) request(t testing.TB, method, path, body string, headers ...string) *http.Request {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-	is.New(t).NoErr(err)
-	if s.key != "" {
-		req.Header.Set("Authorization", "Bearer "+s.key)
-	}
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for _, h := range headers {
-		if h == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(h, ": ")
-		req.Header.Add(name, value)
-		if name == "Content-Type" || name == "Authorization" {
-			req.Header.Set(name, value)
-		}
-	}
-	return req
+	return s.server.Request(t, method, path, body, headers...)
 }
 
 // must calls do and fails the test unless the request succeeds.
@@ -410,7 +337,7 @@ func (s *site) open(t testing.TB, method, path, body string, headers ...string) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	req := s.request(t, method, path, body, headers...).WithContext(ctx)
-	resp, err := ownClient.Do(req)
+	resp, err := handlerstest.Client.Do(req)
 	if err != nil {
 		cancel()
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func TestOneTaskForManyRequests(t *testing.T) {
 // TestIdempotencyKey checks which requests count as repetitions.
 func TestIdempotencyKey(t *testing.T) {
 	now := newClock()
-	is, s := onServer(t, func(set *settings) { set.store.Now = now.Now })
+	is, s := onServer(t, func(set *settings) { set.Store.Now = now.Now })
 	guest, _ := s.member(t, "bob@example.com")
 	id := s.newWorker(t, fields{})
 	const key = "Idempotency-Key: k"
@@ -97,7 +97,7 @@ func TestRefusalsAreNotRemembered(t *testing.T) {
 // TestRetryCount checks which earlier request a generated client's retry joins.
 func TestRetryCount(t *testing.T) {
 	now := newClock()
-	is, s := onServer(t, func(set *settings) { set.store.Now = now.Now })
+	is, s := onServer(t, func(set *settings) { set.Store.Now = now.Now })
 	guest, _ := s.member(t, "bob@example.com")
 	const body, retry = `{"input":"hello"}`, "X-Stainless-Retry-Count: 1"
 	turn := func(s *site, headers ...string) string {

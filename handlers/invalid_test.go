@@ -15,6 +15,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/handlers/handlerstest"
 	"journeyman/store/storetest"
 )
 
@@ -298,7 +299,7 @@ func TestHead(t *testing.T) {
 // TestOpenEndpoints checks the endpoints that need no key. Readiness names the part that has stopped.
 func TestOpenEndpoints(t *testing.T) {
 	alive := true
-	is, s := onServer(t, func(set *settings) { set.api.SchedulerAlive = func() bool { return alive } })
+	is, s := onServer(t, func(set *settings) { set.API.SchedulerAlive = func() bool { return alive } })
 	s = s.as("")
 	is.Equal(s.must(t, "GET", "/healthz", "").text("status"), "ok")
 	ready := s.must(t, "GET", "/readyz", "")
@@ -397,7 +398,7 @@ func TestPatience(t *testing.T) {
 	}()
 	req := s.request(t, "POST", "/api/workers", "")
 	req.Body, req.ContentLength = piped, -1
-	resp, err := ownClient.Do(req)
+	resp, err := handlerstest.Client.Do(req)
 	is.NoErr(err)
 	defer resp.Body.Close()
 	is.Equal(resp.StatusCode, 200)

@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/handlers/handlerstest"
 	"journeyman/store/storetest"
 )
 
@@ -56,7 +57,7 @@ func TestClientThatLeaves(t *testing.T) {
 			t.Parallel()
 			log := &logLines{}
 			is, s := is.New(t), newServer(t, withTiming(tt.timing), func(set *settings) {
-				set.api.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				set.API.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			})
 			body, kind := "", ""
 			if tt.files {
@@ -73,7 +74,7 @@ func TestClientThatLeaves(t *testing.T) {
 			done, begun := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(done)
-				if resp, err := ownClient.Do(req); err == nil {
+				if resp, err := handlerstest.Client.Do(req); err == nil {
 					close(begun)
 					<-ctx.Done()
 					resp.Body.Close()

@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/handlers/handlerstest"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -157,7 +158,7 @@ func TestMetricsStayBounded(t *testing.T) {
 func TestRefusedMethodIsNotEchoed(t *testing.T) {
 	is, s := onServer(t, idle)
 	req := s.request(t, strings.Repeat("X", 25_000), "/api/tasks", "")
-	resp, err := ownClient.Do(req)
+	resp, err := handlerstest.Client.Do(req)
 	is.NoErr(err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)

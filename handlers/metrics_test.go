@@ -97,7 +97,7 @@ func TestMetricsOfAHangingDatabase(t *testing.T) {
 }
 
 func TestMetricsToken(t *testing.T) {
-	is, s := onServer(t, idle, func(set *settings) { set.api.MetricsToken = "secret-of-the-scraper" })
+	is, s := onServer(t, idle, func(set *settings) { set.API.MetricsToken = "secret-of-the-scraper" })
 	for header, status := range map[string]int{"": http.StatusUnauthorized, "Authorization: Bearer " + s.key: http.StatusUnauthorized,
 		"Authorization: Bearer secret-of-the-scraper": http.StatusOK} {
 		is.Equal(s.as("").do(t, "GET", "/metrics", "", header).status, status)

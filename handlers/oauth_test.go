@@ -11,6 +11,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/handlers/handlerstest"
 	"journeyman/store"
 )
 
@@ -20,7 +21,7 @@ func (s *site) form(t *testing.T, path, kind, body string) (int, string) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
 	is.New(t).NoErr(err)
 	req.Header.Set("Content-Type", kind)
-	res, err := ownClient.Do(req)
+	res, err := handlerstest.Client.Do(req)
 	is.New(t).NoErr(err)
 	defer res.Body.Close()
 	got, err := io.ReadAll(res.Body)
@@ -36,7 +37,7 @@ func TestOAuthEndpoints(t *testing.T) {
 		"/.well-known/openid-configuration", "/.well-known/jwks.json"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
 		is.NoErr(err)
-		res, err := ownClient.Do(req)
+		res, err := handlerstest.Client.Do(req)
 		is.NoErr(err)
 		body, err := io.ReadAll(res.Body)
 		is.NoErr(err)
@@ -84,7 +85,7 @@ func (s *site) challenge(t *testing.T, token string) string {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	res, err := ownClient.Do(req)
+	res, err := handlerstest.Client.Do(req)
 	is.New(t).NoErr(err)
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusUnauthorized {

@@ -15,7 +15,7 @@ import (
 // with the same answer, reading goes on, and another organization notices nothing.
 func TestOrganizationsDisk(t *testing.T) {
 	is, s := onServer(t, func(set *settings) {
-		set.store.OrgDisk = gate.DiskLimit{Bytes: 100_000}
+		set.Store.OrgDisk = gate.DiskLimit{Bytes: 100_000}
 		set.mail = &mail.Config{Domain: "mail.example", MaxSize: 1 << 20}
 	})
 	rival := s.stranger(t)

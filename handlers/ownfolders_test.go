@@ -55,7 +55,7 @@ func TestUploadRace(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]fields{"shared folder": nil, "own folders": {"workspace": "task"}} {
 		t.Run(name, func(t *testing.T) {
-			is, s := onServer(t, func(set *settings) { set.runner.Concurrency = 1 })
+			is, s := onServer(t, func(set *settings) { set.Runner.Concurrency = 1 })
 			parts := []part{{name: "taskId", content: "mine"}}
 			if set != nil { // without a worker, the first upload creates one
 				parts = append(parts, part{name: "workerId", content: s.newWorker(t, set)})

@@ -185,7 +185,7 @@ func keys(n int) string {
 // TestImportIsReadElsewhere imports a file that the parser cannot read in its time. The process of a
 // document reader reads it, and the server tells its author.
 func TestImportIsReadElsewhere(t *testing.T) {
-	is, s := onServer(t, func(set *settings) { set.api.Documents = failingPool{} })
+	is, s := onServer(t, func(set *settings) { set.API.Documents = failingPool{} })
 	answer := s.do(t, "POST", "/api/workers/import", "journeyman: 1\ntitle: T\n", "Content-Type: application/yaml")
 	is.Equal(answer.status, 400)
 	is.True(strings.Contains(string(answer.body), "more than 4s to read by yaml"))

@@ -91,13 +91,13 @@ func TestRefusedUploadsGetTheirAnswer(t *testing.T) {
 	}{
 		"a large JSON body": {"/api/tasks", "Content-Type: application/json\r\n", idle, 413, "too_large"},
 		"a large form": {"/api/tasks", form, func(set *settings) {
-			set.api.Uploads.RequestSize = 1 << 20
+			set.API.Uploads.RequestSize = 1 << 20
 		}, 413, ""},
 		"no key":          {"/api/tasks", "Authorization: Bearer none\r\n" + form, idle, 401, "unauthorized"},
 		"no such path":    {"/api/nothing", form, idle, 404, "not_found"},
 		"no such method":  {"/api/me", form, idle, 405, "method_not_allowed"},
 		"another type":    {"/api/tasks", "Content-Type: text/plain\r\n", idle, 415, "unsupported_media_type"},
-		"too many":        {"/api/tasks", form, func(set *settings) { set.api.RateLimit = 1 }, 429, "rate_limited"},
+		"too many":        {"/api/tasks", form, func(set *settings) { set.API.RateLimit = 1 }, 429, "rate_limited"},
 		"a full disk":     {"/api/tasks", form, idle, 503, "storage"},
 		"a large message": {"/mcp", "Content-Type: application/json\r\n", idle, 413, ""},
 	} {

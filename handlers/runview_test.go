@@ -75,7 +75,7 @@ func TestRunCosts(t *testing.T) {
 // TestPendingAndRunning checks a worker that never ran, one that is pending and one that is
 // running.
 func TestPendingAndRunning(t *testing.T) {
-	is, s := onServer(t, func(set *settings) { set.runner.Concurrency = 1 })
+	is, s := onServer(t, func(set *settings) { set.Runner.Concurrency = 1 })
 	id := s.newWorker(t, fields{})
 	never := s.must(t, "GET", "/api/workers/"+id, "")
 	is.Equal(never.text("status"), "pending")
@@ -106,7 +106,7 @@ func TestPendingAndRunning(t *testing.T) {
 // TestLimits exceeds each limit of a budget, and checks that the answer names it.
 func TestLimits(t *testing.T) {
 	_, s := onServer(t, func(set *settings) {
-		set.runner.Budgets = map[store.Budget]runner.Limits{
+		set.Runner.Budgets = map[store.Budget]runner.Limits{
 			store.BudgetLow:       {Credits: 1},
 			store.BudgetStandard:  {Steps: 2},
 			store.BudgetHigh:      {Time: 100 * time.Millisecond},

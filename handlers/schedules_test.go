@@ -100,7 +100,7 @@ func TestCreateScheduleRefused(t *testing.T) {
 
 func TestScheduleLife(t *testing.T) {
 	var changed atomic.Int64
-	is, s := onServer(t, func(set *settings) { set.api.ScheduleChanged = func() { changed.Add(1) } })
+	is, s := onServer(t, func(set *settings) { set.API.ScheduleChanged = func() { changed.Add(1) } })
 	worker := s.newWorker(t, fields{})
 	made := s.scheduled(t, worker, `{"type":"interval","intervalSeconds":60}`)
 	path := "/api/workers/" + worker + "/schedules/" + made.text("id")
@@ -195,7 +195,7 @@ func TestScheduleListInAZone(t *testing.T) {
 	is := is.New(t)
 	zone, err := cron.LoadZone("Asia/Kathmandu")
 	is.NoErr(err)
-	s := newServer(t, idle, func(set *settings) { set.store.Timezone = zone })
+	s := newServer(t, idle, func(set *settings) { set.Store.Timezone = zone })
 	worker := s.newWorker(t, fields{})
 	r := s.scheduled(t, worker, `{"type":"cron","cron":"0 9 * * *"}`)
 	is.Equal(s.must(t, "GET", "/api/workers/"+worker+"/schedules", "").text("timezone"), "Asia/Kathmandu")

@@ -176,7 +176,7 @@ func TestStreamClientDisconnects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const most = 3
 			is, s := onServer(t, withTiming(handlers.Timing{BeatEvery: time.Hour}), func(set *settings) {
-				set.api.Limits.Requests, set.api.Limits.Streams = 4*most, 4*most
+				set.API.Limits.Requests, set.API.Limits.Streams = 4*most, 4*most
 			})
 			srv := s.serveStreams(t, most, secure)
 			path := "/api/workers/" + s.newWorker(t, fields{}) + "/stream"

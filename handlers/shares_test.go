@@ -15,7 +15,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/handlers"
+	"journeyman/handlers/handlerstest"
 	"journeyman/handlers/serve"
 	"journeyman/store"
 	"journeyman/store/ordertest"
@@ -25,7 +25,7 @@ import (
 // withProxy makes the server trust X-Forwarded-For.
 func withProxy(set *settings) {
 	var err error
-	if set.proxies, err = serve.ParseProxies([]string{"127.0.0.1", "::1"}); err != nil {
+	if set.Proxies, err = serve.ParseProxies([]string{"127.0.0.1", "::1"}); err != nil {
 		panic(err) // the addresses are valid
 	}
 }
@@ -49,7 +49,7 @@ func clients(t testing.TB, s *site) (ann, mo, eve client) {
 
 // TestStreamsAreShared opens the streams that one key and one organization may have.
 func TestStreamsAreShared(t *testing.T) {
-	is, s := onServer(t, withProxy, func(set *settings) { set.api.Limits.Streams = 8 })
+	is, s := onServer(t, withProxy, func(set *settings) { set.API.Limits.Streams = 8 })
 	ann, mo, eve := clients(t, s)
 	worker := map[string]string{ann.addr: ann.newWorker(t, fields{}), eve.addr: eve.newWorker(t, fields{})}
 	worker[mo.addr] = worker[ann.addr]
@@ -78,7 +78,7 @@ func TestStreamsAreShared(t *testing.T) {
 	open(eve) // another organization is not limited
 	first.cancel()
 	storetest.Eventually(t, "room for another", func() bool {
-		resp, err := ownClient.Do(ann.request(t, "GET", path+"?stream=true", "", from(ann.addr)))
+		resp, err := handlerstest.Client.Do(ann.request(t, "GET", path+"?stream=true", "", from(ann.addr)))
 		is.NoErr(err)
 		defer resp.Body.Close()
 		return resp.StatusCode == 200
@@ -88,7 +88,7 @@ func TestStreamsAreShared(t *testing.T) {
 // TestStreamsPerAddressAreLimited opens the streams that one address may have, with keys of two
 // organizations.
 func TestStreamsPerAddressAreLimited(t *testing.T) {
-	is, s := onServer(t, withProxy, func(set *settings) { set.api.Limits.Streams = 8 })
+	is, s := onServer(t, withProxy, func(set *settings) { set.API.Limits.Streams = 8 })
 	ann, _, eve := clients(t, s)
 	for _, c := range []client{ann, eve} {
 		id := c.newWorker(t, fields{})
@@ -143,13 +143,12 @@ func (u *slowUpload) finish(t testing.TB) {
 
 // TestUploadsAreShared takes the upload shares that one key may have.
 func TestUploadsAreShared(t *testing.T) {
-	var api *handlers.API
-	is, s := onServer(t, idle, withProxy, func(set *settings) { set.api.Limits.Uploads = 8; set.seen = func(a *handlers.API) { api = a } })
+	is, s := onServer(t, idle, withProxy, func(set *settings) { set.API.Limits.Uploads = 8 })
 	ann, mo, _ := clients(t, s)
 	first := ann.upload(t)
-	storetest.Eventually(t, "an upload", func() bool { return api.UploadsUnderWay() == 1 })
+	storetest.Eventually(t, "an upload", func() bool { return s.api.UploadsUnderWay() == 1 })
 	ann.upload(t)
-	storetest.Eventually(t, "two uploads", func() bool { return api.UploadsUnderWay() == 2 })
+	storetest.Eventually(t, "two uploads", func() bool { return s.api.UploadsUnderWay() == 2 })
 	status, code, after := ann.upload(t).answer(t)
 	is.Equal([]any{status, code, after}, []any{429, "too_many_uploads", "5"})
 	large := encode(fields{"input": strings.Repeat("x", 100_000)})
@@ -168,13 +167,13 @@ func TestUploadsAreShared(t *testing.T) {
 
 // TestRequestsAreShared waits for as many results as one key may.
 func TestRequestsAreShared(t *testing.T) {
-	is, s := onServer(t, idle, withProxy, func(set *settings) { set.api.Limits.Requests = 8 })
+	is, s := onServer(t, idle, withProxy, func(set *settings) { set.API.Limits.Requests = 8 })
 	ann, mo, eve := clients(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	for range 2 {
 		req := ann.request(t, "POST", "/api/tasks", `{"input":"x"}`, from(ann.addr)).WithContext(ctx)
 		go func() {
-			if resp, err := ownClient.Do(req); err == nil {
+			if resp, err := handlerstest.Client.Do(req); err == nil {
 				_ = resp.Body.Close()
 			}
 		}() // ends with ctx

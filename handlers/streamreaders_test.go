@@ -39,7 +39,7 @@ func stuckReaders(t *testing.T, readers, stuck int) {
 	is := is.New(t)
 	const pieces, size = 16, 64 << 10 // of a turn: less than a ring holds, and more than the system buffers for a reader
 	s := newServer(t, withModel(flood{offline.New(), strings.Repeat("x", size), pieces}),
-		withTiming(handlers.Timing{WriteIn: time.Hour}), func(set *settings) { set.api.Limits.Streams = 8 * readers })
+		withTiming(handlers.Timing{WriteIn: time.Hour}), func(set *settings) { set.API.Limits.Streams = 8 * readers })
 	srv := s.serveStreams(t, 2*readers, false)
 	id := s.newWorker(t, fields{})
 	texts := make(chan uint64, readers) // the hash of the events of each reader

@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/handlers/handlerstest"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/store/ordertest"
@@ -192,7 +193,7 @@ func TestReaderDisconnects(t *testing.T) {
 		req := s.request(t, "GET", "/api/workers/"+id+[]string{"/stream", "?stream=true"}[i%2], "")
 		wg.Go(func() {
 			ctx, cancel := context.WithCancel(t.Context())
-			resp, err := ownClient.Do(req.WithContext(ctx))
+			resp, err := handlerstest.Client.Do(req.WithContext(ctx))
 			if err != nil {
 				t.Error(err)
 			} else {
@@ -236,7 +237,7 @@ func TestSlowReader(t *testing.T) {
 	stuck := s.raw(t, "GET /api/workers/"+id+"/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key+"\r\n\r\n")
 	defer stuck.Body.Close()
 	is.Equal(stuck.StatusCode, 200)
-	quick, err := ownClient.Do(s.request(t, "GET", "/api/workers/"+id+"/stream", ""))
+	quick, err := handlerstest.Client.Do(s.request(t, "GET", "/api/workers/"+id+"/stream", ""))
 	is.NoErr(err)
 	defer quick.Body.Close()
 	lines := bufio.NewReaderSize(quick.Body, 2*size)
@@ -261,7 +262,7 @@ func TestSlowReader(t *testing.T) {
 
 // TestMostStreams checks that a stream above the limit is refused before it has any effect.
 func TestMostStreams(t *testing.T) {
-	is, s := onServer(t, func(set *settings) { set.api.Limits.Streams = 1 })
+	is, s := onServer(t, func(set *settings) { set.API.Limits.Streams = 1 })
 	id := s.newWorker(t, fields{})
 	first := s.open(t, "GET", "/api/workers/"+id+"/stream", "")
 	for _, call := range [][3]string{{"GET", "/api/workers/" + id + "/stream", ""}, {"GET", "/api/workers/" + id + "?stream=true", ""},
@@ -274,7 +275,7 @@ func TestMostStreams(t *testing.T) {
 	is.Equal(s.do(t, "HEAD", "/api/workers/"+id+"/stream", "").status, 200)
 	first.cancel()
 	storetest.Eventually(t, "room for another", func() bool {
-		resp, err := ownClient.Do(s.request(t, "GET", "/api/workers/"+id+"?stream=true", ""))
+		resp, err := handlerstest.Client.Do(s.request(t, "GET", "/api/workers/"+id+"?stream=true", ""))
 		is.NoErr(err)
 		defer resp.Body.Close()
 		return resp.StatusCode == 200

@@ -192,7 +192,7 @@ func TestCancelWaiting(t *testing.T) {
 // TestListTasks combines all filters.
 func TestListTasks(t *testing.T) {
 	now := newClock()
-	is, s := onServer(t, func(set *settings) { set.store.Now = now.Now; set.runner.Concurrency = 1 })
+	is, s := onServer(t, func(set *settings) { set.Store.Now = now.Now; set.Runner.Concurrency = 1 })
 	type listed struct {
 		id, worker, status, trigger string
 		at                          time.Time

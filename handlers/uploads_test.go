@@ -141,7 +141,7 @@ func TestUploadLimits(t *testing.T) {
 	t.Parallel()
 	const file, request = 1000, 3000
 	limits := func(set *settings) {
-		set.api.Uploads = handlers.UploadLimits{FileSize: file, Files: 3, RequestSize: request}
+		set.API.Uploads = handlers.UploadLimits{FileSize: file, Files: 3, RequestSize: request}
 	}
 	input := part{name: "input", content: "x"}
 	sized := func(n int) part { return part{name: "f", file: "a", content: strings.Repeat("a", n)} }

@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/handlers/handlerstest"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -130,7 +131,7 @@ func TestSpaces(t *testing.T) {
 func TestSpacesArriveAtOnce(t *testing.T) {
 	is, s := onServer(t, withTiming(fewSpaces))
 	body := encode(fields{"taskId": "t", "input": scripted("wait 1h")})
-	resp, err := ownClient.Do(s.request(t, "POST", "/api/tasks", body))
+	resp, err := handlerstest.Client.Do(s.request(t, "POST", "/api/tasks", body))
 	is.NoErr(err)
 	defer resp.Body.Close()
 	is.Equal(resp.StatusCode, 200)
@@ -170,7 +171,7 @@ func TestClientLeaves(t *testing.T) {
 				gone := make(chan error, 1)
 				req := s.request(t, "POST", "/api/tasks", body, "Content-Type: "+contentType).WithContext(ctx)
 				go func() {
-					resp, err := ownClient.Do(req)
+					resp, err := handlerstest.Client.Do(req)
 					if err == nil {
 						_, err = io.ReadAll(resp.Body)
 						resp.Body.Close()
@@ -198,7 +199,7 @@ func TestDisconnectIsNoticed(t *testing.T) {
 	for body, header := range map[string]string{form: contentType, encode(fields{"input": scripted("wait 1h")}): ""} {
 		req := s.request(t, "POST", "/api/tasks", body, header).WithContext(ctx)
 		gone.Go(func() {
-			resp, err := ownClient.Do(req)
+			resp, err := handlerstest.Client.Do(req)
 			if err == nil {
 				resp.Body.Close()
 			}

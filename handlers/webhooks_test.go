@@ -140,7 +140,7 @@ func TestWebhookTestAndRedeliver(t *testing.T) {
 func TestReplayOfADeliveryNeedsNoShare(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s, out := hooked(t, func(set *settings) { set.api.Limits.Sends = 1 })
+	s, out := hooked(t, func(set *settings) { set.API.Limits.Sends = 1 })
 	path := "/api/workers/" + s.newWorker(t, fields{}) + "/webhook"
 	s.must(t, "PUT", path, `{"url":"https://a.example/"}`)
 	sample := s.must(t, "POST", path+"/test", "", "Idempotency-Key: t")

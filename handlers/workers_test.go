@@ -10,6 +10,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/handlers/handlerstest"
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
@@ -174,7 +175,7 @@ func TestPromptSurvivesClient(t *testing.T) {
 	req := s.request(t, "POST", "/api/workers", body, "Idempotency-Key: k").WithContext(ctx)
 	gone := make(chan error, 1)
 	go func() {
-		resp, err := ownClient.Do(req)
+		resp, err := handlerstest.Client.Do(req)
 		if err == nil {
 			resp.Body.Close()
 		}

@@ -152,6 +152,8 @@ var rooms = map[string][]string{
 	"handlers/dashboard/text": {},
 	// Workers as tools: another protocol than the API.
 	"handlers/mcp": {"handlers", "store", "runner", "runner/view"},
+	// Tests of the API and of MCP clients start the same server.
+	"handlers/handlerstest": {"handlers", "handlers/mcp", "handlers/serve", "runner", "runner/model", "runner/model/offline", "runner/sandbox", "runner/tool", "store", "store/storetest"},
 	// A second way to create tasks, which does not use the API.
 	"mail": {"store", "runner", "runner/sandbox", "runner/share", "runner/view", "mail/message", "store/visible"},
 	// It stores and encrypts backups on a schedule. The store defines their content.
@@ -170,10 +172,10 @@ var testRooms = map[string][]string{
 	"handlers/command/doctor": {"store/objects/objectstest"},
 	"mail":                    {"runner/model/offline"},
 	"mail/message":            {"runner/sandbox", "runner/tool"}, // the program's converter of pages
-	"handlers/mcp":            {"runner/model/offline"},
+	"handlers/mcp":            {"handlers/handlerstest"},
 	"handlers/serve":          {"handlers"},                                                                                                             // what a refused client reads
 	"handlers/nodes":          {"handlers", "handlers/serve", "runner/model", "runner/model/offline", "runner/sandbox", "runner/stream", "runner/tool"}, // whole servers
-	"handlers":                {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook"},                                                       // the endpoints of mail
+	"handlers":                {"handlers/handlerstest", "mail", "runner/model/offline", "runner/webhook"},                                              // the endpoints of mail
 	"handlers/dashboard":      {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule", "runner/dial"},                     // pages about all parts of a server
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"journeyman/handlers/handlerstest"
 	"journeyman/store"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
@@ -25,14 +26,14 @@ type withKey struct{ key string }
 func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+k.key)
-	return ownTransport.RoundTrip(r)
+	return handlerstest.Transport.RoundTrip(r)
 }
 
 // client connects a client of the official SDK, with one version of the protocol or the newest.
 func (s *site) client(t testing.TB, version string, opt *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, opt).Connect(t.Context(),
-		&sdk.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: withKey{s.key}}, MaxRetries: -1},
+		&sdk.StreamableClientTransport{Endpoint: s.URL + "/mcp", HTTPClient: &http.Client{Transport: withKey{s.Key}}, MaxRetries: -1},
 		&sdk.ClientSessionOptions{ProtocolVersion: version})
 	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = c.Close() })
@@ -70,7 +71,7 @@ func toolNames(t testing.TB, c *sdk.ClientSession) []string {
 // newWorker creates a worker in the store.
 func newWorker(t testing.TB, s *site, title string, v store.Visibility) store.Worker {
 	t.Helper()
-	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: title, Summary: "Says it.", Visibility: v}, store.IdempotencyKey{})
+	w, _, err := s.Store.CreateWorker(t.Context(), s.Owner.Caller, store.NewWorker{Title: title, Summary: "Says it.", Visibility: v}, store.IdempotencyKey{})
 	is.New(t).NoErr(err)
 	return w
 }
@@ -90,7 +91,7 @@ func TestMCPRunsWorkers(t *testing.T) {
 			text, run, res := callTool(t, c, "run_worker", map[string]any{"worker": w.ID, "input": script, "budget": "low"})
 			is.True(!res.IsError)
 			is.True(strings.HasPrefix(text, "Done.\n"))
-			is.True(strings.Contains(text, "link "+s.url+"/api/workers/"+w.ID+"/files/a.txt"))
+			is.True(strings.Contains(text, "link "+s.URL+"/api/workers/"+w.ID+"/files/a.txt"))
 			is.Equal(run["status"], "completed")
 			is.Equal(run["output"], "Done.")
 			task := run["taskId"].(string)
@@ -110,7 +111,7 @@ func TestMCPRunsWorkers(t *testing.T) {
 // client that knows its id may run it.
 func TestMCPHidesWorkersOfTasks(t *testing.T) {
 	is, s := onServer(t)
-	made, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller,
+	made, _, err := s.Store.CreateWorker(t.Context(), s.Owner.Caller,
 		store.NewWorker{Title: "Once", Origin: store.TaskOrigin}, store.IdempotencyKey{})
 	is.NoErr(err)
 	c := s.client(t, "", nil)
@@ -121,7 +122,7 @@ func TestMCPHidesWorkersOfTasks(t *testing.T) {
 	is.Equal(run["status"], "completed")
 
 	kept := store.CreatedOrigin
-	_, err = s.store.UpdateWorker(t.Context(), s.owner.Caller, made.ID, store.WorkerPatch{Origin: &kept})
+	_, err = s.Store.UpdateWorker(t.Context(), s.Owner.Caller, made.ID, store.WorkerPatch{Origin: &kept})
 	is.NoErr(err)
 	is.Equal(len(toolNames(t, c)), 4)
 	_, list, _ = callTool(t, c, "list_workers", map[string]any{})
@@ -134,7 +135,7 @@ func TestMCPNameOfAToolSurvivesItsTitle(t *testing.T) {
 	c := s.client(t, "", nil)
 	old := toolNames(t, c)[3]
 	title := strings.Repeat("After ", 30)
-	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, w.ID, store.WorkerPatch{Title: &title})
+	_, err := s.Store.UpdateWorker(t.Context(), s.Owner.Caller, w.ID, store.WorkerPatch{Title: &title})
 	is.NoErr(err)
 	text, _, _ := callTool(t, c, old, map[string]any{"input": "```offline\nsay Still here.\n```"})
 	is.True(strings.HasPrefix(text, "Still here."))
@@ -147,7 +148,7 @@ func TestMCPFailuresAreReported(t *testing.T) {
 	_, s := onServer(t)
 	w := newWorker(t, s, "One", store.Public)
 	hidden := newWorker(t, s, "Hidden", store.Private)
-	_, key := storetest.Caller(t, s.store, "Acme", "mo@example.com", store.RoleMember)
+	_, key := storetest.Caller(t, s.Store, "Acme", "mo@example.com", store.RoleMember)
 	member := s.as(key)
 	c := member.client(t, "2025-11-25", nil)
 	is.New(t).Equal(len(toolNames(t, c)), 4) // the hidden worker has no tool
@@ -190,7 +191,7 @@ func TestMCPFailuresAreReported(t *testing.T) {
 }
 
 func TestMCPListIsBounded(t *testing.T) {
-	is, s := onServer(t, func(s *settings) { s.idle = true })
+	is, s := onServer(t, func(s *handlerstest.Settings) { s.Idle = true })
 	for i := range 230 {
 		newWorker(t, s, fmt.Sprintf("W %d", i), store.Public)
 	}
@@ -239,7 +240,7 @@ func TestMCPProgressAndPatience(t *testing.T) {
 
 func TestMCPReportsApprovals(t *testing.T) {
 	is, s := onServer(t)
-	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Careful",
+	w, _, err := s.Store.CreateWorker(t.Context(), s.Owner.Caller, store.NewWorker{Title: "Careful",
 		Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}}, store.IdempotencyKey{})
 	is.NoErr(err)
 	c := s.client(t, "2025-11-25", nil)
@@ -290,17 +291,17 @@ func (s *site) post(t testing.TB, body string, header ...string) (*http.Response
 // raw sends a request to the endpoint.
 func (s *site) raw(t testing.TB, method, body string, header ...string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.url+"/mcp", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/mcp", strings.NewReader(body))
 	is.New(t).NoErr(err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	if s.key != "" {
-		req.Header.Set("Authorization", "Bearer "+s.key)
+	if s.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+s.Key)
 	}
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	res, err := ownClient.Do(req)
+	res, err := handlerstest.Client.Do(req)
 	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = res.Body.Close() })
 	return res
@@ -309,7 +310,7 @@ func (s *site) raw(t testing.TB, method, body string, header ...string) *http.Re
 const pingMessage = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
 func TestMCPRefusals(t *testing.T) {
-	_, s := onServer(t, func(s *settings) { s.idle = true })
+	_, s := onServer(t, func(s *handlerstest.Settings) { s.Idle = true })
 	for name, tt := range map[string]struct {
 		site   *site
 		body   string
@@ -318,7 +319,7 @@ func TestMCPRefusals(t *testing.T) {
 		code   string
 	}{
 		"fine":             {s, pingMessage, nil, 200, ""},
-		"own origin":       {s, pingMessage, []string{"Origin", s.url}, 200, ""},
+		"own origin":       {s, pingMessage, []string{"Origin", s.URL}, 200, ""},
 		"loopback origin":  {s, pingMessage, []string{"Origin", "http://localhost:6274"}, 200, ""},
 		"another origin":   {s, pingMessage, []string{"Origin", "http://evil.test"}, 403, "forbidden"},
 		"no origin at all": {s, pingMessage, []string{"Origin", "null"}, 403, "forbidden"},
@@ -368,7 +369,9 @@ func TestMCPWithoutArguments(t *testing.T) {
 }
 
 func TestMCPKeepsASilentStreamAlive(t *testing.T) {
-	is, s := onServer(t, func(s *settings) { s.mcp.SilentFor, s.mcp.LookEvery = time.Millisecond, 5*time.Millisecond })
+	is, s := onServer(t, func(s *handlerstest.Settings) {
+		s.MCP.SilentFor, s.MCP.LookEvery = time.Millisecond, 5*time.Millisecond
+	})
 	w := newWorker(t, s, "Slow", store.Public)
 	input, err := json.Marshal("```offline\nwait 300ms\nsay Done.\n```")
 	is.NoErr(err)
@@ -389,7 +392,7 @@ func TestMCPClientsThatLeave(t *testing.T) {
 	var left sync.WaitGroup
 	for i := range 20 {
 		left.Go(func() {
-			req, err := http.NewRequestWithContext(ctx, "POST", s.url+"/mcp", strings.NewReader(fmt.Sprintf(
+			req, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/mcp", strings.NewReader(fmt.Sprintf(
 				`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_worker","arguments":{"worker":%q,"task":"t%d","input":%s}}}`, w.ID, i, input)))
 			if err != nil {
 				t.Error(err)
@@ -397,22 +400,22 @@ func TestMCPClientsThatLeave(t *testing.T) {
 			}
 			req.Header.Set("Content-Type", "application/json")
 			req.Header.Set("Accept", "application/json, text/event-stream")
-			req.Header.Set("Authorization", "Bearer "+s.key)
-			if res, err := ownClient.Do(req); err == nil {
+			req.Header.Set("Authorization", "Bearer "+s.Key)
+			if res, err := handlerstest.Client.Do(req); err == nil {
 				_, _ = io.ReadAll(res.Body) // until the client leaves
 				_ = res.Body.Close()
 			}
 		})
 	}
 	storetest.Eventually(t, "all tasks", func() bool {
-		tasks, _, err := s.store.Tasks(t.Context(), s.owner.Caller, store.TaskQuery{WorkerID: w.ID, Limit: 100})
+		tasks, _, err := s.Store.Tasks(t.Context(), s.Owner.Caller, store.TaskQuery{WorkerID: w.ID, Limit: 100})
 		is.NoErr(err)
 		return len(tasks) == 20
 	})
 	leave()
 	left.Wait()
 	done := make(chan struct{})
-	go func() { s.web.Close(); close(done) }() // Close waits for every request
+	go func() { s.Web.Close(); close(done) }() // Close waits for every request
 	select {
 	case <-done:
 	case <-time.After(20 * time.Second):
