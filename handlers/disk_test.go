@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

@@ -113,6 +113,7 @@ func newServer(t testing.TB, opts ...option) *site {
 	})
 	s := &site{mail: box, url: srv.URL, store: srv.Store, runner: srv.Runner, validator: newValidator(t), web: srv.Web,
 		api: srv.API, owner: srv.Owner, key: srv.Key, server: srv}
+	srv.Validate = s.validator.check
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"journeyman/handlers/handlerstest"
 	"journeyman/handlers/metrics"
 	"journeyman/store"
 	"journeyman/store/ordertest"
@@ -19,9 +20,7 @@ func TestMetrics(t *testing.T) {
 	s.run(t, fields{"input": "hello"})
 	s.run(t, fields{"input": scripted("fail 503 busy")})
 	is.Equal(s.do(t, "GET", "/api/tasks/none", "").status, http.StatusNotFound)
-	res := s.as("").do(t, "GET", "/metrics", "")
-	is.Equal(res.status, http.StatusOK)
-	for _, line := range []string{
+	handlerstest.Scenario{Method: "GET", URL: "/metrics", Status: http.StatusOK, Contents: []string{
 		`journeyman_turns_total{status="completed"} 1`,
 		`journeyman_turns_running 0`,
 		`journeyman_turns_started_total{resumed="false"} 2`,
@@ -49,14 +48,7 @@ func TestMetrics(t *testing.T) {
 		`journeyman_disk_reserve_bytes `,
 		`journeyman_emails_held_age_seconds 0`,
 		`journeyman_store_read_only_reason{reason="storage"} 0`,
-	} {
-		if !strings.Contains(string(res.body), line) {
-			t.Errorf("no %q in\n%s", line, res.body)
-		}
-	}
-	for _, word := range []string{s.key, s.owner.OrganizationID, "tsk_", "wrk_"} {
-		is.True(!strings.Contains(string(res.body), word)) // metrics hold no names
-	}
+	}, Absent: []string{s.key, s.owner.OrganizationID, "tsk_", "wrk_"}}.Run(t, s.as("").server) // metrics hold no names
 }
 
 // TestMetricsOfUnansweredQueries checks that one context bounds all queries of a scrape. The database
@@ -90,18 +82,21 @@ func TestMetricsOfAHangingDatabase(t *testing.T) {
 	is, s := onServer(t, idle)
 	storetest.LockTables(t, s.store, "turns", "deliveries")
 	begun := time.Now()
-	res := s.as("").do(t, "GET", "/metrics", "")
-	is.Equal(res.status, http.StatusOK)
-	is.True(strings.Contains(string(res.body), `journeyman_turns_waiting{for="person"} NaN`))
+	handlerstest.Scenario{Method: "GET", URL: "/metrics", Status: http.StatusOK,
+		Contents: []string{`journeyman_turns_waiting{for="person"} NaN`}}.Run(t, s.as("").server)
 	ordertest.Below(is, time.Since(begun), 2*metrics.ScrapeTime)
 }
 
 func TestMetricsToken(t *testing.T) {
-	is, s := onServer(t, idle, func(set *settings) { set.API.MetricsToken = "secret-of-the-scraper" })
-	for header, status := range map[string]int{"": http.StatusUnauthorized, "Authorization: Bearer " + s.key: http.StatusUnauthorized,
-		"Authorization: Bearer secret-of-the-scraper": http.StatusOK} {
-		is.Equal(s.as("").do(t, "GET", "/metrics", "", header).status, status)
+	_, s := onServer(t, idle, func(set *settings) { set.API.MetricsToken = "secret-of-the-scraper" })
+	scrape := func(status int, headers ...string) handlerstest.Scenario {
+		return handlerstest.Scenario{Method: "GET", URL: "/metrics", Headers: headers, Status: status}
 	}
+	handlerstest.Run(t, s.as("").server, map[string]handlerstest.Scenario{
+		"no token":   scrape(http.StatusUnauthorized),
+		"an API key": scrape(http.StatusUnauthorized, "Authorization: Bearer "+s.key),
+		"the token":  scrape(http.StatusOK, "Authorization: Bearer secret-of-the-scraper"),
+	})
 }
 
 // TestMetricsAreDescribed checks that each family is in one block, with its type before it: scrapers

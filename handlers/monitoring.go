@@ -14,7 +14,6 @@ import (
 	"journeyman/handlers/serve"
 	"journeyman/runner"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"journeyman/mail"
-
 	"journeyman/store/gate"
 	"journeyman/store/ordertest"
 )

@@ -7,7 +7,6 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

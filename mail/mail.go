@@ -26,7 +26,6 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/share"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

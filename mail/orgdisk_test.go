@@ -6,7 +6,6 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
-
 	"journeyman/store/gate"
 	"journeyman/store/ordertest"
 )

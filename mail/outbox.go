@@ -12,7 +12,6 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

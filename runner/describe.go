@@ -11,7 +11,6 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

@@ -12,7 +12,6 @@ import (
 	"journeyman/runner/dial"
 	"journeyman/runner/model"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

@@ -27,7 +27,6 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
-
 	"journeyman/store/gate"
 )
 

@@ -11,9 +11,8 @@ import (
 	"journeyman/runner/view"
 	"journeyman/runner/workspace"
 	"journeyman/store"
-	"journeyman/store/visible"
-
 	"journeyman/store/gate"
+	"journeyman/store/visible"
 )
 
 // This file implements teams. A turn can run other workers: their turns are its children. The

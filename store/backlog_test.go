@@ -7,10 +7,9 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/gate"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
-
-	"journeyman/store/gate"
 )
 
 func TestBacklog(t *testing.T) {

@@ -17,9 +17,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"journeyman/store/objects"
-
 	"journeyman/store/gate"
+	"journeyman/store/objects"
 )
 
 // This file holds the code for blobs in a bucket: see Options.Blobs. The bucket is the place of the

@@ -9,9 +9,8 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
-	"journeyman/store/storetest"
-
 	"journeyman/store/gate"
+	"journeyman/store/storetest"
 )
 
 // A slotRunner is a runner with slots. It stores the claims that the store reports.

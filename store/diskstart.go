@@ -5,9 +5,8 @@ import (
 	"fmt"
 
 	"journeyman/store/engine"
-	"journeyman/store/sqlite"
-
 	"journeyman/store/gate"
+	"journeyman/store/sqlite"
 )
 
 // This file opens a store on a full disk: the store is read-only until there is free space.

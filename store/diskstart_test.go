@@ -11,9 +11,8 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
-	"journeyman/store/storetest"
-
 	"journeyman/store/gate"
+	"journeyman/store/storetest"
 )
 
 func openAt(t *testing.T, dir string, c *clock) (*store.Store, error) {

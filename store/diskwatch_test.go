@@ -15,10 +15,9 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/gate"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
-
-	"journeyman/store/gate"
 )
 
 // A fakeDisk has the free space that a test sets.

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"journeyman/store/gate"
 	"journeyman/store/postgres"
 	"journeyman/store/sqlite"
-
-	"journeyman/store/gate"
 )
 
 // A Kind is the sort of failure that an Error reports.

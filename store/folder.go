@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"journeyman/store/sqlite"
-
 	"journeyman/store/gate"
+	"journeyman/store/sqlite"
 )
 
 const databaseName = "journeyman.db"

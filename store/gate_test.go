@@ -8,9 +8,8 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
-	"journeyman/store/storetest"
-
 	"journeyman/store/gate"
+	"journeyman/store/storetest"
 )
 
 // TestReadOnly makes the store read-only for a full disk and for maintenance, which end in either

@@ -13,9 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"journeyman/store/sqlite"
-
 	"journeyman/store/gate"
+	"journeyman/store/sqlite"
 )
 
 // Open opens the data folder dir, and creates or upgrades its database. schema is the

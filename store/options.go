@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/store/objects"
-
 	"journeyman/store/gate"
+	"journeyman/store/objects"
 )
 
 // Options change how Open works. The zero value is right for a program.

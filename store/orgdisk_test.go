@@ -12,7 +12,6 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
-
 	"journeyman/store/gate"
 	"journeyman/store/ordertest"
 )

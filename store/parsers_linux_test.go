@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"journeyman/store"
-	"journeyman/store/growthtest"
-
 	"journeyman/store/gate"
+	"journeyman/store/growthtest"
 )
 
 func TestParsersGrowSlowly(t *testing.T) {

@@ -18,10 +18,9 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/gate"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
-
-	"journeyman/store/gate"
 )
 
 // rare contains parts of statements that only commands and the start run, over tables of users and

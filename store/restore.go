@@ -14,9 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"journeyman/store/sqlite"
-
 	"journeyman/store/gate"
+	"journeyman/store/sqlite"
 )
 
 // Restore creates the data folder dir from a backup, and checks the database. It refuses a

@@ -18,11 +18,10 @@ import (
 	"time"
 
 	"journeyman/store/engine"
+	"journeyman/store/gate"
 	"journeyman/store/objects"
 	"journeyman/store/postgres"
 	"journeyman/store/sqlite"
-
-	"journeyman/store/gate"
 )
 
 // A Store is an open data folder. Its methods are safe for concurrent use.

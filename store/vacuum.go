@@ -6,9 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"journeyman/store/sqlite"
-
 	"journeyman/store/gate"
+	"journeyman/store/sqlite"
 )
 
 // keptFree is the number of bytes of free pages that stay in the database file for the next writes.

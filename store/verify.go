@@ -13,9 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"journeyman/store/sqlite"
-
 	"journeyman/store/gate"
+	"journeyman/store/sqlite"
 )
 
 // This file checks backups. In a good backup, the database is undamaged, and the SHA-256 of each

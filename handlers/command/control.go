@@ -19,7 +19,6 @@ import (
 	"journeyman/handlers"
 	"journeyman/runner"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

@@ -17,7 +17,6 @@ import (
 
 	"journeyman/runner"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

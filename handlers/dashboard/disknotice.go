@@ -5,7 +5,6 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

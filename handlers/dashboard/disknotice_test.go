@@ -7,9 +7,8 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
-	"journeyman/store/storetest"
-
 	"journeyman/store/gate"
+	"journeyman/store/storetest"
 )
 
 // TestDiskNotice shows pages while the disk fills up. Users who may see the system get the notice

@@ -7,7 +7,6 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

@@ -1,5 +1,5 @@
 // Package handlerstest starts the HTTP API for tests: a real server over a real store and runner, with the offline
-// model and the endpoint of MCP clients.
+// model and the endpoint of MCP clients. A Scenario is one request to it, with what its answer must be.
 //
 // Only tests import this package. It fakes nothing but the model.
 package handlerstest
@@ -44,6 +44,9 @@ type Server struct {
 	Web    *httptest.Server
 	Owner  store.Identity
 	Key    string // the key of Request; "" for none
+
+	// Validate checks each answer to a Scenario; nil if there is nothing else to check.
+	Validate func(t testing.TB, req *http.Request, resp *http.Response, body []byte)
 
 	idle bool
 }
@@ -132,7 +135,7 @@ func (s *Server) As(key string) *Server {
 }
 
 // Request returns a request with the server's key, and with a JSON body unless body is "". Each header is
-// "Name: value"; "" is left out. A Content-Type or Authorization replaces the usual one.
+// "Name: value"; "" is left out. The last Accept, Authorization and Content-Type count.
 func (s *Server) Request(t testing.TB, method, path, body string, headers ...string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
@@ -149,7 +152,7 @@ func (s *Server) Request(t testing.TB, method, path, body string, headers ...str
 		}
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Add(name, value)
-		if name == "Content-Type" || name == "Authorization" {
+		if name == "Accept" || name == "Authorization" || name == "Content-Type" {
 			req.Header.Set(name, value)
 		}
 	}

@@ -279,92 +279,62 @@ func TestMCPCallMadeAgain(t *testing.T) {
 	is.True(plain != first) // each call is a new turn
 }
 
-// post sends a raw message.
-func (s *site) post(t testing.TB, body string, header ...string) (*http.Response, string) {
-	t.Helper()
-	res := s.raw(t, "POST", body, header...)
-	text, err := io.ReadAll(res.Body)
-	is.New(t).NoErr(err)
-	return res, string(text)
+// message returns the scenario of a message that a client sends, and that the server accepts. A further header
+// replaces the usual one of its name.
+func message(body string, headers ...string) handlerstest.Scenario {
+	return handlerstest.Scenario{Method: "POST", URL: "/mcp", Body: body, Status: http.StatusOK,
+		Headers: append([]string{"Content-Type: application/json", "Accept: application/json, text/event-stream"}, headers...)}
 }
 
-// raw sends a request to the endpoint.
-func (s *site) raw(t testing.TB, method, body string, header ...string) *http.Response {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/mcp", strings.NewReader(body))
-	is.New(t).NoErr(err)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	if s.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+s.Key)
-	}
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	res, err := handlerstest.Client.Do(req)
-	is.New(t).NoErr(err)
-	t.Cleanup(func() { _ = res.Body.Close() })
-	return res
+// refused returns the scenario of a message that the server refuses.
+func refused(status int, code, body string, headers ...string) handlerstest.Scenario {
+	sc := message(body, headers...)
+	sc.Status, sc.Code = status, code
+	return sc
+}
+
+// toolCall returns a message that calls a tool. arguments is a member of the parameters, in JSON, or "".
+func toolCall(name, arguments string) string {
+	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `"` + arguments + `}}`
 }
 
 const pingMessage = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
 func TestMCPRefusals(t *testing.T) {
 	_, s := onServer(t, func(s *handlerstest.Settings) { s.Idle = true })
-	for name, tt := range map[string]struct {
-		site   *site
-		body   string
-		header []string
-		status int
-		code   string
-	}{
-		"fine":             {s, pingMessage, nil, 200, ""},
-		"own origin":       {s, pingMessage, []string{"Origin", s.URL}, 200, ""},
-		"loopback origin":  {s, pingMessage, []string{"Origin", "http://localhost:6274"}, 200, ""},
-		"another origin":   {s, pingMessage, []string{"Origin", "http://evil.test"}, 403, "forbidden"},
-		"no origin at all": {s, pingMessage, []string{"Origin", "null"}, 403, "forbidden"},
-		"behind a proxy":   {s, pingMessage, []string{"Host", "agents.test"}, 200, ""},
-		"no key":           {s.as(""), pingMessage, nil, 401, "unauthorized"},
-		"a wrong key":      {s.as("jm_live_wrong_wrong_wrong"), pingMessage, nil, 401, "unauthorized"},
-		"a form":           {s, pingMessage, []string{"Content-Type", "text/plain"}, 415, "unsupported_media_type"},
-		"empty":            {s, ``, nil, 400, "invalid_request"},
-		"no JSON":          {s, `{`, nil, 400, "invalid_request"},
-		"a batch":          {s, ` [` + pingMessage + `]`, nil, 400, "invalid_request"},
-		"too large":        {s, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", 1<<20) + `"}}`, nil, 413, "too_large"},
-		"no event stream":  {s, pingMessage, []string{"Accept", "application/json"}, 400, "invalid_request"},
-		"an old version":   {s, pingMessage, []string{"Mcp-Protocol-Version", "1999-01-01"}, 400, "invalid_request"},
-		"no such method":   {s, `{"jsonrpc":"2.0","id":1,"method":"nothing"}`, nil, 400, "invalid_request"},
-		"a notification":   {s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil, 202, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			res, body := tt.site.post(t, tt.body, tt.header...)
-			is.Equal(res.StatusCode, tt.status)
-			is.True(res.Header.Get("X-Request-Id") != "")
-			if tt.code == "" {
-				return
-			}
-			var p struct{ Error, Code, RequestID string }
-			is.NoErr(json.Unmarshal([]byte(body), &p))
-			is.Equal(p.Code, tt.code)
-			is.True(p.Error != "" && p.RequestID == res.Header.Get("X-Request-Id"))
-		})
-	}
-	for _, method := range []string{"GET", "DELETE"} { // there are no sessions
-		res := s.raw(t, method, "")
-		is.New(t).Equal(res.StatusCode, 405)
-		is.New(t).True(strings.Contains(res.Header.Get("Allow"), "POST"))
-	}
+	handlerstest.Run(t, s.Server, map[string]handlerstest.Scenario{
+		"fine":             message(pingMessage),
+		"own origin":       message(pingMessage, "Origin: "+s.URL),
+		"loopback origin":  message(pingMessage, "Origin: http://localhost:6274"),
+		"another origin":   refused(403, "forbidden", pingMessage, "Origin: http://evil.test"),
+		"no origin at all": refused(403, "forbidden", pingMessage, "Origin: null"),
+		"behind a proxy":   message(pingMessage, "Host: agents.test"),
+		"a wrong key":      refused(401, "unauthorized", pingMessage, "Authorization: Bearer jm_live_wrong_wrong_wrong"),
+		"a form":           refused(415, "unsupported_media_type", pingMessage, "Content-Type: text/plain"),
+		"empty":            refused(400, "invalid_request", ``),
+		"no JSON":          refused(400, "invalid_request", `{`),
+		"a batch":          refused(400, "invalid_request", ` [`+pingMessage+`]`),
+		"too large": refused(413, "too_large", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"`+
+			strings.Repeat("x", 1<<20)+`"}}`),
+		"no event stream": refused(400, "invalid_request", pingMessage, "Accept: application/json"),
+		"an old version":  refused(400, "invalid_request", pingMessage, "Mcp-Protocol-Version: 1999-01-01"),
+		"no such method":  refused(400, "invalid_request", `{"jsonrpc":"2.0","id":1,"method":"nothing"}`),
+		"a notification": {Method: "POST", URL: "/mcp", Body: `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+			Headers: message("").Headers, Status: http.StatusAccepted},
+		// There are no sessions.
+		"GET":    {Method: "GET", URL: "/mcp", Status: http.StatusMethodNotAllowed, Answers: []string{"Allow: POST"}},
+		"DELETE": {Method: "DELETE", URL: "/mcp", Status: http.StatusMethodNotAllowed, Answers: []string{"Allow: POST"}},
+	})
+	handlerstest.Run(t, s.As(""), map[string]handlerstest.Scenario{"no key": refused(401, "unauthorized", pingMessage)})
 }
 
 // TestMCPWithoutArguments checks the forms in which clients send no arguments.
 func TestMCPWithoutArguments(t *testing.T) {
-	is, s := onServer(t)
+	_, s := onServer(t)
 	for _, none := range []string{"", `,"arguments":null`, `,"arguments":{}`} {
-		_, body := s.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_workers"`+none+`}}`)
-		is.True(strings.Contains(body, `"structuredContent":{"items":[]`))
-		is.True(!strings.Contains(body, `"isError":true`))
+		sc := message(toolCall("list_workers", none))
+		sc.Contents, sc.Absent = []string{`"structuredContent":{"items":[]`}, []string{`"isError":true`}
+		sc.Run(t, s.Server)
 	}
 }
 
@@ -375,10 +345,11 @@ func TestMCPKeepsASilentStreamAlive(t *testing.T) {
 	w := newWorker(t, s, "Slow", store.Public)
 	input, err := json.Marshal("```offline\nwait 300ms\nsay Done.\n```")
 	is.NoErr(err)
-	_, body := s.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_worker","arguments":{"worker":"`+w.ID+`","input":`+string(input)+`}}}`)
+	sc := message(toolCall("run_worker", `,"arguments":{"worker":"`+w.ID+`","input":`+string(input)+`}`))
+	sc.Events = []string{"{"}
+	sc.Contents = []string{"Done."}
+	_, body := sc.Run(t, s.Server)
 	is.True(strings.HasPrefix(body, ": still at work\n\n"))
-	is.True(strings.Contains(body, "data: {"))
-	is.True(strings.Contains(body, "Done."))
 }
 
 // TestMCPClientsThatLeave disconnects many clients during calls: their requests end, and their
@@ -392,15 +363,8 @@ func TestMCPClientsThatLeave(t *testing.T) {
 	var left sync.WaitGroup
 	for i := range 20 {
 		left.Go(func() {
-			req, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/mcp", strings.NewReader(fmt.Sprintf(
-				`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_worker","arguments":{"worker":%q,"task":"t%d","input":%s}}}`, w.ID, i, input)))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			req.Header.Set("Content-Type", "application/json")
-			req.Header.Set("Accept", "application/json, text/event-stream")
-			req.Header.Set("Authorization", "Bearer "+s.Key)
+			sc := message(toolCall("run_worker", fmt.Sprintf(`,"arguments":{"worker":%q,"task":"t%d","input":%s}`, w.ID, i, input)))
+			req := s.Request(t, sc.Method, sc.URL, sc.Body, sc.Headers...).WithContext(ctx)
 			if res, err := handlerstest.Client.Do(req); err == nil {
 				_, _ = io.ReadAll(res.Body) // until the client leaves
 				_ = res.Body.Close()

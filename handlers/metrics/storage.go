@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

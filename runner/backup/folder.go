@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/store/sqlite"
-
 	"journeyman/store/gate"
+	"journeyman/store/sqlite"
 )
 
 const (

@@ -14,7 +14,6 @@ import (
 
 	"journeyman/runner/backup"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

@@ -16,11 +16,10 @@ import (
 	"time"
 	"unsafe"
 
-	"journeyman/runner/workspace"
-
 	"github.com/matryer/is"
 	"golang.org/x/sys/unix"
 
+	"journeyman/runner/workspace"
 	"journeyman/store/ordertest"
 )
 

@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"journeyman/runner/workspace"
-
 	"github.com/matryer/is"
 
+	"journeyman/runner/workspace"
 	"journeyman/store/ordertest"
 )
 

@@ -8,10 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"journeyman/runner/workspace"
-
 	"github.com/matryer/is"
 
+	"journeyman/runner/workspace"
 	"journeyman/store/ordertest"
 )
 

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

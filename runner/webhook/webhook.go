@@ -26,7 +26,6 @@ import (
 	"journeyman/runner/trace"
 	"journeyman/runner/view"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 

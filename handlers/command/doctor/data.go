@@ -13,7 +13,6 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/store"
-
 	"journeyman/store/gate"
 )
 
