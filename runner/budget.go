@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"journeyman/runner/budget"
 	"journeyman/store"
 )
 
@@ -53,26 +54,26 @@ func lastEnd(now time.Time, budget time.Duration, outOfTime time.Time) time.Time
 }
 
 // allow returns the allowance for the next call of a turn, and reserves its maximum cost.
-func (r *Runner) allow(ctx context.Context, e *execution) (allowance, error) {
+func (r *Runner) allow(ctx context.Context, e *execution) (budget.Allowance, error) {
 	input := e.prompt.Calibrated(e.estimate)
 	// Use the larger estimate: a calibration that is too low must not let a call exceed the cap.
-	return r.reserveFor(ctx, e, expense{price: e.model.price, limit: r.reached(e), left: r.creditsLeft(e),
-		input: max(e.estimate, input), most: e.window.Output(input)})
+	return r.reserveFor(ctx, e, budget.Expense{Price: e.model.price, Limit: r.reached(e), Left: r.creditsLeft(e),
+		Input: max(e.estimate, input), Most: e.window.Output(input)})
 }
 
 // reserveFor reserves the maximum cost of a call in two accounts: the budget of the turn's team,
 // and the cap of its organization. Every call uses this order, which prevents a deadlock.
-func (r *Runner) reserveFor(ctx context.Context, e *execution, x expense) (allowance, error) {
+func (r *Runner) reserveFor(ctx context.Context, e *execution, x budget.Expense) (budget.Allowance, error) {
 	if e.team == nil {
 		return r.reserve(ctx, e.claim.OrganizationID, x)
 	}
 	t, _, err := r.cfg.Store.Team(ctx, e.claim.Turn)
 	if err != nil {
-		return allowance{}, err
+		return budget.Allowance{}, err
 	}
 	root := r.cfg.Budgets[t.Root]
-	if x.limit == "" && outOfSteps(root, t) {
-		x.limit = limitSteps
+	if x.Limit == "" && outOfSteps(root, t) {
+		x.Limit = budget.LimitSteps
 	}
 	if root.Credits == 0 { // no limit to share
 		return r.reserve(ctx, e.claim.OrganizationID, x)
@@ -88,20 +89,20 @@ func (r *Runner) reserveFor(ctx context.Context, e *execution, x expense) (allow
 		hold: func(ctx context.Context, h store.Reservation) (bool, error) {
 			return true, r.cfg.Store.ReserveFromTeam(ctx, e.claim.Turn, budget, h)
 		}})
-	if err != nil || a.maxTokens == 0 {
-		a.reserved.settle()
-		a.reserved = nil
+	if err != nil || a.MaxTokens == 0 {
+		a.Reserved.Settle()
+		a.Reserved = nil
 		return a, err
 	}
 	// The cap of the organization can only lower the team's allowance.
-	x.limit, x.most = a.limit, a.maxTokens
+	x.Limit, x.Most = a.Limit, a.MaxTokens
 	b, err := r.reserve(ctx, e.claim.OrganizationID, x)
-	if err != nil || b.reserved == nil {
-		a.reserved.settle()
+	if err != nil || b.Reserved == nil {
+		a.Reserved.Settle()
 		return b, err
 	}
-	b.reserved.settleWith(a.reserved)
-	b.byCredits = b.byCredits || a.byCredits
+	b.Reserved.SettleWith(a.Reserved)
+	b.ByCredits = b.ByCredits || a.ByCredits
 	return b, nil
 }
 
@@ -109,7 +110,7 @@ func (r *Runner) reserveFor(ctx context.Context, e *execution, x expense) (allow
 func (r *Runner) reached(e *execution) string {
 	steps := r.cfg.Budgets[e.claim.Budget].Steps
 	if e.limit == "" && steps > 0 && int64(len(e.steps)) >= steps {
-		return limitSteps
+		return budget.LimitSteps
 	}
 	return e.limit
 }
@@ -122,7 +123,7 @@ func (r *Runner) reachedByTeam(ctx context.Context, e *execution) (string, error
 	}
 	t, _, err := r.cfg.Store.Team(ctx, e.claim.Turn)
 	if err == nil && outOfSteps(r.cfg.Budgets[t.Root], t) {
-		limit = limitSteps
+		limit = budget.LimitSteps
 	}
 	return limit, err
 }
@@ -142,7 +143,7 @@ func (r *Runner) creditsLeft(e *execution) int64 {
 // reserve reserves the maximum cost of a call in the organization's cap. So parallel turns
 // cannot exceed the cap together. If only reservations of other calls leave too little room,
 // reserve waits: those calls usually cost less than they have reserved.
-func (r *Runner) reserve(ctx context.Context, organizationID string, x expense) (allowance, error) {
+func (r *Runner) reserve(ctx context.Context, organizationID string, x budget.Expense) (budget.Allowance, error) {
 	return r.hold(ctx, organizationID, x, balance{
 		left: func(ctx context.Context) (int64, bool, error) { return r.cfg.Store.Allowance(ctx, organizationID) },
 		hold: func(ctx context.Context, h store.Reservation) (bool, error) {
@@ -160,16 +161,17 @@ type balance struct {
 }
 
 // hold is reserve for any account of the ledger.
-func (r *Runner) hold(ctx context.Context, account string, x expense, b balance) (a allowance, err error) {
-	if x.free() {
-		return allowance{limit: x.limit, maxTokens: x.most}, nil // a free call needs no reservation
+func (r *Runner) hold(ctx context.Context, account string, x budget.Expense, b balance) (
+	a budget.Allowance, err error) {
+	if x.Free() {
+		return budget.Allowance{Limit: x.Limit, MaxTokens: x.Most}, nil // a free call needs no reservation
 	}
-	// decide runs under the lock of the account: see reservation.hold.
-	decide := func(room, held int64) (v verdict) {
-		a, v = x.decide(room, held)
+	// decide runs under the lock of the account: see budget.Ledger.Reserve.
+	decide := func(room, held int64) (v budget.Verdict) {
+		a, v = x.Decide(room, held)
 		return v
 	}
-	reserved, err := r.ledger.reserve(ctx, account, func(held int64) (verdict, error) {
+	reserved, err := r.ledger.Reserve(ctx, account, func(held int64) (budget.Verdict, error) {
 		if r.cfg.Store.Shared() {
 			return r.holdAmongNodes(ctx, account, held, b, decide)
 		}
@@ -179,26 +181,26 @@ func (r *Runner) hold(ctx context.Context, account string, x expense, b balance)
 		}
 		return decide(left-held, held), err
 	})
-	a.reserved = reserved
+	a.Reserved = reserved
 	return a, err
 }
 
 // holdAmongNodes decides on a reservation, with regard to the reservations of all nodes. It stores the new
 // sum of this node's reservations in the same transaction.
 func (r *Runner) holdAmongNodes(ctx context.Context, account string, own int64, b balance,
-	decide func(room, held int64) verdict) (v verdict, err error) {
+	decide func(room, held int64) budget.Verdict) (v budget.Verdict, err error) {
 	limited, err := b.hold(ctx, store.Reservation{Account: account, RunnerID: r.ID(), Own: own,
 		Decide: func(left, others int64) int64 {
 			v = decide(left-own-others, own+others)
-			if v.wait {
+			if v.Wait {
 				return 0
 			}
-			return v.nanos
+			return v.Nanos
 		}})
 	if err == nil && !limited {
 		return decide(math.MaxInt64, own), nil
 	}
-	v.shared = true
+	v.Shared = true
 	return v, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"journeyman/runner/budget"
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/store"
@@ -75,8 +76,8 @@ func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal *model.Erro
 func (r *Runner) compact(ctx context.Context, e *execution, c *prompt.Compactor, p prompt.Proposal,
 	refused bool) error {
 	m, started := p.Compaction, r.cfg.Now()
-	var a allowance
-	defer func() { a.reserved.settle() }() // once the cost is in the database
+	var a budget.Allowance
+	defer func() { a.Reserved.Settle() }() // once the cost is in the database
 	if p.Summary != nil {
 		text, used, err := r.summarise(ctx, e, *p.Summary, &a)
 		if err != nil {
@@ -99,23 +100,23 @@ func (r *Runner) compact(ctx context.Context, e *execution, c *prompt.Compactor,
 // summarise asks the model to write a summary. The text is empty if the turn must keep its credits
 // for the answer. It is also empty if the provider refuses the request for its length or content.
 // The caller must settle a.reserved once the cost is in the database.
-func (r *Runner) summarise(ctx context.Context, e *execution, req model.Request, a *allowance) (
+func (r *Runner) summarise(ctx context.Context, e *execution, req model.Request, a *budget.Allowance) (
 	text string, used store.Usage, err error) {
 	estimate, most := prompt.EstimateRequest(req), req.MaxTokens
 	err = r.retry(ctx, e, func() (err error) {
-		a.reserved.settle() // the try before is already charged
-		*a = allowance{}
+		a.Reserved.Settle() // the try before is already charged
+		*a = budget.Allowance{}
 		// If the text is empty, the caller inserts a note instead of a summary.
 		if r.reached(e) != "" {
 			return nil
 		}
-		*a, err = r.reserveFor(ctx, e, expense{price: e.model.price, left: r.creditsLeft(e),
-			input: e.prompt.Calibrated(estimate), most: most})
+		*a, err = r.reserveFor(ctx, e, budget.Expense{Price: e.model.price, Left: r.creditsLeft(e),
+			Input: e.prompt.Calibrated(estimate), Most: most})
 		// The turn can pay for a summary or for its answer, not for both.
-		if err != nil || a.limit != "" {
+		if err != nil || a.Limit != "" {
 			return err
 		}
-		req.MaxTokens = a.maxTokens
+		req.MaxTokens = a.MaxTokens
 		resp, err := r.generate(ctx, e, req, estimate, nil)
 		// A note instead of the summary is better than a failed turn.
 		if me, ok := errors.AsType[*model.Error](err); ok && (me.TooLong() || me.Filtered()) {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 
+	"journeyman/runner/budget"
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/store"
@@ -61,16 +62,16 @@ func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, description
 func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller, req model.Request) (
 	Description, error) {
 	input := prompt.EstimateRequest(req)
-	a, err := r.reserve(ctx, c.OrganizationID, expense{price: m.price, left: math.MaxInt64, input: input,
-		most: min(m.maxOutput(), describeTokens)})
+	a, err := r.reserve(ctx, c.OrganizationID, budget.Expense{Price: m.price, Left: math.MaxInt64, Input: input,
+		Most: min(m.maxOutput(), describeTokens)})
 	if err != nil {
 		return Description{}, fmt.Errorf("describe worker: %w", err)
 	}
-	defer a.reserved.settle()
-	if a.limit != "" {
+	defer a.Reserved.Settle()
+	if a.Limit != "" {
 		return Description{}, store.CapReached()
 	}
-	req.MaxTokens = a.maxTokens
+	req.MaxTokens = a.MaxTokens
 	// No turn has these costs, so the organization is charged directly, even for a failed call.
 	cost := callCost{input: input, local: model.Local(m.Model)}
 	resp, failed := model.Ask(ctx, m.Model, req, cost.count)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"journeyman/runner/budget"
 	"journeyman/store"
 )
 
@@ -14,7 +15,7 @@ import (
 // and accounts with reservations.
 func (r *Runner) Kept() (rings, running, watched, reserved int) {
 	rings, running, watched = r.Streams.Held()
-	return rings, running, watched, r.ledger.users()
+	return rings, running, watched, r.ledger.Accounts()
 }
 
 // ExpireSuspended ends the suspended turns that have waited too long, like housekeep.
@@ -63,7 +64,7 @@ func (r *Runner) MayAct(ctx context.Context, runnerID string) error {
 }
 
 // PollHolds is the pause between two looks of a call that waits for those of other nodes.
-const PollHolds = pollHolds
+const PollHolds = budget.PollInterval
 
 // NotifyAborted notifies the watchers of the turns from t on that were cancelled.
 func (r *Runner) NotifyAborted(ctx context.Context, t store.Turn) error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/runner/budget"
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/runner/schema"
@@ -200,7 +201,7 @@ func (r *Runner) loop(turn context.Context, e *execution) error {
 		var done bool
 		var err error
 		// Run tools first: after a restart the journal may end with calls that have no result.
-		if e.limit != limitTime { // a turn that is out of time runs no more tools
+		if e.limit != budget.LimitTime { // a turn that is out of time runs no more tools
 			err = r.finishCalls(ctx, e)
 		}
 		if err == nil {
@@ -217,10 +218,10 @@ func (r *Runner) loop(turn context.Context, e *execution) error {
 		case !errors.Is(context.Cause(ctx), errOutOfTime) || errors.Is(err, store.ErrClaimLost) ||
 			errors.Is(err, errSuspended):
 			return err
-		case e.limit == limitTime: // even the last call took too long
-			return r.conclude(e, r.partialStep(e), budgetEnd(limitTime))
+		case e.limit == budget.LimitTime: // even the last call took too long
+			return r.conclude(e, r.partialStep(e), budgetEnd(budget.LimitTime))
 		default: // the time is over: one more call writes the answer
-			e.limit = limitTime
+			e.limit = budget.LimitTime
 			// The new context derives from turn, because ctx has ended. A cancellation still ends
 			// it.
 			var cancel context.CancelFunc

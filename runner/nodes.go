@@ -170,7 +170,7 @@ func (r *Runner) housekeep() {
 		if err = errors.Join(err, r.keepPlace(r.ID())); err != nil && r.ctx.Err() == nil {
 			r.cfg.Log.Error("end the leases of dead nodes, and update the leader and the placed workers", "err", err)
 		}
-		r.ledger.storeAgain()
+		r.ledger.StoreAgain()
 		r.Streams.Prune()
 		r.expireSuspended()
 	})

@@ -24,6 +24,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"journeyman/runner/budget"
 	"journeyman/runner/model"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
@@ -66,7 +67,7 @@ type Runner struct {
 	strangers  int                   // those of them that are for turns of people who are not members
 
 	views        view.Builder
-	ledger       *ledger
+	ledger       *budget.Ledger
 	billed       billedRates
 	unpriced     unpricedModels
 	outages      outages
@@ -98,7 +99,7 @@ func New(cfg Config) *Runner {
 	}
 	r.retries = r.metrics.NewCounter("journeyman_model_retries_total")
 	r.Streams = stream.New(cfg.Store, r.views, cfg.Now)
-	r.ledger = newLedger(r.storeHold)
+	r.ledger = budget.NewLedger(r.storeHold)
 	cfg.Store.OnChange(r.recordsChanged)
 	r.Streams.OnEnd(r.tellEnded)
 	r.setup = newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"journeyman/runner/budget"
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/runner/schema"
@@ -107,19 +108,19 @@ func (r *Runner) tryStep(ctx context.Context, e *execution) (done bool, err erro
 			return err
 		}
 		// Settle after respond has committed the cost. Until then the credits must stay reserved.
-		defer a.reserved.settle()
-		if a.maxTokens == 0 {
+		defer a.Reserved.Settle()
+		if a.MaxTokens == 0 {
 			done = true
-			return r.conclude(e, nil, budgetEnd(a.limit))
+			return r.conclude(e, nil, budgetEnd(a.Limit))
 		}
 		asked := req // a copy: the next try may afford fewer tokens
-		asked.MaxTokens = a.maxTokens
+		asked.MaxTokens = a.MaxTokens
 		call := ctx
-		if a.limit != "" {
+		if a.Limit != "" {
 			asked = prompt.Final(asked)
 			// From the whole turn: ctx may end with the time budget, and cut a call off that has just begun.
 			var cancel context.CancelFunc
-			call, cancel = r.beginLast(e.ctx, e, a.limit)
+			call, cancel = r.beginLast(e.ctx, e, a.Limit)
 			defer cancel()
 		}
 		st, resp, err := r.callModel(call, e, asked)
@@ -184,19 +185,19 @@ func (e *execution) attempt() int64 {
 
 // respond acts on the response of a model call. It either ends the turn, or journals the step so
 // that the loop continues.
-func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a allowance) (done bool, err error) {
+func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a budget.Allowance) (done bool, err error) {
 	// Check the reasons to end the turn first. After a refusal or at a limit no tool may run, even
 	// if the response contains calls.
 	switch {
 	case resp.Finish == model.FinishRefused:
 		e.logCall("the model refused to answer", nil, "step", st.Seq)
 		return true, r.fail(e, st, store.Failure{Code: model.CodeRefused, Message: model.RefusalText(resp.Refusal)})
-	case a.limit != "":
+	case a.Limit != "":
 		// A call is no answer, but the words before it may be one, and so may those of the steps that it continues.
 		if resp.Mistake != "" && store.AnswerText(withLast(e.unfinished(), &st)) == "" {
 			st.Finish = store.FinishMistake
 		}
-		return true, r.conclude(e, &st, budgetEnd(a.limit))
+		return true, r.conclude(e, &st, budgetEnd(a.Limit))
 	case resp.Finish == model.FinishContentFilter:
 		e.logCall("the provider withheld a part of the answer", nil, "step", st.Seq)
 		return true, r.conclude(e, &st, store.Outcome{IncompleteReason: store.ReasonFilter})
@@ -205,13 +206,13 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a all
 	case wantsTools(st):
 		st.Approvals = r.approvals(e, st)
 		return false, r.journal(e, st)
-	case resp.Finish == model.FinishLength && a.spent(st.Usage.OutputTokens):
+	case resp.Finish == model.FinishLength && a.Spent(st.Usage.OutputTokens):
 		// Text without calls is already an answer. Otherwise the reserved credits pay for one last
 		// call.
 		if store.AnswerText([]store.Step{st}) != "" && !hasCalls(st) {
-			return true, r.conclude(e, &st, budgetEnd(limitCredits))
+			return true, r.conclude(e, &st, budgetEnd(budget.LimitCredits))
 		}
-		e.limit = limitCredits
+		e.limit = budget.LimitCredits
 		return false, r.journal(e, st)
 	case resp.Finish == model.FinishLength:
 		return r.continueStep(e, st)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"journeyman/runner/budget"
 	"journeyman/store"
 )
 
@@ -32,7 +33,7 @@ func (r *Runner) loadTeam(ctx context.Context, e *execution) error {
 		if err != nil {
 			continue // without a model that turn makes no last call, so it needs no credits
 		}
-		e.team.kept += lastCost(chain[0].price, a.Estimated)
+		e.team.kept += budget.LastCost(chain[0].price, a.Estimated)
 	}
 	if left < math.MaxInt64/2 { // otherwise none of these turns has a limit
 		e.team.time = max(left, time.Nanosecond) // not 0, because 0 means no limit

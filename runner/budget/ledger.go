@@ -1,4 +1,4 @@
-package runner
+package budget
 
 import (
 	"context"
@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// A ledger records the maximum cost of each model call in progress, by organization and by team.
+// A Ledger records the maximum cost of each model call in progress, by organization and by team.
 // With it, parallel calls cannot exceed an organization's cap or a team's budget together. It is
 // not stored, because after a restart no call is in progress. Among nodes, however, the sum of each
 // account with a limit is stored. So the calls of all nodes together cannot exceed the limit.
-type ledger struct {
+type Ledger struct {
 	publish func(key string, held int64) error // stores the sum of an account; nil without other nodes
 
 	mu       sync.Mutex          // guards the fields below and the users of accounts; held only briefly
 	accounts map[string]*account // by organization or team; only accounts with users
-	unstored map[string]bool     // accounts whose sums could not be stored: see storeAgain
+	unstored map[string]bool     // accounts whose sums could not be stored: see StoreAgain
 }
 
-// newLedger returns an empty ledger. publish stores the sum of an account for the other nodes. It is called only if
+// NewLedger returns an empty ledger. publish stores the sum of an account for the other nodes. It is called only if
 // verdicts say that an account is shared.
-func newLedger(publish func(key string, held int64) error) *ledger { return &ledger{publish: publish} }
+func NewLedger(publish func(key string, held int64) error) *Ledger { return &Ledger{publish: publish} }
 
-// users returns the number of accounts with reservations that wait or hold.
-func (l *ledger) users() int {
+// Accounts returns the number of accounts with reservations that wait or hold.
+func (l *Ledger) Accounts() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.accounts)
@@ -41,31 +41,31 @@ type account struct {
 	settled chan struct{} // closed when the next reservation is settled, and then replaced
 }
 
-// A reservation holds nano-dollars of an account until it is settled.
-type reservation struct {
-	ledger  *ledger
+// A Reservation holds nano-dollars of an account until it is settled.
+type Reservation struct {
+	ledger  *Ledger
 	key     string
 	account *account
 	nanos   int64
-	also    *reservation // of the same call in another account, settled together; nil for none
+	also    *Reservation // of the same call in another account, settled together; nil for none
 }
 
-// A verdict is the decision on a reservation.
-type verdict struct {
-	nanos  int64 // the amount to hold
-	wait   bool  // decide again after another reservation is settled
-	shared bool  // other nodes use the account, and the new sum is stored
+// A Verdict is the decision on a reservation.
+type Verdict struct {
+	Nanos  int64 // the amount to hold
+	Wait   bool  // decide again after another reservation is settled
+	Shared bool  // other nodes use the account, and the new sum is stored
 }
 
-// pollHolds is the pause after which a waiting reservation is decided again, because other nodes may have
+// PollInterval is the pause after which a waiting reservation is decided again, because other nodes may have
 // settled reservations.
-const pollHolds = 250 * time.Millisecond
+const PollInterval = 250 * time.Millisecond
 
-// reserve calls decide to get the amount to hold. held is the sum of all current reservations. If
-// decide returns wait, reserve calls it again after another reservation is settled.
-func (l *ledger) reserve(ctx context.Context, key string,
-	decide func(held int64) (verdict, error)) (*reservation, error) {
-	rv := &reservation{ledger: l, key: key, account: l.join(key)}
+// Reserve calls decide to get the amount to hold. held is the sum of all current reservations. If
+// decide returns wait, Reserve calls it again after another reservation is settled.
+func (l *Ledger) Reserve(ctx context.Context, key string,
+	decide func(held int64) (Verdict, error)) (*Reservation, error) {
+	rv := &Reservation{ledger: l, key: key, account: l.join(key)}
 	for {
 		settled, shared, err := rv.hold(ctx, decide)
 		if err == nil && settled == nil {
@@ -75,18 +75,18 @@ func (l *ledger) reserve(ctx context.Context, key string,
 			err = await(ctx, settled, shared)
 		}
 		if err != nil {
-			rv.settle() // it holds nothing yet, but counts as a user of the account
+			rv.Settle() // it holds nothing yet, but counts as a user of the account
 			return nil, err
 		}
 	}
 }
 
 // await waits until a reservation is settled. No event reports the settlements of other nodes. So if other
-// nodes share the account, await also returns after pollHolds.
+// nodes share the account, await also returns after PollInterval.
 func await(ctx context.Context, settled <-chan struct{}, shared bool) error {
 	var poll <-chan time.Time
 	if shared {
-		timer := time.NewTimer(pollHolds)
+		timer := time.NewTimer(PollInterval)
 		defer timer.Stop()
 		poll = timer.C
 	}
@@ -101,7 +101,7 @@ func await(ctx context.Context, settled <-chan struct{}, shared bool) error {
 
 // hold calls decide once. It returns the channel to wait for, or nil if the reservation has been
 // made. shared reports whether other nodes use the account.
-func (rv *reservation) hold(ctx context.Context, decide func(held int64) (verdict, error)) (
+func (rv *Reservation) hold(ctx context.Context, decide func(held int64) (Verdict, error)) (
 	settled <-chan struct{}, shared bool, err error) {
 	a := rv.account
 	select {
@@ -110,34 +110,34 @@ func (rv *reservation) hold(ctx context.Context, decide func(held int64) (verdic
 		return nil, false, context.Cause(ctx)
 	}
 	defer func() { <-a.busy }()
-	// The cost of a call is stored before its reservation is settled, and settle waits until the account is
+	// The cost of a call is stored before its reservation is settled, and Settle waits until the account is
 	// free. So decide finds each call in the database, in held, or in both.
 	v, err := decide(a.held)
-	a.shared = a.shared || v.shared
+	a.shared = a.shared || v.Shared
 	if err != nil {
-		if v.shared { // despite the error, the database may contain the new sum
+		if v.Shared { // despite the error, the database may contain the new sum
 			rv.ledger.store(rv.key, a)
 		}
 		return nil, false, err
 	}
-	if v.wait {
-		return a.settled, v.shared, nil // read before the account is free, so that no settlement is missed
+	if v.Wait {
+		return a.settled, v.Shared, nil // read before the account is free, so that no settlement is missed
 	}
-	rv.nanos = v.nanos
-	a.held += v.nanos
-	return nil, v.shared, nil
+	rv.nanos = v.Nanos
+	a.held += v.Nanos
+	return nil, v.Shared, nil
 }
 
-// settleWith makes settle also release another reservation of the same call. also is nil for none.
-func (rv *reservation) settleWith(also *reservation) { rv.also = also }
+// SettleWith makes settle also release another reservation of the same call. also is nil for none.
+func (rv *Reservation) SettleWith(also *Reservation) { rv.also = also }
 
-// settle releases a reservation after the real cost of the call is stored. It does nothing if rv is
+// Settle releases a reservation after the real cost of the call is stored. It does nothing if rv is
 // nil.
-func (rv *reservation) settle() {
+func (rv *Reservation) Settle() {
 	if rv == nil {
 		return
 	}
-	defer rv.also.settle()
+	defer rv.also.Settle()
 	if a := rv.account; rv.nanos > 0 {
 		a.busy <- struct{}{}
 		a.held -= rv.nanos
@@ -150,9 +150,9 @@ func (rv *reservation) settle() {
 }
 
 // store writes the sum of a shared account to the database. The caller holds a.busy. If the write fails,
-// the other nodes see a sum that is too high until storeAgain succeeds. Until then store does nothing:
+// the other nodes see a sum that is too high until StoreAgain succeeds. Until then store does nothing:
 // during an outage of the database, each settlement would otherwise wait for a time-out.
-func (l *ledger) store(key string, a *account) {
+func (l *Ledger) store(key string, a *account) {
 	l.mu.Lock()
 	failed := l.unstored[key]
 	l.mu.Unlock()
@@ -161,7 +161,7 @@ func (l *ledger) store(key string, a *account) {
 	}
 }
 
-func (l *ledger) storeNow(key string, a *account) {
+func (l *Ledger) storeNow(key string, a *account) {
 	err := l.publish(key, a.held)
 	if err == nil {
 		a.shared = a.held > 0
@@ -178,8 +178,8 @@ func (l *ledger) storeNow(key string, a *account) {
 	l.unstored[key] = true
 }
 
-// storeAgain retries the writes of sums that have failed.
-func (l *ledger) storeAgain() {
+// StoreAgain retries the writes of sums that have failed.
+func (l *Ledger) StoreAgain() {
 	l.mu.Lock()
 	keys := slices.Collect(maps.Keys(l.unstored))
 	l.mu.Unlock()
@@ -193,7 +193,7 @@ func (l *ledger) storeAgain() {
 }
 
 // join returns the account of a key and counts a user. Each join needs one call of leave.
-func (l *ledger) join(key string) *account {
+func (l *Ledger) join(key string) *account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.accounts[key]
@@ -209,7 +209,7 @@ func (l *ledger) join(key string) *account {
 }
 
 // leave removes an account without users, so that the map stays small.
-func (l *ledger) leave(key string) {
+func (l *Ledger) leave(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.accounts[key]

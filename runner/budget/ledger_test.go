@@ -1,4 +1,4 @@
-package runner
+package budget
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func TestLedgerHoldsTheCap(t *testing.T) {
 		spendable = 20_000
 		worst     = 700
 	)
-	var l ledger
+	var l Ledger
 	var spent [3]atomic.Int64 // the costs in the database, by organization
 	var overruns atomic.Int64
 	var callers sync.WaitGroup
@@ -31,22 +31,22 @@ func TestLedgerHoldsTheCap(t *testing.T) {
 		for n := range 16 {
 			callers.Go(func() {
 				for i := int64(n); ; i++ {
-					rv, err := l.reserve(t.Context(), strconv.Itoa(org), func(held int64) (verdict, error) {
+					rv, err := l.Reserve(t.Context(), strconv.Itoa(org), func(held int64) (Verdict, error) {
 						left := spendable - spent[org].Load()
 						runtime.Gosched() // other goroutines run, as during a slow database read
 						if left-held < worst {
-							return verdict{wait: held > 0}, nil
+							return Verdict{Wait: held > 0}, nil
 						}
-						return verdict{nanos: worst}, nil
+						return Verdict{Nanos: worst}, nil
 					})
 					if err != nil || rv.nanos == 0 {
-						rv.settle()
+						rv.Settle()
 						return
 					}
 					if spent[org].Add(1+i*37%worst) > spendable {
 						overruns.Add(1)
 					}
-					rv.settle()
+					rv.Settle()
 				}
 			})
 		}
@@ -63,21 +63,21 @@ func TestLedgerHoldsTheCap(t *testing.T) {
 func TestOrganizationsDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var l ledger
+	var l Ledger
 	asked, answer := make(chan struct{}), make(chan struct{})
 	var slow sync.WaitGroup
 	slow.Go(func() {
-		rv, _ := l.reserve(t.Context(), "slow", func(int64) (verdict, error) {
+		rv, _ := l.Reserve(t.Context(), "slow", func(int64) (Verdict, error) {
 			close(asked)
 			<-answer
-			return verdict{nanos: 1}, nil
+			return Verdict{Nanos: 1}, nil
 		})
-		rv.settle()
+		rv.Settle()
 	})
 	<-asked
-	rv, err := l.reserve(t.Context(), "other", func(int64) (verdict, error) { return verdict{nanos: 1}, nil })
+	rv, err := l.Reserve(t.Context(), "other", func(int64) (Verdict, error) { return Verdict{Nanos: 1}, nil })
 	is.NoErr(err)
-	rv.settle()
+	rv.Settle()
 	close(answer)
 	slow.Wait()
 	is.Equal(len(l.accounts), 0)
@@ -90,7 +90,7 @@ func TestLedgerInAnOutage(t *testing.T) {
 	is := is.New(t)
 	down, tries, last := true, 0, int64(-1)
 	asked, answer := make(chan struct{}, 10), make(chan struct{})
-	l := ledger{publish: func(_ string, held int64) error {
+	l := Ledger{publish: func(_ string, held int64) error {
 		tries++
 		if down {
 			asked <- struct{}{}
@@ -100,32 +100,32 @@ func TestLedgerInAnOutage(t *testing.T) {
 		last = held
 		return nil
 	}}
-	one := func(int64) (verdict, error) { return verdict{nanos: 1, shared: true}, nil }
-	var calls []*reservation
+	one := func(int64) (Verdict, error) { return Verdict{Nanos: 1, Shared: true}, nil }
+	var calls []*Reservation
 	for range 5 {
-		rv, err := l.reserve(t.Context(), "acme", one)
+		rv, err := l.Reserve(t.Context(), "acme", one)
 		is.NoErr(err)
 		calls = append(calls, rv)
 	}
 	var settling sync.WaitGroup
 	settling.Go(func() {
 		for _, rv := range calls[1:] {
-			rv.settle()
+			rv.Settle()
 		}
 	})
 	<-asked
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
 	cancel(stopped)
-	_, err := l.reserve(ctx, "acme", one)
+	_, err := l.Reserve(ctx, "acme", one)
 	is.Equal(err, stopped)
 	close(answer)
 	settling.Wait()
 	is.Equal(tries, 1)
 	down = false
-	l.storeAgain()
+	l.StoreAgain()
 	is.Equal(last, int64(1)) // of the call in progress
-	calls[0].settle()
+	calls[0].Settle()
 	is.Equal(last, int64(0))
 	is.Equal(len(l.accounts), 0)
 	is.Equal(len(l.unstored), 0)
