@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/matryer/is"
 
@@ -157,4 +158,20 @@ func TestNumAndID(t *testing.T) {
 		}
 	}
 	is.True(found > 60)
+}
+
+// TestSchemaIsReadable limits the length of schema.sql and of its lines. A line that does not fit continues on the next
+// one, and a comment says only what the declaration does not.
+func TestSchemaIsReadable(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for line := range strings.Lines(storetest.Schema(t)) {
+		n++
+		if width := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); width > 120 {
+			t.Errorf("line %d has %d columns", n, width)
+		}
+	}
+	if n > 885 {
+		t.Errorf("%d lines", n)
+	}
 }
