@@ -164,12 +164,12 @@ CREATE TABLE workers (
     title           TEXT NOT NULL CHECK (title <> ''),
     summary         TEXT NOT NULL,
     visibility      TEXT NOT NULL CHECK (visibility IN ('public', 'private')),
-    version         INTEGER NOT NULL,     -- the one new turns get; without REFERENCES: that row comes second
+    version         INTEGER NOT NULL,     -- of new turns; without REFERENCES: that row comes second
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
     deleted_at      INTEGER,
     workspace       TEXT NOT NULL DEFAULT 'shared' CHECK (workspace IN ('shared', 'task')), -- folder of its new tasks
-    keep_task_days  INTEGER CHECK (keep_task_days BETWEEN 0 AND 36500), -- after the end; 0: forever; NULL: the server's
+    keep_task_days  INTEGER CHECK (keep_task_days BETWEEN 0 AND 36500), -- until deletion; 0: never; NULL: the server's
     origin          TEXT NOT NULL DEFAULT 'created' CHECK (origin IN ('created', 'task')) -- task: a task has made it
 ) STRICT;
 CREATE INDEX workers_by_organization ON workers (organization_id, num) WHERE deleted_at IS NULL; -- the list
@@ -573,8 +573,8 @@ CREATE INDEX sources_by_turn ON sources (turn_num, num); -- streams
 -- identify a request. For clients that only count their retries, retry_hash does in place of the key. The row is
 -- written in the transaction that creates the result.
 CREATE TABLE idempotency (
-    api_key_num  INTEGER NOT NULL, -- 0: a form of the pages, so without REFERENCES
-    user_num     INTEGER NOT NULL CHECK ((user_num = 0) = (api_key_num <> 0)), -- of the form; without REFERENCES: 0
+    api_key_num  INTEGER NOT NULL, -- 0 for a form of the pages, so without REFERENCES
+    user_num     INTEGER NOT NULL CHECK ((user_num = 0) = (api_key_num <> 0)), -- of a form, or 0: without REFERENCES
     key          TEXT NOT NULL,    -- the client's key; '' without one
     retry_hash   BLOB NOT NULL CHECK (length(retry_hash) = iif(key = '', 16, 0)), -- of a request without a key
     request_hash BLOB CHECK ((request_hash IS NULL) = (key = '')), -- of a request with one, or of a form
@@ -707,7 +707,7 @@ CREATE TABLE inbound_emails (
     id              TEXT NOT NULL UNIQUE,       -- msg_
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     worker_id       TEXT REFERENCES workers (id) ON DELETE RESTRICT, -- NULL: it is for the postmaster
-    message_id      TEXT NOT NULL,              -- the Message-ID, or made from content; without REFERENCES
+    message_id      TEXT NOT NULL,              -- its sender's, or made from the content; without REFERENCES: of a mail
     content         TEXT,                       -- hash of its id, author, date, subject and body; NULL: a copy
     proven          INTEGER NOT NULL DEFAULT 0 CHECK (proven IN (0, 1, 2)), -- 1: its author is proven; 2: and a member
     status          TEXT NOT NULL CHECK (status IN ('accepted', 'ignored', 'held')),
