@@ -91,7 +91,7 @@ const alertChannelColumns = `c.id, c.organization_id, coalesce(c.user_id, ''),
 func scanAlertChannel(row scanner) (a AlertChannel, err error) {
 	var topics []byte
 	err = row.Scan(&a.ID, &a.OrganizationID, &a.UserID, &a.Email, &a.Host, &topics, &a.Frequency, &a.Paused,
-		asTime{&a.CreatedAt}, asTime{&a.sentAt}, &a.sealed)
+		asTime(&a.CreatedAt), asTime(&a.sentAt), &a.sealed)
 	if err != nil {
 		return a, err
 	}
@@ -131,7 +131,7 @@ func (s *Store) alertChannel(ctx context.Context, tx Tx, c Caller, id string) (a
 	}
 	a, err = one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
 		WHERE c.id = ? AND c.organization_id = ?`, id, c.OrganizationID)
-	return a, notFound(err, "alert channel")
+	return a, noRecord(err, "alert channel")
 }
 
 // AddAlertChannel creates a channel. It returns Forbidden for a Member, Invalid if the user is

@@ -55,8 +55,8 @@ const selectAlertMessage = `SELECT m.num, m.id, coalesce(m.channel_id, ''), m.or
 func scanAlertMessage(row scanner) (m AlertMessage, err error) {
 	var items []byte
 	err = row.Scan(&m.num, &m.ID, &m.ChannelID, &m.OrganizationID, &m.Organization, &m.Host, &m.Test, &items, &m.Status,
-		&m.Attempts, &m.Answer, asTime{&m.CreatedAt}, asTimeOrNil{&m.NextAttempt}, &m.mailed, &m.emailStatus,
-		&m.emailReason, asTimeOrNil{&m.emailAttempt}, &m.sealed)
+		&m.Attempts, &m.Answer, asTime(&m.CreatedAt), asTimeOrNil(&m.NextAttempt), &m.mailed, &m.emailStatus,
+		&m.emailReason, asTimeOrNil(&m.emailAttempt), &m.sealed)
 	if err != nil {
 		return m, err
 	}

@@ -34,7 +34,7 @@ func (s *Store) AlertsDue(ctx context.Context) (at time.Time, ok bool, err error
 			WHERE next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`,
 	} {
 		var due time.Time
-		_, err := one(ctx, s.db, into(asTime{&due}), query)
+		_, err := one(ctx, s.db, into(asTime(&due)), query)
 		if noRow(err, nil) != nil {
 			return at, false, err
 		}
@@ -130,8 +130,8 @@ func (s *Store) alertItems(ctx context.Context, tx Tx, a AlertChannel, now int64
 }
 
 func scanAlertItem(row scanner) (i AlertItem, err error) {
-	err = row.Scan(&i.Event, &i.Count, &i.WorkerID, &i.Worker, &i.TaskID, &i.Task, asTime{&i.FirstAt},
-		asTime{&i.LastAt})
+	err = row.Scan(&i.Event, &i.Count, &i.WorkerID, &i.Worker, &i.TaskID, &i.Task, asTime(&i.FirstAt),
+		asTime(&i.LastAt))
 	i.Worker, i.Task = alertTitle(i.Worker), alertTitle(i.Task)
 	return i, err
 }

@@ -80,7 +80,7 @@ const joinApproval = ` CROSS JOIN turns u ON u.num = a.turn_num CROSS JOIN tasks
 func (a *Approval) scanInto(row scanner, more ...any) error {
 	return row.Scan(append([]any{&a.num, &a.ID, &a.Kind, &a.TaskID, &a.TurnID, &a.WorkerID, &a.turnNum, &a.Step,
 		&a.Call, &a.Status, &a.Reason, &a.Answer, &a.Decision, &a.DecidedByUserID, &a.DecidedByName,
-		asTime{&a.CreatedAt}, asTimeOrNil{&a.DecidedAt}, asTimeOrNil{&a.StartedAt}}, more...)...)
+		asTime(&a.CreatedAt), asTimeOrNil(&a.DecidedAt), asTimeOrNil(&a.StartedAt)}, more...)...)
 }
 
 func scanApproval(row scanner) (a Approval, err error) {

@@ -132,7 +132,7 @@ func (q AuditQuery) listed(userID string) (index, filter string) {
 func scanAuditEntry(row scanner) (e AuditEntry, err error) {
 	var detail []byte
 	err = row.Scan(&e.num, &e.UserID, &e.Email, &e.KeyID, &e.KeyName, &e.Action, &e.Subject, &detail, &e.RemoteAddr,
-		asTime{&e.CreatedAt})
+		asTime(&e.CreatedAt))
 	if err == nil {
 		err = json.Unmarshal(detail, &e.Detail)
 	}

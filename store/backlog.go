@@ -72,7 +72,7 @@ func (s *Store) Backlog(ctx context.Context) (b Backlog, err error) {
 // age returns the age of the row whose time of creation a query returns, 0 without a row.
 func (s *Store) age(ctx context.Context, query string) (time.Duration, error) {
 	var created time.Time
-	_, err := one(ctx, s.db, into(asTime{&created}), query, maxCounted)
+	_, err := one(ctx, s.db, into(asTime(&created)), query, maxCounted)
 	if err != nil {
 		return 0, noRow(err, nil)
 	}

@@ -56,7 +56,7 @@ func scanCompaction(row scanner) (c Compaction, err error) {
 	var files []byte
 	err = row.Scan(&c.Num, &c.TurnNum, &c.Step, &c.Kind, &c.BeforeTurn, &c.BeforeStep, &c.CutTo, &files, &c.Items,
 		&c.Summary, &c.Refused, &c.Model, &c.Room, &c.TokensBefore, &c.TokensAfter, &c.Usage.InputTokens,
-		&c.Usage.OutputTokens, &c.Usage.ModelCost, asTime{&c.StartedAt}, asTime{&c.CompletedAt})
+		&c.Usage.OutputTokens, &c.Usage.ModelCost, asTime(&c.StartedAt), asTime(&c.CompletedAt))
 	if err == nil {
 		err = json.Unmarshal(files, &c.Files)
 	}

@@ -24,7 +24,7 @@ func scanStep(row scanner) (st turnStep, err error) {
 	u := &st.Usage
 	err = row.Scan(&st.turn, &st.Seq, &st.Attempt, &parts, &st.Finish, &st.Feedback, &st.Model, &st.Estimated,
 		&u.InputTokens, &u.OutputTokens, &u.CacheReadTokens, &u.CacheWriteTokens, &u.ReasoningTokens, &u.ModelCost,
-		asTime{&st.StartedAt}, asTime{&st.CompletedAt})
+		asTime(&st.StartedAt), asTime(&st.CompletedAt))
 	if err != nil {
 		return st, err
 	}
@@ -49,8 +49,8 @@ type turnCall struct {
 
 func scanCall(row scanner) (c turnCall, err error) {
 	var images string
-	err = row.Scan(&c.turn, &c.Step, &c.Seq, &c.State, asJSON(&c.Output), &c.Cost, asTime{&c.StartedAt},
-		asTime{&c.CompletedAt}, &c.Spent.Steps, &c.Spent.Time, &c.Spent.Credits, &c.Spent.ByTeam, &images)
+	err = row.Scan(&c.turn, &c.Step, &c.Seq, &c.State, asJSON(&c.Output), &c.Cost, asTime(&c.StartedAt),
+		asTime(&c.CompletedAt), &c.Spent.Steps, &c.Spent.Time, &c.Spent.Credits, &c.Spent.ByTeam, &images)
 	if err == nil {
 		c.Images, err = readImages(images)
 	}
@@ -58,7 +58,7 @@ func scanCall(row scanner) (c turnCall, err error) {
 }
 
 func scanSource(row scanner) (src Source, err error) {
-	err = row.Scan(&src.ID, &src.TurnNum, &src.URL, asText{&src.Title})
+	err = row.Scan(&src.ID, &src.TurnNum, &src.URL, asText(&src.Title))
 	return src, err
 }
 
@@ -158,7 +158,7 @@ func (s *Store) Spans(ctx context.Context, t Turn) ([]Span, error) {
 }
 
 func scanSpan(row scanner) (p Span, err error) {
-	err = row.Scan(&p.Step, &p.Call, asTime{&p.StartedAt}, asTime{&p.CompletedAt})
+	err = row.Scan(&p.Step, &p.Call, asTime(&p.StartedAt), asTime(&p.CompletedAt))
 	return p, err
 }
 
@@ -200,7 +200,7 @@ func (s *Store) Conversation(ctx context.Context, task TaskRef) (c Conversation,
 
 func (s *Store) conversation(ctx context.Context, q querier, taskNum int64) (c Conversation, err error) {
 	if c.Task, err = one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, taskNum); err != nil {
-		return c, notFound(err, "task")
+		return c, noRecord(err, "task")
 	}
 	if c.Turns, err = all(ctx, q, scanTurn, selectTurns, taskNum); err != nil {
 		return c, err

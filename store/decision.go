@@ -73,7 +73,7 @@ func (s *Store) findApproval(ctx context.Context, q querier, c Caller, task Task
 	a, err := one(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts, `+mayDecide("?1", "?2")+`
 		FROM approvals a`+joinApproval+joinStep+joinWorker+`
 		WHERE a.id = ?3 AND a.task_num = ?4`, c.Role.may(DecideApprovals), c.UserID, id, task.num)
-	return a, notFound(err, "approval")
+	return a, noRecord(err, "approval")
 }
 
 // decide stores a decision. The last decision on a step resumes its turn.

@@ -47,8 +47,8 @@ const deliveryColumns = `d.num, d.worker_num, coalesce(d.turn_num, 0),
 	coalesce((SELECT task_num FROM turns WHERE num = d.turn_num), 0)`
 
 func scanDelivery(row scanner) (d Delivery, err error) {
-	err = row.Scan(&d.num, &d.workerNum, &d.turnNum, &d.ID, &d.WorkerID, asTime{&d.WorkerCreatedAt}, &d.Type,
-		&d.Attempts, asTime{&d.CreatedAt}, &d.task.status, &d.task.turns, &d.task.cost, &d.task.duration,
+	err = row.Scan(&d.num, &d.workerNum, &d.turnNum, &d.ID, &d.WorkerID, asTime(&d.WorkerCreatedAt), &d.Type,
+		&d.Attempts, asTime(&d.CreatedAt), &d.task.status, &d.task.turns, &d.task.cost, &d.task.duration,
 		&d.Webhook.URL, &d.Webhook.Token, &d.Webhook.SigningSecret, &d.taskNum)
 	return d, err
 }
@@ -262,7 +262,7 @@ const fromExecutions = ` FROM webhook_executions e CROSS JOIN deliveries d ON d.
 
 func scanExecution(row scanner) (e Execution, err error) {
 	err = row.Scan(&e.ID, &e.WorkerID, &e.TaskID, &e.TaskTitle, &e.URL, &e.RequestStatus, &e.ResponseStatus,
-		&e.ErrorMessage, asDuration{&e.Duration}, asTime{&e.CreatedAt})
+		&e.ErrorMessage, asDuration(&e.Duration), asTime(&e.CreatedAt))
 	return e, err
 }
 
@@ -306,7 +306,7 @@ func (s *Store) Execution(ctx context.Context, c Caller, workerID, id string) (E
 	if err == nil && e.WorkerID != workerID {
 		err = sql.ErrNoRows
 	}
-	return e, notFound(err, "execution of this worker")
+	return e, noRecord(err, "execution of this worker")
 }
 
 // Exchange returns an attempt with the stored parts of its request and its response. Both are

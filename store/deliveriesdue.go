@@ -19,7 +19,7 @@ func (s *Store) WaitingWorkers(ctx context.Context, after string, limit int) ([]
 	// Each row of the recursion finds the next worker in the index, so the number of a worker's deliveries
 	// does not matter.
 	return all(ctx, s.db, func(row scanner) (w WaitingWorker, err error) {
-		err = row.Scan(&w.ID, asTime{&w.Due})
+		err = row.Scan(&w.ID, asTime(&w.Due))
 		return w, err
 	}, `WITH RECURSIVE waiting (num) AS (
 			SELECT (SELECT worker_num FROM deliveries INDEXED BY deliveries_due
@@ -38,7 +38,7 @@ func (s *Store) WaitingWorkers(ctx context.Context, after string, limit int) ([]
 // WorkerDelivery returns the time at which the next delivery of a worker is due; ok is false if
 // none is pending.
 func (s *Store) WorkerDelivery(ctx context.Context, workerID string) (at time.Time, ok bool, err error) {
-	_, err = one(ctx, s.db, into(asTime{&at}), `SELECT next_attempt_at FROM deliveries INDEXED BY deliveries_due
+	_, err = one(ctx, s.db, into(asTime(&at)), `SELECT next_attempt_at FROM deliveries INDEXED BY deliveries_due
 		WHERE worker_num = `+numOfWorker+` AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`, workerID)
 	return at, err == nil, noRow(err, nil)
 }

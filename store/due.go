@@ -18,7 +18,7 @@ type DueSchedule struct {
 }
 
 func scanDue(row scanner) (d DueSchedule, err error) {
-	err = row.Scan(&d.num, &d.ID, asTime{&d.DueAt}, &d.OrganizationID, &d.WorkerID)
+	err = row.Scan(&d.num, &d.ID, asTime(&d.DueAt), &d.OrganizationID, &d.WorkerID)
 	return d, err
 }
 
@@ -81,7 +81,7 @@ func (s *Store) withRoom(due []DueSchedule) []DueSchedule {
 // NextScheduleAt returns the time at which the next schedule is due; ok is false if there
 // is none.
 func (s *Store) NextScheduleAt(ctx context.Context) (at time.Time, ok bool, err error) {
-	_, err = one(ctx, s.db, into(asTime{&at}), `SELECT next_run_at FROM schedules INDEXED BY schedules_due
+	_, err = one(ctx, s.db, into(asTime(&at)), `SELECT next_run_at FROM schedules INDEXED BY schedules_due
 		WHERE next_run_at > -1 AND `+isDue+` ORDER BY next_run_at LIMIT 1`)
 	return at, err == nil, noRow(err, nil)
 }

@@ -87,10 +87,10 @@ const (
 
 // columns returns the destinations of inboundColumns and of outboundColumns.
 func (e *Email) columns() []any {
-	return []any{&e.num, &e.ID, &e.Direction, &e.OrgID, &e.WorkerID, asText{&e.TaskID}, asText{&e.TurnID}, &e.Status,
+	return []any{&e.num, &e.ID, &e.Direction, &e.OrgID, &e.WorkerID, asText(&e.TaskID), asText(&e.TurnID), &e.Status,
 		&e.Reason, &e.MessageID, &e.MailFrom, &e.From, &e.To, &e.ReplyTo, &e.Subject, asJSON(&e.Verdicts),
-		&e.RemoteAddr, &e.Size, &e.Attempts, asTime{&e.CreatedAt}, asTimeOrNil{&e.NextAttempt}, asTimeOrNil{&e.SentAt},
-		asText{&e.sourceSHA256}, &e.proven, &e.isCopy}
+		&e.RemoteAddr, &e.Size, &e.Attempts, asTime(&e.CreatedAt), asTimeOrNil(&e.NextAttempt), asTimeOrNil(&e.SentAt),
+		asText(&e.sourceSHA256), &e.proven, &e.isCopy}
 }
 
 func scanEmail(row scanner) (e Email, err error) {
@@ -188,7 +188,7 @@ func (s *Store) visibleEmail(ctx context.Context, q querier, c Caller, id string
 			AND (user_id IS NULL OR user_id = ?)`, id, c.UserID)
 	}
 	if err != nil {
-		return Email{}, notFound(err, "email")
+		return Email{}, noRecord(err, "email")
 	}
 	if e.WorkerID != "" {
 		_, err = s.visibleOrDeletedWorker(ctx, q, c, e.WorkerID)

@@ -124,11 +124,7 @@ func (o Options) WithStep(file, server string, oldest int) Options {
 }
 
 // AwaitsWrites reports whether a goroutine waits in AwaitWrites.
-func (s *Store) AwaitsWrites() bool {
-	s.db.underWay.mu.Lock()
-	defer s.db.underWay.mu.Unlock()
-	return s.db.underWay.waiters > 0
-}
+func (s *Store) AwaitsWrites() bool { return s.db.Waiters() > 0 }
 
 // KnownFor is how long the store caches identities.
 const KnownFor = knownFor * time.Millisecond

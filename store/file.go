@@ -30,7 +30,7 @@ const fileColumns = `id, worker_id, turn_num, origin, path, title, media_type, s
 
 func scanFile(row scanner) (f File, err error) {
 	err = row.Scan(&f.ID, &f.WorkerID, &f.TurnNum, &f.Origin, &f.Path, &f.Title, &f.MediaType, &f.Size, &f.SHA256,
-		asTime{&f.CreatedAt})
+		asTime(&f.CreatedAt))
 	return f, err
 }
 

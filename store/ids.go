@@ -31,14 +31,15 @@ func isServerID(prefix, id string) bool {
 // several organizations.
 func ChoseTaskID(id string) bool { return !isServerID("tsk", id) }
 
-// newSecret returns prefix and 43 URL-safe random characters: 256 bits.
-func newSecret(prefix string) string {
+// newToken returns prefix and 43 URL-safe random characters: 256 bits.
+func newToken(prefix string) string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never fails: without random numbers it ends the program
 	return prefix + base64.RawURLEncoding.EncodeToString(b)
 }
 
-func hashSecret(secret string) []byte {
+// hashToken returns the hash with which the database knows a token.
+func hashToken(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
 }

@@ -86,7 +86,7 @@ func (s *Store) RevokeInvitation(ctx context.Context, c Caller, id string) error
 		l, err := one(ctx, tx, scanLink, selectLinks+`
 			WHERE l.id = ? AND l.organization_id = ? AND l.kind = 'invitation'`, id, c.OrganizationID)
 		if err != nil {
-			return notFound(err, "open invitation")
+			return noRecord(err, "open invitation")
 		}
 		if err := s.allowManaging(ctx, tx, &c, l.Role); err != nil {
 			return err

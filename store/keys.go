@@ -36,8 +36,8 @@ const (
 )
 
 func scanKey(row scanner) (k Key, err error) {
-	err = row.Scan(&k.ID, &k.organizationID, &k.Name, &k.Prefix, &k.UserID, &k.Email, &k.Role, asTime{&k.CreatedAt},
-		asTimeOrNil{&k.LastUsedAt}, asTimeOrNil{&k.ExpiresAt}, asTimeOrNil{&k.RevokedAt}, &k.GrantID)
+	err = row.Scan(&k.ID, &k.organizationID, &k.Name, &k.Prefix, &k.UserID, &k.Email, &k.Role, asTime(&k.CreatedAt),
+		asTimeOrNil(&k.LastUsedAt), asTimeOrNil(&k.ExpiresAt), asTimeOrNil(&k.RevokedAt), &k.GrantID)
 	return k, err
 }
 
@@ -69,7 +69,7 @@ func (s *Store) AuthenticateMCP(ctx context.Context, secret string) (Identity, e
 }
 
 func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Identity, error) {
-	now, hash := s.db.Millis(), hashSecret(secret)
+	now, hash := s.db.Millis(), hashToken(secret)
 	id, ok := s.known.identities.get(hash, s.known.moment(), now)
 	if !ok || id.expires != nil && *id.expires <= now {
 		var err error
@@ -172,13 +172,13 @@ func (s *Store) createKey(ctx context.Context, c Caller, n NewKey, may func(Tx) 
 	if !c.operator && n != (NewKey{Name: n.Name}) {
 		return Key{}, "", Errorf(Forbidden, "a key acts for the user who creates it")
 	}
-	secret = cmp.Or(n.Secret, newSecret("jm_live_"))
+	secret = cmp.Or(n.Secret, newToken("jm_live_"))
 	err = s.db.Write(ctx, func(tx Tx) error {
 		if err := may(tx); err != nil {
 			return err
 		}
 		// The user of the key may have another address now, and must not be created again.
-		k, err = one(ctx, tx, scanKey, selectKeys+`WHERE k.hash = ?`, hashSecret(secret))
+		k, err = one(ctx, tx, scanKey, selectKeys+`WHERE k.hash = ?`, hashToken(secret))
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -208,7 +208,7 @@ func (s *Store) insertKey(ctx context.Context, tx Tx, holder Caller, name, secre
 	id := NewID("key", s.db.Now())
 	_, err := tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		id, holder.OrganizationID, holder.UserID, name, hashSecret(secret), secret[:12], s.db.Millis())
+		id, holder.OrganizationID, holder.UserID, name, hashToken(secret), secret[:12], s.db.Millis())
 	if err != nil {
 		return Key{}, err
 	}
@@ -298,7 +298,7 @@ const RollGrace = 24 * time.Hour
 // access token of a program. It returns Forbidden if an Admin rolls an Owner's key, because
 // the successor acts as the Owner.
 func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, secret string, err error) {
-	secret = newSecret("jm_live_")
+	secret = newToken("jm_live_")
 	err = s.db.Write(ctx, func(tx Tx) error {
 		old, err := s.manageableKey(ctx, tx, &c, which)
 		if err == nil && old.Role == RoleOwner {
@@ -345,11 +345,11 @@ func (s *Store) manageableKey(ctx context.Context, tx Tx, c *Caller, which strin
 	if !c.operator {
 		// A key of another organization is NotFound, so that its id reveals nothing.
 		k, err := one(ctx, tx, scanKey, selectKeys+`WHERE k.id = ? AND k.organization_id = ?`, which, c.OrganizationID)
-		return k, notFound(err, "API key")
+		return k, noRecord(err, "API key")
 	}
 	// Prefixes are not unique. Two rows are enough to notice that.
 	keys, err := all(ctx, tx, scanKey, selectKeys+`WHERE k.id IN
-		(SELECT id FROM api_keys WHERE id = ?1 OR prefix = ?1 OR hash = ?2) LIMIT 2`, which, hashSecret(which))
+		(SELECT id FROM api_keys WHERE id = ?1 OR prefix = ?1 OR hash = ?2) LIMIT 2`, which, hashToken(which))
 	switch {
 	case err != nil:
 		return Key{}, err

@@ -47,7 +47,7 @@ const selectLinks = `SELECT l.id, l.kind, coalesce(l.organization_id, ''), coale
 
 func scanLink(row scanner) (l Link, err error) {
 	err = row.Scan(&l.ID, &l.Kind, &l.OrganizationID, &l.OrganizationName, &l.Email, &l.Role, &l.UserID, &l.HasPassword,
-		&l.InvitedBy, asTime{&l.CreatedAt}, asTime{&l.ExpiresAt})
+		&l.InvitedBy, asTime(&l.CreatedAt), asTime(&l.ExpiresAt))
 	return l, err
 }
 
@@ -59,7 +59,7 @@ func (s *Store) Link(ctx context.Context, kind LinkKind, token string) (Link, er
 
 func (s *Store) link(ctx context.Context, q querier, kind LinkKind, token string) (Link, error) {
 	l, err := one(ctx, q, scanLink, selectLinks+`WHERE l.hash = ? AND l.kind = ? AND l.expires_at > ?`,
-		hashSecret(token), kind, s.db.Millis())
+		hashToken(token), kind, s.db.Millis())
 	return l, noRow(err, Errorf(NotFound, "this link has been used, was withdrawn or has expired: ask for a new one"))
 }
 
@@ -69,11 +69,11 @@ func (s *Store) insertLink(ctx context.Context, tx Tx, c Caller, l Link,
 	lifetime time.Duration) (Link, string, error) {
 	// Only a hash of the token is stored, so that nobody can use a link that they read in a
 	// copy of the database.
-	id, token := NewID("lnk", s.db.Now()), newSecret("")
+	id, token := NewID("lnk", s.db.Now()), newToken("")
 	_, err := tx.Exec(`INSERT INTO links (id, hash, kind, organization_id, email, role, user_id, created_by_user_id,
 			created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		id, hashSecret(token), l.Kind, nullable(c.OrganizationID), nullable(l.Email), nullable(string(l.Role)),
+		id, hashToken(token), l.Kind, nullable(c.OrganizationID), nullable(l.Email), nullable(string(l.Role)),
 		nullable(l.UserID), nullable(c.UserID), s.db.Millis(), s.db.Now().Add(lifetime).UnixMilli())
 	if err != nil {
 		return Link{}, "", err

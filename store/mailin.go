@@ -17,7 +17,7 @@ func (s *Store) Mailbox(ctx context.Context, workerID string) (Worker, error) {
 	if err == nil && w.DeletedAt != nil {
 		err = sql.ErrNoRows
 	}
-	return w, notFound(err, "worker")
+	return w, noRecord(err, "worker")
 }
 
 // MailCaller returns the user with that email address as a Caller in an organization, and
@@ -43,7 +43,7 @@ func (s *Store) MailTask(ctx context.Context, w Worker, taskID string) (t Task, 
 	if lower := strings.ToLower(taskID); errors.Is(err, sql.ErrNoRows) && lower != taskID {
 		t, err = one(ctx, s.db, scanTask, query, lower, w.OrganizationID, w.num)
 	}
-	return t, isServerID("tsk", t.ID), notFound(err, "task")
+	return t, isServerID("tsk", t.ID), noRecord(err, "task")
 }
 
 // MailThread returns the first task of a worker to which one of the message ids belongs and that takes
@@ -293,7 +293,7 @@ func (s *Store) checkHourlyLimit(ctx context.Context, tx Tx, limit int, whose, q
 		return nil
 	}
 	var at time.Time
-	if _, err := one(ctx, tx, into(asTime{&at}), query, append(args, limit-1)...); err != nil {
+	if _, err := one(ctx, tx, into(asTime(&at)), query, append(args, limit-1)...); err != nil {
 		return noRow(err, nil)
 	}
 	wait := at.Add(time.Hour).Sub(s.db.Now())

@@ -184,7 +184,7 @@ func (s *Store) fillReply(ctx context.Context, r *Reply) (err error) {
 
 // RepliesDue returns the time when the next reply is due, or false if none waits.
 func (s *Store) RepliesDue(ctx context.Context) (at time.Time, ok bool, err error) {
-	_, err = one(ctx, s.db, into(asTime{&at}), `SELECT next_attempt_at
+	_, err = one(ctx, s.db, into(asTime(&at)), `SELECT next_attempt_at
 		FROM outbound_emails INDEXED BY outbound_emails_due
 		WHERE next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`)
 	return at, err == nil, noRow(err, nil)

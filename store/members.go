@@ -24,7 +24,7 @@ const selectMembers = `SELECT u.id, u.email, u.name, m.role, u.password_hash IS 
 	FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = ? `
 
 func scanMember(row scanner) (m Member, err error) {
-	err = row.Scan(&m.UserID, &m.Email, &m.Name, &m.Role, &m.HasPassword, asTime{&m.JoinedAt})
+	err = row.Scan(&m.UserID, &m.Email, &m.Name, &m.Role, &m.HasPassword, asTime(&m.JoinedAt))
 	return m, err
 }
 
@@ -359,5 +359,5 @@ func (s *Store) Users(ctx context.Context) ([]User, error) {
 func (s *Store) UserName(ctx context.Context, id string) (string, error) {
 	name, err := one(ctx, s.db, scanString, `SELECT CASE name WHEN '' THEN email ELSE name END FROM users WHERE id = ?`,
 		id)
-	return name, notFound(err, "user")
+	return name, noRecord(err, "user")
 }

@@ -93,7 +93,7 @@ func (s *Store) Nodes(ctx context.Context) ([]NodeState, error) {
 		return nil, nil
 	}
 	return all(ctx, s.db, func(row scanner) (n NodeState, err error) {
-		err = row.Scan(&n.RunnerID, &n.URL, &n.Version, asTime{&n.StartedAt}, &n.Leader, &n.Workers, &n.Running)
+		err = row.Scan(&n.RunnerID, &n.URL, &n.Version, asTime(&n.StartedAt), &n.Leader, &n.Workers, &n.Running)
 		return n, err
 	}, `SELECT id, coalesce(url, ''), coalesce(version, ''), started_at, EXISTS (SELECT 1 FROM leaders WHERE runner_id = runners.id),
 			(SELECT count(*) FROM placements WHERE runner_id = runners.id),

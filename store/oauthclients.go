@@ -86,7 +86,7 @@ func (s *Store) OAuthClient(ctx context.Context, id string) (OAuthClient, error)
 func (s *Store) oauthClient(ctx context.Context, q querier, id string) (OAuthClient, error) {
 	c, err := one(ctx, q, func(row scanner) (c OAuthClient, err error) {
 		var list string
-		if err = row.Scan(&c.ID, &c.Name, &list, asTime{&c.CreatedAt}); err == nil {
+		if err = row.Scan(&c.ID, &c.Name, &list, asTime(&c.CreatedAt)); err == nil {
 			err = json.Unmarshal([]byte(list), &c.RedirectURIs)
 		}
 		return c, err

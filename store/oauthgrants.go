@@ -62,9 +62,9 @@ const selectGrant = `SELECT g.id, c.name, g.created_at, g.expires_at, g.client_i
 	FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id `
 
 func scanGrant(row scanner) (g OAuthGrant, err error) {
-	err = row.Scan(&g.ID, &g.ClientName, asTime{&g.CreatedAt}, asTime{&g.ExpiresAt}, &g.clientID, &g.organizationID,
-		&g.userID, &g.redirectURI, &g.challenge, &g.codeHash, &g.refreshHash, asTimeOrNil{&g.revokedAt},
-		asTimeOrNil{&g.LastUsedAt})
+	err = row.Scan(&g.ID, &g.ClientName, asTime(&g.CreatedAt), asTime(&g.ExpiresAt), &g.clientID, &g.organizationID,
+		&g.userID, &g.redirectURI, &g.challenge, &g.codeHash, &g.refreshHash, asTimeOrNil(&g.revokedAt),
+		asTimeOrNil(&g.LastUsedAt))
 	return g, err
 }
 
@@ -115,7 +115,7 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 		}
 		_, err = tx.Exec(`INSERT INTO oauth_grants (id, client_id, organization_id, user_id, code_hash, code_challenge,
 				redirect_uri, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			id, client.ID, c.OrganizationID, c.UserID, hashSecret(code), consent.CodeChallenge, consent.RedirectURI, s.db.Millis(),
+			id, client.ID, c.OrganizationID, c.UserID, hashToken(code), consent.CodeChallenge, consent.RedirectURI, s.db.Millis(),
 			s.db.Now().Add(oauthCodeLifetime).UnixMilli())
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 // grantToken returns a new secret of a grant. The secret holds the grant's id and a
 // signature. So the server recognizes a secret that it issued, even after its hash is gone.
 func (s *Store) grantToken(prefix, grantID string) (string, error) {
-	body := strings.TrimPrefix(grantID, "ogr_") + "." + newSecret("")
+	body := strings.TrimPrefix(grantID, "ogr_") + "." + newToken("")
 	mac, err := s.sign(prefix, body)
 	return prefix + body + "." + base64.RawURLEncoding.EncodeToString(mac), err
 }
@@ -180,7 +180,7 @@ func (s *Store) ExchangeCode(ctx context.Context, x OAuthExchange, addr string) 
 	return s.exchange(ctx, codePrefix, x.Code, addr, func(g OAuthGrant) bool {
 		sum := sha256.Sum256([]byte(x.Verifier))
 		challenge := base64.RawURLEncoding.EncodeToString(sum[:])
-		return subtle.ConstantTimeCompare(g.codeHash, hashSecret(x.Code)) == 1 && g.clientID == x.ClientID &&
+		return subtle.ConstantTimeCompare(g.codeHash, hashToken(x.Code)) == 1 && g.clientID == x.ClientID &&
 			g.redirectURI == x.RedirectURI && len(x.Verifier) >= 43 &&
 			subtle.ConstantTimeCompare([]byte(challenge), []byte(g.challenge)) == 1
 	})
@@ -191,7 +191,7 @@ func (s *Store) ExchangeCode(ctx context.Context, x OAuthExchange, addr string) 
 // tell which one, so RefreshTokens ends the grant (RFC 9700, section 4.14.2).
 func (s *Store) RefreshTokens(ctx context.Context, clientID, refresh, addr string) (OAuthTokens, error) {
 	return s.exchange(ctx, refreshPrefix, refresh, addr, func(g OAuthGrant) bool {
-		return subtle.ConstantTimeCompare(g.refreshHash, hashSecret(refresh)) == 1 && g.clientID == clientID
+		return subtle.ConstantTimeCompare(g.refreshHash, hashToken(refresh)) == 1 && g.clientID == clientID
 	})
 }
 
@@ -236,28 +236,28 @@ func (s *Store) exchange(ctx context.Context, prefix, secret, addr string, fits 
 // issue creates new tokens for a grant. All access tokens of a grant are one API key, whose
 // secret changes. So usage and the audit log name the same key each time.
 func (s *Store) issue(tx Tx, g OAuthGrant) (t OAuthTokens, err error) {
-	t = OAuthTokens{Access: newSecret(accessPrefix), Expires: OAuthTokenLifetime}
+	t = OAuthTokens{Access: newToken(accessPrefix), Expires: OAuthTokenLifetime}
 	if t.Refresh, err = s.grantToken(refreshPrefix, g.ID); err != nil {
 		return t, err
 	}
 	// From here on the old code or refresh token fits no hash, so a second use is
 	// noticed.
 	_, err = tx.Exec(`UPDATE oauth_grants SET code_hash = NULL, refresh_hash = ?, expires_at = ? WHERE id = ?`,
-		hashSecret(t.Refresh), s.db.Now().Add(oauthRefreshLifetime).UnixMilli(), g.ID)
+		hashToken(t.Refresh), s.db.Now().Add(oauthRefreshLifetime).UnixMilli(), g.ID)
 	if err != nil {
 		return t, err
 	}
 	expires := s.db.Now().Add(OAuthTokenLifetime).UnixMilli()
 	s.forgetKnown(tx)
 	n, err := tx.Exec(`UPDATE api_keys SET hash = ?, prefix = ?, expires_at = ? WHERE oauth_grant_id = ?`,
-		hashSecret(t.Access), t.Access[:12], expires, g.ID)
+		hashToken(t.Access), t.Access[:12], expires, g.ID)
 	if err != nil || n > 0 {
 		return t, err
 	}
 	// The first exchange of the grant: it has no key yet.
 	_, err = tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at, expires_at,
 			oauth_grant_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, NewID("key", s.db.Now()), g.organizationID, g.userID,
-		g.ClientName, hashSecret(t.Access), t.Access[:12], s.db.Millis(), expires, g.ID)
+		g.ClientName, hashToken(t.Access), t.Access[:12], s.db.Millis(), expires, g.ID)
 	return t, err
 }
 
@@ -289,7 +289,7 @@ func (s *Store) RevokeToken(ctx context.Context, clientID, token, addr string) e
 		// found by its hash.
 		g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.client_id = ?1
 			AND g.id IN (?2, (SELECT k.oauth_grant_id FROM api_keys k WHERE k.hash = ?3))`,
-			clientID, id, hashSecret(token))
+			clientID, id, hashToken(token))
 		if err != nil {
 			return noRow(err, nil)
 		}
@@ -315,7 +315,7 @@ func (s *Store) RevokeOAuthGrant(ctx context.Context, c Caller, id string) error
 		g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ? AND g.user_id = ? AND g.organization_id = ?`,
 			id, c.UserID, c.OrganizationID)
 		if err != nil {
-			return notFound(err, "grant")
+			return noRecord(err, "grant")
 		}
 		return s.endGrant(tx, c, g, "by the person")
 	})

@@ -53,7 +53,7 @@ func (s *Store) OrganizationModels(ctx context.Context, organizationID string) (
 	err = s.db.Snapshot(ctx, func(q querier) error {
 		m.Chain, err = one(ctx, q, scanString, `SELECT coalesce(models, '') FROM organizations WHERE id = ?`, organizationID)
 		if err != nil {
-			return notFound(err, "organization")
+			return noRecord(err, "organization")
 		}
 		if m.First, err = s.isFirst(ctx, q, organizationID); err != nil {
 			return err

@@ -105,7 +105,7 @@ func (s *Store) DiskOfWorker(ctx context.Context, workerID string) (OrgDisk, err
 	}
 	owner, err := one(ctx, s.db, scanString, `SELECT organization_id FROM workers WHERE id = ?`, workerID)
 	if err != nil {
-		return OrgDisk{}, notFound(err, "worker")
+		return OrgDisk{}, noRecord(err, "worker")
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

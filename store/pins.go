@@ -17,7 +17,7 @@ type Pin struct {
 }
 
 func scanPin(row scanner) (p Pin, err error) {
-	err = row.Scan(&p.ID, &p.Title, asTime{&p.at})
+	err = row.Scan(&p.ID, &p.Title, asTime(&p.at))
 	return p, err
 }
 

@@ -150,7 +150,7 @@ func scanProvider(row scanner) (p Provider, err error) {
 	var models string
 	var test []byte
 	err = row.Scan(&p.ID, &p.Name, &p.Kind, &p.BaseURL, &p.HasKey, &p.KeyEnd, &p.ContextWindow, &models, &test,
-		asTime{&p.CreatedAt}, asTime{&p.UpdatedAt}, &p.Revision)
+		asTime(&p.CreatedAt), asTime(&p.UpdatedAt), &p.Revision)
 	if err == nil && test != nil {
 		err = json.Unmarshal(test, &p.Test)
 	}

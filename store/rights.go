@@ -57,7 +57,7 @@ func (s *Store) visibleWorker(ctx context.Context, q querier, c Caller, id strin
 func (s *Store) visibleOrDeletedWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
 	w, err := one(ctx, q, scanWorker, selectWorker, id)
 	if err != nil {
-		return Worker{}, notFound(err, "worker")
+		return Worker{}, noRecord(err, "worker")
 	}
 	return s.allow(ctx, q, c, w)
 }
@@ -105,7 +105,7 @@ func (s *Store) allowRunnable(ctx context.Context, q querier, c Caller, w Worker
 	if err == nil && w.DeletedAt != nil {
 		err = sql.ErrNoRows
 	}
-	return w, notFound(err, "worker")
+	return w, noRecord(err, "worker")
 }
 
 const (
@@ -125,7 +125,7 @@ const (
 // runnable returns the destinations of runnableColumns.
 func (w *Worker) runnable() []any {
 	return []any{&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Workspace, &w.Version,
-		asTime{&w.CreatedAt}, asTimeOrNil{&w.DeletedAt}, &w.creditCap}
+		asTime(&w.CreatedAt), asTimeOrNil(&w.DeletedAt), &w.creditCap}
 }
 
 func scanRunnable(row scanner) (w Worker, err error) {

@@ -62,8 +62,8 @@ const scheduleColumns = `num, id, organization_id, worker_id, created_by_user_id
 
 func scanSchedule(row scanner) (c Schedule, err error) {
 	err = row.Scan(&c.num, &c.ID, &c.OrganizationID, &c.WorkerID, &c.CreatedByUserID, &c.Input, &c.Budget,
-		&c.When.Type, &c.When.DelaySeconds, &c.When.Cron, &c.When.IntervalSeconds, &c.zone, asTime{&c.anchor},
-		asTime{&c.NextRunAt}, asTimeOrNil{&c.LastRunAt}, &c.Paused, asTime{&c.CreatedAt}, &c.runningTask)
+		&c.When.Type, &c.When.DelaySeconds, &c.When.Cron, &c.When.IntervalSeconds, &c.zone, asTime(&c.anchor),
+		asTime(&c.NextRunAt), asTimeOrNil(&c.LastRunAt), &c.Paused, asTime(&c.CreatedAt), &c.runningTask)
 	c.ended = c.NextRunAt.IsZero()
 	if c.When.Type == Scheduled {
 		c.When.Date = c.anchor

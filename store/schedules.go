@@ -127,7 +127,7 @@ func (s *Store) CreateSchedule(ctx context.Context, c Caller, n NewSchedule,
 		if err == nil && sch.ended { // the first answer had a time, and clients rely on it
 			sch.NextRunAt, err = s.firstRun(sch)
 		}
-		return sch, notFound(err, "schedule")
+		return sch, noRecord(err, "schedule")
 	}, func(tx Tx) (Schedule, string, error) {
 		sch, err := s.createSchedule(ctx, tx, c, n)
 		return sch, sch.ID, err
@@ -224,7 +224,7 @@ func (s *Store) schedule(ctx context.Context, q querier, c Caller, workerID, id 
 	if err == nil && (sch.WorkerID != w.ID || sch.ended) {
 		err = sql.ErrNoRows
 	}
-	return sch, notFound(err, "schedule of this worker")
+	return sch, noRecord(err, "schedule of this worker")
 }
 
 // Schedule returns one schedule of a worker that the caller may see.

@@ -67,7 +67,7 @@ const secretColumns = `id, coalesce(worker_id, ''), name, hosts, created_by_user
 
 func scanSecret(row scanner) (x Secret, err error) {
 	var hosts string
-	err = row.Scan(&x.ID, &x.WorkerID, &x.Name, &hosts, &x.CreatedByUserID, asTime{&x.CreatedAt}, asTime{&x.UpdatedAt})
+	err = row.Scan(&x.ID, &x.WorkerID, &x.Name, &hosts, &x.CreatedByUserID, asTime(&x.CreatedAt), asTime(&x.UpdatedAt))
 	if err != nil {
 		return x, err
 	}

@@ -32,13 +32,13 @@ func (s *Store) openServer(ctx context.Context, opt Options) error {
 			return postgres.OpenShared(ctx, url, schema, migrations, opt.versions.oldest)
 		}
 	}
-	db, err := open(ctx, opt.Database, s.full.schema, opt.versions.servers())
+	server, err := open(ctx, opt.Database, s.full.schema, opt.versions.servers())
 	if err != nil {
 		return err
 	}
-	s.server = db
-	s.db = NewDB(db, s.now, s.Gate, s.Damage, true)
-	if err := noteServer(ctx, s.dir, db); err != nil || !opt.BeginAnew {
+	s.server = server
+	s.db = NewDB(server, s.now, s.Gate, s.Damage, true)
+	if err := noteServer(ctx, s.dir, server); err != nil || !opt.BeginAnew {
 		return err
 	}
 	return markBegunAnewDone(s.dir)

@@ -31,15 +31,15 @@ type Session struct {
 const sessionColumns = `id, user_agent, remote_addr, created_at, last_used_at, expires_at`
 
 func scanSession(row scanner) (v Session, err error) {
-	err = row.Scan(&v.ID, &v.UserAgent, &v.RemoteAddr, asTime{&v.CreatedAt}, asTime{&v.LastUsedAt},
-		asTime{&v.ExpiresAt})
+	err = row.Scan(&v.ID, &v.UserAgent, &v.RemoteAddr, asTime(&v.CreatedAt), asTime(&v.LastUsedAt),
+		asTime(&v.ExpiresAt))
 	return v, err
 }
 
 // CreateSession signs the caller in, in the organization that they looked at last. It returns the
 // session's token, which is not stored. It returns Forbidden for a user who is in no organization.
 func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (token string, err error) {
-	token = newSecret("jms_")
+	token = newToken("jms_")
 	err = s.db.Write(ctx, func(tx Tx) error {
 		if c.OrganizationID, err = s.lastOrganization(ctx, tx, c.UserID); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (
 		if _, err := tx.Exec(`INSERT INTO sessions (id, hash, user_id, organization_id, user_agent, remote_addr,
 				created_at, last_used_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			id, hashSecret(token), c.UserID, c.OrganizationID, clip(userAgent, maxUserAgent), c.RemoteAddr,
+			id, hashToken(token), c.UserID, c.OrganizationID, clip(userAgent, maxUserAgent), c.RemoteAddr,
 			now, now, now+SessionIdle.Milliseconds()); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (s *Store) SessionIdentity(ctx context.Context, token string) (id Identity,
 	var created, used int64
 	_, err = one(ctx, s.db, into(&sessionID, &id.OrganizationID, &id.OrganizationName, &id.UserID, &id.Email,
 		&id.UserName, &id.Role, &created, &used, &id.Theme, &id.Language, &id.Shortcuts), selectSession,
-		hashSecret(token), now)
+		hashToken(token), now)
 	if err != nil {
 		return Identity{}, "", noRow(err, Errorf(Unauthorized, "nobody is signed in here"))
 	}

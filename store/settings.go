@@ -78,8 +78,8 @@ const withSettings = ` CROSS JOIN (SELECT worker_id w, version v, instructions, 
 
 // columns returns the destinations of settingsColumns.
 func (s *WorkerSettings) columns() []any {
-	return []any{asText{&s.Model}, (*nameList)(&s.ApprovalTools), (*nameList)(&s.MCPTools), &s.Tools, &s.StrangerTools,
-		asText{(*string)(&s.Effort)}, &s.Temperature}
+	return []any{asText(&s.Model), (*nameList)(&s.ApprovalTools), (*nameList)(&s.MCPTools), &s.Tools, &s.StrangerTools,
+		asText((*string)(&s.Effort)), &s.Temperature}
 }
 
 // listed returns the settings with empty lists instead of nil, as they are read from the database.

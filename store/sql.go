@@ -126,8 +126,8 @@ func noRow(err, instead error) error {
 	return err
 }
 
-// notFound is noRow with a NotFound error that names the record.
-func notFound(err error, record string) error {
+// noRecord is noRow with a NotFound error that names the record.
+func noRecord(err error, record string) error {
 	return noRow(err, Errorf(NotFound, "no %s has that id", record))
 }
 
@@ -143,59 +143,67 @@ func nullable[T comparable](v T) any {
 // fromMillis returns the time that the database stores as Unix milliseconds.
 func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// The types below are sql.Scanners for columns that need a conversion. Each sets the variable to
-// which it points.
+// The functions below return sql.Scanners for columns that need a conversion. Each scanner sets the variable to which
+// its argument points.
 
 // asTime reads Unix milliseconds. NULL becomes the zero time.
-type asTime struct{ to *time.Time }
+func asTime(to *time.Time) timeColumn { return timeColumn{to} }
 
-func (a asTime) Scan(src any) error {
+type timeColumn struct{ to *time.Time }
+
+func (c timeColumn) Scan(src any) error {
 	var ms sql.NullInt64
 	err := ms.Scan(src)
-	if *a.to = (time.Time{}); ms.Valid {
-		*a.to = fromMillis(ms.Int64)
+	if *c.to = (time.Time{}); ms.Valid {
+		*c.to = fromMillis(ms.Int64)
 	}
 	return err
 }
 
 // ScanInt implements engine.IntScanner.
-func (a asTime) ScanInt(ms int64) { *a.to = fromMillis(ms) }
+func (c timeColumn) ScanInt(ms int64) { *c.to = fromMillis(ms) }
 
 // asTimeOrNil reads Unix milliseconds. NULL becomes nil.
-type asTimeOrNil struct{ to **time.Time }
+func asTimeOrNil(to **time.Time) timeOrNilColumn { return timeOrNilColumn{to} }
 
-func (a asTimeOrNil) Scan(src any) error {
-	*a.to = nil
+type timeOrNilColumn struct{ to **time.Time }
+
+func (c timeOrNilColumn) Scan(src any) error {
+	*c.to = nil
 	if src == nil {
 		return nil
 	}
-	*a.to = new(time.Time)
-	return asTime{*a.to}.Scan(src)
+	*c.to = new(time.Time)
+	return asTime(*c.to).Scan(src)
 }
 
 // ScanInt implements engine.IntScanner.
-func (a asTimeOrNil) ScanInt(ms int64) { *a.to = new(fromMillis(ms)) }
+func (c timeOrNilColumn) ScanInt(ms int64) { *c.to = new(fromMillis(ms)) }
 
 // asDuration reads milliseconds.
-type asDuration struct{ to *time.Duration }
+func asDuration(to *time.Duration) durationColumn { return durationColumn{to} }
 
-func (a asDuration) Scan(src any) error {
+type durationColumn struct{ to *time.Duration }
+
+func (c durationColumn) Scan(src any) error {
 	var ms sql.NullInt64
 	err := ms.Scan(src)
-	*a.to = time.Duration(ms.Int64) * time.Millisecond
+	*c.to = time.Duration(ms.Int64) * time.Millisecond
 	return err
 }
 
 // ScanInt implements engine.IntScanner.
-func (a asDuration) ScanInt(ms int64) { *a.to = time.Duration(ms) * time.Millisecond }
+func (c durationColumn) ScanInt(ms int64) { *c.to = time.Duration(ms) * time.Millisecond }
 
 // asText reads text. NULL becomes "".
-type asText struct{ to *string }
+func asText(to *string) textColumn { return textColumn{to} }
 
-func (a asText) Scan(src any) error {
+type textColumn struct{ to *string }
+
+func (c textColumn) Scan(src any) error {
 	var text sql.NullString
 	err := text.Scan(src)
-	*a.to = text.String
+	*c.to = text.String
 	return err
 }
 

@@ -112,7 +112,7 @@ func (s *Store) ResumeDue(ctx context.Context, limit int) (n int, next *time.Tim
 
 // nextRetry returns when the next suspended turn is due, or nil if none waits for a model.
 func (s *Store) nextRetry(ctx context.Context, q querier) (next *time.Time, err error) {
-	_, err = one(ctx, q, into(asTimeOrNil{&next}), `SELECT min(retry_at) FROM turns INDEXED BY turns_retrying
+	_, err = one(ctx, q, into(asTimeOrNil(&next)), `SELECT min(retry_at) FROM turns INDEXED BY turns_retrying
 		WHERE retry_at IS NOT NULL`)
 	return next, err
 }

@@ -57,8 +57,8 @@ func scanTask(row scanner) (Task, error) { return taskScanner()(row) }
 func taskScanner() func(scanner) (Task, error) {
 	t := new(Task)
 	dest := []any{&t.num, &t.ID, &t.OrganizationID, &t.WorkerID, &t.CreatedByUserID, &t.Title, &t.Status,
-		&t.TriggeredBy, &t.TurnCount, &t.Unfinished, &t.Cost, asDuration{&t.Duration}, asTime{&t.CreatedAt},
-		asTimeOrNil{&t.CompletedAt}, asTimeOrNil{&t.ArchivedAt}, &t.OwnFolder,
+		&t.TriggeredBy, &t.TurnCount, &t.Unfinished, &t.Cost, asDuration(&t.Duration), asTime(&t.CreatedAt),
+		asTimeOrNil(&t.CompletedAt), asTimeOrNil(&t.ArchivedAt), &t.OwnFolder,
 		asWait{&t.Wait}}
 	return func(row scanner) (Task, error) {
 		err := row.Scan(dest...)

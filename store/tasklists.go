@@ -49,5 +49,5 @@ func seesTask(all, user string) string {
 func (s *Store) LastTurn(ctx context.Context, task TaskRef) (Turn, error) {
 	t, err := one(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE task_num = ? ORDER BY seq DESC LIMIT 1`,
 		task.taskKey())
-	return t, notFound(err, "turn")
+	return t, noRecord(err, "turn")
 }

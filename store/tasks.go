@@ -14,7 +14,7 @@ func (s *Store) Task(ctx context.Context, c Caller, id string) (Task, Worker, er
 // TaskOfTurn returns the task of a turn.
 func (s *Store) TaskOfTurn(ctx context.Context, t Turn) (Task, error) {
 	task, err := one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, t.taskNum)
-	return task, notFound(err, "task")
+	return task, noRecord(err, "task")
 }
 
 // LatestTask returns the newest task of a worker that is not archived, or a NotFound
@@ -22,7 +22,7 @@ func (s *Store) TaskOfTurn(ctx context.Context, t Turn) (Task, error) {
 func (s *Store) LatestTask(ctx context.Context, w Worker) (Task, error) {
 	t, err := one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE worker_num = ? AND archived_at IS NULL
 		ORDER BY created_at DESC, num DESC LIMIT 1`, w.num)
-	return t, notFound(err, "task")
+	return t, noRecord(err, "task")
 }
 
 // A TaskQuery asks for a page of tasks. Zero fields do not filter.
@@ -131,7 +131,7 @@ func (q TaskQuery) scope() scope {
 // WorkerTitle returns the title of a task's worker, deleted or not.
 func (s *Store) WorkerTitle(ctx context.Context, t Task) (string, error) {
 	title, err := one(ctx, s.db, scanString, `SELECT title FROM workers WHERE id = ?`, t.WorkerID)
-	return title, notFound(err, "worker")
+	return title, noRecord(err, "worker")
 }
 
 // The column status of tasks is computed from other columns: see schema.sql. Only addTurn,

@@ -158,7 +158,7 @@ func (s *Store) Ancestors(ctx context.Context, t Turn) (list []Ancestor, err err
 			a.Estimated = steps[n-1].Estimated + steps[n-1].Usage.OutputTokens
 		}
 		// The model of the version that the turn runs: the worker may have changed since.
-		_, err = one(ctx, s.db, into(asText{&a.Model}), `SELECT model FROM worker_versions
+		_, err = one(ctx, s.db, into(asText(&a.Model)), `SELECT model FROM worker_versions
 			WHERE worker_id = ? AND version = ?`, p.WorkerID, p.WorkerVersion)
 		if err != nil {
 			return nil, err

@@ -128,7 +128,7 @@ const turnColumns = acceptedColumns + `, status, abort_requested, ready,
 func (t *Turn) accepted() []any {
 	return []any{&t.Num, &t.ID, &t.taskNum, &t.TaskID, &t.Seq, &t.OrganizationID, &t.WorkerID, &t.WorkerVersion,
 		&t.CreatedByUserID, &t.KeyID, &t.OwnFolder, &t.TriggeredBy, &t.Input, &t.Budget,
-		asTime{&t.CreatedAt}, &t.Claims, &t.Envelope, &t.Depth}
+		asTime(&t.CreatedAt), &t.Claims, &t.Envelope, &t.Depth}
 }
 
 // columns returns the destinations of usageColumns.
@@ -143,7 +143,7 @@ func scanTurn(row scanner) (t Turn, err error) {
 	var w scannedWait
 	err = row.Scan(slices.Concat(t.accepted(), []any{&t.Status, &t.AbortRequested, &t.Ready, &t.TaskStatus,
 		&t.OutputText, asJSON(&t.StructuredOutput), &code, &f.Message, &f.Retryable, &t.IncompleteReason,
-		&t.IncompleteLimit, &t.Model, asDuration{&t.Duration}, asTimeOrNil{&t.StartedAt}, asTimeOrNil{&t.CompletedAt}},
+		&t.IncompleteLimit, &t.Model, asDuration(&t.Duration), asTimeOrNil(&t.StartedAt), asTimeOrNil(&t.CompletedAt)},
 		w.columns(&t), t.Usage.columns())...)
 	t.Wait = w.wait()
 	if code.Valid {
@@ -155,7 +155,7 @@ func scanTurn(row scanner) (t Turn, err error) {
 
 // columns returns the destinations of waitColumns.
 func (w *scannedWait) columns(t *Turn) []any {
-	return []any{&w.waitsFor, &w.Reason, asTime{&w.Until}, asTimeOrNil{&w.RetryAt}, asTimeOrNil{&t.FailingSince},
+	return []any{&w.waitsFor, &w.Reason, asTime(&w.Until), asTimeOrNil(&w.RetryAt), asTimeOrNil(&t.FailingSince),
 		&t.FailedCalls}
 }
 

@@ -9,7 +9,7 @@ import (
 // that the caller may see.
 func (s *Store) Turn(ctx context.Context, id string) (Turn, error) {
 	t, err := one(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, id)
-	return t, notFound(err, "turn")
+	return t, noRecord(err, "turn")
 }
 
 const selectTurn = `SELECT ` + turnColumns + ` FROM turns WHERE num = ?`
@@ -46,14 +46,14 @@ func (s *Store) TurnsBefore(ctx context.Context, task TaskRef, before int64, lim
 func (s *Store) TurnAt(ctx context.Context, task TaskRef, seq int64) (Turn, error) {
 	t, err := one(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE task_num = ? AND seq = ?`,
 		task.taskKey(), seq)
-	return t, notFound(err, "turn")
+	return t, noRecord(err, "turn")
 }
 
 // NextTurn returns the turn that follows t in its task, or a NotFound error.
 func (s *Store) NextTurn(ctx context.Context, t Turn) (Turn, error) {
 	next, err := one(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE task_num = ? AND seq > ?
 		ORDER BY seq LIMIT 1`, t.taskNum, t.Seq)
-	return next, notFound(err, "turn")
+	return next, noRecord(err, "turn")
 }
 
 // TurnsSince returns the turns of a worker from num on, at most the newest limit of
@@ -68,11 +68,11 @@ func (s *Store) TurnsSince(ctx context.Context, workerID string, num int64, limi
 // TurnEnded reports whether the turn with that id has ended.
 func (s *Store) TurnEnded(ctx context.Context, id string) (bool, error) {
 	ended, err := one(ctx, s.db, scanBool, `SELECT completed_at IS NOT NULL FROM turns WHERE id = ?`, id)
-	return ended, notFound(err, "turn")
+	return ended, noRecord(err, "turn")
 }
 
 // WorkerOfTurn returns the worker of a turn, deleted or not.
 func (s *Store) WorkerOfTurn(ctx context.Context, t Turn) (Worker, error) {
 	w, err := one(ctx, s.db, scanWorker, selectWorker, t.WorkerID)
-	return w, notFound(err, "worker")
+	return w, noRecord(err, "worker")
 }

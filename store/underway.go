@@ -78,3 +78,10 @@ func (u *writesUnderWay) count(waiters int) {
 	defer u.mu.Unlock()
 	u.waiters += waiters
 }
+
+// Waiters returns the number of callers that wait in AwaitWrites.
+func (d *DB) Waiters() int {
+	d.underWay.mu.Lock()
+	defer d.underWay.mu.Unlock()
+	return d.underWay.waiters
+}

@@ -121,7 +121,7 @@ const (
 func scanUsage(row scanner) (r UsageRow, err error) {
 	var day int64
 	err = row.Scan(&day, &r.WorkerID, &r.KeyID, &r.TriggeredBy, &r.Turns, &r.Failures, &r.Steps, &r.InputTokens,
-		&r.OutputTokens, &r.Cost, asDuration{&r.Duration})
+		&r.OutputTokens, &r.Cost, asDuration(&r.Duration))
 	r.Day = time.Unix(day*secondsADay, 0).UTC()
 	return r, err
 }

@@ -126,7 +126,7 @@ const selectVersions = `SELECT v.version, coalesce(v.user_id, ''), coalesce(u.em
 	FROM worker_versions v LEFT JOIN users u ON u.id = v.user_id WHERE v.worker_id = ?`
 
 func scanVersion(row scanner) (v WorkerVersion, err error) {
-	err = row.Scan(append([]any{&v.Number, &v.UserID, &v.UserEmail, &v.RestoredFrom, asTime{&v.CreatedAt},
+	err = row.Scan(append([]any{&v.Number, &v.UserID, &v.UserEmail, &v.RestoredFrom, asTime(&v.CreatedAt),
 		&v.Instructions, asJSON(&v.OutputSchema)}, v.Settings.columns()...)...)
 	return v, err
 }

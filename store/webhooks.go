@@ -34,7 +34,7 @@ func (s *Store) Webhook(ctx context.Context, c Caller, workerID string) (Webhook
 func (w *Webhook) renew() {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails: it ends the program instead
-	w.Token, w.SigningSecret = newSecret("whk_"), "whsec_"+base64.StdEncoding.EncodeToString(secret)
+	w.Token, w.SigningSecret = newToken("whk_"), "whsec_"+base64.StdEncoding.EncodeToString(secret)
 }
 
 // SetWebhook sets the URL of a worker's webhook. A webhook that exists keeps its token and

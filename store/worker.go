@@ -82,7 +82,7 @@ const selectWorker = `SELECT ` + workerColumns + `
 func scanWorker(row scanner) (w Worker, err error) {
 	err = row.Scan(append([]any{&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Title, &w.Summary, &w.Visibility,
 		&w.Origin, &w.Workspace, &w.KeepTaskDays, &w.Version, &w.Instructions, asJSON(&w.OutputSchema),
-		asTime{&w.CreatedAt}, asTime{&w.UpdatedAt}, asTimeOrNil{&w.DeletedAt}}, w.Settings.columns()...)...)
+		asTime(&w.CreatedAt), asTime(&w.UpdatedAt), asTimeOrNil(&w.DeletedAt)}, w.Settings.columns()...)...)
 	return w, err
 }
 

@@ -14,7 +14,7 @@ type WorkerMember struct {
 }
 
 func scanWorkerMember(row scanner) (m WorkerMember, err error) {
-	err = row.Scan(&m.UserID, &m.Email, &m.Name, asTime{&m.CreatedAt})
+	err = row.Scan(&m.UserID, &m.Email, &m.Name, asTime(&m.CreatedAt))
 	return m, err
 }
 
@@ -41,7 +41,7 @@ func (s *Store) WorkerMember(ctx context.Context, c Caller, workerID, userID str
 		return WorkerMember{}, err
 	}
 	m, err := one(ctx, s.db, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
-	return m, notFound(err, "member")
+	return m, noRecord(err, "member")
 }
 
 // AddWorkerMember invites a user of the organization to a worker. It returns Forbidden unless the

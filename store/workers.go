@@ -12,7 +12,7 @@ func (s *Store) CreateWorker(ctx context.Context, c Caller, n NewWorker,
 	key IdempotencyKey) (w Worker, replayed bool, err error) {
 	return createOnce(ctx, s.db, key, func(tx Tx, id string) (Worker, error) {
 		w, err := one(ctx, tx, scanWorker, selectWorker, id)
-		return w, notFound(err, "worker")
+		return w, noRecord(err, "worker")
 	}, func(tx Tx) (Worker, string, error) {
 		w, err := s.insertWorker(tx, c, n)
 		return w, w.ID, err

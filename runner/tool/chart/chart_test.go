@@ -252,7 +252,7 @@ func TestTurnedTexts(t *testing.T) {
 		return ink, extent
 	}
 	upright, extent := drawn(0)
-	is.True(extent.Dx() > 8*extent.Dy())
+	ordertest.Above(is, extent.Dx(), 8*extent.Dy())
 	near := func(a, b, most int) bool { return a-b <= most && b-a <= most }
 	for degrees, size := range map[float64]image.Point{
 		90: {X: extent.Dy(), Y: extent.Dx()},
