@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"journeyman/runner/model"
+	"journeyman/runner/models"
 	"journeyman/store"
 )
 
@@ -41,7 +42,7 @@ func (r *Runner) chooseModel(ctx context.Context, e *execution) error {
 			return nil
 		}
 		var may bool
-		may, e.probes = r.outages.enter(e.model.id, e.claim.ID, e.failingSince != nil, r.cfg.Now())
+		may, e.probes = r.outages.Enter(e.model.id, e.claim.ID, e.failingSince != nil, r.cfg.Now())
 		if may {
 			return nil
 		}
@@ -64,13 +65,13 @@ func (r *Runner) nextModel(e *execution) int {
 		if c.failure != nil { // this model has failed for this step
 			continue
 		}
-		b, blocked := r.outages.blocked(c.id, e.claim.ID, now)
+		b, blocked := r.outages.Blocked(c.id, e.claim.ID, now)
 		switch {
-		case blocked && b.gone:
+		case blocked && b.Gone:
 			if gone < 0 {
 				gone = i
 			}
-		case blocked && !(last && !b.asked()): // a pause that the provider requested stays
+		case blocked && !(last && !b.Asked()): // a pause that the provider requested stays
 		case len(e.chain) == 1 || e.prompt.CalibratedFor(i, e.estimate) <= c.window.Room():
 			return i
 		case largest < 0 || c.window.Room() > e.chain[largest].window.Room():
@@ -87,7 +88,7 @@ func (r *Runner) nextModel(e *execution) int {
 // with another model or later with the same model.
 func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 	name, now := e.model.id, r.cfg.Now()
-	defer r.outages.leave(name, e.claim.ID) // on every path: a probe blocks all other turns
+	defer r.outages.Leave(name, e.claim.ID) // on every path: a probe blocks all other turns
 	me, ok := errors.AsType[*model.Error](err)
 	if !ok || ctx.Err() != nil {
 		return false // the turn was interrupted or failed by itself: the model is not the cause
@@ -96,7 +97,7 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 	case e.model.passes(me) && e.model.alone():
 	case e.model.passes(me):
 		// The failure is retryable, so generate has set failingSince.
-		r.outages.failed(name, e.claim.ID, me, *e.failingSince, now, func(n int) time.Duration {
+		r.outages.Failed(name, e.claim.ID, me, *e.failingSince, now, func(n int) time.Duration {
 			return r.pause(me, n)
 		})
 	case me.Retryable: // malformed answers
@@ -105,7 +106,7 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 		// Only a chain skips a model that is gone. A turn with one model gets the error of its own
 		// call.
 		if len(e.chain) > 1 {
-			r.outages.lost(name, me, now)
+			r.outages.Lost(name, me, now)
 		}
 	case me.ToolsRefused() && len(e.chain) > 1: // only for this step: a worker without tools may still ask the model
 	case e.nextMayAccept(me):
@@ -146,7 +147,7 @@ const lastTry = 10 * time.Second
 // pause returns how long no turn asks a model after its n-th failure in a row. It is the pause that
 // the provider requested, if that is long enough. Otherwise it grows with n.
 func (r *Runner) pause(me *model.Error, n int) time.Duration {
-	if me.RetryAfter >= minRetryAfter {
+	if me.RetryAfter >= models.MinRetryAfter {
 		return me.RetryAfter
 	}
 	return r.cfg.Suspend(n)
@@ -179,19 +180,19 @@ func (r *Runner) outlookOf(e *execution) (x outlook) {
 		c := &e.chain[i]
 		var at time.Time
 		why, asked := c.failure, false
-		b, blocked := r.outages.blocked(c.id, e.claim.ID, now)
+		b, blocked := r.outages.Blocked(c.id, e.claim.ID, now)
 		switch {
 		case why != nil && c.passes(why):
-			at, asked = now.Add(r.pause(why, e.suspensions())), why.RetryAfter >= minRetryAfter
-		case why == nil && blocked && !b.gone:
-			at, why, asked = b.until, b.err, b.asked()
+			at, asked = now.Add(r.pause(why, e.suspensions())), why.RetryAfter >= models.MinRetryAfter
+		case why == nil && blocked && !b.Gone:
+			at, why, asked = b.Until, b.Err, b.Asked()
 		default: // the model is gone, or refuses this request
 			if x.err == nil && x.at.IsZero() {
 				x.err = why
 			}
 			continue
 		}
-		at = r.outages.await(c.id, e.claim.ID, at)
+		at = r.outages.Await(c.id, e.claim.ID, at)
 		if x.at.IsZero() || at.Before(x.at) {
 			x = outlook{at, asked, why}
 		}

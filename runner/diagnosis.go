@@ -34,8 +34,8 @@ func (r *Runner) ModelFindings(ctx context.Context, organizationID string) (foun
 		if low := r.capabilities.entry(m.id).lowest(); low != (lowCount{}) {
 			found = append(found, Finding{"counts", low.warning(m.Name()), true})
 		}
-		if b, down := r.outages.blocked(m.id, "", r.cfg.Now()); down && b.err != nil {
-			found = append(found, Finding{"answers", "not now: " + b.err.Message, true})
+		if b, down := r.outages.Blocked(m.id, "", r.cfg.Now()); down && b.Err != nil {
+			found = append(found, Finding{"answers", "not now: " + b.Err.Message, true})
 		}
 	}
 	return found

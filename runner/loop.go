@@ -69,7 +69,7 @@ func (r *Runner) run(ctx context.Context, e *execution) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			if e.model.Model != nil {
-				r.outages.leave(e.model.id, e.claim.ID) // a probe blocks all other turns
+				r.outages.Leave(e.model.id, e.claim.ID) // a probe blocks all other turns
 			}
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}

@@ -176,7 +176,7 @@ func (r *Runner) backoff(e *execution, err error, try, tries int) (pause time.Du
 		return 0, false
 	}
 	// If another turn has found the model down, more tries would only add to its load.
-	if _, down := r.outages.blocked(e.model.id, e.claim.ID, r.cfg.Now()); down && e.model.passes(me) {
+	if _, down := r.outages.Blocked(e.model.id, e.claim.ID, r.cfg.Now()); down && e.model.passes(me) {
 		return 0, false
 	}
 	// The pause of the provider applies only if it is longer, so that it cannot defeat the backoff.

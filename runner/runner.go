@@ -26,6 +26,7 @@ import (
 
 	"journeyman/runner/budget"
 	"journeyman/runner/model"
+	"journeyman/runner/models"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
 	"journeyman/store/gate"
@@ -70,7 +71,7 @@ type Runner struct {
 	ledger       *budget.Ledger
 	billed       billedRates
 	unpriced     unpricedModels
-	outages      outages
+	outages      models.Outages
 	metrics      *metrics.Set     // see Metrics
 	retries      *metrics.Counter // of model calls
 	folders      workspaces

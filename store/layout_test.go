@@ -53,7 +53,9 @@ var rooms = map[string][]string{
 	// Failures in tests of all packages show the values that were compared.
 	"store/ordertest": {},
 	// All work without a request.
-	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/model/textcall", "runner/tool", "runner/trace", "runner/sandbox", "store/visible", "runner/arguments", "runner/dial", "runner/workspace", "runner/budget"},
+	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/model/textcall", "runner/tool", "runner/trace", "runner/sandbox", "store/visible", "runner/arguments", "runner/dial", "runner/workspace", "runner/budget", "runner/models"},
+	// It keeps what callers report about models, and makes no call.
+	"runner/models": {"runner/model"},
 	// It decides on amounts, and reads no row: callers pass what an account may still spend.
 	"runner/budget": {"runner/model"},
 	// Only this package uses OpenTelemetry.

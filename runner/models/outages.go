@@ -1,4 +1,9 @@
-package runner
+// Package models knows which models of an organization answer. Outages keeps the time for which a model is not asked,
+// the one turn that asks it next, and the turns that wait for it.
+//
+// It imports package model, and nothing else of this program. It makes no call and reads no row: callers report what
+// has happened.
+package models
 
 import (
 	"cmp"
@@ -24,9 +29,9 @@ type outage struct {
 	waiting  map[string]struct{} // ids of turns that are suspended for the model, or soon will be
 }
 
-// outages holds the models that this process has found not to answer. The zero value is ready to
+// Outages holds the models that this process has found not to answer. The zero value is ready to
 // use. It is not stored: after a restart, the first calls detect the outages again.
-type outages struct {
+type Outages struct {
 	mu       sync.Mutex           // guards the maps and every outage in them; never held during a call
 	down     map[string]*outage   // by the model's name
 	answered map[string]time.Time // the time of each model's last answer
@@ -38,22 +43,22 @@ const (
 	maxModels = 256              // models in a map, because users choose the names
 )
 
-// minRetryAfter is the shortest pause requested by a provider that replaces the backoff.
-const minRetryAfter = 5 * time.Second
+// MinRetryAfter is the shortest pause requested by a provider that replaces the backoff.
+const MinRetryAfter = 5 * time.Second
 
-// A block is the reason why a turn may not ask a model now.
-type block struct {
-	err   *model.Error // of the failed call; nil if the call was made before a restart
-	gone  bool
-	until time.Time
+// A Block is the reason why a turn may not ask a model now.
+type Block struct {
+	Err   *model.Error // of the failed call; nil if the call was made before a restart
+	Gone  bool         // the provider refuses the key or lacks the model
+	Until time.Time    // no turn asks the model before this time
 }
 
-// asked reports whether the provider requested the wait.
-func (b block) asked() bool { return b.err != nil && b.err.RetryAfter >= minRetryAfter }
+// Asked reports whether the provider requested the wait.
+func (b Block) Asked() bool { return b.Err != nil && b.Err.RetryAfter >= MinRetryAfter }
 
-// blocked returns the reason why the turn may not ask the model now. ok is false if the turn may
+// Blocked returns the reason why the turn may not ask the model now. ok is false if the turn may
 // ask.
-func (o *outages) blocked(name, turnID string, now time.Time) (b block, ok bool) {
+func (o *Outages) Blocked(name, turnID string, now time.Time) (b Block, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d := o.down[name]
@@ -61,18 +66,18 @@ func (o *outages) blocked(name, turnID string, now time.Time) (b block, ok bool)
 	case d == nil:
 		return b, false
 	case now.Before(d.until):
-		return block{d.err, d.gone, d.until}, true
+		return Block{d.err, d.gone, d.until}, true
 	// The probe's end is unknown. The wait is at most probeWait, and a success ends it early.
 	case d.probe != "" && d.probe != turnID && !d.gone:
-		return block{d.err, false, now.Add(probeWait)}, true
+		return Block{d.err, false, now.Add(probeWait)}, true
 	}
 	return b, false
 }
 
-// enter reports whether a turn may ask the model now. The first turn that asks a model after its
-// failure is the probe. Other turns wait until leave, failed or succeeded is called. failing means
+// Enter reports whether a turn may ask the model now. The first turn that asks a model after its
+// failure is the probe. Other turns wait until Leave, Failed or Succeeded is called. failing means
 // that this turn's calls have failed since its last success.
-func (o *outages) enter(name, turnID string, failing bool, now time.Time) (may, probes bool) {
+func (o *Outages) Enter(name, turnID string, failing bool, now time.Time) (may, probes bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d := o.down[name]
@@ -93,7 +98,7 @@ func (o *outages) enter(name, turnID string, failing bool, now time.Time) (may, 
 }
 
 // begin records a new outage. The caller holds o.mu.
-func (o *outages) begin(name string, now time.Time) *outage {
+func (o *Outages) begin(name string, now time.Time) *outage {
 	if o.down == nil {
 		o.down = map[string]*outage{}
 	}
@@ -107,7 +112,7 @@ func (o *outages) begin(name string, now time.Time) *outage {
 
 // forgetOne drops the outage that matters least, or else the one that ends first. The next calls of its
 // model detect it again. The caller holds o.mu.
-func (o *outages) forgetOne() {
+func (o *Outages) forgetOne() {
 	var least string
 	for name, d := range o.down {
 		other := o.down[least]
@@ -131,8 +136,8 @@ func (d *outage) weight() int {
 	return 1
 }
 
-// leave ends a probe that has no result.
-func (o *outages) leave(name, turnID string) {
+// Leave ends a probe that has no result.
+func (o *Outages) Leave(name, turnID string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if d := o.down[name]; d != nil && d.probe == turnID {
@@ -140,9 +145,9 @@ func (o *outages) leave(name, turnID string) {
 	}
 }
 
-// failed records that all tries of a turn have failed. since is the time of the first failure.
+// Failed records that all tries of a turn have Failed. since is the time of the first failure.
 // pause returns the wait after the n-th failure in a row.
-func (o *outages) failed(name, turnID string, err *model.Error, since, now time.Time, pause func(n int) time.Duration) {
+func (o *Outages) Failed(name, turnID string, err *model.Error, since, now time.Time, pause func(n int) time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d := o.down[name]
@@ -160,8 +165,8 @@ func (o *outages) failed(name, turnID string, err *model.Error, since, now time.
 	d.until = now.Add(pause(d.failures))
 }
 
-// lost records that the provider will not serve the model: see model.Error.Gone.
-func (o *outages) lost(name string, err *model.Error, now time.Time) {
+// Lost records that the provider will not serve the model: see model.Error.Gone.
+func (o *Outages) Lost(name string, err *model.Error, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d := o.down[name]
@@ -171,8 +176,8 @@ func (o *outages) lost(name string, err *model.Error, now time.Time) {
 	d.err, d.gone, d.probe, d.until = err, true, "", now.Add(goneTime)
 }
 
-// succeeded ends the outage of a model, and returns the ids of the turns that wait for it.
-func (o *outages) succeeded(name string, now time.Time) (waiting []string) {
+// Succeeded ends the outage of a model, and returns the ids of the turns that wait for it.
+func (o *Outages) Succeeded(name string, now time.Time) (waiting []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.answered == nil || len(o.answered) >= maxModels {
@@ -186,17 +191,17 @@ func (o *outages) succeeded(name string, now time.Time) (waiting []string) {
 	return waiting
 }
 
-// answeredSince reports whether the model has answered a turn since the given time.
-func (o *outages) answeredSince(name string, since time.Time) bool {
+// AnsweredSince reports whether the model has answered a turn since the given time.
+func (o *Outages) AnsweredSince(name string, since time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	at, ok := o.answered[name]
 	return ok && !at.Before(since)
 }
 
-// await records that a turn waits for the model. It returns the time at which the turn retries,
+// Await records that a turn waits for the model. It returns the time at which the turn retries,
 // which is at or later.
-func (o *outages) await(name, turnID string, at time.Time) time.Time {
+func (o *Outages) Await(name, turnID string, at time.Time) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d := o.down[name]

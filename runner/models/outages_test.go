@@ -1,4 +1,4 @@
-package runner
+package models
 
 import (
 	"fmt"
@@ -16,18 +16,18 @@ import (
 func TestOutagesAreBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var o outages
+	var o Outages
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	pause := func(int) time.Duration { return time.Minute }
 	for i := range 2 * maxModels {
 		at := now.Add(time.Duration(i) * time.Millisecond)
-		o.failed(fmt.Sprint("down ", i), "trn_1", &model.Error{Code: "503"}, at, at, pause)
-		o.succeeded(fmt.Sprint("up ", i), at)
+		o.Failed(fmt.Sprint("down ", i), "trn_1", &model.Error{Code: "503"}, at, at, pause)
+		o.Succeeded(fmt.Sprint("up ", i), at)
 	}
 	is.Equal(len(o.down), maxModels)
 	ordertest.AtMost(is, len(o.answered), maxModels)
 	blocked := func(i int) bool {
-		_, found := o.blocked(fmt.Sprint("down ", i), "trn_2", now.Add(time.Second))
+		_, found := o.Blocked(fmt.Sprint("down ", i), "trn_2", now.Add(time.Second))
 		return found
 	}
 	is.True(!blocked(0) && !blocked(maxModels-1))
@@ -39,18 +39,18 @@ func TestOutagesAreBounded(t *testing.T) {
 func TestWrongNamesKeepOutages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var o outages
+	var o Outages
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	pause := func(int) time.Duration { return time.Second } // shorter than goneTime
 	for _, name := range []string{"down", "waited for"} {
-		o.failed(name, "trn_1", &model.Error{Code: "503"}, now, now, pause)
+		o.Failed(name, "trn_1", &model.Error{Code: "503"}, now, now, pause)
 	}
-	o.await("waited for", "trn_2", now)
+	o.Await("waited for", "trn_2", now)
 	for i := range 2 * maxModels {
-		o.lost(fmt.Sprint("wrong ", i), &model.Error{Code: "404"}, now)
+		o.Lost(fmt.Sprint("wrong ", i), &model.Error{Code: "404"}, now)
 	}
 	is.Equal(len(o.down), maxModels)
-	_, found := o.blocked("down", "trn_3", now)
+	_, found := o.Blocked("down", "trn_3", now)
 	is.True(found)
-	is.Equal(o.succeeded("waited for", now), []string{"trn_2"})
+	is.Equal(o.Succeeded("waited for", now), []string{"trn_2"})
 }
