@@ -29,7 +29,7 @@ func TestSlashes(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), "GET", front.URL+path, nil)
 			is.NoErr(err)
 			req.Header.Set("Authorization", "Bearer "+s.key)
-			resp, err := handlerstest.Transport.RoundTrip(req) // without following redirects
+			resp, err := handlerstest.Client.Transport.RoundTrip(req) // without following redirects
 			is.NoErr(err)
 			defer resp.Body.Close()
 			is.Equal(resp.StatusCode, http.StatusOK)

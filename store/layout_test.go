@@ -177,10 +177,10 @@ var testRooms = map[string][]string{
 	"mail":                    {"runner/model/offline"},
 	"mail/message":            {"runner/sandbox", "runner/tool"}, // the program's converter of pages
 	"handlers/mcp":            {"handlers/handlerstest"},
-	"handlers/serve":          {"handlers"},                                                                                                             // what a refused client reads
-	"handlers/nodes":          {"handlers", "handlers/serve", "runner/model", "runner/model/offline", "runner/sandbox", "runner/stream", "runner/tool"}, // whole servers
-	"handlers":                {"handlers/handlerstest", "mail", "runner/model/offline", "runner/webhook"},                                              // the endpoints of mail
-	"handlers/dashboard":      {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule", "runner/dial"},                     // pages about all parts of a server
+	"handlers/serve":          {"handlers"},                                                                                         // what a refused client reads
+	"handlers/nodes":          {"handlers", "handlers/handlerstest", "handlers/serve", "runner/stream"},                             // whole servers
+	"handlers":                {"handlers/handlerstest", "mail", "runner/model/offline", "runner/webhook"},                          // the endpoints of mail
+	"handlers/dashboard":      {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule", "runner/dial"}, // pages about all parts of a server
 }
 
 // sqlDrivers lists packages that only the store and its test helpers may import.

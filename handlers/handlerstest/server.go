@@ -28,12 +28,9 @@ import (
 	"journeyman/store/storetest"
 )
 
-// Transport is the transport of all clients in tests. httptest.Server.Close closes the idle connections of
-// http.DefaultTransport, so that a concurrent request of another test could fail. Nothing closes those of Transport.
-var Transport = &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
-
-// Client is the client of tests that need no other settings.
-var Client = &http.Client{Transport: Transport}
+// Client is the client of tests that need no other settings. httptest.Server.Close closes the idle connections of
+// http.DefaultTransport, so that a concurrent request of another test could fail. Nothing closes those of Client.
+var Client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}}
 
 // A Server is the API under test.
 type Server struct {
@@ -69,7 +66,7 @@ func Start(t testing.TB, changes ...func(*Settings)) *Server {
 	t.Helper()
 	web := httptest.NewUnstartedServer(nil)
 	s := &Server{URL: "http://" + web.Listener.Addr().String(), Web: web}
-	set := defaults(t, s.URL)
+	set := Defaults(t, s.URL)
 	for _, change := range changes {
 		change(&set)
 	}
@@ -95,8 +92,8 @@ func Start(t testing.TB, changes ...func(*Settings)) *Server {
 	return s
 }
 
-// defaults returns the settings of a server with that URL.
-func defaults(t testing.TB, url string) Settings {
+// Defaults returns the settings of a server with that URL, without its store.
+func Defaults(t testing.TB, url string) Settings {
 	t.Helper()
 	prices, err := model.LoadPrices("")
 	is.New(t).NoErr(err)

@@ -26,7 +26,7 @@ type withKey struct{ key string }
 func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+k.key)
-	return handlerstest.Transport.RoundTrip(r)
+	return handlerstest.Client.Transport.RoundTrip(r)
 }
 
 // client connects a client of the official SDK, with one version of the protocol or the newest.

@@ -19,13 +19,10 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/handlers/handlerstest"
 	"journeyman/handlers/nodes"
 	"journeyman/handlers/serve"
 	"journeyman/runner"
-	"journeyman/runner/model"
-	"journeyman/runner/model/offline"
-	"journeyman/runner/sandbox"
-	"journeyman/runner/tool"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -133,17 +130,14 @@ func newNode(t *testing.T, first *node, secret, database string, options ...opti
 // start starts the server of a node.
 func (d *node) start(options ...option) {
 	d.t.Helper()
-	prices, err := model.LoadPrices("")
-	is.New(d.t).NoErr(err)
-	log := slog.New(slog.DiscardHandler)
-	d.runner = runner.New(runner.Config{Store: d.store, Model: offline.New(), Prices: prices, BaseURL: "http://jm.test",
-		Log: log, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())),
-		Retry: func(int) time.Duration { return time.Millisecond }})
+	set := handlerstest.Defaults(d.t, "http://jm.test")
+	set.Runner.Store = d.store
+	d.runner = runner.New(set.Runner)
 	d.nodes = nodes.New(nodes.Config{Store: d.store, Runner: d.runner, Secret: d.secret,
 		Log: slog.New(slog.NewTextHandler(&d.log, nil)),
 		Now: func() time.Time { return time.Now().Add(time.Duration(d.ahead.Load())) }})
-	cfg := handlers.Config{Store: d.store, Runner: d.runner, Log: log, Version: "1.2.3", BaseURL: "http://jm.test",
-		MailDomain: "mail.test", Peers: d.nodes}
+	cfg := set.API
+	cfg.Store, cfg.Runner, cfg.MailDomain, cfg.Peers = d.store, d.runner, "mail.test", d.nodes
 	for _, o := range options {
 		o(&cfg)
 	}
