@@ -309,6 +309,6 @@ func (r *Runner) accepted(a store.Accepted, more ...any) {
 	}
 	r.Wake()
 	if a.Turn.Status != store.Running {
-		r.tellNodes() // its worker may be placed on another one
+		r.notifyNodes() // its worker may be placed on another one
 	}
 }

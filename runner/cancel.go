@@ -94,7 +94,7 @@ func (r *Runner) stopExecutions(ctx context.Context, turnIDs []string) error {
 		elsewhere = !r.stopExecution(turnID) || elsewhere
 	}
 	if elsewhere {
-		r.tellNodes()
+		r.notifyNodes()
 	}
 	return nil
 }

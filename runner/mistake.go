@@ -12,9 +12,9 @@ import (
 // maxMistakes limits how often in a row a model is told that its tool call could not be read.
 const maxMistakes = 3
 
-// tellMistake tells the model that its tool call could not be read: by the server, or by takeTextCalls. After
+// returnMistake lets the model read that its tool call could not be read: by the server, or by takeTextCalls. After
 // maxMistakes the turn fails.
-func (r *Runner) tellMistake(e *execution, st store.Step, resp model.Response) (done bool, err error) {
+func (r *Runner) returnMistake(e *execution, st store.Step, resp model.Response) (done bool, err error) {
 	st.Finish = store.FinishMistake
 	if n := e.mistakes(); n >= maxMistakes {
 		// Neither Mistake, which is for the model, nor the text of the call: users see this message.

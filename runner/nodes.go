@@ -269,7 +269,7 @@ func (r *Runner) keepPlace(id string) error {
 // LookNow makes the runner read the changes of other nodes at once.
 func (r *Runner) LookNow() { signal(r.lookNow) }
 
-// followNodes reads the changes of other nodes every catchUpEvery, until the runner stops. News from another
+// followNodes reads the changes of other nodes every catchUpEvery, until the runner stops. Changes from another
 // node makes it stop cancelled turns at once, and then count the waiting turns.
 func (r *Runner) followNodes() {
 	tick := time.NewTicker(catchUpEvery)

@@ -39,11 +39,11 @@ type Runner struct {
 	cfg  Config
 	wake chan struct{} // buffers one signal, so that a wake-up during a claim is not lost
 
-	lookNow chan struct{} // makes followNodes read the store; buffers one signal, like wake
-	hasNews chan struct{} // see HasNews; buffers one signal, like wake
+	lookNow    chan struct{} // makes followNodes read the store; buffers one signal, like wake
+	hasChanges chan struct{} // see HasChanges; buffers one signal, like wake
 
-	newsMu sync.Mutex // guards news
-	news   News       // for the other nodes
+	changesMu sync.Mutex // guards changes
+	changes   Changes    // for the other nodes
 
 	ctx     context.Context // parent of all executions; ends with errStopped
 	cancel  context.CancelCauseFunc
@@ -93,7 +93,7 @@ var errStopped = errors.New("the runner stops")
 // New creates a runner. The runner does nothing before Start.
 func New(cfg Config) *Runner {
 	cfg.setDefaults()
-	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), lookNow: make(chan struct{}, 1), hasNews: make(chan struct{}, 1),
+	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), lookNow: make(chan struct{}, 1), hasChanges: make(chan struct{}, 1),
 		executions: map[string]*execution{}, views: view.New(cfg.Store, cfg.BaseURL), metrics: metrics.NewSet()}
 	for _, name := range startedCounters() { // so that a first resumption is an increase
 		r.metrics.NewCounter(name)
@@ -102,7 +102,7 @@ func New(cfg Config) *Runner {
 	r.Streams = stream.New(cfg.Store, r.views, cfg.Now)
 	r.ledger = budget.NewLedger(r.storeHold)
 	cfg.Store.OnChange(r.recordsChanged)
-	r.Streams.OnEnd(r.tellEnded)
+	r.Streams.OnEnd(r.broadcastEnd)
 	r.setup = newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices)
 	// The tools are built at their first use, because this would delay the start.
 	r.tools = sync.OnceValue(func() ownTools { return newOwnTools(cfg.ownTools()) })

@@ -202,7 +202,7 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a bud
 		e.logCall("the provider withheld a part of the answer", nil, "step", st.Seq)
 		return true, r.conclude(e, &st, store.Outcome{IncompleteReason: store.ReasonFilter})
 	case resp.Mistake != "":
-		return r.tellMistake(e, st, resp)
+		return r.returnMistake(e, st, resp)
 	case wantsTools(st):
 		st.Approvals = r.approvals(e, st)
 		return false, r.journal(e, st)

@@ -131,7 +131,7 @@ func (r *Runner) DecideApproval(ctx context.Context, c store.Caller, taskID, id 
 
 // notifyDecided wakes the runner and notifies the watchers of a turn of a decision.
 func (r *Runner) notifyDecided(ctx context.Context, a store.Approval) {
-	r.tellNodes()
+	r.notifyNodes()
 	r.Wake() // the last decision has put the turn back into the queue
 	if err := r.Streams.ApprovalDecided(ctx, a); err != nil {
 		// The decision is committed, so the caller gets no error. Watchers get the decision when

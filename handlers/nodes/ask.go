@@ -16,17 +16,17 @@ type Answer struct {
 	Clock  time.Time // of the machine of the node, in whole seconds; zero if the answer does not show it
 }
 
-// Ask sends the node at an address a message without news, signed with secret. The message changes nothing. If
+// Ask sends the node at an address a message without changes, signed with secret. The message changes nothing. If
 // secret is empty, the answer only shows that the address leads to a node. An error means that there is no answer.
 func Ask(ctx context.Context, secret, address string) (a Answer, err error) {
-	const news = "{}"
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+newsPath, strings.NewReader(news))
+	const none = "{}"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+changesPath, strings.NewReader(none))
 	if err != nil {
 		return a, errors.New("the address is no URL")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if secret != "" {
-		newSigner(secret, "", time.Now).sign(req, address, []byte(news))
+		newSigner(secret, "", time.Now).sign(req, address, []byte(none))
 	}
 	client := newClient()
 	defer client.CloseIdleConnections()

@@ -149,12 +149,12 @@ func (d *node) start(options ...option) {
 	})
 	front := d.nodes.Front(counted)
 	d.web.Config = serve.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if news := r.URL.Path == "/internal/news"; news && d.deaf.Load() || !news && d.full.Load() {
+		if message := r.URL.Path == "/internal/changes"; message && d.deaf.Load() || !message && d.full.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		front.ServeHTTP(w, r)
-		if r.URL.Path == "/internal/news" {
+		if r.URL.Path == "/internal/changes" {
 			d.heard.Add(1)
 		}
 	}), handlers.Refuse, d.runner.Streams.Close)

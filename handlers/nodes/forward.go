@@ -35,8 +35,8 @@ func (n *Nodes) Front(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.URL.Path == newsPath:
-			n.serveNews(w, r)
+		case r.URL.Path == changesPath:
+			n.serveChanges(w, r)
 		case r.Header.Get(signatureHeader) == "" && r.Header.Get(clientHeader) == "":
 			next.ServeHTTP(w, r)
 		default:

@@ -1,8 +1,8 @@
-// Package nodes connects servers that share a database. It sends news of this node's changes to the
+// Package nodes connects servers that share a database. It sends this node's changes to the
 // other nodes. It forwards requests for a stream of a worker's events to the node on which the worker is
 // placed. Only that node has the steps in progress in memory.
 //
-// The connections only make the servers faster. A node that gets no news finds each change in the
+// The connections only make the servers faster. A node that gets no message finds each change in the
 // database within a second. Only the lists on its open pages are not updated. If a request cannot be
 // forwarded, its stream is read from the database.
 //
@@ -31,16 +31,16 @@ import (
 const (
 	// internalPath begins the paths of requests that no client sends.
 	internalPath = "/internal/"
-	newsPath     = internalPath + "news" // where a node receives messages
+	changesPath  = internalPath + "changes" // where a node receives messages
 
-	maxNews     = 256 << 10             // maximum bytes of a message; the largest runner.News has about 150 KiB
-	newsTimeout = 2 * time.Second       // of one message
-	newsPause   = 20 * time.Millisecond // between two messages to a node
-	retryPause  = time.Second           // after a message that could not be sent
-	listEvery   = time.Second           // between two reads of the list of nodes
-	idleNews    = 10 * time.Second      // between two messages without news, which show whether the nodes fit
-	warnPause   = time.Hour             // between two warnings of wrong signatures
-	dialTimeout = 2 * time.Second       // of a connection to a node
+	maxMessage     = 256 << 10             // maximum bytes of a message; the largest runner.Changes has about 150 KiB
+	messageTimeout = 2 * time.Second       // of one message
+	messagePause   = 20 * time.Millisecond // between two messages to a node
+	retryPause     = time.Second           // after a message that could not be sent
+	listEvery      = time.Second           // between two reads of the list of nodes
+	idlePause      = 10 * time.Second      // between two messages without changes, which show whether the nodes fit
+	warnPause      = time.Hour             // between two warnings of wrong signatures
+	dialTimeout    = 2 * time.Second       // of a connection to a node
 )
 
 // A Config holds the dependencies and settings of Nodes.
@@ -77,15 +77,15 @@ type peer struct {
 
 	gone   context.Context // ends when the node has lost its lease
 	leave  context.CancelFunc
-	wake   chan struct{} // signals unsent news; buffers one signal
-	unsent runner.News   // guarded by the mu of Nodes
-	misfit verdict       // why the node refuses this one, or ""; guarded by the mu of Nodes
+	wake   chan struct{}  // signals unsent changes; buffers one signal
+	unsent runner.Changes // guarded by the mu of Nodes
+	misfit verdict        // why the node refuses this one, or ""; guarded by the mu of Nodes
 }
 
 // newClient returns the client for messages. It follows no redirects, because a signature is valid for one
 // node only.
 func newClient() *http.Client {
-	return &http.Client{Transport: newTransport(), Timeout: newsTimeout,
+	return &http.Client{Transport: newTransport(), Timeout: messageTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
@@ -107,7 +107,7 @@ func (n *Nodes) Start(context.Context) error {
 		return nil
 	}
 	// Read the list before the first request arrives. After an error, run soon reads it again.
-	n.refresh(false) // this node has sent no news yet, so the others have missed none
+	n.refresh(false) // this node has sent no changes yet, so the others have missed none
 	n.loops.Go(n.run)
 	return nil
 }
@@ -124,14 +124,14 @@ func (n *Nodes) Stop() error {
 // Live returns the number of nodes that have a lease, at least 1. It is updated every second.
 func (n *Nodes) Live() int { return int(n.live.Load()) }
 
-// run sends the news of the runner to all other nodes, and reads the list of nodes regularly, until Stop.
+// run sends the changes of the runner to all other nodes, and reads the list of nodes regularly, until Stop.
 func (n *Nodes) run() {
 	tick := time.NewTicker(listEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-n.cfg.Runner.HasNews():
-			n.announce(n.cfg.Runner.TakeNews())
+		case <-n.cfg.Runner.HasChanges():
+			n.broadcast(n.cfg.Runner.DrainChanges())
 		case <-tick.C:
 			n.refresh(true)
 		case <-n.ctx.Done():
@@ -140,9 +140,9 @@ func (n *Nodes) run() {
 	}
 }
 
-// refresh reads the list of nodes. missed means that a node that is new in the list may have missed news.
+// refresh reads the list of nodes. missed means that a node that is new in the list may have missed changes.
 func (n *Nodes) refresh(missed bool) {
-	ctx, cancel := context.WithTimeout(n.ctx, newsTimeout)
+	ctx, cancel := context.WithTimeout(n.ctx, messageTimeout)
 	defer cancel()
 	list, err := n.cfg.Store.Peers(ctx)
 	if err != nil {
@@ -169,24 +169,24 @@ func (n *Nodes) refresh(missed bool) {
 	}
 }
 
-// add begins to send messages to a node. missed means that the node may have missed news: the first
+// add begins to send messages to a node. missed means that the node may have missed changes: the first
 // message then reports that everything may have changed. It is sent at once in any case, and so shows whether
 // the node accepts the signatures of this one. The caller holds mu.
 func (n *Nodes) add(node store.NodeState, missed bool) {
-	p := &peer{id: node.RunnerID, url: node.URL, wake: make(chan struct{}, 1), unsent: runner.News{All: missed}}
+	p := &peer{id: node.RunnerID, url: node.URL, wake: make(chan struct{}, 1), unsent: runner.Changes{All: missed}}
 	p.wake <- struct{}{}
 	p.gone, p.leave = context.WithCancel(n.ctx)
 	n.peers[p.id] = p
-	n.loops.Go(func() { n.sendNews(p) })
+	n.loops.Go(func() { n.sendChanges(p) })
 }
 
-// announce adds news to the next message for each other node. The nodes get separate messages, so that a
+// broadcast adds changes to the next message for each other node. The nodes get separate messages, so that a
 // node that does not answer does not delay the others.
-func (n *Nodes) announce(news runner.News) {
+func (n *Nodes) broadcast(changes runner.Changes) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, p := range n.peers {
-		p.unsent.Add(news)
+		p.unsent.Add(changes)
 		select {
 		case p.wake <- struct{}{}:
 		default:
@@ -194,29 +194,29 @@ func (n *Nodes) announce(news runner.News) {
 	}
 }
 
-// sendNews sends news to a node until the node is gone. All news of one pause is sent in one message.
-func (n *Nodes) sendNews(p *peer) {
+// sendChanges sends changes to a node until the node is gone. All changes of one pause are sent in one message.
+func (n *Nodes) sendChanges(p *peer) {
 	for failed := false; ; {
-		pause := newsPause
+		pause := messagePause
 		if failed {
 			pause = retryPause
 		} else {
 			select {
 			case <-p.wake:
-			case <-time.After(idleNews):
+			case <-time.After(idlePause):
 			case <-p.gone.Done():
 				return
 			}
 		}
 		n.mu.Lock()
-		news := p.unsent
-		p.unsent = runner.News{}
+		changes := p.unsent
+		p.unsent = runner.Changes{}
 		n.mu.Unlock()
-		err := n.send(p, news)
+		err := n.send(p, changes)
 		if failed = err != nil; failed && p.gone.Err() == nil {
-			n.cfg.Log.Debug("send news to another node", "url", p.url, "err", err) // the node reads the database anyway
+			n.cfg.Log.Debug("send changes to another node", "url", p.url, "err", err) // the node reads the database anyway
 			n.mu.Lock()
-			p.unsent = runner.News{All: true} // the node has lost some news, so everything may have changed
+			p.unsent = runner.Changes{All: true} // the node has lost some changes, so everything may have changed
 			n.mu.Unlock()
 		}
 		if store.Pause(p.gone, pause) != nil {
@@ -225,13 +225,13 @@ func (n *Nodes) sendNews(p *peer) {
 	}
 }
 
-// send sends news to a node.
-func (n *Nodes) send(p *peer, news runner.News) error {
-	body, err := json.Marshal(news)
+// send sends changes to a node.
+func (n *Nodes) send(p *peer, changes runner.Changes) error {
+	body, err := json.Marshal(changes)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(p.gone, http.MethodPost, p.url+newsPath, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(p.gone, http.MethodPost, p.url+changesPath, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -258,8 +258,8 @@ func (n *Nodes) mayWarn() bool {
 	return now-last >= int64(warnPause) && n.warned.CompareAndSwap(last, now)
 }
 
-// serveNews receives a message with news of another node.
-func (n *Nodes) serveNews(w http.ResponseWriter, r *http.Request) {
+// serveChanges receives a message with changes of another node.
+func (n *Nodes) serveChanges(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
@@ -269,7 +269,7 @@ func (n *Nodes) serveNews(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 	}
 	// Refuse a message that is too long or has no recent signature before its body is read.
-	if r.ContentLength > maxNews {
+	if r.ContentLength > maxMessage {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
 	}
@@ -277,8 +277,8 @@ func (n *Nodes) serveNews(w http.ResponseWriter, r *http.Request) {
 		refuse(v)
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(newsTimeout)) // the sender may be slow
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxNews))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(messageTimeout)) // the sender may be slow
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if err != nil {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
@@ -289,13 +289,13 @@ func (n *Nodes) serveNews(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set(signatureHeader, string(fits))
-	var news runner.News
-	if json.Unmarshal(body, &news) != nil {
+	var changes runner.Changes
+	if json.Unmarshal(body, &changes) != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	if err := n.cfg.Runner.Hear(r.Context(), news); err != nil {
-		n.cfg.Log.Warn("receive news of another node", "err", err)
+	if err := n.cfg.Runner.ApplyChanges(r.Context(), changes); err != nil {
+		n.cfg.Log.Warn("receive changes of another node", "err", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -62,7 +62,7 @@ func TestLostMessages(t *testing.T) {
 	}
 }
 
-// TestNewNode gives a node another id, so that it is new to the other node. It may have missed news of the
+// TestNewNode gives a node another id, so that it is new to the other node. It may have missed changes of the
 // other node.
 func TestNewNode(t *testing.T) {
 	_, a, b := newPair(t)
@@ -93,7 +93,7 @@ func TestPagesOfAnotherNode(t *testing.T) {
 	changes := b.runner.Streams.Changes(org, b.runner.Streams.ChangesNow(org))
 	a.do("POST", "/api/workers", `{"title":"New"}`)
 	begun := time.Now()
-	is.True(strings.Contains(nextChanges(t, changes), `"workers"`)) // the first news of a node may list all kinds
+	is.True(strings.Contains(nextChanges(t, changes), `"workers"`)) // the first message of a node may list all kinds
 	ordertest.Below(is, time.Since(begun), 30*time.Second)          // soon; the machine may be busy
 	// The page connects to the other node, which knows the changes since the position.
 	data := nextChanges(t, b.runner.Streams.Changes(org, position))

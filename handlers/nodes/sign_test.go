@@ -100,37 +100,37 @@ func TestMessagesOfStrangers(t *testing.T) {
 		"no signature":   {-1, 100, http.StatusForbidden},
 		"unknown length": {-1, -1, http.StatusForbidden},
 		"an old one":     {maxSkew + 2*time.Second, 100, http.StatusForbidden},
-		"too much":       {0, maxNews + 1, http.StatusRequestEntityTooLarge},
+		"too much":       {0, maxMessage + 1, http.StatusRequestEntityTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			r := httptest.NewRequest("POST", url+newsPath, unread{t})
+			r := httptest.NewRequest("POST", url+changesPath, unread{t})
 			r.ContentLength = tt.length
 			if tt.age >= 0 {
 				newSigner("secret", url, func() time.Time { return now.Add(-tt.age) }).sign(r, url, nil)
 			}
 			w := httptest.NewRecorder()
-			n.serveNews(w, r)
+			n.serveChanges(w, r)
 			is.Equal(w.Code, tt.status)
 		})
 	}
 }
 
-// TestLargestNews encodes the largest news that one message may contain.
-func TestLargestNews(t *testing.T) {
+// TestLargestMessage encodes the largest changes that one message may contain.
+func TestLargestMessage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var news runner.News
+	var changes runner.Changes
 	for i := range 500 {
 		id := fmt.Sprintf("%026d", i)
-		news.Add(runner.News{Ended: []stream.EndedTurn{{ID: "trn_" + id, WorkerID: "wrk_" + id}},
+		changes.Add(runner.Changes{Ended: []stream.EndedTurn{{ID: "trn_" + id, WorkerID: "wrk_" + id}},
 			Changed: map[string][]store.Change{"org_" + id: store.Changes()}})
 	}
-	is.True(!news.All)
-	body, err := json.Marshal(news)
+	is.True(!changes.All)
+	body, err := json.Marshal(changes)
 	is.NoErr(err)
-	ordertest.Above(is, len(body), maxNews/4)
-	ordertest.Below(is, len(body), maxNews/2)
+	ordertest.Above(is, len(body), maxMessage/4)
+	ordertest.Below(is, len(body), maxMessage/2)
 }
 
 // TestNoRedirect answers a message with a redirect, which is not followed.
@@ -145,7 +145,7 @@ func TestNoRedirect(t *testing.T) {
 	defer node.Close()
 	n := &Nodes{cfg: Config{Log: slog.New(slog.DiscardHandler)}, signer: newSigner("secret", "http://a", time.Now),
 		client: newClient()}
-	err := n.send(&peer{url: node.URL, gone: t.Context()}, runner.News{})
+	err := n.send(&peer{url: node.URL, gone: t.Context()}, runner.Changes{})
 	is.True(err != nil && strings.Contains(err.Error(), "307"))
 }
 

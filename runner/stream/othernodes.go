@@ -22,9 +22,9 @@ func (h *Hub) OnEnd(fn func(EndedTurn)) { h.onEnd = fn }
 // OnClose calls fn when the Hub is closed, unless stop is called before.
 func (h *Hub) OnClose(fn func()) (stop func() bool) { return context.AfterFunc(h.open, fn) }
 
-// EndedElsewhere notifies the watchers of turns whose ends other nodes have committed. If the store cannot
+// NotifyEnded notifies the watchers of turns whose ends other nodes have committed. If the store cannot
 // be read, the worker-wide streams of that worker end. Their clients connect again, and then get the turn.
-func (h *Hub) EndedElsewhere(ctx context.Context, turns []EndedTurn) error {
+func (h *Hub) NotifyEnded(ctx context.Context, turns []EndedTurn) error {
 	var failed []error
 	for _, t := range turns {
 		h.changed.fire(t.ID)

@@ -12,19 +12,19 @@ import (
 	"journeyman/store"
 )
 
-// TestLostNews tells a node that it may have missed the end of a turn. The client of the worker-wide
+// TestLostChanges tells a node that it may have missed the end of a turn. The client of the worker-wide
 // stream then opens the stream again, and gets the turn.
-func TestLostNews(t *testing.T) {
+func TestLostChanges(t *testing.T) {
 	t.Parallel()
 	over, cancel := context.WithCancel(t.Context())
 	cancel() // the node cannot read the turn
 	for name, tt := range map[string]struct {
-		ctx  context.Context
-		news func(worker, other string) runner.News
+		ctx     context.Context
+		changes func(worker, other string) runner.Changes
 	}{
-		"all": {t.Context(), func(string, string) runner.News { return runner.News{All: true} }},
-		"unreadable": {over, func(worker, other string) runner.News {
-			return runner.News{Ended: []stream.EndedTurn{{ID: "a", WorkerID: other}, {ID: "b", WorkerID: worker}}}
+		"all": {t.Context(), func(string, string) runner.Changes { return runner.Changes{All: true} }},
+		"unreadable": {over, func(worker, other string) runner.Changes {
+			return runner.Changes{Ended: []stream.EndedTurn{{ID: "a", WorkerID: other}, {ID: "b", WorkerID: worker}}}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestLostNews(t *testing.T) {
 			defer s.Close()
 			first := f.run(script("say one"))
 			got := f.next(s)
-			err := f.Hear(tt.ctx, tt.news(f.worker.ID, other.ID))
+			err := f.ApplyChanges(tt.ctx, tt.changes(f.worker.ID, other.ID))
 			is.Equal(err != nil, tt.ctx == over)
 			for err = nil; err == nil; { // what the stream already has still reaches the client
 				_, _, err = s.Next(t.Context())

@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"context"
+	"slices"
+
+	"journeyman/runner/stream"
+	"journeyman/store"
+)
+
+// This file implements the messages in which nodes send their changes to each other. Without them, a node finds
+// the changes of other nodes later, when it next reads the store.
+
+// Changes holds the changes on one node that concern other nodes.
+type Changes struct {
+	Ended   []stream.EndedTurn        `json:"ended,omitempty"`
+	Changed map[string][]store.Change `json:"changed,omitempty"` // kinds of records, by organization
+	All     bool                      `json:"all,omitempty"`     // changes were lost, so any others may have happened
+}
+
+// maxChanges is the maximum number of turns, and of organizations, in Changes.
+const maxChanges = 500
+
+// Add adds later changes.
+func (n *Changes) Add(more Changes) {
+	if n.All = n.All || more.All || len(n.Ended)+len(more.Ended) > maxChanges; n.All {
+		*n = Changes{All: true}
+		return
+	}
+	n.Ended = append(n.Ended, more.Ended...)
+	for organizationID, kinds := range more.Changed {
+		for _, kind := range kinds {
+			n.addChange(organizationID, kind)
+		}
+	}
+}
+
+func (n *Changes) addChange(organizationID string, kind store.Change) {
+	switch {
+	case n.All || slices.Contains(n.Changed[organizationID], kind):
+		return
+	case n.Changed == nil:
+		n.Changed = map[string][]store.Change{}
+	case len(n.Changed) >= maxChanges && n.Changed[organizationID] == nil:
+		*n = Changes{All: true}
+		return
+	}
+	n.Changed[organizationID] = append(n.Changed[organizationID], kind)
+}
+
+// HasChanges returns a channel that receives a value when the result of DrainChanges should be sent to the other
+// nodes. Even empty Changes makes them read the store.
+func (r *Runner) HasChanges() <-chan struct{} { return r.hasChanges }
+
+// DrainChanges returns the changes since the last call.
+func (r *Runner) DrainChanges() Changes {
+	r.changesMu.Lock()
+	defer r.changesMu.Unlock()
+	n := r.changes
+	r.changes = Changes{}
+	return n
+}
+
+// notifyNodes makes the other nodes read the store at once. Without it they read the store up to a second
+// later.
+func (r *Runner) notifyNodes() { r.addChanges(func(*Changes) {}) }
+
+// WakeAll wakes the runners of all nodes: see Wake.
+func (r *Runner) WakeAll() {
+	r.Wake()
+	r.notifyNodes()
+}
+
+// broadcastEnd notifies the other nodes that this node has committed the end of a turn.
+func (r *Runner) broadcastEnd(t stream.EndedTurn) {
+	r.addChanges(func(n *Changes) { n.Add(Changes{Ended: []stream.EndedTurn{t}}) })
+}
+
+// recordsChanged notifies the pages on all nodes that records of an organization have changed.
+func (r *Runner) recordsChanged(organizationID string, what store.Change) {
+	r.Streams.RecordsChanged(organizationID, what)
+	r.addChanges(func(n *Changes) { n.addChange(organizationID, what) })
+}
+
+func (r *Runner) addChanges(add func(*Changes)) {
+	if !r.cfg.Store.Shared() {
+		return
+	}
+	r.changesMu.Lock()
+	add(&r.changes)
+	r.changesMu.Unlock()
+	signal(r.hasChanges)
+}
+
+// ApplyChanges handles the changes of another node. It notifies the watchers on this node, and makes the runner
+// read the store.
+func (r *Runner) ApplyChanges(ctx context.Context, n Changes) error {
+	r.LookNow()
+	if n.All {
+		r.Streams.AllChanged()
+		return nil
+	}
+	for organizationID, kinds := range n.Changed {
+		for _, kind := range kinds {
+			if slices.Contains(store.Changes(), kind) {
+				r.Streams.RecordsChanged(organizationID, kind)
+			}
+		}
+	}
+	return r.Streams.NotifyEnded(ctx, n.Ended)
+}
