@@ -34,18 +34,18 @@ type Storage struct {
 	objects.Access `embed:"" prefix:"s3-"`
 }
 
-// A Target is a place for backups, with the recipients that can decrypt them.
+// A Target is a destination of backups, with the recipients that can decrypt them.
 type Target struct {
-	place place
-	seal  sealer
+	destination destination
+	seal        sealer
 }
 
-// A place keeps backups by name.
-type place interface {
-	// room returns an error if the place has less than atMost bytes free.
+// A destination keeps backups by name.
+type destination interface {
+	// room returns an error if the destination has less than atMost bytes free.
 	room(atMost int64) error
 
-	// put writes a backup under a name that is not listed yet. After an error, the place holds no
+	// put writes a backup under a name that is not listed yet. After an error, the destination holds no
 	// file that could be taken for a complete backup.
 	put(ctx context.Context, name string, size int64, write func(w io.Writer) error) error
 
@@ -89,15 +89,15 @@ func NewTarget(s Storage, to string, getenv func(string) string) (*Target, error
 	case !strings.HasPrefix(to, objects.Scheme) && to != s.To && !strings.HasSuffix(to, "/") && (err != nil || !info.IsDir()):
 		return &Target{&file{to: to}, seal}, nil
 	}
-	p, err := newPlace(s, to, getenv)
+	p, err := newDestination(s, to, getenv)
 	if err != nil {
 		return nil, err
 	}
 	return &Target{p, seal}, nil
 }
 
-// newPlace returns the folder or bucket for an address.
-func newPlace(s Storage, to string, getenv func(string) string) (place, error) {
+// newDestination returns the folder or bucket for an address.
+func newDestination(s Storage, to string, getenv func(string) string) (destination, error) {
 	if strings.HasPrefix(to, objects.Scheme) {
 		return newBucket(s, to, getenv)
 	}
@@ -107,7 +107,7 @@ func newPlace(s Storage, to string, getenv func(string) string) (place, error) {
 // Outside returns an error if the target is a folder inside the data folder. Otherwise the loss of
 // the data folder would destroy its backups, too.
 func (t *Target) Outside(data string) error {
-	f, ok := t.place.(*folder)
+	f, ok := t.destination.(*folder)
 	if !ok {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (t *Target) Outside(data string) error {
 }
 
 // Path returns the full path or URL of a backup, for messages.
-func (t *Target) Path(name string) string { return t.place.path(name) }
+func (t *Target) Path(name string) string { return t.destination.path(name) }
 
 // namePattern matches the names of backups. This package never deletes a file with another name.
 var namePattern = regexp.MustCompile(`^journeyman-([0-9]{8}T[0-9]{6}Z)-[0-9a-f]{8}\.tgz(\.age)?$`)
@@ -131,7 +131,7 @@ var namePattern = regexp.MustCompile(`^journeyman-([0-9]{8}T[0-9]{6}Z)-[0-9a-f]{
 const nameTime = "20060102T150405Z"
 
 // NewName returns the name of a backup that begins now. The random part keeps two servers that
-// share a place from overwriting each other's backups.
+// share a destination from overwriting each other's backups.
 func (t *Target) NewName(now time.Time) string {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -179,7 +179,7 @@ func cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // Write writes a backup and reads it back. It lists the backup only if the bytes are equal. atMost
-// is an estimate of its maximum size. After an error, the place holds no file that looks like a
+// is an estimate of its maximum size. After an error, the destination holds no file that looks like a
 // backup.
 func (t *Target) Write(ctx context.Context, name string, atMost int64, from Source) (w Written, err error) {
 	w.Name = name
@@ -188,10 +188,10 @@ func (t *Target) Write(ctx context.Context, name string, atMost int64, from Sour
 	if err != nil {
 		return w, err
 	}
-	if err := t.place.room(atMost); err != nil {
-		return w, fmt.Errorf("back up to %s: %w", t.place.path(name), err)
+	if err := t.destination.room(atMost); err != nil {
+		return w, fmt.Errorf("back up to %s: %w", t.destination.path(name), err)
 	}
-	err = t.place.put(ctx, name, atMost, func(out io.Writer) (err error) {
+	err = t.destination.put(ctx, name, atMost, func(out io.Writer) (err error) {
 		sealed, err := opened.writer(io.MultiWriter(out, written))
 		if err != nil {
 			return err
@@ -206,18 +206,18 @@ func (t *Target) Write(ctx context.Context, name string, atMost int64, from Sour
 			return from.VerifyArchive(ctx, r, w.Report)
 		})
 		if err == nil {
-			err = t.place.finish(ctx, name, w.Report.Damaged > 0)
+			err = t.destination.finish(ctx, name, w.Report.Damaged > 0)
 		}
 		if err != nil {
 			// Delete the files even when the server stops: they would look like a backup.
 			rest, cancel := cleaning(ctx)
 			defer cancel()
-			err = errors.Join(err, t.place.remove(rest, name))
+			err = errors.Join(err, t.destination.remove(rest, name))
 		}
 	}
 	w.Size = written.size
 	if err != nil {
-		return w, fmt.Errorf("back up to %s: %w", t.place.path(name), err)
+		return w, fmt.Errorf("back up to %s: %w", t.destination.path(name), err)
 	}
 	return w, nil
 }
@@ -225,7 +225,7 @@ func (t *Target) Write(ctx context.Context, name string, atMost int64, from Sour
 // readBack reads a stored backup and compares it with the written bytes.
 func (t *Target) readBack(ctx context.Context, name string, written *digest, opened *sealing,
 	verify func(io.Reader) error) (err error) {
-	stored, err := t.place.open(ctx, name)
+	stored, err := t.destination.open(ctx, name)
 	if err != nil {
 		return fmt.Errorf("read it again: %w", err)
 	}
@@ -266,5 +266,5 @@ func (t *Target) Forget(ctx context.Context, name string) error {
 	if err != nil || slices.Contains(names, name) {
 		return err // it was listed before the interruption
 	}
-	return t.place.remove(ctx, name)
+	return t.destination.remove(ctx, name)
 }

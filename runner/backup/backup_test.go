@@ -121,7 +121,7 @@ func TestWriteAndRestore(t *testing.T) {
 }
 
 // TestStopDuringRemoval ends the context before and during the deletion of a failed backup's files.
-// The deletion must end soon, although the place does not respond.
+// The deletion must end soon, although the destination does not respond.
 func TestStopDuringRemoval(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]bool{"during the removal": false, "before it": true} {
@@ -182,7 +182,7 @@ func TestWriteFails(t *testing.T) {
 			is.Equal(len(namesIn(t, dir)), 0)
 		})
 	}
-	t.Run("a place that is no folder", func(t *testing.T) {
+	t.Run("a destination that is no folder", func(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)
 		to := filepath.Join(t.TempDir(), "file", "below")
@@ -236,7 +236,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestTargets checks which kind of place each address means.
+// TestTargets checks which kind of destination each address means.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,10 +15,10 @@ var (
 
 // HangOnRemove makes each deletion in the target block until its context ends. It first sends to
 // begun.
-func (t *Target) HangOnRemove(begun chan<- struct{}) { t.place = hanging{t.place, begun} }
+func (t *Target) HangOnRemove(begun chan<- struct{}) { t.destination = hanging{t.destination, begun} }
 
 type hanging struct {
-	place
+	destination
 	begun chan<- struct{}
 }
 
@@ -29,15 +29,15 @@ func (h hanging) remove(ctx context.Context, _ string) error {
 }
 
 // Spoil applies change to the bytes of each stored backup when they are read.
-func (t *Target) Spoil(change func(b []byte) []byte) { t.place = spoiled{t.place, change} }
+func (t *Target) Spoil(change func(b []byte) []byte) { t.destination = spoiled{t.destination, change} }
 
 type spoiled struct {
-	place
+	destination
 	change func(b []byte) []byte
 }
 
 func (s spoiled) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	r, err := s.place.open(ctx, name)
+	r, err := s.destination.open(ctx, name)
 	if err != nil {
 		return nil, err
 	}

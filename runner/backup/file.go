@@ -12,7 +12,7 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// A file is a place for one backup, under a name that the user chose. A new backup replaces the
+// A file is a destination for one backup, under a name that the user chose. A new backup replaces the
 // previous one after it is verified.
 type file struct {
 	to        string

@@ -24,7 +24,7 @@ const (
 	damagedSuffix = ".damaged"
 )
 
-// A folder is a place on a disk of this machine.
+// A folder is a destination on a disk of this machine.
 type folder struct{ dir string }
 
 func newFolder(dir string) (*folder, error) {

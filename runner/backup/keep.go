@@ -21,9 +21,9 @@ func (t *Target) Names(ctx context.Context) (names []string, err error) {
 
 // entries returns all listed backups, the newest first.
 func (t *Target) entries(ctx context.Context) ([]entry, error) {
-	list, err := t.place.list(ctx)
+	list, err := t.destination.list(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the backups in %s: %w", t.place.path(""), err)
+		return nil, fmt.Errorf("list the backups in %s: %w", t.destination.path(""), err)
 	}
 	// A name begins with its time.
 	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(b.name, a.name) })
@@ -37,7 +37,7 @@ type Keep struct {
 }
 
 // leftoverAge is the age at which files of an interrupted backup are deleted. Younger files may
-// belong to another program that is writing to the same place.
+// belong to another program that is writing to the same destination.
 const leftoverAge = 24 * time.Hour
 
 // Prune deletes the backups that keep does not retain, and the files of interrupted backups. It
@@ -57,13 +57,13 @@ func (t *Target) Prune(ctx context.Context, now time.Time, keep Keep, made strin
 		if !ok || stays || !tooMany && !tooOld {
 			continue
 		}
-		if removed := t.place.remove(ctx, e.name); removed != nil {
-			err = errors.Join(err, fmt.Errorf("delete %s: %w", t.place.path(e.name), removed))
+		if removed := t.destination.remove(ctx, e.name); removed != nil {
+			err = errors.Join(err, fmt.Errorf("delete %s: %w", t.destination.path(e.name), removed))
 			continue
 		}
 		n++
 	}
-	return n, errors.Join(err, t.place.clean(ctx, now.Add(-leftoverAge)))
+	return n, errors.Join(err, t.destination.clean(ctx, now.Add(-leftoverAge)))
 }
 
 // sortAhead moves the backups whose time is after latest to the end, and keeps the order of the

@@ -107,7 +107,7 @@ func (k *Keeper) Tick(ctx context.Context) {
 		}
 	}
 	// Prune after a damaged backup, too: as long as nobody repairs the damage, damaged backups must
-	// not fill the place.
+	// not fill the destination.
 	written, err := k.cfg.Target.Write(ctx, run.Name, store.BackupSize(ctx, k.cfg.Store.Dir()), k.cfg.Store)
 	complete := err == nil
 	if complete && written.Report.Damaged > 0 {

@@ -42,13 +42,13 @@ func Open(ctx context.Context, s Storage, from string, getenv func(string) strin
 		}
 		return &Stored{ReadCloser: file, Path: from}, nil
 	}
-	p, err := newPlace(s, dir, getenv)
+	p, err := newDestination(s, dir, getenv)
 	if err != nil {
 		return nil, err
 	}
 	stored := &Stored{}
 	if name == "" {
-		list, err := (&Target{place: p}).entries(ctx)
+		list, err := (&Target{destination: p}).entries(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func Open(ctx context.Context, s Storage, from string, getenv func(string) strin
 
 // chooseNewest moves the newest backup of a list, without those after latest, to its beginning. If
 // only some backups are after latest, it returns an error for the user.
-func chooseNewest(p place, list []entry, latest time.Time) error {
+func chooseNewest(p destination, list []entry, latest time.Time) error {
 	ahead := sortAhead(list, latest)
 	if ahead == 0 || ahead == len(list) {
 		return nil
@@ -78,7 +78,7 @@ func chooseNewest(p place, list []entry, latest time.Time) error {
 }
 
 // damageNote returns a warning if the first backup of a list is damaged, or "".
-func damageNote(p place, list []entry) string {
+func damageNote(p destination, list []entry) string {
 	if !list[0].damaged {
 		return ""
 	}

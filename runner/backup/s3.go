@@ -24,7 +24,7 @@ const (
 	mostParts = 9000 // S3 allows 10,000; the size is only an estimate
 )
 
-// A bucket is a place in an S3-compatible store: a bucket and a prefix of object names.
+// A bucket is a destination in an S3-compatible store: a bucket and a prefix of object names.
 type bucket struct {
 	client       *objects.Client
 	name, prefix string
@@ -33,7 +33,7 @@ type bucket struct {
 // s3Flags begins the names of the flags of Storage.Access.
 const s3Flags = "--backup-s3-"
 
-// newBucket returns the place s3://BUCKET/PREFIX.
+// newBucket returns the destination s3://BUCKET/PREFIX.
 func newBucket(s Storage, to string, getenv func(string) string) (*bucket, error) {
 	client, name, prefix, err := objects.NewClient(to, s.Access, s3Flags, getenv)
 	if err != nil {
