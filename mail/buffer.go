@@ -14,12 +14,12 @@ type buffer struct {
 	all   *semaphore.Weighted
 	share int64 // limit of a network, in bytes
 
-	mu     sync.Mutex // guards places
-	places map[string]*place
+	mu       sync.Mutex // guards networks
+	networks map[string]*network
 }
 
-// A place is a network from which mail is being received.
-type place struct {
+// A network is one from which mail is being received.
+type network struct {
 	share *semaphore.Weighted
 	users int // calls of acquire without their release
 }
@@ -34,20 +34,20 @@ var (
 func newBuffer(size, maxMail int64) *buffer {
 	size = max(size, 4*maxMail)
 	share := max(size/2, 3*maxMail)
-	return &buffer{all: semaphore.NewWeighted(size), share: share, places: map[string]*place{}}
+	return &buffer{all: semaphore.NewWeighted(size), share: share, networks: map[string]*network{}}
 }
 
 // acquire takes n bytes for a network, and waits for them until ctx ends. It returns errShare if
 // the network has reached its limit, and errNoRoom if the buffer is full.
 func (b *buffer) acquire(ctx context.Context, from string, n int64) error {
-	p := b.enter(from)
+	nw := b.enter(from)
 	// The network's limit comes first: a mail that waits for it takes no room from others.
-	if p.share.Acquire(ctx, n) != nil {
+	if nw.share.Acquire(ctx, n) != nil {
 		b.leave(from)
 		return errShare
 	}
 	if b.all.Acquire(ctx, n) != nil {
-		p.share.Release(n)
+		nw.share.Release(n)
 		b.leave(from)
 		return errNoRoom
 	}
@@ -63,24 +63,24 @@ func (b *buffer) release(from string, n int64) {
 	b.leave(from).share.Release(n)
 }
 
-func (b *buffer) enter(from string) *place {
+func (b *buffer) enter(from string) *network {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := b.places[from]
-	if p == nil {
-		p = &place{share: semaphore.NewWeighted(b.share)}
-		b.places[from] = p
+	nw := b.networks[from]
+	if nw == nil {
+		nw = &network{share: semaphore.NewWeighted(b.share)}
+		b.networks[from] = nw
 	}
-	p.users++
-	return p
+	nw.users++
+	return nw
 }
 
-func (b *buffer) leave(from string) *place {
+func (b *buffer) leave(from string) *network {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := b.places[from]
-	if p.users--; p.users == 0 {
-		delete(b.places, from)
+	nw := b.networks[from]
+	if nw.users--; nw.users == 0 {
+		delete(b.networks, from)
 	}
-	return p
+	return nw
 }

@@ -45,7 +45,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		addr := hostOf(raw.RemoteAddr())
-		c := &conn{Conn: raw, listener: l, addr: addr, place: store.Place(addr), begun: time.Now()}
+		c := &conn{Conn: raw, listener: l, addr: addr, network: store.Place(addr), begun: time.Now()}
 		if why := l.admit(c); why != "" {
 			l.refusals.Add(why)
 			// The text fits into the socket's buffer, so this loop does not wait for the peer.
@@ -141,7 +141,7 @@ type conn struct {
 	net.Conn
 	listener *listener
 	addr     string
-	place    string // the network to which addr belongs
+	network  string // the one to which addr belongs
 	pass     *pass  // nil if it needs no slots
 	begun    time.Time
 	commands atomic.Int64 // lines answered since the last accepted mail

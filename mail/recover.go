@@ -10,17 +10,17 @@ import (
 // errPanic is in the chain of errors that recovering sets.
 var errPanic = errors.New("panic")
 
-// recovering turns a panic of its caller into an error that names the place of the panic, so that
+// recovering turns a panic of its caller into an error that names the line of the panic, so that
 // only the mail that caused it fails. It must be deferred.
 func recovering(what string, err *error) {
 	if recover() != nil {
-		*err = fmt.Errorf("%s: %w at %s", what, errPanic, panicPlace())
+		*err = fmt.Errorf("%s: %w at %s", what, errPanic, panicOrigin())
 	}
 }
 
-// panicPlace returns the function and line of the panic. It leaves out the value of the
+// panicOrigin returns the function and line of the panic. It leaves out the value of the
 // panic, which may hold a part of a mail.
-func panicPlace() string {
+func panicOrigin() string {
 	pcs := make([]uintptr, 50)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)]) // skips recovering
 	for {

@@ -147,7 +147,7 @@ func (c *session) data(env Envelope, r io.Reader) (err error) {
 	c.conn.busy.Store(true)
 	defer c.conn.busy.Store(false)
 	ctx := context.WithValue(c.s.ctx, passKey{}, c.conn.pass)
-	raw, release, err := c.s.readMessage(ctx, c.conn.place, r)
+	raw, release, err := c.s.readMessage(ctx, c.conn.network, r)
 	defer release()
 	if err != nil {
 		return c.readError(err)
@@ -173,26 +173,26 @@ const smallMail = 8 << 10
 
 // readMessage reads a mail into memory, as far as the buffer has room for its network. The caller
 // must call release, also after an error, and must not use raw afterwards.
-func (s *Server) readMessage(ctx context.Context, place string, r io.Reader) (raw []byte, release func(), err error) {
+func (s *Server) readMessage(ctx context.Context, network string, r io.Reader) (raw []byte, release func(), err error) {
 	taken := int64(0) // bytes of the buffer
 	small, ok := s.small.Get().(*[smallMail]byte)
 	if !ok {
 		small = new([smallMail]byte)
 	}
-	release = func() { s.buffer.release(place, taken); s.small.Put(small) }
+	release = func() { s.buffer.release(network, taken); s.small.Put(small) }
 	left := roomTime
 	buf := small[:0]
 	for {
 		if len(buf) == cap(buf) {
 			// Both slices exist during the copy, so release the old room after it.
 			grown := int64(2 * cap(buf))
-			if left, err = s.awaitRoom(ctx, place, grown, left); err != nil {
+			if left, err = s.awaitRoom(ctx, network, grown, left); err != nil {
 				return nil, release, err
 			}
 			before := taken
 			taken = grown
 			buf = append(make([]byte, 0, grown), buf...)
-			s.buffer.release(place, before)
+			s.buffer.release(network, before)
 		}
 		n, err := r.Read(buf[len(buf):min(cap(buf), len(buf)+64<<10)])
 		buf = buf[:len(buf)+n]
@@ -210,12 +210,13 @@ func (s *Server) readMessage(ctx context.Context, place string, r io.Reader) (ra
 
 // awaitRoom takes n bytes of the buffer. It waits for them for at most the duration most, and
 // returns the rest of it.
-func (s *Server) awaitRoom(ctx context.Context, place string, n int64, most time.Duration) (left time.Duration, err error) {
+func (s *Server) awaitRoom(ctx context.Context, network string, n int64,
+	most time.Duration) (left time.Duration, err error) {
 	defer pause(ctx)()
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	begun := time.Now()
-	err = s.buffer.acquire(ctx, place, n)
+	err = s.buffer.acquire(ctx, network, n)
 	return most - time.Since(begun), err
 }
 

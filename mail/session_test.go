@@ -214,7 +214,7 @@ func TestConnectionLimits(t *testing.T) {
 	is.True(strings.Contains(third.answer(), "EOF"))
 	is.Equal(p.store.Counters().MailConnectionsRefused.Load(), int64(1))
 	first.must("221", first.say("QUIT"))
-	storetest.Eventually(t, "the place to be free", func() bool {
+	storetest.Eventually(t, "the network to be free", func() bool {
 		c := p.dial()
 		defer c.Close()
 		return strings.HasPrefix(c.answer(), "220")
@@ -238,8 +238,8 @@ func newRoom() *Server {
 	return &Server{cfg: Config{MaxSize: 100_000}, buffer: newBuffer(1, 100_000)}
 }
 
-// TestOnePlaceLeavesRoom receives as much mail from one network as it may send at once.
-func TestOnePlaceLeavesRoom(t *testing.T) {
+// TestOneNetworkLeavesRoom receives as much mail from one network as it may send at once.
+func TestOneNetworkLeavesRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // the wait for room takes no time
 		is := is.New(t)
@@ -254,7 +254,7 @@ func TestOnePlaceLeavesRoom(t *testing.T) {
 		is.NoErr(err) // another network is not limited
 		other()
 		first()
-		is.Equal(len(s.buffer.places), 0) // no network is left
+		is.Equal(len(s.buffer.networks), 0) // no network is left
 		is.Equal(s.buffer.all.TryAcquire(400_000), true)
 	})
 }
