@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+	"github.com/tetratelabs/wazero"
 )
 
 // newEntry returns a new folder with an entry of this version, whose code is none.
@@ -154,4 +155,18 @@ func TestCompileWithoutRoom(t *testing.T) {
 	is.NoErr(os.WriteFile(file, nil, 0o600))
 	is.True(Compile(file) != nil)
 	is.True(Compile(filepath.Join(file, "below")) != nil)
+}
+
+// TestCompilerRunsAlone loads PDFium as a process does that compiles it. PDFium's own memory, which counts as soon as it
+// starts, would exceed the limit of that process now and then.
+func TestCompilerRunsAlone(t *testing.T) {
+	is := is.New(t)
+	read(t, func(*Reader) {}) // compiles it for all tests
+	dir, err := openCache(testCache)
+	is.NoErr(err)
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	is.NoErr(err)
+	r, err := load(cache)
+	is.NoErr(err)
+	is.Equal(len(r.memory.bytes), 0)
 }

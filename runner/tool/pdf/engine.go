@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime/debug"
 	"time"
 
 	"github.com/klippa-app/go-pdfium"
@@ -38,7 +39,7 @@ type Reader struct {
 // Open reads files. The Reader itself reads none, and maps no memory for code.
 func Open(folder string) (*Reader, error) {
 	if folder == "" {
-		return start(wazero.NewCompilationCache())
+		return start(wazero.NewCompilationCache(), debug.FreeOSMemory)
 	}
 	dir, err := openCache(folder)
 	if err != nil {
@@ -48,11 +49,22 @@ func Open(folder string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(cache)
+	return start(cache, func() {})
 }
 
-// start starts PDFium, whose compiled form is in the cache or is added to it.
-func start(cache wazero.CompilationCache) (*Reader, error) {
+// start starts PDFium, whose compiled form is in the cache or is added to it. It calls compiled before PDFium gets its
+// memory.
+func start(cache wazero.CompilationCache, compiled func()) (*Reader, error) {
+	r, err := load(cache)
+	if err == nil {
+		compiled()
+		r.pdfium, err = r.pool.GetInstance(time.Minute)
+	}
+	return r, err
+}
+
+// load returns a Reader whose PDFium is compiled, and has not started.
+func load(cache wazero.CompilationCache) (*Reader, error) {
 	r := &Reader{memory: &memory{}}
 	ctx := experimental.WithMemoryAllocator(context.Background(), r.memory)
 	config := wazero.NewRuntimeConfigCompiler().WithCompilationCache(cache).
@@ -61,9 +73,6 @@ func start(cache wazero.CompilationCache) (*Reader, error) {
 	var err error
 	r.pool, err = webassembly.Init(webassembly.Config{Context: ctx, MaxIdle: 1, MaxTotal: 1, RuntimeConfig: config,
 		FSConfig: wazero.NewFSConfig(), Stdout: io.Discard, Stderr: io.Discard})
-	if err == nil {
-		r.pdfium, err = r.pool.GetInstance(time.Minute)
-	}
 	return r, err
 }
 
