@@ -7,38 +7,39 @@ import (
 	"slices"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 )
 
 // accountRoutes registers the pages of the user's own account.
 func (d *Dashboard) accountRoutes() {
-	part := func(put func(p *accountPage, f *form)) formPage {
-		return func(w http.ResponseWriter, r *request, status int, f *form) error {
+	part := func(put func(p *accountPage, f *frame.Form)) frame.FormPage {
+		return func(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 			p := accountPage{}
 			put(&p, f)
 			return d.accountPage(w, r, status, p)
 		}
 	}
-	namePage := part(func(p *accountPage, f *form) { p.Name = f })
-	passwordPage := part(func(p *accountPage, f *form) { p.Password = f })
-	looksPage := part(func(p *accountPage, f *form) { p.Looks = f })
-	d.on("GET", "/account", blank(namePage))
-	d.on("POST", "/account/name", submitted(d.changeName, namePage))
-	d.on("POST", "/account/password", submitted(d.changePassword, passwordPage))
-	d.on("POST", "/account/preferences", submitted(d.changePreferences, looksPage))
-	d.on("POST", "/account/sessions", button(d.endOtherSessions))
-	d.on("POST", "/account/sessions/:sessionId/end",
-		changing("sessionId", d.store.EndSession, done("/account", "session-ended")))
+	namePage := part(func(p *accountPage, f *frame.Form) { p.Name = f })
+	passwordPage := part(func(p *accountPage, f *frame.Form) { p.Password = f })
+	looksPage := part(func(p *accountPage, f *frame.Form) { p.Looks = f })
+	d.On("GET", "/account", frame.Blank(namePage))
+	d.On("POST", "/account/name", frame.Submitted(d.changeName, namePage))
+	d.On("POST", "/account/password", frame.Submitted(d.changePassword, passwordPage))
+	d.On("POST", "/account/preferences", frame.Submitted(d.changePreferences, looksPage))
+	d.On("POST", "/account/sessions", frame.Button(d.endOtherSessions))
+	d.On("POST", "/account/sessions/:sessionId/end",
+		frame.Changing("sessionId", d.Store.EndSession, frame.Done("/account", "session-ended")))
 }
 
 // An accountPage shows the forms of an account and the browsers that are signed in.
 type accountPage struct {
-	Name      *form
-	Password  *form
-	Looks     *form // theme, language and shortcuts
-	Themes    []option
-	Languages []option
+	Name      *frame.Form
+	Password  *frame.Form
+	Looks     *frame.Form // theme, language and shortcuts
+	Themes    []frame.Option
+	Languages []frame.Option
 	Sessions  []sessionRow
 	Programs  []store.OAuthGrant // the programs that act for the user
 }
@@ -77,51 +78,52 @@ func browserName(agent string) string {
 }
 
 // accountPage writes the page. Each form of p is a refused form, or nil if it was not sent.
-func (d *Dashboard) accountPage(w http.ResponseWriter, r *request, status int, p accountPage) (err error) {
-	sessions, err := d.store.Sessions(r.Context(), r.who.Caller)
+func (d *Dashboard) accountPage(w http.ResponseWriter, r *frame.Request, status int, p accountPage) (err error) {
+	sessions, err := d.Store.Sessions(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
 	}
-	if p.Programs, err = d.store.OAuthGrants(r.Context(), r.who.Caller); err != nil {
+	if p.Programs, err = d.Store.OAuthGrants(r.Context(), r.Who.Caller); err != nil {
 		return err
 	}
-	p.Name = cmp.Or(p.Name, newForm(map[string]string{"name": r.who.UserName}))
-	p.Password = cmp.Or(p.Password, newForm(nil))
-	p.Looks = cmp.Or(p.Looks, newForm(map[string]string{"language": r.who.Language}))
-	p.Themes = []option{{"", r.t("System setting")}, {"light", r.t("Light")}, {"dark", r.t("Dark")}}
-	p.Languages = []option{{"", r.t("Browser setting")}}
-	for _, l := range d.languages {
-		p.Languages = append(p.Languages, option{l.Code, l.Name})
+	p.Name = cmp.Or(p.Name, frame.NewForm(map[string]string{"name": r.Who.UserName}))
+	p.Password = cmp.Or(p.Password, frame.NewForm(nil))
+	p.Looks = cmp.Or(p.Looks, frame.NewForm(map[string]string{"language": r.Who.Language}))
+	p.Themes = []frame.Option{{Value: "", Label: r.T("System setting")},
+		{Value: "light", Label: r.T("Light")}, {Value: "dark", Label: r.T("Dark")}}
+	p.Languages = []frame.Option{{Value: "", Label: r.T("Browser setting")}}
+	for _, l := range d.Languages {
+		p.Languages = append(p.Languages, frame.Option{Value: l.Code, Label: l.Name})
 	}
 	for _, s := range sessions {
-		p.Sessions = append(p.Sessions, sessionRow{s, s.ID == r.sessionID})
+		p.Sessions = append(p.Sessions, sessionRow{s, s.ID == r.SessionID})
 	}
-	return d.render(w, r, status, "account.html", r.t("Your account"), p)
+	return d.Render(w, r, status, "account.html", r.T("Your account"), p)
 }
 
-func (d *Dashboard) changePreferences(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	return done("/account", "saved"), d.store.SetPreferences(r.Context(), r.who.Caller, store.Preferences{
+func (d *Dashboard) changePreferences(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	return frame.Done("/account", "saved"), d.Store.SetPreferences(r.Context(), r.Who.Caller, store.Preferences{
 		Theme: f.Get("theme"), Language: f.Get("language"), Shortcuts: f.Get("shortcuts") != ""})
 }
 
-func (d *Dashboard) changeName(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	return done("/account", "saved"), d.store.RenameUser(r.Context(), r.who.Caller, f.Get("name"))
+func (d *Dashboard) changeName(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	return frame.Done("/account", "saved"), d.Store.RenameUser(r.Context(), r.Who.Caller, f.Get("name"))
 }
 
 // changePassword counts wrong old passwords as sign-in does. Otherwise somebody could guess the
 // password in a browser that its user left open.
-func (d *Dashboard) changePassword(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	if err := d.throttle.begin(r.who.Email, r.who.RemoteAddr); err != nil {
+func (d *Dashboard) changePassword(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	if err := d.throttle.begin(r.Who.Email, r.Who.RemoteAddr); err != nil {
 		return "", err
 	}
-	err := d.hashing(r, r.who.OrganizationID, func() error {
-		return d.store.ChangePassword(r.Context(), r.who, r.sessionID, f.Get("old"), f.Get("password"))
+	err := d.hashing(r, r.Who.OrganizationID, func() error {
+		return d.Store.ChangePassword(r.Context(), r.Who, r.SessionID, f.Get("old"), f.Get("password"))
 	})
 	// Only a wrong old password counts, not a new one that is too short.
 	if !wrongField(err, "old") {
-		d.throttle.forgive(r.who.Email, r.who.RemoteAddr, err == nil)
+		d.throttle.forgive(r.Who.Email, r.Who.RemoteAddr, err == nil)
 	}
-	return done("/account", "password-changed"), err
+	return frame.Done("/account", "password-changed"), err
 }
 
 // wrongField reports whether err is about the field.
@@ -130,6 +132,6 @@ func wrongField(err error, path string) bool {
 	return ok && slices.ContainsFunc(e.Details, func(detail store.Detail) bool { return detail.Path == path })
 }
 
-func (d *Dashboard) endOtherSessions(r *request) (string, error) {
-	return done("/account", "sessions-ended"), d.store.EndOtherSessions(r.Context(), r.who.Caller, r.sessionID)
+func (d *Dashboard) endOtherSessions(r *frame.Request) (string, error) {
+	return frame.Done("/account", "sessions-ended"), d.Store.EndOtherSessions(r.Context(), r.Who.Caller, r.SessionID)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
@@ -19,22 +20,25 @@ type Alerts interface {
 
 // alertRoutes registers the page of the organization's alerts.
 func (d *Dashboard) alertRoutes() {
-	d.may(store.ManageAlerts, "GET", "/settings/alerts", blank(d.alertsPage))
-	d.may(store.ManageAlerts, "POST", "/settings/alerts", submitted(d.addAlertChannel, d.alertsPage))
-	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/test", button(d.testAlerts))
-	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/pause", button(d.pauseAlerts(true, "alert-paused")))
-	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/resume", button(d.pauseAlerts(false, "alert-resumed")))
-	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/remove",
-		changing("channelId", d.store.RemoveAlertChannel, done("/settings/alerts", "alert-removed")))
+	d.May(store.ManageAlerts, "GET", "/settings/alerts", frame.Blank(d.alertsPage))
+	d.May(store.ManageAlerts, "POST", "/settings/alerts", frame.Submitted(d.addAlertChannel, d.alertsPage))
+	d.May(store.ManageAlerts, "POST", "/settings/alerts/:channelId/test", frame.Button(d.testAlerts))
+	d.May(store.ManageAlerts, "POST", "/settings/alerts/:channelId/pause",
+		frame.Button(d.pauseAlerts(true, "alert-paused")))
+	d.May(store.ManageAlerts, "POST", "/settings/alerts/:channelId/resume",
+		frame.Button(d.pauseAlerts(false, "alert-resumed")))
+	d.May(store.ManageAlerts, "POST", "/settings/alerts/:channelId/remove",
+		frame.Changing("channelId", d.Store.RemoveAlertChannel, frame.Done("/settings/alerts", "alert-removed")))
 }
 
 // channelOf returns the id of the channel in the address.
-func channelOf(r *request) string { return r.params.ByName("channelId") }
+func channelOf(r *frame.Request) string { return r.Params.ByName("channelId") }
 
 // pauseAlerts returns the action of the button that pauses or resumes a channel.
-func (d *Dashboard) pauseAlerts(pause bool, message string) func(r *request) (string, error) {
-	return func(r *request) (string, error) {
-		return done("/settings/alerts", message), d.store.PauseAlertChannel(r.Context(), r.who.Caller, channelOf(r), pause)
+func (d *Dashboard) pauseAlerts(pause bool, message string) func(r *frame.Request) (string, error) {
+	return func(r *frame.Request) (string, error) {
+		return frame.Done("/settings/alerts", message),
+			d.Store.PauseAlertChannel(r.Context(), r.Who.Caller, channelOf(r), pause)
 	}
 }
 
@@ -43,10 +47,10 @@ const shownMembers = 100
 
 // An alertsPage is the data of the page of alerts.
 type alertsPage struct {
-	Form        *form
+	Form        *frame.Form
 	Channels    []alertRow
-	Topics      []option
-	Frequencies []option
+	Topics      []frame.Option
+	Frequencies []frame.Option
 	Members     []store.Member
 }
 
@@ -68,15 +72,15 @@ func (a alertRow) Name() string {
 	return a.Host
 }
 
-func (d *Dashboard) alertsPage(w http.ResponseWriter, r *request, status int, f *form) error {
+func (d *Dashboard) alertsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	p := alertsPage{Form: f}
 	if f == nil {
-		p.Form = newForm(nil)
+		p.Form = frame.NewForm(nil)
 		for _, t := range store.AlertTopics() {
 			p.Form.Values.Add("topics", string(t))
 		}
 	}
-	channels, err := d.store.AlertChannels(r.Context(), r.who.Caller)
+	channels, err := d.Store.AlertChannels(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
 	}
@@ -84,26 +88,26 @@ func (d *Dashboard) alertsPage(w http.ResponseWriter, r *request, status int, f 
 		p.Channels = append(p.Channels, alertRowOf(r, a))
 	}
 	for _, t := range store.AlertTopics() {
-		p.Topics = append(p.Topics, option{string(t), r.lang.Label("alert topic", string(t))})
+		p.Topics = append(p.Topics, frame.Option{Value: string(t), Label: r.Lang.Label("alert topic", string(t))})
 	}
 	for _, h := range store.AlertFrequencies() {
-		p.Frequencies = append(p.Frequencies, option{string(h), r.lang.Label("alert frequency", string(h))})
+		p.Frequencies = append(p.Frequencies, frame.Option{Value: string(h), Label: r.Lang.Label("alert frequency", string(h))})
 	}
 	// The list is only a suggestion: the form accepts the address of any member.
-	if p.Members, _, err = d.store.Members(r.Context(), r.who.Caller, "", shownMembers); err != nil {
+	if p.Members, _, err = d.Store.Members(r.Context(), r.Who.Caller, "", shownMembers); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "alerts.html", r.t("Alerts"), p)
+	return d.Render(w, r, status, "alerts.html", r.T("Alerts"), p)
 }
 
-func alertRowOf(r *request, a store.AlertChannel) alertRow {
-	row := alertRow{AlertChannel: a, When: r.lang.Label("alert frequency", string(a.Frequency))}
+func alertRowOf(r *frame.Request, a store.AlertChannel) alertRow {
+	row := alertRow{AlertChannel: a, When: r.Lang.Label("alert frequency", string(a.Frequency))}
 	names := make([]string, len(a.Topics))
 	for i, t := range a.Topics {
-		names[i] = r.lang.Label("alert topic", string(t))
+		names[i] = r.Lang.Label("alert topic", string(t))
 	}
 	if row.Topics = strings.Join(names, " · "); len(names) == len(store.AlertTopics()) {
-		row.Topics = r.t("Everything")
+		row.Topics = r.T("Everything")
 	}
 	if a.Last == nil {
 		return row
@@ -113,29 +117,29 @@ func alertRowOf(r *request, a store.AlertChannel) alertRow {
 }
 
 // alertResult returns the result of a message as text.
-func alertResult(r *request, m store.AlertMessage) (result string, good, bad bool) {
+func alertResult(r *frame.Request, m store.AlertMessage) (result string, good, bad bool) {
 	switch store.EmailStatus(m.Status) {
 	case store.EmailSent:
 		if m.Answer != "" {
-			return r.t("Delivered. The response was: %s", m.Answer), true, false
+			return r.T("Delivered. The response was: %s", m.Answer), true, false
 		}
-		return r.t("The mail is sent."), true, false
+		return r.T("The mail is sent."), true, false
 	case store.EmailKept:
-		return r.t("The mail stays in the outbox, because the server has no relay."), false, true
+		return r.T("The mail stays in the outbox, because the server has no relay."), false, true
 	case store.EmailFailed:
-		return r.t("Failed permanently: %s", m.Answer), false, true
+		return r.T("Failed permanently: %s", m.Answer), false, true
 	case store.EmailBounced:
-		return r.t("The mail came back: %s", m.Answer), false, true
+		return r.T("The mail came back: %s", m.Answer), false, true
 	}
 	if m.Answer != "" {
-		return r.t("Not delivered yet; the server will retry: %s", m.Answer), false, false
+		return r.T("Not delivered yet; the server will retry: %s", m.Answer), false, false
 	}
-	return r.t("The mail is being sent."), false, false
+	return r.T("The mail is being sent."), false, false
 }
 
 // addAlertChannel creates a channel. One field takes both kinds: a value with a scheme is the URL
 // of a webhook, and any other is a member's address.
-func (d *Dashboard) addAlertChannel(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) addAlertChannel(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	n := store.NewAlertChannel{Frequency: store.AlertFrequency(f.Get("frequency"))}
 	for _, t := range f.Values["topics"] {
 		n.Topics = append(n.Topics, store.AlertTopic(t))
@@ -149,8 +153,8 @@ func (d *Dashboard) addAlertChannel(_ http.ResponseWriter, r *request, f *form) 
 	} else {
 		n.Email = to
 	}
-	_, err := d.store.AddAlertChannel(r.Context(), r.who.Caller, n)
-	return done("/settings/alerts", "alert-added"), err
+	_, err := d.Store.AddAlertChannel(r.Context(), r.Who.Caller, n)
+	return frame.Done("/settings/alerts", "alert-added"), err
 }
 
 const (
@@ -159,12 +163,12 @@ const (
 )
 
 // testAlerts sends a test message. The page shows its result.
-func (d *Dashboard) testAlerts(r *request) (string, error) {
-	m, err := d.cfg.Alerts.TestAlert(r.Context(), r.who.Caller, channelOf(r))
+func (d *Dashboard) testAlerts(r *frame.Request) (string, error) {
+	m, err := d.cfg.Alerts.TestAlert(r.Context(), r.Who.Caller, channelOf(r))
 	if err != nil {
 		return "", err
 	}
-	next := done("/settings/alerts", "alert-tested")
+	next := frame.Done("/settings/alerts", "alert-tested")
 	if !m.Mailed() {
 		return next, nil
 	}
@@ -172,7 +176,7 @@ func (d *Dashboard) testAlerts(r *request) (string, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), mailTestTime)
 	defer cancel()
 	for err == nil && m.Status == string(store.EmailQueued) && m.Answer == "" && store.Pause(ctx, mailTestPoll) == nil {
-		m, err = d.store.AlertMessage(ctx, r.who.Caller, channelOf(r))
+		m, err = d.Store.AlertMessage(ctx, r.Who.Caller, channelOf(r))
 	}
 	return next, nil //nolint:nilerr // the test was sent: the page shows its result
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
@@ -15,7 +16,7 @@ type snippet struct {
 }
 
 // snippets returns the ways to use a worker, with its real id and this server's address.
-func (d *Dashboard) snippets(r *request, wrk store.Worker) []snippet {
+func (d *Dashboard) snippets(r *frame.Request, wrk store.Worker) []snippet {
 	field, input := "output_text", "Hello"
 	if wrk.OutputSchema != nil {
 		field = "structured_output"
@@ -23,12 +24,12 @@ func (d *Dashboard) snippets(r *request, wrk store.Worker) []snippet {
 	fill := strings.NewReplacer("{base}", d.cfg.BaseURL, "{id}", wrk.ID, "{input}", input, "{field}", field,
 		"{address}", d.address(wrk)).Replace
 	return []snippet{
-		{"curl", "curl", r.t("Run a task and wait for the answer"), fill(curlCode)},
-		{"file", r.t("With a file"), r.t("Attach files"), fill(fileCode)},
-		{"js", "JavaScript", r.t("Node.js, Deno or Bun"), fill(javaScriptCode)},
-		{"python", "Python", r.t("Python 3, standard library only"), fill(pythonCode)},
-		{"mcp", "MCP", r.t("For an editor or a chat program"), fill(mcpCode)},
-		{"mail", r.t("Mail"), r.t("Write to this address; attachments are stored in the workspace"), d.address(wrk)},
+		{"curl", "curl", r.T("Run a task and wait for the answer"), fill(curlCode)},
+		{"file", r.T("With a file"), r.T("Attach files"), fill(fileCode)},
+		{"js", "JavaScript", r.T("Node.js, Deno or Bun"), fill(javaScriptCode)},
+		{"python", "Python", r.T("Python 3, standard library only"), fill(pythonCode)},
+		{"mcp", "MCP", r.T("For an editor or a chat program"), fill(mcpCode)},
+		{"mail", r.T("Mail"), r.T("Write to this address; attachments are stored in the workspace"), d.address(wrk)},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -47,17 +48,18 @@ func (b approvalBlock) Choices() []string {
 
 // newApprovalBlock returns the block of an approval. Each of its texts takes at most most bytes of
 // HTML, and links to the whole text.
-func (d *Dashboard) newApprovalBlock(r *request, a store.Approval, most int) (approvalBlock, error) {
-	turn, err := d.store.Turn(r.Context(), a.TurnID)
+func (d *Dashboard) newApprovalBlock(r *frame.Request, a store.Approval, most int) (approvalBlock, error) {
+	turn, err := d.Store.Turn(r.Context(), a.TurnID)
 	if err != nil {
 		return approvalBlock{}, err
 	}
 	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", view.TaskPath(a.TaskID), turn.Seq, a.Step, a.Call)
-	b := approvalBlock{Approval: a, Action: view.TaskPath(a.TaskID) + "/approvals/" + a.ID, lasting: turn.MayAllowRestOfTask()}
+	b := approvalBlock{Approval: a,
+		Action: view.TaskPath(a.TaskID) + "/approvals/" + a.ID, lasting: turn.MayAllowRestOfTask()}
 	source := visible.Text(a.Question.Text)
 	if !b.IsQuestion() {
 		source = visible.Text(show.JSON(a.Input))
-		maker := bodyMaker{lang: r.lang, most: most, whole: raw}
+		maker := bodyMaker{lang: r.Lang, most: most, whole: raw}
 		b.Body = maker.body(a.ToolName, a.Input, nil, false)
 	}
 	b.Arguments = show.ExcerptOf(source, most).At(raw + "/input")
@@ -66,46 +68,46 @@ func (d *Dashboard) newApprovalBlock(r *request, a store.Approval, most int) (ap
 }
 
 // headingOf returns the question that an approval asks.
-func headingOf(r *request, b approvalBlock) string {
+func headingOf(r *frame.Request, b approvalBlock) string {
 	if b.IsQuestion() {
-		return r.t("A question")
+		return r.T("A question")
 	}
 	path := visible.Line(argumentsOf(b.Input).text("path"))
 	switch b.ToolName {
 	case "shell":
-		return r.t("Run this command?")
+		return r.T("Run this command?")
 	case "write_file":
-		return r.t("Write %s?", path)
+		return r.T("Write %s?", path)
 	case "edit_file":
-		return r.t("Change %s?", path)
+		return r.T("Change %s?", path)
 	case "publish_file":
-		return r.t("Publish %s?", path)
+		return r.T("Publish %s?", path)
 	case "web_fetch":
-		return r.t("Fetch this address?")
+		return r.T("Fetch this address?")
 	case "run_worker":
-		return r.t("Start this worker?")
+		return r.T("Start this worker?")
 	}
 	if b.Body.Letter != nil {
-		return r.t("Send this mail?")
+		return r.T("Send this mail?")
 	}
-	return r.t("Allow %s?", b.ToolName)
+	return r.T("Allow %s?", b.ToolName)
 }
 
 // consequenceOf returns the effect of an approved call outside of the conversation.
-func consequenceOf(r *request, b approvalBlock) string {
+func consequenceOf(r *frame.Request, b approvalBlock) string {
 	switch b.ToolName {
 	case "shell":
-		return r.t("The command runs in the worker's sandbox and can change the files of the workspace.")
+		return r.T("The command runs in the worker's sandbox and can change the files of the workspace.")
 	case "write_file":
-		return r.t("This call replaces the file if it exists.")
+		return r.T("This call replaces the file if it exists.")
 	case "edit_file":
-		return r.t("This call changes the file in the workspace.")
+		return r.T("This call changes the file in the workspace.")
 	case "publish_file":
-		return r.t("Everybody who may see the worker can open the file.")
+		return r.T("Everybody who may see the worker can open the file.")
 	case "web_fetch", "web_search":
-		return r.t("The request sends the address and its headers to another server.")
+		return r.T("The request sends the address and its headers to another server.")
 	case "run_worker":
-		return r.t("The call starts a task with its own costs.")
+		return r.T("The call starts a task with its own costs.")
 	}
 	// Only the tools of other servers have this in their names.
 	server, _, remote := strings.Cut(b.ToolName, "__")
@@ -113,9 +115,9 @@ func consequenceOf(r *request, b approvalBlock) string {
 	case b.IsQuestion(), !remote:
 		return ""
 	case b.Body.Letter != nil:
-		return r.t("The mail leaves this server and cannot be recalled.")
+		return r.T("The mail leaves this server and cannot be recalled.")
 	}
-	return r.t("The tool runs on the server %s. Its effects there may be permanent.", server)
+	return r.T("The tool runs on the server %s. Its effects there may be permanent.", server)
 }
 
 // The limits of approvals on the page of a task. Users must not decide on arguments that they
@@ -129,8 +131,8 @@ const (
 )
 
 // pendingOf returns the waiting approvals of a task, the oldest first.
-func (d *Dashboard) pendingOf(r *request, taskID string) ([]store.Approval, error) {
-	list, _, err := d.store.Approvals(r.Context(), r.who.Caller,
+func (d *Dashboard) pendingOf(r *frame.Request, taskID string) ([]store.Approval, error) {
+	list, _, err := d.Store.Approvals(r.Context(), r.Who.Caller,
 		store.ApprovalQuery{TaskID: taskID, Limit: approvalsOfTask})
 	list = slices.DeleteFunc(list, func(a store.Approval) bool { return a.Status != store.ApprovalPending })
 	slices.Reverse(list)

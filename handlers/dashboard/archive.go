@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner/workspace"
 	"journeyman/store"
 )
@@ -77,7 +78,7 @@ func (a *archive) add(f archived) error {
 }
 
 // sendArchive sends the files as a zip, which it creates while it sends.
-func (d *Dashboard) sendArchive(w http.ResponseWriter, r *request, name string, a archive) error {
+func (d *Dashboard) sendArchive(w http.ResponseWriter, r *frame.Request, name string, a archive) error {
 	if len(a.files) == 0 {
 		return store.Errorf(store.NotFound, "there are no files to download")
 	}
@@ -99,7 +100,7 @@ func (d *Dashboard) sendArchive(w http.ResponseWriter, r *request, name string, 
 	defer out.done()
 	if err := writeZip(ctx, out, a.files); err != nil {
 		if r.Context().Err() == nil {
-			d.cfg.Log.WarnContext(r.Context(), "an archive is incomplete", "request", requestID(w), "err", err)
+			d.cfg.Log.WarnContext(r.Context(), "an archive is incomplete", "request", frame.RequestID(w), "err", err)
 		}
 		panic(http.ErrAbortHandler) // the browser must see that the archive is not complete
 	}
@@ -156,16 +157,16 @@ func (c contextReader) Read(b []byte) (int, error) {
 
 // addFile adds a published file.
 func (d *Dashboard) addFile(ctx context.Context, a *archive, f store.File) error {
-	open := func() (io.ReadCloser, error) { return d.store.OpenBlob(ctx, f.SHA256) }
+	open := func() (io.ReadCloser, error) { return d.Store.OpenBlob(ctx, f.SHA256) }
 	return a.add(archived{f.Path, f.Size, f.CreatedAt, open})
 }
 
 // zipWorkerFiles sends the published files of a worker, each in its newest version.
-func (d *Dashboard) zipWorkerFiles(w http.ResponseWriter, r *request) (err error) {
+func (d *Dashboard) zipWorkerFiles(w http.ResponseWriter, r *frame.Request) (err error) {
 	var a archive
 	for cursor, more := "", true; more; more = cursor != "" {
 		var page []store.ListedFile
-		page, cursor, err = d.store.FilesByWorker(r.Context(), r.who.Caller, r.head.ID, cursor, archivePage)
+		page, cursor, err = d.Store.FilesByWorker(r.Context(), r.Who.Caller, r.Head.ID, cursor, archivePage)
 		for _, f := range page {
 			if err == nil {
 				err = d.addFile(r.Context(), &a, f.File)
@@ -175,19 +176,19 @@ func (d *Dashboard) zipWorkerFiles(w http.ResponseWriter, r *request) (err error
 			return err
 		}
 	}
-	return d.sendArchive(w, r, archiveName(r.head.Title), a)
+	return d.sendArchive(w, r, archiveName(r.Head.Title), a)
 }
 
 // archivePage is how many files zipWorkerFiles reads at once.
 const archivePage = 100
 
 // zipTaskFiles sends the files that a task has published, each in its newest version.
-func (d *Dashboard) zipTaskFiles(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) zipTaskFiles(w http.ResponseWriter, r *frame.Request) error {
 	task, _, err := d.task(r)
 	if err != nil {
 		return err
 	}
-	files, err := d.store.FilesByTask(r.Context(), task)
+	files, err := d.Store.FilesByTask(r.Context(), task)
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (d *Dashboard) zipTaskFiles(w http.ResponseWriter, r *request) error {
 }
 
 // zipWorkspace sends a folder of a workspace. It follows no link.
-func (d *Dashboard) zipWorkspace(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) zipWorkspace(w http.ResponseWriter, r *frame.Request) error {
 	at, err := d.place(r)
 	if err != nil {
 		return err

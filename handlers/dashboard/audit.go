@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -19,14 +20,14 @@ import (
 
 // auditRoutes registers the pages of the audit log.
 func (d *Dashboard) auditRoutes() {
-	d.may(store.SeeAudit, "GET", "/settings/audit", d.showAudit)
-	d.may(store.SeeAudit, "GET", "/settings/audit.csv", d.downloadAudit)
+	d.May(store.SeeAudit, "GET", "/settings/audit", d.showAudit)
+	d.May(store.SeeAudit, "GET", "/settings/audit.csv", d.downloadAudit)
 }
 
 // An auditPage is the data of a page of the audit log.
 type auditPage struct {
-	Form     *form
-	Actions  []option
+	Form     *frame.Form
+	Actions  []frame.Option
 	Entries  []auditRow
 	Filter   string // the filters as a query
 	Filtered bool
@@ -36,7 +37,7 @@ type auditPage struct {
 
 type auditRow struct {
 	store.AuditEntry
-	r     *request
+	r     *frame.Request
 	names map[string]string // of records, by id
 }
 
@@ -46,16 +47,16 @@ func (e auditRow) Who() string {
 	case e.Email != "":
 		return e.Email
 	case e.UserID != "":
-		return cmp.Or(e.names[e.UserID], e.r.t("a former member"))
+		return cmp.Or(e.names[e.UserID], e.r.T("a former member"))
 	}
-	return e.r.t("command line")
+	return e.r.T("command line")
 }
 
 // What returns the text of the action.
 func (e auditRow) What() string { return actionText(e.r, e.Action) }
 
 // From returns the address of the client.
-func (e auditRow) From() string { return cmp.Or(e.RemoteAddr, e.r.t("this machine")) }
+func (e auditRow) From() string { return cmp.Or(e.RemoteAddr, e.r.T("this machine")) }
 
 // An auditValue is a value of an entry: its label, its text, and the page of the named record.
 type auditValue struct{ Label, Text, Path string }
@@ -85,7 +86,7 @@ func (e auditRow) Details() (list []auditValue) {
 			continue
 		}
 		if value != "" && value != shown {
-			list = append(list, auditValue{cmp.Or(e.r.lang.Label("audit detail", name), name), brief(value), path})
+			list = append(list, auditValue{cmp.Or(e.r.Lang.Label("audit detail", name), name), brief(value), path})
 		}
 	}
 	return list
@@ -130,15 +131,15 @@ func detailText(v any) string {
 }
 
 // actionText returns the text of an action of the audit log.
-func actionText(r *request, action string) string {
-	return cmp.Or(r.lang.Label("audit action", action), action)
+func actionText(r *frame.Request, action string) string {
+	return cmp.Or(r.Lang.Label("audit action", action), action)
 }
 
 // actionOptions returns the choices of the filter.
-func actionOptions(r *request) []option {
-	list := []option{{"", r.t("Any")}}
+func actionOptions(r *frame.Request) []frame.Option {
+	list := []frame.Option{{Value: "", Label: r.T("Any")}}
 	for _, action := range store.Actions() {
-		list = append(list, option{action, show.Capital(actionText(r, action))})
+		list = append(list, frame.Option{Value: action, Label: show.Capital(actionText(r, action))})
 	}
 	return list
 }
@@ -155,30 +156,30 @@ func auditQuery(v url.Values) (q store.AuditQuery, err error) {
 	return q, f.Err()
 }
 
-func (d *Dashboard) showAudit(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) showAudit(w http.ResponseWriter, r *frame.Request) error {
 	v := r.URL.Query()
-	set := filters(v, "action", "email", "from", "to")
-	p := auditPage{Form: formOf(v), Actions: actionOptions(r), Filter: set.Encode(), Filtered: len(set) > 0,
+	set := frame.Filters(v, "action", "email", "from", "to")
+	p := auditPage{Form: frame.FormOf(v), Actions: actionOptions(r), Filter: set.Encode(), Filtered: len(set) > 0,
 		Later: v.Get("cursor") != ""}
 	q, err := auditQuery(v)
 	var entries []store.AuditEntry
 	var next string
 	if err == nil {
-		entries, next, err = d.store.AuditLog(r.Context(), r.who.Caller, q)
+		entries, next, err = d.Store.AuditLog(r.Context(), r.Who.Caller, q)
 	}
-	status, err := p.Form.listStatus(r, err)
+	status, err := p.Form.ListStatus(r, err)
 	if err != nil {
 		return err
 	}
-	names, err := d.store.AuditNames(r.Context(), r.who.Caller, entries)
+	names, err := d.Store.AuditNames(r.Context(), r.Who.Caller, entries)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		p.Entries = append(p.Entries, auditRow{e, r, names})
 	}
-	p.Next = listPage("/settings/audit", set, next)
-	return d.render(w, r, status, "audit.html", r.t("Audit log"), p)
+	p.Next = frame.ListPage("/settings/audit", set, next)
+	return d.Render(w, r, status, "audit.html", r.T("Audit log"), p)
 }
 
 const (
@@ -187,7 +188,7 @@ const (
 )
 
 // downloadAudit sends the newest entries that the filters find.
-func (d *Dashboard) downloadAudit(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) downloadAudit(w http.ResponseWriter, r *frame.Request) error {
 	q, err := auditQuery(r.URL.Query())
 	if err != nil {
 		return err
@@ -200,14 +201,14 @@ func (d *Dashboard) downloadAudit(w http.ResponseWriter, r *request) error {
 				"Choose an earlier last day for them.", maxAuditRows)
 			return [][]string{{"", "", "", note, "", "", ""}}, false, nil
 		}
-		entries, next, err := d.store.AuditLog(r.Context(), r.who.Caller, q)
+		entries, next, err := d.Store.AuditLog(r.Context(), r.Who.Caller, q)
 		for _, e := range entries {
 			rows = append(rows, auditCells(auditRow{AuditEntry: e, r: r}))
 		}
 		q.Cursor, sent = next, sent+len(rows)
 		return rows, next != "", err
 	}
-	return d.sendCSV(w, r, "audit.csv", []string{"time", "who", "key", "action", "subject", "detail", "from"}, batch)
+	return d.SendCSV(w, r, "audit.csv", []string{"time", "who", "key", "action", "subject", "detail", "from"}, batch)
 }
 
 // auditCells returns the row of an entry.
@@ -219,7 +220,7 @@ func auditCells(e auditRow) []string {
 	row := []string{e.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z"), e.Who(), e.KeyName, e.Action,
 		e.Subject, string(detail), e.RemoteAddr}
 	for i := range row {
-		row[i] = csvCell(row[i])
+		row[i] = frame.CSVCell(row[i])
 	}
 	return row
 }

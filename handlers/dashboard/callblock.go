@@ -206,7 +206,7 @@ func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, m
 		Icon:     iconOf(p.ToolName),
 		Path:     fmt.Sprintf("%s/calls/%d/%d/%d", b.path, t.Seq, st.Seq, n),
 		Input:    show.ExcerptOf(show.JSON(p.Input), most/3).At(raw + "/input"),
-		Argument: argumentOf(b.r.lang, p.ToolName, a), Step: stepBlock{Step: st}}
+		Argument: argumentOf(b.r.Lang, p.ToolName, a), Step: stepBlock{Step: st}}
 	c, ended := st.Call(n)
 	approval, asked := st.Approval(n)
 	cb.State, cb.Class = callState(t, c, ended, approval, asked)
@@ -214,7 +214,7 @@ func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, m
 		cb.Took, cb.Credits = show.Took(c.StartedAt, c.CompletedAt), store.Credits(c.Cost)
 		cb.Failed = c.State != store.CallCompleted
 		cb.Output = show.ExcerptOf(show.JSON(c.Output), most/3).At(raw + "/output")
-		cb.Result = resultOf(b.r.lang, p.ToolName, a, c.Output)
+		cb.Result = resultOf(b.r.Lang, p.ToolName, a, c.Output)
 	}
 	if cb.Failed {
 		cb.Reason, cb.Result = oneLine(c.ErrorText()), ""
@@ -222,13 +222,13 @@ func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, m
 	if cb.Bare = most == 0; cb.Bare {
 		return cb
 	}
-	maker := bodyMaker{lang: b.r.lang, most: most, whole: raw}
+	maker := bodyMaker{lang: b.r.Lang, most: most, whole: raw}
 	cb.Body = maker.body(p.ToolName, p.Input, c.Output, cb.Failed)
 	if d := cb.Body.Diff; d != nil && ended && !cb.Failed {
 		cb.Added, cb.Removed = d.Added, d.Removed
 	}
 	if asked {
-		cb.Decision = decisionText(b.r.lang, approval)
+		cb.Decision = decisionText(b.r.Lang, approval)
 	}
 	for _, child := range b.children {
 		if child.ParentNum == t.Num && child.Step == st.Seq && child.Call == n {
@@ -241,7 +241,7 @@ func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, m
 // childLink returns the link to a task that a call has started.
 func (b *turnBuilder) childLink(c store.Child) childLink {
 	return childLink{Path: view.TaskPath(c.TaskID), Worker: show.Ellipsis(c.WorkerTitle, 80), Text: oneLine(c.OutputText),
-		Status: statusOf(b.r.lang, c.Status, c.Wait, false)}
+		Status: statusOf(b.r.Lang, c.Status, c.Wait, false)}
 }
 
 // callState returns the word and the class for a tool call that waits, failed or did not run.

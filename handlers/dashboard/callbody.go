@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store/visible"
@@ -22,7 +23,7 @@ type callBody struct {
 	Code    *codeView
 	Diff    *show.Diff
 	Plan    []planItem
-	Links   []option // addresses as values
+	Links   []frame.Option // addresses as values
 	Letter  *letterView
 	Values  []valueView
 	Text    *show.Excerpt
@@ -186,7 +187,8 @@ func (m bodyMaker) web(a arguments, output json.RawMessage, failed bool) (b call
 		r.Results = append(r.Results[:0], struct{ Title, URL string }{r.Title, address})
 	}
 	for _, found := range r.Results[:min(len(r.Results), 10)] {
-		b.Links = append(b.Links, option{webAddress(found.URL), show.Ellipsis(cmp.Or(found.Title, found.URL), 120)})
+		b.Links = append(b.Links, frame.Option{Value: webAddress(found.URL),
+			Label: show.Ellipsis(cmp.Or(found.Title, found.URL), 120)})
 	}
 	if r.Content != "" {
 		e := m.excerpt(r.Content, "/output")
@@ -228,7 +230,8 @@ func (m bodyMaker) values(a arguments, names []string, most int) (list []valueVi
 		list = append(list, valueView{show.Ellipsis(visible.Text(name), 60), value})
 	}
 	if more := len(names) - maxValues; more > 0 {
-		list = append(list, valueView{"…", show.Excerpt{Text: "+" + strconv.Itoa(more), More: m.whole + "/input", Cut: true}})
+		list = append(list, valueView{"…",
+			show.Excerpt{Text: "+" + strconv.Itoa(more), More: m.whole + "/input", Cut: true}})
 	}
 	return list
 }

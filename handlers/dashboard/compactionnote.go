@@ -10,13 +10,13 @@ import (
 func (b *turnBuilder) compactionNotes(turnNum, step int64) (notes []compactionNote, err error) {
 	if !b.read {
 		b.read = true
-		if b.compactions, err = b.d.store.Compactions(b.r.Context(), b.task); err != nil {
+		if b.compactions, err = b.d.Store.Compactions(b.r.Context(), b.task); err != nil {
 			return nil, err
 		}
 	}
 	for _, c := range b.compactions {
 		if c.TurnNum == turnNum && c.Step == step {
-			notes = append(notes, compactionNote{compactionText(b.r.lang, c), show.ExcerptOf(c.Summary, summaryBytes)})
+			notes = append(notes, compactionNote{compactionText(b.r.Lang, c), show.ExcerptOf(c.Summary, summaryBytes)})
 		}
 	}
 	return notes, nil

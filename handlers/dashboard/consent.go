@@ -5,16 +5,17 @@ import (
 	"net/url"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
 // consentRoutes registers the page where a user gives a program access. The button that ends the
 // access is on the page of the account.
 func (d *Dashboard) consentRoutes() {
-	d.on("GET", "/oauth/authorize", d.showConsent) // handlers.AuthorizePath
-	d.on("POST", "/oauth/authorize", d.consent)
-	d.on("POST", "/account/programs/:grantId/revoke",
-		changing("grantId", d.store.RevokeOAuthGrant, done("/account", "program-ended")))
+	d.On("GET", "/oauth/authorize", d.showConsent) // handlers.AuthorizePath
+	d.On("POST", "/oauth/authorize", d.consent)
+	d.On("POST", "/account/programs/:grantId/revoke",
+		frame.Changing("grantId", d.Store.RevokeOAuthGrant, frame.Done("/account", "program-ended")))
 }
 
 // A consentPage is the data of the page. Name and Host are the program's own claims.
@@ -41,11 +42,11 @@ type authorization struct {
 // returned as refusal, a code for the program. Without a registered address, err is returned and
 // shown to the user: otherwise this page would redirect browsers to any address (RFC 6749, section
 // 4.1.2.1).
-func (d *Dashboard) authorization(r *request, params url.Values) (a authorization, refusal string, err error) {
+func (d *Dashboard) authorization(r *frame.Request, params url.Values) (a authorization, refusal string, err error) {
 	if err := handlers.OnlyOnce(params); err != nil {
 		return a, "", err
 	}
-	if a.client, err = d.store.OAuthClient(r.Context(), params.Get("client_id")); err != nil {
+	if a.client, err = d.Store.OAuthClient(r.Context(), params.Get("client_id")); err != nil {
 		return a, "", err
 	}
 	// The order matters from here on: only a request with a registered address may be answered.
@@ -67,7 +68,7 @@ func (d *Dashboard) authorization(r *request, params url.Values) (a authorizatio
 }
 
 // answer sends the browser back to the program.
-func (d *Dashboard) answer(w http.ResponseWriter, r *request, a authorization, name, value string) error {
+func (d *Dashboard) answer(w http.ResponseWriter, r *frame.Request, a authorization, name, value string) error {
 	// The address may have its own query, which stays (RFC 6749, section 3.1.2).
 	query := a.redirect.Query()
 	query.Set(name, value)
@@ -85,7 +86,7 @@ func (d *Dashboard) answer(w http.ResponseWriter, r *request, a authorization, n
 }
 
 // showConsent shows the page that asks the user. It never redirects.
-func (d *Dashboard) showConsent(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) showConsent(w http.ResponseWriter, r *frame.Request) error {
 	params := r.URL.Query()
 	a, refusal, err := d.authorization(r, params)
 	if err != nil {
@@ -107,17 +108,17 @@ func (d *Dashboard) showConsent(w http.ResponseWriter, r *request) error {
 		}
 	}
 	p.Params = append(p.Params, param{"redirect_uri", a.uri},
-		param{"organization", r.who.OrganizationID})
+		param{"organization", r.Who.OrganizationID})
 	// Browsers apply form-action also to the redirect that answers a form. target is safe in the
 	// header: the store has accepted only hosts without spaces, quotes and semicolons.
-	w.Header().Set("Content-Security-Policy", policyFor(target))
-	return d.page(w, r, "consent.html", r.t("Connect a program"), p)
+	w.Header().Set("Content-Security-Policy", frame.PolicyFor(target))
+	return d.Page(w, r, "consent.html", r.T("Connect a program"), p)
 }
 
 // consent carries out the user's decision. Any value except "allow" denies. It reads and checks the
 // whole request again, because the form comes from the browser.
-func (d *Dashboard) consent(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
+func (d *Dashboard) consent(w http.ResponseWriter, r *frame.Request) error {
+	f, err := frame.ReadForm(w, r)
 	if err != nil {
 		return err
 	}
@@ -129,12 +130,12 @@ func (d *Dashboard) consent(w http.ResponseWriter, r *request) error {
 		return d.answer(w, r, a, "error", refusal)
 	case f.Get("decision") != "allow":
 		return d.answer(w, r, a, "error", "access_denied")
-	case f.Get("organization") != r.who.OrganizationID:
+	case f.Get("organization") != r.Who.OrganizationID:
 		// Another tab has switched the organization since the page was shown. The person agreed
 		// to access to the organization on the page.
 		return store.Errorf(store.Conflict, "you have switched to another organization: go back and decide again")
 	}
-	code, err := d.store.Consent(r.Context(), r.who.Caller, store.Consent{ClientID: a.client.ID,
+	code, err := d.Store.Consent(r.Context(), r.Who.Caller, store.Consent{ClientID: a.client.ID,
 		RedirectURI: a.uri, CodeChallenge: a.challenge})
 	if err != nil {
 		return err

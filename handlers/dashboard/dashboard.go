@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/runner/backup"
 	"journeyman/runner/sandbox"
@@ -65,7 +66,7 @@ type Config struct {
 
 // A Dashboard serves the pages. It is an http.Handler.
 type Dashboard struct {
-	*frame
+	*frame.Frame
 	cfg       Config
 	throttle  *throttle
 	doctor    *doctor
@@ -79,13 +80,13 @@ func New(cfg Config) (*Dashboard, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	base, err := newFrame(frameConfig{Files: embedded, Store: cfg.Store, Runner: cfg.Runner, API: cfg.API, Log: cfg.Log,
+	base, err := frame.New(frame.Config{Files: embedded, Store: cfg.Store, Runner: cfg.Runner, API: cfg.API, Log: cfg.Log,
 		BaseURL: cfg.BaseURL, Version: cfg.Version, Now: cfg.Now, FormTime: cmp.Or(cfg.FormTime, time.Minute),
 		Functions: functions()})
 	if err != nil {
 		return nil, err
 	}
-	d := &Dashboard{frame: base, cfg: cfg, throttle: newThrottle(cfg.Now, cfg.API.Nodes),
+	d := &Dashboard{Frame: base, cfg: cfg, throttle: newThrottle(cfg.Now, cfg.API.Nodes),
 		doctor: &doctor{examine: cfg.Examine, now: cfg.Now, log: cfg.Log}, once: &oneTime{now: cfg.Now},
 		archives: make(chan struct{}, maxArchives), documents: sandbox.NewLane(maxDocuments)}
 	d.routes()

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/serve"
 	"journeyman/store"
 )
@@ -11,13 +12,13 @@ import (
 // the user to whom the mail was sent. Opening the page decides nothing, because mail scanners open
 // every link.
 func (d *Dashboard) decideRoutes() {
-	d.open("GET", "/decide/:token", blank(d.showDecision))
-	d.open("POST", "/decide/:token", submitted(d.decideByLink, d.showDecision))
+	d.Open("GET", "/decide/:token", frame.Blank(d.showDecision))
+	d.Open("POST", "/decide/:token", frame.Submitted(d.decideByLink, d.showDecision))
 }
 
 // A decisionPage is the data of the page of a link.
 type decisionPage struct {
-	Form    *form
+	Form    *frame.Form
 	Link    store.DecisionLink
 	Block   approvalBlock
 	Decided string // the text of the decision; "" while the approval is pending
@@ -28,19 +29,19 @@ func (p decisionPage) Pending() bool { return p.Link.Approval.Status == store.Ap
 
 // decisionLink returns the link of a request. Wrong links are not counted, because a signature
 // cannot be guessed. A limit by network would also lock out everybody behind one proxy.
-func (d *Dashboard) decisionLink(w http.ResponseWriter, r *request) (store.DecisionLink, error) {
+func (d *Dashboard) decisionLink(w http.ResponseWriter, r *frame.Request) (store.DecisionLink, error) {
 	// The address is a secret, which no other page may get.
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	return d.store.DecisionLink(r.Context(), r.params.ByName("token"), serve.ClientAddr(r.Request))
+	return d.Store.DecisionLink(r.Context(), r.Params.ByName("token"), serve.ClientAddr(r.Request))
 }
 
-func (d *Dashboard) showDecision(w http.ResponseWriter, r *request, status int, f *form) error {
+func (d *Dashboard) showDecision(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	l, err := d.decisionLink(w, r)
 	if err != nil {
 		return err
 	}
 	if f == nil {
-		f = newForm(nil)
+		f = frame.NewForm(nil)
 	}
 	p := decisionPage{Form: f, Link: l}
 	if p.Block, err = d.newApprovalBlock(r, l.Approval, decideBytes); err != nil {
@@ -49,14 +50,14 @@ func (d *Dashboard) showDecision(w http.ResponseWriter, r *request, status int, 
 	// The forms are sent to this page: the address of the task would need a session.
 	p.Block.Action = ""
 	if !p.Pending() {
-		p.Decided = decisionText(r.lang, l.Approval)
+		p.Decided = decisionText(r.Lang, l.Approval)
 	}
-	return d.render(w, r, status, "decide.html", r.t("Decide"), p)
+	return d.Render(w, r, status, "decide.html", r.T("Decide"), p)
 }
 
 // decideByLink decides as the user of a link. If the approval is decided already, it redirects
 // to the page, which shows the decision.
-func (d *Dashboard) decideByLink(w http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) decideByLink(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	l, err := d.decisionLink(w, r)
 	if err != nil {
 		return "", err
@@ -74,7 +75,7 @@ func (d *Dashboard) decideByLink(w http.ResponseWriter, r *request, f *form) (st
 
 // decisionOf returns the decision of a form about an approval, and the key of the message
 // that confirms it. The pressed button determines the decision.
-func decisionOf(f *form, a store.Approval) (d store.Decision, message string, err error) {
+func decisionOf(f *frame.Form, a store.Approval) (d store.Decision, message string, err error) {
 	d.Reason = f.Get("reason")
 	switch {
 	case f.Get("decision") == "approve":
@@ -85,7 +86,7 @@ func decisionOf(f *form, a store.Approval) (d store.Decision, message string, er
 	case f.Values.Has("choice"):
 		d.Answer = a.Question.Choice(f.Get("choice"))
 	case f.Values.Has("answer"):
-		d.Answer = f.text("answer")
+		d.Answer = f.Text("answer")
 	default:
 		return d, "", store.Errorf(store.Invalid, "the decision must be approve or deny, or an answer")
 	}

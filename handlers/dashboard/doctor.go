@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
@@ -85,7 +86,7 @@ func (x *doctor) look(ctx context.Context) (found []handlers.Checks) {
 }
 
 // consultDoctor runs the checks for the button of the page.
-func (d *Dashboard) consultDoctor(r *request) (string, error) {
+func (d *Dashboard) consultDoctor(r *frame.Request) (string, error) {
 	if d.cfg.Examine == nil {
 		return "", store.Errorf(store.Conflict, "this server has no checks")
 	}
@@ -93,7 +94,7 @@ func (d *Dashboard) consultDoctor(r *request) (string, error) {
 	if d.doctor.run(r.Context(), doctorWait) {
 		message = "checked"
 	}
-	return done("/settings/system", message) + "#doctor", nil
+	return frame.Done("/settings/system", message) + "#doctor", nil
 }
 
 // A diagnosis is the state of the checks for the page.
@@ -112,12 +113,12 @@ type diagnosisRow struct {
 }
 
 // state returns the results of the last run, in the language of a request.
-func (x *doctor) state(r *request) diagnosis {
+func (x *doctor) state(r *frame.Request) diagnosis {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s := diagnosis{Offered: x.examine != nil, Running: x.ended != nil, At: x.at, Counts: map[string]int{}}
 	for _, checks := range x.found {
-		title := cmp.Or(r.lang.Label("check", checks.Title), checks.Title)
+		title := cmp.Or(r.Lang.Label("check", checks.Title), checks.Title)
 		for _, c := range checks.List {
 			s.Rows = append(s.Rows, diagnosisRow{title, c})
 			s.Counts[string(c.Status)]++

@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/text"
 )
 
@@ -28,12 +29,12 @@ func TestDoctorRunsOnce(t *testing.T) {
 	is.True(!x.run(gone, time.Hour)) // it did not wait after its context ended
 	is.True(!x.run(t.Context(), 0))  // it did not wait longer than allowed
 	<-begun
-	is.True(x.state(&request{lang: text.English()}).Running)
+	is.True(x.state(&frame.Request{Lang: text.English()}).Running)
 	ended := x.begin(t.Context())
 	close(end)
 	<-ended
 	is.Equal(len(begun), 0) // two runs at once
-	s := x.state(&request{lang: text.English()})
+	s := x.state(&frame.Request{Lang: text.English()})
 	is.True(!s.Running)
 	is.Equal(len(s.Rows), 1)
 	is.True(x.run(t.Context(), 30*time.Second)) // a later run begins

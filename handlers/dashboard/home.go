@@ -5,14 +5,15 @@ import (
 	"slices"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
 // homeRoutes registers the first page.
 func (d *Dashboard) homeRoutes() {
-	d.on("GET", "/", blank(d.homePage))
-	d.on("POST", "/first-steps", button(d.hideFirstSteps))
+	d.On("GET", "/", frame.Blank(d.homePage))
+	d.On("POST", "/first-steps", frame.Button(d.hideFirstSteps))
 }
 
 const (
@@ -22,7 +23,7 @@ const (
 
 // A homePage is the data of the first page.
 type homePage struct {
-	Box     runBox
+	Box     frame.RunBox
 	Steps   []firstStep // empty if all are done, or the user has hidden them
 	Waiting []taskRow
 	Running []taskRow
@@ -49,9 +50,9 @@ type monthSpent struct {
 }
 
 // homePage writes the page. f is an instruction that was refused, or nil.
-func (d *Dashboard) homePage(w http.ResponseWriter, r *request, status int, f *form) error {
-	p := homePage{Box: d.newRunBox(r, "/run", r.t("What should be done?"), r.t("Run")), starterGallery: d.gallery()}
-	p.Box.Placeholder, p.Box.From = r.t("Describe it, drop files, press Run."), "home"
+func (d *Dashboard) homePage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+	p := homePage{Box: d.NewRunBox(r, "/run", r.T("What should be done?"), r.T("Run")), starterGallery: d.gallery()}
+	p.Box.Placeholder, p.Box.From = r.T("Describe it, drop files, press Run."), "home"
 	if f != nil {
 		p.Box.Form = f
 	}
@@ -60,7 +61,7 @@ func (d *Dashboard) homePage(w http.ResponseWriter, r *request, status int, f *f
 		return err
 	}
 	// Without a choice, the program creates a worker for the instruction.
-	p.Box.Workers[0].Label = r.t("A new worker")
+	p.Box.Workers[0].Label = r.T("A new worker")
 	if err := d.addHomeTasks(r, &p); err != nil {
 		return err
 	}
@@ -70,12 +71,12 @@ func (d *Dashboard) homePage(w http.ResponseWriter, r *request, status int, f *f
 	if p.Steps, err = d.firstSteps(r); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "home.html", r.t("Home"), p)
+	return d.Render(w, r, status, "home.html", r.T("Home"), p)
 }
 
 // addHomeTasks adds to p the tasks that wait for the user, the running ones, and those that have
 // failed recently.
-func (d *Dashboard) addHomeTasks(r *request, p *homePage) error {
+func (d *Dashboard) addHomeTasks(r *frame.Request, p *homePage) error {
 	waiting, err := d.waitingTasks(r, homeRows)
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ func (d *Dashboard) addHomeTasks(r *request, p *homePage) error {
 	}
 	rows := func(q store.TaskQuery) ([]taskRow, error) {
 		q.Limit = homeRows
-		tasks, _, err := d.store.Tasks(r.Context(), r.who.Caller, q)
+		tasks, _, err := d.Store.Tasks(r.Context(), r.Who.Caller, q)
 		if err != nil {
 			return nil, err
 		}
@@ -104,19 +105,19 @@ func (d *Dashboard) addHomeTasks(r *request, p *homePage) error {
 	if len(p.Waiting)+len(p.Running)+len(p.Failed) > 0 {
 		return nil
 	}
-	newest, _, err := d.store.Tasks(r.Context(), r.who.Caller, store.TaskQuery{Limit: 1})
+	newest, _, err := d.Store.Tasks(r.Context(), r.Who.Caller, store.TaskQuery{Limit: 1})
 	p.Fresh = len(newest) == 0
 	return err
 }
 
 // monthSpent returns the credits that the organization has spent this month, or nil if the user
 // may not see them.
-func (d *Dashboard) monthSpent(r *request) (*monthSpent, error) {
-	if !r.who.May(store.SeeUsage) {
+func (d *Dashboard) monthSpent(r *frame.Request) (*monthSpent, error) {
+	if !r.Who.May(store.SeeUsage) {
 		return nil, nil
 	}
-	spent, most, err := d.store.MonthSpending(r.Context(), r.who.Caller)
-	m := &monthSpent{Credits: store.Credits(spent), Cap: most, Month: r.month(d.cfg.Now().UTC())}
+	spent, most, err := d.Store.MonthSpending(r.Context(), r.Who.Caller)
+	m := &monthSpent{Credits: store.Credits(spent), Cap: most, Month: r.Month(d.cfg.Now().UTC())}
 	if most != nil && *most > 0 {
 		m.Percent = int(min(100, 100*m.Credits / *most))
 	}
@@ -124,8 +125,8 @@ func (d *Dashboard) monthSpent(r *request) (*monthSpent, error) {
 }
 
 // firstSteps returns the steps while one of them is not done, unless the user has hidden them.
-func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
-	taken, err := d.store.FirstSteps(r.Context(), r.who.Caller)
+func (d *Dashboard) firstSteps(r *frame.Request) ([]firstStep, error) {
+	taken, err := d.Store.FirstSteps(r.Context(), r.Who.Caller)
 	if err != nil || taken.Hidden {
 		return nil, err
 	}
@@ -137,8 +138,8 @@ func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
 			taken.Schedule},
 	}
 	// Only users with this right can do this step.
-	if r.who.May(store.ManageProviders) {
-		connected := !d.modelState(r.Context(), r.who.OrganizationID).Offline
+	if r.Who.May(store.ManageProviders) {
+		connected := !d.ModelState(r.Context(), r.Who.OrganizationID).Offline
 		steps = slices.Insert(steps, 0, firstStep{"Connect a model",
 			"Until then, workers answer with the built-in offline model, which can only quote text.",
 			"/settings/models", connected})
@@ -149,6 +150,6 @@ func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
 	return steps, nil
 }
 
-func (d *Dashboard) hideFirstSteps(r *request) (string, error) {
-	return "/", d.store.HideFirstSteps(r.Context(), r.who.Caller)
+func (d *Dashboard) hideFirstSteps(r *frame.Request) (string, error) {
+	return "/", d.Store.HideFirstSteps(r.Context(), r.Who.Caller)
 }

@@ -5,15 +5,16 @@ import (
 	"net/http"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
 // keyRoutes registers the pages of API keys.
 func (d *Dashboard) keyRoutes() {
-	d.may(store.ManageKeys, "GET", "/settings/keys", blank(d.keysPage))
-	d.may(store.ManageKeys, "POST", "/settings/keys", submitted(d.createKey, d.keysPage))
-	d.may(store.ManageKeys, "POST", "/settings/keys/:keyId/roll", button(d.rollKey))
-	d.may(store.ManageKeys, "POST", "/settings/keys/:keyId/revoke", button(d.revokeKey))
+	d.May(store.ManageKeys, "GET", "/settings/keys", frame.Blank(d.keysPage))
+	d.May(store.ManageKeys, "POST", "/settings/keys", frame.Submitted(d.createKey, d.keysPage))
+	d.May(store.ManageKeys, "POST", "/settings/keys/:keyId/roll", frame.Button(d.rollKey))
+	d.May(store.ManageKeys, "POST", "/settings/keys/:keyId/revoke", frame.Button(d.revokeKey))
 }
 
 // pageSize is the number of rows on a page of members, keys or the audit log.
@@ -21,7 +22,7 @@ const pageSize = 50
 
 // A keysPage lists keys. It also shows the secret of a key that was just created, once.
 type keysPage struct {
-	Form  *form
+	Form  *frame.Form
 	Keys  []keyRow
 	Next  string // address of the next page; "" after the last
 	First bool
@@ -65,45 +66,45 @@ func keyState(k store.Key, now time.Time) string {
 	return "expired"
 }
 
-func (d *Dashboard) keysPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	p := keysPage{Form: cmp.Or(f, newForm(nil))}
+func (d *Dashboard) keysPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+	p := keysPage{Form: cmp.Or(f, frame.NewForm(nil))}
 	if p.read(d, w, r, keyKind) {
 		return nil
 	}
 	cursor := r.URL.Query().Get("cursor")
-	keys, next, err := d.store.OrganizationKeys(r.Context(), r.who.Caller, cursor, pageSize)
+	keys, next, err := d.Store.OrganizationKeys(r.Context(), r.Who.Caller, cursor, pageSize)
 	if err != nil {
 		return err
 	}
 	for _, k := range keys {
 		row := keyRow{Key: k, State: keyState(k, d.cfg.Now())}
-		row.Label = r.lang.Label("key state", row.State)
+		row.Label = r.Lang.Label("key state", row.State)
 		row.MayRoll = row.State == "active" && k.GrantID == "" &&
-			(k.Role != store.RoleOwner || r.who.May(store.ManageOwners))
+			(k.Role != store.RoleOwner || r.Who.May(store.ManageOwners))
 		p.Keys = append(p.Keys, row)
 	}
-	p.First, p.Next = cursor == "", listPage("/settings/keys", nil, next)
-	return d.render(w, r, status, "keys.html", r.t("API keys"), p)
+	p.First, p.Next = cursor == "", frame.ListPage("/settings/keys", nil, next)
+	return d.Render(w, r, status, "keys.html", r.T("API keys"), p)
 }
 
-func (d *Dashboard) createKey(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	made, secret, err := d.store.CreateKey(r.Context(), r.who.Caller, store.NewKey{Name: f.Get("name")})
+func (d *Dashboard) createKey(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	made, secret, err := d.Store.CreateKey(r.Context(), r.Who.Caller, store.NewKey{Name: f.Get("name")})
 	if err == nil {
-		d.once.put(r.sessionID, keyKind, madeKey{made, secret, false})
+		d.once.put(r.SessionID, keyKind, madeKey{made, secret, false})
 	}
 	return d.hereOnly(keyMade), err
 }
 
 // rollKey replaces a key. The old key works for another day.
-func (d *Dashboard) rollKey(r *request) (string, error) {
-	made, secret, err := d.store.RollKey(r.Context(), r.who.Caller, r.params.ByName("keyId"))
+func (d *Dashboard) rollKey(r *frame.Request) (string, error) {
+	made, secret, err := d.Store.RollKey(r.Context(), r.Who.Caller, r.Params.ByName("keyId"))
 	if err == nil {
-		d.once.put(r.sessionID, keyKind, madeKey{made, secret, true})
+		d.once.put(r.SessionID, keyKind, madeKey{made, secret, true})
 	}
 	return d.hereOnly(keyMade), err
 }
 
-func (d *Dashboard) revokeKey(r *request) (string, error) {
-	_, err := d.store.RevokeKey(r.Context(), r.who.Caller, r.params.ByName("keyId"))
-	return done("/settings/keys", "key-revoked"), err
+func (d *Dashboard) revokeKey(r *frame.Request) (string, error) {
+	_, err := d.Store.RevokeKey(r.Context(), r.Who.Caller, r.Params.ByName("keyId"))
+	return frame.Done("/settings/keys", "key-revoked"), err
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/text"
 
 	"github.com/matryer/is"
@@ -15,10 +16,10 @@ import (
 func TestTemplatesParse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	fr, err := newFrame(frameConfig{Files: embedded, BaseURL: "http://localhost", Functions: functions()})
+	fr, err := frame.New(frame.Config{Files: embedded, BaseURL: "http://localhost", Functions: functions()})
 	is.NoErr(err)
 	for _, l := range text.Languages() {
-		set, err := fr.templatesFor(&request{lang: l})
+		set, err := fr.TemplatesFor(&frame.Request{Lang: l})
 		is.NoErr(err)
 		for _, file := range glob(t, "templates/*.html") {
 			name := strings.TrimSuffix(path.Base(file), ".html")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/serve"
 	"journeyman/store"
 )
@@ -14,16 +15,16 @@ import (
 func (d *Dashboard) linkRoutes() {
 	for _, kind := range []store.LinkKind{store.LinkWelcome, store.LinkReset} {
 		p := passwordLink{d, kind}
-		d.open("GET", "/"+string(kind)+"/:token", blank(p.show))
-		d.open("POST", "/"+string(kind)+"/:token", submitted(p.choose, p.show))
+		d.Open("GET", "/"+string(kind)+"/:token", frame.Blank(p.show))
+		d.Open("POST", "/"+string(kind)+"/:token", frame.Submitted(p.choose, p.show))
 	}
-	d.open("GET", "/invitation/:token", blank(d.showInvitation))
-	d.open("POST", "/invitation/:token", submitted(d.acceptInvitation, d.showInvitation))
+	d.Open("GET", "/invitation/:token", frame.Blank(d.showInvitation))
+	d.Open("POST", "/invitation/:token", frame.Submitted(d.acceptInvitation, d.showInvitation))
 }
 
 // A linkPage asks for the values that a link needs.
 type linkPage struct {
-	Form    *form
+	Form    *frame.Form
 	Link    store.Link
 	Known   bool // the invited person has a password already and signs in with it
 	Already bool // the invited person is signed in here
@@ -38,31 +39,31 @@ type passwordLink struct {
 	kind store.LinkKind
 }
 
-func (d passwordLink) show(w http.ResponseWriter, r *request, status int, f *form) error {
-	l, err := d.store.Link(r.Context(), d.kind, r.params.ByName("token"))
+func (d passwordLink) show(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+	l, err := d.Store.Link(r.Context(), d.kind, r.Params.ByName("token"))
 	if err != nil {
 		return err
 	}
 	if f == nil {
-		f = newForm(map[string]string{"email": l.Email})
+		f = frame.NewForm(map[string]string{"email": l.Email})
 	}
-	title := r.t("Choose a password")
+	title := r.T("Choose a password")
 	if d.kind == store.LinkWelcome {
-		title = r.t("Welcome to Journeyman")
+		title = r.T("Welcome to Journeyman")
 	}
-	return d.render(w, r, status, "choose.html", title, linkPage{Form: f, Link: l})
+	return d.Render(w, r, status, "choose.html", title, linkPage{Form: f, Link: l})
 }
 
 // choose sets the password and signs the user in.
-func (d passwordLink) choose(w http.ResponseWriter, r *request, f *form) (string, error) {
-	token := r.params.ByName("token")
-	l, err := d.store.Link(r.Context(), d.kind, token)
+func (d passwordLink) choose(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	token := r.Params.ByName("token")
+	l, err := d.Store.Link(r.Context(), d.kind, token)
 	if err != nil {
 		return "", err
 	}
 	var c store.Caller
 	err = d.hashing(r, l.OrganizationID, func() error {
-		c, err = d.store.ChoosePassword(r.Context(), d.kind, token,
+		c, err = d.Store.ChoosePassword(r.Context(), d.kind, token,
 			store.NewUser{Name: f.Get("name"), Password: f.Get("password"), Email: f.Get("email")},
 			serve.ClientAddr(r.Request))
 		return err
@@ -74,53 +75,53 @@ func (d passwordLink) choose(w http.ResponseWriter, r *request, f *form) (string
 	if d.kind == store.LinkWelcome {
 		first = "/workers/new" // the organization is new and has no workers
 	}
-	return done(first, "password-chosen"), d.startSession(w, r, c)
+	return frame.Done(first, "password-chosen"), d.startSession(w, r, c)
 }
 
 // invitation returns the page of an invitation.
-func (d *Dashboard) invitation(r *request, f *form) (p linkPage, err error) {
+func (d *Dashboard) invitation(r *frame.Request, f *frame.Form) (p linkPage, err error) {
 	p.Form = f
-	p.Link, err = d.store.Link(r.Context(), store.LinkInvitation, r.params.ByName("token"))
+	p.Link, err = d.Store.Link(r.Context(), store.LinkInvitation, r.Params.ByName("token"))
 	p.Known = p.Link.HasPassword
-	p.Already = p.Known && p.Link.UserID == r.who.UserID
+	p.Already = p.Known && p.Link.UserID == r.Who.UserID
 	return p, err
 }
 
-func (d *Dashboard) showInvitation(w http.ResponseWriter, r *request, status int, f *form) error {
-	p, err := d.invitation(r, cmp.Or(f, newForm(nil)))
+func (d *Dashboard) showInvitation(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+	p, err := d.invitation(r, cmp.Or(f, frame.NewForm(nil)))
 	if err != nil {
 		return err
 	}
-	return d.render(w, r, status, "invitation.html", r.t("Join %s", p.Link.OrganizationName), p)
+	return d.Render(w, r, status, "invitation.html", r.T("Join %s", p.Link.OrganizationName), p)
 }
 
-func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	p, err := d.invitation(r, f)
 	if err != nil {
 		return "", err
 	}
 	joined, err := d.join(r, p)
 	if err != nil {
-		return "", later(err)
+		return "", frame.Later(err)
 	}
-	return done("/workers", "joined"), later(d.enter(w, r, joined))
+	return frame.Done("/workers", "joined"), frame.Later(d.enter(w, r, joined))
 }
 
 // join makes the invited person a member. A person with a password must enter it; a new person
 // chooses a name and a password.
-func (d *Dashboard) join(r *request, p linkPage) (joined store.Caller, err error) {
-	token, c := r.params.ByName("token"), store.Caller{RemoteAddr: serve.ClientAddr(r.Request)}
+func (d *Dashboard) join(r *frame.Request, p linkPage) (joined store.Caller, err error) {
+	token, c := r.Params.ByName("token"), store.Caller{RemoteAddr: serve.ClientAddr(r.Request)}
 	switch {
 	case p.Already:
-		return d.store.AcceptInvitation(r.Context(), r.who.Caller, token, store.NewUser{})
+		return d.Store.AcceptInvitation(r.Context(), r.Who.Caller, token, store.NewUser{})
 	case p.Known:
 		if c, err = d.checkPassword(r, p.Link.Email, p.Form.Get("password")); err != nil {
 			return store.Caller{}, err
 		}
-		return d.store.AcceptInvitation(r.Context(), c, token, store.NewUser{})
+		return d.Store.AcceptInvitation(r.Context(), c, token, store.NewUser{})
 	}
 	err = d.hashing(r, p.Link.OrganizationID, func() error {
-		joined, err = d.store.AcceptInvitation(r.Context(), c, token,
+		joined, err = d.Store.AcceptInvitation(r.Context(), c, token,
 			store.NewUser{Name: strings.TrimSpace(p.Form.Get("name")), Password: p.Form.Get("password")})
 		return err
 	})
@@ -129,20 +130,20 @@ func (d *Dashboard) join(r *request, p linkPage) (joined store.Caller, err error
 
 // enter switches the browser to the organization that its user has just joined, and
 // signs the user in if the browser is not.
-func (d *Dashboard) enter(w http.ResponseWriter, r *request, joined store.Caller) error {
-	if r.who.UserID == joined.UserID {
-		return d.store.SwitchOrganization(r.Context(), joined, r.sessionID, joined.OrganizationID)
+func (d *Dashboard) enter(w http.ResponseWriter, r *frame.Request, joined store.Caller) error {
+	if r.Who.UserID == joined.UserID {
+		return d.Store.SwitchOrganization(r.Context(), joined, r.SessionID, joined.OrganizationID)
 	}
-	token, err := d.store.CreateSession(r.Context(), joined, r.UserAgent())
+	token, err := d.Store.CreateSession(r.Context(), joined, r.UserAgent())
 	if err != nil {
 		return err
 	}
 	// A new session begins in the user's last organization: switch to the joined one.
-	_, sessionID, err := d.store.SessionIdentity(r.Context(), token)
+	_, sessionID, err := d.Store.SessionIdentity(r.Context(), token)
 	if err != nil {
 		return err
 	}
-	if err := d.store.SwitchOrganization(r.Context(), joined, sessionID, joined.OrganizationID); err != nil {
+	if err := d.Store.SwitchOrganization(r.Context(), joined, sessionID, joined.OrganizationID); err != nil {
 		return err
 	}
 	d.setSession(w, token)

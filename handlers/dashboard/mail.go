@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/sandbox"
 	"journeyman/store"
@@ -14,13 +15,13 @@ import (
 
 // mailRoutes registers the pages of mail.
 func (d *Dashboard) mailRoutes() {
-	d.on("GET", "/mail", d.listMail(mailAll))
-	d.on("GET", "/mail/held", d.listMail(mailHeld))
-	d.on("GET", "/mail/outbox", d.listMail(mailOutbox))
-	d.on("GET", "/mail/messages/:emailId", d.showMail)
-	d.on("GET", "/mail/messages/:emailId/source", d.downloadMail)
-	d.may(store.ManageMail, "POST", "/mail/messages/:emailId/release", button(d.releaseMail))
-	d.may(store.ManageMail, "POST", "/mail/messages/:emailId/retry", button(d.retryMail))
+	d.On("GET", "/mail", d.listMail(mailAll))
+	d.On("GET", "/mail/held", d.listMail(mailHeld))
+	d.On("GET", "/mail/outbox", d.listMail(mailOutbox))
+	d.On("GET", "/mail/messages/:emailId", d.showMail)
+	d.On("GET", "/mail/messages/:emailId/source", d.downloadMail)
+	d.May(store.ManageMail, "POST", "/mail/messages/:emailId/release", frame.Button(d.releaseMail))
+	d.May(store.ManageMail, "POST", "/mail/messages/:emailId/retry", frame.Button(d.retryMail))
 }
 
 // The addresses of the lists of mail.
@@ -36,8 +37,8 @@ const mailOnPage = 50
 // A mailList is the data of a list of mail.
 type mailList struct {
 	Path     string
-	Form     *form // the filter
-	Statuses []option
+	Form     *frame.Form // the filter
+	Statuses []frame.Option
 	Emails   []mailRow
 	Filtered bool
 	Later    bool   // this is not the first page
@@ -50,7 +51,7 @@ type mailList struct {
 // A mailRow is a mail for a page.
 type mailRow struct {
 	store.Email
-	r *request
+	r *frame.Request
 }
 
 // Outbound reports whether the mail is a reply of a worker.
@@ -61,7 +62,7 @@ func (m mailRow) Peer() string {
 	if m.Outbound() {
 		return brief(m.To)
 	}
-	return brief(cmp.Or(m.From, m.MailFrom, m.r.t("nobody")))
+	return brief(cmp.Or(m.From, m.MailFrom, m.r.T("nobody")))
 }
 
 // Kept reports whether the reply stays in the outbox, because the server had no relay.
@@ -70,7 +71,7 @@ func (m mailRow) Kept() bool { return m.Status == store.EmailKept }
 // Why returns the beginning of the reason for the status.
 func (m mailRow) Why() string {
 	if m.Kept() {
-		return m.r.t("the server had no relay")
+		return m.r.T("the server had no relay")
 	}
 	return brief(m.Reason)
 }
@@ -93,33 +94,33 @@ func (m mailRow) Title() string {
 	case strings.TrimSpace(m.Subject) != "":
 		return brief(m.Subject)
 	case m.Outbound() && m.Size == 0:
-		return m.r.t("(not written yet)")
+		return m.r.T("(not written yet)")
 	}
-	return m.r.t("(no subject)")
+	return m.r.T("(no subject)")
 }
 
 // mailStatuses returns the choices of the status filter. The outbox holds replies only.
-func mailStatuses(r *request, path string) []option {
+func mailStatuses(r *frame.Request, path string) []frame.Option {
 	list := []store.EmailStatus{store.EmailQueued, store.EmailSent, store.EmailKept, store.EmailFailed,
 		store.EmailBounced}
 	if path != mailOutbox {
 		list = append([]store.EmailStatus{store.EmailAccepted, store.EmailHeld, store.EmailIgnored}, list...)
 	}
-	options := []option{{"", r.t("Any")}}
+	options := []frame.Option{{Value: "", Label: r.T("Any")}}
 	for _, status := range list {
-		options = append(options, option{string(status), r.t(show.StateOf(string(status)).Key)})
+		options = append(options, frame.Option{Value: string(status), Label: r.T(show.StateOf(string(status)).Key)})
 	}
 	return options
 }
 
 // listMail returns the handle of the list at path.
-func (d *Dashboard) listMail(path string) handle {
-	return func(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) listMail(path string) frame.Handle {
+	return func(w http.ResponseWriter, r *frame.Request) error {
 		v := r.URL.Query()
-		set := filters(v, "status", "workerId")
+		set := frame.Filters(v, "status", "workerId")
 		q := store.EmailQuery{Status: store.EmailStatus(v.Get("status")), WorkerID: v.Get("workerId"),
 			Cursor: v.Get("cursor"), Limit: mailOnPage}
-		p := mailList{Path: path, Form: formOf(v), Statuses: mailStatuses(r, path), Filtered: len(set) > 0,
+		p := mailList{Path: path, Form: frame.FormOf(v), Statuses: mailStatuses(r, path), Filtered: len(set) > 0,
 			Later: q.Cursor != "", Server: d.cfg.MailAddr}
 		switch path {
 		case mailHeld:
@@ -127,28 +128,28 @@ func (d *Dashboard) listMail(path string) handle {
 		case mailOutbox:
 			q.Direction = store.Outbound
 		}
-		list, next, err := d.store.Emails(r.Context(), r.who.Caller, q)
-		status, err := p.Form.listStatus(r, err)
+		list, next, err := d.Store.Emails(r.Context(), r.Who.Caller, q)
+		status, err := p.Form.ListStatus(r, err)
 		if err != nil {
 			return err
 		}
 		for _, e := range list {
 			p.Emails = append(p.Emails, mailRow{e, r})
 		}
-		p.Next = listPage(path, set, next)
+		p.Next = frame.ListPage(path, set, next)
 		// An empty list shows an address to which the user can write.
 		if len(list) == 0 {
 			if err := d.addressForMail(r, &p); err != nil {
 				return err
 			}
 		}
-		return d.render(w, r, status, "mail.html", r.t("Mail"), p)
+		return d.Render(w, r, status, "mail.html", r.T("Mail"), p)
 	}
 }
 
 // addressForMail puts the mail address of a worker into p as an example.
-func (d *Dashboard) addressForMail(r *request, p *mailList) error {
-	workers, _, err := d.store.Workers(r.Context(), r.who.Caller, store.WorkerQuery{Origin: store.CreatedOrigin, Limit: 1})
+func (d *Dashboard) addressForMail(r *frame.Request, p *mailList) error {
+	workers, _, err := d.Store.Workers(r.Context(), r.Who.Caller, store.WorkerQuery{Origin: store.CreatedOrigin, Limit: 1})
 	p.Address = "WORKER_ID@" + d.cfg.MailDomain
 	if len(workers) > 0 {
 		p.Address, p.Worker = workers[0].ID+"@"+d.cfg.MailDomain, true
@@ -163,7 +164,7 @@ type mailPage struct {
 	Header      show.Excerpt
 	Text        show.Excerpt
 	Attachments []string
-	Verdicts    []option
+	Verdicts    []frame.Option
 	HasSource   bool
 	Worker      store.Worker
 	Releasable  bool // a user can release it, so that it starts work
@@ -186,15 +187,15 @@ const (
 
 // mail returns the mail that the address names, and its source. source is nil if the mail is not
 // written yet or its source is no longer stored.
-func (d *Dashboard) mail(r *request) (e store.Email, source []byte, err error) {
-	e, err = d.store.Email(r.Context(), r.who.Caller, r.params.ByName("emailId"))
+func (d *Dashboard) mail(r *frame.Request) (e store.Email, source []byte, err error) {
+	e, err = d.Store.Email(r.Context(), r.Who.Caller, r.Params.ByName("emailId"))
 	if err == nil {
-		source, err = d.store.EmailSource(r.Context(), e)
+		source, err = d.Store.EmailSource(r.Context(), e)
 	}
 	return e, source, err
 }
 
-func (d *Dashboard) showMail(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) showMail(w http.ResponseWriter, r *frame.Request) error {
 	e, source, err := d.mail(r)
 	if err != nil {
 		return err
@@ -203,22 +204,22 @@ func (d *Dashboard) showMail(w http.ResponseWriter, r *request) error {
 		Verdicts: verdictsOf(r, e.Verdicts)}
 	p.Relay = p.Kept() && d.cfg.System().Relay // only where it matters: the first call may take long
 	// The mail of a deleted worker stays readable.
-	if p.Worker, err = d.store.Worker(r.Context(), r.who.Caller, e.WorkerID); err != nil && !store.IsNotFound(err) {
+	if p.Worker, err = d.Store.Worker(r.Context(), r.Who.Caller, e.WorkerID); err != nil && !store.IsNotFound(err) {
 		return err
 	}
 	// The store decides, so that the page offers no useless button: mail for the postmaster starts
 	// no work.
-	_, err = d.store.Releasable(r.Context(), r.who.Caller, e.ID)
+	_, err = d.Store.Releasable(r.Context(), r.Who.Caller, e.ID)
 	p.Releasable = err == nil && source != nil && p.Worker.ID != ""
 	if source != nil {
-		text, attachments := d.cfg.ReadMail(sandbox.ForClient(r.Context(), clientOf(r.who.Caller)), source)
+		text, attachments := d.cfg.ReadMail(sandbox.ForClient(r.Context(), clientOf(r.Who.Caller)), source)
 		p.Text = show.ExcerptOf(strings.ToValidUTF8(text, "\uFFFD"), maxShownMail)
 		for _, name := range attachments[:min(len(attachments), maxAttachments)] {
 			p.Attachments = append(p.Attachments, brief(strings.ToValidUTF8(name, "\uFFFD")))
 		}
 		p.Header = show.ExcerptOf(strings.ToValidUTF8(headerOf(source), "\uFFFD"), maxShownHeader)
 	}
-	return d.page(w, r, "message.html", p.Title(), p)
+	return d.Page(w, r, "message.html", p.Title(), p)
 }
 
 // headerOf returns the header of a mail's source, unchanged.
@@ -237,13 +238,13 @@ func headerOf(raw []byte) string {
 type verdict struct{ Result, Domain, Policy, Reason string }
 
 // words returns the verdict as text.
-func (v verdict) words(r *request) string {
-	result := cmp.Or(v.Result, r.t("none"))
+func (v verdict) words(r *frame.Request) string {
+	result := cmp.Or(v.Result, r.T("none"))
 	switch {
 	case v.Domain != "" && v.Policy != "":
-		result = r.t("%s for %s, whose policy is %s", result, v.Domain, v.Policy)
+		result = r.T("%s for %s, whose policy is %s", result, v.Domain, v.Policy)
 	case v.Domain != "":
-		result = r.t("%s for %s", result, v.Domain)
+		result = r.T("%s for %s", result, v.Domain)
 	}
 	if v.Reason != "" {
 		result += ": " + v.Reason
@@ -252,7 +253,7 @@ func (v verdict) words(r *request) string {
 }
 
 // verdictsOf returns the results of the checks of a mail's sender, as text.
-func verdictsOf(r *request, raw json.RawMessage) (list []option) {
+func verdictsOf(r *frame.Request, raw json.RawMessage) (list []frame.Option) {
 	var v struct {
 		SPF, DMARC                verdict
 		DKIM                      []verdict
@@ -262,30 +263,30 @@ func verdictsOf(r *request, raw json.RawMessage) (list []option) {
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
 		return nil
 	}
-	sender := r.t("Sender")
+	sender := r.T("Sender")
 	switch {
 	case v.Local:
-		return []option{{sender, r.t("submitted on this machine or through the API: not verified")}}
+		return []frame.Option{{Value: sender, Label: r.T("submitted on this machine or through the API: not verified")}}
 	case v.Key:
-		return []option{{sender, r.t("verified by the API key that posted the mail")}}
+		return []frame.Option{{Value: sender, Label: r.T("verified by the API key that posted the mail")}}
 	}
-	verified := r.t("not verified")
+	verified := r.T("not verified")
 	if v.Authenticated {
-		verified = r.t("verified by its domain")
+		verified = r.T("verified by its domain")
 	}
 	if v.Relay != "" {
-		verified += r.t(", as checked by %s", v.Relay)
+		verified += r.T(", as checked by %s", v.Relay)
 	}
-	list = []option{{sender, verified}, {"SPF", v.SPF.words(r)}}
+	list = []frame.Option{{Value: sender, Label: verified}, {Value: "SPF", Label: v.SPF.words(r)}}
 	for _, signature := range v.DKIM {
-		list = append(list, option{"DKIM", signature.words(r)})
+		list = append(list, frame.Option{Value: "DKIM", Label: signature.words(r)})
 	}
-	return append(list, option{"DMARC", v.DMARC.words(r)})
+	return append(list, frame.Option{Value: "DMARC", Label: v.DMARC.words(r)})
 }
 
 // downloadMail sends the source of a mail as a file. A browser must not show it as a page
 // of this server.
-func (d *Dashboard) downloadMail(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) downloadMail(w http.ResponseWriter, r *frame.Request) error {
 	e, source, err := d.mail(r)
 	if err != nil {
 		return err
@@ -299,12 +300,12 @@ func (d *Dashboard) downloadMail(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-func (d *Dashboard) releaseMail(r *request) (string, error) {
-	e, err := d.cfg.Inbox.Release(r.Context(), r.who.Caller, r.params.ByName("emailId"))
-	return done("/mail/messages/"+e.ID, "mail-released"), err
+func (d *Dashboard) releaseMail(r *frame.Request) (string, error) {
+	e, err := d.cfg.Inbox.Release(r.Context(), r.Who.Caller, r.Params.ByName("emailId"))
+	return frame.Done("/mail/messages/"+e.ID, "mail-released"), err
 }
 
-func (d *Dashboard) retryMail(r *request) (string, error) {
-	e, err := d.store.SendAgain(r.Context(), r.who.Caller, r.params.ByName("emailId"))
-	return done("/mail/messages/"+e.ID, "mail-retried"), err
+func (d *Dashboard) retryMail(r *frame.Request) (string, error) {
+	e, err := d.Store.SendAgain(r.Context(), r.Who.Caller, r.Params.ByName("emailId"))
+	return frame.Done("/mail/messages/"+e.ID, "mail-retried"), err
 }

@@ -5,31 +5,32 @@ import (
 	"net/http"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 )
 
 // memberRoutes registers the pages of the organization's members.
 func (d *Dashboard) memberRoutes() {
-	d.may(store.ManageMembers, "GET", "/settings/members", blank(d.membersPage))
-	d.may(store.ManageMembers, "POST", "/settings/members", submitted(d.invite, d.membersPage))
-	d.may(store.ManageMembers, "POST", "/settings/members/:userId/role", submitted(d.changeRole, nil))
-	d.may(store.ManageMembers, "POST", "/settings/members/:userId/reset", button(d.createReset))
-	d.may(store.ManageMembers, "POST", "/settings/members/:userId/remove", button(d.removeMember))
-	d.may(store.ManageMembers, "POST", "/settings/invitations/:linkId/revoke",
-		changing("linkId", d.store.RevokeInvitation, done("/settings/members", "invitation-revoked")))
+	d.May(store.ManageMembers, "GET", "/settings/members", frame.Blank(d.membersPage))
+	d.May(store.ManageMembers, "POST", "/settings/members", frame.Submitted(d.invite, d.membersPage))
+	d.May(store.ManageMembers, "POST", "/settings/members/:userId/role", frame.Submitted(d.changeRole, nil))
+	d.May(store.ManageMembers, "POST", "/settings/members/:userId/reset", frame.Button(d.createReset))
+	d.May(store.ManageMembers, "POST", "/settings/members/:userId/remove", frame.Button(d.removeMember))
+	d.May(store.ManageMembers, "POST", "/settings/invitations/:linkId/revoke",
+		frame.Changing("linkId", d.Store.RevokeInvitation, frame.Done("/settings/members", "invitation-revoked")))
 }
 
 // A membersPage lists members and open invitations. It also shows a link that was just
 // created, once.
 type membersPage struct {
-	Form        *form // of an invitation
+	Form        *frame.Form // of an invitation
 	Members     []memberRow
 	Invitations []store.Link
 	Next        string // address of the next page; "" after the last
 	First       bool
 	justMade[madeLink]
-	Roles []option
+	Roles []frame.Option
 }
 
 // A madeLink is a link that was just created.
@@ -47,79 +48,79 @@ const (
 
 type memberRow struct {
 	store.Member
-	Self  bool     // the member is the user who looks at the page
-	May   bool     // the user may change this member
-	Roles []option // that the user may give
+	Self  bool           // the member is the user who looks at the page
+	May   bool           // the user may change this member
+	Roles []frame.Option // that the user may give
 }
 
 // Initials returns the sign of the member.
-func (m memberRow) Initials() string { return initials(m.Name, m.Email) }
+func (m memberRow) Initials() string { return frame.Initials(m.Name, m.Email) }
 
 // rolesFor returns the roles that a user may give.
-func rolesFor(r *request) (roles []option) {
+func rolesFor(r *frame.Request) (roles []frame.Option) {
 	list := []store.Role{store.RoleMember, store.RoleAdmin}
-	if r.who.May(store.ManageOwners) {
+	if r.Who.May(store.ManageOwners) {
 		list = append(list, store.RoleOwner)
 	}
 	for _, role := range list {
-		roles = append(roles, option{string(role), r.t(show.Role(role))})
+		roles = append(roles, frame.Option{Value: string(role), Label: r.T(show.Role(role))})
 	}
 	return roles
 }
 
-func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	p := membersPage{Form: cmp.Or(f, newForm(nil))}
+func (d *Dashboard) membersPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+	p := membersPage{Form: cmp.Or(f, frame.NewForm(nil))}
 	if p.read(d, w, r, linkKind) {
 		return nil
 	}
 	cursor := r.URL.Query().Get("cursor")
-	members, next, err := d.store.Members(r.Context(), r.who.Caller, cursor, pageSize)
+	members, next, err := d.Store.Members(r.Context(), r.Who.Caller, cursor, pageSize)
 	if err != nil {
 		return err
 	}
 	p.Roles = rolesFor(r)
 	for _, m := range members {
-		may := m.Role != store.RoleOwner || r.who.May(store.ManageOwners)
-		p.Members = append(p.Members, memberRow{m, m.UserID == r.who.UserID, may, p.Roles})
+		may := m.Role != store.RoleOwner || r.Who.May(store.ManageOwners)
+		p.Members = append(p.Members, memberRow{m, m.UserID == r.Who.UserID, may, p.Roles})
 	}
 	if p.First = cursor == ""; p.First {
-		if p.Invitations, err = d.store.Invitations(r.Context(), r.who.Caller); err != nil {
+		if p.Invitations, err = d.Store.Invitations(r.Context(), r.Who.Caller); err != nil {
 			return err
 		}
 	}
-	p.Next = listPage("/settings/members", nil, next)
-	return d.render(w, r, status, "members.html", r.t("Members"), p)
+	p.Next = frame.ListPage("/settings/members", nil, next)
+	return d.Render(w, r, status, "members.html", r.T("Members"), p)
 }
 
 // keepLink stores a new link for the page that shows it, unless err has kept it from being made. It returns the
 // address of the page, and err.
-func (d *Dashboard) keepLink(r *request, l store.Link, token string, err error) (string, error) {
+func (d *Dashboard) keepLink(r *frame.Request, l store.Link, token string, err error) (string, error) {
 	if err == nil {
-		d.once.put(r.sessionID, linkKind, madeLink{l, handlers.LinkAddress(d.cfg.BaseURL, l.Kind, token)})
+		d.once.put(r.SessionID, linkKind, madeLink{l, handlers.LinkAddress(d.cfg.BaseURL, l.Kind, token)})
 	}
 	return d.hereOnly(linkMade), err
 }
 
-func (d *Dashboard) invite(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	l, token, err := d.store.CreateInvitation(r.Context(), r.who.Caller, f.Get("email"), store.Role(f.Get("role")))
+func (d *Dashboard) invite(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	l, token, err := d.Store.CreateInvitation(r.Context(), r.Who.Caller, f.Get("email"), store.Role(f.Get("role")))
 	return d.keepLink(r, l, token, err)
 }
 
-func (d *Dashboard) createReset(r *request) (string, error) {
-	l, token, err := d.store.CreatePasswordLink(r.Context(), r.who.Caller, store.LinkReset, r.params.ByName("userId"))
+func (d *Dashboard) createReset(r *frame.Request) (string, error) {
+	l, token, err := d.Store.CreatePasswordLink(r.Context(), r.Who.Caller, store.LinkReset, r.Params.ByName("userId"))
 	return d.keepLink(r, l, token, err)
 }
 
-func (d *Dashboard) changeRole(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	userID := r.params.ByName("userId")
-	_, err := d.store.ChangeRole(r.Context(), r.who.Caller, userID, store.Role(f.Get("role")))
-	if userID == r.who.UserID {
+func (d *Dashboard) changeRole(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	userID := r.Params.ByName("userId")
+	_, err := d.Store.ChangeRole(r.Context(), r.Who.Caller, userID, store.Role(f.Get("role")))
+	if userID == r.Who.UserID {
 		return "/settings", err // the new role may not see this page
 	}
-	return done("/settings/members", "role-changed"), err
+	return frame.Done("/settings/members", "role-changed"), err
 }
 
-func (d *Dashboard) removeMember(r *request) (string, error) {
-	_, err := d.store.RemoveMember(r.Context(), r.who.Caller, r.params.ByName("userId"))
-	return done("/settings/members", "member-removed"), err
+func (d *Dashboard) removeMember(r *frame.Request) (string, error) {
+	_, err := d.Store.RemoveMember(r.Context(), r.Who.Caller, r.Params.ByName("userId"))
+	return frame.Done("/settings/members", "member-removed"), err
 }

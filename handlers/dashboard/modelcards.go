@@ -3,6 +3,7 @@ package dashboard
 import (
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/text"
 )
 
@@ -19,7 +20,7 @@ type cardField struct {
 }
 
 // newCardField returns a field with the value and the error of a form. A key is never shown.
-func newCardField(f *form, id, name, kind string, label text.Key) cardField {
+func newCardField(f *frame.Form, id, name, kind string, label text.Key) cardField {
 	c := cardField{ID: id + "-" + name, Name: name, Type: kind, Label: label, Mono: true, Error: f.Errors[name]}
 	if kind != "password" {
 		c.Value = f.Get(name)
@@ -39,14 +40,14 @@ func (c cardField) Described() string {
 	return strings.Join(ids, " ")
 }
 
-func (k kindInfo) keyField(f *form, id string) cardField {
+func (k kindInfo) keyField(f *frame.Form, id string) cardField {
 	c := newCardField(f, id, "key", "password", "API key")
 	c.Placeholder, c.Required = k.KeyHint, k.NeedsKey
 	c.Link, c.LinkTitle = k.Keys, k.Title
 	return c
 }
 
-func (k kindInfo) urlField(f *form, id string) cardField {
+func (k kindInfo) urlField(f *frame.Form, id string) cardField {
 	c := newCardField(f, id, "baseUrl", "url", "Address")
 	c.Placeholder, c.Required = text.Key(k.UsualHost), k.UsualHost == ""
 	if c.Required {
@@ -55,7 +56,7 @@ func (k kindInfo) urlField(f *form, id string) cardField {
 	return c
 }
 
-func windowField(f *form, id string) cardField {
+func windowField(f *frame.Form, id string) cardField {
 	c := newCardField(f, id, "contextWindow", "text", "Context length, in tokens")
 	c.Hint = "Leave it empty to use the provider's value. A shorter context costs less."
 	return c

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
@@ -16,22 +17,23 @@ import (
 
 // modelRoutes registers the page of the models of the organization.
 func (d *Dashboard) modelRoutes() {
-	d.may(store.SeeProviders, "GET", "/settings/models", blank(d.modelsPage))
-	d.may(store.ManageProviders, "POST", "/settings/models/default", submitted(d.changeDefault, d.modelsPage))
-	d.may(store.ManageProviders, "POST", "/settings/models/providers", submitted(d.addProvider, d.modelsPage))
-	d.may(store.ManageProviders, "POST", "/settings/models/providers/:name", submitted(d.updateProvider, d.modelsPage))
-	d.may(store.ManageProviders, "POST", "/settings/models/providers/:name/test",
-		submitted(d.testProvider, d.modelsPage))
-	d.may(store.ManageProviders, "POST", "/settings/models/providers/:name/remove",
-		submitted(d.removeProvider, d.modelsPage))
+	d.May(store.SeeProviders, "GET", "/settings/models", frame.Blank(d.modelsPage))
+	d.May(store.ManageProviders, "POST", "/settings/models/default", frame.Submitted(d.changeDefault, d.modelsPage))
+	d.May(store.ManageProviders, "POST", "/settings/models/providers", frame.Submitted(d.addProvider, d.modelsPage))
+	d.May(store.ManageProviders, "POST", "/settings/models/providers/:name",
+		frame.Submitted(d.updateProvider, d.modelsPage))
+	d.May(store.ManageProviders, "POST", "/settings/models/providers/:name/test",
+		frame.Submitted(d.testProvider, d.modelsPage))
+	d.May(store.ManageProviders, "POST", "/settings/models/providers/:name/remove",
+		frame.Submitted(d.removeProvider, d.modelsPage))
 }
 
 // A modelsPage is the data of the page. It never holds a key.
 type modelsPage struct {
-	Field     modelField // to add a default model
+	Field     frame.ModelField // to add a default model
 	Chain     []defaultModel
-	Was       string // the chain that the page shows
-	Form      *form  // a refused form that belongs to no provider; nil without one
+	Was       string      // the chain that the page shows
+	Form      *frame.Form // a refused form that belongs to no provider; nil without one
 	Providers []providerCard
 	Connect   []connectCard
 	Adding    bool // the form of a new provider was refused, so the page shows it unfolded
@@ -50,7 +52,7 @@ type providerCard struct {
 	store.Provider
 	kindInfo
 	Host  string
-	Form  *form // its fields
+	Form  *frame.Form // its fields
 	Shown []store.ListedModel
 	More  int64 // models that are not shown
 	May   bool  // the user may change it
@@ -60,7 +62,7 @@ type providerCard struct {
 type connectCard struct {
 	kindInfo
 	Kind store.ProviderKind
-	Form *form
+	Form *frame.Form
 	Name string // that is suggested
 }
 
@@ -98,20 +100,21 @@ func kindInfoOf(kind store.ProviderKind) kindInfo {
 // shownModels is the number of models on a provider's card.
 const shownModels = 8
 
-func (d *Dashboard) modelsPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	choices, err := d.cfg.Runner.ModelChoices(r.Context(), r.who.OrganizationID)
+func (d *Dashboard) modelsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+	choices, err := d.cfg.Runner.ModelChoices(r.Context(), r.Who.OrganizationID)
 	if err != nil {
 		return err
 	}
-	providers, err := d.store.Providers(r.Context(), r.who.Caller)
+	providers, err := d.Store.Providers(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
 	}
-	p := modelsPage{Field: modelField{newForm(nil), choices}, May: r.who.May(store.ManageProviders)}
+	p := modelsPage{Field: frame.ModelField{Form: frame.NewForm(nil), ModelChoices: choices},
+		May: r.Who.May(store.ManageProviders)}
 	if choices.Own {
 		p.Was, p.Chain = strings.Join(choices.Default, ","), defaults(choices)
 	}
-	target := r.params.ByName("name") // of a refused form
+	target := r.Params.ByName("name") // of a refused form
 	for _, one := range providers {
 		card := providerCard{Provider: one, kindInfo: kindInfoOf(one.Kind), Form: providerForm(one), May: p.May}
 		card.Host = strings.TrimPrefix(strings.TrimPrefix(cmp.Or(one.BaseURL, card.UsualHost), "https://"), "http://")
@@ -123,13 +126,13 @@ func (d *Dashboard) modelsPage(w http.ResponseWriter, r *request, status int, f 
 		p.Providers = append(p.Providers, card)
 	}
 	p.addConnectCards(f)
-	return d.render(w, r, status, "models.html", r.t("Models"), p)
+	return d.Render(w, r, status, "models.html", r.T("Models"), p)
 }
 
 // addConnectCards adds the forms for new providers. f is a refused form, or nil.
-func (p *modelsPage) addConnectCards(f *form) {
+func (p *modelsPage) addConnectCards(f *frame.Form) {
 	for _, kind := range store.ProviderKinds() {
-		c := connectCard{kindInfo: kindInfoOf(kind), Kind: kind, Form: newForm(nil), Name: p.freeName(string(kind))}
+		c := connectCard{kindInfo: kindInfoOf(kind), Kind: kind, Form: frame.NewForm(nil), Name: p.freeName(string(kind))}
 		if f != nil && f.Get("kind") == string(kind) {
 			c.Form, c.Name, p.Adding, f = f, f.Get("name"), true, nil
 		}
@@ -160,8 +163,8 @@ func defaults(choices runner.ModelChoices) (list []defaultModel) {
 }
 
 // providerForm returns the form of a provider. It never shows the key.
-func providerForm(p store.Provider) *form {
-	f := newForm(map[string]string{"baseUrl": p.BaseURL})
+func providerForm(p store.Provider) *frame.Form {
+	f := frame.NewForm(map[string]string{"baseUrl": p.BaseURL})
 	if p.ContextWindow > 0 {
 		f.Values.Set("contextWindow", strconv.FormatInt(p.ContextWindow, 10))
 	}
@@ -246,7 +249,7 @@ func (p modelsPage) Choosable() bool {
 func (c providerCard) Found() int64 { return int64(len(c.Models)) }
 
 // addProvider connects a provider and tests it.
-func (d *Dashboard) addProvider(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) addProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	window, err := contextWindow(f)
 	if err != nil {
 		return "", err
@@ -256,52 +259,52 @@ func (d *Dashboard) addProvider(_ http.ResponseWriter, r *request, f *form) (str
 	if n.Kind == store.KindOllama && n.BaseURL == kindInfoOf(n.Kind).UsualHost {
 		n.BaseURL = ""
 	}
-	if _, err := d.cfg.Runner.AddProvider(r.Context(), r.who.Caller, n); err != nil {
+	if _, err := d.cfg.Runner.AddProvider(r.Context(), r.Who.Caller, n); err != nil {
 		return "", err
 	}
 	return d.tested(r, n.Name, trimmed(f, "model"), "provider-connected")
 }
 
 // updateProvider changes a provider and tests it. An empty key keeps the present one.
-func (d *Dashboard) updateProvider(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) updateProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	window, err := contextWindow(f)
 	if err != nil {
 		return "", err
 	}
-	address, name := trimmed(f, "baseUrl"), r.params.ByName("name")
+	address, name := trimmed(f, "baseUrl"), r.Params.ByName("name")
 	patch := store.ProviderPatch{BaseURL: &address, ContextWindow: &window}
 	if key := trimmed(f, "key"); key != "" {
 		patch.Key = &key
 	}
-	if _, err := d.cfg.Runner.UpdateProvider(r.Context(), r.who.Caller, name, patch); err != nil {
+	if _, err := d.cfg.Runner.UpdateProvider(r.Context(), r.Who.Caller, name, patch); err != nil {
 		return "", err
 	}
 	return d.tested(r, name, "", "provider-changed")
 }
 
-func (d *Dashboard) testProvider(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	return d.tested(r, r.params.ByName("name"), cmp.Or(trimmed(f, "otherModel"), trimmed(f, "model")), "provider-tested")
+func (d *Dashboard) testProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	return d.tested(r, r.Params.ByName("name"), cmp.Or(trimmed(f, "otherModel"), trimmed(f, "model")), "provider-tested")
 }
 
 // tested tests a provider and returns the address of its card. message is for a success; the card
 // shows a failure.
-func (d *Dashboard) tested(r *request, name, modelName, message string) (string, error) {
-	t, err := d.cfg.Runner.TestProvider(r.Context(), r.who.Caller, name, modelName)
+func (d *Dashboard) tested(r *frame.Request, name, modelName, message string) (string, error) {
+	t, err := d.cfg.Runner.TestProvider(r.Context(), r.Who.Caller, name, modelName)
 	card := "#p-" + url.PathEscape(name)
 	if err != nil || !t.OK() {
-		return modelsPath + card, err
+		return frame.ModelsPath + card, err
 	}
-	return done(modelsPath, message) + card, nil
+	return frame.Done(frame.ModelsPath, message) + card, nil
 }
 
-func (d *Dashboard) removeProvider(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	_, err := d.store.RemoveProvider(r.Context(), r.who.Caller, r.params.ByName("name"))
-	return done(modelsPath, "provider-removed"), err
+func (d *Dashboard) removeProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	_, err := d.Store.RemoveProvider(r.Context(), r.Who.Caller, r.Params.ByName("name"))
+	return frame.Done(frame.ModelsPath, "provider-removed"), err
 }
 
 // changeDefault changes the chain of default models. "add" adds the chosen model at the end. "up
 // 1", "down 1" and "remove 1" change the model with that index.
-func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	was := f.Get("was")
 	var chain []string
 	if was != "" {
@@ -313,10 +316,10 @@ func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *request, f *form) (s
 		return "", store.Errorf(store.Invalid, "the form names no model of the default")
 	}
 	switch {
-	case verb == "add" && f.chosenModel() == "":
-		return "", store.Fields{{Path: "model", Message: r.t("Choose a model first.")}}.Err()
+	case verb == "add" && f.ChosenModel() == "":
+		return "", store.Fields{{Path: "model", Message: r.T("Choose a model first.")}}.Err()
 	case verb == "add":
-		chain = append(chain, runner.Chain(f.chosenModel())...)
+		chain = append(chain, runner.Chain(f.ChosenModel())...)
 	case verb == "up" && i > 0:
 		chain[i-1], chain[i] = chain[i], chain[i-1]
 	case verb == "down" && i < len(chain)-1:
@@ -326,18 +329,18 @@ func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *request, f *form) (s
 	}
 	now := strings.Join(chain, ",")
 	if verb == "add" { // earlier models may no longer exist, and can still be moved
-		if err := d.cfg.Runner.CheckModel(r.Context(), r.who.OrganizationID, now); err != nil {
+		if err := d.cfg.Runner.CheckModel(r.Context(), r.Who.OrganizationID, now); err != nil {
 			return "", store.Fields{{Path: "model", Message: err.Error()}}.Err()
 		}
 	}
-	return done(modelsPath, "default-changed"), d.store.SetDefaultModels(r.Context(), r.who.Caller, was, now)
+	return frame.Done(frame.ModelsPath, "default-changed"), d.Store.SetDefaultModels(r.Context(), r.Who.Caller, was, now)
 }
 
 // trimmed returns the value of a field without surrounding spaces, which people paste with it.
-func trimmed(f *form, name string) string { return strings.TrimSpace(f.text(name)) }
+func trimmed(f *frame.Form, name string) string { return strings.TrimSpace(f.Text(name)) }
 
 // contextWindow returns the number of tokens in the form, 0 for an empty field.
-func contextWindow(f *form) (int64, error) {
+func contextWindow(f *frame.Form) (int64, error) {
 	digits := strings.NewReplacer(",", "", ".", "", " ", "").Replace(trimmed(f, "contextWindow"))
 	if digits == "" {
 		return 0, nil

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"journeyman/handlers/dashboard/frame"
 )
 
 // The lifetime of a value, and the greatest number of values.
@@ -70,7 +72,7 @@ const nodeParameter = "node"
 
 // hereOnly returns the address of a page with a value that only this node has.
 func (d *Dashboard) hereOnly(address string) string {
-	if !d.store.Shared() {
+	if !d.Store.Shared() {
 		return address
 	}
 	separator := "?"
@@ -81,7 +83,7 @@ func (d *Dashboard) hereOnly(address string) string {
 }
 
 // forwardToNode lets the node that has the value of a page answer, and reports whether it has.
-func (d *Dashboard) forwardToNode(w http.ResponseWriter, r *request) (answered bool) {
+func (d *Dashboard) forwardToNode(w http.ResponseWriter, r *frame.Request) (answered bool) {
 	return d.cfg.API.ForwardPageTo(w, r.Request, r.URL.Query().Get(nodeParameter))
 }
 
@@ -92,14 +94,14 @@ type justMade[T any] struct {
 }
 
 // read reads the value of a kind. answered means that the node that has the value has sent the page.
-func (j *justMade[T]) read(d *Dashboard, w http.ResponseWriter, r *request, kind string) (answered bool) {
+func (j *justMade[T]) read(d *Dashboard, w http.ResponseWriter, r *frame.Request, kind string) (answered bool) {
 	if !r.URL.Query().Has("made") {
 		return false
 	}
 	if d.forwardToNode(w, r) {
 		return true
 	}
-	value := d.once.take(r.sessionID, kind)
+	value := d.once.take(r.SessionID, kind)
 	j.Made, _ = value.(T)
 	j.Gone = value == nil
 	return false

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
 // scheduleFields is the data of a form with the fields of a schedule.
 type scheduleFields struct {
-	Form  *form
+	Form  *frame.Form
 	Zone  string // of dates, and of cron expressions without a zone
 	Token string
 
@@ -24,17 +25,18 @@ type scheduleFields struct {
 func (v scheduleFields) Is(kind string) bool { return v.Form.Get("when.type") == kind }
 
 // Budgets returns the choices of the budget.
-func (v scheduleFields) Budgets() []option { return budgets(v.lang) }
+func (v scheduleFields) Budgets() []frame.Option { return frame.Budgets(v.lang) }
 
 // Units returns the choices of a unit of time. The values are seconds.
-func (v scheduleFields) Units() []option {
-	return []option{{"1", v.lang.T("seconds")}, {"60", v.lang.T("minutes")}, {"3600", v.lang.T("hours")},
-		{"86400", v.lang.T("days")}}
+func (v scheduleFields) Units() []frame.Option {
+	return []frame.Option{{Value: "1", Label: v.lang.T("seconds")},
+		{Value: "60", Label: v.lang.T("minutes")}, {Value: "3600", Label: v.lang.T("hours")},
+		{Value: "86400", Label: v.lang.T("days")}}
 }
 
 // zone returns the time zone of dates in forms.
 func (d *Dashboard) zone() *time.Location {
-	zone, err := time.LoadLocation(d.store.Timezone())
+	zone, err := time.LoadLocation(d.Store.Timezone())
 	if err != nil {
 		return time.UTC
 	}
@@ -53,9 +55,9 @@ func (d *Dashboard) zoneOf(c store.Schedule) *time.Location {
 	return d.zone()
 }
 
-func (d *Dashboard) scheduleFields(r *request, f *form) scheduleFields {
-	return scheduleFields{lang: r.lang, Form: f, Zone: d.store.Timezone(), Token: d.token(),
-		Preview: "/workers/" + r.params.ByName("workerId") + "/next-runs"}
+func (d *Dashboard) scheduleFields(r *frame.Request, f *frame.Form) scheduleFields {
+	return scheduleFields{lang: r.Lang, Form: f, Zone: d.Store.Timezone(), Token: d.Token(),
+		Preview: "/workers/" + r.Params.ByName("workerId") + "/next-runs"}
 }
 
 // inUnits returns a time in the largest unit that divides it: the number of units, and the seconds
@@ -91,7 +93,7 @@ func (d *Dashboard) whenFields(w store.When) map[string]string {
 }
 
 // when reads the time of a schedule. It adds to wrong the fields that it cannot read.
-func (d *Dashboard) when(f *form, wrong *store.Fields) store.When {
+func (d *Dashboard) when(f *frame.Form, wrong *store.Fields) store.When {
 	w := store.When{Type: store.ScheduleType(f.Get("when.type"))}
 	switch w.Type {
 	case store.Scheduled:
@@ -126,7 +128,7 @@ func typedTime(text string, zone *time.Location, layouts ...string) (t time.Time
 }
 
 // seconds reads a number and its unit.
-func seconds(f *form, name, unit string, wrong *store.Fields) float64 {
+func seconds(f *frame.Form, name, unit string, wrong *store.Fields) float64 {
 	n, err := strconv.ParseFloat(strings.TrimSpace(f.Get(name)), 64)
 	size, err2 := strconv.Atoi(f.Get(unit))
 	if err != nil || err2 != nil {
@@ -137,7 +139,7 @@ func seconds(f *form, name, unit string, wrong *store.Fields) float64 {
 
 // sameWhen reports whether a form has the times of w unchanged. It compares only the fields of w's
 // type, because the others have no effect.
-func (d *Dashboard) sameWhen(f *form, w store.When) bool {
+func (d *Dashboard) sameWhen(f *frame.Form, w store.When) bool {
 	was := d.whenFields(w)
 	names := map[store.ScheduleType][]string{store.Scheduled: {"when.date"}, store.CronType: {"when.cron"},
 		store.Delayed:  {"when.delayInSeconds", "delayUnit"},

@@ -15,7 +15,7 @@ import (
 func TestScriptsFindTheirAttributes(t *testing.T) {
 	t.Parallel()
 	templates, scripts := contents(t, "templates/*.html"), contents(t, "assets/*.js")
-	pages := templates + contents(t, "*.go")
+	pages := templates + contents(t, "*.go") + contents(t, "*/*.go")
 	for _, m := range regexp.MustCompile(`\[data-([a-z-]+)`).FindAllStringSubmatch(scripts, -1) {
 		if !regexp.MustCompile(`data-` + m[1] + `[ =>"{]`).MatchString(pages) {
 			t.Errorf("a script looks for data-%s, which no page has", m[1])

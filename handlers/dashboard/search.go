@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/view"
@@ -18,7 +19,7 @@ const maxPerKind = 6
 
 // A searchPage is the data of the results of a search.
 type searchPage struct {
-	Form   *form
+	Form   *frame.Form
 	Groups []resultGroup
 	Text   string
 }
@@ -42,28 +43,28 @@ type searchResult struct {
 }
 
 // search writes the results. The search palette requests only the results.
-func (d *Dashboard) search(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) search(w http.ResponseWriter, r *frame.Request) error {
 	typed := r.URL.Query()
-	p := searchPage{Form: formOf(typed), Text: strings.TrimSpace(typed.Get("q"))}
-	status, err := p.Form.listStatus(r, d.addFound(r, &p))
+	p := searchPage{Form: frame.FormOf(typed), Text: strings.TrimSpace(typed.Get("q"))}
+	status, err := p.Form.ListStatus(r, d.addFound(r, &p))
 	if err != nil {
 		return err
 	}
 	if !typed.Has("part") {
-		return d.render(w, r, status, "search.html", r.t("Search"), p)
+		return d.Render(w, r, status, "search.html", r.T("Search"), p)
 	}
-	set, err := d.templatesFor(r)
+	set, err := d.TemplatesFor(r)
 	if err != nil {
 		return err
 	}
-	return send(w, r, status, set, "found", p, visible.Running)
+	return frame.Send(w, r, status, set, "found", p, visible.Running)
 }
 
 // addFound puts the results into p: workers, tasks, files, pages and commands.
-func (d *Dashboard) addFound(r *request, p *searchPage) error {
+func (d *Dashboard) addFound(r *frame.Request, p *searchPage) error {
 	for _, kind := range []struct {
 		title text.Key
-		find  func(*request, string) ([]searchResult, error)
+		find  func(*frame.Request, string) ([]searchResult, error)
 		more  string
 	}{
 		{"Workers", d.findWorkers, "/workers"},
@@ -80,7 +81,7 @@ func (d *Dashboard) addFound(r *request, p *searchPage) error {
 		if err != nil {
 			return err
 		}
-		g := resultGroup{Title: r.t(kind.title), Items: items}
+		g := resultGroup{Title: r.T(kind.title), Items: items}
 		if kind.more != "" {
 			g.More = kind.more + "?" + url.Values{"q": {p.Text}}.Encode()
 		}
@@ -102,13 +103,13 @@ func marked(title, part string) searchResult {
 	return searchResult{Before: title[:at], Match: title[at : at+len(part)], After: title[at+len(part):]}
 }
 
-func (d *Dashboard) findWorkers(r *request, part string) (list []searchResult, err error) {
-	workers, _, err := d.store.Workers(r.Context(), r.who.Caller,
+func (d *Dashboard) findWorkers(r *frame.Request, part string) (list []searchResult, err error) {
+	workers, _, err := d.Store.Workers(r.Context(), r.Who.Caller,
 		store.WorkerQuery{Text: part, Origin: store.CreatedOrigin, Limit: maxPerKind, Scan: store.MaxSearched})
 	for _, w := range workers {
 		f := marked(w.Title, part)
 		f.Address, f.Run, f.Hint = "/workers/"+w.ID, "/workers/"+w.ID+"#f-input", show.Ellipsis(w.Summary, titleInFilter)
-		if f.Sign, err = d.glyph(w.ID, w.Title, "s"); err != nil {
+		if f.Sign, err = d.Glyph(w.ID, w.Title, "s"); err != nil {
 			return nil, err
 		}
 		list = append(list, f)
@@ -116,8 +117,8 @@ func (d *Dashboard) findWorkers(r *request, part string) (list []searchResult, e
 	return list, err
 }
 
-func (d *Dashboard) findTasks(r *request, part string) (list []searchResult, err error) {
-	tasks, _, err := d.store.Tasks(r.Context(), r.who.Caller,
+func (d *Dashboard) findTasks(r *frame.Request, part string) (list []searchResult, err error) {
+	tasks, _, err := d.Store.Tasks(r.Context(), r.Who.Caller,
 		store.TaskQuery{Text: part, Limit: maxPerKind, Scan: store.MaxSearched})
 	for _, t := range tasks {
 		f := marked(t.Title, part)
@@ -127,13 +128,13 @@ func (d *Dashboard) findTasks(r *request, part string) (list []searchResult, err
 	return list, err
 }
 
-func (d *Dashboard) findFiles(r *request, part string) (list []searchResult, err error) {
-	files, err := d.store.SearchFiles(r.Context(), r.who.Caller, part, maxPerKind)
+func (d *Dashboard) findFiles(r *frame.Request, part string) (list []searchResult, err error) {
+	files, err := d.Store.SearchFiles(r.Context(), r.Who.Caller, part, maxPerKind)
 	for _, file := range files {
 		f := marked(file.Path, part)
 		f.Address, f.Hint = "/workers/"+file.WorkerID+"/preview/"+escapedPath(file.Path),
 			show.Ellipsis(file.Worker, titleInFilter)
-		if f.Sign, err = d.icon("doc"); err != nil {
+		if f.Sign, err = d.Icon("doc"); err != nil {
 			return nil, err
 		}
 		list = append(list, f)
@@ -163,8 +164,8 @@ func pagesToFind() []destination {
 		{"Outbox", "/mail/outbox", "mail", "", nil},
 		{"Account", "/account", "workers", "", nil},
 	}
-	for _, s := range sections() {
-		list = append(list, destination{title: s.Title, address: s.Path, icon: s.Icon, right: s.right})
+	for _, s := range frame.Sections() {
+		list = append(list, destination{title: s.Title, address: s.Path, icon: s.Icon, right: s.Right})
 	}
 	return list
 }
@@ -181,16 +182,16 @@ func commandsToFind() []destination {
 
 // findPlaces returns the function that finds the places whose name matches the search, and whose page the
 // user may open.
-func (d *Dashboard) findPlaces(places []destination) func(r *request, part string) ([]searchResult, error) {
-	return func(r *request, part string) (list []searchResult, err error) {
+func (d *Dashboard) findPlaces(places []destination) func(r *frame.Request, part string) ([]searchResult, error) {
+	return func(r *frame.Request, part string) (list []searchResult, err error) {
 		for _, p := range places {
-			title, may := r.t(p.title), p.right == "" || r.who.May(p.right)
+			title, may := r.T(p.title), p.right == "" || r.Who.May(p.right)
 			if !may || !strings.Contains(strings.ToLower(title), strings.ToLower(part)) {
 				continue
 			}
 			f := marked(title, part)
 			f.Address, f.Keys = p.address, p.keys
-			if f.Sign, err = d.icon(p.icon); err != nil {
+			if f.Sign, err = d.Icon(p.icon); err != nil {
 				return nil, err
 			}
 			list = append(list, f)

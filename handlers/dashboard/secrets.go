@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
@@ -14,43 +15,43 @@ import (
 // A secretsPage is the data of the page of secrets. It never holds a value.
 type secretsPage struct {
 	Base    string // address of the page
-	Form    *form
+	Form    *frame.Form
 	Secrets []store.Secret
 }
 
-func (d *Dashboard) secretsPage(w http.ResponseWriter, r *request, status int, f *form) (err error) {
-	p := secretsPage{Base: secretsAddress(r), Form: cmp.Or(f, newForm(nil))}
-	title, workerID := r.t("Secrets"), r.params.ByName("workerId")
+func (d *Dashboard) secretsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
+	p := secretsPage{Base: secretsAddress(r), Form: cmp.Or(f, frame.NewForm(nil))}
+	title, workerID := r.T("Secrets"), r.Params.ByName("workerId")
 	if workerID != "" {
-		if r.head, err = d.head(r, "secrets"); err != nil {
+		if r.Head, err = d.head(r, "secrets"); err != nil {
 			return err
 		}
-		title = r.head.title(r)
+		title = r.Head.PageTitle(r)
 	}
-	if p.Secrets, err = d.store.Secrets(r.Context(), r.who.Caller, workerID); err != nil {
+	if p.Secrets, err = d.Store.Secrets(r.Context(), r.Who.Caller, workerID); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "secrets.html", title, p)
+	return d.Render(w, r, status, "secrets.html", title, p)
 }
 
 // setSecret creates a secret or changes the existing one of that name. An empty value keeps the
 // present one, and can only take hosts away.
-func (d *Dashboard) setSecret(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) setSecret(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	// People paste values with spaces and line ends around them, which the store refuses.
-	n := store.NewSecret{WorkerID: r.params.ByName("workerId"), Name: strings.TrimSpace(f.Get("name")),
-		Value: strings.TrimSpace(f.text("value")), Hosts: strings.Fields(strings.ReplaceAll(f.Get("hosts"), ",", " "))}
-	_, err := d.store.SetSecret(r.Context(), r.who.Caller, n)
-	return done(secretsAddress(r), "secret-set"), err
+	n := store.NewSecret{WorkerID: r.Params.ByName("workerId"), Name: strings.TrimSpace(f.Get("name")),
+		Value: strings.TrimSpace(f.Text("value")), Hosts: strings.Fields(strings.ReplaceAll(f.Get("hosts"), ",", " "))}
+	_, err := d.Store.SetSecret(r.Context(), r.Who.Caller, n)
+	return frame.Done(secretsAddress(r), "secret-set"), err
 }
 
-func (d *Dashboard) deleteSecret(r *request) (string, error) {
-	_, err := d.store.DeleteSecret(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("name"))
-	return done(secretsAddress(r), "secret-deleted"), err
+func (d *Dashboard) deleteSecret(r *frame.Request) (string, error) {
+	_, err := d.Store.DeleteSecret(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), r.Params.ByName("name"))
+	return frame.Done(secretsAddress(r), "secret-deleted"), err
 }
 
 // secretsAddress returns the address of the page that a request belongs to.
-func secretsAddress(r *request) string {
-	if id := r.params.ByName("workerId"); id != "" {
+func secretsAddress(r *frame.Request) string {
+	if id := r.Params.ByName("workerId"); id != "" {
 		return "/workers/" + id + "/secrets"
 	}
 	return "/settings/secrets"

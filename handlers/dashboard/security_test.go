@@ -156,10 +156,12 @@ func (r route) path(values map[string]string) string {
 // routes returns all pages that the source registers.
 func routes(t testing.TB) []route {
 	t.Helper()
-	list := []route{{"open", "GET", "/welcome/:token"}, {"open", "POST", "/welcome/:token"}, {"open", "GET", "/reset/:token"}, {"open", "POST", "/reset/:token"}}
+	list := []route{{"Open", "GET", "/welcome/:token"}, {"Open", "POST", "/welcome/:token"}, {"Open", "GET", "/reset/:token"}, {"Open", "POST", "/reset/:token"}}
 	files, err := filepath.Glob("*.go")
 	is.New(t).NoErr(err)
-	for _, file := range files {
+	below, err := filepath.Glob("*/*.go")
+	is.New(t).NoErr(err)
+	for _, file := range slices.Concat(files, below) {
 		source, err := os.ReadFile(file)
 		is.New(t).NoErr(err)
 		for _, m := range registered.FindAllStringSubmatch(string(source), -1) {
@@ -185,7 +187,7 @@ func (e *evilSite) pages() []string {
 	e.t.Helper()
 	var list []string
 	for _, r := range routes(e.t) {
-		if r.method == http.MethodGet && r.kind != "open" && !slices.Contains(leading, r.pattern) && !slices.Contains(downloads, r.pattern) {
+		if r.method == http.MethodGet && r.kind != "Open" && !slices.Contains(leading, r.pattern) && !slices.Contains(downloads, r.pattern) {
 			list = append(list, r.path(e.values))
 		}
 	}
@@ -330,7 +332,7 @@ func TestSignInLeadsBack(t *testing.T) {
 	is := is.New(t)
 	e := newEvilSite(t)
 	for _, r := range routes(t) {
-		if r.kind == "open" || r.pattern == "/" {
+		if r.kind == "Open" || r.pattern == "/" {
 			continue
 		}
 		path := r.path(e.values)

@@ -5,16 +5,17 @@ import (
 	"net/url"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
 // serverRoutes registers the sign-in to MCP servers. It needs the right ManageServer, because a
 // sign-in applies to the whole server: workers of every organization may use the tools.
 func (d *Dashboard) serverRoutes() {
-	d.may(store.ManageServer, "POST", "/settings/system/servers/:server/sign-in", button(d.signInServer))
-	d.may(store.ManageServer, "GET", "/settings/system/servers/:server/sign-in", d.showServerSignIn)
-	d.may(store.ManageServer, "GET", "/settings/system/servers/:server/callback", d.serverSignedIn) // mcp.CallbackPath
-	d.may(store.ManageServer, "POST", "/settings/system/servers/:server/sign-out", button(d.signOutServer))
+	d.May(store.ManageServer, "POST", "/settings/system/servers/:server/sign-in", frame.Button(d.signInServer))
+	d.May(store.ManageServer, "GET", "/settings/system/servers/:server/sign-in", d.showServerSignIn)
+	d.May(store.ManageServer, "GET", "/settings/system/servers/:server/callback", d.serverSignedIn) // mcp.CallbackPath
+	d.May(store.ManageServer, "POST", "/settings/system/servers/:server/sign-out", frame.Button(d.signOutServer))
 }
 
 // A serverPage links to the page where a user signs in to an MCP server.
@@ -35,10 +36,10 @@ const nodeCookieTime = 10 * time.Minute
 
 // signInServer begins a sign-in. It returns a page with a link. A redirect to the other site would
 // fail, because the policy of the pages forbids it. The user also sees the target of the link.
-func (d *Dashboard) signInServer(r *request) (string, error) {
-	name := r.params.ByName("server")
+func (d *Dashboard) signInServer(r *frame.Request) (string, error) {
+	name := r.Params.ByName("server")
 	// The session binds the sign-in to this browser: no other browser can complete it.
-	address, err := d.cfg.Servers.SignIn(r.Context(), name, r.sessionID)
+	address, err := d.cfg.Servers.SignIn(r.Context(), name, r.SessionID)
 	if err != nil {
 		return "", store.Errorf(store.Conflict, "%s", err)
 	}
@@ -46,7 +47,7 @@ func (d *Dashboard) signInServer(r *request) (string, error) {
 	if err != nil {
 		return "", store.Errorf(store.Conflict, "the authorization server has no valid address")
 	}
-	d.once.put(r.sessionID, serverKind(name), serverPage{name, u.Host, address})
+	d.once.put(r.SessionID, serverKind(name), serverPage{name, u.Host, address})
 	return d.hereOnly(serversPath + url.PathEscape(name) + "/sign-in"), nil
 }
 
@@ -54,46 +55,46 @@ func (d *Dashboard) signInServer(r *request) (string, error) {
 func serverKind(name string) string { return "server " + name }
 
 // showServerSignIn shows the link of a sign-in that was just begun.
-func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *frame.Request) error {
 	if d.forwardToNode(w, r) {
 		return nil
 	}
-	kind := serverKind(r.params.ByName("server"))
-	p, found := d.once.take(r.sessionID, kind).(serverPage)
+	kind := serverKind(r.Params.ByName("server"))
+	p, found := d.once.take(r.SessionID, kind).(serverPage)
 	if !found {
 		return store.Errorf(store.NotFound, "no sign-in to this server has begun here: begin it on the page System")
 	}
-	d.once.put(r.sessionID, kind, p) // the link is no secret, so a reload may show it again
-	if d.store.Shared() {
+	d.once.put(r.SessionID, kind, p) // the link is no secret, so a reload may show it again
+	if d.Store.Shared() {
 		// The authorization server returns the browser to an address that names no node.
-		http.SetCookie(w, &http.Cookie{Name: nodeCookie, Value: d.cfg.Runner.ID(), Path: d.basePath + serversPath,
-			MaxAge: int(nodeCookieTime.Seconds()), HttpOnly: true, Secure: d.secure, SameSite: http.SameSiteLaxMode})
+		http.SetCookie(w, &http.Cookie{Name: nodeCookie, Value: d.cfg.Runner.ID(), Path: d.BasePath + serversPath,
+			MaxAge: int(nodeCookieTime.Seconds()), HttpOnly: true, Secure: d.Secure, SameSite: http.SameSiteLaxMode})
 	}
-	return d.page(w, r, "server.html", r.t("Sign in to %s", p.Server), p)
+	return d.Page(w, r, "server.html", r.T("Sign in to %s", p.Server), p)
 }
 
 // serverSignedIn completes a sign-in after the authorization server has sent the browser back.
-func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *request) error {
-	name := r.params.ByName("server")
+func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *frame.Request) error {
+	name := r.Params.ByName("server")
 	if c, err := r.Cookie(nodeCookie); err == nil && d.cfg.API.ForwardPageTo(w, r.Request, c.Value) {
 		return nil
 	}
-	if err := d.store.Gate.Maintenance(); err != nil { // the only GET that changes something
+	if err := d.Store.Gate.Maintenance(); err != nil { // the only GET that changes something
 		return err
 	}
-	if err := d.cfg.Servers.CompleteSignIn(r.Context(), name, r.sessionID, r.URL.Query()); err != nil {
+	if err := d.cfg.Servers.CompleteSignIn(r.Context(), name, r.SessionID, r.URL.Query()); err != nil {
 		return store.Errorf(store.Conflict, "%s", err)
 	}
-	if err := d.store.AuditMCPLogin(r.Context(), r.who.Caller, name, true); err != nil {
+	if err := d.Store.AuditMCPLogin(r.Context(), r.Who.Caller, name, true); err != nil {
 		return err
 	}
-	return redirect(w, r, done("/settings/system", "server-in"))
+	return frame.Redirect(w, r, frame.Done("/settings/system", "server-in"))
 }
 
-func (d *Dashboard) signOutServer(r *request) (string, error) {
-	name := r.params.ByName("server")
+func (d *Dashboard) signOutServer(r *frame.Request) (string, error) {
+	name := r.Params.ByName("server")
 	if err := d.cfg.Servers.SignOut(r.Context(), name); err != nil {
 		return "", store.Errorf(store.NotFound, "%s", err)
 	}
-	return done("/settings/system", "server-out"), d.store.AuditMCPLogin(r.Context(), r.who.Caller, name, false)
+	return frame.Done("/settings/system", "server-out"), d.Store.AuditMCPLogin(r.Context(), r.Who.Caller, name, false)
 }

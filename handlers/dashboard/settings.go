@@ -5,18 +5,19 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
 // settingsRoutes registers the pages of the organization's settings.
 func (d *Dashboard) settingsRoutes() {
-	d.on("GET", "/settings", d.showSettings)
-	d.may(store.ManageOrganization, "GET", "/settings/organization", blank(d.organizationPage))
-	d.may(store.ManageOrganization, "POST", "/settings/organization",
-		submitted(d.changeOrganization, d.organizationPage))
-	d.may(store.ManageSecrets, "GET", "/settings/secrets", blank(d.secretsPage))
-	d.may(store.ManageSecrets, "POST", "/settings/secrets", submitted(d.setSecret, d.secretsPage))
-	d.may(store.ManageSecrets, "POST", "/settings/secrets/:name/delete", button(d.deleteSecret))
+	d.On("GET", "/settings", d.showSettings)
+	d.May(store.ManageOrganization, "GET", "/settings/organization", frame.Blank(d.organizationPage))
+	d.May(store.ManageOrganization, "POST", "/settings/organization",
+		frame.Submitted(d.changeOrganization, d.organizationPage))
+	d.May(store.ManageSecrets, "GET", "/settings/secrets", frame.Blank(d.secretsPage))
+	d.May(store.ManageSecrets, "POST", "/settings/secrets", frame.Submitted(d.setSecret, d.secretsPage))
+	d.May(store.ManageSecrets, "POST", "/settings/secrets/:name/delete", frame.Button(d.deleteSecret))
 	d.modelRoutes()
 	d.keyRoutes()
 	d.memberRoutes()
@@ -25,33 +26,33 @@ func (d *Dashboard) settingsRoutes() {
 }
 
 // showSettings lists the pages of the settings that the role may see.
-func (d *Dashboard) showSettings(w http.ResponseWriter, r *request) error {
-	return d.page(w, r, "settings.html", r.t("Settings"), nil)
+func (d *Dashboard) showSettings(w http.ResponseWriter, r *frame.Request) error {
+	return d.Page(w, r, "settings.html", r.T("Settings"), nil)
 }
 
 // An organizationPage is the data of the page of the organization.
 type organizationPage struct {
-	Form  *form
+	Form  *frame.Form
 	Spent float64 // credits
 	Month string
 }
 
-func (d *Dashboard) organizationPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	o, spent, err := d.store.OrganizationSettings(r.Context(), r.who.Caller)
+func (d *Dashboard) organizationPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+	o, spent, err := d.Store.OrganizationSettings(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
 	}
 	if f == nil {
-		f = newForm(map[string]string{"name": o.Name})
+		f = frame.NewForm(map[string]string{"name": o.Name})
 		if o.MonthlyCreditCap != nil {
 			f.Values.Set("monthlyCreditCap", strconv.FormatFloat(*o.MonthlyCreditCap, 'f', -1, 64))
 		}
 	}
-	p := organizationPage{f, store.Credits(spent), r.month(d.cfg.Now().UTC())}
-	return d.render(w, r, status, "organization.html", r.t("Organization"), p)
+	p := organizationPage{f, store.Credits(spent), r.Month(d.cfg.Now().UTC())}
+	return d.Render(w, r, status, "organization.html", r.T("Organization"), p)
 }
 
-func (d *Dashboard) changeOrganization(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) changeOrganization(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	o := store.OrganizationSettings{Name: f.Get("name")}
 	if text := strings.TrimSpace(f.Get("monthlyCreditCap")); text != "" {
 		credits, err := strconv.ParseFloat(text, 64)
@@ -60,5 +61,5 @@ func (d *Dashboard) changeOrganization(_ http.ResponseWriter, r *request, f *for
 		}
 		o.MonthlyCreditCap = &credits
 	}
-	return done("/settings/organization", "saved"), d.store.UpdateOrganization(r.Context(), r.who.Caller, o)
+	return frame.Done("/settings/organization", "saved"), d.Store.UpdateOrganization(r.Context(), r.Who.Caller, o)
 }

@@ -144,7 +144,7 @@ func TestAuditPage(t *testing.T) {
 }
 
 // registered matches the registration of a page in the source.
-var registered = regexp.MustCompile(`d\.(on|open|may)\((?:store\.(\w+), )?"([A-Z]+)", "(/[^"]*)"`)
+var registered = regexp.MustCompile(`\b[a-z]+\.(On|Open|May)\((?:store\.(\w+), )?"([A-Z]+)", "(/[^"]*)"`)
 
 // TestSettingsByRole checks that the settings list the pages that the role may open.
 func TestSettingsByRole(t *testing.T) {

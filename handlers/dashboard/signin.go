@@ -6,43 +6,44 @@ import (
 	"strings"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 	"journeyman/store/gate"
 )
 
 // A signInPage is the data of the sign-in page.
 type signInPage struct {
-	Form *form
+	Form *frame.Form
 	Next string // the page to show after signing in
 }
 
-func (d *Dashboard) showSignIn(w http.ResponseWriter, r *request, status int, f *form) error {
+func (d *Dashboard) showSignIn(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	if f == nil {
 		next := r.URL.Query().Get("next")
-		if r.who.UserID != "" {
-			return redirect(w, r, localPage(next))
+		if r.Who.UserID != "" {
+			return frame.Redirect(w, r, frame.LocalPage(next))
 		}
-		f = newForm(map[string]string{"next": next})
+		f = frame.NewForm(map[string]string{"next": next})
 	}
-	return d.render(w, r, status, "signin.html", r.t("Sign in"), signInPage{f, f.Get("next")})
+	return d.Render(w, r, status, "signin.html", r.T("Sign in"), signInPage{f, f.Get("next")})
 }
 
-func (d *Dashboard) signIn(w http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) signIn(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	c, err := d.checkPassword(r, strings.TrimSpace(f.Get("email")), f.Get("password"))
 	if err != nil {
 		return "", err
 	}
-	return localPage(f.Get("next")), d.startSession(w, r, c)
+	return frame.LocalPage(f.Get("next")), d.startSession(w, r, c)
 }
 
 // startSession signs the caller in with a new token. It never keeps an earlier token of the
 // browser, which another person may have set.
-func (d *Dashboard) startSession(w http.ResponseWriter, r *request, c store.Caller) error {
-	token, err := d.store.CreateSession(gate.DuringMaintenance(r.Context()), c, r.UserAgent())
+func (d *Dashboard) startSession(w http.ResponseWriter, r *frame.Request, c store.Caller) error {
+	token, err := d.Store.CreateSession(gate.DuringMaintenance(r.Context()), c, r.UserAgent())
 	if err == nil {
 		d.setSession(w, token)
 	}
-	return later(err)
+	return frame.Later(err)
 }
 
 // setSession sets the session cookie; an empty token removes it.
@@ -51,19 +52,19 @@ func (d *Dashboard) setSession(w http.ResponseWriter, token string) {
 	if token == "" {
 		maxAge = -1
 	}
-	http.SetCookie(w, &http.Cookie{Name: handlers.SessionCookie, Value: token, Path: d.cookiePath(), MaxAge: maxAge,
-		HttpOnly: true, Secure: d.secure, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: handlers.SessionCookie, Value: token, Path: d.CookiePath(), MaxAge: maxAge,
+		HttpOnly: true, Secure: d.Secure, SameSite: http.SameSiteLaxMode})
 }
 
-func (d *Dashboard) signOut(w http.ResponseWriter, r *request) error {
-	if err := d.store.EndSession(gate.DuringMaintenance(r.Context()), r.who.Caller, r.sessionID); err != nil {
+func (d *Dashboard) signOut(w http.ResponseWriter, r *frame.Request) error {
+	if err := d.Store.EndSession(gate.DuringMaintenance(r.Context()), r.Who.Caller, r.SessionID); err != nil {
 		return err
 	}
 	d.setSession(w, "")
-	return redirect(w, r, done("/sign-in", "signed-out"))
+	return frame.Redirect(w, r, frame.Done("/sign-in", "signed-out"))
 }
 
-func (d *Dashboard) switchOrganization(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	return localPage(cmp.Or(f.Get("next"), "/workers")),
-		d.store.SwitchOrganization(r.Context(), r.who.Caller, r.sessionID, f.Get("organization"))
+func (d *Dashboard) switchOrganization(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	return frame.LocalPage(cmp.Or(f.Get("next"), "/workers")),
+		d.Store.SwitchOrganization(r.Context(), r.Who.Caller, r.SessionID, f.Get("organization"))
 }

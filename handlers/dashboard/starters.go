@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
 	"journeyman/runner/view"
@@ -50,18 +51,18 @@ type starterGallery struct {
 }
 
 // gallery returns the gallery of all starters.
-func (d *Dashboard) gallery() starterGallery { return starterGallery{starters(), d.token()} }
+func (d *Dashboard) gallery() starterGallery { return starterGallery{starters(), d.Token()} }
 
 // starterRoutes registers the forms of the gallery.
 func (d *Dashboard) starterRoutes() {
-	d.on("POST", "/starters/:starter", submitted(d.makeStarter, nil))
-	d.on("POST", "/starters/:starter/try", submitted(d.tryStarter, nil))
+	d.On("POST", "/starters/:starter", frame.Submitted(d.makeStarter, nil))
+	d.On("POST", "/starters/:starter/try", frame.Submitted(d.tryStarter, nil))
 }
 
 // starterOf returns the starter that the address names.
-func starterOf(r *request) (starter, error) {
+func starterOf(r *frame.Request) (starter, error) {
 	for _, s := range starters() {
-		if s.ID == r.params.ByName("starter") {
+		if s.ID == r.Params.ByName("starter") {
 			return s, nil
 		}
 	}
@@ -69,27 +70,28 @@ func starterOf(r *request) (starter, error) {
 }
 
 // starterWorker creates the worker of a starter. Forms of the same page create one worker.
-func (d *Dashboard) starterWorker(r *request, s starter, token string) (store.Worker, error) {
+func (d *Dashboard) starterWorker(r *frame.Request, s starter, token string) (store.Worker, error) {
 	file, err := embedded.ReadFile("starters/" + s.ID + ".yaml")
 	if err != nil {
 		return store.Worker{}, fmt.Errorf("starter %s: %w", s.ID, err)
 	}
-	w, _, err := d.cfg.API.ImportWorker(r.Context(), r.who.Caller, file, formKey(r.who.Caller, token, "starter "+s.ID))
+	w, _, err := d.cfg.API.ImportWorker(r.Context(), r.Who.Caller, file,
+		frame.FormKey(r.Who.Caller, token, "starter "+s.ID))
 	return w, err
 }
 
 // makeStarter creates the worker of a starter and shows it.
-func (d *Dashboard) makeStarter(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) makeStarter(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	s, err := starterOf(r)
 	if err != nil {
 		return "", err
 	}
 	w, err := d.starterWorker(r, s, f.Get("token"))
-	return done("/workers/"+w.ID, "worker-made"), err
+	return frame.Done("/workers/"+w.ID, "worker-made"), err
 }
 
 // tryStarter creates the worker of a starter, runs its demonstration and shows the task.
-func (d *Dashboard) tryStarter(w http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) tryStarter(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	s, err := starterOf(r)
 	if err != nil {
 		return "", err
@@ -107,20 +109,20 @@ func (d *Dashboard) tryStarter(w http.ResponseWriter, r *request, f *form) (stri
 		return "", fmt.Errorf("starter %s: %w", s.ID, err)
 	}
 	defer func() { _ = sample.Close() }() // the file is embedded in the program
-	kept, err := d.cfg.Runner.Keep(r.Context(), r.who.OrganizationID, s.Sample, sample, maxForm)
+	kept, err := d.cfg.Runner.Keep(r.Context(), r.Who.OrganizationID, s.Sample, sample, frame.MaxForm)
 	if err != nil {
 		return "", err
 	}
-	turn := store.NewTurn{Caller: r.who.Caller, WorkerID: wrk.ID, Input: input, Budget: store.BudgetLow,
-		IdempotencyKey: formKey(r.who.Caller, f.Get("token"), "try "+s.ID)}
+	turn := store.NewTurn{Caller: r.Who.Caller, WorkerID: wrk.ID, Input: input, Budget: store.BudgetLow,
+		IdempotencyKey: frame.FormKey(r.Who.Caller, f.Get("token"), "try "+s.ID)}
 	a, err := d.cfg.Runner.Accept(r.Context(),
-		runner.Instruction{NewTurn: turn, Files: []store.File{kept}, Log: []any{"request", requestID(w)}})
+		runner.Instruction{NewTurn: turn, Files: []store.File{kept}, Log: []any{"request", frame.RequestID(w)}})
 	return view.TaskPath(a.Turn.TaskID), err
 }
 
 // demonstration returns the instruction of a starter's demonstration. If no model is connected, it
 // is a script with the steps and the answer, and a note about this.
-func (d *Dashboard) demonstration(r *request, s starter) (string, error) {
+func (d *Dashboard) demonstration(r *frame.Request, s starter) (string, error) {
 	source, err := embedded.ReadFile("starters/" + s.ID + ".demo")
 	if err != nil {
 		return "", fmt.Errorf("starter %s: %w", s.ID, err)
@@ -129,10 +131,10 @@ func (d *Dashboard) demonstration(r *request, s starter) (string, error) {
 	if len(parts) != 3 {
 		return "", fmt.Errorf("starter %s: the demonstration has %d parts", s.ID, len(parts))
 	}
-	if !d.modelState(r.Context(), r.who.OrganizationID).Offline {
+	if !d.ModelState(r.Context(), r.Who.OrganizationID).Offline {
 		return parts[0], nil
 	}
-	note := r.t("This is a demonstration. No model is connected; the steps and the answer are prepared examples.")
+	note := r.T("This is a demonstration. No model is connected; the steps and the answer are prepared examples.")
 	script := []string{parts[1]}
 	if answer := strings.TrimSpace(parts[2]); strings.HasPrefix(answer, "json ") {
 		script = append(script, answer)

@@ -105,7 +105,7 @@ func (m *pieceMaker) hold(id, class string) {
 
 // draw executes a shared template.
 func (b *turnBuilder) draw(name string, data any) (template.HTML, error) {
-	set, err := b.d.templatesFor(b.r)
+	set, err := b.d.TemplatesFor(b.r)
 	if err != nil {
 		return "", err
 	}

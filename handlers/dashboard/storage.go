@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 	"journeyman/store/gate"
 )
@@ -22,19 +23,19 @@ type storageRow struct {
 }
 
 // storage returns the state of the data folder.
-func (d *Dashboard) storage(r *request) (s storageState, err error) {
-	s = storageState{Measured: d.store.Storage(), Pruned: d.store.LastPruning(), FreeDisk: -1}
-	if s.Space, err = d.store.Space(r.Context()); err != nil {
+func (d *Dashboard) storage(r *frame.Request) (s storageState, err error) {
+	s = storageState{Measured: d.Store.Storage(), Pruned: d.Store.LastPruning(), FreeDisk: -1}
+	if s.Space, err = d.Store.Space(r.Context()); err != nil {
 		return s, err
 	}
-	labels := map[string]string{store.StorageTasks: r.t("Tasks and their turns"),
-		store.StorageDeliveries: r.t("Webhook deliveries"), store.StorageMail: r.t("Mail"),
-		store.StorageFiles: r.t("Lists of files and sources"), store.StorageOther: r.t("Everything else"),
-		store.StorageFree: r.t("Free pages")}
+	labels := map[string]string{store.StorageTasks: r.T("Tasks and their turns"),
+		store.StorageDeliveries: r.T("Webhook deliveries"), store.StorageMail: r.T("Mail"),
+		store.StorageFiles: r.T("Lists of files and sources"), store.StorageOther: r.T("Everything else"),
+		store.StorageFree: r.T("Free pages")}
 	for _, k := range s.Measured.Kinds {
 		s.Kinds = append(s.Kinds, storageRow{labels[k.Kind], k.Bytes})
 	}
-	if disk, err := gate.Statfs(d.store.Dir()); err == nil {
+	if disk, err := gate.Statfs(d.Store.Dir()); err == nil {
 		s.FreeDisk = disk.Free
 	}
 	return s, nil

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/runner/backup"
 	"journeyman/runner/tool/mcp"
@@ -12,9 +13,9 @@ import (
 
 // systemRoutes registers the pages of the server's owner, and no other owner's.
 func (d *Dashboard) systemRoutes() {
-	d.may(store.ManageServer, "GET", "/settings/system", d.showSystem)
-	d.may(store.ManageServer, "POST", "/settings/system/backup", button(d.requestBackup))
-	d.may(store.ManageServer, "POST", "/settings/system/doctor", button(d.consultDoctor))
+	d.May(store.ManageServer, "GET", "/settings/system", d.showSystem)
+	d.May(store.ManageServer, "POST", "/settings/system/backup", frame.Button(d.requestBackup))
+	d.May(store.ManageServer, "POST", "/settings/system/doctor", frame.Button(d.consultDoctor))
 	d.serverRoutes()
 }
 
@@ -76,8 +77,8 @@ func (p systemPage) ClockWrong() bool { return p.Ahead.Abs() >= clockNote }
 func (p systemPage) Difference() time.Duration { return p.Ahead.Abs().Round(time.Millisecond) }
 
 // readNodes reads the servers that share the database.
-func (d *Dashboard) readNodes(r *request, p *systemPage) error {
-	list, err := d.store.Nodes(r.Context())
+func (d *Dashboard) readNodes(r *frame.Request, p *systemPage) error {
+	list, err := d.Store.Nodes(r.Context())
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -86,22 +87,22 @@ func (d *Dashboard) readNodes(r *request, p *systemPage) error {
 		p.Nodes = append(p.Nodes, nodeRow{n, n.RunnerID == own})
 	}
 	p.Lease = d.cfg.Runner.Lease()
-	p.Ahead, err = d.store.ClockAhead(r.Context())
+	p.Ahead, err = d.Store.ClockAhead(r.Context())
 	return err
 }
 
 // backupAge is the age of the last backup at which the page asks for a new one.
 const backupAge = 7 * 24 * time.Hour
 
-func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
+func (d *Dashboard) showSystem(w http.ResponseWriter, r *frame.Request) (err error) {
 	system := d.cfg.System()
-	p := systemPage{System: system, Version: d.cfg.Version, Folder: d.store.Dir(),
-		MailAddr: d.cfg.MailAddr, OnServer: d.store.OnServer(),
+	p := systemPage{System: system, Version: d.cfg.Version, Folder: d.Store.Dir(),
+		MailAddr: d.cfg.MailAddr, OnServer: d.Store.OnServer(),
 		Alive:   system.SchedulerAlive == nil || system.SchedulerAlive(),
-		Running: int64(d.cfg.Runner.Running()), Queued: d.store.Queued(), Streams: d.cfg.API.OpenStreams(),
-		DatabaseWorks: d.store.Ping(r.Context()) == nil, Model: d.cfg.Runner.ModelFindings(r.Context(), r.who.OrganizationID)}
+		Running: int64(d.cfg.Runner.Running()), Queued: d.Store.Queued(), Streams: d.cfg.API.OpenStreams(),
+		DatabaseWorks: d.Store.Ping(r.Context()) == nil, Model: d.cfg.Runner.ModelFindings(r.Context(), r.Who.OrganizationID)}
 	p.Backups = d.cfg.Backups.State()
-	p.Damaged = d.store.Damage() != nil // after Ping, which may have found the damage
+	p.Damaged = d.Store.Damage() != nil // after Ping, which may have found the damage
 	if !p.StartedAt.IsZero() {
 		p.Uptime = d.cfg.Now().Sub(p.StartedAt)
 	}
@@ -115,23 +116,23 @@ func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
 	if p.Storage, err = d.storage(r); err != nil {
 		return err
 	}
-	if p.LastBackup, err = d.store.LastBackup(); err != nil {
+	if p.LastBackup, err = d.Store.LastBackup(); err != nil {
 		return err
 	}
 	// Without any backup, LastBackup returns the zero time, which is always too old.
 	// The backups of a database on a PostgreSQL server are not known here.
-	p.NeedsBackup = !d.store.OnServer() && d.cfg.Now().Sub(p.LastBackup) > backupAge
-	if p.NextReply, p.RepliesWait, err = d.store.RepliesDue(r.Context()); err != nil {
+	p.NeedsBackup = !d.Store.OnServer() && d.cfg.Now().Sub(p.LastBackup) > backupAge
+	if p.NextReply, p.RepliesWait, err = d.Store.RepliesDue(r.Context()); err != nil {
 		return err
 	}
-	return d.page(w, r, "system.html", r.t("System"), p)
+	return d.Page(w, r, "system.html", r.T("System"), p)
 }
 
 // requestBackup makes the server start a backup soon.
-func (d *Dashboard) requestBackup(r *request) (string, error) {
-	if err := d.cfg.Backups.Request(r.who.Email); err != nil {
+func (d *Dashboard) requestBackup(r *frame.Request) (string, error) {
+	if err := d.cfg.Backups.Request(r.Who.Email); err != nil {
 		return "", err
 	}
 	// After the request: a refused request is not recorded.
-	return done("/settings/system", "backup-requested"), d.store.AuditBackup(r.Context(), r.who.Caller)
+	return frame.Done("/settings/system", "backup-requested"), d.Store.AuditBackup(r.Context(), r.Who.Caller)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
@@ -32,9 +33,9 @@ type taskPage struct {
 	Activity     activity
 	Asks         int // waiting calls
 	Rail         []piece
-	Run          *runBox // for a follow-up; nil if the task takes none
-	ClosedReason string  // why Run is nil
-	Refused      string  // why an action was refused; "" if none was
+	Run          *frame.RunBox // for a follow-up; nil if the task takes none
+	ClosedReason string        // why Run is nil
+	Refused      string        // why an action was refused; "" if none was
 	MayArchive   bool
 	Edited       *editedTurn // the turn whose instruction the form holds; nil for none
 	StartedBy    *store.Turn // the turn whose tool call started the task; nil if there is none
@@ -63,23 +64,23 @@ func (p taskPage) Jumps() (list []string) {
 }
 
 // task returns the task that the address names, and its worker.
-func (d *Dashboard) task(r *request) (store.Task, store.Worker, error) {
-	return d.store.Task(r.Context(), r.who.Caller, r.params.ByName("taskId"))
+func (d *Dashboard) task(r *frame.Request) (store.Task, store.Worker, error) {
+	return d.Store.Task(r.Context(), r.Who.Caller, r.Params.ByName("taskId"))
 }
 
-func (d *Dashboard) showTask(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) showTask(w http.ResponseWriter, r *frame.Request) error {
 	return d.taskPage(w, r, http.StatusOK, nil, nil)
 }
 
 // taskPage writes the page. f is a follow-up that was refused, or nil. refusal is the error of
 // another action, or nil.
-func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, f *form, refusal error) error {
+func (d *Dashboard) taskPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form, refusal error) error {
 	p, err := d.newTaskPage(r)
 	if err != nil {
 		return err
 	}
 	if e, ok := errors.AsType[*store.Error](refusal); ok {
-		p.Refused = show.Sentence(r.explained(e))
+		p.Refused = show.Sentence(r.Explained(e))
 	}
 	if p.ClosedReason == "" {
 		if err := d.addRunBox(r, p, f); err != nil {
@@ -94,29 +95,29 @@ func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, f *f
 	if err := d.addTurns(r, p, before); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "task.html", p.Task.Title, p)
+	return d.Render(w, r, status, "task.html", p.Task.Title, p)
 }
 
 // newTaskPage returns the page of the task that r names, without its turns.
-func (d *Dashboard) newTaskPage(r *request) (*taskPage, error) {
+func (d *Dashboard) newTaskPage(r *frame.Request) (*taskPage, error) {
 	task, worker, err := d.task(r)
 	if err != nil {
 		return nil, err
 	}
 	p := &taskPage{Task: task, Path: view.TaskPath(task.ID), Worker: worker, NoReload: r.URL.Query().Has("still"),
-		MayArchive: task.ArchivedAt == nil && worker.UserID == r.who.UserID}
+		MayArchive: task.ArchivedAt == nil && worker.UserID == r.Who.UserID}
 	switch {
 	case worker.DeletedAt != nil:
-		p.ClosedReason = r.t("The worker is deleted and takes no new instructions.")
+		p.ClosedReason = r.T("The worker is deleted and takes no new instructions.")
 	case task.ArchivedAt != nil:
-		p.ClosedReason = r.t("The task is archived and takes no new instructions.")
+		p.ClosedReason = r.T("The task is archived and takes no new instructions.")
 	}
 	// Only the first turn of a task can be a child, because a call always starts a new task.
-	first, err := d.store.TurnAt(r.Context(), task, 0)
+	first, err := d.Store.TurnAt(r.Context(), task, 0)
 	if err != nil {
 		return nil, err
 	}
-	parent, found, err := d.store.Parent(r.Context(), first)
+	parent, found, err := d.Store.Parent(r.Context(), first)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func (d *Dashboard) newTaskPage(r *request) (*taskPage, error) {
 		p.StartedBy = &parent
 	}
 	if task.CreatedByUserID != "" {
-		p.Creator, err = d.store.UserName(r.Context(), task.CreatedByUserID)
+		p.Creator, err = d.Store.UserName(r.Context(), task.CreatedByUserID)
 	} else {
 		p.Creator, err = d.sender(r, first)
 	}
@@ -133,18 +134,18 @@ func (d *Dashboard) newTaskPage(r *request) (*taskPage, error) {
 
 // sender returns the author of a mail that is not a member, or "" if no mail started the turn.
 // Anybody can write a member's address in a mail, so the text says that the author is not verified.
-func (d *Dashboard) sender(r *request, t store.Turn) (string, error) {
-	address, err := d.store.Sender(r.Context(), t)
+func (d *Dashboard) sender(r *frame.Request, t store.Turn) (string, error) {
+	address, err := d.Store.Sender(r.Context(), t)
 	if err != nil || address == "" {
 		return "", err
 	}
-	return r.lang.T("%s, not verified as a member", address), nil
+	return r.Lang.T("%s, not verified as a member", address), nil
 }
 
 // addRunBox adds the form for a follow-up. It holds the text of the refused form, or the
 // instruction of the turn to run again.
-func (d *Dashboard) addRunBox(r *request, p *taskPage, f *form) error {
-	box := d.newRunBox(r, p.Path, r.t("Follow-up"), r.t("Send"))
+func (d *Dashboard) addRunBox(r *frame.Request, p *taskPage, f *frame.Form) error {
+	box := d.NewRunBox(r, p.Path, r.T("Follow-up"), r.T("Send"))
 	p.Run = &box
 	seq := r.URL.Query().Get("edit")
 	if f != nil {
@@ -157,7 +158,7 @@ func (d *Dashboard) addRunBox(r *request, p *taskPage, f *form) error {
 	if err != nil || n >= p.Task.TurnCount {
 		return nil //nolint:nilerr // a wrong number leaves the form empty
 	}
-	turn, err := d.store.TurnAt(r.Context(), p.Task, n)
+	turn, err := d.Store.TurnAt(r.Context(), p.Task, n)
 	if err != nil {
 		return err
 	}
@@ -175,15 +176,15 @@ func (d *Dashboard) addRunBox(r *request, p *taskPage, f *form) error {
 }
 
 // builder returns the builder of the page's turns.
-func (d *Dashboard) builder(r *request, p *taskPage) *turnBuilder {
+func (d *Dashboard) builder(r *frame.Request, p *taskPage) *turnBuilder {
 	return &turnBuilder{d: d, r: r, task: p.Task, path: p.Path, again: p.ClosedReason == ""}
 }
 
 // addTurns adds the newest turns with a seq below before. The newest page begins with the turns that have not ended.
-func (d *Dashboard) addTurns(r *request, p *taskPage, before int64) error {
+func (d *Dashboard) addTurns(r *frame.Request, p *taskPage, before int64) error {
 	b := d.builder(r, p)
 	var err error
-	if b.children, err = d.store.TaskChildren(r.Context(), p.Task); err != nil {
+	if b.children, err = d.Store.TaskChildren(r.Context(), p.Task); err != nil {
 		return err
 	}
 	ended := p.Task.TurnCount - p.Task.Unfinished
@@ -193,7 +194,7 @@ func (d *Dashboard) addTurns(r *request, p *taskPage, before int64) error {
 		}
 	}
 	before = min(before, ended) // addUnfinished has added the others
-	turns, err := d.store.TurnsBefore(r.Context(), p.Task, before, turnsOnPage)
+	turns, err := d.Store.TurnsBefore(r.Context(), p.Task, before, turnsOnPage)
 	if err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (d *Dashboard) addTurns(r *request, p *taskPage, before int64) error {
 // addUnfinished adds the running turn and the turns that wait, in the order in which they
 // will run. ended is the number of ended turns, which come before them.
 func (d *Dashboard) addUnfinished(p *taskPage, b *turnBuilder, ended int64) error {
-	turns, err := d.store.TurnsBefore(b.r.Context(), p.Task, ended+turnsOnPage, turnsOnPage)
+	turns, err := d.Store.TurnsBefore(b.r.Context(), p.Task, ended+turnsOnPage, turnsOnPage)
 	if err != nil {
 		return err
 	}
@@ -285,7 +286,7 @@ func (d *Dashboard) addCurrent(p *taskPage, b *turnBuilder, t store.Turn) error 
 // waits returns the reasons why a turn waits: its waiting calls, and its place in the queue.
 func (b *turnBuilder) waits(s stream.State) (asks []store.Approval, place int64, err error) {
 	if s.Turn.Status == store.Pending && s.Turn.Ready && s.Turn.Wait == nil {
-		place, err = b.d.store.QueuePlace(b.r.Context(), s.Turn)
+		place, err = b.d.Store.QueuePlace(b.r.Context(), s.Turn)
 		return nil, place, err
 	}
 	if len(s.Steps) > 0 && len(s.Steps[len(s.Steps)-1].Approvals) > 0 {

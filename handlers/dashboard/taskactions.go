@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -12,28 +13,28 @@ import (
 
 // onTask returns the handle of a form of the task's page. If the store refuses the action, the page
 // of the task shows the reason, because the form may be outdated.
-func (d *Dashboard) onTask(act action) handle {
-	return func(w http.ResponseWriter, r *request) error {
-		f, err := readForm(w, r)
+func (d *Dashboard) onTask(act frame.Action) frame.Handle {
+	return func(w http.ResponseWriter, r *frame.Request) error {
+		f, err := frame.ReadForm(w, r)
 		if err != nil {
 			return err
 		}
 		next, err := act(w, r, f)
 		switch {
 		case err == nil:
-			return redirect(w, r, next)
+			return frame.Redirect(w, r, next)
 		case store.IsKind(err, store.Conflict), store.IsKind(err, store.Invalid),
 			store.IsKind(err, store.PaymentRequired), store.IsKind(err, store.Full):
-			return d.taskPage(w, r, refusalStatus(w.Header(), err), nil, err)
+			return d.taskPage(w, r, frame.RefusalStatus(w.Header(), err), nil, err)
 		}
 		return err
 	}
 }
 
 // followUp adds a turn to a task.
-func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {
-	sent, f, err := d.readRunBox(w, r)
-	if f.Get("input") != "" && f.refused(r, err) { // the user must not lose the instruction
+func (d *Dashboard) followUp(w http.ResponseWriter, r *frame.Request) error {
+	sent, f, err := d.ReadRunBox(w, r)
+	if f.Get("input") != "" && f.Refused(r, err) { // the user must not lose the instruction
 		return d.taskPage(w, r, http.StatusUnprocessableEntity, f, nil)
 	}
 	if err != nil {
@@ -52,27 +53,28 @@ func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {
 		sent.Files = append(files, sent.Files...)
 	}
 	// An edited instruction is no answer to a question that is open now.
-	_, err = d.submitRunBox(w, r, sent, store.NewTurn{TaskID: task.ID, WorkerID: task.WorkerID,
+	_, err = d.SubmitRunBox(w, r, sent, store.NewTurn{TaskID: task.ID, WorkerID: task.WorkerID,
 		AlwaysQueue: sent.Values.Get("from") != ""})
 	switch {
 	case err == nil:
-		return redirect(w, r, view.TaskPath(task.ID)+"#newest")
-	case !f.refused(r, err):
+		return frame.Redirect(w, r, view.TaskPath(task.ID)+"#newest")
+	case !f.Refused(r, err):
 		return err
 	}
 	return d.taskPage(w, r, http.StatusUnprocessableEntity, f, nil)
 }
 
 // turnAgain returns the turn with that seq, and the files that were attached to it.
-func (d *Dashboard) turnAgain(r *request, task store.Task, seq string) (t store.Turn, files []store.File, err error) {
+func (d *Dashboard) turnAgain(r *frame.Request, task store.Task, seq string) (t store.Turn, files []store.File,
+	err error) {
 	n, err := number(seq)
 	if err != nil {
 		return t, nil, err
 	}
-	if t, err = d.store.TurnAt(r.Context(), task, n); err != nil {
+	if t, err = d.Store.TurnAt(r.Context(), task, n); err != nil {
 		return t, nil, err
 	}
-	all, err := d.store.FilesByTurn(r.Context(), t)
+	all, err := d.Store.FilesByTurn(r.Context(), t)
 	for _, f := range store.TurnFiles(all, t.Num, store.Attached) {
 		// The copy in the data folder is unchanged, although the worker may have changed its file.
 		files = append(files, store.File{ID: store.NewID("fil", d.cfg.Now()), Path: path.Base(f.Path),
@@ -87,18 +89,19 @@ var errForeignInstruction = store.Errorf(store.Conflict, "the instruction is fro
 	"edit it and run it again, if you want to ask for the same in your name")
 
 // runAgain adds a turn with the instruction and the files of an earlier one.
-func (d *Dashboard) runAgain(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) runAgain(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	task, _, err := d.task(r)
 	if err != nil {
 		return "", err
 	}
-	seq := r.params.ByName("turn")
-	return view.TaskPath(task.ID) + "#newest", d.repeat(r, task, seq, formKey(r.who.Caller, f.Get("token"), task.ID+"/"+seq))
+	seq := r.Params.ByName("turn")
+	return view.TaskPath(task.ID) + "#newest",
+		d.repeat(r, task, seq, frame.FormKey(r.Who.Caller, f.Get("token"), task.ID+"/"+seq))
 }
 
 // repeat adds the instruction and the files of the turn with that seq to its task again. Two clicks send
 // the same form twice; the key makes them one turn.
-func (d *Dashboard) repeat(r *request, task store.Task, seq string, key store.IdempotencyKey) error {
+func (d *Dashboard) repeat(r *frame.Request, task store.Task, seq string, key store.IdempotencyKey) error {
 	turn, files, err := d.turnAgain(r, task, seq)
 	if err != nil {
 		return err
@@ -106,26 +109,26 @@ func (d *Dashboard) repeat(r *request, task store.Task, seq string, key store.Id
 	if turn.Stranger() {
 		return errForeignInstruction
 	}
-	n := store.NewTurn{Caller: r.who.Caller, TaskID: task.ID, WorkerID: task.WorkerID, Input: turn.Input,
+	n := store.NewTurn{Caller: r.Who.Caller, TaskID: task.ID, WorkerID: task.WorkerID, Input: turn.Input,
 		AlwaysQueue: true, Budget: cmp.Or(turn.Budget, store.BudgetStandard), IdempotencyKey: key}
 	_, err = d.cfg.Runner.Accept(r.Context(), runner.Instruction{NewTurn: n, Files: files})
 	return err
 }
 
-func (d *Dashboard) cancelTask(r *request) (string, error) {
-	task, err := d.cfg.Runner.AbortTask(r.Context(), r.who.Caller, r.params.ByName("taskId"))
-	return done(view.TaskPath(task.ID), "task-cancelled"), err
+func (d *Dashboard) cancelTask(r *frame.Request) (string, error) {
+	task, err := d.cfg.Runner.AbortTask(r.Context(), r.Who.Caller, r.Params.ByName("taskId"))
+	return frame.Done(view.TaskPath(task.ID), "task-cancelled"), err
 }
 
 // decideApproval approves or denies a tool call, or answers its question. A late decision is no
 // error: the page of the task shows the current state.
-func (d *Dashboard) decideApproval(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) decideApproval(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	task, _, err := d.task(r)
 	if err != nil {
 		return "", err
 	}
-	id := r.params.ByName("approvalId")
-	a, err := d.store.Approval(r.Context(), r.who.Caller, task.ID, id)
+	id := r.Params.ByName("approvalId")
+	a, err := d.Store.Approval(r.Context(), r.Who.Caller, task.ID, id)
 	// For a NotFound error, DecideApproval chooses between NotFound and Forbidden by the rights
 	// of the caller.
 	if err != nil && !store.IsNotFound(err) {
@@ -138,9 +141,9 @@ func (d *Dashboard) decideApproval(_ http.ResponseWriter, r *request, f *form) (
 	if decision.Approved && f.Get("restOfTask") != "" {
 		decision.RestOfTask, message = true, "tool-allowed"
 	}
-	_, err = d.cfg.Runner.DecideApproval(r.Context(), r.who.Caller, task.ID, id, decision)
+	_, err = d.cfg.Runner.DecideApproval(r.Context(), r.Who.Caller, task.ID, id, decision)
 	if store.IsKind(err, store.Conflict) {
 		message, err = "decided-already", nil
 	}
-	return done(view.TaskPath(task.ID), message), err
+	return frame.Done(view.TaskPath(task.ID), message), err
 }

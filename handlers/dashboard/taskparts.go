@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
 	"journeyman/store"
@@ -27,8 +28,8 @@ type turnPage struct {
 	Next       string // address of the turn after
 }
 
-func (d *Dashboard) showTurn(w http.ResponseWriter, r *request) error {
-	task, worker, turn, err := d.turn(r, r.params.ByName("turn"))
+func (d *Dashboard) showTurn(w http.ResponseWriter, r *frame.Request) error {
+	task, worker, turn, err := d.turn(r, r.Params.ByName("turn"))
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (d *Dashboard) showTurn(w http.ResponseWriter, r *request) error {
 	}
 	from = min(from, max(1, turn.Usage.Steps)) - 1 // the journal counts from zero
 	b := &turnBuilder{d: d, r: r, task: task, path: view.TaskPath(task.ID)}
-	if b.children, err = d.store.Children(r.Context(), turn); err != nil {
+	if b.children, err = d.Store.Children(r.Context(), turn); err != nil {
 		return err
 	}
 	block, err := b.turnFrom(turn, from)
@@ -62,11 +63,11 @@ func (d *Dashboard) showTurn(w http.ResponseWriter, r *request) error {
 	if turn.Seq+1 < task.TurnCount {
 		p.Next = b.path + "/turns/" + strconv.FormatInt(turn.Seq+1, 10)
 	}
-	return d.page(w, r, "turn.html", r.t("Turn %d of %s", block.Number(), task.Title), p)
+	return d.Page(w, r, "turn.html", r.T("Turn %d of %s", block.Number(), task.Title), p)
 }
 
 // turn returns the turn with that seq of the task that the address names.
-func (d *Dashboard) turn(r *request, seq string) (store.Task, store.Worker, store.Turn, error) {
+func (d *Dashboard) turn(r *frame.Request, seq string) (store.Task, store.Worker, store.Turn, error) {
 	task, worker, err := d.task(r)
 	if err != nil {
 		return task, worker, store.Turn{}, err
@@ -75,15 +76,15 @@ func (d *Dashboard) turn(r *request, seq string) (store.Task, store.Worker, stor
 	if err != nil {
 		return task, worker, store.Turn{}, err
 	}
-	turn, err := d.store.TurnAt(r.Context(), task, n)
+	turn, err := d.Store.TurnAt(r.Context(), task, n)
 	return task, worker, turn, err
 }
 
-// number reads a number in an address. It returns errNotFound for other text.
+// number reads a number in an address. It returns ErrNotFound for other text.
 func number(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 0 {
-		return 0, errNotFound
+		return 0, frame.ErrNotFound
 	}
 	return n, nil
 }
@@ -103,16 +104,16 @@ type callPage struct {
 // Number returns the turn's number for people, counted from one.
 func (p callPage) Number() int64 { return p.Turn.Seq + 1 }
 
-func (d *Dashboard) showCall(w http.ResponseWriter, r *request) error {
-	task, _, turn, err := d.turn(r, r.params.ByName("turn"))
+func (d *Dashboard) showCall(w http.ResponseWriter, r *frame.Request) error {
+	task, _, turn, err := d.turn(r, r.Params.ByName("turn"))
 	if err != nil {
 		return err
 	}
-	st, err := d.step(r, turn, r.params.ByName("step"))
+	st, err := d.step(r, turn, r.Params.ByName("step"))
 	if err != nil {
 		return err
 	}
-	n, err := number(r.params.ByName("call"))
+	n, err := number(r.Params.ByName("call"))
 	if err != nil {
 		return err
 	}
@@ -121,21 +122,21 @@ func (d *Dashboard) showCall(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	b := &turnBuilder{d: d, r: r, path: view.TaskPath(task.ID)}
-	if b.children, err = d.store.Children(r.Context(), turn); err != nil {
+	if b.children, err = d.Store.Children(r.Context(), turn); err != nil {
 		return err
 	}
 	call := b.call(turn, st, part, n, callPageBytes)
-	return d.page(w, r, "call.html", r.t("Call of %s", show.Ellipsis(part.ToolName, 80)),
+	return d.Page(w, r, "call.html", r.T("Call of %s", show.Ellipsis(part.ToolName, 80)),
 		callPage{Task: task, Path: b.path, Turn: turn, Step: st.Seq + 1, Call: *call})
 }
 
 // step returns the step with that seq.
-func (d *Dashboard) step(r *request, turn store.Turn, seq string) (st store.Step, err error) {
+func (d *Dashboard) step(r *frame.Request, turn store.Turn, seq string) (st store.Step, err error) {
 	n, err := number(seq)
 	if err != nil {
 		return st, err
 	}
-	steps, err := d.store.JournalPage(r.Context(), turn, n, 1)
+	steps, err := d.Store.JournalPage(r.Context(), turn, n, 1)
 	if err != nil {
 		return st, err
 	}
@@ -160,8 +161,8 @@ func callPart(st store.Step, n int64) (store.Part, error) {
 //	TURN/STEP/feedback
 //	TURN/STEP/parts/N
 //	TURN/STEP/calls/N/input|output
-func (d *Dashboard) showRaw(w http.ResponseWriter, r *request) error {
-	at := strings.Split(strings.TrimPrefix(r.params.ByName("what"), "/"), "/")
+func (d *Dashboard) showRaw(w http.ResponseWriter, r *frame.Request) error {
+	at := strings.Split(strings.TrimPrefix(r.Params.ByName("what"), "/"), "/")
 	_, _, turn, err := d.turn(r, at[0])
 	if err != nil {
 		return err
@@ -182,7 +183,7 @@ func (d *Dashboard) showRaw(w http.ResponseWriter, r *request) error {
 var errNoText = store.Errorf(store.NotFound, "there is no such text")
 
 // rawText returns the text of a turn that the end of an address names.
-func (d *Dashboard) rawText(r *request, turn store.Turn, at []string) (string, error) {
+func (d *Dashboard) rawText(r *frame.Request, turn store.Turn, at []string) (string, error) {
 	switch strings.Join(at, "/") {
 	case "input":
 		return turn.Input, nil

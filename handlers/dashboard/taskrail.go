@@ -71,7 +71,7 @@ type railFileList struct {
 
 // filesOfTask returns the newest version of each file that the task has published.
 func (b *turnBuilder) filesOfTask() (list railFileList, err error) {
-	files, err := b.d.store.FilesByTask(b.r.Context(), b.task)
+	files, err := b.d.Store.FilesByTask(b.r.Context(), b.task)
 	files = store.PublishedFiles(files)
 	list.More = max(0, len(files)-railFiles)
 	list.All = "/workers/" + b.task.WorkerID + "/files"
@@ -95,7 +95,7 @@ type railSourceList struct {
 
 // sourcesOf returns the sources of a turn.
 func (b *turnBuilder) sourcesOf(t store.Turn) (list railSourceList, err error) {
-	sources, err := b.d.store.SourcesByTurn(b.r.Context(), t)
+	sources, err := b.d.Store.SourcesByTurn(b.r.Context(), t)
 	list.More = max(0, len(sources)-railSources)
 	for _, s := range sources[:min(len(sources), railSources)] {
 		host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(s.URL, "https://"), "http://"), "/")
@@ -122,7 +122,7 @@ func (b *turnBuilder) rail(p *taskPage, s stream.State, a activity) (list []piec
 	if err != nil {
 		return nil, err
 	}
-	spans, err := b.d.store.Spans(b.r.Context(), s.Turn)
+	spans, err := b.d.Store.Spans(b.r.Context(), s.Turn)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (b *turnBuilder) rail(p *taskPage, s stream.State, a activity) (list []piec
 		{"plan", len(plan.Items) > 0, plan},
 		{"files", len(files.Files) > 0, files},
 		{"sources", len(sources.Sources) > 0, sources},
-		{"timeline", len(spans) > 0, show.NewTimeline(b.r.lang, spans)},
+		{"timeline", len(spans) > 0, show.NewTimeline(b.r.Lang, spans)},
 		{"about", true, railAbout{p, s.Turn}},
 	} {
 		if !section.shown {

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
@@ -34,8 +35,8 @@ const asksInRow = 3
 
 // waitingTasks returns at most most tasks that wait for a decision or an answer of the user, the
 // newest question first.
-func (d *Dashboard) waitingTasks(r *request, most int) ([]waitingTask, error) {
-	approvals, _, err := d.store.Approvals(r.Context(), r.who.Caller,
+func (d *Dashboard) waitingTasks(r *frame.Request, most int) ([]waitingTask, error) {
+	approvals, _, err := d.Store.Approvals(r.Context(), r.Who.Caller,
 		store.ApprovalQuery{Mine: true, Limit: most * asksInRow})
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func (d *Dashboard) waitingTasks(r *request, most int) ([]waitingTask, error) {
 			if len(list) == most {
 				continue
 			}
-			task, _, err := d.store.Task(r.Context(), r.who.Caller, a.TaskID)
+			task, _, err := d.Store.Task(r.Context(), r.Who.Caller, a.TaskID)
 			if err != nil {
 				return nil, err
 			}
@@ -63,15 +64,15 @@ func (d *Dashboard) waitingTasks(r *request, most int) ([]waitingTask, error) {
 // A rowMaker creates the rows of a list. It reads each title and name once.
 type rowMaker struct {
 	d      *Dashboard
-	r      *request
+	r      *frame.Request
 	doing  map[string]stream.Activity
 	titles map[string]string // of workers, by id
 	names  map[string]string // of users, by id
 }
 
 // taskRows returns the rows of tasks. The ones that wait for the user come first and only once.
-func (d *Dashboard) taskRows(r *request, waiting []waitingTask, tasks []store.Task) ([]taskRow, error) {
-	m := rowMaker{d: d, r: r, doing: d.cfg.Runner.Streams.Doing(r.who.OrganizationID),
+func (d *Dashboard) taskRows(r *frame.Request, waiting []waitingTask, tasks []store.Task) ([]taskRow, error) {
+	m := rowMaker{d: d, r: r, doing: d.cfg.Runner.Streams.Doing(r.Who.OrganizationID),
 		titles: map[string]string{}, names: map[string]string{}}
 	rows, known := make([]taskRow, 0, len(waiting)+len(tasks)), map[string]bool{}
 	for _, t := range waiting {
@@ -97,13 +98,13 @@ func (d *Dashboard) taskRows(r *request, waiting []waitingTask, tasks []store.Ta
 
 func (m rowMaker) row(t store.Task) (row taskRow, err error) {
 	row = taskRow{Task: t, Path: view.TaskPath(t.ID), State: string(t.Status),
-		By: m.r.lang.Label("started by", string(t.TriggeredBy))}
+		By: m.r.Lang.Label("started by", string(t.TriggeredBy))}
 	row.Worker, err = once(m.titles, t.WorkerID, func() (string, error) {
-		return m.d.store.WorkerTitle(m.r.Context(), t)
+		return m.d.Store.WorkerTitle(m.r.Context(), t)
 	})
 	if err == nil && t.TriggeredBy == store.TriggerUI && t.CreatedByUserID != "" {
 		row.By, err = once(m.names, t.CreatedByUserID, func() (string, error) {
-			return m.d.store.UserName(m.r.Context(), t.CreatedByUserID)
+			return m.d.Store.UserName(m.r.Context(), t.CreatedByUserID)
 		})
 	}
 	if err == nil {
@@ -131,19 +132,19 @@ func (m rowMaker) what(t store.Task) (string, error) {
 	r := m.r
 	switch {
 	case t.Wait != nil && t.Wait.For == store.WaitForPerson:
-		return r.t("waits for a person"), nil
+		return r.T("waits for a person"), nil
 	case t.Wait != nil && t.Wait.For == store.WaitForModel:
-		return r.t("waits for the model: %s", show.Ellipsis(t.Wait.Reason, textInRow)), nil
+		return r.T("waits for the model: %s", show.Ellipsis(t.Wait.Reason, textInRow)), nil
 	case t.Wait != nil:
-		return r.t("waits for another worker"), nil
+		return r.T("waits for another worker"), nil
 	case t.Status == store.Running:
 		return m.activity(m.doing[t.ID]), nil
 	case t.Status == store.Pending:
-		return r.t("in the queue"), nil
+		return r.T("in the queue"), nil
 	case t.Status != store.Failed:
 		return "", nil
 	}
-	last, err := m.d.store.LastTurn(r.Context(), t)
+	last, err := m.d.Store.LastTurn(r.Context(), t)
 	if err != nil || last.Failure == nil {
 		return "", err
 	}
@@ -159,11 +160,11 @@ func (m rowMaker) activity(a stream.Activity) string {
 		what := argumentsOf(a.Input).first("path", "command", "url", "query", "pattern", "worker", "question")
 		return show.Ellipsis(strings.TrimSpace(a.Tool+" "+collapseSpace(what)), textInRow)
 	case a.Kind == store.PartText:
-		return r.t("Writing the answer · step %d", a.Step)
+		return r.T("Writing the answer · step %d", a.Step)
 	case a.Kind == store.PartReasoning:
-		return r.t("Thinking · step %d", a.Step)
+		return r.T("Thinking · step %d", a.Step)
 	case a.Step > 0:
-		return r.t("Asking the model · step %d", a.Step)
+		return r.T("Asking the model · step %d", a.Step)
 	}
 	return ""
 }
@@ -174,14 +175,14 @@ func (m rowMaker) asks(list []store.Approval) string {
 	for i, a := range list {
 		switch {
 		case a.Kind == store.KindQuestion:
-			return m.r.t("asks: %s", show.Ellipsis(collapseSpace(a.Question.Text), textInRow))
+			return m.r.T("asks: %s", show.Ellipsis(collapseSpace(a.Question.Text), textInRow))
 		case i < asksInRow:
 			names = append(names, show.Ellipsis(a.ToolName, titleInFilter))
 		case i == asksInRow:
 			names = append(names, "…")
 		}
 	}
-	return m.r.t("asks: %s", strings.Join(names, ", "))
+	return m.r.T("asks: %s", strings.Join(names, ", "))
 }
 
 // collapseSpace returns a text with its white space as single spaces.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
@@ -13,19 +14,20 @@ import (
 
 // taskRoutes registers the pages of tasks.
 func (d *Dashboard) taskRoutes() {
-	d.on("GET", "/tasks", d.listTasks)
-	d.on("POST", "/tasks", submitted(d.manyTasks, nil))
-	d.on("GET", "/tasks/:taskId", d.showTask)
-	d.on("POST", "/tasks/:taskId", d.followUp)
-	d.on("GET", "/tasks/:taskId/live", d.watchTask)
-	d.on("POST", "/tasks/:taskId/cancel", button(d.cancelTask))
-	d.on("POST", "/tasks/:taskId/archive", changing("taskId", d.cfg.Runner.ArchiveTask, done("/tasks", "task-archived")))
-	d.on("POST", "/tasks/:taskId/approvals/:approvalId", d.onTask(d.decideApproval))
-	d.on("GET", "/tasks/:taskId/turns/:turn", d.showTurn)
-	d.on("POST", "/tasks/:taskId/turns/:turn/again", d.onTask(d.runAgain))
-	d.on("GET", "/tasks/:taskId/calls/:turn/:step/:call", d.showCall)
-	d.on("GET", "/tasks/:taskId/raw/*what", d.showRaw)
-	d.on("GET", "/tasks/:taskId/files.zip", d.zipTaskFiles)
+	d.On("GET", "/tasks", d.listTasks)
+	d.On("POST", "/tasks", frame.Submitted(d.manyTasks, nil))
+	d.On("GET", "/tasks/:taskId", d.showTask)
+	d.On("POST", "/tasks/:taskId", d.followUp)
+	d.On("GET", "/tasks/:taskId/live", d.watchTask)
+	d.On("POST", "/tasks/:taskId/cancel", frame.Button(d.cancelTask))
+	d.On("POST", "/tasks/:taskId/archive",
+		frame.Changing("taskId", d.cfg.Runner.ArchiveTask, frame.Done("/tasks", "task-archived")))
+	d.On("POST", "/tasks/:taskId/approvals/:approvalId", d.onTask(d.decideApproval))
+	d.On("GET", "/tasks/:taskId/turns/:turn", d.showTurn)
+	d.On("POST", "/tasks/:taskId/turns/:turn/again", d.onTask(d.runAgain))
+	d.On("GET", "/tasks/:taskId/calls/:turn/:step/:call", d.showCall)
+	d.On("GET", "/tasks/:taskId/raw/*what", d.showRaw)
+	d.On("GET", "/tasks/:taskId/files.zip", d.zipTaskFiles)
 }
 
 const (
@@ -39,7 +41,7 @@ const (
 
 // A taskList is the data of the list of tasks.
 type taskList struct {
-	Form     *form // the filters
+	Form     *frame.Form // the filters
 	Segments []segment
 	Tasks    []taskRow
 	Next     string // address of the next page; "" after the last
@@ -52,7 +54,7 @@ type taskList struct {
 	Token    string      // identifies the form of the actions, so that a second click does nothing
 	Back     string      // the query of the page
 
-	Statuses, Waits, Triggers, Workers []option // choices of the filters
+	Statuses, Waits, Triggers, Workers []frame.Option // choices of the filters
 }
 
 // A segment is a part of the list with a link.
@@ -66,13 +68,17 @@ type segment struct {
 }
 
 // addChoices adds the choices of the selects to p.
-func (d *Dashboard) addChoices(r *request, p *taskList) (err error) {
-	p.Statuses = []option{{"", r.t("Any state")}, {"pending", r.t("Queued")}, {"running", r.t("Running")},
-		{"completed", r.t("Done")}, {"error", r.t("Failed")}, {"aborted", r.t("Cancelled")}}
-	p.Waits = []option{{"", r.t("Anything")}, {"person", r.t("A person")}, {"model", r.t("The model")},
-		{"worker", r.t("Another worker")}}
-	p.Triggers = []option{{"", r.t("Any source")}, {"api", r.t("API")}, {"email", r.t("Mail")},
-		{"schedule", r.t("Schedule")}, {"ui", r.t("Dashboard")}}
+func (d *Dashboard) addChoices(r *frame.Request, p *taskList) (err error) {
+	p.Statuses = []frame.Option{{Value: "", Label: r.T("Any state")},
+		{Value: "pending", Label: r.T("Queued")}, {Value: "running", Label: r.T("Running")},
+		{Value: "completed", Label: r.T("Done")}, {Value: "error", Label: r.T("Failed")},
+		{Value: "aborted", Label: r.T("Cancelled")}}
+	p.Waits = []frame.Option{{Value: "", Label: r.T("Anything")},
+		{Value: "person", Label: r.T("A person")}, {Value: "model", Label: r.T("The model")},
+		{Value: "worker", Label: r.T("Another worker")}}
+	p.Triggers = []frame.Option{{Value: "", Label: r.T("Any source")}, {Value: "api", Label: r.T("API")},
+		{Value: "email", Label: r.T("Mail")},
+		{Value: "schedule", Label: r.T("Schedule")}, {Value: "ui", Label: r.T("Dashboard")}}
 	p.Workers, err = d.workerOptions(r, p.Form.Get("workerId"))
 	return err
 }
@@ -101,17 +107,17 @@ func moreTaskFilters() []string {
 // taskFilters returns the names of all filters except the one for tasks that wait for the user.
 func taskFilters() []string { return append(moreTaskFilters(), "q", "workerId", "triggeredBy") }
 
-func (d *Dashboard) listTasks(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) listTasks(w http.ResponseWriter, r *frame.Request) error {
 	typed := r.URL.Query()
-	set := filters(typed, taskFilters()...)
-	p := taskList{Form: formOf(typed), Filtered: len(set) > 0, First: set.Encode(), Later: typed.Get("cursor") != "",
+	set := frame.Filters(typed, taskFilters()...)
+	p := taskList{Form: frame.FormOf(typed), Filtered: len(set) > 0, First: set.Encode(), Later: typed.Get("cursor") != "",
 		Waiting: typed.Get("show") == "waiting", MailTo: "WORKER_ID@" + d.cfg.MailDomain, Result: bulkResultOf(r),
-		Token: d.token(), Back: r.URL.RawQuery}
+		Token: d.Token(), Back: r.URL.RawQuery}
 	status := http.StatusOK
 	// The form shows invalid filters. Other errors, such as for a worker that the user may not see,
 	// have their own page.
 	if err := d.addTasks(r, &p, set); err != nil {
-		if !store.IsKind(err, store.Invalid) || !p.Form.refused(r, err) {
+		if !store.IsKind(err, store.Invalid) || !p.Form.Refused(r, err) {
 			return err
 		}
 		status = http.StatusUnprocessableEntity
@@ -123,12 +129,12 @@ func (d *Dashboard) listTasks(w http.ResponseWriter, r *request) error {
 	if err := d.addChoices(r, &p); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "tasks.html", r.t("Tasks"), p)
+	return d.Render(w, r, status, "tasks.html", r.T("Tasks"), p)
 }
 
 // addTasks adds the rows of the page to p. The first page begins with the tasks that wait for the
 // user.
-func (d *Dashboard) addTasks(r *request, p *taskList, set url.Values) error {
+func (d *Dashboard) addTasks(r *frame.Request, p *taskList, set url.Values) error {
 	var waiting []waitingTask
 	var err error
 	if p.Waiting || !p.Filtered && !p.Later {
@@ -147,10 +153,10 @@ func (d *Dashboard) addTasks(r *request, p *taskList, set url.Values) error {
 			return err
 		}
 		var next string
-		if tasks, next, err = d.store.Tasks(r.Context(), r.who.Caller, q); err != nil {
+		if tasks, next, err = d.Store.Tasks(r.Context(), r.Who.Caller, q); err != nil {
 			return err
 		}
-		p.Next = listPage("/tasks", set, next)
+		p.Next = frame.ListPage("/tasks", set, next)
 	}
 	p.Tasks, err = d.taskRows(r, waiting, tasks)
 	return err
@@ -158,12 +164,12 @@ func (d *Dashboard) addTasks(r *request, p *taskList, set url.Values) error {
 
 // taskSegments returns the segments of the list. Each keeps the other filters. The counts include
 // all tasks.
-func (d *Dashboard) taskSegments(r *request, set url.Values, waiting bool) ([]segment, error) {
-	counts, err := d.store.TaskCounts(r.Context(), r.who.Caller)
+func (d *Dashboard) taskSegments(r *frame.Request, set url.Values, waiting bool) ([]segment, error) {
+	counts, err := d.Store.TaskCounts(r.Context(), r.Who.Caller)
 	if err != nil {
 		return nil, err
 	}
-	deciding, err := d.store.PendingDecisions(r.Context(), r.who.Caller)
+	deciding, err := d.Store.PendingDecisions(r.Context(), r.Who.Caller)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +183,7 @@ func (d *Dashboard) taskSegments(r *request, set url.Values, waiting bool) ([]se
 			q.Set(name, value)
 			current = r.URL.Query().Get(name) == value
 		}
-		return segment{Label: r.t(label), Address: "/tasks?" + q.Encode(), Current: current, Count: n,
+		return segment{Label: r.T(label), Address: "/tasks?" + q.Encode(), Current: current, Count: n,
 			More: most > 0 && n >= most}
 	}
 	list := []segment{part("All", "", "", 0, 0),
@@ -214,30 +220,30 @@ func formTime(f *store.Fields, v url.Values, name string) time.Time {
 }
 
 // workerOptions returns the choices of the worker filter: the newest workers, and the chosen one.
-func (d *Dashboard) workerOptions(r *request, chosen string) ([]option, error) {
-	workers, _, err := d.store.Workers(r.Context(), r.who.Caller,
+func (d *Dashboard) workerOptions(r *frame.Request, chosen string) ([]frame.Option, error) {
+	workers, _, err := d.Store.Workers(r.Context(), r.Who.Caller,
 		store.WorkerQuery{Origin: store.CreatedOrigin, Limit: workersInList})
 	if err != nil {
 		return nil, err
 	}
-	list := []option{{"", r.t("Any worker")}}
+	list := []frame.Option{{Value: "", Label: r.T("Any worker")}}
 	found := chosen == ""
 	for _, w := range workers {
-		list = append(list, option{w.ID, show.Ellipsis(w.Title, titleInFilter)})
+		list = append(list, frame.Option{Value: w.ID, Label: show.Ellipsis(w.Title, titleInFilter)})
 		found = found || w.ID == chosen
 	}
 	if !found {
 		// A task made the worker, or it is old. If it was deleted, or the user may not see it, the
 		// filter shows its id.
 		title := chosen
-		w, err := d.store.Worker(r.Context(), r.who.Caller, chosen)
+		w, err := d.Store.Worker(r.Context(), r.Who.Caller, chosen)
 		switch {
 		case err == nil:
 			title = show.Ellipsis(w.Title, titleInFilter)
 		case !store.IsKind(err, store.NotFound) && !store.IsKind(err, store.Forbidden):
 			return nil, err
 		}
-		list = append(list, option{chosen, title})
+		list = append(list, frame.Option{Value: chosen, Label: title})
 	}
 	return list, nil
 }

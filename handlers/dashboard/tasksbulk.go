@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
@@ -15,9 +16,9 @@ const maxBulk = 100
 
 // manyTasks cancels, archives or retries each task of a form. The store checks the rights for each
 // task. The list then shows how many were done, and why the others were not.
-func (d *Dashboard) manyTasks(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) manyTasks(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	ids := f.Values["id"]
-	act, ok := map[string]func(*request, string, *form) error{
+	act, ok := map[string]func(*frame.Request, string, *frame.Form) error{
 		"cancel": d.cancelOne, "archive": d.archiveOne, "retry": d.retryOne}[f.Get("do")]
 	switch {
 	case !ok:
@@ -66,26 +67,26 @@ func listAddress(back string, result url.Values) string {
 // an unfinished or completed task cannot be retried.
 var errWrongState = store.Errorf(store.Conflict, "the state of the task does not allow this")
 
-func (d *Dashboard) cancelOne(r *request, id string, _ *form) error {
-	task, _, err := d.store.Task(r.Context(), r.who.Caller, id)
+func (d *Dashboard) cancelOne(r *frame.Request, id string, _ *frame.Form) error {
+	task, _, err := d.Store.Task(r.Context(), r.Who.Caller, id)
 	if err != nil {
 		return err
 	}
 	if task.Unfinished == 0 {
 		return errWrongState
 	}
-	_, err = d.cfg.Runner.AbortTask(r.Context(), r.who.Caller, task.ID)
+	_, err = d.cfg.Runner.AbortTask(r.Context(), r.Who.Caller, task.ID)
 	return err
 }
 
-func (d *Dashboard) archiveOne(r *request, id string, _ *form) error {
-	return d.cfg.Runner.ArchiveTask(r.Context(), r.who.Caller, id)
+func (d *Dashboard) archiveOne(r *frame.Request, id string, _ *frame.Form) error {
+	return d.cfg.Runner.ArchiveTask(r.Context(), r.Who.Caller, id)
 }
 
 // retryOne adds the instruction of the last turn to the task again, if that turn failed or was
 // cancelled.
-func (d *Dashboard) retryOne(r *request, id string, f *form) error {
-	task, _, err := d.store.Task(r.Context(), r.who.Caller, id)
+func (d *Dashboard) retryOne(r *frame.Request, id string, f *frame.Form) error {
+	task, _, err := d.Store.Task(r.Context(), r.Who.Caller, id)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (d *Dashboard) retryOne(r *request, id string, f *form) error {
 		return errWrongState
 	}
 	// The key names no turn: a second click does nothing, even if the new turn has failed meanwhile.
-	return d.repeat(r, task, strconv.FormatInt(task.TurnCount-1, 10), formKey(r.who.Caller, f.Get("token"), task.ID))
+	return d.repeat(r, task, strconv.FormatInt(task.TurnCount-1, 10), frame.FormKey(r.Who.Caller, f.Get("token"), task.ID))
 }
 
 // refusalOf returns the key of the reason why a task was not changed, or "" for an internal error.
@@ -127,7 +128,7 @@ type bulkResult struct {
 
 // bulkResultOf reads the result from an address. The address holds only keys and numbers, so that a
 // link cannot put other text on the page.
-func bulkResultOf(r *request) *bulkResult {
+func bulkResultOf(r *frame.Request) *bulkResult {
 	v := r.URL.Query()
 	b := bulkResult{Did: smallNumber(v.Get("did")), Not: smallNumber(v.Get("not"))}
 	switch v.Get("bulk") {
@@ -140,7 +141,7 @@ func bulkResultOf(r *request) *bulkResult {
 	default:
 		return nil
 	}
-	b.Why = r.lang.Label("bulk refusal", v.Get("why"))
+	b.Why = r.Lang.Label("bulk refusal", v.Get("why"))
 	return &b
 }
 

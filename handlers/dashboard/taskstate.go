@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/stream"
@@ -54,7 +55,7 @@ type activity struct {
 // waiting calls.
 func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Approval) activity {
 	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
-	brief := statusOf(b.r.lang, s.Turn.Status, s.Turn.Wait, mine)
+	brief := statusOf(b.r.Lang, s.Turn.Status, s.Turn.Wait, mine)
 	a := activity{State: brief, Brief: brief, Took: s.Turn.Duration,
 		Credits: store.Credits(usageOf(s).Cost()), Step: usageOf(s).Steps, Now: b.d.cfg.Now().UnixMilli()}
 	if a.Ended = s.Turn.Status.Ended(); a.Ended {
@@ -67,7 +68,7 @@ func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Appro
 	waits := slices.ContainsFunc(asks, func(p store.Approval) bool { return p.Status == store.ApprovalPending })
 	if waits && s.Turn.Wait == nil && s.Current == nil && len(openCallsOf(s)) == len(asks) {
 		// The runner is about to suspend the turn, so the page must not show it as running.
-		a.Brief = statusOf(b.r.lang, store.Running, &store.Wait{For: store.WaitForPerson}, mine)
+		a.Brief = statusOf(b.r.Lang, store.Running, &store.Wait{For: store.WaitForPerson}, mine)
 		a.State, a.Label = a.Brief, b.asksText(asks, mine)
 	}
 	if s.Turn.StartedAt != nil {
@@ -128,7 +129,7 @@ const maxOutage = 300
 
 // what returns the activity of an unfinished turn, or the reason why it waits, as text.
 func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) string {
-	l, w := b.r.lang, s.Turn.Wait
+	l, w := b.r.Lang, s.Turn.Wait
 	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
 	switch {
 	case w != nil && w.For == store.WaitForPerson:
@@ -154,7 +155,7 @@ func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) s
 // outageText returns the error of a provider, whose code is before it, in the language of the page.
 func outageText(l *text.Language, reason string) string {
 	code, message, _ := strings.Cut(reason, ": ")
-	if shown := explained(l, code, message); shown != message {
+	if shown := frame.Explained(l, code, message); shown != message {
 		return shown
 	}
 	return reason
@@ -162,7 +163,7 @@ func outageText(l *text.Language, reason string) string {
 
 // works returns the activity of a running turn, as text.
 func (b *turnBuilder) works(s stream.State) string {
-	l := b.r.lang
+	l := b.r.Lang
 	if calls := openCallsOf(s); len(calls) > 0 {
 		name := show.Ellipsis(calls[0].ToolName, 40)
 		if len(calls) == 1 {
@@ -187,13 +188,13 @@ func (b *turnBuilder) asksText(asks []store.Approval, mine bool) string {
 	question := len(asks) > 0 && asks[0].Kind == store.KindQuestion
 	switch {
 	case question && mine:
-		return b.r.t("Waiting for your answer")
+		return b.r.T("Waiting for your answer")
 	case question:
-		return b.r.t("Waiting for an answer")
+		return b.r.T("Waiting for an answer")
 	case mine:
-		return b.r.t("Waiting for your approval")
+		return b.r.T("Waiting for your approval")
 	}
-	return b.r.t("Waiting for approval")
+	return b.r.T("Waiting for approval")
 }
 
 // signature returns a text that changes with everything except the step in progress.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
@@ -20,7 +21,7 @@ import (
 
 // watchTask streams the pieces of a task's page when they change, as HTML. A reload would show the
 // same.
-func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) watchTask(w http.ResponseWriter, r *frame.Request) error {
 	p, err := d.newTaskPage(r)
 	if err != nil {
 		return err
@@ -31,14 +32,14 @@ func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	taskID := p.Task.ID // read by the check below, which runs on another goroutine than the one that changes the page
-	r.release()         // an open stream does not count as a concurrent request: streams have their own limit
+	r.Release()         // an open stream does not count as a concurrent request: streams have their own limit
 	if d.cfg.API.Forward(w, r.Request, p.Worker.ID) {
 		return nil
 	}
-	return d.cfg.API.StreamPage(w, r.Request, r.who, watch, func(ctx context.Context) error {
-		who, err := d.sameSession(ctx, r)
+	return d.cfg.API.StreamPage(w, r.Request, r.Who, watch, func(ctx context.Context) error {
+		who, err := d.SameSession(ctx, r)
 		if err == nil {
-			_, _, err = d.store.Task(ctx, who.Caller, taskID)
+			_, _, err = d.Store.Task(ctx, who.Caller, taskID)
 		}
 		return err
 	})
@@ -48,7 +49,7 @@ func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
 // hash of each piece on the page, and sends a piece only if it differs.
 type taskWatch struct {
 	d    *Dashboard
-	r    *request
+	r    *frame.Request
 	page *taskPage
 	turn store.Turn // the turn that it follows
 	from int64      // first step that the page shows
@@ -76,7 +77,7 @@ type madeStep struct {
 }
 
 // begin finds the position of the page in the task.
-func (w *taskWatch) begin(r *request) error {
+func (w *taskWatch) begin(r *frame.Request) error {
 	query := r.URL.Query()
 	seq, _ := strconv.ParseInt(query.Get("turn"), 10, 32) // an invalid number begins with the first turn
 	w.from, _ = strconv.ParseInt(query.Get("step"), 10, 32)
@@ -94,7 +95,7 @@ func (w *taskWatch) begin(r *request) error {
 		seq = w.page.Task.TurnCount - 1
 	}
 	w.from, w.has = max(0, w.from), max(0, w.has)
-	turn, err := w.d.store.TurnAt(r.Context(), w.page.Task, seq)
+	turn, err := w.d.Store.TurnAt(r.Context(), w.page.Task, seq)
 	w.turn = turn
 	return err
 }
@@ -150,7 +151,7 @@ func (w *taskWatch) look(ctx context.Context) ([]stream.Event, error) {
 
 // follow continues with the next turn of the task. If there is none, the watch is over.
 func (w *taskWatch) follow(ctx context.Context) error {
-	next, err := w.d.store.NextTurn(ctx, w.turn)
+	next, err := w.d.Store.NextTurn(ctx, w.turn)
 	switch {
 	case store.IsNotFound(err):
 		w.over = true
@@ -165,8 +166,8 @@ func (w *taskWatch) follow(ctx context.Context) error {
 
 // pieces returns the current pieces of the page.
 func (w *taskWatch) pieces(ctx context.Context, s stream.State) ([]piece, error) {
-	r := &request{Request: w.r.WithContext(ctx), who: w.r.who, sessionID: w.r.sessionID, lang: w.r.lang,
-		params: w.r.params}
+	r := &frame.Request{Request: w.r.WithContext(ctx), Who: w.r.Who, SessionID: w.r.SessionID, Lang: w.r.Lang,
+		Params: w.r.Params}
 	b := w.d.builder(r, w.page)
 	b.children = s.Children
 	task := w.page.Task
@@ -194,7 +195,7 @@ func (w *taskWatch) pieces(ctx context.Context, s stream.State) ([]piece, error)
 // rebuild makes the pieces that seldom change: the turns of the task, its buttons and the rail.
 func (w *taskWatch) rebuild(b *turnBuilder, s stream.State) (err error) {
 	p := w.page
-	if p.Task, p.Worker, err = w.d.store.Task(b.r.Context(), b.r.who.Caller, p.Task.ID); err != nil {
+	if p.Task, p.Worker, err = w.d.Store.Task(b.r.Context(), b.r.Who.Caller, p.Task.ID); err != nil {
 		return err
 	}
 	b.task = p.Task
@@ -208,7 +209,7 @@ func (w *taskWatch) rebuild(b *turnBuilder, s stream.State) (err error) {
 			return err
 		}
 	}
-	turns, err := w.d.store.TurnsBefore(b.r.Context(), p.Task, w.turn.Seq+turnsOnPage, turnsOnPage)
+	turns, err := w.d.Store.TurnsBefore(b.r.Context(), p.Task, w.turn.Seq+turnsOnPage, turnsOnPage)
 	if err != nil {
 		return err
 	}
@@ -283,7 +284,7 @@ func (w *taskWatch) end(b *turnBuilder, m *pieceMaker, s stream.State) error {
 	if _, ok := w.sent[id]; ok { // the piece has a new token each time
 		return nil
 	}
-	turn, err := w.d.store.Turn(b.r.Context(), s.Turn.ID)
+	turn, err := w.d.Store.Turn(b.r.Context(), s.Turn.ID)
 	if err != nil {
 		return err
 	}
@@ -310,7 +311,7 @@ func (w *taskWatch) diff(list []piece) *update {
 	for _, p := range list {
 		if h := w.hash(p); w.sent[p.ID] != h {
 			w.sent[p.ID] = h
-			change := []any{p.ID, withBase(w.d.basePath, show.Hidden(string(p.HTML), visible.Running))}
+			change := []any{p.ID, frame.WithBase(w.d.BasePath, show.Hidden(string(p.HTML), visible.Running))}
 			if p.Holder {
 				change = append(change, 1)
 			}

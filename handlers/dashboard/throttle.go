@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/serve"
 	"journeyman/store"
 )
@@ -48,13 +49,13 @@ func tooMany(wait time.Duration) error {
 	}
 	e := store.Errorf(store.Limited, "There were too many wrong passwords. Try again in %d %s.", minutes, unit)
 	e.RetryAfter = wait.Truncate(time.Second) + time.Second
-	return later(e)
+	return frame.Later(e)
 }
 
 // networkKey returns the key that counts the tries from an address.
 func networkKey(addr string) string { return "@" + store.Place(addr) }
 
-// begin counts a try. Above a limit it returns a tryLater error, and counts nothing.
+// begin counts a try. Above a limit it returns a TryLater error, and counts nothing.
 func (t *throttle) begin(email, addr string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,15 +127,15 @@ func (t *throttle) forgive(email, addr string, right bool) {
 }
 
 // checkPassword returns the user with that email address and password. It returns a
-// tryLater error after too many wrong passwords.
-func (d *Dashboard) checkPassword(r *request, email, password string) (c store.Caller, err error) {
+// TryLater error after too many wrong passwords.
+func (d *Dashboard) checkPassword(r *frame.Request, email, password string) (c store.Caller, err error) {
 	addr := serve.ClientAddr(r.Request)
 	if err := d.throttle.begin(email, addr); err != nil {
 		d.cfg.Log.WarnContext(r.Context(), "sign-in throttled", "remote", addr)
 		return c, err
 	}
 	err = d.hashing(r, "", func() error {
-		c, err = d.store.CheckPassword(r.Context(), email, password)
+		c, err = d.Store.CheckPassword(r.Context(), email, password)
 		return err
 	})
 	if store.IsKind(err, store.Unauthorized) {
@@ -147,12 +148,12 @@ func (d *Dashboard) checkPassword(r *request, email, password string) (c store.C
 }
 
 // hashing runs do, which checks or sets a password. Hashing needs much CPU time, so it is limited
-// for the client's address, the user and the organization. A refusal is a tryLater error.
-func (d *Dashboard) hashing(r *request, organizationID string, do func() error) error {
-	release, err := d.cfg.API.HoldPassword(serve.ClientAddr(r.Request), r.who.UserID, organizationID)
+// for the client's address, the user and the organization. A refusal is a TryLater error.
+func (d *Dashboard) hashing(r *frame.Request, organizationID string, do func() error) error {
+	release, err := d.cfg.API.HoldPassword(serve.ClientAddr(r.Request), r.Who.UserID, organizationID)
 	if err == nil {
 		defer release()
 		err = do()
 	}
-	return later(err)
+	return frame.Later(err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 	"journeyman/store/ordertest"
 )
@@ -21,7 +22,7 @@ func TestThrottle(t *testing.T) {
 	th := newThrottle(func() time.Time { return now }, alone)
 	refused := func(email, addr string) bool {
 		t.Helper()
-		var later *tryLater
+		var later *frame.TryLater
 		return errors.As(th.begin(email, addr), &later)
 	}
 	for i := range wrongByEmail {
@@ -100,7 +101,7 @@ func TestCells(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	for text, want := range map[string]string{"": "", "a=1": "a=1", "=1+1": "'=1+1", "@x": "'@x", "-1": "'-1", "+1": "'+1", "\t=1": "'\t=1"} {
-		is.Equal(csvCell(text), want)
+		is.Equal(frame.CSVCell(text), want)
 	}
 }
 
@@ -110,12 +111,12 @@ func TestLater(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	h := http.Header{}
-	is.Equal(refusalStatus(h, later(store.Errorf(store.Busy, "the data folder cannot be written now"))), 503)
+	is.Equal(frame.RefusalStatus(h, frame.Later(store.Errorf(store.Busy, "the data folder cannot be written now"))), 503)
 	is.Equal(h.Get("Retry-After"), "1")
 	h = http.Header{}
-	is.Equal(refusalStatus(h, later(store.Errorf(store.Unauthorized, "wrong"))), 422)
+	is.Equal(frame.RefusalStatus(h, frame.Later(store.Errorf(store.Unauthorized, "wrong"))), 422)
 	is.Equal(len(h), 0)
-	is.NoErr(later(nil))
+	is.NoErr(frame.Later(nil))
 }
 
 // alone is the number of nodes of a server that has its database alone.

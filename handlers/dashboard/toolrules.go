@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/store"
 )
@@ -12,7 +13,7 @@ import (
 // these". The latter has check boxes for this program's tools, and text fields for their arguments
 // and for MCP tools.
 type toolRules struct {
-	Form               *form
+	Form               *frame.Form
 	Name, Legend, Hint string
 	Default            string   // describes the tools that the default permits
 	Tools              []string // tools with a check box
@@ -63,7 +64,7 @@ func (r toolRules) OtherField() string    { return r.Name + "Other" }
 
 // rulesOf reads the rules with that name. It returns nil if the form does not have
 // them, and a pointer to nil for the default.
-func rulesOf(f *form, name string) *store.ToolRules {
+func rulesOf(f *frame.Form, name string) *store.ToolRules {
 	var rules store.ToolRules
 	switch f.Get(name + "Mode") {
 	case "":
@@ -94,7 +95,7 @@ func rulesOf(f *form, name string) *store.ToolRules {
 }
 
 // showRules fills the fields of the list with that name. own are the tools with a check box.
-func showRules(f *form, name string, rules store.ToolRules, own []string) {
+func showRules(f *frame.Form, name string, rules store.ToolRules, own []string) {
 	f.Values.Set(name+"Mode", "default")
 	if rules != nil {
 		f.Values.Set(name+"Mode", "only")

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
@@ -146,7 +147,7 @@ func (f fileLink) Picture() bool {
 // complete text.
 type turnBuilder struct {
 	d           *Dashboard
-	r           *request
+	r           *frame.Request
 	task        store.Task
 	path        string
 	parts       int  // of steps that the page has
@@ -158,7 +159,7 @@ type turnBuilder struct {
 }
 
 // prose returns the renderer of Markdown in the language of the page.
-func (b *turnBuilder) prose() show.Prose { return show.Prose{Language: b.r.lang} }
+func (b *turnBuilder) prose() show.Prose { return show.Prose{Language: b.r.Lang} }
 
 // turn returns the block of a turn for the page of its task, with its newest steps.
 func (b *turnBuilder) turn(t store.Turn) (turnBlock, error) {
@@ -176,7 +177,7 @@ func (b *turnBuilder) withSteps(t store.Turn, from int64, n int, o stepOrder) (t
 	if err != nil {
 		return block, err
 	}
-	steps, err := b.d.store.JournalPage(b.r.Context(), t, from, n)
+	steps, err := b.d.Store.JournalPage(b.r.Context(), t, from, n)
 	if err != nil {
 		return block, err
 	}
@@ -187,11 +188,11 @@ func (b *turnBuilder) withSteps(t store.Turn, from int64, n int, o stepOrder) (t
 func (b *turnBuilder) frame(t store.Turn) (block turnBlock, err error) {
 	seq := strconv.FormatInt(t.Seq, 10)
 	raw := b.path + "/raw/" + seq
-	block = turnBlock{Turn: t, Path: b.path + "/turns/" + seq, TaskPath: b.path, lang: b.r.lang,
-		Problem: problemText(b.r.lang, t, b.shares(t)), Instruction: show.ExcerptOf(t.Input, inputBytes).At(raw + "/input"),
-		End: statusOf(b.r.lang, t.Status, t.Wait, false)}
+	block = turnBlock{Turn: t, Path: b.path + "/turns/" + seq, TaskPath: b.path, lang: b.r.Lang,
+		Problem: problemText(b.r.Lang, t, b.shares(t)), Instruction: show.ExcerptOf(t.Input, inputBytes).At(raw + "/input"),
+		End: statusOf(b.r.Lang, t.Status, t.Wait, false)}
 	if b.again {
-		block.Again = b.d.token()
+		block.Again = b.d.Token()
 	}
 	if t.Status == store.Pending && !t.Ready {
 		m := pieceMaker{b: b, root: block.FlowID()}
@@ -223,12 +224,12 @@ func (b *turnBuilder) name(userID string) (string, error) {
 	if b.names == nil {
 		b.names = map[string]string{}
 	}
-	return once(b.names, userID, func() (string, error) { return b.d.store.UserName(b.r.Context(), userID) })
+	return once(b.names, userID, func() (string, error) { return b.d.Store.UserName(b.r.Context(), userID) })
 }
 
 // addFiles adds the files of the turn, as many as a page shows.
 func (b *turnBuilder) addFiles(block *turnBlock) error {
-	files, err := b.d.store.FilesByTurn(b.r.Context(), block.Turn)
+	files, err := b.d.Store.FilesByTurn(b.r.Context(), block.Turn)
 	if err != nil {
 		return err
 	}
@@ -287,7 +288,7 @@ func problemText(l *text.Language, t store.Turn, shared bool) string {
 	case t.Status == store.Aborted:
 		return l.T("Its results so far are kept.")
 	case t.Failure != nil:
-		why := cmp.Or(show.Sentence(explained(l, t.Failure.Code, t.Failure.Message)), l.T("The turn failed."))
+		why := cmp.Or(show.Sentence(frame.Explained(l, t.Failure.Code, t.Failure.Message)), l.T("The turn failed."))
 		if t.Failure.Retryable {
 			why += " " + l.T("Trying again may help.")
 		}

@@ -10,39 +10,43 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 )
 
 // usageRoutes registers the pages of usage.
 func (d *Dashboard) usageRoutes() {
-	d.may(store.SeeUsage, "GET", "/usage", d.showUsage)
-	d.may(store.SeeUsage, "GET", "/usage.csv", d.downloadUsage)
+	d.May(store.SeeUsage, "GET", "/usage", d.showUsage)
+	d.May(store.SeeUsage, "GET", "/usage.csv", d.downloadUsage)
 }
 
 // partsOnPage is the number of workers, keys or triggers that the page lists.
 const partsOnPage = 20
 
 // usageRanges, usageMeasures and usageGroups return the choices of the page.
-func usageRanges(r *request) []option {
-	return []option{{"7", r.t("7 days")}, {"30", r.t("30 days")}, {"90", r.t("90 days")}}
+func usageRanges(r *frame.Request) []frame.Option {
+	return []frame.Option{{Value: "7", Label: r.T("7 days")}, {Value: "30", Label: r.T("30 days")},
+		{Value: "90", Label: r.T("90 days")}}
 }
 
-func usageMeasures(r *request) []option {
-	return []option{{"credits", r.t("Credits")}, {"tokens", r.t("Tokens")}, {"turns", r.t("Turns")},
-		{"failures", r.t("Failures")}}
+func usageMeasures(r *frame.Request) []frame.Option {
+	return []frame.Option{{Value: "credits", Label: r.T("Credits")},
+		{Value: "tokens", Label: r.T("Tokens")}, {Value: "turns", Label: r.T("Turns")},
+		{Value: "failures", Label: r.T("Failures")}}
 }
 
-func usageGroups(r *request) []option {
-	return []option{{"worker", r.t("Worker")}, {"key", r.t("API key")}, {"trigger", r.t("Trigger")}}
+func usageGroups(r *frame.Request) []frame.Option {
+	return []frame.Option{{Value: "worker", Label: r.T("Worker")}, {Value: "key", Label: r.T("API key")},
+		{Value: "trigger", Label: r.T("Trigger")}}
 }
 
 // A usagePage is the data of the page: the usage of some days.
 type usagePage struct {
 	Choices []choice
 	Days    int
-	Measure option
-	By      option
+	Measure frame.Option
+	By      frame.Option
 	Total   usageSum
 	ByDay   []usageDay
 	Rest    int64 // parts that the page does not list
@@ -136,7 +140,7 @@ func (p usagePage) Filled() int { return min(p.Percent(), 100) }
 func (p usagePage) Empty() bool { return p.Total.UsageSum == store.UsageSum{} }
 
 // pick returns the option with that value, else the option at index otherwise.
-func pick(options []option, value string, otherwise int) option {
+func pick(options []frame.Option, value string, otherwise int) frame.Option {
 	for _, o := range options {
 		if o.Value == value {
 			return o
@@ -146,40 +150,40 @@ func pick(options []option, value string, otherwise int) option {
 }
 
 // rangeOf returns the number of days that a request asks for.
-func rangeOf(r *request) (days int) {
+func rangeOf(r *frame.Request) (days int) {
 	days, _ = strconv.Atoi(pick(usageRanges(r), r.URL.Query().Get("days"), 1).Value) // one of usageRanges
 	return days
 }
 
-func (d *Dashboard) showUsage(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) showUsage(w http.ResponseWriter, r *frame.Request) error {
 	v := r.URL.Query()
 	days, measure, by := rangeOf(r), pick(usageMeasures(r), v.Get("show"), 0), pick(usageGroups(r), v.Get("by"), 0)
-	p := usagePage{Days: days, Measure: measure, By: by, Month: r.month(d.cfg.Now().UTC()),
-		Heading: r.t("%s by day and %s", measure.Label, r.lang.Label("usage group", by.Value)),
+	p := usagePage{Days: days, Measure: measure, By: by, Month: r.Month(d.cfg.Now().UTC()),
+		Heading: r.T("%s by day and %s", measure.Label, r.Lang.Label("usage group", by.Value)),
 		CSV:     "/usage.csv?days=" + strconv.Itoa(days)}
 	set := url.Values{"days": {strconv.Itoa(days)}, "show": {measure.Value}, "by": {by.Value}}
 	p.Choices = []choice{
-		choose(r.t("Range"), "days", usageRanges(r), set),
-		choose(r.t("Show"), "show", usageMeasures(r), set),
-		choose(r.t("By"), "by", usageGroups(r), set),
+		choose(r.T("Range"), "days", usageRanges(r), set),
+		choose(r.T("Show"), "show", usageMeasures(r), set),
+		choose(r.T("By"), "by", usageGroups(r), set),
 	}
-	spent, limit, err := d.store.MonthSpending(r.Context(), r.who.Caller)
+	spent, limit, err := d.Store.MonthSpending(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
 	}
 	p.Spent, p.Cap = store.Credits(spent), limit
-	p.Stored, p.MayStore = d.store.DiskOf(r.who.OrganizationID).Use()
-	report, err := d.store.Usage(r.Context(), r.who.Caller, store.UsageQuery{Days: p.Days,
+	p.Stored, p.MayStore = d.Store.DiskOf(r.Who.OrganizationID).Use()
+	report, err := d.Store.Usage(r.Context(), r.Who.Caller, store.UsageQuery{Days: p.Days,
 		By: store.UsageGroup(by.Value), Measure: store.UsageMeasure(measure.Value), Parts: partsOnPage})
 	if err != nil {
 		return err
 	}
 	p.fill(r, report)
-	return d.page(w, r, "usage.html", r.t("Usage"), p)
+	return d.Page(w, r, "usage.html", r.T("Usage"), p)
 }
 
 // fill puts a report into the page.
-func (p *usagePage) fill(r *request, report store.UsageReport) {
+func (p *usagePage) fill(r *frame.Request, report store.UsageReport) {
 	measure, by := store.UsageMeasure(p.Measure.Value), store.UsageGroup(p.By.Value)
 	p.Total, p.Rest = usageSum{report.Total}, int64(report.Rest)
 	largest := 0.0
@@ -194,16 +198,16 @@ func (p *usagePage) fill(r *request, report store.UsageReport) {
 	}
 	p.Legend = slices.Clone(p.Parts[:min(len(p.Parts), show.PlotParts)])
 	if len(report.Parts) > show.PlotParts || report.Rest > 0 {
-		p.Legend = append(p.Legend, usagePart{Class: show.PartClass(show.PlotParts), Name: r.t("others")})
+		p.Legend = append(p.Legend, usagePart{Class: show.PartClass(show.PlotParts), Name: r.T("others")})
 	}
 	for i, day := range report.Days {
 		p.ByDay = append(p.ByDay, usageDay{report.First.AddDate(0, 0, i).Format(time.DateOnly), usageSum{day}})
 	}
-	p.Plot = show.NewPlot(r.lang, report, measure)
+	p.Plot = show.NewPlot(r.Lang, report, measure)
 }
 
 // choose returns a choice whose links change one field of the query and keep the others.
-func choose(name, field string, options []option, set url.Values) choice {
+func choose(name, field string, options []frame.Option, set url.Values) choice {
 	c := choice{Name: name}
 	for _, o := range options {
 		q := maps.Clone(set)
@@ -214,15 +218,15 @@ func choose(name, field string, options []option, set url.Values) choice {
 }
 
 // newUsagePart returns the line of a part. rank is its place among the parts, from 0.
-func newUsagePart(r *request, part store.UsagePart, rank int, by store.UsageGroup) usagePart {
+func newUsagePart(r *frame.Request, part store.UsagePart, rank int, by store.UsageGroup) usagePart {
 	p := usagePart{Total: usageSum{part.Total}, Class: show.PartClass(rank), Name: brief(part.Title)}
 	switch {
 	case by == store.ByTrigger:
-		p.Name = show.Trigger(r.lang, store.Trigger(part.ID))
+		p.Name = show.Trigger(r.Lang, store.Trigger(part.ID))
 	case by == store.ByKey && part.ID == "":
-		p.Name = r.t("no key (dashboard, mail, schedules)")
+		p.Name = r.T("no key (dashboard, mail, schedules)")
 	case by == store.ByWorker && part.ID == "":
-		p.Name = r.t("no worker (drafts of instructions)")
+		p.Name = r.T("no worker (drafts of instructions)")
 	case part.Title == "":
 		p.Name = part.ID
 	case by == store.ByWorker:
@@ -232,11 +236,11 @@ func newUsagePart(r *request, part store.UsagePart, rank int, by store.UsageGrou
 }
 
 // downloadUsage sends the usage of each day, the oldest first.
-func (d *Dashboard) downloadUsage(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) downloadUsage(w http.ResponseWriter, r *frame.Request) error {
 	last := d.cfg.Now().UTC()
 	day := last.AddDate(0, 0, 1-rangeOf(r))
 	nextDay := func() (rows [][]string, more bool, err error) {
-		usage, err := d.store.UsageOn(r.Context(), r.who.Caller, day)
+		usage, err := d.Store.UsageOn(r.Context(), r.Who.Caller, day)
 		for _, u := range usage {
 			rows = append(rows, usageCells(u))
 		}
@@ -245,14 +249,14 @@ func (d *Dashboard) downloadUsage(w http.ResponseWriter, r *request) error {
 	}
 	header := []string{"day", "workerId", "apiKeyId", "triggeredBy", "turns", "failures", "steps",
 		"inputTokens", "outputTokens", "credits", "seconds"}
-	return d.sendCSV(w, r, "usage.csv", header, nextDay)
+	return d.SendCSV(w, r, "usage.csv", header, nextDay)
 }
 
 // usageCells returns the row of one worker, key and trigger on one day.
 func usageCells(u store.UsageRow) []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	decimal := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-	return []string{u.Day.Format(time.DateOnly), csvCell(u.WorkerID), csvCell(u.KeyID), string(u.TriggeredBy),
+	return []string{u.Day.Format(time.DateOnly), frame.CSVCell(u.WorkerID), frame.CSVCell(u.KeyID), string(u.TriggeredBy),
 		number(u.Turns), number(u.Failures), number(u.Steps), number(u.InputTokens), number(u.OutputTokens),
 		decimal(store.Credits(u.Cost)), decimal(u.Duration.Seconds())}
 }

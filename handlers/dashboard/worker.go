@@ -4,26 +4,27 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
 	"journeyman/store"
 )
 
 // head returns the head of a page for the worker that the address names.
-func (d *Dashboard) head(r *request, tab string) (workerHead, error) {
-	id := r.params.ByName("workerId")
-	wrk, err := d.store.Worker(r.Context(), r.who.Caller, id)
+func (d *Dashboard) head(r *frame.Request, tab string) (frame.WorkerHead, error) {
+	id := r.Params.ByName("workerId")
+	wrk, err := d.Store.Worker(r.Context(), r.Who.Caller, id)
 	if err != nil {
-		return workerHead{}, err
+		return frame.WorkerHead{}, err
 	}
-	creator, err := d.store.WorkerCreator(r.Context(), r.who.Caller, id)
-	return workerHead{Worker: wrk, Creator: creator, Mine: wrk.UserID == r.who.UserID, Tab: tab}, err
+	creator, err := d.Store.WorkerCreator(r.Context(), r.Who.Caller, id)
+	return frame.WorkerHead{Worker: wrk, Creator: creator, Mine: wrk.UserID == r.Who.UserID, Tab: tab}, err
 }
 
 // ofWorker returns the handle of a page with the head of a worker.
-func (d *Dashboard) ofWorker(tab string, h handle) handle {
-	return func(w http.ResponseWriter, r *request) (err error) {
-		if r.head, err = d.head(r, tab); err != nil {
+func (d *Dashboard) ofWorker(tab string, h frame.Handle) frame.Handle {
+	return func(w http.ResponseWriter, r *frame.Request) (err error) {
+		if r.Head, err = d.head(r, tab); err != nil {
 			return err
 		}
 		return h(w, r)
@@ -31,9 +32,9 @@ func (d *Dashboard) ofWorker(tab string, h handle) handle {
 }
 
 // formOfWorker returns a page with a form and the head of a worker.
-func (d *Dashboard) formOfWorker(tab string, page formPage) formPage {
-	return func(w http.ResponseWriter, r *request, status int, f *form) error {
-		return d.ofWorker(tab, func(w http.ResponseWriter, r *request) error { return page(w, r, status, f) })(w, r)
+func (d *Dashboard) formOfWorker(tab string, page frame.FormPage) frame.FormPage {
+	return func(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+		return d.ofWorker(tab, func(w http.ResponseWriter, r *frame.Request) error { return page(w, r, status, f) })(w, r)
 	}
 }
 
@@ -45,7 +46,7 @@ const (
 
 // A workerPage is the data of the first page of a worker.
 type workerPage struct {
-	Box          runBox
+	Box          frame.RunBox
 	Instructions string // the beginning
 	Cut          bool   // the instructions are longer
 	Address      string // mail address
@@ -58,16 +59,16 @@ type workerPage struct {
 	Token        string        // of the page's buttons
 }
 
-func (d *Dashboard) workerPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	head := r.head
-	p := workerPage{Box: d.newRunBox(r, head.Base()+"/run", r.t("Instruction for %s", head.Title), r.t("Run")),
-		Address: d.address(head.Worker), Uses: d.snippets(r, head.Worker), Token: d.token()}
-	p.Box.Placeholder = r.t("What should %s do?", show.Ellipsis(head.Title, 60))
+func (d *Dashboard) workerPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+	head := r.Head
+	p := workerPage{Box: d.NewRunBox(r, head.Base()+"/run", r.T("Instruction for %s", head.Title), r.T("Run")),
+		Address: d.address(head.Worker), Uses: d.snippets(r, head.Worker), Token: d.Token()}
+	p.Box.Placeholder = r.T("What should %s do?", show.Ellipsis(head.Title, 60))
 	if f != nil {
 		p.Box.Form = f
 	}
 	p.Instructions, p.Cut = show.Cut(head.Instructions, shownInstructions)
-	tasks, next, err := d.store.Tasks(r.Context(), r.who.Caller,
+	tasks, next, err := d.Store.Tasks(r.Context(), r.Who.Caller,
 		store.TaskQuery{WorkerID: head.ID, Limit: tasksOfWorker})
 	if err != nil {
 		return err
@@ -79,44 +80,44 @@ func (d *Dashboard) workerPage(w http.ResponseWriter, r *request, status int, f 
 	if err := d.addTriggers(r, &p); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "worker.html", head.title(r), p)
+	return d.Render(w, r, status, "worker.html", head.PageTitle(r), p)
 }
 
 // addTriggers adds to p the schedules and the webhook of the worker.
-func (d *Dashboard) addTriggers(r *request, p *workerPage) error {
-	list, err := d.store.Schedules(r.Context(), r.who.Caller, r.head.ID)
+func (d *Dashboard) addTriggers(r *frame.Request, p *workerPage) error {
+	list, err := d.Store.Schedules(r.Context(), r.Who.Caller, r.Head.ID)
 	if err != nil {
 		return err
 	}
 	for _, c := range list[:min(len(list), schedulesOnWorker)] {
-		row, err := d.scheduleRow(r.lang, c)
+		row, err := d.scheduleRow(r.Lang, c)
 		if err != nil {
 			return err
 		}
 		p.Schedules = append(p.Schedules, row)
 	}
-	if r.head.Mine {
-		p.Webhook, err = d.store.Webhook(r.Context(), r.who.Caller, r.head.ID)
+	if r.Head.Mine {
+		p.Webhook, err = d.Store.Webhook(r.Context(), r.Who.Caller, r.Head.ID)
 	}
 	return err
 }
 
 // run returns the handle of a run box: it accepts the turn that turnFor returns, and shows its task. If the values are
 // refused, page shows them again.
-func (d *Dashboard) run(turnFor func(r *request, f *form) store.NewTurn, page formPage) handle {
-	return func(w http.ResponseWriter, r *request) error {
-		sent, f, err := d.readRunBox(w, r)
+func (d *Dashboard) run(turnFor func(r *frame.Request, f *frame.Form) store.NewTurn, page frame.FormPage) frame.Handle {
+	return func(w http.ResponseWriter, r *frame.Request) error {
+		sent, f, err := d.ReadRunBox(w, r)
 		if err == nil && strings.TrimSpace(f.Get("input")) == "" {
 			err = store.Fields{{Path: "input", Message: "must not be empty"}}.Err()
 		}
 		var turn store.Turn
 		if err == nil {
-			turn, err = d.submitRunBox(w, r, sent, turnFor(r, f))
+			turn, err = d.SubmitRunBox(w, r, sent, turnFor(r, f))
 		}
 		switch {
 		case err == nil:
-			return redirect(w, r, view.TaskPath(turn.TaskID))
-		case !f.refused(r, err):
+			return frame.Redirect(w, r, view.TaskPath(turn.TaskID))
+		case !f.Refused(r, err):
 			return err
 		}
 		return page(w, r, http.StatusUnprocessableEntity, f)
@@ -124,6 +125,6 @@ func (d *Dashboard) run(turnFor func(r *request, f *form) store.NewTurn, page fo
 }
 
 // turnOfWorker returns an empty turn of the worker that the address names.
-func turnOfWorker(r *request, _ *form) store.NewTurn {
-	return store.NewTurn{WorkerID: r.params.ByName("workerId")}
+func turnOfWorker(r *frame.Request, _ *frame.Form) store.NewTurn {
+	return store.NewTurn{WorkerID: r.Params.ByName("workerId")}
 }

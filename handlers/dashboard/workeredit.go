@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
@@ -44,7 +45,7 @@ func editedFields() []editedField {
 }
 
 // workerText returns a field of a worker as text.
-func workerText(r *request, w store.Worker, field string) string {
+func workerText(r *frame.Request, w store.Worker, field string) string {
 	switch field {
 	case "title":
 		return w.Title
@@ -61,7 +62,7 @@ func workerText(r *request, w store.Worker, field string) string {
 }
 
 // setBase stores in a form the state of the worker at its opening.
-func setBase(f *form, w store.Worker) {
+func setBase(f *frame.Form, w store.Worker) {
 	f.Values.Set("revision", w.Revision())
 	f.Values.Set("version", strconv.FormatInt(w.Version, 10))
 	for field, value := range map[string]string{"title": w.Title, "summary": w.Summary,
@@ -73,16 +74,16 @@ func setBase(f *form, w store.Worker) {
 
 // Base returns the hidden fields with the base of the form. They include the first values of fields
 // that belong to no version.
-func (v workerFields) Base() (fields []option) {
+func (v workerFields) Base() (fields []frame.Option) {
 	for _, name := range [...]string{"revision", "version", "was.title", "was.summary", "was.visibility",
 		"was.workspace", "was.keepTaskDays"} {
-		fields = append(fields, option{name, v.Form.Get(name)})
+		fields = append(fields, frame.Option{Value: name, Label: v.Form.Get(name)})
 	}
 	return fields
 }
 
 // base returns the worker as it was when the form was opened. now is the worker as it is.
-func (d *Dashboard) base(r *request, f *form, now store.Worker) (store.Worker, error) {
+func (d *Dashboard) base(r *frame.Request, f *frame.Form, now store.Worker) (store.Worker, error) {
 	revision := f.Get("revision")
 	if revision == "" || revision == now.Revision() {
 		return now, nil
@@ -105,7 +106,7 @@ func (d *Dashboard) base(r *request, f *form, now store.Worker) (store.Worker, e
 
 // saveWorker applies the changes of a form. If somebody else has changed the same fields meanwhile,
 // it returns these and changes nothing.
-func (d *Dashboard) saveWorker(r *request, f *form, now store.Worker) ([]fieldDiff, error) {
+func (d *Dashboard) saveWorker(r *frame.Request, f *frame.Form, now store.Worker) ([]fieldDiff, error) {
 	patch, err := d.workerPatch(r, f, &now)
 	if err != nil {
 		return nil, err
@@ -121,20 +122,20 @@ func (d *Dashboard) saveWorker(r *request, f *form, now store.Worker) ([]fieldDi
 		return both, nil
 	}
 	mine.Revisions = []string{now.Revision()}
-	_, err = d.store.UpdateWorker(r.Context(), r.who.Caller, now.ID, mine)
+	_, err = d.Store.UpdateWorker(r.Context(), r.Who.Caller, now.ID, mine)
 	return nil, err
 }
 
 // merge compares the edited worker and the current worker with base. It returns the fields that
 // both have changed differently. If there are some, the form gets the current worker as its base,
 // and keeps the user's values.
-func (d *Dashboard) merge(r *request, f *form, base, edited, now store.Worker) (both []fieldDiff) {
+func (d *Dashboard) merge(r *frame.Request, f *frame.Form, base, edited, now store.Worker) (both []fieldDiff) {
 	fresh := d.settingsForm(now)
 	for _, field := range editedFields() {
 		was, mine := workerText(r, base, field.name), workerText(r, edited, field.name)
 		theirs := workerText(r, now, field.name)
 		if mine != was && theirs != was && mine != theirs {
-			both = append(both, fieldDiff{r.t(field.label), show.Compare(theirs, mine)})
+			both = append(both, fieldDiff{r.T(field.label), show.Compare(theirs, mine)})
 		}
 		if mine != was {
 			names := field.form
@@ -155,29 +156,29 @@ func (d *Dashboard) merge(r *request, f *form, base, edited, now store.Worker) (
 // saveTries bounds the tries to save a form while others change the worker.
 const saveTries = 3
 
-func (d *Dashboard) updateWorker(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
+func (d *Dashboard) updateWorker(w http.ResponseWriter, r *frame.Request) error {
+	f, err := frame.ReadForm(w, r)
 	if err != nil {
 		return err
 	}
 	var both []fieldDiff
 	for range saveTries {
-		if both, err = d.saveWorker(r, f, r.head.Worker); !store.IsKind(err, store.Stale) {
+		if both, err = d.saveWorker(r, f, r.Head.Worker); !store.IsKind(err, store.Stale) {
 			break
 		}
 		var gone error // after the last try, err stays
-		if r.head, gone = d.head(r, "settings"); gone != nil {
+		if r.Head, gone = d.head(r, "settings"); gone != nil {
 			return gone
 		}
 	}
 	switch {
-	case len(both) > 0 && r.head.Mine:
+	case len(both) > 0 && r.Head.Mine:
 		p := d.settings(r)
 		p.Fields, p.Both = d.workerFields(r, f), both
-		return d.render(w, r, http.StatusConflict, "worker-settings.html", r.head.title(r), p)
+		return d.Render(w, r, http.StatusConflict, "worker-settings.html", r.Head.PageTitle(r), p)
 	case err == nil:
-		return redirect(w, r, done(r.head.Base()+"/settings", "worker-changed"))
-	case !r.head.Mine || !f.refused(r, err):
+		return frame.Redirect(w, r, frame.Done(r.Head.Base()+"/settings", "worker-changed"))
+	case !r.Head.Mine || !f.Refused(r, err):
 		return err // other users get no form
 	}
 	return d.workerSettingsPage(w, r, http.StatusUnprocessableEntity, f)

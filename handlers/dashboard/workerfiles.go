@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner/view"
 	"journeyman/store"
 )
@@ -41,17 +42,17 @@ func (d *Dashboard) fileRow(f store.File, taskID string) fileRow {
 	return fileRow{File: f, TaskID: taskID, Preview: preview, Bytes: local}
 }
 
-func (d *Dashboard) listFiles(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) listFiles(w http.ResponseWriter, r *frame.Request) error {
 	cursor := r.URL.Query().Get("cursor")
-	files, next, err := d.store.FilesByWorker(r.Context(), r.who.Caller, r.head.ID, cursor, filesOnPage)
+	files, next, err := d.Store.FilesByWorker(r.Context(), r.Who.Caller, r.Head.ID, cursor, filesOnPage)
 	if err != nil {
 		return err
 	}
-	p := filesPage{Next: listPage(r.head.Base()+"/files", nil, next), Later: cursor != ""}
+	p := filesPage{Next: frame.ListPage(r.Head.Base()+"/files", nil, next), Later: cursor != ""}
 	for _, f := range files {
 		p.Files = append(p.Files, d.fileRow(f.File, f.TaskID))
 	}
-	return d.page(w, r, "worker-files.html", r.head.title(r), p)
+	return d.Page(w, r, "worker-files.html", r.Head.PageTitle(r), p)
 }
 
 // A previewPage is the data of the preview of a file.
@@ -61,20 +62,20 @@ type previewPage struct {
 }
 
 // previewFile shows a file inside a page.
-func (d *Dashboard) previewFile(w http.ResponseWriter, r *request) error {
-	name := strings.TrimPrefix(r.params.ByName("filePath"), "/")
-	f, err := d.store.File(r.Context(), r.who.Caller, r.head.ID, name, r.URL.Query().Get("v"))
+func (d *Dashboard) previewFile(w http.ResponseWriter, r *frame.Request) error {
+	name := strings.TrimPrefix(r.Params.ByName("filePath"), "/")
+	f, err := d.Store.File(r.Context(), r.Who.Caller, r.Head.ID, name, r.URL.Query().Get("v"))
 	if err != nil {
 		return err
 	}
-	blob, err := d.store.OpenBlob(r.Context(), f.SHA256)
+	blob, err := d.Store.OpenBlob(r.Context(), f.SHA256)
 	if err != nil {
 		return err
 	}
 	defer blob.Close()
 	p := previewPage{File: d.fileRow(f, "")}
-	if p.Show, err = d.preview(r.Context(), r.who.Caller, f.Path, f.MediaType, f.Size, blob); err != nil {
+	if p.Show, err = d.preview(r.Context(), r.Who.Caller, f.Path, f.MediaType, f.Size, blob); err != nil {
 		return err
 	}
-	return d.page(w, r, "worker-file.html", p.File.Name(), p)
+	return d.Page(w, r, "worker-file.html", p.File.Name(), p)
 }

@@ -11,15 +11,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/store"
 )
 
 // workerPatch reads the fields of a worker and checks them as the API does. before is the
 // worker that the form changes. It is nil for a new worker, whose title may be empty.
-func (d *Dashboard) workerPatch(r *request, f *form, before *store.Worker) (store.WorkerPatch, error) {
-	title, summary := strings.TrimSpace(f.text("title")), strings.TrimSpace(f.text("summary"))
-	instructions, model := f.text("instructions"), f.chosenModel()
+func (d *Dashboard) workerPatch(r *frame.Request, f *frame.Form, before *store.Worker) (store.WorkerPatch, error) {
+	title, summary := strings.TrimSpace(f.Text("title")), strings.TrimSpace(f.Text("summary"))
+	instructions, model := f.Text("instructions"), f.ChosenModel()
 	approvalTools, mcpTools := namesOf(f, "approvalTools", "otherApprovalTools"), namesOf(f, "mcpTools")
 	p := store.WorkerPatch{Title: &title, Summary: &summary, Instructions: &instructions, ApprovalTools: &approvalTools,
 		MCPTools: &mcpTools, Tools: rulesOf(f, "tools"), StrangerTools: rulesOf(f, "strangerTools")}
@@ -40,13 +41,13 @@ func (d *Dashboard) workerPatch(r *request, f *form, before *store.Worker) (stor
 			p.Title = nil
 		}
 	}
-	schema, broken := parseSchema(f.text("outputSchema"))
+	schema, broken := parseSchema(f.Text("outputSchema"))
 	p.OutputSchema = &schema
 	if model != "" { // an empty name means the default model, which needs no check
 		p.Model = &model
 	}
 	var wrong store.Fields
-	d.cfg.Runner.CheckWorker(r.Context(), r.who.Caller, &wrong, runner.Draft{WorkerPatch: p}, before.Settings)
+	d.cfg.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, runner.Draft{WorkerPatch: p}, before.Settings)
 	if broken != nil {
 		wrong.Add("outputSchema", "%s", broken.Error())
 	}
@@ -58,8 +59,8 @@ func (d *Dashboard) workerPatch(r *request, f *form, before *store.Worker) (stor
 
 // keepTaskDays reads the days for which ended tasks are kept. Without a text, it returns nil for
 // the server's setting.
-func keepTaskDays(f *form) (days *int64, wrong bool) {
-	text := strings.TrimSpace(f.text("keepTaskDays"))
+func keepTaskDays(f *frame.Form) (days *int64, wrong bool) {
+	text := strings.TrimSpace(f.Text("keepTaskDays"))
 	if text == "" {
 		return nil, false
 	}
@@ -71,8 +72,8 @@ func keepTaskDays(f *form) (days *int64, wrong bool) {
 }
 
 // temperatureOf reads the temperature. Without a text, it returns nil for the provider's default.
-func temperatureOf(f *form) (degrees *float64, wrong bool) {
-	text := strings.TrimSpace(f.text("temperature"))
+func temperatureOf(f *frame.Form) (degrees *float64, wrong bool) {
+	text := strings.TrimSpace(f.Text("temperature"))
 	if text == "" {
 		return nil, false
 	}

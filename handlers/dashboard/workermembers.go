@@ -5,12 +5,13 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
 // A workerMembersPage is the data of the page of a worker's members.
 type workerMembersPage struct {
-	Form       *form
+	Form       *frame.Form
 	Members    []store.WorkerMember // at most membersShown
 	More       int                  // members that the page does not list
 	Candidates []store.Member       // suggestions for an invitation
@@ -19,27 +20,27 @@ type workerMembersPage struct {
 // membersShown bounds the list. Only a worker of a large organization has more members.
 const membersShown = 200
 
-func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *request, status int, f *form) (err error) {
-	p := workerMembersPage{Form: cmp.Or(f, newForm(nil))}
-	if p.Members, err = d.store.WorkerMembers(r.Context(), r.who.Caller, r.head.ID); err != nil {
+func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
+	p := workerMembersPage{Form: cmp.Or(f, frame.NewForm(nil))}
+	if p.Members, err = d.Store.WorkerMembers(r.Context(), r.Who.Caller, r.Head.ID); err != nil {
 		return err
 	}
 	p.More = max(0, len(p.Members)-membersShown)
 	p.Members = p.Members[:len(p.Members)-p.More]
-	if p.Candidates, _, err = d.store.Members(r.Context(), r.who.Caller, "", 100); err != nil {
+	if p.Candidates, _, err = d.Store.Members(r.Context(), r.Who.Caller, "", 100); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "worker-members.html", r.head.title(r), p)
+	return d.Render(w, r, status, "worker-members.html", r.Head.PageTitle(r), p)
 }
 
-func (d *Dashboard) inviteWorkerMember(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	id := r.params.ByName("workerId")
-	_, err := d.store.InviteWorkerMember(r.Context(), r.who.Caller, id, strings.TrimSpace(f.Get("email")))
-	return done("/workers/"+id+"/members", "worker-member-invited"), err
+func (d *Dashboard) inviteWorkerMember(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	id := r.Params.ByName("workerId")
+	_, err := d.Store.InviteWorkerMember(r.Context(), r.Who.Caller, id, strings.TrimSpace(f.Get("email")))
+	return frame.Done("/workers/"+id+"/members", "worker-member-invited"), err
 }
 
-func (d *Dashboard) removeWorkerMember(r *request) (string, error) {
-	id := r.params.ByName("workerId")
-	_, err := d.store.RemoveWorkerMember(r.Context(), r.who.Caller, id, r.params.ByName("userId"))
-	return done("/workers/"+id+"/members", "worker-member-removed"), err
+func (d *Dashboard) removeWorkerMember(r *frame.Request) (string, error) {
+	id := r.Params.ByName("workerId")
+	_, err := d.Store.RemoveWorkerMember(r.Context(), r.Who.Caller, id, r.Params.ByName("userId"))
+	return frame.Done("/workers/"+id+"/members", "worker-member-removed"), err
 }

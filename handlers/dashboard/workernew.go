@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/store"
 )
@@ -13,24 +14,25 @@ import (
 // Box runs an instruction with a new worker. Prompt makes the model write the worker. In Fields,
 // the user fills in the worker.
 type newWorkerPage struct {
-	Box    runBox
-	Prompt *form
+	Box    frame.RunBox
+	Prompt *frame.Form
 	Fields workerFields
-	ByHand bool  // the form with the fields was sent, so the page shows it unfolded
-	Import *form // takes the file of an exported worker
+	ByHand bool        // the form with the fields was sent, so the page shows it unfolded
+	Import *frame.Form // takes the file of an exported worker
 
 	starterGallery // its token also makes a repeated form create one worker
 }
 
 // newWorkerPage returns the page with empty forms and the usual choices.
-func (d *Dashboard) newWorkerPage(r *request) newWorkerPage {
-	fields := newForm(map[string]string{"visibility": string(store.Public), "workspace": string(store.SharedWorkspace)})
-	return newWorkerPage{Box: d.newRunBox(r, "/run", r.t("What should be done?"), r.t("Run")), Prompt: newForm(nil),
-		Fields: d.workerFields(r, fields), Import: newForm(nil), starterGallery: d.gallery()}
+func (d *Dashboard) newWorkerPage(r *frame.Request) newWorkerPage {
+	fields := frame.NewForm(map[string]string{"visibility": string(store.Public),
+		"workspace": string(store.SharedWorkspace)})
+	return newWorkerPage{Box: d.NewRunBox(r, "/run", r.T("What should be done?"), r.T("Run")), Prompt: frame.NewForm(nil),
+		Fields: d.workerFields(r, fields), Import: frame.NewForm(nil), starterGallery: d.gallery()}
 }
 
 // turnOfAnything returns an empty turn of the chosen worker, or of a new one.
-func turnOfAnything(_ *request, f *form) store.NewTurn {
+func turnOfAnything(_ *frame.Request, f *frame.Form) store.NewTurn {
 	if id := f.Get("workerId"); id != "" {
 		return store.NewTurn{WorkerID: id}
 	}
@@ -42,61 +44,61 @@ func turnOfAnything(_ *request, f *form) store.NewTurn {
 }
 
 // refusedRun shows a refused instruction on the page from which it came.
-func (d *Dashboard) refusedRun(w http.ResponseWriter, r *request, status int, f *form) error {
+func (d *Dashboard) refusedRun(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	if f.Get("from") == "home" {
 		return d.homePage(w, r, status, f)
 	}
 	p := d.newWorkerPage(r)
 	p.Box.Form = f
-	return d.render(w, r, status, "worker-new.html", r.t("New worker"), p)
+	return d.Render(w, r, status, "worker-new.html", r.T("New worker"), p)
 }
 
 // fromPrompt reports whether a form of a new worker has a prompt instead of fields.
-func fromPrompt(f *form) bool { return f.Get("from") == "prompt" }
+func fromPrompt(f *frame.Form) bool { return f.Get("from") == "prompt" }
 
 // refusedWorker shows the form of a new worker again.
-func (d *Dashboard) refusedWorker(w http.ResponseWriter, r *request, status int, f *form) error {
+func (d *Dashboard) refusedWorker(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	p := d.newWorkerPage(r)
 	if fromPrompt(f) {
 		p.Prompt = f
 	} else {
 		p.Fields, p.ByHand = d.workerFields(r, f), true
 	}
-	return d.render(w, r, status, "worker-new.html", r.t("New worker"), p)
+	return d.Render(w, r, status, "worker-new.html", r.T("New worker"), p)
 }
 
 // createWorker creates a worker from a prompt or from fields.
-func (d *Dashboard) createWorker(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) createWorker(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	draft, err := d.draft(r, f)
 	if err != nil {
 		return "", err
 	}
-	key := formKey(r.who.Caller, f.Get("token"), f.Values.Encode())
-	made, _, err := d.cfg.Runner.CreateWorker(r.Context(), r.who.Caller, draft, key)
+	key := frame.FormKey(r.Who.Caller, f.Get("token"), f.Values.Encode())
+	made, _, err := d.cfg.Runner.CreateWorker(r.Context(), r.Who.Caller, draft, key)
 	if fromPrompt(f) {
-		return done("/workers/"+made.ID+"/settings", "worker-written"), err
+		return frame.Done("/workers/"+made.ID+"/settings", "worker-written"), err
 	}
-	return done("/workers/"+made.ID, "worker-made"), err
+	return frame.Done("/workers/"+made.ID, "worker-made"), err
 }
 
 // draft reads and checks the form of a new worker.
-func (d *Dashboard) draft(r *request, f *form) (runner.Draft, error) {
+func (d *Dashboard) draft(r *frame.Request, f *frame.Form) (runner.Draft, error) {
 	if !fromPrompt(f) {
 		patch, err := d.workerPatch(r, f, nil)
 		return runner.Draft{WorkerPatch: patch}, err
 	}
-	draft := runner.Draft{Prompt: strings.TrimSpace(f.text("prompt"))}
+	draft := runner.Draft{Prompt: strings.TrimSpace(f.Text("prompt"))}
 	var wrong store.Fields
 	wrong.Check(draft.Prompt != "", "prompt", "is required")
-	d.cfg.Runner.CheckWorker(r.Context(), r.who.Caller, &wrong, draft, store.WorkerSettings{})
+	d.cfg.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, draft, store.WorkerSettings{})
 	return draft, wrong.Err()
 }
 
 // checkSchema answers with the fault of an output schema, or with nothing. A script calls it while
 // the user types.
-func (d *Dashboard) checkSchema(w http.ResponseWriter, _ *request, f *form) (string, error) {
+func (d *Dashboard) checkSchema(w http.ResponseWriter, _ *frame.Request, f *frame.Form) (string, error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if err := checkSchemaText(f.text("outputSchema")); err != nil {
+	if err := checkSchemaText(f.Text("outputSchema")); err != nil {
 		_, _ = io.WriteString(w, err.Error()) // the browser may have closed the connection
 	}
 	return "", nil

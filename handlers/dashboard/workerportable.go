@@ -5,18 +5,19 @@ import (
 	"io"
 	"net/http"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
 // portableRoutes registers the forms that export and import workers.
 func (d *Dashboard) portableRoutes() {
-	d.on("GET", "/workers/:workerId/export", d.exportWorker)
-	d.on("POST", "/import", d.importWorker)
+	d.On("GET", "/workers/:workerId/export", d.exportWorker)
+	d.On("POST", "/import", d.importWorker)
 }
 
 // exportWorker sends a worker as a file.
-func (d *Dashboard) exportWorker(w http.ResponseWriter, r *request) error {
-	out, err := d.cfg.API.ExportWorker(r.Context(), r.who.Caller, r.params.ByName("workerId"))
+func (d *Dashboard) exportWorker(w http.ResponseWriter, r *frame.Request) error {
+	out, err := d.cfg.API.ExportWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
 	if err != nil {
 		return err
 	}
@@ -27,8 +28,8 @@ func (d *Dashboard) exportWorker(w http.ResponseWriter, r *request) error {
 }
 
 // importWorker creates a worker from a file, or from its text.
-func (d *Dashboard) importWorker(w http.ResponseWriter, r *request) error {
-	sent, f, err := d.readRunBox(w, r)
+func (d *Dashboard) importWorker(w http.ResponseWriter, r *frame.Request) error {
+	sent, f, err := d.ReadRunBox(w, r)
 	if err != nil {
 		return err
 	}
@@ -38,26 +39,26 @@ func (d *Dashboard) importWorker(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	key := formKey(r.who.Caller, f.Get("token"), string(sent.Content))
-	wrk, _, err := d.cfg.API.ImportWorker(r.Context(), r.who.Caller, file, key)
+	key := frame.FormKey(r.Who.Caller, f.Get("token"), string(sent.Content))
+	wrk, _, err := d.cfg.API.ImportWorker(r.Context(), r.Who.Caller, file, key)
 	if err == nil {
-		return redirect(w, r, done("/workers/"+wrk.ID, "worker-made"))
+		return frame.Redirect(w, r, frame.Done("/workers/"+wrk.ID, "worker-made"))
 	}
-	if !f.refused(r, err) {
+	if !f.Refused(r, err) {
 		return err
 	}
 	p := d.newWorkerPage(r)
 	p.Import = f
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-new.html", r.t("New worker"), p)
+	return d.Render(w, r, http.StatusUnprocessableEntity, "worker-new.html", r.T("New worker"), p)
 }
 
 // uploaded returns the bytes of a file in a form.
 func (d *Dashboard) uploaded(ctx context.Context, f store.File) ([]byte, error) {
-	blob, err := d.store.OpenBlob(ctx, f.SHA256)
+	blob, err := d.Store.OpenBlob(ctx, f.SHA256)
 	if err != nil {
 		return nil, err
 	}
 	defer blob.Close()
 	// The extra byte makes ImportWorker refuse a file that is too large.
-	return io.ReadAll(io.LimitReader(blob, maxForm+1))
+	return io.ReadAll(io.LimitReader(blob, frame.MaxForm+1))
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
@@ -39,8 +40,8 @@ func barsOf(counts []int64) (bars []bar, sum int64) {
 }
 
 // workerRows returns the rows of workers.
-func (d *Dashboard) workerRows(r *request, workers []store.Worker) ([]workerRow, error) {
-	pins, err := d.store.Pins(r.Context(), r.who.Caller)
+func (d *Dashboard) workerRows(r *frame.Request, workers []store.Worker) ([]workerRow, error) {
+	pins, err := d.Store.Pins(r.Context(), r.Who.Caller)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +49,11 @@ func (d *Dashboard) workerRows(r *request, workers []store.Worker) ([]workerRow,
 	rows := make([]workerRow, 0, len(workers))
 	for _, w := range workers {
 		row := workerRow{Worker: w, Pinned: slices.ContainsFunc(pins, func(p store.Pin) bool { return p.ID == w.ID })}
-		row.By, err = once(names, w.UserID, func() (string, error) { return d.store.UserName(r.Context(), w.UserID) })
+		row.By, err = once(names, w.UserID, func() (string, error) { return d.Store.UserName(r.Context(), w.UserID) })
 		if err != nil {
 			return nil, err
 		}
-		counts, err := d.store.WorkerActivity(r.Context(), w)
+		counts, err := d.Store.WorkerActivity(r.Context(), w)
 		if err != nil {
 			return nil, err
 		}
@@ -66,8 +67,8 @@ func (d *Dashboard) workerRows(r *request, workers []store.Worker) ([]workerRow,
 }
 
 // lastTask returns the row of a worker's newest task, or nil if it has none.
-func (d *Dashboard) lastTask(r *request, w store.Worker) (*taskRow, error) {
-	last, err := d.store.LatestTask(r.Context(), w)
+func (d *Dashboard) lastTask(r *frame.Request, w store.Worker) (*taskRow, error) {
+	last, err := d.Store.LatestTask(r.Context(), w)
 	if store.IsNotFound(err) {
 		return nil, nil
 	}
@@ -85,35 +86,35 @@ func (d *Dashboard) lastTask(r *request, w store.Worker) (*taskRow, error) {
 }
 
 // waitsFor reports whether a task waits for a decision or an answer of the user.
-func (d *Dashboard) waitsFor(r *request, t store.Task) (bool, error) {
+func (d *Dashboard) waitsFor(r *frame.Request, t store.Task) (bool, error) {
 	if t.Wait == nil || t.Wait.For != store.WaitForPerson {
 		return false, nil
 	}
-	list, _, err := d.store.Approvals(r.Context(), r.who.Caller,
+	list, _, err := d.Store.Approvals(r.Context(), r.Who.Caller,
 		store.ApprovalQuery{TaskID: t.ID, Mine: true, Limit: approvalsOfTask})
 	return slices.ContainsFunc(list, func(a store.Approval) bool { return a.Status == store.ApprovalPending }), err
 }
 
 // keepWorker puts a worker that a task made into the lists.
-func (d *Dashboard) keepWorker(r *request) (string, error) {
+func (d *Dashboard) keepWorker(r *frame.Request) (string, error) {
 	kept := store.CreatedOrigin
-	w, err := d.store.UpdateWorker(r.Context(), r.who.Caller, r.params.ByName("workerId"),
+	w, err := d.Store.UpdateWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"),
 		store.WorkerPatch{Origin: &kept})
-	return done("/workers/"+w.ID, "worker-kept"), err
+	return frame.Done("/workers/"+w.ID, "worker-kept"), err
 }
 
-func (d *Dashboard) pinWorker(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	return backTo(f), d.store.PinWorker(r.Context(), r.who.Caller, r.params.ByName("workerId"))
+func (d *Dashboard) pinWorker(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	return backTo(f), d.Store.PinWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
 }
 
-func (d *Dashboard) unpinWorker(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	return backTo(f), d.store.UnpinWorker(r.Context(), r.who.Caller, r.params.ByName("workerId"))
+func (d *Dashboard) unpinWorker(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	return backTo(f), d.Store.UnpinWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
 }
 
 // backTo returns the page from which a form was sent, if it is on this server, otherwise the list
 // of workers.
-func backTo(f *form) string {
-	if to := localPage(f.Get("back")); to != "/" {
+func backTo(f *frame.Form) string {
+	if to := frame.LocalPage(f.Get("back")); to != "/" {
 		return to
 	}
 	return "/workers"

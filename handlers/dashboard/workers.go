@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 )
 
@@ -11,35 +12,35 @@ import (
 func (d *Dashboard) workerRoutes() {
 	page := d.formOfWorker("overview", d.workerPage)
 	members := d.formOfWorker("members", d.workerMembersPage)
-	d.on("GET", "/workers", d.listWorkers)
-	d.on("POST", "/workers", submitted(d.createWorker, d.refusedWorker))
-	d.on("POST", "/run", d.run(turnOfAnything, d.refusedRun))
-	d.on("POST", "/check-schema", submitted(d.checkSchema, nil))
-	d.on("GET", "/workers/:workerId", func(w http.ResponseWriter, r *request) error {
-		if r.params.ByName("workerId") == "new" { // no worker has this id
-			return d.page(w, r, "worker-new.html", r.t("New worker"), d.newWorkerPage(r))
+	d.On("GET", "/workers", d.listWorkers)
+	d.On("POST", "/workers", frame.Submitted(d.createWorker, d.refusedWorker))
+	d.On("POST", "/run", d.run(turnOfAnything, d.refusedRun))
+	d.On("POST", "/check-schema", frame.Submitted(d.checkSchema, nil))
+	d.On("GET", "/workers/:workerId", func(w http.ResponseWriter, r *frame.Request) error {
+		if r.Params.ByName("workerId") == "new" { // no worker has this id
+			return d.Page(w, r, "worker-new.html", r.T("New worker"), d.newWorkerPage(r))
 		}
 		return page(w, r, http.StatusOK, nil)
 	})
-	d.on("POST", "/workers/:workerId/run", d.run(turnOfWorker, page))
-	d.on("POST", "/workers/:workerId/keep", button(d.keepWorker))
-	d.on("POST", "/workers/:workerId/pin", submitted(d.pinWorker, nil))
-	d.on("POST", "/workers/:workerId/unpin", submitted(d.unpinWorker, nil))
-	d.on("GET", "/workers/:workerId/settings", blank(d.formOfWorker("settings", d.workerSettingsPage)))
-	d.on("POST", "/workers/:workerId/settings", d.ofWorker("settings", d.updateWorker))
-	d.on("POST", "/workers/:workerId/delete", d.ofWorker("settings", d.deleteWorker))
-	d.on("GET", "/workers/:workerId/members", blank(members))
-	d.on("POST", "/workers/:workerId/members", submitted(d.inviteWorkerMember, members))
-	d.on("POST", "/workers/:workerId/members/:userId/remove", button(d.removeWorkerMember))
-	d.on("GET", "/workers/:workerId/secrets", blank(d.secretsPage))
-	d.on("POST", "/workers/:workerId/secrets", submitted(d.setSecret, d.secretsPage))
-	d.on("POST", "/workers/:workerId/secrets/:name/delete", button(d.deleteSecret))
-	d.on("GET", "/workers/:workerId/files", d.ofWorker("files", d.listFiles))
-	d.on("GET", "/workers/:workerId/preview/*filePath", d.ofWorker("files", d.previewFile))
-	d.on("GET", "/workers/:workerId/files.zip", d.ofWorker("files", d.zipWorkerFiles))
-	d.on("GET", "/workers/:workerId/workspace/*path", d.ofWorker("files", d.browse))
-	d.on("GET", "/workers/:workerId/workspace-file/*path", d.sendWorkspaceFile)
-	d.on("GET", "/workers/:workerId/workspace-zip/*path", d.zipWorkspace)
+	d.On("POST", "/workers/:workerId/run", d.run(turnOfWorker, page))
+	d.On("POST", "/workers/:workerId/keep", frame.Button(d.keepWorker))
+	d.On("POST", "/workers/:workerId/pin", frame.Submitted(d.pinWorker, nil))
+	d.On("POST", "/workers/:workerId/unpin", frame.Submitted(d.unpinWorker, nil))
+	d.On("GET", "/workers/:workerId/settings", frame.Blank(d.formOfWorker("settings", d.workerSettingsPage)))
+	d.On("POST", "/workers/:workerId/settings", d.ofWorker("settings", d.updateWorker))
+	d.On("POST", "/workers/:workerId/delete", d.ofWorker("settings", d.deleteWorker))
+	d.On("GET", "/workers/:workerId/members", frame.Blank(members))
+	d.On("POST", "/workers/:workerId/members", frame.Submitted(d.inviteWorkerMember, members))
+	d.On("POST", "/workers/:workerId/members/:userId/remove", frame.Button(d.removeWorkerMember))
+	d.On("GET", "/workers/:workerId/secrets", frame.Blank(d.secretsPage))
+	d.On("POST", "/workers/:workerId/secrets", frame.Submitted(d.setSecret, d.secretsPage))
+	d.On("POST", "/workers/:workerId/secrets/:name/delete", frame.Button(d.deleteSecret))
+	d.On("GET", "/workers/:workerId/files", d.ofWorker("files", d.listFiles))
+	d.On("GET", "/workers/:workerId/preview/*filePath", d.ofWorker("files", d.previewFile))
+	d.On("GET", "/workers/:workerId/files.zip", d.ofWorker("files", d.zipWorkerFiles))
+	d.On("GET", "/workers/:workerId/workspace/*path", d.ofWorker("files", d.browse))
+	d.On("GET", "/workers/:workerId/workspace-file/*path", d.sendWorkspaceFile)
+	d.On("GET", "/workers/:workerId/workspace-zip/*path", d.zipWorkspace)
 	d.scheduleRoutes()
 	d.versionRoutes()
 	d.starterRoutes()
@@ -52,7 +53,7 @@ const workersOnPage = 25
 
 // A workerList is the data of the list of workers.
 type workerList struct {
-	Form    *form // the search
+	Form    *frame.Form // the search
 	Workers []workerRow
 	Next    string // address of the next page; "" after the last
 	First   string // address of the first page
@@ -65,25 +66,25 @@ type workerList struct {
 }
 
 // hidesWorkers reports whether tasks made workers that a list of the origin leaves out.
-func (d *Dashboard) hidesWorkers(r *request, origin store.WorkerOrigin) (bool, error) {
+func (d *Dashboard) hidesWorkers(r *frame.Request, origin store.WorkerOrigin) (bool, error) {
 	if origin == store.TaskOrigin {
 		return false, nil
 	}
-	made, _, err := d.store.Workers(r.Context(), r.who.Caller, store.WorkerQuery{Origin: store.TaskOrigin, Limit: 1})
+	made, _, err := d.Store.Workers(r.Context(), r.Who.Caller, store.WorkerQuery{Origin: store.TaskOrigin, Limit: 1})
 	return len(made) > 0, err
 }
 
-func (d *Dashboard) listWorkers(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) listWorkers(w http.ResponseWriter, r *frame.Request) error {
 	typed := r.URL.Query()
-	p := workerList{Form: formOf(typed), Later: typed.Get("cursor") != "", Back: r.URL.RequestURI(),
+	p := workerList{Form: frame.FormOf(typed), Later: typed.Get("cursor") != "", Back: r.URL.RequestURI(),
 		OfTasks: typed.Get("origin") == string(store.TaskOrigin), starterGallery: d.gallery()}
 	q := store.WorkerQuery{Text: typed.Get("q"), Origin: store.CreatedOrigin, Cursor: typed.Get("cursor"),
 		Limit: workersOnPage}
 	if p.OfTasks {
 		q.Origin = store.TaskOrigin
 	}
-	workers, next, err := d.store.Workers(r.Context(), r.who.Caller, q)
-	status, err := p.Form.listStatus(r, err)
+	workers, next, err := d.Store.Workers(r.Context(), r.Who.Caller, q)
+	status, err := p.Form.ListStatus(r, err)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (d *Dashboard) listWorkers(w http.ResponseWriter, r *request) error {
 	if p.Others, err = d.hidesWorkers(r, q.Origin); err != nil {
 		return err
 	}
-	set := filters(typed, "q", "origin")
-	p.First, p.Next = strings.TrimSuffix("/workers?"+set.Encode(), "?"), listPage("/workers", set, next)
-	return d.render(w, r, status, "workers.html", r.t("Workers"), p)
+	set := frame.Filters(typed, "q", "origin")
+	p.First, p.Next = strings.TrimSuffix("/workers?"+set.Encode(), "?"), frame.ListPage("/workers", set, next)
+	return d.Render(w, r, status, "workers.html", r.T("Workers"), p)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/view"
@@ -17,15 +18,16 @@ import (
 // scheduleRoutes registers the pages of a worker's schedules.
 func (d *Dashboard) scheduleRoutes() {
 	list, one := d.formOfWorker("schedules", d.schedulesPage), d.formOfWorker("schedules", d.schedulePage)
-	d.on("GET", "/workers/:workerId/schedules", blank(list))
-	d.on("GET", "/workers/:workerId/next-runs", d.previewRuns)
-	d.on("POST", "/workers/:workerId/schedules", submitted(d.createSchedule, list))
-	d.on("GET", "/workers/:workerId/schedules/:scheduleId", blank(one))
-	d.on("POST", "/workers/:workerId/schedules/:scheduleId", submitted(d.updateSchedule, one))
-	d.on("POST", "/workers/:workerId/schedules/:scheduleId/pause", button(d.pauseSchedule(true, "schedule-paused")))
-	d.on("POST", "/workers/:workerId/schedules/:scheduleId/resume", button(d.pauseSchedule(false, "schedule-resumed")))
-	d.on("POST", "/workers/:workerId/schedules/:scheduleId/run", submitted(d.runSchedule, nil))
-	d.on("POST", "/workers/:workerId/schedules/:scheduleId/cancel", button(d.cancelSchedule))
+	d.On("GET", "/workers/:workerId/schedules", frame.Blank(list))
+	d.On("GET", "/workers/:workerId/next-runs", d.previewRuns)
+	d.On("POST", "/workers/:workerId/schedules", frame.Submitted(d.createSchedule, list))
+	d.On("GET", "/workers/:workerId/schedules/:scheduleId", frame.Blank(one))
+	d.On("POST", "/workers/:workerId/schedules/:scheduleId", frame.Submitted(d.updateSchedule, one))
+	d.On("POST", "/workers/:workerId/schedules/:scheduleId/pause", frame.Button(d.pauseSchedule(true, "schedule-paused")))
+	d.On("POST", "/workers/:workerId/schedules/:scheduleId/resume",
+		frame.Button(d.pauseSchedule(false, "schedule-resumed")))
+	d.On("POST", "/workers/:workerId/schedules/:scheduleId/run", frame.Submitted(d.runSchedule, nil))
+	d.On("POST", "/workers/:workerId/schedules/:scheduleId/cancel", frame.Button(d.cancelSchedule))
 }
 
 const (
@@ -52,49 +54,49 @@ type scheduleRow struct {
 	Path        string
 }
 
-func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *request, status int, f *form) error {
-	list, err := d.store.Schedules(r.Context(), r.who.Caller, r.head.ID)
+func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+	list, err := d.Store.Schedules(r.Context(), r.Who.Caller, r.Head.ID)
 	if err != nil {
 		return err
 	}
 	if f == nil {
-		f = newForm(d.whenFields(store.When{Type: store.CronType, Cron: "0 9 * * 1-5"}))
+		f = frame.NewForm(d.whenFields(store.When{Type: store.CronType, Cron: "0 9 * * 1-5"}))
 		f.Values.Set("budget", string(store.BudgetStandard))
 	}
-	p := schedulesPage{Zone: d.store.Timezone(), Token: d.token(), Fields: d.scheduleFields(r, f)}
+	p := schedulesPage{Zone: d.Store.Timezone(), Token: d.Token(), Fields: d.scheduleFields(r, f)}
 	// A deletion may leave the requested page empty, so the number is limited to the last page.
 	total := int64(len(list))
-	page := min(pageNumber(r), max(1, (total+schedulesOnPage-1)/schedulesOnPage))
-	p.Before, p.Next = neighbours(r, page, total, schedulesOnPage)
+	page := min(frame.PageNumber(r), max(1, (total+schedulesOnPage-1)/schedulesOnPage))
+	p.Before, p.Next = frame.Neighbours(r, page, total, schedulesOnPage)
 	first := (page - 1) * schedulesOnPage
 	for _, c := range list[first:min(first+schedulesOnPage, total)] {
-		row, err := d.scheduleRow(r.lang, c)
+		row, err := d.scheduleRow(r.Lang, c)
 		if err != nil {
 			return err
 		}
 		p.Schedules = append(p.Schedules, row)
 	}
-	return d.render(w, r, status, "worker-schedules.html", r.head.title(r), p)
+	return d.Render(w, r, status, "worker-schedules.html", r.Head.PageTitle(r), p)
 }
 
 // previewRuns answers with the next runs of the schedule in a form, one a line, or with the
 // message of its first error. A script calls it while the user types.
-func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
-	if _, err := d.store.Worker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {
+func (d *Dashboard) previewRuns(w http.ResponseWriter, r *frame.Request) error {
+	if _, err := d.Store.Worker(r.Context(), r.Who.Caller, r.Params.ByName("workerId")); err != nil {
 		return err
 	}
 	var wrong store.Fields
-	when := d.when(formOf(r.URL.Query()), &wrong)
+	when := d.when(frame.FormOf(r.URL.Query()), &wrong)
 	err := wrong.Err()
 	var runs []time.Time
 	if err == nil {
-		runs, err = d.store.PreviewRuns(when, nextRunsShown)
+		runs, err = d.Store.PreviewRuns(when, nextRunsShown)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if refused, ok := errors.AsType[*store.Error](err); ok && len(refused.Details) > 0 {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		// The browser may have closed the connection.
-		_, _ = io.WriteString(w, explained(r.lang, invalidField, refused.Details[0].Message))
+		_, _ = io.WriteString(w, frame.Explained(r.Lang, frame.InvalidField, refused.Details[0].Message))
 		return nil
 	}
 	if err != nil {
@@ -102,7 +104,7 @@ func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
 	}
 	zone := d.zoneOf(store.Schedule{When: when})
 	for _, at := range runs {
-		_, _ = io.WriteString(w, show.ExactTime(r.lang, at.In(zone))+"\n")
+		_, _ = io.WriteString(w, show.ExactTime(r.Lang, at.In(zone))+"\n")
 	}
 	return nil
 }
@@ -112,7 +114,7 @@ func (d *Dashboard) scheduleRow(l *text.Language, c store.Schedule) (scheduleRow
 	row := scheduleRow{Schedule: c, Description: d.describeWhen(l, c),
 		Path: "/workers/" + c.WorkerID + "/schedules/" + c.ID}
 	row.Shown = show.Ellipsis(c.Input, 200)
-	runs, err := d.store.NextRuns(c, nextRunsShown)
+	runs, err := d.Store.NextRuns(c, nextRunsShown)
 	for _, at := range runs {
 		row.Next = append(row.Next, at.In(d.zoneOf(c)))
 	}
@@ -150,12 +152,12 @@ func inLargestUnit(l *text.Language, seconds float64, fraction text.Key, units m
 }
 
 // schedulesPath returns the address of the schedules of the worker that r names.
-func schedulesPath(r *request) string {
-	return "/workers/" + r.params.ByName("workerId") + "/schedules"
+func schedulesPath(r *frame.Request) string {
+	return "/workers/" + r.Params.ByName("workerId") + "/schedules"
 }
 
-func (d *Dashboard) createSchedule(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	n := store.NewSchedule{WorkerID: r.params.ByName("workerId"), Input: f.text("input"),
+func (d *Dashboard) createSchedule(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	n := store.NewSchedule{WorkerID: r.Params.ByName("workerId"), Input: f.Text("input"),
 		Budget: store.Budget(f.Get("budget"))}
 	var wrong store.Fields
 	n.When = d.when(f, &wrong)
@@ -163,12 +165,12 @@ func (d *Dashboard) createSchedule(_ http.ResponseWriter, r *request, f *form) (
 	if err := wrong.Err(); err != nil {
 		return "", err
 	}
-	key := formKey(r.who.Caller, f.Get("token"), f.Values.Encode())
-	if _, _, err := d.store.CreateSchedule(r.Context(), r.who.Caller, n, key); err != nil {
+	key := frame.FormKey(r.Who.Caller, f.Get("token"), f.Values.Encode())
+	if _, _, err := d.Store.CreateSchedule(r.Context(), r.Who.Caller, n, key); err != nil {
 		return "", err
 	}
 	d.cfg.ScheduleChanged()
-	return done(schedulesPath(r), "schedule-made"), nil
+	return frame.Done(schedulesPath(r), "schedule-made"), nil
 }
 
 // A schedulePage is the data of the page that changes a schedule.
@@ -178,35 +180,35 @@ type schedulePage struct {
 }
 
 // schedule returns the schedule that r names.
-func (d *Dashboard) schedule(r *request) (store.Schedule, error) {
-	return d.store.Schedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("scheduleId"))
+func (d *Dashboard) schedule(r *frame.Request) (store.Schedule, error) {
+	return d.Store.Schedule(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), r.Params.ByName("scheduleId"))
 }
 
-func (d *Dashboard) schedulePage(w http.ResponseWriter, r *request, status int, f *form) error {
+func (d *Dashboard) schedulePage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	c, err := d.schedule(r)
 	if err != nil {
 		return err
 	}
 	if f == nil {
-		f = newForm(d.whenFields(c.When))
+		f = frame.NewForm(d.whenFields(c.When))
 		f.Values.Set("input", c.Input)
 		f.Values.Set("budget", string(c.Budget))
 	}
-	row, err := d.scheduleRow(r.lang, c)
+	row, err := d.scheduleRow(r.Lang, c)
 	if err != nil {
 		return err
 	}
 	p := schedulePage{Row: row, Fields: d.scheduleFields(r, f)}
-	return d.render(w, r, status, "worker-schedule.html", r.head.title(r), p)
+	return d.Render(w, r, status, "worker-schedule.html", r.Head.PageTitle(r), p)
 }
 
-func (d *Dashboard) updateSchedule(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) updateSchedule(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	c, err := d.schedule(r)
 	if err != nil {
 		return "", err
 	}
 	var wrong store.Fields
-	input, budget := f.text("input"), store.Budget(f.Get("budget"))
+	input, budget := f.Text("input"), store.Budget(f.Get("budget"))
 	wrong.Check(strings.TrimSpace(input) != "", "input", "must not be empty")
 	wrong.Check(budget.Valid(), "budget", "must be low, standard, high or unlimited")
 	patch := store.SchedulePatch{Input: &input, Budget: &budget}
@@ -223,31 +225,31 @@ func (d *Dashboard) updateSchedule(_ http.ResponseWriter, r *request, f *form) (
 }
 
 // patchSchedule changes the schedule that r names and returns the list with a message.
-func (d *Dashboard) patchSchedule(r *request, patch store.SchedulePatch, message string) (string, error) {
-	workerID, id := r.params.ByName("workerId"), r.params.ByName("scheduleId")
-	if _, err := d.store.UpdateSchedule(r.Context(), r.who.Caller, workerID, id, patch); err != nil {
+func (d *Dashboard) patchSchedule(r *frame.Request, patch store.SchedulePatch, message string) (string, error) {
+	workerID, id := r.Params.ByName("workerId"), r.Params.ByName("scheduleId")
+	if _, err := d.Store.UpdateSchedule(r.Context(), r.Who.Caller, workerID, id, patch); err != nil {
 		return "", err
 	}
 	d.cfg.ScheduleChanged()
-	return done(schedulesPath(r), message), nil
+	return frame.Done(schedulesPath(r), message), nil
 }
 
 // pauseSchedule returns the action of the button that pauses or resumes a schedule.
-func (d *Dashboard) pauseSchedule(pause bool, message string) func(r *request) (string, error) {
-	return func(r *request) (string, error) {
+func (d *Dashboard) pauseSchedule(pause bool, message string) func(r *frame.Request) (string, error) {
+	return func(r *frame.Request) (string, error) {
 		return d.patchSchedule(r, store.SchedulePatch{Paused: &pause}, message)
 	}
 }
 
 // runSchedule creates the schedule's task now and shows it.
-func (d *Dashboard) runSchedule(w http.ResponseWriter, r *request, f *form) (string, error) {
-	id := r.params.ByName("scheduleId")
-	key := formKey(r.who.Caller, f.Get("token"), "run "+id)
-	a, err := d.cfg.Runner.RunSchedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), id, key, requestID(w))
+func (d *Dashboard) runSchedule(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	id := r.Params.ByName("scheduleId")
+	key := frame.FormKey(r.Who.Caller, f.Get("token"), "run "+id)
+	a, err := d.cfg.Runner.RunSchedule(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), id, key, frame.RequestID(w))
 	return view.TaskPath(a.Turn.TaskID), err
 }
 
-func (d *Dashboard) cancelSchedule(r *request) (string, error) {
-	err := d.store.CancelSchedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("scheduleId"))
-	return done(schedulesPath(r), "schedule-cancelled"), err
+func (d *Dashboard) cancelSchedule(r *frame.Request) (string, error) {
+	err := d.Store.CancelSchedule(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), r.Params.ByName("scheduleId"))
+	return frame.Done(schedulesPath(r), "schedule-cancelled"), err
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
@@ -14,8 +15,8 @@ import (
 
 // workerFields is the data of a form with the fields of a worker.
 type workerFields struct {
-	Form     *form
-	Model    modelField
+	Form     *frame.Form
+	Model    frame.ModelField
 	Tools    []string // tools whose calls can wait for an approval
 	Servers  []string // MCP servers
 	OwnTools []string // tools of this program, which rules may name
@@ -23,8 +24,8 @@ type workerFields struct {
 	lang *text.Language
 }
 
-func (d *Dashboard) workerFields(r *request, f *form) workerFields {
-	return workerFields{Form: f, lang: r.lang, Model: d.modelField(r, f),
+func (d *Dashboard) workerFields(r *frame.Request, f *frame.Form) workerFields {
+	return workerFields{Form: f, lang: r.Lang, Model: d.ModelField(r, f),
 		Tools: d.cfg.Runner.ToolNames(), Servers: d.cfg.Servers.Names(), OwnTools: d.cfg.Runner.OwnTools()}
 }
 
@@ -39,29 +40,30 @@ func (v workerFields) MCPHint() string {
 }
 
 // Visibilities returns the choices of the field.
-func (v workerFields) Visibilities() []option {
-	return []option{{"public", v.lang.T("public: everybody in the organization can run it")},
-		{"private", v.lang.T("private: only invited members see it")}}
+func (v workerFields) Visibilities() []frame.Option {
+	return []frame.Option{{Value: "public", Label: v.lang.T("public: everybody in the organization can run it")},
+		{Value: "private", Label: v.lang.T("private: only invited members see it")}}
 }
 
 // Workspaces returns the choices of the field.
-func (v workerFields) Workspaces() []option {
-	return []option{{string(store.SharedWorkspace), v.lang.T("shared: one folder for all tasks of members")},
-		{string(store.TaskWorkspace), v.lang.T("task: a folder for each task")}}
+func (v workerFields) Workspaces() []frame.Option {
+	return []frame.Option{{Value: string(store.SharedWorkspace),
+		Label: v.lang.T("shared: one folder for all tasks of members")},
+		{Value: string(store.TaskWorkspace), Label: v.lang.T("task: a folder for each task")}}
 }
 
 // Efforts returns the choices of the field.
-func (v workerFields) Efforts() []option {
-	list := []option{{"", v.lang.T("as the provider decides")}}
+func (v workerFields) Efforts() []frame.Option {
+	list := []frame.Option{{Value: "", Label: v.lang.T("as the provider decides")}}
 	for _, effort := range store.Efforts() {
-		list = append(list, option{string(effort), v.lang.Label("effort", string(effort))})
+		list = append(list, frame.Option{Value: string(effort), Label: v.lang.Label("effort", string(effort))})
 	}
 	return list
 }
 
 // namesOf returns the words in these fields, without repetitions. Spaces and commas separate
 // words.
-func namesOf(f *form, fields ...string) (names []string) {
+func namesOf(f *frame.Form, fields ...string) (names []string) {
 	var all []string
 	for _, field := range fields {
 		all = append(all, f.Values[field]...)
@@ -76,8 +78,8 @@ func namesOf(f *form, fields ...string) (names []string) {
 }
 
 // settingsForm returns a form with the values of a worker.
-func (d *Dashboard) settingsForm(wrk store.Worker) *form {
-	f := newForm(map[string]string{"title": wrk.Title, "summary": wrk.Summary, "instructions": wrk.Instructions,
+func (d *Dashboard) settingsForm(wrk store.Worker) *frame.Form {
+	f := frame.NewForm(map[string]string{"title": wrk.Title, "summary": wrk.Summary, "instructions": wrk.Instructions,
 		"outputSchema": show.Indented(wrk.OutputSchema), "model": wrk.Settings.Model, "visibility": string(wrk.Visibility),
 		"mcpTools": strings.Join(wrk.Settings.MCPTools, " "), "workspace": string(wrk.Workspace),
 		"keepTaskDays": daysText(wrk.KeepTaskDays), "effort": string(wrk.Settings.Effort),
@@ -120,7 +122,7 @@ func temperatureText(degrees *float64) string {
 type workerSettingsPage struct {
 	Fields workerFields
 	Both   []fieldDiff // fields that the user and somebody else have changed
-	Delete *form
+	Delete *frame.Form
 
 	// The description.
 	Schema               string
@@ -131,37 +133,37 @@ type workerSettingsPage struct {
 }
 
 // settings returns the data of the page before a form is sent.
-func (d *Dashboard) settings(r *request) workerSettingsPage {
-	head := r.head
-	return workerSettingsPage{Fields: d.workerFields(r, d.settingsForm(head.Worker)), Delete: newForm(nil),
+func (d *Dashboard) settings(r *frame.Request) workerSettingsPage {
+	head := r.Head
+	return workerSettingsPage{Fields: d.workerFields(r, d.settingsForm(head.Worker)), Delete: frame.NewForm(nil),
 		Schema: show.Indented(head.OutputSchema), Tools: head.Settings.Tools.Words(),
 		StrangerTools: runner.StrangerTools(head.Settings).Words(), Restricted: head.Settings.Tools != nil,
 		KeepTasks: daysText(head.KeepTaskDays), Effort: effortName(r, head.Settings.Effort),
 		Temperature: temperatureText(head.Settings.Temperature)}
 }
 
-func (d *Dashboard) workerSettingsPage(w http.ResponseWriter, r *request, status int, f *form) error {
+func (d *Dashboard) workerSettingsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	p := d.settings(r)
 	if f != nil {
 		p.Fields = d.workerFields(r, f)
 	}
-	return d.render(w, r, status, "worker-settings.html", r.head.title(r), p)
+	return d.Render(w, r, status, "worker-settings.html", r.Head.PageTitle(r), p)
 }
 
-func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
+func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *frame.Request) error {
+	f, err := frame.ReadForm(w, r)
 	if err != nil {
 		return err
 	}
 	if f.Get("confirm") != "yes" {
 		p := d.settings(r)
-		f.Error = r.t("Tick the box to delete the worker.")
+		f.Error = r.T("Tick the box to delete the worker.")
 		p.Delete = f
-		return d.render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", r.head.title(r), p)
+		return d.Render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", r.Head.PageTitle(r), p)
 	}
-	if err := d.cfg.Runner.DeleteWorker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {
+	if err := d.cfg.Runner.DeleteWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId")); err != nil {
 		return err
 	}
 	d.cfg.ScheduleChanged() // the worker's schedules ended with it
-	return redirect(w, r, done("/workers", "worker-deleted"))
+	return frame.Redirect(w, r, frame.Done("/workers", "worker-deleted"))
 }

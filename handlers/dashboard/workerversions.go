@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
@@ -13,9 +14,9 @@ import (
 
 // versionRoutes registers the pages of a worker's versions.
 func (d *Dashboard) versionRoutes() {
-	d.on("GET", "/workers/:workerId/versions", d.ofWorker("versions", d.listVersions))
-	d.on("GET", "/workers/:workerId/versions/:version", d.ofWorker("versions", d.versionPage))
-	d.on("POST", "/workers/:workerId/versions/:version/restore", submitted(d.restoreVersion, nil))
+	d.On("GET", "/workers/:workerId/versions", d.ofWorker("versions", d.listVersions))
+	d.On("GET", "/workers/:workerId/versions/:version", d.ofWorker("versions", d.versionPage))
+	d.On("POST", "/workers/:workerId/versions/:version/restore", frame.Submitted(d.restoreVersion, nil))
 }
 
 const (
@@ -45,27 +46,27 @@ type versionsPage struct {
 	Token    string // of the page's buttons
 }
 
-func (d *Dashboard) listVersions(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) listVersions(w http.ResponseWriter, r *frame.Request) error {
 	cursor := r.URL.Query().Get("cursor")
 	rows, next, err := d.versionRows(r, cursor, versionsOnPage)
 	if err != nil {
 		return err
 	}
-	p := versionsPage{Versions: rows, Later: cursor != "", Token: d.token(),
-		Next: listPage(r.head.Base()+"/versions", nil, next)}
-	return d.page(w, r, "worker-versions.html", r.head.title(r), p)
+	p := versionsPage{Versions: rows, Later: cursor != "", Token: d.Token(),
+		Next: frame.ListPage(r.Head.Base()+"/versions", nil, next)}
+	return d.Page(w, r, "worker-versions.html", r.Head.PageTitle(r), p)
 }
 
 // versionRows returns a page of a worker's versions, and the cursor of the next page.
-func (d *Dashboard) versionRows(r *request, cursor string, limit int) ([]versionRow, string, error) {
-	list, next, err := d.store.WorkerVersions(r.Context(), r.who.Caller, r.head.ID, cursor, limit)
+func (d *Dashboard) versionRows(r *frame.Request, cursor string, limit int) ([]versionRow, string, error) {
+	list, next, err := d.Store.WorkerVersions(r.Context(), r.Who.Caller, r.Head.ID, cursor, limit)
 	if err != nil {
 		return nil, "", err
 	}
 	rows := make([]versionRow, len(list))
 	for i, v := range list {
-		rows[i] = versionRow{WorkerVersion: v, Live: v.Number == r.head.Version,
-			Path: fmt.Sprintf("%s/versions/%d", r.head.Base(), v.Number)}
+		rows[i] = versionRow{WorkerVersion: v, Live: v.Number == r.Head.Version,
+			Path: fmt.Sprintf("%s/versions/%d", r.Head.Base(), v.Number)}
 		if i+1 < len(list) {
 			rows[i].Notes = versionNotes(r, list[i+1].WorkerContent, v.WorkerContent)
 			continue
@@ -73,7 +74,7 @@ func (d *Dashboard) versionRows(r *request, cursor string, limit int) ([]version
 		// The content before the last version on the page is not read, only the names of its
 		// changed fields.
 		for _, field := range v.Changed {
-			rows[i].Notes = append(rows[i].Notes, versionNote{Words: r.lang.Label("version field", field)})
+			rows[i].Notes = append(rows[i].Notes, versionNote{Words: r.Lang.Label("version field", field)})
 		}
 	}
 	return rows, next, nil
@@ -90,34 +91,34 @@ func fieldLabel(field string) text.Key {
 }
 
 // versionNotes describes the differences between two contents of a worker.
-func versionNotes(r *request, before, after store.WorkerContent) (notes []versionNote) {
+func versionNotes(r *frame.Request, before, after store.WorkerContent) (notes []versionNote) {
 	for _, field := range after.Changes(before) {
-		note := versionNote{Words: r.lang.Label("version field", field)}
+		note := versionNote{Words: r.Lang.Label("version field", field)}
 		switch field {
 		case "instructions":
 			lines := show.Compare(before.Instructions, after.Instructions)
-			note = versionNote{r.t("instructions"), lines.Added, lines.Removed}
+			note = versionNote{r.T("instructions"), lines.Added, lines.Removed}
 		case "model":
-			note.Words = r.t("model %s", modelName(r, after.Settings.Model))
+			note.Words = r.T("model %s", modelName(r, after.Settings.Model))
 		}
 		notes = append(notes, note)
 	}
 	return notes
 }
 
-func modelName(r *request, name string) string {
+func modelName(r *frame.Request, name string) string {
 	if name == "" {
-		return r.t("the default")
+		return r.T("the default")
 	}
 	return name
 }
 
 // effortName returns the words for how much a model reasons.
-func effortName(r *request, effort store.Effort) string {
+func effortName(r *frame.Request, effort store.Effort) string {
 	if effort == "" {
-		return r.t("as the provider decides")
+		return r.T("as the provider decides")
 	}
-	return r.lang.Label("effort", string(effort))
+	return r.Lang.Label("effort", string(effort))
 }
 
 // A fieldDiff is the comparison of one field of two versions.
@@ -127,9 +128,9 @@ type fieldDiff struct {
 }
 
 // compareContents returns the comparison of each field that differs between two contents.
-func compareContents(r *request, before, after store.WorkerContent) (fields []fieldDiff) {
+func compareContents(r *frame.Request, before, after store.WorkerContent) (fields []fieldDiff) {
 	for _, field := range after.Changes(before) {
-		fields = append(fields, fieldDiff{r.t(fieldLabel(field)),
+		fields = append(fields, fieldDiff{r.T(fieldLabel(field)),
 			show.Compare(contentText(r, before, field), contentText(r, after, field))})
 	}
 	return fields
@@ -137,10 +138,10 @@ func compareContents(r *request, before, after store.WorkerContent) (fields []fi
 
 // contentText returns a field of a worker's content as text, with a line for each item of a
 // list.
-func contentText(r *request, c store.WorkerContent, field string) string {
+func contentText(r *frame.Request, c store.WorkerContent, field string) string {
 	rules := func(l store.ToolRules, none text.Key) string {
 		if l == nil {
-			return r.t(none)
+			return r.T(none)
 		}
 		return strings.Join(l.Words(), "\n")
 	}
@@ -149,7 +150,7 @@ func contentText(r *request, c store.WorkerContent, field string) string {
 		return c.Instructions
 	case "outputSchema":
 		if c.OutputSchema == nil {
-			return r.t("Free text")
+			return r.T("Free text")
 		}
 		return show.Indented(c.OutputSchema)
 	case "model":
@@ -158,7 +159,7 @@ func contentText(r *request, c store.WorkerContent, field string) string {
 		return effortName(r, c.Settings.Effort)
 	case "temperature":
 		if c.Settings.Temperature == nil {
-			return r.t("as the provider decides")
+			return r.T("as the provider decides")
 		}
 		return temperatureText(c.Settings.Temperature)
 	case "approvalTools":
@@ -177,23 +178,23 @@ type versionPage struct {
 	Live    bool
 	Other   int64 // the version to compare with; 0 for none
 	Fields  []fieldDiff
-	Whole   []option // all fields of the version
+	Whole   []frame.Option // all fields of the version
 	Token   string
 }
 
-func (d *Dashboard) versionPage(w http.ResponseWriter, r *request) (err error) {
-	v, err := d.version(r, r.params.ByName("version"))
+func (d *Dashboard) versionPage(w http.ResponseWriter, r *frame.Request) (err error) {
+	v, err := d.version(r, r.Params.ByName("version"))
 	if err != nil {
 		return err
 	}
-	p := versionPage{Version: v, Live: v.Number == r.head.Version, Other: v.Number - 1, Token: d.token()}
+	p := versionPage{Version: v, Live: v.Number == r.Head.Version, Other: v.Number - 1, Token: d.Token()}
 	if with := r.URL.Query().Get("with"); with != "" {
 		if p.Other, err = strconv.ParseInt(with, 10, 64); err != nil {
 			return store.Errorf(store.NotFound, "the worker has no version %q", store.FirstRunes(with, 20))
 		}
 	}
 	if p.Other != 0 {
-		other, err := d.store.WorkerVersion(r.Context(), r.who.Caller, r.head.ID, p.Other)
+		other, err := d.Store.WorkerVersion(r.Context(), r.Who.Caller, r.Head.ID, p.Other)
 		if err != nil {
 			return err
 		}
@@ -206,9 +207,9 @@ func (d *Dashboard) versionPage(w http.ResponseWriter, r *request) (err error) {
 	}
 	for _, field := range [...]string{"instructions", "outputSchema", "model", "effort", "temperature", "approvalTools",
 		"mcpTools", "tools", "strangerTools"} {
-		p.Whole = append(p.Whole, option{contentText(r, v.WorkerContent, field), r.t(fieldLabel(field))})
+		p.Whole = append(p.Whole, frame.Option{Value: contentText(r, v.WorkerContent, field), Label: r.T(fieldLabel(field))})
 	}
-	return d.page(w, r, "worker-version.html", r.head.title(r), p)
+	return d.Page(w, r, "worker-version.html", r.Head.PageTitle(r), p)
 }
 
 // Older returns the number of the older version of the comparison.
@@ -218,19 +219,19 @@ func (p versionPage) Older() int64 { return min(p.Other, p.Version.Number) }
 func (p versionPage) Newer() int64 { return max(p.Other, p.Version.Number) }
 
 // version returns the version of that number.
-func (d *Dashboard) version(r *request, number string) (store.WorkerVersion, error) {
+func (d *Dashboard) version(r *frame.Request, number string) (store.WorkerVersion, error) {
 	n, _ := strconv.ParseInt(number, 10, 64) // no version has the number 0
-	return d.store.WorkerVersion(r.Context(), r.who.Caller, r.params.ByName("workerId"), n)
+	return d.Store.WorkerVersion(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), n)
 }
 
 // restoreVersion creates a new version with the content of an older one.
-func (d *Dashboard) restoreVersion(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	v, err := d.version(r, r.params.ByName("version"))
+func (d *Dashboard) restoreVersion(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	v, err := d.version(r, r.Params.ByName("version"))
 	if err != nil {
 		return "", err
 	}
-	id := r.params.ByName("workerId")
-	key := formKey(r.who.Caller, f.Get("token"), "restore "+strconv.FormatInt(v.Number, 10))
-	_, _, err = d.cfg.Runner.RestoreVersion(r.Context(), r.who.Caller, id, v, nil, key)
-	return done("/workers/"+id+"/versions", "version-restored"), err
+	id := r.Params.ByName("workerId")
+	key := frame.FormKey(r.Who.Caller, f.Get("token"), "restore "+strconv.FormatInt(v.Number, 10))
+	_, _, err = d.cfg.Runner.RestoreVersion(r.Context(), r.Who.Caller, id, v, nil, key)
+	return frame.Done("/workers/"+id+"/versions", "version-restored"), err
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 )
@@ -13,19 +14,19 @@ import (
 // webhookRoutes registers the pages of a worker's webhook.
 func (d *Dashboard) webhookRoutes() {
 	page := d.formOfWorker("webhook", d.webhookPage)
-	d.on("GET", "/workers/:workerId/webhook", blank(page))
-	d.on("POST", "/workers/:workerId/webhook", submitted(d.setWebhook, page))
-	d.on("POST", "/workers/:workerId/webhook/remove", button(d.removeWebhook))
-	d.on("POST", "/workers/:workerId/webhook/regenerate", button(d.regenerateWebhook))
-	d.on("POST", "/workers/:workerId/webhook/test", submitted(d.testWebhook, nil))
-	d.on("GET", "/workers/:workerId/webhook/executions/:executionId", d.ofWorker("webhook", d.showExecution))
-	d.on("POST", "/workers/:workerId/webhook/executions/:executionId/redeliver", submitted(d.redeliver, nil))
+	d.On("GET", "/workers/:workerId/webhook", frame.Blank(page))
+	d.On("POST", "/workers/:workerId/webhook", frame.Submitted(d.setWebhook, page))
+	d.On("POST", "/workers/:workerId/webhook/remove", frame.Button(d.removeWebhook))
+	d.On("POST", "/workers/:workerId/webhook/regenerate", frame.Button(d.regenerateWebhook))
+	d.On("POST", "/workers/:workerId/webhook/test", frame.Submitted(d.testWebhook, nil))
+	d.On("GET", "/workers/:workerId/webhook/executions/:executionId", d.ofWorker("webhook", d.showExecution))
+	d.On("POST", "/workers/:workerId/webhook/executions/:executionId/redeliver", frame.Submitted(d.redeliver, nil))
 }
 
 // A webhookPage is the data of the page of a worker's webhook.
 type webhookPage struct {
 	Webhook    store.Webhook
-	Form       *form
+	Form       *frame.Form
 	Executions []store.Execution
 	Total      int64  // number of executions
 	Before     string // address of the page before; "" for the first page
@@ -33,69 +34,69 @@ type webhookPage struct {
 	Token      string // of the page's buttons
 }
 
-func (d *Dashboard) webhookPage(w http.ResponseWriter, r *request, status int, f *form) (err error) {
-	p := webhookPage{Token: d.token()}
-	if p.Webhook, err = d.store.Webhook(r.Context(), r.who.Caller, r.head.ID); err != nil {
+func (d *Dashboard) webhookPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
+	p := webhookPage{Token: d.Token()}
+	if p.Webhook, err = d.Store.Webhook(r.Context(), r.Who.Caller, r.Head.ID); err != nil {
 		return err
 	}
-	p.Form = cmp.Or(f, newForm(map[string]string{"url": p.Webhook.URL}))
-	page := pageNumber(r)
-	if p.Executions, p.Total, err = d.store.Executions(r.Context(), r.who.Caller, r.head.ID, page); err != nil {
+	p.Form = cmp.Or(f, frame.NewForm(map[string]string{"url": p.Webhook.URL}))
+	page := frame.PageNumber(r)
+	if p.Executions, p.Total, err = d.Store.Executions(r.Context(), r.Who.Caller, r.Head.ID, page); err != nil {
 		return err
 	}
 	for i := range p.Executions {
 		p.Executions[i].TaskTitle, _ = show.Cut(p.Executions[i].TaskTitle, 80)
 	}
-	p.Before, p.Next = neighbours(r, page, p.Total, store.ExecutionsPerPage)
-	return d.render(w, r, status, "worker-webhook.html", r.head.title(r), p)
+	p.Before, p.Next = frame.Neighbours(r, page, p.Total, store.ExecutionsPerPage)
+	return d.Render(w, r, status, "worker-webhook.html", r.Head.PageTitle(r), p)
 }
 
-func (d *Dashboard) setWebhook(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	id := r.params.ByName("workerId")
-	_, err := d.cfg.Webhooks.Set(r.Context(), r.who.Caller, id, strings.TrimSpace(f.Get("url")))
-	return done("/workers/"+id+"/webhook", "webhook-set"), err
+func (d *Dashboard) setWebhook(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	id := r.Params.ByName("workerId")
+	_, err := d.cfg.Webhooks.Set(r.Context(), r.Who.Caller, id, strings.TrimSpace(f.Get("url")))
+	return frame.Done("/workers/"+id+"/webhook", "webhook-set"), err
 }
 
-func (d *Dashboard) removeWebhook(r *request) (string, error) {
-	id := r.params.ByName("workerId")
-	_, err := d.store.RemoveWebhook(r.Context(), r.who.Caller, id)
-	return done("/workers/"+id+"/webhook", "webhook-removed"), err
+func (d *Dashboard) removeWebhook(r *frame.Request) (string, error) {
+	id := r.Params.ByName("workerId")
+	_, err := d.Store.RemoveWebhook(r.Context(), r.Who.Caller, id)
+	return frame.Done("/workers/"+id+"/webhook", "webhook-removed"), err
 }
 
-func (d *Dashboard) regenerateWebhook(r *request) (string, error) {
-	id := r.params.ByName("workerId")
-	_, _, err := d.store.RenewWebhook(r.Context(), r.who.Caller, id, store.IdempotencyKey{})
-	return done("/workers/"+id+"/webhook", "webhook-renewed"), err
+func (d *Dashboard) regenerateWebhook(r *frame.Request) (string, error) {
+	id := r.Params.ByName("workerId")
+	_, _, err := d.Store.RenewWebhook(r.Context(), r.Who.Caller, id, store.IdempotencyKey{})
+	return frame.Done("/workers/"+id+"/webhook", "webhook-renewed"), err
 }
 
 // testWebhook sends a test delivery and shows the result.
-func (d *Dashboard) testWebhook(_ http.ResponseWriter, r *request, f *form) (string, error) {
+func (d *Dashboard) testWebhook(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	return d.deliver(r, f, "test", func(id string, key store.IdempotencyKey) (store.Execution, bool, error) {
-		return d.cfg.Webhooks.Test(r.Context(), r.who.Caller, id, key)
+		return d.cfg.Webhooks.Test(r.Context(), r.Who.Caller, id, key)
 	})
 }
 
 // redeliver sends a delivery once more and shows the result.
-func (d *Dashboard) redeliver(_ http.ResponseWriter, r *request, f *form) (string, error) {
-	execution := r.params.ByName("executionId")
+func (d *Dashboard) redeliver(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+	execution := r.Params.ByName("executionId")
 	return d.deliver(r, f, execution, func(id string, key store.IdempotencyKey) (store.Execution, bool, error) {
-		return d.cfg.Webhooks.Redeliver(r.Context(), r.who.Caller, id, execution, key)
+		return d.cfg.Webhooks.Redeliver(r.Context(), r.Who.Caller, id, execution, key)
 	})
 }
 
 // deliver sends one delivery and returns the page of its execution. content distinguishes forms
 // with the same token.
-func (d *Dashboard) deliver(r *request, f *form, content string,
+func (d *Dashboard) deliver(r *frame.Request, f *frame.Form, content string,
 	send func(workerID string, key store.IdempotencyKey) (store.Execution, bool, error)) (string, error) {
-	key := formKey(r.who.Caller, f.Get("token"), content)
-	release, err := d.cfg.API.HoldDelivery(r.Context(), r.who, key)
+	key := frame.FormKey(r.Who.Caller, f.Get("token"), content)
+	release, err := d.cfg.API.HoldDelivery(r.Context(), r.Who, key)
 	if err != nil {
 		return "", err
 	}
 	defer release()
-	id := r.params.ByName("workerId")
+	id := r.Params.ByName("workerId")
 	e, _, err := send(id, key)
-	return done("/workers/"+id+"/webhook/executions/"+e.ID, "delivery-sent"), err
+	return frame.Done("/workers/"+id+"/webhook/executions/"+e.ID, "delivery-sent"), err
 }
 
 // An executionPage is the data of the page of one delivery attempt.
@@ -108,15 +109,15 @@ type executionPage struct {
 	Kept      int64 // number of newest attempts whose texts are stored
 }
 
-func (d *Dashboard) showExecution(w http.ResponseWriter, r *request) error {
-	id := r.params.ByName("executionId")
-	e, sent, received, err := d.store.Exchange(r.Context(), r.who.Caller, r.head.ID, id)
+func (d *Dashboard) showExecution(w http.ResponseWriter, r *frame.Request) error {
+	id := r.Params.ByName("executionId")
+	e, sent, received, err := d.Store.Exchange(r.Context(), r.Who.Caller, r.Head.ID, id)
 	if err != nil {
 		return err
 	}
 	p := executionPage{Execution: e, Request: indentBody(sent), Response: indentBody(received),
-		Token: d.token(), Forgotten: sent == "" && e.RequestStatus == "success", Kept: store.ExchangesKept}
-	return d.page(w, r, "worker-execution.html", r.head.title(r), p)
+		Token: d.Token(), Forgotten: sent == "" && e.RequestStatus == "success", Kept: store.ExchangesKept}
+	return d.Page(w, r, "worker-execution.html", r.Head.PageTitle(r), p)
 }
 
 // indentBody returns an HTTP message with its JSON body indented.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner/workspace"
 	"journeyman/store"
 )
@@ -25,7 +26,7 @@ const (
 // A workspacePage is the data of a folder of a workspace.
 type workspacePage struct {
 	Place   place
-	Crumbs  []option // the folders above: address and name
+	Crumbs  []frame.Option // the folders above: address and name
 	Entries []entryRow
 	Total   int64
 	Before  string // addresses of the pages before and after this one; "" for none
@@ -84,12 +85,12 @@ type entryRow struct {
 }
 
 // place returns the place that a request names, if the caller may see it.
-func (d *Dashboard) place(r *request) (place, error) {
-	folder, err := d.store.Workspace(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.URL.Query().Get("task"))
+func (d *Dashboard) place(r *frame.Request) (place, error) {
+	folder, err := d.Store.Workspace(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), r.URL.Query().Get("task"))
 	if err != nil {
 		return place{}, err
 	}
-	name := strings.Trim(r.params.ByName("path"), "/")
+	name := strings.Trim(r.Params.ByName("path"), "/")
 	if name == "" {
 		name = "."
 	}
@@ -106,7 +107,7 @@ func refusal(err error) error {
 }
 
 // browse shows a folder or a file of a workspace.
-func (d *Dashboard) browse(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) browse(w http.ResponseWriter, r *frame.Request) error {
 	at, err := d.place(r)
 	if err != nil {
 		return err
@@ -136,40 +137,40 @@ func (d *Dashboard) browse(w http.ResponseWriter, r *request) error {
 	return show()
 }
 
-func (d *Dashboard) showFolder(w http.ResponseWriter, r *request, at place, list []workspace.Entry) error {
+func (d *Dashboard) showFolder(w http.ResponseWriter, r *frame.Request, at place, list []workspace.Entry) error {
 	p := workspacePage{Place: at, Crumbs: at.crumbs(r), Total: int64(len(list))}
-	page := pageNumber(r)
-	p.Before, p.Next = neighbours(r, page, p.Total, entriesOnPage)
+	page := frame.PageNumber(r)
+	p.Before, p.Next = frame.Neighbours(r, page, p.Total, entriesOnPage)
 	first := min((page-1)*entriesOnPage, p.Total)
 	for _, e := range list[first:min(first+entriesOnPage, p.Total)] {
 		p.Entries = append(p.Entries, at.row(e))
 	}
 	if at.Path == "." && at.folder.TaskID == "" {
-		tasks, err := d.store.OwnFolders(r.Context(), r.who.Caller, r.head.ID, foldersOnPage)
+		tasks, err := d.Store.OwnFolders(r.Context(), r.Who.Caller, r.Head.ID, foldersOnPage)
 		if err != nil {
 			return err
 		}
 		for _, t := range tasks {
-			own := place{store.Folder{WorkerID: r.head.ID, TaskID: t.ID}, "."}
+			own := place{store.Folder{WorkerID: r.Head.ID, TaskID: t.ID}, "."}
 			p.Tasks = append(p.Tasks, ownFolder{t, own.address("workspace", ".")})
 		}
 	}
-	return d.page(w, r, "workspace.html", r.head.title(r), p)
+	return d.Page(w, r, "workspace.html", r.Head.PageTitle(r), p)
 }
 
 // crumbs returns the folders from the workspace down to the place.
-func (p place) crumbs(r *request) []option {
-	name := r.t("Workspace")
+func (p place) crumbs(r *frame.Request) []frame.Option {
+	name := r.T("Workspace")
 	if p.folder.TaskID != "" {
 		name = p.folder.TaskID
 	}
-	list := []option{{p.address("workspace", "."), name}}
+	list := []frame.Option{{Value: p.address("workspace", "."), Label: name}}
 	if p.Path == "." {
 		return list
 	}
 	parts := strings.Split(p.Path, "/")
 	for i, part := range parts {
-		list = append(list, option{p.address("workspace", strings.Join(parts[:i+1], "/")), part})
+		list = append(list, frame.Option{Value: p.address("workspace", strings.Join(parts[:i+1], "/")), Label: part})
 	}
 	return list
 }
@@ -198,7 +199,7 @@ func (p place) row(e workspace.Entry) entryRow {
 // A workspaceFilePage is the data of the preview of a file of a workspace.
 type workspaceFilePage struct {
 	Place     place
-	Crumbs    []option
+	Crumbs    []frame.Option
 	Size      int64
 	MediaType string
 	Modified  time.Time
@@ -207,7 +208,7 @@ type workspaceFilePage struct {
 
 // workspaceFile reads the preview of a file. The returned function writes the page after the
 // workspace is closed, so that a slow browser does not keep it open.
-func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, at place, ws *workspace.Workspace) (
+func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *frame.Request, at place, ws *workspace.Workspace) (
 	show func() error, err error) {
 	f, err := ws.Open(at.Path)
 	if err != nil {
@@ -222,12 +223,12 @@ func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, at place, w
 	if p.MediaType, err = mediaTypeOf(at.Path, f); err != nil {
 		return nil, err
 	}
-	p.Show, err = d.preview(r.Context(), r.who.Caller, at.Path, p.MediaType, p.Size, f)
-	return func() error { return d.page(w, r, "workspace-file.html", at.Name(), p) }, err
+	p.Show, err = d.preview(r.Context(), r.Who.Caller, at.Path, p.MediaType, p.Size, f)
+	return func() error { return d.Page(w, r, "workspace-file.html", at.Name(), p) }, err
 }
 
 // sendWorkspaceFile sends the bytes of a file, with a policy that lets them run nothing.
-func (d *Dashboard) sendWorkspaceFile(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) sendWorkspaceFile(w http.ResponseWriter, r *frame.Request) error {
 	at, err := d.place(r)
 	if err == nil {
 		err = handlers.RefuseCode(r.Request)

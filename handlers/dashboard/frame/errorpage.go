@@ -1,4 +1,4 @@
-package dashboard
+package frame
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 type errorPage struct {
 	Status    int
 	Message   string
-	Details   []option // the faults of fields, with the fields' names on pages
+	Details   []Option // the faults of fields, with the fields' names on pages
 	RequestID string
 }
 
@@ -30,16 +30,16 @@ func (p errorPage) Icon() string {
 }
 
 // title returns the heading of the page.
-func (p errorPage) title(r *request) string {
-	return cmp.Or(r.lang.Label("error page", strconv.Itoa(p.Status)), r.t("Something went wrong"))
+func (p errorPage) title(r *Request) string {
+	return cmp.Or(r.Lang.Label("error page", strconv.Itoa(p.Status)), r.T("Something went wrong"))
 }
 
 // fieldLabel returns the name that pages show for a field of the API.
-func (r *request) fieldLabel(path string) string { return cmp.Or(r.lang.Label("field", path), path) }
+func (r *Request) fieldLabel(path string) string { return cmp.Or(r.Lang.Label("field", path), path) }
 
-// explained returns the message of an error, which is in English, with the text of its code before it.
+// Explained returns the message of an error, which is in English, with the text of its code before it.
 // English pages show the message alone.
-func explained(l *text.Language, code, message string) string {
+func Explained(l *text.Language, code, message string) string {
 	what, whole := codeText(l, code)
 	switch {
 	case what == "" || l.Code == "en":
@@ -50,18 +50,18 @@ func explained(l *text.Language, code, message string) string {
 	return what + ": " + message
 }
 
-// explained returns the message of an error in the language of the page. The code of its kind explains
+// Explained returns the message of an error in the language of the page. The code of its kind explains
 // an error whose own code has no text.
-func (r *request) explained(e *store.Error) string {
+func (r *Request) Explained(e *store.Error) string {
 	code := handlers.ProblemOf(e).Code
-	if what, _ := codeText(r.lang, code); what == "" {
+	if what, _ := codeText(r.Lang, code); what == "" {
 		code = handlers.ProblemOf(&store.Error{Kind: e.Kind}).Code
 	}
-	return explained(r.lang, code, e.Message)
+	return Explained(r.Lang, code, e.Message)
 }
 
-// invalidField is the code of the fault of one field.
-const invalidField = "invalid_field"
+// InvalidField is the code of the fault of one field.
+const InvalidField = "invalid_field"
 
 // codeText returns the text for a code of an error or of a turn's failure, or "" for an unknown code.
 // whole means that the message of such an error says nothing more.
@@ -72,35 +72,35 @@ func codeText(l *text.Language, code string) (what string, whole bool) {
 	return l.Label("error", code), false
 }
 
-// A tryLater error refuses a password or a session for some time. Its page has the status of the
+// A TryLater error refuses a password or a session for some time. Its page has the status of the
 // wrapped error, such as 429.
-type tryLater struct{ error }
+type TryLater struct{ error }
 
 // Unwrap returns the store.Error.
-func (e *tryLater) Unwrap() error { return e.error }
+func (e *TryLater) Unwrap() error { return e.error }
 
-// later returns err as a tryLater error if it is Limited or Busy, and otherwise as it is.
-func later(err error) error {
+// Later returns err as a tryLater error if it is Limited or Busy, and otherwise as it is.
+func Later(err error) error {
 	if store.IsKind(err, store.Limited) || store.IsKind(err, store.Busy) {
-		return &tryLater{err}
+		return &TryLater{err}
 	}
 	return err
 }
 
-// errNotFound is the error for an address without a page.
-var errNotFound = store.Errorf(store.NotFound, "there is no page at this address")
+// ErrNotFound is the error for an address without a page.
+var ErrNotFound = store.Errorf(store.NotFound, "there is no page at this address")
 
 // refusal returns a handler for addresses without a page. A program gets the error as JSON. A
 // browser that is not signed in is redirected to the sign-in page, so that it cannot find out which
 // pages exist.
-func (fr *frame) refusal(err error) http.Handler {
+func (fr *Frame) refusal(err error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r := &request{Request: req, lang: fr.language(req, ""), basePath: fr.basePath}
+		r := &Request{Request: req, Lang: fr.language(req, ""), basePath: fr.BasePath}
 		other := fr.identify(r)
 		if handlers.RefuseProgram(w, req, cmp.Or(other, err)) {
 			return
 		}
-		if other == nil && r.who.UserID == "" {
+		if other == nil && r.Who.UserID == "" {
 			other = fr.toSignIn(w, r)
 			if other == nil {
 				return

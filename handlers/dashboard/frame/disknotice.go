@@ -1,4 +1,4 @@
-package dashboard
+package frame
 
 import (
 	"context"
@@ -19,13 +19,13 @@ type diskNotice struct {
 
 // diskNotice returns the notice for a user. Only users who may see the system get the notice about
 // its disk. All users see that nothing can be changed.
-func (fr *frame) diskNotice(v pageData) (n diskNotice) {
-	n.Maintenance = fr.store.Gate.Maintenance() != nil
-	if err := fr.store.Gate.WritableIn(gate.DuringMaintenance(context.Background())); err != nil {
+func (fr *Frame) diskNotice(v pageData) (n diskNotice) {
+	n.Maintenance = fr.Store.Gate.Maintenance() != nil
+	if err := fr.Store.Gate.WritableIn(gate.DuringMaintenance(context.Background())); err != nil {
 		n.Refusal = handlers.ProblemOf(err).Message
 	}
 	if v.May(store.ManageServer) {
-		space, level := fr.store.Gate.Disk()
+		space, level := fr.Store.Gate.Disk()
 		n.Free, n.Low, n.Full = space.Free, level == gate.DiskLow, level == gate.DiskFull
 	}
 	return n

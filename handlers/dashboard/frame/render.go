@@ -1,4 +1,4 @@
-package dashboard
+package frame
 
 import (
 	"crypto/sha256"
@@ -30,12 +30,12 @@ type pageData struct {
 	Who           store.Identity
 	Organizations []store.Organization // that the user may switch to; empty if there is one
 	Deciding      int64                // decisions and answers that the user can make
-	Model         modelState           // of workers without their own model
+	Model         ModelState           // of workers without their own model
 	Pinned        []store.Pin          // workers that the user has pinned
 	Busy          map[string]bool      // by id, the pinned workers that run a task
 	Since         string               // the position in the stream of changes at which the page was read
 	Disk          diskNotice
-	Head          workerHead // of the page's worker; zero on other pages
+	Head          WorkerHead // of the page's worker; zero on other pages
 	Page          any
 
 	set  *template.Template
@@ -54,11 +54,11 @@ func (v pageData) Place(place string) (template.HTML, error) {
 }
 
 // Initials returns the sign of the user's account.
-func (v pageData) Initials() string { return initials(v.Who.UserName, v.Who.Email) }
+func (v pageData) Initials() string { return Initials(v.Who.UserName, v.Who.Email) }
 
-// initials returns the first letters of the first and the last word of a name. Without a name
+// Initials returns the first letters of the first and the last word of a name. Without a name
 // it returns the first letter of the email address.
-func initials(name, email string) string {
+func Initials(name, email string) string {
 	words := strings.Fields(name)
 	if len(words) == 0 {
 		words = []string{email}
@@ -84,40 +84,40 @@ func (v pageData) Here(part string) bool {
 	return v.Path == part || strings.HasPrefix(v.Path, part+"/")
 }
 
-// render writes a page. It executes the template first, so that the status can still change after
+// Render writes a page. It executes the template first, so that the status can still change after
 // an error.
-func (fr *frame) render(w http.ResponseWriter, r *request, status int, file, title string, page any) error {
-	set, err := fr.templatesFor(r)
+func (fr *Frame) Render(w http.ResponseWriter, r *Request, status int, file, title string, page any) error {
+	set, err := fr.TemplatesFor(r)
 	if err != nil {
 		return err
 	}
-	v := pageData{Title: title, Path: r.URL.Path, Language: r.lang.Code, Who: r.who,
-		Since: r.since, Head: r.head, Page: page, set: set, name: strings.TrimSuffix(file, ".html"),
-		Done: r.lang.Label("done", r.URL.Query().Get("done"))}
+	v := pageData{Title: title, Path: r.URL.Path, Language: r.Lang.Code, Who: r.Who,
+		Since: r.since, Head: r.Head, Page: page, set: set, name: strings.TrimSuffix(file, ".html"),
+		Done: r.Lang.Label("done", r.URL.Query().Get("done"))}
 	v.Disk = fr.diskNotice(v)
 	if v.SignedIn() {
-		list, err := fr.store.Organizations(r.Context(), r.who.Caller)
+		list, err := fr.Store.Organizations(r.Context(), r.Who.Caller)
 		if err != nil {
 			return err
 		}
-		if v.Deciding, err = fr.store.PendingDecisions(r.Context(), r.who.Caller); err != nil {
+		if v.Deciding, err = fr.Store.PendingDecisions(r.Context(), r.Who.Caller); err != nil {
 			return err
 		}
-		v.Model = fr.modelState(r.Context(), r.who.OrganizationID)
-		if v.Pinned, err = fr.store.Pins(r.Context(), r.who.Caller); err != nil {
+		v.Model = fr.ModelState(r.Context(), r.Who.OrganizationID)
+		if v.Pinned, err = fr.Store.Pins(r.Context(), r.Who.Caller); err != nil {
 			return err
 		}
-		v.Busy = fr.cfg.Runner.Streams.Busy(r.who.OrganizationID)
+		v.Busy = fr.cfg.Runner.Streams.Busy(r.Who.OrganizationID)
 		// The layout offers a switch between organizations only if there are several.
 		if len(list) > 1 {
 			v.Organizations = list
 		}
 	}
-	return send(w, r, status, set, layoutFile, v, shownFor(file))
+	return Send(w, r, status, set, layoutFile, v, shownFor(file))
 }
 
-// send writes a template as an answer. reveal shows the hidden characters of a text.
-func send(w http.ResponseWriter, r *request, status int, set *template.Template, name string, data any,
+// Send writes a template as an answer. reveal shows the hidden characters of a text.
+func Send(w http.ResponseWriter, r *Request, status int, set *template.Template, name string, data any,
 	reveal func(string) string) error {
 	// After the first byte, an error could not change the status.
 	var b strings.Builder
@@ -126,29 +126,29 @@ func send(w http.ResponseWriter, r *request, status int, set *template.Template,
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	html := withBase(r.basePath, show.Hidden(b.String(), reveal))
+	html := WithBase(r.basePath, show.Hidden(b.String(), reveal))
 	_, _ = io.WriteString(w, html) // an error means that the browser closed the connection
 	return nil
 }
 
-// page writes a page with status 200.
-func (fr *frame) page(w http.ResponseWriter, r *request, file, title string, page any) error {
-	return fr.render(w, r, http.StatusOK, file, title, page)
+// Page writes a page with status 200.
+func (fr *Frame) Page(w http.ResponseWriter, r *Request, file, title string, page any) error {
+	return fr.Render(w, r, http.StatusOK, file, title, page)
 }
 
-// redirect sends the browser to another page of this server after a form. The browser requests it with GET, so
+// Redirect sends the browser to another page of this server after a form. The browser requests it with GET, so
 // that reloading the page does not send the form again.
-func redirect(w http.ResponseWriter, r *request, to string) error {
+func Redirect(w http.ResponseWriter, r *Request, to string) error {
 	http.Redirect(w, r.Request, r.basePath+to, http.StatusSeeOther)
 	return nil
 }
 
-// done returns the address of a page that shows a message at its top. message is the id of its text, so
+// Done returns the address of a page that shows a message at its top. message is the id of its text, so
 // that a link cannot put other text on a page.
-func done(page, message string) string { return page + "?done=" + message }
+func Done(page, message string) string { return page + "?done=" + message }
 
-// filters returns the named fields that the query of a list sets.
-func filters(query url.Values, names ...string) url.Values {
+// Filters returns the named fields that the query of a list sets.
+func Filters(query url.Values, names ...string) url.Values {
 	set := url.Values{}
 	for _, name := range names {
 		if value := query.Get(name); value != "" {
@@ -158,9 +158,9 @@ func filters(query url.Values, names ...string) url.Values {
 	return set
 }
 
-// listPage returns the address of the page of a list that begins at cursor, with the same filters.
+// ListPage returns the address of the page of a list that begins at cursor, with the same filters.
 // It returns "" without a cursor, because there is no further page.
-func listPage(path string, filters url.Values, cursor string) string {
+func ListPage(path string, filters url.Values, cursor string) string {
 	if cursor == "" {
 		return ""
 	}
@@ -169,8 +169,8 @@ func listPage(path string, filters url.Values, cursor string) string {
 	return path + "?" + q.Encode()
 }
 
-// pageNumber returns the number of the page that the query asks for, from one.
-func pageNumber(r *request) int64 {
+// PageNumber returns the number of the page that the query asks for, from one.
+func PageNumber(r *Request) int64 {
 	n, err := strconv.ParseInt(r.URL.Query().Get("page"), 10, 64)
 	if err != nil || n < 1 {
 		return 1
@@ -178,11 +178,11 @@ func pageNumber(r *request) int64 {
 	return n
 }
 
-// neighbours returns the addresses of the pages before and after page n of a list with
+// Neighbours returns the addresses of the pages before and after page n of a list with
 // total rows, size rows on a page. An address is empty if there is no such page.
-func neighbours(r *request, n, total, size int64) (before, next string) {
+func Neighbours(r *Request, n, total, size int64) (before, next string) {
 	page := func(n int64) string {
-		q := filters(r.URL.Query(), "task") // of a workspace
+		q := Filters(r.URL.Query(), "task") // of a workspace
 		q.Set("page", strconv.FormatInt(n, 10))
 		return r.URL.EscapedPath() + "?" + q.Encode()
 	}

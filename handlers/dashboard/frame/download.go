@@ -1,4 +1,4 @@
-package dashboard
+package frame
 
 import (
 	"encoding/csv"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// sendCSV sends a table as a file. It calls rows until there are no more, so that it never has the
+// SendCSV sends a table as a file. It calls rows until there are no more, so that it never has the
 // whole table in memory.
-func (fr *frame) sendCSV(w http.ResponseWriter, r *request, name string, header []string,
+func (fr *Frame) SendCSV(w http.ResponseWriter, r *Request, name string, header []string,
 	rows func() (rows [][]string, more bool, err error)) error {
 	part, more, err := rows()
 	if err != nil {
@@ -31,9 +31,9 @@ func (fr *frame) sendCSV(w http.ResponseWriter, r *request, name string, header 
 	}
 }
 
-// csvCell returns a text that a spreadsheet shows as text. Without the quotation mark, a
+// CSVCell returns a text that a spreadsheet shows as text. Without the quotation mark, a
 // spreadsheet would evaluate some texts as formulas.
-func csvCell(text string) string {
+func CSVCell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
 	}

@@ -1,4 +1,11 @@
-package dashboard
+// Package frame is what every page stands on: who asks and in which language, the forms and their faults, the
+// templates, the icons, and the error page. A package of pages registers its handles with On, May or Open, and
+// answers with Page, Render or Redirect.
+//
+// It imports handlers, runner and store. It knows no page but those that any request may get: the error page and
+// the one that offers another organization. It holds no rule about rights: the store decides. No page writes HTML
+// past Render and Send, which show hidden characters and add the path of the base URL.
+package frame
 
 import (
 	"errors"
@@ -21,8 +28,8 @@ import (
 	"journeyman/store"
 )
 
-// A frameConfig holds the dependencies and settings of a frame. Every field must be set.
-type frameConfig struct {
+// A Config holds the dependencies and settings of a frame. Every field must be set.
+type Config struct {
 	Files     fs.FS // the folders templates and assets
 	Store     *store.Store
 	Runner    *runner.Runner
@@ -35,33 +42,33 @@ type frameConfig struct {
 	Functions template.FuncMap // that templates may call beside those of the frame
 }
 
-// A frame answers requests for pages: it knows who asks and in which language, calls the handle of the page,
+// A Frame answers requests for pages: it knows who asks and in which language, calls the handle of the page,
 // and draws the page or its error. It is an http.Handler.
-type frame struct {
-	cfg       frameConfig
-	store     *store.Store
+type Frame struct {
+	cfg       Config
+	Store     *store.Store
 	router    *httprouter.Router
 	origins   *http.CrossOriginProtection
-	languages []*text.Language
+	Languages []*text.Language
 	templates map[string]func() (*template.Template, error) // by code of the language
 	assets    assets
 	icons     map[string]bool // the names of the sprite's symbols
 	host      string          // of the base URL
-	basePath  string          // path of the base URL, without a slash at the end
-	secure    bool            // browsers send cookies over https only
+	BasePath  string          // path of the base URL, without a slash at the end
+	Secure    bool            // browsers send cookies over https only
 }
 
-// newFrame returns a frame without pages. It returns an error if cfg.BaseURL cannot be parsed.
-func newFrame(cfg frameConfig) (*frame, error) {
-	f := &frame{cfg: cfg, store: cfg.Store, router: httprouter.New(), origins: http.NewCrossOriginProtection(),
-		secure: strings.HasPrefix(cfg.BaseURL, "https://")}
+// New returns a frame without pages. It returns an error if cfg.BaseURL cannot be parsed.
+func New(cfg Config) (*Frame, error) {
+	f := &Frame{cfg: cfg, Store: cfg.Store, router: httprouter.New(), origins: http.NewCrossOriginProtection(),
+		Secure: strings.HasPrefix(cfg.BaseURL, "https://")}
 	// A proxy may send another host name than the browser does: forms from the base URL
 	// are always accepted.
 	base, err := url.Parse(cfg.BaseURL)
 	if err != nil {
 		return nil, err
 	}
-	f.host, f.basePath = base.Host, handlers.BasePath(cfg.BaseURL)
+	f.host, f.BasePath = base.Host, handlers.BasePath(cfg.BaseURL)
 	if err := f.origins.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		return nil, err
 	}
@@ -75,11 +82,11 @@ func newFrame(cfg frameConfig) (*frame, error) {
 }
 
 // setRouter sets what is answered at addresses without a page, and at those of the assets.
-func (fr *frame) setRouter() {
+func (fr *Frame) setRouter() {
 	fr.router.RedirectTrailingSlash = false // see otherSlash
 	fr.router.RedirectFixedPath = false
 	fr.router.HandleOPTIONS = false
-	nothing := fr.refusal(errNotFound)
+	nothing := fr.refusal(ErrNotFound)
 	fr.router.NotFound = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !fr.otherSlash(w, r) {
 			nothing.ServeHTTP(w, r)
@@ -96,13 +103,13 @@ func (fr *frame) setRouter() {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"frame-src 'self'; object-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// policyFor returns the policy of a page whose form is answered with a redirect to target.
-func policyFor(target string) string {
+// PolicyFor returns the policy of a page whose form is answered with a redirect to target.
+func PolicyFor(target string) string {
 	return strings.Replace(policy, "form-action 'self'", "form-action 'self' "+target, 1)
 }
 
 // ServeHTTP answers a request.
-func (fr *frame) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (fr *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Request-Id", store.NewID("req", fr.cfg.Now()))
 	h.Set("Content-Security-Policy", policy)
@@ -120,30 +127,30 @@ func (fr *frame) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handlers.Logged(fr.cfg.Log, fr.cfg.Now, w, r, fr.router.ServeHTTP)
 }
 
-// A request is an HTTP request and the user who makes it.
-type request struct {
+// A Request is an HTTP request and the user who makes it.
+type Request struct {
 	*http.Request
-	who       store.Identity // zero if nobody is signed in
-	sessionID string
-	lang      *text.Language
+	Who       store.Identity // zero if nobody is signed in
+	SessionID string
+	Lang      *text.Language
 	basePath  string // of the frame
-	params    httprouter.Params
-	head      workerHead // of the worker that the page is about; set by ofWorker
+	Params    httprouter.Params
+	Head      WorkerHead // of the worker that the page is about; set by ofWorker
 	since     string     // the position in the stream of changes at which the page was read
-	release   func()     // ends the count among the concurrent requests; further calls do nothing
+	Release   func()     // ends the count among the concurrent requests; further calls do nothing
 }
 
-// A handle answers a request. It returns nil once it has begun to write.
-type handle func(w http.ResponseWriter, r *request) error
+// A Handle answers a request. It returns nil once it has begun to write.
+type Handle func(w http.ResponseWriter, r *Request) error
 
-// on registers a page for users who are signed in. Other browsers are redirected to the sign-in
+// On registers a page for users who are signed in. Other browsers are redirected to the sign-in
 // page, which leads back to the page.
-func (fr *frame) on(method, pattern string, h handle) {
+func (fr *Frame) On(method, pattern string, h Handle) {
 	if method == http.MethodGet {
 		h = fr.orElsewhere(h)
 	}
-	fr.open(method, pattern, func(w http.ResponseWriter, r *request) error {
-		if r.who.UserID == "" {
+	fr.Open(method, pattern, func(w http.ResponseWriter, r *Request) error {
+		if r.Who.UserID == "" {
 			if r.Header.Get("Authorization") != "" && handlers.RefuseProgram(w, r.Request, errNoPage) {
 				return nil
 			}
@@ -157,20 +164,20 @@ func (fr *frame) on(method, pattern string, h handle) {
 var errNoPage = store.Errorf(store.NotFound,
 	"this address is a page for people: the addresses of the API begin with /api/")
 
-// may registers a page for users who have the right.
-func (fr *frame) may(right store.Right, method, pattern string, h handle) {
-	fr.on(method, pattern, func(w http.ResponseWriter, r *request) error {
-		if err := r.who.Allow(right); err != nil {
+// May registers a page for users who have the right.
+func (fr *Frame) May(right store.Right, method, pattern string, h Handle) {
+	fr.On(method, pattern, func(w http.ResponseWriter, r *Request) error {
+		if err := r.Who.Allow(right); err != nil {
 			return err
 		}
 		return h(w, r)
 	})
 }
 
-// open registers a page for everybody, signed in or not.
-func (fr *frame) open(method, pattern string, h handle) {
+// Open registers a page for everybody, signed in or not.
+func (fr *Frame) Open(method, pattern string, h Handle) {
 	serve := func(w http.ResponseWriter, req *http.Request, ps httprouter.Params) {
-		r := &request{Request: req, params: ps, lang: fr.language(req, ""), basePath: fr.basePath}
+		r := &Request{Request: req, Params: ps, Lang: fr.language(req, ""), basePath: fr.BasePath}
 		err := fr.identify(r)
 		if err == nil {
 			err = fr.refuseInMaintenance(method, pattern)
@@ -178,7 +185,7 @@ func (fr *frame) open(method, pattern string, h handle) {
 		if err == nil {
 			err = fr.shared(w, r, h)
 		}
-		handlers.Describe(r.Context(), pattern, r.who, ps.ByName)
+		handlers.Describe(r.Context(), pattern, r.Who, ps.ByName)
 		if err != nil {
 			fr.refuse(w, r, err)
 		}
@@ -191,23 +198,23 @@ func (fr *frame) open(method, pattern string, h handle) {
 }
 
 // shared runs h. It returns an error if the user has too many concurrent requests.
-func (fr *frame) shared(w http.ResponseWriter, r *request, h handle) error {
-	if r.who.UserID != "" {
-		release, err := fr.cfg.API.HoldPage(r.who)
+func (fr *Frame) shared(w http.ResponseWriter, r *Request, h Handle) error {
+	if r.Who.UserID != "" {
+		release, err := fr.cfg.API.HoldPage(r.Who)
 		if err != nil {
 			return err
 		}
-		r.release = sync.OnceFunc(release)
-		defer r.release()
+		r.Release = sync.OnceFunc(release)
+		defer r.Release()
 		// Before the page is read, so that it gets every later change.
-		r.since = fr.cfg.Runner.Streams.ChangesNow(r.who.OrganizationID)
+		r.since = fr.cfg.Runner.Streams.ChangesNow(r.Who.OrganizationID)
 	}
-	return handlers.Recovered(fr.cfg.Log, "page", requestID(w), func() error { return h(w, r) })
+	return handlers.Recovered(fr.cfg.Log, "page", RequestID(w), func() error { return h(w, r) })
 }
 
 // identify stores the signed-in user in r. It returns an error for a request that another site made
 // the browser send.
-func (fr *frame) identify(r *request) error {
+func (fr *Frame) identify(r *Request) error {
 	if err := fr.origins.Check(r.Request); err != nil {
 		return store.Errorf(store.Forbidden, "the request was sent by another site: open the page here and try again")
 	}
@@ -215,39 +222,39 @@ func (fr *frame) identify(r *request) error {
 	if err != nil {
 		return nil //nolint:nilerr // nobody is signed in
 	}
-	who, sessionID, err := fr.store.SessionIdentity(r.Context(), cookie.Value)
+	who, sessionID, err := fr.Store.SessionIdentity(r.Context(), cookie.Value)
 	if store.IsKind(err, store.Unauthorized) {
 		return nil // the session ended: the browser is not signed in
 	}
 	who.RemoteAddr = serve.ClientAddr(r.Request)
-	r.who, r.sessionID = who, sessionID
-	r.lang = fr.language(r.Request, who.Language)
+	r.Who, r.SessionID = who, sessionID
+	r.Lang = fr.language(r.Request, who.Language)
 	return err
 }
 
 // refuse writes the error page. No other place turns an error into a page.
-func (fr *frame) refuse(w http.ResponseWriter, r *request, err error) {
+func (fr *Frame) refuse(w http.ResponseWriter, r *Request, err error) {
 	if handlers.Left(r.Context(), err) {
 		return // the browser closed the connection
 	}
-	p := errorPage{Status: http.StatusInternalServerError, RequestID: requestID(w),
-		Message: r.t("The server could not handle this request. Its log has the details under the request's ID.")}
+	p := errorPage{Status: http.StatusInternalServerError, RequestID: RequestID(w),
+		Message: r.T("The server could not handle this request. Its log has the details under the request's ID.")}
 	handlers.DescribeRefusal(r.Context(), err)
 	if e, ok := errors.AsType[*store.Error](err); ok {
-		p.Status, p.Message = handlers.StatusOf(e), show.Sentence(r.explained(e))
+		p.Status, p.Message = handlers.StatusOf(e), show.Sentence(r.Explained(e))
 		if store.IsMaintenance(e) {
-			p.Message = r.t("The server is in maintenance: nothing can be changed until that ends. Try again later.")
+			p.Message = r.T("The server is in maintenance: nothing can be changed until that ends. Try again later.")
 		}
 		for _, detail := range e.Details {
-			p.Details = append(p.Details, option{show.Sentence(detail.Message), r.fieldLabel(detail.Path)})
+			p.Details = append(p.Details, Option{show.Sentence(detail.Message), r.fieldLabel(detail.Path)})
 		}
 		handlers.SetRetryAfter(w.Header(), e)
 	}
-	if err := fr.render(w, r, p.Status, "error.html", p.title(r), p); err != nil {
+	if err := fr.Render(w, r, p.Status, "error.html", p.title(r), p); err != nil {
 		fr.cfg.Log.Error("error page", "request", p.RequestID, "err", err)
 		http.Error(w, p.Message, p.Status)
 	}
 }
 
-// requestID returns the id of the request that w answers.
-func requestID(w http.ResponseWriter) string { return w.Header().Get("X-Request-Id") }
+// RequestID returns the id of the request that w answers.
+func RequestID(w http.ResponseWriter) string { return w.Header().Get("X-Request-Id") }

@@ -1,4 +1,4 @@
-package dashboard
+package frame
 
 import (
 	"journeyman/handlers/dashboard/text"
@@ -7,17 +7,17 @@ import (
 
 // A section is a page of the settings.
 type section struct {
-	right store.Right
+	Right store.Right
 	Path  string
 	Icon  string
 	Title text.Key
 	Hint  text.Key
 }
 
-// sections returns all pages of the settings, in the order of their tabs.
-func sections() []section {
+// Sections returns all pages of the settings, in the order of their tabs.
+func Sections() []section {
 	return []section{
-		{store.SeeProviders, modelsPath, "spark", "Models",
+		{store.SeeProviders, ModelsPath, "spark", "Models",
 			"This server stores keys encrypted. Workers use the default model unless they choose another one."},
 		{store.ManageKeys, "/settings/keys", "key", "API keys", "Programs call the API with a key."},
 		{store.ManageMembers, "/settings/members", "users", "Members",
@@ -36,8 +36,8 @@ func sections() []section {
 
 // Sections returns the pages of the settings that the user may see.
 func (v pageData) Sections() (list []section) {
-	for _, s := range sections() {
-		if v.May(s.right) {
+	for _, s := range Sections() {
+		if v.May(s.Right) {
 			list = append(list, s)
 		}
 	}
@@ -54,4 +54,4 @@ func (v pageData) Section() *section {
 	return nil
 }
 
-const modelsPath = "/settings/models"
+const ModelsPath = "/settings/models"

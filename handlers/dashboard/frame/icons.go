@@ -1,4 +1,4 @@
-package dashboard
+package frame
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ func iconNames(sprite []byte) map[string]bool {
 	return names
 }
 
-// icon returns the drawing of that name. It returns an error if the sprite does not hold it.
-func (fr *frame) icon(name string) (template.HTML, error) {
+// Icon returns the drawing of that name. It returns an error if the sprite does not hold it.
+func (fr *Frame) Icon(name string) (template.HTML, error) {
 	if !fr.icons[name] {
 		return "", fmt.Errorf("there is no icon %q", name)
 	}
@@ -32,10 +32,10 @@ func (fr *frame) icon(name string) (template.HTML, error) {
 		`#i-` + name + `"/></svg>`), err
 }
 
-// glyph returns the sign of a worker: an icon that its title suggests, in a colour of its own. The
+// Glyph returns the sign of a worker: an icon that its title suggests, in a colour of its own. The
 // further classes set the size.
-func (fr *frame) glyph(id, title string, classes ...string) (template.HTML, error) {
-	drawing, err := fr.icon(glyphIcon(strings.ToLower(title)))
+func (fr *Frame) Glyph(id, title string, classes ...string) (template.HTML, error) {
+	drawing, err := fr.Icon(glyphIcon(strings.ToLower(title)))
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(id)) // a hash never fails
 	class := strings.Join(append([]string{"glyph", "c" + strconv.Itoa(int(sum.Sum32()%5))}, classes...), " ")

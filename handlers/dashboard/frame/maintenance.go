@@ -1,11 +1,11 @@
-package dashboard
+package frame
 
 import "net/http"
 
 // refuseInMaintenance returns an error for a form during maintenance. A few forms work. Users need
 // a session to read pages. The checks of a schema and of the server change nothing. A backup changes
 // only its destination.
-func (fr *frame) refuseInMaintenance(method, pattern string) error {
+func (fr *Frame) refuseInMaintenance(method, pattern string) error {
 	if method == http.MethodGet {
 		return nil
 	}
@@ -13,5 +13,5 @@ func (fr *frame) refuseInMaintenance(method, pattern string) error {
 	case "/sign-in", "/sign-out", "/check-schema", "/settings/system/backup", "/settings/system/doctor":
 		return nil
 	}
-	return fr.store.Gate.Maintenance()
+	return fr.Store.Gate.Maintenance()
 }

@@ -1,4 +1,4 @@
-package dashboard
+package frame
 
 import (
 	"testing"
@@ -25,8 +25,8 @@ func TestErrorsAreExplained(t *testing.T) {
 		t.Run(message, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			is.Equal((&request{lang: text.Languages()[1]}).explained(tt.err), tt.want)
-			is.Equal((&request{lang: text.English()}).explained(tt.err), tt.err.Message)
+			is.Equal((&Request{Lang: text.Languages()[1]}).Explained(tt.err), tt.want)
+			is.Equal((&Request{Lang: text.English()}).Explained(tt.err), tt.err.Message)
 		})
 	}
 	for kind := store.Invalid; kind <= store.Stale; kind++ {

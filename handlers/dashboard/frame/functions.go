@@ -1,4 +1,4 @@
-package dashboard
+package frame
 
 import (
 	"fmt"
@@ -12,14 +12,14 @@ import (
 )
 
 // functions returns the functions that templates may call. They write texts in a language.
-func (fr *frame) functions(l *text.Language) template.FuncMap {
+func (fr *Frame) functions(l *text.Language) template.FuncMap {
 	return template.FuncMap{
 		"t":         l.T,
 		"tn":        countedText(l),
 		"th":        l.HTML,
-		"icon":      fr.icon,
+		"icon":      fr.Icon,
 		"state":     show.TranslatedState(l),
-		"glyph":     fr.glyph,
+		"glyph":     fr.Glyph,
 		"host":      func() string { return fr.host },
 		"version":   func() string { return fr.cfg.Version },
 		"asset":     fr.assets.address,
@@ -43,7 +43,7 @@ func (fr *frame) functions(l *text.Language) template.FuncMap {
 }
 
 // showTime returns the distance of a time from now. A tooltip has the exact time.
-func (fr *frame) showTime(l *text.Language, v any) template.HTML {
+func (fr *Frame) showTime(l *text.Language, v any) template.HTML {
 	var t time.Time
 	switch v := v.(type) {
 	case time.Time:
@@ -62,9 +62,9 @@ func (fr *frame) showTime(l *text.Language, v any) template.HTML {
 	return template.HTML(tag) //nolint:gosec // digits and constant texts
 }
 
-// month returns the name of the month of a time.
-func (r *request) month(t time.Time) string {
-	return r.t([]text.Key{"January", "February", "March", "April", "May", "June", "July", "August", "September",
+// Month returns the name of the month of a time.
+func (r *Request) Month(t time.Time) string {
+	return r.T([]text.Key{"January", "February", "March", "April", "May", "June", "July", "August", "September",
 		"October", "November", "December"}[t.Month()-1])
 }
 

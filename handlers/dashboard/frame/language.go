@@ -1,4 +1,4 @@
-package dashboard
+package frame
 
 import (
 	"html/template"
@@ -13,10 +13,10 @@ const layoutFile = "layout.html"
 
 // setTemplates sets the languages, and the function that returns all templates in each. The templates are
 // parsed at their first use: API clients need none.
-func (fr *frame) setTemplates() {
-	fr.languages = text.Languages()
+func (fr *Frame) setTemplates() {
+	fr.Languages = text.Languages()
 	fr.templates = map[string]func() (*template.Template, error){}
-	for _, l := range fr.languages {
+	for _, l := range fr.Languages {
 		fr.templates[l.Code] = sync.OnceValues(func() (*template.Template, error) {
 			if err := l.Check(); err != nil {
 				return nil, err
@@ -28,14 +28,14 @@ func (fr *frame) setTemplates() {
 
 // language returns the language of a request: the one that the user has chosen, otherwise the one
 // that the browser prefers.
-func (fr *frame) language(r *http.Request, chosen string) *text.Language {
-	return text.Choose(fr.languages, chosen, r.Header.Get("Accept-Language"))
+func (fr *Frame) language(r *http.Request, chosen string) *text.Language {
+	return text.Choose(fr.Languages, chosen, r.Header.Get("Accept-Language"))
 }
 
-// templatesFor returns the templates in the language of a request.
-func (fr *frame) templatesFor(r *request) (*template.Template, error) {
-	return fr.templates[r.lang.Code]()
+// TemplatesFor returns the templates in the language of a request.
+func (fr *Frame) TemplatesFor(r *Request) (*template.Template, error) {
+	return fr.templates[r.Lang.Code]()
 }
 
-// t returns a text in the language of the page.
-func (r *request) t(key text.Key, values ...any) string { return r.lang.T(key, values...) }
+// T returns a text in the language of the page.
+func (r *Request) T(key text.Key, values ...any) string { return r.Lang.T(key, values...) }

@@ -1,4 +1,4 @@
-package dashboard
+package frame
 
 import (
 	"cmp"
@@ -18,10 +18,10 @@ type elsewherePage struct {
 // orElsewhere returns the handle of a page. If another organization of the user has the task, worker
 // or mail of the page, and the current one does not, the page offers to switch. Two organizations may
 // have a task of the same id, and each has its own lists: then the link names the organization.
-func (fr *frame) orElsewhere(page handle) handle {
-	return func(w http.ResponseWriter, r *request) error {
+func (fr *Frame) orElsewhere(page Handle) Handle {
+	return func(w http.ResponseWriter, r *Request) error {
 		named := r.URL.Query().Get("organization")
-		if named == r.who.OrganizationID {
+		if named == r.Who.OrganizationID {
 			named = ""
 		}
 		var refused error
@@ -32,12 +32,12 @@ func (fr *frame) orElsewhere(page handle) handle {
 				return refused
 			}
 		}
-		record := store.Record{TaskID: r.params.ByName("taskId"), WorkerID: r.params.ByName("workerId"),
-			EmailID: r.params.ByName("emailId")}
+		record := store.Record{TaskID: r.Params.ByName("taskId"), WorkerID: r.Params.ByName("workerId"),
+			EmailID: r.Params.ByName("emailId")}
 		if named == "" && record == (store.Record{}) {
 			return refused
 		}
-		list, err := fr.store.Elsewhere(r.Context(), r.who.Caller, record)
+		list, err := fr.Store.Elsewhere(r.Context(), r.Who.Caller, record)
 		if err != nil {
 			return cmp.Or(refused, err)
 		}
@@ -46,7 +46,7 @@ func (fr *frame) orElsewhere(page handle) handle {
 		}
 		switch {
 		case len(list) > 0:
-			return fr.page(w, r, "elsewhere.html", r.t("Another organization"), elsewherePage{list, withoutNamed(r)})
+			return fr.Page(w, r, "elsewhere.html", r.T("Another organization"), elsewherePage{list, withoutNamed(r)})
 		case refused != nil:
 			return refused
 		}
@@ -56,7 +56,7 @@ func (fr *frame) orElsewhere(page handle) handle {
 }
 
 // withoutNamed returns the address of the request without the name of an organization.
-func withoutNamed(r *request) string {
+func withoutNamed(r *Request) string {
 	to := *r.URL
 	q := to.Query()
 	q.Del("organization")
