@@ -82,7 +82,7 @@ func windowFindings(m pricedModel, cfg Config) []Finding {
 // fixedTokens returns the approximate tokens of the constant part of each prompt: the preamble and
 // the tools.
 func fixedTokens(own []tool.Tool, window int64) int64 {
-	s, specs := toolset{own: named(own)}, toolSpecs(own)
+	s, specs := turnTools{own: named(own)}, toolSpecs(own)
 	if window < leanWindow { // the same condition as in loadToolset
 		s.own, specs = leanToolset(store.Claim{}, s.own), leanSpecs(specs)
 		s.remote.Lean = true

@@ -14,7 +14,7 @@ import (
 // loadToolset determines the tools that a turn may call, and adds them to the prompt.
 func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 	s, tools := &e.tools, r.tools()
-	*s = toolset{permission: permissionOf(e.claim), own: tools.list, source: r.cfg.Remote,
+	*s = turnTools{permission: permissionOf(e.claim), own: tools.list, source: r.cfg.Remote,
 		approval: e.claim.Settings.ApprovalTools}
 	// If no mail reaches the author, a question would only wait until it expires. So such a turn
 	// gets no tool for questions.
@@ -54,13 +54,6 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 		e.prompt.Preamble += "\n" + note
 	}
 	return nil
-}
-
-// A preambleNames holds what the preamble of one turn names besides its tools. It is stored with the turn's
-// toolset, because a changed preamble costs the provider's cache of the prompt.
-type preambleNames struct {
-	Workers  string   `json:"workers,omitempty"`  // list of those that run_worker can call, "" for none
-	Programs []string `json:"programs,omitempty"` // of the shell
 }
 
 // loadOffers sets the tools of MCP servers that a turn may call, and the names for its preamble. The first claim

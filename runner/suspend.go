@@ -42,21 +42,6 @@ func (r *Runner) approvals(e *execution, st store.Step) (list []store.Approval) 
 	return list
 }
 
-// asks returns the kind of decision that a call needs from a person, or "".
-func (s *toolset) asks(c store.ToolCall) store.ApprovalKind {
-	_, err := s.check(c)
-	c = s.fitted(c)
-	switch {
-	case err != nil:
-		return ""
-	case c.ToolName == tool.AskUser && tool.CheckQuestion(c.Input) == nil:
-		return store.KindQuestion
-	case s.needsApproval(c.ToolName, c.Input):
-		return store.KindApproval
-	}
-	return ""
-}
-
 // answerTo returns the result of a call that asked a question. If nobody has answered, it returns
 // an error that tells the model to continue without an answer.
 func answerTo(a store.Approval) (json.RawMessage, error) {

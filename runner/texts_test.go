@@ -110,6 +110,6 @@ func TestPreambleFitsTheAnswer(t *testing.T) {
 		is.True(!strings.Contains(text(prompt.Setting{}), "workspace folder"))
 	}
 	is := is.New(t)
-	s := toolset{}
+	s := turnTools{}
 	is.True(s.setting(store.Claim{OutputSchema: []byte(`{}`)}, nil, nil).Schema)
 }

@@ -12,8 +12,8 @@ import (
 	"journeyman/store"
 )
 
-// A toolset holds the tools that a turn may call. It does not change after loadToolset.
-type toolset struct {
+// A turnTools holds the tools that a turn may call. It does not change after loadToolset.
+type turnTools struct {
 	permission
 	own      []ownTool    // tools of this program
 	source   tool.Source  // makes tools in remote callable; nil if no MCP servers are configured
@@ -62,7 +62,7 @@ func without(tools []ownTool, names ...string) []ownTool {
 }
 
 // setting returns the data about tools for the preamble of a turn.
-func (s *toolset) setting(c store.Claim, tools []model.Tool, programs []string) prompt.Setting {
+func (s *turnTools) setting(c store.Claim, tools []model.Tool, programs []string) prompt.Setting {
 	setting := prompt.Setting{OwnFolder: c.OwnFolder, Lean: s.remote.Lean, Programs: programs,
 		Schema: c.OutputSchema != nil}
 	for _, t := range tools {
@@ -73,7 +73,7 @@ func (s *toolset) setting(c store.Claim, tools []model.Tool, programs []string) 
 
 // describe returns the tools for the model request: first the runner's own tools that the turn may
 // call, then the remote tools.
-func (s *toolset) describe(own []model.Tool) (tools []model.Tool) {
+func (s *turnTools) describe(own []model.Tool) (tools []model.Tool) {
 	tools = make([]model.Tool, 0, len(own)+len(s.remote.Tools))
 	for _, t := range own {
 		if own, _ := s.find(t.Name); own != nil {
@@ -98,7 +98,7 @@ func (s *toolset) describe(own []model.Tool) (tools []model.Tool) {
 
 // check returns the tool of a call, or an error that tells the model why the call must not run. A
 // model may also call tools that are not in its list.
-func (s *toolset) check(c store.ToolCall) (tool.Tool, error) {
+func (s *turnTools) check(c store.ToolCall) (tool.Tool, error) {
 	if why := view.InputError(c.Input); why != "" {
 		return nil, tool.Errorf("%s", why)
 	}
@@ -117,7 +117,7 @@ func (s *toolset) check(c store.ToolCall) (tool.Tool, error) {
 const maxNearest = 100
 
 // noTool returns the error for a name that is not a tool of the turn. It suggests the nearest name.
-func (s *toolset) noTool(name string) error {
+func (s *turnTools) noTool(name string) error {
 	if name == viewImage && s.blindness != "" && s.allows(toolID{name: viewImage}) {
 		return tool.Errorf("no picture can be shown: %s", s.blindness)
 	}
@@ -138,7 +138,7 @@ func (s *toolset) noTool(name string) error {
 
 // find returns the tool of that name that the turn may call, and its id in rules. It returns nil if
 // there is none.
-func (s *toolset) find(name string) (tool.Tool, toolID) {
+func (s *turnTools) find(name string) (tool.Tool, toolID) {
 	// Own tools have precedence: a remote server must not replace a tool by using its name.
 	if i := slices.IndexFunc(s.own, func(t ownTool) bool { return t.name == name }); i >= 0 {
 		if id := (toolID{name: name}); s.allows(id) {
@@ -155,7 +155,7 @@ func (s *toolset) find(name string) (tool.Tool, toolID) {
 }
 
 // fitted returns a call with arguments of the types that its tool wants.
-func (s *toolset) fitted(c store.ToolCall) store.ToolCall {
+func (s *turnTools) fitted(c store.ToolCall) store.ToolCall {
 	if t, _ := s.find(c.ToolName); t != nil && view.InputError(c.Input) == "" {
 		c.Input = arguments.Fit(t.Spec().InputSchema, c.Input)
 	}
@@ -163,7 +163,7 @@ func (s *toolset) fitted(c store.ToolCall) store.ToolCall {
 }
 
 // parallel returns how many of the first calls may run in parallel. It is at least 1.
-func (s *toolset) parallel(calls []store.ToolCall) int {
+func (s *turnTools) parallel(calls []store.ToolCall) int {
 	n := slices.IndexFunc(calls, func(c store.ToolCall) bool {
 		t, _ := s.find(c.ToolName)
 		saves := c.ToolName == store.HostsTool && tool.FetchSaves(c.Input) // a later call may read that file
@@ -176,7 +176,7 @@ func (s *toolset) parallel(calls []store.ToolCall) int {
 }
 
 // isRemote reports whether a tool belongs to an MCP server.
-func (s *toolset) isRemote(name string) bool {
+func (s *turnTools) isRemote(name string) bool {
 	return slices.ContainsFunc(s.remote.Tools, func(o tool.RemoteTool) bool { return o.Name == name })
 }
 
@@ -184,7 +184,7 @@ func (s *toolset) isRemote(name string) bool {
 // remote tool's name for the model, or SERVER, or SERVER.TOOL. All three forms must work, because
 // users would rely on a name without effect. A question needs no approval, because it waits for a
 // person anyway. Calls that write a file like write_file need approval as write_file does.
-func (s *toolset) needsApproval(name string, input json.RawMessage) bool {
+func (s *turnTools) needsApproval(name string, input json.RawMessage) bool {
 	if name == tool.AskUser {
 		return false
 	}
@@ -199,3 +199,25 @@ func (s *toolset) needsApproval(name string, input json.RawMessage) bool {
 
 // idOf returns the id of a remote tool in rules.
 func idOf(o tool.RemoteTool) toolID { return toolID{name: o.Name, server: o.Server, tool: o.Tool} }
+
+// asks returns the kind of decision that a call needs from a person, or "".
+func (s *turnTools) asks(c store.ToolCall) store.ApprovalKind {
+	_, err := s.check(c)
+	c = s.fitted(c)
+	switch {
+	case err != nil:
+		return ""
+	case c.ToolName == tool.AskUser && tool.CheckQuestion(c.Input) == nil:
+		return store.KindQuestion
+	case s.needsApproval(c.ToolName, c.Input):
+		return store.KindApproval
+	}
+	return ""
+}
+
+// A preambleNames holds what the preamble of one turn names besides its tools. It is stored with the turn's
+// toolset, because a changed preamble costs the provider's cache of the prompt.
+type preambleNames struct {
+	Workers  string   `json:"workers,omitempty"`  // list of those that run_worker can call, "" for none
+	Programs []string `json:"programs,omitempty"` // of the shell
+}
