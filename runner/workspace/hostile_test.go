@@ -25,14 +25,6 @@ func long(t *testing.T) {
 	}
 }
 
-// rounds returns few, or many if the environment variable LONG is set. CI sets it.
-func rounds(many, few int) int {
-	if os.Getenv("LONG") == "" {
-		return few
-	}
-	return many
-}
-
 // hostile creates a workspace with a secret beside it. The workspace contains every trap that a
 // command in it could create.
 func hostile(t *testing.T) *Workspace {
