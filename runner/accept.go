@@ -241,7 +241,8 @@ func (r *Runner) Keep(ctx context.Context, organizationID, name string, src io.R
 	if err := r.cfg.Store.Gate.RoomIn(ctx); err != nil {
 		return store.File{}, err
 	}
-	return r.keep(ctx, r.cfg.Store.DiskOf(organizationID), src, store.File{Path: workspace.PlaceName(name), Title: name}, limit)
+	return r.keep(ctx, r.cfg.Store.DiskOf(organizationID), src,
+		store.File{Path: workspace.PlaceName(name), Title: name}, limit)
 }
 
 // place copies a file from the data folder into the root of a folder. If an earlier attempt of the

@@ -19,7 +19,8 @@ const MaxFileSize = 25 << 20
 func (r *Runner) FileURL(f store.File) string { return r.views.FileURL(f) }
 
 // publish copies the current content of a workspace file into the data folder.
-func (r *Runner) publish(ctx context.Context, ws *workspace.Workspace, folder store.Folder, path, title string) (f store.File, err error) {
+func (r *Runner) publish(ctx context.Context, ws *workspace.Workspace, folder store.Folder, path, title string) (
+	f store.File, err error) {
 	clean, err := workspace.SafePath(path)
 	if err != nil {
 		return f, err

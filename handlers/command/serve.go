@@ -40,7 +40,8 @@ type ServeFlags struct {
 // CheckUploads returns an error for a size of files that no workspace has room for.
 func (c *ServeFlags) CheckUploads() error {
 	if c.MaxFileSize > workspace.MaxTotalSize {
-		return fmt.Errorf("--max-file-size: must be at most %d: that is the room of a whole workspace", workspace.MaxTotalSize)
+		return fmt.Errorf("--max-file-size: must be at most %d: that is the room of a whole workspace",
+			workspace.MaxTotalSize)
 	}
 	return nil
 }

@@ -105,7 +105,8 @@ func (s *Shell) Bounds() []Bound {
 		Bound{"processor time", fmt.Sprintf("each process has its command's time-out times the processors; "+
 			"all run at nice %d, behind the service", niceness)},
 		Bound{"open files", fmt.Sprintf("%d a process", l.OpenFiles)},
-		Bound{"one file", fmt.Sprintf("%s, or what the workspace has room for if that is less", workspace.Mebibytes(l.FileSize))},
+		Bound{"one file", fmt.Sprintf("%s, or what the workspace has room for if that is less",
+			workspace.Mebibytes(l.FileSize))},
 		Bound{"workspace", fmt.Sprintf("%s and %d files: counted before and after each command, and while it runs "+
 			"whenever the disk fills; a command that is faster than the count is stopped late, and the next one can "+
 			"write nothing", workspace.Mebibytes(of.TotalSize), of.Files) + s.newFiles()},

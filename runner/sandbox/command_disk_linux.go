@@ -51,7 +51,8 @@ func watchDisk(w *workspace.Workspace, folder *os.File, held workspace.Holding) 
 
 // mostOf returns the limits of a workspace with the content held, or that content if it is more.
 func mostOf(l workspace.Limits, held workspace.Holding) workspace.Holding {
-	return workspace.Holding{Files: max(l.Files, held.Files), Bytes: held.Bytes + max(l.Left(held.Bytes), 0), Deep: held.Deep}
+	bytes := held.Bytes + max(l.Left(held.Bytes), 0)
+	return workspace.Holding{Files: max(l.Files, held.Files), Bytes: bytes, Deep: held.Deep}
 }
 
 func roomOf(folder *os.File) (diskRoom, error) {

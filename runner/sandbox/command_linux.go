@@ -24,7 +24,8 @@ import (
 
 // run runs a command that Command.check has accepted. An error of type stopped is the reason
 // why the command was killed.
-func (s *Shell) run(ctx context.Context, w *workspace.Workspace, folder *os.File, c Command, out *outputs) (Result, error) {
+func (s *Shell) run(ctx context.Context, w *workspace.Workspace, folder *os.File, c Command, out *outputs) (
+	Result, error) {
 	if !s.confined {
 		return runUnconfined(ctx, w, c, out)
 	}
@@ -79,8 +80,8 @@ func prepare(w *workspace.Workspace) (workspace.Holding, error) {
 
 // runConfined runs a command in w in a child process. held is the content of w. Meanwhile it
 // watches the disk and the machine's memory.
-func (s *Shell) runConfined(ctx context.Context, w *workspace.Workspace, folder *os.File, held workspace.Holding, c Command,
-	out *outputs) (childReport, error) {
+func (s *Shell) runConfined(ctx context.Context, w *workspace.Workspace, folder *os.File, held workspace.Holding,
+	c Command, out *outputs) (childReport, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	dir, err := filepath.Abs(w.Dir())

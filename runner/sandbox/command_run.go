@@ -101,7 +101,8 @@ func (c Command) check() error {
 	case strings.TrimSpace(c.Script) == "":
 		return workspace.Errorf(workspace.Invalid, "a command cannot be empty")
 	case len(c.Script) > MaxScript:
-		return workspace.Errorf(workspace.Invalid, "a command can have %d bytes and has %d; write a long script to a file and run that",
+		return workspace.Errorf(workspace.Invalid,
+			"a command can have %d bytes and has %d; write a long script to a file and run that",
 			MaxScript, len(c.Script))
 	case strings.ContainsRune(c.Script, 0):
 		return workspace.Errorf(workspace.Invalid, "a command cannot have a NUL character in it")
