@@ -66,7 +66,8 @@ func splitMember(ws *workspace.Workspace, p string) (container, member string, o
 }
 
 // openMember opens a file in a container. The confined process unpacks it.
-func (d Documents) openMember(ctx context.Context, ws *workspace.Workspace, container, member string) (*content, error) {
+func (d Documents) openMember(ctx context.Context, ws *workspace.Workspace, container, member string) (
+	*content, error) {
 	outer, err := d.open(ctx, ws, container)
 	if err != nil {
 		return nil, err
