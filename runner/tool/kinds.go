@@ -119,6 +119,9 @@ func documentKinds() []documentKind {
 			name: "workbook", filter: "ods", types: []string{odsType, otsType}, form: zipForm,
 			selects: []string{"sheet", "range"}, read: cells(workbook.Ods)},
 		{
+			name: "workbook", filter: "flat ods", types: []string{odsType + "-flat-xml"}, plain: true,
+			selects: []string{"sheet", "range"}, read: cells(workbook.Ods)},
+		{
 			name: "book", filter: "epub", types: []string{"application/epub+zip"}, form: zipForm,
 			read: whole(epub.Text(chapterText))},
 		{name: "RTF document", filter: "rtf", types: []string{rtfType, "text/rtf"}, plain: true, read: whole(rtf.Text)},

@@ -19,6 +19,7 @@ var mediaTypes = map[string]string{
 	".dotm": "application/vnd.ms-word.template.macroenabled.12",
 	".eml":  "message/rfc822", ".epub": "application/epub+zip", ".flac": "audio/flac",
 	".fodp": "application/vnd.oasis.opendocument.presentation-flat-xml",
+	".fods": "application/vnd.oasis.opendocument.spreadsheet-flat-xml",
 	".fodt": "application/vnd.oasis.opendocument.text-flat-xml",
 	".gif":  "image/gif", ".go": "text/x-go", ".gz": "application/gzip",
 	".h": "text/x-c", ".heic": "image/heic", ".htm": "text/html",

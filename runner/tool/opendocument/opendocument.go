@@ -6,8 +6,6 @@
 package opendocument
 
 import (
-	"archive/zip"
-	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -73,7 +71,7 @@ type change struct{ author, verb, text string }
 // Text returns the text of a document with Markdown syntax for headings, lists and tables. When expired
 // returns true, it stops and returns the text so far.
 func Text(data []byte, expired func() bool) ([]byte, error) {
-	r, err := open(data, expired)
+	r, err := archive.OpenFlat(data, flatFile, expired)
 	if err != nil {
 		return nil, err
 	}
@@ -94,24 +92,6 @@ func Text(data []byte, expired func() bool) ([]byte, error) {
 		return nil, errEmpty
 	}
 	return []byte(strings.ToValidUTF8(text, "\uFFFD")), nil
-}
-
-// open returns the files of a document. One that is a single XML file becomes an archive.
-func open(data []byte, expired func() bool) (archive.Reader, error) {
-	head := bytes.TrimLeft(bytes.TrimPrefix(data[:min(len(data), 1000)], []byte("\xef\xbb\xbf")), " \r\n\t")
-	if !bytes.HasPrefix(head, []byte("<")) {
-		return archive.Open(data, expired)
-	}
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	f, err := z.CreateHeader(&zip.FileHeader{Name: flatFile, Method: zip.Store})
-	if err == nil {
-		_, err = f.Write(data)
-	}
-	if err := errors.Join(err, z.Close()); err != nil {
-		return archive.Reader{}, fmt.Errorf("pack document: %w", err)
-	}
-	return archive.Open(b.Bytes(), expired)
 }
 
 // flatFile is the file of a document that is a single XML file.

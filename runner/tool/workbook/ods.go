@@ -12,9 +12,9 @@ import (
 var errOdsProtected = errors.New("a password protects it")
 
 // Ods returns the text of the selected part of an OpenDocument workbook, in the form of Xlsx. Numbers and dates are
-// the texts that the program stored with them.
+// the texts that the program stored with them. The workbook may be a single XML file.
 func Ods(data []byte, s Selection, expired func() bool) ([]byte, error) {
-	r, err := archive.Open(data, expired)
+	r, err := archive.OpenFlat(data, "content.xml", expired)
 	if err != nil {
 		return nil, err
 	}
@@ -320,6 +320,8 @@ func (v *odsReader) endFrame() error {
 	}
 	text := strings.TrimSpace(box.text.String())
 	switch {
+	case box.kind == "picture", box.kind == "chart" && box.object == "": // a flat file has the chart inside
+		v.sheet.note(box.kind, at, fmt.Sprintf("%q%s", box.name, place))
 	case box.kind == "chart":
 		c := &odsChart{}
 		object := strings.TrimPrefix(box.object, "./") + "/content.xml"
@@ -327,8 +329,6 @@ func (v *odsReader) endFrame() error {
 			return err
 		}
 		v.sheet.note("chart", at, c.describe(box.name, place))
-	case box.kind == "picture":
-		v.sheet.note("picture", at, fmt.Sprintf("%q%s", box.name, place))
 	case text != "":
 		v.sheet.note("text box", at, strings.TrimSpace(place+": "+text))
 	}

@@ -84,6 +84,30 @@ row | A
 	}
 }
 
+// TestFlatOds reads a workbook that is a single XML file. The values of a chart, a table inside a cell, stay out of it.
+func TestFlatOds(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	spaces := ` xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"`
+	for _, name := range []string{"office", "table", "text"} {
+		spaces += ` xmlns:` + name + `="urn:oasis:names:tc:opendocument:xmlns:` + name + `:1.0"`
+	}
+	cell := func(text string) string { return `<table:table-cell><text:p>` + text + `</text:p></table:table-cell>` }
+	chart := `<table:table-cell><draw:frame draw:name="C"><draw:object><office:document><office:body><office:chart><table:table table:name="local">` +
+		`<table:table-row>` + cell("inner") + `</table:table-row></table:table></office:chart></office:body></office:document></draw:object></draw:frame></table:table-cell>`
+	book := `<?xml version="1.0"?><office:document` + spaces + `><office:body><office:spreadsheet><table:table table:name="Data"><table:table-row>` +
+		cell("Äpfel") + cell("1.200,50 €") + chart + `</table:table-row></table:table><table:table table:name="Other"><table:table-row>` +
+		cell("b") + `</table:table-row></table:table></office:spreadsheet></office:body></office:document>`
+	got, err := Ods([]byte(book), Selection{}, never)
+	is.NoErr(err)
+	is.True(strings.Contains(string(got), "1 | Äpfel | 1.200,50 €"))
+	is.True(strings.Contains(string(got), `[chart "C" at C1]`))
+	is.True(!strings.Contains(string(got), "inner"))
+	got, err = Ods([]byte(book), Selection{Sheet: "Other"}, never)
+	is.NoErr(err)
+	is.True(strings.Contains(string(got), "1 | b") && !strings.Contains(string(got), "Äpfel"))
+}
+
 func TestHostileOds(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -64,6 +64,25 @@ func Open(data []byte, expired func() bool) (Reader, error) {
 	return r, nil
 }
 
+// OpenFlat is Open for documents that may be a single XML file. Such a file becomes the only one of the result, under a
+// name.
+func OpenFlat(data []byte, name string, expired func() bool) (Reader, error) {
+	head := bytes.TrimLeft(bytes.TrimPrefix(data[:min(len(data), 1000)], []byte("\xef\xbb\xbf")), " \r\n\t")
+	if !bytes.HasPrefix(head, []byte("<")) {
+		return Open(data, expired)
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	f, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+	if err == nil {
+		_, err = f.Write(data)
+	}
+	if err := errors.Join(err, z.Close()); err != nil {
+		return Reader{}, fmt.Errorf("pack document: %w", err)
+	}
+	return Open(b.Bytes(), expired)
+}
+
 // A Visitor handles the elements and the text of an XML file. An error of a method ends the reading.
 type Visitor interface {
 	Start(name xml.Name, attr Attributes) error
