@@ -148,7 +148,7 @@ func actionOptions(r *frame.Request) []frame.Option {
 func auditQuery(v url.Values) (q store.AuditQuery, err error) {
 	var f store.Fields
 	q = store.AuditQuery{Action: v.Get("action"), Email: strings.TrimSpace(v.Get("email")), Cursor: v.Get("cursor"),
-		Limit: pageSize, After: formTime(&f, v, "from"), Before: formTime(&f, v, "to")}
+		Limit: pageSize, After: frame.FormTime(&f, v, "from"), Before: frame.FormTime(&f, v, "to")}
 	// The value is the beginning of the day, but the filter includes the whole day.
 	if len(v.Get("to")) == len(time.DateOnly) && !q.Before.IsZero() {
 		q.Before = q.Before.AddDate(0, 0, 1)

@@ -97,7 +97,7 @@ const maxArgument = 90
 
 // oneLine returns a text as one line, shortened for the closed line.
 func oneLine(source string) string {
-	return show.Ellipsis(collapseSpace(store.FirstRunes(source, 4*maxArgument)), maxArgument)
+	return show.Ellipsis(show.CollapseSpace(store.FirstRunes(source, 4*maxArgument)), maxArgument)
 }
 
 // iconOf returns the icon of a tool.

@@ -73,9 +73,6 @@ func inUnits(seconds float64) (n, unit string) {
 	return strconv.FormatFloat(seconds/float64(size), 'f', -1, 64), strconv.Itoa(size)
 }
 
-// localDate is the layout of the times that browsers send.
-const localDate = "2006-01-02T15:04:05"
-
 // whenFields returns the values of the fields of a schedule's time. The fields of other types have
 // initial values.
 func (d *Dashboard) whenFields(w store.When) map[string]string {
@@ -83,7 +80,7 @@ func (d *Dashboard) whenFields(w store.When) map[string]string {
 		"when.intervalSeconds": "1", "intervalUnit": "3600", "when.cron": w.Cron, "when.date": ""}
 	switch w.Type {
 	case store.Scheduled:
-		v["when.date"] = w.Date.In(d.zone()).Format(localDate)
+		v["when.date"] = w.Date.In(d.zone()).Format(frame.LocalDate)
 	case store.Delayed:
 		v["when.delayInSeconds"], v["delayUnit"] = inUnits(w.DelaySeconds)
 	case store.Interval:
@@ -110,21 +107,9 @@ func (d *Dashboard) when(f *frame.Form, wrong *store.Fields) store.When {
 
 // date reads a date in the format of browsers or as people type it.
 func (d *Dashboard) date(text string, wrong *store.Fields) time.Time {
-	t, ok := typedTime(strings.TrimSpace(text), d.zone(), localDate, "2006-01-02T15:04")
+	t, ok := frame.TypedTime(strings.TrimSpace(text), d.zone(), frame.LocalDate, "2006-01-02T15:04")
 	wrong.Check(ok, "when.date", "must be a date and time such as 2030-01-31 09:00")
 	return t
-}
-
-// typedTime reads a time with the first of the layouts that fits.
-func typedTime(text string, zone *time.Location, layouts ...string) (t time.Time, ok bool) {
-	// Browsers put a T between the date and the time, people a space.
-	text = strings.Replace(text, " ", "T", 1)
-	for _, layout := range layouts {
-		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
-			return t, true
-		}
-	}
-	return time.Time{}, false
 }
 
 // seconds reads a number and its unit.

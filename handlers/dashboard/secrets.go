@@ -12,6 +12,16 @@ import (
 // One page shows the secrets of a worker or those of the organization. An address without a
 // worker means the organization.
 
+// secretRoutes registers the pages of the secrets of workers and of the organization.
+func (d *Dashboard) secretRoutes() {
+	d.On("GET", "/workers/:workerId/secrets", frame.Blank(d.secretsPage))
+	d.On("POST", "/workers/:workerId/secrets", frame.Submitted(d.setSecret, d.secretsPage))
+	d.On("POST", "/workers/:workerId/secrets/:name/delete", frame.Button(d.deleteSecret))
+	d.May(store.ManageSecrets, "GET", "/settings/secrets", frame.Blank(d.secretsPage))
+	d.May(store.ManageSecrets, "POST", "/settings/secrets", frame.Submitted(d.setSecret, d.secretsPage))
+	d.May(store.ManageSecrets, "POST", "/settings/secrets/:name/delete", frame.Button(d.deleteSecret))
+}
+
 // A secretsPage is the data of the page of secrets. It never holds a value.
 type secretsPage struct {
 	Base    string // address of the page
@@ -23,7 +33,7 @@ func (d *Dashboard) secretsPage(w http.ResponseWriter, r *frame.Request, status 
 	p := secretsPage{Base: secretsAddress(r), Form: cmp.Or(f, frame.NewForm(nil))}
 	title, workerID := r.T("Secrets"), r.Params.ByName("workerId")
 	if workerID != "" {
-		if r.Head, err = d.head(r, "secrets"); err != nil {
+		if r.Head, err = d.HeadOf(r, "secrets"); err != nil {
 			return err
 		}
 		title = r.Head.PageTitle(r)

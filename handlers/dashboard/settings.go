@@ -15,9 +15,6 @@ func (d *Dashboard) settingsRoutes() {
 	d.May(store.ManageOrganization, "GET", "/settings/organization", frame.Blank(d.organizationPage))
 	d.May(store.ManageOrganization, "POST", "/settings/organization",
 		frame.Submitted(d.changeOrganization, d.organizationPage))
-	d.May(store.ManageSecrets, "GET", "/settings/secrets", frame.Blank(d.secretsPage))
-	d.May(store.ManageSecrets, "POST", "/settings/secrets", frame.Submitted(d.setSecret, d.secretsPage))
-	d.May(store.ManageSecrets, "POST", "/settings/secrets/:name/delete", frame.Button(d.deleteSecret))
 	d.modelRoutes()
 	d.keyRoutes()
 	d.memberRoutes()

@@ -148,7 +148,7 @@ func (m rowMaker) what(t store.Task) (string, error) {
 	if err != nil || last.Failure == nil {
 		return "", err
 	}
-	return show.Ellipsis(collapseSpace(last.Failure.Message), textInRow), nil
+	return show.Ellipsis(show.CollapseSpace(last.Failure.Message), textInRow), nil
 }
 
 // activity returns the current activity of a task, as text.
@@ -158,7 +158,7 @@ func (m rowMaker) activity(a stream.Activity) string {
 	case a.Tool != "":
 		// The model may still write the arguments.
 		what := argumentsOf(a.Input).first("path", "command", "url", "query", "pattern", "worker", "question")
-		return show.Ellipsis(strings.TrimSpace(a.Tool+" "+collapseSpace(what)), textInRow)
+		return show.Ellipsis(strings.TrimSpace(a.Tool+" "+show.CollapseSpace(what)), textInRow)
 	case a.Kind == store.PartText:
 		return r.T("Writing the answer · step %d", a.Step)
 	case a.Kind == store.PartReasoning:
@@ -175,7 +175,7 @@ func (m rowMaker) asks(list []store.Approval) string {
 	for i, a := range list {
 		switch {
 		case a.Kind == store.KindQuestion:
-			return m.r.T("asks: %s", show.Ellipsis(collapseSpace(a.Question.Text), textInRow))
+			return m.r.T("asks: %s", show.Ellipsis(show.CollapseSpace(a.Question.Text), textInRow))
 		case i < asksInRow:
 			names = append(names, show.Ellipsis(a.ToolName, titleInFilter))
 		case i == asksInRow:
@@ -184,6 +184,3 @@ func (m rowMaker) asks(list []store.Approval) string {
 	}
 	return m.r.T("asks: %s", strings.Join(names, ", "))
 }
-
-// collapseSpace returns a text with its white space as single spaces.
-func collapseSpace(source string) string { return strings.Join(strings.Fields(source), " ") }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"time"
 
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
@@ -202,21 +201,9 @@ func taskQuery(v url.Values) (store.TaskQuery, error) {
 		TriggeredBy: store.Trigger(v.Get("triggeredBy")), WaitingFor: store.WaitFor(v.Get("waitingFor")),
 		Text: v.Get("q"), Cursor: v.Get("cursor"), Archived: v.Get("archived") != "", Limit: tasksOnPage,
 		Scan:         tasksScanned,
-		CreatedAfter: formTime(&f, v, "createdAfter"), CreatedBefore: formTime(&f, v, "createdBefore")}
+		CreatedAfter: frame.FormTime(&f, v, "createdAfter"), CreatedBefore: frame.FormTime(&f, v, "createdBefore")}
 	q.Check(&f)
 	return q, f.Err()
-}
-
-// formTime reads a time of a form, in UTC, in the format of browsers or as people type it. It adds
-// to f the values that it cannot read.
-func formTime(f *store.Fields, v url.Values, name string) time.Time {
-	text := v.Get(name)
-	if text == "" {
-		return time.Time{}
-	}
-	t, ok := typedTime(text, time.UTC, "2006-01-02T15:04", localDate, time.DateOnly, time.RFC3339)
-	f.Check(ok, name, "must be a date and time such as 2026-01-31T12:00")
-	return t
 }
 
 // workerOptions returns the choices of the worker filter: the newest workers, and the chosen one.

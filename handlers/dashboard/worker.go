@@ -10,34 +10,6 @@ import (
 	"journeyman/store"
 )
 
-// head returns the head of a page for the worker that the address names.
-func (d *Dashboard) head(r *frame.Request, tab string) (frame.WorkerHead, error) {
-	id := r.Params.ByName("workerId")
-	wrk, err := d.Store.Worker(r.Context(), r.Who.Caller, id)
-	if err != nil {
-		return frame.WorkerHead{}, err
-	}
-	creator, err := d.Store.WorkerCreator(r.Context(), r.Who.Caller, id)
-	return frame.WorkerHead{Worker: wrk, Creator: creator, Mine: wrk.UserID == r.Who.UserID, Tab: tab}, err
-}
-
-// ofWorker returns the handle of a page with the head of a worker.
-func (d *Dashboard) ofWorker(tab string, h frame.Handle) frame.Handle {
-	return func(w http.ResponseWriter, r *frame.Request) (err error) {
-		if r.Head, err = d.head(r, tab); err != nil {
-			return err
-		}
-		return h(w, r)
-	}
-}
-
-// formOfWorker returns a page with a form and the head of a worker.
-func (d *Dashboard) formOfWorker(tab string, page frame.FormPage) frame.FormPage {
-	return func(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
-		return d.ofWorker(tab, func(w http.ResponseWriter, r *frame.Request) error { return page(w, r, status, f) })(w, r)
-	}
-}
-
 const (
 	tasksOfWorker     = 8    // newest tasks on the first page
 	schedulesOnWorker = 4    // schedules on the first page

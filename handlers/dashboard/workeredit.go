@@ -167,7 +167,7 @@ func (d *Dashboard) updateWorker(w http.ResponseWriter, r *frame.Request) error 
 			break
 		}
 		var gone error // after the last try, err stays
-		if r.Head, gone = d.head(r, "settings"); gone != nil {
+		if r.Head, gone = d.HeadOf(r, "settings"); gone != nil {
 			return gone
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 // scheduleRoutes registers the pages of a worker's schedules.
 func (d *Dashboard) scheduleRoutes() {
-	list, one := d.formOfWorker("schedules", d.schedulesPage), d.formOfWorker("schedules", d.schedulePage)
+	list, one := d.FormOfWorker("schedules", d.schedulesPage), d.FormOfWorker("schedules", d.schedulePage)
 	d.On("GET", "/workers/:workerId/schedules", frame.Blank(list))
 	d.On("GET", "/workers/:workerId/next-runs", d.previewRuns)
 	d.On("POST", "/workers/:workerId/schedules", frame.Submitted(d.createSchedule, list))

@@ -14,8 +14,8 @@ import (
 
 // versionRoutes registers the pages of a worker's versions.
 func (d *Dashboard) versionRoutes() {
-	d.On("GET", "/workers/:workerId/versions", d.ofWorker("versions", d.listVersions))
-	d.On("GET", "/workers/:workerId/versions/:version", d.ofWorker("versions", d.versionPage))
+	d.On("GET", "/workers/:workerId/versions", d.OfWorker("versions", d.listVersions))
+	d.On("GET", "/workers/:workerId/versions/:version", d.OfWorker("versions", d.versionPage))
 	d.On("POST", "/workers/:workerId/versions/:version/restore", frame.Submitted(d.restoreVersion, nil))
 }
 

@@ -13,13 +13,13 @@ import (
 
 // webhookRoutes registers the pages of a worker's webhook.
 func (d *Dashboard) webhookRoutes() {
-	page := d.formOfWorker("webhook", d.webhookPage)
+	page := d.FormOfWorker("webhook", d.webhookPage)
 	d.On("GET", "/workers/:workerId/webhook", frame.Blank(page))
 	d.On("POST", "/workers/:workerId/webhook", frame.Submitted(d.setWebhook, page))
 	d.On("POST", "/workers/:workerId/webhook/remove", frame.Button(d.removeWebhook))
 	d.On("POST", "/workers/:workerId/webhook/regenerate", frame.Button(d.regenerateWebhook))
 	d.On("POST", "/workers/:workerId/webhook/test", frame.Submitted(d.testWebhook, nil))
-	d.On("GET", "/workers/:workerId/webhook/executions/:executionId", d.ofWorker("webhook", d.showExecution))
+	d.On("GET", "/workers/:workerId/webhook/executions/:executionId", d.OfWorker("webhook", d.showExecution))
 	d.On("POST", "/workers/:workerId/webhook/executions/:executionId/redeliver", frame.Submitted(d.redeliver, nil))
 }
 

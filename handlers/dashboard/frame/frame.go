@@ -135,7 +135,7 @@ type Request struct {
 	Lang      *text.Language
 	basePath  string // of the frame
 	Params    httprouter.Params
-	Head      WorkerHead // of the worker that the page is about; set by ofWorker
+	Head      WorkerHead // of the worker that the page is about; set by OfWorker
 	since     string     // the position in the stream of changes at which the page was read
 	Release   func()     // ends the count among the concurrent requests; further calls do nothing
 }

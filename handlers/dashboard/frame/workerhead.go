@@ -1,6 +1,10 @@
 package frame
 
-import "journeyman/store"
+import (
+	"net/http"
+
+	"journeyman/store"
+)
 
 // A WorkerHead is the data of the top of every page of a worker.
 type WorkerHead struct {
@@ -22,4 +26,32 @@ func (h WorkerHead) PageTitle(r *Request) string {
 		return h.Title + " · " + name
 	}
 	return h.Title
+}
+
+// HeadOf returns the head of a page for the worker that the address names.
+func (fr *Frame) HeadOf(r *Request, tab string) (WorkerHead, error) {
+	id := r.Params.ByName("workerId")
+	wrk, err := fr.Store.Worker(r.Context(), r.Who.Caller, id)
+	if err != nil {
+		return WorkerHead{}, err
+	}
+	creator, err := fr.Store.WorkerCreator(r.Context(), r.Who.Caller, id)
+	return WorkerHead{Worker: wrk, Creator: creator, Mine: wrk.UserID == r.Who.UserID, Tab: tab}, err
+}
+
+// OfWorker returns the handle of a page with the head of a worker.
+func (fr *Frame) OfWorker(tab string, h Handle) Handle {
+	return func(w http.ResponseWriter, r *Request) (err error) {
+		if r.Head, err = fr.HeadOf(r, tab); err != nil {
+			return err
+		}
+		return h(w, r)
+	}
+}
+
+// FormOfWorker returns a page with a form and the head of a worker.
+func (fr *Frame) FormOfWorker(tab string, page FormPage) FormPage {
+	return func(w http.ResponseWriter, r *Request, status int, f *Form) error {
+		return fr.OfWorker(tab, func(w http.ResponseWriter, r *Request) error { return page(w, r, status, f) })(w, r)
+	}
 }

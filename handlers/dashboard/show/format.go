@@ -136,3 +136,6 @@ func Role(role store.Role) text.Key {
 
 // Took returns the time between two moments; 0 if the clock was set back.
 func Took(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
+
+// CollapseSpace returns a text with its white space as single spaces.
+func CollapseSpace(source string) string { return strings.Join(strings.Fields(source), " ") }
