@@ -24,6 +24,7 @@ import (
 	"journeyman/runner/share"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // An API is the http.Handler of the JSON API.
@@ -44,7 +45,7 @@ type API struct {
 
 // ServeHTTP answers a request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Request-Id", store.NewID("req", a.cfg.Now()))
+	w.Header().Set("X-Request-Id", db.NewID("req", a.cfg.Now()))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	if r.ContentLength != 0 {
@@ -122,7 +123,7 @@ func (a *API) shared(w http.ResponseWriter, r *request, takesSDK bool, h handle)
 	defer release()
 	// net/http would drop the malformed part of a query, and a list would lack a filter.
 	if r.query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
-		return store.Errorf(store.Invalid, "the query is malformed: %s", err)
+		return db.Errorf(db.Invalid, "the query is malformed: %s", err)
 	}
 	if takesSDK {
 		if r.sdk, err = sdkOf(r); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // An approvalView is an approval as the API shows it.
@@ -51,7 +52,7 @@ func (a *API) listTaskApprovals(w http.ResponseWriter, r *request) error {
 
 // respondApprovals writes the page of approvals that the query asks for.
 func (a *API) respondApprovals(w http.ResponseWriter, r *request, q store.ApprovalQuery) error {
-	var f store.Fields
+	var f db.Fields
 	q.Cursor, q.Limit = r.query.Get("cursor"), pageLimit(&f, r.query)
 	if q.Check(&f); f.Err() != nil {
 		return f.Err()

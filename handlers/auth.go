@@ -14,6 +14,7 @@ import (
 
 	"journeyman/handlers/serve"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // SessionCookie holds the token of a browser's session.
@@ -94,16 +95,16 @@ func bearer(r *http.Request) (string, error) {
 	// would use the other one.
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 {
-		return "", store.Errorf(store.Unauthorized,
+		return "", db.Errorf(db.Unauthorized,
 			"the Authorization header is missing: send Authorization: Bearer API_KEY")
 	}
 	if len(values) > 1 {
-		return "", store.Errorf(store.Unauthorized, "there are %d Authorization headers: send one", len(values))
+		return "", db.Errorf(db.Unauthorized, "there are %d Authorization headers: send one", len(values))
 	}
 	scheme, secret, ok := strings.Cut(values[0], " ")
 	secret = strings.TrimSpace(secret)
 	if !ok || !strings.EqualFold(scheme, "Bearer") || secret == "" || strings.ContainsAny(secret, " ,") {
-		return "", store.Errorf(store.Unauthorized,
+		return "", db.Errorf(db.Unauthorized,
 			"the Authorization header is malformed: send Authorization: Bearer API_KEY")
 	}
 	return secret, nil

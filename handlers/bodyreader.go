@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"journeyman/runner/share"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // readAll reads the whole body of a request, at most limit bytes. The caller must call done after
@@ -23,9 +23,9 @@ func readAll(w http.ResponseWriter, r *request, what string, limit int64) (raw [
 	case in.refused != nil:
 		err = in.refused
 	case errors.As(err, &tooLarge):
-		err = store.Errorf(store.TooLarge, "%s has at most %d bytes", what, limit)
+		err = db.Errorf(db.TooLarge, "%s has at most %d bytes", what, limit)
 	case err != nil:
-		err = store.Errorf(store.Invalid, "the body is incomplete")
+		err = db.Errorf(db.Invalid, "the body is incomplete")
 	}
 	if err != nil {
 		in.done() // raw is dropped

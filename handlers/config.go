@@ -11,6 +11,7 @@ import (
 	"journeyman/runner/share"
 	"journeyman/runner/trace"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // Config holds the dependencies and settings of the API. Every field without a stated default is
@@ -72,9 +73,9 @@ func Misfits() []string { return []string{"clock", "secret", "address"} }
 type Webhooks interface {
 	Check(url string) error // returns an error for users if a webhook must not have this URL
 	Set(ctx context.Context, c store.Caller, workerID, url string) (store.Webhook, error)
-	Test(ctx context.Context, c store.Caller, workerID string, key store.IdempotencyKey) (
+	Test(ctx context.Context, c store.Caller, workerID string, key db.IdempotencyKey) (
 		e store.Execution, replayed bool, err error)
-	Redeliver(ctx context.Context, c store.Caller, workerID, executionID string, key store.IdempotencyKey) (
+	Redeliver(ctx context.Context, c store.Caller, workerID, executionID string, key db.IdempotencyKey) (
 		e store.Execution, replayed bool, err error)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"journeyman/runner/share"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // This file exports the functions that the dashboard shares with the API. The same code, with the
@@ -36,7 +37,7 @@ func (a *API) HoldPage(who store.Identity) (release func(), err error) {
 
 // HoldDelivery counts a webhook delivery that a user asked for, until release is called. It counts
 // nothing if a request with that key was carried out before, because then nothing is sent.
-func (a *API) HoldDelivery(ctx context.Context, who store.Identity, key store.IdempotencyKey) (
+func (a *API) HoldDelivery(ctx context.Context, who store.Identity, key db.IdempotencyKey) (
 	release func(), err error) {
 	if done, err := a.store.Replay(ctx, key); err != nil || done != "" {
 		return func() {}, err

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // maxJSON bounds a JSON body, in bytes.
@@ -26,7 +27,7 @@ type Body struct {
 	files   []store.File // attached to a form, not yet in a workspace
 	known   []string     // names that were read
 	ignored []string     // paths of nested fields that no method has read
-	Invalid store.Fields // one entry for each field that breaks a rule
+	Invalid db.Fields    // one entry for each field that breaks a rule
 }
 
 // readBody reads a JSON object.
@@ -51,22 +52,22 @@ func readJSON(w http.ResponseWriter, r *request, what string, limit int64) (raw 
 func ParseBody(raw []byte) (*Body, error) {
 	raw = bytes.TrimPrefix(raw, []byte("\ufeff")) // RFC 8259 lets a parser ignore a byte order mark
 	if !utf8.Valid(raw) {                         // encoding/json would replace the wrong bytes silently
-		return nil, store.Errorf(store.Invalid, "the body is not valid UTF-8")
+		return nil, db.Errorf(db.Invalid, "the body is not valid UTF-8")
 	}
 	b := &Body{}
 	if err := json.Unmarshal(raw, &b.fields); err != nil {
 		var syntax *json.SyntaxError
 		switch {
 		case len(bytes.TrimSpace(raw)) == 0:
-			return nil, store.Errorf(store.Invalid, "the body is empty: send a JSON object")
+			return nil, db.Errorf(db.Invalid, "the body is empty: send a JSON object")
 		case errors.As(err, &syntax):
-			return nil, store.Errorf(store.Invalid, "the body is not valid JSON: %s at byte %d",
+			return nil, db.Errorf(db.Invalid, "the body is not valid JSON: %s at byte %d",
 				syntax.Error(), syntax.Offset)
 		}
-		return nil, store.Errorf(store.Invalid, "the body must be a JSON object")
+		return nil, db.Errorf(db.Invalid, "the body must be a JSON object")
 	}
 	if b.fields == nil { // null is no error for encoding/json
-		return nil, store.Errorf(store.Invalid, "the body must be a JSON object")
+		return nil, db.Errorf(db.Invalid, "the body must be a JSON object")
 	}
 	return b, nil
 }
@@ -93,7 +94,7 @@ func (b *Body) refuseField(name string) {
 	if near := Nearest(name, b.known); near != "" {
 		message += `: did you mean "` + near + `"?`
 	}
-	b.Invalid.Add(store.FirstRunes(name, maxIgnoredName), "%s", message)
+	b.Invalid.Add(db.FirstRunes(name, maxIgnoredName), "%s", message)
 }
 
 // unread lists the fields of the body that no method has read, sorted.
@@ -217,16 +218,16 @@ func (b *Body) Budget() store.Budget {
 }
 
 // idempotencyKey returns the key that a request with this body shares with its repetitions.
-func (b *Body) idempotencyKey(r *request) (store.IdempotencyKey, error) {
+func (b *Body) idempotencyKey(r *request) (db.IdempotencyKey, error) {
 	content, err := b.Canonical()
 	if err != nil {
-		return store.IdempotencyKey{}, err
+		return db.IdempotencyKey{}, err
 	}
 	return idempotencyKey(r, content)
 }
 
 // checkedKey calls check and, if all fields are valid, idempotencyKey.
-func (b *Body) checkedKey(w http.ResponseWriter, r *request) (key store.IdempotencyKey, err error) {
+func (b *Body) checkedKey(w http.ResponseWriter, r *request) (key db.IdempotencyKey, err error) {
 	if err := b.check(w, r); err != nil {
 		return key, err
 	}

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -91,7 +91,7 @@ func TestFullDisk(t *testing.T) {
 	s.must(t, "POST", "/api/tasks", `{"input":"Hello"}`)
 	s.must(t, "GET", "/readyz", "")
 
-	open := s.store.Gate.ReadOnly(store.CodeStorage, "the server has started on a full disk")
+	open := s.store.Gate.ReadOnly(db.CodeStorage, "the server has started on a full disk")
 	ready = s.do(t, "GET", "/readyz", "")
 	is.Equal(ready.text("checks.disk"), "full")
 	is.Equal(ready.text("reason"), "the server has started on a full disk")

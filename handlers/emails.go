@@ -10,6 +10,7 @@ import (
 
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // An emailView is a mail as the API shows it, received or to be sent.
@@ -65,7 +66,7 @@ func (a *API) receiveEmail(w http.ResponseWriter, r *request) error {
 	}
 	defer done() // the mail is in memory until it is stored
 	if len(raw) == 0 {
-		return store.Errorf(store.Invalid, "the body is empty: send the mail itself")
+		return db.Errorf(db.Invalid, "the body is empty: send the mail itself")
 	}
 	emails, err := a.emailsOnce(w, r, append(raw, r.query.Encode()...), func(ctx context.Context) ([]store.Email, error) {
 		return a.cfg.Inbox.Receive(ctx, r.who, r.query.Get("from"), r.query["to"], raw)
@@ -110,7 +111,7 @@ func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte,
 }
 
 func (a *API) listEmails(w http.ResponseWriter, r *request) error {
-	var f store.Fields
+	var f db.Fields
 	q := store.EmailQuery{Direction: r.query.Get("direction"), Status: store.EmailStatus(r.query.Get("status")),
 		WorkerID: r.query.Get("workerId"), Cursor: r.query.Get("cursor"), Limit: pageLimit(&f, r.query)}
 	if q.Check(&f); f.Err() != nil {
@@ -135,7 +136,7 @@ func (a *API) getEmailByID(w http.ResponseWriter, r *request) error {
 	}
 	if preferred(r.Request, "application/json", "message/rfc822") == "message/rfc822" {
 		if raw == nil {
-			return store.Errorf(store.NotFound,
+			return db.Errorf(db.NotFound,
 				"the mail is not composed yet, or its source was deleted because of its age")
 		}
 		return respondBytes(w, "message/rfc822", raw)

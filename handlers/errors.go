@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"journeyman/runner/view"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Problem is an error as a client sees it.
@@ -18,7 +18,7 @@ type Problem struct {
 	Status     int
 	Code       string
 	Message    string
-	Details    []store.Detail
+	Details    []db.Detail
 	RetryAfter time.Duration // sent to the client if above 0
 	Final      bool          // a repetition is refused again: clients must not retry
 	TaskID     string        // the task that continues; "" if there is none
@@ -36,10 +36,10 @@ func ProblemOf(err error) *Problem {
 	if errors.As(err, &p) {
 		return p
 	}
-	var e *store.Error
+	var e *db.Error
 	// A full disk gets the same answer wherever it is noticed, also while a temporary file is
 	// written.
-	if !errors.As(store.Unavailable(err), &e) {
+	if !errors.As(db.Unavailable(err), &e) {
 		return &Problem{Status: http.StatusInternalServerError, Code: "internal",
 			Message: "an internal error happened; the request id leads to it in the log"}
 	}
@@ -48,29 +48,29 @@ func ProblemOf(err error) *Problem {
 		status int
 		code   string
 	}{
-		store.Invalid:         {http.StatusBadRequest, "invalid_request"},
-		store.Unauthorized:    {http.StatusUnauthorized, "unauthorized"},
-		store.PaymentRequired: {http.StatusPaymentRequired, "payment_required"},
-		store.Forbidden:       {http.StatusForbidden, "forbidden"},
-		store.NotFound:        {http.StatusNotFound, "not_found"},
-		store.Conflict:        {http.StatusConflict, "conflict"},
-		store.TooLarge:        {http.StatusRequestEntityTooLarge, "too_large"},
-		store.Mismatch:        {http.StatusUnprocessableEntity, "idempotency_mismatch"},
-		store.Busy:            {http.StatusServiceUnavailable, "busy"},
-		store.Limited:         {http.StatusTooManyRequests, "rate_limited"},
-		store.Damaged:         {http.StatusServiceUnavailable, "storage_damaged"},
-		store.Stale:           {http.StatusPreconditionFailed, "precondition_failed"},
-		store.Full:            {http.StatusInsufficientStorage, "organization_full"},
-		store.Upstream:        {http.StatusBadGateway, "model_error"},
+		db.Invalid:         {http.StatusBadRequest, "invalid_request"},
+		db.Unauthorized:    {http.StatusUnauthorized, "unauthorized"},
+		db.PaymentRequired: {http.StatusPaymentRequired, "payment_required"},
+		db.Forbidden:       {http.StatusForbidden, "forbidden"},
+		db.NotFound:        {http.StatusNotFound, "not_found"},
+		db.Conflict:        {http.StatusConflict, "conflict"},
+		db.TooLarge:        {http.StatusRequestEntityTooLarge, "too_large"},
+		db.Mismatch:        {http.StatusUnprocessableEntity, "idempotency_mismatch"},
+		db.Busy:            {http.StatusServiceUnavailable, "busy"},
+		db.Limited:         {http.StatusTooManyRequests, "rate_limited"},
+		db.Damaged:         {http.StatusServiceUnavailable, "storage_damaged"},
+		db.Stale:           {http.StatusPreconditionFailed, "precondition_failed"},
+		db.Full:            {http.StatusInsufficientStorage, "organization_full"},
+		db.Upstream:        {http.StatusBadGateway, "model_error"},
 	}[e.Kind]
 	p = &Problem{Status: known.status, Code: cmp.Or(e.Code, known.code), Message: e.Message, Details: e.Details,
-		Final: e.Kind == store.Conflict || e.Kind == store.Upstream || e.Kind == store.Full}
+		Final: e.Kind == db.Conflict || e.Kind == db.Upstream || e.Kind == db.Full}
 	switch e.Kind {
-	case store.Busy:
+	case db.Busy:
 		p.RetryAfter = cmp.Or(e.RetryAfter, time.Second)
-	case store.Limited:
+	case db.Limited:
 		p.RetryAfter = e.RetryAfter
-	case store.Damaged:
+	case db.Damaged:
 		p.RetryAfter = damageRetry
 	}
 	return p
@@ -101,7 +101,7 @@ func StatusOf(err error) int { return ProblemOf(err).Status }
 
 // Refuse answers a request that no handler has seen, on a connection beyond the limits.
 func Refuse(w http.ResponseWriter, why error) {
-	id := store.NewID("req", time.Now())
+	id := db.NewID("req", time.Now())
 	w.Header().Set("X-Request-Id", id)
 	ProblemOf(why).respond(w, id)
 }
@@ -126,13 +126,13 @@ func (p *Problem) respond(w http.ResponseWriter, id string) {
 
 // A problemView is the ErrorResponse of the API.
 type problemView struct {
-	Error     string         `json:"error"`
-	Message   string         `json:"message"` // the same, for clients that print it
-	Code      string         `json:"code"`
-	RequestID string         `json:"requestId"`
-	Details   []store.Detail `json:"details,omitempty"`
-	TaskID    string         `json:"taskId,omitempty"`
-	TurnID    string         `json:"turnId,omitempty"`
+	Error     string      `json:"error"`
+	Message   string      `json:"message"` // the same, for clients that print it
+	Code      string      `json:"code"`
+	RequestID string      `json:"requestId"`
+	Details   []db.Detail `json:"details,omitempty"`
+	TaskID    string      `json:"taskId,omitempty"`
+	TurnID    string      `json:"turnId,omitempty"`
 }
 
 func (p *Problem) view(id string) problemView {
@@ -142,7 +142,7 @@ func (p *Problem) view(id string) problemView {
 
 // invalid returns the error of one invalid field.
 func invalid(path, message string) error {
-	var f store.Fields
+	var f db.Fields
 	f.Add(path, "%s", message)
 	return f.Err()
 }
@@ -179,7 +179,7 @@ func respondBytes(w http.ResponseWriter, mediaType string, body []byte) error {
 }
 
 // errNothingHere is the error for an address without a resource.
-var errNothingHere = store.Errorf(store.NotFound, "there is nothing at this address")
+var errNothingHere = db.Errorf(db.NotFound, "there is nothing at this address")
 
 // errPanic stands for a panic, whose value and stack are in the log.
 var errPanic = errors.New("handler panicked")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // pageConfinement keeps a published page from acting as the dashboard: it has an
@@ -31,7 +32,7 @@ func RefuseCode(r *http.Request) error {
 	switch r.Header.Get("Sec-Fetch-Dest") {
 	case "script", "style", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet", "xslt",
 		"manifest":
-		return store.Errorf(store.Forbidden, "a file of a worker cannot be code of a page: download it instead")
+		return db.Errorf(db.Forbidden, "a file of a worker cannot be code of a page: download it instead")
 	}
 	return nil
 }
@@ -40,7 +41,7 @@ func RefuseCode(r *http.Request) error {
 // not signed in is redirected to the sign-in page, which leads back.
 func (a *API) orSignIn(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
 	who, err := a.auth.keyOrSession(w, r)
-	if store.IsKind(err, store.Unauthorized) && isBrowser(r) {
+	if db.IsKind(err, db.Unauthorized) && isBrowser(r) {
 		err = redirectTo(w, a.base+"/sign-in?next="+url.QueryEscape(r.URL.RequestURI()), "sign in first")
 	}
 	return who, err
@@ -62,7 +63,7 @@ func (a *API) getFile(w http.ResponseWriter, r *request) error {
 	}
 	path, version := strings.TrimPrefix(r.param("filePath"), "/"), r.query.Get("v")
 	f, err := a.store.File(r.Context(), r.who.Caller, r.param("workerId"), path, version)
-	if isBrowser(r.Request) && (store.IsKind(err, store.Forbidden) || store.IsKind(err, store.NotFound)) {
+	if isBrowser(r.Request) && (db.IsKind(err, db.Forbidden) || db.IsKind(err, db.NotFound)) {
 		// The page of the file says why, or offers to switch to the organization of the file.
 		page := strings.Replace(r.URL.EscapedPath(), "/files/", "/preview/", 1)
 		return redirectTo(w, a.base+strings.TrimPrefix(page, "/api")+"?"+url.Values{"v": {version}}.Encode(), "see the page")

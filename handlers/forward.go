@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // turnsPath is where nodes ask each other for the streams of turns. It is no part of the API.
@@ -51,7 +51,7 @@ func (a *API) host(w http.ResponseWriter, r *request, workerID string) (answered
 			return true, false, nil
 		}
 		placed, err := a.store.PlaceHere(r.Context(), workerID, a.runner.ID())
-		if store.IsMaintenance(err) {
+		if db.IsMaintenance(err) {
 			return false, false, nil // no turn begins meanwhile
 		}
 		if placed || err != nil {

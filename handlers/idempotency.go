@@ -6,17 +6,17 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // IdempotencyKey returns the key that a POST shares with its repetitions. It holds the header
 // Idempotency-Key and a hash of the request. Generated clients that retry without the header are
 // recognized by the hash. content must be equal for requests that mean the same.
-func IdempotencyKey(r *http.Request, keyID string, content []byte) (store.IdempotencyKey, error) {
+func IdempotencyKey(r *http.Request, keyID string, content []byte) (db.IdempotencyKey, error) {
 	h := sha256.New()
 	h.Write([]byte(r.Method + " " + r.URL.Path + "\n"))
 	h.Write(content)
-	key := store.IdempotencyKey{KeyID: keyID, Hash: h.Sum(nil)}
+	key := db.IdempotencyKey{KeyID: keyID, Hash: h.Sum(nil)}
 	if values := r.Header.Values("Idempotency-Key"); len(values) > 0 {
 		key.Key = values[0]
 		if n := utf8.RuneCountInString(key.Key); len(values) > 1 || n < 1 || n > 255 {
@@ -32,15 +32,15 @@ func IdempotencyKey(r *http.Request, keyID string, content []byte) (store.Idempo
 
 // namedKey returns the key of a request with an Idempotency-Key, and the zero value for a request
 // without one.
-func namedKey(r *request, content []byte) (store.IdempotencyKey, error) {
+func namedKey(r *request, content []byte) (db.IdempotencyKey, error) {
 	key, err := idempotencyKey(r, content)
 	if key.Key == "" {
-		return store.IdempotencyKey{}, err
+		return db.IdempotencyKey{}, err
 	}
 	return key, err
 }
 
-func idempotencyKey(r *request, content []byte) (store.IdempotencyKey, error) {
+func idempotencyKey(r *request, content []byte) (db.IdempotencyKey, error) {
 	return IdempotencyKey(r.Request, r.who.KeyID, content)
 }
 

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"journeyman/runner"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // The limits of the header X-Ignored-Fields.
@@ -24,7 +24,7 @@ var plainField = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 func listOfFields(names []string) string {
 	var list []string
 	for _, name := range names[:min(len(names), maxIgnored)] {
-		switch name = store.FirstRunes(name, maxIgnoredName); {
+		switch name = db.FirstRunes(name, maxIgnoredName); {
 		case name == "":
 			name = `""`
 		case !plainField.MatchString(name):

@@ -11,6 +11,7 @@ import (
 	"journeyman/handlers/handlerstest"
 	"journeyman/handlers/metrics"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -158,7 +159,7 @@ func TestMetricsOfBackups(t *testing.T) {
 	is.Equal(got["size_bytes"], "1")                // of the last complete one
 	is.True(got["success_timestamp_seconds"] != "") // the folder was backed up
 
-	defer s.store.Gate.ReadOnly(store.CodeStorage, mark)()
+	defer s.store.Gate.ReadOnly(db.CodeStorage, mark)()
 	release := s.store.Gate.ReadOnly("maintenance", mark)
 	got = read()
 	is.Equal(got[`journeyman_store_read_only_reason{reason="maintenance"}`], "1")

@@ -14,6 +14,7 @@ import (
 	"journeyman/handlers/serve"
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -56,7 +57,7 @@ func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
 	switch err := a.store.Gate.RoomIn(ctx); {
 	case err == nil:
 		checks["disk"] = "ok"
-	case ProblemOf(err).Code == store.CodeStorage:
+	case ProblemOf(err).Code == db.CodeStorage:
 		checks["disk"], answer["reason"] = "full", ProblemOf(err).Message
 		errs = append(errs, err)
 	default:
@@ -163,10 +164,10 @@ func (a *API) mayMeasure(r *request) error {
 		if subtle.ConstantTimeCompare(want[:], got[:]) == 1 {
 			return nil
 		}
-		return store.Errorf(store.Unauthorized, "send Authorization: Bearer and the token of --metrics-token")
+		return db.Errorf(db.Unauthorized, "send Authorization: Bearer and the token of --metrics-token")
 	}
 	if !fromThisMachine(r.Request) {
-		return store.Errorf(store.Forbidden,
+		return db.Errorf(db.Forbidden,
 			"only this machine may read the metrics, and not through a proxy, unless --metrics-token is set")
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"net/http"
 	"unicode/utf8"
 
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // readInstruction reads a body with an instruction: a JSON object or, with files, a form that has
@@ -50,7 +50,7 @@ func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 	form.Body = io.NopCloser(io.TeeReader(in, end))
 	parts, err := form.MultipartReader()
 	if err != nil {
-		return nil, store.Errorf(store.Invalid, "the multipart body has no usable boundary")
+		return nil, db.Errorf(db.Invalid, "the multipart body has no usable boundary")
 	}
 	// NextRawPart leaves the transfer encoding alone; NextPart would decode quoted-printable.
 	b, room := &Body{fields: map[string]json.RawMessage{}, form: true}, maxJSON
@@ -108,16 +108,16 @@ func (e *boundaryFinder) Write(b []byte) (int, error) {
 
 func (a *API) uploadError(err error) error {
 	var tooLarge *http.MaxBytesError
-	var known *store.Error
+	var known *db.Error
 	switch {
 	case errors.As(err, &tooLarge):
-		return store.Errorf(store.TooLarge, "a request has at most %d bytes", a.cfg.Uploads.RequestSize)
+		return db.Errorf(db.TooLarge, "a request has at most %d bytes", a.cfg.Uploads.RequestSize)
 	case errors.As(err, &known), errors.Is(err, errKeep):
 		return err
 	case errors.Is(err, multipart.ErrMessageTooLarge):
-		return store.Errorf(store.TooLarge, "the headers of a part are too large")
+		return db.Errorf(db.TooLarge, "the headers of a part are too large")
 	}
-	return store.Errorf(store.Invalid, "the multipart body is malformed or incomplete")
+	return db.Errorf(db.Invalid, "the multipart body is malformed or incomplete")
 }
 
 // errKeep marks failures of the server's own disk.
@@ -130,7 +130,7 @@ const maxFields = 100
 func (a *API) readPart(ctx context.Context, organizationID string, b *Body, part *multipart.Part, room *int) error {
 	if name := part.FileName(); name != "" {
 		if len(b.files) == a.cfg.Uploads.Files {
-			return store.Errorf(store.TooLarge, "a request has at most %d files", a.cfg.Uploads.Files)
+			return db.Errorf(db.TooLarge, "a request has at most %d files", a.cfg.Uploads.Files)
 		}
 		src := &partReader{r: part}
 		f, err := a.runner.Keep(ctx, organizationID, name, src, a.cfg.Uploads.FileSize)
@@ -150,11 +150,11 @@ func (a *API) readPart(ctx context.Context, organizationID string, b *Body, part
 	}
 	// Reading a field needs several times its size in memory.
 	if *room -= len(text); *room < 0 || len(b.fields) == maxFields {
-		return store.Errorf(store.TooLarge, "a request has at most %d fields, of at most %d bytes together",
+		return db.Errorf(db.TooLarge, "a request has at most %d fields, of at most %d bytes together",
 			maxFields, maxJSON)
 	}
 	if !utf8.Valid(text) {
-		return store.Errorf(store.Invalid, "the field %q is not valid UTF-8", part.FormName())
+		return db.Errorf(db.Invalid, "the field %q is not valid UTF-8", part.FormName())
 	}
 	if len(text) == 0 {
 		return nil // a browser sends an empty text for an empty field

@@ -9,6 +9,7 @@ import (
 
 	"journeyman/handlers/serve"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // Hosted MCP clients have no API key. They get access by OAuth 2.1. A refusal of /mcp names the
@@ -100,7 +101,7 @@ func oauthProblem(err error) error {
 // metadata. The metadata describes how to get access.
 func (a *API) mcpKey(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
 	who, err := a.auth.mcpKey(w, r)
-	if store.IsKind(err, store.Unauthorized) {
+	if db.IsKind(err, db.Unauthorized) {
 		challenge := `Bearer realm="journeyman", resource_metadata="` + a.cfg.BaseURL + resourcePath + `/mcp"` +
 			`, scope="` + OAuthScope + `"`
 		// RFC 6750, section 3.1: a request without a token gets no error code.
@@ -215,7 +216,7 @@ func (a *API) registerClient(w http.ResponseWriter, r *request) error {
 	err = body.Invalid.Err()
 	var c store.OAuthClient
 	if err == nil {
-		c, err = a.store.RegisterOAuthClient(r.Context(), store.FirstRunes(name, maxClientName), uris)
+		c, err = a.store.RegisterOAuthClient(r.Context(), db.FirstRunes(name, maxClientName), uris)
 	}
 	if err != nil {
 		return invalidClient(err)
@@ -230,8 +231,8 @@ const maxClientName = 100
 
 // invalidClient returns the error of a registration with a code of RFC 7591, section 3.2.2.
 func invalidClient(err error) error {
-	var e *store.Error
-	if !errors.As(err, &e) || e.Kind != store.Invalid {
+	var e *db.Error
+	if !errors.As(err, &e) || e.Kind != db.Invalid {
 		return err
 	}
 	p := &Problem{Status: http.StatusBadRequest, Code: "invalid_client_metadata", Message: e.Message}
@@ -248,7 +249,7 @@ func invalidClient(err error) error {
 func readParams(w http.ResponseWriter, r *request) (url.Values, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/x-www-form-urlencoded" {
-		return nil, store.Errorf(store.Invalid, "send a form: application/x-www-form-urlencoded")
+		return nil, db.Errorf(db.Invalid, "send a form: application/x-www-form-urlencoded")
 	}
 	raw, done, err := readAll(w, r, "a form", maxOAuth)
 	if err != nil {
@@ -257,7 +258,7 @@ func readParams(w http.ResponseWriter, r *request) (url.Values, error) {
 	defer done()
 	form, err := url.ParseQuery(string(raw))
 	if err != nil {
-		return nil, store.Errorf(store.Invalid, "the form cannot be read")
+		return nil, db.Errorf(db.Invalid, "the form cannot be read")
 	}
 	return form, OnlyOnce(form)
 }
@@ -268,7 +269,7 @@ func readParams(w http.ResponseWriter, r *request) (url.Values, error) {
 func OnlyOnce(params url.Values) error {
 	for name, values := range params {
 		if len(values) > 1 && name != "resource" {
-			return store.Errorf(store.Invalid, "a parameter is given twice")
+			return db.Errorf(db.Invalid, "a parameter is given twice")
 		}
 	}
 	return nil
@@ -335,7 +336,7 @@ func (a *API) revokeToken(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	if form.Get("token") == "" {
-		return store.Errorf(store.Invalid, "token is required")
+		return db.Errorf(db.Invalid, "token is required")
 	}
 	// Only the client of the token can revoke it: the store compares the client_id.
 	err = a.store.RevokeToken(r.Context(), form.Get("client_id"), form.Get("token"), serve.ClientAddr(r.Request))

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"journeyman/runner/view"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A page is one page of a list. NextCursor is null on the last one.
@@ -30,7 +30,7 @@ func each[T, V any](list []T, show func(T) V) []V {
 }
 
 // pageLimit reads how many items a page may have: 1 to 100, 50 by default.
-func pageLimit(f *store.Fields, query url.Values) int {
+func pageLimit(f *db.Fields, query url.Values) int {
 	v := query.Get("limit")
 	if v == "" {
 		return 50

@@ -13,6 +13,7 @@ import (
 
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A worker can be exported as a YAML file, and imported as a new worker. The file holds the
@@ -42,7 +43,7 @@ func (a *API) ExportWorker(ctx context.Context, c store.Caller, id string) ([]by
 	}
 	out := portable(w, schedules, hook)
 	if len(out) > maxYAML {
-		return nil, store.Errorf(store.Conflict, "the file would be larger than %d bytes: shorten the schedules",
+		return nil, db.Errorf(db.Conflict, "the file would be larger than %d bytes: shorten the schedules",
 			maxYAML)
 	}
 	return out, nil
@@ -191,7 +192,7 @@ type importedWorker struct {
 // ImportWorker creates a worker from a file of ExportWorker. It never changes another worker. Its
 // error names every field that breaks a rule. A request that created a worker before gets that
 // worker, and replayed is true.
-func (a *API) ImportWorker(ctx context.Context, c store.Caller, file []byte, key store.IdempotencyKey) (
+func (a *API) ImportWorker(ctx context.Context, c store.Caller, file []byte, key db.IdempotencyKey) (
 	w store.Worker, replayed bool, err error) {
 	in, err := a.readPortable(ctx, c, file)
 	if err != nil {
@@ -212,7 +213,7 @@ func (a *API) readPortable(ctx context.Context, c store.Caller, file []byte) (in
 	}
 	b, err := ParseBody(raw)
 	if err != nil {
-		return in, store.Errorf(store.Invalid, "the file must be an object with the field journeyman")
+		return in, db.Errorf(db.Invalid, "the file must be an object with the field journeyman")
 	}
 	var format float64
 	if !b.has("journeyman") || json.Unmarshal(b.fields["journeyman"], &format) != nil || format != portableFormat {

@@ -13,7 +13,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/runner/sandbox"
-	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -159,7 +159,7 @@ func FuzzYAML(f *testing.F) {
 		if err == nil && (!json.Valid(out) || len(out) > 8*len(text)+64) {
 			t.Fatalf("%q becomes %q", text, out)
 		}
-		if err != nil && !store.IsKind(err, store.Invalid) && !store.IsKind(err, store.TooLarge) {
+		if err != nil && !db.IsKind(err, db.Invalid) && !db.IsKind(err, db.TooLarge) {
 			t.Fatalf("%q: %v", text, err)
 		}
 		if strings.Contains(text, "\x00") || strings.ToValidUTF8(text, "") != text || len(text) > 1000 {

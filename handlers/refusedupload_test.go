@@ -13,7 +13,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -112,7 +112,7 @@ func TestRefusedUploadsGetTheirAnswer(t *testing.T) {
 						continue
 					}
 				case 503:
-					s.store.Gate.ReadOnly(store.CodeStorage, "the disk is full")
+					s.store.Gate.ReadOnly(db.CodeStorage, "the disk is full")
 				}
 				head := "POST " + tt.path + " HTTP/1.1\r\nHost: x\r\n" + tt.header
 				if !strings.Contains(head, "Authorization") {

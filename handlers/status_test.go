@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -167,7 +168,7 @@ func (w *statusWalk) suspend(u *walkedTurn) {
 	st := store.Step{Seq: seq, Finish: "tool-calls", Model: "offline", StartedAt: time.Now(), CompletedAt: time.Now(),
 		Parts: []store.Part{{Type: store.PartToolCall, CallID: fmt.Sprintf("call-%d", seq), ToolName: "list_files",
 			Input: json.RawMessage(`{}`)}},
-		Approvals: []store.Approval{{ID: store.NewID("apr", time.Now())}}}
+		Approvals: []store.Approval{{ID: db.NewID("apr", time.Now())}}}
 	w.is.NoErr(w.store.JournalStep(w.t.Context(), u.claim, st))
 	_, suspended, err := w.store.SuspendTurn(w.t.Context(), u.claim, seq, time.Now().Add(time.Hour))
 	w.is.NoErr(err)

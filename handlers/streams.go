@@ -11,6 +11,7 @@ import (
 	"journeyman/handlers/events"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // wantsStream reports whether a GET asks for events.
@@ -50,8 +51,8 @@ func (a *API) serveEvents(w http.ResponseWriter, r *http.Request, who store.Iden
 // refused reports whether a check found that a key is revoked, or may not read the task or worker
 // any more. Other errors do not end a stream.
 func refused(err error) bool {
-	return store.IsKind(err, store.Unauthorized) || store.IsKind(err, store.Forbidden) ||
-		store.IsKind(err, store.NotFound)
+	return db.IsKind(err, db.Unauthorized) || db.IsKind(err, db.Forbidden) ||
+		db.IsKind(err, db.NotFound)
 }
 
 // subjectOf returns the subject of a stream for the permission check: a hash of the user, the stream and

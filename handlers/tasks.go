@@ -9,6 +9,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // createTask runs an instruction and waits for the result.
@@ -29,7 +30,7 @@ func (b *Body) task(c store.Caller) store.NewTurn {
 	}
 	if id := b.text("taskId"); id != nil {
 		n.TaskID = *id
-		b.Invalid.Check(store.ValidTaskID(*id), "taskId", store.TaskIDRule)
+		b.Invalid.Check(db.ValidTaskID(*id), "taskId", db.TaskIDRule)
 	}
 	if n.WorkerID == "" {
 		n.NewWorker = runner.WorkerFor(n.Input)
@@ -71,7 +72,7 @@ func (a *API) listTasks(w http.ResponseWriter, r *request) error {
 }
 
 func taskQuery(r *request) (store.TaskQuery, error) {
-	var f store.Fields
+	var f db.Fields
 	moment := func(name string) (t time.Time) {
 		if s := r.query.Get(name); s != "" {
 			var err error

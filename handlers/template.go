@@ -10,6 +10,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A template is a worker as its creator defined it.
@@ -78,7 +79,7 @@ func (b *Body) worker(ctx context.Context, c store.Caller, rn *runner.Runner) ru
 	rn.CheckWorker(ctx, c, &b.Invalid, d, store.WorkerSettings{})
 	if mixed {
 		// Fields of a wrong type were noted first. Clients rely on the order of the fields.
-		slices.SortStableFunc(b.Invalid, func(x, y store.Detail) int {
+		slices.SortStableFunc(b.Invalid, func(x, y db.Detail) int {
 			return cmp.Compare(fieldGroup(x.Path), fieldGroup(y.Path))
 		})
 	}

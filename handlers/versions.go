@@ -10,6 +10,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A versionView is a version of a worker in the list of versions.
@@ -48,7 +49,7 @@ type versionContent struct {
 }
 
 func (a *API) listVersions(w http.ResponseWriter, r *request) error {
-	var f store.Fields
+	var f db.Fields
 	limit := pageLimit(&f, r.query)
 	if err := f.Err(); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A webhookView is a webhook as the API shows it. All fields are null if no webhook is configured.
@@ -100,21 +101,21 @@ func (a *API) listExecutions(w http.ResponseWriter, r *request) error {
 
 // redeliver sends the delivery of an earlier attempt once more.
 func (a *API) redeliver(w http.ResponseWriter, r *request) error {
-	return a.sendNow(w, r, func(key store.IdempotencyKey) (store.Execution, bool, error) {
+	return a.sendNow(w, r, func(key db.IdempotencyKey) (store.Execution, bool, error) {
 		return a.cfg.Webhooks.Redeliver(r.Context(), r.who.Caller, r.param("workerId"), r.param("executionId"), key)
 	})
 }
 
 // testWebhook sends a sample.
 func (a *API) testWebhook(w http.ResponseWriter, r *request) error {
-	return a.sendNow(w, r, func(key store.IdempotencyKey) (store.Execution, bool, error) {
+	return a.sendNow(w, r, func(key db.IdempotencyKey) (store.Execution, bool, error) {
 		return a.cfg.Webhooks.Test(r.Context(), r.who.Caller, r.param("workerId"), key)
 	})
 }
 
 // sendNow sends one delivery and answers with the row of the attempt.
 func (a *API) sendNow(w http.ResponseWriter, r *request,
-	send func(store.IdempotencyKey) (store.Execution, bool, error)) error {
+	send func(db.IdempotencyKey) (store.Execution, bool, error)) error {
 	key, err := idempotencyKey(r, nil)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -36,7 +37,7 @@ func (o *outside) CheckURL(url string) error {
 
 func (o *outside) Send(ctx context.Context, d store.Delivery) (store.Execution, error) {
 	if o.store == nil {
-		return store.Execution{}, store.Errorf(store.Busy, "nobody is there")
+		return store.Execution{}, db.Errorf(db.Busy, "nobody is there")
 	}
 	if o.begun != nil {
 		o.begun <- struct{}{}

@@ -6,6 +6,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // createWorker creates a worker. If the body has an input, it also runs the worker.
@@ -83,14 +84,14 @@ func (a *API) showWorker(w http.ResponseWriter, r *request) (stream func() error
 func (a *API) shownTask(r *request, wrk store.Worker, id string) (store.Task, error) {
 	if id == "" {
 		task, err := a.store.LatestTask(r.Context(), wrk)
-		if store.IsNotFound(err) {
+		if db.IsNotFound(err) {
 			return store.Task{}, nil
 		}
 		return task, err
 	}
 	task, _, err := a.store.Task(r.Context(), r.who.Caller, id)
 	if err == nil && task.WorkerID != wrk.ID {
-		return task, store.Errorf(store.NotFound, "the worker has no task with that id")
+		return task, db.Errorf(db.NotFound, "the worker has no task with that id")
 	}
 	return task, err
 }
@@ -131,7 +132,7 @@ func (a *API) deleteWorker(w http.ResponseWriter, r *request) error {
 }
 
 func (a *API) listWorkers(w http.ResponseWriter, r *request) error {
-	var f store.Fields
+	var f db.Fields
 	q := store.WorkerQuery{Text: r.query.Get("q"), Origin: store.WorkerOrigin(r.query.Get("origin")),
 		Cursor: r.query.Get("cursor"), Limit: pageLimit(&f, r.query)}
 	if q.Check(&f); f.Err() != nil {

@@ -19,6 +19,7 @@ import (
 
 	"journeyman/runner/sandbox"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // The limits of a YAML file. The parser has none of its own.
@@ -43,17 +44,17 @@ const yamlTime = 30 * time.Second
 func (a *API) readYAML(ctx context.Context, c store.Caller, file []byte) ([]byte, error) {
 	switch {
 	case len(file) > maxYAML:
-		return nil, store.Errorf(store.TooLarge, "the file is larger than %d bytes", maxYAML)
+		return nil, db.Errorf(db.TooLarge, "the file is larger than %d bytes", maxYAML)
 	case a.cfg.Documents == nil:
 		return nil, errors.New("no reader of YAML files is configured")
 	}
-	busy := store.Errorf(store.Busy, "too many documents are being read; try again later")
+	busy := db.Errorf(db.Busy, "too many documents are being read; try again later")
 	ctx, cancel := context.WithTimeoutCause(ctx, yamlTime, busy)
 	defer cancel()
 	client := sandbox.Client{Organization: c.OrganizationID, Sender: c.UserID}
 	raw, err := a.cfg.Documents.Run(sandbox.ForClient(ctx, client), YAMLFilter, file)
 	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
-		return nil, store.Errorf(store.Invalid, "%s", fe.Message)
+		return nil, db.Errorf(db.Invalid, "%s", fe.Message)
 	}
 	return raw, err
 }
@@ -65,13 +66,13 @@ func yamlToJSON(src []byte) (out []byte, err error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	switch {
 	case !utf8.Valid(src):
-		return nil, store.Errorf(store.Invalid, "the file is not valid UTF-8")
+		return nil, db.Errorf(db.Invalid, "the file is not valid UTF-8")
 	case bytes.IndexByte(src, 0) >= 0:
-		return nil, store.Errorf(store.Invalid, "the file holds a zero byte")
+		return nil, db.Errorf(db.Invalid, "the file holds a zero byte")
 	}
 	// YAML also ends a line at a carriage return alone, which no editor writes.
 	if src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")); bytes.IndexByte(src, '\r') >= 0 {
-		return nil, store.Errorf(store.Invalid, "the file holds a carriage return that ends no line")
+		return nil, db.Errorf(db.Invalid, "the file holds a carriage return that ends no line")
 	}
 	// The parser is recursive and slow, so the file is checked first: its author gets a better error.
 	if err := checkYAML(src); err != nil {
@@ -80,7 +81,7 @@ func yamlToJSON(src []byte) (out []byte, err error) {
 	// A panic of the parser would end the process without a message for the author of the file.
 	defer func() {
 		if p := recover(); p != nil {
-			out, err = nil, store.Errorf(store.Invalid, "the file is not valid YAML")
+			out, err = nil, db.Errorf(db.Invalid, "the file is not valid YAML")
 		}
 	}()
 	file, err := parser.ParseBytes(src, 0)
@@ -88,7 +89,7 @@ func yamlToJSON(src []byte) (out []byte, err error) {
 		return nil, yamlProblem(err)
 	}
 	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
-		return nil, store.Errorf(store.Invalid, "the file must hold one YAML document")
+		return nil, db.Errorf(db.Invalid, "the file must hold one YAML document")
 	}
 	var w yamlWriter
 	if err := w.write(file.Docs[0].Body, 0); err != nil {
@@ -101,13 +102,13 @@ func yamlToJSON(src []byte) (out []byte, err error) {
 func yamlProblem(err error) error {
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) && syntax.GetToken() != nil && syntax.GetToken().Position != nil {
-		return yamlErrorf(syntax.GetToken().Position.Line, "%s", store.FirstRunes(syntax.GetMessage(), 200))
+		return yamlErrorf(syntax.GetToken().Position.Line, "%s", db.FirstRunes(syntax.GetMessage(), 200))
 	}
-	return store.Errorf(store.Invalid, "the file is not valid YAML")
+	return db.Errorf(db.Invalid, "the file is not valid YAML")
 }
 
 func yamlErrorf(line int, format string, args ...any) error {
-	return store.Errorf(store.Invalid, "line %d: "+format, append([]any{line}, args...)...)
+	return db.Errorf(db.Invalid, "line %d: "+format, append([]any{line}, args...)...)
 }
 
 // checkYAML returns an error for a file whose values may be nested too deeply, or that may have too many
@@ -134,7 +135,7 @@ func checkYAML(src []byte) error {
 		case most > maxYAMLDepth || marks > maxYAMLDepth || indent > 50*maxYAMLDepth:
 			return yamlErrorf(number, "more than %d values inside each other", maxYAMLDepth)
 		case entries+commas > maxYAMLNodes:
-			return store.Errorf(store.Invalid, "the file holds more than %d values", maxYAMLNodes)
+			return db.Errorf(db.Invalid, "the file holds more than %d values", maxYAMLNodes)
 		case entries > maxYAMLLines:
 			return yamlErrorf(number, "more than %d lines with keys or items", maxYAMLLines)
 		}
@@ -167,7 +168,7 @@ type yamlWriter struct {
 // write appends a node. depth is the number of values around it.
 func (w *yamlWriter) write(node ast.Node, depth int) error {
 	if w.nodes++; w.nodes > maxYAMLNodes {
-		return store.Errorf(store.Invalid, "the file holds more than %d values", maxYAMLNodes)
+		return db.Errorf(db.Invalid, "the file holds more than %d values", maxYAMLNodes)
 	}
 	if depth > maxYAMLDepth {
 		return yamlErrorf(lineOf(node), "more than %d values inside each other", maxYAMLDepth)
@@ -264,7 +265,7 @@ func (w *yamlWriter) object(fields []*ast.MappingValueNode, depth int) error {
 			return err
 		}
 		if seen[key] {
-			return yamlErrorf(lineOf(field.Key), "the key %q occurs twice", store.FirstRunes(key, 100))
+			return yamlErrorf(lineOf(field.Key), "the key %q occurs twice", db.FirstRunes(key, 100))
 		}
 		seen[key] = true
 		if err := w.text(key); err != nil {

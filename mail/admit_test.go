@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -27,7 +28,7 @@ func TestCharges(t *testing.T) {
 					var err error
 					e, _, err = p.deliver("192.0.2.1", "eve@example.net", junk(i, 100))
 					if says = string(e.Status); err != nil {
-						says = fmt.Sprint(store.IsKind(err, store.Busy), store.IsKind(err, store.Limited))
+						says = fmt.Sprint(db.IsKind(err, db.Busy), db.IsKind(err, db.Limited))
 					}
 				}
 				return e, says

@@ -11,6 +11,7 @@ import (
 	"journeyman/mail/message"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/visible"
 )
 
@@ -59,7 +60,7 @@ func (a alertMail) subject() string {
 	if len(a.Lines) == 1 {
 		what = strings.TrimSuffix(a.Lines[0].Plain(), ".")
 	}
-	return "[" + store.FirstRunes(a.Organization, 60) + "] " + store.FirstRunes(what, requestTitle)
+	return "[" + db.FirstRunes(a.Organization, 60) + "] " + db.FirstRunes(what, requestTitle)
 }
 
 // text returns the alert as plain text.

@@ -11,6 +11,7 @@ import (
 	"journeyman/mail/message"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/visible"
 )
 
@@ -90,7 +91,7 @@ func (s *Server) writeRequest(ctx context.Context, r store.Reply, reply *message
 		what = "Question: "
 	}
 	// The mail is no reply, so it needs its own subject.
-	reply.Title = what + store.FirstRunes(req.Task, requestTitle)
+	reply.Title = what + db.FirstRunes(req.Task, requestTitle)
 	reply.Text = req.text()
 	var page bytes.Buffer
 	if err := requestPage.Execute(&page, req); err != nil {
@@ -112,7 +113,7 @@ func requestOf(a store.Approval, url string) requestedCall {
 		}
 	}
 	text = visible.Text(text)
-	c := requestedCall{Tool: visible.Line(a.ToolName), Text: store.FirstRunes(text, requestInput), URL: url}
+	c := requestedCall{Tool: visible.Line(a.ToolName), Text: db.FirstRunes(text, requestInput), URL: url}
 	c.Cut = len(c.Text) < len(text)
 	for _, choice := range a.Question.Choices {
 		c.Choices = append(c.Choices, visible.Line(message.OneLine(choice)))

@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 	"journeyman/store/visible"
 )
@@ -230,5 +231,5 @@ func TestApprovalByMail(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(l.Approval.Status, store.ApprovalApproved) // the page can show this
 	_, err = p.store.DecisionLink(t.Context(), token[:len(token)-2]+"AA", "192.0.2.1")
-	is.True(store.IsNotFound(err)) // a forged link
+	is.True(db.IsNotFound(err)) // a forged link
 }

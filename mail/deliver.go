@@ -8,6 +8,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // An Envelope holds the SMTP envelope of a mail.
@@ -41,7 +42,7 @@ func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store
 	d.verdicts = s.verify(ctx, env, h, raw)
 	why, err := d.refusal(ctx)
 	if err == nil && why != "" && !s.cfg.Hold {
-		err = store.Errorf(store.Forbidden, "%s", why)
+		err = db.Errorf(db.Forbidden, "%s", why)
 	}
 	if err != nil {
 		return nil, err
@@ -146,7 +147,7 @@ func (d *delivery) newEmail(r Recipient) store.NewEmail {
 		From:       d.header.From,
 		To:         r.Address,
 		ReplyTo:    d.header.From,
-		Subject:    store.FirstRunes(d.header.Subject, 1000),
+		Subject:    db.FirstRunes(d.header.Subject, 1000),
 		Verdicts:   d.verdicts.json(),
 		RemoteAddr: d.env.RemoteAddr,
 		Network:    d.network(),
@@ -221,7 +222,7 @@ func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
 // confined runs a function that uses a confined process. Its error is returned only if another try may succeed.
 func (s *Server) confined(ctx context.Context, failure string, use func(ctx context.Context) error) error {
 	defer pause(ctx)() // another process works
-	busy := store.Errorf(store.Busy, "too many documents are being read; try again later")
+	busy := db.Errorf(db.Busy, "too many documents are being read; try again later")
 	limited, cancel := context.WithTimeoutCause(ctx, convertTime, busy)
 	defer cancel()
 	err := use(limited)
@@ -230,7 +231,7 @@ func (s *Server) confined(ctx context.Context, failure string, use func(ctx cont
 		return nil
 	case limited.Err() != nil:
 		return context.Cause(limited)
-	case store.IsKind(err, store.Busy):
+	case db.IsKind(err, db.Busy):
 		return err
 	}
 	// The document caused the error, so another try would fail, too.
@@ -328,7 +329,7 @@ func (d *delivery) task(ctx context.Context, r Recipient, c store.Caller) (store
 	ok, err := takes(r.task, r.secret)
 	if err == nil && !ok {
 		// A reply without permission starts a new task. If the address names a task, this is not possible.
-		err = store.Errorf(store.Forbidden, "the sender does not participate in this task")
+		err = db.Errorf(db.Forbidden, "the sender does not participate in this task")
 	}
 	return r.task, err
 }

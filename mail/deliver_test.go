@@ -18,6 +18,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -276,7 +277,7 @@ func TestForgedThreads(t *testing.T) {
 	_, err = p.store.CreateTurn(t.Context(), n)
 	is.NoErr(err)
 	_, err = outside(p.worker.ID+"+1@"+domain, "bob@example.net", "5@example.net")
-	is.True(store.IsKind(err, store.Forbidden))
+	is.True(db.IsKind(err, db.Forbidden))
 }
 
 func TestReplyTo(t *testing.T) {
@@ -367,12 +368,12 @@ func TestForgedMailConsumesNoQuota(t *testing.T) {
 	})
 	for i, limited := range []bool{false, false, true} {
 		_, _, err := p.deliver("192.0.2.7", "eve@example.net", letter("Hello", fmt.Sprintf("Message-ID: <forged%d@example.com>", i)))
-		is.Equal(store.IsKind(err, store.Limited), limited)
+		is.Equal(db.IsKind(err, db.Limited), limited)
 	}
 	for i, limited := range []bool{false, false, true} {
 		raw := p.signed(d, letter("Hello", fmt.Sprintf("Message-ID: <%d@example.com>", i)), "example.com")
 		_, _, err := p.deliver("192.0.2.7", "ann@example.com", raw)
-		is.Equal(store.IsKind(err, store.Limited), limited)
+		is.Equal(db.IsKind(err, db.Limited), limited)
 	}
 }
 
@@ -385,8 +386,8 @@ func TestLimitsOverHTTP(t *testing.T) {
 	_, err := p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Message-ID: <1@example.com>")))
 	is.NoErr(err)
 	_, err = p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Message-ID: <2@example.com>")))
-	var e *store.Error
-	is.True(errors.As(err, &e) && e.Kind == store.Limited)
+	var e *db.Error
+	is.True(errors.As(err, &e) && e.Kind == db.Limited)
 	ordertest.Above(is, e.RetryAfter, 59*time.Minute)
 	ordertest.AtMost(is, e.RetryAfter, time.Hour)
 	_, err = p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Message-ID: <1@example.com>")))
@@ -414,18 +415,18 @@ func TestReceiveOverHTTP(t *testing.T) {
 		who  store.Identity
 		to   []string
 		raw  string
-		kind store.Kind
+		kind db.Kind
 	}{
-		"no recipient of ours":  {local, nil, letter("x"), store.NotFound},
-		"unknown worker":        {local, []string{"wrk_x@" + domain}, letter("x"), store.NotFound},
-		"another organization":  {rival, []string{p.address()}, letter("x"), store.Forbidden},
-		"another by its header": {rival, nil, letter("x", "To: "+p.address()), store.NotFound},
-		"another domain":        {local, []string{"bob@example.net"}, letter("x"), store.Forbidden},
-		"too large":             {local, []string{p.address()}, letter(strings.Repeat("x", 6000)), store.TooLarge},
+		"no recipient of ours":  {local, nil, letter("x"), db.NotFound},
+		"unknown worker":        {local, []string{"wrk_x@" + domain}, letter("x"), db.NotFound},
+		"another organization":  {rival, []string{p.address()}, letter("x"), db.Forbidden},
+		"another by its header": {rival, nil, letter("x", "To: "+p.address()), db.NotFound},
+		"another domain":        {local, []string{"bob@example.net"}, letter("x"), db.Forbidden},
+		"too large":             {local, []string{p.address()}, letter(strings.Repeat("x", 6000)), db.TooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := p.Receive(t.Context(), tt.who, "", tt.to, []byte(tt.raw))
-			if !store.IsKind(err, tt.kind) {
+			if !db.IsKind(err, tt.kind) {
 				t.Errorf("error %v, want kind %v", err, tt.kind)
 			}
 		})

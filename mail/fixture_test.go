@@ -25,6 +25,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -111,7 +112,7 @@ func (p *post) stop(idle bool, served chan error) {
 
 func (p *post) newWorker(c store.Caller, n store.NewWorker) store.Worker {
 	p.t.Helper()
-	w, _, err := p.store.CreateWorker(p.t.Context(), c, n, store.IdempotencyKey{})
+	w, _, err := p.store.CreateWorker(p.t.Context(), c, n, db.IdempotencyKey{})
 	is.New(p.t).NoErr(err)
 	return w
 }

@@ -14,6 +14,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -67,7 +68,7 @@ func (f *flood) run(rounds int, least time.Duration) {
 				f.sent.Add(1)
 				f.bytes.Add(int64(len(raw)))
 				switch {
-				case store.IsKind(err, store.Limited):
+				case db.IsKind(err, db.Limited):
 					f.refused.Add(1)
 				case err != nil:
 					f.t.Error(err)
@@ -180,7 +181,7 @@ func TestIntake(t *testing.T) {
 		if err == nil {
 			return "taken"
 		}
-		is.True(store.IsKind(err, store.Limited))
+		is.True(db.IsKind(err, db.Limited))
 		return strings.Fields(strings.TrimPrefix(err.Error(), "too much mail of "))[0]
 	}
 	for _, tt := range []struct {

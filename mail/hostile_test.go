@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -46,7 +47,7 @@ func TestNoRoomToConvert(t *testing.T) {
 	is := is.New(t)
 	p := newPost(t, true, func(c *Config) {
 		c.HTML = func(context.Context, []string) ([]string, error) {
-			return nil, store.Errorf(store.Busy, "too many documents are being read; try again later")
+			return nil, db.Errorf(db.Busy, "too many documents are being read; try again later")
 		}
 	})
 	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(), page("<p>x")), "451 4.3.2"))

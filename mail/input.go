@@ -9,6 +9,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // An input is the content of a mail for the workers to which it is sent.
@@ -141,7 +142,7 @@ func (d *delivery) mailsOf(ctx context.Context, task store.Task) ([]string, erro
 	var texts []string
 	for _, e := range list {
 		raw, err := d.cfg.Store.EmailBeginning(ctx, e, maxSource)
-		if err != nil && !store.IsKind(err, store.NotFound) { // the file may be gone: a repetition would not find it
+		if err != nil && !db.IsKind(err, db.NotFound) { // the file may be gone: a repetition would not find it
 			return nil, err
 		}
 		texts = append(texts, message.Words(raw))

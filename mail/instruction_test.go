@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A change makes another mail of a signed one.
@@ -93,7 +94,7 @@ func TestReplays(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			is := is.New(t)
 			_, _, err := p.deliver("192.0.2.7", "eve@example.net", c.mail(t, p, d))
-			is.True(store.IsKind(err, store.Forbidden)) // refused
+			is.True(db.IsKind(err, db.Forbidden)) // refused
 			if !strings.Contains(err.Error(), c.gap) {
 				t.Errorf("says %q, want %q", err, c.gap)
 			}

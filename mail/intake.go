@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // An intake limits how many bytes of strangers' mail the server accepts or holds in a day: of each network, for
@@ -72,7 +72,7 @@ type intakeLimit struct {
 }
 
 func intakeError(whose string, wait time.Duration) error {
-	e := store.Errorf(store.Limited, "too much mail of %s was received within a day, try again later", whose)
+	e := db.Errorf(db.Limited, "too much mail of %s was received within a day, try again later", whose)
 	e.RetryAfter = wait
 	return e
 }

@@ -11,6 +11,7 @@ import (
 
 	"journeyman/runner/share"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A listener limits the number of connections, in total and from one network. It
@@ -70,7 +71,7 @@ func (l *listener) admit(c *conn) (why string) {
 	}
 	release, err := l.shares.Take(share.Holder{Address: c.addr})
 	switch {
-	case store.IsKind(err, store.Busy):
+	case db.IsKind(err, db.Busy):
 		return "4.7.0 too many connections"
 	case err != nil:
 		return "4.7.0 too many connections from your address"

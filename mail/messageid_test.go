@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -41,7 +42,7 @@ func TestNoMailIsLost(t *testing.T) {
 	for _, e := range got[1:] {
 		is.Equal(e.Reason, "a copy of the mail "+got[0].ID)
 		_, err := p.Release(t.Context(), p.owner.Caller, e.ID)
-		is.True(store.IsKind(err, store.Conflict))
+		is.True(db.IsKind(err, db.Conflict))
 	}
 	is.Equal(p.store.Queued(), int64(3))
 	is.Equal(len(p.workspace(p.worker)), 1)

@@ -12,6 +12,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -60,11 +61,11 @@ func (s *Server) sendReplies() {
 		}
 		for more := true; more; {
 			var err error
-			if more, err = s.sendDue(); store.IsKind(err, store.Busy) {
+			if more, err = s.sendDue(); db.IsKind(err, db.Busy) {
 				released = false // the database failed: the results of some replies may not be stored
 			}
 			// Maintenance may begin between two batches, and another node may become the leader.
-			if !store.IsMaintenance(err) && !errors.Is(err, store.ErrLeaseLost) {
+			if !db.IsMaintenance(err) && !errors.Is(err, store.ErrLeaseLost) {
 				s.logUnlessStopped("send replies", err)
 			}
 		}
@@ -111,7 +112,7 @@ func (s *Server) sendFrom(due <-chan store.Reply, busy *atomic.Pointer[error]) {
 			return // Shutdown has returned, so the store may be closed
 		}
 		err := s.sendReply(r, c)
-		if store.IsKind(err, store.Busy) {
+		if db.IsKind(err, db.Busy) {
 			busy.Store(&err) // the caller logs one of them
 			continue
 		}
@@ -227,7 +228,7 @@ func (s *Server) source(ctx context.Context, r *store.Reply) (raw []byte, kept b
 func (s *Server) recordSent(ctx context.Context, r store.Reply) error {
 	for {
 		err := s.cfg.Store.EndReply(ctx, r, store.EmailSent, "")
-		if !store.IsKind(err, store.Busy) || s.sending.Err() != nil {
+		if !db.IsKind(err, db.Busy) || s.sending.Err() != nil {
 			return err
 		}
 		_ = store.Pause(s.sending, pollReplies) // after a stop, one last try follows
@@ -249,5 +250,5 @@ func (s *Server) retry(ctx context.Context, r store.Reply, reason string) error 
 
 // reasonOf returns the text of an error for users.
 func reasonOf(err error) string {
-	return store.FirstRunes(strings.ToValidUTF8(message.OneLine(err.Error()), "\uFFFD"), 1000)
+	return db.FirstRunes(strings.ToValidUTF8(message.OneLine(err.Error()), "\uFFFD"), 1000)
 }

@@ -7,6 +7,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // Values of Config.Accept, besides lists of addresses.
@@ -49,7 +50,7 @@ func (s *Server) admitSender(ctx context.Context, r Recipient, from string) erro
 	}
 	sees, err := s.memberSees(ctx, r.worker, message.NormalAddress(from))
 	if err == nil && !sees {
-		err = store.Errorf(store.Forbidden, "the worker is private and accepts mail from its members only")
+		err = db.Errorf(db.Forbidden, "the worker is private and accepts mail from its members only")
 	}
 	return err
 }
@@ -62,7 +63,7 @@ func (s *Server) memberSees(ctx context.Context, w store.Worker, address string)
 		return false, err
 	}
 	_, err = s.cfg.Store.Worker(ctx, c, w.ID)
-	if store.IsKind(err, store.Forbidden) {
+	if db.IsKind(err, db.Forbidden) {
 		return false, nil
 	}
 	return err == nil, err
@@ -93,7 +94,7 @@ func (d *delivery) refusal(ctx context.Context) (why string, err error) {
 }
 
 func errUnverified() error {
-	return store.Errorf(store.Busy, "the sender cannot be verified now: the DNS does not answer")
+	return db.Errorf(db.Busy, "the sender cannot be verified now: the DNS does not answer")
 }
 
 // unsureOfMember returns a Busy error for mail whose author claims to be a member while the DNS does

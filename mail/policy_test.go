@@ -16,6 +16,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -155,14 +156,14 @@ func TestPolicies(t *testing.T) {
 				return
 			}
 			is.True(err != nil && strings.Contains(err.Error(), tt.want)) // the refusal
-			is.Equal(store.IsKind(err, store.Busy), tt.busy)
+			is.Equal(db.IsKind(err, db.Busy), tt.busy)
 			is.Equal(len(p.emails("")), 0)
 
 			// With --mail-hold the mail waits for an Admin, unless the DNS does not answer.
 			p.cfg.Hold = true
 			e, _, err = p.deliver(peer, envelope, raw)
 			if tt.busy {
-				is.True(store.IsKind(err, store.Busy))
+				is.True(db.IsKind(err, db.Busy))
 				return
 			}
 			is.NoErr(err)
@@ -197,10 +198,10 @@ func TestRelease(t *testing.T) {
 	is.Equal(len(p.workspace(p.worker)), 0) // no file is unpacked yet
 	member, _ := storetest.Caller(t, p.store, "Acme", "m@example.com", store.RoleMember)
 	_, err := p.Release(t.Context(), member.Caller, e.ID)
-	is.True(store.IsKind(err, store.Forbidden)) // a member may not release mail
+	is.True(db.IsKind(err, db.Forbidden)) // a member may not release mail
 	rival, _ := storetest.Caller(t, p.store, "Rival", "owner@rival.example", store.RoleOwner)
 	_, err = p.Release(t.Context(), rival.Caller, e.ID)
-	is.True(store.IsKind(err, store.Forbidden))
+	is.True(db.IsKind(err, db.Forbidden))
 	e, err = p.Release(t.Context(), p.owner.Caller, e.ID)
 	is.NoErr(err)
 	is.Equal(e.Status, store.EmailAccepted)
@@ -209,7 +210,7 @@ func TestRelease(t *testing.T) {
 	reply := p.replies(1, store.EmailKept)[0]
 	is.Equal(reply.To, "bob@example.net")
 	_, err = p.Release(t.Context(), p.owner.Caller, e.ID)
-	is.True(store.IsKind(err, store.Conflict)) // a mail is released once
+	is.True(db.IsKind(err, db.Conflict)) // a mail is released once
 	is.Equal(len(p.workspace(p.worker)), 1)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // TestPostmaster sends mail of anyone to the postmaster, under any policy.
@@ -40,7 +41,7 @@ func TestPostmaster(t *testing.T) {
 	c.must("452", c.say("RCPT TO:<postmaster@%s>", domain))
 
 	_, err := p.Release(t.Context(), p.owner.Caller, got[0].ID)
-	is.True(store.IsKind(err, store.Conflict)) // it starts no work
+	is.True(db.IsKind(err, db.Conflict)) // it starts no work
 	_, err = p.Receive(t.Context(), p.owner, "", []string{"postmaster@" + domain}, []byte(letter("x")))
-	is.True(store.IsNotFound(err)) // operators use the API instead
+	is.True(db.IsNotFound(err)) // operators use the API instead
 }

@@ -9,6 +9,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // Receive receives a mail over HTTP, for workers that the caller may see. If to is empty, the
@@ -20,7 +21,7 @@ func (s *Server) Receive(ctx context.Context, who store.Identity, from string, t
 	list []store.Email, err error) {
 	defer recovering("receive a mail", &err)
 	if int64(len(raw)) > s.cfg.MaxSize {
-		return nil, store.Errorf(store.TooLarge, "a mail has at most %d bytes", s.cfg.MaxSize)
+		return nil, db.Errorf(db.TooLarge, "a mail has at most %d bytes", s.cfg.MaxSize)
 	}
 	raw = message.WithCRLF(raw)
 	h := message.ReadHeader(raw)
@@ -60,13 +61,13 @@ func (s *Server) recipients(ctx context.Context, who store.Identity, to []string
 		}
 	}
 	if len(list) == 0 {
-		return nil, store.Errorf(store.NotFound,
+		return nil, db.Errorf(db.NotFound,
 			"the mail names none of your workers in @%s: name one with the parameter to", s.cfg.Domain)
 	}
 	// All recipients get the same decision, so it must be right for all of them.
 	for _, r := range list {
 		if !list[0].decidedWith(r) {
-			return nil, store.Errorf(store.Invalid,
+			return nil, db.Errorf(db.Invalid,
 				"the recipients have different rules for senders: post the mail once for each of them")
 		}
 	}
@@ -80,7 +81,7 @@ func mayPost(who store.Identity, from string, h message.Header) error {
 	if ownMail || who.May(store.ManageMail) {
 		return nil
 	}
-	return store.Errorf(store.Forbidden, "a Member's key posts mail of that Member only: From must be %s alone, "+
+	return db.Errorf(db.Forbidden, "a Member's key posts mail of that Member only: From must be %s alone, "+
 		"in a well-formed header; an Owner's or Admin's key posts mail of anyone", own)
 }
 

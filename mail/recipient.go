@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Recipient is a worker or the postmaster.
@@ -46,7 +47,7 @@ func splitAddress(address, domain string) (workerID, tag string, ours bool) {
 func (s *Server) recipient(ctx context.Context, address string) (Recipient, error) {
 	workerID, tag, ours := splitAddress(address, s.cfg.Domain)
 	if !ours {
-		return Recipient{}, store.Errorf(store.Forbidden, "this server accepts mail for %s only", s.cfg.Domain)
+		return Recipient{}, db.Errorf(db.Forbidden, "this server accepts mail for %s only", s.cfg.Domain)
 	}
 	r := Recipient{Address: address, postmaster: workerID == "postmaster"}
 	if r.postmaster {
@@ -63,15 +64,15 @@ func (s *Server) recipient(ctx context.Context, address string) (Recipient, erro
 		return r, orNotFound(err, "the worker has no task with the id after the plus sign")
 	}
 	if r.task.ArchivedAt != nil {
-		return r, store.Errorf(store.Conflict, "the task is archived and accepts no new mail")
+		return r, db.Errorf(db.Conflict, "the task is archived and accepts no new mail")
 	}
 	return r, nil
 }
 
 // orNotFound replaces the message of a NotFound error.
 func orNotFound(err error, message string) error {
-	if store.IsKind(err, store.NotFound) {
-		return store.Errorf(store.NotFound, "%s", message)
+	if db.IsKind(err, db.NotFound) {
+		return db.Errorf(db.NotFound, "%s", message)
 	}
 	return err
 }

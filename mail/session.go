@@ -15,7 +15,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"journeyman/mail/message"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // newSMTP creates the server of the SMTP library.
@@ -251,32 +251,32 @@ func (c *session) smtpError(err error) error {
 	if errors.As(err, &known) {
 		return known
 	}
-	var e *store.Error
-	internal := !errors.As(store.Unavailable(err), &e)
-	if internal || e.Kind == store.Busy && e.Code == store.CodeStorage {
+	var e *db.Error
+	internal := !errors.As(db.Unavailable(err), &e)
+	if internal || e.Kind == db.Busy && e.Code == db.CodeStorage {
 		c.s.cfg.Log.Error("mail not accepted", "peer", c.conn.addr, "err", err)
 	}
 	switch {
 	case internal:
 		return refusal(451, 4, 3, 0, "an internal error happened, try again later")
-	case e.Kind == store.Busy && e.Code == store.CodeStorage:
+	case e.Kind == db.Busy && e.Code == db.CodeStorage:
 		return refusal(452, 4, 3, 1, e.Message)
-	case e.Kind == store.Busy:
+	case e.Kind == db.Busy:
 		return refusal(451, 4, 3, 2, e.Message)
-	case e.Kind == store.Limited:
+	case e.Kind == db.Limited:
 		return refusal(450, 4, 7, 1, e.Message)
-	case e.Kind == store.Full:
+	case e.Kind == db.Full:
 		// The sender keeps the mail for some days. How much an organization may store is not for strangers.
 		return refusal(452, 4, 2, 2, "the mailbox is full: try again later")
-	case e.Kind == store.PaymentRequired:
+	case e.Kind == db.PaymentRequired:
 		return refusal(452, 4, 2, 2, e.Message)
-	case e.Kind == store.TooLarge:
+	case e.Kind == db.TooLarge:
 		return refusal(552, 5, 2, 2, e.Message)
-	case e.Kind == store.NotFound:
+	case e.Kind == db.NotFound:
 		return refusal(550, 5, 1, 1, e.Message)
-	case e.Kind == store.Conflict:
+	case e.Kind == db.Conflict:
 		return refusal(550, 5, 2, 1, e.Message)
-	case e.Kind == store.Forbidden:
+	case e.Kind == db.Forbidden:
 		return refusal(550, 5, 7, 1, e.Message)
 	}
 	return refusal(550, 5, 6, 0, e.Message)

@@ -17,6 +17,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -398,21 +399,21 @@ func TestAnswersToErrors(t *testing.T) {
 	p := newPost(t, true, nil)
 	c := &session{s: p.Server, conn: &conn{addr: "192.0.2.7"}}
 	for err, want := range map[error]string{
-		store.Unavailable(fmt.Errorf("write: %w", syscall.ENOSPC)): "452 4.3.1", // the disk is full
-		store.Unavailable(fmt.Errorf("write: %w", syscall.EDQUOT)): "452 4.3.1",
-		store.Unavailable(fmt.Errorf("write: %w", syscall.EIO)):    "452 4.3.1",
-		store.Unavailable(fmt.Errorf("open: %w", syscall.EMFILE)):  "452 4.3.1", // no descriptor is left
+		db.Unavailable(fmt.Errorf("write: %w", syscall.ENOSPC)): "452 4.3.1", // the disk is full
+		db.Unavailable(fmt.Errorf("write: %w", syscall.EDQUOT)): "452 4.3.1",
+		db.Unavailable(fmt.Errorf("write: %w", syscall.EIO)):    "452 4.3.1",
+		db.Unavailable(fmt.Errorf("open: %w", syscall.EMFILE)):  "452 4.3.1", // no descriptor is left
 		errors.New("unknown"):                                  "451 4.3.0",
 		context.DeadlineExceeded:                               "451 4.3.0",
-		store.Errorf(store.Busy, "the queue is full"):          "451 4.3.2",
-		store.Errorf(store.Limited, "too many"):                "450 4.7.1",
-		store.Errorf(store.PaymentRequired, "no credit"):       "452 4.2.2",
-		store.Errorf(store.Unauthorized, "who"):                "550 5.6.0",
-		store.Errorf(store.Invalid, "wrong"):                   "550 5.6.0",
-		store.Errorf(store.Forbidden, "not you"):               "550 5.7.1",
-		store.Errorf(store.NotFound, "nobody"):                 "550 5.1.1",
-		store.Errorf(store.Conflict, "archived"):               "550 5.2.1",
-		store.Errorf(store.TooLarge, "too large"):              "552 5.2.2",
+		db.Errorf(db.Busy, "the queue is full"):                "451 4.3.2",
+		db.Errorf(db.Limited, "too many"):                      "450 4.7.1",
+		db.Errorf(db.PaymentRequired, "no credit"):             "452 4.2.2",
+		db.Errorf(db.Unauthorized, "who"):                      "550 5.6.0",
+		db.Errorf(db.Invalid, "wrong"):                         "550 5.6.0",
+		db.Errorf(db.Forbidden, "not you"):                     "550 5.7.1",
+		db.Errorf(db.NotFound, "nobody"):                       "550 5.1.1",
+		db.Errorf(db.Conflict, "archived"):                     "550 5.2.1",
+		db.Errorf(db.TooLarge, "too large"):                    "552 5.2.2",
 		c.readError(errNoRoom):                                 "452 4.3.1",
 		c.readError(io.ErrUnexpectedEOF):                       "451 4.4.2",
 		c.readError(fmt.Errorf("x: %w", smtp.ErrDataTooLarge)): "552 5.3.4",

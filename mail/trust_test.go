@@ -10,6 +10,7 @@ import (
 
 	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -131,7 +132,7 @@ func TestAuthors(t *testing.T) {
 			p.cfg.Accept = Members
 			_, _, err = p.deliver(peer, "eve@example.net", letter("Hello", append(tt.fields, "Message-ID: <2@example.com>")...))
 			is.Equal(err == nil, tt.member)
-			is.True(err == nil || store.IsKind(err, store.Forbidden) && strings.Contains(err.Error(), "cannot be verified"))
+			is.True(err == nil || db.IsKind(err, db.Forbidden) && strings.Contains(err.Error(), "cannot be verified"))
 		})
 	}
 }
@@ -260,7 +261,7 @@ func TestKeysVouch(t *testing.T) {
 			raw := letter("Hello", append(tt.fields, "Message-ID: <"+strings.ReplaceAll(name, " ", ".")+"@example.com>")...)
 			list, err := p.Receive(t.Context(), tt.who, tt.from, to, []byte(raw))
 			if tt.refuse {
-				is.True(store.IsKind(err, store.Forbidden))
+				is.True(db.IsKind(err, db.Forbidden))
 				is.True(strings.Contains(err.Error(), "From must be "+tt.who.Email)) // the rule and the advice
 				return
 			}
@@ -320,7 +321,7 @@ func TestResolverOutageKeepsTrust(t *testing.T) {
 		c.Resolver, c.Domain, c.Accept = dns{"example.com": {"!"}, "example.net": {"!"}, "_dmarc.example.com": {"!"}}, "workers.example", Anyone
 	})
 	_, _, err := p.deliver("192.0.2.7", "ann@example.com", letter("Hello"))
-	is.True(store.IsKind(err, store.Busy))
+	is.True(db.IsKind(err, db.Busy))
 	e, _ := p.delivered("192.0.2.7", "eve@example.net", letter("Hello", "From: eve@example.net"))
 	is.True(p.turn(e).Stranger())
 }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"journeyman/mail/message"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Resolver looks up DNS records, as net.DefaultResolver does.
@@ -127,7 +127,7 @@ const maxVerdict = 300
 func (v Verdicts) json() json.RawMessage {
 	v.DKIM = slices.Clone(v.DKIM)
 	for _, d := range append([]*Verdict{&v.SPF, &v.DMARC}, pointers(v.DKIM)...) {
-		d.Domain, d.Reason = store.FirstRunes(d.Domain, maxVerdict), store.FirstRunes(d.Reason, maxVerdict)
+		d.Domain, d.Reason = db.FirstRunes(d.Domain, maxVerdict), db.FirstRunes(d.Reason, maxVerdict)
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"journeyman/runner/workspace"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // This file accepts instructions. It puts the files of an instruction into the workspace, commits
@@ -133,7 +134,7 @@ func (r *Runner) ReleaseEmail(ctx context.Context, c store.Caller, id string, tu
 }
 
 // RunSchedule commits a turn of a schedule now, for the caller.
-func (r *Runner) RunSchedule(ctx context.Context, c store.Caller, workerID, id string, key store.IdempotencyKey,
+func (r *Runner) RunSchedule(ctx context.Context, c store.Caller, workerID, id string, key db.IdempotencyKey,
 	requestID string) (store.Accepted, error) {
 	a, err := r.cfg.Store.RunSchedule(ctx, c, workerID, id, key)
 	if err == nil {
@@ -145,7 +146,7 @@ func (r *Runner) RunSchedule(ctx context.Context, c store.Caller, workerID, id s
 // WorkerFor returns the worker to create for an instruction that names no worker. The input becomes
 // the worker's instructions. Lists leave the worker out until somebody keeps it.
 func WorkerFor(input string) *store.NewWorker {
-	return &store.NewWorker{Instructions: store.FirstRunes(input, store.MaxInstructions), Title: store.TitleOf(input),
+	return &store.NewWorker{Instructions: db.FirstRunes(input, store.MaxInstructions), Title: store.TitleOf(input),
 		Origin: store.TaskOrigin}
 }
 
@@ -162,7 +163,7 @@ func (r *Runner) accept(ctx context.Context, turns []*store.NewTurn, files []sto
 		err := r.acceptOnce(ctx, turns, files, commit)
 		// Between attach and commit, another request created the task or changed the worker. So the
 		// files now belong in another folder.
-		e, known := errors.AsType[*store.Error](err)
+		e, known := errors.AsType[*db.Error](err)
 		if !known || e.Code != store.CodeMoved || tries == maxMoves {
 			return err
 		}
@@ -270,16 +271,16 @@ func (p *placement) place(ctx context.Context, folder store.Folder, disk store.O
 	// The client gets the workspace's error, for example that the folder is full.
 	if se, ok := errors.AsType[*workspace.Error](err); ok {
 		if se.Kind == workspace.OverQuota {
-			return f, store.Errorf(store.Full, "%s", se.Message)
+			return f, db.Errorf(db.Full, "%s", se.Message)
 		}
-		return f, store.Errorf(store.TooLarge, "%s", se.Message)
+		return f, db.Errorf(db.TooLarge, "%s", se.Message)
 	}
-	return f, store.Unavailable(err)
+	return f, db.Unavailable(err)
 }
 
 // withoutPath returns err without the file name, because the client has chosen that name.
 func withoutPath(err error) error {
-	if _, known := errors.AsType[*store.Error](err); known {
+	if _, known := errors.AsType[*db.Error](err); known {
 		return err // its kind decides the response, and its text contains no path
 	}
 	if at, ok := errors.AsType[*fs.PathError](err); ok {

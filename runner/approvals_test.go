@@ -20,6 +20,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -636,7 +637,7 @@ func TestDecisionsMeet(t *testing.T) {
 				_, err = f.DecideApproval(f.ctx(), f.owner, turns[i].TaskID, list[0].ID, store.Decision{Approved: approved})
 				if err == nil {
 					won[i] = win
-				} else if !store.IsKind(err, store.Conflict) {
+				} else if !db.IsKind(err, db.Conflict) {
 					t.Error(err)
 				}
 				return

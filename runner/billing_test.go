@@ -8,7 +8,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/runner/model"
-	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestBilledCostHoldsTheBudget(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	const each = store.NanosPerCredit / 2
+	const each = db.NanosPerCredit / 2
 	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 		r := calls(emit, stepOf(req), "update_plan", `{"items":[]}`)
 		if req.Final {
@@ -33,6 +33,6 @@ func TestBilledCostHoldsTheBudget(t *testing.T) {
 	is.Equal(turn.IncompleteLimit, "credits")
 	is.Equal(turn.Usage.ModelCost, turn.Usage.Steps*each) // to the nano-dollar
 	ordertest.Above(is, turn.Usage.Steps, 1)              // the rates are known after the first call
-	ordertest.AtMost(is, turn.Usage.ModelCost, 15*store.NanosPerCredit)
+	ordertest.AtMost(is, turn.Usage.ModelCost, 15*db.NanosPerCredit)
 	f.checkSums()
 }

@@ -17,6 +17,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -173,7 +174,7 @@ func TestCreditBudgetHolds(t *testing.T) {
 				withPrices(t, price), withBudget(runner.Limits{Credits: credits}))
 			turn := f.run("go")
 			is.Equal(turn.Status, store.Completed)
-			if spent := store.Credits(turn.Usage.Cost()); spent > credits {
+			if spent := db.Credits(turn.Usage.Cost()); spent > credits {
 				t.Errorf("spent %v of %v credits", spent, credits)
 			}
 			is.True(turn.IncompleteLimit == "" || turn.IncompleteLimit == "credits")
@@ -297,7 +298,7 @@ func TestDescribeWorkerUnderCap(t *testing.T) {
 	tiny := 0.01
 	storetest.CapCredits(t, f.store, f.owner, &tiny)
 	_, err := f.DescribeWorker(f.ctx(), f.owner, "x")
-	is.True(store.IsKind(err, store.PaymentRequired))
+	is.True(db.IsKind(err, db.PaymentRequired))
 	storetest.CapCredits(t, f.store, f.owner, nil)
 	_, err = f.DescribeWorker(f.ctx(), f.owner, "x")
 	is.NoErr(err)

@@ -13,6 +13,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/runner/workspace"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // maxToolOutput limits the result of a tool, in bytes.
@@ -348,7 +349,7 @@ func callOutput(out json.RawMessage, err error) (json.RawMessage, error) {
 	if se, ok := errors.AsType[*workspace.Error](err); ok {
 		return json.Marshal(view.ValidText(se.Message))
 	}
-	if full, ok := errors.AsType[*store.Error](err); ok && full.Kind == store.Full {
+	if full, ok := errors.AsType[*db.Error](err); ok && full.Kind == db.Full {
 		return json.Marshal(full.Message)
 	}
 	return out, err

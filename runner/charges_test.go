@@ -15,6 +15,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -142,9 +143,9 @@ func TestFailedTriesKeepTheBudget(t *testing.T) {
 	}}
 	f := newFixture(t, withModel(m), withBudget(runner.Limits{Credits: 10}), withPrices(t, `{"fake":{"input":3,"output":15,"maxOutput":64000}}`))
 	turn := f.run("go")
-	ordertest.AtMost(is, turn.Usage.Cost(), 10*store.NanosPerCredit) // the turn cost more than its budget
-	ordertest.Above(is, turn.Usage.Cost(), 5*store.NanosPerCredit)   // the tries were not charged
-	ordertest.Above(is, len(m.seen()), 1)                            // the call was not retried
+	ordertest.AtMost(is, turn.Usage.Cost(), 10*db.NanosPerCredit) // the turn cost more than its budget
+	ordertest.Above(is, turn.Usage.Cost(), 5*db.NanosPerCredit)   // the tries were not charged
+	ordertest.Above(is, len(m.seen()), 1)                         // the call was not retried
 	f.checkSums()
 }
 

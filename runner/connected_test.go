@@ -16,6 +16,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -139,7 +140,7 @@ func TestProviderFailures(t *testing.T) {
 	is.NoErr(err)
 	is.True(v.Offline) // a failed provider does not become the default
 	_, err = f.TestProvider(f.ctx(), f.owner, "nothing", "")
-	is.True(store.IsKind(err, store.NotFound))
+	is.True(db.IsKind(err, db.NotFound))
 	got, err := f.TestProvider(f.ctx(), f.owner, "a-page", "m") // a server without a list may still answer
 	is.NoErr(err)
 	is.True(strings.Contains(got.Error, "in place of an answer of the chat completions API"))
@@ -181,7 +182,7 @@ func TestProviderReach(t *testing.T) {
 				_, err := f.AddProvider(t.Context(), c.caller, tt.n)
 				is.Equal(err != nil, c.says != "")
 				if err != nil {
-					is.True(store.IsKind(err, store.Invalid) && strings.Contains(err.Error(), c.says)) // with the reason
+					is.True(db.IsKind(err, db.Invalid) && strings.Contains(err.Error(), c.says)) // with the reason
 				}
 			}
 			f.cfg.Dialer = dial.Guard{AllowPrivate: true} // --allow-private-network
@@ -226,7 +227,7 @@ func TestOrganizationsApart(t *testing.T) {
 	for _, c := range []store.Caller{f.owner, other.Caller} {
 		is.NoErr(f.store.SetDefaultModels(f.ctx(), c, "", "box:m"))
 	}
-	w, _, err := f.store.CreateWorker(f.ctx(), other.Caller, store.NewWorker{Title: "Theirs"}, store.IdempotencyKey{})
+	w, _, err := f.store.CreateWorker(f.ctx(), other.Caller, store.NewWorker{Title: "Theirs"}, db.IdempotencyKey{})
 	is.NoErr(err)
 	turn := f.wait(f.accept("who?"))
 	is.Equal(turn.Failure.Code, "401") // bad refuses the key of the first organization

@@ -12,6 +12,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -51,7 +52,7 @@ func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, description
 		var d Description
 		d, err = r.describeWith(ctx, m.pricedModel, c, req)
 		// Continue with the next model of the chain only if this model is not available.
-		if !store.IsKind(err, store.Busy) && !store.IsKind(err, store.Upstream) || ctx.Err() != nil {
+		if !db.IsKind(err, db.Busy) && !db.IsKind(err, db.Upstream) || ctx.Err() != nil {
 			return d, err
 		}
 	}
@@ -103,11 +104,11 @@ func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller
 // answer later, with the wait that the provider asks for. Otherwise it is Upstream: the provider refuses the
 // key, for example, and only a person can change that.
 func notWritten(me *model.Error) error {
-	kind := store.Upstream
+	kind := db.Upstream
 	if me.Retryable {
-		kind = store.Busy
+		kind = db.Busy
 	}
-	e := store.Errorf(kind, "the model could not write the worker: %s", me.Error())
+	e := db.Errorf(kind, "the model could not write the worker: %s", me.Error())
 	e.RetryAfter = me.RetryAfter
 	return e
 }
@@ -115,12 +116,12 @@ func notWritten(me *model.Error) error {
 // parseDescription parses the model's answer, and truncates its fields to their limits.
 func parseDescription(answer string) (d Description, err error) {
 	if err := json.Unmarshal([]byte(jsonText(answer)), &d); err != nil || strings.TrimSpace(d.Instructions) == "" {
-		return Description{}, store.Errorf(store.Busy,
+		return Description{}, db.Errorf(db.Busy,
 			"the model gave no usable instructions for the prompt: try again, or write them yourself")
 	}
 	oneLine := func(s string) string { return strings.Join(strings.Fields(s), " ") }
-	d.Instructions = store.FirstRunes(d.Instructions, store.MaxInstructions)
-	d.Title = store.FirstRunes(oneLine(d.Title), store.MaxTitle)
-	d.Summary = store.FirstRunes(oneLine(d.Summary), store.MaxSummary)
+	d.Instructions = db.FirstRunes(d.Instructions, store.MaxInstructions)
+	d.Title = db.FirstRunes(oneLine(d.Title), store.MaxTitle)
+	d.Summary = db.FirstRunes(oneLine(d.Summary), store.MaxSummary)
 	return d, nil
 }

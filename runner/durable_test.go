@@ -16,6 +16,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -254,7 +255,7 @@ func TestStopGivesTime(t *testing.T) {
 	is.Equal(f.wait(turn).OutputText, "in time")
 	queued := f.accept("too late")
 	err := f.Wait(f.ctx(), queued.ID)
-	is.True(store.IsKind(err, store.Busy)) // clients do not wait for a turn that will not run
+	is.True(db.IsKind(err, db.Busy)) // clients do not wait for a turn that will not run
 }
 
 func TestAbortBeforeKill(t *testing.T) {
@@ -332,7 +333,7 @@ func TestPersist(t *testing.T) {
 	begun := time.Now()
 	err := f.Persist(func(context.Context) error {
 		if tries++; tries == 1 {
-			return store.Errorf(store.Busy, "the disk is full")
+			return db.Errorf(db.Busy, "the disk is full")
 		}
 		return nil
 	})
@@ -347,10 +348,10 @@ func TestPersist(t *testing.T) {
 	go func() {
 		failed <- f.Persist(func(context.Context) error {
 			once.Do(func() { close(full) })
-			return store.Errorf(store.Busy, "the disk is full")
+			return db.Errorf(db.Busy, "the disk is full")
 		})
 	}()
 	until(t, full, "the disk is full")
 	f.stop() // a stop does not wait for a full disk
-	is.True(store.IsKind(until(t, failed, "the write is given up"), store.Busy))
+	is.True(db.IsKind(until(t, failed, "the write is given up"), db.Busy))
 }

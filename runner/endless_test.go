@@ -9,6 +9,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -51,7 +52,7 @@ func TestLowBudgetAgainstAnEndlessModel(t *testing.T) {
 				is.Equal(turn.Status, store.Completed)
 				is.Equal(turn.IncompleteLimit, tt.limit)
 				is.True(turn.OutputText != "") // the last call was made
-				if spent := store.Credits(turn.Usage.Cost()); spent > limits.Credits {
+				if spent := db.Credits(turn.Usage.Cost()); spent > limits.Credits {
 					t.Errorf("spent %v credits", spent)
 				}
 				ordertest.AtMost(is, turn.Usage.Steps, limits.Steps+1) // the turn made too many steps

@@ -15,6 +15,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -102,14 +103,14 @@ func TestEnvelopeOnTheWire(t *testing.T) {
 	hears(a.Turn, `Attached: "menu.txt" (text/plain, 4 bytes)`, "Workspace: nothing but the attachments")
 
 	sch, _, err := st.CreateSchedule(t.Context(), f.owner, store.NewSchedule{WorkerID: f.worker.ID, Input: "Look", Budget: store.BudgetLow,
-		When: store.When{Type: store.CronType, Cron: "0 9 * * 1"}}, store.IdempotencyKey{})
+		When: store.When{Type: store.CronType, Cron: "0 9 * * 1"}}, db.IdempotencyKey{})
 	is.NoErr(err)
-	ran, err := f.RunSchedule(t.Context(), f.owner, f.worker.ID, sch.ID, store.IdempotencyKey{}, "req")
+	ran, err := f.RunSchedule(t.Context(), f.owner, f.worker.ID, sch.ID, db.IdempotencyKey{}, "req")
 	is.NoErr(err)
 	hears(ran.Turn, `Channel: schedule, every Monday at 09:00 (cron "0 9 * * 1"); nobody is waiting for the answer now`, `Workspace: "menu.txt"`)
 
 	_, _, err = st.CreateSchedule(t.Context(), f.owner, store.NewSchedule{WorkerID: f.worker.ID, Input: "Now", Budget: store.BudgetLow,
-		When: store.When{Type: store.Delayed, DelaySeconds: 0}}, store.IdempotencyKey{})
+		When: store.When{Type: store.Delayed, DelaySeconds: 0}}, db.IdempotencyKey{})
 	is.NoErr(err)
 	due, err := st.DueSchedules(t.Context(), 10, 0)
 	is.NoErr(err)

@@ -8,6 +8,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // This file keeps turns alive while the machine lacks file descriptors, processes, memory or disk
@@ -16,8 +17,8 @@ import (
 // exhausted reports whether err was caused by a resource limit of the machine, so that a retry may
 // succeed.
 func exhausted(err error) bool {
-	e, ok := errors.AsType[*store.Error](store.Unavailable(err))
-	return ok && e.Code == store.CodeStorage || sandbox.Exhausted(err)
+	e, ok := errors.AsType[*db.Error](db.Unavailable(err))
+	return ok && e.Code == db.CodeStorage || sandbox.Exhausted(err)
 }
 
 // retryWhileExhausted calls do until it no longer fails for lack of resources. It returns the last error

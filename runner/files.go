@@ -9,6 +9,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/runner/workspace"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // MaxFileSize is the default size limit of an attachment or a published file, in bytes. A server that takes larger
@@ -41,7 +42,7 @@ func (r *Runner) publish(ctx context.Context, ws *workspace.Workspace, folder st
 		return f, err
 	}
 	f, err = r.keep(ctx, disk, src, f, r.cfg.FileSize)
-	if store.IsKind(err, store.TooLarge) {
+	if db.IsKind(err, db.TooLarge) {
 		return f, tool.Errorf("%q cannot be published: a published file has at most %d bytes. "+
 			"Compress it, or publish it in parts", clean, r.cfg.FileSize)
 	}

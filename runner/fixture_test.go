@@ -24,6 +24,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -117,7 +118,7 @@ func (f *fixture) ctx() context.Context { return f.t.Context() }
 
 func (f *fixture) newWorker(n store.NewWorker) store.Worker {
 	f.t.Helper()
-	w, _, err := f.store.CreateWorker(f.ctx(), f.owner, n, store.IdempotencyKey{})
+	w, _, err := f.store.CreateWorker(f.ctx(), f.owner, n, db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)
 	return w
 }

@@ -13,6 +13,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -130,7 +131,7 @@ func TestTeamBudgetAmongNodes(t *testing.T) {
 	team, ok, err := nodes[0].store.Team(t.Context(), turn)
 	is.NoErr(err)
 	is.True(ok)
-	ordertest.AtMost(is, store.Credits(team.Cost), 20)
+	ordertest.AtMost(is, db.Credits(team.Cost), 20)
 	is.Equal(turn.OutputText, "answer to root")
 	storetest.Eventually(t, "the end of all holds", func() bool { return nodes[0].holds() == "0" })
 	nodes[0].nothingReserved()

@@ -9,6 +9,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/runner/workspace"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A toolHost gives a tool access to its turn. Each call has its own toolHost, so the fields need no
@@ -88,6 +89,6 @@ func (h *toolHost) Hide(text string) string { return h.e.tools.secrets.scrubText
 // AddSource records a page that the call has used. The row is committed with the call.
 func (h *toolHost) AddSource(url, title string) {
 	s := h.e.tools.secrets
-	h.sources = append(h.sources, store.Source{ID: store.NewID("src", h.at), URL: s.scrubText(url),
+	h.sources = append(h.sources, store.Source{ID: db.NewID("src", h.at), URL: s.scrubText(url),
 		Title: s.scrubText(title)})
 }

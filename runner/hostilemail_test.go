@@ -23,6 +23,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -144,7 +145,8 @@ func (w *town) letter(c store.Caller, list []attempt) store.Turn {
 	for _, a := range list {
 		lines = append(lines, "tool "+a.tool+" "+a.args)
 	}
-	n := store.NewTurn{Caller: c, WorkerID: w.worker.ID, NewTaskID: store.NewID("tsk", time.Now()), Input: script(append(lines, "say done")...),
+	n := store.NewTurn{Caller: c, WorkerID: w.worker.ID, NewTaskID: db.NewID("tsk", time.Now()),
+		Input:  script(append(lines, "say done")...),
 		Budget: store.BudgetStandard}
 	w.link(store.Folder{WorkerID: w.worker.ID, TaskID: n.NewTaskID})
 	return w.acceptTurn(n)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // journal writes a step to the journal and adds it to the turn.
@@ -36,7 +37,7 @@ func (r *Runner) persist(what string, write func(ctx context.Context) error) err
 		}
 		// During a stop, persist does not wait: the next start repeats calls without a journal
 		// entry.
-		if !store.IsKind(err, store.Busy) || r.ctx.Err() != nil {
+		if !db.IsKind(err, db.Busy) || r.ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		if try%60 == 0 { // about once a minute

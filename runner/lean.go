@@ -10,6 +10,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // leanWindow is a window size, in tokens. Turns of a model with a smaller window get fewer tools, with
@@ -101,7 +102,7 @@ func shortened(text string, most int) string {
 			text = first
 		}
 	}
-	if cut := store.FirstRunes(text, most); cut != text {
+	if cut := db.FirstRunes(text, most); cut != text {
 		return cut + "…"
 	}
 	return strings.TrimSuffix(text, ".")

@@ -19,6 +19,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -282,7 +283,7 @@ func TestAttachments(t *testing.T) {
 	is.Equal(user[2].(map[string]any)["filename"], "notes (2).txt")
 
 	_, err := f.Keep(t.Context(), f.owner.OrganizationID, "big", bytes.NewReader(make([]byte, 101)), 100)
-	is.True(store.IsKind(err, store.TooLarge))
+	is.True(db.IsKind(err, db.TooLarge))
 
 	for range 2 {
 		n.Attachments = nil
@@ -304,21 +305,21 @@ func TestDescribeWorker(t *testing.T) {
 	is.Equal(d.Summary, "a b")
 	for range 2 {
 		_, err = f.DescribeWorker(f.ctx(), f.owner, "x")
-		is.True(store.IsKind(err, store.Busy))
+		is.True(db.IsKind(err, db.Busy))
 	}
 	for _, tt := range []struct {
 		failure model.Error
-		kind    store.Kind
+		kind    db.Kind
 	}{
-		{model.Error{Code: "401", Message: "bad key"}, store.Upstream},
-		{model.Error{Code: model.CodeUnavailable, Message: "bad key"}, store.Upstream},
-		{model.Error{Code: "503", Message: "bad key", Retryable: true, RetryAfter: time.Minute}, store.Busy},
+		{model.Error{Code: "401", Message: "bad key"}, db.Upstream},
+		{model.Error{Code: model.CodeUnavailable, Message: "bad key"}, db.Upstream},
+		{model.Error{Code: "503", Message: "bad key", Retryable: true, RetryAfter: time.Minute}, db.Busy},
 	} {
 		failing := newFixture(t, withModel(&fakeModel{fn: func(context.Context, model.Request, func(model.Delta)) (model.Response, error) {
 			return model.Response{}, &tt.failure
 		}}))
 		_, err = failing.DescribeWorker(failing.ctx(), failing.owner, "x")
-		refusal, _ := errors.AsType[*store.Error](err)
+		refusal, _ := errors.AsType[*db.Error](err)
 		is.Equal([]any{refusal.Kind, refusal.RetryAfter}, []any{tt.kind, tt.failure.RetryAfter})
 		is.True(strings.Contains(refusal.Message, tt.failure.Code+": bad key"))
 	}

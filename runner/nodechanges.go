@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"journeyman/runner/stream"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // This file implements the messages in which nodes send their changes to each other. Without them, a node finds
@@ -13,9 +13,9 @@ import (
 
 // Changes holds the changes on one node that concern other nodes.
 type Changes struct {
-	Ended   []stream.EndedTurn        `json:"ended,omitempty"`
-	Changed map[string][]store.Change `json:"changed,omitempty"` // kinds of records, by organization
-	All     bool                      `json:"all,omitempty"`     // changes were lost, so any others may have happened
+	Ended   []stream.EndedTurn     `json:"ended,omitempty"`
+	Changed map[string][]db.Change `json:"changed,omitempty"` // kinds of records, by organization
+	All     bool                   `json:"all,omitempty"`     // changes were lost, so any others may have happened
 }
 
 // maxChanges is the maximum number of turns, and of organizations, in Changes.
@@ -35,12 +35,12 @@ func (n *Changes) Add(more Changes) {
 	}
 }
 
-func (n *Changes) addChange(organizationID string, kind store.Change) {
+func (n *Changes) addChange(organizationID string, kind db.Change) {
 	switch {
 	case n.All || slices.Contains(n.Changed[organizationID], kind):
 		return
 	case n.Changed == nil:
-		n.Changed = map[string][]store.Change{}
+		n.Changed = map[string][]db.Change{}
 	case len(n.Changed) >= maxChanges && n.Changed[organizationID] == nil:
 		*n = Changes{All: true}
 		return
@@ -77,7 +77,7 @@ func (r *Runner) broadcastEnd(t stream.EndedTurn) {
 }
 
 // recordsChanged notifies the pages on all nodes that records of an organization have changed.
-func (r *Runner) recordsChanged(organizationID string, what store.Change) {
+func (r *Runner) recordsChanged(organizationID string, what db.Change) {
 	r.Streams.RecordsChanged(organizationID, what)
 	r.addChanges(func(n *Changes) { n.addChange(organizationID, what) })
 }
@@ -102,7 +102,7 @@ func (r *Runner) ApplyChanges(ctx context.Context, n Changes) error {
 	}
 	for organizationID, kinds := range n.Changed {
 		for _, kind := range kinds {
-			if slices.Contains(store.Changes(), kind) {
+			if slices.Contains(db.Changes(), kind) {
 				r.Streams.RecordsChanged(organizationID, kind)
 			}
 		}

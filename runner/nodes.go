@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // This file renews the lease of the runner. After its lease has expired, other runners may execute its
@@ -55,7 +56,7 @@ func (r *Runner) fenceAfter() time.Duration { return r.cfg.NodeLease * 2 / 3 }
 // So an operation that began under an older lease cannot pass for one of the new lease.
 func (r *Runner) register(ctx context.Context) error {
 	begun := time.Now()
-	id := store.NewID("run", r.cfg.Now())
+	id := db.NewID("run", r.cfg.Now())
 	lease, _ := r.terms()
 	if err := r.cfg.Store.StartRunner(ctx, id, lease); err != nil {
 		return err

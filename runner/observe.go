@@ -12,6 +12,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/runner/trace"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // The agent loop calls the functions below to report its work. Each function measures a duration
@@ -54,7 +55,7 @@ func (r *Runner) logEnd(t store.Turn) {
 		attrs = append(attrs, "limit", t.IncompleteLimit)
 	}
 	attrs = append(attrs, "steps", t.Usage.Steps, "tokens", t.Usage.InputTokens+t.Usage.OutputTokens,
-		"credits", store.Credits(t.Usage.Cost()), "took", t.Duration)
+		"credits", db.Credits(t.Usage.Cost()), "took", t.Duration)
 	log := r.turnLog(t)
 	if t.Status == store.Failed {
 		log.Warn("turn ended", attrs...)

@@ -12,6 +12,7 @@ import (
 	"journeyman/runner/model/offline"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // rules decodes rules in their API form.
@@ -214,7 +215,7 @@ func TestCheckTools(t *testing.T) {
 			if path == "approvalTools" && strings.ContainsAny(strings.ReplaceAll(name, "__", "."), ".") {
 				want = "" // the server may be configured later
 			}
-			var wrong store.Fields
+			var wrong db.Fields
 			f.CheckTools(&wrong, s)
 			if want == "" && len(wrong) > 0 || want != "" && (len(wrong) != 1 || wrong[0].Path != path || !strings.Contains(wrong[0].Message, want)) {
 				t.Errorf("%s %q: %v, want %q", path, name, wrong, want)

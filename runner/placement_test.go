@@ -9,6 +9,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // folderNames returns the names in the shared folder of the fixture's worker.
@@ -87,7 +88,7 @@ func TestRefusedUploadLeavesAdoptedFiles(t *testing.T) {
 	other := f.kept("b.txt", "report")
 	_, err := f.Accept(f.ctx(), runner.Instruction{NewTurn: store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID,
 		Input: "", Budget: store.BudgetLow}, Files: []store.File{kept, other}})
-	is.True(store.IsKind(err, store.Invalid)) // an empty instruction is refused
+	is.True(db.IsKind(err, db.Invalid)) // an empty instruction is refused
 	is.Equal(f.folderNames(), []string{"a.txt"})
 }
 

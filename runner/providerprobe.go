@@ -16,6 +16,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // probeLimit bounds each further call of a test, of which a tool and a picture cost a few hundred tokens.
@@ -77,7 +78,7 @@ func probeTool(ctx context.Context, m pricedModel, t *store.ProviderTest, used *
 			return &store.Probe{Has: true}
 		}
 	}
-	return &store.Probe{Why: "asked to call a tool, the model wrote: " + cmp.Or(store.FirstRunes(text, 200), "nothing")}
+	return &store.Probe{Why: "asked to call a tool, the model wrote: " + cmp.Or(db.FirstRunes(text, 200), "nothing")}
 }
 
 // probePicture shows the model a picture that is red all over.
@@ -105,7 +106,7 @@ func probePicture(ctx context.Context, m pricedModel, t *store.ProviderTest, use
 	case strings.Contains(strings.ToLower(text), "red"):
 		return &store.Probe{Has: true}
 	}
-	return &store.Probe{Why: "shown a red picture, the model wrote: " + cmp.Or(store.FirstRunes(text, 200), "nothing")}
+	return &store.Probe{Why: "shown a red picture, the model wrote: " + cmp.Or(db.FirstRunes(text, 200), "nothing")}
 }
 
 // untried reports whether a call says nothing about the model's abilities: it was cut at the limit of its tokens,

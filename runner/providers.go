@@ -12,6 +12,7 @@ import (
 	"journeyman/runner/dial"
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -24,7 +25,7 @@ func ProviderAddress(kind store.ProviderKind) string {
 // AddProvider connects a provider for the caller's organization. It returns an Invalid error if the
 // organization may not reach the address, and the errors of the store.
 func (r *Runner) AddProvider(ctx context.Context, c store.Caller, n store.NewProvider) (store.Provider, error) {
-	var f store.Fields
+	var f db.Fields
 	if n.Check(&f); len(f) == 0 {
 		models, err := r.modelsOf(ctx, c.OrganizationID)
 		if err != nil {
@@ -52,7 +53,7 @@ func (r *Runner) UpdateProvider(ctx context.Context, c store.Caller, name string
 	}
 	// The store reports an unknown provider or an invalid address.
 	if p, _, ok := providerOf(models, name+":"); ok && patch.BaseURL != nil {
-		var f store.Fields
+		var f db.Fields
 		p.BaseURL, p.Key = *patch.BaseURL, ""
 		if patch.Key != nil {
 			p.Key = *patch.Key
@@ -67,7 +68,7 @@ func (r *Runner) UpdateProvider(ctx context.Context, c store.Caller, name string
 
 // checkReach adds an error to f if the organization may not reach the provider's address. It also
 // adds one if the key must not be sent there.
-func (r *Runner) checkReach(f *store.Fields, p store.OpenProvider, first bool) {
+func (r *Runner) checkReach(f *db.Fields, p store.OpenProvider, first bool) {
 	as := r.provider(p, first)
 	u, err := url.Parse(as.Address())
 	if err != nil || u.Host == "" {
@@ -119,8 +120,8 @@ func (r *Runner) TestProvider(ctx context.Context, c store.Caller, name, modelNa
 	}
 	p, _, ok := providerOf(models, name+":")
 	if !ok {
-		return store.ProviderTest{}, store.Errorf(store.NotFound, "there is no provider %q",
-			store.FirstRunes(name, store.MaxProviderName))
+		return store.ProviderTest{}, db.Errorf(db.NotFound, "there is no provider %q",
+			db.FirstRunes(name, store.MaxProviderName))
 	}
 	t, list, used := r.examine(ctx, models, p, modelName)
 	closed := ctx.Err() // the page was closed, so a failure is no result

@@ -18,6 +18,7 @@ import (
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -333,7 +334,7 @@ func TestRingBytes(t *testing.T) {
 		_, _, err = slow.Next(t.Context())
 	}
 	// The slow reader is disconnected and does not delay the others.
-	is.True(store.IsKind(err, store.Busy))
+	is.True(db.IsKind(err, db.Busy))
 	w := f.readWide(string(events[0].ID), 7)
 	is.Equal(w.restarts, 1)
 	w.check(f, append(turns, first))

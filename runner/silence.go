@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // ArchiveTask archives a task. It cancels the unfinished turns, and waits until the running turn has
@@ -54,7 +55,7 @@ func (r *Runner) DeleteWorker(ctx context.Context, c store.Caller, id string) er
 	}
 	for _, task := range tasks {
 		_, err := r.AbortTask(ctx, c, task)
-		if err != nil && !store.IsNotFound(err) { // its retention may be over
+		if err != nil && !db.IsNotFound(err) { // its retention may be over
 			return err
 		}
 	}

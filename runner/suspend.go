@@ -10,6 +10,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 const (
@@ -36,7 +37,7 @@ func (r *Runner) approvals(e *execution, st store.Step) (list []store.Approval) 
 		if kind == "" || len(list) == maxApprovals || questions > tool.MaxQuestions {
 			continue
 		}
-		list = append(list, store.Approval{ID: store.NewID("apr", r.cfg.Now()), Kind: kind, Step: st.Seq, Call: c.N,
+		list = append(list, store.Approval{ID: db.NewID("apr", r.cfg.Now()), Kind: kind, Step: st.Seq, Call: c.N,
 			Status: store.ApprovalPending, CreatedAt: r.cfg.Now()}.Of(c))
 	}
 	return list

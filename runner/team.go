@@ -11,6 +11,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/runner/workspace"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/visible"
 )
@@ -123,7 +124,7 @@ func (r *Runner) AcceptFor(ctx context.Context, token string, in Instruction) (a
 	ctx = gate.DuringMaintenance(ctx) // the calling turn may finish during maintenance
 	a, err = r.acceptChild(ctx, p, in)
 	if errors.Is(err, store.ErrClaimLost) || errors.Is(err, store.ErrAbortRequested) {
-		err = store.Errorf(store.Conflict, "the call that asks for this has ended")
+		err = db.Errorf(db.Conflict, "the call that asks for this has ended")
 	}
 	return a, true, err
 }
@@ -134,7 +135,7 @@ func (h *toolHost) CallToken() (string, error) { return h.r.cfg.Store.CallToken(
 // forModel converts a refusal of the store to an error for the model, because the model can act on
 // it.
 func forModel(err error) error {
-	refusal, ok := errors.AsType[*store.Error](err)
+	refusal, ok := errors.AsType[*db.Error](err)
 	if !ok {
 		return err
 	}
@@ -235,7 +236,7 @@ func (h *toolHost) report(ctx context.Context, c store.Child) (json.RawMessage, 
 			c.TaskID)
 	}
 	rep := report{Worker: c.WorkerTitle, Task: c.TaskID, Status: c.Status, Incomplete: c.IncompleteReason,
-		Output: c.OutputText, Structured: c.StructuredOutput, Credits: store.Credits(c.Usage.Cost())}
+		Output: c.OutputText, Structured: c.StructuredOutput, Credits: db.Credits(c.Usage.Cost())}
 	if len(rep.Output) > maxReported {
 		rep.Output = workspace.Cut(rep.Output, maxReported) + "\n[... the rest is on the page of the task ...]"
 	}

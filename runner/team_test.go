@@ -15,6 +15,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -396,8 +397,8 @@ func TestTeamBudget(t *testing.T) {
 	is.NoErr(err)
 	is.True(ok)                           // the turn has children
 	ordertest.AtMost(is, team.Steps, 8+7) // each of seven turns may make one last call
-	t.Logf("the team has spent %v credits in %d steps", store.Credits(team.Cost), team.Steps)
-	ordertest.AtMost(is, store.Credits(team.Cost), 20)
+	t.Logf("the team has spent %v credits in %d steps", db.Credits(team.Cost), team.Steps)
+	ordertest.AtMost(is, db.Credits(team.Cost), 20)
 	is.Equal(turn.OutputText, "answer to root") // the credits for its last call were kept
 	f.checkSums()                               // nothing is counted twice
 	f.nothingReserved()

@@ -9,6 +9,7 @@ import (
 
 	"journeyman/runner/budget"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // loadTeam reads the team of a turn, if any.
@@ -78,7 +79,7 @@ func share(used, limit int64) int64 {
 }
 
 // nanos returns credits in nano-dollars.
-func nanos(credits float64) int64 { return int64(credits * store.NanosPerCredit) }
+func nanos(credits float64) int64 { return int64(credits * db.NanosPerCredit) }
 
 // timeLimit returns the longest time that a turn may work, or 0 for no limit.
 func (r *Runner) timeLimit(e *execution) time.Duration {

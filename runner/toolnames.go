@@ -6,6 +6,7 @@ import (
 
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // ToolNames lists the tools of every worker, in the same order as in model requests.
@@ -21,7 +22,7 @@ func (r *Runner) ToolNames() []string {
 // CheckTools adds an error to f for each list of s that contains an unknown tool name. The error
 // suggests the nearest known name. Without the error, users would rely on a rule that has no
 // effect. Names of an MCP server's tools are accepted while the server has not listed its tools.
-func (r *Runner) CheckTools(f *store.Fields, s store.WorkerSettings) {
+func (r *Runner) CheckTools(f *db.Fields, s store.WorkerSettings) {
 	check := func(path string, names []string, known func(string) bool) {
 		unknown := slices.IndexFunc(names, func(name string) bool { return !known(name) })
 		if unknown >= 0 {

@@ -6,10 +6,11 @@ import (
 
 	"journeyman/runner/stream"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // errStopping is the error for a client that waits for a turn when the runner stops.
-var errStopping = &store.Error{Kind: store.Busy, Code: "stopping",
+var errStopping = &db.Error{Kind: db.Busy, Code: "stopping",
 	Message: "the service stops before the task has ended; the task continues at the next start"}
 
 // A Watch waits for the end of one turn. Its methods must not be called concurrently.

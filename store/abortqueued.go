@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"encoding/json"
+
+	"journeyman/store/db"
 )
 
 // ofQueuedTasks is the end of a query for the first ready turns in a lane: of the tasks of a deleted worker whose turns
@@ -23,7 +25,7 @@ const ofQueuedTasks = `organization_num = (SELECT o.num FROM workers w JOIN orga
 // is added, because the worker is deleted: see keepsWorker. It queues no delivery and no reply, as the end of any turn
 // of a deleted worker: see speaks.
 func (s *Store) AbortQueued(ctx context.Context, workerID string, limit int) (ended []Turn, err error) {
-	err = s.db.Hot(ctx, true, func(tx Tx) error {
+	err = s.db.Hot(ctx, true, func(tx db.Tx) error {
 		ended = nil
 		for l := range lanes {
 			list, err := s.abortLane(ctx, tx, l, workerID, limit)
@@ -42,8 +44,8 @@ func (s *Store) AbortQueued(ctx context.Context, workerID string, limit int) (en
 }
 
 // abortLane is AbortQueued for one lane of the queue, without the sums.
-func (s *Store) abortLane(ctx context.Context, tx Tx, l lane, workerID string, limit int) ([]Turn, error) {
-	tasks, err := all(ctx, tx, scanInt, `SELECT task_num FROM turns`+l.ready()+ofQueuedTasks, workerID, limit)
+func (s *Store) abortLane(ctx context.Context, tx db.Tx, l lane, workerID string, limit int) ([]Turn, error) {
+	tasks, err := db.All(ctx, tx, db.ScanInt, `SELECT task_num FROM turns`+l.ready()+ofQueuedTasks, workerID, limit)
 	if err != nil || len(tasks) == 0 {
 		return nil, err
 	}
@@ -51,18 +53,18 @@ func (s *Store) abortLane(ctx context.Context, tx Tx, l lane, workerID string, l
 	if err != nil {
 		return nil, err
 	}
-	end, now := Turn{Status: Aborted, AbortRequested: true}, fromMillis(s.db.Millis())
+	end, now := Turn{Status: Aborted, AbortRequested: true}, db.FromMillis(s.db.Millis())
 	out := AbortedOutcome()
 	end.CompletedAt, end.TaskStatus, end.Failure, end.IncompleteReason = &now, Aborted, out.Failure, out.IncompleteReason
-	ended, err := all(ctx, tx, func(row scanner) (Turn, error) {
+	ended, err := db.All(ctx, tx, func(row db.Scanner) (Turn, error) {
 		t := end
 		err := row.Scan(&t.Num, &t.ID, &t.taskNum, &t.TaskID, &t.Seq, &t.OrganizationID, &t.WorkerID, &t.CreatedByUserID,
 			&t.KeyID, &t.TriggeredBy)
 		return t, err
 	}, `UPDATE turns SET abort_requested = 1, `+endedColumns+`
 		WHERE task_num IN (SELECT value FROM json_each(?)) AND status = 'pending'
-		RETURNING num, id, task_num, (SELECT k.id FROM tasks k WHERE k.num = task_num), seq, `+idOfOrganization+`,
-			`+idOfWorker+`, `+idOfCreator+`, `+idOfKey+`, triggered_by`,
+		RETURNING num, id, task_num, (SELECT k.id FROM tasks k WHERE k.num = task_num), seq, `+db.OrganizationID+`,
+			`+db.WorkerID+`, `+db.CreatorID+`, `+db.KeyID+`, triggered_by`,
 		append(endedArgs(&end, Aborted, "", Usage{}), string(nums))...)
 	if err != nil {
 		return nil, err
@@ -82,6 +84,6 @@ func (s *Store) abortLane(ctx context.Context, tx Tx, l lane, workerID string, l
 	for _, t := range ended {
 		s.waiting.add(tx, t.OrganizationID, l, -1)
 	}
-	s.db.Notify(tx, ended[0].OrganizationID, ChangedTasks)
+	s.db.Notify(tx, ended[0].OrganizationID, db.ChangedTasks)
 	return ended, nil
 }

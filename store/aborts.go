@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // AbortTask cancels the turns of a task that have not ended, and the turns of other tasks
@@ -12,8 +14,8 @@ import (
 // turns that a runner has: the runner must stop them. When such a turn ends, the cancelled
 // turns behind it end in the same transaction.
 func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, running []string, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
-		return s.ending(tx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
+		return s.ending(tx, func(tx db.Tx) error {
 			task, running, err = s.abortTask(ctx, tx, c, id)
 			return err
 		})
@@ -21,7 +23,7 @@ func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, 
 	return task, running, err
 }
 
-func (s *Store) abortTask(ctx context.Context, tx Tx, c Caller, id string) (task Task, running []string, err error) {
+func (s *Store) abortTask(ctx context.Context, tx db.Tx, c Caller, id string) (task Task, running []string, err error) {
 	if task, _, err = s.visibleTask(ctx, tx, c, id); err != nil {
 		return task, nil, err
 	}
@@ -29,7 +31,8 @@ func (s *Store) abortTask(ctx context.Context, tx Tx, c Caller, id string) (task
 }
 
 // abortUnfinished is AbortTask for a task that the caller may cancel. The turn kept goes on; it is "" for none.
-func (s *Store) abortUnfinished(ctx context.Context, tx Tx, task Task, kept string) (_ Task, running []string, err error) {
+func (s *Store) abortUnfinished(ctx context.Context, tx db.Tx, task Task, kept string) (_ Task, running []string,
+	err error) {
 	if task.Unfinished == 0 {
 		return task, nil, nil
 	}
@@ -37,13 +40,14 @@ func (s *Store) abortUnfinished(ctx context.Context, tx Tx, task Task, kept stri
 		return task, nil, err
 	}
 	// A runner that has the turn, or is about to suspend it, reads this mark.
-	turns, err := all(ctx, tx, scanTurn, `UPDATE turns SET abort_requested = 1 WHERE task_num = ?
+	turns, err := db.All(ctx, tx, scanTurn, `UPDATE turns SET abort_requested = 1 WHERE task_num = ?
 			AND completed_at IS NULL AND id <> ? RETURNING `+turnColumns, task.num, kept)
 	if err != nil {
 		return task, nil, err
 	}
 	slices.SortFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Seq, b.Seq) }) // RETURNING has no order
-	goesOn, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM turns WHERE id = ? AND completed_at IS NULL)`, kept)
+	goesOn, err := db.One(ctx, tx, db.ScanBool,
+		`SELECT EXISTS (SELECT 1 FROM turns WHERE id = ? AND completed_at IS NULL)`, kept)
 	if err != nil {
 		return task, nil, err
 	}
@@ -61,12 +65,12 @@ func (s *Store) abortUnfinished(ctx context.Context, tx Tx, task Task, kept stri
 		}
 		running = append(running, below...)
 	}
-	task, err = one(ctx, tx, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, task.num)
+	task, err = db.One(ctx, tx, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, task.num)
 	return task, running, err
 }
 
 // abortTurn cancels one turn of a task. Later turns of the task stay as they are.
-func (s *Store) abortTurn(ctx context.Context, tx Tx, t Turn) (running []string, err error) {
+func (s *Store) abortTurn(ctx context.Context, tx db.Tx, t Turn) (running []string, err error) {
 	if _, err := tx.Exec(`UPDATE turns SET abort_requested = 1 WHERE num = ?`, t.Num); err != nil {
 		return nil, err
 	}
@@ -76,7 +80,7 @@ func (s *Store) abortTurn(ctx context.Context, tx Tx, t Turn) (running []string,
 
 // abortBelow cancels the turns below a turn that have not ended. A turn that a runner has
 // does not end here: running holds its id, and the runner must stop it.
-func (s *Store) abortBelow(ctx context.Context, tx Tx, num int64) (running []string, err error) {
+func (s *Store) abortBelow(ctx context.Context, tx db.Tx, num int64) (running []string, err error) {
 	turns, err := s.unfinishedBelow(ctx, tx, num)
 	if err != nil {
 		return nil, err
@@ -94,12 +98,12 @@ func (s *Store) abortBelow(ctx context.Context, tx Tx, num int64) (running []str
 
 // abortTurns ends the turns of a task for which an abort was requested. If a runner has
 // one of them, it ends none and returns the id of that turn.
-func (s *Store) abortTurns(ctx context.Context, tx Tx, taskNum int64, turns []Turn) (running []string, err error) {
+func (s *Store) abortTurns(ctx context.Context, tx db.Tx, taskNum int64, turns []Turn) (running []string, err error) {
 	for _, t := range turns {
 		if t.Status != Running {
 			continue
 		}
-		suspended, err := one(ctx, tx, scanInt, `SELECT suspended_until IS NOT NULL FROM turns WHERE num = ?`, t.Num)
+		suspended, err := db.One(ctx, tx, db.ScanInt, `SELECT suspended_until IS NOT NULL FROM turns WHERE num = ?`, t.Num)
 		if err != nil {
 			return nil, err
 		}
@@ -123,13 +127,13 @@ func (s *Store) abortTurns(ctx context.Context, tx Tx, taskNum int64, turns []Tu
 
 // abortWaiting returns the waiting turns of a task for which an abort was requested. It sets
 // the fields of their end, but endTurns has to store them.
-func (s *Store) abortWaiting(tx Tx, taskNum int64) ([]Turn, error) {
-	turns, err := all(context.Background(), tx, scanTurn, `SELECT `+turnColumns+` FROM turns
+func (s *Store) abortWaiting(tx db.Tx, taskNum int64) ([]Turn, error) {
+	turns, err := db.All(context.Background(), tx, scanTurn, `SELECT `+turnColumns+` FROM turns
 		WHERE task_num = ? AND status = 'pending' AND abort_requested = 1 ORDER BY seq`, taskNum)
 	if err != nil {
 		return nil, err
 	}
-	now := fromMillis(s.db.Millis())
+	now := db.FromMillis(s.db.Millis())
 	for i, t := range turns {
 		if t, err = s.keepProduced(tx, t); err != nil {
 			return nil, err
@@ -148,7 +152,7 @@ func (s *Store) abortWaiting(tx Tx, taskNum int64) ([]Turn, error) {
 
 // keepProduced completes a turn that was cancelled while it waited. If the turn had run
 // before, it keeps what it had produced, and its approvals are closed.
-func (s *Store) keepProduced(tx Tx, t Turn) (Turn, error) {
+func (s *Store) keepProduced(tx db.Tx, t Turn) (Turn, error) {
 	if t.Usage.Steps == 0 {
 		return t, nil
 	}

@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 	"context"
+
+	"journeyman/store/db"
 )
 
 // CreateTurn accepts an instruction. When it returns, the turn is durably in the queue, or a runner
@@ -23,17 +25,17 @@ func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	// wait for a disk.
 	n.workspace, n.atOnce, n.mayAnswer = s.look(ctx, n), true, true
 	return s.acceptOnce(ctx, n.IdempotencyKey, !n.Continue,
-		func(tx Tx) (Accepted, error) { return s.acceptTurn(ctx, tx, n) })
+		func(tx db.Tx) (Accepted, error) { return s.acceptTurn(ctx, tx, n) })
 }
 
 // acceptOnce returns the turn that accept makes in a write, or the turn that the same
 // request made before. locking is as for hot.
-func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey, locking bool,
-	accept func(tx Tx) (Accepted, error)) (a Accepted, err error) {
-	a, replayed, err := createOnceIn(ctx, s.db, locking, key, func(tx Tx, id string) (a Accepted, err error) {
-		a.Turn, err = one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, id)
+func (s *Store) acceptOnce(ctx context.Context, key db.IdempotencyKey, locking bool,
+	accept func(tx db.Tx) (Accepted, error)) (a Accepted, err error) {
+	a, replayed, err := db.CreateOnceIn(ctx, s.db, locking, key, func(tx db.Tx, id string) (a Accepted, err error) {
+		a.Turn, err = db.One(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, id)
 		return a, err
-	}, func(tx Tx) (Accepted, string, error) {
+	}, func(tx db.Tx) (Accepted, string, error) {
 		a, err := accept(tx)
 		return a, a.Turn.ID, err
 	})
@@ -43,8 +45,8 @@ func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey, locking bool
 
 // acceptTurn adds the turn of n, and its worker and task if they are new. If n is the answer to a
 // question, it adds none.
-func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, error) {
-	s.db.makeStorable(&n.Input, &n.Title)
+func (s *Store) acceptTurn(ctx context.Context, tx db.Tx, n NewTurn) (Accepted, error) {
+	s.db.MakeStorable(&n.Input, &n.Title)
 	// The checks of the disk and of the queue come first, because they cost no query.
 	if err := s.Gate.RoomIn(ctx); err != nil {
 		return Accepted{}, err
@@ -76,7 +78,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 }
 
 // addAccepted stores a turn that nothing refuses, with its files, and its task if that is new.
-func (s *Store) addAccepted(ctx context.Context, tx Tx, n NewTurn, task Task, w Worker) (Accepted, error) {
+func (s *Store) addAccepted(ctx context.Context, tx db.Tx, n NewTurn, task Task, w Worker) (Accepted, error) {
 	slots, err := s.takeSlot(ctx, tx, n, task, w)
 	if err != nil {
 		return Accepted{}, err
@@ -111,7 +113,7 @@ func (s *Store) addAccepted(ctx context.Context, tx Tx, n NewTurn, task Task, w 
 	if err != nil {
 		return Accepted{}, err
 	}
-	s.db.Notify(tx, t.OrganizationID, ChangedTasks)
+	s.db.Notify(tx, t.OrganizationID, db.ChangedTasks)
 	for _, f := range n.Attachments {
 		if err := s.insertFile(tx, t, Attached, f, now); err != nil {
 			return Accepted{}, err
@@ -122,8 +124,8 @@ func (s *Store) addAccepted(ctx context.Context, tx Tx, n NewTurn, task Task, w 
 
 // Lookup returns the turn that an earlier request with the same key created. ok is false if there
 // was no such request.
-func (s *Store) Lookup(ctx context.Context, key IdempotencyKey) (t Turn, ok bool, err error) {
-	id, err := s.db.findResult(ctx, s.db, key)
+func (s *Store) Lookup(ctx context.Context, key db.IdempotencyKey) (t Turn, ok bool, err error) {
+	id, err := s.db.FindResult(ctx, s.db, key)
 	if err != nil || id == "" {
 		return Turn{}, false, err
 	}
@@ -131,25 +133,25 @@ func (s *Store) Lookup(ctx context.Context, key IdempotencyKey) (t Turn, ok bool
 	return t, err == nil, err
 }
 
-func (s *Store) insertTask(tx Tx, n NewTurn, w Worker, now int64) (Task, error) {
-	t := Task{ID: cmp.Or(n.TaskID, n.NewTaskID, NewID("tsk", s.db.Now())), OrganizationID: w.OrganizationID,
+func (s *Store) insertTask(tx db.Tx, n NewTurn, w Worker, now int64) (Task, error) {
+	t := Task{ID: cmp.Or(n.TaskID, n.NewTaskID, db.NewID("tsk", s.db.Now())), OrganizationID: w.OrganizationID,
 		WorkerID:  w.ID,
-		Title:     FirstRunes(cmp.Or(n.Title, TitleOf(n.Input)), MaxTitle), // a mail's subject has no other limit
+		Title:     db.FirstRunes(cmp.Or(n.Title, TitleOf(n.Input)), MaxTitle), // a mail's subject has no other limit
 		OwnFolder: n.ownFolder(w)}
 	return t, tx.ExecLater(`INSERT INTO tasks (id, organization_num, worker_num, created_by_user_num, title, triggered_by,
 			turn_count, unfinished, running, outcome, cost, duration_ms, created_at, own_folder)
-		VALUES (?, `+numOfOrganization+`, ?, `+numOfUser+`, ?, ?, 1, 1, ?, NULL, 0, 0, ?, ?)`,
-		t.ID, t.OrganizationID, w.num, nullable(n.Caller.UserID), t.Title, n.Caller.Trigger, n.runnerID != "", now,
+		VALUES (?, `+db.OrganizationNum+`, ?, `+db.UserNum+`, ?, ?, 1, 1, ?, NULL, 0, 0, ?, ?)`,
+		t.ID, t.OrganizationID, w.num, db.Nullable(n.Caller.UserID), t.Title, n.Caller.Trigger, n.runnerID != "", now,
 		t.OwnFolder)
 }
 
-func (s *Store) insertTurn(ctx context.Context, tx Tx, n NewTurn, task Task, w Worker,
+func (s *Store) insertTurn(ctx context.Context, tx db.Tx, n NewTurn, task Task, w Worker,
 	now int64) (t Turn, err error) {
 	t = Turn{ID: cmp.Or(n.TurnID, s.NewTurnID()), taskNum: task.num, TaskID: task.ID, Seq: task.TurnCount,
 		OrganizationID: w.OrganizationID, WorkerID: w.ID, WorkerVersion: w.Version,
 		CreatedByUserID: n.Caller.UserID, KeyID: n.Caller.KeyID, OwnFolder: task.OwnFolder || n.Caller.stranger(),
 		TriggeredBy: n.Caller.Trigger, Input: n.Input, Budget: n.Budget,
-		Status: Pending, Ready: task.Unfinished == 0, CreatedAt: fromMillis(now)}
+		Status: Pending, Ready: task.Unfinished == 0, CreatedAt: db.FromMillis(now)}
 	var started any
 	if n.runnerID != "" {
 		t.Status, t.Claims, t.StartedAt, started = Running, 1, new(t.CreatedAt), now
@@ -158,18 +160,18 @@ func (s *Store) insertTurn(ctx context.Context, tx Tx, n NewTurn, task Task, w W
 	if t.Envelope, err = s.envelope(ctx, tx, n, t); err != nil {
 		return t, err
 	}
-	_, err = one(ctx, tx, into(&t.Num, &t.taskNum), `INSERT INTO turns (id, task_num, seq, organization_num,
+	_, err = db.One(ctx, tx, db.Into(&t.Num, &t.taskNum), `INSERT INTO turns (id, task_num, seq, organization_num,
 			worker_num, worker_version, created_by_user_num, api_key_num, own_folder, triggered_by, input, budget, status, ready, runner_id, claims,
 			started_at, interruptions, abort_requested, output_text, model, steps, input_tokens, output_tokens,
 			cache_read_tokens, cache_write_tokens, reasoning_tokens, model_cost, tool_cost, duration_ms, created_at,
 			envelope)
 		SELECT ?, coalesce(?, (SELECT k.num FROM tasks k WHERE k.id = ? AND k.organization_num = o.num)), ?, o.num,
-			?, ?, `+numOfUser+`, `+numOfKey+`, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, ?
+			?, ?, `+db.UserNum+`, `+db.KeyNum+`, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, ?
 		FROM organizations o WHERE o.id = ?
 		RETURNING num, task_num`,
-		t.ID, nullable(t.taskNum), t.TaskID, t.Seq, w.num, t.WorkerVersion, nullable(t.CreatedByUserID),
-		nullable(t.KeyID), t.OwnFolder, t.TriggeredBy, t.Input, t.Budget, t.Status, t.Ready,
-		nullable(n.runnerID), t.Claims, started, now, t.Envelope, t.OrganizationID)
+		t.ID, db.Nullable(t.taskNum), t.TaskID, t.Seq, w.num, t.WorkerVersion, db.Nullable(t.CreatedByUserID),
+		db.Nullable(t.KeyID), t.OwnFolder, t.TriggeredBy, t.Input, t.Budget, t.Status, t.Ready,
+		db.Nullable(n.runnerID), t.Claims, started, now, t.Envelope, t.OrganizationID)
 	return t, err
 }
 
@@ -181,16 +183,16 @@ func (s *Store) TargetFolder(ctx context.Context, n *NewTurn) (Folder, error) {
 	switch {
 	case err != nil || w.ID != "":
 	case n.NewWorker != nil:
-		n.NewWorker.ID = cmp.Or(n.NewWorker.ID, NewID("wrk", s.db.Now()))
+		n.NewWorker.ID = cmp.Or(n.NewWorker.ID, db.NewID("wrk", s.db.Now()))
 		w.ID, w.Workspace = n.NewWorker.ID, n.NewWorker.Workspace
 	default:
-		err = Fields{{Path: "workerId", Message: "is required"}}.Err()
+		err = db.Fields{{Path: "workerId", Message: "is required"}}.Err()
 	}
 	if err != nil {
 		return Folder{}, err
 	}
 	if task.num == 0 {
-		n.NewTaskID = cmp.Or(n.NewTaskID, NewID("tsk", s.db.Now()))
+		n.NewTaskID = cmp.Or(n.NewTaskID, db.NewID("tsk", s.db.Now()))
 		// insertTask chooses the id and the folder in the same way.
 		task.ID, task.OwnFolder = cmp.Or(n.TaskID, n.NewTaskID), n.ownFolder(w)
 	}

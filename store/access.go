@@ -1,5 +1,7 @@
 package store
 
+import "journeyman/store/db"
+
 // A Role is what a member may do in an organization.
 type Role string
 
@@ -104,9 +106,9 @@ func (c Caller) Allow(right Right) error {
 	case c.May(right):
 		return nil
 	case right == ManageServer && c.Role.may(right):
-		return Errorf(Forbidden, "only an Owner of the first organization of this server may %s", right)
+		return db.Errorf(db.Forbidden, "only an Owner of the first organization of this server may %s", right)
 	}
-	return Errorf(Forbidden, "the role %s may not %s", c.Role, right)
+	return db.Errorf(db.Forbidden, "the role %s may not %s", c.Role, right)
 }
 
 // May reports whether the caller has the right.

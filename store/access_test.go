@@ -6,6 +6,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // TestAccess requests a record of every kind as a caller of every kind. The error kind 0 means that
@@ -14,9 +15,9 @@ func TestAccess(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	const (
-		ok        = store.Kind(0)
-		forbidden = store.Forbidden
-		notFound  = store.NotFound
+		ok        = db.Kind(0)
+		forbidden = db.Forbidden
+		notFound  = db.NotFound
 	)
 	people := map[string]store.Identity{
 		"creator":  f.caller("Acme", "carl@acme.test", store.RoleMember),
@@ -31,26 +32,26 @@ func TestAccess(t *testing.T) {
 		visibility store.Visibility
 		deleted    bool
 		taskID     string
-		worker     map[string]store.Kind // reading and running the worker
-		task       map[string]store.Kind // also after the worker is deleted
-		own        map[string]store.Kind // actions that only the creator may take
+		worker     map[string]db.Kind // reading and running the worker
+		task       map[string]db.Kind // also after the worker is deleted
+		own        map[string]db.Kind // actions that only the creator may take
 	}{
 		"public": {store.Public, false, "",
-			map[string]store.Kind{"stranger": forbidden},
-			map[string]store.Kind{"stranger": forbidden},
-			map[string]store.Kind{"creator": ok, "*": forbidden}},
+			map[string]db.Kind{"stranger": forbidden},
+			map[string]db.Kind{"stranger": forbidden},
+			map[string]db.Kind{"creator": ok, "*": forbidden}},
 		"private": {store.Private, false, "",
-			map[string]store.Kind{"member": forbidden, "stranger": forbidden},
-			map[string]store.Kind{"member": forbidden, "stranger": forbidden},
-			map[string]store.Kind{"creator": ok, "*": forbidden}},
+			map[string]db.Kind{"member": forbidden, "stranger": forbidden},
+			map[string]db.Kind{"member": forbidden, "stranger": forbidden},
+			map[string]db.Kind{"creator": ok, "*": forbidden}},
 		"deleted": {store.Private, true, "",
-			map[string]store.Kind{"member": forbidden, "stranger": forbidden, "*": notFound},
-			map[string]store.Kind{"member": forbidden, "stranger": forbidden},
-			map[string]store.Kind{"member": forbidden, "stranger": forbidden, "*": notFound}},
+			map[string]db.Kind{"member": forbidden, "stranger": forbidden, "*": notFound},
+			map[string]db.Kind{"member": forbidden, "stranger": forbidden},
+			map[string]db.Kind{"member": forbidden, "stranger": forbidden, "*": notFound}},
 		"task id of a client": {store.Public, false, "mine",
-			map[string]store.Kind{"stranger": forbidden},
-			map[string]store.Kind{"stranger": notFound}, // the id is not used in this organization
-			map[string]store.Kind{"creator": ok, "*": forbidden}},
+			map[string]db.Kind{"stranger": forbidden},
+			map[string]db.Kind{"stranger": notFound}, // the id is not used in this organization
+			map[string]db.Kind{"creator": ok, "*": forbidden}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -64,13 +65,13 @@ func TestAccess(t *testing.T) {
 			}
 			for who, person := range people {
 				c := person.Caller
-				check := func(what string, want map[string]store.Kind, err error) {
+				check := func(what string, want map[string]db.Kind, err error) {
 					t.Helper()
 					kind, known := want[who]
 					if !known {
 						kind = want["*"]
 					}
-					if kind == ok && err != nil || kind != ok && !store.IsKind(err, kind) {
+					if kind == ok && err != nil || kind != ok && !db.IsKind(err, kind) {
 						t.Errorf("%s: %s: %v, want kind %d", who, what, err, kind)
 					}
 				}
@@ -104,7 +105,7 @@ func TestAccess(t *testing.T) {
 				check("uninvite", tt.own, err)
 			}
 			_, err = f.UpdateWorker(t.Context(), store.Caller{}, w.ID, store.WorkerPatch{})
-			is.True(store.IsKind(err, forbidden)) // without any caller
+			is.True(db.IsKind(err, forbidden)) // without any caller
 		})
 	}
 }
@@ -115,12 +116,12 @@ func TestOnlyTheCreatorArchivesAndDeletes(t *testing.T) {
 	f := newFixture(t)
 	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
 	turn := f.accept(f.turn())
-	is.True(store.IsKind(errOf(f.ArchiveTask(t.Context(), admin.Caller, turn.TaskID, "")), store.Forbidden))
-	is.True(store.IsKind(f.DeleteWorker(t.Context(), admin.Caller, f.worker.ID), store.Forbidden))
+	is.True(db.IsKind(errOf(f.ArchiveTask(t.Context(), admin.Caller, turn.TaskID, "")), db.Forbidden))
+	is.True(db.IsKind(f.DeleteWorker(t.Context(), admin.Caller, f.worker.ID), db.Forbidden))
 	is.NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID, "")))
 	is.NoErr(errOf(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID, ""))) // again: no change
 	is.NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID))
-	is.True(store.IsKind(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID), store.NotFound))
+	is.True(db.IsKind(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID), db.NotFound))
 	is.True(f.task(turn.TaskID).ArchivedAt != nil) // still readable by id
 }
 
@@ -164,9 +165,9 @@ func TestMembersAreOfTheOrganization(t *testing.T) {
 	f := newFixture(t)
 	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
 	_, err := f.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, stranger.UserID)
-	is.True(store.IsKind(err, store.NotFound))
+	is.True(db.IsKind(err, db.NotFound))
 	_, err = f.WorkerMember(t.Context(), f.owner.Caller, f.worker.ID, stranger.UserID)
-	is.True(store.IsKind(err, store.NotFound))
+	is.True(db.IsKind(err, db.NotFound))
 	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	first, err := f.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, mo.UserID)
 	is.NoErr(err)

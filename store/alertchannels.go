@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // The limits of alerts.
@@ -73,7 +75,7 @@ type NewAlertChannel struct {
 	Frequency AlertFrequency
 }
 
-func (n NewAlertChannel) check(f *Fields) {
+func (n NewAlertChannel) check(f *db.Fields) {
 	f.Check(len(n.Topics) > 0, "topics", "must name at least one event")
 	for i, t := range n.Topics {
 		f.Check(slices.Contains(AlertTopics(), t) && !slices.Contains(n.Topics[:i], t), "topics",
@@ -81,17 +83,17 @@ func (n NewAlertChannel) check(f *Fields) {
 	}
 	f.Check(slices.Contains(AlertFrequencies(), n.Frequency), "frequency", "must be now, hour or day")
 	f.Check((n.Email == "") != (n.URL == ""), "to", "must be a member's email address, or a URL")
-	checkLine(f, "to", n.URL, MaxAlertURL)
+	db.CheckLine(f, "to", n.URL, MaxAlertURL)
 }
 
 const alertChannelColumns = `c.id, c.organization_id, coalesce(c.user_id, ''),
 	coalesce((SELECT email FROM users WHERE id = c.user_id), ''), coalesce(c.host, ''), c.topics,
 	c.frequency, c.paused, c.created_at, c.sent_at, c.sealed`
 
-func scanAlertChannel(row scanner) (a AlertChannel, err error) {
+func scanAlertChannel(row db.Scanner) (a AlertChannel, err error) {
 	var topics []byte
 	err = row.Scan(&a.ID, &a.OrganizationID, &a.UserID, &a.Email, &a.Host, &topics, &a.Frequency, &a.Paused,
-		asTime(&a.CreatedAt), asTime(&a.sentAt), &a.sealed)
+		db.AsTime(&a.CreatedAt), db.AsTime(&a.sentAt), &a.sealed)
 	if err != nil {
 		return a, err
 	}
@@ -104,14 +106,14 @@ func (s *Store) AlertChannels(ctx context.Context, c Caller) ([]AlertChannel, er
 	if err := c.Allow(ManageAlerts); err != nil {
 		return nil, err
 	}
-	list, err := all(ctx, s.db, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
+	list, err := db.All(ctx, s.db, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
 		WHERE c.organization_id = ? ORDER BY c.id`, c.OrganizationID)
 	if err != nil {
 		return nil, err
 	}
 	for i := range list {
 		a := &list[i]
-		a.Pending, err = one(ctx, s.db, scanInt, `SELECT coalesce(sum(count), 0) FROM alerts WHERE channel_id = ?`,
+		a.Pending, err = db.One(ctx, s.db, db.ScanInt, `SELECT coalesce(sum(count), 0) FROM alerts WHERE channel_id = ?`,
 			a.ID)
 		if err == nil {
 			a.Last, err = s.lastAlertMessage(ctx, a.ID)
@@ -125,44 +127,45 @@ func (s *Store) AlertChannels(ctx context.Context, c Caller) ([]AlertChannel, er
 
 // alertChannel returns a channel of the caller's organization, for a change that the caller
 // must still be permitted to make.
-func (s *Store) alertChannel(ctx context.Context, tx Tx, c Caller, id string) (a AlertChannel, err error) {
+func (s *Store) alertChannel(ctx context.Context, tx db.Tx, c Caller, id string) (a AlertChannel, err error) {
 	if err := s.allowNow(ctx, tx, &c, ManageAlerts); err != nil {
 		return a, err
 	}
-	a, err = one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
+	a, err = db.One(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
 		WHERE c.id = ? AND c.organization_id = ?`, id, c.OrganizationID)
-	return a, noRecord(err, "alert channel")
+	return a, db.NoRecord(err, "alert channel")
 }
 
 // AddAlertChannel creates a channel. It returns Forbidden for a Member, Invalid if the user is
 // not a member of the organization, and a Conflict if there are MaxAlertChannels already.
 func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel) (a AlertChannel, err error) {
-	var f Fields
+	var f db.Fields
 	if n.check(&f); f.Err() != nil {
 		return a, f.Err()
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if err := s.allowNow(ctx, tx, &c, ManageAlerts); err != nil {
 			return err
 		}
-		count, err := one(ctx, tx, scanInt, `SELECT count(*) FROM alert_channels WHERE organization_id = ?`,
+		count, err := db.One(ctx, tx, db.ScanInt, `SELECT count(*) FROM alert_channels WHERE organization_id = ?`,
 			c.OrganizationID)
 		if err != nil {
 			return err
 		}
 		if count >= MaxAlertChannels {
-			return Errorf(Conflict, "there are %d alert channels, which is the limit: remove one first",
+			return db.Errorf(db.Conflict, "there are %d alert channels, which is the limit: remove one first",
 				count)
 		}
 		userID := ""
 		if n.Email != "" {
-			userID, err = one(ctx, tx, scanString, `SELECT m.user_id FROM users u CROSS JOIN memberships m
+			userID, err = db.One(ctx, tx, db.ScanString, `SELECT m.user_id FROM users u CROSS JOIN memberships m
 				ON m.user_id = u.id AND m.organization_id = ? WHERE u.email = ?`, c.OrganizationID, n.Email)
 			if err != nil {
-				return noRow(err, Fields{{"to", "must be the address of a member of the organization"}}.Err())
+				no := db.Fields{{Path: "to", Message: "must be the address of a member of the organization"}}
+				return db.NoRow(err, no.Err())
 			}
 		}
-		id := NewID("alc", s.db.Now())
+		id := db.NewID("alc", s.db.Now())
 		if err := s.insertAlertChannel(tx, c, id, userID, n); err != nil {
 			return err
 		}
@@ -174,7 +177,7 @@ func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel
 	return a, err
 }
 
-func (s *Store) insertAlertChannel(tx Tx, c Caller, id, userID string, n NewAlertChannel) error {
+func (s *Store) insertAlertChannel(tx db.Tx, c Caller, id, userID string, n NewAlertChannel) error {
 	topics, err := json.Marshal(n.Topics)
 	if err != nil {
 		return err
@@ -183,7 +186,7 @@ func (s *Store) insertAlertChannel(tx Tx, c Caller, id, userID string, n NewAler
 	if n.URL != "" {
 		u, err := url.Parse(n.URL)
 		if err != nil || u.Host == "" {
-			return Fields{{"to", "must be a URL such as https://example.com/hook"}}.Err()
+			return db.Fields{{Path: "to", Message: "must be a URL such as https://example.com/hook"}}.Err()
 		}
 		// The purpose is the id, so a seal that is copied to another row opens nothing.
 		bytes, err := s.seal("alert channel "+id, []byte(n.URL))
@@ -194,12 +197,12 @@ func (s *Store) insertAlertChannel(tx Tx, c Caller, id, userID string, n NewAler
 	}
 	_, err = tx.Exec(`INSERT INTO alert_channels (id, organization_id, user_id, host, sealed, topics, frequency, paused,
 			created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)`,
-		id, c.OrganizationID, nullable(userID), host, sealed, string(topics), n.Frequency, s.db.Millis())
+		id, c.OrganizationID, db.Nullable(userID), host, sealed, string(topics), n.Frequency, s.db.Millis())
 	return err
 }
 
 // auditAlerts records a change of a channel. It names the host of a webhook, never its URL.
-func (s *Store) auditAlerts(tx Tx, c Caller, action string, a AlertChannel) error {
+func (s *Store) auditAlerts(tx db.Tx, c Caller, action string, a AlertChannel) error {
 	detail := map[string]any{"topics": a.Topics, "frequency": a.Frequency}
 	if a.UserID != "" {
 		detail["user"] = a.Email
@@ -212,7 +215,7 @@ func (s *Store) auditAlerts(tx Tx, c Caller, action string, a AlertChannel) erro
 // PauseAlertChannel pauses a channel, or resumes it. A paused channel collects no alerts, and
 // drops those that it has not reported. It returns Forbidden for a Member.
 func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paused bool) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		a, err := s.alertChannel(ctx, tx, c, id)
 		if err != nil || a.Paused == paused {
 			return err
@@ -232,7 +235,7 @@ func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paus
 }
 
 // discardAlerts deletes the alerts that a channel has not reported yet. Its queued messages fail.
-func (s *Store) discardAlerts(tx Tx, channelID, why string) error {
+func (s *Store) discardAlerts(tx db.Tx, channelID, why string) error {
 	for _, query := range []string{
 		`DELETE FROM alerts WHERE ?1 <> '' AND channel_id = ?2`,
 		`UPDATE outbound_emails SET status = 'failed', error_message = ?1, next_attempt_at = NULL, claimed = 0
@@ -250,7 +253,7 @@ func (s *Store) discardAlerts(tx Tx, channelID, why string) error {
 // RemoveAlertChannel removes a channel and the alerts that it has not reported yet. It returns
 // Forbidden for a Member.
 func (s *Store) RemoveAlertChannel(ctx context.Context, c Caller, id string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		a, err := s.alertChannel(ctx, tx, c, id)
 		if err != nil {
 			return err
@@ -262,7 +265,7 @@ func (s *Store) RemoveAlertChannel(ctx context.Context, c Caller, id string) err
 	})
 }
 
-func (s *Store) deleteAlertChannel(tx Tx, id string) error {
+func (s *Store) deleteAlertChannel(tx db.Tx, id string) error {
 	if err := s.discardAlerts(tx, id, "the channel was removed"); err != nil {
 		return err
 	}
@@ -271,8 +274,8 @@ func (s *Store) deleteAlertChannel(tx Tx, id string) error {
 }
 
 // removeUserChannels removes the alert channels of a user who leaves an organization.
-func (s *Store) removeUserChannels(ctx context.Context, tx Tx, organizationID, userID string) error {
-	ids, err := all(ctx, tx, scanString, `SELECT id FROM alert_channels WHERE organization_id = ? AND user_id = ?`,
+func (s *Store) removeUserChannels(ctx context.Context, tx db.Tx, organizationID, userID string) error {
+	ids, err := db.All(ctx, tx, db.ScanString, `SELECT id FROM alert_channels WHERE organization_id = ? AND user_id = ?`,
 		organizationID, userID)
 	for _, id := range ids {
 		if err == nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // An AlertItem is what a message says about one event at one worker.
@@ -52,11 +54,11 @@ const selectAlertMessage = `SELECT m.num, m.id, coalesce(m.channel_id, ''), m.or
 	FROM alert_messages m CROSS JOIN organizations o ON o.id = m.organization_id
 		LEFT JOIN alert_channels c ON c.id = m.channel_id `
 
-func scanAlertMessage(row scanner) (m AlertMessage, err error) {
+func scanAlertMessage(row db.Scanner) (m AlertMessage, err error) {
 	var items []byte
 	err = row.Scan(&m.num, &m.ID, &m.ChannelID, &m.OrganizationID, &m.Organization, &m.Host, &m.Test, &items, &m.Status,
-		&m.Attempts, &m.Answer, asTime(&m.CreatedAt), asTimeOrNil(&m.NextAttempt), &m.mailed, &m.emailStatus,
-		&m.emailReason, asTimeOrNil(&m.emailAttempt), &m.sealed)
+		&m.Attempts, &m.Answer, db.AsTime(&m.CreatedAt), db.AsTimeOrNil(&m.NextAttempt), &m.mailed, &m.emailStatus,
+		&m.emailReason, db.AsTimeOrNil(&m.emailAttempt), &m.sealed)
 	if err != nil {
 		return m, err
 	}
@@ -71,10 +73,10 @@ func (m AlertMessage) Mailed() bool { return m.mailed }
 
 // lastAlertMessage returns the newest message of a channel, or nil.
 func (s *Store) lastAlertMessage(ctx context.Context, channelID string) (*AlertMessage, error) {
-	m, err := one(ctx, s.db, scanAlertMessage, selectAlertMessage+`WHERE m.channel_id = ? ORDER BY m.num DESC LIMIT 1`,
+	m, err := db.One(ctx, s.db, scanAlertMessage, selectAlertMessage+`WHERE m.channel_id = ? ORDER BY m.num DESC LIMIT 1`,
 		channelID)
 	if err != nil {
-		return nil, noRow(err, nil)
+		return nil, db.NoRow(err, nil)
 	}
 	return &m, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/visible"
 )
 
@@ -20,7 +21,7 @@ func (s *Store) AlertMessage(ctx context.Context, c Caller, channelID string) (A
 		return AlertMessage{}, err
 	}
 	if m == nil || m.OrganizationID != c.OrganizationID {
-		return AlertMessage{}, Errorf(NotFound, "no alert channel has that id, or it has sent no message")
+		return AlertMessage{}, db.Errorf(db.NotFound, "no alert channel has that id, or it has sent no message")
 	}
 	return *m, nil
 }
@@ -34,8 +35,8 @@ func (s *Store) AlertsDue(ctx context.Context) (at time.Time, ok bool, err error
 			WHERE next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`,
 	} {
 		var due time.Time
-		_, err := one(ctx, s.db, into(asTime(&due)), query)
-		if noRow(err, nil) != nil {
+		_, err := db.One(ctx, s.db, db.Into(db.AsTime(&due)), query)
+		if db.NoRow(err, nil) != nil {
 			return at, false, err
 		}
 		if err == nil && (!ok || due.Before(at)) {
@@ -48,13 +49,13 @@ func (s *Store) AlertsDue(ctx context.Context) (at time.Time, ok bool, err error
 // MakeAlertMessages makes the messages of at most limit channels that are due, and returns
 // their number. A message for a member goes to the outbox in the same transaction.
 func (s *Store) MakeAlertMessages(ctx context.Context, limit int) (n int, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		for n = 0; n < limit; n++ {
-			a, err := one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+`
+			a, err := db.One(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+`
 				FROM alerts l INDEXED BY alerts_due CROSS JOIN alert_channels c ON c.id = l.channel_id
 				WHERE l.due_at <= ? ORDER BY l.due_at LIMIT 1`, s.db.Millis())
 			if err != nil {
-				return noRow(err, nil)
+				return db.NoRow(err, nil)
 			}
 			if err := s.makeAlertMessage(ctx, tx, a); err != nil {
 				return err
@@ -67,16 +68,16 @@ func (s *Store) MakeAlertMessages(ctx context.Context, limit int) (n int, err er
 
 // makeAlertMessage makes a message of a channel from its due alerts. While an older message of the
 // channel is queued, the alerts wait, so that an endpoint that does not answer collects no rows.
-func (s *Store) makeAlertMessage(ctx context.Context, tx Tx, a AlertChannel) error {
+func (s *Store) makeAlertMessage(ctx context.Context, tx db.Tx, a AlertChannel) error {
 	now := s.db.Millis()
-	next, err := one(ctx, tx, scanInt, `SELECT next_attempt_at FROM alert_messages
+	next, err := db.One(ctx, tx, db.ScanInt, `SELECT next_attempt_at FROM alert_messages
 		WHERE channel_id = ? AND status = 'queued' ORDER BY num DESC LIMIT 1`, a.ID)
 	if err == nil {
 		_, err = tx.Exec(`UPDATE alerts SET due_at = ? WHERE channel_id = ? AND due_at <= ?`, max(next, now+1),
 			a.ID, now)
 		return err
 	}
-	if noRow(err, nil) != nil {
+	if db.NoRow(err, nil) != nil {
 		return err
 	}
 	items, err := s.alertItems(ctx, tx, a, now)
@@ -91,7 +92,7 @@ func (s *Store) makeAlertMessage(ctx context.Context, tx Tx, a AlertChannel) err
 }
 
 // markReported marks the due alerts of a channel as reported.
-func (s *Store) markReported(tx Tx, a AlertChannel, now int64) error {
+func (s *Store) markReported(tx db.Tx, a AlertChannel, now int64) error {
 	// The row of an older report is deleted, so that the next such event is reported at once.
 	for _, change := range []struct {
 		query string
@@ -111,8 +112,8 @@ func (s *Store) markReported(tx Tx, a AlertChannel, now int64) error {
 }
 
 // alertItems returns the alerts that a channel has to report now, the oldest first.
-func (s *Store) alertItems(ctx context.Context, tx Tx, a AlertChannel, now int64) (items []AlertItem, err error) {
-	list, err := all(ctx, tx, scanAlertItem, `SELECT l.event, l.count, l.worker_id, coalesce(w.title, ''),
+func (s *Store) alertItems(ctx context.Context, tx db.Tx, a AlertChannel, now int64) (items []AlertItem, err error) {
+	list, err := db.All(ctx, tx, scanAlertItem, `SELECT l.event, l.count, l.worker_id, coalesce(w.title, ''),
 			coalesce(k.id, ''), coalesce(k.title, ''), l.first_at, l.last_at
 		FROM alerts l LEFT JOIN workers w ON w.id = l.worker_id LEFT JOIN tasks k ON k.num = l.task_num
 		WHERE l.channel_id = ? AND l.due_at <= ? ORDER BY l.event, l.worker_id`, a.ID, now)
@@ -129,9 +130,9 @@ func (s *Store) alertItems(ctx context.Context, tx Tx, a AlertChannel, now int64
 	return items, err
 }
 
-func scanAlertItem(row scanner) (i AlertItem, err error) {
-	err = row.Scan(&i.Event, &i.Count, &i.WorkerID, &i.Worker, &i.TaskID, &i.Task, asTime(&i.FirstAt),
-		asTime(&i.LastAt))
+func scanAlertItem(row db.Scanner) (i AlertItem, err error) {
+	err = row.Scan(&i.Event, &i.Count, &i.WorkerID, &i.Worker, &i.TaskID, &i.Task, db.AsTime(&i.FirstAt),
+		db.AsTime(&i.LastAt))
 	i.Worker, i.Task = alertTitle(i.Worker), alertTitle(i.Task)
 	return i, err
 }
@@ -143,7 +144,7 @@ const maxAlertTitle = 120
 // hidden characters are shown: they could change how the rest of a message looks.
 func alertTitle(title string) string {
 	line := visible.Running(strings.Join(strings.Fields(title), " "))
-	if short := FirstRunes(line, maxAlertTitle); short != line {
+	if short := db.FirstRunes(line, maxAlertTitle); short != line {
 		return short + "…"
 	}
 	return line
@@ -151,7 +152,7 @@ func alertTitle(title string) string {
 
 // insertAlertMessage stores a message. It goes to the outbox if the channel is a member's, and
 // otherwise waits until next.
-func (s *Store) insertAlertMessage(tx Tx, a AlertChannel, items []AlertItem, test bool,
+func (s *Store) insertAlertMessage(tx db.Tx, a AlertChannel, items []AlertItem, test bool,
 	next int64) (num int64, err error) {
 	text, err := json.Marshal(items)
 	if err != nil {
@@ -163,14 +164,14 @@ func (s *Store) insertAlertMessage(tx Tx, a AlertChannel, items []AlertItem, tes
 	}
 	num, err = tx.Insert(`INSERT INTO alert_messages (id, channel_id, organization_id, test, items, status, attempts,
 			next_attempt_at, answer, created_at) VALUES (?, ?, ?, ?, ?, ?, 0, ?, '', ?)`,
-		NewID("alm", s.db.Now()), a.ID, a.OrganizationID, test, string(text), status, due, now)
+		db.NewID("alm", s.db.Now()), a.ID, a.OrganizationID, test, string(text), status, due, now)
 	if err != nil || a.UserID == "" {
 		return num, err
 	}
 	_, err = tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, alert_num, recipient, subject, status,
 			attempts, next_attempt_at, error_message, created_at, size)
 		VALUES (?1, 'alert', ?2, ?3, ?4, NULL, 'queued', 0, ?5, '', ?5, 0)`,
-		NewID("msg", s.db.Now()), a.OrganizationID, num, a.Email, now)
+		db.NewID("msg", s.db.Now()), a.OrganizationID, num, a.Email, now)
 	return num, err
 }
 
@@ -178,9 +179,9 @@ func (s *Store) insertAlertMessage(tx Tx, a AlertChannel, items []AlertItem, tes
 // for each. A message whose result is not stored within lease is due again: it may arrive
 // twice, under one id, but is never lost.
 func (s *Store) ClaimAlertMessages(ctx context.Context, n int, lease time.Duration) (list []AlertMessage, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		now := s.db.Now()
-		list, err = all(ctx, tx, scanAlertMessage, selectAlertMessage+`WHERE m.num IN (SELECT num
+		list, err = db.All(ctx, tx, scanAlertMessage, selectAlertMessage+`WHERE m.num IN (SELECT num
 			FROM alert_messages INDEXED BY alert_messages_due WHERE next_attempt_at <= ?
 			ORDER BY next_attempt_at, num LIMIT ?) /* ORDER BY m.num */`, now.UnixMilli(), n)
 		for i := range list {
@@ -203,7 +204,7 @@ func (s *Store) ClaimAlertMessages(ctx context.Context, n int, lease time.Durati
 // channel was removed, or if the key file has changed.
 func (s *Store) AlertURL(m AlertMessage) (string, error) {
 	if m.sealed == nil {
-		return "", Errorf(Conflict, "the channel was removed")
+		return "", db.Errorf(db.Conflict, "the channel was removed")
 	}
 	url, err := s.unseal("alert channel "+m.ChannelID, m.sealed)
 	return string(url), err
@@ -220,9 +221,9 @@ func (s *Store) EndAlertMessage(ctx context.Context, m AlertMessage, sent bool, 
 	case !retry.IsZero():
 		status = "queued"
 	}
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE alert_messages SET status = ?, answer = ?, next_attempt_at = ?
-			WHERE num = ? AND status = 'queued'`, status, answer, nullMillis(retry), m.num)
+			WHERE num = ? AND status = 'queued'`, status, answer, db.NullMillis(retry), m.num)
 		if err != nil || status == "queued" {
 			return err
 		}
@@ -232,11 +233,11 @@ func (s *Store) EndAlertMessage(ctx context.Context, m AlertMessage, sent bool, 
 
 // rescheduleAlerts makes the alerts of a channel due at the next time of its frequency. They may have
 // been delayed because a message was queued.
-func (s *Store) rescheduleAlerts(ctx context.Context, tx Tx, channelID string) error {
-	a, err := one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c WHERE c.id = ?`,
+func (s *Store) rescheduleAlerts(ctx context.Context, tx db.Tx, channelID string) error {
+	a, err := db.One(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c WHERE c.id = ?`,
 		channelID)
 	if err != nil {
-		return noRow(err, nil)
+		return db.NoRow(err, nil)
 	}
 	due := s.alertTime(a, s.db.Now()).UnixMilli()
 	_, err = tx.Exec(`UPDATE alerts SET due_at = max(?1, iif(sent_at <= ?4, sent_at, 0) + ?2)
@@ -249,29 +250,29 @@ func (s *Store) rescheduleAlerts(ctx context.Context, tx Tx, channelID string) e
 // for a Member.
 func (s *Store) TestAlertChannel(ctx context.Context, c Caller, id string,
 	lease time.Duration) (m AlertMessage, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		a, err := s.alertChannel(ctx, tx, c, id)
 		if err != nil {
 			return err
 		}
 		// Without this check, tests to one member could fill the outbox.
-		waits, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM alert_messages WHERE channel_id = ?
+		waits, err := db.One(ctx, tx, db.ScanBool, `SELECT EXISTS (SELECT 1 FROM alert_messages WHERE channel_id = ?
 			AND created_at > ? AND test = 1)`, a.ID, s.db.Now().Add(-testInterval).UnixMilli())
 		if err != nil {
 			return err
 		}
 		if waits {
-			return &Error{Kind: Limited, Message: "the channel was tested a moment ago: wait some seconds",
+			return &db.Error{Kind: db.Limited, Message: "the channel was tested a moment ago: wait some seconds",
 				RetryAfter: testInterval}
 		}
 		now := s.db.Now()
-		at := fromMillis(now.UnixMilli())
+		at := db.FromMillis(now.UnixMilli())
 		items := []AlertItem{{Event: EventTest, Count: 1, FirstAt: at, LastAt: at}}
 		num, err := s.insertAlertMessage(tx, a, items, true, now.Add(lease).UnixMilli())
 		if err != nil {
 			return err
 		}
-		if m, err = one(ctx, tx, scanAlertMessage, selectAlertMessage+`WHERE m.num = ?`, num); err != nil {
+		if m, err = db.One(ctx, tx, scanAlertMessage, selectAlertMessage+`WHERE m.num = ?`, num); err != nil {
 			return err
 		}
 		return s.auditAlerts(tx, c, "alerts.test", a)
@@ -286,7 +287,7 @@ const testInterval = 5 * time.Second
 // reported alerts. It deletes at most limit of each, and returns the number of deleted
 // messages.
 func (s *Store) PruneAlerts(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		before := s.db.Now().Add(-age).UnixMilli()
 		const old = `(SELECT num FROM alert_messages WHERE num > 0 ORDER BY num LIMIT ?2)`
 		_, err := tx.Exec(`DELETE FROM outbound_emails WHERE created_at < ?1 AND status <> 'queued'

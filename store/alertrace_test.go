@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
@@ -32,7 +33,7 @@ func TestAlertOfACapThatIsOvertaken(t *testing.T) {
 	is.NoErr(errOf(other.Exec(`SELECT 1 FROM tasks FOR UPDATE`)))
 	ended := make(chan error, 1)
 	go func() {
-		_, err := f.FinishTurn(f.ctx(), c, &store.Step{Model: "m", Usage: store.Usage{ModelCost: store.NanosPerCredit}},
+		_, err := f.FinishTurn(f.ctx(), c, &store.Step{Model: "m", Usage: store.Usage{ModelCost: db.NanosPerCredit}},
 			store.Outcome{Status: store.Completed})
 		ended <- err
 	}()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -50,8 +51,8 @@ type alertEvent struct {
 }
 
 // raiseAlert adds an event to those channels of the organization that report its topic.
-func (s *Store) raiseAlert(ctx context.Context, tx Tx, o alertEvent) error {
-	channels, err := all(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
+func (s *Store) raiseAlert(ctx context.Context, tx db.Tx, o alertEvent) error {
+	channels, err := db.All(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
 		WHERE c.organization_id = ? AND c.paused = 0`, o.organizationID)
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func (s *Store) raiseAlert(ctx context.Context, tx Tx, o alertEvent) error {
 // channelSees reports whether a channel may report about a worker. A mail to a member reports only
 // about workers that the member may see. A webhook reports about all workers, because the members
 // who set it up may see all of them.
-func (s *Store) channelSees(ctx context.Context, tx Tx, a AlertChannel, workerID string) (bool, error) {
+func (s *Store) channelSees(ctx context.Context, tx db.Tx, a AlertChannel, workerID string) (bool, error) {
 	if a.UserID == "" || workerID == "" {
 		return true, nil
 	}
@@ -82,23 +83,23 @@ func (s *Store) channelSees(ctx context.Context, tx Tx, a AlertChannel, workerID
 	if err := s.roleNow(ctx, tx, &c); err != nil || c.Role == "" {
 		return false, err
 	}
-	w, err := one(ctx, tx, scanRunnable, selectRunnable, workerID)
+	w, err := db.One(ctx, tx, scanRunnable, selectRunnable, workerID)
 	if err == nil {
 		_, err = s.allow(ctx, tx, c, w)
 	}
-	if IsKind(err, Forbidden) {
+	if db.IsKind(err, db.Forbidden) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func (s *Store) addAlert(ctx context.Context, tx Tx, a AlertChannel, o alertEvent) error {
-	if isLocking(tx) {
-		return errSerialize // a locking write could miss rows that others add, and exceed the limit below
+func (s *Store) addAlert(ctx context.Context, tx db.Tx, a AlertChannel, o alertEvent) error {
+	if db.IsLocking(tx) {
+		return db.ErrSerialize // a locking write could miss rows that others add, and exceed the limit below
 	}
 	// Only events of workers can add an unlimited number of rows. Beyond the limit, further events of a kind
 	// share one row, which names no worker.
-	rows, err := one(ctx, tx, scanInt, `SELECT count(*) FROM alerts WHERE channel_id = ?1
+	rows, err := db.One(ctx, tx, db.ScanInt, `SELECT count(*) FROM alerts WHERE channel_id = ?1
 		AND NOT EXISTS (SELECT 1 FROM alerts WHERE channel_id = ?1 AND event = ?2 AND worker_id = ?3)`,
 		a.ID, o.event, o.workerID)
 	if err != nil {
@@ -115,7 +116,7 @@ func (s *Store) addAlert(ctx context.Context, tx Tx, a AlertChannel, o alertEven
 			first_at = CASE WHEN alerts.count = 0 THEN excluded.first_at ELSE alerts.first_at END,
 			due_at = coalesce(alerts.due_at, max(excluded.due_at,
 				CASE WHEN alerts.sent_at <= ?5 THEN alerts.sent_at ELSE 0 END + ?7))`,
-		a.ID, o.event, o.workerID, nullable(o.taskNum), now.UnixMilli(), s.alertTime(a, now).UnixMilli(),
+		a.ID, o.event, o.workerID, db.Nullable(o.taskNum), now.UnixMilli(), s.alertTime(a, now).UnixMilli(),
 		alertRepeatInterval.Milliseconds())
 	return err
 }
@@ -147,7 +148,7 @@ func (s *Store) alertTime(a AlertChannel, at time.Time) time.Time {
 
 // alertEnd raises the alert of a turn that has failed. A turn that another turn has started
 // raises none: its parent gets the failure and may handle it.
-func (s *Store) alertEnd(ctx context.Context, tx Tx, t Turn) error {
+func (s *Store) alertEnd(ctx context.Context, tx db.Tx, t Turn) error {
 	if t.Status != Failed || t.Depth > 0 {
 		return nil
 	}
@@ -157,7 +158,7 @@ func (s *Store) alertEnd(ctx context.Context, tx Tx, t Turn) error {
 // alertCap raises an alert if a change makes the spending of the month exceed capNear or capReached
 // of the cap. The arguments are the spending in nano-dollars and the cap in credits, each before
 // and after the change.
-func (s *Store) alertCap(ctx context.Context, tx Tx, organizationID string, spentBefore, spent int64,
+func (s *Store) alertCap(ctx context.Context, tx db.Tx, organizationID string, spentBefore, spent int64,
 	capBefore, limit *float64) error {
 	passed := func(share float64) bool {
 		return share <= shareOf(spent, limit) && shareOf(spentBefore, capBefore) < share
@@ -179,7 +180,7 @@ func shareOf(spent int64, limit *float64) float64 {
 	if *limit <= 0 {
 		return 1
 	}
-	return Credits(spent) / *limit
+	return db.Credits(spent) / *limit
 }
 
 // AlertBackup raises the alert of a failed backup of the server, in the channels of every
@@ -196,8 +197,8 @@ func (s *Store) alertDisk(ctx context.Context, level gate.DiskLevel) error {
 
 // alertServer raises an alert about the whole server, in the channels of every organization.
 func (s *Store) alertServer(ctx context.Context, topic AlertTopic, event string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
-		organizations, err := all(ctx, tx, scanString, `SELECT id FROM organizations ORDER BY id`)
+	return s.db.Write(ctx, func(tx db.Tx) error {
+		organizations, err := db.All(ctx, tx, db.ScanString, `SELECT id FROM organizations ORDER BY id`)
 		for _, id := range organizations {
 			if err == nil {
 				err = s.raiseAlert(ctx, tx, alertEvent{topic, event, id, "", 0})

@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -170,11 +171,11 @@ func TestAlertsForMembers(t *testing.T) {
 	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	_, err := f.AddAlertChannel(t.Context(), mo.Caller, store.NewAlertChannel{Email: "mo@acme.test",
 		Topics: store.AlertTopics(), Frequency: store.AlertNow})
-	is.True(store.IsKind(err, store.Forbidden)) // only Owners and Admins configure alerts
+	is.True(db.IsKind(err, db.Forbidden)) // only Owners and Admins configure alerts
 	f.caller("Other", "eve@other.test", store.RoleOwner)
 	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "eve@other.test",
 		Topics: store.AlertTopics(), Frequency: store.AlertNow})
-	is.True(store.IsKind(err, store.Invalid)) // only members get mails
+	is.True(db.IsKind(err, db.Invalid)) // only members get mails
 	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "mo@acme.test",
 		Topics: []store.AlertTopic{store.TopicFailed}, Frequency: store.AlertNow})
 	is.NoErr(err)
@@ -208,7 +209,7 @@ func TestAlertsOfTheCap(t *testing.T) {
 	f.hook(store.AlertNow)
 	spend := func(credits int64) (events []string) {
 		t.Helper()
-		is.NoErr(f.MeterCaller(t.Context(), f.owner.Caller, store.Usage{ModelCost: credits * store.NanosPerCredit}))
+		is.NoErr(f.MeterCaller(t.Context(), f.owner.Caller, store.Usage{ModelCost: credits * db.NanosPerCredit}))
 		f.clock.advance(time.Hour)
 		list := f.tell()
 		f.sent(list)
@@ -263,7 +264,7 @@ func TestAlertChannelPausedAndRemoved(t *testing.T) {
 	f.startRunner("r")
 	a := f.hook(store.AlertNow)
 	other := f.caller("Other", "eve@other.test", store.RoleOwner)
-	is.True(store.IsKind(f.RemoveAlertChannel(t.Context(), other.Caller, a.ID), store.NotFound)) // not its channel
+	is.True(db.IsKind(f.RemoveAlertChannel(t.Context(), other.Caller, a.ID), db.NotFound)) // not its channel
 	f.fail(f.worker)
 	is.NoErr(f.PauseAlertChannel(t.Context(), f.owner.Caller, a.ID, true))
 	f.fail(f.worker)
@@ -286,7 +287,7 @@ func TestAlertChannelPausedAndRemoved(t *testing.T) {
 	}
 	_, err := f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{URL: "https://a.example/",
 		Topics: store.AlertTopics(), Frequency: store.AlertNow})
-	is.True(store.IsKind(err, store.Conflict)) // too many channels
+	is.True(db.IsKind(err, db.Conflict)) // too many channels
 }
 
 // TestAlertsAfterClockSetBack sends an event while the clock is a month ahead. After the clock is

@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"journeyman/store/db"
 )
 
 // allowanceReason is the reason that the audit log and the pages show for a decision that an
@@ -20,16 +22,16 @@ func (t Turn) MayAllowRestOfTask() bool { return !t.Stranger() && t.TriggeredBy 
 // allowRestOfTask stores that the calls of a tool need no more decisions in a task. It also
 // approves the other waiting calls of that tool in the same step. Otherwise a person would be asked
 // about a call that they have just allowed.
-func (s *Store) allowRestOfTask(ctx context.Context, tx Tx, c Caller, task Task, a Approval) error {
+func (s *Store) allowRestOfTask(ctx context.Context, tx db.Tx, c Caller, task Task, a Approval) error {
 	if c.UserID == "" {
-		return Errorf(Forbidden, "only a member can allow a tool for the rest of a task")
+		return db.Errorf(db.Forbidden, "only a member can allow a tool for the rest of a task")
 	}
-	t, err := one(ctx, tx, scanTurn, selectTurn, a.turnNum)
+	t, err := db.One(ctx, tx, scanTurn, selectTurn, a.turnNum)
 	if err != nil {
 		return err
 	}
 	if !t.MayAllowRestOfTask() {
-		return Errorf(Conflict, "the turn came by mail or from somebody who is no member: "+
+		return db.Errorf(db.Conflict, "the turn came by mail or from somebody who is no member: "+
 			"each of its calls is decided on alone")
 	}
 	_, err = tx.Exec(`INSERT INTO task_allowances (task_num, tool, user_id, worker_version, created_at)
@@ -40,7 +42,7 @@ func (s *Store) allowRestOfTask(ctx context.Context, tx Tx, c Caller, task Task,
 	if err != nil {
 		return err
 	}
-	waiting, err := all(ctx, tx, scanDescribed, `SELECT `+approvalColumns+`, s.parts, `+mayDecide("?1", "?2")+`
+	waiting, err := db.All(ctx, tx, scanDescribed, `SELECT `+approvalColumns+`, s.parts, `+mayDecide("?1", "?2")+`
 		FROM approvals a`+joinApproval+joinStep+joinWorker+`
 		WHERE a.turn_num = ?3 AND a.step_seq = ?4 AND a.status = 'pending' AND a.kind = 'approval'
 		ORDER BY a.call_seq`, c.Role.may(DecideApprovals), c.UserID, a.turnNum, a.Step)
@@ -61,13 +63,13 @@ func (s *Store) allowRestOfTask(ctx context.Context, tx Tx, c Caller, task Task,
 
 // approveAllowed approves a new call if somebody has allowed its tool for the rest of the task
 // and may still decide on it.
-func (s *Store) approveAllowed(ctx context.Context, tx Tx, t Turn, step int64, a Approval) error {
+func (s *Store) approveAllowed(ctx context.Context, tx db.Tx, t Turn, step int64, a Approval) error {
 	if a.Kind == KindQuestion || a.ToolName == "" || !t.MayAllowRestOfTask() {
 		return nil
 	}
 	var userID, creatorID string
 	// Another version of the worker may do other things with the tool than the person has seen.
-	_, err := one(ctx, tx, into(&userID, &creatorID), `SELECT l.user_id, w.user_id FROM task_allowances l
+	_, err := db.One(ctx, tx, db.Into(&userID, &creatorID), `SELECT l.user_id, w.user_id FROM task_allowances l
 		CROSS JOIN workers w ON w.id = ?3 WHERE l.task_num = ?1 AND l.tool = ?2 AND l.worker_version = ?4`,
 		t.taskNum, a.ToolName, t.WorkerID, t.WorkerVersion)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -93,13 +95,13 @@ func (s *Store) approveAllowed(ctx context.Context, tx Tx, t Turn, step int64, a
 
 // insertApprovals stores the approvals that the calls of a step need. A call of a tool that a
 // person has allowed for the rest of the task is approved at once, in the name of that person.
-func (s *Store) insertApprovals(ctx context.Context, tx Tx, c Turn, st Step) error {
+func (s *Store) insertApprovals(ctx context.Context, tx db.Tx, c Turn, st Step) error {
 	if len(st.Approvals) > 0 {
-		s.db.Notify(tx, c.OrganizationID, ChangedApprovals)
+		s.db.Notify(tx, c.OrganizationID, db.ChangedApprovals)
 	}
 	for _, a := range st.Approvals {
 		var err error
-		a.num, err = one(ctx, tx, scanInt, `INSERT INTO approvals (id, kind, organization_id, task_num, turn_num,
+		a.num, err = db.One(ctx, tx, db.ScanInt, `INSERT INTO approvals (id, kind, organization_id, task_num, turn_num,
 				step_seq, call_seq, status, reason, created_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', '', ?) RETURNING num`,
 			a.ID, cmp.Or(a.Kind, KindApproval), c.OrganizationID, c.taskNum, c.Num, st.Seq, a.Call, s.db.Millis())

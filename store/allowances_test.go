@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // sameTool returns a step whose calls all use one tool. The step asks for an approval of each given
@@ -32,7 +33,7 @@ func TestAllowanceForTheRestOfATask(t *testing.T) {
 	is.NoErr(errOf(f.SuspendTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour))))
 	for _, d := range []store.Decision{{RestOfTask: true}, {Answer: "x", RestOfTask: true}} {
 		_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[0].ID, d)
-		is.True(store.IsKind(err, store.Invalid)) // only approvals can apply to the rest of a task
+		is.True(db.IsKind(err, db.Invalid)) // only approvals can apply to the rest of a task
 	}
 	_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[0].ID,
 		store.Decision{Approved: true, RestOfTask: true})
@@ -106,7 +107,7 @@ func TestAllowanceAppliesToOneMember(t *testing.T) {
 			_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, later.Approvals[0].ID,
 				store.Decision{Approved: true, RestOfTask: true})
 			// A mail must approve each call separately.
-			is.Equal(store.IsKind(err, store.Conflict), tt.caller.Trigger == store.TriggerEmail)
+			is.Equal(db.IsKind(err, db.Conflict), tt.caller.Trigger == store.TriggerEmail)
 			is.NoErr(errOf(f.decide(again, later.Approvals[0].ID, true, "")))
 			again = f.claimOne("r")
 		} else {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"journeyman/store/db"
 )
 
 // This file makes a message to a task the answer to the task's open question. Without that, the message
@@ -14,8 +16,8 @@ import (
 // openQuestion returns the question that a message of the caller answers: the only pending question of
 // the task, asked by a turn of the caller. ok is false for a second pending question, and for one to
 // somebody else. A call that waits for an approval does not count: no message decides on it.
-func (s *Store) openQuestion(ctx context.Context, q querier, task Task, c Caller) (a Approval, ok bool, err error) {
-	list, err := all(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts,
+func (s *Store) openQuestion(ctx context.Context, q db.Querier, task Task, c Caller) (a Approval, ok bool, err error) {
+	list, err := db.All(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts,
 			u.created_by_user_num = coalesce((SELECT num FROM users WHERE id = ?1), 0)
 		FROM approvals a`+joinApproval+joinStep+`
 		WHERE a.task_num = ?2 AND a.kind = 'question' AND a.status = 'pending' AND u.created_by_user_num IS NOT NULL
@@ -34,13 +36,13 @@ func (s *Store) openQuestion(ctx context.Context, q querier, task Task, c Caller
 // learns that nobody was asked, and the message runs next. Messages that come after the step is stored find
 // the questions open instead: see answerByMessage. The row of the task decides the race, because both a
 // suspension and a message change it.
-func (s *Store) withdrawQuestions(ctx context.Context, tx Tx, t Turn, approvals []Approval) ([]Approval, error) {
+func (s *Store) withdrawQuestions(ctx context.Context, tx db.Tx, t Turn, approvals []Approval) ([]Approval, error) {
 	question := slices.IndexFunc(approvals, func(a Approval) bool { return isPending(a) && a.Kind == KindQuestion })
 	if question < 0 {
 		return approvals, nil
 	}
 	// Like mailedQuestion, it compares the addresses of people who are no members.
-	queued, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM turns q CROSS JOIN turns u ON u.num = ?3
+	queued, err := db.One(ctx, tx, db.ScanBool, `SELECT EXISTS (SELECT 1 FROM turns q CROSS JOIN turns u ON u.num = ?3
 		WHERE q.task_num = ?1 AND q.seq > ?2 AND q.status = 'pending' AND q.abort_requested = 0
 			AND q.triggered_by <> 'schedule' AND q.parent_turn_num IS NULL
 			AND CASE WHEN u.created_by_user_num IS NOT NULL THEN q.created_by_user_num = u.created_by_user_num
@@ -55,13 +57,13 @@ func (s *Store) withdrawQuestions(ctx context.Context, tx Tx, t Turn, approvals 
 		AND status = 'pending'`, ApprovalCancelled, s.db.Millis(), t.Num); err != nil {
 		return approvals, err
 	}
-	s.db.Notify(tx, t.OrganizationID, ChangedApprovals)
+	s.db.Notify(tx, t.OrganizationID, db.ChangedApprovals)
 	return s.stepApprovals(ctx, tx, t.Num, approvals[question].Step)
 }
 
 // answerByMessage makes an instruction to a task the answer to its open question. ok is false if there is
 // none: then the instruction is a new turn. The result holds the turn that asked.
-func (s *Store) answerByMessage(ctx context.Context, tx Tx, n NewTurn, task Task) (a Accepted, ok bool, err error) {
+func (s *Store) answerByMessage(ctx context.Context, tx db.Tx, n NewTurn, task Task) (a Accepted, ok bool, err error) {
 	if !n.mayAnswer || n.AlwaysQueue || task.Unfinished == 0 {
 		return a, false, nil
 	}
@@ -69,34 +71,34 @@ func (s *Store) answerByMessage(ctx context.Context, tx Tx, n NewTurn, task Task
 	if err != nil || !ok {
 		return a, false, err
 	}
-	if isLocking(tx) {
-		return a, false, errSerialize // see decide
+	if db.IsLocking(tx) {
+		return a, false, db.ErrSerialize // see decide
 	}
 	if may, err := s.mayStillAnswer(ctx, tx, n.Caller, task); err != nil || !may {
 		return a, false, err
 	}
 	text, note := question.Question.Match(n.Input), noteOfFiles(n.Attachments)
 	if utf8.RuneCountInString(text+note) > MaxAnswer {
-		return a, false, Fields{{Path: "input", Message: "is the answer to the open question of the task, so it must " +
+		return a, false, db.Fields{{Path: "input", Message: "is the answer to the open question of the task, so it must " +
 			"be shorter: an answer has at most 20000 characters, with the names of the files"}}.Err()
 	}
 	if question, err = s.answer(ctx, tx, n, task, question, text+note, "message"); err != nil {
 		return a, false, err
 	}
-	turn, err := one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, question.turnNum)
+	turn, err := db.One(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, question.turnNum)
 	return Accepted{Turn: turn, Answered: &question}, err == nil, err
 }
 
 // answer stores the answer of an instruction to a question, with the files of the instruction, and
 // returns the question as it is then.
-func (s *Store) answer(ctx context.Context, tx Tx, n NewTurn, task Task, a Approval, text, via string) (
+func (s *Store) answer(ctx context.Context, tx db.Tx, n NewTurn, task Task, a Approval, text, via string) (
 	Approval, error) {
 	// White space and NUL are as DecideApproval wants them.
 	text = strings.ReplaceAll(strings.TrimSpace(text), "\x00", "\uFFFD")
 	if err := s.decide(ctx, tx, n.Caller, task, a, Decision{Answer: text, Via: via}); err != nil {
 		return a, err
 	}
-	turn, err := one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, a.turnNum)
+	turn, err := db.One(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, a.turnNum)
 	if err == nil {
 		err = n.checkAttachments(turn)
 	}
@@ -129,9 +131,9 @@ func mailedAnswer(q Question, m MailAnswer, files []File, late bool) string {
 	// The names of the files are more important than the end of a long text, so truncate the text.
 	if room := MaxAnswer - utf8.RuneCountInString(note); utf8.RuneCountInString(text) > room {
 		note = "\n(The mail is truncated here.)" + note
-		text = FirstRunes(text, max(0, room-50))
+		text = db.FirstRunes(text, max(0, room-50))
 	}
-	return FirstRunes(text+note, MaxAnswer)
+	return db.FirstRunes(text+note, MaxAnswer)
 }
 
 // noteOfFiles returns a sentence for the model that names the files of an answer.

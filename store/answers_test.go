@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // TestFormerMembersCannotDecide receives an answer by mail. Its author leaves the organization
@@ -56,10 +57,10 @@ func TestMessageAnswersAQuestion(t *testing.T) {
 	f := newFixtureWith(t, store.Options{QueueLimit: 1})
 	c, q := questioned(f)
 	waiting := f.accept(f.turn())
-	is.True(store.IsKind(errOf(f.CreateTurn(f.ctx(), f.turn())), store.Busy))
+	is.True(db.IsKind(errOf(f.CreateTurn(f.ctx(), f.turn())), db.Busy))
 	n := f.turn()
 	n.WorkerID, n.TaskID, n.Input = "", c.TaskID, "2"
-	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "once", Hash: hash("2")}
+	n.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "once", Hash: hash("2")}
 	a, err := f.CreateTurn(f.ctx(), n)
 	is.NoErr(err)
 	is.Equal([]any{a.Turn.ID, a.Answered.ID, a.Answered.Answer, a.WorkerCreatedAt}, []any{c.ID, q.ID, "White wine", f.worker.CreatedAt})
@@ -70,7 +71,7 @@ func TestMessageAnswersAQuestion(t *testing.T) {
 	is.Equal(len(f.claim("r", 5)), 2)
 	is.Equal(f.reread(c.Turn).Status, store.Running) // it goes on
 	is.Equal(f.reread(waiting).Status, store.Running)
-	n.IdempotencyKey = store.IdempotencyKey{}
+	n.IdempotencyKey = db.IdempotencyKey{}
 	later, err := f.CreateTurn(f.ctx(), n)
 	is.NoErr(err)
 	is.Equal(later.Turn.Seq, int64(1))
@@ -187,7 +188,8 @@ func TestMailedAnswers(t *testing.T) {
 			is.NoErr(errOf(f.SuspendTurn(f.ctx(), c, 1, f.clock.now().Add(time.Hour))))
 			caller := f.owner.Caller
 			caller.Trigger = store.TriggerEmail
-			id := map[string]string{"this": st.Approvals[0].ID, "earlier": earlier.ID, "unknown": store.NewID("apr", f.clock.now())}[tt.names]
+			id := map[string]string{"this": st.Approvals[0].ID, "earlier": earlier.ID, "unknown": db.NewID("apr",
+				f.clock.now())}[tt.names]
 			mail := store.NewEmail{Worker: store.Worker{ID: c.WorkerID, OrganizationID: c.OrganizationID}, MessageID: "answer@b.test",
 				From: "ann@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: id, Text: "2", Quoted: "> older mail"},
 				Turn: &store.NewTurn{Caller: caller, WorkerID: c.WorkerID, TaskID: c.TaskID, Input: "2", Budget: store.BudgetStandard}}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // An ApprovalStatus is the state of an Approval.
@@ -77,13 +79,13 @@ const approvalColumns = `a.num, a.id, a.kind, t.id, u.id, (SELECT id FROM worker
 const joinApproval = ` CROSS JOIN turns u ON u.num = a.turn_num CROSS JOIN tasks t ON t.num = u.task_num `
 
 // scanInto scans approvalColumns and then the columns of more.
-func (a *Approval) scanInto(row scanner, more ...any) error {
+func (a *Approval) scanInto(row db.Scanner, more ...any) error {
 	return row.Scan(append([]any{&a.num, &a.ID, &a.Kind, &a.TaskID, &a.TurnID, &a.WorkerID, &a.turnNum, &a.Step,
 		&a.Call, &a.Status, &a.Reason, &a.Answer, &a.Decision, &a.DecidedByUserID, &a.DecidedByName,
-		asTime(&a.CreatedAt), asTimeOrNil(&a.DecidedAt), asTimeOrNil(&a.StartedAt)}, more...)...)
+		db.AsTime(&a.CreatedAt), db.AsTimeOrNil(&a.DecidedAt), db.AsTimeOrNil(&a.StartedAt)}, more...)...)
 }
 
-func scanApproval(row scanner) (a Approval, err error) {
+func scanApproval(row db.Scanner) (a Approval, err error) {
 	err = a.scanInto(row)
 	return a, err
 }

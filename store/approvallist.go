@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"journeyman/store/db"
+)
 
 // An ApprovalQuery asks for a page of approvals.
 type ApprovalQuery struct {
@@ -11,15 +15,15 @@ type ApprovalQuery struct {
 }
 
 // Check adds to f the filters with invalid values.
-func (q ApprovalQuery) Check(f *Fields) { q.scope().readNum(f, q.Cursor) }
+func (q ApprovalQuery) Check(f *db.Fields) { q.scope().ReadNum(f, q.Cursor) }
 
-func (q ApprovalQuery) scope() scope { return scopeOf("approvals", q.TaskID, q.Mine) }
+func (q ApprovalQuery) scope() db.Scope { return db.ScopeOf("approvals", q.TaskID, q.Mine) }
 
 // Approvals returns approvals of tasks that the caller may see, newest first, and the
 // cursor of the next page, which is empty after the last. It lists all approvals of the
 // query's task, or without a TaskID the pending ones of every task.
 func (s *Store) Approvals(ctx context.Context, c Caller, q ApprovalQuery) ([]Approval, string, error) {
-	var f Fields
+	var f db.Fields
 	if q.Check(&f); f.Err() != nil {
 		return nil, "", f.Err()
 	}
@@ -34,23 +38,23 @@ func (s *Store) Approvals(ctx context.Context, c Caller, q ApprovalQuery) ([]App
 		}
 		from, key = ` FROM approvals INDEXED BY approvals_by_task WHERE task_num = ?1`, task.num
 	}
-	before := q.scope().readNum(&f, q.Cursor)
+	before := q.scope().ReadNum(&f, q.Cursor)
 	from += ` AND num < ?2 ORDER BY num DESC `
-	limit := pageLimit(q.Limit)
+	limit := db.PageLimit(q.Limit)
 	// The subquery is the outer loop, so its order is that of the result. It reads at most
 	// maxScanned rows, because a caller may see none of many thousands.
-	rows, err := all(ctx, s.db, scanDescribed, `SELECT `+approvalColumns+`, s.parts, `+mayDecide("?3", "?4")+`
+	rows, err := db.All(ctx, s.db, scanDescribed, `SELECT `+approvalColumns+`, s.parts, `+mayDecide("?3", "?4")+`
 		FROM (SELECT *`+from+`LIMIT ?5) a`+joinApproval+joinStep+joinWorker+`
 		WHERE (?6 OR w.visibility = 'public' OR w.user_id = ?4
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?4))
 			AND (NOT ?8 OR `+mayDecide("?3", "?4")+`)
 		/* ORDER BY a.num DESC */ LIMIT ?7`,
-		key, before, c.Role.may(DecideApprovals), c.UserID, maxScanned, c.Role.manages(), limit+1, q.Mine)
+		key, before, c.Role.may(DecideApprovals), c.UserID, db.MaxScanned, c.Role.manages(), limit+1, q.Mine)
 	if err != nil {
 		return nil, "", err
 	}
-	return paginate(ctx, s.db, rows, limit, q.scope(), func(a Approval) []any { return []any{a.num} },
-		`SELECT num`+from+`LIMIT 1 OFFSET ?3`, key, before, maxScanned-1)
+	return db.Paginate(ctx, s.db, rows, limit, q.scope(), func(a Approval) []any { return []any{a.num} },
+		`SELECT num`+from+`LIMIT 1 OFFSET ?3`, key, before, db.MaxScanned-1)
 }
 
 // MaxPendingDecisions is the highest count that PendingDecisions returns.
@@ -60,11 +64,11 @@ const MaxPendingDecisions = 100
 // MaxPendingDecisions. Every page shows this number, so the query reads only the newest maxScanned
 // pending approvals.
 func (s *Store) PendingDecisions(ctx context.Context, c Caller) (int64, error) {
-	return one(ctx, s.db, scanInt, `SELECT count(*) FROM (SELECT 1 FROM
+	return db.One(ctx, s.db, db.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM
 			(SELECT * FROM approvals INDEXED BY approvals_pending WHERE organization_id = ?3 AND status = 'pending'
 				ORDER BY num DESC LIMIT ?4) a`+joinApproval+joinWorker+`
 		WHERE `+mayDecide("?1", "?2")+` AND (?5 OR w.visibility = 'public' OR w.user_id = ?2
 			OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?2))
-		LIMIT ?6) AS counted`, c.Role.may(DecideApprovals), c.UserID, c.OrganizationID, maxScanned, c.Role.manages(),
+		LIMIT ?6) AS counted`, c.Role.may(DecideApprovals), c.UserID, c.OrganizationID, db.MaxScanned, c.Role.manages(),
 		MaxPendingDecisions)
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // stepApprovals returns the approvals of one step, in the order of its calls.
-func (s *Store) stepApprovals(ctx context.Context, q querier, turnNum, step int64) ([]Approval, error) {
-	return all(ctx, q, scanApproval, `SELECT `+approvalColumns+` FROM approvals a`+joinApproval+`
+func (s *Store) stepApprovals(ctx context.Context, q db.Querier, turnNum, step int64) ([]Approval, error) {
+	return db.All(ctx, q, scanApproval, `SELECT `+approvalColumns+` FROM approvals a`+joinApproval+`
 		WHERE a.turn_num = ? AND a.step_seq = ? ORDER BY a.call_seq`, turnNum, step)
 }
 
@@ -19,13 +21,13 @@ func (s *Store) stepApprovals(ctx context.Context, q querier, turnNum, step int6
 // returns ErrAbortRequested if the turn was cancelled.
 func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 	until time.Time) (approvals []Approval, suspended bool, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		// claimedProgress returns ErrClaimLost if the runner no longer has the turn.
 		if err := claimedProgress(tx, c, "", Usage{}); err != nil {
 			return err
 		}
 		// A suspended turn has no runner to stop it, so a cancelled turn must not become one.
-		err := refuseIf(ctx, tx, ErrAbortRequested, `SELECT abort_requested FROM turns WHERE num = ?`, c.Num)
+		err := db.RefuseIf(ctx, tx, ErrAbortRequested, `SELECT abort_requested FROM turns WHERE num = ?`, c.Num)
 		if err != nil {
 			return err
 		}
@@ -54,7 +56,7 @@ func isPending(a Approval) bool { return a.Status == ApprovalPending }
 // BeginApproved records that an approved call is about to run. After a crash, a call with
 // this record may have acted, and a call without it has not.
 func (s *Store) BeginApproved(ctx context.Context, c Claim, approvalID string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		if err := claimedProgress(tx, c, "", Usage{}); err != nil {
 			return err
 		}
@@ -66,11 +68,11 @@ func (s *Store) BeginApproved(ctx context.Context, c Claim, approvalID string) e
 
 // closeApprovals sets the last status of the pending approvals of a turn. The turn ends, or
 // it goes on without answers to its questions.
-func (s *Store) closeApprovals(tx Tx, t Turn, status ApprovalStatus) error {
+func (s *Store) closeApprovals(tx db.Tx, t Turn, status ApprovalStatus) error {
 	n, err := tx.Exec(`UPDATE approvals SET status = ?, decided_at = ? WHERE turn_num = ?
 		AND status = 'pending'`, status, s.db.Millis(), t.Num)
 	if n > 0 {
-		s.db.Notify(tx, t.OrganizationID, ChangedApprovals)
+		s.db.Notify(tx, t.OrganizationID, db.ChangedApprovals)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // asking returns a step of n calls. The given calls need approval.
@@ -20,7 +21,7 @@ func asking(f *fixture, seq int64, n int, calls ...int64) store.Step {
 		st.Parts = append(st.Parts, store.Part{Type: store.PartToolCall, CallID: fmt.Sprint("c", i), ToolName: fmt.Sprint("tool", i), Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))})
 	}
 	for _, c := range calls {
-		st.Approvals = append(st.Approvals, store.Approval{ID: store.NewID("apr", f.clock.now()), Call: c})
+		st.Approvals = append(st.Approvals, store.Approval{ID: db.NewID("apr", f.clock.now()), Call: c})
 	}
 	return st
 }
@@ -115,10 +116,10 @@ func TestDecidingTwiceAndTooLate(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	c, st := suspended(f, 0, 1, 2)
-	refused := func(id string, approved bool, kind store.Kind) {
+	refused := func(id string, approved bool, kind db.Kind) {
 		t.Helper()
 		_, err := f.decide(c, id, approved, "x")
-		if !store.IsKind(err, kind) {
+		if !db.IsKind(err, kind) {
 			t.Errorf("%v, want kind %d", err, kind)
 		}
 	}
@@ -128,20 +129,20 @@ func TestDecidingTwiceAndTooLate(t *testing.T) {
 	again, err := f.decide(c, st.Approvals[0].ID, true, "other words")
 	is.NoErr(err)
 	is.Equal(again, first) // the first decision remains
-	refused(st.Approvals[0].ID, false, store.Conflict)
-	refused("apr_none", true, store.NotFound)
+	refused(st.Approvals[0].ID, false, db.Conflict)
+	refused("apr_none", true, db.NotFound)
 	other := f.accept(f.turn())
 	_, err = f.DecideApproval(t.Context(), f.owner.Caller, other.TaskID, st.Approvals[1].ID, store.Decision{Approved: true})
-	is.True(store.IsKind(err, store.NotFound)) // the approval belongs to another task
+	is.True(db.IsKind(err, db.NotFound)) // the approval belongs to another task
 	_, err = f.DecideApproval(t.Context(), f.owner.Caller, c.TaskID, st.Approvals[1].ID, store.Decision{Reason: strings.Repeat("é", store.MaxReason+1)})
-	is.True(store.IsKind(err, store.Invalid))
+	is.True(db.IsKind(err, db.Invalid))
 	_, err = f.DecideApproval(t.Context(), f.owner.Caller, c.TaskID, st.Approvals[1].ID, store.Decision{Reason: strings.Repeat("é", store.MaxReason)})
 	is.NoErr(err)
 	_, running, err := f.AbortTask(t.Context(), f.owner.Caller, c.TaskID)
 	is.NoErr(err)
 	is.Equal(len(running), 0) // no runner must stop
-	refused(st.Approvals[2].ID, true, store.Conflict)
-	refused(st.Approvals[1].ID, true, store.Conflict)
+	refused(st.Approvals[2].ID, true, db.Conflict)
+	refused(st.Approvals[1].ID, true, db.Conflict)
 	is.Equal(f.count(`SELECT count(*) FROM audit_log WHERE action LIKE 'approval.%'`), int64(2))
 }
 
@@ -150,13 +151,14 @@ func TestIdempotentDecision(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	c, st := suspended(f, 0, 1)
-	d := store.Decision{Approved: true, IdempotencyKey: store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("one")}}
+	d := store.Decision{Approved: true, IdempotencyKey: db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k",
+		Hash: hash("one")}}
 	for range 2 {
 		is.NoErr(errOf(f.DecideApproval(t.Context(), f.owner.Caller, c.TaskID, st.Approvals[0].ID, d)))
 	}
 	d.IdempotencyKey.Hash = hash("two")
 	_, err := f.DecideApproval(t.Context(), f.owner.Caller, c.TaskID, st.Approvals[1].ID, d)
-	is.True(store.IsKind(err, store.Mismatch))
+	is.True(db.IsKind(err, db.Mismatch))
 }
 
 func TestSuspendedTurnTimesOut(t *testing.T) {
@@ -208,7 +210,7 @@ func TestSuspendedTurnTimesOut(t *testing.T) {
 			is.NoErr(err)
 			is.Equal([]any{next1, list[0].Status, list[1].Status}, []any{"", tt.left, store.ApprovalApproved})
 			is.True(list[0].DecidedAt != nil)
-			is.True(store.IsKind(errOf(f.decide(c, st.Approvals[1].ID, true, "")), store.Conflict))
+			is.True(db.IsKind(errOf(f.decide(c, st.Approvals[1].ID, true, "")), db.Conflict))
 			f.checkCounters()
 			is.Equal(f.count(`SELECT count(*) FROM turns WHERE suspended_until IS NOT NULL`), int64(0))
 		})
@@ -288,16 +290,16 @@ func TestWhoDecides(t *testing.T) {
 	invited := f.caller("Acme", "ivy@acme.test", store.RoleMember)
 	people := map[string]struct {
 		who      store.Identity
-		sees     store.Kind
-		decides  store.Kind
+		sees     db.Kind
+		decides  db.Kind
 		pendings int
 	}{
 		"creator":  {creator, 0, 0, 1},
-		"invited":  {invited, 0, store.Forbidden, 1},
-		"member":   {f.caller("Acme", "mo@acme.test", store.RoleMember), store.Forbidden, store.Forbidden, 0},
+		"invited":  {invited, 0, db.Forbidden, 1},
+		"member":   {f.caller("Acme", "mo@acme.test", store.RoleMember), db.Forbidden, db.Forbidden, 0},
 		"admin":    {f.caller("Acme", "ada@acme.test", store.RoleAdmin), 0, 0, 1},
 		"owner":    {f.owner, 0, 0, 1},
-		"stranger": {f.caller("Globex", "sam@globex.test", store.RoleOwner), store.Forbidden, store.Forbidden, 0},
+		"stranger": {f.caller("Globex", "sam@globex.test", store.RoleOwner), db.Forbidden, db.Forbidden, 0},
 	}
 	for name, tt := range people {
 		t.Run(name, func(t *testing.T) {
@@ -313,9 +315,9 @@ func TestWhoDecides(t *testing.T) {
 			c := f.claimOne("r")
 			st := asking(f, 0, 1, 0)
 			is.NoErr(f.JournalStep(t.Context(), c, st))
-			check := func(want store.Kind, err error) {
+			check := func(want db.Kind, err error) {
 				t.Helper()
-				if want == 0 && err != nil || want != 0 && !store.IsKind(err, want) {
+				if want == 0 && err != nil || want != 0 && !db.IsKind(err, want) {
 					t.Errorf("%v, want kind %d", err, want)
 				}
 			}
@@ -354,5 +356,5 @@ func TestApprovalPages(t *testing.T) {
 		is.Equal([]any{len(list), list[1].Step, next}, []any{2, int64(0), ""})
 	}
 	_, _, err := f.Approvals(t.Context(), f.owner.Caller, store.ApprovalQuery{Cursor: "nonsense", Limit: 1})
-	is.True(store.IsKind(err, store.Invalid))
+	is.True(db.IsKind(err, db.Invalid))
 }

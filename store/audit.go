@@ -6,26 +6,29 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // audit adds an entry to the audit log, in the transaction that makes the change. detail
 // holds no secrets.
-func (s *Store) audit(tx Tx, c Caller, action, subject string, detail map[string]any) error {
+func (s *Store) audit(tx db.Tx, c Caller, action, subject string, detail map[string]any) error {
 	text, err := json.Marshal(detail)
 	if err != nil {
 		return fmt.Errorf("audit %s: %w", action, err)
 	}
 	_, err = tx.Exec(`INSERT INTO audit_log (organization_id, user_id, api_key_id, action, subject, detail,
 			remote_addr, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, c.OrganizationID, nullable(c.UserID), nullable(c.KeyID), action, subject,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, c.OrganizationID, db.Nullable(c.UserID), db.Nullable(c.KeyID), action, subject,
 		string(text), c.RemoteAddr, s.db.Millis())
 	return err
 }
 
 // auditUser is audit for a change of the user in all organizations. Each organization of the user
 // gets the entry.
-func (s *Store) auditUser(ctx context.Context, tx Tx, c Caller, userID, action string, detail map[string]any) error {
-	organizations, err := all(ctx, tx, scanString, `SELECT organization_id FROM memberships WHERE user_id = ?`, userID)
+func (s *Store) auditUser(ctx context.Context, tx db.Tx, c Caller, userID, action string, detail map[string]any) error {
+	organizations, err := db.All(ctx, tx, db.ScanString, `SELECT organization_id FROM memberships WHERE user_id = ?`,
+		userID)
 	for _, id := range organizations {
 		c.OrganizationID = id
 		if err == nil {
@@ -81,17 +84,17 @@ func (s *Store) AuditLog(ctx context.Context, c Caller, q AuditQuery) ([]AuditEn
 	if err := c.Allow(SeeAudit); err != nil {
 		return nil, "", err
 	}
-	var f Fields
-	at, num := q.scope().readTime(&f, q.Cursor, q.Before)
+	var f db.Fields
+	at, num := q.scope().ReadTime(&f, q.Cursor, q.Before)
 	if err := f.Err(); err != nil {
 		return nil, "", err
 	}
 	userID := ""
 	if q.Email != "" {
 		var err error
-		userID, err = one(ctx, s.db, scanString, `SELECT id FROM users WHERE email = ?`, q.Email)
+		userID, err = db.One(ctx, s.db, db.ScanString, `SELECT id FROM users WHERE email = ?`, q.Email)
 		if err != nil {
-			return nil, "", noRow(err, nil) // an unknown user changed nothing
+			return nil, "", db.NoRow(err, nil) // an unknown user changed nothing
 		}
 	}
 	index, filter := q.listed(userID) // each combination of filters has an index of its own
@@ -99,20 +102,20 @@ func (s *Store) AuditLog(ctx context.Context, c Caller, q AuditQuery) ([]AuditEn
 	if !q.After.IsZero() {
 		after = q.After.UnixMilli()
 	}
-	limit := pageLimit(q.Limit)
-	rows, err := all(ctx, s.db, scanAuditEntry, `SELECT a.num, coalesce(a.user_id, ''), coalesce(u.email, ''),
+	limit := db.PageLimit(q.Limit)
+	rows, err := db.All(ctx, s.db, scanAuditEntry, `SELECT a.num, coalesce(a.user_id, ''), coalesce(u.email, ''),
 			coalesce(a.api_key_id, ''), coalesce(k.name, ''), a.action, a.subject, a.detail, a.remote_addr, a.created_at
 		FROM audit_log a INDEXED BY `+index+`
 			LEFT JOIN users u ON u.id = a.user_id LEFT JOIN api_keys k ON k.id = a.api_key_id
 		WHERE a.organization_id = ?1 AND `+filter+` AND a.created_at >= ?4 AND (a.created_at, a.num) < (?5, ?6)
 		ORDER BY a.created_at DESC, a.num DESC LIMIT ?7`,
 		c.OrganizationID, userID, q.Action, after, at, num, limit+1)
-	page, next := cut(rows, limit, q.scope(), func(e AuditEntry) []any { return []any{e.CreatedAt.UnixMilli(), e.num} })
+	page, next := db.Cut(rows, limit, q.scope(), func(e AuditEntry) []any { return []any{e.CreatedAt.UnixMilli(), e.num} })
 	return page, next, err
 }
 
-func (q AuditQuery) scope() scope {
-	return scopeOf("audit", q.Action, q.Email, q.After.UnixMilli(), q.Before.UnixMilli())
+func (q AuditQuery) scope() db.Scope {
+	return db.ScopeOf("audit", q.Action, q.Email, q.After.UnixMilli(), q.Before.UnixMilli())
 }
 
 // listed returns the index that fits the filters, and the condition that limits the query to a
@@ -129,10 +132,10 @@ func (q AuditQuery) listed(userID string) (index, filter string) {
 	return "audit_log_listed", "?2 = '' AND ?3 = ''"
 }
 
-func scanAuditEntry(row scanner) (e AuditEntry, err error) {
+func scanAuditEntry(row db.Scanner) (e AuditEntry, err error) {
 	var detail []byte
 	err = row.Scan(&e.num, &e.UserID, &e.Email, &e.KeyID, &e.KeyName, &e.Action, &e.Subject, &detail, &e.RemoteAddr,
-		asTime(&e.CreatedAt))
+		db.AsTime(&e.CreatedAt))
 	if err == nil {
 		err = json.Unmarshal(detail, &e.Detail)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -56,8 +57,8 @@ func TestAuditLog(t *testing.T) {
 	e := all[1]
 	is.Equal([]string{e.Email, e.KeyName, e.Action, e.Detail["name"].(string), e.RemoteAddr}, []string{"ada@acme.test", "test", "key.create", "a key", "10.0.0.9"})
 	_, _, err := f.AuditLog(f.ctx(), f.caller("Acme", "mo@acme.test", store.RoleMember).Caller, store.AuditQuery{})
-	is.True(store.IsKind(err, store.Forbidden))
-	is.True(store.IsKind(errOf(f.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Cursor: "x"})), store.Invalid))
+	is.True(db.IsKind(err, db.Forbidden))
+	is.True(db.IsKind(errOf(f.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Cursor: "x"})), db.Invalid))
 }
 
 // TestEveryActionIsKnown makes every audited change, and compares the actions with the list of

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+
+	"journeyman/store/db"
 )
 
 // AuditNames returns a map from the ids in entries of an audit log to the names of these records.
@@ -57,11 +59,11 @@ func (s *Store) nameOf(ctx context.Context, organizationID, id string) (string, 
 		// A user who has left is still in the log. Only callers who may read the log get this far.
 		query = `SELECT u.email FROM users u WHERE u.id = ? AND EXISTS (SELECT 1 FROM organizations WHERE id = ?)`
 	case "tsk":
-		query = `SELECT title FROM tasks WHERE id = ? AND organization_num = ` + numOfOrganization
+		query = `SELECT title FROM tasks WHERE id = ? AND organization_num = ` + db.OrganizationNum
 	default:
 		return "", nil
 	}
-	name, err := one(ctx, s.db, scanString, query, id, organizationID)
+	name, err := db.One(ctx, s.db, db.ScanString, query, id, organizationID)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // A Backlog describes the waiting work, for monitoring. Reading it takes a few short ranges of indexes.
@@ -55,7 +57,7 @@ func (s *Store) Backlog(ctx context.Context) (b Backlog, err error) {
 		{&b.Held, `SELECT count(*) FROM ` + held,
 			`SELECT created_at FROM inbound_emails WHERE num = (SELECT min(num) FROM ` + held + `)`},
 	} {
-		if w.to.Count, err = one(ctx, s.db, scanInt, w.count, maxCounted); err != nil {
+		if w.to.Count, err = db.One(ctx, s.db, db.ScanInt, w.count, maxCounted); err != nil {
 			return b, err
 		}
 		if w.to.Age, err = s.age(ctx, w.age); err != nil {
@@ -72,9 +74,9 @@ func (s *Store) Backlog(ctx context.Context) (b Backlog, err error) {
 // age returns the age of the row whose time of creation a query returns, 0 without a row.
 func (s *Store) age(ctx context.Context, query string) (time.Duration, error) {
 	var created time.Time
-	_, err := one(ctx, s.db, into(asTime(&created)), query, maxCounted)
+	_, err := db.One(ctx, s.db, db.Into(db.AsTime(&created)), query, maxCounted)
 	if err != nil {
-		return 0, noRow(err, nil)
+		return 0, db.NoRow(err, nil)
 	}
 	return max(0, s.db.Now().Sub(created)), nil // the clock may have been set back
 }

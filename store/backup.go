@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"journeyman/store/db"
 )
 
 // A BackupReport lists the files that a backup left out because it could not read them, and the
@@ -122,7 +124,7 @@ func (s *Store) Archive(ctx context.Context, w io.Writer) (report BackupReport, 
 	defer func() { err = errors.Join(err, os.RemoveAll(snapshot)) }()
 	pace := s.pace(ctx)
 	if err := s.copyVerified(ctx, snapshot, pace); err != nil {
-		return report, fmt.Errorf("back up database: %w", Unavailable(err))
+		return report, fmt.Errorf("back up database: %w", db.Unavailable(err))
 	}
 	// From here on the copy decides which kept files the backup must contain.
 	z := gzip.NewWriter(w)

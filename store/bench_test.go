@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
@@ -47,7 +48,7 @@ func benchmarkTurn(b *testing.B, organizations int, database string) {
 	for i := range organizations {
 		who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", i), fmt.Sprintf("ann@acme%d.test", i), store.RoleOwner)
 		w, _, err := s.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
-			store.IdempotencyKey{})
+			db.IdempotencyKey{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -81,7 +82,7 @@ func benchmarkTurn(b *testing.B, organizations int, database string) {
 
 func (c turnCycle) run(ctx context.Context) error {
 	_, err := c.CreateTurn(ctx, store.NewTurn{Caller: c.who.Caller, WorkerID: c.worker.ID, Budget: store.BudgetStandard,
-		Input: "Summarise the attached report", IdempotencyKey: store.IdempotencyKey{KeyID: c.who.KeyID,
+		Input: "Summarise the attached report", IdempotencyKey: db.IdempotencyKey{KeyID: c.who.KeyID,
 			Hash: make([]byte, 32)}})
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func benchmarkNodes(b *testing.B, nodes int) float64 {
 		for i := range clients {
 			who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", n, i), fmt.Sprintf("ann@acme%d-%d.test", n, i), store.RoleOwner)
 			w, _, err := s.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
-				store.IdempotencyKey{})
+				db.IdempotencyKey{})
 			if err != nil {
 				b.Fatal(err)
 			}

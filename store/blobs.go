@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/sqlite"
 )
 
@@ -43,7 +44,7 @@ func (s *Store) PutBlob(ctx context.Context, r io.Reader, limit int64) (b Blob, 
 	// Reading one byte more than the limit shows whether the file exceeds it. max prevents an overflow.
 	b.Size, err = io.Copy(io.MultiWriter(tmp, h), io.LimitReader(r, max(limit, limit+1)))
 	if err == nil && b.Size > limit {
-		err = Errorf(TooLarge, "a file has at most %d bytes", limit)
+		err = db.Errorf(db.TooLarge, "a file has at most %d bytes", limit)
 	}
 	if err == nil {
 		err = tmp.Sync()
@@ -125,7 +126,7 @@ func (s *Store) hasBlob(sum string) bool {
 // copies them to the data folder first. It returns a Busy error if the bucket does not answer.
 func (s *Store) OpenBlob(ctx context.Context, sha string) (*os.File, error) {
 	if b, err := hex.DecodeString(sha); err != nil || len(b) != sha256.Size {
-		return nil, Errorf(NotFound, "no file has that content")
+		return nil, db.Errorf(db.NotFound, "no file has that content")
 	}
 	f, err := openBlobFile(s.blobPath(sha))
 	switch {
@@ -136,7 +137,7 @@ func (s *Store) OpenBlob(ctx context.Context, sha string) (*os.File, error) {
 		f, err = s.download(ctx, sha)
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, Errorf(NotFound, "no file has that content")
+		return nil, db.Errorf(db.NotFound, "no file has that content")
 	}
 	return f, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -35,8 +36,8 @@ func TestBlobs(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(empty.SHA256, sha(""))
 
-	is.True(store.IsKind(errOf(s.PutBlob(t.Context(), strings.NewReader("hello!"), 5)), store.TooLarge))
-	is.True(store.IsNotFound(errOf(s.OpenBlob(t.Context(), sha("hello!")))))
+	is.True(db.IsKind(errOf(s.PutBlob(t.Context(), strings.NewReader("hello!"), 5)), db.TooLarge))
+	is.True(db.IsNotFound(errOf(s.OpenBlob(t.Context(), sha("hello!")))))
 	broken := errors.New("connection lost")
 	_, err = s.PutBlob(t.Context(), io.MultiReader(strings.NewReader("half"), &failing{broken}), 100)
 	is.True(errors.Is(err, broken))
@@ -55,7 +56,7 @@ func TestBlobNamesAreHashes(t *testing.T) {
 	for _, name := range []string{"", "..", sha("")[:63], sha("") + "0", strings.Repeat("/", 64), "../" + strings.Repeat("a", 61),
 		"..//../../" + strings.Repeat("../", 18), strings.Repeat("z", 64), strings.Repeat("\x00", 64)} {
 		_, err := s.OpenBlob(t.Context(), name)
-		is.New(t).True(store.IsNotFound(err))
+		is.New(t).True(db.IsNotFound(err))
 	}
 }
 
@@ -112,7 +113,7 @@ func TestFilesHaveVersions(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(old.Size, int64(3))
 	for _, path := range []string{"a/b.tx", "A/B.TXT", "", "../a/b.txt"} {
-		is.True(store.IsNotFound(errOf(f.File(t.Context(), f.owner.Caller, f.worker.ID, path, ""))))
+		is.True(db.IsNotFound(errOf(f.File(t.Context(), f.owner.Caller, f.worker.ID, path, ""))))
 	}
-	is.True(store.IsNotFound(errOf(f.File(t.Context(), f.owner.Caller, f.worker.ID, "a/b.txt", "000000000000"))))
+	is.True(db.IsNotFound(errOf(f.File(t.Context(), f.owner.Caller, f.worker.ID, "a/b.txt", "000000000000"))))
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/objects"
 )
@@ -68,8 +69,8 @@ func (s *Store) bucketError(err error) error {
 	case err == nil:
 		return nil
 	}
-	return &Error{Kind: Busy, Code: CodeStorage, Message: "the store of files does not answer: try again later",
-		RetryAfter: 5 * time.Second, cause: err}
+	return &db.Error{Kind: db.Busy, Code: db.CodeStorage, Message: "the store of files does not answer: try again later",
+		RetryAfter: 5 * time.Second, Cause: err}
 }
 
 // openBucket returns an error unless the bucket has the blobs of the data folder. The first start with
@@ -278,7 +279,7 @@ func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error
 		return f, err // another request has copied it
 	}
 	if _, level := s.Gate.Disk(); level == gate.DiskFull {
-		return nil, diskFullError(nil)
+		return nil, db.DiskFullError(nil)
 	}
 	tmp, err := os.CreateTemp(s.blobDir(), tempPattern)
 	if err != nil {
@@ -294,14 +295,14 @@ func (s *Store) download(ctx context.Context, sha string) (f *os.File, err error
 		err = tmp.Sync() // a torn copy would be taken for the blob
 	}
 	if err = errors.Join(err, tmp.Close()); err != nil {
-		if full := s.db.Unavailable(err); IsKind(full, Busy) {
+		if full := s.db.Unavailable(err); db.IsKind(full, db.Busy) {
 			return nil, full
 		}
 		return nil, s.bucketError(err)
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != sha {
-		return nil, &Error{Kind: Busy, Code: CodeStorage, Message: "the store of files has returned a damaged file",
-			cause: fmt.Errorf("the object %s holds bytes with the sum %s", objectName(sha), sum)}
+		return nil, &db.Error{Kind: db.Busy, Code: db.CodeStorage, Message: "the store of files has returned a damaged file",
+			Cause: fmt.Errorf("the object %s holds bytes with the sum %s", objectName(sha), sum)}
 	}
 	if err := errors.Join(s.bucketError(nil), s.nameBlob(tmp.Name(), sha)); err != nil {
 		return nil, s.db.Unavailable(err)

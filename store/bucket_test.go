@@ -16,6 +16,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/objects"
 	"journeyman/store/objects/objectstest"
 	"journeyman/store/storetest"
@@ -92,21 +93,21 @@ func TestPostgresBucketFails(t *testing.T) {
 	f.forget(sum)
 	bucket.SetDown(true)
 	_, err := f.PutBlob(t.Context(), strings.NewReader("other"), 100)
-	is.True(store.IsKind(err, store.Busy))
-	is.True(!strings.Contains(err.(*store.Error).Message, "127.0.0.1")) // clients read it
-	is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), store.Busy))
+	is.True(db.IsKind(err, db.Busy))
+	is.True(!strings.Contains(err.(*db.Error).Message, "127.0.0.1")) // clients read it
+	is.True(db.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), db.Busy))
 	bucket.SetDown(false)
 	is.NoErr(errOf(f.PutBlob(t.Context(), strings.NewReader("other"), 100)))
 
 	bucket.Change(objectOf("hello"), "hullo")
-	is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), store.Busy))
+	is.True(db.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), db.Busy))
 	_, err = os.Stat(f.BlobPath(sum))
 	is.True(os.IsNotExist(err)) // damaged bytes are not kept
 	left, err := f.UnnamedBlobs()
 	is.NoErr(err)
 	is.Equal(len(left), 0)
 	bucket.Remove(objectOf("hello"))
-	is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), store.NotFound))
+	is.True(db.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), db.NotFound))
 }
 
 // TestPostgresBucketFailuresAreLogged counts the warnings of a bucket that fails twice.
@@ -120,7 +121,7 @@ func TestPostgresBucketFailuresAreLogged(t *testing.T) {
 		f.forget(sum)
 		bucket.SetDown(true)
 		for range 3 {
-			is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), store.Busy))
+			is.True(db.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), db.Busy))
 		}
 		bucket.SetDown(false)
 		content(t, f.Store, sum)
@@ -142,7 +143,7 @@ func TestPostgresBucketOnFullDisk(t *testing.T) {
 	f.forget(away)
 	d.free.Store(100)
 	f.clock.advance(time.Minute)
-	is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), away)), store.Busy))
+	is.True(db.IsKind(errOf(f.OpenBlob(f.ctx(), away)), db.Busy))
 	is.Equal(content(t, f.Store, here), "here")
 	d.free.Store(5000)
 	f.clock.advance(time.Minute)
@@ -181,7 +182,7 @@ func TestPostgresBucketHangs(t *testing.T) {
 	cancel()
 	is.True(errors.Is(<-leaves, context.Canceled)) // it does not wait for the others
 	for range 3 {
-		is.True(store.IsKind(<-reads, store.Busy))
+		is.True(db.IsKind(<-reads, db.Busy))
 	}
 	swept := make(chan error, 1)
 	go func() {
@@ -205,7 +206,7 @@ func TestPostgresBucketIsGone(t *testing.T) {
 	sum := f.put("hello", 0)
 	f.forget(sum)
 	bucket.SetGone(true)
-	is.True(store.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), store.Busy)) // not NotFound: the file may exist
+	is.True(db.IsKind(errOf(f.OpenBlob(f.ctx(), sum)), db.Busy)) // not NotFound: the file may exist
 }
 
 // TestPostgresBucketSweeps removes objects without a reference, and copies that nobody reads.

@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // TestChangesAreAnnounced checks that each write reports, after its commit, the kinds of changed records
@@ -18,8 +19,8 @@ func TestChangesAreAnnounced(t *testing.T) {
 	f := newFixture(t)
 	ctx, c := t.Context(), f.owner.Caller
 	var mu sync.Mutex
-	var told []store.Change
-	f.OnChange(func(organizationID string, what store.Change) {
+	var told []db.Change
+	f.OnChange(func(organizationID string, what db.Change) {
 		mu.Lock()
 		defer mu.Unlock()
 		is.Equal(organizationID, c.OrganizationID)
@@ -27,7 +28,7 @@ func TestChangesAreAnnounced(t *testing.T) {
 			told = append(told, what)
 		}
 	})
-	tells := func(what ...store.Change) {
+	tells := func(what ...db.Change) {
 		t.Helper()
 		mu.Lock()
 		defer mu.Unlock()
@@ -35,20 +36,20 @@ func TestChangesAreAnnounced(t *testing.T) {
 		told = nil
 	}
 	w := f.newWorker(f.owner, store.NewWorker{Title: "Reader"})
-	tells(store.ChangedWorkers)
+	tells(db.ChangedWorkers)
 	is.NoErr(f.PinWorker(ctx, c, w.ID))
-	tells(store.ChangedWorkers)
+	tells(db.ChangedWorkers)
 	turn := f.accept(f.turn())
-	tells(store.ChangedTasks)
+	tells(db.ChangedTasks)
 	f.startRunner("run_a")
 	claim := f.claimOne("run_a")
-	tells(store.ChangedTasks)
+	tells(db.ChangedTasks)
 	f.finish(claim)
-	tells(store.ChangedTasks)
+	tells(db.ChangedTasks)
 	is.NoErr(errOf(f.ArchiveTask(ctx, c, turn.TaskID, "")))
-	tells(store.ChangedTasks)
+	tells(db.ChangedTasks)
 	is.True(f.DeleteWorker(ctx, c, "wrk_none") != nil)
 	tells() // a failed write changes nothing
 	is.NoErr(f.DeleteWorker(ctx, c, w.ID))
-	tells(store.ChangedWorkers)
+	tells(db.ChangedWorkers)
 }

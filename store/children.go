@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // A Child is a turn that a tool call of another turn has started.
@@ -29,16 +31,16 @@ type CallPlace struct {
 const childColumns = turnColumns + `, parent_turn_num, parent_step_seq, parent_call_seq,
 	(SELECT w.title FROM workers w WHERE w.num = worker_num)`
 
-func scanChild(row scanner) (c Child, err error) {
-	c.Turn, err = scanTurn(scannerFunc(func(dest ...any) error {
+func scanChild(row db.Scanner) (c Child, err error) {
+	c.Turn, err = scanTurn(db.ScannerFunc(func(dest ...any) error {
 		return row.Scan(append(dest, &c.ParentNum, &c.Step, &c.Call, &c.WorkerTitle)...)
 	}))
 	return c, err
 }
 
 // childOf returns the turn that a tool call has started; found is false if there is none.
-func (s *Store) childOf(ctx context.Context, q querier, p CallPlace) (c Child, found bool, err error) {
-	c, err = one(ctx, q, scanChild, `SELECT `+childColumns+` FROM turns
+func (s *Store) childOf(ctx context.Context, q db.Querier, p CallPlace) (c Child, found bool, err error) {
+	c, err = db.One(ctx, q, scanChild, `SELECT `+childColumns+` FROM turns
 		WHERE parent_turn_num = ? AND parent_step_seq = ? AND parent_call_seq = ?`, p.Turn.Num, p.Step, p.Call)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, false, nil
@@ -53,7 +55,7 @@ func (s *Store) ChildOf(ctx context.Context, p CallPlace) (c Child, found bool, 
 
 // Children returns the turns that tool calls of a turn have started, oldest first.
 func (s *Store) Children(ctx context.Context, t Turn) ([]Child, error) {
-	children, err := all(ctx, s.db, scanChild, `SELECT `+childColumns+` FROM turns WHERE parent_turn_num = ?`, t.Num)
+	children, err := db.All(ctx, s.db, scanChild, `SELECT `+childColumns+` FROM turns WHERE parent_turn_num = ?`, t.Num)
 	slices.SortFunc(children, func(a, b Child) int { return cmp.Compare(a.Num, b.Num) })
 	return children, err
 }
@@ -64,7 +66,7 @@ const maxListed = 200
 // TaskChildren returns the newest turns that tool calls of a task's turns have started, at
 // most maxListed, oldest first.
 func (s *Store) TaskChildren(ctx context.Context, task TaskRef) ([]Child, error) {
-	children, err := all(ctx, s.db, scanChild, `SELECT `+childColumns+` FROM turns WHERE parent_turn_num IN
+	children, err := db.All(ctx, s.db, scanChild, `SELECT `+childColumns+` FROM turns WHERE parent_turn_num IN
 		(SELECT p.num FROM turns p WHERE p.task_num = ?)`, task.taskKey())
 	slices.SortFunc(children, func(a, b Child) int { return cmp.Compare(a.Num, b.Num) })
 	return children[max(len(children)-maxListed, 0):], err
@@ -73,7 +75,7 @@ func (s *Store) TaskChildren(ctx context.Context, task TaskRef) ([]Child, error)
 // ChildTask returns the newest turn of the task with that id, if a turn of t's task has started it.
 // found is false for any other task, so a worker can look up only tasks that it has started.
 func (s *Store) ChildTask(ctx context.Context, t Turn, taskID string) (c Child, found bool, err error) {
-	c, err = one(ctx, s.db, scanChild, `SELECT `+childColumns+` FROM turns
+	c, err = db.One(ctx, s.db, scanChild, `SELECT `+childColumns+` FROM turns
 		WHERE task_num = (SELECT k.num FROM tasks k WHERE k.id = ?1
 				AND k.organization_num = (SELECT num FROM organizations WHERE id = ?2))
 			AND parent_turn_num IN (SELECT p.num FROM turns p WHERE p.task_num = ?3)
@@ -89,7 +91,7 @@ func (s *Store) Parent(ctx context.Context, t Turn) (p Turn, found bool, err err
 	if t.Depth == 0 {
 		return p, false, nil
 	}
-	p, err = one(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns
+	p, err = db.One(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns
 		WHERE num = (SELECT c.parent_turn_num FROM turns c WHERE c.num = ?)`, t.Num)
 	return p, err == nil, err
 }
@@ -102,13 +104,13 @@ const childWaitLimit = 10 * 365 * 24 * time.Hour
 // they have ended already, it changes nothing and suspended is false. It returns
 // ErrAbortRequested if the turn was cancelled.
 func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Child) (suspended bool, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		suspended = false
 		// claimedProgress returns ErrClaimLost if the runner no longer has the turn.
 		if err := claimedProgress(tx, c, "", Usage{}); err != nil {
 			return err
 		}
-		err := refuseIf(ctx, tx, ErrAbortRequested, `SELECT abort_requested FROM turns WHERE num = ?`, c.Num)
+		err := db.RefuseIf(ctx, tx, ErrAbortRequested, `SELECT abort_requested FROM turns WHERE num = ?`, c.Num)
 		if err != nil {
 			return err
 		}
@@ -116,7 +118,7 @@ func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Chil
 		// resumed nothing, so the children are read again here.
 		var names []string
 		for _, child := range children {
-			open, err := one(ctx, tx, scanBool, `SELECT completed_at IS NULL FROM turns WHERE num = ?`, child.Num)
+			open, err := db.One(ctx, tx, db.ScanBool, `SELECT completed_at IS NULL FROM turns WHERE num = ?`, child.Num)
 			if err != nil {
 				return err
 			}
@@ -127,7 +129,7 @@ func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Chil
 		if suspended = len(names) > 0; !suspended {
 			return nil
 		}
-		return s.suspend(tx, c, Wait{For: WaitForWorker, Reason: FirstRunes(strings.Join(names, ", "), MaxTitle),
+		return s.suspend(tx, c, Wait{For: WaitForWorker, Reason: db.FirstRunes(strings.Join(names, ", "), MaxTitle),
 			Until: s.db.Now().Add(childWaitLimit)})
 	})
 	return suspended, err
@@ -135,22 +137,22 @@ func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Chil
 
 // childEnded resumes the turn that waits for the ended turn t, unless it also waits for other
 // turns. It is called in the transaction that ends t, so that no end is missed.
-func (s *Store) childEnded(tx Tx, t Turn) error {
+func (s *Store) childEnded(tx db.Tx, t Turn) error {
 	ctx := context.Background()
 	var own bool // the call that started the child has no result yet, and belongs to the waiting turn
 	var w waitingTurn
 	// A task runs one turn at a time, so at most one turn of the parent's task waits.
-	_, err := one(ctx, tx, into(&w.num, &w.taskNum, &w.organization, &own), `SELECT w.num, w.task_num,
+	_, err := db.One(ctx, tx, db.Into(&w.num, &w.taskNum, &w.organization, &own), `SELECT w.num, w.task_num,
 			(SELECT id FROM organizations WHERE num = w.organization_num),
 			w.num = c.parent_turn_num AND NOT EXISTS (SELECT 1 FROM tool_calls k WHERE k.turn_num = c.parent_turn_num
 				AND k.step_seq = c.parent_step_seq AND k.seq = c.parent_call_seq)
 		FROM turns c CROSS JOIN turns p ON p.num = c.parent_turn_num CROSS JOIN turns w ON w.task_num = p.task_num
 		WHERE c.num = ? AND w.waits_for = 'worker' LIMIT 1`, t.Num)
 	if err != nil {
-		return noRow(err, nil)
+		return db.NoRow(err, nil)
 	}
 	if own {
-		others, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM turns c WHERE c.parent_turn_num = ?
+		others, err := db.One(ctx, tx, db.ScanBool, `SELECT EXISTS (SELECT 1 FROM turns c WHERE c.parent_turn_num = ?
 			AND c.completed_at IS NULL AND NOT EXISTS (SELECT 1 FROM tool_calls k WHERE k.turn_num = c.parent_turn_num
 				AND k.step_seq = c.parent_step_seq AND k.seq = c.parent_call_seq))`, w.num)
 		if err != nil || others {
@@ -168,7 +170,7 @@ const belowTurn = `WITH RECURSIVE below (num) AS (SELECT num FROM turns WHERE pa
 // Unfinished returns the turns below the unfinished turns of a task that have not ended
 // themselves.
 func (s *Store) Unfinished(ctx context.Context, task TaskRef) (list []Turn, err error) {
-	nums, err := all(ctx, s.db, scanInt, `SELECT num FROM turns WHERE task_num = ? AND completed_at IS NULL`,
+	nums, err := db.All(ctx, s.db, db.ScanInt, `SELECT num FROM turns WHERE task_num = ? AND completed_at IS NULL`,
 		task.taskKey())
 	for _, num := range nums {
 		below, err := s.unfinishedBelow(ctx, s.db, num)
@@ -186,8 +188,8 @@ func (s *Store) UnfinishedBelow(ctx context.Context, t Turn) ([]Turn, error) {
 }
 
 // unfinishedBelow returns the turns below a turn that have not ended, parents first.
-func (s *Store) unfinishedBelow(ctx context.Context, q querier, num int64) ([]Turn, error) {
-	turns, err := all(ctx, q, scanTurn, belowTurn+`SELECT `+turnColumns+` FROM turns
+func (s *Store) unfinishedBelow(ctx context.Context, q db.Querier, num int64) ([]Turn, error) {
+	turns, err := db.All(ctx, q, scanTurn, belowTurn+`SELECT `+turnColumns+` FROM turns
 		WHERE num IN (SELECT num FROM below) AND completed_at IS NULL`, num)
 	slices.SortFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Num, b.Num) })
 	return turns, err

@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"journeyman/store/db"
+)
 
 // This file claims a turn in the transaction that accepts it, if a runner has a free slot. So most
 // turns need no second transaction before they run.
@@ -22,7 +26,7 @@ func (s *Store) UseSlots(sl Slots) { s.slots.Store(&sl) }
 // takeSlot returns the slots of which the turn of n takes one, or nil if the turn waits in the
 // queue, such as one whose worker is placed on another node. A claim that is undone gives its slot
 // back.
-func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task, w Worker) (*Slots, error) {
+func (s *Store) takeSlot(ctx context.Context, tx db.Tx, n NewTurn, task Task, w Worker) (*Slots, error) {
 	sl := s.slots.Load()
 	// In maintenance a running turn may send work to the server's own API. That work waits in the
 	// queue.
@@ -46,12 +50,12 @@ func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task, w Wor
 // anyBefore reports whether turns in the queue come before a new one. A member's turn does not wait for
 // those of strangers: they may have to wait for a slot that strangers may have. Turns that are behind
 // others of their tasks need no slot yet.
-func (s *Store) anyBefore(ctx context.Context, tx Tx, runnerID string, stranger bool) (bool, error) {
+func (s *Store) anyBefore(ctx context.Context, tx db.Tx, runnerID string, stranger bool) (bool, error) {
 	for l := range laneOf(stranger) + 1 {
 		if s.waiting.in(l) <= 0 {
 			continue
 		}
-		waits, err := one(ctx, tx, scanBool, `SELECT `+s.anyQueued(l, `?1`), s.withRunner(runnerID)...)
+		waits, err := db.One(ctx, tx, db.ScanBool, `SELECT `+s.anyQueued(l, `?1`), s.withRunner(runnerID)...)
 		if err != nil || waits {
 			return waits, err
 		}
@@ -61,7 +65,7 @@ func (s *Store) anyBefore(ctx context.Context, tx Tx, runnerID string, stranger 
 
 // claimAccepted reports the claim of a turn that insertTurn has stored as running. The claim is
 // the one that ClaimTurns would have returned.
-func (s *Store) claimAccepted(ctx context.Context, tx Tx, t Turn, runnerID string, w Worker, hasFiles bool) error {
+func (s *Store) claimAccepted(ctx context.Context, tx db.Tx, t Turn, runnerID string, w Worker, hasFiles bool) error {
 	c := Claim{Turn: t, RunnerID: runnerID, HasFiles: hasFiles}
 	if w.claim == nil {
 		if err := s.readClaimFacts(ctx, tx, t, &w); err != nil {
@@ -77,11 +81,11 @@ func (s *Store) claimAccepted(ctx context.Context, tx Tx, t Turn, runnerID strin
 
 // readClaimFacts reads the fields that claimableWorker would have read into w, for the version of a
 // turn.
-func (s *Store) readClaimFacts(ctx context.Context, tx Tx, t Turn, w *Worker) error {
+func (s *Store) readClaimFacts(ctx context.Context, tx db.Tx, t Turn, w *Worker) error {
 	w.claim = new(claimFacts)
-	dest := append([]any{&w.claim.organization, &w.claim.hasSecrets, &w.Instructions, asJSON(&w.OutputSchema)},
+	dest := append([]any{&w.claim.organization, &w.claim.hasSecrets, &w.Instructions, db.AsJSON(&w.OutputSchema)},
 		w.Settings.columns()...)
-	_, err := one(ctx, tx, into(dest...), `SELECT (SELECT num FROM organizations WHERE id = ?1),
+	_, err := db.One(ctx, tx, db.Into(dest...), `SELECT (SELECT num FROM organizations WHERE id = ?1),
 			EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
 				WHERE organization_id = ?1 AND coalesce(secrets.worker_id, '') IN ('', ?2)),
 			instructions, output_schema, `+settingsColumns+` FROM worker_versions
@@ -91,7 +95,7 @@ func (s *Store) readClaimFacts(ctx context.Context, tx Tx, t Turn, w *Worker) er
 
 // claimedBy reports a claim of ClaimTurns once it is committed. If ClaimTurns has returned an error
 // meanwhile, nobody carries the turn out.
-func (s *Store) claimedBy(tx Tx, c Claim, fate *claimFate) {
+func (s *Store) claimedBy(tx db.Tx, c Claim, fate *claimFate) {
 	tx.OnCommit(func() {
 		if !fate.begin() {
 			s.abandoned.add(c)
@@ -102,7 +106,7 @@ func (s *Store) claimedBy(tx Tx, c Claim, fate *claimFate) {
 }
 
 // claimed reports a claim once it is committed.
-func (s *Store) claimed(tx Tx, c Claim) {
+func (s *Store) claimed(tx db.Tx, c Claim) {
 	if fn := s.onClaimed.Load(); fn != nil {
 		tx.OnCommit(func() { (*fn)(c) })
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/storetest"
 )
@@ -137,7 +138,7 @@ func TestMailIsClaimedAtAcceptance(t *testing.T) {
 	other.Turn.WorkerID = other.Worker.ID
 	other.Turn.Attachments = []store.File{{WorkerID: other.Worker.ID, TaskID: "other", Path: "a.txt", SHA256: sha("a")}}
 	_, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{f.mail("1@x"), other}, []byte("raw"), store.MailLimits{})
-	is.True(store.IsKind(err, store.Conflict)) // the file is in another folder
+	is.True(db.IsKind(err, db.Conflict)) // the file is in another folder
 	is.Equal([]int{r.left(), len(r.take())}, []int{1, 0})
 
 	other.Turn.Attachments = nil
@@ -203,7 +204,7 @@ func TestRolledBackClaimReleasesSlot(t *testing.T) {
 			r := f.slotRunner(3)
 			n := f.turn()
 			n.Attachments = []store.File{{WorkerID: n.WorkerID, TaskID: "other", Path: "a.txt", SHA256: sha("a")}}
-			is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), n)), store.Conflict)) // the file is in another folder
+			is.True(db.IsKind(errOf(f.CreateTurn(t.Context(), n)), db.Conflict)) // the file is in another folder
 			is.Equal(r.left(), 3)
 
 			release := hold(t, f.Store)
@@ -221,7 +222,7 @@ func TestRolledBackClaimReleasesSlot(t *testing.T) {
 			is.Equal(len(r.take()), 0)
 
 			n = f.turn()
-			n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("k")}
+			n.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("k")}
 			turn := f.accept(n)
 			is.Equal(f.accept(n), turn) // a repeated request takes no slot
 			is.Equal(r.left(), 2)

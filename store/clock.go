@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // frequentInterval separates frequent schedules from others. Only frequent ones continue at once
@@ -75,14 +77,14 @@ func (s *Store) setBackSchedules(ctx context.Context, by time.Duration) (n int64
 // setBackBatch corrects the schedules that follow a num. It returns the last num of the batch,
 // or -1 after the last schedule.
 func (s *Store) setBackBatch(ctx context.Context, after int64, by time.Duration) (last, moved int64, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		last, moved = -1, 0
-		rows, err := all(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules
+		rows, err := db.All(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules
 			WHERE num > ? AND next_run_at IS NOT NULL AND paused = 0 ORDER BY num LIMIT ?`, after, realignBatch)
 		if err != nil {
 			return err
 		}
-		now := fromMillis(s.db.Millis())
+		now := db.FromMillis(s.db.Millis())
 		for _, c := range rows {
 			last = c.num
 			next, ok := s.soonerRun(&c, now, by)
@@ -126,7 +128,7 @@ func (s *Store) soonerRun(c *Schedule, now time.Time, by time.Duration) (next ti
 // has a time in the future. For a schedule that has never run, the newest schedule or turn shows
 // this.
 func (s *Store) setBackWhileDown(ctx context.Context) (back bool, err error) {
-	return one(ctx, s.db, scanBool, `SELECT
+	return db.One(ctx, s.db, db.ScanBool, `SELECT
 		EXISTS (SELECT 1 FROM schedules INDEXED BY schedules_by_last_run
 			WHERE next_run_at IS NOT NULL AND last_run_at > ?1)
 		OR coalesce((SELECT created_at FROM schedules WHERE num > 0 ORDER BY num DESC LIMIT 1), 0) > ?1
@@ -172,8 +174,8 @@ func (s *Store) RealignSchedules(ctx context.Context) (n int, err error) {
 func (s *Store) realignFound(ctx context.Context, query string, arg any) (n int, err error) {
 	moved := realignBatch
 	for ; err == nil && moved == realignBatch; n += moved {
-		err = s.db.Write(ctx, func(tx Tx) error {
-			rows, err := all(ctx, tx, scanSchedule, query, arg, realignBatch)
+		err = s.db.Write(ctx, func(tx db.Tx) error {
+			rows, err := db.All(ctx, tx, scanSchedule, query, arg, realignBatch)
 			if err != nil {
 				return err
 			}
@@ -184,8 +186,8 @@ func (s *Store) realignFound(ctx context.Context, query string, arg any) (n int,
 	return n, err
 }
 
-func (s *Store) realign(tx Tx, rows []Schedule) error {
-	now := fromMillis(s.db.Millis())
+func (s *Store) realign(tx db.Tx, rows []Schedule) error {
+	now := db.FromMillis(s.db.Millis())
 	for _, c := range rows {
 		if c.zone != "" {
 			c.zone = s.zone.String()
@@ -200,7 +202,7 @@ func (s *Store) realign(tx Tx, rows []Schedule) error {
 			}
 		}
 		_, err := tx.Exec(`UPDATE schedules SET timezone = ?, last_run_at = ?, next_run_at = ? WHERE num = ?`,
-			nullable(c.zone), last, c.NextRunAt.UnixMilli(), c.num)
+			db.Nullable(c.zone), last, c.NextRunAt.UnixMilli(), c.num)
 		if err != nil {
 			return err
 		}

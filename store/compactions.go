@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // A CompactionKind is the way in which a part of a conversation was shortened.
@@ -52,11 +54,11 @@ const compactionColumns = `num, turn_num, step_seq, kind, before_turn, before_st
 	coalesce(files, 'null'), items, coalesce(summary, ''), refused, model, room, tokens_before, tokens_after, input_tokens,
 	output_tokens, cost, started_at, completed_at`
 
-func scanCompaction(row scanner) (c Compaction, err error) {
+func scanCompaction(row db.Scanner) (c Compaction, err error) {
 	var files []byte
 	err = row.Scan(&c.Num, &c.TurnNum, &c.Step, &c.Kind, &c.BeforeTurn, &c.BeforeStep, &c.CutTo, &files, &c.Items,
 		&c.Summary, &c.Refused, &c.Model, &c.Room, &c.TokensBefore, &c.TokensAfter, &c.Usage.InputTokens,
-		&c.Usage.OutputTokens, &c.Usage.ModelCost, asTime(&c.StartedAt), asTime(&c.CompletedAt))
+		&c.Usage.OutputTokens, &c.Usage.ModelCost, db.AsTime(&c.StartedAt), db.AsTime(&c.CompletedAt))
 	if err == nil {
 		err = json.Unmarshal(files, &c.Files)
 	}
@@ -66,7 +68,7 @@ func scanCompaction(row scanner) (c Compaction, err error) {
 // JournalCompaction stores a compaction of a claimed turn's conversation, and adds its
 // usage to the turn's sums. So a summary is paid for only once.
 func (s *Store) JournalCompaction(ctx context.Context, c Claim, m Compaction) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		if err := claimedProgress(tx, c, "", m.Usage); err != nil {
 			return err
 		}
@@ -96,6 +98,6 @@ func (s *Store) JournalCompaction(ctx context.Context, c Claim, m Compaction) er
 
 // Compactions returns the compactions of a task's conversation, oldest first.
 func (s *Store) Compactions(ctx context.Context, task TaskRef) ([]Compaction, error) {
-	return all(ctx, s.db, scanCompaction, `SELECT `+compactionColumns+` FROM compactions WHERE task_num = ?
+	return db.All(ctx, s.db, scanCompaction, `SELECT `+compactionColumns+` FROM compactions WHERE task_num = ?
 		ORDER BY num`, task.taskKey())
 }

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"journeyman/store/db"
 )
 
 const stepColumns = `s.turn_num, s.seq, s.attempt, s.parts, s.finish, s.feedback, s.model, s.estimated_tokens,
@@ -19,12 +21,12 @@ type turnStep struct {
 	Step
 }
 
-func scanStep(row scanner) (st turnStep, err error) {
+func scanStep(row db.Scanner) (st turnStep, err error) {
 	var parts []byte
 	u := &st.Usage
 	err = row.Scan(&st.turn, &st.Seq, &st.Attempt, &parts, &st.Finish, &st.Feedback, &st.Model, &st.Estimated,
 		&u.InputTokens, &u.OutputTokens, &u.CacheReadTokens, &u.CacheWriteTokens, &u.ReasoningTokens, &u.ModelCost,
-		asTime(&st.StartedAt), asTime(&st.CompletedAt))
+		db.AsTime(&st.StartedAt), db.AsTime(&st.CompletedAt))
 	if err != nil {
 		return st, err
 	}
@@ -47,18 +49,18 @@ type turnCall struct {
 	Call
 }
 
-func scanCall(row scanner) (c turnCall, err error) {
+func scanCall(row db.Scanner) (c turnCall, err error) {
 	var images string
-	err = row.Scan(&c.turn, &c.Step, &c.Seq, &c.State, asJSON(&c.Output), &c.Cost, asTime(&c.StartedAt),
-		asTime(&c.CompletedAt), &c.Spent.Steps, &c.Spent.Time, &c.Spent.Credits, &c.Spent.ByTeam, &images)
+	err = row.Scan(&c.turn, &c.Step, &c.Seq, &c.State, db.AsJSON(&c.Output), &c.Cost, db.AsTime(&c.StartedAt),
+		db.AsTime(&c.CompletedAt), &c.Spent.Steps, &c.Spent.Time, &c.Spent.Credits, &c.Spent.ByTeam, &images)
 	if err == nil {
 		c.Images, err = readImages(images)
 	}
 	return c, err
 }
 
-func scanSource(row scanner) (src Source, err error) {
-	err = row.Scan(&src.ID, &src.TurnNum, &src.URL, asText(&src.Title))
+func scanSource(row db.Scanner) (src Source, err error) {
+	err = row.Scan(&src.ID, &src.TurnNum, &src.URL, db.AsText(&src.Title))
 	return src, err
 }
 
@@ -67,7 +69,7 @@ func (s *Store) Journal(ctx context.Context, t Turn) ([]Step, error) {
 	return s.journal(ctx, s.db, t.Num)
 }
 
-func (s *Store) journal(ctx context.Context, q querier, turnNum int64) ([]Step, error) {
+func (s *Store) journal(ctx context.Context, q db.Querier, turnNum int64) ([]Step, error) {
 	return s.journalPage(ctx, q, turnNum, 0, math.MaxInt64)
 }
 
@@ -110,23 +112,23 @@ func joinCalls(steps []turnStep, calls []turnCall, approvals []Approval) map[int
 // JournalPage returns the steps of a turn from seq on, at most limit of them, in their
 // order, with their tool calls and approvals.
 func (s *Store) JournalPage(ctx context.Context, t Turn, seq int64, limit int) ([]Step, error) {
-	return s.journalPage(ctx, s.db, t.Num, seq, seq+int64(pageLimit(limit))) // steps are numbered without a gap
+	return s.journalPage(ctx, s.db, t.Num, seq, seq+int64(db.PageLimit(limit))) // steps are numbered without a gap
 }
 
 // journalPage returns the steps of a turn from the seq from on, and below the seq end.
-func (s *Store) journalPage(ctx context.Context, q querier, turnNum, from, end int64) ([]Step, error) {
-	steps, err := all(ctx, q, scanStep, `SELECT `+stepColumns+` FROM steps s
+func (s *Store) journalPage(ctx context.Context, q db.Querier, turnNum, from, end int64) ([]Step, error) {
+	steps, err := db.All(ctx, q, scanStep, `SELECT `+stepColumns+` FROM steps s
 		WHERE s.turn_num = ? AND s.seq >= ? AND s.seq < ? ORDER BY s.seq`, turnNum, from, end)
 	if err != nil || len(steps) == 0 {
 		return nil, err
 	}
 	// Three queries in all, not three for each step: a page may show many steps.
-	calls, err := all(ctx, q, scanCall, `SELECT `+callColumns+` FROM tool_calls c
+	calls, err := db.All(ctx, q, scanCall, `SELECT `+callColumns+` FROM tool_calls c
 		WHERE c.turn_num = ? AND c.step_seq >= ? AND c.step_seq < ? ORDER BY c.step_seq, c.seq`, turnNum, from, end)
 	if err != nil {
 		return nil, err
 	}
-	approvals, err := all(ctx, q, scanApproval, `SELECT `+approvalColumns+` FROM approvals a`+joinApproval+`
+	approvals, err := db.All(ctx, q, scanApproval, `SELECT `+approvalColumns+` FROM approvals a`+joinApproval+`
 		WHERE a.turn_num = ? AND a.step_seq >= ? AND a.step_seq < ? ORDER BY a.step_seq, a.call_seq`,
 		turnNum, from, end)
 	return joinCalls(steps, calls, approvals)[turnNum], err
@@ -147,18 +149,18 @@ const maxSpans = 5000
 // calls, then the tool calls, each in their order. Of a very long turn it returns the
 // beginning.
 func (s *Store) Spans(ctx context.Context, t Turn) ([]Span, error) {
-	spans, err := all(ctx, s.db, scanSpan, `SELECT seq, -1, started_at, completed_at FROM steps
+	spans, err := db.All(ctx, s.db, scanSpan, `SELECT seq, -1, started_at, completed_at FROM steps
 		WHERE turn_num = ? ORDER BY seq LIMIT ?`, t.Num, maxSpans)
 	if err != nil {
 		return nil, err
 	}
-	calls, err := all(ctx, s.db, scanSpan, `SELECT step_seq, seq, started_at, completed_at FROM tool_calls
+	calls, err := db.All(ctx, s.db, scanSpan, `SELECT step_seq, seq, started_at, completed_at FROM tool_calls
 		WHERE turn_num = ? ORDER BY step_seq, seq LIMIT ?`, t.Num, maxSpans)
 	return append(spans, calls...), err
 }
 
-func scanSpan(row scanner) (p Span, err error) {
-	err = row.Scan(&p.Step, &p.Call, asTime(&p.StartedAt), asTime(&p.CompletedAt))
+func scanSpan(row db.Scanner) (p Span, err error) {
+	err = row.Scan(&p.Step, &p.Call, db.AsTime(&p.StartedAt), db.AsTime(&p.CompletedAt))
 	return p, err
 }
 
@@ -191,27 +193,27 @@ func (c *Conversation) EndWith(turnNum int64) {
 
 // Conversation returns all of a task as it is at one moment.
 func (s *Store) Conversation(ctx context.Context, task TaskRef) (c Conversation, err error) {
-	err = s.db.Snapshot(ctx, func(q querier) (err error) {
+	err = s.db.Snapshot(ctx, func(q db.Querier) (err error) {
 		c, err = s.conversation(ctx, q, task.taskKey())
 		return err
 	})
 	return c, err
 }
 
-func (s *Store) conversation(ctx context.Context, q querier, taskNum int64) (c Conversation, err error) {
-	if c.Task, err = one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, taskNum); err != nil {
-		return c, noRecord(err, "task")
+func (s *Store) conversation(ctx context.Context, q db.Querier, taskNum int64) (c Conversation, err error) {
+	if c.Task, err = db.One(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, taskNum); err != nil {
+		return c, db.NoRecord(err, "task")
 	}
-	if c.Turns, err = all(ctx, q, scanTurn, selectTurns, taskNum); err != nil {
+	if c.Turns, err = db.All(ctx, q, scanTurn, selectTurns, taskNum); err != nil {
 		return c, err
 	}
 	// CROSS JOIN fixes the order of the loops: the turns first, then the steps of each.
-	steps, err := all(ctx, q, scanStep, `SELECT `+stepColumns+` FROM turns t CROSS JOIN steps s ON s.turn_num = t.num
+	steps, err := db.All(ctx, q, scanStep, `SELECT `+stepColumns+` FROM turns t CROSS JOIN steps s ON s.turn_num = t.num
 		WHERE t.task_num = ? ORDER BY t.seq, s.seq`, taskNum)
 	if err != nil {
 		return c, err
 	}
-	if c.Files, err = all(ctx, q, scanFile, `SELECT `+fileColumns+` FROM files WHERE task_num = ?
+	if c.Files, err = db.All(ctx, q, scanFile, `SELECT `+fileColumns+` FROM files WHERE task_num = ?
 		ORDER BY num`, taskNum); err != nil {
 		return c, err
 	}
@@ -224,20 +226,20 @@ func (s *Store) conversation(ctx context.Context, q querier, taskNum int64) (c C
 }
 
 // readCalls completes c with the tool calls of a task's steps, and their approvals and sources.
-func (s *Store) readCalls(ctx context.Context, q querier, taskNum int64, steps []turnStep, c *Conversation) error {
-	calls, err := all(ctx, q, scanCall, `SELECT `+callColumns+`
+func (s *Store) readCalls(ctx context.Context, q db.Querier, taskNum int64, steps []turnStep, c *Conversation) error {
+	calls, err := db.All(ctx, q, scanCall, `SELECT `+callColumns+`
 		FROM turns t CROSS JOIN tool_calls c ON c.turn_num = t.num
 		WHERE t.task_num = ? ORDER BY t.seq, c.step_seq, c.seq`, taskNum)
 	if err != nil {
 		return err
 	}
-	approvals, err := all(ctx, q, scanApproval, `SELECT `+approvalColumns+` FROM approvals a`+joinApproval+`
+	approvals, err := db.All(ctx, q, scanApproval, `SELECT `+approvalColumns+` FROM approvals a`+joinApproval+`
 		WHERE a.task_num = ? ORDER BY a.num`, taskNum)
 	if err != nil {
 		return err
 	}
 	c.Steps = joinCalls(steps, calls, approvals)
-	c.Sources, err = all(ctx, q, scanSource, `SELECT id, turn_num, url, title FROM sources WHERE task_num = ?
+	c.Sources, err = db.All(ctx, q, scanSource, `SELECT id, turn_num, url, title FROM sources WHERE task_num = ?
 		ORDER BY num`, taskNum)
 	inOrder(c.Sources)
 	return err
@@ -253,7 +255,7 @@ func inOrder(sources []Source) {
 
 // SourcesByTurn returns the sources that no earlier turn of the task had used.
 func (s *Store) SourcesByTurn(ctx context.Context, t Turn) ([]Source, error) {
-	sources, err := all(ctx, s.db, scanSource, `SELECT id, turn_num, url, title FROM sources WHERE turn_num = ?
+	sources, err := db.All(ctx, s.db, scanSource, `SELECT id, turn_num, url, title FROM sources WHERE turn_num = ?
 		ORDER BY num`, t.Num)
 	inOrder(sources)
 	return sources, err

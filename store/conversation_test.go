@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -36,7 +37,7 @@ func TestTurnPages(t *testing.T) {
 	turn, err := f.TurnAt(t.Context(), first, 5)
 	is.NoErr(err)
 	is.Equal(turn.Seq, int64(5))
-	is.True(store.IsNotFound(errOf(f.TurnAt(t.Context(), first, 7))))
+	is.True(db.IsNotFound(errOf(f.TurnAt(t.Context(), first, 7))))
 }
 
 // TestJournalPage reads a long turn in pages, and compares them with the whole turn.
@@ -87,9 +88,9 @@ func TestNames(t *testing.T) {
 	title, err := f.WorkerTitle(t.Context(), store.Task{WorkerID: f.worker.ID})
 	is.NoErr(err)
 	is.Equal(title, "Scribe") // even though the worker is deleted
-	is.True(store.IsNotFound(errOf(f.WorkerTitle(t.Context(), store.Task{WorkerID: "none"}))))
+	is.True(db.IsNotFound(errOf(f.WorkerTitle(t.Context(), store.Task{WorkerID: "none"}))))
 	name, err := f.UserName(t.Context(), f.owner.UserID)
 	is.NoErr(err)
 	is.True(name != "")
-	is.True(store.IsNotFound(errOf(f.UserName(t.Context(), "none"))))
+	is.True(db.IsNotFound(errOf(f.UserName(t.Context(), "none"))))
 }

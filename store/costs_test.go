@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
@@ -112,7 +113,7 @@ func (f *fixture) runTasks(n int) {
 		all.Go(func() {
 			turn := f.turn()
 			turn.Input = "Say hello to number 2002"
-			turn.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash(store.NewID("x", time.Now()))}
+			turn.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash(db.NewID("x", time.Now()))}
 			f.check(errOf(f.CreateTurn(context.Background(), turn)))
 		})
 	}
@@ -191,7 +192,7 @@ func TestCostsOfOperations(t *testing.T) {
 	mailed, sent := f.due(), store.Attempt{Success: true, ResponseStatus: 200}
 	once := func(key string) store.NewTurn {
 		n := f.turn()
-		n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash(key)}
+		n.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash(key)}
 		return n
 	}
 	for _, op := range []struct {
@@ -260,7 +261,7 @@ func TestTripsOfOperations(t *testing.T) {
 		CompletedAt: f.clock.now()}
 	create := func() {
 		n := f.turn()
-		n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash(store.NewID("x", time.Now()))}
+		n.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash(db.NewID("x", time.Now()))}
 		f.accept(n)
 	}
 	var claim store.Claim
@@ -312,7 +313,7 @@ func (f *fixture) counted() cost {
 // rowsWritten returns the number of rows that the writer has inserted, updated or deleted.
 func (f *fixture) rowsWritten() (n int64) {
 	f.t.Helper()
-	err := f.Write(context.Background(), func(tx store.Tx) error {
+	err := f.Write(context.Background(), func(tx db.Tx) error {
 		rows, err := tx.Query(context.Background(), `SELECT total_changes()`)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -93,7 +94,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 			_, err := list(cursor)
 			if name == from {
 				is.NoErr(err)
-			} else if !store.IsKind(err, store.Invalid) {
+			} else if !db.IsKind(err, db.Invalid) {
 				t.Errorf("the list %q takes the cursor of %q: %v", name, from, err)
 			}
 		}
@@ -107,7 +108,7 @@ func TestNamesShowSomething(t *testing.T) {
 	c, ctx := f.owner.Caller, f.ctx()
 	takers := map[string]func(name string) error{
 		"title of a worker": func(name string) error {
-			var fields store.Fields
+			var fields db.Fields
 			store.WorkerPatch{Title: &name}.Check(&fields)
 			return fields.Err()
 		},
@@ -119,7 +120,7 @@ func TestNamesShowSomething(t *testing.T) {
 		},
 		"organization of the command": func(name string) error {
 			if name == "" {
-				return store.Errorf(store.Invalid, "is the default one")
+				return db.Errorf(db.Invalid, "is the default one")
 			}
 			_, _, err := f.CreateKey(ctx, store.Operator(), store.NewKey{Name: "x", OrganizationName: name, Email: "new@acme.test"})
 			return err
@@ -132,7 +133,7 @@ func TestNamesShowSomething(t *testing.T) {
 	}
 	for taker, take := range takers {
 		for _, name := range []string{"", " ", "\t\n", "\u00a0\u2003", "\u200b\u2060\ufeff", "\x00", "a\x00b", "\x1b"} {
-			if err := take(name); !store.IsKind(err, store.Invalid) {
+			if err := take(name); !db.IsKind(err, db.Invalid) {
 				t.Errorf("%s takes the name %q: %v", taker, name, err)
 			}
 		}
@@ -142,11 +143,11 @@ func TestNamesShowSomething(t *testing.T) {
 			}
 		}
 	}
-	for name, limits := range map[string]func(*store.Fields, *string){
-		"summary": func(fields *store.Fields, v *string) { store.WorkerPatch{Summary: v}.Check(fields) },
-		"reason":  func(fields *store.Fields, v *string) { store.Decision{Reason: *v}.Check(fields) },
+	for name, limits := range map[string]func(*db.Fields, *string){
+		"summary": func(fields *db.Fields, v *string) { store.WorkerPatch{Summary: v}.Check(fields) },
+		"reason":  func(fields *db.Fields, v *string) { store.Decision{Reason: *v}.Check(fields) },
 	} {
-		var fields store.Fields
+		var fields db.Fields
 		bad := "a\x00b"
 		limits(&fields, &bad)
 		if fields.Err() == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -152,8 +153,8 @@ func wreckedOutcome(t *testing.T, dir string, truth []string, what string) strin
 	}
 	checked := s.CheckDatabase(t.Context())
 	told := s.Damage() != nil
-	_, _, err = s.CreateWorker(t.Context(), store.Caller{}, store.NewWorker{Title: "x"}, store.IdempotencyKey{})
-	if told && !store.IsKind(err, store.Damaged) {
+	_, _, err = s.CreateWorker(t.Context(), store.Caller{}, store.NewWorker{Title: "x"}, db.IdempotencyKey{})
+	if told && !db.IsKind(err, db.Damaged) {
 		t.Errorf("%s: a write to a damaged database: %v", what, err)
 	}
 	if err := s.Close(); err != nil && !told {

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
+
+	"journeyman/store/db"
 )
 
 // linkVia is the text in the audit log for a decision by a link in a mail.
@@ -32,7 +34,7 @@ func (s *Store) DecisionToken(t Turn, a Approval, userID string) (string, error)
 // or expired, or if its user may no longer decide.
 func (s *Store) DecisionLink(ctx context.Context, token, remoteAddr string) (l DecisionLink, err error) {
 	// One error for all reasons: a stranger learns nothing from a guessed or old link.
-	invalid := Errorf(NotFound, "this link is not valid, or its time is over")
+	invalid := db.Errorf(db.NotFound, "this link is not valid, or its time is over")
 	approvalID, userID, ok, err := s.readDecisionToken(token)
 	if err != nil || !ok {
 		return l, orElse(err, invalid)
@@ -41,16 +43,16 @@ func (s *Store) DecisionLink(ctx context.Context, token, remoteAddr string) (l D
 	// in.
 	var taskID string
 	l.Caller = Caller{UserID: userID, RemoteAddr: remoteAddr}
-	_, err = one(ctx, s.db, into(&l.Caller.OrganizationID, &taskID), `SELECT a.organization_id, t.id
+	_, err = db.One(ctx, s.db, db.Into(&l.Caller.OrganizationID, &taskID), `SELECT a.organization_id, t.id
 		FROM approvals a CROSS JOIN tasks t ON t.num = a.task_num WHERE a.id = ?`, approvalID)
 	if err != nil {
-		return l, noRow(err, invalid)
+		return l, db.NoRow(err, invalid)
 	}
 	if l.Caller.Role, err = s.role(ctx, s.db, l.Caller.OrganizationID, userID); err != nil || l.Caller.Role == "" {
 		return l, orElse(err, invalid)
 	}
 	if l.Task, l.Worker, err = s.visibleTask(ctx, s.db, l.Caller, taskID); err != nil {
-		if IsKind(err, Forbidden) {
+		if db.IsKind(err, db.Forbidden) {
 			err = invalid
 		}
 		return l, err

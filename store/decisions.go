@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"strings"
+
+	"journeyman/store/db"
 )
 
 // DecideApproval approves or denies a tool call of a task, or answers its question. It
@@ -12,11 +14,11 @@ import (
 // wakes the runner.
 func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string, d Decision) (a Approval, err error) {
 	d.Answer = strings.TrimSpace(d.Answer)
-	var f Fields
+	var f db.Fields
 	if d.Check(&f); f.Err() != nil {
 		return a, f.Err()
 	}
-	err = s.db.Write(ctx, func(tx Tx) (err error) {
+	err = s.db.Write(ctx, func(tx db.Tx) (err error) {
 		var task Task
 		if a, task, err = s.approvalToDecide(ctx, tx, &c, taskID, id, d.IdempotencyKey); err != nil {
 			return err
@@ -39,21 +41,21 @@ func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string,
 		if a, err = s.findApproval(ctx, tx, c, task, id); err != nil {
 			return err
 		}
-		return s.db.remember(tx, d.IdempotencyKey, a.ID)
+		return s.db.RememberIn(tx, d.IdempotencyKey, a.ID)
 	})
 	return a, err
 }
 
 // approvalToDecide returns an approval on which the caller may decide, and its task. It sets c.Role to
 // the caller's present role.
-func (s *Store) approvalToDecide(ctx context.Context, tx Tx, c *Caller, taskID, id string,
-	key IdempotencyKey) (a Approval, task Task, err error) {
+func (s *Store) approvalToDecide(ctx context.Context, tx db.Tx, c *Caller, taskID, id string,
+	key db.IdempotencyKey) (a Approval, task Task, err error) {
 	// The caller may have been demoted or removed while the request was under way.
 	if err := s.roleNow(ctx, tx, c); err != nil {
 		return a, task, err
 	}
 	if c.Role == "" && !c.operator {
-		return a, task, Errorf(Forbidden, "you are not in this organization")
+		return a, task, db.Errorf(db.Forbidden, "you are not in this organization")
 	}
 	task, w, err := s.visibleTask(ctx, tx, *c, taskID)
 	if err != nil {
@@ -61,11 +63,11 @@ func (s *Store) approvalToDecide(ctx context.Context, tx Tx, c *Caller, taskID, 
 	}
 	// The result is not used: the same decision again changes nothing anyway. findResult
 	// returns an error if the key belongs to a different decision.
-	if _, err := s.db.findResult(ctx, tx, key); err != nil {
+	if _, err := s.db.FindResult(ctx, tx, key); err != nil {
 		return a, task, err
 	}
 	a, err = s.findApproval(ctx, tx, *c, task, id)
-	if IsKind(err, NotFound) && w.UserID != c.UserID && !c.Role.may(DecideApprovals) {
+	if db.IsKind(err, db.NotFound) && w.UserID != c.UserID && !c.Role.may(DecideApprovals) {
 		return a, task, forbidden(a) // a caller without the right does not learn which ids exist
 	}
 	if err == nil && !a.MayDecide {
@@ -95,7 +97,7 @@ func decidedAlready(a Approval) error {
 		}
 	}
 	// The code names the state, so a client can tell a lost race from an expired wait.
-	return &Error{Kind: Conflict, Code: "approval_" + string(a.Status), Message: message}
+	return &db.Error{Kind: db.Conflict, Code: "approval_" + string(a.Status), Message: message}
 }
 
 // Approval returns an approval of a task that the caller may see.

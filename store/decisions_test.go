@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // questioned returns a turn that is suspended for a question, and for approvals of the calls in
@@ -39,16 +40,16 @@ func TestQuestion(t *testing.T) {
 	is.Equal(q.Kind, store.KindQuestion)
 	for _, d := range []store.Decision{{Approved: true}, {}, {Answer: " \n"}, {Answer: strings.Repeat("x", store.MaxAnswer+1)}, {Answer: "a\x00b"}} {
 		_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, q.ID, d)
-		is.True(store.IsKind(err, store.Invalid)) // an invalid answer
+		is.True(db.IsKind(err, db.Invalid)) // an invalid answer
 		is.True(strings.HasPrefix(err.Error(), "answer: "))
 	}
 	a, err := f.answer(c, q.ID, " both\n")
 	is.NoErr(err)
 	is.Equal([]any{a.Status, a.Answer, a.Question.Text, a.Question.Choices, a.DecidedByUserID},
 		[]any{store.ApprovalAnswered, "both", "Which?", []string{"Red wine", "White wine"}, f.owner.UserID})
-	is.NoErr(errOf(f.answer(c, q.ID, "both")))                              // the same answer again changes nothing
-	is.True(store.IsKind(errOf(f.answer(c, q.ID, "none")), store.Conflict)) // another answer is too late
-	is.Equal(f.Queued(), int64(0))                                          // a call still needs approval
+	is.NoErr(errOf(f.answer(c, q.ID, "both")))                        // the same answer again changes nothing
+	is.True(db.IsKind(errOf(f.answer(c, q.ID, "none")), db.Conflict)) // another answer is too late
+	is.Equal(f.Queued(), int64(0))                                    // a call still needs approval
 	list, _, err := f.Approvals(f.ctx(), f.owner.Caller, store.ApprovalQuery{Limit: 5})
 	is.NoErr(err)
 	is.Equal(len(list), 1)
@@ -72,7 +73,7 @@ func TestUnansweredQuestion(t *testing.T) {
 			ended, resumed, err := f.ExpireSuspended(f.ctx(), 10)
 			is.NoErr(err)
 			is.Equal([]int{len(ended), resumed}, []int{len(more), 1 - len(more)})
-			is.True(store.IsKind(errOf(f.answer(c, q.ID, "late")), store.Conflict)) // it is too late
+			is.True(db.IsKind(errOf(f.answer(c, q.ID, "late")), db.Conflict)) // it is too late
 			if len(more) > 0 {
 				is.Equal(f.reread(c.Turn).Failure.Code, "approval_timeout")
 				return
@@ -98,7 +99,7 @@ func TestWhoAnswers(t *testing.T) {
 		list, _, err := f.Approvals(f.ctx(), who.Caller, store.ApprovalQuery{TaskID: c.TaskID, Limit: 10})
 		is.NoErr(err)
 		_, err = f.DecideApproval(f.ctx(), who.Caller, c.TaskID, q.ID, store.Decision{Approved: true})
-		is.Equal(store.IsKind(err, store.Forbidden), !list[0].MayDecide) // as the list says
+		is.Equal(db.IsKind(err, db.Forbidden), !list[0].MayDecide) // as the list says
 		n, err := f.PendingDecisions(f.ctx(), who.Caller)
 		is.NoErr(err)
 		is.Equal(n == 1, list[0].MayDecide) // so does the count
@@ -146,7 +147,7 @@ func TestDecisionLinks(t *testing.T) {
 	token, err := f.DecisionToken(waiting, replies[0].Asks[0], admin.UserID)
 	is.NoErr(err)
 	for _, bad := range []string{"", ".", "...", token + "x", "x" + token, strings.ToUpper(token), strings.Replace(token, admin.UserID, f.owner.UserID, 1), strings.Repeat("a.", 200)} {
-		is.True(store.IsKind(errOf(f.DecisionLink(f.ctx(), bad, "")), store.NotFound)) // the link is forged
+		is.True(db.IsKind(errOf(f.DecisionLink(f.ctx(), bad, "")), db.NotFound)) // the link is forged
 	}
 	l, err := f.DecisionLink(f.ctx(), token, "192.0.2.7")
 	is.NoErr(err)
@@ -165,13 +166,13 @@ func TestDecisionLinks(t *testing.T) {
 	is.Equal(len(mails), 1) // members do not see the mails of others
 	is.NoErr(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)))
 	_, err = f.DecisionLink(f.ctx(), second, "")
-	is.True(store.IsKind(err, store.NotFound)) // the user is not a member any more
+	is.True(db.IsKind(err, db.NotFound)) // the user is not a member any more
 	_, err = f.DecideApproval(f.ctx(), l.Caller, l.Task.ID, st.Approvals[1].ID, store.Decision{Approved: true})
-	is.True(store.IsKind(err, store.Forbidden)) // the same for a link that was read before
+	is.True(db.IsKind(err, db.Forbidden)) // the same for a link that was read before
 	third, err := f.DecisionToken(waiting, replies[0].Asks[1], f.owner.UserID)
 	is.NoErr(err)
 	f.clock.advance(time.Hour)
-	is.True(store.IsKind(errOf(f.DecisionLink(f.ctx(), third, "")), store.NotFound)) // the link has expired
+	is.True(db.IsKind(errOf(f.DecisionLink(f.ctx(), third, "")), db.NotFound)) // the link has expired
 }
 
 // TestMailsWithLinksAreForgotten ends mails with decision links. Their content is deleted,
@@ -209,7 +210,7 @@ func TestWaitingTasks(t *testing.T) {
 	is.Equal(list(store.WaitForPerson), []string{c.TaskID})
 	is.Equal(list(store.WaitForModel), nil)
 	_, _, err := f.Tasks(f.ctx(), f.owner.Caller, store.TaskQuery{WaitingFor: "rain"})
-	is.True(store.IsKind(err, store.Invalid)) // there is no such reason
+	is.True(db.IsKind(err, db.Invalid)) // there is no such reason
 	is.NoErr(errOf(f.answer(c, q.ID, "red")))
 	is.Equal(list(store.WaitForPerson), nil)
 }

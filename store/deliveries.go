@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // The types of deliveries. A turn type is used while other turns of the task have not ended.
@@ -46,9 +48,9 @@ const deliveryColumns = `d.num, d.worker_num, coalesce(d.turn_num, 0),
 	coalesce(w.url, ''), coalesce(w.token, ''), coalesce(w.signing_secret, ''),
 	coalesce((SELECT task_num FROM turns WHERE num = d.turn_num), 0)`
 
-func scanDelivery(row scanner) (d Delivery, err error) {
-	err = row.Scan(&d.num, &d.workerNum, &d.turnNum, &d.ID, &d.WorkerID, asTime(&d.WorkerCreatedAt), &d.Type,
-		&d.Attempts, asTime(&d.CreatedAt), &d.task.status, &d.task.turns, &d.task.cost, &d.task.duration,
+func scanDelivery(row db.Scanner) (d Delivery, err error) {
+	err = row.Scan(&d.num, &d.workerNum, &d.turnNum, &d.ID, &d.WorkerID, db.AsTime(&d.WorkerCreatedAt), &d.Type,
+		&d.Attempts, db.AsTime(&d.CreatedAt), &d.task.status, &d.task.turns, &d.task.cost, &d.task.duration,
 		&d.Webhook.URL, &d.Webhook.Token, &d.Webhook.SigningSecret, &d.taskNum)
 	return d, err
 }
@@ -56,7 +58,7 @@ func scanDelivery(row scanner) (d Delivery, err error) {
 // queueDeliveries queues the deliveries for turns of one task that end together, in the transaction
 // that ends them. Several turns end together only if the task is cancelled. Then one delivery,
 // about the newest turn, reports all cancelled turns. task is the state of the task after them.
-func (s *Store) queueDeliveries(tx Tx, ended []Turn, task taskState) error {
+func (s *Store) queueDeliveries(tx db.Tx, ended []Turn, task taskState) error {
 	first, newest := ended[0], ended[len(ended)-1]
 	if first.Status != Aborted {
 		state := task
@@ -75,18 +77,18 @@ func (s *Store) queueDeliveries(tx Tx, ended []Turn, task taskState) error {
 	return s.queueDelivery(tx, newest, task)
 }
 
-func (s *Store) queueDelivery(tx Tx, t Turn, task taskState) error {
+func (s *Store) queueDelivery(tx db.Tx, t Turn, task taskState) error {
 	return s.queueDeliveryOf(tx, t, deliveryType(t, task), task)
 }
 
-func (s *Store) queueDeliveryOf(tx Tx, t Turn, kind string, task taskState) error {
+func (s *Store) queueDeliveryOf(tx db.Tx, t Turn, kind string, task taskState) error {
 	now := s.db.Millis()
 	// The SELECT finds no row for a worker without a webhook or for an archived task: then nothing is
 	// queued.
 	n, err := tx.Exec(`INSERT INTO deliveries (id, worker_num, turn_num, type, attempts, next_attempt_at, created_at,
 			task_status, task_turns, task_cost, task_duration)
 		SELECT ?, (SELECT num FROM workers WHERE id = worker_id), ?, ?, 0, ?, ?, ?, ?, ?, ? FROM webhooks
-		WHERE worker_id = ? AND `+speaks+` /* FOR KEY SHARE */`, NewID("evt", s.db.Now()), t.Num, kind, now, now,
+		WHERE worker_id = ? AND `+speaks+` /* FOR KEY SHARE */`, db.NewID("evt", s.db.Now()), t.Num, kind, now, now,
 		task.status, task.turns, task.cost, task.duration, t.WorkerID, t.taskNum)
 	if fn := s.onDelivery.Load(); fn != nil && err == nil && n > 0 {
 		tx.OnCommit(func() { (*fn)(t.WorkerID) })
@@ -129,13 +131,13 @@ type Attempt struct {
 
 // RecordAttempt stores an attempt at a delivery, and the time of the next one.
 func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Execution, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		num, err := s.recordAttempt(tx, d, a)
 		if err == nil {
 			err = trimExchanges(tx, d.workerNum, 1)
 		}
 		if err == nil {
-			e, err = one(ctx, tx, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.num = ?`, num)
+			e, err = db.One(ctx, tx, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.num = ?`, num)
 		}
 		return err
 	})
@@ -151,7 +153,7 @@ type MadeAttempt struct {
 // RecordAttempts stores attempts at deliveries of one worker, in the order of the list. It stores
 // all of them or none. The list must not be empty.
 func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		for _, m := range list {
 			if _, err := s.recordAttempt(tx, m.Delivery, m.Attempt); err != nil {
 				return err
@@ -161,7 +163,7 @@ func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
 	})
 }
 
-func (s *Store) recordAttempt(tx Tx, d Delivery, a Attempt) (num int64, err error) {
+func (s *Store) recordAttempt(tx db.Tx, d Delivery, a Attempt) (num int64, err error) {
 	status, counter := "error", &s.counters.AttemptsFailed
 	if a.Success {
 		status, counter = "success", &s.counters.AttemptsSucceeded
@@ -171,8 +173,8 @@ func (s *Store) recordAttempt(tx Tx, d Delivery, a Attempt) (num int64, err erro
 			response_status, error_message, duration_ms, created_at)
 		VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM webhook_executions WHERE worker_num = ?2),
 			?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
-		NewID("whe", s.db.Now()), d.workerNum, d.num, d.Webhook.URL, status, nullable(a.ResponseStatus),
-		nullable(a.ErrorMessage), a.Duration.Milliseconds(), a.StartedAt.UnixMilli())
+		db.NewID("whe", s.db.Now()), d.workerNum, d.num, d.Webhook.URL, status, db.Nullable(a.ResponseStatus),
+		db.Nullable(a.ErrorMessage), a.Duration.Milliseconds(), a.StartedAt.UnixMilli())
 	if err != nil {
 		return 0, err
 	}
@@ -197,7 +199,7 @@ const (
 // newest ones, because it has stored n more attempts. Those of failed attempts stay. It deletes only
 // when the number of attempts passes a multiple of trimStep: one range costs less than its rows one
 // by one.
-func trimExchanges(tx Tx, worker int64, n int) error {
+func trimExchanges(tx db.Tx, worker int64, n int) error {
 	return tx.ExecLater(`DELETE FROM webhook_exchanges WHERE execution_num IN (SELECT num FROM webhook_executions
 		WHERE worker_num = ?1 AND request_status = 'success'
 			AND seq > ((SELECT max(seq) FROM webhook_executions WHERE worker_num = ?1) - ?3) / ?4 * ?4 - ?2
@@ -207,7 +209,7 @@ func trimExchanges(tx Tx, worker int64, n int) error {
 
 // scheduleRetry stores the time of the next attempt at a delivery. A delivery that was given up
 // meanwhile gets none.
-func (s *Store) scheduleRetry(tx Tx, d Delivery, a Attempt) error {
+func (s *Store) scheduleRetry(tx db.Tx, d Delivery, a Attempt) error {
 	// A failed manual attempt does not change the automatic attempts.
 	if a.Manual && !a.Success {
 		return nil
@@ -218,11 +220,11 @@ func (s *Store) scheduleRetry(tx Tx, d Delivery, a Attempt) error {
 	return tx.ExecLater(`UPDATE deliveries SET attempts = attempts + ?,
 			next_attempt_at = iif(next_attempt_at IS NULL, NULL, CAST(? AS BIGINT))
 		WHERE num = ?`,
-		!a.Manual, nullMillis(a.Retry), d.num)
+		!a.Manual, db.NullMillis(a.Retry), d.num)
 }
 
 // alertGivenUp raises the alert of a delivery whose last attempt has failed.
-func (s *Store) alertGivenUp(tx Tx, d Delivery, a Attempt) error {
+func (s *Store) alertGivenUp(tx db.Tx, d Delivery, a Attempt) error {
 	if a.Success || a.Manual || !a.Retry.IsZero() || d.Test() {
 		return nil
 	}
@@ -230,11 +232,11 @@ func (s *Store) alertGivenUp(tx Tx, d Delivery, a Attempt) error {
 	o := alertEvent{topic: TopicDelivery, event: EventDeliveryLost, workerID: d.WorkerID}
 	// If the webhook was removed meanwhile, the delivery has no next attempt, and a person has
 	// caused that.
-	_, err := one(ctx, tx, into(&o.organizationID, &o.taskNum), `SELECT
+	_, err := db.One(ctx, tx, db.Into(&o.organizationID, &o.taskNum), `SELECT
 			(SELECT id FROM organizations WHERE num = t.organization_num), t.task_num FROM deliveries d
 		CROSS JOIN turns t ON t.num = d.turn_num WHERE d.num = ? AND d.next_attempt_at IS NOT NULL`, d.num)
 	if err != nil {
-		return noRow(err, nil)
+		return db.NoRow(err, nil)
 	}
 	return s.raiseAlert(ctx, tx, o)
 }
@@ -260,9 +262,9 @@ const executionColumns = `e.id, (SELECT id FROM workers WHERE num = e.worker_num
 const fromExecutions = ` FROM webhook_executions e CROSS JOIN deliveries d ON d.num = e.delivery_num
 	LEFT JOIN turns t ON t.num = d.turn_num LEFT JOIN tasks k ON k.num = t.task_num `
 
-func scanExecution(row scanner) (e Execution, err error) {
+func scanExecution(row db.Scanner) (e Execution, err error) {
 	err = row.Scan(&e.ID, &e.WorkerID, &e.TaskID, &e.TaskTitle, &e.URL, &e.RequestStatus, &e.ResponseStatus,
-		&e.ErrorMessage, asDuration(&e.Duration), asTime(&e.CreatedAt))
+		&e.ErrorMessage, db.AsDuration(&e.Duration), db.AsTime(&e.CreatedAt))
 	return e, err
 }
 
@@ -279,7 +281,7 @@ func (s *Store) Executions(ctx context.Context, c Caller, workerID string,
 		return nil, 0, err
 	}
 	var newest, oldest int64 // two subqueries, because SQLite uses the index only for a single max or min
-	_, err = one(ctx, s.db, into(&newest, &oldest), `SELECT
+	_, err = db.One(ctx, s.db, db.Into(&newest, &oldest), `SELECT
 		(SELECT coalesce(max(seq), 0) FROM webhook_executions WHERE worker_num = ?1),
 		(SELECT coalesce(min(seq), 1) FROM webhook_executions WHERE worker_num = ?1)`, w.num)
 	if err != nil {
@@ -292,7 +294,7 @@ func (s *Store) Executions(ctx context.Context, c Caller, workerID string,
 		return nil, total, nil
 	}
 	last := newest - (page-1)*ExecutionsPerPage
-	list, err = all(ctx, s.db, scanExecution, `SELECT `+executionColumns+fromExecutions+`
+	list, err = db.All(ctx, s.db, scanExecution, `SELECT `+executionColumns+fromExecutions+`
 		WHERE e.worker_num = ? AND e.seq <= ? AND e.seq > ? ORDER BY e.seq DESC`, w.num, last, last-ExecutionsPerPage)
 	return list, total, err
 }
@@ -302,11 +304,11 @@ func (s *Store) Execution(ctx context.Context, c Caller, workerID, id string) (E
 	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
 		return Execution{}, err
 	}
-	e, err := one(ctx, s.db, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.id = ?`, id)
+	e, err := db.One(ctx, s.db, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.id = ?`, id)
 	if err == nil && e.WorkerID != workerID {
 		err = sql.ErrNoRows
 	}
-	return e, noRecord(err, "execution of this worker")
+	return e, db.NoRecord(err, "execution of this worker")
 }
 
 // Exchange returns an attempt with the stored parts of its request and its response. Both are
@@ -317,9 +319,9 @@ func (s *Store) Exchange(ctx context.Context, c Caller, workerID,
 	if e, err = s.Execution(ctx, c, workerID, id); err != nil {
 		return e, "", "", err
 	}
-	_, err = one(ctx, s.db, into(&request, &response), `SELECT x.request, x.response FROM webhook_executions e
+	_, err = db.One(ctx, s.db, db.Into(&request, &response), `SELECT x.request, x.response FROM webhook_executions e
 		CROSS JOIN webhook_exchanges x ON x.execution_num = e.num WHERE e.id = ?`, id)
-	return e, request, response, noRow(err, nil)
+	return e, request, response, db.NoRow(err, nil)
 }
 
 // ExecutedDelivery returns the delivery of an execution, so that it can be sent again. It
@@ -332,7 +334,7 @@ func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, execut
 	if _, err := s.configured(ctx, s.db, workerID); err != nil {
 		return Delivery{}, err
 	}
-	d, err := one(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM webhook_executions e
+	d, err := db.One(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM webhook_executions e
 		CROSS JOIN deliveries d ON d.num = e.delivery_num
 		LEFT JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
 		WHERE e.id = ?`, executionID)
@@ -345,7 +347,7 @@ func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, execut
 // CreateTestDelivery creates a test, which the queue does not send. It returns Forbidden
 // unless the caller created the worker, and a Conflict without a webhook.
 func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID string) (d Delivery, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		worker, err := s.ownWorker(ctx, tx, c, workerID)
 		if err != nil {
 			return err
@@ -356,8 +358,8 @@ func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID strin
 		}
 		// The caller sends the test itself. Without next_attempt_at, the queue never
 		// finds the row.
-		d = Delivery{ID: NewID("evt", s.db.Now()), workerNum: worker.num, WorkerID: workerID, Type: TaskCompleted,
-			CreatedAt: fromMillis(s.db.Millis()), Webhook: w}
+		d = Delivery{ID: db.NewID("evt", s.db.Now()), workerNum: worker.num, WorkerID: workerID, Type: TaskCompleted,
+			CreatedAt: db.FromMillis(s.db.Millis()), Webhook: w}
 		d.num, err = tx.Insert(`INSERT INTO deliveries (id, worker_num, type, attempts, created_at)
 			VALUES (?, ?, ?, 0, ?)`,
 			d.ID, d.workerNum, d.Type, d.CreatedAt.UnixMilli())
@@ -369,7 +371,7 @@ func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID strin
 // PruneDeliveries deletes attempts and finished deliveries that are older than age, at
 // most limit of each. It returns the number of deleted rows.
 func (s *Store) PruneDeliveries(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		before := s.db.Now().Add(-age).UnixMilli()
 		// The subqueries bound the rows that one call reads, also if nothing is old enough.
 		executions, err := tx.Exec(`DELETE FROM webhook_executions WHERE created_at < ?

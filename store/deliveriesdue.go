@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // This file finds the deliveries that are due, and reads what their bodies report.
@@ -18,12 +20,12 @@ type WaitingWorker struct {
 func (s *Store) WaitingWorkers(ctx context.Context, after string, limit int) ([]WaitingWorker, error) {
 	// Each row of the recursion finds the next worker in the index, so the number of a worker's deliveries
 	// does not matter.
-	return all(ctx, s.db, func(row scanner) (w WaitingWorker, err error) {
-		err = row.Scan(&w.ID, asTime(&w.Due))
+	return db.All(ctx, s.db, func(row db.Scanner) (w WaitingWorker, err error) {
+		err = row.Scan(&w.ID, db.AsTime(&w.Due))
 		return w, err
 	}, `WITH RECURSIVE waiting (num) AS (
 			SELECT (SELECT worker_num FROM deliveries INDEXED BY deliveries_due
-				WHERE worker_num > coalesce(`+numOfWorker+`, 0) AND next_attempt_at IS NOT NULL
+				WHERE worker_num > coalesce(`+db.WorkerNum+`, 0) AND next_attempt_at IS NOT NULL
 				ORDER BY worker_num LIMIT 1)
 			UNION ALL
 			SELECT (SELECT worker_num FROM deliveries INDEXED BY deliveries_due
@@ -38,40 +40,40 @@ func (s *Store) WaitingWorkers(ctx context.Context, after string, limit int) ([]
 // WorkerDelivery returns the time at which the next delivery of a worker is due; ok is false if
 // none is pending.
 func (s *Store) WorkerDelivery(ctx context.Context, workerID string) (at time.Time, ok bool, err error) {
-	_, err = one(ctx, s.db, into(asTime(&at)), `SELECT next_attempt_at FROM deliveries INDEXED BY deliveries_due
-		WHERE worker_num = `+numOfWorker+` AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`, workerID)
-	return at, err == nil, noRow(err, nil)
+	_, err = db.One(ctx, s.db, db.Into(db.AsTime(&at)), `SELECT next_attempt_at FROM deliveries INDEXED BY deliveries_due
+		WHERE worker_num = `+db.WorkerNum+` AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`, workerID)
+	return at, err == nil, db.NoRow(err, nil)
 }
 
 // DueDeliveries returns up to limit due deliveries of a worker, in the order in which they must be
 // sent: by the end of the turn, and retries by their time.
 func (s *Store) DueDeliveries(ctx context.Context, workerID string, limit int) ([]Delivery, error) {
-	return all(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d INDEXED BY deliveries_due
+	return db.All(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d INDEXED BY deliveries_due
 		LEFT JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
-		WHERE d.worker_num = `+numOfWorker+` AND d.next_attempt_at <= ? ORDER BY d.next_attempt_at, d.num
+		WHERE d.worker_num = `+db.WorkerNum+` AND d.next_attempt_at <= ? ORDER BY d.next_attempt_at, d.num
 		LIMIT ?`, workerID, s.db.Millis(), limit)
 }
 
 // CurrentDelivery returns a delivery and its webhook as they are now; ok is false if the
 // delivery has arrived or was given up.
 func (s *Store) CurrentDelivery(ctx context.Context, d Delivery) (now Delivery, ok bool, err error) {
-	now, err = one(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d
+	now, err = db.One(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d
 		CROSS JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
 		WHERE d.num = ? AND d.next_attempt_at IS NOT NULL`, d.num)
-	return now, err == nil, noRow(err, nil)
+	return now, err == nil, db.NoRow(err, nil)
 }
 
 // DeliverySubject returns the records that a delivery reports: the turn, its task as it was at the
 // end of the turn, and its worker. A test has only a worker.
 func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t Turn, w Worker, err error) {
-	w, err = one(ctx, s.db, scanWorker, selectWorker, d.WorkerID)
+	w, err = db.One(ctx, s.db, scanWorker, selectWorker, d.WorkerID)
 	if err != nil || d.Test() {
 		return task, t, w, err
 	}
-	if t, err = one(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, d.turnNum); err != nil {
+	if t, err = db.One(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, d.turnNum); err != nil {
 		return task, t, w, err
 	}
-	task, err = one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, t.taskNum)
+	task, err = db.One(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, t.taskNum)
 	d.restore(&task, t)
 	return task, t, w, err
 }
@@ -79,7 +81,7 @@ func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t T
 // DeliveredConversation returns the task of a delivery, which is no test, as it was when the delivery
 // was queued, with the turns up to the one that the delivery reports.
 func (s *Store) DeliveredConversation(ctx context.Context, d Delivery) (c Conversation, err error) {
-	err = s.db.Snapshot(ctx, func(q querier) error {
+	err = s.db.Snapshot(ctx, func(q db.Querier) error {
 		c, err = s.conversation(ctx, q, d.taskNum)
 		return err
 	})
@@ -87,7 +89,7 @@ func (s *Store) DeliveredConversation(ctx context.Context, d Delivery) (c Conver
 		return c, err
 	}
 	if c.EndWith(d.turnNum); len(c.Turns) == 0 {
-		return c, Errorf(NotFound, "the turn of the delivery was deleted")
+		return c, db.Errorf(db.NotFound, "the turn of the delivery was deleted")
 	}
 	d.restore(&c.Task, c.Turns[len(c.Turns)-1])
 	return c, nil

@@ -6,6 +6,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // webhookChanges change the webhook of a delivery that is about to be sent, or the delivery itself.
@@ -17,7 +18,7 @@ var webhookChanges = map[string]struct {
 		return errOf(f.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, "https://b.example/"))
 	}},
 	"renewed": {change: func(f *fixture, _ store.Delivery) error {
-		return errOf(f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, store.IdempotencyKey{}))
+		return errOf(f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, db.IdempotencyKey{}))
 	}},
 	"removed": {change: func(f *fixture, _ store.Delivery) error {
 		return errOf(f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"journeyman/store/db"
 	"journeyman/store/engine"
 	"journeyman/store/gate"
 	"journeyman/store/sqlite"
@@ -32,7 +33,7 @@ func (s *Store) beginFull(ctx context.Context) {
 		return
 	}
 	s.log.Error("the disk is full: the server starts read-only, and begins work when there is room", "err", err)
-	s.full.end = s.Gate.ReadOnly(CodeStorage, fullStartMessage)
+	s.full.end = s.Gate.ReadOnly(db.CodeStorage, fullStartMessage)
 }
 
 // hasRoomToStart returns an error if the disk has no room for the first writes of a server.
@@ -51,7 +52,7 @@ func (s *Store) hasRoomToStart(ctx context.Context) error {
 	if space.Free >= probeRoom {
 		return nil
 	}
-	err := s.db.DB.Write(ctx, engine.Serializable, func(tx Tx) error { // writes a page, although the value stays
+	err := s.db.DB.Write(ctx, engine.Serializable, func(tx db.Tx) error { // writes a page, although the value stays
 		_, err := tx.Exec(fmt.Sprintf(`PRAGMA user_version = %d`, s.full.versions.newest()))
 		return err
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/storetest"
 )
@@ -38,7 +39,7 @@ func TestStartOnFullDisk(t *testing.T) {
 			s, err := openAt(t, dir, c)
 			is.NoErr(err)
 			owner, key := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
-			_, _, err = s.CreateWorker(t.Context(), owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
+			_, _, err = s.CreateWorker(t.Context(), owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{})
 			is.NoErr(err)
 			if killed { // the files while the process runs
 				dir = copyOf(t, dir, storetest.SmallDisk(t, "8m"))
@@ -54,11 +55,11 @@ func TestStartOnFullDisk(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(len(list), 1) // acknowledged data is present
 			create := func() error {
-				_, _, err := s.CreateWorker(t.Context(), id.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
+				_, _, err := s.CreateWorker(t.Context(), id.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{})
 				return err
 			}
-			e, ok := errors.AsType[*store.Error](create())
-			is.True(ok && e.Kind == store.Busy && e.Code == store.CodeStorage) // refused, with the reason
+			e, ok := errors.AsType[*db.Error](create())
+			is.True(ok && e.Kind == db.Busy && e.Code == db.CodeStorage) // refused, with the reason
 			// At the start, the log of a killed process is copied into the database, which frees
 			// space.
 			full := func() bool { return s.Gate.Room() != nil && (killed || s.Gate.Writable() != nil) }
@@ -105,13 +106,13 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 			accepted++
 		}
 	}
-	e, ok := errors.AsType[*store.Error](err)
-	is.True(ok && e.Kind == store.Busy && e.Code == store.CodeStorage) // the disk, not an internal error
+	e, ok := errors.AsType[*db.Error](err)
+	is.True(ok && e.Kind == db.Busy && e.Code == db.CodeStorage) // the disk, not an internal error
 	is.NoErr(f.Damage())
 	is.Equal(f.finish(running).Status, store.Completed) // in the reused log
 	blob := strings.Repeat("b", 1<<20)
 	// An upload is refused, too.
-	is.True(store.IsKind(errOf(f.PutBlob(t.Context(), strings.NewReader(blob), 2<<20)), store.Busy))
+	is.True(db.IsKind(errOf(f.PutBlob(t.Context(), strings.NewReader(blob), 2<<20)), db.Busy))
 	left, err := f.UnnamedBlobs()
 	is.NoErr(err)
 	is.Equal(len(left), 0) // no partial file remains

@@ -15,6 +15,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
@@ -78,7 +79,7 @@ func TestDiskReserve(t *testing.T) {
 	f.startRunner("r")
 	again := f.turn()
 	sch := f.schedule(inSeconds(3600))
-	again.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "once", Hash: []byte("hash")}
+	again.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "once", Hash: []byte("hash")}
 	first := f.accept(again)
 	running := f.claimOne("r")
 	f.accept(f.turn())
@@ -87,12 +88,12 @@ func TestDiskReserve(t *testing.T) {
 
 	refused := func(_ any, err error) {
 		t.Helper()
-		e, ok := errors.AsType[*store.Error](err)
-		is.True(ok && e.Kind == store.Busy && e.Code == store.CodeStorage) // refused because of the disk
+		e, ok := errors.AsType[*db.Error](err)
+		is.True(ok && e.Kind == db.Busy && e.Code == db.CodeStorage) // refused because of the disk
 		ordertest.Between(is, e.RetryAfter, 10*time.Second, time.Minute)
 	}
 	refused(f.CreateTurn(f.ctx(), f.turn()))
-	_, _, err := f.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
+	_, _, err := f.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{})
 	refused(nil, err)
 	_, _, err = f.ReceiveEmails(f.ctx(), nil, []byte("mail"), store.MailLimits{})
 	refused(nil, err)
@@ -180,8 +181,8 @@ func TestFullWithoutNotice(t *testing.T) {
 	f := newFixtureWith(t, newFakeDisk(5000).options())
 	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 		_, err := f.PutBlob(t.Context(), failingReader{errno}, 100)
-		e, ok := errors.AsType[*store.Error](err)
-		is.True(ok && e.Code == store.CodeStorage && e.Kind == store.Busy) // no internal error
+		e, ok := errors.AsType[*db.Error](err)
+		is.True(ok && e.Code == db.CodeStorage && e.Kind == db.Busy) // no internal error
 		is.Equal(e.Message, f.Gate.Room().Error())
 		f.clock.advance(5 * time.Second)
 		is.True(f.Gate.Room() != nil) // the next request is refused without a write

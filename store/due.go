@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // A DueSchedule is a schedule whose time has come.
@@ -17,8 +19,8 @@ type DueSchedule struct {
 	WorkerID       string
 }
 
-func scanDue(row scanner) (d DueSchedule, err error) {
-	err = row.Scan(&d.num, &d.ID, asTime(&d.DueAt), &d.OrganizationID, &d.WorkerID)
+func scanDue(row db.Scanner) (d DueSchedule, err error) {
+	err = row.Scan(&d.num, &d.ID, db.AsTime(&d.DueAt), &d.OrganizationID, &d.WorkerID)
 	return d, err
 }
 
@@ -32,14 +34,14 @@ const isDue = `paused = 0 AND running_task_num IS NULL`
 // organization, so that each organization gets a share even if limit is small.
 func (s *Store) DueSchedules(ctx context.Context, limit, round int) ([]DueSchedule, error) {
 	now := s.db.Millis()
-	due, err := all(ctx, s.db, scanDue, `SELECT num, id, next_run_at, organization_id, worker_id
+	due, err := db.All(ctx, s.db, scanDue, `SELECT num, id, next_run_at, organization_id, worker_id
 		FROM schedules INDEXED BY schedules_due
 		WHERE next_run_at <= ? AND `+isDue+` ORDER BY next_run_at LIMIT ?`, now, limit)
 	// With fewer than limit, all due schedules were found, and no shares are needed.
 	if err != nil || len(due) < limit {
 		return s.withRoom(due), err
 	}
-	organizations, err := all(ctx, s.db, scanString, `SELECT id FROM organizations ORDER BY id`)
+	organizations, err := db.All(ctx, s.db, db.ScanString, `SELECT id FROM organizations ORDER BY id`)
 	if err != nil || len(organizations) < 2 {
 		return s.withRoom(due), err
 	}
@@ -52,7 +54,7 @@ func (s *Store) DueSchedules(ctx context.Context, limit, round int) ([]DueSchedu
 		if room <= 0 {
 			continue
 		}
-		more, err := all(ctx, s.db, scanDue, `SELECT num, id, next_run_at, organization_id, worker_id
+		more, err := db.All(ctx, s.db, scanDue, `SELECT num, id, next_run_at, organization_id, worker_id
 			FROM schedules INDEXED BY schedules_by_organization
 			WHERE organization_id = ? AND next_run_at <= ? AND `+isDue+` ORDER BY next_run_at LIMIT ?`, id, now, room)
 		if err != nil {
@@ -81,9 +83,9 @@ func (s *Store) withRoom(due []DueSchedule) []DueSchedule {
 // NextScheduleAt returns the time at which the next schedule is due; ok is false if there
 // is none.
 func (s *Store) NextScheduleAt(ctx context.Context) (at time.Time, ok bool, err error) {
-	_, err = one(ctx, s.db, into(asTime(&at)), `SELECT next_run_at FROM schedules INDEXED BY schedules_due
+	_, err = db.One(ctx, s.db, db.Into(db.AsTime(&at)), `SELECT next_run_at FROM schedules INDEXED BY schedules_due
 		WHERE next_run_at > -1 AND `+isDue+` ORDER BY next_run_at LIMIT 1`)
-	return at, err == nil, noRow(err, nil)
+	return at, err == nil, db.NoRow(err, nil)
 }
 
 // A Firing is the result of FireSchedule. If TurnID is set, the schedule has run. Otherwise Held is
@@ -109,9 +111,9 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 	// The disk is read before the transaction. Tasks with a folder of their own drop this
 	// listing.
 	workspace := s.lookAt(Folder{WorkerID: d.WorkerID})
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		f = Firing{} // the write may run again
-		sch, err := one(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE num = ?`, d.num)
+		sch, err := db.One(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE num = ?`, d.num)
 		if err != nil {
 			return err
 		}
@@ -119,7 +121,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 		if sch.ended || sch.Paused || sch.runningTask != 0 || !sch.NextRunAt.Equal(d.DueAt) {
 			return nil
 		}
-		now := fromMillis(s.db.Millis())
+		now := db.FromMillis(s.db.Millis())
 		next, err := s.after(sch, latest(now, sch.NextRunAt))
 		if err != nil {
 			f.Held = err.Error()
@@ -143,7 +145,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 		f.TurnID = a.Turn.ID
 		_, err = tx.Exec(`UPDATE schedules SET next_run_at = ?, last_run_at = ?, running_task_num = ?
 			WHERE num = ? AND next_run_at = ?`,
-			nullMillis(next), now.UnixMilli(), a.Turn.taskNum, sch.num, sch.NextRunAt.UnixMilli())
+			db.NullMillis(next), now.UnixMilli(), a.Turn.taskNum, sch.num, sch.NextRunAt.UnixMilli())
 		return err
 	})
 	return f, err
@@ -151,16 +153,16 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 
 // hold pauses, ends or delays a due schedule whose turn was refused. acceptTurn has written nothing
 // for that turn.
-func (s *Store) hold(tx Tx, c Schedule, now time.Time, refusal error, f *Firing) error {
+func (s *Store) hold(tx db.Tx, c Schedule, now time.Time, refusal error, f *Firing) error {
 	f.Held = refusal.Error()
 	switch {
-	case IsKind(refusal, PaymentRequired), IsKind(refusal, Full):
+	case db.IsKind(refusal, db.PaymentRequired), db.IsKind(refusal, db.Full):
 		wait := creditWait + rand.N(creditWait)
 		_, err := tx.Exec(`UPDATE schedules SET next_run_at = ? WHERE num = ?`, now.Add(wait).UnixMilli(), c.num)
 		return err
-	case IsKind(refusal, NotFound):
+	case db.IsKind(refusal, db.NotFound):
 		return s.endSchedule(tx, c.num)
-	case IsKind(refusal, Forbidden):
+	case db.IsKind(refusal, db.Forbidden):
 		return s.pauseSchedule(tx, c.num)
 	}
 	f.Held = ""
@@ -170,7 +172,7 @@ func (s *Store) hold(tx Tx, c Schedule, now time.Time, refusal error, f *Firing)
 // releaseSchedule lets the schedule that created a task fire again, once all turns of the task have
 // ended. Such a task has only turns of schedules and follow-ups, so no statement runs for any other
 // turn.
-func (s *Store) releaseSchedule(tx Tx, ended Turn) error {
+func (s *Store) releaseSchedule(tx db.Tx, ended Turn) error {
 	if ended.TriggeredBy != TriggerSchedule && ended.Seq == 0 {
 		return nil
 	}
@@ -179,7 +181,7 @@ func (s *Store) releaseSchedule(tx Tx, ended Turn) error {
 	return err
 }
 
-func (s *Store) pauseSchedule(tx Tx, num int64) error {
+func (s *Store) pauseSchedule(tx db.Tx, num int64) error {
 	_, err := tx.Exec(`UPDATE schedules SET paused = 1 WHERE num = ?`, num)
 	return err
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // An EmailStatus is the state of a mail.
@@ -87,13 +89,14 @@ const (
 
 // columns returns the destinations of inboundColumns and of outboundColumns.
 func (e *Email) columns() []any {
-	return []any{&e.num, &e.ID, &e.Direction, &e.OrgID, &e.WorkerID, asText(&e.TaskID), asText(&e.TurnID), &e.Status,
-		&e.Reason, &e.MessageID, &e.MailFrom, &e.From, &e.To, &e.ReplyTo, &e.Subject, asJSON(&e.Verdicts),
-		&e.RemoteAddr, &e.Size, &e.Attempts, asTime(&e.CreatedAt), asTimeOrNil(&e.NextAttempt), asTimeOrNil(&e.SentAt),
-		asText(&e.sourceSHA256), &e.proven, &e.isCopy}
+	return []any{&e.num, &e.ID, &e.Direction, &e.OrgID, &e.WorkerID, db.AsText(&e.TaskID), db.AsText(&e.TurnID), &e.Status,
+		&e.Reason, &e.MessageID, &e.MailFrom, &e.From, &e.To, &e.ReplyTo, &e.Subject, db.AsJSON(&e.Verdicts),
+		&e.RemoteAddr, &e.Size, &e.Attempts, db.AsTime(&e.CreatedAt), db.AsTimeOrNil(&e.NextAttempt),
+		db.AsTimeOrNil(&e.SentAt),
+		db.AsText(&e.sourceSHA256), &e.proven, &e.isCopy}
 }
 
-func scanEmail(row scanner) (e Email, err error) {
+func scanEmail(row db.Scanner) (e Email, err error) {
 	err = row.Scan(e.columns()...)
 	return e, err
 }
@@ -140,7 +143,8 @@ func (s *Store) EmailSource(ctx context.Context, e Email) ([]byte, error) {
 	if e.Direction == Outbound {
 		query = `SELECT source FROM outbound_emails WHERE num = ?`
 	}
-	return one(ctx, s.db, func(row scanner) (b []byte, err error) { err = row.Scan(&b); return b, err }, query, e.num)
+	return db.One(ctx, s.db, func(row db.Scanner) (b []byte, err error) { err = row.Scan(&b); return b, err }, query,
+		e.num)
 }
 
 // EmailBeginning returns the first bytes of the source of a mail, at most most. It returns none if the source is
@@ -161,14 +165,14 @@ func (s *Store) EmailBeginning(ctx context.Context, e Email, most int64) ([]byte
 // TaskEmails returns mails that a task has received from its authors and sent to them: the newest of each
 // direction, at most most.
 func (s *Store) TaskEmails(ctx context.Context, task Task, most int) ([]Email, error) {
-	list, err := all(ctx, s.db, scanEmail, `SELECT `+inboundColumns+`
+	list, err := db.All(ctx, s.db, scanEmail, `SELECT `+inboundColumns+`
 		FROM turns t CROSS JOIN inbound_emails e ON e.turn_num = t.num
 		WHERE t.task_num = ? ORDER BY t.seq DESC LIMIT ?`, task.num, most)
 	if err != nil {
 		return nil, err
 	}
 	// A request for an approval goes to members, and is no part of the conversation.
-	sent, err := all(ctx, s.db, scanEmail, `SELECT `+outboundColumns+`
+	sent, err := db.All(ctx, s.db, scanEmail, `SELECT `+outboundColumns+`
 		FROM turns t CROSS JOIN outbound_emails e ON e.turn_num = t.num
 		WHERE t.task_num = ? AND e.kind <> 'approval' ORDER BY t.seq DESC LIMIT ?`, task.num, most)
 	return append(list, sent...), err
@@ -179,21 +183,21 @@ func (s *Store) Email(ctx context.Context, c Caller, id string) (Email, error) {
 	return s.visibleEmail(ctx, s.db, c, id)
 }
 
-func (s *Store) visibleEmail(ctx context.Context, q querier, c Caller, id string) (Email, error) {
-	e, err := one(ctx, q, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e WHERE id = ?`, id)
+func (s *Store) visibleEmail(ctx context.Context, q db.Querier, c Caller, id string) (Email, error) {
+	e, err := db.One(ctx, q, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e WHERE id = ?`, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		// A mail to a member may hold a link that decides for that member. Nobody else sees it,
 		// not even an Owner.
-		e, err = one(ctx, q, scanEmail, `SELECT `+outboundColumns+` FROM outbound_emails e WHERE id = ?
+		e, err = db.One(ctx, q, scanEmail, `SELECT `+outboundColumns+` FROM outbound_emails e WHERE id = ?
 			AND (user_id IS NULL OR user_id = ?)`, id, c.UserID)
 	}
 	if err != nil {
-		return Email{}, noRecord(err, "email")
+		return Email{}, db.NoRecord(err, "email")
 	}
 	if e.WorkerID != "" {
 		_, err = s.visibleOrDeletedWorker(ctx, q, c, e.WorkerID)
 	} else if err = c.Allow(ManageMail); err == nil && e.OrgID != c.OrganizationID {
-		err = Errorf(Forbidden, "you have no access to the email")
+		err = db.Errorf(db.Forbidden, "you have no access to the email")
 	}
 	if err != nil {
 		return Email{}, err
@@ -211,7 +215,7 @@ type EmailQuery struct {
 }
 
 // Check adds to f the filters with invalid values.
-func (q EmailQuery) Check(f *Fields) {
+func (q EmailQuery) Check(f *db.Fields) {
 	f.Check(q.Direction == "" || q.Direction == Inbound || q.Direction == Outbound, "direction",
 		"must be inbound or outbound")
 	known := []EmailStatus{"", EmailAccepted, EmailIgnored, EmailHeld,
@@ -223,10 +227,10 @@ func (q EmailQuery) Check(f *Fields) {
 // Emails lists the mail of the workers that the caller may see, newest first, and the
 // cursor of the next page, or "" after the last.
 func (s *Store) Emails(ctx context.Context, c Caller, q EmailQuery) ([]Email, string, error) {
-	var f Fields
+	var f db.Fields
 	q.Check(&f)
-	before, of := aboveIDs, scopeOf("emails", q.Direction, q.Status, q.WorkerID)
-	of.read(&f, q.Cursor, &before)
+	before, of := db.AboveIDs, db.ScopeOf("emails", q.Direction, q.Status, q.WorkerID)
+	of.Read(&f, q.Cursor, &before)
 	if err := f.Err(); err != nil {
 		return nil, "", err
 	}
@@ -245,14 +249,14 @@ func (s *Store) Emails(ctx context.Context, c Caller, q EmailQuery) ([]Email, st
 	slices.SortFunc(list, func(a, b Email) int { return strings.Compare(b.ID, a.ID) })
 	// Both directions must be complete down to the page's end, or the next page skips mail.
 	list = slices.DeleteFunc(list, func(e Email) bool { return e.ID < stop })
-	if limit := pageLimit(q.Limit); len(list) > limit {
+	if limit := db.PageLimit(q.Limit); len(list) > limit {
 		list = list[:limit]
 		stop = list[limit-1].ID
 	}
 	if stop == "" {
 		return list, "", nil
 	}
-	return list, of.cursor(stop), nil
+	return list, of.Cursor(stop), nil
 }
 
 // emailsOf returns one mail more than a page of one direction. stopped is the last id that was read
@@ -273,21 +277,21 @@ func (s *Store) emailsOf(ctx context.Context, c Caller, q EmailQuery, direction,
 	}
 	from := ` FROM ` + table + ` INDEXED BY ` + index + ` WHERE organization_id = ?1 AND id < ?2` + held + `
 		ORDER BY id DESC `
-	limit := pageLimit(q.Limit)
-	list, err = all(ctx, s.db, scanEmail, `SELECT `+columns+`
+	limit := db.PageLimit(q.Limit)
+	list, err = db.All(ctx, s.db, scanEmail, `SELECT `+columns+`
 		FROM (SELECT num scanned`+from+`LIMIT ?3) AS newest CROSS JOIN `+table+` e ON e.num = scanned
 		WHERE (?4 = '' OR e.status = ?4) AND (?5 = '' OR e.worker_id = ?5)
 			AND (?6 OR EXISTS (SELECT 1 FROM workers w WHERE w.id = e.worker_id
 				AND (w.visibility = 'public' OR w.user_id = ?7
 					OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?7))))`+own+`
 		/* ORDER BY e.id DESC */ LIMIT ?8`,
-		c.OrganizationID, before, maxScanned, string(q.Status), q.WorkerID, c.Role.manages(), c.UserID, limit+1)
+		c.OrganizationID, before, db.MaxScanned, string(q.Status), q.WorkerID, c.Role.manages(), c.UserID, limit+1)
 	if err != nil || len(list) > limit {
 		return list, "", err
 	}
-	stopped, err = one(ctx, s.db, scanString, `SELECT id`+from+`LIMIT 1 OFFSET ?3`,
-		c.OrganizationID, before, maxScanned-1)
-	return list, stopped, noRow(err, nil)
+	stopped, err = db.One(ctx, s.db, db.ScanString, `SELECT id`+from+`LIMIT 1 OFFSET ?3`,
+		c.OrganizationID, before, db.MaxScanned-1)
+	return list, stopped, db.NoRow(err, nil)
 }
 
 // These queries select the mails that have a source and are older than a given time, oldest first.
@@ -305,7 +309,7 @@ const (
 // only the source, because a later answer finds its task by these rows. It works on mails older
 // than age, at most limit for each statement, and returns the number of changed rows.
 func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		before := s.db.Now().Add(-age).UnixMilli()
 		n = 0
 		for _, query := range []string{

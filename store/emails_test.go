@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -56,7 +57,7 @@ func TestReceiveEmails(t *testing.T) {
 	seen, err := f.Email(f.ctx(), f.owner.Caller, list[2].CopyID)
 	is.NoErr(err)
 	is.Equal([]string{string(seen.Status), seen.Reason}, []string{"ignored", "a copy of the mail " + list[0].ID})
-	is.True(store.IsKind(errOf(f.Releasable(f.ctx(), f.owner.Caller, seen.ID)), store.Conflict))
+	is.True(db.IsKind(errOf(f.Releasable(f.ctx(), f.owner.Caller, seen.ID)), db.Conflict))
 	is.Equal(again, list[0]) // the stored mail equals the returned mail
 	source, err := f.EmailSource(f.ctx(), again)
 	is.NoErr(err)
@@ -66,7 +67,7 @@ func TestReceiveEmails(t *testing.T) {
 	bad := f.mail("3@x")
 	bad.Turn.Caller.OrganizationID = f.caller("Rival", "r@rival.test", store.RoleOwner).OrganizationID
 	_, _, err = f.ReceiveEmails(f.ctx(), []store.NewEmail{f.mail("2@x"), bad}, []byte("source"), store.MailLimits{})
-	is.True(store.IsKind(err, store.Forbidden))
+	is.True(db.IsKind(err, db.Forbidden))
 	is.Equal(f.count(`SELECT count(*) FROM inbound_emails WHERE status = 'accepted'`), int64(2))
 	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(3)) // the list shows the copy
 	is.Equal(f.Queued(), int64(2))
@@ -246,10 +247,10 @@ func TestEmailList(t *testing.T) {
 		})
 	}
 	_, _, err := f.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{Cursor: "x", Status: "lost", Direction: "up"})
-	is.True(store.IsKind(err, store.Invalid))
+	is.True(db.IsKind(err, db.Invalid))
 	hidden, _, err := f.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{WorkerID: private.ID, Limit: 1})
 	is.NoErr(err)
-	is.True(store.IsKind(errOf(f.Email(f.ctx(), member.Caller, hidden[0].ID)), store.Forbidden))
+	is.True(db.IsKind(errOf(f.Email(f.ctx(), member.Caller, hidden[0].ID)), db.Forbidden))
 }
 
 func TestSendAgain(t *testing.T) {
@@ -264,11 +265,11 @@ func TestSendAgain(t *testing.T) {
 	is.NoErr(f.EndReply(f.ctx(), r, store.EmailFailed, "given up"))
 
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
-	is.True(store.IsKind(errOf(f.SendAgain(f.ctx(), member.Caller, r.ID)), store.Forbidden))
+	is.True(db.IsKind(errOf(f.SendAgain(f.ctx(), member.Caller, r.ID)), db.Forbidden))
 	other := f.caller("Umbrella", "eve@umbrella.test", store.RoleOwner)
 	_, err := f.SendAgain(f.ctx(), other.Caller, r.ID)
-	is.True(store.IsKind(err, store.NotFound) || store.IsKind(err, store.Forbidden))
-	is.True(store.IsKind(errOf(f.SendAgain(f.ctx(), f.owner.Caller, in.ID)), store.Conflict)) // a received mail
+	is.True(db.IsKind(err, db.NotFound) || db.IsKind(err, db.Forbidden))
+	is.True(db.IsKind(errOf(f.SendAgain(f.ctx(), f.owner.Caller, in.ID)), db.Conflict)) // a received mail
 
 	e, err := f.SendAgain(f.ctx(), f.owner.Caller, r.ID)
 	is.NoErr(err)
@@ -277,7 +278,7 @@ func TestSendAgain(t *testing.T) {
 	again := f.claimReplies(1) // due at once
 	is.NoErr(f.EndReply(f.ctx(), again[0], store.EmailSent, ""))
 	_, err = f.SendAgain(f.ctx(), f.owner.Caller, r.ID)
-	is.True(store.IsKind(err, store.Conflict)) // the mail was already delivered
+	is.True(db.IsKind(err, db.Conflict)) // the mail was already delivered
 }
 
 // TestMailNeedsTheRoleOfNow demotes an Admin whose requests have already begun.
@@ -295,8 +296,8 @@ func TestMailNeedsTheRoleOfNow(t *testing.T) {
 
 	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
 	is.NoErr(errOf(f.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, store.RoleMember)))
-	is.True(store.IsKind(errOf(f.ReleaseEmail(f.ctx(), admin.Caller, list[0].ID, *answered.Turn)), store.Forbidden))
-	is.True(store.IsKind(errOf(f.SendAgain(f.ctx(), admin.Caller, reply.ID)), store.Forbidden))
+	is.True(db.IsKind(errOf(f.ReleaseEmail(f.ctx(), admin.Caller, list[0].ID, *answered.Turn)), db.Forbidden))
+	is.True(db.IsKind(errOf(f.SendAgain(f.ctx(), admin.Caller, reply.ID)), db.Forbidden))
 }
 
 // TestOldMailIsDeleted lets mails of every status expire, and answers a mail after its source was
@@ -401,7 +402,7 @@ func TestPostmasterMailIsBounded(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(again.Subject, e.Subject)
 		for _, c := range []store.Identity{member, stranger} {
-			is.True(store.IsKind(errOf(f.Email(f.ctx(), c.Caller, e.ID)), store.Forbidden))
+			is.True(db.IsKind(errOf(f.Email(f.ctx(), c.Caller, e.ID)), db.Forbidden))
 			list, _, err := f.Emails(f.ctx(), c.Caller, store.EmailQuery{Status: store.EmailIgnored, Limit: 5})
 			is.NoErr(err)
 			is.Equal(len(list), 0)

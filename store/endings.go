@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // An Outcome is how a turn ended.
@@ -45,7 +47,7 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 	asked := len(c.Settings.ApprovalTools) > 0 || out.Status != Completed || out.IncompleteReason != ""
 	out = s.storableOutcome(out)
 	locking := !asked && c.Depth == 0 && (last == nil || len(last.Approvals) == 0)
-	err = s.db.Hot(ctx, locking, func(tx Tx) error {
+	err = s.db.Hot(ctx, locking, func(tx db.Tx) error {
 		if c.Depth > 0 {
 			if err := s.lockParents(ctx, tx, c.taskNum); err != nil {
 				return err
@@ -56,7 +58,7 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 				return err
 			}
 		}
-		return s.ending(tx, func(tx Tx) error {
+		return s.ending(tx, func(tx db.Tx) error {
 			t, err = s.endTurn(tx, c, last, out)
 			return err
 		})
@@ -69,13 +71,13 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 
 // endTurn ends a turn that c's runner has. If c has no RunnerID, it ends a suspended turn. A locking
 // write ends only a turn on which no other turn depends: see FinishTurn.
-func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
+func (s *Store) endTurn(tx db.Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 	var used Usage
 	model := out.Model
 	if last != nil {
 		used, model = last.used(), last.Model
 	}
-	completed := fromMillis(s.db.Millis())
+	completed := db.FromMillis(s.db.Millis())
 	t := c.Turn
 	// Whole milliseconds, as in the database: the result equals what a later read returns.
 	t.Status, t.CompletedAt, t.Duration = out.Status, &completed, out.Duration.Truncate(time.Millisecond)
@@ -93,7 +95,7 @@ func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 		}
 	}
 	// Only a tool call starts a child, and only a journaled step has calls that have begun.
-	checked := isLocking(tx) && last != nil && last.Seq > 0
+	checked := db.IsLocking(tx) && last != nil && last.Seq > 0
 	if checked {
 		if err := refuseChildren(tx, t); err != nil {
 			return Turn{}, err
@@ -122,18 +124,18 @@ func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 // endClaimed stores the end of a turn that a runner has, and reads into t what only the row knows. The
 // task usually gets the status of the turn: updateEnded corrects another one. In a locking write, these
 // fields of t and about are set before the next result.
-func (s *Store) endClaimed(tx Tx, runnerID string, t *Turn, model string, used Usage, about *endSettings) error {
+func (s *Store) endClaimed(tx db.Tx, runnerID string, t *Turn, model string, used Usage, about *endSettings) error {
 	// Only these columns change after the claim. The condition on the runner decides the race
 	// with another runner that has claimed the turn since.
-	return oneLater(tx, ErrClaimLost, func(row scanner) error {
+	return db.OneLater(tx, ErrClaimLost, func(row db.Scanner) error {
 		err := row.Scan(append(t.Usage.columns(), &t.Model, &t.AbortRequested, &about.hasCap, &about.hasWebhook)...)
-		if err == nil && t.AbortRequested && isLocking(tx) {
-			return errSerialize
+		if err == nil && t.AbortRequested && db.IsLocking(tx) {
+			return db.ErrSerialize
 		}
 		return err
 	}, `UPDATE turns SET `+endedColumns+` WHERE num = ? AND status = 'running' AND runner_id IS ?
 		RETURNING `+usageColumns+`, coalesce(model, ''), abort_requested, `+capAndWebhook,
-		append(endedArgs(t, t.Status, model, used), t.Num, nullable(runnerID))...)
+		append(endedArgs(t, t.Status, model, used), t.Num, db.Nullable(runnerID))...)
 }
 
 // endSettings holds the settings that decide which statements the end of a turn needs.
@@ -142,11 +144,11 @@ type endSettings struct{ hasCap, hasWebhook bool }
 // capAndWebhook selects the endSettings of a turn.
 const capAndWebhook = `EXISTS (SELECT 1 FROM organizations o WHERE o.num = organization_num
 		AND o.monthly_credit_cap IS NOT NULL),
-	EXISTS (SELECT 1 FROM webhooks h WHERE h.worker_id = ` + idOfWorker + `)`
+	EXISTS (SELECT 1 FROM webhooks h WHERE h.worker_id = ` + db.WorkerID + `)`
 
 // meterEnded adds turns that have ended to the sums of their organization. used is the usage of the
 // first turn's last step. The usage of all earlier steps is in the sums already.
-func (s *Store) meterEnded(tx Tx, ended []Turn, used Usage, about endSettings) error {
+func (s *Store) meterEnded(tx db.Tx, ended []Turn, used Usage, about endSettings) error {
 	var list []metered
 	for i := range ended {
 		if i > 0 { // the other turns were waiting: they used nothing now
@@ -174,14 +176,14 @@ func endedArgs(t *Turn, task Status, model string, used Usage) []any {
 	if f := t.Failure; f != nil {
 		code, message, retryable = f.Code, f.Message, f.Retryable
 	}
-	return append([]any{t.Status, t.OutputText, nullable(string(t.StructuredOutput)), code, message, retryable,
-		nullable(t.IncompleteReason), nullable(t.IncompleteLimit), t.Duration.Milliseconds(), t.CompletedAt.UnixMilli(),
+	return append([]any{t.Status, t.OutputText, db.Nullable(string(t.StructuredOutput)), code, message, retryable,
+		db.Nullable(t.IncompleteReason), db.Nullable(t.IncompleteLimit), t.Duration.Milliseconds(), t.CompletedAt.UnixMilli(),
 		task}, usageArgs(model, used)...)
 }
 
 // updateEnded stores the status of the task after the end of a turn. stored is true if endClaimed
 // has stored the other columns of the end.
-func (s *Store) updateEnded(tx Tx, t *Turn, task Status, stored bool) error {
+func (s *Store) updateEnded(tx db.Tx, t *Turn, task Status, stored bool) error {
 	t.TaskStatus = task
 	switch {
 	case !stored:
@@ -197,7 +199,7 @@ func (s *Store) updateEnded(tx Tx, t *Turn, task Status, stored bool) error {
 // ran and cost are as in settleTask. If ran is true, endClaimed has stored the end of the first
 // turn. endTurns reads about only after settleTask, because a locking write sets it late. The
 // caller then calls meterEnded.
-func (s *Store) endTurns(tx Tx, ended []Turn, ran bool, cost int64, about *endSettings) error {
+func (s *Store) endTurns(tx db.Tx, ended []Turn, ran bool, cost int64, about *endSettings) error {
 	task, err := s.settleTask(tx, ended, ran, cost)
 	if err != nil {
 		return err
@@ -232,11 +234,11 @@ func (s *Store) endTurns(tx Tx, ended []Turn, ran bool, cost int64, about *endSe
 
 // startNext makes the turn after t ready to run. If the task has no such turn, the
 // schedule that waits for the task may fire again.
-func (s *Store) startNext(tx Tx, t Turn, task taskState) error {
+func (s *Store) startNext(tx db.Tx, t Turn, task taskState) error {
 	if task.unfinished == 0 {
 		return s.releaseSchedule(tx, t)
 	}
-	next, err := one(context.Background(), tx, scanInt, `SELECT num FROM turns
+	next, err := db.One(context.Background(), tx, db.ScanInt, `SELECT num FROM turns
 		WHERE task_num = ? AND seq > ? AND status = 'pending' ORDER BY seq LIMIT 1`, t.taskNum, t.Seq)
 	if err != nil {
 		return err
@@ -248,8 +250,8 @@ func (s *Store) startNext(tx Tx, t Turn, task taskState) error {
 // waits only for answers goes on without them: resumed counts these turns. Any other turn
 // ends in error: ended holds these turns.
 func (s *Store) ExpireSuspended(ctx context.Context, limit int) (ended []Turn, resumed int, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
-		return s.ending(tx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
+		return s.ending(tx, func(tx db.Tx) error {
 			ended, resumed, err = s.expireSuspended(ctx, tx, limit)
 			return err
 		})
@@ -257,11 +259,11 @@ func (s *Store) ExpireSuspended(ctx context.Context, limit int) (ended []Turn, r
 	return ended, resumed, err
 }
 
-func (s *Store) expireSuspended(ctx context.Context, tx Tx, limit int) (ended []Turn, resumed int, err error) {
+func (s *Store) expireSuspended(ctx context.Context, tx db.Tx, limit int) (ended []Turn, resumed int, err error) {
 	if s.Gate.Writable() != nil {
 		return nil, 0, nil // maintenance has begun while this write waited: no wait times out during maintenance
 	}
-	turns, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns INDEXED BY turns_suspended
+	turns, err := db.All(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns INDEXED BY turns_suspended
 		WHERE suspended_until <= ? ORDER BY suspended_until LIMIT ?`, s.db.Millis(), limit)
 	if err != nil {
 		return ended, resumed, err
@@ -295,11 +297,11 @@ func (s *Store) expireSuspended(ctx context.Context, tx Tx, limit int) (ended []
 }
 
 // expireQuestions resumes a turn that waits only for answers. It reports false for other turns.
-func (s *Store) expireQuestions(ctx context.Context, tx Tx, t Turn) (bool, error) {
+func (s *Store) expireQuestions(ctx context.Context, tx db.Tx, t Turn) (bool, error) {
 	if t.Wait == nil || t.Wait.For != WaitForPerson {
 		return false, nil
 	}
-	only, err := one(ctx, tx, scanBool, `SELECT count(*) > 0 AND count(*) = count(iif(kind = 'question', 1, NULL))
+	only, err := db.One(ctx, tx, db.ScanBool, `SELECT count(*) > 0 AND count(*) = count(iif(kind = 'question', 1, NULL))
 		FROM approvals WHERE turn_num = ? AND status = 'pending'`, t.Num)
 	if err != nil || !only {
 		return false, err
@@ -312,7 +314,7 @@ func (s *Store) expireQuestions(ctx context.Context, tx Tx, t Turn) (bool, error
 }
 
 // endSuspended ends a suspended turn and keeps the text that it has produced so far.
-func (s *Store) endSuspended(ctx context.Context, tx Tx, t Turn, status ApprovalStatus, out Outcome) (Turn, error) {
+func (s *Store) endSuspended(ctx context.Context, tx db.Tx, t Turn, status ApprovalStatus, out Outcome) (Turn, error) {
 	if err := s.closeApprovals(tx, t, status); err != nil {
 		return t, err
 	}
@@ -341,11 +343,11 @@ func (w *Wait) expired() Outcome {
 // abandonChildren cancels the children of an ending turn whose tool calls have no result, because
 // nobody would read their answers. Children whose calls have a result go on: those calls did not
 // wait.
-func (s *Store) abandonChildren(tx Tx, t Turn) error {
+func (s *Store) abandonChildren(tx db.Tx, t Turn) error {
 	ctx := context.Background()
-	children, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+ofWaitedFor, t.Num)
-	if isLocking(tx) && len(children) > 0 {
-		return errSerialize
+	children, err := db.All(ctx, tx, scanTurn, `SELECT `+turnColumns+ofWaitedFor, t.Num)
+	if db.IsLocking(tx) && len(children) > 0 {
+		return db.ErrSerialize
 	}
 	for _, child := range children {
 		if !child.Status.Ended() {
@@ -367,11 +369,11 @@ const ofWaitedFor = ` FROM turns WHERE parent_turn_num = ?1 AND NOT EXISTS (SELE
 
 // refuseChildren ends a locking write with errSerialize if abandonChildren would cancel a child. It
 // needs no round trip of its own.
-func refuseChildren(tx Tx, t Turn) error {
-	return oneLater(tx, nil, func(row scanner) error {
-		found, err := scanBool(row)
+func refuseChildren(tx db.Tx, t Turn) error {
+	return db.OneLater(tx, nil, func(row db.Scanner) error {
+		found, err := db.ScanBool(row)
 		if err == nil && found {
-			return errSerialize
+			return db.ErrSerialize
 		}
 		return err
 	}, `SELECT EXISTS (SELECT 1`+ofWaitedFor+`)`, t.Num)
@@ -379,13 +381,13 @@ func refuseChildren(tx Tx, t Turn) error {
 
 // storableOutcome returns an outcome with texts as later reads return them.
 func (s *Store) storableOutcome(out Outcome) Outcome {
-	s.db.makeStorable(&out.OutputText, &out.Model)
+	s.db.MakeStorable(&out.OutputText, &out.Model)
 	if out.StructuredOutput != nil {
 		out.StructuredOutput = []byte(s.db.Storable(string(out.StructuredOutput)))
 	}
 	if out.Failure != nil {
 		f := *out.Failure // the caller's stays unchanged
-		s.db.makeStorable(&f.Code, &f.Message)
+		s.db.MakeStorable(&f.Code, &f.Message)
 		out.Failure = &f
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // watched makes numbered envelopes. It returns the facts passed to them and the folders that were
@@ -63,7 +64,7 @@ func TestEnvelopeOfEachDoor(t *testing.T) {
 	check(f.fireDue()[0], "schedule", "ann@acme.test", "Europe/Berlin", shared)
 	is.Equal((*seen)[len(*seen)-1].Schedule.When.Cron, "CRON_TZ=Europe/Berlin * * * * *")
 	other := f.schedule(store.When{Type: store.Interval, IntervalSeconds: 3600})
-	ran, err := f.RunSchedule(f.ctx(), f.owner.Caller, f.worker.ID, other.ID, store.IdempotencyKey{})
+	ran, err := f.RunSchedule(f.ctx(), f.owner.Caller, f.worker.ID, other.ID, db.IdempotencyKey{})
 	is.NoErr(err)
 	check(ran.Turn.ID, "schedule", "ann@acme.test", "Asia/Tokyo", shared)
 
@@ -93,7 +94,7 @@ func TestLookTakesNoPath(t *testing.T) {
 		n := f.turn()
 		n.WorkerID = id
 		is.True(errOf(f.CreateTurn(f.ctx(), n)) != nil) // the worker does not exist
-		_, err := f.RunSchedule(f.ctx(), f.owner.Caller, id, "sch_x", store.IdempotencyKey{})
+		_, err := f.RunSchedule(f.ctx(), f.owner.Caller, id, "sch_x", db.IdempotencyKey{})
 		is.True(err != nil) // nor does a schedule of it
 	}
 	is.Equal(len(*looked), 0)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"journeyman/store/cron"
+	"journeyman/store/db"
 )
 
 // UseEnvelopes sets the functions for turns that are accepted from now on. Without it,
@@ -35,14 +36,14 @@ func (s *Store) look(ctx context.Context, n NewTurn) Listing {
 // from a client. So lookAt returns no listing for an id that the server did not form.
 func (s *Store) lookAt(f Folder) Listing {
 	e := s.envelopes.Load()
-	if e == nil || !isServerID("wrk", f.WorkerID) {
+	if e == nil || !db.IsServerID("wrk", f.WorkerID) {
 		return Listing{}
 	}
 	return e.Look(f)
 }
 
 // envelope returns the envelope of a turn that is about to be inserted.
-func (s *Store) envelope(ctx context.Context, tx Tx, n NewTurn, t Turn) (string, error) {
+func (s *Store) envelope(ctx context.Context, tx db.Tx, n NewTurn, t Turn) (string, error) {
 	e := s.envelopes.Load()
 	if e == nil {
 		return "", nil
@@ -61,7 +62,7 @@ func (s *Store) envelope(ctx context.Context, tx Tx, n NewTurn, t Turn) (string,
 		o.Workspace = n.workspace
 	}
 	if t.CreatedByUserID != "" {
-		_, err := one(ctx, tx, into(&o.AuthorName, &o.AuthorEmail), `SELECT name, email FROM users WHERE id = ?`,
+		_, err := db.One(ctx, tx, db.Into(&o.AuthorName, &o.AuthorEmail), `SELECT name, email FROM users WHERE id = ?`,
 			t.CreatedByUserID)
 		if err != nil {
 			return "", err

@@ -6,27 +6,28 @@ import (
 	"path/filepath"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/engine"
 	"journeyman/store/postgres"
 )
 
 // Internals for tests.
 var (
-	IsServerID    = isServerID
+	IsServerID    = db.IsServerID
 	ForgetKnown   = (*Store).forgetKnown
 	FolderVersion = folderVersion
 	ClockFinding  = clockFinding
 )
 
 const (
-	MaxScanned = maxScanned
+	MaxScanned = db.MaxScanned
 	MaxMembers = maxWorkerMembers
 	MaxTurns   = maxTurns
 	TrimStep   = trimStep
 )
 
 // Write runs fn in a write.
-func (s *Store) Write(ctx context.Context, fn func(tx Tx) error) error { return s.db.Write(ctx, fn) }
+func (s *Store) Write(ctx context.Context, fn func(tx db.Tx) error) error { return s.db.Write(ctx, fn) }
 
 // Waiting returns the number of writes that have not begun.
 func (s *Store) Waiting() int { return s.db.Waiting() }
@@ -36,12 +37,12 @@ func (s *Store) Checkpoint(ctx context.Context) error { return s.file.Checkpoint
 
 // Ints returns one column of integers.
 func (s *Store) Ints(ctx context.Context, query string, args ...any) ([]int64, error) {
-	return all(ctx, s.db, scanInt, query, args...)
+	return db.All(ctx, s.db, db.ScanInt, query, args...)
 }
 
 // Strings returns one column of text.
 func (s *Store) Strings(ctx context.Context, query string, args ...any) ([]string, error) {
-	return all(ctx, s.db, scanString, query, args...)
+	return db.All(ctx, s.db, db.ScanString, query, args...)
 }
 
 // PreparedTexts returns the texts of all statements that have run. No write may run during the
@@ -69,7 +70,7 @@ func (s *Store) QueueCounts() map[string][2]int64 {
 
 // CursorAt returns a cursor that continues the task list below a time and a num.
 func (q TaskQuery) CursorAt(millis, num int64) string {
-	return q.scope().cursor(millis, num)
+	return q.scope().Cursor(millis, num)
 }
 
 // DatabasePath returns the path of the database file in a data folder.
@@ -147,8 +148,8 @@ type lostAnswers struct {
 }
 
 // Write returns ErrUnknown after fn's changes are committed.
-func (l *lostAnswers) Write(ctx context.Context, mode engine.Mode, fn func(tx Tx) error) error {
-	err := l.DB.Write(ctx, mode, func(tx Tx) error {
+func (l *lostAnswers) Write(ctx context.Context, mode engine.Mode, fn func(tx db.Tx) error) error {
+	err := l.DB.Write(ctx, mode, func(tx db.Tx) error {
 		l.Effects = engine.Effects{}
 		return fn(lostTx{tx, &l.Effects})
 	})
@@ -159,7 +160,7 @@ func (l *lostAnswers) Write(ctx context.Context, mode engine.Mode, fn func(tx Tx
 }
 
 type lostTx struct {
-	Tx
+	db.Tx
 	effects *engine.Effects
 }
 

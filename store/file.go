@@ -3,6 +3,8 @@ package store
 import (
 	"slices"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // The origins of a file.
@@ -28,9 +30,9 @@ type File struct {
 
 const fileColumns = `id, worker_id, turn_num, origin, path, title, media_type, size, sha256, created_at`
 
-func scanFile(row scanner) (f File, err error) {
+func scanFile(row db.Scanner) (f File, err error) {
 	err = row.Scan(&f.ID, &f.WorkerID, &f.TurnNum, &f.Origin, &f.Path, &f.Title, &f.MediaType, &f.Size, &f.SHA256,
-		asTime(&f.CreatedAt))
+		db.AsTime(&f.CreatedAt))
 	return f, err
 }
 

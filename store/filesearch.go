@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"journeyman/store/db"
+)
 
 // A FoundFile is a published file that a search has found.
 type FoundFile struct {
@@ -17,17 +21,17 @@ const (
 // SearchFiles returns published files whose path contains text, of workers that the caller
 // may see: those of the newest workers first.
 func (s *Store) SearchFiles(ctx context.Context, c Caller, text string, limit int) ([]FoundFile, error) {
-	var f Fields
-	checkLine(&f, "q", text, maxQueryText)
+	var f db.Fields
+	db.CheckLine(&f, "q", text, db.MaxQueryText)
 	if err := f.Err(); err != nil || text == "" {
 		return nil, err
 	}
-	scan := func(row scanner) (f FoundFile, err error) {
+	scan := func(row db.Scanner) (f FoundFile, err error) {
 		err = row.Scan(&f.WorkerID, &f.Worker, &f.Path)
 		return f, err
 	}
 	// A file has a row for each version, so more rows are read than files returned.
-	list, err := all(ctx, s.db, scan, `SELECT worker, title, path FROM (SELECT w.id worker, w.title title, f.path path,
+	list, err := db.All(ctx, s.db, scan, `SELECT worker, title, path FROM (SELECT w.id worker, w.title title, f.path path,
 				w.num place, f.num version
 			FROM (SELECT * FROM workers INDEXED BY workers_by_organization
 				WHERE organization_id = ?1 AND deleted_at IS NULL ORDER BY num DESC LIMIT ?2) w
@@ -36,7 +40,7 @@ func (s *Store) SearchFiles(ctx context.Context, c Caller, text string, limit in
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?4))
 			/* ORDER BY w.num DESC, f.num */ LIMIT ?5) AS listed
 		WHERE path LIKE ?6 ESCAPE '\' /* ORDER BY place DESC, version */ LIMIT ?7`,
-		c.OrganizationID, maxWorkersSearched, c.Role.manages(), c.UserID, MaxSearched, likePattern(text), 10*limit)
+		c.OrganizationID, maxWorkersSearched, c.Role.manages(), c.UserID, MaxSearched, db.LikePattern(text), 10*limit)
 	if err != nil {
 		return nil, err
 	}

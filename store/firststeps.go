@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"journeyman/store/db"
+)
 
 // FirstSteps reports which of the first steps an organization has taken. The organization's records
 // show this.
@@ -13,7 +17,7 @@ type FirstSteps struct {
 
 // FirstSteps returns the first steps of the caller's organization.
 func (s *Store) FirstSteps(ctx context.Context, c Caller) (f FirstSteps, err error) {
-	_, err = one(ctx, s.db, into(&f.Worker, &f.Mail, &f.Schedule, &f.Hidden), `SELECT
+	_, err = db.One(ctx, s.db, db.Into(&f.Worker, &f.Mail, &f.Schedule, &f.Hidden), `SELECT
 			EXISTS (SELECT 1 FROM workers INDEXED BY workers_by_origin
 				WHERE organization_id = ?1 AND origin = 'created' AND deleted_at IS NULL),
 			EXISTS (SELECT 1 FROM inbound_emails INDEXED BY inbound_emails_by_organization
@@ -43,7 +47,7 @@ const ActivityDays = 20
 func (s *Store) WorkerActivity(ctx context.Context, w Worker) ([]int64, error) {
 	today := s.db.Now().Unix() / secondsADay
 	// Each day is one short range of the table's key.
-	return all(ctx, s.db, scanInt, `WITH RECURSIVE days(day) AS
+	return db.All(ctx, s.db, db.ScanInt, `WITH RECURSIVE days(day) AS
 			(SELECT CAST(?1 AS BIGINT) UNION ALL SELECT day + 1 FROM days WHERE day < ?2)
 		SELECT (SELECT coalesce(sum(turns), 0) FROM usage u
 			WHERE u.organization_id = ?3 AND u.day = days.day AND u.worker_id = ?4) FROM days /* ORDER BY day */`,

@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -62,7 +63,7 @@ func (f *fixture) caller(organization, email string, role store.Role) store.Iden
 
 func (f *fixture) newWorker(who store.Identity, n store.NewWorker) store.Worker {
 	f.t.Helper()
-	w, _, err := f.CreateWorker(f.ctx(), who.Caller, n, store.IdempotencyKey{})
+	w, _, err := f.CreateWorker(f.ctx(), who.Caller, n, db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)
 	return w
 }

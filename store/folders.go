@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"journeyman/store/db"
 	"journeyman/store/pattern"
 )
 
@@ -86,7 +87,7 @@ func taskOfFolder(name string) string {
 		}
 		id = string(raw)
 	}
-	if !ValidTaskID(id) || folderName(id) != name {
+	if !db.ValidTaskID(id) || folderName(id) != name {
 		return ""
 	}
 	return id

@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -96,8 +97,8 @@ func TestTurnsHaveFolders(t *testing.T) {
 	is.True(single.OwnFolder && !single.Stranger())
 	into := f.turn() // otherwise a stranger's turn would get the member's folder
 	into.Caller, into.WorkerID, into.TaskID = stranger, apart.ID, single.TaskID
-	is.True(store.IsKind(errOf(f.TargetFolder(t.Context(), &into)), store.Forbidden))
-	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), into)), store.Forbidden))
+	is.True(db.IsKind(errOf(f.TargetFolder(t.Context(), &into)), db.Forbidden))
+	is.True(db.IsKind(errOf(f.CreateTurn(t.Context(), into)), db.Forbidden))
 
 	// A task keeps its first folder.
 	for _, kind := range []store.WorkspaceKind{store.SharedWorkspace, store.TaskWorkspace} {
@@ -110,7 +111,7 @@ func TestTurnsHaveFolders(t *testing.T) {
 	n := f.turn()
 	n.Attachments = []store.File{{WorkerID: n.WorkerID, TaskID: "elsewhere", Path: "tasks/elsewhere/a", SHA256: sha("a")}}
 	_, err := f.CreateTurn(t.Context(), n)
-	var e *store.Error
+	var e *db.Error
 	is.True(errors.As(err, &e) && e.Code == store.CodeMoved)
 }
 

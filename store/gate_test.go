@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/storetest"
 )
@@ -22,16 +23,16 @@ func TestReadOnly(t *testing.T) {
 			st := storetest.Open(t, store.Options{})
 			owner, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
 			create := func(ctx context.Context) error {
-				return errOf(st.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{}))
+				return errOf(st.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{}))
 			}
 			during := gate.DuringMaintenance(t.Context())
 			is.NoErr(create(t.Context()))
 			is.True(st.Gate.BeginMaintenance())
 			is.True(!st.Gate.BeginMaintenance()) // maintenance has already begun
-			is.True(store.IsMaintenance(create(t.Context())))
-			is.True(store.IsKind(create(t.Context()), store.Busy)) // the refusal is temporary
-			is.NoErr(create(during))                               // operators and running turns
-			disk := st.Gate.ReadOnly(store.CodeStorage, "the disk is full")
+			is.True(db.IsMaintenance(create(t.Context())))
+			is.True(db.IsKind(create(t.Context()), db.Busy)) // the refusal is temporary
+			is.NoErr(create(during))                         // operators and running turns
+			disk := st.Gate.ReadOnly(db.CodeStorage, "the disk is full")
 			is.Equal(create(t.Context()).Error(), "the disk is full")
 			is.Equal(create(during).Error(), "the disk is full") // no writes are permitted
 			is.True(st.Ping(during) != nil)
@@ -59,8 +60,8 @@ func TestReadOnly(t *testing.T) {
 				disk() // does nothing
 				heard(finishing)
 				is.NoErr(create(during))
-				is.True(store.IsMaintenance(st.Gate.Room()))
-				is.True(store.IsMaintenance(st.Gate.Maintenance()))
+				is.True(db.IsMaintenance(st.Gate.Room()))
+				is.True(db.IsMaintenance(st.Gate.Maintenance()))
 				is.True(st.Gate.EndMaintenance())
 			} else {
 				is.True(st.Gate.EndMaintenance())
@@ -106,7 +107,7 @@ func TestClaimInMaintenance(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(claims), 0) // even for the runner, whose other writes are permitted
 	is.Equal(f.ScheduleRoom(), int64(0))
-	is.True(store.IsMaintenance(errOf(f.CreateTurn(t.Context(), f.turn()))))
+	is.True(db.IsMaintenance(errOf(f.CreateTurn(t.Context(), f.turn()))))
 	is.NoErr(errOf(f.CreateTurn(during, f.turn()))) // by a running turn
 	is.NoErr(errOf(f.FinishTurn(during, running, nil, store.Outcome{Status: store.Completed})))
 	n, err = f.RunningTurns(t.Context())

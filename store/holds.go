@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"journeyman/store/db"
+)
 
 // This file reserves money for model calls that are in progress on several nodes: see Reservation. The
 // table reservations has the sum of each node. The node of a call knows the details.
@@ -28,10 +32,10 @@ func (s *Store) ReserveFromCap(ctx context.Context, organizationID string, h Res
 	if credits, err := s.knownCap(ctx, organizationID); err != nil || credits == nil {
 		return false, err
 	}
-	err = s.db.Hot(ctx, true, func(tx Tx) error {
+	err = s.db.Hot(ctx, true, func(tx db.Tx) error {
 		limited = false
 		var credits *float64
-		_, err := one(ctx, tx, into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?
+		_, err := db.One(ctx, tx, db.Into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?
 			/* FOR NO KEY UPDATE */`, organizationID)
 		if err != nil || credits == nil {
 			return err
@@ -46,8 +50,8 @@ func (s *Store) ReserveFromCap(ctx context.Context, organizationID string, h Res
 // less what the team keeps for its last calls. It is locking for the reason of ReserveFromCap: it locks the
 // row of the root.
 func (s *Store) ReserveFromTeam(ctx context.Context, t Turn, budget int64, h Reservation) error {
-	return s.db.Hot(ctx, true, func(tx Tx) error {
-		_, err := one(ctx, tx, scanInt, `SELECT num FROM turns
+	return s.db.Hot(ctx, true, func(tx db.Tx) error {
+		_, err := db.One(ctx, tx, db.ScanInt, `SELECT num FROM turns
 			WHERE num = (SELECT coalesce(root_turn_num, num) FROM turns WHERE num = ?) /* FOR NO KEY UPDATE */`, t.Num)
 		if err != nil {
 			return err
@@ -61,8 +65,8 @@ func (s *Store) ReserveFromTeam(ctx context.Context, t Turn, budget int64, h Res
 
 // reserveIn reads what is left and what other runners have reserved, and stores what the runner has from now on. The
 // caller has locked the account.
-func (s *Store) reserveIn(ctx context.Context, tx Tx, h Reservation, left func() (int64, error)) error {
-	others, err := one(ctx, tx, scanInt, `SELECT CAST(coalesce(sum(cost), 0) AS BIGINT) FROM reservations
+func (s *Store) reserveIn(ctx context.Context, tx db.Tx, h Reservation, left func() (int64, error)) error {
+	others, err := db.One(ctx, tx, db.ScanInt, `SELECT CAST(coalesce(sum(cost), 0) AS BIGINT) FROM reservations
 		WHERE account = ? AND runner_id <> ? AND runner_id IN (SELECT id FROM runners)`, h.Account, h.RunnerID)
 	if err != nil {
 		return err
@@ -79,7 +83,7 @@ func (s *Store) reserveIn(ctx context.Context, tx Tx, h Reservation, left func()
 
 // setReservation stores what a runner has reserved. The row of the runner is locked, so that its lease does not end
 // before the commit: a reservation counts only while its runner has a lease.
-func setReservation(tx Tx, account, runnerID string, nanos int64) error {
+func setReservation(tx db.Tx, account, runnerID string, nanos int64) error {
 	n, err := tx.Exec(`INSERT INTO reservations (account, runner_id, cost)
 		SELECT CAST(?1 AS TEXT), id, CAST(?3 AS BIGINT) FROM runners WHERE id = ?2 /* FOR KEY SHARE */
 		ON CONFLICT (account, runner_id) DO UPDATE SET cost = excluded.cost`, account, runnerID, nanos)
@@ -92,7 +96,7 @@ func setReservation(tx Tx, account, runnerID string, nanos int64) error {
 // SetReservation changes what a runner has reserved of an account, after calls have ended. It returns ErrLeaseLost if
 // the runner has no lease, so that its reservations do not count. It is locking: it changes one row by its key.
 func (s *Store) SetReservation(ctx context.Context, account, runnerID string, nanos int64) error {
-	return s.db.Hot(ctx, true, func(tx Tx) error {
+	return s.db.Hot(ctx, true, func(tx db.Tx) error {
 		if nanos > 0 {
 			return setReservation(tx, account, runnerID, nanos)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -62,7 +63,7 @@ func TestWritesOfATaskMeet(t *testing.T) {
 func (f *fixture) addTurns(tasks []string, key string) error {
 	n := f.turn()
 	n.WorkerID, n.TaskID = "", tasks[len(key)*int(key[len(key)-1])%len(tasks)]
-	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: key, Hash: hash(key)}
+	n.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Key: key, Hash: hash(key)}
 	return errOf(f.CreateTurn(context.Background(), n))
 }
 
@@ -81,7 +82,7 @@ func (f *fixture) carryOut(runner string) error {
 		last.Seq = 1
 		err = errors.Join(f.RenewLease(ctx, runner, time.Hour), f.BeginCall(ctx, c, 3, 7), f.JournalStep(ctx, c, step),
 			f.JournalCall(ctx, c, store.Call{State: store.CallCompleted, Output: []byte(`"ok"`), Cost: 11, StartedAt: now,
-				CompletedAt: now}, nil, []store.Source{{ID: store.NewID("src", now), URL: "https://example.com"}}))
+				CompletedAt: now}, nil, []store.Source{{ID: db.NewID("src", now), URL: "https://example.com"}}))
 		if err == nil {
 			out := store.Outcome{Status: store.Completed, OutputText: "Hello", Duration: time.Second}
 			if c.Num%4 == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 func hash(text string) []byte {
@@ -32,7 +33,7 @@ func TestOnceByKey(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	n := f.turn()
-	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
+	n.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
 	_, found, err := f.Lookup(t.Context(), n.IdempotencyKey)
 	is.NoErr(err)
 	is.True(!found)
@@ -45,8 +46,8 @@ func TestOnceByKey(t *testing.T) {
 
 	other := n
 	other.IdempotencyKey.Hash = hash("another body")
-	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), other)), store.Mismatch))
-	is.True(store.IsKind(errOf(f.Lookup(t.Context(), other.IdempotencyKey)), store.Mismatch))
+	is.True(db.IsKind(errOf(f.CreateTurn(t.Context(), other)), db.Mismatch))
+	is.True(db.IsKind(errOf(f.Lookup(t.Context(), other.IdempotencyKey)), db.Mismatch))
 	bobs := n
 	bobs.IdempotencyKey.KeyID = f.owner.UserID
 	is.True(f.accept(bobs).ID != first.ID) // a form has its own keys
@@ -63,8 +64,8 @@ func TestFirstResultStays(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	named := store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
-	stored := func(k store.IdempotencyKey) string {
+	named := db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
+	stored := func(k db.IdempotencyKey) string {
 		id, err := f.Replay(t.Context(), k)
 		is.NoErr(err)
 		return id
@@ -77,7 +78,7 @@ func TestFirstResultStays(t *testing.T) {
 	is.Equal(stored(named), "third")
 
 	// Without a key, the newest request counts, independent of the clock.
-	retry := store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash("body"), Retry: true}
+	retry := db.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash("body"), Retry: true}
 	is.NoErr(f.Remember(t.Context(), retry, "first"))
 	f.clock.advance(-time.Hour)
 	is.NoErr(f.Remember(t.Context(), retry, "second"))
@@ -89,7 +90,7 @@ func TestRetriesJoin(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	n := f.turn()
-	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash("body")}
+	n.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash("body")}
 	first := f.accept(n)
 	second := f.accept(n)
 	is.True(second.ID != first.ID) // a second request, not a retry
@@ -112,7 +113,7 @@ func TestOnceUnderConcurrency(t *testing.T) {
 	f := newFixture(t)
 	n := f.turn()
 	n.WorkerID, n.NewWorker = "", &store.NewWorker{}
-	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
+	n.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
 	var wg sync.WaitGroup
 	ids := make([]string, 32)
 	for i := range ids {
@@ -137,8 +138,8 @@ func TestRefusalIsNotCached(t *testing.T) {
 	f := newFixture(t)
 	n := f.turn()
 	n.WorkerID = "wrk_none"
-	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
-	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), n)), store.NotFound))
+	n.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
+	is.True(db.IsKind(errOf(f.CreateTurn(t.Context(), n)), db.NotFound))
 	n.WorkerID = f.worker.ID
 	is.Equal(f.accept(n).WorkerID, f.worker.ID)
 }
@@ -147,7 +148,7 @@ func TestOnceForWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	once := store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "w", Hash: hash("body")}
+	once := db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "w", Hash: hash("body")}
 	first, replayed, err := f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, once)
 	is.NoErr(err)
 	is.True(!replayed)
@@ -161,7 +162,8 @@ func TestPruneIdempotency(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	for _, once := range []store.IdempotencyKey{{Key: "a", Hash: hash("a")}, {Key: "b", Hash: hash("b")}, {Hash: hash("c")}, {Hash: hash("d")}} {
+	for _, once := range []db.IdempotencyKey{{Key: "a", Hash: hash("a")}, {Key: "b", Hash: hash("b")}, {Hash: hash("c")},
+		{Hash: hash("d")}} {
 		n := f.turn()
 		n.IdempotencyKey = once
 		n.IdempotencyKey.KeyID = f.owner.KeyID

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"journeyman/store/db"
 )
 
 // callImages selects the images of a call as a JSON array. It does not sort, because that
@@ -36,10 +38,11 @@ func readImages(raw string) (list []Image, err error) {
 	return list, nil
 }
 
-func insertImages(tx Tx, turnNum int64, call Call) error {
+func insertImages(tx db.Tx, turnNum int64, call Call) error {
 	for i, m := range call.Images {
 		err := tx.ExecLater(`INSERT INTO call_images (turn_num, step_seq, call_seq, seq, path, media_type, size, sha256)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, turnNum, call.Step, call.Seq, i, nullable(m.Path), m.MediaType, m.Size, m.SHA256)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, turnNum, call.Step, call.Seq, i, db.Nullable(m.Path), m.MediaType, m.Size,
+			m.SHA256)
 		if err != nil {
 			return err
 		}

@@ -1,15 +1,19 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"journeyman/store/db"
+)
 
 // ImportWorker is CreateWorker for a worker that comes with schedules and the address of a
 // webhook, or "" for none. It creates all of them or nothing. The caller has checked the
 // address.
 func (s *Store) ImportWorker(ctx context.Context, c Caller, n NewWorker, schedules []NewSchedule, webhook string,
-	key IdempotencyKey) (w Worker, replayed bool, err error) {
-	return createOnce(ctx, s.db, key, func(tx Tx, id string) (Worker, error) {
+	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
+	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
 		return s.visibleWorker(ctx, tx, c, id)
-	}, func(tx Tx) (Worker, string, error) {
+	}, func(tx db.Tx) (Worker, string, error) {
 		w, err := s.insertWorker(tx, c, n)
 		if err != nil {
 			return w, "", err

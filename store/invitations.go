@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+
+	"journeyman/store/db"
 )
 
 // maxInvitations is how many invitations may be open in one organization.
@@ -15,9 +17,9 @@ const maxInvitations = 1000
 // earlier invitation of the address. It returns Forbidden for a role above the caller's.
 func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 	role Role) (l Link, token string, err error) {
-	var f Fields
+	var f db.Fields
 	email = strings.TrimSpace(email)
-	f.Check(validEmail(email), "email", "must be an email address")
+	f.Check(db.ValidEmail(email), "email", "must be an email address")
 	f.Check(role.Valid(), "role", "must be owner, admin or member")
 	if err := f.Err(); err != nil {
 		return Link{}, "", err
@@ -25,7 +27,7 @@ func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 	if err := s.Gate.RoomIn(ctx); err != nil {
 		return Link{}, "", err
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if err := s.allowManaging(ctx, tx, &c, role); err != nil {
 			return err
 		}
@@ -44,14 +46,14 @@ func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 
 // checkInvitation returns an error if the caller may not invite that address now. It deletes an
 // earlier invitation of the address.
-func (s *Store) checkInvitation(ctx context.Context, tx Tx, c Caller, email string) error {
-	err := refuseIf(ctx, tx, Fields{{Path: "email", Message: "belongs to a member already"}}.Err(),
+func (s *Store) checkInvitation(ctx context.Context, tx db.Tx, c Caller, email string) error {
+	err := db.RefuseIf(ctx, tx, db.Fields{{Path: "email", Message: "belongs to a member already"}}.Err(),
 		`SELECT EXISTS (SELECT 1 FROM users u JOIN memberships m ON m.user_id = u.id
 		WHERE u.email = ? AND m.organization_id = ?)`, email, c.OrganizationID)
 	if err != nil {
 		return err
 	}
-	old, err := one(ctx, tx, scanLink, selectLinks+`
+	old, err := db.One(ctx, tx, scanLink, selectLinks+`
 		WHERE l.organization_id = ? AND l.email = ? AND l.kind = 'invitation'`, c.OrganizationID, email)
 	if err == nil {
 		if err = s.allowManaging(ctx, tx, &c, old.Role); err == nil { // an Admin must not replace the invitation of an Owner
@@ -61,10 +63,11 @@ func (s *Store) checkInvitation(ctx context.Context, tx Tx, c Caller, email stri
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	open, err := one(ctx, tx, scanInt, `SELECT count(*) FROM links WHERE organization_id = ? AND kind = 'invitation'`,
+	open, err := db.One(ctx, tx, db.ScanInt,
+		`SELECT count(*) FROM links WHERE organization_id = ? AND kind = 'invitation'`,
 		c.OrganizationID)
 	if err == nil && open >= maxInvitations {
-		return Errorf(Conflict, "%d invitations are open: revoke some", maxInvitations)
+		return db.Errorf(db.Conflict, "%d invitations are open: revoke some", maxInvitations)
 	}
 	return err
 }
@@ -75,18 +78,18 @@ func (s *Store) Invitations(ctx context.Context, c Caller) ([]Link, error) {
 	if err := c.Allow(ManageMembers); err != nil {
 		return nil, err
 	}
-	return all(ctx, s.db, scanLink, selectLinks+`
+	return db.All(ctx, s.db, scanLink, selectLinks+`
 		WHERE l.organization_id = ? AND l.kind = 'invitation' AND l.expires_at > ?
 		ORDER BY l.id DESC LIMIT ?`, c.OrganizationID, s.db.Millis(), maxInvitations)
 }
 
 // RevokeInvitation deletes an open invitation of the caller's organization.
 func (s *Store) RevokeInvitation(ctx context.Context, c Caller, id string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
-		l, err := one(ctx, tx, scanLink, selectLinks+`
+	return s.db.Write(ctx, func(tx db.Tx) error {
+		l, err := db.One(ctx, tx, scanLink, selectLinks+`
 			WHERE l.id = ? AND l.organization_id = ? AND l.kind = 'invitation'`, id, c.OrganizationID)
 		if err != nil {
-			return noRecord(err, "open invitation")
+			return db.NoRecord(err, "open invitation")
 		}
 		if err := s.allowManaging(ctx, tx, &c, l.Role); err != nil {
 			return err
@@ -113,7 +116,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, c Caller, token string, n 
 			return Caller{}, err
 		}
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		// Read the link again: another request may have used it meanwhile.
 		l, err := s.link(ctx, tx, LinkInvitation, token)
 		if err != nil {
@@ -122,7 +125,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, c Caller, token string, n 
 		if c.UserID == "" {
 			l.UserID, err = s.createInvited(ctx, tx, l, n.Name, hash)
 		} else if l.UserID != c.UserID {
-			err = Errorf(Forbidden, "the invitation is for another email address")
+			err = db.Errorf(db.Forbidden, "the invitation is for another email address")
 		}
 		if err != nil {
 			return err
@@ -136,8 +139,8 @@ func (s *Store) AcceptInvitation(ctx context.Context, c Caller, token string, n 
 // checkNewUser returns the hash of the password that the holder of an invitation has
 // chosen.
 func (s *Store) checkNewUser(ctx context.Context, token string, n NewUser) (hash string, err error) {
-	var f Fields
-	checkName(&f, "name", n.Name, maxName)
+	var f db.Fields
+	db.CheckName(&f, "name", n.Name, db.MaxName)
 	checkPassword(&f, n.Password)
 	if err := f.Err(); err != nil {
 		return "", err
@@ -150,15 +153,15 @@ func (s *Store) checkNewUser(ctx context.Context, token string, n NewUser) (hash
 
 // createInvited returns the id of the invited user. It creates the user if needed, and
 // sets their name and password.
-func (s *Store) createInvited(ctx context.Context, tx Tx, l Link, name, hash string) (userID string, err error) {
+func (s *Store) createInvited(ctx context.Context, tx db.Tx, l Link, name, hash string) (userID string, err error) {
 	if l.HasPassword {
-		return "", Errorf(Conflict, "you have a password already: sign in with it to join")
+		return "", db.Errorf(db.Conflict, "you have a password already: sign in with it to join")
 	}
 	if userID, err = s.ensureUser(tx, l.Email); err != nil {
 		return "", err
 	}
-	err = refuseIf(ctx, tx,
-		Errorf(Forbidden, "you have no password yet, and are in another organization: "+
+	err = db.RefuseIf(ctx, tx,
+		db.Errorf(db.Forbidden, "you have no password yet, and are in another organization: "+
 			"ask there for a link to choose one"),
 		`SELECT EXISTS (SELECT 1 FROM memberships WHERE user_id = ? AND organization_id <> ?)`,
 		userID, l.OrganizationID)
@@ -174,7 +177,7 @@ func (s *Store) createInvited(ctx context.Context, tx Tx, l Link, name, hash str
 
 // join makes the invited user a member. A user who has become one meanwhile keeps
 // their role.
-func (s *Store) join(ctx context.Context, tx Tx, l Link, remoteAddr string) (c Caller, err error) {
+func (s *Store) join(ctx context.Context, tx db.Tx, l Link, remoteAddr string) (c Caller, err error) {
 	if err := deleteLink(tx, l); err != nil {
 		return c, err
 	}

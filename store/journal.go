@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"journeyman/store/db"
 )
 
 // JournalStep stores a finished model call of a claimed turn, so that it is never made
@@ -14,7 +16,7 @@ import (
 // sums in one statement each, and insert the step. A cap is the exception: see meter. A step that asks
 // for approvals reads who may decide on them, and is serializable.
 func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
-	err := s.db.Hot(ctx, len(st.Approvals) == 0, func(tx Tx) error {
+	err := s.db.Hot(ctx, len(st.Approvals) == 0, func(tx db.Tx) error {
 		if err := claimedProgress(tx, c, st.Model, st.used()); err != nil {
 			return err
 		}
@@ -29,7 +31,7 @@ func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
 }
 
 // insertStep stores a step, with the approvals that its calls need.
-func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step) error {
+func (s *Store) insertStep(ctx context.Context, tx db.Tx, t Turn, st Step) error {
 	parts, err := json.Marshal(st.Parts)
 	if err != nil {
 		return fmt.Errorf("encode step: %w", err)
@@ -55,7 +57,7 @@ func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step) error {
 // It may be locking for the reason that JournalStep may be. It inserts rows of its own turn, and
 // sources, of which the unique index keeps the first.
 func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []File, sources []Source) error {
-	err := s.db.Hot(ctx, true, func(tx Tx) error {
+	err := s.db.Hot(ctx, true, func(tx db.Tx) error {
 		used := Usage{ToolCost: call.Cost}
 		if err := claimedProgress(tx, c, "", used); err != nil {
 			return err
@@ -86,7 +88,7 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 			}
 			err := tx.ExecLater(`INSERT INTO sources (id, task_num, turn_num, url, title, created_at)
 				VALUES (?, ?, ?, ?, ?, ?)
-				ON CONFLICT (task_num, url) DO NOTHING`, src.ID, c.taskNum, c.Num, src.URL, nullable(src.Title), now)
+				ON CONFLICT (task_num, url) DO NOTHING`, src.ID, c.taskNum, c.Num, src.URL, db.Nullable(src.Title), now)
 			if err != nil {
 				return err
 			}
@@ -105,7 +107,7 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 //
 // It may be locking: it is one statement, which decides on the row that it changes.
 func (s *Store) BeginCall(ctx context.Context, c Claim, tokens, cost int64) error {
-	return s.db.Hot(ctx, true, func(tx Tx) error {
+	return s.db.Hot(ctx, true, func(tx db.Tx) error {
 		return updateClaimed(tx, c, `call_tokens = ?, call_cost = ?`, tokens, cost)
 	})
 }
@@ -115,7 +117,7 @@ func (s *Store) BeginCall(ctx context.Context, c Claim, tokens, cost int64) erro
 //
 // It may be locking for the reason that JournalStep may be.
 func (s *Store) ChargeCall(ctx context.Context, c Claim, u Usage) error {
-	return s.db.Hot(ctx, true, func(tx Tx) error {
+	return s.db.Hot(ctx, true, func(tx db.Tx) error {
 		if err := updateClaimed(tx, c, addUsage, usageArgs("", u)...); err != nil {
 			return err
 		}
@@ -127,13 +129,13 @@ func (s *Store) ChargeCall(ctx context.Context, c Claim, u Usage) error {
 // in a write: once the claim is lost, another runner may have written the same rows. A
 // finished call is progress, so claimedProgress also resets the counts of interruptions and of
 // failed calls. addToSums adds to the other sums, and is last in the write.
-func claimedProgress(tx Tx, c Claim, model string, u Usage) error {
+func claimedProgress(tx db.Tx, c Claim, model string, u Usage) error {
 	return updateClaimed(tx, c, `interruptions = 0, failing_since = NULL, failed_calls = 0, `+addUsage,
 		usageArgs(model, u)...)
 }
 
 // addToSums adds to all sums but the turn's own.
-func (s *Store) addToSums(tx Tx, t Turn, u Usage) error {
+func (s *Store) addToSums(tx db.Tx, t Turn, u Usage) error {
 	if cost := u.Cost(); cost != 0 {
 		if err := tx.ExecLater(`UPDATE tasks SET cost = cost + ? WHERE num = ?`, cost, t.taskNum); err != nil {
 			return err
@@ -142,7 +144,7 @@ func (s *Store) addToSums(tx Tx, t Turn, u Usage) error {
 	if u == (Usage{}) {
 		return nil
 	}
-	s.db.Notify(tx, t.OrganizationID, ChangedTasks)
+	s.db.Notify(tx, t.OrganizationID, db.ChangedTasks)
 	return s.meter(tx, t, u, false, true)
 }
 
@@ -153,6 +155,6 @@ const addUsage = `call_tokens = NULL, call_cost = NULL, model = coalesce(?, mode
 	model_cost = model_cost + ?, tool_cost = tool_cost + ?`
 
 func usageArgs(model string, u Usage) []any {
-	return []any{nullable(model), u.Steps, u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens,
+	return []any{db.Nullable(model), u.Steps, u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens,
 		u.ReasoningTokens, u.ModelCost, u.ToolCost}
 }

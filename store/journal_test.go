@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -42,8 +43,8 @@ func TestJournal(t *testing.T) {
 		StartedAt: f.clock.now().UTC(), CompletedAt: f.clock.now().UTC(),
 		Spent: store.Spent{Steps: 50, Time: 1, Credits: 100, ByTeam: true}}
 	file := store.File{Path: "out.txt", Title: "Out", MediaType: "text/plain", Size: 3, SHA256: sha("out")}
-	source := store.Source{ID: store.NewID("src", time.Now()), URL: "https://a.test/", Title: "A"}
-	again := store.Source{ID: store.NewID("src", time.Now()), URL: "https://a.test/", Title: "A again"}
+	source := store.Source{ID: db.NewID("src", time.Now()), URL: "https://a.test/", Title: "A"}
+	again := store.Source{ID: db.NewID("src", time.Now()), URL: "https://a.test/", Title: "A again"}
 	is.NoErr(f.JournalCall(t.Context(), c, call, []store.File{file}, []store.Source{source, again}))
 	last := toolStep(f, 1)
 	last.Parts, last.Finish, last.Model = []store.Part{{Type: store.PartText, Text: "Done."}}, "stop", "m2"
@@ -200,7 +201,7 @@ func TestCreditCap(t *testing.T) {
 	c := running(f)
 	f.setCap(1)
 	step := toolStep(f, 0)
-	step.Usage.ModelCost = store.NanosPerCredit - 1
+	step.Usage.ModelCost = db.NanosPerCredit - 1
 	is.NoErr(f.JournalStep(t.Context(), c, step))
 	left, limited, err = f.Allowance(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
@@ -211,20 +212,21 @@ func TestCreditCap(t *testing.T) {
 	step.Usage.ModelCost = 1
 	is.NoErr(f.JournalStep(t.Context(), c, step)) // running turns are not stopped by the cap
 	_, err = f.CreateTurn(t.Context(), f.turn())
-	is.True(store.IsKind(err, store.PaymentRequired))
-	is.Equal(err.(*store.Error).Code, "credit_cap")
+	is.True(db.IsKind(err, db.PaymentRequired))
+	is.Equal(err.(*db.Error).Code, "credit_cap")
 	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
 	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow}) // of another organization
 	f.clock.advance(time.Minute)                                                                                          // a new month
 	f.accept(f.turn())
 	f.setCap(0)
-	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), f.turn())), store.PaymentRequired))
+	is.True(db.IsKind(errOf(f.CreateTurn(t.Context(), f.turn())), db.PaymentRequired))
 	f.setCap(1e300)
 	f.accept(f.turn())
 	storetest.CapCredits(t, f.Store, f.owner.Caller, nil)
 	f.accept(f.turn())
 	for _, bad := range []float64{-1, nan()} {
-		is.True(store.IsKind(f.UpdateOrganization(t.Context(), f.owner.Caller, store.OrganizationSettings{Name: f.owner.OrganizationName, MonthlyCreditCap: &bad}), store.Invalid))
+		is.True(db.IsKind(f.UpdateOrganization(t.Context(), f.owner.Caller,
+			store.OrganizationSettings{Name: f.owner.OrganizationName, MonthlyCreditCap: &bad}), db.Invalid))
 	}
 }
 
@@ -241,8 +243,8 @@ func TestLongSource(t *testing.T) {
 	for i := range 60 { // an address that is not compressible
 		long.WriteString(sha(strconv.Itoa(i)))
 	}
-	sources := []store.Source{{ID: store.NewID("src", time.Now()), URL: "https://a.test/" + long.String()},
-		{ID: store.NewID("src", time.Now()), URL: "https://a.test/"}}
+	sources := []store.Source{{ID: db.NewID("src", time.Now()), URL: "https://a.test/" + long.String()},
+		{ID: db.NewID("src", time.Now()), URL: "https://a.test/"}}
 	call := store.Call{State: store.CallCompleted, Output: json.RawMessage(`1`)}
 	is.NoErr(f.JournalCall(t.Context(), c, call, nil, sources))
 	kept := int64(2)

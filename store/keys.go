@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // A Key is an API key without its secret.
@@ -35,9 +37,9 @@ const (
 	selectKey = selectKeys + `WHERE k.id = ?`
 )
 
-func scanKey(row scanner) (k Key, err error) {
-	err = row.Scan(&k.ID, &k.organizationID, &k.Name, &k.Prefix, &k.UserID, &k.Email, &k.Role, asTime(&k.CreatedAt),
-		asTimeOrNil(&k.LastUsedAt), asTimeOrNil(&k.ExpiresAt), asTimeOrNil(&k.RevokedAt), &k.GrantID)
+func scanKey(row db.Scanner) (k Key, err error) {
+	err = row.Scan(&k.ID, &k.organizationID, &k.Name, &k.Prefix, &k.UserID, &k.Email, &k.Role, db.AsTime(&k.CreatedAt),
+		db.AsTimeOrNil(&k.LastUsedAt), db.AsTimeOrNil(&k.ExpiresAt), db.AsTimeOrNil(&k.RevokedAt), &k.GrantID)
 	return k, err
 }
 
@@ -69,7 +71,7 @@ func (s *Store) AuthenticateMCP(ctx context.Context, secret string) (Identity, e
 }
 
 func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Identity, error) {
-	now, hash := s.db.Millis(), hashToken(secret)
+	now, hash := s.db.Millis(), db.HashToken(secret)
 	id, ok := s.known.identities.get(hash, s.known.moment(), now)
 	if !ok || id.expires != nil && *id.expires <= now {
 		var err error
@@ -79,7 +81,7 @@ func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Iden
 	}
 	// The time of use is stored at most once a minute, because otherwise each request would need a
 	// write.
-	s.noteUse(id.KeyID, id.used, now, func(tx Tx, minute int64) error {
+	s.noteUse(id.KeyID, id.used, now, func(tx db.Tx, minute int64) error {
 		_, err := tx.Exec(`UPDATE api_keys SET last_used_at = max(?, created_at) WHERE id = ?`, minute, id.KeyID)
 		return err
 	})
@@ -92,14 +94,14 @@ func (s *Store) readIdentity(ctx context.Context, hash []byte, now int64, mcp bo
 	moment := s.known.moment()
 	id.Trigger = TriggerAPI
 	var token bool
-	_, err = one(ctx, s.db, into(&id.KeyID, &id.KeyName, &id.KeyPrefix, &id.OrganizationID, &id.OrganizationName,
+	_, err = db.One(ctx, s.db, db.Into(&id.KeyID, &id.KeyName, &id.KeyPrefix, &id.OrganizationID, &id.OrganizationName,
 		&id.UserID, &id.Email, &id.UserName, &id.Role, &id.used, &id.expires, &token), selectIdentity, hash, now)
 	switch {
 	case err != nil:
-		return id, noRow(err, Errorf(Unauthorized, "the API key is unknown or has been revoked"))
+		return id, db.NoRow(err, db.Errorf(db.Unauthorized, "the API key is unknown or has been revoked"))
 	case token && !mcp:
 		// The token is genuine, so the error may say what it is for.
-		return id, Errorf(Unauthorized, "the access token is for the MCP endpoint alone: use an API key here")
+		return id, db.Errorf(db.Unauthorized, "the access token is for the MCP endpoint alone: use an API key here")
 	}
 	if id.first, err = s.isFirst(ctx, s.db, id.OrganizationID); err != nil {
 		return id, err
@@ -113,12 +115,12 @@ func (s *Store) readIdentity(ctx context.Context, hash []byte, now int64, mcp bo
 // noteUse calls note in a later write, at most once a minute, to store the minute in which a key or
 // session is in use; its first minute begins when it was created. used is the stored time of the last
 // use. No request waits for this write, so a crash may lose it.
-func (s *Store) noteUse(id string, used, now int64, note func(tx Tx, minute int64) error) {
+func (s *Store) noteUse(id string, used, now int64, note func(tx db.Tx, minute int64) error) {
 	const minute = 60_000
 	if s.Gate.Writable() != nil || now-used < minute || !s.lastUse.first(id, now/minute) {
 		return
 	}
-	s.db.WriteLater(func(tx Tx) error { return note(tx, now/minute*minute) })
+	s.db.WriteLater(func(tx db.Tx) error { return note(tx, now/minute*minute) })
 }
 
 // NewKey describes an API key to create. Only an Operator sets fields other than Name. The user and
@@ -132,15 +134,15 @@ type NewKey struct {
 }
 
 func (n NewKey) check() error {
-	var f Fields
-	checkName(&f, "name", n.Name, maxName)
+	var f db.Fields
+	db.CheckName(&f, "name", n.Name, db.MaxName)
 	if n.OrganizationName != "" {
-		checkName(&f, "organization", n.OrganizationName, maxName)
+		db.CheckName(&f, "organization", n.OrganizationName, db.MaxName)
 	}
 	f.Check(n.Role == "" || n.Role.Valid(), "role", "must be owner, admin or member")
-	f.Check(n.Secret == "" || len(n.Secret) >= 16 && len(n.Secret) <= 1000 && isToken(n.Secret), "secret",
+	f.Check(n.Secret == "" || len(n.Secret) >= 16 && len(n.Secret) <= 1000 && db.IsToken(n.Secret), "secret",
 		"must have 16 to 1000 characters, all of them printable ASCII and none a space")
-	f.Check(n.Email == "" || validEmail(n.Email), "user", "must be an email address")
+	f.Check(n.Email == "" || db.ValidEmail(n.Email), "user", "must be an email address")
 	return f.Err()
 }
 
@@ -148,13 +150,16 @@ func (n NewKey) check() error {
 // for the caller, or for the user whom an Operator names in n. It returns Forbidden for a Member.
 // If an Operator gives the secret of an existing key, that key stays as it is.
 func (s *Store) CreateKey(ctx context.Context, c Caller, n NewKey) (k Key, secret string, err error) {
-	return s.createKey(ctx, c, n, func(Tx) error { return nil })
+	return s.createKey(ctx, c, n, func(db.Tx) error { return nil })
 }
 
 // CreateFirstKey is CreateKey for an Operator where no key exists. Otherwise it returns an empty secret. Of
 // several servers that start at once on an empty database, one creates the key.
 func (s *Store) CreateFirstKey(ctx context.Context, n NewKey) (secret string, err error) {
-	_, secret, err = s.createKey(ctx, Operator(), n, func(tx Tx) error { return refuseIf(ctx, tx, errNotFirst, anyKey) })
+	_, secret, err = s.createKey(ctx, Operator(), n, func(tx db.Tx) error {
+		return db.RefuseIf(ctx, tx, errNotFirst,
+			anyKey)
+	})
 	if errors.Is(err, errNotFirst) {
 		return "", nil
 	}
@@ -165,20 +170,21 @@ func (s *Store) CreateFirstKey(ctx context.Context, n NewKey) (secret string, er
 var errNotFirst = errors.New("it is not the first one")
 
 // createKey is CreateKey unless may returns an error.
-func (s *Store) createKey(ctx context.Context, c Caller, n NewKey, may func(Tx) error) (k Key, secret string, err error) {
+func (s *Store) createKey(ctx context.Context, c Caller, n NewKey, may func(db.Tx) error) (k Key, secret string,
+	err error) {
 	if err := n.check(); err != nil {
 		return Key{}, "", err
 	}
 	if !c.operator && n != (NewKey{Name: n.Name}) {
-		return Key{}, "", Errorf(Forbidden, "a key acts for the user who creates it")
+		return Key{}, "", db.Errorf(db.Forbidden, "a key acts for the user who creates it")
 	}
-	secret = cmp.Or(n.Secret, newToken("jm_live_"))
-	err = s.db.Write(ctx, func(tx Tx) error {
+	secret = cmp.Or(n.Secret, db.NewToken("jm_live_"))
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if err := may(tx); err != nil {
 			return err
 		}
 		// The user of the key may have another address now, and must not be created again.
-		k, err = one(ctx, tx, scanKey, selectKeys+`WHERE k.hash = ?`, hashToken(secret))
+		k, err = db.One(ctx, tx, scanKey, selectKeys+`WHERE k.hash = ?`, db.HashToken(secret))
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -204,34 +210,34 @@ func (s *Store) createKey(ctx context.Context, c Caller, n NewKey, may func(Tx) 
 }
 
 // insertKey stores a key that acts for the holder.
-func (s *Store) insertKey(ctx context.Context, tx Tx, holder Caller, name, secret string) (Key, error) {
-	id := NewID("key", s.db.Now())
+func (s *Store) insertKey(ctx context.Context, tx db.Tx, holder Caller, name, secret string) (Key, error) {
+	id := db.NewID("key", s.db.Now())
 	_, err := tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		id, holder.OrganizationID, holder.UserID, name, hashToken(secret), secret[:12], s.db.Millis())
+		id, holder.OrganizationID, holder.UserID, name, db.HashToken(secret), secret[:12], s.db.Millis())
 	if err != nil {
 		return Key{}, err
 	}
-	return one(ctx, tx, scanKey, selectKey, id)
+	return db.One(ctx, tx, scanKey, selectKey, id)
 }
 
 const anyKey = `SELECT EXISTS (SELECT 1 FROM api_keys)`
 
 // HasKeys reports whether any API key was ever created. It is false at the first start.
 func (s *Store) HasKeys(ctx context.Context) (bool, error) {
-	return one(ctx, s.db, scanBool, anyKey)
+	return db.One(ctx, s.db, db.ScanBool, anyKey)
 }
 
 // Keys lists the API keys of the named organization, or of all for an empty name,
 // oldest first. It is for the command line.
 func (s *Store) Keys(ctx context.Context, organizationName string) ([]Key, error) {
 	if organizationName != "" {
-		_, err := one(ctx, s.db, scanString, `SELECT id FROM organizations WHERE name = ?`, organizationName)
+		_, err := db.One(ctx, s.db, db.ScanString, `SELECT id FROM organizations WHERE name = ?`, organizationName)
 		if err != nil {
-			return nil, noRow(err, Errorf(NotFound, "no organization is named %q", organizationName))
+			return nil, db.NoRow(err, db.Errorf(db.NotFound, "no organization is named %q", organizationName))
 		}
 	}
-	return all(ctx, s.db, scanKey, selectKeys+`WHERE ?1 = '' OR o.name = ?1
+	return db.All(ctx, s.db, scanKey, selectKeys+`WHERE ?1 = '' OR o.name = ?1
 		ORDER BY k.organization_id, k.id LIMIT 10000`, organizationName)
 }
 
@@ -242,37 +248,37 @@ func (s *Store) OrganizationKeys(ctx context.Context, c Caller, cursor string, l
 	if err := c.Allow(ManageKeys); err != nil {
 		return nil, "", err
 	}
-	var f Fields
-	before, of := aboveIDs, scopeOf("keys")
-	of.read(&f, cursor, &before)
+	var f db.Fields
+	before, of := db.AboveIDs, db.ScopeOf("keys")
+	of.Read(&f, cursor, &before)
 	if err := f.Err(); err != nil {
 		return nil, "", err
 	}
-	limit = pageLimit(limit)
-	keys, err := all(ctx, s.db, scanKey, selectKeys+`WHERE k.organization_id = ? AND k.id < ?
+	limit = db.PageLimit(limit)
+	keys, err := db.All(ctx, s.db, scanKey, selectKeys+`WHERE k.organization_id = ? AND k.id < ?
 		ORDER BY k.id DESC LIMIT ?`, c.OrganizationID, before, limit+1)
-	page, next := cut(keys, limit, of, func(k Key) []any { return []any{k.ID} })
+	page, next := db.Cut(keys, limit, of, func(k Key) []any { return []any{k.ID} })
 	return page, next, err
 }
 
 // RevokeKey ends a key at once. A key that is revoked already stays as it is. manageableKey
 // describes which keys a caller may name, and how.
 func (s *Store) RevokeKey(ctx context.Context, c Caller, which string) (k Key, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if k, err = s.manageableKey(ctx, tx, &c, which); err != nil {
 			return err
 		}
 		if k.GrantID != "" {
 			// The whole grant ends. Otherwise the program would get a new access token with its
 			// refresh token.
-			g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ?`, k.GrantID)
+			g, err := db.One(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ?`, k.GrantID)
 			if err == nil {
 				err = s.endGrant(tx, c, g, "with its key")
 			}
 			if err != nil {
 				return err
 			}
-			k, err = one(ctx, tx, scanKey, selectKey, k.ID)
+			k, err = db.One(ctx, tx, scanKey, selectKey, k.ID)
 			return err
 		}
 		s.forgetKnown(tx)
@@ -280,7 +286,7 @@ func (s *Store) RevokeKey(ctx context.Context, c Caller, which string) (k Key, e
 		if err != nil || n == 0 {
 			return err
 		}
-		if k, err = one(ctx, tx, scanKey, selectKey, k.ID); err != nil {
+		if k, err = db.One(ctx, tx, scanKey, selectKey, k.ID); err != nil {
 			return err
 		}
 		return s.audit(tx, c, "key.revoke", k.ID, k.audited())
@@ -298,8 +304,8 @@ const RollGrace = 24 * time.Hour
 // access token of a program. It returns Forbidden if an Admin rolls an Owner's key, because
 // the successor acts as the Owner.
 func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, secret string, err error) {
-	secret = newToken("jm_live_")
-	err = s.db.Write(ctx, func(tx Tx) error {
+	secret = db.NewToken("jm_live_")
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		old, err := s.manageableKey(ctx, tx, &c, which)
 		if err == nil && old.Role == RoleOwner {
 			err = c.Allow(ManageOwners)
@@ -308,11 +314,11 @@ func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, sec
 		case err != nil:
 			return err
 		case old.GrantID != "":
-			return Errorf(Conflict, "the key is the access token of a program, which renews it by itself")
+			return db.Errorf(db.Conflict, "the key is the access token of a program, which renews it by itself")
 		case old.RevokedAt != nil:
-			return Errorf(Conflict, "the API key is revoked: make a new one")
+			return db.Errorf(db.Conflict, "the API key is revoked: make a new one")
 		case old.ExpiresAt != nil:
-			return Errorf(Conflict, "the API key has been rolled already: roll its successor")
+			return db.Errorf(db.Conflict, "the API key has been rolled already: roll its successor")
 		}
 		// The successor acts for the user of the old key, who need not be the caller.
 		holder := Caller{OrganizationID: old.organizationID, UserID: old.UserID}
@@ -338,25 +344,25 @@ func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, sec
 // Member. Other members name a key of their organization by its id, and any other key is
 // NotFound. The operator may also name a key by its prefix or its secret. manageableKey then
 // sets c.OrganizationID to the key's organization, for the audit log.
-func (s *Store) manageableKey(ctx context.Context, tx Tx, c *Caller, which string) (Key, error) {
+func (s *Store) manageableKey(ctx context.Context, tx db.Tx, c *Caller, which string) (Key, error) {
 	if err := s.allowNow(ctx, tx, c, ManageKeys); err != nil {
 		return Key{}, err
 	}
 	if !c.operator {
 		// A key of another organization is NotFound, so that its id reveals nothing.
-		k, err := one(ctx, tx, scanKey, selectKeys+`WHERE k.id = ? AND k.organization_id = ?`, which, c.OrganizationID)
-		return k, noRecord(err, "API key")
+		k, err := db.One(ctx, tx, scanKey, selectKeys+`WHERE k.id = ? AND k.organization_id = ?`, which, c.OrganizationID)
+		return k, db.NoRecord(err, "API key")
 	}
 	// Prefixes are not unique. Two rows are enough to notice that.
-	keys, err := all(ctx, tx, scanKey, selectKeys+`WHERE k.id IN
-		(SELECT id FROM api_keys WHERE id = ?1 OR prefix = ?1 OR hash = ?2) LIMIT 2`, which, hashToken(which))
+	keys, err := db.All(ctx, tx, scanKey, selectKeys+`WHERE k.id IN
+		(SELECT id FROM api_keys WHERE id = ?1 OR prefix = ?1 OR hash = ?2) LIMIT 2`, which, db.HashToken(which))
 	switch {
 	case err != nil:
 		return Key{}, err
 	case len(keys) == 0:
-		return Key{}, Errorf(NotFound, "no API key has that id or prefix")
+		return Key{}, db.Errorf(db.NotFound, "no API key has that id or prefix")
 	case len(keys) == 2:
-		return Key{}, Errorf(Conflict, "several API keys have that prefix: use the id")
+		return Key{}, db.Errorf(db.Conflict, "several API keys have that prefix: use the id")
 	}
 	c.OrganizationID = keys[0].organizationID
 	return keys[0], nil

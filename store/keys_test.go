@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -46,7 +47,7 @@ func TestKeysFromMadeToRevoked(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(k.Email, "Ann@Acme.test")
 	is.True(k.RevokedAt.Equal(c.now()))
-	is.True(store.IsKind(errOf(s.Authenticate(t.Context(), secret)), store.Unauthorized))
+	is.True(db.IsKind(errOf(s.Authenticate(t.Context(), secret)), db.Unauthorized))
 	c.advance(time.Minute)
 	again, err := s.RevokeKey(t.Context(), store.Operator(), k.ID)
 	is.NoErr(err)
@@ -54,7 +55,7 @@ func TestKeysFromMadeToRevoked(t *testing.T) {
 	log, err := s.Strings(t.Context(), `SELECT action || ' ' || subject || ' ' || remote_addr FROM audit_log WHERE action <> 'member.add' ORDER BY num`)
 	is.NoErr(err)
 	is.Equal(log, []string{"key.create " + k.ID + " ", "key.revoke " + k.ID + " 10.0.0.1"})
-	is.True(store.IsKind(errOf(s.RevokeKey(t.Context(), store.Operator(), "jm_live_none")), store.NotFound))
+	is.True(db.IsKind(errOf(s.RevokeKey(t.Context(), store.Operator(), "jm_live_none")), db.NotFound))
 }
 
 func TestUnknownKeys(t *testing.T) {
@@ -62,7 +63,7 @@ func TestUnknownKeys(t *testing.T) {
 	f := newFixture(t)
 	for _, secret := range []string{"", "jm_live_", "'; DROP TABLE api_keys; --", strings.Repeat("k", 1<<20), "\x00"} {
 		_, err := f.Authenticate(t.Context(), secret)
-		is.New(t).True(store.IsKind(err, store.Unauthorized))
+		is.New(t).True(db.IsKind(err, db.Unauthorized))
 	}
 }
 
@@ -76,7 +77,7 @@ func TestKeysExpire(t *testing.T) {
 	f.clock.advance(24*time.Hour - time.Millisecond)
 	is.NoErr(errOf(f.Authenticate(t.Context(), secret)))
 	f.clock.advance(time.Millisecond)
-	is.True(store.IsKind(errOf(f.Authenticate(t.Context(), secret)), store.Unauthorized))
+	is.True(db.IsKind(errOf(f.Authenticate(t.Context(), secret)), db.Unauthorized))
 }
 
 func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
@@ -160,7 +161,7 @@ func TestKeysNameUsersAndOrganizations(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(keys), 7)
 	_, err = f.RevokeKey(t.Context(), store.Operator(), "jm_live_") // not the prefix of a key
-	is.True(store.IsKind(err, store.NotFound))
+	is.True(db.IsKind(err, db.NotFound))
 }
 
 func TestConfiguredSecretIsUsedUnchanged(t *testing.T) {
@@ -178,7 +179,7 @@ func TestConfiguredSecretIsUsedUnchanged(t *testing.T) {
 	is.Equal(len(keys), 1)
 	n.Secret = "sixteen-letters?" // another secret with the same prefix
 	is.NoErr(errOf(s.CreateKey(t.Context(), store.Operator(), n)))
-	is.True(store.IsKind(errOf(s.RevokeKey(t.Context(), store.Operator(), n.Secret[:12])), store.Conflict))
+	is.True(db.IsKind(errOf(s.RevokeKey(t.Context(), store.Operator(), n.Secret[:12])), db.Conflict))
 	k, err := s.RevokeKey(t.Context(), store.Operator(), n.Secret)
 	is.NoErr(err)
 	is.True(k.RevokedAt != nil)
@@ -210,14 +211,14 @@ func TestNewKeysAreChecked(t *testing.T) {
 			n := good
 			tt.change(&n)
 			_, _, err := s.CreateKey(t.Context(), store.Operator(), n)
-			is.True(store.IsKind(err, store.Invalid))
-			is.Equal(err.(*store.Error).Details[0].Path, tt.path)
+			is.True(db.IsKind(err, db.Invalid))
+			is.Equal(err.(*db.Error).Details[0].Path, tt.path)
 		})
 	}
 	_, _, err := s.CreateKey(t.Context(), store.Operator(), good)
 	is.New(t).NoErr(err)
 	_, _, err = storetest.Open(t, store.Options{}).CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "nobody's"})
-	is.New(t).True(store.IsKind(err, store.Invalid)) // there is no owner yet
+	is.New(t).True(db.IsKind(err, db.Invalid)) // there is no owner yet
 }
 
 // TestRolledKeys checks that the old key remains valid for one day after it was rolled.
@@ -237,7 +238,7 @@ func TestRolledKeys(t *testing.T) {
 	is.Equal([]string{next.Name, next.UserID, next.Prefix}, []string{"ci", f.owner.UserID, successor[:12]})
 	is.True(next.ID != old.ID && next.ExpiresAt == nil) // the rolled key is the old one, or expires
 	_, _, err = f.RollKey(t.Context(), f.owner.Caller, old.ID)
-	is.True(store.IsKind(err, store.Conflict)) // a key is rolled only once
+	is.True(db.IsKind(err, db.Conflict)) // a key is rolled only once
 	f.clock.advance(store.RollGrace - time.Millisecond)
 	works(secret, true)
 	works(successor, true)
@@ -251,8 +252,8 @@ func TestRolledKeys(t *testing.T) {
 	is.NoErr(errOf(f.RevokeKey(t.Context(), f.owner.Caller, next.ID))) // before its day has passed
 	works(successor, false)
 	_, _, err = f.RollKey(t.Context(), store.Operator(), successor)
-	is.True(store.IsKind(err, store.Conflict)) // revoked keys cannot be rolled
-	is.True(store.IsNotFound(errOf(f.RollKey(t.Context(), store.Operator(), "jm_live_none"))))
+	is.True(db.IsKind(err, db.Conflict)) // revoked keys cannot be rolled
+	is.True(db.IsNotFound(errOf(f.RollKey(t.Context(), store.Operator(), "jm_live_none"))))
 
 	log := f.texts(`SELECT action || ' ' || subject || ' ' || iif(user_id = ?, '1', 'nobody') FROM audit_log WHERE num > 2 ORDER BY num`, f.owner.UserID)
 	is.Equal(log, []string{"key.create " + old.ID + " 1", "key.roll " + old.ID + " 1", "key.roll " + next.ID + " nobody", "key.revoke " + next.ID + " 1"})
@@ -274,9 +275,9 @@ func TestKeysAfterDemotion(t *testing.T) {
 	was := f.caller("Acme", "ada@acme.test", store.RoleOwner).Caller
 	refused := func() {
 		t.Helper()
-		is.True(store.IsKind(errOf(f.CreateKey(t.Context(), was, store.NewKey{Name: "late"})), store.Forbidden))
-		is.True(store.IsKind(errOf(f.RollKey(t.Context(), was, owners.ID)), store.Forbidden))
-		is.True(store.IsKind(errOf(f.RevokeKey(t.Context(), was, owners.ID)), store.Forbidden))
+		is.True(db.IsKind(errOf(f.CreateKey(t.Context(), was, store.NewKey{Name: "late"})), db.Forbidden))
+		is.True(db.IsKind(errOf(f.RollKey(t.Context(), was, owners.ID)), db.Forbidden))
+		is.True(db.IsKind(errOf(f.RevokeKey(t.Context(), was, owners.ID)), db.Forbidden))
 	}
 	is.NoErr(errOf(f.ChangeRole(t.Context(), f.owner.Caller, was.UserID, store.RoleMember)))
 	refused()
@@ -291,21 +292,22 @@ func TestWhoManagesKeys(t *testing.T) {
 	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
 	for name, tt := range map[string]struct {
 		who             store.Caller
-		create, owner   store.Kind // kind of the refusal; 0 for none
-		rollOwn, listed store.Kind
+		create, owner   db.Kind // kind of the refusal; 0 for none
+		rollOwn, listed db.Kind
 	}{
-		"owner":    {who: f.owner.Caller},
-		"admin":    {who: f.caller("Acme", "ada@acme.test", store.RoleAdmin).Caller, owner: store.Forbidden},
-		"member":   {who: f.caller("Acme", "mo@acme.test", store.RoleMember).Caller, create: store.Forbidden, owner: store.Forbidden, rollOwn: store.Forbidden, listed: store.Forbidden},
-		"stranger": {who: stranger.Caller, owner: store.NotFound, rollOwn: store.NotFound},
-		"nobody":   {create: store.Forbidden, owner: store.Forbidden, rollOwn: store.Forbidden, listed: store.Forbidden},
+		"owner": {who: f.owner.Caller},
+		"admin": {who: f.caller("Acme", "ada@acme.test", store.RoleAdmin).Caller, owner: db.Forbidden},
+		"member": {who: f.caller("Acme", "mo@acme.test", store.RoleMember).Caller, create: db.Forbidden,
+			owner: db.Forbidden, rollOwn: db.Forbidden, listed: db.Forbidden},
+		"stranger": {who: stranger.Caller, owner: db.NotFound, rollOwn: db.NotFound},
+		"nobody":   {create: db.Forbidden, owner: db.Forbidden, rollOwn: db.Forbidden, listed: db.Forbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			check := func(what string, want store.Kind, err error) {
+			check := func(what string, want db.Kind, err error) {
 				t.Helper()
-				if want == 0 && err != nil || want != 0 && !store.IsKind(err, want) {
+				if want == 0 && err != nil || want != 0 && !db.IsKind(err, want) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
@@ -317,7 +319,7 @@ func TestWhoManagesKeys(t *testing.T) {
 			is.NoErr(err)
 
 			_, _, err = f.CreateKey(t.Context(), tt.who, store.NewKey{Name: "a robot's", Email: "robot@acme.test", OrganizationName: "Acme"})
-			is.True(store.IsKind(err, store.Forbidden)) // no caller creates a key for another user
+			is.True(db.IsKind(err, db.Forbidden)) // no caller creates a key for another user
 			_, _, err = f.CreateKey(t.Context(), tt.who, store.NewKey{Name: "own"})
 			check("create", tt.create, err)
 			_, shown, err := f.RollKey(t.Context(), tt.who, owners.ID)
@@ -359,9 +361,9 @@ func TestPagesOfKeys(t *testing.T) {
 	}
 	for _, cursor := range []string{"?", "bm9uZQ", strings.Repeat("A", 1<<16)} {
 		_, _, err := f.OrganizationKeys(t.Context(), f.owner.Caller, cursor, 5)
-		is.True(store.IsKind(err, store.Invalid)) // the cursor belongs to no list
+		is.True(db.IsKind(err, db.Invalid)) // the cursor belongs to no list
 	}
 	for _, name := range []string{"", strings.Repeat("x", 201)} {
-		is.True(store.IsKind(errOf(f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: name})), store.Invalid))
+		is.True(db.IsKind(errOf(f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: name})), db.Invalid))
 	}
 }

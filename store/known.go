@@ -3,6 +3,8 @@ package store
 import (
 	"sync"
 	"sync/atomic"
+
+	"journeyman/store/db"
 )
 
 // A callerCache holds data about callers and organizations that the store has read, so that no
@@ -30,7 +32,7 @@ func (c *callerCache) moment() int64 {
 // begin counts a write as a change. The write calls begin before it changes a row. Everybody sees the
 // change before the write returns. A write that fails counts, too: a server may have committed it
 // all the same.
-func (c *callerCache) begin(tx Tx) {
+func (c *callerCache) begin(tx db.Tx) {
 	c.underWay.Add(1)
 	end := func() {
 		c.ended.Add(1)
@@ -57,7 +59,7 @@ const (
 
 // forgetKnown makes all callers read their identities and caps again. A write calls it before it
 // changes a column that authenticate or knownCap reads.
-func (s *Store) forgetKnown(tx Tx) { s.known.begin(tx) }
+func (s *Store) forgetKnown(tx db.Tx) { s.known.begin(tx) }
 
 // A memo holds values by the keys of their rows.
 type memo[V any] struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -54,7 +55,7 @@ var callerChanges = map[string]callerChange{
 	}, sees: func(ben *store.Identity) { ben.OrganizationName = "Acme Ltd" }},
 	"undone": {change: func(f *fixture, _ store.Identity) error {
 		undone := errors.New("undone")
-		err := f.Write(f.ctx(), func(tx store.Tx) error {
+		err := f.Write(f.ctx(), func(tx db.Tx) error {
 			store.ForgetKnown(f.Store, tx)
 			return undone
 		})
@@ -89,7 +90,7 @@ func TestKnownCallers(t *testing.T) {
 			for range 2 { // first from the database, then from the cache
 				now, err := f.Authenticate(f.ctx(), benSecret)
 				if tt.ends {
-					is.True(store.IsKind(err, store.Unauthorized))
+					is.True(db.IsKind(err, db.Unauthorized))
 					continue
 				}
 				is.NoErr(err)
@@ -121,7 +122,7 @@ func TestKnownDuringAChange(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.ben()
-	is.NoErr(f.Write(context.Background(), func(tx store.Tx) error {
+	is.NoErr(f.Write(context.Background(), func(tx db.Tx) error {
 		store.ForgetKnown(f.Store, tx)
 		_, err := tx.Exec(`UPDATE users SET name = 'B' WHERE email = 'ben@acme.test'`)
 		if err != nil {
@@ -146,7 +147,7 @@ func TestKnownCap(t *testing.T) {
 	none := 0.0
 	settings := store.OrganizationSettings{Name: "Acme", MonthlyCreditCap: &none}
 	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, settings))
-	is.True(store.IsKind(errOf(f.CreateTurn(f.ctx(), f.turn())), store.PaymentRequired))
+	is.True(db.IsKind(errOf(f.CreateTurn(f.ctx(), f.turn())), db.PaymentRequired))
 	left, limited, err := f.Allowance(f.ctx(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(limited)

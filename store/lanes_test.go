@@ -6,6 +6,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // strangersTurn returns a turn that somebody who is no member asks the fixture's worker for.
@@ -27,9 +28,9 @@ func TestStrangersQueue(t *testing.T) {
 		is.NoErr(create(f.strangersTurn(f.worker)))
 	}
 	err := create(f.strangersTurn(f.worker)) // a quarter of 8
-	is.True(store.IsKind(err, store.Busy) && says(err, "people who are not members"))
+	is.True(db.IsKind(err, db.Busy) && says(err, "people who are not members"))
 	is.NoErr(create(f.strangersTurn(theirs)))
-	is.True(store.IsKind(create(f.strangersTurn(theirs)), store.Busy)) // a quarter of 12
+	is.True(db.IsKind(create(f.strangersTurn(theirs)), db.Busy)) // a quarter of 12
 	for range 6 {
 		is.NoErr(create(f.turn()))
 	}

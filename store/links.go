@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // A LinkKind is the purpose of a link.
@@ -45,9 +47,9 @@ const selectLinks = `SELECT l.id, l.kind, coalesce(l.organization_id, ''), coale
 	LEFT JOIN users u ON u.id = coalesce(l.user_id, (SELECT e.id FROM users e WHERE e.email = l.email))
 	LEFT JOIN users b ON b.id = l.created_by_user_id `
 
-func scanLink(row scanner) (l Link, err error) {
+func scanLink(row db.Scanner) (l Link, err error) {
 	err = row.Scan(&l.ID, &l.Kind, &l.OrganizationID, &l.OrganizationName, &l.Email, &l.Role, &l.UserID, &l.HasPassword,
-		&l.InvitedBy, asTime(&l.CreatedAt), asTime(&l.ExpiresAt))
+		&l.InvitedBy, db.AsTime(&l.CreatedAt), db.AsTime(&l.ExpiresAt))
 	return l, err
 }
 
@@ -57,46 +59,47 @@ func (s *Store) Link(ctx context.Context, kind LinkKind, token string) (Link, er
 	return s.link(ctx, s.db, kind, token)
 }
 
-func (s *Store) link(ctx context.Context, q querier, kind LinkKind, token string) (Link, error) {
-	l, err := one(ctx, q, scanLink, selectLinks+`WHERE l.hash = ? AND l.kind = ? AND l.expires_at > ?`,
-		hashToken(token), kind, s.db.Millis())
-	return l, noRow(err, Errorf(NotFound, "this link has been used, was withdrawn or has expired: ask for a new one"))
+func (s *Store) link(ctx context.Context, q db.Querier, kind LinkKind, token string) (Link, error) {
+	l, err := db.One(ctx, q, scanLink, selectLinks+`WHERE l.hash = ? AND l.kind = ? AND l.expires_at > ?`,
+		db.HashToken(token), kind, s.db.Millis())
+	return l, db.NoRow(err, db.Errorf(db.NotFound,
+		"this link has been used, was withdrawn or has expired: ask for a new one"))
 }
 
 // insertLink stores a link that the caller creates and that works for lifetime. It
 // returns the link with its token, which is not stored. Empty fields become NULL.
-func (s *Store) insertLink(ctx context.Context, tx Tx, c Caller, l Link,
+func (s *Store) insertLink(ctx context.Context, tx db.Tx, c Caller, l Link,
 	lifetime time.Duration) (Link, string, error) {
 	// Only a hash of the token is stored, so that nobody can use a link that they read in a
 	// copy of the database.
-	id, token := NewID("lnk", s.db.Now()), newToken("")
+	id, token := db.NewID("lnk", s.db.Now()), db.NewToken("")
 	_, err := tx.Exec(`INSERT INTO links (id, hash, kind, organization_id, email, role, user_id, created_by_user_id,
 			created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		id, hashToken(token), l.Kind, nullable(c.OrganizationID), nullable(l.Email), nullable(string(l.Role)),
-		nullable(l.UserID), nullable(c.UserID), s.db.Millis(), s.db.Now().Add(lifetime).UnixMilli())
+		id, db.HashToken(token), l.Kind, db.Nullable(c.OrganizationID), db.Nullable(l.Email), db.Nullable(string(l.Role)),
+		db.Nullable(l.UserID), db.Nullable(c.UserID), s.db.Millis(), s.db.Now().Add(lifetime).UnixMilli())
 	if err != nil {
 		return Link{}, "", err
 	}
-	l, err = one(ctx, tx, scanLink, selectLinks+`WHERE l.id = ?`, id)
+	l, err = db.One(ctx, tx, scanLink, selectLinks+`WHERE l.id = ?`, id)
 	return l, token, err
 }
 
 // deleteLink deletes a link that was used or withdrawn.
-func deleteLink(tx Tx, l Link) error {
+func deleteLink(tx db.Tx, l Link) error {
 	_, err := tx.Exec(`DELETE FROM links WHERE id = ?`, l.ID)
 	return err
 }
 
 // endLinks deletes the links with which a user could choose a password.
-func endLinks(tx Tx, userID string) error {
+func endLinks(tx db.Tx, userID string) error {
 	_, err := tx.Exec(`DELETE FROM links WHERE user_id = ?`, userID)
 	return err
 }
 
 // endLinksBy deletes the links that a user created in an organization. The user may
 // have kept their tokens.
-func endLinksBy(tx Tx, organizationID, userID string) error {
+func endLinksBy(tx db.Tx, organizationID, userID string) error {
 	_, err := tx.Exec(`DELETE FROM links WHERE created_by_user_id = ? AND organization_id = ?`, userID, organizationID)
 	return err
 }

@@ -10,16 +10,17 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 const goodPassword = "correct horse battery"
 
 // refused reports whether err has the given kind. The kind 0 means no error.
-func refused(err error, kind store.Kind) bool {
+func refused(err error, kind db.Kind) bool {
 	if kind == 0 {
 		return err == nil
 	}
-	return store.IsKind(err, kind)
+	return db.IsKind(err, kind)
 }
 
 // TestInvitation lets a new and an existing user join.
@@ -42,21 +43,21 @@ func TestInvitation(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(id.UserID, c.UserID)
 	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: goodPassword})
-	is.True(store.IsNotFound(err)) // only once
+	is.True(db.IsNotFound(err)) // only once
 
 	_, _, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "New@Acme.test", store.RoleMember)
-	is.True(store.IsKind(err, store.Invalid)) // already a member
+	is.True(db.IsKind(err, db.Invalid)) // already a member
 
 	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
 	_, token, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "sam@globex.test", store.RoleMember)
 	is.NoErr(err)
 	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: goodPassword})
-	is.True(store.IsKind(err, store.Forbidden)) // it would give access to Globex
+	is.True(db.IsKind(err, db.Forbidden)) // it would give access to Globex
 	is.NoErr(f.SetPassword(f.ctx(), "sam@globex.test", goodPassword))
 	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: "another password"})
-	is.True(store.IsKind(err, store.Conflict))
+	is.True(db.IsKind(err, db.Conflict))
 	_, err = f.AcceptInvitation(f.ctx(), store.Caller{UserID: f.owner.UserID}, token, store.NewUser{})
-	is.True(store.IsKind(err, store.Forbidden)) // another user
+	is.True(db.IsKind(err, db.Forbidden)) // another user
 	is.NoErr(errOf(f.AcceptInvitation(f.ctx(), store.Caller{UserID: stranger.UserID}, token, store.NewUser{})))
 	list, err := f.Organizations(f.ctx(), stranger.Caller)
 	is.NoErr(err)
@@ -98,11 +99,11 @@ func TestInvitationsEnd(t *testing.T) {
 			l, token, err := f.CreateInvitation(f.ctx(), admin.Caller, "new@acme.test", store.RoleMember)
 			is.NoErr(err)
 			is.NoErr(errOf(f.Link(f.ctx(), store.LinkInvitation, token)))
-			is.True(store.IsNotFound(errOf(f.Link(f.ctx(), store.LinkReset, token)))) // another kind
+			is.True(db.IsNotFound(errOf(f.Link(f.ctx(), store.LinkReset, token)))) // another kind
 			is.NoErr(end(f, l, admin))
-			is.True(store.IsNotFound(errOf(f.Link(f.ctx(), store.LinkInvitation, token))))
+			is.True(db.IsNotFound(errOf(f.Link(f.ctx(), store.LinkInvitation, token))))
 			_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "New", Password: goodPassword})
-			is.True(store.IsNotFound(err))
+			is.True(db.IsNotFound(err))
 			list, err := f.Invitations(f.ctx(), f.owner.Caller)
 			is.NoErr(err)
 			is.True(!slices.ContainsFunc(list, func(o store.Link) bool { return o.ID == l.ID }))
@@ -130,7 +131,7 @@ func TestLinkUsedTwiceConcurrently(t *testing.T) {
 		if err == nil {
 			let++
 		} else {
-			is.True(store.IsNotFound(err))
+			is.True(db.IsNotFound(err))
 		}
 	}
 	is.Equal(let, 1)
@@ -149,23 +150,23 @@ func TestReset(t *testing.T) {
 	_, second, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ANN@acme.test")
 	is.NoErr(err)
 	_, err = f.ChoosePassword(f.ctx(), store.LinkReset, first, store.NewUser{Password: "another password"}, "")
-	is.True(store.IsNotFound(err)) // the newer link has replaced it
+	is.True(db.IsNotFound(err)) // the newer link has replaced it
 	_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, second, store.NewUser{Name: "Ann", Password: "another password", Email: "eve@acme.test"}, "")
-	is.True(store.IsNotFound(err)) // another kind
+	is.True(db.IsNotFound(err)) // another kind
 	_, err = f.ChoosePassword(f.ctx(), store.LinkReset, second, store.NewUser{Password: "another password", Email: "eve@acme.test"}, "")
 	is.NoErr(err)
 	is.NoErr(errOf(f.CheckPassword(f.ctx(), "ann@acme.test", "another password"))) // the same address
-	is.True(store.IsKind(errOf(f.CheckPassword(f.ctx(), "ann@acme.test", goodPassword)), store.Unauthorized))
-	is.True(store.IsKind(errOf(f.SessionIdentity(f.ctx(), session)), store.Unauthorized))
+	is.True(db.IsKind(errOf(f.CheckPassword(f.ctx(), "ann@acme.test", goodPassword)), db.Unauthorized))
+	is.True(db.IsKind(errOf(f.SessionIdentity(f.ctx(), session)), db.Unauthorized))
 	_, _, err = f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "nobody@acme.test")
-	is.True(store.IsNotFound(err))
+	is.True(db.IsNotFound(err))
 
 	_, token, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ann@acme.test")
 	is.NoErr(err)
 	f.clock.advance(store.ResetLifetime - time.Millisecond)
 	is.NoErr(errOf(f.Link(f.ctx(), store.LinkReset, token)))
 	f.clock.advance(time.Millisecond)
-	is.True(store.IsNotFound(errOf(f.Link(f.ctx(), store.LinkReset, token))))
+	is.True(db.IsNotFound(errOf(f.Link(f.ctx(), store.LinkReset, token))))
 	n, err := f.PruneLinks(f.ctx(), 10)
 	is.NoErr(err)
 	is.Equal(n, int64(1))
@@ -182,7 +183,7 @@ func TestWelcome(t *testing.T) {
 	is.NoErr(err)
 	for _, email := range []string{"", "no address", "MO@acme.test"} {
 		_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Name: "Ann", Password: goodPassword, Email: email}, "")
-		is.True(store.IsKind(err, store.Invalid))
+		is.True(db.IsKind(err, db.Invalid))
 	}
 	id, err := f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Name: "Ann", Password: goodPassword, Email: "ann@new.test"}, "")
 	is.NoErr(err)
@@ -222,7 +223,7 @@ func TestWhoMakesLinks(t *testing.T) {
 	for _, role := range []store.Role{store.RoleOwner, store.RoleAdmin, store.RoleMember} {
 		target := f.caller("Acme", string(role)+"@target.test", role)
 		for name, who := range people {
-			want := store.Forbidden
+			want := db.Forbidden
 			if slices.Contains(may[name], role) {
 				want = 0
 			}
@@ -231,14 +232,14 @@ func TestWhoMakesLinks(t *testing.T) {
 				is.True(refused(err, want))
 			}
 			if name == "stranger" {
-				want = store.NotFound
+				want = db.NotFound
 			}
 			_, _, err := f.CreatePasswordLink(f.ctx(), who.Caller, store.LinkReset, target.UserID)
 			is.True(refused(err, want))
 		}
 	}
 	_, _, err := f.CreatePasswordLink(f.ctx(), f.owner.Caller, store.LinkReset, f.owner.UserID)
-	is.True(store.IsKind(err, store.Conflict)) // callers change their own password instead
+	is.True(db.IsKind(err, db.Conflict)) // callers change their own password instead
 
 	// A link for a member of two organizations must not give access to the other organization.
 	both := f.caller("Acme", "both@acme.test", store.RoleMember)
@@ -246,23 +247,23 @@ func TestWhoMakesLinks(t *testing.T) {
 	is.NoErr(err)
 	f.caller("Globex", "both@acme.test", store.RoleMember)
 	_, err = f.Link(f.ctx(), store.LinkReset, token)
-	is.True(store.IsNotFound(err)) // the link ended when they joined the other organization
+	is.True(db.IsNotFound(err)) // the link ended when they joined the other organization
 	_, _, err = f.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, both.UserID)
-	is.True(store.IsKind(err, store.Forbidden))
+	is.True(db.IsKind(err, db.Forbidden))
 	asked := f.caller("Acme", "asked@acme.test", store.RoleMember)
 	_, token, err = f.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, asked.UserID)
 	is.NoErr(err)
 	_, invitation, err := f.CreateInvitation(f.ctx(), people["stranger"].Caller, "asked@acme.test", store.RoleOwner)
 	is.NoErr(err)
 	is.NoErr(errOf(f.AcceptInvitation(f.ctx(), store.Caller{UserID: asked.UserID}, invitation, store.NewUser{})))
-	is.True(store.IsNotFound(errOf(f.Link(f.ctx(), store.LinkReset, token))))
+	is.True(db.IsNotFound(errOf(f.Link(f.ctx(), store.LinkReset, token))))
 
 	// An Admin must not replace an Owner's invitation of an Owner.
 	l, _, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "boss@new.test", store.RoleOwner)
 	is.NoErr(err)
 	_, _, err = f.CreateInvitation(f.ctx(), people["admin"].Caller, "boss@new.test", store.RoleMember)
-	is.True(store.IsKind(err, store.Forbidden))
-	is.True(store.IsKind(f.RevokeInvitation(f.ctx(), people["admin"].Caller, l.ID), store.Forbidden))
-	is.True(store.IsNotFound(f.RevokeInvitation(f.ctx(), people["stranger"].Caller, l.ID)))
-	is.True(store.IsKind(errOf(f.Invitations(f.ctx(), people["member"].Caller)), store.Forbidden))
+	is.True(db.IsKind(err, db.Forbidden))
+	is.True(db.IsKind(f.RevokeInvitation(f.ctx(), people["admin"].Caller, l.ID), db.Forbidden))
+	is.True(db.IsNotFound(f.RevokeInvitation(f.ctx(), people["stranger"].Caller, l.ID)))
+	is.True(db.IsKind(errOf(f.Invitations(f.ctx(), people["member"].Caller)), db.Forbidden))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -111,7 +112,7 @@ func checkFilter(t *testing.T, f *fixture, c store.Caller, q store.TaskQuery, al
 	t.Helper()
 	is := is.New(t)
 	if q.WorkerID == private && c.Role == store.RoleMember {
-		is.True(store.IsKind(errOf(f.Tasks(t.Context(), c, q)), store.Forbidden))
+		is.True(db.IsKind(errOf(f.Tasks(t.Context(), c, q)), db.Forbidden))
 		return
 	}
 	var want []string
@@ -203,9 +204,9 @@ func TestWorkersOfAnOrigin(t *testing.T) {
 		is.Equal(got, want)
 	}
 	_, _, err := f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Origin: "hand"})
-	is.True(store.IsKind(err, store.Invalid))
+	is.True(db.IsKind(err, db.Invalid))
 	_, err = f.WorkerNamed(t.Context(), f.owner.Caller, "Once only")
-	is.True(store.IsNotFound(err)) // a worker of a task has no name for others
+	is.True(db.IsNotFound(err)) // a worker of a task has no name for others
 }
 
 func TestListsRefuseNonsense(t *testing.T) {
@@ -221,17 +222,17 @@ func TestListsRefuseNonsense(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			_, _, err := f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: 1, Cursor: cursor})
-			is.True(store.IsKind(err, store.Invalid))
+			is.True(db.IsKind(err, db.Invalid))
 			_, _, err = f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Limit: 1, Cursor: cursor})
-			is.True(store.IsKind(err, store.Invalid))
+			is.True(db.IsKind(err, db.Invalid))
 		})
 	}
 	is := is.New(t)
 	for _, q := range []store.TaskQuery{{Status: "done"}, {TriggeredBy: "god"}, {Text: strings.Repeat("é", 201)}} {
-		is.True(store.IsKind(errOf(f.Tasks(t.Context(), f.owner.Caller, q)), store.Invalid))
+		is.True(db.IsKind(errOf(f.Tasks(t.Context(), f.owner.Caller, q)), db.Invalid))
 	}
 	_, _, err := f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Text: strings.Repeat("é", 201)})
-	is.True(store.IsKind(err, store.Invalid))
+	is.True(db.IsKind(err, db.Invalid))
 	q := store.TaskQuery{Limit: -1}
 	for _, q.Cursor = range []string{q.CursorAt(math.MinInt64, -1), q.CursorAt(math.MaxInt64, math.MaxInt64)} {
 		is.NoErr(errOf(f.Tasks(t.Context(), f.owner.Caller, q))) // a position before or after all tasks
@@ -272,7 +273,7 @@ func TestLatestTask(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	is.True(store.IsNotFound(errOf(f.LatestTask(t.Context(), f.worker))))
+	is.True(db.IsNotFound(errOf(f.LatestTask(t.Context(), f.worker))))
 	first := f.accept(f.turn())
 	second := f.accept(f.turn())
 	f.follow(first)
@@ -293,7 +294,7 @@ func FuzzCursor(f *testing.F) {
 		_, _, err1 := x.Tasks(t.Context(), x.owner.Caller, store.TaskQuery{Limit: 1, Cursor: cursor})
 		_, _, err2 := x.Workers(t.Context(), x.owner.Caller, store.WorkerQuery{Limit: 1, Cursor: cursor})
 		for _, err := range []error{err1, err2} {
-			if err != nil && !store.IsKind(err, store.Invalid) {
+			if err != nil && !db.IsKind(err, db.Invalid) {
 				t.Errorf("%q: %v", cursor, err)
 			}
 		}
@@ -311,7 +312,7 @@ func FuzzTaskSearch(f *testing.F) {
 		a, err := x.CreateTurn(t.Context(), n)
 		is.New(t).NoErr(err)
 		items, _, err := x.Tasks(t.Context(), x.owner.Caller, store.TaskQuery{Text: text, Limit: 1})
-		if store.IsKind(err, store.Invalid) {
+		if db.IsKind(err, db.Invalid) {
 			return // the text is too long
 		}
 		if err != nil || len(items) != 1 || items[0].ID != a.Turn.TaskID {

@@ -1,5 +1,7 @@
 package store
 
+import "journeyman/store/db"
+
 // Anybody can send mail that starts no work: automatic mail, mail that is held, copies, and mail to the
 // postmaster. So the server keeps only the newest of such mails. The limits count mails of each status
 // separately, so that automatic mail never displaces mail that waits for an Admin. Mails with an unproven
@@ -30,7 +32,7 @@ const maxDropped = 100
 
 // dropOldMail deletes the oldest mails that exceed a limit together with e, which starts no work. It returns
 // their number.
-func dropOldMail(tx Tx, e Email) (dropped int64, err error) {
+func dropOldMail(tx db.Tx, e Email) (dropped int64, err error) {
 	drop := func(b mailBound, args ...any) {
 		if err != nil {
 			return

@@ -8,16 +8,18 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // Mailbox returns the worker to which a mail is addressed, without a check of access. Only the
 // fields of runnableWorker are set. It returns NotFound for a deleted worker.
 func (s *Store) Mailbox(ctx context.Context, workerID string) (Worker, error) {
-	w, err := one(ctx, s.db, scanRunnable, selectRunnable, workerID)
+	w, err := db.One(ctx, s.db, scanRunnable, selectRunnable, workerID)
 	if err == nil && w.DeletedAt != nil {
 		err = sql.ErrNoRows
 	}
-	return w, noRecord(err, "worker")
+	return w, db.NoRecord(err, "worker")
 }
 
 // MailCaller returns the user with that email address as a Caller in an organization, and
@@ -28,22 +30,22 @@ func (s *Store) MailCaller(ctx context.Context, organizationID, address string) 
 	if address == "" {
 		return c, false, nil
 	}
-	_, err = one(ctx, s.db, into(&c.UserID, &c.Role),
+	_, err = db.One(ctx, s.db, db.Into(&c.UserID, &c.Role),
 		`SELECT u.id, m.role FROM users u JOIN memberships m ON m.user_id = u.id
 		WHERE u.email = ? AND m.organization_id = ?`, address, organizationID)
-	return c, err == nil, noRow(err, nil)
+	return c, err == nil, db.NoRow(err, nil)
 }
 
 // MailTask returns the task that the address worker+task names. secret reports whether the id
 // cannot be guessed. The case of the letters does not matter, because mail servers may change it.
 func (s *Store) MailTask(ctx context.Context, w Worker, taskID string) (t Task, secret bool, err error) {
-	const query = `SELECT ` + taskColumns + ` FROM tasks WHERE id = ? AND organization_num = ` + numOfOrganization +
+	const query = `SELECT ` + taskColumns + ` FROM tasks WHERE id = ? AND organization_num = ` + db.OrganizationNum +
 		` AND worker_num = ?`
-	t, err = one(ctx, s.db, scanTask, query, taskID, w.OrganizationID, w.num)
+	t, err = db.One(ctx, s.db, scanTask, query, taskID, w.OrganizationID, w.num)
 	if lower := strings.ToLower(taskID); errors.Is(err, sql.ErrNoRows) && lower != taskID {
-		t, err = one(ctx, s.db, scanTask, query, lower, w.OrganizationID, w.num)
+		t, err = db.One(ctx, s.db, scanTask, query, lower, w.OrganizationID, w.num)
 	}
-	return t, isServerID("tsk", t.ID), noRecord(err, "task")
+	return t, db.IsServerID("tsk", t.ID), db.NoRecord(err, "task")
 }
 
 // MailThread returns the first task of a worker to which one of the message ids belongs and that takes
@@ -62,7 +64,7 @@ func (s *Store) MailThread(ctx context.Context, w Worker, messageIDs []string, a
 			return Task{}, err
 		}
 		for _, num := range nums {
-			t, err := one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ? AND worker_num = ?`,
+			t, err := db.One(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ? AND worker_num = ?`,
 				num, w.num)
 			if errors.Is(err, sql.ErrNoRows) {
 				continue
@@ -86,14 +88,14 @@ const maxSameID = 20
 func (s *Store) tasksOfID(ctx context.Context, w Worker, id string, atLeast Proof) (
 	nums []int64, secret bool, err error) {
 	local, _, _ := strings.Cut(id, "@")
-	if local = strings.ToLower(local); isServerID("msg", local) {
-		nums, err = all(ctx, s.db, scanInt, `SELECT t.task_num
+	if local = strings.ToLower(local); db.IsServerID("msg", local) {
+		nums, err = db.All(ctx, s.db, db.ScanInt, `SELECT t.task_num
 			FROM outbound_emails e CROSS JOIN turns t ON t.num = e.turn_num WHERE e.id = ?`, local)
 		if err != nil || len(nums) > 0 {
 			return nums, true, err
 		}
 	}
-	nums, err = all(ctx, s.db, scanInt, `SELECT t.task_num
+	nums, err = db.All(ctx, s.db, db.ScanInt, `SELECT t.task_num
 		FROM inbound_emails e INDEXED BY inbound_emails_by_message_id CROSS JOIN turns t ON t.num = e.turn_num
 		WHERE e.worker_id = ? AND e.message_id = ? AND e.turn_num IS NOT NULL AND e.proven >= ?
 		ORDER BY e.proven DESC, e.num DESC LIMIT ?`, w.ID, id, atLeast, maxSameID)
@@ -102,14 +104,14 @@ func (s *Store) tasksOfID(ctx context.Context, w Worker, id string, atLeast Proo
 
 // InThread reports whether an address has sent a mail of the task, or gets its answers.
 func (s *Store) InThread(ctx context.Context, task Task, address string) (bool, error) {
-	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1
+	return db.One(ctx, s.db, db.ScanBool, `SELECT EXISTS (SELECT 1
 		FROM turns t CROSS JOIN inbound_emails e ON e.turn_num = t.num
 		WHERE t.task_num = ?1 AND (e.from_address = ?2 OR e.reply_to = ?2))`, task.num, address)
 }
 
 // HasWritten reports whether a mail of the task is proven to be from an address.
 func (s *Store) HasWritten(ctx context.Context, task Task, address string) (bool, error) {
-	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1
+	return db.One(ctx, s.db, db.ScanBool, `SELECT EXISTS (SELECT 1
 		FROM turns t CROSS JOIN inbound_emails e ON e.turn_num = t.num
 		WHERE t.task_num = ? AND e.from_address = ? AND e.proven > 0)`, task.num, address)
 }
@@ -120,7 +122,7 @@ func (s *Store) Answerable(ctx context.Context, t Turn) (bool, error) {
 	if !t.Stranger() {
 		return true, nil
 	}
-	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM inbound_emails
+	return db.One(ctx, s.db, db.ScanBool, `SELECT EXISTS (SELECT 1 FROM inbound_emails
 		WHERE turn_num = ? AND reply_to <> '')`, t.Num)
 }
 
@@ -130,7 +132,7 @@ func (s *Store) Sender(ctx context.Context, t Turn) (string, error) {
 	if t.TriggeredBy != TriggerEmail {
 		return "", nil
 	}
-	return one(ctx, s.db, scanString, `SELECT COALESCE((SELECT from_address FROM inbound_emails
+	return db.One(ctx, s.db, db.ScanString, `SELECT COALESCE((SELECT from_address FROM inbound_emails
 		WHERE turn_num = ? ORDER BY num LIMIT 1), '')`, t.Num)
 }
 
@@ -159,7 +161,7 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 			n.Turn.workspace, n.Turn.atOnce = s.look(ctx, *n.Turn), true
 		}
 	}
-	err = s.db.Write(ctx, func(tx Tx) (err error) {
+	err = s.db.Write(ctx, func(tx db.Tx) (err error) {
 		list, made, err = s.receiveEach(ctx, tx, emails, src, limits)
 		return err
 	})
@@ -167,7 +169,7 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 }
 
 // receiveEach stores a mail for each of its workers, and counts the new mails after the commit.
-func (s *Store) receiveEach(ctx context.Context, tx Tx, emails []NewEmail, src source,
+func (s *Store) receiveEach(ctx context.Context, tx db.Tx, emails []NewEmail, src source,
 	limits MailLimits) (list []Email, made []bool, err error) {
 	for _, n := range emails {
 		e, fresh, err := s.receiveEmail(ctx, tx, n, src, limits)
@@ -184,7 +186,7 @@ func (s *Store) receiveEach(ctx context.Context, tx Tx, emails []NewEmail, src s
 
 // receiveEmail stores a mail for one worker. If the worker has the same mail already, receiveEmail
 // returns that mail, and stores only that a copy came.
-func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
+func (s *Store) receiveEmail(ctx context.Context, tx db.Tx, n NewEmail, src source,
 	limits MailLimits) (Email, bool, error) {
 	known, found, err := sameMail(ctx, tx, n)
 	if err != nil {
@@ -226,7 +228,7 @@ func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 		turnNum, e.TurnID, e.TaskID, e.Status = t.Num, t.ID, t.TaskID, EmailAccepted
 		e.Claimed = t.Status == Running
 	}
-	s.db.Notify(tx, e.OrgID, ChangedOutbox)
+	s.db.Notify(tx, e.OrgID, db.ChangedOutbox)
 	if n.NoticeTo != "" {
 		if err := s.queueNotice(ctx, tx, e, n.NoticeTo); err != nil {
 			return Email{}, false, err
@@ -239,23 +241,24 @@ func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 }
 
 func (s *Store) newInbound(n NewEmail, src source) Email {
-	return Email{ID: NewID("msg", s.db.Now()), Direction: Inbound, OrgID: n.Worker.OrganizationID, WorkerID: n.Worker.ID,
-		proven: n.Proven, network: n.Network,
+	return Email{ID: db.NewID("msg", s.db.Now()), Direction: Inbound, OrgID: n.Worker.OrganizationID,
+		WorkerID: n.Worker.ID,
+		proven:   n.Proven, network: n.Network,
 		Status: n.Status, Reason: n.Reason, MessageID: n.MessageID, MailFrom: n.MailFrom, From: n.From, To: n.To,
 		ReplyTo: n.ReplyTo, Subject: n.Subject, Verdicts: n.Verdicts, RemoteAddr: n.RemoteAddr, Size: src.size,
-		CreatedAt: fromMillis(s.db.Millis())}
+		CreatedAt: db.FromMillis(s.db.Millis())}
 }
 
 // insertInbound stores a mail. content is that of NewEmail, "" for a copy. turnNum is 0 if the mail starts
 // no turn.
-func insertInbound(tx Tx, e Email, content string, turnNum int64, src source) (num int64, err error) {
+func insertInbound(tx db.Tx, e Email, content string, turnNum int64, src source) (num int64, err error) {
 	return tx.Insert(`INSERT INTO inbound_emails (id, organization_id, worker_id, message_id, content, proven, status,
 			reason, turn_num, mail_from, from_address, recipient, reply_to, subject, verdicts, remote_addr, network,
 			size, created_at, source_sha256, source)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, e.OrgID, nullable(e.WorkerID), e.MessageID, nullable(content), e.proven, e.Status,
-		e.Reason, nullable(turnNum), e.MailFrom, e.From, e.To, e.ReplyTo, e.Subject, string(e.Verdicts),
-		e.RemoteAddr, nullable(e.network), e.Size, e.CreatedAt.UnixMilli(), src.sha256, src.bytes)
+		e.ID, e.OrgID, db.Nullable(e.WorkerID), e.MessageID, db.Nullable(content), e.proven, e.Status,
+		e.Reason, db.Nullable(turnNum), e.MailFrom, e.From, e.To, e.ReplyTo, e.Subject, string(e.Verdicts),
+		e.RemoteAddr, db.Nullable(e.network), e.Size, e.CreatedAt.UnixMilli(), src.sha256, src.bytes)
 }
 
 // MailLimits stop mail loops: two programs that answer each other would start a turn with each
@@ -268,11 +271,11 @@ type MailLimits struct {
 
 // checkMailLimits returns a Limited error for a mail above a limit. Verified mail of members is
 // counted separately, so that forged mail cannot use up a member's limit.
-func (s *Store) checkMailLimits(ctx context.Context, tx Tx, n NewEmail, limits MailLimits) error {
+func (s *Store) checkMailLimits(ctx context.Context, tx db.Tx, n NewEmail, limits MailLimits) error {
 	if n.Turn.TaskID != "" {
 		err := s.checkHourlyLimit(ctx, tx, limits.PerThread, "in this thread", `
 			SELECT created_at FROM turns WHERE triggered_by = 'email'
-				AND task_num = (SELECT num FROM tasks WHERE id = ? AND organization_num = `+numOfOrganization+`)
+				AND task_num = (SELECT num FROM tasks WHERE id = ? AND organization_num = `+db.OrganizationNum+`)
 			ORDER BY seq DESC LIMIT 1 OFFSET ?`, n.Turn.TaskID, n.Worker.OrganizationID)
 		if err != nil {
 			return err
@@ -288,19 +291,19 @@ func (s *Store) checkMailLimits(ctx context.Context, tx Tx, n NewEmail, limits M
 
 // checkHourlyLimit returns a Limited error if limit mails were received within the last hour. query
 // selects the time of the mail that came limit mails ago. A limit of 0 or less means none.
-func (s *Store) checkHourlyLimit(ctx context.Context, tx Tx, limit int, whose, query string, args ...any) error {
+func (s *Store) checkHourlyLimit(ctx context.Context, tx db.Tx, limit int, whose, query string, args ...any) error {
 	if limit <= 0 {
 		return nil
 	}
 	var at time.Time
-	if _, err := one(ctx, tx, into(asTime(&at)), query, append(args, limit-1)...); err != nil {
-		return noRow(err, nil)
+	if _, err := db.One(ctx, tx, db.Into(db.AsTime(&at)), query, append(args, limit-1)...); err != nil {
+		return db.NoRow(err, nil)
 	}
 	wait := at.Add(time.Hour).Sub(s.db.Now())
 	if wait <= 0 {
 		return nil
 	}
-	e := Errorf(Limited, "too many mails %s: at most %d within an hour start work, so try again later", whose, limit)
+	e := db.Errorf(db.Limited, "too many mails %s: at most %d within an hour start work, so try again later", whose, limit)
 	e.RetryAfter = wait
 	return e
 }
@@ -316,14 +319,14 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 	if err != nil {
 		return Email{}, err
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		n.Worker, n.Status, n.Reason = Worker{}, EmailIgnored, "for the postmaster"
-		n.Worker.OrganizationID, err = one(ctx, tx, scanString, firstOrganization)
+		n.Worker.OrganizationID, err = db.One(ctx, tx, db.ScanString, firstOrganization)
 		if err != nil {
 			return fmt.Errorf("find the first organization: %w", err)
 		}
 		e = s.newInbound(n, src)
-		s.db.Notify(tx, e.OrgID, ChangedOutbox)
+		s.db.Notify(tx, e.OrgID, db.ChangedOutbox)
 		if e.num, err = insertInbound(tx, e, e.ID, 0, src); err != nil {
 			return err
 		}
@@ -337,7 +340,7 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 // Member.
 func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewTurn) (e Email, err error) {
 	turn.workspace = s.look(ctx, turn)
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if err := s.roleNow(ctx, tx, &c); err != nil {
 			return err
 		}
@@ -346,8 +349,8 @@ func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewT
 		}
 		// The limits against loops do not apply, because a person has released this mail.
 		a, err := s.acceptTurn(ctx, tx, turn)
-		if IsKind(err, Forbidden) { // the author, not the caller, may not see the worker
-			return Errorf(Conflict, "the worker is private, and the mail's author is not invited to it: "+
+		if db.IsKind(err, db.Forbidden) { // the author, not the caller, may not see the worker
+			return db.Errorf(db.Conflict, "the worker is private, and the mail's author is not invited to it: "+
 				"invite them, or let everybody see the worker")
 		}
 		if err != nil {
@@ -364,7 +367,7 @@ func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewT
 		if err != nil {
 			return err
 		}
-		s.db.Notify(tx, e.OrgID, ChangedOutbox)
+		s.db.Notify(tx, e.OrgID, db.ChangedOutbox)
 		e.Status, e.Reason, e.TurnID, e.TaskID = EmailAccepted, "", t.ID, t.TaskID
 		return s.audit(tx, c, "email.release", e.ID, map[string]any{"from": e.From, "worker": e.WorkerID})
 	})
@@ -376,19 +379,19 @@ func (s *Store) Releasable(ctx context.Context, c Caller, id string) (Email, err
 	return s.releasable(ctx, s.db, c, id)
 }
 
-func (s *Store) releasable(ctx context.Context, q querier, c Caller, id string) (Email, error) {
+func (s *Store) releasable(ctx context.Context, q db.Querier, c Caller, id string) (Email, error) {
 	e, err := s.visibleEmail(ctx, q, c, id)
 	switch {
 	case err != nil:
 		return e, err
 	case !c.Role.may(ManageMail):
-		return e, Errorf(Forbidden, "only an Owner or Admin may release mail")
+		return e, db.Errorf(db.Forbidden, "only an Owner or Admin may release mail")
 	case e.WorkerID == "":
-		return e, Errorf(Conflict, "the mail is for the postmaster and starts no work")
+		return e, db.Errorf(db.Conflict, "the mail is for the postmaster and starts no work")
 	case e.isCopy:
-		return e, Errorf(Conflict, "the mail is a copy and starts no work: %s", e.Reason)
+		return e, db.Errorf(db.Conflict, "the mail is a copy and starts no work: %s", e.Reason)
 	case e.Direction != Inbound || e.Status == EmailAccepted:
-		return e, Errorf(Conflict, "the mail is not held: its status is %s", e.Status)
+		return e, db.Errorf(db.Conflict, "the mail is not held: its status is %s", e.Status)
 	}
 	return e, nil
 }

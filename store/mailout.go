@@ -7,22 +7,24 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // queueReply adds a reply to the outbox in the transaction that ends a turn, if a mail
 // started the turn. The reply answers the newest mail of the turn. That mail may be an answer
 // to a question of the turn. A silent task gets no reply: see speaks.
-func (s *Store) queueReply(tx Tx, t Turn) error {
+func (s *Store) queueReply(tx db.Tx, t Turn) error {
 	if t.TriggeredBy != TriggerEmail {
 		return nil
 	}
 	now := s.db.Millis()
-	s.db.Notify(tx, t.OrganizationID, ChangedOutbox)
+	s.db.Notify(tx, t.OrganizationID, db.ChangedOutbox)
 	_, err := tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, inbound_num,
 			recipient, subject, status, attempts, next_attempt_at, error_message, created_at, size)
 		SELECT ?, 'reply', organization_id, worker_id, turn_num, num, reply_to, NULL, 'queued', 0, ?, '', ?, 0
 		FROM inbound_emails WHERE turn_num = ? AND reply_to <> '' AND `+speaks+` ORDER BY num DESC LIMIT 1`,
-		NewID("msg", s.db.Now()), now, now, t.Num, t.taskNum)
+		db.NewID("msg", s.db.Now()), now, now, t.Num, t.taskNum)
 	return err
 }
 
@@ -44,9 +46,9 @@ const (
 
 // queueNotice adds a notice to the author of a mail to the outbox, within the limits. If mail of everybody comes
 // from the network, the author counts instead of it.
-func (s *Store) queueNotice(ctx context.Context, tx Tx, e Email, author string) error {
+func (s *Store) queueNotice(ctx context.Context, tx db.Tx, e Email, author string) error {
 	network, since := cmp.Or(e.network, author), s.db.Now().Add(-noticeTime).UnixMilli()
-	networks, err := all(ctx, tx, scanString, `SELECT network FROM outbound_emails INDEXED BY outbound_emails_notices
+	networks, err := db.All(ctx, tx, db.ScanString, `SELECT network FROM outbound_emails INDEXED BY outbound_emails_notices
 		WHERE network IS NOT NULL AND created_at > ? LIMIT ?`, since, maxNotices)
 	if err != nil || len(networks) == maxNotices || slices.Contains(networks, network) {
 		return err
@@ -58,7 +60,7 @@ func (s *Store) queueNotice(ctx context.Context, tx Tx, e Email, author string) 
 	_, err = tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, network, recipient, subject,
 			status, attempts, next_attempt_at, error_message, created_at, size)
 		VALUES (?1, 'notice', ?2, ?3, ?4, ?5, NULL, 'queued', 0, ?6, '', ?6, 0)`,
-		NewID("msg", s.db.Now()), e.OrgID, e.WorkerID, network, author, s.db.Millis())
+		db.NewID("msg", s.db.Now()), e.OrgID, e.WorkerID, network, author, s.db.Millis())
 	return err
 }
 
@@ -82,7 +84,7 @@ type Reply struct {
 const replyColumns = outboundColumns + `, kind, coalesce(user_id, ''), coalesce(inbound_num, 0),
 	coalesce(approval_num, 0), coalesce(alert_num, 0)`
 
-func scanReply(row scanner) (r Reply, err error) {
+func scanReply(row db.Scanner) (r Reply, err error) {
 	err = row.Scan(append(r.Email.columns(), &r.Kind, &r.UserID, &r.inboundNum, &r.approvalNum, &r.alertNum)...)
 	return r, err
 }
@@ -91,7 +93,7 @@ func scanReply(row scanner) (r Reply, err error) {
 // reply whose result is not stored within lease is due again. It may then be sent twice,
 // under one Message-ID, but is never lost. If the database fails, no reply is claimed.
 func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (replies []Reply, err error) {
-	err = s.db.Write(ctx, func(tx Tx) (err error) {
+	err = s.db.Write(ctx, func(tx db.Tx) (err error) {
 		replies, err = s.claimReplies(ctx, tx, n, lease)
 		return err
 	})
@@ -101,7 +103,7 @@ func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (r
 	// The records are read after the claim, because the writer serves all other writes, too.
 	for i := range replies {
 		err := s.fillReply(ctx, &replies[i])
-		if isOfOneRow(err) { // it must not delay the other replies
+		if db.IsOfOneRow(err) { // it must not delay the other replies
 			replies[i].Unreadable = err
 			continue
 		}
@@ -113,13 +115,13 @@ func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (r
 }
 
 // claimReplies claims the replies that are due, and returns them without the records of fillReply.
-func (s *Store) claimReplies(ctx context.Context, tx Tx, n int, lease time.Duration) ([]Reply, error) {
+func (s *Store) claimReplies(ctx context.Context, tx db.Tx, n int, lease time.Duration) ([]Reply, error) {
 	const due = ` FROM outbound_emails e INDEXED BY outbound_emails_due WHERE next_attempt_at <= ?
 		ORDER BY next_attempt_at, num LIMIT ?`
 	// The lease counts from the claim: it ends even if the process does.
 	now := s.db.Now()
-	end := fromMillis(now.Add(lease).UnixMilli())
-	replies, err := all(ctx, tx, scanReply, `SELECT `+replyColumns+due, now.UnixMilli(), n)
+	end := db.FromMillis(now.Add(lease).UnixMilli())
+	replies, err := db.All(ctx, tx, scanReply, `SELECT `+replyColumns+due, now.UnixMilli(), n)
 	if err != nil || len(replies) == 0 {
 		return nil, err
 	}
@@ -135,7 +137,7 @@ func (s *Store) claimReplies(ctx context.Context, tx Tx, n int, lease time.Durat
 // unclaim undoes claims whose records could not be read. No attempt was made. If another process has
 // claimed a reply since, its claim stays.
 func (s *Store) unclaim(ctx context.Context, replies []Reply) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		for _, r := range replies {
 			err := tx.ExecLater(`UPDATE outbound_emails SET attempts = attempts - 1, claimed = 0, next_attempt_at = ?
 				WHERE num = ? AND claimed = 1 AND attempts = ?`, s.db.Millis(), r.num, r.Attempts)
@@ -160,7 +162,7 @@ func (s *Store) ReleaseReplies(ctx context.Context) (int64, error) {
 // retry must not ask about decided calls.
 func (s *Store) fillReply(ctx context.Context, r *Reply) (err error) {
 	if r.alertNum != 0 {
-		r.Alert, err = one(ctx, s.db, scanAlertMessage, selectAlertMessage+`WHERE m.num = ?`, r.alertNum)
+		r.Alert, err = db.One(ctx, s.db, scanAlertMessage, selectAlertMessage+`WHERE m.num = ?`, r.alertNum)
 		return err
 	}
 	if r.Kind == ReplyNotice {
@@ -172,22 +174,22 @@ func (s *Store) fillReply(ctx context.Context, r *Reply) (err error) {
 		}
 	}
 	if r.inboundNum != 0 { // a mail to a member may answer no mail
-		r.Inbound, err = one(ctx, s.db, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e WHERE num = ?`,
+		r.Inbound, err = db.One(ctx, s.db, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e WHERE num = ?`,
 			r.inboundNum)
-		if err = noRow(err, nil); err != nil {
+		if err = db.NoRow(err, nil); err != nil {
 			return err
 		}
 	}
-	r.Turn, err = one(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, r.TurnID)
+	r.Turn, err = db.One(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, r.TurnID)
 	return err
 }
 
 // RepliesDue returns the time when the next reply is due, or false if none waits.
 func (s *Store) RepliesDue(ctx context.Context) (at time.Time, ok bool, err error) {
-	_, err = one(ctx, s.db, into(asTime(&at)), `SELECT next_attempt_at
+	_, err = db.One(ctx, s.db, db.Into(db.AsTime(&at)), `SELECT next_attempt_at
 		FROM outbound_emails INDEXED BY outbound_emails_due
 		WHERE next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`)
-	return at, err == nil, noRow(err, nil)
+	return at, err == nil, db.NoRow(err, nil)
 }
 
 // ComposeReply stores the composed reply, so that every attempt sends the same mail.
@@ -196,7 +198,7 @@ func (s *Store) ComposeReply(ctx context.Context, r *Reply, subject string, raw 
 	if err != nil {
 		return err
 	}
-	err = s.db.Write(ctx, func(tx Tx) error { return composeReply(tx, *r, subject, src) })
+	err = s.db.Write(ctx, func(tx db.Tx) error { return composeReply(tx, *r, subject, src) })
 	r.Subject, r.Size = subject, src.size
 	r.sourceSHA256, _ = src.sha256.(string)
 	return err
@@ -208,7 +210,7 @@ func (s *Store) KeepReply(ctx context.Context, r Reply, subject string, raw []by
 	if err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		if err := composeReply(tx, r, subject, src); err != nil {
 			return err
 		}
@@ -217,14 +219,14 @@ func (s *Store) KeepReply(ctx context.Context, r Reply, subject string, raw []by
 	})
 }
 
-func composeReply(tx Tx, r Reply, subject string, src source) error {
+func composeReply(tx db.Tx, r Reply, subject string, src source) error {
 	return tx.ExecLater(`UPDATE outbound_emails SET subject = ?, size = ?, source_sha256 = ?, source = ?
 		WHERE num = ?`, subject, src.size, src.sha256, src.bytes, r.num)
 }
 
 // EndReply stores the result of a reply: EmailSent, EmailKept, or EmailFailed with the reason.
 func (s *Store) EndReply(ctx context.Context, r Reply, status EmailStatus, reason string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		_, err := s.endReply(tx, r, status, reason)
 		return err
 	})
@@ -233,7 +235,7 @@ func (s *Store) EndReply(ctx context.Context, r Reply, status EmailStatus, reaso
 // GiveUpReply stores that a reply cannot be sent, and raises an alert. For an alert mail it raises
 // none, and for a notice neither: anybody can cause notices to addresses that do not exist.
 func (s *Store) GiveUpReply(ctx context.Context, r Reply, reason string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		ended, err := s.endReply(tx, r, EmailFailed, reason)
 		if err != nil || !ended || r.Kind == ReplyAlert || r.Kind == ReplyNotice {
 			return err
@@ -243,14 +245,14 @@ func (s *Store) GiveUpReply(ctx context.Context, r Reply, reason string) error {
 }
 
 // endReply stores the result of a reply. It reports false if the reply has ended before.
-func (s *Store) endReply(tx Tx, r Reply, status EmailStatus, reason string) (bool, error) {
+func (s *Store) endReply(tx db.Tx, r Reply, status EmailStatus, reason string) (bool, error) {
 	var sent any
 	if status == EmailSent {
 		sent = s.db.Millis()
 	}
 	// A mail to a member may hold a link that decides for that member. Its source is deleted
 	// as soon as nothing will send it again.
-	s.db.Notify(tx, r.OrgID, ChangedOutbox)
+	s.db.Notify(tx, r.OrgID, db.ChangedOutbox)
 	n, err := tx.Exec(`UPDATE outbound_emails SET status = ?1, error_message = ?2, next_attempt_at = NULL,
 			claimed = 0, sent_at = ?3, source = iif(user_id IS NULL, source, NULL),
 			source_sha256 = iif(user_id IS NULL, source_sha256, NULL)
@@ -264,12 +266,12 @@ func (s *Store) endReply(tx Tx, r Reply, status EmailStatus, reason string) (boo
 // RetryReply schedules the next attempt of a reply that could not be sent. It changes nothing if the
 // claim of r is over.
 func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		n, err := tx.Exec(`UPDATE outbound_emails SET next_attempt_at = ?, claimed = 0, error_message = ?
 			WHERE num = ? AND status = 'queued' AND claimed = 1 AND attempts = ?`,
 			at.UnixMilli(), reason, r.num, r.Attempts)
 		if n > 0 {
-			s.db.Notify(tx, r.OrgID, ChangedOutbox)
+			s.db.Notify(tx, r.OrgID, db.ChangedOutbox)
 			tx.OnCommit(func() { s.counters.EmailsRetried.Add(1) })
 		}
 		return err
@@ -279,8 +281,8 @@ func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason st
 // BounceReply sets the status of a worker's reply to bounced. It is the first reply that one of the
 // message ids names.
 func (s *Store) BounceReply(ctx context.Context, w Worker, messageIDs []string, reason string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
-		s.db.Notify(tx, w.OrganizationID, ChangedOutbox)
+	return s.db.Write(ctx, func(tx db.Tx) error {
+		s.db.Notify(tx, w.OrganizationID, db.ChangedOutbox)
 		return bounce(tx, messageIDs, reason, `worker_id = ?`, w.ID)
 	})
 }
@@ -288,7 +290,7 @@ func (s *Store) BounceReply(ctx context.Context, w Worker, messageIDs []string, 
 // BounceAlert sets the status of an alert to bounced. It is the first alert that one of the message
 // ids names.
 func (s *Store) BounceAlert(ctx context.Context, messageIDs []string, reason string) error {
-	return s.db.Write(ctx, func(tx Tx) error { return bounce(tx, messageIDs, reason, `kind = ?`, "alert") })
+	return s.db.Write(ctx, func(tx db.Tx) error { return bounce(tx, messageIDs, reason, `kind = ?`, "alert") })
 }
 
 // maxBounceReason is how many characters of the reason of a bounce are stored. Anybody may have written it.
@@ -296,8 +298,8 @@ const maxBounceReason = 1000
 
 // bounce sets the status of the first mail that one of the message ids names, among those for which a
 // condition with the given value is true.
-func bounce(tx Tx, messageIDs []string, reason, condition, value string) error {
-	reason = FirstRunes(reason, maxBounceReason)
+func bounce(tx db.Tx, messageIDs []string, reason, condition, value string) error {
+	reason = db.FirstRunes(reason, maxBounceReason)
 	for _, id := range messageIDs {
 		local, _, _ := strings.Cut(id, "@")
 		n, err := tx.Exec(`UPDATE outbound_emails SET status = 'bounced', error_message = ?, next_attempt_at = NULL,
@@ -314,7 +316,7 @@ func bounce(tx Tx, messageIDs []string, reason, condition, value string) error {
 // queued, failed, bounced or kept. SendAgain returns a Conflict for a reply that was sent, for a
 // received mail, and for an archived task or a deleted worker. It returns Forbidden for a Member.
 func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if err := s.roleNow(ctx, tx, &c); err != nil {
 			return err
 		}
@@ -325,7 +327,7 @@ func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, er
 			return err
 		}
 		if e.Direction == Outbound && e.TurnID != "" {
-			task, err := one(ctx, tx, scanInt, `SELECT task_num FROM turns WHERE id = ?`, e.TurnID)
+			task, err := db.One(ctx, tx, db.ScanInt, `SELECT task_num FROM turns WHERE id = ?`, e.TurnID)
 			if err == nil {
 				err = s.mustSpeak(ctx, tx, task)
 			}
@@ -340,12 +342,12 @@ func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, er
 		case err != nil:
 			return err
 		case n == 0:
-			return Errorf(Conflict, "a mail with the status %s cannot be sent again", e.Status)
+			return db.Errorf(db.Conflict, "a mail with the status %s cannot be sent again", e.Status)
 		}
 		if e, err = s.visibleEmail(ctx, tx, c, id); err != nil {
 			return err
 		}
-		s.db.Notify(tx, c.OrganizationID, ChangedOutbox)
+		s.db.Notify(tx, c.OrganizationID, db.ChangedOutbox)
 		return s.audit(tx, c, "email.retry", e.ID, map[string]any{"to": e.To, "worker": e.WorkerID})
 	})
 	return e, err

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -14,7 +15,7 @@ const maxMCPLogin = 64 << 10
 // MCPLogin returns the credentials of this server at an MCP server, or nil if nobody has
 // signed in.
 func (s *Store) MCPLogin(ctx context.Context, server string) ([]byte, error) {
-	sealed, err := one(ctx, s.db, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) },
+	sealed, err := db.One(ctx, s.db, func(row db.Scanner) (b []byte, err error) { return b, row.Scan(&b) },
 		`SELECT sealed FROM mcp_logins WHERE server = ?`, server)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -34,7 +35,7 @@ func (s *Store) SetMCPLogin(ctx context.Context, server string, login []byte) er
 		return err
 	}
 	if len(login) > maxMCPLogin {
-		return Errorf(TooLarge, "the sign-in has more than %d bytes", maxMCPLogin)
+		return db.Errorf(db.TooLarge, "the sign-in has more than %d bytes", maxMCPLogin)
 	}
 	sealed, err := s.seal("mcp "+server, login)
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *Store) AuditMCPLogin(ctx context.Context, c Caller, server string, in b
 	if in {
 		action = "mcp.signIn"
 	}
-	return s.db.Write(gate.DuringMaintenance(ctx), func(tx Tx) error {
+	return s.db.Write(gate.DuringMaintenance(ctx), func(tx db.Tx) error {
 		return s.audit(tx, c, action, server, map[string]any{"name": server})
 	})
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -27,9 +27,9 @@ func TestSignInsToServersAreSealed(t *testing.T) {
 
 	// A row that is copied to another server's name cannot be decrypted.
 	storetest.Exec(t, f.Store, `INSERT INTO mcp_logins SELECT 'other', sealed, updated_at FROM mcp_logins`)
-	is.True(store.IsKind(errOf(f.MCPLogin(f.ctx(), "other")), store.Conflict)) // another server gets the token
+	is.True(db.IsKind(errOf(f.MCPLogin(f.ctx(), "other")), db.Conflict)) // another server gets the token
 	err = f.SetMCPLogin(f.ctx(), "web", make([]byte, 1<<20))
-	is.True(store.IsKind(err, store.TooLarge)) // a hostile answer could fill the database
+	is.True(db.IsKind(err, db.TooLarge)) // a hostile answer could fill the database
 	is.NoErr(f.SetMCPLogin(f.ctx(), "web", nil))
 	none, err = f.MCPLogin(f.ctx(), "web")
 	is.NoErr(err)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"journeyman/store/db"
 )
 
 // A Member is a user in an organization.
@@ -23,24 +25,24 @@ type Member struct {
 const selectMembers = `SELECT u.id, u.email, u.name, m.role, u.password_hash IS NOT NULL, m.created_at
 	FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = ? `
 
-func scanMember(row scanner) (m Member, err error) {
-	err = row.Scan(&m.UserID, &m.Email, &m.Name, &m.Role, &m.HasPassword, asTime(&m.JoinedAt))
+func scanMember(row db.Scanner) (m Member, err error) {
+	err = row.Scan(&m.UserID, &m.Email, &m.Name, &m.Role, &m.HasPassword, db.AsTime(&m.JoinedAt))
 	return m, err
 }
 
 // Members lists the members of the caller's organization, the oldest users first, and
 // the cursor of the next page, or "" after the last. Every member may see it.
 func (s *Store) Members(ctx context.Context, c Caller, cursor string, limit int) ([]Member, string, error) {
-	var f Fields
-	after, of := "", scopeOf("members")
-	of.read(&f, cursor, &after)
+	var f db.Fields
+	after, of := "", db.ScopeOf("members")
+	of.Read(&f, cursor, &after)
 	if err := f.Err(); err != nil {
 		return nil, "", err
 	}
-	limit = pageLimit(limit)
-	list, err := all(ctx, s.db, scanMember, selectMembers+`AND m.user_id > ? ORDER BY m.user_id LIMIT ?`,
+	limit = db.PageLimit(limit)
+	list, err := db.All(ctx, s.db, scanMember, selectMembers+`AND m.user_id > ? ORDER BY m.user_id LIMIT ?`,
 		c.OrganizationID, after, limit+1)
-	page, next := cut(list, limit, of, func(m Member) []any { return []any{m.UserID} })
+	page, next := db.Cut(list, limit, of, func(m Member) []any { return []any{m.UserID} })
 	return page, next, err
 }
 
@@ -49,9 +51,9 @@ func (s *Store) Member(ctx context.Context, c Caller, userID string) (Member, er
 	return s.member(ctx, s.db, c, userID)
 }
 
-func (s *Store) member(ctx context.Context, q querier, c Caller, userID string) (Member, error) {
-	m, err := one(ctx, q, scanMember, selectMembers+`AND m.user_id = ?`, c.OrganizationID, userID)
-	return m, noRow(err, Errorf(NotFound, "no member of this organization has that id"))
+func (s *Store) member(ctx context.Context, q db.Querier, c Caller, userID string) (Member, error) {
+	m, err := db.One(ctx, q, scanMember, selectMembers+`AND m.user_id = ?`, c.OrganizationID, userID)
+	return m, db.NoRow(err, db.Errorf(db.NotFound, "no member of this organization has that id"))
 }
 
 // ChangeRole changes the role of a member of the caller's organization, and thereby of the member's
@@ -59,9 +61,9 @@ func (s *Store) member(ctx context.Context, q querier, c Caller, userID string) 
 // organization would have no Owner.
 func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Role) (m Member, err error) {
 	if !role.Valid() {
-		return m, Fields{{Path: "role", Message: "must be owner, admin or member"}}.Err()
+		return m, db.Fields{{Path: "role", Message: "must be owner, admin or member"}}.Err()
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if m, err = s.member(ctx, tx, c, userID); err != nil {
 			return err
 		}
@@ -87,7 +89,7 @@ func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Ro
 
 // setRole stores the new role of a member. It ends the links of the member and the links that the
 // member created, because they may permit more than the new role.
-func (s *Store) setRole(tx Tx, c Caller, m Member, old Role) error {
+func (s *Store) setRole(tx db.Tx, c Caller, m Member, old Role) error {
 	s.forgetKnown(tx)
 	if _, err := tx.Exec(`UPDATE memberships SET role = ? WHERE organization_id = ? AND user_id = ?`,
 		m.Role, c.OrganizationID, m.UserID); err != nil {
@@ -103,14 +105,14 @@ func (s *Store) setRole(tx Tx, c Caller, m Member, old Role) error {
 }
 
 // checkLastOwner returns a Conflict if the member is the organization's only Owner.
-func (s *Store) checkLastOwner(ctx context.Context, tx Tx, c Caller, m Member) error {
+func (s *Store) checkLastOwner(ctx context.Context, tx db.Tx, c Caller, m Member) error {
 	if m.Role != RoleOwner {
 		return nil
 	}
-	others, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM memberships
+	others, err := db.One(ctx, tx, db.ScanBool, `SELECT EXISTS (SELECT 1 FROM memberships
 		WHERE organization_id = ? AND role = 'owner' AND user_id <> ?)`, c.OrganizationID, m.UserID)
 	if err == nil && !others {
-		return Errorf(Conflict, "an organization needs an owner, and this is the only one: "+
+		return db.Errorf(db.Conflict, "an organization needs an owner, and this is the only one: "+
 			"make somebody else an owner first")
 	}
 	return err
@@ -120,7 +122,7 @@ func (s *Store) checkLastOwner(ctx context.Context, tx Tx, c Caller, m Member) e
 // end at once, their schedules pause, and their workers become the caller's, so that somebody can
 // change them. Accepted turns continue.
 func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Member, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if m, err = s.member(ctx, tx, c, userID); err != nil {
 			return err
 		}
@@ -128,7 +130,7 @@ func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Me
 			return err
 		}
 		if userID == c.UserID {
-			return Errorf(Conflict, "you cannot remove yourself: ask another Admin or Owner")
+			return db.Errorf(db.Conflict, "you cannot remove yourself: ask another Admin or Owner")
 		}
 		// The last Owner stays: without one, nobody could manage the organization.
 		if err := s.checkLastOwner(ctx, tx, c, m); err != nil {
@@ -147,7 +149,7 @@ func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Me
 
 // endMembership deletes a membership and everything that depends on it. It returns
 // the number of rows that changed, for the audit log.
-func (s *Store) endMembership(tx Tx, c Caller, userID string) (counts map[string]any, err error) {
+func (s *Store) endMembership(tx db.Tx, c Caller, userID string) (counts map[string]any, err error) {
 	counts = map[string]any{}
 	org := c.OrganizationID
 	if err := s.removeUserChannels(context.Background(), tx, org, userID); err != nil {
@@ -196,15 +198,15 @@ func (s *Store) endMembership(tx Tx, c Caller, userID string) (counts map[string
 // It creates the user, the organization and the membership if they do not exist. Without an address
 // it returns the first Owner. role becomes the role of the user; if it is "", a member keeps the
 // present role.
-func (s *Store) ensureMembership(tx Tx, by Caller, organizationName, email string, role Role) (c Caller, err error) {
+func (s *Store) ensureMembership(tx db.Tx, by Caller, organizationName, email string, role Role) (c Caller, err error) {
 	ctx, created := context.Background(), false
 	if c.OrganizationID, created, err = s.ensureOrganization(tx, organizationName); err != nil {
 		return c, err
 	}
 	if email == "" { // the first owner
-		c.UserID, err = one(ctx, tx, scanString, `SELECT user_id FROM memberships
+		c.UserID, err = db.One(ctx, tx, db.ScanString, `SELECT user_id FROM memberships
 			WHERE organization_id = ? AND role = 'owner' ORDER BY created_at, user_id LIMIT 1`, c.OrganizationID)
-		return c, noRow(err, Errorf(Invalid, "the organization has no owner yet: name a user"))
+		return c, db.NoRow(err, db.Errorf(db.Invalid, "the organization has no owner yet: name a user"))
 	}
 	if c.UserID, err = s.ensureUser(tx, email); err != nil {
 		return c, err
@@ -218,7 +220,7 @@ func (s *Store) ensureMembership(tx Tx, by Caller, organizationName, email strin
 
 // ensureRole makes the user m a member with the role that m has. If that role is "", a member keeps
 // the present role.
-func (s *Store) ensureRole(ctx context.Context, tx Tx, by Caller, m Member) error {
+func (s *Store) ensureRole(ctx context.Context, tx db.Tx, by Caller, m Member) error {
 	old, err := s.role(ctx, tx, by.OrganizationID, m.UserID)
 	if err != nil || old != "" && (m.Role == "" || m.Role == old) {
 		return err
@@ -242,10 +244,11 @@ func (s *Store) ensureRole(ctx context.Context, tx Tx, by Caller, m Member) erro
 
 // checkProven returns a Conflict if only another organization vouches that the user has that email address. Whoever
 // manages that organization may hold the account, so the address alone must not make it a member here.
-func (s *Store) checkProven(ctx context.Context, tx Tx, m Member) error {
-	return refuseIf(ctx, tx, Errorf(Conflict, "nothing proves that the account %[1]s belongs to the holder of that "+
-		"address, because a link of another organization set its password: run journeyman user reset %[1]s on the "+
-		"server, give the link to the holder of the address, who chooses a new password with it, and then try again",
+func (s *Store) checkProven(ctx context.Context, tx db.Tx, m Member) error {
+	return db.RefuseIf(ctx, tx, db.Errorf(db.Conflict,
+		"nothing proves that the account %[1]s belongs to the holder of that "+
+			"address, because a link of another organization set its password: run journeyman user reset %[1]s on the "+
+			"server, give the link to the holder of the address, who chooses a new password with it, and then try again",
 		m.Email),
 		`SELECT EXISTS (SELECT 1 FROM users WHERE id = ? AND unproven = 1)`, m.UserID)
 }
@@ -253,7 +256,7 @@ func (s *Store) checkProven(ctx context.Context, tx Tx, m Member) error {
 // insertMembership makes a user a member, unless they are one. It ends the user's links. They were
 // created by members who manage the user's other organizations, and would give access to this one,
 // too.
-func (s *Store) insertMembership(tx Tx, organizationID string, m Member) error {
+func (s *Store) insertMembership(tx db.Tx, organizationID string, m Member) error {
 	if err := endLinks(tx, m.UserID); err != nil {
 		return err
 	}
@@ -264,12 +267,12 @@ func (s *Store) insertMembership(tx Tx, organizationID string, m Member) error {
 
 // ensureUser returns the id of the user with that email address. It creates the user if there is
 // none.
-func (s *Store) ensureUser(tx Tx, email string) (string, error) {
-	id, err := one(context.Background(), tx, scanString, `SELECT id FROM users WHERE email = ?`, email)
+func (s *Store) ensureUser(tx db.Tx, email string) (string, error) {
+	id, err := db.One(context.Background(), tx, db.ScanString, `SELECT id FROM users WHERE email = ?`, email)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
 	}
-	id = NewID("usr", s.db.Now())
+	id = db.NewID("usr", s.db.Now())
 	name, _, _ := strings.Cut(email, "@")
 	_, err = tx.Exec(`INSERT INTO users (id, email, name, created_at) VALUES (?, ?, ?, ?)`, id, email, name, s.db.Millis())
 	return id, err
@@ -279,7 +282,7 @@ func (s *Store) ensureUser(tx Tx, email string) (string, error) {
 // organization. It creates both if they do not exist. Commands on the data folder
 // itself use it.
 func (s *Store) Owner(ctx context.Context, email string) (c Caller, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		c, err = s.ensureMembership(tx, Operator(), "", email, RoleOwner)
 		return err
 	})
@@ -296,13 +299,13 @@ type NewUser struct {
 
 // RenameUser changes the name of the caller.
 func (s *Store) RenameUser(ctx context.Context, c Caller, name string) error {
-	var f Fields
-	checkName(&f, "name", name, maxName)
+	var f db.Fields
+	db.CheckName(&f, "name", name, db.MaxName)
 	if err := f.Err(); err != nil {
 		return err
 	}
 	name = strings.TrimSpace(name)
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		s.forgetKnown(tx)
 		n, err := tx.Exec(`UPDATE users SET name = ?1 WHERE id = ?2 AND name <> ?1`, name, c.UserID)
 		if err != nil || n == 0 {
@@ -318,7 +321,7 @@ const maxLanguage = 16
 // SetPreferences changes the caller's settings of the pages. The audit log does not record this,
 // because nobody else's pages change.
 func (s *Store) SetPreferences(ctx context.Context, c Caller, p Preferences) error {
-	var f Fields
+	var f db.Fields
 	if !slices.Contains([]string{"", "light", "dark"}, p.Theme) {
 		f.Add("theme", `must be "light", "dark" or empty`)
 	}
@@ -328,9 +331,9 @@ func (s *Store) SetPreferences(ctx context.Context, c Caller, p Preferences) err
 	if err := f.Err(); err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE users SET theme = ?, language = ?, shortcuts = ? WHERE id = ?`,
-			nullable(p.Theme), nullable(p.Language), p.Shortcuts, c.UserID)
+			db.Nullable(p.Theme), db.Nullable(p.Language), p.Shortcuts, c.UserID)
 		return err
 	})
 }
@@ -347,7 +350,7 @@ type User struct {
 
 // Users lists all users by email address, once for each of their organizations.
 func (s *Store) Users(ctx context.Context) ([]User, error) {
-	return all(ctx, s.db, func(row scanner) (u User, err error) {
+	return db.All(ctx, s.db, func(row db.Scanner) (u User, err error) {
 		return u, row.Scan(&u.ID, &u.Email, &u.Name, &u.HasPassword, &u.OrganizationName, &u.Role)
 	}, `SELECT u.id, u.email, u.name, u.password_hash IS NOT NULL, coalesce(o.name, ''), coalesce(m.role, '')
 		FROM users u LEFT JOIN memberships m ON m.user_id = u.id LEFT JOIN organizations o ON o.id = m.organization_id
@@ -357,7 +360,8 @@ func (s *Store) Users(ctx context.Context) ([]User, error) {
 // UserName returns the name of a user, or the email address if they have none. The
 // caller has seen a task or an approval in which the user is named.
 func (s *Store) UserName(ctx context.Context, id string) (string, error) {
-	name, err := one(ctx, s.db, scanString, `SELECT CASE name WHEN '' THEN email ELSE name END FROM users WHERE id = ?`,
+	name, err := db.One(ctx, s.db, db.ScanString,
+		`SELECT CASE name WHEN '' THEN email ELSE name END FROM users WHERE id = ?`,
 		id)
-	return name, noRecord(err, "user")
+	return name, db.NoRecord(err, "user")
 }

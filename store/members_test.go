@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // TestRoles tries every change of every role by a caller of every role.
@@ -30,13 +31,13 @@ func TestRoles(t *testing.T) {
 						_, err = f.ChangeRole(f.ctx(), who.Caller, target.UserID, to)
 					}
 					allowed := by == store.RoleOwner || by == store.RoleAdmin && from != store.RoleOwner && to != store.RoleOwner
-					if allowed != (err == nil) || err != nil && !store.IsKind(err, store.Forbidden) {
+					if allowed != (err == nil) || err != nil && !db.IsKind(err, db.Forbidden) {
 						t.Errorf("%s changes %s to %q: %v", by, from, to, err)
 					}
 					now, err := f.Member(f.ctx(), f.owner.Caller, target.UserID)
 					switch {
 					case allowed && to == "":
-						is.True(store.IsNotFound(err))
+						is.True(db.IsNotFound(err))
 					case allowed:
 						is.Equal(now.Role, to)
 					default:
@@ -54,14 +55,14 @@ func TestLastOwner(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.caller("Globex", "ann@acme.test", store.RoleOwner) // does not count here
-	is.True(store.IsKind(errOf(f.ChangeRole(f.ctx(), f.owner.Caller, f.owner.UserID, store.RoleAdmin)), store.Conflict))
-	is.True(store.IsKind(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, f.owner.UserID)), store.Conflict))
+	is.True(db.IsKind(errOf(f.ChangeRole(f.ctx(), f.owner.Caller, f.owner.UserID, store.RoleAdmin)), db.Conflict))
+	is.True(db.IsKind(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, f.owner.UserID)), db.Conflict))
 	other := f.caller("Acme", "other@acme.test", store.RoleOwner)
 	is.NoErr(errOf(f.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, store.RoleMember)))
 	// The other owner sends a change at the same time.
-	is.True(store.IsKind(errOf(f.ChangeRole(f.ctx(), f.owner.Caller, other.UserID, store.RoleMember)), store.Forbidden))
-	is.True(store.IsNotFound(errOf(f.RemoveMember(f.ctx(), other.Caller, "usr_none"))))
-	is.True(store.IsKind(errOf(f.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, "king")), store.Invalid))
+	is.True(db.IsKind(errOf(f.ChangeRole(f.ctx(), f.owner.Caller, other.UserID, store.RoleMember)), db.Forbidden))
+	is.True(db.IsNotFound(errOf(f.RemoveMember(f.ctx(), other.Caller, "usr_none"))))
+	is.True(db.IsKind(errOf(f.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, "king")), db.Invalid))
 }
 
 // TestRemoval checks that the end of a membership immediately ends everything that depends on it.
@@ -87,17 +88,18 @@ func TestRemoval(t *testing.T) {
 	own := f.newWorker(mo, store.NewWorker{Visibility: store.Private})
 	private := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
 	is.NoErr(errOf(f.AddWorkerMember(f.ctx(), f.owner.Caller, private.ID, mo.UserID)))
-	sch, _, err := f.CreateSchedule(f.ctx(), mo.Caller, store.NewSchedule{WorkerID: own.ID, Input: "x", Budget: store.BudgetLow, When: everySeconds(60)}, store.IdempotencyKey{})
+	sch, _, err := f.CreateSchedule(f.ctx(), mo.Caller, store.NewSchedule{WorkerID: own.ID, Input: "x",
+		Budget: store.BudgetLow, When: everySeconds(60)}, db.IdempotencyKey{})
 	is.NoErr(err)
 
 	is.NoErr(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)))
-	is.True(store.IsNotFound(errOf(f.Link(f.ctx(), store.LinkInvitation, invitation))))
-	is.True(store.IsKind(errOf(f.Authenticate(f.ctx(), key)), store.Unauthorized))
-	is.True(store.IsKind(errOf(f.SessionIdentity(f.ctx(), session)), store.Unauthorized))
+	is.True(db.IsNotFound(errOf(f.Link(f.ctx(), store.LinkInvitation, invitation))))
+	is.True(db.IsKind(errOf(f.Authenticate(f.ctx(), key)), db.Unauthorized))
+	is.True(db.IsKind(errOf(f.SessionIdentity(f.ctx(), session)), db.Unauthorized))
 	who, _, err := f.SessionIdentity(f.ctx(), away)
 	is.NoErr(err)
 	is.Equal(who.OrganizationName, "Globex")
-	is.True(store.IsKind(f.SwitchOrganization(f.ctx(), who.Caller, id, f.owner.OrganizationID), store.Forbidden))
+	is.True(db.IsKind(f.SwitchOrganization(f.ctx(), who.Caller, id, f.owner.OrganizationID), db.Forbidden))
 	_, member, err := f.MailCaller(f.ctx(), f.owner.OrganizationID, "mo@acme.test")
 	is.NoErr(err)
 	is.True(!member)
@@ -117,8 +119,8 @@ func TestRemoval(t *testing.T) {
 
 	// A member who is added again gets none of the old rights.
 	back := f.caller("Acme", "mo@acme.test", store.RoleMember)
-	is.True(store.IsKind(errOf(f.Authenticate(f.ctx(), key)), store.Unauthorized))
-	is.True(store.IsKind(errOf(f.Worker(f.ctx(), back.Caller, private.ID)), store.Forbidden))
+	is.True(db.IsKind(errOf(f.Authenticate(f.ctx(), key)), db.Unauthorized))
+	is.True(db.IsKind(errOf(f.Worker(f.ctx(), back.Caller, private.ID)), db.Forbidden))
 }
 
 // TestMembers reads the members of one organization in pages.
@@ -135,7 +137,7 @@ func TestMembers(t *testing.T) {
 		return f.Members(f.ctx(), f.owner.Caller, cursor, 3)
 	})
 	is.Equal(emails, []string{"ann@acme.test", "a@acme.test", "b@acme.test", "c@acme.test"})
-	is.True(store.IsKind(errOf(f.Members(f.ctx(), f.owner.Caller, "x", 3)), store.Invalid))
+	is.True(db.IsKind(errOf(f.Members(f.ctx(), f.owner.Caller, "x", 3)), db.Invalid))
 	users, err := f.Users(f.ctx())
 	is.NoErr(err)
 	is.Equal(len(users), 5)
@@ -150,8 +152,8 @@ func TestOrganizationSettings(t *testing.T) {
 	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
 	cap := 12.5
 	set := store.OrganizationSettings{Name: " Acme & Sons ", MonthlyCreditCap: &cap}
-	is.True(store.IsKind(f.UpdateOrganization(f.ctx(), admin.Caller, set), store.Forbidden))
-	is.True(store.IsKind(errOf(f.OrganizationSettings(f.ctx(), admin.Caller)), store.Forbidden))
+	is.True(db.IsKind(f.UpdateOrganization(f.ctx(), admin.Caller, set), db.Forbidden))
+	is.True(db.IsKind(errOf(f.OrganizationSettings(f.ctx(), admin.Caller)), db.Forbidden))
 	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, set))
 	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, set)) // no change, so no audit entry
 	is.NoErr(f.MeterCaller(f.ctx(), f.owner.Caller, store.Usage{ModelCost: 7}))
@@ -161,10 +163,10 @@ func TestOrganizationSettings(t *testing.T) {
 	left, limited, err := f.Allowance(f.ctx(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(limited)
-	is.Equal(left, int64(12.5*store.NanosPerCredit)-7)
+	is.Equal(left, int64(12.5*db.NanosPerCredit)-7)
 	less := -1.0
 	for _, wrong := range []store.OrganizationSettings{{Name: " "}, {Name: "Globex"}, {Name: strings.Repeat("x", 201)}, {Name: "Acme", MonthlyCreditCap: &less}} {
-		is.True(store.IsKind(f.UpdateOrganization(f.ctx(), f.owner.Caller, wrong), store.Invalid))
+		is.True(db.IsKind(f.UpdateOrganization(f.ctx(), f.owner.Caller, wrong), db.Invalid))
 	}
 	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme & Sons"}))
 	log := f.texts(`SELECT action || ' ' || detail FROM audit_log WHERE action LIKE 'organization.%' ORDER BY num`)
@@ -183,13 +185,13 @@ func TestChangePassword(t *testing.T) {
 	is.NoErr(err)
 	who, id, err := f.SessionIdentity(f.ctx(), here)
 	is.NoErr(err)
-	is.True(store.IsKind(f.ChangePassword(f.ctx(), who, id, "wrong", "another password"), store.Invalid))
-	is.True(store.IsKind(f.ChangePassword(f.ctx(), who, id, goodPassword, "short"), store.Invalid))
+	is.True(db.IsKind(f.ChangePassword(f.ctx(), who, id, "wrong", "another password"), db.Invalid))
+	is.True(db.IsKind(f.ChangePassword(f.ctx(), who, id, goodPassword, "short"), db.Invalid))
 	is.NoErr(f.ChangePassword(f.ctx(), who, id, goodPassword, "another password"))
 	is.NoErr(errOf(f.SessionIdentity(f.ctx(), here)))
-	is.True(store.IsKind(errOf(f.SessionIdentity(f.ctx(), there)), store.Unauthorized))
+	is.True(db.IsKind(errOf(f.SessionIdentity(f.ctx(), there)), db.Unauthorized))
 	is.NoErr(f.RenameUser(f.ctx(), who.Caller, " Ann "))
-	is.True(store.IsKind(f.RenameUser(f.ctx(), who.Caller, ""), store.Invalid))
+	is.True(db.IsKind(f.RenameUser(f.ctx(), who.Caller, ""), db.Invalid))
 	who, _, err = f.SessionIdentity(f.ctx(), here)
 	is.NoErr(err)
 	is.Equal(who.UserName, "Ann")
@@ -206,9 +208,9 @@ func TestPreferences(t *testing.T) {
 	is.Equal(who.Preferences, store.Preferences{Shortcuts: true}) // the defaults
 	set := store.Preferences{Theme: "dark", Language: "de"}
 	is.NoErr(f.SetPreferences(f.ctx(), f.owner.Caller, set))
-	is.True(store.IsKind(f.SetPreferences(f.ctx(), f.owner.Caller, store.Preferences{Theme: "pink"}), store.Invalid))
-	is.True(store.IsKind(f.SetPreferences(f.ctx(), f.owner.Caller,
-		store.Preferences{Language: "a-very-long-language"}), store.Invalid)) // too long
+	is.True(db.IsKind(f.SetPreferences(f.ctx(), f.owner.Caller, store.Preferences{Theme: "pink"}), db.Invalid))
+	is.True(db.IsKind(f.SetPreferences(f.ctx(), f.owner.Caller,
+		store.Preferences{Language: "a-very-long-language"}), db.Invalid)) // too long
 	who, _, err = f.SessionIdentity(f.ctx(), session)
 	is.NoErr(err)
 	is.Equal(who.Preferences, set)

@@ -1,6 +1,10 @@
 package store
 
-import "time"
+import (
+	"time"
+
+	"journeyman/store/db"
+)
 
 // NewTurn is an instruction to accept. TaskID selects an existing task, or a new one
 // with that id. Continue selects the caller's newest task of the worker. With neither,
@@ -21,7 +25,7 @@ type NewTurn struct {
 	AlwaysQueue    bool   // a new turn even if the task has an open question that it could answer
 	Channel        Channel
 	Mail           *MailNote // the mail by which it came; nil without one
-	IdempotencyKey IdempotencyKey
+	IdempotencyKey db.IdempotencyKey
 
 	schedule  *Schedule // the schedule that creates it; nil without one
 	asker     string    // title of the worker whose turn starts it; '' without one
@@ -41,13 +45,13 @@ type Accepted struct {
 }
 
 // NewTurnID returns an id for a NewTurn, so that a caller can watch the turn before it is accepted.
-func (s *Store) NewTurnID() string { return NewID("trn", s.db.Now()) }
+func (s *Store) NewTurnID() string { return db.NewID("trn", s.db.Now()) }
 
 func (n NewTurn) check() error {
-	var f Fields
+	var f db.Fields
 	f.Check(n.Input != "", "input", "is required")
 	f.Check(n.Budget.Valid(), "budget", "must be low, standard, high or unlimited")
-	f.Check(n.TaskID == "" || ValidTaskID(n.TaskID), "taskId", TaskIDRule)
+	f.Check(n.TaskID == "" || db.ValidTaskID(n.TaskID), "taskId", db.TaskIDRule)
 	return f.Err()
 }
 
@@ -59,7 +63,7 @@ func (n NewTurn) ownFolder(w Worker) bool { return n.Caller.stranger() || w.Work
 func (n NewTurn) checkAttachments(t Turn) error {
 	for _, f := range n.Attachments {
 		if f.WorkerID != "" && (f.WorkerID != t.WorkerID || f.TaskID != t.Folder().TaskID) {
-			return &Error{Kind: Conflict, Code: CodeMoved,
+			return &db.Error{Kind: db.Conflict, Code: CodeMoved,
 				Message: "the task has just got another folder: send the request again"}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -152,10 +153,10 @@ func TestAcceptanceBesideADeletion(t *testing.T) {
 	tasks, err := b.UnfinishedTasks(t.Context(), b.worker.ID)
 	is.NoErr(err)
 	is.Equal(tasks, []string{"held"})
-	is.True(store.IsNotFound(errOf(a.CreateTurn(t.Context(), a.turn()))))
+	is.True(db.IsNotFound(errOf(a.CreateTurn(t.Context(), a.turn()))))
 	follow := a.turn()
 	follow.TaskID = "held"
-	is.True(store.IsNotFound(errOf(a.CreateTurn(t.Context(), follow))))
+	is.True(db.IsNotFound(errOf(a.CreateTurn(t.Context(), follow))))
 }
 
 // TestDeletionBesideAnAcceptance accepts a turn on one node while another one has begun to delete the worker. The
@@ -171,7 +172,7 @@ func TestDeletionBesideAnAcceptance(t *testing.T) {
 	go func() { accepted <- errOf(a.CreateTurn(context.Background(), a.turn())) }()
 	storetest.Eventually(t, "the acceptance waits", func() bool { return a.count(waitForLocks) == 1 })
 	is.NoErr(errOf(c.Exec(t.Context(), `COMMIT`)))
-	is.True(store.IsNotFound(<-accepted))
+	is.True(db.IsNotFound(<-accepted))
 	is.Equal(a.count(`SELECT count(*) FROM turns`), int64(0))
 }
 

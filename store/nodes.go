@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/sqlite"
 )
 
@@ -22,7 +23,7 @@ import (
 func (s *Store) Shared() bool { return s.node != nil }
 
 // ErrLeaseLost means that the lease of a runner was over: other runners may have its turns.
-var ErrLeaseLost error = &Error{Kind: Busy, Code: CodeStorage,
+var ErrLeaseLost error = &db.Error{Kind: db.Busy, Code: db.CodeStorage,
 	Message: "this server could not renew its lease in the database: try again soon"}
 
 // leaseClock returns the time by which leases are measured. Nodes compare their times, so it is that
@@ -58,12 +59,12 @@ func (s *Store) startNode(ctx context.Context, runnerID string, now time.Time, t
 	if err != nil {
 		return err
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := tx.Exec(`DELETE FROM runners WHERE id = ?`, earlier); err != nil {
 			return err
 		}
 		_, err := tx.Exec(`INSERT INTO runners (id, expires_at, url, version, started_at) VALUES (?, ?, ?, ?, ?)`,
-			runnerID, now.Add(ttl).UnixMilli(), nullable(s.node.URL), nullable(s.node.Version), s.db.Millis())
+			runnerID, now.Add(ttl).UnixMilli(), db.Nullable(s.node.URL), db.Nullable(s.node.Version), s.db.Millis())
 		return err
 	})
 	if err != nil {
@@ -92,8 +93,8 @@ func (s *Store) Nodes(ctx context.Context) ([]NodeState, error) {
 	if s.node == nil {
 		return nil, nil
 	}
-	return all(ctx, s.db, func(row scanner) (n NodeState, err error) {
-		err = row.Scan(&n.RunnerID, &n.URL, &n.Version, asTime(&n.StartedAt), &n.Leader, &n.Workers, &n.Running)
+	return db.All(ctx, s.db, func(row db.Scanner) (n NodeState, err error) {
+		err = row.Scan(&n.RunnerID, &n.URL, &n.Version, db.AsTime(&n.StartedAt), &n.Leader, &n.Workers, &n.Running)
 		return n, err
 	}, `SELECT id, coalesce(url, ''), coalesce(version, ''), started_at, EXISTS (SELECT 1 FROM leaders WHERE runner_id = runners.id),
 			(SELECT count(*) FROM placements WHERE runner_id = runners.id),
@@ -109,10 +110,10 @@ const housekeeping = "housekeeping"
 // the runner has become the leader just now.
 func (s *Store) Lead(ctx context.Context, runnerID string) (begins bool, err error) {
 	var leads bool
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		leads, begins = false, false
-		holder, err := one(ctx, tx, scanString, `SELECT runner_id FROM leaders WHERE name = ?`, housekeeping)
-		if noRow(err, nil) != nil {
+		holder, err := db.One(ctx, tx, db.ScanString, `SELECT runner_id FROM leaders WHERE name = ?`, housekeeping)
+		if db.NoRow(err, nil) != nil {
 			return err
 		}
 		if leads = holder == runnerID; leads {
@@ -145,7 +146,7 @@ func (s *Store) GiveUp(ctx context.Context, runnerID string) error {
 	if s.node == nil {
 		return nil
 	}
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(`DELETE FROM leaders WHERE name = ? AND runner_id = ?`, housekeeping, runnerID)
 		if err != nil {
 			return err
@@ -165,7 +166,7 @@ func (s *Store) GiveUp(ctx context.Context, runnerID string) error {
 // only from a runner that has no lease in the snapshot that shows the placement. That runner never
 // gets a lease again: its row was created before its first placement, and is never created again.
 // If another runner has taken the worker since, the row names that one.
-func (s *Store) place(tx Tx, runnerID string, workerNum int64) (placed bool, err error) {
+func (s *Store) place(tx db.Tx, runnerID string, workerNum int64) (placed bool, err error) {
 	if s.node == nil {
 		return true, nil
 	}
@@ -184,7 +185,7 @@ func (s *Store) ReleasePlacements(ctx context.Context, runnerID string, idle tim
 	if s.node == nil {
 		return nil
 	}
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		// A claim changes the row of the placement, so this write and the claim cannot both commit.
 		_, err := tx.Exec(`DELETE FROM placements WHERE runner_id NOT IN (SELECT id FROM runners)
 			OR runner_id = ?1 AND used_at < ?2 AND NOT EXISTS (SELECT 1 FROM turns INDEXED BY turns_running
@@ -199,7 +200,7 @@ func (s *Store) ReleasePlacements(ctx context.Context, runnerID string, idle tim
 }
 
 // forgetNode deletes the placements, the holds and the leadership of a runner.
-func (s *Store) forgetNode(tx Tx, runnerID string) error {
+func (s *Store) forgetNode(tx db.Tx, runnerID string) error {
 	if s.node == nil {
 		return nil
 	}
@@ -218,9 +219,9 @@ func (s *Store) PlaceOf(ctx context.Context, workerID, runnerID string) (NodeSta
 	if s.node == nil {
 		return NodeState{}, nil
 	}
-	n, err := one(ctx, s.db, scanPeer, `SELECT id, coalesce(url, '') FROM runners
-		WHERE id = (SELECT runner_id FROM placements WHERE worker_num = `+numOfWorker+`) AND id <> ?`, workerID, runnerID)
-	return n, noRow(err, nil)
+	n, err := db.One(ctx, s.db, scanPeer, `SELECT id, coalesce(url, '') FROM runners
+		WHERE id = (SELECT runner_id FROM placements WHERE worker_num = `+db.WorkerNum+`) AND id <> ?`, workerID, runnerID)
+	return n, db.NoRow(err, nil)
 }
 
 // Peers returns the runners and the URLs of the nodes that have a lease.
@@ -228,10 +229,10 @@ func (s *Store) Peers(ctx context.Context) ([]NodeState, error) {
 	if s.node == nil {
 		return nil, nil
 	}
-	return all(ctx, s.db, scanPeer, `SELECT id, coalesce(url, '') FROM runners ORDER BY id`)
+	return db.All(ctx, s.db, scanPeer, `SELECT id, coalesce(url, '') FROM runners ORDER BY id`)
 }
 
-func scanPeer(row scanner) (n NodeState, err error) {
+func scanPeer(row db.Scanner) (n NodeState, err error) {
 	err = row.Scan(&n.RunnerID, &n.URL)
 	return n, err
 }
@@ -250,10 +251,10 @@ func (s *Store) PlaceHere(ctx context.Context, workerID, runnerID string) (place
 	if s.node == nil {
 		return true, nil
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
-		num, err := one(ctx, tx, scanInt, `SELECT num FROM workers WHERE id = ?`, workerID)
+	err = s.db.Write(ctx, func(tx db.Tx) error {
+		num, err := db.One(ctx, tx, db.ScanInt, `SELECT num FROM workers WHERE id = ?`, workerID)
 		if err != nil {
-			return noRow(err, Errorf(NotFound, "the worker does not exist"))
+			return db.NoRow(err, db.Errorf(db.NotFound, "the worker does not exist"))
 		}
 		placed, err = s.place(tx, runnerID, num)
 		return err
@@ -274,7 +275,7 @@ func (s *Store) KeepPlaced(ctx context.Context, workerIDs []string, runnerID str
 	}
 	type placement struct{ num, usedAt int64 }
 	here := map[string]placement{}
-	_, err = all(ctx, s.db, func(row scanner) (struct{}, error) {
+	_, err = db.All(ctx, s.db, func(row db.Scanner) (struct{}, error) {
 		var id string
 		var p placement
 		err := row.Scan(&id, &p.num, &p.usedAt)
@@ -309,7 +310,7 @@ func (s *Store) KeepPlaced(ctx context.Context, workerIDs []string, runnerID str
 // RequestedAborts returns the ids of a runner's turns that somebody wants to cancel. The request may
 // have reached another node.
 func (s *Store) RequestedAborts(ctx context.Context, runnerID string) ([]string, error) {
-	return all(ctx, s.db, scanString, `SELECT id FROM turns INDEXED BY turns_running
+	return db.All(ctx, s.db, db.ScanString, `SELECT id FROM turns INDEXED BY turns_running
 		WHERE runner_id = ? AND abort_requested = 1`, runnerID)
 }
 

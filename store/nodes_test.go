@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -380,7 +381,7 @@ func TestCountDuringAnAddition(t *testing.T) {
 	c := connectTo(t, storetest.DatabaseOf(a.Dir()))
 	is.NoErr(errOf(c.Exec(t.Context(), `BEGIN; LOCK TABLE idempotency IN SHARE MODE`))) // it stops inserts
 	n := a.turn()
-	n.IdempotencyKey = store.IdempotencyKey{KeyID: a.owner.KeyID, Key: "k", Hash: hash("k")}
+	n.IdempotencyKey = db.IdempotencyKey{KeyID: a.owner.KeyID, Key: "k", Hash: hash("k")}
 	added := make(chan error, 1)
 	go func() {
 		added <- errOf(a.CreateTurn(context.Background(), n))
@@ -405,7 +406,7 @@ func TestClaimsPassWorkersOfOtherNodes(t *testing.T) {
 	a, b := newPair(t)
 	names := map[string]string{}
 	for i := range 5 {
-		w, _, err := a.CreateWorker(t.Context(), a.owner.Caller, store.NewWorker{Instructions: "Help."}, store.IdempotencyKey{})
+		w, _, err := a.CreateWorker(t.Context(), a.owner.Caller, store.NewWorker{Instructions: "Help."}, db.IdempotencyKey{})
 		is.NoErr(err)
 		names[w.ID] = fmt.Sprint(i)
 		for range 2 {

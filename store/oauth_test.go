@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -54,10 +55,10 @@ func TestOAuthFromConsentToRevocation(t *testing.T) {
 	is.NoErr(err)
 	is.Equal([]string{who.UserID, who.OrganizationID, string(who.Role), who.KeyName}, []string{ann.UserID, ann.OrganizationID, "member", "Assistant"})
 	_, err = f.Authenticate(f.ctx(), first.Access)
-	is.True(store.IsKind(err, store.Unauthorized)) // the token is valid for the whole API
+	is.True(db.IsKind(err, db.Unauthorized)) // the token is valid for the whole API
 
 	c.advance(store.OAuthTokenLifetime)
-	is.True(store.IsKind(errOf(f.AuthenticateMCP(f.ctx(), first.Access)), store.Unauthorized)) // an hour has passed
+	is.True(db.IsKind(errOf(f.AuthenticateMCP(f.ctx(), first.Access)), db.Unauthorized)) // an hour has passed
 	second, err := f.RefreshTokens(f.ctx(), client.ID, first.Refresh, "10.0.0.1")
 	is.NoErr(err)
 	again, err := f.AuthenticateMCP(f.ctx(), second.Access)
@@ -72,7 +73,7 @@ func TestOAuthFromConsentToRevocation(t *testing.T) {
 	// be the legitimate one.
 	is.True(errOf(f.RefreshTokens(f.ctx(), client.ID, first.Refresh, "10.6.6.6")) != nil) // a used refresh token works
 	_, err = f.AuthenticateMCP(f.ctx(), second.Access)
-	is.True(store.IsKind(err, store.Unauthorized)) // the newer access token still works
+	is.True(db.IsKind(err, db.Unauthorized)) // the newer access token still works
 	_, err = f.RefreshTokens(f.ctx(), client.ID, second.Refresh, "10.0.0.1")
 	is.True(err != nil) // the grant remains valid after the theft
 	log := f.texts(`SELECT action || ' ' || remote_addr || ' ' || detail FROM audit_log WHERE action LIKE 'oauth%' ORDER BY num`)
@@ -103,12 +104,12 @@ func TestCodesThatDoNotWork(t *testing.T) {
 			client, code := f.consent(f.caller("Acme", "bob@acme.test", store.RoleMember))
 			x := store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}
 			change(f, c, &x)
-			is.True(store.IsKind(errOf(f.ExchangeCode(f.ctx(), x, "")), store.Invalid)) // the code works
+			is.True(db.IsKind(errOf(f.ExchangeCode(f.ctx(), x, "")), db.Invalid)) // the code works
 			is.Equal(f.count(`SELECT count(*) FROM api_keys WHERE oauth_grant_id IS NOT NULL AND revoked_at IS NULL`), int64(0))
 			if name != "a changed code" && name != "no code" { // these belong to no grant
 				x = store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}
 				_, err := f.ExchangeCode(f.ctx(), x, "")
-				is.True(store.IsKind(err, store.Invalid)) // the code works after it was misused
+				is.True(db.IsKind(err, db.Invalid)) // the code works after it was misused
 			}
 		})
 	}
@@ -145,7 +146,7 @@ func TestGrantsEnd(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if _, _, err := f.RollKey(f.ctx(), owner.Caller, who.KeyID); !store.IsKind(err, store.Conflict) {
+			if _, _, err := f.RollKey(f.ctx(), owner.Caller, who.KeyID); !db.IsKind(err, db.Conflict) {
 				f.t.Error("an access token can be rolled:", err)
 			}
 			_, err = f.RevokeKey(f.ctx(), owner.Caller, who.KeyID)
@@ -168,14 +169,14 @@ func TestGrantsEnd(t *testing.T) {
 			is.NoErr(f.RevokeToken(f.ctx(), "ocl_other", tokens.Access, ""))    // another client's
 			is.NoErr(f.RevokeToken(f.ctx(), client.ID, "jm_refresh_no.t.", "")) // no token
 			err := f.RevokeOAuthGrant(f.ctx(), owner.Caller, "ogr_none")
-			is.True(store.IsKind(err, store.NotFound))
+			is.True(db.IsKind(err, db.NotFound))
 			is.NoErr(errOf(f.AuthenticateMCP(f.ctx(), tokens.Access)))
 
 			is.NoErr(end(f, owner, ann, client, tokens))
 			_, err = f.AuthenticateMCP(f.ctx(), tokens.Access)
-			is.True(store.IsKind(err, store.Unauthorized)) // the access token works
+			is.True(db.IsKind(err, db.Unauthorized)) // the access token works
 			_, err = f.RefreshTokens(f.ctx(), client.ID, tokens.Refresh, "")
-			is.True(store.IsKind(err, store.Invalid)) // the refresh token works
+			is.True(db.IsKind(err, db.Invalid)) // the refresh token works
 			grants, err := f.OAuthGrants(f.ctx(), ann.Caller)
 			is.NoErr(err)
 			is.Equal(len(grants), 0)
@@ -222,14 +223,14 @@ func TestUnusedProgramsArePruned(t *testing.T) {
 	n, err := f.PruneOAuth(f.ctx(), 10)
 	is.NoErr(err)
 	is.Equal(n, int64(1))
-	is.True(store.IsKind(errOf(f.OAuthClient(f.ctx(), unused.ID)), store.NotFound)) // the unused client remains
+	is.True(db.IsKind(errOf(f.OAuthClient(f.ctx(), unused.ID)), db.NotFound)) // the unused client remains
 	is.NoErr(errOf(f.OAuthClient(f.ctx(), kept.ID)))
 
 	// A flood fills the table: only an old client may be deleted for a new one.
 	storetest.Exec(t, f.Store, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
 		INSERT INTO oauth_clients SELECT 'ocl_' || i, 'x', '[]', ?1, ?1 FROM n`, c.now().UnixMilli())
 	_, err = f.RegisterOAuthClient(f.ctx(), "late", []string{callback})
-	is.True(store.IsKind(err, store.Limited)) // every client is new
+	is.True(db.IsKind(err, db.Limited)) // every client is new
 	c.advance(2 * time.Hour)
 	is.NoErr(errOf(f.RegisterOAuthClient(f.ctx(), "late", []string{callback})))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/pattern"
 )
 
@@ -33,8 +34,8 @@ type OAuthClient struct {
 // register one, so a registration alone permits nothing. It returns Limited if
 // maxOAuthClients are registered and none of them may be deleted.
 func (s *Store) RegisterOAuthClient(ctx context.Context, name string, redirectURIs []string) (OAuthClient, error) {
-	var f Fields
-	checkName(&f, "client_name", name, maxName)
+	var f db.Fields
+	db.CheckName(&f, "client_name", name, db.MaxName)
 	f.Check(len(redirectURIs) >= 1 && len(redirectURIs) <= maxRedirectURIs, "redirect_uris",
 		"must have 1 to %d addresses", maxRedirectURIs)
 	for _, uri := range redirectURIs {
@@ -53,15 +54,15 @@ func (s *Store) RegisterOAuthClient(ctx context.Context, name string, redirectUR
 	if err != nil {
 		return OAuthClient{}, err
 	}
-	c := OAuthClient{ID: NewID("ocl", s.db.Now()), Name: name, RedirectURIs: redirectURIs, CreatedAt: s.db.Now().UTC()}
-	return c, s.db.Write(ctx, func(tx Tx) error {
-		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM oauth_clients`)
+	c := OAuthClient{ID: db.NewID("ocl", s.db.Now()), Name: name, RedirectURIs: redirectURIs, CreatedAt: s.db.Now().UTC()}
+	return c, s.db.Write(ctx, func(tx db.Tx) error {
+		n, err := db.One(ctx, tx, db.ScanInt, `SELECT count(*) FROM oauth_clients`)
 		if err == nil && n >= maxOAuthClients {
 			// Many registrations must not block new ones, so the new client replaces an unused one.
 			// Recent clients are kept, because their users may be giving consent at this moment.
 			n, err = tx.Exec(deleteClients, s.db.Now().Add(-oauthClientGrace).UnixMilli(), 1)
 			if err == nil && n == 0 {
-				err = Errorf(Limited, "too many programs have registered: try again later")
+				err = db.Errorf(db.Limited, "too many programs have registered: try again later")
 			}
 		}
 		if err != nil {
@@ -83,15 +84,16 @@ func (s *Store) OAuthClient(ctx context.Context, id string) (OAuthClient, error)
 	return s.oauthClient(ctx, s.db, id)
 }
 
-func (s *Store) oauthClient(ctx context.Context, q querier, id string) (OAuthClient, error) {
-	c, err := one(ctx, q, func(row scanner) (c OAuthClient, err error) {
+func (s *Store) oauthClient(ctx context.Context, q db.Querier, id string) (OAuthClient, error) {
+	c, err := db.One(ctx, q, func(row db.Scanner) (c OAuthClient, err error) {
 		var list string
-		if err = row.Scan(&c.ID, &c.Name, &list, asTime(&c.CreatedAt)); err == nil {
+		if err = row.Scan(&c.ID, &c.Name, &list, db.AsTime(&c.CreatedAt)); err == nil {
 			err = json.Unmarshal([]byte(list), &c.RedirectURIs)
 		}
 		return c, err
 	}, `SELECT id, name, redirect_uris, created_at FROM oauth_clients WHERE id = ?`, id)
-	return c, noRow(err, Errorf(NotFound, "no program has registered under this client_id: it has to register again"))
+	return c, db.NoRow(err, db.Errorf(db.NotFound,
+		"no program has registered under this client_id: it has to register again"))
 }
 
 // PruneOAuth deletes up to limit grants whose code was never used, and then up to limit clients
@@ -121,7 +123,7 @@ const (
 func wrongRedirect(uri string) string {
 	u, err := url.Parse(uri)
 	switch {
-	case err != nil || len(uri) > maxRedirectURI || !isToken(uri):
+	case err != nil || len(uri) > maxRedirectURI || !db.IsToken(uri):
 		return "must be addresses of printable ASCII"
 	// RFC 6749, section 3.1.2, forbids a fragment. A person could mistake a user name in the
 	// address for the host.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // The lifetimes of the secrets of a grant, and the limit on grants.
@@ -61,10 +63,10 @@ const selectGrant = `SELECT g.id, c.name, g.created_at, g.expires_at, g.client_i
 		(SELECT max(k.last_used_at) FROM api_keys k WHERE k.oauth_grant_id = g.id)
 	FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id `
 
-func scanGrant(row scanner) (g OAuthGrant, err error) {
-	err = row.Scan(&g.ID, &g.ClientName, asTime(&g.CreatedAt), asTime(&g.ExpiresAt), &g.clientID, &g.organizationID,
-		&g.userID, &g.redirectURI, &g.challenge, &g.codeHash, &g.refreshHash, asTimeOrNil(&g.revokedAt),
-		asTimeOrNil(&g.LastUsedAt))
+func scanGrant(row db.Scanner) (g OAuthGrant, err error) {
+	err = row.Scan(&g.ID, &g.ClientName, db.AsTime(&g.CreatedAt), db.AsTime(&g.ExpiresAt), &g.clientID, &g.organizationID,
+		&g.userID, &g.redirectURI, &g.challenge, &g.codeHash, &g.refreshHash, db.AsTimeOrNil(&g.revokedAt),
+		db.AsTimeOrNil(&g.LastUsedAt))
 	return g, err
 }
 
@@ -75,7 +77,7 @@ func (g OAuthGrant) by(addr string) Caller {
 
 // oauthError returns an error with a code of RFC 6749.
 func oauthError(code, message string) error {
-	return &Error{Kind: Invalid, Code: code, Message: message}
+	return &db.Error{Kind: db.Invalid, Code: code, Message: message}
 }
 
 // errGrant is the one error for all codes and tokens that are not valid, whatever the reason.
@@ -84,11 +86,11 @@ var errGrant = oauthError("invalid_grant", "the code or the token is unknown, ex
 // Consent lets a client act for the caller, and returns the code by which the client gets
 // its tokens.
 func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code string, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		// The role is read here, because the person may have been removed while the page
 		// was open.
 		if role, err := s.role(ctx, tx, c.OrganizationID, c.UserID); err != nil || role == "" {
-			return cmp.Or[error](err, Errorf(Forbidden, "you are not in this organization"))
+			return cmp.Or[error](err, db.Errorf(db.Forbidden, "you are not in this organization"))
 		}
 		client, err := s.oauthClient(ctx, tx, consent.ClientID)
 		if err != nil {
@@ -97,17 +99,17 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 		// The page has checked both. The store checks them again, because a code that is sent to a
 		// wrong address gives access to the account.
 		if !client.Redirects(consent.RedirectURI) || len(consent.CodeChallenge) != 43 {
-			return Errorf(Invalid, "the request of the program is not valid")
+			return db.Errorf(db.Invalid, "the request of the program is not valid")
 		}
-		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM oauth_grants WHERE user_id = ? AND organization_id = ?
+		n, err := db.One(ctx, tx, db.ScanInt, `SELECT count(*) FROM oauth_grants WHERE user_id = ? AND organization_id = ?
 			AND revoked_at IS NULL AND expires_at > ?`, c.UserID, c.OrganizationID, s.db.Millis())
 		if err == nil && n >= maxOAuthGrants {
-			err = Errorf(Conflict, "%d programs act for you already: revoke one on the page of your account", n)
+			err = db.Errorf(db.Conflict, "%d programs act for you already: revoke one on the page of your account", n)
 		}
 		if err != nil {
 			return err
 		}
-		id := NewID("ogr", s.db.Now())
+		id := db.NewID("ogr", s.db.Now())
 		// Only the hash of the code is stored, so that nobody can redeem a code from a copy of the
 		// database.
 		if code, err = s.grantToken(codePrefix, id); err != nil {
@@ -115,7 +117,8 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 		}
 		_, err = tx.Exec(`INSERT INTO oauth_grants (id, client_id, organization_id, user_id, code_hash, code_challenge,
 				redirect_uri, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			id, client.ID, c.OrganizationID, c.UserID, hashToken(code), consent.CodeChallenge, consent.RedirectURI, s.db.Millis(),
+			id, client.ID, c.OrganizationID, c.UserID, db.HashToken(code), consent.CodeChallenge,
+			consent.RedirectURI, s.db.Millis(),
 			s.db.Now().Add(oauthCodeLifetime).UnixMilli())
 		if err != nil {
 			return err
@@ -139,7 +142,7 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 // grantToken returns a new secret of a grant. The secret holds the grant's id and a
 // signature. So the server recognizes a secret that it issued, even after its hash is gone.
 func (s *Store) grantToken(prefix, grantID string) (string, error) {
-	body := strings.TrimPrefix(grantID, "ogr_") + "." + newToken("")
+	body := strings.TrimPrefix(grantID, "ogr_") + "." + db.NewToken("")
 	mac, err := s.sign(prefix, body)
 	return prefix + body + "." + base64.RawURLEncoding.EncodeToString(mac), err
 }
@@ -180,7 +183,7 @@ func (s *Store) ExchangeCode(ctx context.Context, x OAuthExchange, addr string) 
 	return s.exchange(ctx, codePrefix, x.Code, addr, func(g OAuthGrant) bool {
 		sum := sha256.Sum256([]byte(x.Verifier))
 		challenge := base64.RawURLEncoding.EncodeToString(sum[:])
-		return subtle.ConstantTimeCompare(g.codeHash, hashToken(x.Code)) == 1 && g.clientID == x.ClientID &&
+		return subtle.ConstantTimeCompare(g.codeHash, db.HashToken(x.Code)) == 1 && g.clientID == x.ClientID &&
 			g.redirectURI == x.RedirectURI && len(x.Verifier) >= 43 &&
 			subtle.ConstantTimeCompare([]byte(challenge), []byte(g.challenge)) == 1
 	})
@@ -191,7 +194,7 @@ func (s *Store) ExchangeCode(ctx context.Context, x OAuthExchange, addr string) 
 // tell which one, so RefreshTokens ends the grant (RFC 9700, section 4.14.2).
 func (s *Store) RefreshTokens(ctx context.Context, clientID, refresh, addr string) (OAuthTokens, error) {
 	return s.exchange(ctx, refreshPrefix, refresh, addr, func(g OAuthGrant) bool {
-		return subtle.ConstantTimeCompare(g.refreshHash, hashToken(refresh)) == 1 && g.clientID == clientID
+		return subtle.ConstantTimeCompare(g.refreshHash, db.HashToken(refresh)) == 1 && g.clientID == clientID
 	})
 }
 
@@ -204,11 +207,11 @@ func (s *Store) exchange(ctx context.Context, prefix, secret, addr string, fits 
 		return t, cmp.Or(err, errGrant)
 	}
 	refused := false
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		t, refused = OAuthTokens{}, false
-		g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ?`, id)
+		g, err := db.One(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ?`, id)
 		if err != nil {
-			return noRow(err, errGrant)
+			return db.NoRow(err, errGrant)
 		}
 		// A removed member must not keep access through a program.
 		role, err := s.role(ctx, tx, g.organizationID, g.userID)
@@ -235,35 +238,35 @@ func (s *Store) exchange(ctx context.Context, prefix, secret, addr string, fits 
 
 // issue creates new tokens for a grant. All access tokens of a grant are one API key, whose
 // secret changes. So usage and the audit log name the same key each time.
-func (s *Store) issue(tx Tx, g OAuthGrant) (t OAuthTokens, err error) {
-	t = OAuthTokens{Access: newToken(accessPrefix), Expires: OAuthTokenLifetime}
+func (s *Store) issue(tx db.Tx, g OAuthGrant) (t OAuthTokens, err error) {
+	t = OAuthTokens{Access: db.NewToken(accessPrefix), Expires: OAuthTokenLifetime}
 	if t.Refresh, err = s.grantToken(refreshPrefix, g.ID); err != nil {
 		return t, err
 	}
 	// From here on the old code or refresh token fits no hash, so a second use is
 	// noticed.
 	_, err = tx.Exec(`UPDATE oauth_grants SET code_hash = NULL, refresh_hash = ?, expires_at = ? WHERE id = ?`,
-		hashToken(t.Refresh), s.db.Now().Add(oauthRefreshLifetime).UnixMilli(), g.ID)
+		db.HashToken(t.Refresh), s.db.Now().Add(oauthRefreshLifetime).UnixMilli(), g.ID)
 	if err != nil {
 		return t, err
 	}
 	expires := s.db.Now().Add(OAuthTokenLifetime).UnixMilli()
 	s.forgetKnown(tx)
 	n, err := tx.Exec(`UPDATE api_keys SET hash = ?, prefix = ?, expires_at = ? WHERE oauth_grant_id = ?`,
-		hashToken(t.Access), t.Access[:12], expires, g.ID)
+		db.HashToken(t.Access), t.Access[:12], expires, g.ID)
 	if err != nil || n > 0 {
 		return t, err
 	}
 	// The first exchange of the grant: it has no key yet.
 	_, err = tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at, expires_at,
-			oauth_grant_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, NewID("key", s.db.Now()), g.organizationID, g.userID,
-		g.ClientName, hashToken(t.Access), t.Access[:12], s.db.Millis(), expires, g.ID)
+			oauth_grant_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, db.NewID("key", s.db.Now()), g.organizationID, g.userID,
+		g.ClientName, db.HashToken(t.Access), t.Access[:12], s.db.Millis(), expires, g.ID)
 	return t, err
 }
 
 // endGrant revokes a grant and its access token. A grant that is revoked already stays as
 // it is, and the audit log gets no second entry.
-func (s *Store) endGrant(tx Tx, c Caller, g OAuthGrant, why string) error {
+func (s *Store) endGrant(tx db.Tx, c Caller, g OAuthGrant, why string) error {
 	n, err := tx.Exec(`UPDATE oauth_grants SET revoked_at = ?, code_hash = NULL, refresh_hash = NULL
 		WHERE id = ? AND revoked_at IS NULL`, s.db.Millis(), g.ID)
 	if err != nil || n == 0 {
@@ -284,14 +287,14 @@ func (s *Store) RevokeToken(ctx context.Context, clientID, token, addr string) e
 	if err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		// A refresh token names its grant, even one that was used. An access token is
 		// found by its hash.
-		g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.client_id = ?1
+		g, err := db.One(ctx, tx, scanGrant, selectGrant+`WHERE g.client_id = ?1
 			AND g.id IN (?2, (SELECT k.oauth_grant_id FROM api_keys k WHERE k.hash = ?3))`,
-			clientID, id, hashToken(token))
+			clientID, id, db.HashToken(token))
 		if err != nil {
-			return noRow(err, nil)
+			return db.NoRow(err, nil)
 		}
 		return s.endGrant(tx, g.by(addr), g, "by the program")
 	})
@@ -300,7 +303,7 @@ func (s *Store) RevokeToken(ctx context.Context, clientID, token, addr string) e
 // OAuthGrants lists the programs that act for the caller in this organization, newest
 // first.
 func (s *Store) OAuthGrants(ctx context.Context, c Caller) ([]OAuthGrant, error) {
-	grants, err := all(ctx, s.db, scanGrant, selectGrant+`WHERE g.user_id = ? AND g.organization_id = ?
+	grants, err := db.All(ctx, s.db, scanGrant, selectGrant+`WHERE g.user_id = ? AND g.organization_id = ?
 		AND g.revoked_at IS NULL AND g.refresh_hash IS NOT NULL AND g.expires_at > ? LIMIT ?`,
 		c.UserID, c.OrganizationID, s.db.Millis(), maxOAuthGrants)
 	// Consent limits their number, so they are sorted here, and no index is needed.
@@ -311,11 +314,11 @@ func (s *Store) OAuthGrants(ctx context.Context, c Caller) ([]OAuthGrant, error)
 // RevokeOAuthGrant ends a grant of the caller. Any other grant is NotFound: RevokeKey ends
 // the grants of other people.
 func (s *Store) RevokeOAuthGrant(ctx context.Context, c Caller, id string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
-		g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ? AND g.user_id = ? AND g.organization_id = ?`,
+	return s.db.Write(ctx, func(tx db.Tx) error {
+		g, err := db.One(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ? AND g.user_id = ? AND g.organization_id = ?`,
 			id, c.UserID, c.OrganizationID)
 		if err != nil {
-			return noRecord(err, "grant")
+			return db.NoRecord(err, "grant")
 		}
 		return s.endGrant(tx, c, g, "by the person")
 	})

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/sqlite"
 )
@@ -46,8 +47,8 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 			by: map[string]laneCounts{}, underWay: map[*addition]bool{}},
 		hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), hashMemory: opt.PasswordMemory}
 	s.Gate = gate.New(gate.Config{Dir: dir, Now: opt.Now, Log: opt.Log, Statfs: opt.Statfs,
-		DiskReserve: opt.DiskReserve, DiskWarning: opt.DiskWarning, Full: diskFullError(nil),
-		Refuse: func(code, message string) error { return ReadOnlyError(code, message) }})
+		DiskReserve: opt.DiskReserve, DiskWarning: opt.DiskWarning, Full: db.DiskFullError(nil),
+		Refuse: func(code, message string) error { return db.ReadOnlyError(code, message) }})
 	s.orgDisks.open(opt.OrgDisk)
 	for l := range lanes {
 		s.queue[l] = s.newQueueQueries(l)
@@ -141,7 +142,7 @@ func (s *Store) openDatabase(ctx context.Context, opt Options) error {
 		}
 	}
 	if err == nil {
-		s.db = NewDB(s.file, s.now, s.Gate, s.Damage, false)
+		s.db = db.New(s.file, s.now, s.Gate, s.Damage, false)
 	}
 	if err == nil && opt.BeginAnew {
 		err = markBegunAnewDone(s.dir)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+
+	"journeyman/store/db"
 )
 
 // OrganizationModels are the models that an organization has set up, as the runner needs
@@ -23,7 +25,7 @@ type OpenProvider struct {
 	Key string // "" without one
 
 	// Sealed is not nil if the key cannot be read, because the key file has changed.
-	Sealed *Error
+	Sealed *db.Error
 }
 
 // firstOrganization finds the first organization by the order in which the rows were made. The times come from
@@ -31,11 +33,11 @@ type OpenProvider struct {
 const firstOrganization = `SELECT id FROM organizations ORDER BY num LIMIT 1`
 
 // isFirst reports whether an organization is the first of the server.
-func (s *Store) isFirst(ctx context.Context, q querier, organizationID string) (bool, error) {
+func (s *Store) isFirst(ctx context.Context, q db.Querier, organizationID string) (bool, error) {
 	if known := s.firstID.Load(); known != nil {
 		return *known == organizationID, nil
 	}
-	first, err := one(ctx, q, scanString, firstOrganization)
+	first, err := db.One(ctx, q, db.ScanString, firstOrganization)
 	if err != nil {
 		return false, err
 	}
@@ -50,15 +52,16 @@ func (s *Store) ModelChanges() int64 { return s.modelChanges.Load() }
 // OrganizationModels returns the models of an organization. It checks no right: the runner
 // opens models for every caller.
 func (s *Store) OrganizationModels(ctx context.Context, organizationID string) (m OrganizationModels, err error) {
-	err = s.db.Snapshot(ctx, func(q querier) error {
-		m.Chain, err = one(ctx, q, scanString, `SELECT coalesce(models, '') FROM organizations WHERE id = ?`, organizationID)
+	err = s.db.Snapshot(ctx, func(q db.Querier) error {
+		m.Chain, err = db.One(ctx, q, db.ScanString, `SELECT coalesce(models, '') FROM organizations WHERE id = ?`,
+			organizationID)
 		if err != nil {
-			return noRecord(err, "organization")
+			return db.NoRecord(err, "organization")
 		}
 		if m.First, err = s.isFirst(ctx, q, organizationID); err != nil {
 			return err
 		}
-		m.Providers, err = all(ctx, q, s.openProvider, `SELECT sealed, `+providerColumns+` FROM model_providers
+		m.Providers, err = db.All(ctx, q, s.openProvider, `SELECT sealed, `+providerColumns+` FROM model_providers
 			INDEXED BY model_providers_by_name WHERE organization_id = ? ORDER BY name`, organizationID)
 		return err
 	})
@@ -66,9 +69,9 @@ func (s *Store) OrganizationModels(ctx context.Context, organizationID string) (
 }
 
 // openProvider scans a provider and unseals its key.
-func (s *Store) openProvider(row scanner) (p OpenProvider, err error) {
+func (s *Store) openProvider(row db.Scanner) (p OpenProvider, err error) {
 	var sealed []byte
-	p.Provider, err = scanProvider(scannerFunc(func(dest ...any) error {
+	p.Provider, err = scanProvider(db.ScannerFunc(func(dest ...any) error {
 		return row.Scan(append([]any{&sealed}, dest...)...)
 	}))
 	if err != nil || sealed == nil {
@@ -87,15 +90,15 @@ func (s *Store) openProvider(row scanner) (p OpenProvider, err error) {
 // returns Forbidden unless the caller is an Owner. It returns a Conflict unless the chain is still
 // was. The caller has checked the names.
 func (s *Store) SetDefaultModels(ctx context.Context, c Caller, was, chain string) error {
-	var f Fields
-	if checkLine(&f, "models", chain, MaxModelName); f.Err() != nil {
+	var f db.Fields
+	if db.CheckLine(&f, "models", chain, MaxModelName); f.Err() != nil {
 		return f.Err()
 	}
-	return s.changeProviders(ctx, &c, func(tx Tx) error {
+	return s.changeProviders(ctx, &c, func(tx db.Tx) error {
 		changed := false
 		err := s.setModels(ctx, tx, c, chain, func(now string) bool { changed = now != was; return !changed })
 		if changed {
-			return Errorf(Conflict, "somebody has just changed the default models: look at them again")
+			return db.Errorf(db.Conflict, "somebody has just changed the default models: look at them again")
 		}
 		return err
 	})
@@ -106,9 +109,9 @@ func (s *Store) SetDefaultModels(ctx context.Context, c Caller, was, chain strin
 func (s *Store) OperatorOf(ctx context.Context, organization string) (c Caller, err error) {
 	c = Operator()
 	if organization = strings.TrimSpace(organization); organization == "" {
-		c.OrganizationID, err = one(ctx, s.db, scanString, firstOrganization)
-		return c, noRow(err, Errorf(NotFound, "the data folder has no organization yet: start the server first"))
+		c.OrganizationID, err = db.One(ctx, s.db, db.ScanString, firstOrganization)
+		return c, db.NoRow(err, db.Errorf(db.NotFound, "the data folder has no organization yet: start the server first"))
 	}
-	c.OrganizationID, err = one(ctx, s.db, scanString, `SELECT id FROM organizations WHERE name = ?`, organization)
-	return c, noRow(err, Errorf(NotFound, "there is no organization %q", FirstRunes(organization, maxName)))
+	c.OrganizationID, err = db.One(ctx, s.db, db.ScanString, `SELECT id FROM organizations WHERE name = ?`, organization)
+	return c, db.NoRow(err, db.Errorf(db.NotFound, "there is no organization %q", db.FirstRunes(organization, db.MaxName)))
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // DefaultOrganization is the name of the organization that the first start creates.
@@ -24,8 +26,8 @@ func (s *Store) Organizations(ctx context.Context, c Caller) ([]Organization, er
 	return s.organizationsOf(ctx, s.db, c.UserID)
 }
 
-func (s *Store) organizationsOf(ctx context.Context, q querier, userID string) ([]Organization, error) {
-	return all(ctx, q, func(row scanner) (o Organization, err error) {
+func (s *Store) organizationsOf(ctx context.Context, q db.Querier, userID string) ([]Organization, error) {
+	return db.All(ctx, q, func(row db.Scanner) (o Organization, err error) {
 		return o, row.Scan(&o.ID, &o.Name, &o.Role)
 	}, `SELECT o.id, o.name, m.role FROM memberships m JOIN organizations o ON o.id = m.organization_id
 		WHERE m.user_id = ? ORDER BY m.created_at, m.organization_id`, userID)
@@ -51,7 +53,7 @@ func (s *Store) Elsewhere(ctx context.Context, c Caller, r Record) (list []Organ
 		switch {
 		case err == nil:
 			list = append(list, o)
-		case IsKind(err, NotFound), IsKind(err, Forbidden):
+		case db.IsKind(err, db.NotFound), db.IsKind(err, db.Forbidden):
 			err = nil
 		}
 	}
@@ -74,18 +76,18 @@ func (s *Store) seesRecord(ctx context.Context, c Caller, r Record) (err error) 
 // ensureOrganization returns the id of the organization with that name, or of the
 // first one where name is empty. It creates the organization if there is none, and
 // reports whether it did.
-func (s *Store) ensureOrganization(tx Tx, name string) (id string, created bool, err error) {
+func (s *Store) ensureOrganization(tx db.Tx, name string) (id string, created bool, err error) {
 	ctx := context.Background()
 	if name == "" {
-		id, err = one(ctx, tx, scanString, firstOrganization)
+		id, err = db.One(ctx, tx, db.ScanString, firstOrganization)
 		name = DefaultOrganization
 	} else {
-		id, err = one(ctx, tx, scanString, `SELECT id FROM organizations WHERE name = ?`, name)
+		id, err = db.One(ctx, tx, db.ScanString, `SELECT id FROM organizations WHERE name = ?`, name)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, false, err
 	}
-	id = NewID("org", s.db.Now())
+	id = db.NewID("org", s.db.Now())
 	_, err = tx.Exec(`INSERT INTO organizations (id, name, created_at) VALUES (?, ?, ?)`, id, name, s.db.Millis())
 	return id, true, err
 }
@@ -105,9 +107,9 @@ func (s *Store) OrganizationSettings(ctx context.Context, c Caller) (o Organizat
 	return s.organizationSettings(ctx, s.db, c.OrganizationID)
 }
 
-func (s *Store) organizationSettings(ctx context.Context, q querier,
+func (s *Store) organizationSettings(ctx context.Context, q db.Querier,
 	organizationID string) (o OrganizationSettings, spent int64, err error) {
-	_, err = one(ctx, q, into(&o.Name, &o.MonthlyCreditCap, &spent), `SELECT name, monthly_credit_cap,
+	_, err = db.One(ctx, q, db.Into(&o.Name, &o.MonthlyCreditCap, &spent), `SELECT name, monthly_credit_cap,
 			coalesce((SELECT cost FROM spending WHERE organization_id = ?1 AND month = ?2), 0)
 		FROM organizations WHERE id = ?1`, organizationID, month(s.db.Now()))
 	return o, spent, err
@@ -126,16 +128,16 @@ func (s *Store) MonthSpending(ctx context.Context, c Caller) (spent int64, limit
 // UpdateOrganization changes the settings of the caller's organization. It returns Forbidden unless
 // the caller is an Owner. The name of another organization is Invalid.
 func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o OrganizationSettings) error {
-	var f Fields
+	var f db.Fields
 	o.Name = strings.TrimSpace(o.Name)
-	checkName(&f, "name", o.Name, maxName)
+	db.CheckName(&f, "name", o.Name, db.MaxName)
 	limit := o.MonthlyCreditCap
 	f.Check(limit == nil || *limit >= 0, "monthlyCreditCap", "must be 0 or more") // false for NaN
 	if err := f.Err(); err != nil {
 		return err
 	}
 	var spent int64
-	err := s.db.Write(ctx, func(tx Tx) error {
+	err := s.db.Write(ctx, func(tx db.Tx) error {
 		if err := s.allowNow(ctx, tx, &c, ManageOrganization); err != nil {
 			return err
 		}
@@ -145,12 +147,12 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 		}
 		spent = sum
 		// Writes that spend compare the cap with this row, too: see meter.
-		_, err = one(ctx, tx, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?
+		_, err = db.One(ctx, tx, db.ScanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?
 			/* FOR UPDATE */`, c.OrganizationID, month(s.db.Now()))
-		if noRow(err, nil) != nil {
+		if db.NoRow(err, nil) != nil {
 			return err
 		}
-		err = refuseIf(ctx, tx, Fields{{Path: "name", Message: "is the name of another organization"}}.Err(),
+		err = db.RefuseIf(ctx, tx, db.Fields{{Path: "name", Message: "is the name of another organization"}}.Err(),
 			`SELECT EXISTS (SELECT 1 FROM organizations WHERE name = ? AND id <> ?)`, o.Name, c.OrganizationID)
 		if err != nil {
 			return err
@@ -179,17 +181,17 @@ func (s *Store) alertOvertaken(ctx context.Context, organizationID string, spent
 	if err := s.AwaitWrites(ctx); err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(tx Tx) error {
-		now, err := one(ctx, tx, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
+	return s.db.Write(ctx, func(tx db.Tx) error {
+		now, err := db.One(ctx, tx, db.ScanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
 			organizationID, month(s.db.Now()))
-		if noRow(err, nil) != nil {
+		if db.NoRow(err, nil) != nil {
 			return err
 		}
 		return s.alertCap(ctx, tx, organizationID, spent, now, limit, limit)
 	})
 }
 
-func (s *Store) auditOrganization(tx Tx, c Caller, old, o OrganizationSettings) error {
+func (s *Store) auditOrganization(tx db.Tx, c Caller, old, o OrganizationSettings) error {
 	if old.Name != o.Name {
 		err := s.audit(tx, c, "organization.name", c.OrganizationID, map[string]any{"from": old.Name, "to": o.Name})
 		if err != nil {
@@ -229,21 +231,21 @@ func (s *Store) knownCap(ctx context.Context, organizationID string) (*float64, 
 }
 
 // left returns the nano-dollars that are left of a cap.
-func (s *Store) left(ctx context.Context, q querier, organizationID string, credits float64) (int64, error) {
-	spent, err := one(ctx, q, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
+func (s *Store) left(ctx context.Context, q db.Querier, organizationID string, credits float64) (int64, error) {
+	spent, err := db.One(ctx, q, db.ScanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
 		organizationID, month(s.db.Now()))
 	// A cap may be any number. Without the limit of 2^62 nano-dollars, the conversion would overflow.
-	return int64(min(credits*NanosPerCredit, 1<<62)) - spent, noRow(err, nil)
+	return int64(min(credits*db.NanosPerCredit, 1<<62)) - spent, db.NoRow(err, nil)
 }
 
 // creditCap returns the credits that an organization may spend in a month, nil for no limit.
-func (s *Store) creditCap(ctx context.Context, q querier, organizationID string) (credits *float64, err error) {
-	_, err = one(ctx, q, into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?`, organizationID)
+func (s *Store) creditCap(ctx context.Context, q db.Querier, organizationID string) (credits *float64, err error) {
+	_, err = db.One(ctx, q, db.Into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?`, organizationID)
 	return credits, err
 }
 
 // checkCap returns CapReached if an organization has spent its credits.
-func (s *Store) checkCap(ctx context.Context, q querier, organizationID string) error {
+func (s *Store) checkCap(ctx context.Context, q db.Querier, organizationID string) error {
 	credits, err := s.creditCap(ctx, q, organizationID)
 	if err != nil {
 		return err
@@ -252,7 +254,7 @@ func (s *Store) checkCap(ctx context.Context, q querier, organizationID string) 
 }
 
 // checkSpending is checkCap for a cap that was read; nil for none.
-func (s *Store) checkSpending(ctx context.Context, q querier, organizationID string, credits *float64) error {
+func (s *Store) checkSpending(ctx context.Context, q db.Querier, organizationID string, credits *float64) error {
 	if credits == nil {
 		return nil
 	}
@@ -264,8 +266,8 @@ func (s *Store) checkSpending(ctx context.Context, q querier, organizationID str
 }
 
 // CapReached returns the error for new work of an organization that has reached its monthly cap.
-func CapReached() *Error {
-	return &Error{Kind: PaymentRequired, Code: "credit_cap",
+func CapReached() *db.Error {
+	return &db.Error{Kind: db.PaymentRequired, Code: "credit_cap",
 		Message: "the organization has used its credits for this month"}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -80,9 +81,10 @@ func (d *orgDisks) fits(organization string, n int64) error {
 		return nil
 	}
 	d.refused = true
-	return &Error{Kind: Full, Message: fmt.Sprintf("the organization stores as much as it may, %.1f MiB: delete files "+
-		"in workspaces, keep tasks and mail for a shorter time, or let the operator raise --org-disk",
-		float64(d.most)/(1<<20))}
+	return &db.Error{Kind: db.Full,
+		Message: fmt.Sprintf("the organization stores as much as it may, %.1f MiB: delete files "+
+			"in workspaces, keep tasks and mail for a shorter time, or let the operator raise --org-disk",
+			float64(d.most)/(1<<20))}
 }
 
 // An OrgDisk is the part of the disk that an organization may use.
@@ -103,9 +105,9 @@ func (s *Store) DiskOfWorker(ctx context.Context, workerID string) (OrgDisk, err
 	if ok {
 		return s.DiskOf(owner), nil
 	}
-	owner, err := one(ctx, s.db, scanString, `SELECT organization_id FROM workers WHERE id = ?`, workerID)
+	owner, err := db.One(ctx, s.db, db.ScanString, `SELECT organization_id FROM workers WHERE id = ?`, workerID)
 	if err != nil {
-		return OrgDisk{}, noRecord(err, "worker")
+		return OrgDisk{}, db.NoRecord(err, "worker")
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/ordertest"
 )
@@ -40,7 +41,7 @@ func TestOrgDiskIsShared(t *testing.T) {
 			stored++
 			continue
 		}
-		is.True(store.IsKind(err, store.Full)) // not an error of the machine
+		is.True(db.IsKind(err, db.Full)) // not an error of the machine
 	}
 	ordertest.Above(is, stored, 0)
 	ordertest.AtMost(is, stored, 10)
@@ -51,13 +52,13 @@ func TestOrgDiskIsShared(t *testing.T) {
 	}
 	left := disk.Left()
 	_, err := disk.PutBlob(f.ctx(), strings.NewReader(strings.Repeat("x", 501)), 1000)
-	is.True(store.IsKind(err, store.Full))
+	is.True(db.IsKind(err, db.Full))
 	_, err = disk.PutBlob(f.ctx(), strings.NewReader("more than the limit of a file"), 10)
-	is.True(store.IsKind(err, store.TooLarge))
+	is.True(db.IsKind(err, db.TooLarge))
 	is.Equal(disk.Left(), left)
 	_, err = disk.PutBlob(f.ctx(), strings.NewReader(strings.Repeat("x", 500)), 1000)
 	is.NoErr(err)
-	is.True(store.IsKind(disk.Room(), store.Full))
+	is.True(db.IsKind(disk.Room(), db.Full))
 	is.NoErr(other.Room())
 	disk.Add(-1)
 	is.NoErr(disk.Room())
@@ -110,14 +111,14 @@ func TestMeasureOrganizations(t *testing.T) {
 
 	// A refusal makes the next measurement come soon.
 	disk.Add(900)
-	is.True(store.IsKind(disk.Room(), store.Full))
+	is.True(db.IsKind(disk.Room(), db.Full))
 	_, err := f.CreateTurn(f.ctx(), f.turn())
-	is.True(store.IsKind(err, store.Full))
-	_, _, err = f.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
-	is.True(store.IsKind(err, store.Full))
+	is.True(db.IsKind(err, db.Full))
+	_, _, err = f.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{})
+	is.True(db.IsKind(err, db.Full))
 	more := "Help more."
 	_, err = f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: &more})
-	is.True(store.IsKind(err, store.Full))
+	is.True(db.IsKind(err, db.Full))
 	f.clock.advance(time.Minute)
 	measure()
 	is.Equal(use(), int64(209))

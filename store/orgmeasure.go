@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/engine"
 )
 
@@ -183,10 +184,10 @@ func (s *Store) orgSizes(ctx context.Context) (map[string]int64, error) {
 
 // addOrgSizes adds the results of a query of orgSizes, range by range and with pauses.
 func (s *Store) addOrgSizes(ctx context.Context, sizes map[string]int64, last, query string) error {
-	end, err := one(ctx, s.db, scanInt, last)
+	end, err := db.One(ctx, s.db, db.ScanInt, last)
 	for from := int64(0); err == nil && from < end; from += orgMeasureRows {
 		begun := time.Now()
-		_, err = all(ctx, s.db, func(row scanner) (struct{}, error) {
+		_, err = db.All(ctx, s.db, func(row db.Scanner) (struct{}, error) {
 			var organization string
 			var size int64
 			err := row.Scan(&organization, &size)
@@ -215,7 +216,7 @@ func (s *Store) addWorkspaceSizes(ctx context.Context, sizes map[string]int64) e
 	}
 	for _, f := range folders {
 		disk, err := s.DiskOfWorker(ctx, strings.TrimSuffix(f.Name(), ownFoldersSuffix))
-		if IsNotFound(err) {
+		if db.IsNotFound(err) {
 			continue // some other program's folder
 		}
 		if err != nil {

@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"journeyman/store/db"
+)
 
 // Workspace returns the folder of a worker's tasks, or the own folder of one of them. The
 // folder may not exist. It returns Forbidden unless the caller created the worker, and
@@ -14,7 +18,7 @@ func (s *Store) Workspace(ctx context.Context, c Caller, workerID, taskID string
 		return Folder{}, err
 	}
 	if task.WorkerID != workerID {
-		return Folder{}, Errorf(NotFound, "the worker has no task of that id")
+		return Folder{}, db.Errorf(db.NotFound, "the worker has no task of that id")
 	}
 	return Folder{WorkerID: workerID, TaskID: task.ID}, nil
 }
@@ -30,7 +34,7 @@ func (s *Store) OwnFolders(ctx context.Context, c Caller, workerID string, limit
 		return nil, err
 	}
 	// The inner query bounds the rows that are read if few tasks have such a folder.
-	return all(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM (SELECT * FROM tasks INDEXED BY tasks_by_worker
+	return db.All(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM (SELECT * FROM tasks INDEXED BY tasks_by_worker
 		WHERE worker_num = ? AND archived_at IS NULL ORDER BY created_at DESC, num DESC LIMIT ?) AS tasks
 		WHERE own_folder = 1 /* ORDER BY created_at DESC, num DESC */ LIMIT ?`,
 		w.num, tasksWithFolders, limit)

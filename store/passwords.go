@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
+
+	"journeyman/store/db"
 )
 
 // The cost of a password hash (RFC 9106): 19 MiB, two passes, one lane. Each hash
@@ -33,7 +35,7 @@ const (
 )
 
 // checkPassword adds to f an error for a password that is too short, too long or common.
-func checkPassword(f *Fields, password string) {
+func checkPassword(f *db.Fields, password string) {
 	switch {
 	case utf8.RuneCountInString(password) < MinPassword:
 		f.Add("password", "must have %d characters or more", MinPassword)
@@ -78,7 +80,7 @@ func (s *Store) hash(ctx context.Context, do func()) error {
 		do()
 		return nil
 	case <-late.C:
-		return Errorf(Busy, "too many people are signing in at this moment: try again")
+		return db.Errorf(db.Busy, "too many people are signing in at this moment: try again")
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -87,7 +89,7 @@ func (s *Store) hash(ctx context.Context, do func()) error {
 // newPassword checks and hashes a password that somebody has chosen. It takes too long
 // for a transaction.
 func (s *Store) newPassword(ctx context.Context, password string) (hash string, err error) {
-	var f Fields
+	var f db.Fields
 	checkPassword(&f, password)
 	if err := f.Err(); err != nil {
 		return "", err
@@ -99,13 +101,16 @@ func (s *Store) newPassword(ctx context.Context, password string) (hash string, 
 // SetPassword sets the password of the user with that email address, for the owner of
 // the data folder. It ends the user's sessions and their links to choose a password.
 func (s *Store) SetPassword(ctx context.Context, email, password string) error {
-	return s.setPasswordOf(ctx, email, password, func(Tx) error { return nil })
+	return s.setPasswordOf(ctx, email, password, func(db.Tx) error { return nil })
 }
 
 // SetFirstPassword is SetPassword where no user has a password. Otherwise it does nothing, and set is false.
 // Of several servers that start at once on an empty database, one sets the password.
 func (s *Store) SetFirstPassword(ctx context.Context, email, password string) (set bool, err error) {
-	err = s.setPasswordOf(ctx, email, password, func(tx Tx) error { return refuseIf(ctx, tx, errNotFirst, anyPassword) })
+	err = s.setPasswordOf(ctx, email, password, func(tx db.Tx) error {
+		return db.RefuseIf(ctx, tx, errNotFirst,
+			anyPassword)
+	})
 	if errors.Is(err, errNotFirst) {
 		return false, nil
 	}
@@ -113,12 +118,12 @@ func (s *Store) SetFirstPassword(ctx context.Context, email, password string) (s
 }
 
 // setPasswordOf is SetPassword unless may returns an error.
-func (s *Store) setPasswordOf(ctx context.Context, email, password string, may func(Tx) error) error {
+func (s *Store) setPasswordOf(ctx context.Context, email, password string, may func(db.Tx) error) error {
 	hash, err := s.newPassword(ctx, password)
 	if err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		if err := may(tx); err != nil {
 			return err
 		}
@@ -134,15 +139,15 @@ func (s *Store) setPasswordOf(ctx context.Context, email, password string, may f
 	})
 }
 
-func userByEmail(ctx context.Context, tx Tx, email string) (userID string, err error) {
-	userID, err = one(ctx, tx, scanString, `SELECT id FROM users WHERE email = ?`, email)
-	return userID, noRow(err, Errorf(NotFound, "no user has that email address"))
+func userByEmail(ctx context.Context, tx db.Tx, email string) (userID string, err error) {
+	userID, err = db.One(ctx, tx, db.ScanString, `SELECT id FROM users WHERE email = ?`, email)
+	return userID, db.NoRow(err, db.Errorf(db.NotFound, "no user has that email address"))
 }
 
 // setLinkPassword is setPassword by a link, or by the operator. It ends every session of the user. proven
 // tells whether the operator vouches for the holder of the address, as with a link of the command line. For a
 // link of an organization it is false, because those who manage the organization can open the link themselves.
-func (s *Store) setLinkPassword(tx Tx, userID, hash string, proven bool) error {
+func (s *Store) setLinkPassword(tx db.Tx, userID, hash string, proven bool) error {
 	if _, err := tx.Exec(`UPDATE users SET unproven = ? WHERE id = ?`, !proven, userID); err != nil {
 		return err
 	}
@@ -151,7 +156,7 @@ func (s *Store) setLinkPassword(tx Tx, userID, hash string, proven bool) error {
 
 // setPassword stores the hash of a new password. It ends the access that the old one gave: the
 // user's links, and their sessions except the one with the id kept.
-func (s *Store) setPassword(tx Tx, userID, hash, kept string) error {
+func (s *Store) setPassword(tx db.Tx, userID, hash, kept string) error {
 	if _, err := tx.Exec(`UPDATE users SET password_hash = ? WHERE id = ?`, hash, userID); err != nil {
 		return err
 	}
@@ -166,8 +171,8 @@ func (s *Store) setPassword(tx Tx, userID, hash, kept string) error {
 // returns an Invalid error.
 func (s *Store) ChangePassword(ctx context.Context, c Identity, sessionID, old, password string) error {
 	if _, err := s.CheckPassword(ctx, c.Email, old); err != nil {
-		if IsKind(err, Unauthorized) {
-			return Fields{{Path: "old", Message: "is not your password"}}.Err()
+		if db.IsKind(err, db.Unauthorized) {
+			return db.Fields{{Path: "old", Message: "is not your password"}}.Err()
 		}
 		return err
 	}
@@ -176,7 +181,7 @@ func (s *Store) ChangePassword(ctx context.Context, c Identity, sessionID, old, 
 	if err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		if err := s.setPassword(tx, c.UserID, hash, sessionID); err != nil {
 			return err
 		}
@@ -190,8 +195,8 @@ func (s *Store) ChangePassword(ctx context.Context, c Identity, sessionID, old, 
 func (s *Store) CheckPassword(ctx context.Context, email, password string) (Caller, error) {
 	c := Caller{Trigger: TriggerUI}
 	var hash sql.NullString
-	_, err := one(ctx, s.db, into(&c.UserID, &hash), `SELECT id, password_hash FROM users WHERE email = ?`, email)
-	if err = noRow(err, nil); err != nil {
+	_, err := db.One(ctx, s.db, db.Into(&c.UserID, &hash), `SELECT id, password_hash FROM users WHERE email = ?`, email)
+	if err = db.NoRow(err, nil); err != nil {
 		return Caller{}, err
 	}
 	// An unknown user has no hash. The work is done all the same, so that the duration does not
@@ -203,7 +208,7 @@ func (s *Store) CheckPassword(ctx context.Context, email, password string) (Call
 		}
 	}
 	if !matches {
-		return Caller{}, Errorf(Unauthorized, "the email address or the password is wrong")
+		return Caller{}, db.Errorf(db.Unauthorized, "the email address or the password is wrong")
 	}
 	return c, nil
 }
@@ -212,7 +217,7 @@ const anyPassword = `SELECT EXISTS (SELECT 1 FROM users WHERE password_hash IS N
 
 // HasPasswords reports whether any user has a password to sign in with.
 func (s *Store) HasPasswords(ctx context.Context) (bool, error) {
-	return one(ctx, s.db, scanBool, anyPassword)
+	return db.One(ctx, s.db, db.ScanBool, anyPassword)
 }
 
 // hashPassword returns the hash of a password in PHC form, which names algorithm and cost.
@@ -261,9 +266,9 @@ func passwordMatches(hash, password string, unknown uint32) bool {
 func (s *Store) CreatePasswordLink(ctx context.Context, c Caller, kind LinkKind,
 	user string) (l Link, token string, err error) {
 	if !c.operator && kind != LinkReset {
-		return Link{}, "", Errorf(Forbidden, "only the command line creates this link")
+		return Link{}, "", db.Errorf(db.Forbidden, "only the command line creates this link")
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		userID := user
 		if c.operator {
 			userID, err = userByEmail(ctx, tx, user)
@@ -290,7 +295,7 @@ func (s *Store) CreatePasswordLink(ctx context.Context, c Caller, kind LinkKind,
 
 // allowReset returns an error unless the caller may give a member of their
 // organization a link to choose a password.
-func (s *Store) allowReset(ctx context.Context, tx Tx, c Caller, userID string) error {
+func (s *Store) allowReset(ctx context.Context, tx db.Tx, c Caller, userID string) error {
 	m, err := s.member(ctx, tx, c, userID)
 	if err != nil {
 		return err
@@ -299,7 +304,7 @@ func (s *Store) allowReset(ctx context.Context, tx Tx, c Caller, userID string) 
 		return err
 	}
 	if userID == c.UserID {
-		return Errorf(Conflict, "change your own password on your account's page")
+		return db.Errorf(db.Conflict, "change your own password on your account's page")
 	}
 	list, err := s.organizationsOf(ctx, tx, userID)
 	if err != nil {
@@ -311,9 +316,10 @@ func (s *Store) allowReset(ctx context.Context, tx Tx, c Caller, userID string) 
 		there := c
 		there.OrganizationID = o.ID
 		err := s.allowManaging(ctx, tx, &there, o.Role)
-		if IsKind(err, Forbidden) {
-			return Errorf(Forbidden, "the user is in another organization, too, and the link would also give access to it: "+
-				"ask the operator of this server to run journeyman user reset")
+		if db.IsKind(err, db.Forbidden) {
+			return db.Errorf(db.Forbidden,
+				"the user is in another organization, too, and the link would also give access to it: "+
+					"ask the operator of this server to run journeyman user reset")
 		}
 		if err != nil {
 			return err
@@ -327,12 +333,12 @@ func (s *Store) allowReset(ctx context.Context, tx Tx, c Caller, userID string) 
 // sets the name and the email address, too.
 func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string, n NewUser,
 	remoteAddr string) (Caller, error) {
-	var f Fields
+	var f db.Fields
 	n.Email = strings.TrimSpace(n.Email)
 	n.Name = strings.TrimSpace(n.Name)
 	if kind == LinkWelcome {
-		checkName(&f, "name", n.Name, maxName)
-		f.Check(validEmail(n.Email), "email", "must be an email address")
+		db.CheckName(&f, "name", n.Name, db.MaxName)
+		f.Check(db.ValidEmail(n.Email), "email", "must be an email address")
 	}
 	checkPassword(&f, n.Password)
 	if err := f.Err(); err != nil {
@@ -346,7 +352,7 @@ func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string,
 		return Caller{}, err
 	}
 	c := Caller{Trigger: TriggerUI, RemoteAddr: remoteAddr}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		// Read the link again: it works once, and another request may have used it.
 		l, err := s.link(ctx, tx, kind, token)
 		if err != nil {
@@ -375,8 +381,8 @@ func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string,
 
 // changeEmail sets the email address of the caller. The address of another user is
 // Invalid.
-func (s *Store) changeEmail(ctx context.Context, tx Tx, c Caller, email string) error {
-	err := refuseIf(ctx, tx, Fields{{Path: "email", Message: "belongs to another user"}}.Err(),
+func (s *Store) changeEmail(ctx context.Context, tx db.Tx, c Caller, email string) error {
+	err := db.RefuseIf(ctx, tx, db.Fields{{Path: "email", Message: "belongs to another user"}}.Err(),
 		`SELECT EXISTS (SELECT 1 FROM users WHERE email = ? AND id <> ?)`, email, c.UserID)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -35,13 +36,13 @@ func TestPassword(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			is.True(store.IsKind(errOf(s.CheckPassword(t.Context(), tt.email, tt.password)), store.Unauthorized))
+			is.True(db.IsKind(errOf(s.CheckPassword(t.Context(), tt.email, tt.password)), db.Unauthorized))
 		})
 	}
 	for _, wrong := range []string{"", "1234567", "ééééééé", strings.Repeat("x", store.MaxPassword+1)} {
-		is.True(store.IsKind(s.SetPassword(t.Context(), "ann@acme.test", wrong), store.Invalid))
+		is.True(db.IsKind(s.SetPassword(t.Context(), "ann@acme.test", wrong), db.Invalid))
 	}
-	is.True(store.IsKind(s.SetPassword(t.Context(), "eve@acme.test", "words of my own"), store.NotFound))
+	is.True(db.IsKind(s.SetPassword(t.Context(), "eve@acme.test", "words of my own"), db.NotFound))
 }
 
 // TestHashingIsBounded checks that a password waits while others are hashed, and that the wait ends
@@ -94,7 +95,7 @@ func TestCommonPasswords(t *testing.T) {
 		t.Run(password, func(t *testing.T) {
 			is := is.New(t)
 			err := f.SetPassword(f.ctx(), "ann@acme.test", password)
-			is.Equal(store.IsKind(err, store.Invalid), refused)
+			is.Equal(db.IsKind(err, db.Invalid), refused)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // MaxPins is how many workers of an organization a user can pin. Every page lists them.
@@ -16,15 +18,15 @@ type Pin struct {
 	at        time.Time
 }
 
-func scanPin(row scanner) (p Pin, err error) {
-	err = row.Scan(&p.ID, &p.Title, asTime(&p.at))
+func scanPin(row db.Scanner) (p Pin, err error) {
+	err = row.Scan(&p.ID, &p.Title, db.AsTime(&p.at))
 	return p, err
 }
 
 // Pins returns the workers that the caller has pinned and may still see, in the order in
 // which they were pinned.
 func (s *Store) Pins(ctx context.Context, c Caller) ([]Pin, error) {
-	list, err := all(ctx, s.db, scanPin, `SELECT w.id, w.title, p.created_at
+	list, err := db.All(ctx, s.db, scanPin, `SELECT w.id, w.title, p.created_at
 		FROM worker_pins p CROSS JOIN workers w ON w.id = p.worker_id
 		WHERE p.organization_id = ?1 AND p.user_id = ?2 AND w.deleted_at IS NULL
 			AND (?3 OR w.visibility = 'public' OR w.user_id = ?2
@@ -37,7 +39,7 @@ func (s *Store) Pins(ctx context.Context, c Caller) ([]Pin, error) {
 // PinWorker pins a worker that the caller may see. A second pin changes nothing. It
 // returns a Conflict if the caller has MaxPins pins already.
 func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := s.runnableWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -48,15 +50,15 @@ func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error 
 			c.OrganizationID, c.UserID); err != nil {
 			return err
 		}
-		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM worker_pins
+		n, err := db.One(ctx, tx, db.ScanInt, `SELECT count(*) FROM worker_pins
 			WHERE organization_id = ? AND user_id = ? AND worker_id <> ?`, c.OrganizationID, c.UserID, workerID)
 		if err != nil {
 			return err
 		}
 		if n >= MaxPins {
-			return Errorf(Conflict, "you have pinned %d workers, which is the limit: unpin one first", MaxPins)
+			return db.Errorf(db.Conflict, "you have pinned %d workers, which is the limit: unpin one first", MaxPins)
 		}
-		s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
+		s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
 		_, err = tx.Exec(`INSERT INTO worker_pins (organization_id, user_id, worker_id, created_at)
 			VALUES (?, ?, ?, ?) ON CONFLICT (organization_id, user_id, worker_id) DO NOTHING`, c.OrganizationID, c.UserID,
 			workerID, s.db.Millis())
@@ -66,8 +68,8 @@ func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error 
 
 // UnpinWorker removes a pin. It does nothing if the caller has not pinned the worker.
 func (s *Store) UnpinWorker(ctx context.Context, c Caller, workerID string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
-		s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
+	return s.db.Write(ctx, func(tx db.Tx) error {
+		s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
 		_, err := tx.Exec(`DELETE FROM worker_pins WHERE organization_id = ? AND user_id = ? AND worker_id = ?`,
 			c.OrganizationID, c.UserID, workerID)
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // TestPins checks that a user sees only pinned workers that exist and that the user may see.
@@ -35,7 +36,7 @@ func TestPins(t *testing.T) {
 
 	hidden := f.newWorker(f.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
 	// A member must not pin a worker that they may not see.
-	is.True(store.IsKind(f.PinWorker(ctx, mo.Caller, hidden.ID), store.Forbidden))
+	is.True(db.IsKind(f.PinWorker(ctx, mo.Caller, hidden.ID), db.Forbidden))
 	is.NoErr(errOf(f.UpdateWorker(ctx, f.owner.Caller, first.ID, store.WorkerPatch{Visibility: new(store.Private)})))
 	is.Equal(titles(mo.Caller), []string{"Second"}) // the other worker is now private
 	is.NoErr(f.UnpinWorker(ctx, mo.Caller, second.ID))
@@ -55,7 +56,7 @@ func TestPinsAreFew(t *testing.T) {
 		is.NoErr(f.PinWorker(ctx, c, last.ID))
 	}
 	more := f.newWorker(f.owner, store.NewWorker{Title: "One more"})
-	is.True(store.IsKind(f.PinWorker(ctx, c, more.ID), store.Conflict)) // beyond the limit
+	is.True(db.IsKind(f.PinWorker(ctx, c, more.ID), db.Conflict)) // beyond the limit
 	is.NoErr(f.DeleteWorker(ctx, c, last.ID))
 	is.NoErr(f.PinWorker(ctx, c, more.ID))
 	pins, err := f.Pins(ctx, c)

@@ -18,6 +18,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
@@ -270,9 +271,11 @@ func callWorkers(t *testing.T, f *fixture, member store.Identity) {
 	t.Helper()
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
-	w, _, err := f.CreateWorker(ctx, owner, store.NewWorker{}, store.IdempotencyKey{KeyID: owner.KeyID, Key: "a", Hash: hash("a")})
+	w, _, err := f.CreateWorker(ctx, owner, store.NewWorker{}, db.IdempotencyKey{KeyID: owner.KeyID, Key: "a",
+		Hash: hash("a")})
 	is.NoErr(err)
-	_, _, err = f.CreateWorker(ctx, owner, store.NewWorker{}, store.IdempotencyKey{KeyID: owner.KeyID, Key: "a", Hash: hash("a")})
+	_, _, err = f.CreateWorker(ctx, owner, store.NewWorker{}, db.IdempotencyKey{KeyID: owner.KeyID, Key: "a",
+		Hash: hash("a")})
 	is.NoErr(err)
 	is.NoErr(errOf(f.Worker(ctx, owner, w.ID)))
 	private, text := store.Private, "x"
@@ -288,11 +291,11 @@ func callWorkers(t *testing.T, f *fixture, member store.Identity) {
 	}
 	is.NoErr(errOf(f.InviteWorkerMember(ctx, owner, w.ID, "mo@acme.test")))
 	_, _, err = f.ImportWorker(ctx, owner, store.NewWorker{}, []store.NewSchedule{{Input: "x", Budget: store.BudgetLow, When: everySeconds(60), Paused: true}},
-		"https://example.com/hook", store.IdempotencyKey{})
+		"https://example.com/hook", db.IdempotencyKey{})
 	is.NoErr(err)
 	is.NoErr(errOf(f.WorkerVersions(ctx, owner, w.ID, "", 5)))
 	is.NoErr(errOf(f.WorkerVersion(ctx, owner, w.ID, 1)))
-	is.NoErr(errOf(f.RestoreVersion(ctx, owner, w.ID, 1, nil, store.IdempotencyKey{})))
+	is.NoErr(errOf(f.RestoreVersion(ctx, owner, w.ID, 1, nil, db.IdempotencyKey{})))
 	is.NoErr(errOf(f.WorkerCreator(ctx, owner, w.ID)))
 	is.NoErr(errOf(f.FilesByWorker(ctx, owner, w.ID, "", 5)))
 	is.NoErr(errOf(f.RemoveWorkerMember(ctx, owner, w.ID, member.UserID)))
@@ -306,7 +309,7 @@ func callTurns(t *testing.T, f *fixture) {
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
 	n := f.turn()
-	n.IdempotencyKey = store.IdempotencyKey{KeyID: owner.KeyID, Hash: hash("b"), Retry: true}
+	n.IdempotencyKey = db.IdempotencyKey{KeyID: owner.KeyID, Hash: hash("b"), Retry: true}
 	n.Attachments = []store.File{{Path: "a", SHA256: sha("a")}}
 	first := f.accept(n)
 	is.NoErr(errOf(f.Lookup(ctx, n.IdempotencyKey)))
@@ -402,7 +405,7 @@ func callOAuth(t *testing.T, f *fixture) {
 	grants, err := f.OAuthGrants(ctx, owner)
 	is.NoErr(err)
 	is.NoErr(f.RevokeToken(ctx, client.ID, tokens.Refresh, ""))
-	is.True(store.IsKind(f.RevokeOAuthGrant(ctx, owner, grants[0].ID), store.NotFound) ||
+	is.True(db.IsKind(f.RevokeOAuthGrant(ctx, owner, grants[0].ID), db.NotFound) ||
 		f.RevokeOAuthGrant(ctx, owner, grants[0].ID) == nil) // already revoked
 	is.NoErr(errOf(f.PruneOAuth(ctx, 5)))
 }
@@ -437,13 +440,13 @@ func callApprovals(t *testing.T, f *fixture, member store.Identity) {
 	is.NoErr(errOf(f.Approval(ctx, f.owner.Caller, c.TaskID, st.Approvals[1].ID)))
 	is.NoErr(errOf(f.Answerable(ctx, store.Turn{Num: 1})))
 	is.NoErr(errOf(f.TaskOfTurn(ctx, c.Turn)))
-	is.NoErr(errOf(f.MailedQuestion(ctx, []string{store.NewID("msg", f.clock.now()) + "@localhost"})))
+	is.NoErr(errOf(f.MailedQuestion(ctx, []string{db.NewID("msg", f.clock.now()) + "@localhost"})))
 	asking, _, err := f.Task(ctx, f.owner.Caller, c.TaskID)
 	is.NoErr(err)
 	is.NoErr(errOf(f.AnswersQuestion(ctx, asking, f.owner.Caller, f.owner.Email, nil)))
 	token, err := f.DecisionToken(c.Turn, st.Approvals[1], f.owner.UserID)
 	is.NoErr(err)
-	is.True(store.IsKind(errOf(f.DecisionLink(ctx, token, "")), store.NotFound)) // the turn does not wait any more
+	is.True(db.IsKind(errOf(f.DecisionLink(ctx, token, "")), db.NotFound)) // the turn does not wait any more
 	is.NoErr(errOf(f.ExpireSuspended(ctx, 5)))
 	is.Equal(f.BeginApproved(ctx, c, st.Approvals[0].ID), store.ErrClaimLost)
 }
@@ -519,7 +522,7 @@ func callTasks(t *testing.T, f *fixture, member store.Identity) {
 	task, err := f.LatestTask(ctx, f.worker)
 	is.NoErr(err)
 	is.NoErr(errOf(f.Task(ctx, member.Caller, task.ID)))
-	is.True(store.IsNotFound(errOf(f.Task(ctx, member.Caller, "none"))))
+	is.True(db.IsNotFound(errOf(f.Task(ctx, member.Caller, "none"))))
 	is.NoErr(errOf(f.Conversation(ctx, task)))
 	is.NoErr(errOf(f.FilesByTask(ctx, task)))
 	for _, q := range []store.TaskQuery{{}, {WorkerID: f.worker.ID}, {Status: store.Pending}, {TriggeredBy: store.TriggerAPI}, {Archived: true}, {WaitingFor: store.WaitForPerson}, {WaitingFor: store.WaitForModel, Archived: true},
@@ -534,10 +537,10 @@ func callSchedules(t *testing.T, f *fixture) {
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
 	n := store.NewSchedule{WorkerID: f.worker.ID, Input: "x", Budget: store.BudgetLow, When: everySeconds(1)}
-	sch, _, err := f.CreateSchedule(ctx, owner, n, store.IdempotencyKey{})
+	sch, _, err := f.CreateSchedule(ctx, owner, n, db.IdempotencyKey{})
 	is.NoErr(err)
 	n.When = cronAt("* * * * *")
-	cron, _, err := f.CreateSchedule(ctx, owner, n, store.IdempotencyKey{})
+	cron, _, err := f.CreateSchedule(ctx, owner, n, db.IdempotencyKey{})
 	is.NoErr(err)
 	is.NoErr(errOf(f.Schedule(ctx, owner, f.worker.ID, sch.ID)))
 	f.clock.advance(time.Hour)
@@ -559,7 +562,7 @@ func callSchedules(t *testing.T, f *fixture) {
 	f.exec(`UPDATE schedules SET timezone = 'Asia/Tokyo' WHERE id = ?`, cron.ID)
 	is.NoErr(errOf(f.RealignSchedules(ctx)))
 	is.NoErr(errOf(f.ClockSetBack(ctx, time.Minute)))
-	is.NoErr(errOf(f.RunSchedule(ctx, owner, f.worker.ID, sch.ID, store.IdempotencyKey{})))
+	is.NoErr(errOf(f.RunSchedule(ctx, owner, f.worker.ID, sch.ID, db.IdempotencyKey{})))
 	is.NoErr(errOf(f.UpdateSchedule(ctx, owner, f.worker.ID, sch.ID, store.SchedulePatch{})))
 	is.NoErr(errOf(f.Schedules(ctx, owner, f.worker.ID)))
 	is.NoErr(f.CancelSchedule(ctx, owner, f.worker.ID, sch.ID))
@@ -567,7 +570,7 @@ func callSchedules(t *testing.T, f *fixture) {
 	ordertest.Above(is, f.ScheduleRoom(), 0) // there is no room for due schedules
 	ordertest.Above(is, f.SharedWrites(), 1)
 	is.Equal(f.Timezone(), "UTC")
-	f.CheckWhen(new(store.Fields), n.When)
+	f.CheckWhen(new(db.Fields), n.When)
 	is.NoErr(errOf(f.NextRuns(sch, 1)))
 }
 
@@ -682,13 +685,13 @@ func callWebhooks(t *testing.T, f *fixture) {
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
 	f.OnDelivery(func(string) {})
-	f.OnChange(func(string, store.Change) {})
+	f.OnChange(func(string, db.Change) {})
 	f.OnInterrupted(func(store.Turn) {})
 	f.OnClaimed(func(store.Claim) {})
 	f.UseEnvelopes(store.Envelopes{Look: func(store.Folder) store.Listing { return store.Listing{} }, Compose: func(store.EnvelopeFacts) string { return "" }})
 	f.accept(f.turn()) // it reads its author
 	is.NoErr(errOf(f.SetWebhook(ctx, owner, f.worker.ID, "https://a.example/")))
-	is.NoErr(errOf(f.RenewWebhook(ctx, owner, f.worker.ID, store.IdempotencyKey{})))
+	is.NoErr(errOf(f.RenewWebhook(ctx, owner, f.worker.ID, db.IdempotencyKey{})))
 	is.NoErr(errOf(f.Webhook(ctx, owner, f.worker.ID)))
 	f.accept(f.turn())
 	f.startRunner("w")

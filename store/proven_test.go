@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // TestUnprovenAddress checks that an account whose password a link of one organization set does not become
@@ -50,7 +51,7 @@ func TestUnprovenAddress(t *testing.T) {
 			tt.make(f)
 			n := store.NewKey{Name: "K", Email: "VIC@example.com", Role: store.RoleOwner, OrganizationName: "Three"}
 			_, _, err := f.CreateKey(t.Context(), store.Operator(), n)
-			is.Equal(store.IsKind(err, store.Conflict), !tt.proven)
+			is.Equal(db.IsKind(err, db.Conflict), !tt.proven)
 			_, err = f.OperatorOf(t.Context(), "Three")
 			is.Equal(err == nil, tt.proven) // a refused key makes no organization, either
 			n.OrganizationName = "Acme"

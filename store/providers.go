@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"journeyman/store/db"
 	"journeyman/store/pattern"
 )
 
@@ -109,7 +110,7 @@ type ProviderPatch struct {
 const providerName pattern.Pattern = `^[a-z0-9][a-z0-9.-]*$`
 
 // Check adds to f the fields that break a rule.
-func (n NewProvider) Check(f *Fields) {
+func (n NewProvider) Check(f *db.Fields) {
 	f.Check(len(n.Name) <= MaxProviderName && providerName.Compiled().MatchString(n.Name), "name",
 		"must have 1 to %d lower-case letters, digits, dots and hyphens, and begin with a letter or digit",
 		MaxProviderName)
@@ -128,7 +129,7 @@ func (n NewProvider) Check(f *Fields) {
 
 // checkProviderURL adds an error to f unless an address is a plain http or https address. The pages
 // show the address, so it must hold no password.
-func checkProviderURL(f *Fields, text string) {
+func checkProviderURL(f *db.Fields, text string) {
 	if text == "" {
 		return
 	}
@@ -146,11 +147,11 @@ func checkProviderURL(f *Fields, text string) {
 const providerColumns = `id, name, kind, coalesce(base_url, ''), sealed IS NOT NULL, key_end, context_window, models, test,
 	created_at, updated_at, revision`
 
-func scanProvider(row scanner) (p Provider, err error) {
+func scanProvider(row db.Scanner) (p Provider, err error) {
 	var models string
 	var test []byte
 	err = row.Scan(&p.ID, &p.Name, &p.Kind, &p.BaseURL, &p.HasKey, &p.KeyEnd, &p.ContextWindow, &models, &test,
-		asTime(&p.CreatedAt), asTime(&p.UpdatedAt), &p.Revision)
+		db.AsTime(&p.CreatedAt), db.AsTime(&p.UpdatedAt), &p.Revision)
 	if err == nil && test != nil {
 		err = json.Unmarshal(test, &p.Test)
 	}
@@ -169,40 +170,40 @@ func (s *Store) Providers(ctx context.Context, c Caller) ([]Provider, error) {
 	return s.providersOf(ctx, s.db, c.OrganizationID)
 }
 
-func (s *Store) providersOf(ctx context.Context, q querier, organizationID string) ([]Provider, error) {
-	return all(ctx, q, scanProvider, `SELECT `+providerColumns+` FROM model_providers
+func (s *Store) providersOf(ctx context.Context, q db.Querier, organizationID string) ([]Provider, error) {
+	return db.All(ctx, q, scanProvider, `SELECT `+providerColumns+` FROM model_providers
 		INDEXED BY model_providers_by_name WHERE organization_id = ? ORDER BY name`, organizationID)
 }
 
 // provider returns the provider of that name.
-func (s *Store) provider(ctx context.Context, q querier, organizationID, name string) (Provider, error) {
-	p, err := one(ctx, q, scanProvider, `SELECT `+providerColumns+` FROM model_providers
+func (s *Store) provider(ctx context.Context, q db.Querier, organizationID, name string) (Provider, error) {
+	p, err := db.One(ctx, q, scanProvider, `SELECT `+providerColumns+` FROM model_providers
 		INDEXED BY model_providers_by_name WHERE organization_id = ? AND name = ?`, organizationID, name)
-	return p, noRow(err, Errorf(NotFound, "there is no provider %q", FirstRunes(name, MaxProviderName)))
+	return p, db.NoRow(err, db.Errorf(db.NotFound, "there is no provider %q", db.FirstRunes(name, MaxProviderName)))
 }
 
 // AddProvider connects a provider. It returns Forbidden unless the caller is an Owner. It returns a
 // Conflict if the name is taken, or if there are MaxProviders already.
 func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Provider, err error) {
-	var f Fields
+	var f db.Fields
 	if n.Check(&f); f.Err() != nil {
 		return p, f.Err()
 	}
-	err = s.changeProviders(ctx, &c, func(tx Tx) error {
+	err = s.changeProviders(ctx, &c, func(tx db.Tx) error {
 		list, err := s.providersOf(ctx, tx, c.OrganizationID)
 		if err != nil {
 			return err
 		}
 		if len(list) >= MaxProviders {
-			return Errorf(Conflict, "there are %d providers, which is the limit: remove one first",
+			return db.Errorf(db.Conflict, "there are %d providers, which is the limit: remove one first",
 				MaxProviders)
 		}
 		if slices.ContainsFunc(list, func(p Provider) bool { return p.Name == n.Name }) {
-			return &Error{Kind: Conflict, Message: "there is a provider of that name already",
-				Details: []Detail{{"name", "is the name of another provider: choose another one"}}}
+			return &db.Error{Kind: db.Conflict, Message: "there is a provider of that name already",
+				Details: []db.Detail{{Path: "name", Message: "is the name of another provider: choose another one"}}}
 		}
-		now := fromMillis(s.db.Millis())
-		p = Provider{ID: NewID("prv", now), Name: n.Name, Kind: n.Kind, BaseURL: n.BaseURL, HasKey: n.Key != "",
+		now := db.FromMillis(s.db.Millis())
+		p = Provider{ID: db.NewID("prv", now), Name: n.Name, Kind: n.Kind, BaseURL: n.BaseURL, HasKey: n.Key != "",
 			KeyEnd: keyEnd(n.Key), ContextWindow: n.ContextWindow, CreatedAt: now, UpdatedAt: now, Revision: 1}
 		sealed, err := s.sealProviderKey(p.ID, n.Key)
 		if err != nil {
@@ -211,7 +212,7 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 		_, err = tx.Exec(`INSERT INTO model_providers (id, organization_id, name, kind, base_url, sealed, key_end,
 				context_window, models, created_by_user_id, created_at, updated_at, revision)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?, 1)`, p.ID, c.OrganizationID, p.Name, p.Kind,
-			nullable(p.BaseURL), sealed, p.KeyEnd, p.ContextWindow, nullable(c.UserID), now.UnixMilli(), now.UnixMilli())
+			db.Nullable(p.BaseURL), sealed, p.KeyEnd, p.ContextWindow, db.Nullable(c.UserID), now.UnixMilli(), now.UnixMilli())
 		if err != nil {
 			return err
 		}
@@ -226,7 +227,7 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 // it.
 func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch ProviderPatch) (
 	p Provider, err error) {
-	err = s.changeProviders(ctx, &c, func(tx Tx) error {
+	err = s.changeProviders(ctx, &c, func(tx db.Tx) error {
 		if p, err = s.provider(ctx, tx, c.OrganizationID, name); err != nil {
 			return err
 		}
@@ -244,10 +245,10 @@ func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch
 			p.HasKey, p.KeyEnd = true, keyEnd(*patch.Key)
 		}
 		// The result of a test is not valid for another key or address.
-		p.Test, p.UpdatedAt, p.Revision = nil, fromMillis(s.db.Millis()), p.Revision+1
+		p.Test, p.UpdatedAt, p.Revision = nil, db.FromMillis(s.db.Millis()), p.Revision+1
 		_, err = tx.Exec(`UPDATE model_providers SET base_url = ?, sealed = coalesce(?, sealed), key_end = ?,
 				context_window = ?, test = NULL, updated_at = ?, revision = ? WHERE id = ?`,
-			nullable(p.BaseURL), sealed, p.KeyEnd, p.ContextWindow, p.UpdatedAt.UnixMilli(), p.Revision, p.ID)
+			db.Nullable(p.BaseURL), sealed, p.KeyEnd, p.ContextWindow, p.UpdatedAt.UnixMilli(), p.Revision, p.ID)
 		if err != nil {
 			return err
 		}
@@ -266,7 +267,7 @@ func checkChange(was, p Provider, patch ProviderPatch) error {
 	if set(&n.Key, patch.Key); n.Key == "" && was.HasKey {
 		n.Key = "kept"
 	}
-	var f Fields
+	var f db.Fields
 	n.Check(&f)
 	f.Check(!was.HasKey || patch.Key != nil && *patch.Key != "" || sameOrigin(was.BaseURL, p.BaseURL), "key",
 		"must be entered again, because the base URL leads to another host now")
@@ -283,7 +284,7 @@ func sameOrigin(a, b string) bool {
 // RemoveProvider removes a provider with its key. It returns Forbidden unless the caller is an
 // Owner. It returns a Conflict that names the users of its models, while there are any.
 func (s *Store) RemoveProvider(ctx context.Context, c Caller, name string) (p Provider, err error) {
-	err = s.changeProviders(ctx, &c, func(tx Tx) error {
+	err = s.changeProviders(ctx, &c, func(tx db.Tx) error {
 		if p, err = s.provider(ctx, tx, c.OrganizationID, name); err != nil {
 			return err
 		}
@@ -300,18 +301,20 @@ func (s *Store) RemoveProvider(ctx context.Context, c Caller, name string) (p Pr
 
 // checkUnused returns a Conflict if the organization's chain or a worker names a model of the
 // provider.
-func (s *Store) checkUnused(ctx context.Context, q querier, organizationID, name string) error {
+func (s *Store) checkUnused(ctx context.Context, q db.Querier, organizationID, name string) error {
 	// A chain is names with commas between them, and perhaps spaces.
 	const names = `instr(',' || replace(%s, ' ', ''), ',' || ? || ':') > 0`
-	used, err := one(ctx, q, scanBool, fmt.Sprintf(`SELECT `+names+` FROM organizations WHERE id = ?`, "coalesce(models, '')"),
+	used, err := db.One(ctx, q, db.ScanBool, fmt.Sprintf(`SELECT `+names+` FROM organizations WHERE id = ?`,
+		"coalesce(models, '')"),
 		name, organizationID)
 	if err != nil {
 		return err
 	}
 	if used {
-		return Errorf(Conflict, "the default models name %s: take its models out of the default first", name)
+		return db.Errorf(db.Conflict, "the default models name %s: take its models out of the default first", name)
 	}
-	titles, err := all(ctx, q, scanString, fmt.Sprintf(`SELECT w.title FROM workers w INDEXED BY workers_by_organization
+	titles, err := db.All(ctx, q, db.ScanString,
+		fmt.Sprintf(`SELECT w.title FROM workers w INDEXED BY workers_by_organization
 			JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version
 		WHERE w.organization_id = ? AND w.deleted_at IS NULL AND `+names+`
 		/* ORDER BY w.num */ LIMIT 6`, "v.model"), organizationID, name)
@@ -322,7 +325,7 @@ func (s *Store) checkUnused(ctx context.Context, q querier, organizationID, name
 	if len(titles) > 5 {
 		titles, more = titles[:5], " and others"
 	}
-	return Errorf(Conflict, "workers name models of %s: “%s”%s; choose another model for them first", name,
+	return db.Errorf(db.Conflict, "workers name models of %s: “%s”%s; choose another model for them first", name,
 		strings.Join(titles, "”, “"), more)
 }
 
@@ -332,10 +335,10 @@ func (s *Store) checkUnused(ctx context.Context, q querier, organizationID, name
 // since it was read, because the result is then not valid.
 func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t ProviderTest, models []ListedModel,
 	chain string) error {
-	t.Answer, t.Error = FirstRunes(t.Answer, maxTestText), FirstRunes(t.Error, maxTestText)
+	t.Answer, t.Error = db.FirstRunes(t.Answer, maxTestText), db.FirstRunes(t.Error, maxTestText)
 	for _, p := range []*Probe{t.Tools, t.Pictures} {
 		if p != nil {
-			p.Why = FirstRunes(p.Why, maxTestText)
+			p.Why = db.FirstRunes(p.Why, maxTestText)
 		}
 	}
 	test, err := json.Marshal(t)
@@ -350,7 +353,7 @@ func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t 
 		}
 		list = string(raw)
 	}
-	return s.changeProviders(ctx, &c, func(tx Tx) error {
+	return s.changeProviders(ctx, &c, func(tx db.Tx) error {
 		n, err := tx.Exec(`UPDATE model_providers SET test = ?, models = coalesce(?, models)
 			WHERE id = ? AND organization_id = ? AND revision = ?`,
 			string(test), list, p.ID, c.OrganizationID, p.Revision)
@@ -362,8 +365,8 @@ func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t 
 }
 
 // changeProviders runs a write of an Owner, and increments the count of ModelChanges after it.
-func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx Tx) error) error {
-	err := s.db.Write(ctx, func(tx Tx) error {
+func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx db.Tx) error) error {
+	err := s.db.Write(ctx, func(tx db.Tx) error {
 		if err := s.allowNow(ctx, tx, c, ManageProviders); err != nil {
 			return err
 		}
@@ -377,12 +380,14 @@ func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx T
 
 // setModels sets the chain of the caller's organization if may reports that the present one may be
 // replaced.
-func (s *Store) setModels(ctx context.Context, tx Tx, c Caller, chain string, may func(was string) bool) error {
-	was, err := one(ctx, tx, scanString, `SELECT coalesce(models, '') FROM organizations WHERE id = ?`, c.OrganizationID)
+func (s *Store) setModels(ctx context.Context, tx db.Tx, c Caller, chain string, may func(was string) bool) error {
+	was, err := db.One(ctx, tx, db.ScanString, `SELECT coalesce(models, '') FROM organizations WHERE id = ?`,
+		c.OrganizationID)
 	if err != nil || !may(was) || was == chain {
 		return err
 	}
-	if _, err := tx.Exec(`UPDATE organizations SET models = ? WHERE id = ?`, nullable(chain), c.OrganizationID); err != nil {
+	if _, err := tx.Exec(`UPDATE organizations SET models = ? WHERE id = ?`, db.Nullable(chain),
+		c.OrganizationID); err != nil {
 		return err
 	}
 	return s.audit(tx, c, "organization.models", c.OrganizationID, map[string]any{"from": was, "to": chain})

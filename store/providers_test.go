@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -21,15 +22,15 @@ func TestProviderRights(t *testing.T) {
 	f := newFixture(t)
 	for name, tt := range map[string]struct {
 		caller store.Caller
-		see    store.Kind
-		change store.Kind
+		see    db.Kind
+		change db.Kind
 	}{
 		"owner":    {f.owner.Caller, 0, 0},
-		"admin":    {f.caller("Acme", "ada@acme.test", store.RoleAdmin).Caller, 0, store.Forbidden},
-		"member":   {f.caller("Acme", "bob@acme.test", store.RoleMember).Caller, store.Forbidden, store.Forbidden},
-		"stranger": {store.Caller{OrganizationID: f.owner.OrganizationID}, store.Forbidden, store.Forbidden},
+		"admin":    {f.caller("Acme", "ada@acme.test", store.RoleAdmin).Caller, 0, db.Forbidden},
+		"member":   {f.caller("Acme", "bob@acme.test", store.RoleMember).Caller, db.Forbidden, db.Forbidden},
+		"stranger": {store.Caller{OrganizationID: f.owner.OrganizationID}, db.Forbidden, db.Forbidden},
 		"claims to be an owner": {store.Caller{OrganizationID: f.owner.OrganizationID, Role: store.RoleOwner}, 0,
-			store.Forbidden}, // the caller left the organization during the request
+			db.Forbidden}, // the caller left the organization during the request
 	} {
 		is := is.New(t)
 		_, err := f.Providers(t.Context(), tt.caller)
@@ -72,7 +73,7 @@ func TestProviderFields(t *testing.T) {
 		"tiny window":       {store.NewProvider{Name: "a", Kind: store.KindOllama, ContextWindow: 10}, "contextWindow"},
 	} {
 		is := is.New(t)
-		var f store.Fields
+		var f db.Fields
 		tt.n.Check(&f)
 		if tt.path == "" {
 			is.NoErr(f.Err())
@@ -94,7 +95,7 @@ func TestProviderKeys(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(p.KeyEnd, "Xy9Z")
 	_, err = f.AddProvider(t.Context(), f.owner.Caller, n)
-	is.True(refused(err, store.Conflict))                        // the name is already used here
+	is.True(refused(err, db.Conflict))                           // the name is already used here
 	is.NoErr(errOf(f.AddProvider(t.Context(), other.Caller, n))) // but not there
 	log, _, err := f.AuditLog(t.Context(), f.owner.Caller, store.AuditQuery{Action: "provider.create"})
 	is.NoErr(err)
@@ -147,15 +148,15 @@ func TestProviderMoves(t *testing.T) {
 	text := func(s string) *string { return &s }
 	for name, tt := range map[string]struct {
 		patch store.ProviderPatch
-		want  store.Kind
+		want  db.Kind
 	}{
 		"same host":            {store.ProviderPatch{BaseURL: text("https://models.test/v2")}, 0},
-		"other host":           {store.ProviderPatch{BaseURL: text("https://evil.test/v1")}, store.Invalid},
-		"other port":           {store.ProviderPatch{BaseURL: text("https://models.test:8443/v1")}, store.Invalid},
-		"without TLS":          {store.ProviderPatch{BaseURL: text("http://models.test/v1")}, store.Invalid},
-		"back to the default":  {store.ProviderPatch{BaseURL: text("")}, store.Invalid},
+		"other host":           {store.ProviderPatch{BaseURL: text("https://evil.test/v1")}, db.Invalid},
+		"other port":           {store.ProviderPatch{BaseURL: text("https://models.test:8443/v1")}, db.Invalid},
+		"without TLS":          {store.ProviderPatch{BaseURL: text("http://models.test/v1")}, db.Invalid},
+		"back to the default":  {store.ProviderPatch{BaseURL: text("")}, db.Invalid},
 		"other host, with key": {store.ProviderPatch{BaseURL: text("https://new.test/v1"), Key: text("another-key")}, 0},
-		"empty key":            {store.ProviderPatch{BaseURL: text("https://evil.test/v1"), Key: text("")}, store.Invalid},
+		"empty key":            {store.ProviderPatch{BaseURL: text("https://evil.test/v1"), Key: text("")}, db.Invalid},
 	} {
 		is := is.New(t)
 		p, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "m", Kind: store.KindOpenAI,
@@ -186,9 +187,9 @@ func TestRemoveUsedProvider(t *testing.T) {
 	}
 	is.NoErr(f.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{}, nil, "openai:x,box:m"))
 	_, err = f.RemoveProvider(t.Context(), f.owner.Caller, "box")
-	is.True(store.IsKind(err, store.Conflict) && strings.Contains(err.Error(), "default models")) // in the chain
+	is.True(db.IsKind(err, db.Conflict) && strings.Contains(err.Error(), "default models")) // in the chain
 	err = f.SetDefaultModels(t.Context(), f.owner.Caller, "somebody else's", "")
-	is.True(refused(err, store.Conflict)) // the page was based on an older chain
+	is.True(refused(err, db.Conflict)) // the page was based on an older chain
 	is.NoErr(f.SetDefaultModels(t.Context(), f.owner.Caller, "openai:x,box:m", ""))
 	_, err = f.RemoveProvider(t.Context(), f.owner.Caller, "box")
 	is.Equal(err.Error(), "workers name models of box: “Has openai:x, box:m”; choose another model for them first")
@@ -229,5 +230,5 @@ func TestTooManyProviders(t *testing.T) {
 		is.NoErr(err)
 	}
 	_, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "more", Kind: store.KindOllama})
-	is.True(refused(err, store.Conflict))
+	is.True(refused(err, db.Conflict))
 }

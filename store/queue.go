@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/engine"
 )
 
@@ -27,7 +28,7 @@ func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Durat
 	if s.node != nil {
 		return s.startNode(ctx, runnerID, now, ttl)
 	}
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := tx.Exec(`DELETE FROM runners`); err != nil {
 			return err
 		}
@@ -46,10 +47,10 @@ func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Durati
 	if err != nil {
 		return err
 	}
-	return s.db.Hot(ctx, true, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, now, ttl) })
+	return s.db.Hot(ctx, true, func(tx db.Tx) error { return s.renewLease(ctx, tx, runnerID, now, ttl) })
 }
 
-func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, now time.Time, ttl time.Duration) error {
+func (s *Store) renewLease(ctx context.Context, tx db.Tx, runnerID string, now time.Time, ttl time.Duration) error {
 	n, err := tx.Exec(`UPDATE runners SET expires_at = ? WHERE id = ?`, now.Add(ttl).UnixMilli(), runnerID)
 	switch {
 	case err != nil:
@@ -78,7 +79,7 @@ func (s *Store) EndLeases(ctx context.Context) error {
 	}
 	now, err := s.leaseClock(ctx)
 	for returned := returnedAtOnce; err == nil && returned == returnedAtOnce; {
-		err = s.db.Hot(ctx, true, func(tx Tx) (err error) {
+		err = s.db.Hot(ctx, true, func(tx db.Tx) (err error) {
 			returned, err = s.endLeases(ctx, tx, now, returnedAtOnce)
 			return err
 		})
@@ -88,15 +89,15 @@ func (s *Store) EndLeases(ctx context.Context) error {
 
 // endLeases deletes the runners whose leases are over. Up to limit of their turns go back to the queue; it
 // returns the number.
-func (s *Store) endLeases(ctx context.Context, tx Tx, now time.Time, limit int) (returned int, err error) {
+func (s *Store) endLeases(ctx context.Context, tx db.Tx, now time.Time, limit int) (returned int, err error) {
 	if _, err := tx.Exec(`DELETE FROM runners WHERE expires_at <= ?`, now.UnixMilli()); err != nil {
 		return 0, err
 	}
 	// NOT IN also finds the turns of a runner that claimed after its row was deleted.
 	const left = ` FROM turns INDEXED BY turns_running
 		WHERE runner_id IS NOT NULL AND runner_id NOT IN (SELECT id FROM runners)`
-	if isLocking(tx) {
-		return 0, refuseIf(ctx, tx, errSerialize, `SELECT EXISTS (SELECT 1`+left+`)`)
+	if db.IsLocking(tx) {
+		return 0, db.RefuseIf(ctx, tx, db.ErrSerialize, `SELECT EXISTS (SELECT 1`+left+`)`)
 	}
 	return s.interruptAll(ctx, tx, 1, `SELECT `+interruptedColumns+left+` LIMIT ?`, limit)
 }
@@ -116,7 +117,7 @@ func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 	if err := s.AwaitWrites(ctx); err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		_, err := s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
 			WHERE runner_id = ?`, runnerID)
 		if err != nil {
@@ -132,7 +133,7 @@ func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 // ReturnTurn puts a claimed turn back into the queue, because the machine cannot carry it out
 // now. It does not count as an interruption. It changes nothing if the turn was claimed again since.
 func (s *Store) ReturnTurn(ctx context.Context, c Claim) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		_, err := s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns
 			WHERE num = ? AND runner_id = ? AND claims = ?`, c.Num, c.RunnerID, c.Claims)
 		return err
@@ -149,8 +150,8 @@ type interruptedTurn struct {
 
 const interruptedColumns = turnColumns + `, runner_id, interruptions, call_tokens, call_cost`
 
-func scanInterrupted(row scanner) (t interruptedTurn, err error) {
-	t.Turn, err = scanTurn(scannerFunc(func(dest ...any) error {
+func scanInterrupted(row db.Scanner) (t interruptedTurn, err error) {
+	t.Turn, err = scanTurn(db.ScannerFunc(func(dest ...any) error {
 		return row.Scan(append(dest, &t.runnerID, &t.interruptions, &t.callTokens, &t.callCost)...)
 	}))
 	return t, err
@@ -158,15 +159,15 @@ func scanInterrupted(row scanner) (t interruptedTurn, err error) {
 
 // interruptAll interrupts the turns that a query finds. count is 1 if the process died,
 // and 0 if it stopped in good order. It returns the number of turns.
-func (s *Store) interruptAll(ctx context.Context, tx Tx, count int64, query string, args ...any) (int, error) {
-	turns, err := all(ctx, tx, scanInterrupted, query, args...)
+func (s *Store) interruptAll(ctx context.Context, tx db.Tx, count int64, query string, args ...any) (int, error) {
+	turns, err := db.All(ctx, tx, scanInterrupted, query, args...)
 	if err != nil {
 		return 0, err
 	}
 	if len(turns) > 0 && count > 0 {
 		tx.OnCommit(func() { s.noteTakenOver(turns) })
 	}
-	return len(turns), s.ending(tx, func(tx Tx) error {
+	return len(turns), s.ending(tx, func(tx db.Tx) error {
 		for _, t := range turns {
 			if err := s.interrupt(tx, t, count); err != nil {
 				return err
@@ -190,7 +191,7 @@ func (s *Store) noteTakenOver(turns []interruptedTurn) {
 
 // interrupt puts a turn back into the queue, or ends it if it was cancelled or has been
 // interrupted too often.
-func (s *Store) interrupt(tx Tx, t interruptedTurn, count int64) error {
+func (s *Store) interrupt(tx db.Tx, t interruptedTurn, count int64) error {
 	if err := s.chargeInterrupted(tx, t); err != nil {
 		return err
 	}
@@ -212,7 +213,7 @@ func (s *Store) interrupt(tx Tx, t interruptedTurn, count int64) error {
 
 // chargeInterrupted charges the model call in which a turn was interrupted. The provider's count of
 // tokens is lost with the process, so the charge is the estimate that BeginCall stored.
-func (s *Store) chargeInterrupted(tx Tx, t interruptedTurn) error {
+func (s *Store) chargeInterrupted(tx db.Tx, t interruptedTurn) error {
 	if !t.callTokens.Valid {
 		return nil
 	}
@@ -224,7 +225,7 @@ func (s *Store) chargeInterrupted(tx Tx, t interruptedTurn) error {
 	return s.addToSums(tx, t.Turn, u)
 }
 
-func (s *Store) endInterrupted(tx Tx, t interruptedTurn, out Outcome) error {
+func (s *Store) endInterrupted(tx db.Tx, t interruptedTurn, out Outcome) error {
 	if err := s.closeApprovals(tx, t.Turn, ApprovalCancelled); err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n, strangers in
 		return nil, nil
 	}
 	var fate claimFate
-	err = s.db.Hot(ctx, true, func(tx Tx) error {
+	err = s.db.Hot(ctx, true, func(tx db.Tx) error {
 		claims = nil
 		left := strangers
 		if s.Gate.Writable() != nil {
@@ -301,8 +302,8 @@ type queuedTurn struct {
 	lastWorker           int64 // the greatest num of a worker with such a turn in the organization; 0: not read
 }
 
-func scanQueued(row scanner) (q queuedTurn, err error) {
-	q.Claim, err = scanClaim(scannerFunc(func(dest ...any) error {
+func scanQueued(row db.Scanner) (q queuedTurn, err error) {
+	q.Claim, err = scanClaim(db.ScannerFunc(func(dest ...any) error {
 		return row.Scan(append(dest, &q.organization, &q.worker, &q.lastWorker)...)
 	}))
 	return q, err
@@ -311,7 +312,8 @@ func scanQueued(row scanner) (q queuedTurn, err error) {
 // nextOfLanes returns the next turn to claim. Without strangers, it is a member's. After three claims of
 // members' turns it is a stranger's, so that neither lane waits for the end of the other one. It returns
 // sql.ErrNoRows if there is no such turn.
-func (s *Store) nextOfLanes(ctx context.Context, tx Tx, runnerID string, strangers bool) (next queuedTurn, err error) {
+func (s *Store) nextOfLanes(ctx context.Context, tx db.Tx, runnerID string, strangers bool) (next queuedTurn,
+	err error) {
 	order := []lane{ofMembers}
 	switch {
 	case strangers && s.fair.strangersNext():
@@ -335,18 +337,18 @@ func (s *Store) nextOfLanes(ctx context.Context, tx Tx, runnerID string, strange
 // of the worker that follows its last one. Each query is one or two steps down the queue's index,
 // however long the queue is. It also reads what a claim holds, so a claim needs no other query. Among
 // nodes, it skips the turns of workers that are placed on another one.
-func (s *Store) nextInQueue(ctx context.Context, tx Tx, l lane, runnerID string) (queuedTurn, error) {
+func (s *Store) nextInQueue(ctx context.Context, tx db.Tx, l lane, runnerID string) (queuedTurn, error) {
 	q := s.queue[l]
-	next, err := one(ctx, tx, scanQueued, q.next, s.withRunner(runnerID, s.fair.lastOrganization(l))...)
+	next, err := db.One(ctx, tx, scanQueued, q.next, s.withRunner(runnerID, s.fair.lastOrganization(l))...)
 	if err != nil {
 		return next, err
 	}
 	// The query has found the organization's first worker. If a worker follows the
 	// last claimed one, that worker is next instead.
 	if last := s.fair.lastWorker(l, next.organization); last >= next.worker && last < next.lastWorker {
-		following, err := one(ctx, tx, scanQueued, q.nextWorker, s.withRunner(runnerID, next.organization, last)...)
+		following, err := db.One(ctx, tx, scanQueued, q.nextWorker, s.withRunner(runnerID, next.organization, last)...)
 		// Without a row, other writes have locked all turns of the following workers.
-		if noRow(err, nil) != nil {
+		if db.NoRow(err, nil) != nil {
 			return next, err
 		}
 		if err == nil {
@@ -359,14 +361,14 @@ func (s *Store) nextInQueue(ctx context.Context, tx Tx, l lane, runnerID string)
 
 // claim claims a turn that nextInQueue has returned. An UPDATE that returns the row would cost more than
 // the two statements.
-func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, next queuedTurn) (c Claim, err error) {
+func (s *Store) claim(ctx context.Context, tx db.Tx, runnerID string, next queuedTurn) (c Claim, err error) {
 	c = next.Claim
 	if c.Claims > 0 { // an earlier claim has set columns that are empty in a new turn
-		if c.Turn, err = one(ctx, tx, scanTurn, selectTurn, c.Num); err != nil {
+		if c.Turn, err = db.One(ctx, tx, scanTurn, selectTurn, c.Num); err != nil {
 			return c, err
 		}
 	}
-	now := fromMillis(s.db.Millis())
+	now := db.FromMillis(s.db.Millis())
 	c.RunnerID, c.Status, c.Ready, c.Claims = runnerID, Running, true, c.Claims+1
 	c.StartedAt = cmp.Or(c.StartedAt, &now)
 	err = tx.ExecLater(`UPDATE turns SET status = 'running', runner_id = ?, claims = ?, started_at = ? WHERE num = ?`,
@@ -382,16 +384,16 @@ func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, next queuedTu
 // calls AwaitWrites, and then finds the records of fn. fn must not block.
 func (s *Store) OnClaimed(fn func(Claim)) { s.onClaimed.Store(&fn) }
 
-func scanClaim(row scanner) (c Claim, err error) {
+func scanClaim(row db.Scanner) (c Claim, err error) {
 	err = row.Scan(slices.Concat(c.accepted(), []any{&c.AbortRequested, &c.HasFiles, &c.HasSecrets, &c.Instructions,
-		asJSON(&c.OutputSchema)}, c.Settings.columns())...)
+		db.AsJSON(&c.OutputSchema)}, c.Settings.columns())...)
 	return c, err
 }
 
 // RunningTurns returns the number of turns that were claimed and have neither ended nor gone back to
 // the queue.
 func (s *Store) RunningTurns(ctx context.Context) (int64, error) {
-	return one(ctx, s.db, scanInt, `SELECT count(*) FROM turns INDEXED BY turns_running WHERE runner_id IS NOT NULL`)
+	return db.One(ctx, s.db, db.ScanInt, `SELECT count(*) FROM turns INDEXED BY turns_running WHERE runner_id IS NOT NULL`)
 }
 
 // maxPlace bounds what QueuePlace counts.
@@ -400,7 +402,7 @@ const maxPlace = 1000
 // QueuePlace returns how many turns of the same organization and lane have waited in the queue for
 // longer than t, at most maxPlace. Not all of them must run first: each worker gets its turn.
 func (s *Store) QueuePlace(ctx context.Context, t Turn) (int64, error) {
-	return one(ctx, s.db, scanInt, `SELECT count(*) FROM (SELECT 1`+laneOf(t.Stranger()).queued()+`
+	return db.One(ctx, s.db, db.ScanInt, `SELECT count(*) FROM (SELECT 1`+laneOf(t.Stranger()).queued()+`
 			organization_num = (SELECT num FROM organizations WHERE id = ?1) AND num < ?2 LIMIT ?3) AS ahead`,
 		t.OrganizationID, t.Num, maxPlace)
 }

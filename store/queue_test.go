@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -280,7 +281,7 @@ func TestQueueLimit(t *testing.T) {
 			defer mu.Unlock()
 			if err == nil {
 				accepted++
-			} else if store.IsKind(err, store.Busy) {
+			} else if db.IsKind(err, db.Busy) {
 				busy++
 			}
 		})
@@ -291,7 +292,7 @@ func TestQueueLimit(t *testing.T) {
 	f.startRunner("r")
 	f.finish(f.claim("r", 1)[0])
 	f.accept(f.turn()) // there is room for one again
-	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), f.turn())), store.Busy))
+	is.True(db.IsKind(errOf(f.CreateTurn(t.Context(), f.turn())), db.Busy))
 	f.checkCounters()
 }
 
@@ -310,7 +311,7 @@ func TestOrganizationAtLimitDelaysNoOther(t *testing.T) {
 		is.NoErr(turn("flood"))
 	}
 	err := turn("flood")
-	is.True(store.IsKind(err, store.Busy))
+	is.True(db.IsKind(err, db.Busy))
 	is.True(strings.Contains(err.Error(), "the organization's queue is full: 5 of its turns are waiting"))
 	for range 5 {
 		is.NoErr(turn("calm"))
@@ -318,7 +319,7 @@ func TestOrganizationAtLimitDelaysNoOther(t *testing.T) {
 	is.NoErr(turn("third"))
 	is.NoErr(turn("third"))
 	err = turn("third")
-	is.True(store.IsKind(err, store.Busy))
+	is.True(db.IsKind(err, db.Busy))
 	is.True(strings.Contains(err.Error(), "the server's queue is full: 12 turns are waiting"))
 	f.checkCounters()
 	f.startRunner("r")
@@ -329,7 +330,7 @@ func TestOrganizationAtLimitDelaysNoOther(t *testing.T) {
 	f.startRunner("s") // the other process is dead: its turns are queued again
 	f.checkCounters()
 	is.Equal(f.Queued(), int64(14)) // none is lost, even beyond the limit
-	is.True(store.IsKind(turn("calm"), store.Busy))
+	is.True(db.IsKind(turn("calm"), db.Busy))
 }
 
 func TestQueueSurvivesRestart(t *testing.T) {

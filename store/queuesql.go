@@ -1,5 +1,7 @@
 package store
 
+import "journeyman/store/db"
+
 // This file holds the queries for the turns in the queue.
 
 // A lane is a part of the queue. Each has an index, so that no claim reads the turns of the other one.
@@ -45,7 +47,7 @@ const (
 		EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), ` + turnHasSecrets + `, instructions, output_schema,
 		v_model, approval_tools, mcp_tools, tools, stranger_tools, effort, temperature, organization_num, worker_num`
 
-	ofTurn = idOfWorker + ` AND v = worker_version`
+	ofTurn = db.WorkerID + ` AND v = worker_version`
 )
 
 const lockSkipped = ` LIMIT 1 /* FOR NO KEY UPDATE SKIP LOCKED */`
@@ -118,4 +120,4 @@ func workersHere(l lane, within, param string) string {
 
 // turnHasSecrets is an expression for a turn: whether TurnSecrets returns any secret.
 const turnHasSecrets = `EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
-	WHERE organization_id = ` + idOfOrganization + ` AND coalesce(worker_id, '') IN ('', ` + idOfWorker + `))`
+	WHERE organization_id = ` + db.OrganizationID + ` AND coalesce(worker_id, '') IN ('', ` + db.WorkerID + `))`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"journeyman/store/db"
 	"journeyman/store/postgres"
 )
 
@@ -16,7 +17,7 @@ func (s *Store) unlessStored(ctx context.Context, err error, query string, args 
 	if err == nil || !s.db.OnServer() || !postgres.IsDuplicate(err) {
 		return err
 	}
-	stored, failed := one(ctx, s.db, scanBool, query, args...)
+	stored, failed := db.One(ctx, s.db, db.ScanBool, query, args...)
 	if failed != nil || !stored {
 		return errors.Join(err, failed)
 	}
@@ -29,7 +30,7 @@ func (s *Store) unlessEnded(ctx context.Context, err error, c Claim, out Outcome
 	if !s.db.OnServer() || !errors.Is(err, ErrClaimLost) {
 		return Turn{}, err
 	}
-	t, failed := one(ctx, s.db, scanTurn, selectTurn, c.Num)
+	t, failed := db.One(ctx, s.db, scanTurn, selectTurn, c.Num)
 	if failed != nil {
 		return Turn{}, errors.Join(err, failed)
 	}

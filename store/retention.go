@@ -9,12 +9,13 @@ import (
 	"slices"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/engine"
 )
 
 // MinKeepTasks is the shortest time for which ended tasks are kept. Until then a client may
 // repeat its request, and must get the result of the first one.
-const MinKeepTasks = idempotencyLife
+const MinKeepTasks = db.IdempotencyLife
 
 // The limits of one transaction. The number of tasks that it deletes depends on its duration,
 // because all other writes wait for it.
@@ -41,10 +42,10 @@ func (s *Store) PruneTasks(ctx context.Context, keep time.Duration) (n int64, er
 	p := pruning{s: s, size: minPruned}
 	for worker := int64(0); ; {
 		var days *int64
-		_, err := one(ctx, s.db, into(&worker, &days),
+		_, err := db.One(ctx, s.db, db.Into(&worker, &days),
 			`SELECT num, keep_task_days FROM workers WHERE num > ? ORDER BY num LIMIT 1`, worker)
 		if err != nil {
-			return p.tasks, errors.Join(noRow(err, nil), p.failed)
+			return p.tasks, errors.Join(db.NoRow(err, nil), p.failed)
 		}
 		age := keep
 		if days != nil {
@@ -73,7 +74,7 @@ type pruning struct {
 func (p *pruning) pruneWorker(ctx context.Context, worker, before int64) error {
 	var at endedTask
 	for {
-		list, err := all(ctx, p.s.db, scanEnded, `SELECT num, completed_at FROM tasks INDEXED BY tasks_ended
+		list, err := db.All(ctx, p.s.db, scanEnded, `SELECT num, completed_at FROM tasks INDEXED BY tasks_ended
 			WHERE worker_num = ? AND completed_at < ? AND (completed_at, num) > (?, ?)
 			ORDER BY completed_at, num LIMIT ?`, worker, before, at.endedAt, at.num, pruneScan)
 		if err != nil || len(list) == 0 {
@@ -90,7 +91,7 @@ func (p *pruning) pruneWorker(ctx context.Context, worker, before int64) error {
 	}
 }
 
-func scanEnded(row scanner) (t endedTask, err error) {
+func scanEnded(row db.Scanner) (t endedTask, err error) {
 	err = row.Scan(&t.num, &t.endedAt)
 	return t, err
 }
@@ -103,7 +104,7 @@ func (p *pruning) pruneSome(ctx context.Context, list []endedTask, before int64)
 	took := time.Since(begun)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil, IsKind(err, Busy):
+	case ctx.Err() != nil, db.IsKind(err, db.Busy):
 		return err // the disk is full, or the program stops: the next call continues
 	case len(list) == 1:
 		if p.failed == nil {
@@ -201,11 +202,11 @@ func (s *Store) deleteTasks(ctx context.Context, list []endedTask, before int64)
 	for _, t := range list {
 		nums = append(nums, t.num)
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		gone = deletedTasks{}
 		// The conditions are checked in this transaction, because a turn may have been added meanwhile.
 		var deleted []int64
-		_, err := all(ctx, tx, func(row scanner) (struct{}, error) {
+		_, err := db.All(ctx, tx, func(row db.Scanner) (struct{}, error) {
 			var num int64
 			var id, worker, organization string
 			var own bool
@@ -214,7 +215,7 @@ func (s *Store) deleteTasks(ctx context.Context, list []endedTask, before int64)
 			if own {
 				gone.folders = append(gone.folders, Folder{WorkerID: worker, TaskID: id})
 			}
-			s.db.Notify(tx, organization, ChangedTasks)
+			s.db.Notify(tx, organization, db.ChangedTasks)
 			return struct{}{}, err
 		}, prunable, jsonArray(nums), before)
 		if err != nil || len(deleted) == 0 {
@@ -231,13 +232,13 @@ func (s *Store) deleteTasks(ctx context.Context, list []endedTask, before int64)
 }
 
 // deleteRows deletes the rows of tasks, and returns the blobs to which they referred.
-func deleteRows(ctx context.Context, tx Tx, tasks []int64) (blobs []string, err error) {
-	turns, err := all(ctx, tx, scanInt, `SELECT num FROM turns WHERE task_num IN (SELECT value FROM json_each(?1))`,
+func deleteRows(ctx context.Context, tx db.Tx, tasks []int64) (blobs []string, err error) {
+	turns, err := db.All(ctx, tx, db.ScanInt, `SELECT num FROM turns WHERE task_num IN (SELECT value FROM json_each(?1))`,
 		jsonArray(tasks))
 	if err != nil {
 		return nil, err
 	}
-	if blobs, err = all(ctx, tx, scanString, blobsOfTurns, jsonArray(turns)); err != nil {
+	if blobs, err = db.All(ctx, tx, db.ScanString, blobsOfTurns, jsonArray(turns)); err != nil {
 		return nil, err
 	}
 	for _, query := range deletionsOfTurns() {

@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -133,7 +134,7 @@ func TestPruneTasks(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(pruned, int64(1))
 	is.Equal(f.Counters().TasksPruned.Load(), int64(1))
-	is.True(store.IsNotFound(errOf(f.Task(t.Context(), f.owner.Caller, "old"))))
+	is.True(db.IsNotFound(errOf(f.Task(t.Context(), f.owner.Caller, "old"))))
 	f.task(kept.TaskID)
 	f.task(newest.TaskID)
 	got := f.rowCounts()
@@ -235,7 +236,7 @@ func TestPruningContinues(t *testing.T) {
 	is.Equal(len(page), 10)
 	f.clock.advance(48 * time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
-	f.OnChange(func(string, store.Change) { cancel() }) // after the first transaction
+	f.OnChange(func(string, db.Change) { cancel() }) // after the first transaction
 	some, err := f.PruneTasks(ctx, 24*time.Hour)
 	is.True(errors.Is(err, context.Canceled))
 	ordertest.Above(is, some, 0)    // it stopped in between

@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+
+	"journeyman/store/db"
 )
 
 // allowNow is Allow with the role that the caller has in this transaction. It sets c.Role to that
 // role. So a request fails if its Admin was demoted after the request began.
-func (s *Store) allowNow(ctx context.Context, tx Tx, c *Caller, right Right) (err error) {
+func (s *Store) allowNow(ctx context.Context, tx db.Tx, c *Caller, right Right) (err error) {
 	if err := s.roleNow(ctx, tx, c); err != nil {
 		return err
 	}
@@ -18,7 +20,7 @@ func (s *Store) allowNow(ctx context.Context, tx Tx, c *Caller, right Right) (er
 
 // roleNow sets c.Role to the role that the caller has in this transaction. It is "" if the
 // caller has left the organization.
-func (s *Store) roleNow(ctx context.Context, tx Tx, c *Caller) (err error) {
+func (s *Store) roleNow(ctx context.Context, tx db.Tx, c *Caller) (err error) {
 	if !c.operator {
 		c.Role, err = s.role(ctx, tx, c.OrganizationID, c.UserID)
 	}
@@ -27,7 +29,7 @@ func (s *Store) roleNow(ctx context.Context, tx Tx, c *Caller) (err error) {
 
 // allowManaging is allowNow for an action on a member of that role: only an owner
 // manages owners.
-func (s *Store) allowManaging(ctx context.Context, tx Tx, c *Caller, role Role) error {
+func (s *Store) allowManaging(ctx context.Context, tx db.Tx, c *Caller, role Role) error {
 	if err := s.allowNow(ctx, tx, c, ManageMembers); err != nil || role != RoleOwner {
 		return err
 	}
@@ -35,29 +37,29 @@ func (s *Store) allowManaging(ctx context.Context, tx Tx, c *Caller, role Role) 
 }
 
 // role returns the role of a user in an organization, or "" if the user is not a member.
-func (s *Store) role(ctx context.Context, q querier, organizationID, userID string) (Role, error) {
-	role, err := one(ctx, q, scanString, `SELECT role FROM memberships WHERE organization_id = ? AND user_id = ?`,
+func (s *Store) role(ctx context.Context, q db.Querier, organizationID, userID string) (Role, error) {
+	role, err := db.One(ctx, q, db.ScanString, `SELECT role FROM memberships WHERE organization_id = ? AND user_id = ?`,
 		organizationID, userID)
-	return Role(role), noRow(err, nil)
+	return Role(role), db.NoRow(err, nil)
 }
 
 // visibleWorker returns a worker that the caller may see. It returns NotFound if the worker
 // does not exist or was deleted. It returns Forbidden if the worker is in another
 // organization, or if it is private and the caller is not invited.
-func (s *Store) visibleWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
+func (s *Store) visibleWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
 	w, err := s.visibleOrDeletedWorker(ctx, q, c, id)
 	if err == nil && w.DeletedAt != nil {
-		return Worker{}, Errorf(NotFound, "no worker has that id")
+		return Worker{}, db.Errorf(db.NotFound, "no worker has that id")
 	}
 	return w, err
 }
 
 // visibleOrDeletedWorker is visibleWorker, but it also returns deleted workers, because their tasks and
 // files stay readable.
-func (s *Store) visibleOrDeletedWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
-	w, err := one(ctx, q, scanWorker, selectWorker, id)
+func (s *Store) visibleOrDeletedWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+	w, err := db.One(ctx, q, scanWorker, selectWorker, id)
 	if err != nil {
-		return Worker{}, noRecord(err, "worker")
+		return Worker{}, db.NoRecord(err, "worker")
 	}
 	return s.allow(ctx, q, c, w)
 }
@@ -65,39 +67,39 @@ func (s *Store) visibleOrDeletedWorker(ctx context.Context, q querier, c Caller,
 // runnableWorker is visibleWorker with only the fields that accepting a turn needs: those of
 // the access rules, the version, the time of creation, and the cap of the organization. A write locks
 // the worker: see keepsWorker.
-func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
-	w, err := one(ctx, q, scanRunnable, selectRunnable+keepsWorker(q), id)
+func (s *Store) runnableWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+	w, err := db.One(ctx, q, scanRunnable, selectRunnable+keepsWorker(q), id)
 	return s.allowRunnable(ctx, q, c, w, err)
 }
 
 // claimableWorker is runnableWorker with the fields that the claim of its turn needs, too: those of the
 // version, and claim.
-func (s *Store) claimableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
-	w, err := one(ctx, q, scanClaimable, selectClaimable+keepsWorker(q), id)
+func (s *Store) claimableWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+	w, err := db.One(ctx, q, scanClaimable, selectClaimable+keepsWorker(q), id)
 	return s.allowRunnable(ctx, q, c, w, err)
 }
 
 // keepsWorker returns the end of a query for a worker. In a write on a server, it locks the worker until the commit.
 // DeleteWorker waits for this lock. So it finds the turns that were accepted before, and none is accepted after it.
 // A new task takes the same lock by its reference to the worker, and other changes of a worker do not wait for it.
-func keepsWorker(q querier) string {
-	if _, writes := q.(Tx); writes {
+func keepsWorker(q db.Querier) string {
+	if _, writes := q.(db.Tx); writes {
 		return ` /* FOR KEY SHARE OF workers */`
 	}
 	return ""
 }
 
 // lockDeleted waits for the writes that keep a worker, and lets no other write keep it until the commit.
-func (s *Store) lockDeleted(ctx context.Context, tx Tx, w Worker) error {
+func (s *Store) lockDeleted(ctx context.Context, tx db.Tx, w Worker) error {
 	if !s.db.OnServer() {
 		return nil // the writes run one after the other
 	}
-	_, err := one(ctx, tx, scanInt, `SELECT num FROM workers WHERE num = ? /* FOR UPDATE */`, w.num)
+	_, err := db.One(ctx, tx, db.ScanInt, `SELECT num FROM workers WHERE num = ? /* FOR UPDATE */`, w.num)
 	return err
 }
 
 // allowRunnable returns w if err is nil and the caller may see w.
-func (s *Store) allowRunnable(ctx context.Context, q querier, c Caller, w Worker, err error) (Worker, error) {
+func (s *Store) allowRunnable(ctx context.Context, q db.Querier, c Caller, w Worker, err error) (Worker, error) {
 	if err == nil {
 		w, err = s.allow(ctx, q, c, w)
 	}
@@ -105,7 +107,7 @@ func (s *Store) allowRunnable(ctx context.Context, q querier, c Caller, w Worker
 	if err == nil && w.DeletedAt != nil {
 		err = sql.ErrNoRows
 	}
-	return w, noRecord(err, "worker")
+	return w, db.NoRecord(err, "worker")
 }
 
 const (
@@ -125,55 +127,55 @@ const (
 // runnable returns the destinations of runnableColumns.
 func (w *Worker) runnable() []any {
 	return []any{&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Workspace, &w.Version,
-		asTime(&w.CreatedAt), asTimeOrNil(&w.DeletedAt), &w.creditCap}
+		db.AsTime(&w.CreatedAt), db.AsTimeOrNil(&w.DeletedAt), &w.creditCap}
 }
 
-func scanRunnable(row scanner) (w Worker, err error) {
+func scanRunnable(row db.Scanner) (w Worker, err error) {
 	err = row.Scan(w.runnable()...)
 	return w, err
 }
 
-func scanClaimable(row scanner) (w Worker, err error) {
+func scanClaimable(row db.Scanner) (w Worker, err error) {
 	w.claim = new(claimFacts)
 	err = row.Scan(slices.Concat(w.runnable(), []any{&w.claim.organization, &w.claim.hasSecrets, &w.Instructions,
-		asJSON(&w.OutputSchema)}, w.Settings.columns())...)
+		db.AsJSON(&w.OutputSchema)}, w.Settings.columns())...)
 	return w, err
 }
 
 // allow returns w if the caller may see it, and a Forbidden error otherwise.
-func (s *Store) allow(ctx context.Context, q querier, c Caller, w Worker) (Worker, error) {
+func (s *Store) allow(ctx context.Context, q db.Querier, c Caller, w Worker) (Worker, error) {
 	if w.OrganizationID != c.OrganizationID {
-		return Worker{}, Errorf(Forbidden, "you have no access to the worker")
+		return Worker{}, db.Errorf(db.Forbidden, "you have no access to the worker")
 	}
 	if w.Visibility == Public || w.UserID == c.UserID || c.Role.manages() {
 		return w, nil
 	}
 	// The query is last, because most callers do not need it.
-	invited, err := one(ctx, q, scanBool, `SELECT EXISTS
+	invited, err := db.One(ctx, q, db.ScanBool, `SELECT EXISTS
 		(SELECT 1 FROM worker_members WHERE worker_id = ? AND user_id = ?)`, w.ID, c.UserID)
 	if err != nil {
 		return Worker{}, err
 	}
 	if !invited {
-		return Worker{}, Errorf(Forbidden, "the worker is private, and you are not invited to it")
+		return Worker{}, db.Errorf(db.Forbidden, "the worker is private, and you are not invited to it")
 	}
 	return w, nil
 }
 
 // ownWorker is visibleWorker for changes that only the worker's creator may make.
-func (s *Store) ownWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
+func (s *Store) ownWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
 	w, err := s.visibleWorker(ctx, q, c, id)
 	if err == nil && w.UserID != c.UserID {
-		return Worker{}, Errorf(Forbidden, "only the creator of the worker may do this")
+		return Worker{}, db.Errorf(db.Forbidden, "only the creator of the worker may do this")
 	}
 	return w, err
 }
 
 // visibleTask returns a task and its worker, which may be deleted, if the caller may
 // see the worker.
-func (s *Store) visibleTask(ctx context.Context, q querier, c Caller, id string) (Task, Worker, error) {
-	t, err := one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
-		AND organization_num = `+numOfOrganization,
+func (s *Store) visibleTask(ctx context.Context, q db.Querier, c Caller, id string) (Task, Worker, error) {
+	t, err := db.One(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
+		AND organization_num = `+db.OrganizationNum,
 		id, c.OrganizationID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Task{}, Worker{}, s.foreignTask(ctx, q, id)
@@ -188,13 +190,13 @@ func (s *Store) visibleTask(ctx context.Context, q querier, c Caller, id string)
 // foreignTask returns the error for a task that the caller's organization does not have. For
 // a task of another organization, it is Forbidden. For an id that a client chose, it is
 // always NotFound, because this organization may use the same id.
-func (s *Store) foreignTask(ctx context.Context, q querier, id string) error {
-	exists, err := one(ctx, q, scanBool, `SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?)`, id)
+func (s *Store) foreignTask(ctx context.Context, q db.Querier, id string) error {
+	exists, err := db.One(ctx, q, db.ScanBool, `SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?)`, id)
 	if err != nil {
 		return err
 	}
-	if exists && isServerID("tsk", id) {
-		return Errorf(Forbidden, "you have no access to the task")
+	if exists && db.IsServerID("tsk", id) {
+		return db.Errorf(db.Forbidden, "you have no access to the task")
 	}
-	return Errorf(NotFound, "no task has that id")
+	return db.Errorf(db.NotFound, "no task has that id")
 }

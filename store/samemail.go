@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // contentTime is how long equal contents without a Message-ID count as the same mail. A server that got no
@@ -18,10 +20,10 @@ func (s *Store) EmailKnown(ctx context.Context, n NewEmail) (bool, error) {
 }
 
 // sameMail returns the newest mail of the worker with the same content as n.
-func sameMail(ctx context.Context, q querier, n NewEmail) (Email, bool, error) {
-	e, err := one(ctx, q, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e
+func sameMail(ctx context.Context, q db.Querier, n NewEmail) (Email, bool, error) {
+	e, err := db.One(ctx, q, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e
 		WHERE worker_id = ? AND content = ?`, n.Worker.ID, n.Content)
-	return e, err == nil, noRow(err, nil)
+	return e, err == nil, db.NoRow(err, nil)
 }
 
 // isCopyOf reports whether n, whose content is that of a known mail, starts nothing for that reason. A
@@ -38,10 +40,10 @@ func (s *Store) isCopyOf(n NewEmail, known Email) bool {
 }
 
 // receiveCopy stores that a copy of a known mail came. The known mail has the source.
-func (s *Store) receiveCopy(tx Tx, n NewEmail, known Email) (Email, error) {
+func (s *Store) receiveCopy(tx db.Tx, n NewEmail, known Email) (Email, error) {
 	e := s.newInbound(n, source{bytes: []byte{}})
 	e.Status, e.Reason = EmailIgnored, "a copy of the mail "+known.ID
-	s.db.Notify(tx, e.OrgID, ChangedOutbox)
+	s.db.Notify(tx, e.OrgID, db.ChangedOutbox)
 	if _, err := insertInbound(tx, e, "", 0, source{bytes: []byte{}}); err != nil {
 		return e, err
 	}
@@ -53,7 +55,7 @@ func (s *Store) receiveCopy(tx Tx, n NewEmail, known Email) (Email, error) {
 
 // makeWay lets n be the mail with its content. A known mail that started no turn is deleted if n is the
 // same mail.
-func makeWay(tx Tx, n NewEmail, known Email) error {
+func makeWay(tx db.Tx, n NewEmail, known Email) error {
 	query := `UPDATE inbound_emails SET content = id WHERE num = ?`
 	if known.Status != EmailAccepted && !n.NoID {
 		query = `DELETE FROM inbound_emails WHERE num = ?`

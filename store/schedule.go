@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"journeyman/store/cron"
+	"journeyman/store/db"
 )
 
 // A ScheduleType is the kind of rule that decides when a schedule runs.
@@ -60,10 +61,10 @@ const scheduleColumns = `num, id, organization_id, worker_id, created_by_user_id
 	type, coalesce(delay_seconds, 0), coalesce(cron, ''), coalesce(interval_seconds, 0), coalesce(timezone, ''),
 	anchor_at, next_run_at, last_run_at, paused, created_at, coalesce(running_task_num, 0)`
 
-func scanSchedule(row scanner) (c Schedule, err error) {
+func scanSchedule(row db.Scanner) (c Schedule, err error) {
 	err = row.Scan(&c.num, &c.ID, &c.OrganizationID, &c.WorkerID, &c.CreatedByUserID, &c.Input, &c.Budget,
-		&c.When.Type, &c.When.DelaySeconds, &c.When.Cron, &c.When.IntervalSeconds, &c.zone, asTime(&c.anchor),
-		asTime(&c.NextRunAt), asTimeOrNil(&c.LastRunAt), &c.Paused, asTime(&c.CreatedAt), &c.runningTask)
+		&c.When.Type, &c.When.DelaySeconds, &c.When.Cron, &c.When.IntervalSeconds, &c.zone, db.AsTime(&c.anchor),
+		db.AsTime(&c.NextRunAt), db.AsTimeOrNil(&c.LastRunAt), &c.Paused, db.AsTime(&c.CreatedAt), &c.runningTask)
 	c.ended = c.NextRunAt.IsZero()
 	if c.When.Type == Scheduled {
 		c.When.Date = c.anchor

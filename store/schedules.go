@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"journeyman/store/cron"
+	"journeyman/store/db"
 )
 
 // MaxSchedules is the number of schedules that a worker may have.
@@ -16,7 +17,7 @@ const maxScheduleSeconds = 100 * 365 * 24 * 3600 // a delay or interval of a cen
 
 // CheckWhen adds to f, below the path "when", the fields of w that are invalid. A date
 // must be in the future, and a cron expression must have a next time.
-func (s *Store) CheckWhen(f *Fields, w When) {
+func (s *Store) CheckWhen(f *db.Fields, w When) {
 	within := func(v, least float64) bool { return v >= least && v <= maxScheduleSeconds } // false for NaN
 	switch w.Type {
 	case Scheduled:
@@ -40,7 +41,7 @@ func (s *Store) begin(c *Schedule, w When, now time.Time) error {
 	c.When, c.anchor, c.zone, c.ended = w, now, "", false
 	switch w.Type {
 	case Scheduled:
-		c.anchor = fromMillis(w.Date.UnixMilli())
+		c.anchor = db.FromMillis(w.Date.UnixMilli())
 	case Delayed:
 		c.anchor = now.Add(time.Duration(math.Round(w.DelaySeconds*1e3)) * time.Millisecond)
 	case CronType:
@@ -102,12 +103,12 @@ func (s *Store) NextRuns(c Schedule, n int) ([]time.Time, error) {
 
 // PreviewRuns returns the next times at which a schedule with that rule would run, at most n.
 func (s *Store) PreviewRuns(w When, n int) ([]time.Time, error) {
-	var f Fields
+	var f db.Fields
 	if s.CheckWhen(&f, w); f.Err() != nil {
 		return nil, f.Err()
 	}
 	var c Schedule
-	if err := s.begin(&c, w, fromMillis(s.db.Millis())); err != nil {
+	if err := s.begin(&c, w, db.FromMillis(s.db.Millis())); err != nil {
 		return nil, err
 	}
 	return s.NextRuns(c, n)
@@ -120,22 +121,22 @@ func (s *Store) Timezone() string { return s.zone.String() }
 // with the same key has created one before, it returns that schedule, and replayed is
 // true. NextRunAt of a schedule that has ended since then is the first time of its rule.
 func (s *Store) CreateSchedule(ctx context.Context, c Caller, n NewSchedule,
-	key IdempotencyKey) (sch Schedule, replayed bool, err error) {
-	return createOnce(ctx, s.db, key, func(tx Tx, id string) (Schedule, error) {
-		sch, err := one(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE id = ?`, id)
+	key db.IdempotencyKey) (sch Schedule, replayed bool, err error) {
+	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Schedule, error) {
+		sch, err := db.One(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE id = ?`, id)
 		s.showPaused(&sch)
 		if err == nil && sch.ended { // the first answer had a time, and clients rely on it
 			sch.NextRunAt, err = s.firstRun(sch)
 		}
-		return sch, noRecord(err, "schedule")
-	}, func(tx Tx) (Schedule, string, error) {
+		return sch, db.NoRecord(err, "schedule")
+	}, func(tx db.Tx) (Schedule, string, error) {
 		sch, err := s.createSchedule(ctx, tx, c, n)
 		return sch, sch.ID, err
 	})
 }
 
-func (s *Store) createSchedule(ctx context.Context, tx Tx, c Caller, n NewSchedule) (sch Schedule, err error) {
-	var f Fields
+func (s *Store) createSchedule(ctx context.Context, tx db.Tx, c Caller, n NewSchedule) (sch Schedule, err error) {
+	var f db.Fields
 	f.Check(n.Input != "", "input", "is required")
 	f.Check(n.Budget.Valid(), "budget", "must be low, standard, high or unlimited")
 	s.CheckWhen(&f, n.When)
@@ -146,24 +147,25 @@ func (s *Store) createSchedule(ctx context.Context, tx Tx, c Caller, n NewSchedu
 	if err != nil {
 		return sch, err
 	}
-	s.db.makeStorable(&n.Input)
-	sch = Schedule{ID: NewID("sch", s.db.Now()), OrganizationID: w.OrganizationID, WorkerID: w.ID,
-		CreatedByUserID: c.UserID, Input: n.Input, Budget: n.Budget, Paused: n.Paused, CreatedAt: fromMillis(s.db.Millis())}
+	s.db.MakeStorable(&n.Input)
+	sch = Schedule{ID: db.NewID("sch", s.db.Now()), OrganizationID: w.OrganizationID, WorkerID: w.ID,
+		CreatedByUserID: c.UserID, Input: n.Input, Budget: n.Budget, Paused: n.Paused,
+		CreatedAt: db.FromMillis(s.db.Millis())}
 	if err := s.begin(&sch, n.When, sch.CreatedAt); err != nil {
 		return sch, err
 	}
 	return sch, s.insertSchedule(ctx, tx, &sch)
 }
 
-func (s *Store) insertSchedule(ctx context.Context, tx Tx, c *Schedule) error {
-	n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM
+func (s *Store) insertSchedule(ctx context.Context, tx db.Tx, c *Schedule) error {
+	n, err := db.One(ctx, tx, db.ScanInt, `SELECT count(*) FROM
 		(SELECT 1 FROM schedules WHERE worker_id = ? AND next_run_at IS NOT NULL LIMIT ?) AS counted`,
 		c.WorkerID, MaxSchedules)
 	if err != nil {
 		return err
 	}
 	if n >= MaxSchedules {
-		return Errorf(Conflict,
+		return db.Errorf(db.Conflict,
 			"the worker has %d schedules, the most a worker can have: cancel one that is no longer needed",
 			MaxSchedules)
 	}
@@ -186,7 +188,7 @@ func (c *Schedule) whenArgs() []any {
 	case Interval:
 		interval = c.When.IntervalSeconds
 	}
-	return []any{c.When.Type, delay, cron, interval, nullable(c.zone), c.anchor.UnixMilli(), c.NextRunAt.UnixMilli()}
+	return []any{c.When.Type, delay, cron, interval, db.Nullable(c.zone), c.anchor.UnixMilli(), c.NextRunAt.UnixMilli()}
 }
 
 // Schedules returns the schedules of a worker that the caller may see, oldest first.
@@ -196,7 +198,7 @@ func (s *Store) Schedules(ctx context.Context, c Caller, workerID string) ([]Sch
 	if err != nil {
 		return nil, err
 	}
-	list, err := all(ctx, s.db, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules INDEXED BY schedules_by_worker
+	list, err := db.All(ctx, s.db, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules INDEXED BY schedules_by_worker
 		WHERE worker_id = ? AND next_run_at IS NOT NULL ORDER BY num LIMIT ?`, w.ID, MaxSchedules)
 	for i := range list {
 		s.showPaused(&list[i])
@@ -215,16 +217,16 @@ func (s *Store) showPaused(c *Schedule) {
 }
 
 // schedule returns a schedule that Schedules would list.
-func (s *Store) schedule(ctx context.Context, q querier, c Caller, workerID, id string) (Schedule, error) {
+func (s *Store) schedule(ctx context.Context, q db.Querier, c Caller, workerID, id string) (Schedule, error) {
 	w, err := s.visibleWorker(ctx, q, c, workerID)
 	if err != nil {
 		return Schedule{}, err
 	}
-	sch, err := one(ctx, q, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE id = ?`, id)
+	sch, err := db.One(ctx, q, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE id = ?`, id)
 	if err == nil && (sch.WorkerID != w.ID || sch.ended) {
 		err = sql.ErrNoRows
 	}
-	return sch, noRecord(err, "schedule of this worker")
+	return sch, db.NoRecord(err, "schedule of this worker")
 }
 
 // Schedule returns one schedule of a worker that the caller may see.
@@ -257,7 +259,7 @@ func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id strin
 			return sch, err
 		}
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if sch, err = s.schedule(ctx, tx, c, workerID, id); err != nil {
 			return err
 		}
@@ -266,11 +268,11 @@ func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id strin
 		set(&sch.Input, p.Input)
 		set(&sch.Budget, p.Budget)
 		set(&sch.Paused, p.Paused)
-		s.db.makeStorable(&sch.Input)
-		now := fromMillis(s.db.Millis())
+		s.db.MakeStorable(&sch.Input)
+		now := db.FromMillis(s.db.Millis())
 		switch {
 		case p.When != nil:
-			var f Fields
+			var f db.Fields
 			if s.CheckWhen(&f, *p.When); len(f) > 0 {
 				return f.Err()
 			}
@@ -292,7 +294,7 @@ func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id strin
 
 // CancelSchedule ends a schedule for good. Its row stays.
 func (s *Store) CancelSchedule(ctx context.Context, c Caller, workerID, id string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		sch, err := s.schedule(ctx, tx, c, workerID, id)
 		if err != nil {
 			return err
@@ -301,16 +303,17 @@ func (s *Store) CancelSchedule(ctx context.Context, c Caller, workerID, id strin
 	})
 }
 
-func (s *Store) endSchedule(tx Tx, num int64) error {
+func (s *Store) endSchedule(tx db.Tx, num int64) error {
 	_, err := tx.Exec(`UPDATE schedules SET next_run_at = NULL, cancelled_at = ? WHERE num = ?`, s.db.Millis(), num)
 	return err
 }
 
 // RunSchedule creates a task of a schedule now, for the caller. The schedule's next time
 // stays as it is. It returns a Conflict while the schedule's last task has not ended.
-func (s *Store) RunSchedule(ctx context.Context, c Caller, workerID, id string, key IdempotencyKey) (Accepted, error) {
+func (s *Store) RunSchedule(ctx context.Context, c Caller, workerID, id string, key db.IdempotencyKey) (Accepted,
+	error) {
 	workspace := s.lookAt(Folder{WorkerID: workerID})
-	return s.acceptOnce(ctx, key, false, func(tx Tx) (Accepted, error) {
+	return s.acceptOnce(ctx, key, false, func(tx db.Tx) (Accepted, error) {
 		sch, err := s.schedule(ctx, tx, c, workerID, id)
 		if err != nil {
 			return Accepted{}, err
@@ -330,15 +333,15 @@ func (s *Store) RunSchedule(ctx context.Context, c Caller, workerID, id string, 
 
 // checkIdle returns a Conflict while the task of a schedule's last run has not ended: a
 // schedule has one task at a time.
-func (s *Store) checkIdle(ctx context.Context, tx Tx, c Schedule) error {
+func (s *Store) checkIdle(ctx context.Context, tx db.Tx, c Schedule) error {
 	if c.runningTask == 0 {
 		return nil
 	}
-	id, err := one(ctx, tx, scanString, `SELECT id FROM tasks WHERE num = ?`, c.runningTask)
+	id, err := db.One(ctx, tx, db.ScanString, `SELECT id FROM tasks WHERE num = ?`, c.runningTask)
 	if err != nil {
 		return err
 	}
-	return Errorf(Conflict, "the schedule's last task %s has not ended: wait for it, or cancel it first", id)
+	return db.Errorf(db.Conflict, "the schedule's last task %s has not ended: wait for it, or cancel it first", id)
 }
 
 // turn returns the instruction of a schedule, for a caller.

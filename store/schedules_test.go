@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/cron"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -25,7 +26,7 @@ func inSeconds(n float64) store.When { return store.When{Type: store.Delayed, De
 func (f *fixture) schedule(w store.When) store.Schedule {
 	f.t.Helper()
 	sch, _, err := f.CreateSchedule(f.ctx(), f.owner.Caller,
-		store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: w}, store.IdempotencyKey{})
+		store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: w}, db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)
 	return sch
 }
@@ -120,8 +121,8 @@ func TestCreateScheduleRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			_, _, err := f.CreateSchedule(f.ctx(), f.owner.Caller,
-				store.NewSchedule{WorkerID: f.worker.ID, Budget: "huge", When: tt.when}, store.IdempotencyKey{})
-			is.True(store.IsKind(err, store.Invalid))
+				store.NewSchedule{WorkerID: f.worker.ID, Budget: "huge", When: tt.when}, db.IdempotencyKey{})
+			is.True(db.IsKind(err, db.Invalid))
 			paths := []string{}
 			for _, d := range details(err) {
 				paths = append(paths, d.Path)
@@ -139,20 +140,21 @@ func TestScheduleAccess(t *testing.T) {
 	stranger := f.caller("Other", "eve@other.test", store.RoleOwner).Caller
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
 	other := f.newWorker(f.owner, store.NewWorker{})
-	is.True(store.IsKind(errOf(f.Schedules(f.ctx(), stranger, f.worker.ID)), store.Forbidden))
-	is.True(store.IsKind(errOf(f.Schedule(f.ctx(), stranger, f.worker.ID, sch.ID)), store.Forbidden))
-	is.True(store.IsKind(f.CancelSchedule(f.ctx(), stranger, f.worker.ID, sch.ID), store.Forbidden))
-	_, err := f.RunSchedule(f.ctx(), stranger, f.worker.ID, sch.ID, store.IdempotencyKey{})
-	is.True(store.IsKind(err, store.Forbidden))
+	is.True(db.IsKind(errOf(f.Schedules(f.ctx(), stranger, f.worker.ID)), db.Forbidden))
+	is.True(db.IsKind(errOf(f.Schedule(f.ctx(), stranger, f.worker.ID, sch.ID)), db.Forbidden))
+	is.True(db.IsKind(f.CancelSchedule(f.ctx(), stranger, f.worker.ID, sch.ID), db.Forbidden))
+	_, err := f.RunSchedule(f.ctx(), stranger, f.worker.ID, sch.ID, db.IdempotencyKey{})
+	is.True(db.IsKind(err, db.Forbidden))
 	_, err = f.Schedule(f.ctx(), member, other.ID, sch.ID)
-	is.True(store.IsKind(err, store.NotFound)) // the path names another worker
+	is.True(db.IsKind(err, db.NotFound)) // the path names another worker
 	got, err := f.Schedule(f.ctx(), member, f.worker.ID, sch.ID)
 	is.NoErr(err)
 	is.Equal(got.ID, sch.ID)
 	is.NoErr(f.CancelSchedule(f.ctx(), member, f.worker.ID, sch.ID))
-	is.True(store.IsKind(f.CancelSchedule(f.ctx(), member, f.worker.ID, sch.ID), store.NotFound)) // only once
-	is.Equal(f.listed(sch.ID), nil)                                                               // the schedule is still listed
-	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE cancelled_at IS NOT NULL`), int64(1))  // the row remains
+	is.True(db.IsKind(f.CancelSchedule(f.ctx(), member, f.worker.ID, sch.ID), db.NotFound)) // only once
+	is.Equal(f.listed(sch.ID),
+		nil) // the schedule is still listed
+	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE cancelled_at IS NOT NULL`), int64(1)) // the row remains
 }
 
 func TestScheduleFires(t *testing.T) {
@@ -182,7 +184,7 @@ func TestScheduleFires(t *testing.T) {
 	is.Equal(f.listed(every.ID).NextRunAt, f.clock.now().UTC().Add(10*time.Second))
 	is.Equal(*f.listed(every.ID).LastRunAt, f.clock.now().UTC())
 	_, err = f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, once.ID, store.SchedulePatch{})
-	is.True(store.IsKind(err, store.NotFound))
+	is.True(db.IsKind(err, db.NotFound))
 	f.checkCounters()
 }
 
@@ -321,7 +323,7 @@ func TestUpdateSchedule(t *testing.T) {
 	is.Equal(len(f.fireDue()), 1) // its only time has passed
 	when = cronAt("never")
 	_, err = f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, f.schedule(everySeconds(1)).ID, store.SchedulePatch{When: &when})
-	is.True(store.IsKind(err, store.Invalid))
+	is.True(db.IsKind(err, db.Invalid))
 }
 
 func TestRunSchedule(t *testing.T) {
@@ -330,7 +332,7 @@ func TestRunSchedule(t *testing.T) {
 	f := newFixture(t)
 	sch := f.schedule(inSeconds(60))
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
-	once := store.IdempotencyKey{KeyID: member.KeyID, Key: "k", Hash: hash("run")}
+	once := db.IdempotencyKey{KeyID: member.KeyID, Key: "k", Hash: hash("run")}
 	a, err := f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, once)
 	is.NoErr(err)
 	is.Equal(a.Turn.TriggeredBy, store.TriggerSchedule)
@@ -339,8 +341,8 @@ func TestRunSchedule(t *testing.T) {
 	is.NoErr(err)
 	is.True(again.Replayed && again.Turn.ID == a.Turn.ID) // the same key created another turn
 	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt)   // the rhythm is unchanged
-	_, err = f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, store.IdempotencyKey{})
-	is.True(store.IsKind(err, store.Conflict))
+	_, err = f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, db.IdempotencyKey{})
+	is.True(db.IsKind(err, db.Conflict))
 	is.True(strings.Contains(err.Error(), a.Turn.TaskID)) // the message names the other task
 	f.clock.advance(time.Minute)
 	is.Equal(len(f.fireDue()), 0) // one task at a time
@@ -399,7 +401,8 @@ func TestScheduleHeldBack(t *testing.T) {
 			f := newFixture(t)
 			mo := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
 			sch, _, err := f.CreateSchedule(f.ctx(), mo,
-				store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: everySeconds(60)}, store.IdempotencyKey{})
+				store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow,
+					When: everySeconds(60)}, db.IdempotencyKey{})
 			is.NoErr(err)
 			f.clock.advance(time.Minute)
 			due, err := f.DueSchedules(f.ctx(), 10, 0)
@@ -422,7 +425,7 @@ func (f *fixture) setCap(credits float64) {
 
 func (f *fixture) exec(query string, args ...any) {
 	f.t.Helper()
-	is.New(f.t).NoErr(f.Write(f.ctx(), func(tx store.Tx) error { return errOf(tx.Exec(query, args...)) }))
+	is.New(f.t).NoErr(f.Write(f.ctx(), func(tx db.Tx) error { return errOf(tx.Exec(query, args...)) }))
 }
 
 func TestScheduleWithTheQueueFull(t *testing.T) {
@@ -439,7 +442,7 @@ func TestScheduleWithTheQueueFull(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(none), 0) // and half of the organization's queue
 	f.accept(f.turn())
-	is.True(store.IsKind(errOf(f.FireSchedule(f.ctx(), due[0])), store.Busy))
+	is.True(db.IsKind(errOf(f.FireSchedule(f.ctx(), due[0])), db.Busy))
 	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt) // unchanged
 	f.startRunner("r")
 	is.Equal(len(f.claim("r", 2)), 2)
@@ -462,7 +465,8 @@ func TestDueSchedulesAreShared(t *testing.T) {
 	eve := f.caller("Other", "eve@other.test", store.RoleOwner)
 	w := f.newWorker(eve, store.NewWorker{})
 	f.clock.advance(time.Millisecond)
-	late, _, err := f.CreateSchedule(f.ctx(), eve.Caller, store.NewSchedule{WorkerID: w.ID, Input: "Me too", Budget: store.BudgetLow, When: everySeconds(1)}, store.IdempotencyKey{})
+	late, _, err := f.CreateSchedule(f.ctx(), eve.Caller, store.NewSchedule{WorkerID: w.ID, Input: "Me too",
+		Budget: store.BudgetLow, When: everySeconds(1)}, db.IdempotencyKey{})
 	is.NoErr(err)
 	f.clock.advance(time.Minute)
 	others := map[bool]int{}
@@ -493,8 +497,9 @@ func TestScheduleLimit(t *testing.T) {
 		SELECT id || i, organization_id, worker_id, created_by_user_id, input, budget, type, interval_seconds, anchor_at, next_run_at, paused, created_at
 		FROM n CROSS JOIN schedules`, store.MaxSchedules-1)
 	_, _, err := f.CreateSchedule(f.ctx(), f.owner.Caller,
-		store.NewSchedule{WorkerID: f.worker.ID, Input: "One more", Budget: store.BudgetLow, When: everySeconds(1)}, store.IdempotencyKey{})
-	is.True(store.IsKind(err, store.Conflict))
+		store.NewSchedule{WorkerID: f.worker.ID, Input: "One more", Budget: store.BudgetLow,
+			When: everySeconds(1)}, db.IdempotencyKey{})
+	is.True(db.IsKind(err, db.Conflict))
 	is.Equal(store.MaxSchedules, 100)
 	is.NoErr(f.CancelSchedule(f.ctx(), f.owner.Caller, f.worker.ID, f.listed(f.first()).ID))
 	f.schedule(everySeconds(1)) // there is room for one again
@@ -505,7 +510,7 @@ func TestCreateScheduleOnce(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	n := store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: inSeconds(0)}
-	once := store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("a")}
+	once := db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("a")}
 	first, replayed, err := f.CreateSchedule(f.ctx(), f.owner.Caller, n, once)
 	is.NoErr(err)
 	is.True(!replayed)
@@ -515,12 +520,12 @@ func TestCreateScheduleOnce(t *testing.T) {
 	is.True(replayed)
 	is.Equal(again.ID, first.ID) // even though it has already run
 	once.Hash = hash("b")
-	is.True(store.IsKind(errOf(f.CreateSchedule(f.ctx(), f.owner.Caller, n, once)), store.Mismatch))
+	is.True(db.IsKind(errOf(f.CreateSchedule(f.ctx(), f.owner.Caller, n, once)), db.Mismatch))
 }
 
 // details returns the invalid fields in err.
-func details(err error) []store.Detail {
-	var e *store.Error
+func details(err error) []db.Detail {
+	var e *db.Error
 	if errors.As(err, &e) {
 		return e.Details
 	}
@@ -559,8 +564,8 @@ func TestScheduleRunsOneTaskAtATime(t *testing.T) {
 		_, ok, err := f.NextScheduleAt(f.ctx())
 		is.NoErr(err)
 		is.True(!ok) // the scheduler can sleep
-		_, err = f.RunSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, store.IdempotencyKey{})
-		is.True(store.IsKind(err, store.Conflict))
+		_, err = f.RunSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, db.IdempotencyKey{})
+		is.True(db.IsKind(err, db.Conflict))
 		f.checkCounters()
 	}
 	held() // the task is queued
@@ -647,7 +652,8 @@ func TestFullQueueDelaysOnlyOwnSchedules(t *testing.T) {
 	w := f.newWorker(eve, store.NewWorker{})
 	f.clock.advance(time.Millisecond)
 	late, _, err := f.CreateSchedule(f.ctx(), eve.Caller,
-		store.NewSchedule{WorkerID: w.ID, Input: "Me too", Budget: store.BudgetLow, When: everySeconds(1)}, store.IdempotencyKey{})
+		store.NewSchedule{WorkerID: w.ID, Input: "Me too", Budget: store.BudgetLow,
+			When: everySeconds(1)}, db.IdempotencyKey{})
 	is.NoErr(err)
 	f.clock.advance(time.Minute)
 	for _, limit := range []int{5, 100} { // fewer and more than the number of due schedules

@@ -6,6 +6,8 @@ import (
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
+
+	"journeyman/store/db"
 )
 
 // subkey returns a key for one purpose. It is derived by HKDF (RFC 5869), so no two purposes
@@ -49,7 +51,7 @@ func (s *Store) unseal(purpose string, sealed []byte) ([]byte, error) {
 	}
 	plain, err := aead.Open(nil, nil, sealed, nil)
 	if err != nil {
-		return nil, Errorf(Conflict, "the secret was sealed with another %s than the one in the data folder: "+
+		return nil, db.Errorf(db.Conflict, "the secret was sealed with another %s than the one in the data folder: "+
 			"put the old file back, or enter the secret again", sealKeyName)
 	}
 	return plain, nil

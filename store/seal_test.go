@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/db"
 )
 
 // TestSeal encrypts secrets. It decrypts them with the right key file, with another one, and for
@@ -29,13 +31,13 @@ func TestSeal(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(string(opened), string(plain))
 	_, err = restarted.unseal("secret sec_2", sealed)
-	is.True(IsKind(err, Conflict)) // a secret of another row
+	is.True(db.IsKind(err, db.Conflict)) // a secret of another row
 	info, err := os.Stat(filepath.Join(dir, sealKeyName))
 	is.NoErr(err)
 	is.Equal(info.Mode().Perm(), os.FileMode(0o600))
 
 	_, err = (&Store{dir: t.TempDir()}).unseal("secret sec_1", sealed)
-	is.True(IsKind(err, Conflict)) // another key file
+	is.True(db.IsKind(err, db.Conflict)) // another key file
 	is.NoErr(os.WriteFile(filepath.Join(dir, sealKeyName), []byte("short"), 0o600))
 	_, err = (&Store{dir: dir}).seal("secret sec_1", plain)
 	is.True(err != nil) // a damaged key file must not be replaced

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"journeyman/store/db"
 	"journeyman/store/pattern"
 )
 
@@ -46,7 +47,7 @@ type NewSecret struct {
 const secretName pattern.Pattern = `^[A-Za-z_][A-Za-z0-9_]*$`
 
 // Check adds to f the fields that break a rule.
-func (n NewSecret) Check(f *Fields) {
+func (n NewSecret) Check(f *db.Fields) {
 	f.Check(len(n.Name) <= MaxSecretName && secretName.Compiled().MatchString(n.Name), "name",
 		"must have 1 to %d letters, digits and underscores, and not begin with a digit", MaxSecretName)
 	if n.Value != "" {
@@ -65,9 +66,10 @@ func (n NewSecret) Check(f *Fields) {
 
 const secretColumns = `id, coalesce(worker_id, ''), name, hosts, created_by_user_id, created_at, updated_at`
 
-func scanSecret(row scanner) (x Secret, err error) {
+func scanSecret(row db.Scanner) (x Secret, err error) {
 	var hosts string
-	err = row.Scan(&x.ID, &x.WorkerID, &x.Name, &hosts, &x.CreatedByUserID, asTime(&x.CreatedAt), asTime(&x.UpdatedAt))
+	err = row.Scan(&x.ID, &x.WorkerID, &x.Name, &hosts, &x.CreatedByUserID, db.AsTime(&x.CreatedAt),
+		db.AsTime(&x.UpdatedAt))
 	if err != nil {
 		return x, err
 	}
@@ -77,7 +79,7 @@ func scanSecret(row scanner) (x Secret, err error) {
 // allowSecrets returns Forbidden unless the caller may manage the secrets of a worker. Only
 // the worker's creator may. An empty workerID means the secrets of the organization, for
 // which the caller needs the right ManageSecrets.
-func (s *Store) allowSecrets(ctx context.Context, q querier, c Caller, workerID string) error {
+func (s *Store) allowSecrets(ctx context.Context, q db.Querier, c Caller, workerID string) error {
 	if workerID == "" {
 		return c.Allow(ManageSecrets)
 	}
@@ -87,7 +89,7 @@ func (s *Store) allowSecrets(ctx context.Context, q querier, c Caller, workerID 
 
 // allowSecretsNow is allowSecrets for a write. For the secrets of the organization, it reads
 // the caller's role in this transaction.
-func (s *Store) allowSecretsNow(ctx context.Context, tx Tx, c Caller, workerID string) error {
+func (s *Store) allowSecretsNow(ctx context.Context, tx db.Tx, c Caller, workerID string) error {
 	if workerID == "" {
 		return s.allowNow(ctx, tx, &c, ManageSecrets)
 	}
@@ -101,7 +103,7 @@ func (s *Store) Secrets(ctx context.Context, c Caller, workerID string) ([]Secre
 		return nil, err
 	}
 	// The condition repeats the index's expression, so SQLite finds the rows of one worker.
-	return all(ctx, s.db, scanSecret, `SELECT `+secretColumns+` FROM secrets INDEXED BY secrets_by_name
+	return db.All(ctx, s.db, scanSecret, `SELECT `+secretColumns+` FROM secrets INDEXED BY secrets_by_name
 		WHERE organization_id = ? AND coalesce(worker_id, '') = ? ORDER BY name`, c.OrganizationID, workerID)
 }
 
@@ -111,14 +113,14 @@ func (s *Store) Secrets(ctx context.Context, c Caller, workerID string) ([]Secre
 // the value again: else people who may change a secret could have it sent to a server of theirs,
 // although nobody may read it.
 func (s *Store) SetSecret(ctx context.Context, c Caller, n NewSecret) (x Secret, err error) {
-	var f Fields
+	var f db.Fields
 	if n.Check(&f); f.Err() != nil {
 		return x, f.Err()
 	}
 	if err := s.Gate.RoomIn(ctx); err != nil {
 		return x, err
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if err := s.allowSecretsNow(ctx, tx, c, n.WorkerID); err != nil {
 			return err
 		}
@@ -126,7 +128,7 @@ func (s *Store) SetSecret(ctx context.Context, c Caller, n NewSecret) (x Secret,
 		// same name twice.
 		x, err = s.secret(ctx, tx, c.OrganizationID, n.WorkerID, n.Name)
 		switch {
-		case IsKind(err, NotFound):
+		case db.IsKind(err, db.NotFound):
 			x, err = s.insertSecret(ctx, tx, c, n)
 		case err == nil:
 			x, err = s.updateSecret(tx, c, x, n)
@@ -137,26 +139,27 @@ func (s *Store) SetSecret(ctx context.Context, c Caller, n NewSecret) (x Secret,
 }
 
 // secret returns the secret of that name.
-func (s *Store) secret(ctx context.Context, q querier, organizationID, workerID, name string) (Secret, error) {
-	x, err := one(ctx, q, scanSecret, `SELECT `+secretColumns+` FROM secrets INDEXED BY secrets_by_name
+func (s *Store) secret(ctx context.Context, q db.Querier, organizationID, workerID, name string) (Secret, error) {
+	x, err := db.One(ctx, q, scanSecret, `SELECT `+secretColumns+` FROM secrets INDEXED BY secrets_by_name
 		WHERE organization_id = ? AND coalesce(worker_id, '') = ? AND name = ?`, organizationID, workerID, name)
-	return x, noRow(err, Errorf(NotFound, "there is no secret %q", FirstRunes(name, MaxSecretName)))
+	return x, db.NoRow(err, db.Errorf(db.NotFound, "there is no secret %q", db.FirstRunes(name, MaxSecretName)))
 }
 
-func (s *Store) insertSecret(ctx context.Context, tx Tx, c Caller, n NewSecret) (x Secret, err error) {
+func (s *Store) insertSecret(ctx context.Context, tx db.Tx, c Caller, n NewSecret) (x Secret, err error) {
 	if n.Value == "" {
-		return x, &Error{Kind: Invalid, Message: "value: is required", Details: []Detail{{"value", "is required"}}}
+		return x, &db.Error{Kind: db.Invalid, Message: "value: is required",
+			Details: []db.Detail{{Path: "value", Message: "is required"}}}
 	}
-	count, err := one(ctx, tx, scanInt, `SELECT count(*) FROM secrets WHERE organization_id = ?
+	count, err := db.One(ctx, tx, db.ScanInt, `SELECT count(*) FROM secrets WHERE organization_id = ?
 		AND coalesce(worker_id, '') = ?`, c.OrganizationID, n.WorkerID)
 	if err != nil {
 		return x, err
 	}
 	if count >= MaxSecrets {
-		return x, Errorf(Conflict, "there are %d secrets, which is the limit: delete one first", count)
+		return x, db.Errorf(db.Conflict, "there are %d secrets, which is the limit: delete one first", count)
 	}
-	now := fromMillis(s.db.Millis()) // in whole milliseconds, as a later read returns it
-	x = Secret{ID: NewID("sec", now), WorkerID: n.WorkerID, Name: n.Name, Hosts: n.Hosts,
+	now := db.FromMillis(s.db.Millis()) // in whole milliseconds, as a later read returns it
+	x = Secret{ID: db.NewID("sec", now), WorkerID: n.WorkerID, Name: n.Name, Hosts: n.Hosts,
 		CreatedByUserID: c.UserID, CreatedAt: now, UpdatedAt: now}
 	// The seal depends on the id of the row, so the id is made first.
 	sealed, hosts, err := s.sealSecret(x, n.Value)
@@ -165,7 +168,7 @@ func (s *Store) insertSecret(ctx context.Context, tx Tx, c Caller, n NewSecret) 
 	}
 	_, err = tx.Exec(`INSERT INTO secrets (id, organization_id, worker_id, name, hosts, sealed, created_by_user_id,
 			created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, x.ID, c.OrganizationID, nullable(n.WorkerID), n.Name, hosts, sealed,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, x.ID, c.OrganizationID, db.Nullable(n.WorkerID), n.Name, hosts, sealed,
 		c.UserID, now.UnixMilli(), now.UnixMilli())
 	if err != nil {
 		return x, err
@@ -173,13 +176,13 @@ func (s *Store) insertSecret(ctx context.Context, tx Tx, c Caller, n NewSecret) 
 	return x, s.auditSecret(tx, c, "secret.create", x)
 }
 
-func (s *Store) updateSecret(tx Tx, c Caller, x Secret, n NewSecret) (Secret, error) {
+func (s *Store) updateSecret(tx db.Tx, c Caller, x Secret, n NewSecret) (Secret, error) {
 	if host, is := newHost(x.Hosts, n.Hosts); is && n.Value == "" {
-		var f Fields
+		var f db.Fields
 		f.Add("value", "must be entered again, because the secret may not be sent to %q yet", host)
 		return x, f.Err()
 	}
-	if x.UpdatedAt = fromMillis(s.db.Millis()); n.Hosts != nil {
+	if x.UpdatedAt = db.FromMillis(s.db.Millis()); n.Hosts != nil {
 		x.Hosts = n.Hosts
 	}
 	var sealed any // NULL keeps the value
@@ -209,7 +212,7 @@ func (s *Store) sealSecret(x Secret, value string) (sealed []byte, hosts string,
 	return sealed, string(list), err
 }
 
-func (s *Store) auditSecret(tx Tx, c Caller, action string, x Secret) error {
+func (s *Store) auditSecret(tx db.Tx, c Caller, action string, x Secret) error {
 	detail := map[string]any{"name": x.Name}
 	if x.WorkerID != "" {
 		detail["workerId"] = x.WorkerID
@@ -223,7 +226,7 @@ func (s *Store) auditSecret(tx Tx, c Caller, action string, x Secret) error {
 // DeleteSecret deletes a secret and returns it as it was. It returns Forbidden as Secrets
 // does, and NotFound if there is no secret of that name.
 func (s *Store) DeleteSecret(ctx context.Context, c Caller, workerID, name string) (x Secret, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if err := s.allowSecretsNow(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -252,7 +255,7 @@ func (s *Store) TurnSecrets(ctx context.Context, c Claim) ([]TurnSecret, error) 
 		Secret
 		sealed []byte
 	}
-	rows, err := all(ctx, s.db, func(r scanner) (x row, err error) {
+	rows, err := db.All(ctx, s.db, func(r db.Scanner) (x row, err error) {
 		var hosts string
 		if err = r.Scan(&x.ID, &x.WorkerID, &x.Name, &hosts, &x.sealed); err != nil {
 			return x, err
@@ -276,7 +279,7 @@ func (s *Store) TurnSecrets(ctx context.Context, c Claim) ([]TurnSecret, error) 
 		value, err := s.unseal("secret "+x.ID, x.sealed)
 		// A Conflict means that the key file has changed. The turn goes on, and the tool that
 		// needs the value reports the problem.
-		if err != nil && !IsKind(err, Conflict) {
+		if err != nil && !db.IsKind(err, db.Conflict) {
 			return nil, err
 		}
 		secrets = append(secrets, TurnSecret{Name: x.Name, Hosts: x.Hosts, Value: string(value)})

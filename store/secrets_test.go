@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -27,14 +28,14 @@ func TestSecretRights(t *testing.T) {
 	for name, tt := range map[string]struct {
 		caller store.Caller
 		worker string
-		want   store.Kind
+		want   db.Kind
 	}{
 		"owner, organization":  {f.owner.Caller, "", 0},
-		"member, organization": {member.Caller, "", store.Forbidden},
+		"member, organization": {member.Caller, "", db.Forbidden},
 		"creator, worker":      {member.Caller, w.ID, 0},
-		"owner, worker":        {f.owner.Caller, w.ID, store.Forbidden},
-		"other, worker":        {other.Caller, w.ID, store.Forbidden},
-		"nowhere":              {f.owner.Caller, "wrk_nothing", store.NotFound},
+		"owner, worker":        {f.owner.Caller, w.ID, db.Forbidden},
+		"other, worker":        {other.Caller, w.ID, db.Forbidden},
+		"nowhere":              {f.owner.Caller, "wrk_nothing", db.NotFound},
 	} {
 		_, setErr := f.SetSecret(t.Context(), tt.caller, store.NewSecret{WorkerID: tt.worker, Name: "K", Value: "12345678"})
 		_, listErr := f.Secrets(t.Context(), tt.caller, tt.worker)
@@ -59,8 +60,8 @@ func TestSecretsOfTheDemoted(t *testing.T) {
 	former.Role = store.RoleOwner // as read before the change
 	is.NoErr(errOf(f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})))
 	_, err := f.SetSecret(t.Context(), former.Caller, store.NewSecret{Name: "K", Value: "87654321"})
-	is.True(store.IsKind(err, store.Forbidden))                                                        // the change
-	is.True(store.IsKind(errOf(f.DeleteSecret(t.Context(), former.Caller, "", "K")), store.Forbidden)) // the deletion
+	is.True(db.IsKind(err, db.Forbidden))                                                        // the change
+	is.True(db.IsKind(errOf(f.DeleteSecret(t.Context(), former.Caller, "", "K")), db.Forbidden)) // the deletion
 }
 
 // TestSecretTimes compares the times in the result of a change with the times in the list.
@@ -100,7 +101,7 @@ func TestSecretRules(t *testing.T) {
 	} {
 		for _, n := range list {
 			_, err := f.SetSecret(t.Context(), f.owner.Caller, n)
-			is.True(store.IsKind(err, store.Invalid))           // an invalid value was accepted
+			is.True(db.IsKind(err, db.Invalid))                 // an invalid value was accepted
 			is.Equal(strings.Split(err.Error(), ":")[0], path)  // the error names the field
 			is.True(!strings.Contains(err.Error(), "12345678")) // and never contains a value
 		}
@@ -110,7 +111,7 @@ func TestSecretRules(t *testing.T) {
 		is.NoErr(err)
 	}
 	_, err := f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "B", Value: "12345678"})
-	is.True(store.IsKind(err, store.Conflict)) // beyond the limit
+	is.True(db.IsKind(err, db.Conflict)) // beyond the limit
 	_, err = f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "A1", Value: "87654321"})
 	is.NoErr(err) // a change does not count as a new secret
 }
@@ -154,7 +155,7 @@ func TestSecretNewHost(t *testing.T) {
 				continue
 			}
 			t.Log(name)
-			is.True(store.IsKind(err, store.Invalid)) // a new host without the value
+			is.True(db.IsKind(err, db.Invalid)) // a new host without the value
 			is.True(strings.HasPrefix(err.Error(), "value:") && strings.Contains(err.Error(), `"`+tt.refused+`"`))
 			list, err := f.Secrets(t.Context(), f.owner.Caller, worker)
 			is.NoErr(err)

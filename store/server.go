@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/postgres"
 	"journeyman/store/sqlite"
 )
@@ -37,7 +38,7 @@ func (s *Store) openServer(ctx context.Context, opt Options) error {
 		return err
 	}
 	s.server = server
-	s.db = NewDB(server, s.now, s.Gate, s.Damage, true)
+	s.db = db.New(server, s.now, s.Gate, s.Damage, true)
 	if err := noteServer(ctx, s.dir, server); err != nil || !opt.BeginAnew {
 		return err
 	}
@@ -152,7 +153,7 @@ func (s *Store) needsFile(what, instead string) error {
 	if s.file != nil {
 		return nil
 	}
-	return Errorf(Conflict, "%s is for a database in the data folder, and this one is on a PostgreSQL server: %s",
+	return db.Errorf(db.Conflict, "%s is for a database in the data folder, and this one is on a PostgreSQL server: %s",
 		what, instead)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
@@ -76,7 +77,7 @@ func TestPostgresOperations(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(n, int64(0)) // the server manages its own files
 	_, err = s.Archive(t.Context(), nil)
-	is.True(store.IsKind(err, store.Conflict))
+	is.True(db.IsKind(err, db.Conflict))
 	is.True(strings.Contains(err.Error(), "pg_dump"))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
@@ -24,10 +25,10 @@ func folderToCopy(t *testing.T) (dir, secret string) {
 	is.NoErr(err)
 	owner, secret := storetest.Caller(t, s, "Acme", "Ann@acme.test", store.RoleOwner)
 	w, _, err := s.CreateWorker(t.Context(), owner.Caller, store.NewWorker{Title: "Scribe \\ tab\t line\nend"},
-		store.IdempotencyKey{})
+		db.IdempotencyKey{})
 	is.NoErr(err)
 	n := store.NewTurn{Caller: owner.Caller, WorkerID: w.ID, Input: "with NUL\x00, and \xff", Budget: store.BudgetStandard}
-	for _, key := range []store.IdempotencyKey{{}, {KeyID: owner.KeyID, Key: "text", Hash: []byte("0123456789abcdef")},
+	for _, key := range []db.IdempotencyKey{{}, {KeyID: owner.KeyID, Key: "text", Hash: []byte("0123456789abcdef")},
 		{KeyID: owner.KeyID, Hash: []byte("fedcba9876543210")}} {
 		n.IdempotencyKey = key
 		is.NoErr(errOf(s.CreateTurn(t.Context(), n)))
@@ -66,7 +67,7 @@ func TestPostgresCopy(t *testing.T) {
 	is.NoErr(err)
 	owner, err := s.Authenticate(t.Context(), secret)
 	is.NoErr(err)
-	key := store.IdempotencyKey{KeyID: owner.KeyID, Hash: []byte("fedcba9876543210"), Retry: true}
+	key := db.IdempotencyKey{KeyID: owner.KeyID, Hash: []byte("fedcba9876543210"), Retry: true}
 	_, found, err := s.Lookup(t.Context(), key)
 	is.NoErr(err)
 	is.True(found) // bytes in a column of texts and bytes
@@ -144,7 +145,7 @@ func TestPostgresRefusesLongTexts(t *testing.T) {
 	const file = `INSERT INTO files (id, worker_id, task_num, turn_num, origin, path, title, media_type, size, sha256,
 			created_at)
 		SELECT 'fil_x', id, 1, 1, 'published', ?, '', 'text/plain', 1, ?, 1 FROM workers`
-	is.NoErr(s.Write(t.Context(), func(tx store.Tx) error {
+	is.NoErr(s.Write(t.Context(), func(tx db.Tx) error {
 		return errOf(tx.Exec(file, strings.Repeat("a/", 1300)+"b", strings.Repeat("0", 64)))
 	}))
 	is.NoErr(s.Close())
@@ -155,7 +156,7 @@ func TestPostgresRefusesLongTexts(t *testing.T) {
 	is.Equal(strings.Contains(err.Error(), "at most 2500"), true)
 	s, err = openOn(t, dir, "") // the folder is unchanged
 	is.NoErr(err)
-	is.NoErr(s.Write(t.Context(), func(tx store.Tx) error {
+	is.NoErr(s.Write(t.Context(), func(tx db.Tx) error {
 		return errOf(tx.Exec(`UPDATE files SET path = 'b'`))
 	}))
 	is.NoErr(s.Close())

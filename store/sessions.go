@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // The lifetimes of a session: without use, and in total.
@@ -30,17 +32,17 @@ type Session struct {
 
 const sessionColumns = `id, user_agent, remote_addr, created_at, last_used_at, expires_at`
 
-func scanSession(row scanner) (v Session, err error) {
-	err = row.Scan(&v.ID, &v.UserAgent, &v.RemoteAddr, asTime(&v.CreatedAt), asTime(&v.LastUsedAt),
-		asTime(&v.ExpiresAt))
+func scanSession(row db.Scanner) (v Session, err error) {
+	err = row.Scan(&v.ID, &v.UserAgent, &v.RemoteAddr, db.AsTime(&v.CreatedAt), db.AsTime(&v.LastUsedAt),
+		db.AsTime(&v.ExpiresAt))
 	return v, err
 }
 
 // CreateSession signs the caller in, in the organization that they looked at last. It returns the
 // session's token, which is not stored. It returns Forbidden for a user who is in no organization.
 func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (token string, err error) {
-	token = newToken("jms_")
-	err = s.db.Write(ctx, func(tx Tx) error {
+	token = db.NewToken("jms_")
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if c.OrganizationID, err = s.lastOrganization(ctx, tx, c.UserID); err != nil {
 			return err
 		}
@@ -51,11 +53,11 @@ func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (
 			c.UserID, maxSessions-1); err != nil {
 			return err
 		}
-		id, now := NewID("ses", s.db.Now()), s.db.Millis()
+		id, now := db.NewID("ses", s.db.Now()), s.db.Millis()
 		if _, err := tx.Exec(`INSERT INTO sessions (id, hash, user_id, organization_id, user_agent, remote_addr,
 				created_at, last_used_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			id, hashToken(token), c.UserID, c.OrganizationID, clip(userAgent, maxUserAgent), c.RemoteAddr,
+			id, db.HashToken(token), c.UserID, c.OrganizationID, db.Clip(userAgent, maxUserAgent), c.RemoteAddr,
 			now, now, now+SessionIdle.Milliseconds()); err != nil {
 			return err
 		}
@@ -66,15 +68,15 @@ func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (
 
 // lastOrganization returns the organization of the user's newest session, or that of
 // their oldest membership.
-func (s *Store) lastOrganization(ctx context.Context, tx Tx, userID string) (string, error) {
-	org, err := one(ctx, tx, scanString, `SELECT m.organization_id FROM sessions v
+func (s *Store) lastOrganization(ctx context.Context, tx db.Tx, userID string) (string, error) {
+	org, err := db.One(ctx, tx, db.ScanString, `SELECT m.organization_id FROM sessions v
 		JOIN memberships m ON m.organization_id = v.organization_id AND m.user_id = v.user_id
 		WHERE v.user_id = ? ORDER BY v.id DESC LIMIT 1`, userID)
 	if errors.Is(err, sql.ErrNoRows) {
-		org, err = one(ctx, tx, scanString, `SELECT organization_id FROM memberships WHERE user_id = ?
+		org, err = db.One(ctx, tx, db.ScanString, `SELECT organization_id FROM memberships WHERE user_id = ?
 			ORDER BY created_at, organization_id LIMIT 1`, userID)
 	}
-	return org, noRow(err, Errorf(Forbidden, "this user is in no organization"))
+	return org, db.NoRow(err, db.Errorf(db.Forbidden, "this user is in no organization"))
 }
 
 const selectSession = `
@@ -93,18 +95,18 @@ func (s *Store) SessionIdentity(ctx context.Context, token string) (id Identity,
 	now := s.db.Millis()
 	id.Trigger = TriggerUI
 	var created, used int64
-	_, err = one(ctx, s.db, into(&sessionID, &id.OrganizationID, &id.OrganizationName, &id.UserID, &id.Email,
+	_, err = db.One(ctx, s.db, db.Into(&sessionID, &id.OrganizationID, &id.OrganizationName, &id.UserID, &id.Email,
 		&id.UserName, &id.Role, &created, &used, &id.Theme, &id.Language, &id.Shortcuts), selectSession,
-		hashToken(token), now)
+		db.HashToken(token), now)
 	if err != nil {
-		return Identity{}, "", noRow(err, Errorf(Unauthorized, "nobody is signed in here"))
+		return Identity{}, "", db.NoRow(err, db.Errorf(db.Unauthorized, "nobody is signed in here"))
 	}
 	if id.first, err = s.isFirst(ctx, s.db, id.OrganizationID); err != nil {
 		return Identity{}, "", err
 	}
 	// Use prolongs a session, but never beyond its whole lifetime.
 	expires := min(now+SessionIdle.Milliseconds(), created+SessionLifetime.Milliseconds())
-	s.noteUse(sessionID, used, now, func(tx Tx, minute int64) error {
+	s.noteUse(sessionID, used, now, func(tx db.Tx, minute int64) error {
 		_, err := tx.Exec(`UPDATE sessions SET last_used_at = max(?, created_at), expires_at = ? WHERE id = ?`,
 			minute, expires, sessionID)
 		return err
@@ -114,14 +116,14 @@ func (s *Store) SessionIdentity(ctx context.Context, token string) (id Identity,
 
 // Sessions lists the caller's sessions that have not ended, newest first.
 func (s *Store) Sessions(ctx context.Context, c Caller) ([]Session, error) {
-	return all(ctx, s.db, scanSession, `SELECT `+sessionColumns+` FROM sessions WHERE user_id = ? AND expires_at > ?
+	return db.All(ctx, s.db, scanSession, `SELECT `+sessionColumns+` FROM sessions WHERE user_id = ? AND expires_at > ?
 		ORDER BY id DESC`, c.UserID, s.db.Millis())
 }
 
 // EndSession signs the caller out of the session with that id. It does nothing if the
 // session has ended.
 func (s *Store) EndSession(ctx context.Context, c Caller, id string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		n, err := tx.Exec(`DELETE FROM sessions WHERE id = ? AND user_id = ?`, id, c.UserID)
 		if err != nil || n == 0 {
 			return err
@@ -132,7 +134,7 @@ func (s *Store) EndSession(ctx context.Context, c Caller, id string) error {
 
 // EndOtherSessions signs the caller out of all sessions but the one with that id.
 func (s *Store) EndOtherSessions(ctx context.Context, c Caller, id string) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		n, err := tx.Exec(`DELETE FROM sessions WHERE user_id = ? AND id <> ?`, c.UserID, id)
 		if err != nil || n == 0 {
 			return err
@@ -148,7 +150,7 @@ func (s *Store) SwitchOrganization(ctx context.Context, c Caller, sessionID, org
 		AND EXISTS (SELECT 1 FROM memberships WHERE organization_id = ?1 AND user_id = ?3)`,
 		organizationID, sessionID, c.UserID)
 	if err == nil && n == 0 {
-		return Errorf(Forbidden, "you are not in this organization")
+		return db.Errorf(db.Forbidden, "you are not in this organization")
 	}
 	return err
 }

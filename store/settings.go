@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	"journeyman/store/db"
 	"journeyman/store/pattern"
 )
 
@@ -40,8 +41,8 @@ const MaxTemperature = 2
 const toolName pattern.Pattern = `^[A-Za-z0-9_.-]{1,128}$`
 
 // Check adds to f the settings that break a limit. The store cannot tell whether a model exists.
-func (s WorkerSettings) Check(f *Fields) {
-	checkLine(f, "model", s.Model, MaxModelName)
+func (s WorkerSettings) Check(f *db.Fields) {
+	db.CheckLine(f, "model", s.Model, MaxModelName)
 	checkNames(f, "approvalTools", s.ApprovalTools, MaxApprovalTools, toolName.Compiled(),
 		"must hold names of tools: 1 to 128 letters, digits, dots, underscores and hyphens each")
 	checkNames(f, "mcpTools", s.MCPTools, MaxMCPTools, mcpToolName.Compiled(),
@@ -53,7 +54,7 @@ func (s WorkerSettings) Check(f *Fields) {
 		"must be a number from 0 to %d", MaxTemperature)
 }
 
-func checkNames(f *Fields, path string, names []string, most int, form *regexp.Regexp, says string) {
+func checkNames(f *db.Fields, path string, names []string, most int, form *regexp.Regexp, says string) {
 	f.Check(len(names) <= most, path, "must have at most %d items", most)
 	seen := map[string]bool{}
 	wrong := slices.ContainsFunc(names, func(name string) bool { return !form.MatchString(name) })
@@ -78,8 +79,8 @@ const withSettings = ` CROSS JOIN (SELECT worker_id w, version v, instructions, 
 
 // columns returns the destinations of settingsColumns.
 func (s *WorkerSettings) columns() []any {
-	return []any{asText(&s.Model), (*nameList)(&s.ApprovalTools), (*nameList)(&s.MCPTools), &s.Tools, &s.StrangerTools,
-		asText((*string)(&s.Effort)), &s.Temperature}
+	return []any{db.AsText(&s.Model), (*nameList)(&s.ApprovalTools), (*nameList)(&s.MCPTools), &s.Tools, &s.StrangerTools,
+		db.AsText((*string)(&s.Effort)), &s.Temperature}
 }
 
 // listed returns the settings with empty lists instead of nil, as they are read from the database.

@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"journeyman/store/db"
+)
 
 // This file deletes workers and archives tasks. Both end the turns that have not ended, and both are
 // silent from then on: nothing is sent to a webhook or by mail, and nothing that failed is tried again.
@@ -11,12 +15,12 @@ import "context"
 // ends when a runner claims it, and a suspended one in ExpireSuspended. DeleteWorker returns Forbidden
 // unless the caller created the worker.
 func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
-	err := s.db.Write(ctx, func(tx Tx) error {
+	err := s.db.Write(ctx, func(tx db.Tx) error {
 		w, err := s.ownWorker(ctx, tx, c, id)
 		if err != nil {
 			return err
 		}
-		s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
+		s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
 		if err := s.audit(tx, c, "worker.delete", id, map[string]any{"title": w.Title}); err != nil {
 			return err
 		}
@@ -35,11 +39,11 @@ func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
 	}
 	// A turn that ended at the same time may have queued a delivery that the write above did not see. See
 	// RemoveWebhook: a locking write sees it, and later turns find no webhook.
-	return s.db.Hot(ctx, true, func(tx Tx) error { return giveUpDeliveries(tx, id) })
+	return s.db.Hot(ctx, true, func(tx db.Tx) error { return giveUpDeliveries(tx, id) })
 }
 
 // endWorker ends what a deleted worker still has to do.
-func (s *Store) endWorker(tx Tx, w Worker) error {
+func (s *Store) endWorker(tx db.Tx, w Worker) error {
 	now := s.db.Millis()
 	// The row of the worker stays, so no foreign key deletes its secrets.
 	if _, err := tx.Exec(`DELETE FROM secrets WHERE organization_id = ? AND coalesce(worker_id, '') = ?`,
@@ -73,12 +77,12 @@ const unfinishedTasks = ` FROM tasks INDEXED BY tasks_by_status
 	WHERE organization_num = (SELECT o.num FROM workers w JOIN organizations o ON o.id = w.organization_id
 			WHERE w.id = ?)
 		AND status IN ('pending', 'running') AND status <> 'completed' AND archived_at IS NULL
-		AND worker_num = ` + numOfWorker
+		AND worker_num = ` + db.WorkerNum
 
 // UnfinishedTasks returns the ids of a worker's tasks that have not ended and are not archived, in no
 // order.
 func (s *Store) UnfinishedTasks(ctx context.Context, workerID string) ([]string, error) {
-	return all(ctx, s.db, scanString, `SELECT id`+unfinishedTasks, workerID, workerID)
+	return db.All(ctx, s.db, db.ScanString, `SELECT id`+unfinishedTasks, workerID, workerID)
 }
 
 // ArchiveTask hides a task from the lists and cancels its turns that have not ended; its turns and files
@@ -86,8 +90,8 @@ func (s *Store) UnfinishedTasks(ctx context.Context, workerID string) ([]string,
 // it is "" if there is none. It returns Forbidden unless the caller created the worker. The results are those
 // of AbortTask.
 func (s *Store) ArchiveTask(ctx context.Context, c Caller, id, waited string) (task Task, running []string, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
-		return s.ending(tx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
+		return s.ending(tx, func(tx db.Tx) error {
 			task, running, err = s.archiveTask(ctx, tx, c, id, waited)
 			return err
 		})
@@ -95,17 +99,17 @@ func (s *Store) ArchiveTask(ctx context.Context, c Caller, id, waited string) (t
 	return task, running, err
 }
 
-func (s *Store) archiveTask(ctx context.Context, tx Tx, c Caller, id, waited string) (Task, []string, error) {
+func (s *Store) archiveTask(ctx context.Context, tx db.Tx, c Caller, id, waited string) (Task, []string, error) {
 	t, w, err := s.visibleTask(ctx, tx, c, id)
 	switch {
 	case err != nil:
 		return t, nil, err
 	case w.UserID != c.UserID:
-		return t, nil, Errorf(Forbidden, "only the creator of the worker may archive its tasks")
+		return t, nil, db.Errorf(db.Forbidden, "only the creator of the worker may archive its tasks")
 	case t.ArchivedAt != nil:
 		return t, nil, nil
 	}
-	s.db.Notify(tx, c.OrganizationID, ChangedTasks)
+	s.db.Notify(tx, c.OrganizationID, db.ChangedTasks)
 	// The task is archived first, so that the ends of its turns queue nothing.
 	if _, err := tx.Exec(`UPDATE tasks SET archived_at = ? WHERE num = ?`, s.db.Millis(), t.num); err != nil {
 		return t, nil, err
@@ -124,13 +128,13 @@ func (s *Store) archiveTask(ctx context.Context, tx Tx, c Caller, id, waited str
 // giveUpMail gives up the mails of the outbox for which a condition with the given value is true. It
 // counts no failure and raises no alert, because a person has caused it. As in endReply, the source of a
 // mail to a member is deleted.
-func (s *Store) giveUpMail(tx Tx, organizationID, reason, condition string, value any) error {
+func (s *Store) giveUpMail(tx db.Tx, organizationID, reason, condition string, value any) error {
 	n, err := tx.Exec(`UPDATE outbound_emails SET status = 'failed', error_message = ?, next_attempt_at = NULL,
 			claimed = 0, source = iif(user_id IS NULL, source, NULL),
 			source_sha256 = iif(user_id IS NULL, source_sha256, NULL)
 		WHERE `+condition, reason, value)
 	if n > 0 {
-		s.db.Notify(tx, organizationID, ChangedOutbox)
+		s.db.Notify(tx, organizationID, db.ChangedOutbox)
 	}
 	return err
 }
@@ -141,10 +145,10 @@ const speaks = `EXISTS (SELECT 1 FROM tasks k CROSS JOIN workers v ON v.num = k.
 	WHERE k.num = ? AND k.archived_at IS NULL AND v.deleted_at IS NULL)`
 
 // mustSpeak returns a Conflict if speaks is false for a task.
-func (s *Store) mustSpeak(ctx context.Context, q querier, taskNum int64) error {
-	ok, err := one(ctx, q, scanBool, `SELECT `+speaks, taskNum)
+func (s *Store) mustSpeak(ctx context.Context, q db.Querier, taskNum int64) error {
+	ok, err := db.One(ctx, q, db.ScanBool, `SELECT `+speaks, taskNum)
 	if err == nil && !ok {
-		return Errorf(Conflict, "the task is archived or its worker was deleted: nothing of it is sent any more")
+		return db.Errorf(db.Conflict, "the task is archived or its worker was deleted: nothing of it is sent any more")
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -16,13 +17,13 @@ func TestSilence(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		end       func(f *fixture, taskID string) error
-		redeliver store.Kind
+		redeliver db.Kind
 	}{
 		"a deleted worker": {func(f *fixture, _ string) error { return f.DeleteWorker(f.ctx(), f.owner.Caller, f.worker.ID) },
-			store.NotFound},
+			db.NotFound},
 		"an archived task": {func(f *fixture, taskID string) error {
 			return errOf(f.ArchiveTask(f.ctx(), f.owner.Caller, taskID, ""))
-		}, store.Conflict},
+		}, db.Conflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,9 +56,9 @@ func TestSilence(t *testing.T) {
 			is.NoErr(err)
 			is.Equal([]any{len(list), list[0].Status}, []any{1, store.EmailFailed})
 			_, err = f.SendAgain(f.ctx(), f.owner.Caller, list[0].ID)
-			is.True(store.IsKind(err, store.Conflict))
+			is.True(db.IsKind(err, db.Conflict))
 			_, err = f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
-			is.True(store.IsKind(err, tt.redeliver))
+			is.True(db.IsKind(err, tt.redeliver))
 			tasks, err := f.UnfinishedTasks(f.ctx(), f.worker.ID)
 			is.NoErr(err)
 			is.Equal(len(tasks), 0)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // A PartType is the kind of a Part.
@@ -122,7 +124,7 @@ func Worked(steps []Step) time.Duration {
 }
 
 // stored returns a time as the database returns it.
-func stored(t time.Time) time.Time { return fromMillis(t.UnixMilli()) }
+func stored(t time.Time) time.Time { return db.FromMillis(t.UnixMilli()) }
 
 // A CallState is the way in which a tool call ended.
 type CallState string

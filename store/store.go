@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"journeyman/store/db"
 	"journeyman/store/engine"
 	"journeyman/store/gate"
 	"journeyman/store/objects"
@@ -33,7 +34,7 @@ type Store struct {
 	lock   io.Closer
 	node   *Node        // nil if no other server shares the database
 	leads  atomic.Bool  // see Leads; meaningless without node
-	db     *DB          // file or server
+	db     *db.DB       // file or server
 	file   *sqlite.DB   // nil if the database is on a server
 	server *postgres.DB // nil if the database is a file in the data folder
 	now    func() time.Time
@@ -97,8 +98,8 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Answers returns an error if the database does not answer a query before ctx ends.
 func (s *Store) Answers(ctx context.Context) error {
-	_, err := one(ctx, s.db, scanInt, `SELECT 1`)
-	return Unavailable(err)
+	_, err := db.One(ctx, s.db, db.ScanInt, `SELECT 1`)
+	return db.Unavailable(err)
 }
 
 // ErrLocked means that another process has the data folder open.
@@ -129,7 +130,7 @@ func (s *Store) Counters() *Counters { return &s.counters }
 func (s *Store) WriteStats() *engine.Stats { return s.db.Stats() }
 
 // OnChange sets the function that is called after a commit that changed records of an organization: see DB.OnChange.
-func (s *Store) OnChange(fn func(organizationID string, what Change)) { s.db.OnChange(fn) }
+func (s *Store) OnChange(fn func(organizationID string, what db.Change)) { s.db.OnChange(fn) }
 
 // AwaitWrites waits until the writes that have already begun are committed or undone: see DB.AwaitWrites.
 func (s *Store) AwaitWrites(ctx context.Context) error { return s.db.AwaitWrites(ctx) }
@@ -142,12 +143,12 @@ func (s *Store) OnServer() bool { return s.server != nil }
 
 // Replay returns the id of the record that the same request created before, or "" if the
 // request is new.
-func (s *Store) Replay(ctx context.Context, k IdempotencyKey) (string, error) {
+func (s *Store) Replay(ctx context.Context, k db.IdempotencyKey) (string, error) {
 	return s.db.Replay(ctx, k)
 }
 
 // Remember stores the result of a request that takes more than one transaction: see DB.Remember.
-func (s *Store) Remember(ctx context.Context, k IdempotencyKey, resultID string) error {
+func (s *Store) Remember(ctx context.Context, k db.IdempotencyKey, resultID string) error {
 	return s.db.Remember(ctx, k, resultID)
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 const (
@@ -127,7 +129,7 @@ func isSHA256(name string) bool {
 
 // usesBlob reports whether a row refers to a blob.
 func (s *Store) usesBlob(ctx context.Context, sha string) (bool, error) {
-	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM files WHERE sha256 = ?1)
+	return db.One(ctx, s.db, db.ScanBool, `SELECT EXISTS (SELECT 1 FROM files WHERE sha256 = ?1)
 		OR EXISTS (SELECT 1 FROM call_images WHERE sha256 = ?1)
 		OR EXISTS (SELECT 1 FROM inbound_emails WHERE source_sha256 = ?1)
 		OR EXISTS (SELECT 1 FROM outbound_emails WHERE source_sha256 = ?1)`, sha)
@@ -215,8 +217,8 @@ func (s *Store) sweepOwnFolder(ctx context.Context, workerID, name string) (remo
 	if err != nil {
 		return false, err
 	}
-	used, err := one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?
-		AND worker_num = `+numOfWorker+`)`, taskID, workerID)
+	used, err := db.One(ctx, s.db, db.ScanBool, `SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?
+		AND worker_num = `+db.WorkerNum+`)`, taskID, workerID)
 	if err == nil && !used {
 		err = s.Gate.WritableIn(ctx) // maintenance may begin in the middle of a sweep
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -49,7 +50,7 @@ func (f *fixture) kept(sha string) bool {
 	if err == nil {
 		err = file.Close()
 	}
-	if err != nil && !store.IsNotFound(err) {
+	if err != nil && !db.IsNotFound(err) {
 		f.t.Fatal(err)
 	}
 	return err == nil
@@ -165,7 +166,7 @@ func TestSweepsInMaintenance(t *testing.T) {
 	is.NoErr(os.WriteFile(left, nil, 0o600))
 	sweep := func() (removed int64, refused int) {
 		note := func(n int64, err error) {
-			if removed += n; store.IsMaintenance(err) {
+			if removed += n; db.IsMaintenance(err) {
 				refused++
 				return
 			}

@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+
+	"journeyman/store/db"
 )
 
 // target returns the task and the worker of n. For a new task, the Task is zero. It
 // creates the worker if n names none.
-func (s *Store) target(ctx context.Context, tx Tx, n NewTurn) (Task, Worker, error) {
+func (s *Store) target(ctx context.Context, tx db.Tx, n NewTurn) (Task, Worker, error) {
 	task, w, err := s.existing(ctx, tx, n)
 	switch {
 	case err != nil:
@@ -17,7 +19,7 @@ func (s *Store) target(ctx context.Context, tx Tx, n NewTurn) (Task, Worker, err
 	case w.ID != "":
 		return task, w, nil
 	case n.NewWorker == nil:
-		return Task{}, Worker{}, Fields{{Path: "workerId", Message: "is required"}}.Err()
+		return Task{}, Worker{}, db.Fields{{Path: "workerId", Message: "is required"}}.Err()
 	}
 	if err := s.checkCap(ctx, tx, n.Caller.OrganizationID); err != nil {
 		return Task{}, Worker{}, err
@@ -28,7 +30,7 @@ func (s *Store) target(ctx context.Context, tx Tx, n NewTurn) (Task, Worker, err
 
 // existing returns the task and the worker of n if they exist already. A new one is
 // the zero value.
-func (s *Store) existing(ctx context.Context, q querier, n NewTurn) (Task, Worker, error) {
+func (s *Store) existing(ctx context.Context, q db.Querier, n NewTurn) (Task, Worker, error) {
 	task, err := s.namedTask(ctx, q, n)
 	if err != nil {
 		return Task{}, Worker{}, err
@@ -45,7 +47,7 @@ func (s *Store) existing(ctx context.Context, q querier, n NewTurn) (Task, Worke
 
 // workerOf returns the worker of n. If its turn will probably be claimed at once, it is claimableWorker,
 // otherwise runnableWorker.
-func (s *Store) workerOf(ctx context.Context, q querier, n NewTurn, id string) (Worker, error) {
+func (s *Store) workerOf(ctx context.Context, q db.Querier, n NewTurn, id string) (Worker, error) {
 	if n.atOnce && s.slots.Load() != nil && s.Queued() == 0 {
 		return s.claimableWorker(ctx, q, n.Caller, id)
 	}
@@ -54,7 +56,7 @@ func (s *Store) workerOf(ctx context.Context, q querier, n NewTurn, id string) (
 
 // followUp returns an error unless n may add a turn to a task. The caller's access is checked
 // first, so that a refusal tells no more than reading the task and the worker would.
-func (s *Store) followUp(ctx context.Context, q querier, n NewTurn, task Task) (Task, Worker, error) {
+func (s *Store) followUp(ctx context.Context, q db.Querier, n NewTurn, task Task) (Task, Worker, error) {
 	w, err := s.workerOf(ctx, q, n, task.WorkerID)
 	if err != nil {
 		return Task{}, Worker{}, err
@@ -65,46 +67,46 @@ func (s *Store) followUp(ctx context.Context, q querier, n NewTurn, task Task) (
 		if _, err := s.runnableWorker(ctx, q, n.Caller, n.WorkerID); err != nil {
 			return Task{}, Worker{}, err
 		}
-		wrong := Fields{{Path: "taskId", Message: "belongs to another worker than workerId names"}}
+		wrong := db.Fields{{Path: "taskId", Message: "belongs to another worker than workerId names"}}
 		return Task{}, Worker{}, wrong.Err()
 	}
 	if !task.Takes(n.Caller) {
-		return Task{}, Worker{}, Errorf(Forbidden,
+		return Task{}, Worker{}, db.Errorf(db.Forbidden,
 			"the task's folder holds a member's files: only members may add turns")
 	}
 	if task.ArchivedAt != nil {
-		return Task{}, Worker{}, Errorf(Conflict, "the task is archived and takes no new turns")
+		return Task{}, Worker{}, db.Errorf(db.Conflict, "the task is archived and takes no new turns")
 	}
 	if task.TurnCount >= maxTurns {
-		return Task{}, Worker{}, Errorf(Conflict, "the task has %d turns, the most a task can have", maxTurns)
+		return Task{}, Worker{}, db.Errorf(db.Conflict, "the task has %d turns, the most a task can have", maxTurns)
 	}
 	return task, w, nil
 }
 
 // namedTask returns the existing task of n, or a zero Task. No new task gets an id in the
 // server's own form: for such an id it returns the error that reading the task returns.
-func (s *Store) namedTask(ctx context.Context, q querier, n NewTurn) (t Task, err error) {
+func (s *Store) namedTask(ctx context.Context, q db.Querier, n NewTurn) (t Task, err error) {
 	switch {
 	case n.TaskID != "":
 		lock := ""
-		if _, writes := q.(Tx); writes {
+		if _, writes := q.(db.Tx); writes {
 			lock = ` /* FOR NO KEY UPDATE */` // see CreateTurn
 		}
-		t, err = one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
-			AND organization_num = `+numOfOrganization+lock,
+		t, err = db.One(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
+			AND organization_num = `+db.OrganizationNum+lock,
 			n.TaskID, n.Caller.OrganizationID)
-		if errors.Is(err, sql.ErrNoRows) && isServerID("tsk", strings.ToLower(n.TaskID)) {
+		if errors.Is(err, sql.ErrNoRows) && db.IsServerID("tsk", strings.ToLower(n.TaskID)) {
 			return Task{}, s.foreignTask(ctx, q, n.TaskID)
 		}
 	case n.Continue:
 		// Tasks that another turn started are left out: no person had a conversation
 		// there.
-		t, err = one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks INDEXED BY tasks_by_caller
-			WHERE worker_num = `+numOfWorker+` AND created_by_user_num = `+numOfUser+` AND archived_at IS NULL
+		t, err = db.One(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks INDEXED BY tasks_by_caller
+			WHERE worker_num = `+db.WorkerNum+` AND created_by_user_num = `+db.UserNum+` AND archived_at IS NULL
 				AND NOT EXISTS (SELECT 1 FROM turns WHERE task_num = tasks.num AND seq = 0 AND depth > 0)
 			ORDER BY tasks.num DESC LIMIT 1`, n.WorkerID, n.Caller.UserID)
 	}
-	return t, noRow(err, nil)
+	return t, db.NoRow(err, nil)
 }
 
 // maxTurns bounds the turns of one task, so that a conversation can be read whole.

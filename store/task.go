@@ -1,6 +1,10 @@
 package store
 
-import "time"
+import (
+	"time"
+
+	"journeyman/store/db"
+)
 
 // A Status is the status of a turn or of a task. schema.sql defines how a task's status
 // follows from those of its turns.
@@ -44,23 +48,23 @@ type Task struct {
 	Wait            *Wait // of its suspended turn; nil without one
 }
 
-const taskColumns = `num, id, ` + idOfOrganization + `, ` + idOfWorker + `, ` + idOfCreator + `, ` + taskValues
+const taskColumns = `num, id, ` + db.OrganizationID + `, ` + db.WorkerID + `, ` + db.CreatorID + `, ` + taskValues
 
 const taskValues = `title, status, triggered_by, turn_count, unfinished, cost, duration_ms, created_at, completed_at,
 	archived_at, own_folder, ` + taskWait
 
-func scanTask(row scanner) (Task, error) { return taskScanner()(row) }
+func scanTask(row db.Scanner) (Task, error) { return taskScanner()(row) }
 
 // taskScanner returns a scanTask for the rows of one query. It reads them all into the same memory,
 // because a row would otherwise allocate twice the size of its task. Each row sets every field. The
 // embedded engine copies no text that is the same as in the row before.
-func taskScanner() func(scanner) (Task, error) {
+func taskScanner() func(db.Scanner) (Task, error) {
 	t := new(Task)
 	dest := []any{&t.num, &t.ID, &t.OrganizationID, &t.WorkerID, &t.CreatedByUserID, &t.Title, &t.Status,
-		&t.TriggeredBy, &t.TurnCount, &t.Unfinished, &t.Cost, asDuration(&t.Duration), asTime(&t.CreatedAt),
-		asTimeOrNil(&t.CompletedAt), asTimeOrNil(&t.ArchivedAt), &t.OwnFolder,
+		&t.TriggeredBy, &t.TurnCount, &t.Unfinished, &t.Cost, db.AsDuration(&t.Duration), db.AsTime(&t.CreatedAt),
+		db.AsTimeOrNil(&t.CompletedAt), db.AsTimeOrNil(&t.ArchivedAt), &t.OwnFolder,
 		asWait{&t.Wait}}
-	return func(row scanner) (Task, error) {
+	return func(row db.Scanner) (Task, error) {
 		err := row.Scan(dest...)
 		return *t, err
 	}

@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"journeyman/store/db"
+)
 
 // This file holds the queries of pages that show many tasks. The cost of each query has a limit
 // that does not depend on the number of tasks.
@@ -24,7 +28,7 @@ func (s *Store) TaskCounts(ctx context.Context, c Caller) (n TaskCounts, err err
 		status Status
 		to     *int64
 	}{{Running, &n.Running}, {Pending, &n.Queued}, {Failed, &n.Failed}} {
-		*count.to, err = one(ctx, s.db, scanInt, `SELECT count(*) FROM (SELECT 1 FROM
+		*count.to, err = db.One(ctx, s.db, db.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM
 				(SELECT * FROM tasks INDEXED BY tasks_by_status
 					WHERE organization_num = (SELECT num FROM organizations WHERE id = ?1) AND status = ?2
 					AND status <> 'completed' AND archived_at IS NULL ORDER BY created_at DESC LIMIT ?3) t
@@ -47,7 +51,7 @@ func seesTask(all, user string) string {
 
 // LastTurn returns the newest turn of a task.
 func (s *Store) LastTurn(ctx context.Context, task TaskRef) (Turn, error) {
-	t, err := one(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE task_num = ? ORDER BY seq DESC LIMIT 1`,
+	t, err := db.One(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE task_num = ? ORDER BY seq DESC LIMIT 1`,
 		task.taskKey())
-	return t, noRecord(err, "turn")
+	return t, db.NoRecord(err, "turn")
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // Task returns a task that the caller may see, and its worker, which may be deleted.
@@ -13,16 +15,16 @@ func (s *Store) Task(ctx context.Context, c Caller, id string) (Task, Worker, er
 
 // TaskOfTurn returns the task of a turn.
 func (s *Store) TaskOfTurn(ctx context.Context, t Turn) (Task, error) {
-	task, err := one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, t.taskNum)
-	return task, noRecord(err, "task")
+	task, err := db.One(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, t.taskNum)
+	return task, db.NoRecord(err, "task")
 }
 
 // LatestTask returns the newest task of a worker that is not archived, or a NotFound
 // error.
 func (s *Store) LatestTask(ctx context.Context, w Worker) (Task, error) {
-	t, err := one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE worker_num = ? AND archived_at IS NULL
+	t, err := db.One(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE worker_num = ? AND archived_at IS NULL
 		ORDER BY created_at DESC, num DESC LIMIT 1`, w.num)
-	return t, noRecord(err, "task")
+	return t, db.NoRecord(err, "task")
 }
 
 // A TaskQuery asks for a page of tasks. Zero fields do not filter.
@@ -43,7 +45,7 @@ type TaskQuery struct {
 // Tasks returns a page of the tasks that the caller may see, newest first, and the cursor
 // of the next page, which is empty after the last.
 func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, string, error) {
-	var f Fields
+	var f db.Fields
 	q.Check(&f)
 	if err := f.Err(); err != nil {
 		return nil, "", err
@@ -61,11 +63,11 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 	}
 	at, num := q.position(&f)
 	args := []any{c.OrganizationID, start, after, at, num}
-	limit := pageLimit(q.Limit)
+	limit := db.PageLimit(q.Limit)
 	// The first subquery is the outer loop, so its order is the order of the result. The joins cost
 	// less than the subqueries of taskColumns, which open their tables again for each row.
 	list := make([]Task, 0, limit+1)
-	rows, err := appendAll(ctx, s.db, list, taskScanner(), `
+	rows, err := db.AppendAll(ctx, s.db, list, taskScanner(), `
 		SELECT num, id, w_organization, w_id, coalesce(u_id, ''), `+taskValues+`
 		FROM (SELECT *`+from+`LIMIT ?6) t
 		CROSS JOIN (SELECT num w_num, id w_id, organization_id w_organization, visibility w_visibility, user_id w_user
@@ -77,19 +79,19 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w_id AND m.user_id = ?12))
 			AND (?13 = '' OR waits_for = ?13)
 		/* ORDER BY created_at DESC, num DESC */ LIMIT ?14`,
-		append(args, scanned(q.Scan), string(q.Status), string(q.TriggeredBy), q.WorkerID, likePattern(q.Text),
+		append(args, db.Scanned(q.Scan), string(q.Status), string(q.TriggeredBy), q.WorkerID, db.LikePattern(q.Text),
 			c.Role.manages(), c.UserID, string(q.WaitingFor), limit+1)...)
 	if err != nil {
 		return nil, "", err
 	}
 	position := func(t Task) []any { return []any{t.CreatedAt.UnixMilli(), t.num} }
-	return paginate(ctx, s.db, rows, limit, q.scope(), position,
-		`SELECT created_at || ' ' || num`+from+`LIMIT 1 OFFSET ?6`, append(args, scanned(q.Scan)-1)...)
+	return db.Paginate(ctx, s.db, rows, limit, q.scope(), position,
+		`SELECT created_at || ' ' || num`+from+`LIMIT 1 OFFSET ?6`, append(args, db.Scanned(q.Scan)-1)...)
 }
 
 // position returns the creation time and the num at which the page begins, exclusive.
-func (q TaskQuery) position(f *Fields) (at, num int64) {
-	return q.scope().readTime(f, q.Cursor, q.CreatedBefore)
+func (q TaskQuery) position(f *db.Fields) (at, num int64) {
+	return q.scope().ReadTime(f, q.Cursor, q.CreatedBefore)
 }
 
 // listed returns the range of the list's index. It uses the filter that leaves the fewest
@@ -115,52 +117,52 @@ func (q TaskQuery) listed() (from, start string) {
 }
 
 // Check adds to f the filters with invalid values.
-func (q TaskQuery) Check(f *Fields) {
-	checkLine(f, "q", q.Text, maxQueryText)
+func (q TaskQuery) Check(f *db.Fields) {
+	db.CheckLine(f, "q", q.Text, db.MaxQueryText)
 	q.position(f)
 	f.Check(q.Status == "" || q.Status.valid(), "status", "must be pending, running, completed, error or aborted")
 	f.Check(q.TriggeredBy == "" || q.TriggeredBy.valid(), "triggeredBy", "must be api, email, schedule or ui")
 	f.Check(q.WaitingFor == "" || q.WaitingFor.valid(), "waitingFor", "must be person, model or worker")
 }
 
-func (q TaskQuery) scope() scope {
-	return scopeOf("tasks", q.WorkerID, q.Status, q.TriggeredBy, q.WaitingFor, q.Text, q.CreatedAfter.UnixMilli(),
+func (q TaskQuery) scope() db.Scope {
+	return db.ScopeOf("tasks", q.WorkerID, q.Status, q.TriggeredBy, q.WaitingFor, q.Text, q.CreatedAfter.UnixMilli(),
 		q.CreatedBefore.UnixMilli(), q.Archived)
 }
 
 // WorkerTitle returns the title of a task's worker, deleted or not.
 func (s *Store) WorkerTitle(ctx context.Context, t Task) (string, error) {
-	title, err := one(ctx, s.db, scanString, `SELECT title FROM workers WHERE id = ?`, t.WorkerID)
-	return title, noRecord(err, "worker")
+	title, err := db.One(ctx, s.db, db.ScanString, `SELECT title FROM workers WHERE id = ?`, t.WorkerID)
+	return title, db.NoRecord(err, "worker")
 }
 
 // The column status of tasks is computed from other columns: see schema.sql. Only addTurn,
 // setRunning and settleTask write those columns after the task was created.
 
 // addTurn counts a new turn of a task that exists. runs reports whether the turn is claimed at once.
-func (s *Store) addTurn(tx Tx, taskNum int64, runs bool) error {
+func (s *Store) addTurn(tx db.Tx, taskNum int64, runs bool) error {
 	return tx.ExecLater(`UPDATE tasks SET outcome = NULL, completed_at = NULL, turn_count = turn_count + 1,
 		unfinished = unfinished + 1, running = iif(?, 1, running) WHERE num = ?`, runs, taskNum)
 }
 
 // setRunning stores whether a turn of the task is running. A suspended turn counts as running.
-func (s *Store) setRunning(tx Tx, organizationID string, taskNum int64, running bool) error {
-	s.db.Notify(tx, organizationID, ChangedTasks)
+func (s *Store) setRunning(tx db.Tx, organizationID string, taskNum int64, running bool) error {
+	s.db.Notify(tx, organizationID, db.ChangedTasks)
 	return tx.ExecLater(`UPDATE tasks SET running = ?, waits_for = NULL WHERE num = ?`, running, taskNum)
 }
 
 // settleTask adds turns that end together to their task's row, and returns the task's state after
 // that. ended is ordered by seq. ran reports whether the first of them was running. cost is the
 // cost of its last step.
-func (s *Store) settleTask(tx Tx, ended []Turn, ran bool, cost int64) (st taskState, err error) {
+func (s *Store) settleTask(tx db.Tx, ended []Turn, ran bool, cost int64) (st taskState, err error) {
 	var duration int64
 	for _, t := range ended {
 		duration += t.Duration.Milliseconds()
 	}
 	// The newest of the ended turns decides the outcome, but only if no newer turn waits.
 	last := ended[len(ended)-1]
-	s.db.Notify(tx, last.OrganizationID, ChangedTasks)
-	_, err = one(context.Background(), tx, into(&st.status, &st.turns, &st.unfinished, &st.cost, &st.duration),
+	s.db.Notify(tx, last.OrganizationID, db.ChangedTasks)
+	_, err = db.One(context.Background(), tx, db.Into(&st.status, &st.turns, &st.unfinished, &st.cost, &st.duration),
 		`UPDATE tasks SET unfinished = unfinished - ?1, running = iif(?2, 0, running),
 			waits_for = iif(?2, NULL, waits_for), cost = cost + ?3,
 			duration_ms = duration_ms + ?4, outcome = iif(turn_count = ?5, ?6, outcome),

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // This file is about teams. A turn may start turns of other workers, its children, and wait
@@ -30,7 +32,7 @@ func (s *Store) StartChild(ctx context.Context, p CallPlace, n NewTurn) (a Accep
 		return a, err
 	}
 	n.workspace = s.look(ctx, n)
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		// The look-up and the insert share the transaction, so one call never starts two
 		// turns.
 		child, found, err := s.childOf(ctx, tx, p)
@@ -57,7 +59,7 @@ func (s *Store) StartChild(ctx context.Context, p CallPlace, n NewTurn) (a Accep
 
 // mayStart returns an error unless a call may start the turn n. It sets the caller's role, the
 // channel and the asker in n.
-func (s *Store) mayStart(ctx context.Context, tx Tx, p CallPlace, n *NewTurn) error {
+func (s *Store) mayStart(ctx context.Context, tx db.Tx, p CallPlace, n *NewTurn) error {
 	var runnerID, asker string
 	var aborted, ended bool
 	// After its author was removed from the organization, a turn goes on, but it starts no
@@ -66,7 +68,8 @@ func (s *Store) mayStart(ctx context.Context, tx Tx, p CallPlace, n *NewTurn) er
 		return err
 	}
 	left := n.Caller.Role == "" && !n.Caller.stranger() && !n.Caller.operator
-	_, err := one(ctx, tx, into(&runnerID, &aborted, &asker, &ended), `SELECT coalesce(runner_id, ''), abort_requested,
+	_, err := db.One(ctx, tx, db.Into(&runnerID, &aborted, &asker, &ended),
+		`SELECT coalesce(runner_id, ''), abort_requested,
 			(SELECT title FROM workers WHERE num = worker_num),
 			EXISTS (SELECT 1 FROM tool_calls WHERE turn_num = num AND step_seq = ?2 AND seq = ?3)
 		FROM turns WHERE num = ?1 /* FOR SHARE */`, p.Turn.Num, p.Step, p.Call) // so that its end waits
@@ -78,21 +81,22 @@ func (s *Store) mayStart(ctx context.Context, tx Tx, p CallPlace, n *NewTurn) er
 	case aborted:
 		return ErrAbortRequested
 	case p.Turn.OrganizationID != n.Caller.OrganizationID:
-		return Errorf(Forbidden, "a turn can only run workers of its own organization")
+		return db.Errorf(db.Forbidden, "a turn can only run workers of its own organization")
 	case left:
-		return Errorf(Forbidden, "the author of the instruction has left the organization")
+		return db.Errorf(db.Forbidden, "the author of the instruction has left the organization")
 	case n.TaskID != "":
 		// The task might wait for this turn, and then both would wait for ever.
-		return Errorf(Conflict, "a worker that runs inside a turn gets a new task: leave task out")
+		return db.Errorf(db.Conflict, "a worker that runs inside a turn gets a new task: leave task out")
 	case p.Turn.Depth >= MaxDepth:
-		return Errorf(Conflict, "workers may start each other up to %d levels deep, and this turn is on the last level: "+
-			"do the work yourself",
+		return db.Errorf(db.Conflict,
+			"workers may start each other up to %d levels deep, and this turn is on the last level: "+
+				"do the work yourself",
 			MaxDepth)
 	}
 	// These limits stop workers that run each other without end. Both counts are exact,
 	// because they are read in the transaction that adds the turn.
 	var beside, team int64
-	_, err = one(ctx, tx, into(&beside, &team), `SELECT
+	_, err = db.One(ctx, tx, db.Into(&beside, &team), `SELECT
 		(SELECT count(*) FROM turns WHERE parent_turn_num = ?1 AND parent_step_seq = ?2),
 		(SELECT count(*) FROM turns WHERE root_turn_num =
 			(SELECT coalesce(p.root_turn_num, p.num) FROM turns p WHERE p.num = ?1))`, p.Turn.Num, p.Step)
@@ -100,9 +104,9 @@ func (s *Store) mayStart(ctx context.Context, tx Tx, p CallPlace, n *NewTurn) er
 	case err != nil:
 		return err
 	case beside >= MaxChildren:
-		return Errorf(Conflict, "at most %d workers run at once: run this one later", MaxChildren)
+		return db.Errorf(db.Conflict, "at most %d workers run at once: run this one later", MaxChildren)
 	case team >= maxTeam:
-		return Errorf(Conflict, "one instruction has led to %d turns of other workers, which is the limit", maxTeam)
+		return db.Errorf(db.Conflict, "one instruction has led to %d turns of other workers, which is the limit", maxTeam)
 	}
 	n.Channel, n.asker = ChannelWorker, asker
 	return nil
@@ -121,9 +125,9 @@ func (s *Store) Team(ctx context.Context, t Turn) (team Team, ok bool, err error
 	return s.teamOf(ctx, s.db, t)
 }
 
-func (s *Store) teamOf(ctx context.Context, q querier, t Turn) (team Team, ok bool, err error) {
+func (s *Store) teamOf(ctx context.Context, q db.Querier, t Turn) (team Team, ok bool, err error) {
 	var n int64
-	_, err = one(ctx, q, into(&team.RootID, &team.Root, &n, &team.Steps, &team.Cost), `
+	_, err = db.One(ctx, q, db.Into(&team.RootID, &team.Root, &n, &team.Steps, &team.Cost), `
 		SELECT r.id, r.budget, count(t.num), r.steps + coalesce(sum(t.steps), 0),
 			r.model_cost + r.tool_cost + coalesce(sum(t.model_cost + t.tool_cost), 0)
 		FROM turns r LEFT JOIN turns t ON t.root_turn_num = r.num
@@ -158,7 +162,7 @@ func (s *Store) Ancestors(ctx context.Context, t Turn) (list []Ancestor, err err
 			a.Estimated = steps[n-1].Estimated + steps[n-1].Usage.OutputTokens
 		}
 		// The model of the version that the turn runs: the worker may have changed since.
-		_, err = one(ctx, s.db, into(asText(&a.Model)), `SELECT model FROM worker_versions
+		_, err = db.One(ctx, s.db, db.Into(db.AsText(&a.Model)), `SELECT model FROM worker_versions
 			WHERE worker_id = ? AND version = ?`, p.WorkerID, p.WorkerVersion)
 		if err != nil {
 			return nil, err
@@ -186,7 +190,7 @@ const maxNamedPages = 20
 // compared without regard to case. A worker that a task made is found only by its id. It returns a
 // Conflict if several workers have the title.
 func (s *Store) WorkerNamed(ctx context.Context, c Caller, name string) (Worker, error) {
-	if isServerID("wrk", name) {
+	if db.IsServerID("wrk", name) {
 		return s.visibleWorker(ctx, s.db, c, name)
 	}
 	var found []Worker
@@ -217,7 +221,8 @@ func (s *Store) WorkerNamed(ctx context.Context, c Caller, name string) (Worker,
 	for _, w := range found[:min(len(found), 10)] {
 		ids = append(ids, w.ID)
 	}
-	return Worker{}, Errorf(Conflict, "%d workers have the title %q: name one by its id, such as %s", len(found), name,
+	return Worker{}, db.Errorf(db.Conflict, "%d workers have the title %q: name one by its id, such as %s", len(found),
+		name,
 		strings.Join(ids, ", "))
 }
 
@@ -234,9 +239,9 @@ func (s *Store) noWorker(ctx context.Context, c Caller, name string) error {
 		titles = append(titles, fmt.Sprintf("%q", w.Title))
 	}
 	if len(titles) == 0 {
-		return Errorf(NotFound, "no worker has the title or id %q", name)
+		return db.Errorf(db.NotFound, "no worker has the title or id %q", name)
 	}
-	return Errorf(NotFound, "no worker has the title or id %q; there are: %s", name, strings.Join(titles, ", "))
+	return db.Errorf(db.NotFound, "no worker has the title or id %q; there are: %s", name, strings.Join(titles, ", "))
 }
 
 // callToken is the purpose of the signature of a CallToken.

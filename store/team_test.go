@@ -6,6 +6,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // TestFormerMembersCannotRunWorkers removes the author of a running turn. Then the turn cannot start
@@ -29,6 +30,6 @@ func TestFormerMembersCannotRunWorkers(t *testing.T) {
 	}
 	is.NoErr(start(0))
 	is.NoErr(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)))
-	is.True(store.IsKind(start(1), store.Forbidden)) // a new turn
-	is.NoErr(start(0))                               // the earlier turn remains
+	is.True(db.IsKind(start(1), db.Forbidden)) // a new turn
+	is.NoErr(start(0))                         // the earlier turn remains
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"journeyman/store/db"
 )
 
 // This file keeps the order of locks in writes that end several turns of a tree. Without it, the cancel
@@ -12,7 +14,7 @@ import (
 // An endingTx is the transaction of a write that may end several turns. It collects what meter adds, so
 // that the write locks the rows of the sums last.
 type endingTx struct {
-	Tx
+	db.Tx
 	ended []metered
 }
 
@@ -25,8 +27,8 @@ type metered struct {
 }
 
 // ending runs fn, which may end several turns, and then adds these turns to the sums.
-func (s *Store) ending(tx Tx, fn func(tx Tx) error) error {
-	if isLocking(tx) {
+func (s *Store) ending(tx db.Tx, fn func(tx db.Tx) error) error {
+	if db.IsLocking(tx) {
 		return fn(tx) // it ends one turn
 	}
 	e := &endingTx{Tx: tx}
@@ -38,7 +40,7 @@ func (s *Store) ending(tx Tx, fn func(tx Tx) error) error {
 
 // meterAll adds usage to the sums. All writes lock the rows in the same order: by organization those of
 // usage, and then the one of spending.
-func (s *Store) meterAll(tx Tx, list []metered) error {
+func (s *Store) meterAll(tx db.Tx, list []metered) error {
 	slices.SortStableFunc(list, func(a, b metered) int {
 		t, o := a.turn, b.turn
 		return cmp.Or(cmp.Compare(t.OrganizationID, o.OrganizationID), cmp.Compare(t.WorkerID, o.WorkerID),
@@ -59,11 +61,11 @@ func (s *Store) meterAll(tx Tx, list []metered) error {
 
 // lockParents locks the turns that the end of a turn of the task may resume. They are locked before the
 // turns of the task, as in a cancel of the parents' task.
-func (s *Store) lockParents(ctx context.Context, tx Tx, taskNum int64) error {
+func (s *Store) lockParents(ctx context.Context, tx db.Tx, taskNum int64) error {
 	if !s.db.OnServer() {
 		return nil
 	}
-	_, err := all(ctx, tx, scanInt, `SELECT num FROM turns WHERE waits_for = 'worker' AND task_num IN
+	_, err := db.All(ctx, tx, db.ScanInt, `SELECT num FROM turns WHERE waits_for = 'worker' AND task_num IN
 			(SELECT p.task_num FROM turns c CROSS JOIN turns p ON p.num = c.parent_turn_num WHERE c.task_num = ?)
 		ORDER BY num /* FOR NO KEY UPDATE */`, taskNum)
 	return err

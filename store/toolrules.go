@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"journeyman/store/db"
 	"journeyman/store/pattern"
 )
 
@@ -125,7 +126,7 @@ const (
 
 // check adds to f the rules that are invalid. It does not check whether the tools exist:
 // the store does not know the tools.
-func (l ToolRules) check(f *Fields, path string) {
+func (l ToolRules) check(f *db.Fields, path string) {
 	f.Check(len(l) <= MaxToolRules, path, "must have at most %d items", MaxToolRules)
 	seen := map[string]bool{}
 	for _, r := range l {

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+
+	"journeyman/store/db"
 )
 
 // KeepToolset stores the toolset of a claimed turn, which is the tools of MCP servers that the model may
@@ -13,7 +15,7 @@ import (
 func (s *Store) KeepToolset(ctx context.Context, c Claim, toolset, preamble json.RawMessage) error {
 	sum := sha256.Sum256(toolset)
 	hash := hex.EncodeToString(sum[:])
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := tx.Exec(`INSERT INTO toolsets (hash, toolset) VALUES (?, ?)
 			ON CONFLICT (hash) DO NOTHING`, hash, string(toolset)); err != nil {
 			return err
@@ -27,7 +29,7 @@ func (s *Store) KeepToolset(ctx context.Context, c Claim, toolset, preamble json
 
 // Toolset returns what KeepToolset stored for a turn, or nil.
 func (s *Store) Toolset(ctx context.Context, c Claim) (toolset, preamble json.RawMessage, err error) {
-	_, err = one(ctx, s.db, into(asJSON(&toolset), asJSON(&preamble)),
+	_, err = db.One(ctx, s.db, db.Into(db.AsJSON(&toolset), db.AsJSON(&preamble)),
 		`SELECT o.toolset, t.preamble FROM turn_toolsets t CROSS JOIN toolsets o ON o.hash = t.hash WHERE t.turn_num = ?`, c.Num)
-	return toolset, preamble, noRow(err, nil)
+	return toolset, preamble, db.NoRow(err, nil)
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // A Budget bounds what a turn may spend.
@@ -112,7 +114,7 @@ type Turn struct {
 // acceptedColumns are the columns that have a value when a turn is accepted. A claim reads
 // only these, since every further column costs time and is still empty.
 const acceptedColumns = `num, id, task_num, (SELECT k.id FROM tasks k WHERE k.num = task_num), seq,
-	` + idOfOrganization + `, ` + idOfWorker + `, worker_version, ` + idOfCreator + `, ` + idOfKey + `,
+	` + db.OrganizationID + `, ` + db.WorkerID + `, worker_version, ` + db.CreatorID + `, ` + db.KeyID + `,
 	own_folder, triggered_by, input, budget, created_at, claims, envelope, depth`
 
 const usageColumns = `steps, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens,
@@ -128,7 +130,7 @@ const turnColumns = acceptedColumns + `, status, abort_requested, ready,
 func (t *Turn) accepted() []any {
 	return []any{&t.Num, &t.ID, &t.taskNum, &t.TaskID, &t.Seq, &t.OrganizationID, &t.WorkerID, &t.WorkerVersion,
 		&t.CreatedByUserID, &t.KeyID, &t.OwnFolder, &t.TriggeredBy, &t.Input, &t.Budget,
-		asTime(&t.CreatedAt), &t.Claims, &t.Envelope, &t.Depth}
+		db.AsTime(&t.CreatedAt), &t.Claims, &t.Envelope, &t.Depth}
 }
 
 // columns returns the destinations of usageColumns.
@@ -137,13 +139,14 @@ func (u *Usage) columns() []any {
 		&u.ReasoningTokens, &u.ModelCost, &u.ToolCost}
 }
 
-func scanTurn(row scanner) (t Turn, err error) {
+func scanTurn(row db.Scanner) (t Turn, err error) {
 	var code sql.NullString
 	var f Failure
 	var w scannedWait
 	err = row.Scan(slices.Concat(t.accepted(), []any{&t.Status, &t.AbortRequested, &t.Ready, &t.TaskStatus,
-		&t.OutputText, asJSON(&t.StructuredOutput), &code, &f.Message, &f.Retryable, &t.IncompleteReason,
-		&t.IncompleteLimit, &t.Model, asDuration(&t.Duration), asTimeOrNil(&t.StartedAt), asTimeOrNil(&t.CompletedAt)},
+		&t.OutputText, db.AsJSON(&t.StructuredOutput), &code, &f.Message, &f.Retryable, &t.IncompleteReason,
+		&t.IncompleteLimit, &t.Model, db.AsDuration(&t.Duration), db.AsTimeOrNil(&t.StartedAt),
+		db.AsTimeOrNil(&t.CompletedAt)},
 		w.columns(&t), t.Usage.columns())...)
 	t.Wait = w.wait()
 	if code.Valid {
@@ -155,7 +158,7 @@ func scanTurn(row scanner) (t Turn, err error) {
 
 // columns returns the destinations of waitColumns.
 func (w *scannedWait) columns(t *Turn) []any {
-	return []any{&w.waitsFor, &w.Reason, asTime(&w.Until), asTimeOrNil(&w.RetryAt), asTimeOrNil(&t.FailingSince),
+	return []any{&w.waitsFor, &w.Reason, db.AsTime(&w.Until), db.AsTimeOrNil(&w.RetryAt), db.AsTimeOrNil(&t.FailingSince),
 		&t.FailedCalls}
 }
 

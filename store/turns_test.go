@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -76,7 +77,7 @@ func TestTargets(t *testing.T) {
 	for name, tt := range map[string]struct {
 		worker, task string
 		newWorker    bool
-		refused      store.Kind
+		refused      db.Kind
 		says         string
 		sameTask     string // expected task; "" for a new one
 		as           store.Caller
@@ -88,25 +89,29 @@ func TestTargets(t *testing.T) {
 		"task alone":                  {task: existing.TaskID, sameTask: existing.TaskID},
 		"task, though a worker could": {task: existing.TaskID, newWorker: true, sameTask: existing.TaskID},
 		"worker and its task":         {worker: f.worker.ID, task: existing.TaskID, sameTask: existing.TaskID},
-		"another worker's task":       {worker: other.ID, task: existing.TaskID, refused: store.Invalid, says: "taskId"},
-		"archived task":               {task: archived.TaskID, refused: store.Conflict, says: "archived"},
-		"deleted worker":              {worker: deleted.ID, refused: store.NotFound},
-		"task of a deleted worker":    {task: orphaned.TaskID, refused: store.NotFound},
-		"no such worker":              {worker: "wrk_none", refused: store.NotFound},
-		"foreign worker":              {worker: foreign.ID, refused: store.Forbidden},
+		"another worker's task":       {worker: other.ID, task: existing.TaskID, refused: db.Invalid, says: "taskId"},
+		"archived task":               {task: archived.TaskID, refused: db.Conflict, says: "archived"},
+		"deleted worker":              {worker: deleted.ID, refused: db.NotFound},
+		"task of a deleted worker":    {task: orphaned.TaskID, refused: db.NotFound},
+		"no such worker":              {worker: "wrk_none", refused: db.NotFound},
+		"foreign worker":              {worker: foreign.ID, refused: db.Forbidden},
 		"foreign client's task id":    {worker: f.worker.ID, task: foreignClient.TaskID},
-		"foreign server's task id":    {worker: f.worker.ID, task: foreignServer.TaskID, refused: store.Forbidden},
-		"and for a new worker":        {newWorker: true, task: foreignServer.TaskID, refused: store.Forbidden},
-		"nobody's server's task id":   {worker: f.worker.ID, task: store.NewID("tsk", f.clock.now()), refused: store.NotFound},
-		"in capitals":                 {worker: f.worker.ID, task: "tsk_" + strings.ToUpper(foreignServer.TaskID[4:]), refused: store.NotFound},
-		"hidden worker's task":        {worker: f.worker.ID, task: hidden.TaskID, as: mo.Caller, refused: store.Forbidden, says: "private"},
-		"hidden worker's task alone":  {task: hidden.TaskID, as: mo.Caller, refused: store.Forbidden, says: "private"},
-		"hidden worker, seen task":    {worker: secret.ID, task: existing.TaskID, as: mo.Caller, refused: store.Forbidden, says: "private"},
-		"foreign worker, own task":    {worker: foreign.ID, task: existing.TaskID, refused: store.Forbidden},
-		"a folder":                    {worker: f.worker.ID, task: ".", refused: store.Invalid, says: "taskId"},
-		"the folder above":            {worker: f.worker.ID, task: "..", refused: store.Invalid, says: "taskId"},
-		"malformed task id":           {worker: f.worker.ID, task: "../etc", refused: store.Invalid, says: "taskId"},
-		"long task id":                {worker: f.worker.ID, task: strings.Repeat("a", 129), refused: store.Invalid, says: "taskId"},
+		"foreign server's task id":    {worker: f.worker.ID, task: foreignServer.TaskID, refused: db.Forbidden},
+		"and for a new worker":        {newWorker: true, task: foreignServer.TaskID, refused: db.Forbidden},
+		"nobody's server's task id":   {worker: f.worker.ID, task: db.NewID("tsk", f.clock.now()), refused: db.NotFound},
+		"in capitals": {worker: f.worker.ID, task: "tsk_" + strings.ToUpper(foreignServer.TaskID[4:]),
+			refused: db.NotFound},
+		"hidden worker's task": {worker: f.worker.ID, task: hidden.TaskID, as: mo.Caller, refused: db.Forbidden,
+			says: "private"},
+		"hidden worker's task alone": {task: hidden.TaskID, as: mo.Caller, refused: db.Forbidden, says: "private"},
+		"hidden worker, seen task": {worker: secret.ID, task: existing.TaskID, as: mo.Caller, refused: db.Forbidden,
+			says: "private"},
+		"foreign worker, own task": {worker: foreign.ID, task: existing.TaskID, refused: db.Forbidden},
+		"a folder":                 {worker: f.worker.ID, task: ".", refused: db.Invalid, says: "taskId"},
+		"the folder above":         {worker: f.worker.ID, task: "..", refused: db.Invalid, says: "taskId"},
+		"malformed task id":        {worker: f.worker.ID, task: "../etc", refused: db.Invalid, says: "taskId"},
+		"long task id": {worker: f.worker.ID, task: strings.Repeat("a", 129), refused: db.Invalid,
+			says: "taskId"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -124,11 +129,11 @@ func TestTargets(t *testing.T) {
 				placed := n
 				_, known := f.TargetFolder(t.Context(), &placed)
 				// Files are refused with the same error.
-				is.True(known == nil && (tt.refused == store.Invalid && n.WorkerID != "") || known.Error() == err.Error())
+				is.True(known == nil && (tt.refused == db.Invalid && n.WorkerID != "") || known.Error() == err.Error())
 				_, _, read := f.Task(t.Context(), n.Caller, tt.task)
 				// Reading the task returns the same error.
-				is.True(store.IsKind(err, store.Invalid) || n.WorkerID != f.worker.ID || read == nil || read.Error() == err.Error())
-				is.True(store.IsKind(err, tt.refused))
+				is.True(db.IsKind(err, db.Invalid) || n.WorkerID != f.worker.ID || read == nil || read.Error() == err.Error())
+				is.True(db.IsKind(err, tt.refused))
 				is.True(strings.Contains(err.Error(), tt.says))
 				is.Equal(f.count(`SELECT count(*) FROM tasks`), before) // no task is created
 				return
@@ -173,11 +178,11 @@ func TestNewTurnsAreChecked(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	_, err := f.CreateTurn(t.Context(), store.NewTurn{Caller: f.owner.Caller, WorkerID: f.worker.ID, TaskID: "a b"})
-	is.True(store.IsKind(err, store.Invalid))
-	is.Equal(len(err.(*store.Error).Details), 3) // every invalid field
+	is.True(db.IsKind(err, db.Invalid))
+	is.Equal(len(err.(*db.Error).Details), 3) // every invalid field
 	n := f.turn()
 	n.WorkerID = ""
-	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), n)), store.Invalid)) // neither an existing nor a new worker
+	is.True(db.IsKind(errOf(f.CreateTurn(t.Context(), n)), db.Invalid)) // neither an existing nor a new worker
 }
 
 func TestTurnKeepsInstructions(t *testing.T) {
@@ -216,7 +221,7 @@ func TestTasksHaveAMostOfTurns(t *testing.T) {
 	f.exec(`UPDATE tasks SET turn_count = ?`, store.MaxTurns)
 	n := f.turn()
 	n.TaskID = turn.TaskID
-	is.True(store.IsKind(errOf(f.CreateTurn(t.Context(), n)), store.Conflict))
+	is.True(db.IsKind(errOf(f.CreateTurn(t.Context(), n)), db.Conflict))
 }
 
 func TestTurnsOfATask(t *testing.T) {
@@ -232,18 +237,18 @@ func TestTurnsOfATask(t *testing.T) {
 	after, err := f.NextTurn(t.Context(), second)
 	is.NoErr(err)
 	is.Equal(after, third)
-	is.True(store.IsNotFound(errOf(f.NextTurn(t.Context(), third))))
+	is.True(db.IsNotFound(errOf(f.NextTurn(t.Context(), third))))
 	since, err := f.TurnsSince(t.Context(), f.worker.ID, first.Num, 2)
 	is.NoErr(err)
 	is.Equal(since, []store.Turn{second, third}) // the newest turns
-	is.True(store.IsNotFound(errOf(f.Turn(t.Context(), "trn_none"))))
+	is.True(db.IsNotFound(errOf(f.Turn(t.Context(), "trn_none"))))
 }
 
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	now := time.Now()
-	a, b := store.NewID("tsk", now), store.NewID("tsk", now.Add(time.Millisecond))
+	a, b := db.NewID("tsk", now), db.NewID("tsk", now.Add(time.Millisecond))
 	ordertest.Below(is, a, b) // they sort by time
 	is.Equal(a, strings.ToLower(a))
 	is.Equal(len(a), len("tsk_")+26)
@@ -253,7 +258,7 @@ func TestIDs(t *testing.T) {
 	}
 	for id, valid := range map[string]bool{"a": true, "A.b_c:d-9": true, strings.Repeat("x", 128): true, "": false,
 		strings.Repeat("x", 129): false, "a b": false, "a/b": false, "ä": false, "a\x00": false, "a\n": false} {
-		is.Equal(store.ValidTaskID(id), valid)
+		is.Equal(db.ValidTaskID(id), valid)
 	}
 }
 

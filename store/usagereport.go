@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // A UsageSum is the usage of some turns.
@@ -118,10 +120,10 @@ const (
 		ORDER BY day, worker_id, api_key_id, triggered_by`
 )
 
-func scanUsage(row scanner) (r UsageRow, err error) {
+func scanUsage(row db.Scanner) (r UsageRow, err error) {
 	var day int64
 	err = row.Scan(&day, &r.WorkerID, &r.KeyID, &r.TriggeredBy, &r.Turns, &r.Failures, &r.Steps, &r.InputTokens,
-		&r.OutputTokens, &r.Cost, asDuration(&r.Duration))
+		&r.OutputTokens, &r.Cost, db.AsDuration(&r.Duration))
 	r.Day = time.Unix(day*secondsADay, 0).UTC()
 	return r, err
 }
@@ -133,7 +135,7 @@ func (s *Store) UsageOn(ctx context.Context, c Caller, t time.Time) ([]UsageRow,
 		return nil, err
 	}
 	day := t.Unix() / secondsADay
-	return all(ctx, s.db, scanUsage, selectUsage, c.OrganizationID, day, day)
+	return db.All(ctx, s.db, scanUsage, selectUsage, c.OrganizationID, day, day)
 }
 
 // Usage returns a report on the caller's organization. It returns Forbidden for a Member.
@@ -179,7 +181,7 @@ func (s *Store) Usage(ctx context.Context, c Caller, q UsageQuery) (UsageReport,
 
 // eachUsage calls f with each row of the days, and the number of days since the first.
 func (s *Store) eachUsage(ctx context.Context, c Caller, first, last int64, f func(at int64, r UsageRow)) error {
-	_, err := all(ctx, s.db, func(row scanner) (struct{}, error) {
+	_, err := db.All(ctx, s.db, func(row db.Scanner) (struct{}, error) {
 		r, err := scanUsage(row)
 		if err == nil {
 			f(r.Day.Unix()/secondsADay-first, r)
@@ -205,11 +207,11 @@ func largest(totals map[string]*UsagePart, q UsageQuery) (parts []UsagePart, res
 func (s *Store) partTitle(ctx context.Context, c Caller, by UsageGroup, id string) (title string, err error) {
 	switch by {
 	case ByKey:
-		title, err = one(ctx, s.db, scanString, `SELECT name FROM api_keys WHERE id = ? AND organization_id = ?`,
+		title, err = db.One(ctx, s.db, db.ScanString, `SELECT name FROM api_keys WHERE id = ? AND organization_id = ?`,
 			id, c.OrganizationID)
 	case ByWorker:
-		title, err = one(ctx, s.db, scanString, `SELECT title FROM workers WHERE id = ? AND organization_id = ?`,
+		title, err = db.One(ctx, s.db, db.ScanString, `SELECT title FROM workers WHERE id = ? AND organization_id = ?`,
 			id, c.OrganizationID)
 	}
-	return title, noRow(err, nil) // no row: usage without a key, or of a worker that no longer exists
+	return title, db.NoRow(err, nil) // no row: usage without a key, or of a worker that no longer exists
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -77,9 +78,9 @@ func TestUsageIsOfTheOrganization(t *testing.T) {
 		is.Equal(r.Parts[0].Title, "")
 	}
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
-	is.True(store.IsKind(errOf(f.Usage(f.ctx(), member.Caller, store.UsageQuery{Days: 1})), store.Forbidden))
-	is.True(store.IsKind(errOf(f.UsageOn(f.ctx(), member.Caller, f.clock.now())), store.Forbidden))
-	is.True(store.IsKind(errOf(f.MonthSpending(f.ctx(), member.Caller)), store.Forbidden))
+	is.True(db.IsKind(errOf(f.Usage(f.ctx(), member.Caller, store.UsageQuery{Days: 1})), db.Forbidden))
+	is.True(db.IsKind(errOf(f.UsageOn(f.ctx(), member.Caller, f.clock.now())), db.Forbidden))
+	is.True(db.IsKind(errOf(f.MonthSpending(f.ctx(), member.Caller)), db.Forbidden))
 
 	limit := 12.5
 	storetest.CapCredits(t, f.Store, f.owner.Caller, &limit)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/sqlite"
 )
@@ -23,7 +24,7 @@ func (s *Store) Space(ctx context.Context) (sp Space, err error) {
 		return s.file.Space(ctx)
 	}
 	sp.File, err = s.server.Size(ctx)
-	return sp, Unavailable(err)
+	return sp, db.Unavailable(err)
 }
 
 // ReturnSpace makes the database file smaller by its free pages, except for keep bytes. It works in
@@ -39,7 +40,7 @@ func (s *Store) ReturnSpace(ctx context.Context, keep int64) (n int64, err error
 	if n > 0 && err == nil {
 		err = s.file.Checkpoint(ctx) // only the checkpoint makes the file smaller
 	}
-	return n, Unavailable(err)
+	return n, db.Unavailable(err)
 }
 
 // returnSome is ReturnSpace after a pruning.
@@ -91,7 +92,7 @@ func Vacuum(ctx context.Context, dir string) (size int64, err error) {
 		return 0, err
 	}
 	if p.FreeDisk < p.Needs {
-		return 0, Errorf(Busy, "the disk has %d MB free, and the new database needs %d MB",
+		return 0, db.Errorf(db.Busy, "the disk has %d MB free, and the new database needs %d MB",
 			megabytes(p.FreeDisk), megabytes(p.Needs))
 	}
 	path := filepath.Join(dir, databaseName)

@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/sqlite"
 	"journeyman/store/storetest"
@@ -32,7 +33,7 @@ func TestBackupOfADamagedDatabase(t *testing.T) {
 	s := storetest.Reopen(t, dir, store.Options{})
 	for range 2 {
 		var archive bytes.Buffer
-		is.True(store.IsKind(errOf(s.Backup(t.Context(), &archive)), store.Damaged)) // the backup must fail
+		is.True(db.IsKind(errOf(s.Backup(t.Context(), &archive)), db.Damaged)) // the backup must fail
 		is.Equal(archive.Len(), 0)
 	}
 	at, err := s.LastBackup()

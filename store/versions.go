@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // MaxVersions is the number of versions that a worker may have.
@@ -95,14 +97,14 @@ func (w Worker) expect(revisions []string) error {
 	if revisions == nil || slices.Contains(revisions, w.Revision()) {
 		return nil
 	}
-	return Errorf(Stale, "the worker has changed since you read it: its version is %d now; "+
+	return db.Errorf(db.Stale, "the worker has changed since you read it: its version is %d now; "+
 		"read it again, and send your change with the new ETag", w.Version)
 }
 
 // insertVersion stores the content of w as its version w.Version, made by the caller.
-func (s *Store) insertVersion(tx Tx, c Caller, w Worker, restoredFrom int64) error {
+func (s *Store) insertVersion(tx db.Tx, c Caller, w Worker, restoredFrom int64) error {
 	if w.Version > MaxVersions {
-		return Errorf(Conflict, "the worker has %d versions, and can have no more: "+
+		return db.Errorf(db.Conflict, "the worker has %d versions, and can have no more: "+
 			"export it and import it as a new worker", MaxVersions)
 	}
 	disk, size := s.DiskOf(w.OrganizationID), int64(len(w.Instructions)+len(w.OutputSchema))
@@ -114,10 +116,10 @@ func (s *Store) insertVersion(tx Tx, c Caller, w Worker, restoredFrom int64) err
 	_, err := tx.Exec(`INSERT INTO worker_versions (worker_id, version, instructions, output_schema, created_at,
 			user_id, restored_from, `+settingsColumns+`)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		w.ID, w.Version, w.Instructions, nullable(string(w.OutputSchema)), w.UpdatedAt.UnixMilli(),
-		nullable(c.UserID), nullable(restoredFrom),
-		nullable(set.Model), nameList(set.ApprovalTools), nameList(set.MCPTools), set.Tools, set.StrangerTools,
-		nullable(string(set.Effort)), set.Temperature)
+		w.ID, w.Version, w.Instructions, db.Nullable(string(w.OutputSchema)), w.UpdatedAt.UnixMilli(),
+		db.Nullable(c.UserID), db.Nullable(restoredFrom),
+		db.Nullable(set.Model), nameList(set.ApprovalTools), nameList(set.MCPTools), set.Tools, set.StrangerTools,
+		db.Nullable(string(set.Effort)), set.Temperature)
 	return err
 }
 
@@ -125,9 +127,9 @@ const selectVersions = `SELECT v.version, coalesce(v.user_id, ''), coalesce(u.em
 	v.created_at, v.instructions, v.output_schema, ` + settingsColumns + `
 	FROM worker_versions v LEFT JOIN users u ON u.id = v.user_id WHERE v.worker_id = ?`
 
-func scanVersion(row scanner) (v WorkerVersion, err error) {
-	err = row.Scan(append([]any{&v.Number, &v.UserID, &v.UserEmail, &v.RestoredFrom, asTime(&v.CreatedAt),
-		&v.Instructions, asJSON(&v.OutputSchema)}, v.Settings.columns()...)...)
+func scanVersion(row db.Scanner) (v WorkerVersion, err error) {
+	err = row.Scan(append([]any{&v.Number, &v.UserID, &v.UserEmail, &v.RestoredFrom, db.AsTime(&v.CreatedAt),
+		&v.Instructions, db.AsJSON(&v.OutputSchema)}, v.Settings.columns()...)...)
 	return v, err
 }
 
@@ -135,18 +137,18 @@ func scanVersion(row scanner) (v WorkerVersion, err error) {
 // first, and the cursor of the next page, which is empty after the last.
 func (s *Store) WorkerVersions(ctx context.Context, c Caller, id, cursor string, limit int) (
 	list []WorkerVersion, next string, err error) {
-	of := scopeOf("versions", id)
-	var f Fields
-	below := of.readNum(&f, cursor)
+	of := db.ScopeOf("versions", id)
+	var f db.Fields
+	below := of.ReadNum(&f, cursor)
 	if err := f.Err(); err != nil {
 		return nil, "", err
 	}
 	if _, err := s.visibleWorker(ctx, s.db, c, id); err != nil {
 		return nil, "", err
 	}
-	limit = pageLimit(limit)
+	limit = db.PageLimit(limit)
 	// One more row than the page has: the last version is compared with the one before it.
-	list, err = all(ctx, s.db, scanVersion, selectVersions+` AND v.version < ? ORDER BY v.version DESC LIMIT ?`,
+	list, err = db.All(ctx, s.db, scanVersion, selectVersions+` AND v.version < ? ORDER BY v.version DESC LIMIT ?`,
 		id, below, limit+1)
 	if err != nil {
 		return nil, "", err
@@ -154,7 +156,7 @@ func (s *Store) WorkerVersions(ctx context.Context, c Caller, id, cursor string,
 	for i := range list[:max(0, len(list)-1)] {
 		list[i].Changed = list[i].Changes(list[i+1].WorkerContent)
 	}
-	list, next = cut(list, limit, of, func(v WorkerVersion) []any { return []any{v.Number} })
+	list, next = db.Cut(list, limit, of, func(v WorkerVersion) []any { return []any{v.Number} })
 	return list, next, nil
 }
 
@@ -163,7 +165,7 @@ func (s *Store) WorkerVersion(ctx context.Context, c Caller, id string, number i
 	if _, err := s.visibleWorker(ctx, s.db, c, id); err != nil {
 		return v, err
 	}
-	pair, err := all(ctx, s.db, scanVersion, selectVersions+` AND v.version BETWEEN ? AND ? ORDER BY v.version DESC`,
+	pair, err := db.All(ctx, s.db, scanVersion, selectVersions+` AND v.version BETWEEN ? AND ? ORDER BY v.version DESC`,
 		id, number-1, number)
 	if err != nil {
 		return v, err
@@ -179,4 +181,6 @@ func (s *Store) WorkerVersion(ctx context.Context, c Caller, id string, number i
 }
 
 // noVersion returns the error for a version that a worker does not have.
-func noVersion(number int64) error { return Errorf(NotFound, "the worker has no version %d", number) }
+func noVersion(number int64) error {
+	return db.Errorf(db.NotFound, "the worker has no version %d", number)
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // TestVersions changes a worker in every way. Each change of its content creates a version, and
@@ -51,7 +52,7 @@ func TestVersions(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(first.Instructions, "Help.")
 
-	w, _, err := f.RestoreVersion(t.Context(), c, id, 1, nil, store.IdempotencyKey{})
+	w, _, err := f.RestoreVersion(t.Context(), c, id, 1, nil, db.IdempotencyKey{})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(6))
 	is.Equal(w.Settings.Effort, store.Effort(""))
@@ -64,7 +65,7 @@ func TestVersions(t *testing.T) {
 	sixth, err := f.WorkerVersion(t.Context(), c, id, 6)
 	is.NoErr(err)
 	is.Equal(sixth.RestoredFrom, int64(1))
-	w, _, err = f.RestoreVersion(t.Context(), c, id, 1, nil, store.IdempotencyKey{})
+	w, _, err = f.RestoreVersion(t.Context(), c, id, 1, nil, db.IdempotencyKey{})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(6)) // it already has that content
 }
@@ -83,29 +84,29 @@ func TestVersionAccess(t *testing.T) {
 		caller        store.Caller
 		worker        string
 		number        int64
-		read, restore store.Kind
+		read, restore db.Kind
 	}{
 		"creator":              {f.owner.Caller, f.worker.ID, 1, 0, 0},
-		"member":               {member, f.worker.ID, 1, 0, store.Forbidden},
-		"admin":                {admin, f.worker.ID, 1, 0, store.Forbidden},
-		"another organization": {other, f.worker.ID, 1, store.Forbidden, store.Forbidden},
-		"not invited":          {member, private.ID, 1, store.Forbidden, store.Forbidden},
-		"deleted":              {f.owner.Caller, gone.ID, 1, store.NotFound, store.NotFound},
-		"no such version":      {f.owner.Caller, f.worker.ID, 2, store.NotFound, store.NotFound},
-		"version 0":            {f.owner.Caller, f.worker.ID, 0, store.NotFound, store.NotFound},
-		"not invited, none":    {member, private.ID, 7, store.Forbidden, store.Forbidden},
+		"member":               {member, f.worker.ID, 1, 0, db.Forbidden},
+		"admin":                {admin, f.worker.ID, 1, 0, db.Forbidden},
+		"another organization": {other, f.worker.ID, 1, db.Forbidden, db.Forbidden},
+		"not invited":          {member, private.ID, 1, db.Forbidden, db.Forbidden},
+		"deleted":              {f.owner.Caller, gone.ID, 1, db.NotFound, db.NotFound},
+		"no such version":      {f.owner.Caller, f.worker.ID, 2, db.NotFound, db.NotFound},
+		"version 0":            {f.owner.Caller, f.worker.ID, 0, db.NotFound, db.NotFound},
+		"not invited, none":    {member, private.ID, 7, db.Forbidden, db.Forbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			kindIs := func(err error, want store.Kind) {
+			kindIs := func(err error, want db.Kind) {
 				t.Helper()
-				is.True(want == 0 && err == nil || want != 0 && store.IsKind(err, want)) // the kind of the refusal
+				is.True(want == 0 && err == nil || want != 0 && db.IsKind(err, want)) // the kind of the refusal
 			}
 			_, err := f.WorkerVersion(t.Context(), tt.caller, tt.worker, tt.number)
 			kindIs(err, tt.read)
-			_, _, err = f.RestoreVersion(t.Context(), tt.caller, tt.worker, tt.number, nil, store.IdempotencyKey{})
+			_, _, err = f.RestoreVersion(t.Context(), tt.caller, tt.worker, tt.number, nil, db.IdempotencyKey{})
 			kindIs(err, tt.restore)
-			if tt.read != store.NotFound || tt.worker == gone.ID {
+			if tt.read != db.NotFound || tt.worker == gone.ID {
 				_, _, err = f.WorkerVersions(t.Context(), tt.caller, tt.worker, "", 5)
 				kindIs(err, tt.read)
 			}
@@ -137,7 +138,7 @@ func TestVersionPages(t *testing.T) {
 	is.Equal(ids, []string{"7", "6", "5", "4", "3", "2", "1"})
 	other := f.newWorker(f.owner, store.NewWorker{})
 	_, _, err := f.WorkerVersions(t.Context(), f.owner.Caller, other.ID, cursor, 3)
-	is.True(store.IsKind(err, store.Invalid)) // a cursor belongs to one list
+	is.True(db.IsKind(err, db.Invalid)) // a cursor belongs to one list
 }
 
 // TestStaleChange lets two users change a worker that both have read.
@@ -155,10 +156,10 @@ func TestStaleChange(t *testing.T) {
 		{Title: new("B"), Revisions: []string{}}, // no revision matches
 	} {
 		_, err = f.UpdateWorker(t.Context(), c, id, p)
-		is.True(store.IsKind(err, store.Stale)) // the worker has changed since it was read
+		is.True(db.IsKind(err, db.Stale)) // the worker has changed since it was read
 	}
-	_, _, err = f.RestoreVersion(t.Context(), c, id, 1, []string{seen}, store.IdempotencyKey{})
-	is.True(store.IsKind(err, store.Stale)) // a restoration is a change, too
+	_, _, err = f.RestoreVersion(t.Context(), c, id, 1, []string{seen}, db.IdempotencyKey{})
+	is.True(db.IsKind(err, db.Stale)) // a restoration is a change, too
 	now, err := f.Worker(t.Context(), c, id)
 	is.NoErr(err)
 	is.Equal(now.Title, "A")

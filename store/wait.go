@@ -3,6 +3,8 @@ package store
 import (
 	"encoding/json"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // A WaitFor is the kind of event that a suspended turn waits for.
@@ -70,9 +72,9 @@ func (a asWait) Scan(src any) error {
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		return err
 	}
-	*a.to = &Wait{For: w.For, Reason: w.Reason, Until: fromMillis(w.Until)}
+	*a.to = &Wait{For: w.For, Reason: w.Reason, Until: db.FromMillis(w.Until)}
 	if w.RetryAt != nil {
-		at := fromMillis(*w.RetryAt)
+		at := db.FromMillis(*w.RetryAt)
 		(*a.to).RetryAt = &at
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+
+	"journeyman/store/db"
 )
 
 // waiting counts the turns in the queue: the total and the number of each organization. The counts
@@ -44,7 +46,7 @@ type addition struct {
 // accept counts one more turn of an organization. It returns a Busy error if the organization may
 // add no turn to the queue. It counts at once, not at the commit, so that writes at the same time
 // keep the limits together.
-func (w *waiting) accept(tx Tx, organizationID string, stranger bool) error {
+func (w *waiting) accept(tx db.Tx, organizationID string, stranger bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.refusal(organizationID, stranger); err != nil {
@@ -55,14 +57,14 @@ func (w *waiting) accept(tx Tx, organizationID string, stranger bool) error {
 }
 
 // add counts n more turns of an organization, or fewer if n is negative, whatever the limits.
-func (w *waiting) add(tx Tx, organizationID string, l lane, n int64) {
+func (w *waiting) add(tx db.Tx, organizationID string, l lane, n int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.addHeld(tx, addition{organizationID, l, n})
 }
 
 // addHeld is add for a caller that holds w.mu. It subtracts the turns if the write is undone.
-func (w *waiting) addHeld(tx Tx, a addition) {
+func (w *waiting) addHeld(tx db.Tx, a addition) {
 	w.change(a)
 	if w.shared && a.n > 0 {
 		w.underWay[&a] = false
@@ -135,14 +137,14 @@ func (w *waiting) refusal(organizationID string, stranger bool) error {
 	total, own := w.total, w.by[organizationID]
 	switch {
 	case own.all() >= w.perOrganization:
-		return Errorf(Busy, "the organization's queue is full: %d of its turns are waiting, which is the limit; "+
+		return db.Errorf(db.Busy, "the organization's queue is full: %d of its turns are waiting, which is the limit; "+
 			"try again when some of them have run, or cancel tasks", own.all())
 	case total.all() >= w.inAll:
-		return Errorf(Busy, "the server's queue is full: %d turns are waiting, which is the limit; try again later",
+		return db.Errorf(db.Busy, "the server's queue is full: %d turns are waiting, which is the limit; try again later",
 			total.all())
 	case stranger && own[ofStrangers] >= forStrangers(w.perOrganization),
 		stranger && total[ofStrangers] >= forStrangers(w.inAll):
-		return Errorf(Busy, "too much work of people who are not members is waiting; try again later")
+		return db.Errorf(db.Busy, "too much work of people who are not members is waiting; try again later")
 	}
 	return nil
 }
@@ -191,7 +193,7 @@ func (f *fairness) strangersNext() bool {
 }
 
 // follow records the turn of a claim. If the claim is undone, the order is as it was before.
-func (f *fairness) follow(tx Tx, l lane, organization, worker int64) {
+func (f *fairness) follow(tx db.Tx, l lane, organization, worker int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := &f.circles[l]
@@ -237,7 +239,7 @@ func (s *Store) countQueue(ctx context.Context) error {
 	for l := range lanes {
 		// Two ranges of the lane's index. A turn that becomes ready meanwhile may count twice, but is not missed.
 		for _, ready := range []int{0, 1} {
-			_, err := all(ctx, s.db, func(row scanner) (struct{}, error) {
+			_, err := db.All(ctx, s.db, func(row db.Scanner) (struct{}, error) {
 				var organizationID string
 				var n int64
 				err := row.Scan(&organizationID, &n)
@@ -246,7 +248,7 @@ func (s *Store) countQueue(ctx context.Context) error {
 				total[l] += n
 				by[organizationID] = own
 				return struct{}{}, err
-			}, `SELECT `+idOfOrganization+`, count(*) FROM turns`+l.waiting()+`ready = ? GROUP BY organization_num`, ready)
+			}, `SELECT `+db.OrganizationID+`, count(*) FROM turns`+l.waiting()+`ready = ? GROUP BY organization_num`, ready)
 			if err != nil {
 				return fmt.Errorf("count queue: %w", err)
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+
+	"journeyman/store/db"
 )
 
 // A Webhook receives a delivery for each turn of a worker that ends. The URL is "" if the worker
@@ -15,10 +17,10 @@ type Webhook struct {
 }
 
 // webhook returns the webhook of a worker, or the zero Webhook if there is none.
-func (s *Store) webhook(ctx context.Context, q querier, workerID string) (w Webhook, err error) {
-	_, err = one(ctx, q, into(&w.URL, &w.Token, &w.SigningSecret),
+func (s *Store) webhook(ctx context.Context, q db.Querier, workerID string) (w Webhook, err error) {
+	_, err = db.One(ctx, q, db.Into(&w.URL, &w.Token, &w.SigningSecret),
 		`SELECT url, token, signing_secret FROM webhooks WHERE worker_id = ?`, workerID)
-	return w, noRow(err, nil)
+	return w, db.NoRow(err, nil)
 }
 
 // Webhook returns the webhook of a worker. It returns Forbidden unless the caller created
@@ -34,14 +36,14 @@ func (s *Store) Webhook(ctx context.Context, c Caller, workerID string) (Webhook
 func (w *Webhook) renew() {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails: it ends the program instead
-	w.Token, w.SigningSecret = newToken("whk_"), "whsec_"+base64.StdEncoding.EncodeToString(secret)
+	w.Token, w.SigningSecret = db.NewToken("whk_"), "whsec_"+base64.StdEncoding.EncodeToString(secret)
 }
 
 // SetWebhook sets the URL of a worker's webhook. A webhook that exists keeps its token and
 // its secret. It returns Forbidden unless the caller created the worker. The caller has
 // checked the URL.
 func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) (w Webhook, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -61,7 +63,7 @@ func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) 
 	return w, err
 }
 
-func (s *Store) putWebhook(tx Tx, workerID string, w Webhook) error {
+func (s *Store) putWebhook(tx db.Tx, workerID string, w Webhook) error {
 	now := s.db.Millis()
 	_, err := tx.Exec(`INSERT INTO webhooks (worker_id, url, token, signing_secret, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?)
@@ -77,7 +79,7 @@ func (s *Store) putWebhook(tx Tx, workerID string, w Webhook) error {
 // DELETE waits for them. The next statement sees their deliveries. Writes that come later find no
 // webhook.
 func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (was Webhook, err error) {
-	err = s.db.Hot(ctx, true, func(tx Tx) error {
+	err = s.db.Hot(ctx, true, func(tx db.Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -102,8 +104,8 @@ func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (w
 
 // giveUpDeliveries gives up the deliveries of a webhook that is removed: one that is set later must
 // not get them.
-func giveUpDeliveries(tx Tx, workerID string) error {
-	_, err := tx.Exec(`UPDATE deliveries SET next_attempt_at = NULL WHERE worker_num = `+numOfWorker+`
+func giveUpDeliveries(tx db.Tx, workerID string) error {
+	_, err := tx.Exec(`UPDATE deliveries SET next_attempt_at = NULL WHERE worker_num = `+db.WorkerNum+`
 		AND next_attempt_at IS NOT NULL`, workerID)
 	return err
 }
@@ -112,15 +114,15 @@ func giveUpDeliveries(tx Tx, workerID string) error {
 // same key has done so before, it changes nothing, and replayed is true. It returns
 // Forbidden unless the caller created the worker.
 func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
-	key IdempotencyKey) (w Webhook, replayed bool, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	key db.IdempotencyKey) (w Webhook, replayed bool, err error) {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
 		if w, err = s.configured(ctx, tx, workerID); err != nil {
 			return err
 		}
-		id, err := s.db.findResult(ctx, tx, key)
+		id, err := s.db.FindResult(ctx, tx, key)
 		if replayed = id != ""; err != nil || replayed {
 			return err
 		}
@@ -131,16 +133,16 @@ func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
 		if err := s.audit(tx, c, "webhook.renew", workerID, map[string]any{"url": w.URL}); err != nil {
 			return err
 		}
-		return s.db.remember(tx, key, workerID)
+		return s.db.RememberIn(tx, key, workerID)
 	})
 	return w, replayed, err
 }
 
 // configured is like webhook, but returns a Conflict if there is none.
-func (s *Store) configured(ctx context.Context, q querier, workerID string) (Webhook, error) {
+func (s *Store) configured(ctx context.Context, q db.Querier, workerID string) (Webhook, error) {
 	w, err := s.webhook(ctx, q, workerID)
 	if err == nil && w.URL == "" {
-		return w, Errorf(Conflict, "the worker has no webhook")
+		return w, db.Errorf(db.Conflict, "the worker has no webhook")
 	}
 	return w, err
 }

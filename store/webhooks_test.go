@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -50,7 +51,7 @@ func TestWebhookLife(t *testing.T) {
 	was, err := f.RemoveWebhook(f.ctx(), owner, id)
 	is.NoErr(err)
 	is.Equal(was, store.Webhook{})
-	is.True(store.IsKind(errOf(f.RenewWebhook(f.ctx(), owner, id, store.IdempotencyKey{})), store.Conflict))
+	is.True(db.IsKind(errOf(f.RenewWebhook(f.ctx(), owner, id, db.IdempotencyKey{})), db.Conflict))
 
 	first := f.webhook("https://a.example/")
 	is.True(strings.HasPrefix(first.Token, "whk_") && len(first.Token) == 4+43)
@@ -60,7 +61,7 @@ func TestWebhookLife(t *testing.T) {
 	second := f.webhook("https://b.example/")
 	is.Equal(second, store.Webhook{URL: "https://b.example/", Token: first.Token, SigningSecret: first.SigningSecret})
 
-	once := store.IdempotencyKey{KeyID: owner.KeyID, Key: "k", Hash: hash("renew")}
+	once := db.IdempotencyKey{KeyID: owner.KeyID, Key: "k", Hash: hash("renew")}
 	third, _, err := f.RenewWebhook(f.ctx(), owner, id, once)
 	is.NoErr(err)
 	is.Equal(third.URL, second.URL)
@@ -90,13 +91,13 @@ func TestWebhookIsTheCreatorsAlone(t *testing.T) {
 		_, err1 := f.Webhook(f.ctx(), c, id)
 		_, err2 := f.SetWebhook(f.ctx(), c, id, "https://evil.example/")
 		_, err3 := f.RemoveWebhook(f.ctx(), c, id)
-		_, _, err4 := f.RenewWebhook(f.ctx(), c, id, store.IdempotencyKey{})
+		_, _, err4 := f.RenewWebhook(f.ctx(), c, id, db.IdempotencyKey{})
 		_, _, err5 := f.Executions(f.ctx(), c, id, 1)
 		_, err6 := f.Execution(f.ctx(), c, id, e.ID)
 		_, err7 := f.ExecutedDelivery(f.ctx(), c, id, e.ID)
 		_, err8 := f.CreateTestDelivery(f.ctx(), c, id)
 		for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8} {
-			is.True(store.IsKind(err, store.Forbidden))
+			is.True(db.IsKind(err, db.Forbidden))
 		}
 	}
 }
@@ -227,7 +228,7 @@ func TestRemovedWebhookGivesUp(t *testing.T) {
 	f.webhook("https://a.example/")
 	f.finish(running(f))
 	d := f.due()[0] // it is being sent
-	renewed, _, err := f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, store.IdempotencyKey{})
+	renewed, _, err := f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, db.IdempotencyKey{})
 	is.NoErr(err)
 	current, ok, err := f.CurrentDelivery(f.ctx(), d)
 	is.NoErr(err)
@@ -242,8 +243,8 @@ func TestRemovedWebhookGivesUp(t *testing.T) {
 	f.webhook("https://b.example/")
 	is.Equal(len(f.due()), 0)
 	is.NoErr(errOf(f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)))
-	is.True(store.IsKind(errOf(f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)), store.Conflict))
-	is.True(store.IsKind(errOf(f.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)), store.Conflict))
+	is.True(db.IsKind(errOf(f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)), db.Conflict))
+	is.True(db.IsKind(errOf(f.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)), db.Conflict))
 }
 
 func TestTestDelivery(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"time"
 	"unicode/utf8"
+
+	"journeyman/store/db"
 )
 
 // A Visibility decides which members of the organization see a worker.
@@ -79,10 +81,10 @@ const workerColumns = `w.num, w.id, w.organization_id, w.user_id, w.title, w.sum
 const selectWorker = `SELECT ` + workerColumns + `
 	FROM workers w JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version WHERE w.id = ?`
 
-func scanWorker(row scanner) (w Worker, err error) {
+func scanWorker(row db.Scanner) (w Worker, err error) {
 	err = row.Scan(append([]any{&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Title, &w.Summary, &w.Visibility,
-		&w.Origin, &w.Workspace, &w.KeepTaskDays, &w.Version, &w.Instructions, asJSON(&w.OutputSchema),
-		asTime(&w.CreatedAt), asTime(&w.UpdatedAt), asTimeOrNil(&w.DeletedAt)}, w.Settings.columns()...)...)
+		&w.Origin, &w.Workspace, &w.KeepTaskDays, &w.Version, &w.Instructions, db.AsJSON(&w.OutputSchema),
+		db.AsTime(&w.CreatedAt), db.AsTime(&w.UpdatedAt), db.AsTimeOrNil(&w.DeletedAt)}, w.Settings.columns()...)...)
 	return w, err
 }
 
@@ -123,16 +125,16 @@ type WorkerPatch struct {
 
 // Check adds to f the fields of p that exceed their limits. Whether the model, the tools
 // and the schema can be used is not checked here.
-func (p WorkerPatch) Check(f *Fields) {
+func (p WorkerPatch) Check(f *db.Fields) {
 	if p.Instructions != nil {
 		f.Check(utf8.RuneCountInString(*p.Instructions) <= MaxInstructions, "instructions",
 			"must have at most %d characters", MaxInstructions)
 	}
 	if p.Summary != nil {
-		checkLine(f, "summary", *p.Summary, MaxSummary)
+		db.CheckLine(f, "summary", *p.Summary, MaxSummary)
 	}
 	if p.Title != nil {
-		checkName(f, "title", *p.Title, MaxTitle)
+		db.CheckName(f, "title", *p.Title, MaxTitle)
 	}
 	f.Check(p.Visibility == nil || *p.Visibility == Public || *p.Visibility == Private, "visibility",
 		"must be public or private")

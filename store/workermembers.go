@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"journeyman/store/db"
 )
 
 // A WorkerMember is a user invited to a private worker.
@@ -13,8 +15,8 @@ type WorkerMember struct {
 	CreatedAt time.Time // of the invitation
 }
 
-func scanWorkerMember(row scanner) (m WorkerMember, err error) {
-	err = row.Scan(&m.UserID, &m.Email, &m.Name, asTime(&m.CreatedAt))
+func scanWorkerMember(row db.Scanner) (m WorkerMember, err error) {
+	err = row.Scan(&m.UserID, &m.Email, &m.Name, db.AsTime(&m.CreatedAt))
 	return m, err
 }
 
@@ -30,7 +32,7 @@ func (s *Store) WorkerMembers(ctx context.Context, c Caller, workerID string) ([
 	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
 		return nil, err
 	}
-	return all(ctx, s.db, scanWorkerMember, selectWorkerMembers+` ORDER BY m.user_id LIMIT ?`,
+	return db.All(ctx, s.db, scanWorkerMember, selectWorkerMembers+` ORDER BY m.user_id LIMIT ?`,
 		workerID, maxWorkerMembers)
 }
 
@@ -40,14 +42,14 @@ func (s *Store) WorkerMember(ctx context.Context, c Caller, workerID, userID str
 	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
 		return WorkerMember{}, err
 	}
-	m, err := one(ctx, s.db, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
-	return m, noRecord(err, "member")
+	m, err := db.One(ctx, s.db, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
+	return m, db.NoRecord(err, "member")
 }
 
 // AddWorkerMember invites a user of the organization to a worker. It returns Forbidden unless the
 // caller created the worker. A second invitation changes nothing.
 func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID string) (m WorkerMember, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -56,26 +58,26 @@ func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID 
 			return err
 		}
 		if role == "" {
-			return Errorf(NotFound, "no user of this organization has that id")
+			return db.Errorf(db.NotFound, "no user of this organization has that id")
 		}
-		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM worker_members WHERE worker_id = ? AND user_id <> ?`,
+		n, err := db.One(ctx, tx, db.ScanInt, `SELECT count(*) FROM worker_members WHERE worker_id = ? AND user_id <> ?`,
 			workerID, userID)
 		if err != nil {
 			return err
 		}
 		if n >= maxWorkerMembers {
-			return Errorf(Conflict, "a worker has at most %d members", maxWorkerMembers)
+			return db.Errorf(db.Conflict, "a worker has at most %d members", maxWorkerMembers)
 		}
 		added, err := tx.Exec(`INSERT INTO worker_members (worker_id, user_id, created_at) VALUES (?, ?, ?)
 			ON CONFLICT (worker_id, user_id) DO NOTHING`, workerID, userID, s.db.Millis())
 		if err != nil {
 			return err
 		}
-		m, err = one(ctx, tx, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
+		m, err = db.One(ctx, tx, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
 		if err != nil || added == 0 {
 			return err
 		}
-		s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
+		s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
 		return s.audit(tx, c, "worker.member.add", workerID, map[string]any{"user": m.Email})
 	})
 	return m, err
@@ -86,12 +88,12 @@ func (s *Store) InviteWorkerMember(ctx context.Context, c Caller, workerID, emai
 	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
 		return WorkerMember{}, err
 	}
-	id, err := one(ctx, s.db, scanString, `SELECT u.id
+	id, err := db.One(ctx, s.db, db.ScanString, `SELECT u.id
 		FROM users u JOIN memberships m ON m.organization_id = ? AND m.user_id = u.id
 		WHERE u.email = ?`, c.OrganizationID, email)
 	if err != nil {
-		unknown := Fields{{Path: "email", Message: "nobody in this organization has that address"}}
-		return WorkerMember{}, noRow(err, unknown.Err())
+		unknown := db.Fields{{Path: "email", Message: "nobody in this organization has that address"}}
+		return WorkerMember{}, db.NoRow(err, unknown.Err())
 	}
 	return s.AddWorkerMember(ctx, c, workerID, id)
 }
@@ -99,16 +101,16 @@ func (s *Store) InviteWorkerMember(ctx context.Context, c Caller, workerID, emai
 // RemoveWorkerMember withdraws an invitation, and reports whether there was one. It returns
 // Forbidden unless the caller created the worker.
 func (s *Store) RemoveWorkerMember(ctx context.Context, c Caller, workerID, userID string) (removed bool, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
-		m, err := one(ctx, tx, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
+		m, err := db.One(ctx, tx, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
 		if err != nil {
-			return noRow(err, nil)
+			return db.NoRow(err, nil)
 		}
 		removed = true
-		s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
+		s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
 		if _, err := tx.Exec(`DELETE FROM worker_members WHERE worker_id = ? AND user_id = ?`,
 			workerID, userID); err != nil {
 			return err
@@ -124,6 +126,6 @@ func (s *Store) WorkerCreator(ctx context.Context, c Caller, id string) (WorkerM
 	if _, err := s.visibleOrDeletedWorker(ctx, s.db, c, id); err != nil {
 		return WorkerMember{}, err
 	}
-	return one(ctx, s.db, scanWorkerMember, `SELECT u.id, u.email, u.name, w.created_at
+	return db.One(ctx, s.db, scanWorkerMember, `SELECT u.id, u.email, u.name, w.created_at
 		FROM workers w JOIN users u ON u.id = w.user_id WHERE w.id = ?`, id)
 }

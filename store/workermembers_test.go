@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 func TestInviteByAddress(t *testing.T) {
@@ -18,16 +19,16 @@ func TestInviteByAddress(t *testing.T) {
 	w := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
 	for _, email := range []string{"", "nobody@acme.test", "eve@globex.test", "mo@acme.test\x00"} {
 		_, err := f.InviteWorkerMember(f.ctx(), f.owner.Caller, w.ID, email)
-		is.True(store.IsKind(err, store.Invalid)) // users of other organizations are unknown here
+		is.True(db.IsKind(err, db.Invalid)) // users of other organizations are unknown here
 	}
-	is.True(store.IsKind(errOf(f.InviteWorkerMember(f.ctx(), mo.Caller, w.ID, "mo@acme.test")), store.Forbidden))
-	is.True(store.IsKind(errOf(f.WorkerCreator(f.ctx(), mo.Caller, w.ID)), store.Forbidden))
+	is.True(db.IsKind(errOf(f.InviteWorkerMember(f.ctx(), mo.Caller, w.ID, "mo@acme.test")), db.Forbidden))
+	is.True(db.IsKind(errOf(f.WorkerCreator(f.ctx(), mo.Caller, w.ID)), db.Forbidden))
 
 	m, err := f.InviteWorkerMember(f.ctx(), f.owner.Caller, w.ID, "MO@acme.test")
 	is.NoErr(err)
 	is.Equal(m.UserID, mo.UserID)
 	_, err = f.InviteWorkerMember(f.ctx(), mo.Caller, w.ID, "ann@acme.test")
-	is.True(store.IsKind(err, store.Forbidden)) // an invited member may not invite others
+	is.True(db.IsKind(err, db.Forbidden)) // an invited member may not invite others
 	creator, err := f.WorkerCreator(f.ctx(), mo.Caller, w.ID)
 	is.NoErr(err)
 	is.Equal(creator.UserID, f.owner.UserID)
@@ -69,8 +70,8 @@ func TestFilesByWorker(t *testing.T) {
 		cursor = next
 	}
 	is.Equal(got, "10 43 2 ")
-	is.True(store.IsKind(errOf(f.FilesByWorker(f.ctx(), mo.Caller, w.ID, "", 2)), store.Forbidden))
-	is.True(store.IsKind(errOf(f.FilesByWorker(f.ctx(), f.owner.Caller, w.ID, "!", 2)), store.Invalid))
+	is.True(db.IsKind(errOf(f.FilesByWorker(f.ctx(), mo.Caller, w.ID, "", 2)), db.Forbidden))
+	is.True(db.IsKind(errOf(f.FilesByWorker(f.ctx(), f.owner.Caller, w.ID, "!", 2)), db.Invalid))
 	is.NoErr(f.DeleteWorker(f.ctx(), f.owner.Caller, w.ID))
 	list, _, err := f.FilesByWorker(f.ctx(), f.owner.Caller, w.ID, "", 9)
 	is.NoErr(err) // the files of a deleted worker remain
@@ -90,6 +91,6 @@ func TestExchange(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(got, e)
 	is.Equal(request+" "+response, "POST / HTTP/1.1 200 OK")
-	is.True(store.IsKind(errOf(f.Exchange(f.ctx(), mo.Caller, f.worker.ID, e.ID)), store.Forbidden))
-	is.True(store.IsNotFound(errOf(f.Exchange(f.ctx(), f.owner.Caller, other.ID, e.ID))))
+	is.True(db.IsKind(errOf(f.Exchange(f.ctx(), mo.Caller, f.worker.ID, e.ID)), db.Forbidden))
+	is.True(db.IsNotFound(errOf(f.Exchange(f.ctx(), f.owner.Caller, other.ID, e.ID))))
 }

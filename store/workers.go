@@ -4,34 +4,36 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"journeyman/store/db"
 )
 
 // CreateWorker creates a worker of the caller. If a request with the same key has created
 // one before, it returns that worker, and replayed is true.
 func (s *Store) CreateWorker(ctx context.Context, c Caller, n NewWorker,
-	key IdempotencyKey) (w Worker, replayed bool, err error) {
-	return createOnce(ctx, s.db, key, func(tx Tx, id string) (Worker, error) {
-		w, err := one(ctx, tx, scanWorker, selectWorker, id)
-		return w, noRecord(err, "worker")
-	}, func(tx Tx) (Worker, string, error) {
+	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
+	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
+		w, err := db.One(ctx, tx, scanWorker, selectWorker, id)
+		return w, db.NoRecord(err, "worker")
+	}, func(tx db.Tx) (Worker, string, error) {
 		w, err := s.insertWorker(tx, c, n)
 		return w, w.ID, err
 	})
 }
 
-func (s *Store) insertWorker(tx Tx, c Caller, n NewWorker) (Worker, error) {
-	n.ID = cmp.Or(n.ID, NewID("wrk", s.db.Now()))
+func (s *Store) insertWorker(tx db.Tx, c Caller, n NewWorker) (Worker, error) {
+	n.ID = cmp.Or(n.ID, db.NewID("wrk", s.db.Now()))
 	n.Title = cmp.Or(n.Title, generatedTitle(n.ID))
-	s.db.makeStorable(&n.Title, &n.Summary, &n.Instructions)
+	s.db.MakeStorable(&n.Title, &n.Summary, &n.Instructions)
 	n.Visibility = cmp.Or(n.Visibility, Public)
 	n.Origin = cmp.Or(n.Origin, CreatedOrigin)
 	n.Workspace = cmp.Or(n.Workspace, SharedWorkspace)
 	now := s.db.Millis()
-	s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
+	s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
 	w := Worker{ID: n.ID, OrganizationID: c.OrganizationID, UserID: c.UserID, Title: n.Title, Summary: n.Summary,
 		Visibility: n.Visibility, Origin: n.Origin, Workspace: n.Workspace, KeepTaskDays: n.KeepTaskDays,
 		Version: 1, Instructions: n.Instructions, OutputSchema: n.OutputSchema, Settings: n.Settings.listed(),
-		CreatedAt: fromMillis(now), UpdatedAt: fromMillis(now)}
+		CreatedAt: db.FromMillis(now), UpdatedAt: db.FromMillis(now)}
 	var err error
 	w.num, err = tx.Insert(`INSERT INTO workers (id, organization_id, user_id, title, summary, visibility, origin,
 			workspace, keep_task_days, version, created_at, updated_at)
@@ -56,7 +58,7 @@ func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerP
 	if err := s.Gate.RoomIn(ctx); err != nil {
 		return w, err
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		w, err = s.changeWorker(ctx, tx, c, id, p, 0)
 		return err
 	})
@@ -64,7 +66,7 @@ func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerP
 }
 
 // changeWorker applies a patch. restoredFrom is the version that the patch repeats, or 0.
-func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p WorkerPatch,
+func (s *Store) changeWorker(ctx context.Context, tx db.Tx, c Caller, id string, p WorkerPatch,
 	restoredFrom int64) (Worker, error) {
 	// The worker is read in the transaction, so that two concurrent patches of different fields are
 	// both kept.
@@ -77,12 +79,12 @@ func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p 
 	}
 	was := w
 	if p.Origin != nil && *p.Origin == TaskOrigin && w.Origin != TaskOrigin {
-		return w, Fields{{Path: "origin", Message: "cannot become task: somebody created or kept the worker"}}.Err()
+		return w, db.Fields{{Path: "origin", Message: "cannot become task: somebody created or kept the worker"}}.Err()
 	}
 	p.Apply(&w)
-	s.db.makeStorable(&w.Title, &w.Summary, &w.Instructions)
+	s.db.MakeStorable(&w.Title, &w.Summary, &w.Instructions)
 	now := s.db.Millis()
-	w.UpdatedAt = fromMillis(now)
+	w.UpdatedAt = db.FromMillis(now)
 	// A patch that repeats the content creates no version, because the history shows only changes.
 	if len(w.Content().Changes(was.Content())) == 0 {
 		// Equal rules may be in another order. The worker keeps the order of the version.
@@ -94,7 +96,7 @@ func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p 
 			return w, err
 		}
 	}
-	s.db.Notify(tx, c.OrganizationID, ChangedWorkers)
+	s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
 	_, err = tx.Exec(`UPDATE workers SET title = ?, summary = ?, visibility = ?, origin = ?, workspace = ?,
 		keep_task_days = ?, version = ?, updated_at = ? WHERE id = ?`,
 		w.Title, w.Summary, w.Visibility, w.Origin, w.Workspace, w.KeepTaskDays, w.Version, now, id)
@@ -105,7 +107,7 @@ func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p 
 }
 
 // auditWorker adds to the audit log the changes of a worker that matter for security.
-func (s *Store) auditWorker(tx Tx, c Caller, was, w Worker) error {
+func (s *Store) auditWorker(tx db.Tx, c Caller, was, w Worker) error {
 	rules := func(l ToolRules) any {
 		if l == nil {
 			return "default"
@@ -150,12 +152,12 @@ type WorkerQuery struct {
 // Workers returns a page of the workers that the caller may see, newest first, and the
 // cursor of the next page, which is empty after the last.
 func (s *Store) Workers(ctx context.Context, c Caller, q WorkerQuery) ([]Worker, string, error) {
-	var f Fields
+	var f db.Fields
 	q.Check(&f)
 	if err := f.Err(); err != nil {
 		return nil, "", err
 	}
-	after := q.scope().readNum(&f, q.Cursor)
+	after := q.scope().ReadNum(&f, q.Cursor)
 	// Each origin is a range of its own index, so that many workers of the other one cost nothing.
 	index, origin := "workers_by_organization", ""
 	if q.Origin != "" {
@@ -163,34 +165,34 @@ func (s *Store) Workers(ctx context.Context, c Caller, q WorkerQuery) ([]Worker,
 	}
 	listed := ` FROM workers INDEXED BY ` + index + `
 		WHERE organization_id = ?1` + origin + ` AND deleted_at IS NULL AND num < ?2 ORDER BY num DESC `
-	limit := pageLimit(q.Limit)
+	limit := db.PageLimit(q.Limit)
 	// The subquery is the outer loop, so its order is the order of the result.
-	rows, err := all(ctx, s.db, scanWorker, `SELECT `+workerColumns+`
+	rows, err := db.All(ctx, s.db, scanWorker, `SELECT `+workerColumns+`
 		FROM (SELECT *`+listed+`LIMIT ?3) w CROSS JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version
 		WHERE (w.visibility = 'public' OR ?4 OR w.user_id = ?5
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?5))
 			AND (?6 = '' OR w.title LIKE ?6 ESCAPE '\' OR w.summary LIKE ?6 ESCAPE '\')
 		/* ORDER BY w.num DESC */ LIMIT ?7`,
-		c.OrganizationID, after, scanned(q.Scan), c.Role.manages(), c.UserID, likePattern(q.Text), limit+1)
+		c.OrganizationID, after, db.Scanned(q.Scan), c.Role.manages(), c.UserID, db.LikePattern(q.Text), limit+1)
 	if err != nil {
 		return nil, "", err
 	}
-	return paginate(ctx, s.db, rows, limit, q.scope(), func(w Worker) []any { return []any{w.num} },
-		`SELECT num`+listed+`LIMIT 1 OFFSET ?3`, c.OrganizationID, after, scanned(q.Scan)-1)
+	return db.Paginate(ctx, s.db, rows, limit, q.scope(), func(w Worker) []any { return []any{w.num} },
+		`SELECT num`+listed+`LIMIT 1 OFFSET ?3`, c.OrganizationID, after, db.Scanned(q.Scan)-1)
 }
 
 // Check adds to f the values that are invalid.
-func (q WorkerQuery) Check(f *Fields) {
-	checkLine(f, "q", q.Text, maxQueryText)
+func (q WorkerQuery) Check(f *db.Fields) {
+	db.CheckLine(f, "q", q.Text, db.MaxQueryText)
 	f.Check(q.Origin == "" || q.Origin.Valid(), "origin", originRule)
-	q.scope().readNum(f, q.Cursor)
+	q.scope().ReadNum(f, q.Cursor)
 }
 
-func (q WorkerQuery) scope() scope {
+func (q WorkerQuery) scope() db.Scope {
 	if q.Origin == "" {
-		return scopeOf("workers", q.Text)
+		return db.ScopeOf("workers", q.Text)
 	}
-	return scopeOf("workers", q.Text, q.Origin)
+	return db.ScopeOf("workers", q.Text, q.Origin)
 }
 
 // RestoreVersion makes a new version of a worker with the content of an older one. It
@@ -198,18 +200,18 @@ func (q WorkerQuery) scope() scope {
 // The caller has checked that the content can be used. If a request with the same key has
 // restored it before, replayed is true.
 func (s *Store) RestoreVersion(ctx context.Context, c Caller, id string, number int64, revisions []string,
-	key IdempotencyKey) (w Worker, replayed bool, err error) {
-	return createOnce(ctx, s.db, key, func(tx Tx, id string) (Worker, error) {
+	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
+	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
 		return s.ownWorker(ctx, tx, c, id)
-	}, func(tx Tx) (Worker, string, error) {
+	}, func(tx db.Tx) (Worker, string, error) {
 		// The access is checked before the version is looked for: a caller without it does not
 		// learn how many versions there are.
 		if _, err := s.ownWorker(ctx, tx, c, id); err != nil {
 			return Worker{}, "", err
 		}
-		v, err := one(ctx, tx, scanVersion, selectVersions+` AND v.version = ?`, id, number)
+		v, err := db.One(ctx, tx, scanVersion, selectVersions+` AND v.version = ?`, id, number)
 		if err != nil {
-			return Worker{}, "", noRow(err, noVersion(number))
+			return Worker{}, "", db.NoRow(err, noVersion(number))
 		}
 		p := v.Patch()
 		p.Revisions = revisions

@@ -13,13 +13,14 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
 
 // note returns a write that inserts the row id.
-func note(id string) func(tx store.Tx) error {
-	return func(tx store.Tx) error {
+func note(id string) func(tx db.Tx) error {
+	return func(tx db.Tx) error {
 		return errOf(tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, 1)`, id))
 	}
 }
@@ -29,7 +30,7 @@ func hold(t *testing.T, s *store.Store) (release func()) {
 	t.Helper()
 	begun, end := make(chan struct{}), make(chan struct{})
 	go func() {
-		_ = s.Write(context.Background(), func(store.Tx) error {
+		_ = s.Write(context.Background(), func(db.Tx) error {
 			close(begun)
 			<-end
 			return nil
@@ -42,7 +43,7 @@ func hold(t *testing.T, s *store.Store) (release func()) {
 }
 
 // violate writes a dangling reference, which COMMIT refuses.
-func violate(tx store.Tx) error {
+func violate(tx db.Tx) error {
 	if _, err := tx.Exec(`PRAGMA defer_foreign_keys = 1`); err != nil {
 		return err
 	}
@@ -89,9 +90,9 @@ func TestFullDiskIsTemporary(t *testing.T) {
 		}
 		ordertest.Below(is, accepted, 100) // no write was refused
 	}
-	is.True(store.IsKind(err, store.Busy))
+	is.True(db.IsKind(err, db.Busy))
 	is.Equal(f.Queued(), int64(accepted))
-	is.True(!strings.Contains(err.(*store.Error).Message, "SQL")) // the message is safe to show
+	is.True(!strings.Contains(err.(*db.Error).Message, "SQL")) // the message is safe to show
 	limit(1 << 30)
 	f.clock.advance(10 * time.Second) // until then, new work is refused without a write
 	f.accept(n)

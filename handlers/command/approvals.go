@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Question is a tool call that waits for a decision or an answer of the person at the
@@ -77,11 +78,11 @@ func (t *Task) ask(ctx context.Context, taskID string, q Question) error {
 		if !ok { // the person has closed the input: the call is denied
 			fmt.Fprintln(t.Progress.W)
 		} else if d = decision(line); q.Asks != nil {
-			d = store.Decision{Answer: store.FirstRunes(q.Asks.Match(line), store.MaxAnswer)}
+			d = store.Decision{Answer: db.FirstRunes(q.Asks.Match(line), store.MaxAnswer)}
 		}
 	}
 	_, err := t.Runner.DecideApproval(ctx, t.caller, taskID, q.ApprovalID, d)
-	if store.IsKind(err, store.Conflict) {
+	if db.IsKind(err, db.Conflict) {
 		return nil // somebody else has decided, or the turn has ended
 	}
 	return err
@@ -93,7 +94,7 @@ func (t *Task) typed(ctx context.Context, q Question) (line string, ok bool, err
 	for {
 		t.Progress.question(q)
 		line, ok, err = t.answers.next(ctx)
-		if err != nil || !ok || q.Asks == nil || !store.IsBlank(line) {
+		if err != nil || !ok || q.Asks == nil || !db.IsBlank(line) {
 			return strings.ReplaceAll(line, "\x00", ""), ok, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Banner is the text that a server prints for its operator at the start. It creates
@@ -59,7 +60,7 @@ func (b *Banner) CreateSecrets(ctx context.Context, st *store.Store) error {
 func (b *Banner) setPassword(ctx context.Context, st *store.Store) error {
 	// The flags are the same at every start, and a restart must not sign the owner out.
 	_, err := st.CheckPassword(ctx, b.AdminEmail, b.AdminPassword)
-	if store.IsKind(err, store.Unauthorized) {
+	if db.IsKind(err, db.Unauthorized) {
 		err = st.SetPassword(ctx, b.AdminEmail, b.AdminPassword)
 	}
 	if err != nil {

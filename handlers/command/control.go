@@ -19,6 +19,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -115,7 +116,7 @@ func (d DataFolder) Do(ctx context.Context, c Call) (r Reply, err error) {
 	case c.Maintenance != nil && d.Service != nil:
 		r.Result, r.Running, err = d.Service.maintain(ctx, *c.Maintenance)
 	default: // the command line of a newer version
-		err = store.Errorf(store.Invalid, "the running server does not support this command")
+		err = db.Errorf(db.Invalid, "the running server does not support this command")
 	}
 	return r, err
 }
@@ -181,7 +182,7 @@ func serveBackup(w http.ResponseWriter, r *http.Request, admin Admin, log *slog.
 // sent already.
 func refuseBackup(w http.ResponseWriter, begun bool, err error) {
 	if begun {
-		why := strconv.QuoteToASCII(store.FirstRunes(err.Error(), maxWhy)) // one line, whatever the error says
+		why := strconv.QuoteToASCII(db.FirstRunes(err.Error(), maxWhy)) // one line, whatever the error says
 		w.Header().Set(backupError, why)
 		return
 	}
@@ -323,7 +324,7 @@ func (c *ControlClient) Do(ctx context.Context, call Call) (reply Reply, err err
 		return reply, fmt.Errorf("read the server's answer: %w", err)
 	}
 	if reply.Error != "" {
-		return reply, store.Errorf(store.Invalid, "%s", reply.Error)
+		return reply, db.Errorf(db.Invalid, "%s", reply.Error)
 	}
 	return reply, nil
 }

@@ -20,6 +20,7 @@ import (
 	"journeyman/handlers/command"
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -97,7 +98,7 @@ func TestControl(t *testing.T) {
 			is.Equal(k.Email, "ci@example.com")
 			is.True(k.RevokedAt != nil)
 			_, err = st.Authenticate(t.Context(), secret)
-			is.True(store.IsKind(err, store.Unauthorized))
+			is.True(db.IsKind(err, db.Unauthorized))
 
 			reply, err = client.Do(t.Context(), command.Call{Users: true})
 			is.NoErr(err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -59,7 +59,7 @@ func (s *Service) maintain(ctx context.Context, c MaintenanceCall) (result strin
 	case "status":
 		running, err = s.Store.RunningTurns(ctx)
 	default: // the command line of a newer version
-		err = store.Errorf(store.Invalid, "the running server does not support maintenance %s", c.Do)
+		err = db.Errorf(db.Invalid, "the running server does not support maintenance %s", c.Do)
 	}
 	if err != nil {
 		return "", 0, err

@@ -24,6 +24,7 @@ import (
 	"journeyman/runner/stream"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -247,5 +248,5 @@ func TestAskOfAnotherWorker(t *testing.T) {
 	is.True(strings.Contains(err.Error(), "--ask works only with a new worker"))
 	task.Asks = []string{"no such/name"}
 	err = task.Run(t.Context(), store.NewTurn{Input: "go", Budget: store.BudgetLow}, nil)
-	is.True(store.IsKind(err, store.Invalid))
+	is.True(db.IsKind(err, db.Invalid))
 }

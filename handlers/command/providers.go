@@ -13,6 +13,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // Providers holds the commands for the providers of models that an organization has connected.
@@ -76,7 +77,7 @@ func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []s
 func (d DataFolder) setDefault(ctx context.Context, c store.Caller, rn *runner.Runner, chain string) error {
 	if chain != "" {
 		if err := rn.CheckModel(ctx, c.OrganizationID, chain); err != nil {
-			return store.Fields{{Path: "models", Message: err.Error()}}.Err()
+			return db.Fields{{Path: "models", Message: err.Error()}}.Err()
 		}
 		chain = strings.Join(model.Chain(chain), ",")
 	}

@@ -14,6 +14,7 @@ import (
 	"journeyman/handlers/command"
 	"journeyman/runner/model/offline"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -26,7 +27,7 @@ func TestLateStart(t *testing.T) {
 			is := is.New(t)
 			st := storetest.Open(t, store.Options{})
 			rn := newRunner(t, st, offline.New())
-			room := st.Gate.ReadOnly(store.CodeStorage, "the disk is full")
+			room := st.Gate.ReadOnly(db.CodeStorage, "the disk is full")
 			begun, goOn, stops := make(chan struct{}), make(chan struct{}), map[string]int{}
 			part := func(name string, start func() error) command.Part {
 				return command.Part{Name: name, Start: func(context.Context) error { return start() },

@@ -16,6 +16,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // localURL is the base of links in answers if no server runs: the default address of a server.
@@ -129,7 +130,7 @@ func (t *Task) prepare(ctx context.Context, n store.NewTurn, files []string) (in
 	n.Channel = store.ChannelCommand
 	settings := store.WorkerSettings{ApprovalTools: t.Asks}
 	// Checked here, so that a bad --ask leaves no worker and no files behind.
-	var f store.Fields
+	var f db.Fields
 	if settings.Check(&f); f.Err() != nil {
 		return in, f.Err()
 	}
@@ -205,7 +206,7 @@ func (t *Task) printResult(ctx context.Context, turnID string) error {
 	// The sums go to the progress output, so that the standard output holds only the
 	// answer.
 	fmt.Fprintf(t.Progress.W, "%s: %d steps, %d tokens, %.4f credits, %s\n", status, turn.Usage.Steps,
-		turn.Usage.InputTokens+turn.Usage.OutputTokens, store.Credits(turn.Usage.Cost()),
+		turn.Usage.InputTokens+turn.Usage.OutputTokens, db.Credits(turn.Usage.Cost()),
 		turn.Duration.Round(time.Millisecond))
 	if turn.Failure != nil {
 		return fmt.Errorf("%w: %s: %s", ErrTaskFailed, turn.Failure.Code, Printable(turn.Failure.Message))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -294,7 +295,7 @@ func (p *people) make(in state) thing {
 	script := scripted(calling("write_file", "path", "a.txt", "content", "A"), calling("publish_file", "path", "a.txt"), "say Done")
 	turn := p.carryOut(who, store.NewTurn{WorkerID: w.ID, Input: script})
 	yearly := store.NewSchedule{WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow, When: store.When{Type: store.CronType, Cron: "0 9 1 1 *"}}
-	sch, _, err := p.store.CreateSchedule(ctx, who.Caller, yearly, store.IdempotencyKey{})
+	sch, _, err := p.store.CreateSchedule(ctx, who.Caller, yearly, db.IdempotencyKey{})
 	p.ok(err)
 	_, err = p.store.SetWebhook(ctx, who.Caller, w.ID, p.hook)
 	p.ok(err)
@@ -326,13 +327,13 @@ func (p *people) make(in state) thing {
 // rawMail returns the source of a mail to a worker.
 func rawMail(from, workerID string) string {
 	return fmt.Sprintf("From: <%s>\r\nTo: <%s@mail.example>\r\nSubject: Hello\r\nMessage-ID: <%s@example.net>\r\n\r\nHello\r\n",
-		from, workerID, store.NewID("msg", time.Now()))
+		from, workerID, db.NewID("msg", time.Now()))
 }
 
 // addPerson adds a member, a key and an invitation to the values for routes about persons.
 func (p *people) addPerson(th thing) {
 	p.t.Helper()
-	email := store.NewID("usr", time.Now()) + "@example.com"
+	email := db.NewID("usr", time.Now()) + "@example.com"
 	who, _ := storetest.Caller(p.t, p.store, "Acme", email, store.RoleMember)
 	link, _, err := p.store.CreateInvitation(p.t.Context(), p.who[owner].Caller, "to-"+email, store.RoleMember)
 	p.ok(err)

@@ -10,6 +10,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // accountRoutes registers the pages of the user's own account.
@@ -128,8 +129,8 @@ func (d *Dashboard) changePassword(_ http.ResponseWriter, r *frame.Request, f *f
 
 // wrongField reports whether err is about the field.
 func wrongField(err error, path string) bool {
-	e, ok := errors.AsType[*store.Error](err)
-	return ok && slices.ContainsFunc(e.Details, func(detail store.Detail) bool { return detail.Path == path })
+	e, ok := errors.AsType[*db.Error](err)
+	return ok && slices.ContainsFunc(e.Details, func(detail db.Detail) bool { return detail.Path == path })
 }
 
 func (d *Dashboard) endOtherSessions(r *frame.Request) (string, error) {

@@ -8,6 +8,7 @@ import (
 
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // Alerts checks the URLs of webhooks, and sends test messages.
@@ -148,7 +149,7 @@ func (d *Dashboard) addAlertChannel(_ http.ResponseWriter, r *frame.Request, f *
 	if strings.Contains(to, "://") {
 		n.URL = to
 		if err := d.cfg.Alerts.CheckURL(to); err != nil {
-			return "", store.Fields{{Path: "to", Message: err.Error()}}.Err()
+			return "", db.Fields{{Path: "to", Message: err.Error()}}.Err()
 		}
 	} else {
 		n.Email = to

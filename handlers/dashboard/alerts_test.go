@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -56,7 +57,8 @@ func TestAlertsPage(t *testing.T) {
 func TestTaskElsewhere(t *testing.T) {
 	is, s, b := asOwner(t)
 	other, _ := storetest.Caller(t, s.store, "Other", "bob@example.com", store.RoleOwner)
-	w, _, err := s.store.CreateWorker(t.Context(), other.Caller, store.NewWorker{Title: "Theirs", Visibility: store.Private}, store.IdempotencyKey{})
+	w, _, err := s.store.CreateWorker(t.Context(), other.Caller, store.NewWorker{Title: "Theirs",
+		Visibility: store.Private}, db.IdempotencyKey{})
 	is.NoErr(err)
 	path := ""
 	for _, id := range []string{"same", ""} { // an id of a client, and one of the server

@@ -15,6 +15,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner/workspace"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // The limits of an archive that a page sends.
@@ -71,7 +72,7 @@ func (a *archive) add(f archived) error {
 	f.name = name
 	a.files, a.bytes = append(a.files, f), a.bytes+f.size
 	if len(a.files) > maxArchiveFiles || a.bytes > maxArchiveBytes {
-		return store.Errorf(store.TooLarge, "an archive can hold %d files and %d MiB, and this would be more: "+
+		return db.Errorf(db.TooLarge, "an archive can hold %d files and %d MiB, and this would be more: "+
 			"download a folder of it, or single files", maxArchiveFiles, maxArchiveBytes>>20)
 	}
 	return nil
@@ -80,13 +81,13 @@ func (a *archive) add(f archived) error {
 // sendArchive sends the files as a zip, which it creates while it sends.
 func (d *Dashboard) sendArchive(w http.ResponseWriter, r *frame.Request, name string, a archive) error {
 	if len(a.files) == 0 {
-		return store.Errorf(store.NotFound, "there are no files to download")
+		return db.Errorf(db.NotFound, "there are no files to download")
 	}
 	select {
 	case d.archives <- struct{}{}:
 		defer func() { <-d.archives }()
 	default: // not queued: compression needs much CPU time
-		return store.Errorf(store.Busy, "too many archives are being sent; try again later")
+		return db.Errorf(db.Busy, "too many archives are being sent; try again later")
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), archiveTime)
 	defer cancel()
@@ -229,7 +230,7 @@ func (d *Dashboard) zipWorkspace(w http.ResponseWriter, r *frame.Request) error 
 		return d.sendArchive(w, r, archiveName(name), a)
 	})
 	if err == nil && !exists {
-		err = store.Errorf(store.NotFound, "no task has worked in this workspace yet")
+		err = db.Errorf(db.NotFound, "no task has worked in this workspace yet")
 	}
 	return refusal(err)
 }
@@ -242,7 +243,7 @@ func archiveName(title string) string {
 		}
 		return r
 	}, title)
-	name = strings.Trim(store.FirstRunes(path.Clean(name), 80), " .-")
+	name = strings.Trim(db.FirstRunes(path.Clean(name), 80), " .-")
 	if name == "" {
 		return "files"
 	}

@@ -16,6 +16,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // auditRoutes registers the pages of the audit log.
@@ -146,7 +147,7 @@ func actionOptions(r *frame.Request) []frame.Option {
 
 // auditQuery reads the filters. The result includes the last day.
 func auditQuery(v url.Values) (q store.AuditQuery, err error) {
-	var f store.Fields
+	var f db.Fields
 	q = store.AuditQuery{Action: v.Get("action"), Email: strings.TrimSpace(v.Get("email")), Cursor: v.Get("cursor"),
 		Limit: pageSize, After: frame.FormTime(&f, v, "from"), Before: frame.FormTime(&f, v, "to")}
 	// The value is the beginning of the day, but the filter includes the whole day.

@@ -11,6 +11,7 @@ import (
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A callBlock is a tool call for a page.
@@ -97,7 +98,7 @@ const maxArgument = 90
 
 // oneLine returns a text as one line, shortened for the closed line.
 func oneLine(source string) string {
-	return show.Ellipsis(show.CollapseSpace(store.FirstRunes(source, 4*maxArgument)), maxArgument)
+	return show.Ellipsis(show.CollapseSpace(db.FirstRunes(source, 4*maxArgument)), maxArgument)
 }
 
 // iconOf returns the icon of a tool.
@@ -211,7 +212,7 @@ func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, m
 	approval, asked := st.Approval(n)
 	cb.State, cb.Class = callState(t, c, ended, approval, asked)
 	if cb.Ended = ended; ended {
-		cb.Took, cb.Credits = show.Took(c.StartedAt, c.CompletedAt), store.Credits(c.Cost)
+		cb.Took, cb.Credits = show.Took(c.StartedAt, c.CompletedAt), db.Credits(c.Cost)
 		cb.Failed = c.State != store.CallCompleted
 		cb.Output = show.ExcerptOf(show.JSON(c.Output), most/3).At(raw + "/output")
 		cb.Result = resultOf(b.r.Lang, p.ToolName, a, c.Output)

@@ -7,6 +7,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // consentRoutes registers the page where a user gives a program access. The button that ends the
@@ -52,7 +53,7 @@ func (d *Dashboard) authorization(r *frame.Request, params url.Values) (a author
 	// The order matters from here on: only a request with a registered address may be answered.
 	a.uri = params.Get("redirect_uri")
 	if a.redirect, err = url.Parse(a.uri); err != nil || !a.client.Redirects(a.uri) {
-		return a, "", store.Errorf(store.Invalid,
+		return a, "", db.Errorf(db.Invalid,
 			"the program %q has not registered the address to which it wants the answer", a.client.Name)
 	}
 	a.state, a.challenge = params.Get("state"), params.Get("code_challenge")
@@ -133,7 +134,7 @@ func (d *Dashboard) consent(w http.ResponseWriter, r *frame.Request) error {
 	case f.Get("organization") != r.Who.OrganizationID:
 		// Another tab has switched the organization since the page was shown. The person agreed
 		// to access to the organization on the page.
-		return store.Errorf(store.Conflict, "you have switched to another organization: go back and decide again")
+		return db.Errorf(db.Conflict, "you have switched to another organization: go back and decide again")
 	}
 	code, err := d.Store.Consent(r.Context(), r.Who.Caller, store.Consent{ClientID: a.client.ID,
 		RedirectURI: a.uri, CodeChallenge: a.challenge})

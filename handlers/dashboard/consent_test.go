@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -99,7 +100,7 @@ func TestClientConnectsByOAuth(t *testing.T) {
 	is.Equal(s.signIn("ann@example.com").post(grant).status, http.StatusNotFound) // an Owner cannot end the grant of another user here
 	is.Equal(bob.post(grant).status, http.StatusSeeOther)
 	_, err = s.store.AuthenticateMCP(t.Context(), token.AccessToken)
-	is.True(store.IsKind(err, store.Unauthorized)) // the access has not ended
+	is.True(db.IsKind(err, db.Unauthorized)) // the access has not ended
 }
 
 func TestConsentIsDenied(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/serve"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // decideRoutes registers the page of the links in mails. The reader decides without signing in, as
@@ -67,7 +68,7 @@ func (d *Dashboard) decideByLink(w http.ResponseWriter, r *frame.Request, f *fra
 		return "", err
 	}
 	_, err = d.cfg.Runner.DecideApproval(r.Context(), l.Caller, l.Task.ID, l.Approval.ID, l.Decision(decision))
-	if store.IsKind(err, store.Conflict) {
+	if db.IsKind(err, db.Conflict) {
 		err = nil // the page names the person who has decided
 	}
 	return r.URL.Path, err
@@ -88,12 +89,12 @@ func decisionOf(f *frame.Form, a store.Approval) (d store.Decision, message stri
 	case f.Values.Has("answer"):
 		d.Answer = f.Text("answer")
 	default:
-		return d, "", store.Errorf(store.Invalid, "the decision must be approve or deny, or an answer")
+		return d, "", db.Errorf(db.Invalid, "the decision must be approve or deny, or an answer")
 	}
 	// An empty choice means a number without a choice, so it is refused like an empty
 	// text.
-	if store.IsBlank(d.Answer) {
-		var wrong store.Fields
+	if db.IsBlank(d.Answer) {
+		var wrong db.Fields
 		wrong.Add("answer", "must not be empty")
 		return d, "", wrong.Err()
 	}

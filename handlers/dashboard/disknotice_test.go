@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/storetest"
 )
@@ -37,7 +38,7 @@ func TestDiskNotice(t *testing.T) {
 	set(500)
 	owner.get("/tasks").shows("The server’s disk is full.", "The server refuses new work") // the more urgent notice
 	member.get("/tasks").lacks(`id="disk"`)                                                // a member cannot do anything about it
-	open := s.store.Gate.ReadOnly(store.CodeStorage, "the disk was full at the start")
+	open := s.store.Gate.ReadOnly(db.CodeStorage, "the disk was full at the start")
 	member.get("/tasks").shows("Nothing can be changed now.", "the disk was full at the start") // for everybody
 	open()
 	set(5000)

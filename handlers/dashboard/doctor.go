@@ -10,7 +10,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 const (
@@ -88,7 +88,7 @@ func (x *doctor) look(ctx context.Context) (found []handlers.Checks) {
 // consultDoctor runs the checks for the button of the page.
 func (d *Dashboard) consultDoctor(r *frame.Request) (string, error) {
 	if d.cfg.Examine == nil {
-		return "", store.Errorf(store.Conflict, "this server has no checks")
+		return "", db.Errorf(db.Conflict, "this server has no checks")
 	}
 	message := "checking"
 	if d.doctor.run(r.Context(), doctorWait) {

@@ -8,6 +8,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // homeRoutes registers the first page.
@@ -117,7 +118,7 @@ func (d *Dashboard) monthSpent(r *frame.Request) (*monthSpent, error) {
 		return nil, nil
 	}
 	spent, most, err := d.Store.MonthSpending(r.Context(), r.Who.Caller)
-	m := &monthSpent{Credits: store.Credits(spent), Cap: most, Month: r.Month(d.cfg.Now().UTC())}
+	m := &monthSpent{Credits: db.Credits(spent), Cap: most, Month: r.Month(d.cfg.Now().UTC())}
 	if most != nil && *most > 0 {
 		m.Percent = int(min(100, 100*m.Credits / *most))
 	}

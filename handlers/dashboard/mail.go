@@ -11,6 +11,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/sandbox"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // mailRoutes registers the pages of mail.
@@ -204,7 +205,7 @@ func (d *Dashboard) showMail(w http.ResponseWriter, r *frame.Request) error {
 		Verdicts: verdictsOf(r, e.Verdicts)}
 	p.Relay = p.Kept() && d.cfg.System().Relay // only where it matters: the first call may take long
 	// The mail of a deleted worker stays readable.
-	if p.Worker, err = d.Store.Worker(r.Context(), r.Who.Caller, e.WorkerID); err != nil && !store.IsNotFound(err) {
+	if p.Worker, err = d.Store.Worker(r.Context(), r.Who.Caller, e.WorkerID); err != nil && !db.IsNotFound(err) {
 		return err
 	}
 	// The store decides, so that the page offers no useless button: mail for the postmaster starts
@@ -292,7 +293,7 @@ func (d *Dashboard) downloadMail(w http.ResponseWriter, r *frame.Request) error 
 		return err
 	}
 	if source == nil {
-		return store.Errorf(store.NotFound, "the mail is not written yet, or its source was deleted because of its age")
+		return db.Errorf(db.NotFound, "the mail is not written yet, or its source was deleted because of its age")
 	}
 	w.Header().Set("Content-Type", "message/rfc822")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+e.ID+`.eml"`)

@@ -13,6 +13,7 @@ import (
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // modelRoutes registers the page of the models of the organization.
@@ -313,11 +314,11 @@ func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *frame.Request, f *fr
 	verb, place, _ := strings.Cut(f.Get("do"), " ")
 	i, err := strconv.Atoi(place)
 	if verb != "add" && (err != nil || i < 0 || i >= len(chain)) {
-		return "", store.Errorf(store.Invalid, "the form names no model of the default")
+		return "", db.Errorf(db.Invalid, "the form names no model of the default")
 	}
 	switch {
 	case verb == "add" && f.ChosenModel() == "":
-		return "", store.Fields{{Path: "model", Message: r.T("Choose a model first.")}}.Err()
+		return "", db.Fields{{Path: "model", Message: r.T("Choose a model first.")}}.Err()
 	case verb == "add":
 		chain = append(chain, runner.Chain(f.ChosenModel())...)
 	case verb == "up" && i > 0:
@@ -330,7 +331,7 @@ func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *frame.Request, f *fr
 	now := strings.Join(chain, ",")
 	if verb == "add" { // earlier models may no longer exist, and can still be moved
 		if err := d.cfg.Runner.CheckModel(r.Context(), r.Who.OrganizationID, now); err != nil {
-			return "", store.Fields{{Path: "model", Message: err.Error()}}.Err()
+			return "", db.Fields{{Path: "model", Message: err.Error()}}.Err()
 		}
 	}
 	return frame.Done(frame.ModelsPath, "default-changed"), d.Store.SetDefaultModels(r.Context(), r.Who.Caller, was, now)
@@ -347,7 +348,7 @@ func contextWindow(f *frame.Form) (int64, error) {
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
-		return 0, store.Fields{{Path: "contextWindow", Message: "must be a number of tokens"}}.Err()
+		return 0, db.Fields{{Path: "contextWindow", Message: "must be a number of tokens"}}.Err()
 	}
 	return n, nil
 }

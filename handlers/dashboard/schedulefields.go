@@ -8,6 +8,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // scheduleFields is the data of a form with the fields of a schedule.
@@ -90,7 +91,7 @@ func (d *Dashboard) whenFields(w store.When) map[string]string {
 }
 
 // when reads the time of a schedule. It adds to wrong the fields that it cannot read.
-func (d *Dashboard) when(f *frame.Form, wrong *store.Fields) store.When {
+func (d *Dashboard) when(f *frame.Form, wrong *db.Fields) store.When {
 	w := store.When{Type: store.ScheduleType(f.Get("when.type"))}
 	switch w.Type {
 	case store.Scheduled:
@@ -106,14 +107,14 @@ func (d *Dashboard) when(f *frame.Form, wrong *store.Fields) store.When {
 }
 
 // date reads a date in the format of browsers or as people type it.
-func (d *Dashboard) date(text string, wrong *store.Fields) time.Time {
+func (d *Dashboard) date(text string, wrong *db.Fields) time.Time {
 	t, ok := frame.TypedTime(strings.TrimSpace(text), d.zone(), frame.LocalDate, "2006-01-02T15:04")
 	wrong.Check(ok, "when.date", "must be a date and time such as 2030-01-31 09:00")
 	return t
 }
 
 // seconds reads a number and its unit.
-func seconds(f *frame.Form, name, unit string, wrong *store.Fields) float64 {
+func seconds(f *frame.Form, name, unit string, wrong *db.Fields) float64 {
 	n, err := strconv.ParseFloat(strings.TrimSpace(f.Get(name)), 64)
 	size, err2 := strconv.Atoi(f.Get(unit))
 	if err != nil || err2 != nil {

@@ -7,6 +7,7 @@ import (
 
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // serverRoutes registers the sign-in to MCP servers. It needs the right ManageServer, because a
@@ -41,11 +42,11 @@ func (d *Dashboard) signInServer(r *frame.Request) (string, error) {
 	// The session binds the sign-in to this browser: no other browser can complete it.
 	address, err := d.cfg.Servers.SignIn(r.Context(), name, r.SessionID)
 	if err != nil {
-		return "", store.Errorf(store.Conflict, "%s", err)
+		return "", db.Errorf(db.Conflict, "%s", err)
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", store.Errorf(store.Conflict, "the authorization server has no valid address")
+		return "", db.Errorf(db.Conflict, "the authorization server has no valid address")
 	}
 	d.once.put(r.SessionID, serverKind(name), serverPage{name, u.Host, address})
 	return d.hereOnly(serversPath + url.PathEscape(name) + "/sign-in"), nil
@@ -62,7 +63,7 @@ func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *frame.Request) er
 	kind := serverKind(r.Params.ByName("server"))
 	p, found := d.once.take(r.SessionID, kind).(serverPage)
 	if !found {
-		return store.Errorf(store.NotFound, "no sign-in to this server has begun here: begin it on the page System")
+		return db.Errorf(db.NotFound, "no sign-in to this server has begun here: begin it on the page System")
 	}
 	d.once.put(r.SessionID, kind, p) // the link is no secret, so a reload may show it again
 	if d.Store.Shared() {
@@ -83,7 +84,7 @@ func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *frame.Request) erro
 		return err
 	}
 	if err := d.cfg.Servers.CompleteSignIn(r.Context(), name, r.SessionID, r.URL.Query()); err != nil {
-		return store.Errorf(store.Conflict, "%s", err)
+		return db.Errorf(db.Conflict, "%s", err)
 	}
 	if err := d.Store.AuditMCPLogin(r.Context(), r.Who.Caller, name, true); err != nil {
 		return err
@@ -94,7 +95,7 @@ func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *frame.Request) erro
 func (d *Dashboard) signOutServer(r *frame.Request) (string, error) {
 	name := r.Params.ByName("server")
 	if err := d.cfg.Servers.SignOut(r.Context(), name); err != nil {
-		return "", store.Errorf(store.NotFound, "%s", err)
+		return "", db.Errorf(db.NotFound, "%s", err)
 	}
 	return frame.Done("/settings/system", "server-out"), d.Store.AuditMCPLogin(r.Context(), r.Who.Caller, name, false)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 func TestKeysPage(t *testing.T) {
@@ -163,7 +164,8 @@ func TestSettingsByRole(t *testing.T) {
 // nor empty values.
 func TestAuditNames(t *testing.T) {
 	is, s, b := asOwner(t)
-	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Scribe <b>"}, store.IdempotencyKey{})
+	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Scribe <b>"},
+		db.IdempotencyKey{})
 	is.NoErr(err)
 	b.post("/workers/"+w.ID+"/members", "email", "ann@example.com")
 	s.join("mo@example.com", store.RoleMember)

@@ -11,6 +11,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A starter is a predefined worker with a demonstration. The folder starters holds its definition
@@ -66,7 +67,7 @@ func starterOf(r *frame.Request) (starter, error) {
 			return s, nil
 		}
 	}
-	return starter{}, store.Errorf(store.NotFound, "there is no starter of that name")
+	return starter{}, db.Errorf(db.NotFound, "there is no starter of that name")
 }
 
 // starterWorker creates the worker of a starter. Forms of the same page create one worker.

@@ -12,6 +12,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A piece is an element of a page that the live page can replace separately.
@@ -62,7 +63,7 @@ func (b stepBlock) Number() int64 { return b.Seq + 1 }
 func (b stepBlock) Took() time.Duration { return show.Took(b.StartedAt, b.CompletedAt) }
 
 // Credits returns the cost of the model call.
-func (b stepBlock) Credits() float64 { return store.Credits(b.Usage.ModelCost) }
+func (b stepBlock) Credits() float64 { return db.Credits(b.Usage.ModelCost) }
 
 // A stepView describes how to draw a step.
 type stepView struct {

@@ -13,6 +13,7 @@ import (
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // turnsOnPage is the number of turns on the page of a task.
@@ -48,7 +49,7 @@ type editedTurn struct {
 }
 
 // Credits returns the cost of the task.
-func (p taskPage) Credits() float64 { return store.Credits(p.Task.Cost) }
+func (p taskPage) Credits() float64 { return db.Credits(p.Task.Cost) }
 
 // Unfinished reports whether a turn of the task waits or runs.
 func (p taskPage) Unfinished() bool { return p.Task.Unfinished > 0 }
@@ -79,7 +80,7 @@ func (d *Dashboard) taskPage(w http.ResponseWriter, r *frame.Request, status int
 	if err != nil {
 		return err
 	}
-	if e, ok := errors.AsType[*store.Error](refusal); ok {
+	if e, ok := errors.AsType[*db.Error](refusal); ok {
 		p.Refused = show.Sentence(r.Explained(e))
 	}
 	if p.ClosedReason == "" {

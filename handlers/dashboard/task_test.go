@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -323,7 +324,7 @@ func TestManyApprovals(t *testing.T) {
 	for i := range int64(32) {
 		input := fmt.Sprintf(`{"n":%d,"command":%q}`, i, strings.Repeat("<rm> ", 600))
 		step.Parts = append(step.Parts, store.Part{Type: store.PartToolCall, CallID: fmt.Sprint("c", i), ToolName: "shell", Input: []byte(input)})
-		step.Approvals = append(step.Approvals, store.Approval{ID: store.NewID("apr", time.Now()), Call: i})
+		step.Approvals = append(step.Approvals, store.Approval{ID: db.NewID("apr", time.Now()), Call: i})
 	}
 	is.NoErr(st.JournalStep(ctx, claim, step))
 	_, suspended, err := st.SuspendTurn(ctx, claim, 0, time.Now().Add(time.Hour))

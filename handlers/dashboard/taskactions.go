@@ -9,6 +9,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // onTask returns the handle of a form of the task's page. If the store refuses the action, the page
@@ -23,8 +24,8 @@ func (d *Dashboard) onTask(act frame.Action) frame.Handle {
 		switch {
 		case err == nil:
 			return frame.Redirect(w, r, next)
-		case store.IsKind(err, store.Conflict), store.IsKind(err, store.Invalid),
-			store.IsKind(err, store.PaymentRequired), store.IsKind(err, store.Full):
+		case db.IsKind(err, db.Conflict), db.IsKind(err, db.Invalid),
+			db.IsKind(err, db.PaymentRequired), db.IsKind(err, db.Full):
 			return d.taskPage(w, r, frame.RefusalStatus(w.Header(), err), nil, err)
 		}
 		return err
@@ -77,7 +78,7 @@ func (d *Dashboard) turnAgain(r *frame.Request, task store.Task, seq string) (t 
 	all, err := d.Store.FilesByTurn(r.Context(), t)
 	for _, f := range store.TurnFiles(all, t.Num, store.Attached) {
 		// The copy in the data folder is unchanged, although the worker may have changed its file.
-		files = append(files, store.File{ID: store.NewID("fil", d.cfg.Now()), Path: path.Base(f.Path),
+		files = append(files, store.File{ID: db.NewID("fil", d.cfg.Now()), Path: path.Base(f.Path),
 			Title: path.Base(f.Path), MediaType: f.MediaType, Size: f.Size, SHA256: f.SHA256})
 	}
 	return t, files, err
@@ -85,7 +86,7 @@ func (d *Dashboard) turnAgain(r *frame.Request, task store.Task, seq string) (t 
 
 // errForeignInstruction refuses to run the instruction of a non-member as one of the user: it would
 // get the tools and the files of a member.
-var errForeignInstruction = store.Errorf(store.Conflict, "the instruction is from a non-member: "+
+var errForeignInstruction = db.Errorf(db.Conflict, "the instruction is from a non-member: "+
 	"edit it and run it again, if you want to ask for the same in your name")
 
 // runAgain adds a turn with the instruction and the files of an earlier one.
@@ -101,7 +102,7 @@ func (d *Dashboard) runAgain(_ http.ResponseWriter, r *frame.Request, f *frame.F
 
 // repeat adds the instruction and the files of the turn with that seq to its task again. Two clicks send
 // the same form twice; the key makes them one turn.
-func (d *Dashboard) repeat(r *frame.Request, task store.Task, seq string, key store.IdempotencyKey) error {
+func (d *Dashboard) repeat(r *frame.Request, task store.Task, seq string, key db.IdempotencyKey) error {
 	turn, files, err := d.turnAgain(r, task, seq)
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func (d *Dashboard) decideApproval(_ http.ResponseWriter, r *frame.Request, f *f
 	a, err := d.Store.Approval(r.Context(), r.Who.Caller, task.ID, id)
 	// For a NotFound error, DecideApproval chooses between NotFound and Forbidden by the rights
 	// of the caller.
-	if err != nil && !store.IsNotFound(err) {
+	if err != nil && !db.IsNotFound(err) {
 		return "", err
 	}
 	decision, message, err := decisionOf(f, a)
@@ -142,7 +143,7 @@ func (d *Dashboard) decideApproval(_ http.ResponseWriter, r *frame.Request, f *f
 		decision.RestOfTask, message = true, "tool-allowed"
 	}
 	_, err = d.cfg.Runner.DecideApproval(r.Context(), r.Who.Caller, task.ID, id, decision)
-	if store.IsKind(err, store.Conflict) {
+	if db.IsKind(err, db.Conflict) {
 		message, err = "decided-already", nil
 	}
 	return frame.Done(view.TaskPath(task.ID), message), err

@@ -9,6 +9,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // This file has the pages for parts that are too long for the page of a task: a turn with all its
@@ -141,7 +142,7 @@ func (d *Dashboard) step(r *frame.Request, turn store.Turn, seq string) (st stor
 		return st, err
 	}
 	if len(steps) == 0 {
-		return st, store.Errorf(store.NotFound, "the turn has no such step")
+		return st, db.Errorf(db.NotFound, "the turn has no such step")
 	}
 	return steps[0], nil
 }
@@ -150,7 +151,7 @@ func (d *Dashboard) step(r *frame.Request, turn store.Turn, seq string) (st stor
 func callPart(st store.Step, n int64) (store.Part, error) {
 	calls := st.ToolCalls()
 	if n >= int64(len(calls)) {
-		return store.Part{}, store.Errorf(store.NotFound, "the step has no such tool call")
+		return store.Part{}, db.Errorf(db.NotFound, "the step has no such tool call")
 	}
 	return calls[n].Part, nil
 }
@@ -180,7 +181,7 @@ func (d *Dashboard) showRaw(w http.ResponseWriter, r *frame.Request) error {
 }
 
 // errNoText is the error for an address that names no text of a turn.
-var errNoText = store.Errorf(store.NotFound, "there is no such text")
+var errNoText = db.Errorf(db.NotFound, "there is no such text")
 
 // rawText returns the text of a turn that the end of an address names.
 func (d *Dashboard) rawText(r *frame.Request, turn store.Turn, at []string) (string, error) {

@@ -8,6 +8,7 @@ import (
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A taskRow is a task of a list.
@@ -22,7 +23,7 @@ type taskRow struct {
 }
 
 // Credits returns the cost of the task.
-func (t taskRow) Credits() float64 { return store.Credits(t.Cost) }
+func (t taskRow) Credits() float64 { return db.Credits(t.Cost) }
 
 // A waitingTask is a task that waits for the user, with its question.
 type waitingTask struct {

@@ -9,6 +9,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // taskRoutes registers the pages of tasks.
@@ -116,7 +117,7 @@ func (d *Dashboard) listTasks(w http.ResponseWriter, r *frame.Request) error {
 	// The form shows invalid filters. Other errors, such as for a worker that the user may not see,
 	// have their own page.
 	if err := d.addTasks(r, &p, set); err != nil {
-		if !store.IsKind(err, store.Invalid) || !p.Form.Refused(r, err) {
+		if !db.IsKind(err, db.Invalid) || !p.Form.Refused(r, err) {
 			return err
 		}
 		status = http.StatusUnprocessableEntity
@@ -196,7 +197,7 @@ func (d *Dashboard) taskSegments(r *frame.Request, set url.Values, waiting bool)
 
 // taskQuery reads the filters of the list.
 func taskQuery(v url.Values) (store.TaskQuery, error) {
-	var f store.Fields
+	var f db.Fields
 	q := store.TaskQuery{WorkerID: v.Get("workerId"), Status: store.Status(v.Get("status")),
 		TriggeredBy: store.Trigger(v.Get("triggeredBy")), WaitingFor: store.WaitFor(v.Get("waitingFor")),
 		Text: v.Get("q"), Cursor: v.Get("cursor"), Archived: v.Get("archived") != "", Limit: tasksOnPage,
@@ -227,7 +228,7 @@ func (d *Dashboard) workerOptions(r *frame.Request, chosen string) ([]frame.Opti
 		switch {
 		case err == nil:
 			title = show.Ellipsis(w.Title, titleInFilter)
-		case !store.IsKind(err, store.NotFound) && !store.IsKind(err, store.Forbidden):
+		case !db.IsKind(err, db.NotFound) && !db.IsKind(err, db.Forbidden):
 			return nil, err
 		}
 		list = append(list, frame.Option{Value: chosen, Label: title})

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -32,7 +33,7 @@ func calling(name string, arguments ...string) string {
 // worker creates a worker as that user.
 func (s *site) worker(who store.Identity, n store.NewWorker) store.Worker {
 	s.t.Helper()
-	w, _, err := s.store.CreateWorker(s.t.Context(), who.Caller, n, store.IdempotencyKey{})
+	w, _, err := s.store.CreateWorker(s.t.Context(), who.Caller, n, db.IdempotencyKey{})
 	s.ok(err)
 	return w
 }
@@ -162,7 +163,7 @@ func claimed(t testing.TB, st *store.Store, n store.NewTurn) store.Claim {
 	t.Helper()
 	is, ctx := is.New(t), t.Context()
 	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
-	w, _, err := st.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Busy"}, store.IdempotencyKey{})
+	w, _, err := st.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Busy"}, db.IdempotencyKey{})
 	is.NoErr(err)
 	n.Caller, n.WorkerID, n.Budget = who.Caller, w.ID, store.BudgetLow
 	_, err = st.CreateTurn(ctx, n)

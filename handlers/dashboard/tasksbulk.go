@@ -9,6 +9,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // maxBulk is the greatest number of tasks in one form.
@@ -22,9 +23,9 @@ func (d *Dashboard) manyTasks(_ http.ResponseWriter, r *frame.Request, f *frame.
 		"cancel": d.cancelOne, "archive": d.archiveOne, "retry": d.retryOne}[f.Get("do")]
 	switch {
 	case !ok:
-		return "", store.Errorf(store.Invalid, "the action must be cancel, archive or retry")
+		return "", db.Errorf(db.Invalid, "the action must be cancel, archive or retry")
 	case len(ids) > maxBulk:
-		return "", store.Errorf(store.Invalid, "at most %d tasks can be changed at once", maxBulk)
+		return "", db.Errorf(db.Invalid, "at most %d tasks can be changed at once", maxBulk)
 	}
 	result := url.Values{"bulk": {f.Get("do")}}
 	done, refused := 0, 0
@@ -65,7 +66,7 @@ func listAddress(back string, result url.Values) string {
 
 // errWrongState is the error for a task in the wrong state: an ended task cannot be cancelled, and
 // an unfinished or completed task cannot be retried.
-var errWrongState = store.Errorf(store.Conflict, "the state of the task does not allow this")
+var errWrongState = db.Errorf(db.Conflict, "the state of the task does not allow this")
 
 func (d *Dashboard) cancelOne(r *frame.Request, id string, _ *frame.Form) error {
 	task, _, err := d.Store.Task(r.Context(), r.Who.Caller, id)
@@ -100,19 +101,19 @@ func (d *Dashboard) retryOne(r *frame.Request, id string, f *frame.Form) error {
 // refusalOf returns the key of the reason why a task was not changed, or "" for an internal error.
 func refusalOf(err error) string {
 	switch {
-	case store.IsKind(err, store.Forbidden):
+	case db.IsKind(err, db.Forbidden):
 		return "rights"
-	case store.IsNotFound(err):
+	case db.IsNotFound(err):
 		return "gone"
-	case store.IsKind(err, store.Conflict):
+	case db.IsKind(err, db.Conflict):
 		return "state"
-	case store.IsKind(err, store.Busy), store.IsKind(err, store.Limited):
+	case db.IsKind(err, db.Busy), db.IsKind(err, db.Limited):
 		return "full"
-	case store.IsKind(err, store.PaymentRequired):
+	case db.IsKind(err, db.PaymentRequired):
 		return "credits"
-	case store.IsKind(err, store.Full):
+	case db.IsKind(err, db.Full):
 		return "disk"
-	case store.IsKind(err, store.Invalid):
+	case db.IsKind(err, db.Invalid):
 		return "state"
 	}
 	return ""

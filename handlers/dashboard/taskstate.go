@@ -12,6 +12,7 @@ import (
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/stream"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // statusOf returns the status of a task or a turn. mine is set if the task waits for a decision
@@ -57,7 +58,7 @@ func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Appro
 	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
 	brief := statusOf(b.r.Lang, s.Turn.Status, s.Turn.Wait, mine)
 	a := activity{State: brief, Brief: brief, Took: s.Turn.Duration,
-		Credits: store.Credits(usageOf(s).Cost()), Step: usageOf(s).Steps, Now: b.d.cfg.Now().UnixMilli()}
+		Credits: db.Credits(usageOf(s).Cost()), Step: usageOf(s).Steps, Now: b.d.cfg.Now().UnixMilli()}
 	if a.Ended = s.Turn.Status.Ended(); a.Ended {
 		return a
 	}
@@ -91,7 +92,7 @@ func rateOf(s stream.State) float64 {
 	if worked < time.Second {
 		return 0
 	}
-	return store.Credits(usageOf(s).ModelCost) / worked.Seconds()
+	return db.Credits(usageOf(s).ModelCost) / worked.Seconds()
 }
 
 // usageOf returns the usage of a turn so far. The row of a running turn may be older than its
@@ -135,13 +136,13 @@ func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) s
 	case w != nil && w.For == store.WaitForPerson:
 		return b.asksText(asks, mine)
 	case w != nil && w.For == store.WaitForModel:
-		why := l.T("Waiting for the model: %s", show.Sentence(store.FirstRunes(outageText(l, w.Reason), maxOutage)))
+		why := l.T("Waiting for the model: %s", show.Sentence(db.FirstRunes(outageText(l, w.Reason), maxOutage)))
 		if w.RetryAt != nil {
 			why += " " + l.T("Next try at %s.", w.RetryAt.UTC().Format("15:04:05 UTC"))
 		}
 		return why
 	case w != nil && w.Reason != "":
-		return l.T("Waiting for %s", store.FirstRunes(w.Reason, maxOutage))
+		return l.T("Waiting for %s", db.FirstRunes(w.Reason, maxOutage))
 	case s.Turn.Status == store.Pending && !s.Turn.Ready:
 		return l.T("Queued: it runs after the previous turn")
 	case s.Turn.Status == store.Pending && place > 0:

@@ -16,6 +16,7 @@ import (
 	"journeyman/runner/stream"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/visible"
 )
 
@@ -153,7 +154,7 @@ func (w *taskWatch) look(ctx context.Context) ([]stream.Event, error) {
 func (w *taskWatch) follow(ctx context.Context) error {
 	next, err := w.d.Store.NextTurn(ctx, w.turn)
 	switch {
-	case store.IsNotFound(err):
+	case db.IsNotFound(err):
 		w.over = true
 		return nil
 	case err != nil:

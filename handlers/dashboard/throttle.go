@@ -8,6 +8,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/serve"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // The limits of wrong passwords within throttleWindow. The limit of a network is higher: a proxy or
@@ -47,7 +48,7 @@ func tooMany(wait time.Duration) error {
 	if minutes == 1 {
 		unit = "minute"
 	}
-	e := store.Errorf(store.Limited, "There were too many wrong passwords. Try again in %d %s.", minutes, unit)
+	e := db.Errorf(db.Limited, "There were too many wrong passwords. Try again in %d %s.", minutes, unit)
 	e.RetryAfter = wait.Truncate(time.Second) + time.Second
 	return frame.Later(e)
 }
@@ -138,7 +139,7 @@ func (d *Dashboard) checkPassword(r *frame.Request, email, password string) (c s
 		c, err = d.Store.CheckPassword(r.Context(), email, password)
 		return err
 	})
-	if store.IsKind(err, store.Unauthorized) {
+	if db.IsKind(err, db.Unauthorized) {
 		d.cfg.Log.InfoContext(r.Context(), "sign-in refused", "remote", addr) // no email: people type passwords there
 	} else {
 		d.throttle.forgive(email, addr, err == nil)

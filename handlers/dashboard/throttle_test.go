@@ -10,7 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -111,10 +111,10 @@ func TestLater(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	h := http.Header{}
-	is.Equal(frame.RefusalStatus(h, frame.Later(store.Errorf(store.Busy, "the data folder cannot be written now"))), 503)
+	is.Equal(frame.RefusalStatus(h, frame.Later(db.Errorf(db.Busy, "the data folder cannot be written now"))), 503)
 	is.Equal(h.Get("Retry-After"), "1")
 	h = http.Header{}
-	is.Equal(frame.RefusalStatus(h, frame.Later(store.Errorf(store.Unauthorized, "wrong"))), 422)
+	is.Equal(frame.RefusalStatus(h, frame.Later(db.Errorf(db.Unauthorized, "wrong"))), 422)
 	is.Equal(len(h), 0)
 	is.NoErr(frame.Later(nil))
 }

@@ -13,6 +13,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // The limits of each part of a turn on a page. Texts are measured in bytes of HTML. The page links
@@ -75,7 +76,7 @@ func (b turnBlock) Drawn() template.HTML { return assemble(b.Steps) }
 func (b turnBlock) DrawnAsks() template.HTML { return assemble(b.Asks) }
 
 // Credits returns the cost of the turn.
-func (b turnBlock) Credits() float64 { return store.Credits(b.Usage.Cost()) }
+func (b turnBlock) Credits() float64 { return db.Credits(b.Usage.Cost()) }
 
 // Ended reports whether the turn has ended.
 func (b turnBlock) Ended() bool { return b.Status.Ended() }

@@ -13,6 +13,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // usageRoutes registers the pages of usage.
@@ -77,7 +78,7 @@ type choiceLink struct {
 type usageSum struct{ store.UsageSum }
 
 // Credits returns the cost.
-func (u usageSum) Credits() float64 { return store.Credits(u.Cost) }
+func (u usageSum) Credits() float64 { return db.Credits(u.Cost) }
 
 // Succeeded returns how many of the turns succeeded, in percent.
 func (u usageSum) Succeeded() string {
@@ -171,7 +172,7 @@ func (d *Dashboard) showUsage(w http.ResponseWriter, r *frame.Request) error {
 	if err != nil {
 		return err
 	}
-	p.Spent, p.Cap = store.Credits(spent), limit
+	p.Spent, p.Cap = db.Credits(spent), limit
 	p.Stored, p.MayStore = d.Store.DiskOf(r.Who.OrganizationID).Use()
 	report, err := d.Store.Usage(r.Context(), r.Who.Caller, store.UsageQuery{Days: p.Days,
 		By: store.UsageGroup(by.Value), Measure: store.UsageMeasure(measure.Value), Parts: partsOnPage})
@@ -258,5 +259,5 @@ func usageCells(u store.UsageRow) []string {
 	decimal := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	return []string{u.Day.Format(time.DateOnly), frame.CSVCell(u.WorkerID), frame.CSVCell(u.KeyID), string(u.TriggeredBy),
 		number(u.Turns), number(u.Failures), number(u.Steps), number(u.InputTokens), number(u.OutputTokens),
-		decimal(store.Credits(u.Cost)), decimal(u.Duration.Seconds())}
+		decimal(db.Credits(u.Cost)), decimal(u.Duration.Seconds())}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -17,7 +18,8 @@ import (
 func (s *site) used(workers, days int) {
 	s.t.Helper()
 	for i := range workers {
-		w, _, err := s.store.CreateWorker(s.t.Context(), s.owner.Caller, store.NewWorker{Title: "<b>Worker</b> " + strconv.Itoa(i) + strings.Repeat(` "`, 60)}, store.IdempotencyKey{})
+		w, _, err := s.store.CreateWorker(s.t.Context(), s.owner.Caller,
+			store.NewWorker{Title: "<b>Worker</b> " + strconv.Itoa(i) + strings.Repeat(` "`, 60)}, db.IdempotencyKey{})
 		s.ok(err)
 		storetest.Exec(s.t, s.store, `INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
 			WITH RECURSIVE d(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM d WHERE n < ?) SELECT ?, ? - n, ?, ?, 'api',

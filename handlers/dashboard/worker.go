@@ -8,6 +8,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 const (
@@ -80,7 +81,7 @@ func (d *Dashboard) run(turnFor func(r *frame.Request, f *frame.Form) store.NewT
 	return func(w http.ResponseWriter, r *frame.Request) error {
 		sent, f, err := d.ReadRunBox(w, r)
 		if err == nil && strings.TrimSpace(f.Get("input")) == "" {
-			err = store.Fields{{Path: "input", Message: "must not be empty"}}.Err()
+			err = db.Fields{{Path: "input", Message: "must not be empty"}}.Err()
 		}
 		var turn store.Turn
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // Two users may have the settings of a worker open at once. So a form carries the state at which it
@@ -163,7 +164,7 @@ func (d *Dashboard) updateWorker(w http.ResponseWriter, r *frame.Request) error 
 	}
 	var both []fieldDiff
 	for range saveTries {
-		if both, err = d.saveWorker(r, f, r.Head.Worker); !store.IsKind(err, store.Stale) {
+		if both, err = d.saveWorker(r, f, r.Head.Worker); !db.IsKind(err, db.Stale) {
 			break
 		}
 		var gone error // after the last try, err stays

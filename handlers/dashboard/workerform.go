@@ -14,6 +14,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // workerPatch reads the fields of a worker and checks them as the API does. before is the
@@ -46,7 +47,7 @@ func (d *Dashboard) workerPatch(r *frame.Request, f *frame.Form, before *store.W
 	if model != "" { // an empty name means the default model, which needs no check
 		p.Model = &model
 	}
-	var wrong store.Fields
+	var wrong db.Fields
 	d.cfg.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, runner.Draft{WorkerPatch: p}, before.Settings)
 	if broken != nil {
 		wrong.Add("outputSchema", "%s", broken.Error())

@@ -8,6 +8,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A newWorkerPage is the data of the page for a new worker. The page has three ways to create one.
@@ -88,7 +89,7 @@ func (d *Dashboard) draft(r *frame.Request, f *frame.Form) (runner.Draft, error)
 		return runner.Draft{WorkerPatch: patch}, err
 	}
 	draft := runner.Draft{Prompt: strings.TrimSpace(f.Text("prompt"))}
-	var wrong store.Fields
+	var wrong db.Fields
 	wrong.Check(draft.Prompt != "", "prompt", "is required")
 	d.cfg.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, draft, store.WorkerSettings{})
 	return draft, wrong.Err()

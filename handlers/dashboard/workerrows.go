@@ -6,6 +6,7 @@ import (
 
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A workerRow is a worker of the list.
@@ -69,7 +70,7 @@ func (d *Dashboard) workerRows(r *frame.Request, workers []store.Worker) ([]work
 // lastTask returns the row of a worker's newest task, or nil if it has none.
 func (d *Dashboard) lastTask(r *frame.Request, w store.Worker) (*taskRow, error) {
 	last, err := d.Store.LatestTask(r.Context(), w)
-	if store.IsNotFound(err) {
+	if db.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {

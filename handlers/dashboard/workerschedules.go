@@ -13,6 +13,7 @@ import (
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // scheduleRoutes registers the pages of a worker's schedules.
@@ -85,7 +86,7 @@ func (d *Dashboard) previewRuns(w http.ResponseWriter, r *frame.Request) error {
 	if _, err := d.Store.Worker(r.Context(), r.Who.Caller, r.Params.ByName("workerId")); err != nil {
 		return err
 	}
-	var wrong store.Fields
+	var wrong db.Fields
 	when := d.when(frame.FormOf(r.URL.Query()), &wrong)
 	err := wrong.Err()
 	var runs []time.Time
@@ -93,7 +94,7 @@ func (d *Dashboard) previewRuns(w http.ResponseWriter, r *frame.Request) error {
 		runs, err = d.Store.PreviewRuns(when, nextRunsShown)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if refused, ok := errors.AsType[*store.Error](err); ok && len(refused.Details) > 0 {
+	if refused, ok := errors.AsType[*db.Error](err); ok && len(refused.Details) > 0 {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		// The browser may have closed the connection.
 		_, _ = io.WriteString(w, frame.Explained(r.Lang, frame.InvalidField, refused.Details[0].Message))
@@ -159,7 +160,7 @@ func schedulesPath(r *frame.Request) string {
 func (d *Dashboard) createSchedule(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	n := store.NewSchedule{WorkerID: r.Params.ByName("workerId"), Input: f.Text("input"),
 		Budget: store.Budget(f.Get("budget"))}
-	var wrong store.Fields
+	var wrong db.Fields
 	n.When = d.when(f, &wrong)
 	wrong.Check(strings.TrimSpace(n.Input) != "", "input", "must not be empty")
 	if err := wrong.Err(); err != nil {
@@ -207,7 +208,7 @@ func (d *Dashboard) updateSchedule(_ http.ResponseWriter, r *frame.Request, f *f
 	if err != nil {
 		return "", err
 	}
-	var wrong store.Fields
+	var wrong db.Fields
 	input, budget := f.Text("input"), store.Budget(f.Get("budget"))
 	wrong.Check(strings.TrimSpace(input) != "", "input", "must not be empty")
 	wrong.Check(budget.Valid(), "budget", "must be low, standard, high or unlimited")

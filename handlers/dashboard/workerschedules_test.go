@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -28,7 +29,7 @@ func (p page) schedules() (list []string) {
 func (s *site) schedule(w store.Worker, input string, when store.When) store.Schedule {
 	s.t.Helper()
 	made, _, err := s.store.CreateSchedule(s.t.Context(), s.owner.Caller,
-		store.NewSchedule{WorkerID: w.ID, Input: input, Budget: store.BudgetLow, When: when}, store.IdempotencyKey{})
+		store.NewSchedule{WorkerID: w.ID, Input: input, Budget: store.BudgetLow, When: when}, db.IdempotencyKey{})
 	s.ok(err)
 	return made
 }

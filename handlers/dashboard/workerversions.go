@@ -10,6 +10,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // versionRoutes registers the pages of a worker's versions.
@@ -190,7 +191,7 @@ func (d *Dashboard) versionPage(w http.ResponseWriter, r *frame.Request) (err er
 	p := versionPage{Version: v, Live: v.Number == r.Head.Version, Other: v.Number - 1, Token: d.Token()}
 	if with := r.URL.Query().Get("with"); with != "" {
 		if p.Other, err = strconv.ParseInt(with, 10, 64); err != nil {
-			return store.Errorf(store.NotFound, "the worker has no version %q", store.FirstRunes(with, 20))
+			return db.Errorf(db.NotFound, "the worker has no version %q", db.FirstRunes(with, 20))
 		}
 	}
 	if p.Other != 0 {

@@ -9,6 +9,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // webhookRoutes registers the pages of a worker's webhook.
@@ -65,13 +66,13 @@ func (d *Dashboard) removeWebhook(r *frame.Request) (string, error) {
 
 func (d *Dashboard) regenerateWebhook(r *frame.Request) (string, error) {
 	id := r.Params.ByName("workerId")
-	_, _, err := d.Store.RenewWebhook(r.Context(), r.Who.Caller, id, store.IdempotencyKey{})
+	_, _, err := d.Store.RenewWebhook(r.Context(), r.Who.Caller, id, db.IdempotencyKey{})
 	return frame.Done("/workers/"+id+"/webhook", "webhook-renewed"), err
 }
 
 // testWebhook sends a test delivery and shows the result.
 func (d *Dashboard) testWebhook(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	return d.deliver(r, f, "test", func(id string, key store.IdempotencyKey) (store.Execution, bool, error) {
+	return d.deliver(r, f, "test", func(id string, key db.IdempotencyKey) (store.Execution, bool, error) {
 		return d.cfg.Webhooks.Test(r.Context(), r.Who.Caller, id, key)
 	})
 }
@@ -79,7 +80,7 @@ func (d *Dashboard) testWebhook(_ http.ResponseWriter, r *frame.Request, f *fram
 // redeliver sends a delivery once more and shows the result.
 func (d *Dashboard) redeliver(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	execution := r.Params.ByName("executionId")
-	return d.deliver(r, f, execution, func(id string, key store.IdempotencyKey) (store.Execution, bool, error) {
+	return d.deliver(r, f, execution, func(id string, key db.IdempotencyKey) (store.Execution, bool, error) {
 		return d.cfg.Webhooks.Redeliver(r.Context(), r.Who.Caller, id, execution, key)
 	})
 }
@@ -87,7 +88,7 @@ func (d *Dashboard) redeliver(_ http.ResponseWriter, r *frame.Request, f *frame.
 // deliver sends one delivery and returns the page of its execution. content distinguishes forms
 // with the same token.
 func (d *Dashboard) deliver(r *frame.Request, f *frame.Form, content string,
-	send func(workerID string, key store.IdempotencyKey) (store.Execution, bool, error)) (string, error) {
+	send func(workerID string, key db.IdempotencyKey) (store.Execution, bool, error)) (string, error) {
 	key := frame.FormKey(r.Who.Caller, f.Get("token"), content)
 	release, err := d.cfg.API.HoldDelivery(r.Context(), r.Who, key)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner/workspace"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // The creator of a worker may see its workspace: the folder that its tasks share, or the own folder
@@ -101,7 +102,7 @@ func (d *Dashboard) place(r *frame.Request) (place, error) {
 // refusal returns an error of a workspace in a form that a page may show.
 func refusal(err error) error {
 	if e, ok := errors.AsType[*workspace.Error](err); ok {
-		return store.Errorf(store.NotFound, "%s", e.Message)
+		return db.Errorf(db.NotFound, "%s", e.Message)
 	}
 	return err
 }
@@ -130,7 +131,7 @@ func (d *Dashboard) browse(w http.ResponseWriter, r *frame.Request) error {
 	case err != nil:
 		return refusal(err)
 	case !exists && at.Path != ".":
-		return store.Errorf(store.NotFound, "%q is not in the workspace", at.Path)
+		return db.Errorf(db.NotFound, "%q is not in the workspace", at.Path)
 	case !exists:
 		return d.showFolder(w, r, at, nil) // no task has worked here yet
 	}
@@ -258,7 +259,7 @@ func (d *Dashboard) sendWorkspaceFile(w http.ResponseWriter, r *frame.Request) e
 		return nil
 	})
 	if err == nil && !exists {
-		err = store.Errorf(store.NotFound, "%q is not in the workspace", at.Path)
+		err = db.Errorf(db.NotFound, "%q is not in the workspace", at.Path)
 	}
 	return refusal(err)
 }

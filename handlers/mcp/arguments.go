@@ -7,6 +7,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // forever is a wait without a time limit.
@@ -23,7 +24,7 @@ func readArguments(raw json.RawMessage) (*handlers.Body, error) {
 	}
 	args, err := handlers.ParseBody(raw)
 	if err != nil {
-		return nil, store.Errorf(store.Invalid, "the arguments must be a JSON object")
+		return nil, db.Errorf(db.Invalid, "the arguments must be a JSON object")
 	}
 	return args, nil
 }
@@ -45,6 +46,6 @@ func (c *call) turn() store.NewTurn {
 		t.WorkerID = c.args.Text("worker")
 		c.args.Invalid.Check(t.WorkerID != "", "worker", "is required")
 	}
-	c.args.Invalid.Check(t.TaskID == "" || store.ValidTaskID(t.TaskID), "task", store.TaskIDRule)
+	c.args.Invalid.Check(t.TaskID == "" || db.ValidTaskID(t.TaskID), "task", db.TaskIDRule)
 	return t
 }

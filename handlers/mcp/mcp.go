@@ -24,6 +24,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // Config holds the dependencies and settings of a Server. Every field without a stated default is
@@ -91,7 +92,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who store.Identit
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
 		// The protocol no longer has batches, and a batch could hold any number of calls.
-		return store.Errorf(store.Invalid, "batches of messages are not accepted: send one message in a request")
+		return db.Errorf(db.Invalid, "batches of messages are not accepted: send one message in a request")
 	}
 	out := &writer{ResponseWriter: w, wroteAt: time.Now()}
 	c := &call{request: r, requestID: requestID, who: who, out: out}
@@ -115,7 +116,7 @@ func (s *Server) checkOrigin(r *http.Request) error {
 		(strings.EqualFold(from.Host, own.Host) || isLoopback(from.Hostname()) && isLoopback(own.Hostname())) {
 		return nil
 	}
-	return store.Errorf(store.Forbidden, "pages of other origins may not call this endpoint")
+	return db.Errorf(db.Forbidden, "pages of other origins may not call this endpoint")
 }
 
 // isLoopback reports whether a host name means this machine.

@@ -16,6 +16,7 @@ import (
 
 	"journeyman/handlers/handlerstest"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -71,7 +72,8 @@ func toolNames(t testing.TB, c *sdk.ClientSession) []string {
 // newWorker creates a worker in the store.
 func newWorker(t testing.TB, s *site, title string, v store.Visibility) store.Worker {
 	t.Helper()
-	w, _, err := s.Store.CreateWorker(t.Context(), s.Owner.Caller, store.NewWorker{Title: title, Summary: "Says it.", Visibility: v}, store.IdempotencyKey{})
+	w, _, err := s.Store.CreateWorker(t.Context(), s.Owner.Caller, store.NewWorker{Title: title, Summary: "Says it.",
+		Visibility: v}, db.IdempotencyKey{})
 	is.New(t).NoErr(err)
 	return w
 }
@@ -112,7 +114,7 @@ func TestMCPRunsWorkers(t *testing.T) {
 func TestMCPHidesWorkersOfTasks(t *testing.T) {
 	is, s := onServer(t)
 	made, _, err := s.Store.CreateWorker(t.Context(), s.Owner.Caller,
-		store.NewWorker{Title: "Once", Origin: store.TaskOrigin}, store.IdempotencyKey{})
+		store.NewWorker{Title: "Once", Origin: store.TaskOrigin}, db.IdempotencyKey{})
 	is.NoErr(err)
 	c := s.client(t, "", nil)
 	is.Equal(len(toolNames(t, c)), 3)
@@ -241,7 +243,7 @@ func TestMCPProgressAndPatience(t *testing.T) {
 func TestMCPReportsApprovals(t *testing.T) {
 	is, s := onServer(t)
 	w, _, err := s.Store.CreateWorker(t.Context(), s.Owner.Caller, store.NewWorker{Title: "Careful",
-		Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}}, store.IdempotencyKey{})
+		Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}}, db.IdempotencyKey{})
 	is.NoErr(err)
 	c := s.client(t, "2025-11-25", nil)
 	_, run, _ := callTool(t, c, "run_worker", map[string]any{"worker": w.ID, "input": "```offline\ntool list_files {}\n```", "waitSeconds": 0})

@@ -14,6 +14,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // progressEvery is the time between progress messages to a client that asked for them.
@@ -85,7 +86,7 @@ func (s *Server) getTask(ctx context.Context, c *call) (*sdk.CallToolResult, err
 		return nil, err
 	}
 	if len(turns) == 0 {
-		return nil, store.Errorf(store.NotFound, "task %q has no turns", id)
+		return nil, db.Errorf(db.NotFound, "task %q has no turns", id)
 	}
 	_, own, err := s.cfg.Store.CallOfToken(ctx, c.callToken())
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Meter writes the metrics of GET /metrics. To add one, set it in one of the functions of New,
@@ -149,7 +150,7 @@ func readTurns(ctx context.Context, out samples, st *store.Store, rn *runner.Run
 	out.count("journeyman_steps_total", c.Steps.Load())
 	out.count(`journeyman_tokens_total{direction="input"}`, c.InputTokens.Load())
 	out.count(`journeyman_tokens_total{direction="output"}`, c.OutputTokens.Load())
-	out.GetOrCreateFloatCounter("journeyman_credits_total").Add(store.Credits(c.Cost.Load()))
+	out.GetOrCreateFloatCounter("journeyman_credits_total").Add(db.Credits(c.Cost.Load()))
 }
 
 func readBacklog(ctx context.Context, out samples, st *store.Store) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -26,10 +27,10 @@ func readStore(ctx context.Context, out samples, st *store.Store) {
 	out.value("journeyman_database_wal_size_bytes", float64(size.WAL))
 	codes := st.Gate.ReadOnlyCodes()
 	if !out.up { // clients get this code, too
-		codes = append(codes, store.CodeStorage)
+		codes = append(codes, db.CodeStorage)
 	}
 	out.flag("journeyman_store_read_only", len(codes) > 0)
-	for _, known := range []string{store.CodeStorage, gate.CodeMaintenance} {
+	for _, known := range []string{db.CodeStorage, gate.CodeMaintenance} {
 		out.flag(fmt.Sprintf(`journeyman_store_read_only_reason{reason=%q}`, known), slices.Contains(codes, known))
 	}
 	readDisk(out, st, size)

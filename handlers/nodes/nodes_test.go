@@ -12,6 +12,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/runner/stream"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -57,7 +58,7 @@ func TestLostMessages(t *testing.T) {
 	a.run(worker, script("say more"))
 	b.deaf.Store(false)
 	kinds := nextChanges(t, changes)
-	for _, kind := range store.Changes() {
+	for _, kind := range db.Changes() {
 		is.True(strings.Contains(kinds, string(kind)))
 	}
 }

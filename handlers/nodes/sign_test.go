@@ -16,7 +16,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/runner/stream"
-	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 )
 
@@ -124,7 +124,7 @@ func TestLargestMessage(t *testing.T) {
 	for i := range 500 {
 		id := fmt.Sprintf("%026d", i)
 		changes.Add(runner.Changes{Ended: []stream.EndedTurn{{ID: "trn_" + id, WorkerID: "wrk_" + id}},
-			Changed: map[string][]store.Change{"org_" + id: store.Changes()}})
+			Changed: map[string][]db.Change{"org_" + id: db.Changes()}})
 	}
 	is.True(!changes.All)
 	body, err := json.Marshal(changes)

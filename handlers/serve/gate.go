@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"journeyman/runner/share"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Gate is a listener that counts its connections, in all and by address. It turns away
@@ -89,7 +89,7 @@ func (g *Gate) takeRefused() bool {
 func (g *Gate) admit(raw net.Conn) (release func(), why error) {
 	h := share.Holder{Address: g.holder(raw)}
 	release, why = g.shares.Take(h)
-	if store.IsKind(why, store.Busy) && g.closeFirst(g.idle) {
+	if db.IsKind(why, db.Busy) && g.closeFirst(g.idle) {
 		return g.shares.Take(h)
 	}
 	return release, why

@@ -10,6 +10,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/cron"
+	"journeyman/store/db"
 )
 
 // Repeat holds the flags of scheduled backups.
@@ -240,12 +241,12 @@ func (k *Keeper) next(now time.Time) (at time.Time, ok bool) {
 // or was already requested.
 func (k *Keeper) Request(by string) error {
 	if k == nil {
-		return store.Errorf(store.Conflict, "backups have no place: the server was started without --backup-to")
+		return db.Errorf(db.Conflict, "backups have no place: the server was started without --backup-to")
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.running || k.requested != "" {
-		return store.Errorf(store.Conflict, "a backup is being made already")
+		return db.Errorf(db.Conflict, "a backup is being made already")
 	}
 	k.requested = by
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"journeyman/runner/backup"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -160,7 +161,7 @@ func TestRequest(t *testing.T) {
 	k := keeperOn(t, s, to, w.now, backup.Repeat{})
 	is.NoErr(k.Request("ann@example.com"))
 	is.True(k.State().Running)
-	is.True(store.IsKind(k.Request("bob@example.com"), store.Conflict))
+	is.True(db.IsKind(k.Request("bob@example.com"), db.Conflict))
 	k.Tick(t.Context())
 	k.Tick(t.Context())
 	is.Equal(len(k.State().Runs), 1)
@@ -171,7 +172,7 @@ func TestRequest(t *testing.T) {
 
 	var none *backup.Keeper
 	none.Tick(t.Context())
-	is.True(store.IsKind(none.Request(""), store.Conflict))
+	is.True(db.IsKind(none.Request(""), db.Conflict))
 	is.Equal(none.State().Place, "")
 }
 

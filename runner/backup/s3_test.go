@@ -19,6 +19,7 @@ import (
 
 	"journeyman/runner/backup"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/objects"
 	"journeyman/store/storetest"
 )
@@ -75,7 +76,7 @@ func TestS3(t *testing.T) {
 	}
 	id, err := age.GenerateX25519Identity()
 	is.NoErr(err)
-	prefix := "s3://" + bucket + "/" + store.NewID("run", time.Now()) // a rerun must not find objects of an earlier run
+	prefix := "s3://" + bucket + "/" + db.NewID("run", time.Now()) // a rerun must not find objects of an earlier run
 	storage := backup.Storage{Access: objects.Access{Endpoint: endpoint, AccessKey: accessKey, SecretKey: secretKey}}
 	keys := func(prefix string) (names []string) {
 		for o := range client.ListObjects(t.Context(), bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {

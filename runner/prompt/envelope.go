@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Budget holds the limits of a turn that its envelope lists. Zero means no limit.
@@ -229,7 +230,7 @@ func quote(text string, most int) string { return strconv.Quote(plain(text, most
 // plain returns a text on one line, cut to a number of characters. It omits invisible
 // characters, such as marks that reverse the direction of writing.
 func plain(text string, most int) string {
-	text = store.FirstRunes(text, 4*most) // cut first, because the steps below are slow for a long text
+	text = db.FirstRunes(text, 4*most) // cut first, because the steps below are slow for a long text
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) && !unicode.IsSpace(r) {
 			return -1
@@ -238,7 +239,7 @@ func plain(text string, most int) string {
 	}, strings.ToValidUTF8(text, ""))
 	// Marks are disarmed last, because an omitted character may have separated their parts.
 	text = disarm(strings.Join(strings.Fields(text), " "))
-	if cut := store.FirstRunes(text, most); cut != text {
+	if cut := db.FirstRunes(text, most); cut != text {
 		return cut + "…"
 	}
 	return text
@@ -247,7 +248,7 @@ func plain(text string, most int) string {
 // quoteName is quote for the name of a file. It keeps hidden characters, as escapes, so that tools find
 // the file.
 func quoteName(name string) string {
-	if cut := store.FirstRunes(name, maxQuoted); cut != name {
+	if cut := db.FirstRunes(name, maxQuoted); cut != name {
 		name = cut + "…"
 	}
 	return strconv.Quote(disarm(name))

@@ -9,6 +9,7 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 const summaryInstructions = "You keep the record of a worker's conversation, which has become too long. " +
@@ -51,7 +52,7 @@ func (p Proposal) Summarised(text string) store.Compaction {
 	m := p.Compaction
 	m.Kind = store.CompactionSummary
 	// A model may ignore the word limit, but the space for the summary is fixed.
-	m.Summary = store.FirstRunes(strings.TrimSpace(text), int(p.summaryTokens)*charsPerToken)
+	m.Summary = db.FirstRunes(strings.TrimSpace(text), int(p.summaryTokens)*charsPerToken)
 	if m.Summary == "" {
 		return p.omitted()
 	}
@@ -65,7 +66,7 @@ func (p Proposal) omitted() store.Compaction {
 	m.Kind = store.CompactionOmission
 	m.Summary = omissionNote(m)
 	if p.earlier != "" {
-		m.Summary = store.FirstRunes(p.earlier, maxSummary*charsPerToken) + "\n\n" + m.Summary
+		m.Summary = db.FirstRunes(p.earlier, maxSummary*charsPerToken) + "\n\n" + m.Summary
 	}
 	return m
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // Config holds the dependencies and settings of a Scheduler. Store, Log and Fired are required.
@@ -325,7 +326,7 @@ func (s *Scheduler) fire(d store.DueSchedule) bool {
 		}
 		return true
 	// A full queue or a stop is no failure of the schedule, so its due time does not change.
-	case store.IsKind(err, store.Busy), s.ctx.Err() != nil: // the schedule stays due
+	case db.IsKind(err, db.Busy), s.ctx.Err() != nil: // the schedule stays due
 	default:
 		s.logError("fire schedule "+d.ID, err)
 		if err := s.cfg.Store.DelaySchedule(s.ctx, d, retryPause); err != nil {
@@ -340,7 +341,7 @@ func (s *Scheduler) paused() bool { return s.cfg.Store.Gate.Writable() != nil }
 
 // logError logs an error, unless the scheduler stops or maintenance has begun.
 func (s *Scheduler) logError(doing string, err error) {
-	if s.ctx.Err() == nil && !store.IsMaintenance(err) {
+	if s.ctx.Err() == nil && !db.IsMaintenance(err) {
 		s.cfg.Log.Error(doing, "err", err)
 	}
 }

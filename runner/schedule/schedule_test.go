@@ -16,6 +16,7 @@ import (
 
 	"journeyman/runner/schedule"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -41,7 +42,7 @@ func newFixture(t testing.TB, opt store.Options) *fixture {
 	f.Store = storetest.Open(t, opt)
 	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
 	var err error
-	f.worker, _, err = f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, store.IdempotencyKey{})
+	f.worker, _, err = f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
 	is.New(t).NoErr(err)
 	return f
 }
@@ -75,11 +76,11 @@ func (f *fixture) schedule(input string, w store.When) store.Schedule {
 	f.t.Helper()
 	if f.made++; f.made%100 == 0 {
 		var err error
-		f.worker, _, err = f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, store.IdempotencyKey{})
+		f.worker, _, err = f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
 		is.New(f.t).NoErr(err)
 	}
 	sch, _, err := f.CreateSchedule(f.t.Context(), f.owner.Caller,
-		store.NewSchedule{WorkerID: f.worker.ID, Input: input, Budget: store.BudgetLow, When: w}, store.IdempotencyKey{})
+		store.NewSchedule{WorkerID: f.worker.ID, Input: input, Budget: store.BudgetLow, When: w}, db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)
 	return sch
 }
@@ -418,6 +419,6 @@ func TestPrunesByAge(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(n == 1, kept.execution)
 		_, err = f.Email(t.Context(), f.owner.Caller, list[0].ID)
-		is.Equal(store.IsNotFound(err), !kept.mail)
+		is.Equal(db.IsNotFound(err), !kept.mail)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // Shares limits how much of a resource is in use at once: in total, and by one key, one address and
@@ -91,11 +92,11 @@ func (s *Shares) Check(h Holder) error {
 // refusal returns the error for one more share, or nil. The caller holds mu.
 func (s *Shares) refusal(list []count) error {
 	if s.total >= s.most.All {
-		return store.Errorf(store.Busy, "the server has %d %s, the most there may be: try again later", s.total, s.what)
+		return db.Errorf(db.Busy, "the server has %d %s, the most there may be: try again later", s.total, s.what)
 	}
 	for _, c := range list {
 		if s.taken[c.key] >= c.most {
-			e := store.Errorf(store.Limited, "%s has %d %s, the most it may have: end some, or try again later",
+			e := db.Errorf(db.Limited, "%s has %d %s, the most it may have: end some, or try again later",
 				c.who, c.most, s.what)
 			e.Code, e.RetryAfter = s.code, retryAfter
 			return e

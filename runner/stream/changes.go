@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"journeyman/runner/view"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // This file sends the dashboard pages of an organization the kinds of records that have changed.
@@ -31,7 +31,7 @@ type changeLog struct {
 // changeCounts holds the changes of one organization since the start of the process.
 type changeCounts struct {
 	total int64
-	last  map[store.Change]lastChange
+	last  map[db.Change]lastChange
 }
 
 // A lastChange is the last change of a kind.
@@ -58,15 +58,15 @@ func (l *changeLog) begin() {
 
 // RecordsChanged notifies the pages of an organization that records of a kind have changed. It
 // never blocks.
-func (h *Hub) RecordsChanged(organizationID string, what store.Change) {
+func (h *Hub) RecordsChanged(organizationID string, what db.Change) {
 	h.changes.add(organizationID, what)
 }
 
-func (l *changeLog) add(organizationID string, what store.Change) {
+func (l *changeLog) add(organizationID string, what db.Change) {
 	l.mu.Lock()
 	c := l.counts[organizationID]
 	if c == nil {
-		c = &changeCounts{last: map[store.Change]lastChange{}}
+		c = &changeCounts{last: map[db.Change]lastChange{}}
 		l.counts[organizationID] = c
 	}
 	c.total++
@@ -93,7 +93,7 @@ func (h *Hub) ChangesNow(organizationID string) string {
 
 // since returns the kinds that have changed after a position, and the current position. After
 // an unknown position, since returns all kinds.
-func (l *changeLog) since(organizationID, position string) (kinds []store.Change, now string) {
+func (l *changeLog) since(organizationID, position string) (kinds []db.Change, now string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var c changeCounts
@@ -102,7 +102,7 @@ func (l *changeLog) since(organizationID, position string) (kinds []store.Change
 	}
 	now = fmt.Sprintf("%s.%d.%d", l.start, c.total, l.now().UnixMilli())
 	after := l.after(position, c.total)
-	for _, kind := range store.Changes() {
+	for _, kind := range db.Changes() {
 		if last := c.last[kind]; after == nil || last.number > 0 && after(last) {
 			kinds = append(kinds, kind)
 		}
@@ -169,8 +169,8 @@ func (s *ChangeStream) Next(ctx context.Context) (events []Event, done bool, err
 	}
 }
 
-func changeEvent(position string, kinds []store.Change) Event {
-	data, err := view.Marshal(map[string][]store.Change{"changed": kinds})
+func changeEvent(position string, kinds []db.Change) Event {
+	data, err := view.Marshal(map[string][]db.Change{"changed": kinds})
 	if err != nil { // impossible: kinds are plain strings
 		data = []byte(`{}`)
 	}

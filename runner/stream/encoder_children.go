@@ -5,6 +5,7 @@ import (
 
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // children adds the states of the turns that calls of a step have started. Each turn has one
@@ -42,7 +43,7 @@ func (e *encoder) children(st store.Step, group []store.ToolCall, slot int64) (r
 		}
 		put(begun, store.Pending, "")
 		if c.Status.Ended() {
-			put(ended, c.Status, view.ValidText(store.FirstRunes(c.OutputText, maxChildText)))
+			put(ended, c.Status, view.ValidText(db.FirstRunes(c.OutputText, maxChildText)))
 		}
 	}
 	return reported

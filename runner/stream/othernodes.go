@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // This file handles turns that other nodes execute. Their watchers on this node read the store.
@@ -30,7 +30,7 @@ func (h *Hub) NotifyEnded(ctx context.Context, turns []EndedTurn) error {
 		h.changed.fire(t.ID)
 		h.ended.fire(t.ID)
 		// This node has a ring of the worker if, for example, the turn was cancelled before it ran here.
-		if err := h.feedStored(ctx, t.WorkerID, t.ID, h.feedEnded); err != nil && !store.IsNotFound(err) {
+		if err := h.feedStored(ctx, t.WorkerID, t.ID, h.feedEnded); err != nil && !db.IsNotFound(err) {
 			h.Leave(t.WorkerID)
 			failed = append(failed, err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Stream returns the events of one turn, or of all turns of a task. It belongs to one
@@ -118,7 +119,7 @@ func (s *Stream) nextTurn(ctx context.Context) error {
 	}
 	next, err := s.hub.store.NextTurn(ctx, s.turn)
 	switch {
-	case store.IsNotFound(err):
+	case db.IsNotFound(err):
 		s.ended = true
 	case err != nil:
 		return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A WorkerStream returns the events of all turns of a worker as they happen. It belongs
@@ -122,7 +123,7 @@ func (s *WorkerStream) Next(ctx context.Context) (events []Event, done bool, err
 	for {
 		events, ok := s.ring.from(s.next, manyEvents)
 		if !ok { // the ring never waits for a slow client, so it has dropped these events
-			return nil, false, store.Errorf(store.Busy, "the reader is too slow for the stream")
+			return nil, false, db.Errorf(db.Busy, "the reader is too slow for the stream")
 		}
 		if len(events) > 0 {
 			s.next += int64(len(events))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // maxDelivery is the maximum size of a delivery's body in bytes. Longer bodies lose parts.
@@ -94,7 +95,7 @@ func (v *Delivery) marshal() ([]byte, error) {
 		}
 		w.Metadata.PendingApprovals = v.Waiting.Approvals
 	}
-	v.Turn.Input = store.FirstRunes(v.Turn.Input, maxDeliveredInput)
+	v.Turn.Input = db.FirstRunes(v.Turn.Input, maxDeliveredInput)
 	return Marshal(v)
 }
 
@@ -126,7 +127,7 @@ func atWait(conv *store.Conversation, at time.Time) store.Turn {
 		return f.TurnNum == t.Num && f.CreatedAt.After(at)
 	})
 	// An id begins with the time of its creation.
-	begins := store.NewID("src", at)[:len("src_")+10]
+	begins := db.NewID("src", at)[:len("src_")+10]
 	conv.Sources = slices.DeleteFunc(conv.Sources, func(s store.Source) bool {
 		return s.TurnNum == t.Num && s.ID[:min(len(begins), len(s.ID))] > begins
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Run is the interface's worker object: a worker and the state of one of its tasks.
@@ -198,7 +199,7 @@ func (v *Run) describe(task store.Task, t store.Turn) {
 	v.Metadata = RunMetadata{TaskID: &t.TaskID, TurnID: &t.ID, TurnStatus: &t.Status, TaskStatus: &task.Status,
 		TriggeredBy: &t.TriggeredBy, Budget: &t.Budget, Model: Optional(t.Model)}
 	v.Usage = UsageOf(t)
-	v.Costs = Costs{Model: store.Dollars(t.Usage.ModelCost), Tool: store.Dollars(t.Usage.ToolCost)}
+	v.Costs = Costs{Model: db.Dollars(t.Usage.ModelCost), Tool: db.Dollars(t.Usage.ToolCost)}
 	v.OutputText, v.StructuredOutput, v.WaitingFor = t.OutputText, t.StructuredOutput, WaitingOf(t.Wait)
 	// The interface shows the answer twice: as a text and as an item of a list.
 	if t.OutputText != "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Task is a task as JSON.
@@ -48,7 +49,7 @@ type Totals struct {
 func (b Builder) Task(t store.Task) Task {
 	return Task{ID: t.ID, CompletedAt: OptionalTime(t.CompletedAt), CreatedAt: Timestamp(t.CreatedAt),
 		CreatedByUserID: Optional(t.CreatedByUserID), OrganizationID: t.OrganizationID, Status: t.Status,
-		Title: t.Title, Totals: Totals{store.Credits(t.Cost), t.Duration.Milliseconds(), t.TurnCount},
+		Title: t.Title, Totals: Totals{db.Credits(t.Cost), t.Duration.Milliseconds(), t.TurnCount},
 		TriggeredBy: t.TriggeredBy, URL: b.TaskURL(t.OrganizationID, t.ID), WaitingFor: WaitingOf(t.Wait), WorkerID: t.WorkerID}
 }
 
@@ -80,7 +81,7 @@ func TurnOf(t store.Turn) Turn {
 	}
 	return Turn{ID: t.ID, TaskID: t.TaskID, Seq: t.Seq, Role: roleAssistant, Status: t.Status,
 		Input: t.Input, OutputText: t.OutputText,
-		InputTokens: t.Usage.InputTokens, OutputTokens: t.Usage.OutputTokens, Credits: store.Credits(t.Usage.Cost()),
+		InputTokens: t.Usage.InputTokens, OutputTokens: t.Usage.OutputTokens, Credits: db.Credits(t.Usage.Cost()),
 		DurationMs: t.Duration.Milliseconds(), StartedAt: Timestamp(started), CompletedAt: OptionalTime(t.CompletedAt),
 		StructuredOutput: t.StructuredOutput, WaitingFor: WaitingOf(t.Wait),
 		WorkerVersion: t.WorkerVersion}
@@ -106,13 +107,13 @@ func UsageOf(t store.Turn) Usage {
 	return Usage{
 		CacheReadTokens:  u.CacheReadTokens,
 		CacheWriteTokens: u.CacheWriteTokens,
-		CostUsd:          store.Dollars(u.Cost()),
+		CostUsd:          db.Dollars(u.Cost()),
 		InputTokens:      u.InputTokens,
 		OutputTokens:     u.OutputTokens,
 		ReasoningTokens:  u.ReasoningTokens,
 		Steps:            u.Steps,
 		TotalTokens:      u.InputTokens + u.OutputTokens,
-		Credits:          store.Credits(u.Cost()),
+		Credits:          db.Credits(u.Cost()),
 		DurationMs:       t.Duration.Milliseconds(),
 	}
 }

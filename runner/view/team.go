@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A TeamTurn is a turn that started another turn or was started by one.
@@ -18,7 +19,7 @@ type TeamTurn struct {
 
 func teamTurn(t store.Turn) TeamTurn {
 	return TeamTurn{TaskID: t.TaskID, TurnID: t.ID, WorkerID: t.WorkerID, Status: t.Status,
-		Credits: store.Credits(t.Usage.Cost()), WaitingFor: WaitingOf(t.Wait)}
+		Credits: db.Credits(t.Usage.Cost()), WaitingFor: WaitingOf(t.Wait)}
 }
 
 // addTeam adds the turn that has started a task, and the turns that the task has started.

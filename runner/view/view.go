@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Builder builds views of the records of a store. It is safe for concurrent use.
@@ -47,7 +48,7 @@ func (b Builder) PageURL(path, organizationID string) string {
 // TaskURL returns the address of a task's page. It names the organization if another one may have a
 // task with that id.
 func (b Builder) TaskURL(organizationID, id string) string {
-	if store.ChoseTaskID(id) {
+	if db.ChoseTaskID(id) {
 		return b.PageURL(taskPages+id, organizationID)
 	}
 	return b.baseURL + taskPages + id

@@ -15,6 +15,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/runner/workspace"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 const (
@@ -42,7 +43,7 @@ func (d *Dispatcher) runAlerts() {
 		case err == nil:
 		case d.open.Err() != nil:
 			return
-		case store.IsKind(err, store.Damaged):
+		case db.IsKind(err, db.Damaged):
 			d.cfg.Log.Error("alerts are off until a restart: the database is damaged", "err", err)
 			return
 		default:
@@ -123,7 +124,7 @@ func (d *Dispatcher) sendAlert(m store.AlertMessage, last bool) (store.AlertMess
 func (d *Dispatcher) postAlert(m store.AlertMessage) (sent bool, answer string, retry time.Time) {
 	address, err := d.cfg.Store.AlertURL(m)
 	if err != nil {
-		if known, ok := errors.AsType[*store.Error](err); ok {
+		if known, ok := errors.AsType[*db.Error](err); ok {
 			return false, known.Message, time.Time{}
 		}
 		return false, "the URL could not be read", d.retry(m.Attempts-1, nil)
@@ -164,7 +165,7 @@ func alertReply(status int, body string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(workspace.Cut(body, 4*alertAnswer), " "))
-	if body = store.FirstRunes(strings.Join(strings.Fields(body), " "), alertAnswer); body != "" {
+	if body = db.FirstRunes(strings.Join(strings.Fields(body), " "), alertAnswer); body != "" {
 		line += ": " + body
 	}
 	return line
@@ -191,7 +192,7 @@ func (d *Dispatcher) TestAlert(ctx context.Context, c store.Caller, channelID st
 	case d.manual <- struct{}{}:
 		defer func() { <-d.manual }()
 	default:
-		return store.AlertMessage{}, store.Errorf(store.Busy, "too many test messages are being sent: try again in a moment")
+		return store.AlertMessage{}, db.Errorf(db.Busy, "too many test messages are being sent: try again in a moment")
 	}
 	m, err := d.cfg.Store.TestAlertChannel(ctx, c, channelID, alertLease)
 	if err != nil || m.Mailed() {

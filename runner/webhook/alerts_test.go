@@ -13,6 +13,7 @@ import (
 
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -28,7 +29,7 @@ func (f *fixture) alertHook(url string) store.AlertChannel {
 // fail creates a task whose turn ends with an error.
 func (f *fixture) fail(title string) (taskID string) {
 	f.t.Helper()
-	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{Title: "A & B"}, store.IdempotencyKey{})
+	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{Title: "A & B"}, db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)
 	return f.finish(store.NewTurn{WorkerID: w.ID, Input: "x", Title: title},
 		store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x", Message: "y"}})
@@ -153,7 +154,7 @@ func TestAlertTest(t *testing.T) {
 	is.Equal(last.Answer, m.Answer)
 	is.True(strings.Contains(string(r.got[0].body), `"type":"test"`)) // programs can recognize a test
 	_, err = f.hooks.TestAlert(t.Context(), f.owner.Caller, a.ID)
-	is.True(store.IsKind(err, store.Limited)) // a second test at once
+	is.True(db.IsKind(err, db.Limited)) // a second test at once
 	other := f.owner.Caller
 	other.OrganizationID = "org_other"
 	_, err = f.hooks.TestAlert(context.Background(), other, a.ID)

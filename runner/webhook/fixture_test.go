@@ -19,6 +19,7 @@ import (
 	"journeyman/runner/dial"
 	"journeyman/runner/webhook"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/storetest"
 )
 
@@ -79,7 +80,7 @@ func (f *fixture) stop() {
 // worker creates a worker whose webhook is url.
 func (f *fixture) worker(url string) store.Worker {
 	f.t.Helper()
-	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, store.IdempotencyKey{})
+	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
 	if err == nil {
 		_, err = f.SetWebhook(f.t.Context(), f.owner.Caller, w.ID, url)
 	}

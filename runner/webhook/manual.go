@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -25,14 +26,14 @@ func (m Manual) Check(url string) error { return m.Sender.CheckURL(url) }
 // Set configures the webhook of a worker.
 func (m Manual) Set(ctx context.Context, c store.Caller, workerID, url string) (store.Webhook, error) {
 	if err := m.Sender.CheckURL(url); err != nil {
-		return store.Webhook{}, store.Fields{{Path: "url", Message: err.Error()}}.Err()
+		return store.Webhook{}, db.Fields{{Path: "url", Message: err.Error()}}.Err()
 	}
 	return m.Store.SetWebhook(ctx, c, workerID, url)
 }
 
 // Test sends a sample delivery and returns the row of the attempt. If the idempotency key was used
 // before, it returns the row of the first request, and true.
-func (m Manual) Test(ctx context.Context, c store.Caller, workerID string, key store.IdempotencyKey) (
+func (m Manual) Test(ctx context.Context, c store.Caller, workerID string, key db.IdempotencyKey) (
 	e store.Execution, replayed bool, err error) {
 	return m.send(ctx, c, workerID, key, func() (store.Delivery, error) {
 		return m.Store.CreateTestDelivery(ctx, c, workerID)
@@ -40,7 +41,7 @@ func (m Manual) Test(ctx context.Context, c store.Caller, workerID string, key s
 }
 
 // Redeliver sends the delivery of an earlier attempt again. It returns the same values as Test.
-func (m Manual) Redeliver(ctx context.Context, c store.Caller, workerID, executionID string, key store.IdempotencyKey) (
+func (m Manual) Redeliver(ctx context.Context, c store.Caller, workerID, executionID string, key db.IdempotencyKey) (
 	e store.Execution, replayed bool, err error) {
 	return m.send(ctx, c, workerID, key, func() (store.Delivery, error) {
 		return m.Store.ExecutedDelivery(ctx, c, workerID, executionID)
@@ -49,7 +50,7 @@ func (m Manual) Redeliver(ctx context.Context, c store.Caller, workerID, executi
 
 // send returns the row of an earlier request with the same key, if there is one. Otherwise it sends
 // the delivery and stores the row's id under the key.
-func (m Manual) send(ctx context.Context, c store.Caller, workerID string, key store.IdempotencyKey,
+func (m Manual) send(ctx context.Context, c store.Caller, workerID string, key db.IdempotencyKey,
 	delivery func() (store.Delivery, error)) (
 	e store.Execution, replayed bool, err error) {
 	done, err := m.Store.Replay(ctx, key)

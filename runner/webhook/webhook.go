@@ -26,6 +26,7 @@ import (
 	"journeyman/runner/trace"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/gate"
 )
 
@@ -179,7 +180,7 @@ func (d *Dispatcher) Send(ctx context.Context, del store.Delivery) (store.Execut
 	case d.manual <- struct{}{}:
 		defer func() { <-d.manual }()
 	default: // refuse it: in a queue, the user's request would time out
-		return store.Execution{}, store.Errorf(store.Busy,
+		return store.Execution{}, db.Errorf(db.Busy,
 			"too many manual deliveries are in progress: try again in a moment")
 	}
 	body, err := d.views.Delivery(ctx, del)

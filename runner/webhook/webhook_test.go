@@ -27,7 +27,7 @@ import (
 
 	"journeyman/runner/dial"
 	"journeyman/runner/webhook"
-	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -371,7 +371,7 @@ func TestRemovedAndRenewedMeanwhile(t *testing.T) {
 	f.end(w, 3)
 	f.start()
 	<-arrived
-	renewed, _, err := f.RenewWebhook(t.Context(), f.owner.Caller, w.ID, store.IdempotencyKey{})
+	renewed, _, err := f.RenewWebhook(t.Context(), f.owner.Caller, w.ID, db.IdempotencyKey{})
 	is.NoErr(err)
 	answer <- struct{}{}
 	<-arrived // the second delivery of the same batch
@@ -464,7 +464,7 @@ func TestMaintenanceBeginsDuringAnAttempt(t *testing.T) {
 	w := f.worker(r.URL)
 	f.start()
 	m := webhook.Manual{Store: f.Store, Sender: f.hooks}
-	key := store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: []byte("test")}
+	key := db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: []byte("test")}
 	first, _, err := m.Test(t.Context(), f.owner.Caller, w.ID, key)
 	is.NoErr(err)
 	is.Equal(first.RequestStatus, "success")

@@ -7,6 +7,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // An elsewherePage offers to switch to the organization that has a record.
@@ -27,7 +28,7 @@ func (fr *Frame) orElsewhere(page Handle) Handle {
 		var refused error
 		if named == "" {
 			refused = page(w, r)
-			if !store.IsKind(refused, store.NotFound) && !store.IsKind(refused, store.Forbidden) ||
+			if !db.IsKind(refused, db.NotFound) && !db.IsKind(refused, db.Forbidden) ||
 				!handlers.WantsHTML(r.Request) { // a script of a page fetches a text or a stream
 				return refused
 			}

@@ -7,7 +7,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/text"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // An errorPage is the data of the error page.
@@ -52,10 +52,10 @@ func Explained(l *text.Language, code, message string) string {
 
 // Explained returns the message of an error in the language of the page. The code of its kind explains
 // an error whose own code has no text.
-func (r *Request) Explained(e *store.Error) string {
+func (r *Request) Explained(e *db.Error) string {
 	code := handlers.ProblemOf(e).Code
 	if what, _ := codeText(r.Lang, code); what == "" {
-		code = handlers.ProblemOf(&store.Error{Kind: e.Kind}).Code
+		code = handlers.ProblemOf(&db.Error{Kind: e.Kind}).Code
 	}
 	return Explained(r.Lang, code, e.Message)
 }
@@ -81,14 +81,14 @@ func (e *TryLater) Unwrap() error { return e.error }
 
 // Later returns err as a tryLater error if it is Limited or Busy, and otherwise as it is.
 func Later(err error) error {
-	if store.IsKind(err, store.Limited) || store.IsKind(err, store.Busy) {
+	if db.IsKind(err, db.Limited) || db.IsKind(err, db.Busy) {
 		return &TryLater{err}
 	}
 	return err
 }
 
 // ErrNotFound is the error for an address without a page.
-var ErrNotFound = store.Errorf(store.NotFound, "there is no page at this address")
+var ErrNotFound = db.Errorf(db.NotFound, "there is no page at this address")
 
 // refusal returns a handler for addresses without a page. A program gets the error as JSON. A
 // browser that is not signed in is redirected to the sign-in page, so that it cannot find out which

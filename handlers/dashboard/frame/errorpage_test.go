@@ -7,20 +7,23 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/text"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // TestErrorsAreExplained shows errors of each kind in German, and in English without a change.
 func TestErrorsAreExplained(t *testing.T) {
 	t.Parallel()
 	for message, tt := range map[string]struct {
-		err  *store.Error
+		err  *db.Error
 		want string
 	}{
-		"own code":      {&store.Error{Kind: store.Busy, Code: "storage", Message: "it is full"}, "Der Server kann gerade nichts speichern: it is full"},
-		"code of kind":  {&store.Error{Kind: store.Conflict, Code: "approval_denied", Message: "too late"}, "Das ist jetzt nicht möglich: too late"},
-		"nothing more":  {&store.Error{Kind: store.PaymentRequired, Code: "credit_cap", Message: "no credits"}, "Die Credits dieses Monats sind verbraucht."},
-		"without words": {&store.Error{Kind: store.TooLarge}, "Das ist zu groß"},
+		"own code": {&db.Error{Kind: db.Busy, Code: "storage", Message: "it is full"},
+			"Der Server kann gerade nichts speichern: it is full"},
+		"code of kind": {&db.Error{Kind: db.Conflict, Code: "approval_denied", Message: "too late"},
+			"Das ist jetzt nicht möglich: too late"},
+		"nothing more": {&db.Error{Kind: db.PaymentRequired, Code: "credit_cap", Message: "no credits"},
+			"Die Credits dieses Monats sind verbraucht."},
+		"without words": {&db.Error{Kind: db.TooLarge}, "Das ist zu groß"},
 	} {
 		t.Run(message, func(t *testing.T) {
 			t.Parallel()
@@ -29,8 +32,8 @@ func TestErrorsAreExplained(t *testing.T) {
 			is.Equal((&Request{Lang: text.English()}).Explained(tt.err), tt.err.Message)
 		})
 	}
-	for kind := store.Invalid; kind <= store.Stale; kind++ {
-		p := handlers.ProblemOf(&store.Error{Kind: kind})
+	for kind := db.Invalid; kind <= db.Stale; kind++ {
+		p := handlers.ProblemOf(&db.Error{Kind: kind})
 		if what, _ := codeText(text.English(), p.Code); what == "" && p.Code != "idempotency_mismatch" { // no page has a key
 			t.Errorf("the code %q has no text", p.Code)
 		}

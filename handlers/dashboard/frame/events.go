@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // StreamEvents sends a page the kinds of records that have changed, so that the page can reload
@@ -29,4 +30,4 @@ func (fr *Frame) SameSession(ctx context.Context, r *Request) (store.Identity, e
 }
 
 // errOtherSession ends the stream of a browser that has signed out, or has another session.
-var errOtherSession = store.Errorf(store.Unauthorized, "the session is no longer the one that opened the stream")
+var errOtherSession = db.Errorf(db.Unauthorized, "the session is no longer the one that opened the stream")

@@ -14,6 +14,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // MaxForm is the largest form without files, in bytes.
@@ -45,9 +46,9 @@ func ReadForm(w http.ResponseWriter, r *Request) (*Form, error) {
 	r.Body = http.MaxBytesReader(handlers.Unwrapped(w), r.Body, MaxForm)
 	if err := r.ParseForm(); err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return nil, store.Errorf(store.TooLarge, "the form is larger than %d bytes", MaxForm)
+			return nil, db.Errorf(db.TooLarge, "the form is larger than %d bytes", MaxForm)
 		}
-		return nil, store.Errorf(store.Invalid, "the form cannot be read")
+		return nil, db.Errorf(db.Invalid, "the form cannot be read")
 	}
 	return FormOf(r.PostForm), nil
 }
@@ -126,7 +127,7 @@ func (f *Form) Text(name string) string { return strings.ReplaceAll(f.Get(name),
 // Refused adds the faults in err to the form. It returns false if the user cannot correct the
 // error.
 func (f *Form) Refused(r *Request, err error) bool {
-	e, ok := errors.AsType[*store.Error](err)
+	e, ok := errors.AsType[*db.Error](err)
 	if !ok {
 		return false
 	}
@@ -213,17 +214,17 @@ func (f field) Attribute(name, value string) field {
 // FormKey returns the idempotency key of a form. token identifies the form, and content is what the
 // user sent. The same form with the same content has the same key. A form without a token has no
 // key.
-func FormKey(c store.Caller, token, content string) store.IdempotencyKey {
+func FormKey(c store.Caller, token, content string) db.IdempotencyKey {
 	if token == "" {
-		return store.IdempotencyKey{}
+		return db.IdempotencyKey{}
 	}
 	sum := sha256.Sum256([]byte(token + "\x00" + content))
-	return store.IdempotencyKey{KeyID: c.UserID, Key: fmt.Sprintf("form %x", sum), Hash: sum[:]}
+	return db.IdempotencyKey{KeyID: c.UserID, Key: fmt.Sprintf("form %x", sum), Hash: sum[:]}
 }
 
 // Token returns a new name for a form. A second click on its button sends the same name, so that
 // the store repeats nothing.
-func (fr *Frame) Token() string { return store.NewID("frm", fr.cfg.Now()) }
+func (fr *Frame) Token() string { return db.NewID("frm", fr.cfg.Now()) }
 
 // An amountField is a field for a number, with a second field for its unit of time.
 type amountField struct {

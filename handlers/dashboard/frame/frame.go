@@ -26,6 +26,7 @@ import (
 	"journeyman/handlers/serve"
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // A Config holds the dependencies and settings of a frame. Every field must be set.
@@ -93,7 +94,7 @@ func (fr *Frame) setRouter() {
 		}
 	})
 	fr.router.MethodNotAllowed = fr.refusal(
-		store.Errorf(store.NotFound, "the page at this address does not accept this method"))
+		db.Errorf(db.NotFound, "the page at this address does not accept this method"))
 	fr.router.Handler(http.MethodGet, "/assets/*file", fr.assets)
 }
 
@@ -111,7 +112,7 @@ func PolicyFor(target string) string {
 // ServeHTTP answers a request.
 func (fr *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("X-Request-Id", store.NewID("req", fr.cfg.Now()))
+	h.Set("X-Request-Id", db.NewID("req", fr.cfg.Now()))
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -161,7 +162,7 @@ func (fr *Frame) On(method, pattern string, h Handle) {
 }
 
 // errNoPage is the answer to a program that sends its API key to a page.
-var errNoPage = store.Errorf(store.NotFound,
+var errNoPage = db.Errorf(db.NotFound,
 	"this address is a page for people: the addresses of the API begin with /api/")
 
 // May registers a page for users who have the right.
@@ -216,14 +217,14 @@ func (fr *Frame) shared(w http.ResponseWriter, r *Request, h Handle) error {
 // the browser send.
 func (fr *Frame) identify(r *Request) error {
 	if err := fr.origins.Check(r.Request); err != nil {
-		return store.Errorf(store.Forbidden, "the request was sent by another site: open the page here and try again")
+		return db.Errorf(db.Forbidden, "the request was sent by another site: open the page here and try again")
 	}
 	cookie, err := r.Cookie(handlers.SessionCookie)
 	if err != nil {
 		return nil //nolint:nilerr // nobody is signed in
 	}
 	who, sessionID, err := fr.Store.SessionIdentity(r.Context(), cookie.Value)
-	if store.IsKind(err, store.Unauthorized) {
+	if db.IsKind(err, db.Unauthorized) {
 		return nil // the session ended: the browser is not signed in
 	}
 	who.RemoteAddr = serve.ClientAddr(r.Request)
@@ -240,9 +241,9 @@ func (fr *Frame) refuse(w http.ResponseWriter, r *Request, err error) {
 	p := errorPage{Status: http.StatusInternalServerError, RequestID: RequestID(w),
 		Message: r.T("The server could not handle this request. Its log has the details under the request's ID.")}
 	handlers.DescribeRefusal(r.Context(), err)
-	if e, ok := errors.AsType[*store.Error](err); ok {
+	if e, ok := errors.AsType[*db.Error](err); ok {
 		p.Status, p.Message = handlers.StatusOf(e), show.Sentence(r.Explained(e))
-		if store.IsMaintenance(e) {
+		if db.IsMaintenance(e) {
 			p.Message = r.T("The server is in maintenance: nothing can be changed until that ends. Try again later.")
 		}
 		for _, detail := range e.Details {

@@ -18,6 +18,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
+	"journeyman/store/db"
 	"journeyman/store/visible"
 )
 
@@ -63,9 +64,9 @@ func Initials(name, email string) string {
 	if len(words) == 0 {
 		words = []string{email}
 	}
-	letters := store.FirstRunes(words[0], 1)
+	letters := db.FirstRunes(words[0], 1)
 	if len(words) > 1 {
-		letters += store.FirstRunes(words[len(words)-1], 1)
+		letters += db.FirstRunes(words[len(words)-1], 1)
 	}
 	return strings.ToUpper(letters)
 }
@@ -246,7 +247,7 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A page of an older version uses an older hash. It must not get the new content, which its
 	// browser would cache under the old address.
 	if !ok || hash != file.hash {
-		if !handlers.RefuseProgram(w, r, store.Errorf(store.NotFound, "there is nothing at this address")) {
+		if !handlers.RefuseProgram(w, r, db.Errorf(db.NotFound, "there is nothing at this address")) {
 			http.NotFound(w, r)
 		}
 		return

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // LocalDate is the layout of the times that browsers send.
@@ -25,7 +25,7 @@ func TypedTime(text string, zone *time.Location, layouts ...string) (t time.Time
 
 // FormTime reads a time of a form, in UTC, in the format of browsers or as people type it. It adds
 // to f the values that it cannot read.
-func FormTime(f *store.Fields, v url.Values, name string) time.Time {
+func FormTime(f *db.Fields, v url.Values, name string) time.Time {
 	text := v.Get(name)
 	if text == "" {
 		return time.Time{}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"journeyman/runner/view"
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // An Excerpt is the beginning of a text that may be too long for a page.
@@ -93,7 +93,7 @@ func readable(text string) string {
 // Cut returns the first n characters of a text, without white space at their end, and whether the
 // text is longer.
 func Cut(text string, n int) (beginning string, more bool) {
-	if beginning = store.FirstRunes(text, n); len(beginning) < len(text) {
+	if beginning = db.FirstRunes(text, n); len(beginning) < len(text) {
 		return strings.TrimRight(beginning, " \n"), true
 	}
 	return text, false

@@ -15,6 +15,7 @@ import (
 
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // Relative returns the distance of a time from now as text, or its date if it is more than a month
@@ -107,7 +108,7 @@ func Tokens(n int64) string {
 
 // Capital returns a text with a capital letter.
 func Capital(words string) string {
-	first := store.FirstRunes(words, 1)
+	first := db.FirstRunes(words, 1)
 	return strings.ToUpper(first) + words[len(first):]
 }
 

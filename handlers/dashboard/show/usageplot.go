@@ -9,6 +9,7 @@ import (
 
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // The size of the plot in units of its drawing. The page scales the drawing, so the labels are text
@@ -52,7 +53,7 @@ func PartClass(rank int) string {
 // Measured returns a measure of a sum in the unit that the page shows.
 func Measured(u store.UsageSum, m store.UsageMeasure) float64 {
 	if m == store.UsageCredits {
-		return store.Credits(u.Cost)
+		return db.Credits(u.Cost)
 	}
 	return float64(u.Of(m))
 }

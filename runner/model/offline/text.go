@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"journeyman/store"
+	"journeyman/store/db"
 )
 
 // cutBytes returns at most n bytes of s. It does not split a character unless n is too small
@@ -29,7 +29,7 @@ func shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	cut := store.FirstRunes(s, n-1)
+	cut := db.FirstRunes(s, n-1)
 	if i := strings.LastIndexByte(cut, ' '); i > len(cut)/2 {
 		cut = cut[:i]
 	}

@@ -1,4 +1,4 @@
-package store
+package db
 
 // A Change is a kind of records that a write has changed, so that their lists must be read again.
 type Change string

@@ -1,4 +1,4 @@
-package store
+package db
 
 import "journeyman/store/postgres"
 
@@ -11,9 +11,9 @@ func (d *DB) Storable(text string) string {
 	return postgres.Clean(text)
 }
 
-// makeStorable makes texts storable where they enter the store. So the first answer to a client, which
+// MakeStorable makes texts storable where they enter the store. So the first answer to a client, which
 // shows a record from memory, equals later reads.
-func (d *DB) makeStorable(texts ...*string) {
+func (d *DB) MakeStorable(texts ...*string) {
 	for _, text := range texts {
 		*text = d.Storable(*text)
 	}

@@ -1,4 +1,4 @@
-package store
+package db
 
 // NanosPerCredit is the number of nano-dollars in one credit: 0.01 US$.
 const NanosPerCredit = 10_000_000

@@ -1,4 +1,9 @@
-package store
+// Package db is what the rooms of the store stand on: writes and their gate, helpers for SQL, pages of lists, ids,
+// texts, the errors that a caller may be told about, requests that are carried out once, and notices of changes.
+//
+// It knows the engines of the database and the gate, and no table but the one of idempotency. What only one room
+// needs must not be here.
+package db
 
 import (
 	"context"
@@ -23,9 +28,9 @@ type DB struct {
 	onChange atomic.Pointer[func(string, Change)] // nil until OnChange
 }
 
-// NewDB returns a DB. The gate refuses writes. damage returns the damage that was found in the database; without
+// New returns a DB. The gate refuses writes. damage returns the damage that was found in the database; without
 // damage, it returns nil. onServer says that the engine is a PostgreSQL server.
-func NewDB(e engine.DB, now func() time.Time, g *gate.Gate, damage func() error, onServer bool) *DB {
+func New(e engine.DB, now func() time.Time, g *gate.Gate, damage func() error, onServer bool) *DB {
 	return &DB{DB: e, Now: now, gate: g, damage: damage, onServer: onServer}
 }
 

@@ -1,4 +1,4 @@
-package store
+package db
 
 import (
 	"crypto/rand"
@@ -17,8 +17,8 @@ func NewID(prefix string, t time.Time) string {
 	return prefix + "_" + strings.ToLower(id.String())
 }
 
-// isServerID reports whether id has the form that NewID returns for prefix.
-func isServerID(prefix, id string) bool {
+// IsServerID reports whether id has the form that NewID returns for prefix.
+func IsServerID(prefix, id string) bool {
 	rest, ok := strings.CutPrefix(id, prefix+"_")
 	if !ok || len(rest) != ulid.EncodedSize || rest != strings.ToLower(rest) {
 		return false
@@ -29,17 +29,17 @@ func isServerID(prefix, id string) bool {
 
 // ChoseTaskID reports whether a client has chosen the id of a task. Only such an id may exist in
 // several organizations.
-func ChoseTaskID(id string) bool { return !isServerID("tsk", id) }
+func ChoseTaskID(id string) bool { return !IsServerID("tsk", id) }
 
-// newToken returns prefix and 43 URL-safe random characters: 256 bits.
-func newToken(prefix string) string {
+// NewToken returns prefix and 43 URL-safe random characters: 256 bits.
+func NewToken(prefix string) string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never fails: without random numbers it ends the program
 	return prefix + base64.RawURLEncoding.EncodeToString(b)
 }
 
-// hashToken returns the hash with which the database knows a token.
-func hashToken(secret string) []byte {
+// HashToken returns the hash with which the database knows a token.
+func HashToken(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
 }
@@ -54,7 +54,7 @@ func ValidTaskID(id string) bool {
 	return id != "" && len(id) <= 128 && id != "." && id != ".." && strings.Trim(id, allowed) == ""
 }
 
-// isToken reports whether an Authorization header can carry text.
-func isToken(text string) bool {
+// IsToken reports whether an Authorization header can carry text.
+func IsToken(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }

@@ -1,4 +1,4 @@
-package store
+package db
 
 import (
 	"context"
@@ -23,15 +23,15 @@ import (
 // and the end of a turn with children lock several turns and sums in the order of the tree. They can
 // deadlock with the writes of these children. Then PostgreSQL ends one of them, and it runs again.
 
-// errSerialize ends a locking write that meets a case for which it is not made.
-var errSerialize = errors.New("the write has to be serializable")
+// ErrSerialize ends a locking write that meets a case for which it is not made.
+var ErrSerialize = errors.New("the write has to be serializable")
 
 // A lockingTx is the transaction of a locking write.
 type lockingTx struct{ Tx }
 
-// isLocking reports whether a write is locking. An embedded engine runs one write after the other, so
+// IsLocking reports whether a write is locking. An embedded engine runs one write after the other, so
 // none of its writes is.
-func isLocking(tx Tx) bool {
+func IsLocking(tx Tx) bool {
 	_, ok := tx.(lockingTx)
 	return ok
 }
@@ -41,23 +41,23 @@ func isLocking(tx Tx) bool {
 func (d *DB) Hot(ctx context.Context, locking bool, fn func(tx Tx) error) error {
 	if locking && d.OnServer() {
 		err := d.WriteIn(ctx, engine.Locking, func(tx Tx) error { return fn(lockingTx{tx}) })
-		if !errors.Is(err, errSerialize) {
+		if !errors.Is(err, ErrSerialize) {
 			return err
 		}
 	}
 	return d.Write(ctx, fn)
 }
 
-// oneLater calls scan with the first row of a query, before the result of any later statement is
+// OneLater calls scan with the first row of a query, before the result of any later statement is
 // returned: see engine.Tx. If there is no row, it returns the error without. If tx is not locking,
-// scan is called before oneLater returns. So the caller can use the scanned values in its next
+// scan is called before OneLater returns. So the caller can use the scanned values in its next
 // query.
-func oneLater(tx Tx, without error, scan func(scanner) error, query string, args ...any) error {
+func OneLater(tx Tx, without error, scan func(Scanner) error, query string, args ...any) error {
 	read := func(rows engine.Rows) error {
-		_, err := first(tx, rows, func(row scanner) (struct{}, error) { return struct{}{}, scan(row) })
-		return noRow(err, without)
+		_, err := first(tx, rows, func(row Scanner) (struct{}, error) { return struct{}{}, scan(row) })
+		return NoRow(err, without)
 	}
-	if isLocking(tx) {
+	if IsLocking(tx) {
 		return Unavailable(tx.QueryLater(read, query, args...))
 	}
 	rows, err := tx.Query(context.Background(), query, args...)

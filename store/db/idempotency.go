@@ -1,4 +1,4 @@
-package store
+package db
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 // How long the store remembers a request: by its Idempotency-Key, or by its content for clients
 // that send only the number of the retry.
 const (
-	idempotencyLife = 24 * time.Hour
+	IdempotencyLife = 24 * time.Hour
 	retryLife       = 10 * time.Minute
 
 	retryHashBytes = 16 // of the hash, which suffice to distinguish the requests of one caller
@@ -29,26 +29,26 @@ type IdempotencyKey struct {
 const byCaller = `api_key_num = coalesce((SELECT num FROM api_keys WHERE id = ?1), 0)
 	AND user_num = coalesce((SELECT num FROM users WHERE id = ?1), 0)`
 
-// findResult returns the id of the record that the same request created before, or "".
-func (d *DB) findResult(ctx context.Context, q querier, k IdempotencyKey) (string, error) {
+// FindResult returns the id of the record that the same request created before, or "".
+func (d *DB) FindResult(ctx context.Context, q Querier, k IdempotencyKey) (string, error) {
 	if k.KeyID == "" || k.Key == "" && !k.Retry {
 		return "", nil
 	}
 	var hash []byte
 	var id string
-	_, err := one(ctx, q, into(&hash, &id),
+	_, err := One(ctx, q, Into(&hash, &id),
 		`SELECT request_hash, result_id FROM idempotency WHERE `+byCaller+`
 			AND key = ?2 AND retry_hash = ?3 AND expires_at > ?4`, k.KeyID, k.Key, k.retryHash(), d.Millis())
 	if err == nil && k.Key != "" && !bytes.Equal(hash, k.Hash) {
 		return "", Errorf(Mismatch, "Idempotency-Key: was used for another request: method, path or body differ")
 	}
-	return id, noRow(err, nil)
+	return id, NoRow(err, nil)
 }
 
 // Replay returns the id of the record that the same request created before, or "" if the
 // request is new.
 func (d *DB) Replay(ctx context.Context, k IdempotencyKey) (string, error) {
-	return d.findResult(ctx, d, k)
+	return d.FindResult(ctx, d, k)
 }
 
 // Remember stores the result of a request that takes more than one transaction. If an equal request
@@ -60,15 +60,15 @@ func (d *DB) Remember(ctx context.Context, k IdempotencyKey, resultID string) er
 	})
 }
 
-// remember stores the result of a request in the transaction that created it. If an equal
+// RememberIn stores the result of a request in the transaction that created it. If an equal
 // request has a result already that findResult would return, it fails, and nothing is created.
-func (d *DB) remember(tx Tx, k IdempotencyKey, resultID string) error {
+func (d *DB) RememberIn(tx Tx, k IdempotencyKey, resultID string) error {
 	first, err := d.insertResult(tx, k, resultID, k.Key != "" || k.Retry)
 	switch {
 	case err != nil || first:
 		return err
-	case isLocking(tx):
-		return errSerialize // which finds what the equal request has created
+	case IsLocking(tx):
+		return ErrSerialize // which finds what the equal request has created
 	}
 	return Errorf(Busy, "Idempotency-Key: an equal request is being processed: try again")
 }
@@ -86,7 +86,7 @@ func (d *DB) insertResult(tx Tx, k IdempotencyKey, resultID string, keep bool) (
 	life, replaceable := retryLife, int64(math.MaxInt64)
 	var hash []byte
 	if k.Key != "" {
-		life, hash = idempotencyLife, k.Hash
+		life, hash = IdempotencyLife, k.Hash
 	}
 	if keep {
 		replaceable = now.UnixMilli()
@@ -121,20 +121,20 @@ func (d *DB) PruneIdempotency(ctx context.Context, limit int) (int64, error) {
 		(SELECT api_key_num, user_num, key, retry_hash FROM idempotency WHERE expires_at <= ? LIMIT ?)`, d.Millis(), limit)
 }
 
-// createOnce calls create in a write and remembers the id that it returns. If the same
+// CreateOnce calls create in a write and remembers the id that it returns. If the same
 // request was carried out before, it calls find with that id instead: then replayed is
 // true.
-func createOnce[T any](ctx context.Context, d *DB, key IdempotencyKey, find func(tx Tx, id string) (T, error),
+func CreateOnce[T any](ctx context.Context, d *DB, key IdempotencyKey, find func(tx Tx, id string) (T, error),
 	create func(tx Tx) (v T, id string, err error)) (v T, replayed bool, err error) {
-	return createOnceIn(ctx, d, false, key, find, create)
+	return CreateOnceIn(ctx, d, false, key, find, create)
 }
 
-// createOnceIn is createOnce in a write that is locking, as for hot.
-func createOnceIn[T any](ctx context.Context, d *DB, locking bool, key IdempotencyKey,
+// CreateOnceIn is createOnce in a write that is locking, as for hot.
+func CreateOnceIn[T any](ctx context.Context, d *DB, locking bool, key IdempotencyKey,
 	find func(tx Tx, id string) (T, error),
 	create func(tx Tx) (v T, id string, err error)) (v T, replayed bool, err error) {
 	err = d.Hot(ctx, locking, func(tx Tx) error {
-		id, err := d.findResult(ctx, tx, key)
+		id, err := d.FindResult(ctx, tx, key)
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func createOnceIn[T any](ctx context.Context, d *DB, locking bool, key Idempoten
 		if v, id, err = create(tx); err != nil {
 			return err
 		}
-		return d.remember(tx, key, id)
+		return d.RememberIn(tx, key, id)
 	})
 	return v, replayed, err
 }

@@ -1,4 +1,4 @@
-package store
+package db
 
 import (
 	"net/mail"
@@ -23,36 +23,36 @@ func FirstRunes(text string, n int) string {
 	return text
 }
 
-// checkName adds an error to f if a name is blank, is too long or has a NUL character.
-func checkName(f *Fields, path, name string, most int) {
+// CheckName adds an error to f if a name is blank, is too long or has a NUL character.
+func CheckName(f *Fields, path, name string, most int) {
 	f.Check(name != "" && utf8.RuneCountInString(name) <= most, path, "must have 1 to %d characters", most)
 	f.Check(name == "" || !IsBlank(name), path, "must not be blank")
-	checkNUL(f, path, name)
+	CheckNUL(f, path, name)
 }
 
-// checkLine adds an error to f if a text is too long or has a NUL character.
-func checkLine(f *Fields, path, text string, most int) {
+// CheckLine adds an error to f if a text is too long or has a NUL character.
+func CheckLine(f *Fields, path, text string, most int) {
 	f.Check(utf8.RuneCountInString(text) <= most, path, "must have at most %d characters", most)
-	checkNUL(f, path, text)
+	CheckNUL(f, path, text)
 }
 
-// checkNUL adds an error to f if a text has a NUL character, which many programs take for the end
+// CheckNUL adds an error to f if a text has a NUL character, which many programs take for the end
 // of the text.
-func checkNUL(f *Fields, path, text string) {
+func CheckNUL(f *Fields, path, text string) {
 	f.Check(!strings.Contains(text, "\x00"), path, "must not have a NUL character")
 }
 
-// maxName is how many characters the name of a key, user or organization may have.
-const maxName = 200
+// MaxName is how many characters the name of a key, user or organization may have.
+const MaxName = 200
 
-// validEmail reports whether text is an email address and nothing else.
-func validEmail(text string) bool {
+// ValidEmail reports whether text is an email address and nothing else.
+func ValidEmail(text string) bool {
 	a, err := mail.ParseAddress(text)
 	return err == nil && a.Address == text && len(text) <= 320
 }
 
-// clip returns the start of text: at most n bytes of valid UTF-8.
-func clip(text string, n int) string {
+// Clip returns the start of text: at most n bytes of valid UTF-8.
+func Clip(text string, n int) string {
 	if len(text) > n {
 		text = text[:n]
 	}

@@ -1,4 +1,4 @@
-package store
+package db
 
 import (
 	"database/sql"
@@ -42,7 +42,7 @@ type Error struct {
 	Details []Detail // every invalid field, not the first
 
 	RetryAfter time.Duration // of a Limited error, and of a Busy one that lasts longer than a second
-	cause      error         // for the log
+	Cause      error         // for the log; clients do not see it
 }
 
 // CodeStorage is the code of errors that come from the disk or from another limit of the
@@ -57,14 +57,14 @@ type Detail struct {
 
 // Error returns the message and, for the log, the cause.
 func (e *Error) Error() string {
-	if e.cause != nil {
-		return e.Message + ": " + e.cause.Error()
+	if e.Cause != nil {
+		return e.Message + ": " + e.Cause.Error()
 	}
 	return e.Message
 }
 
 // Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.cause }
+func (e *Error) Unwrap() error { return e.Cause }
 
 // Errorf returns an Error of a kind.
 func Errorf(kind Kind, format string, args ...any) *Error {
@@ -113,22 +113,22 @@ func Unavailable(err error) error {
 		return err
 	}
 	if sqlite.IsDamage(err) {
-		return &Error{Kind: Damaged, Code: "storage_damaged", Message: damageMessage, cause: err}
+		return &Error{Kind: Damaged, Code: "storage_damaged", Message: damageMessage, Cause: err}
 	}
 	if sqlite.IsFull(err) {
-		return diskFullError(err)
+		return DiskFullError(err)
 	}
 	if postgres.IsUnavailable(err) {
-		return &Error{Kind: Busy, Code: CodeStorage, Message: serverMessage(err), cause: err}
+		return &Error{Kind: Busy, Code: CodeStorage, Message: serverMessage(err), Cause: err}
 	}
 	if !sqlite.IsUnavailable(err) {
 		return err
 	}
 	if sqlite.IsOutOfFiles(err) {
-		return &Error{Kind: Busy, Code: CodeStorage, cause: err,
+		return &Error{Kind: Busy, Code: CodeStorage, Cause: err,
 			Message: "the server has reached its limit of open files: try again later"}
 	}
-	return &Error{Kind: Busy, Code: CodeStorage, Message: "the data folder cannot be written now", cause: err}
+	return &Error{Kind: Busy, Code: CodeStorage, Message: "the data folder cannot be written now", Cause: err}
 }
 
 // serverMessage returns the message for clients about a failure of the database server.
@@ -152,9 +152,10 @@ const damageMessage = "the server's database is damaged: its operator has to res
 // diskFullMessage is the message for clients, below the reserve and after a failed write.
 const diskFullMessage = "the server's disk is full: it takes no new work until there is room again"
 
-func diskFullError(cause error) *Error {
+// DiskFullError returns the error of a full disk. cause is for the log and may be nil.
+func DiskFullError(cause error) *Error {
 	e := ReadOnlyError(CodeStorage, diskFullMessage)
-	e.cause = cause
+	e.Cause = cause
 	return e
 }
 
