@@ -117,7 +117,7 @@ CREATE TABLE links (
 CREATE UNIQUE INDEX links_by_invited ON links (organization_id, email) WHERE kind = 'invitation'; -- only one
 CREATE INDEX links_by_organization ON links (organization_id, id) WHERE kind = 'invitation'; -- the list of open ones
 CREATE INDEX links_by_user ON links (user_id) WHERE user_id IS NOT NULL; -- ended by a change of password
-CREATE INDEX links_by_creator ON links (created_by_user_id) WHERE created_by_user_id IS NOT NULL; -- their role ends
+CREATE INDEX links_by_creator ON links (created_by_user_id) WHERE created_by_user_id IS NOT NULL; -- end with its role
 CREATE INDEX links_by_expiry ON links (expires_at); -- pruning
 
 -- A session is a browser in which a user is signed in. Only the hash of its token is kept.
@@ -707,8 +707,8 @@ CREATE TABLE inbound_emails (
     id              TEXT NOT NULL UNIQUE,       -- msg_
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     worker_id       TEXT REFERENCES workers (id) ON DELETE RESTRICT, -- NULL: it is for the postmaster
-    message_id      TEXT NOT NULL,              -- its sender's, or made from the content; without REFERENCES: of a mail
-    content         TEXT,                       -- hash of its id, author, date, subject and body; NULL: a copy
+    message_id      TEXT NOT NULL,              -- its sender's or made by us, without REFERENCES: no row of ours
+    content         TEXT,                       -- hash of Message-ID, author, date, subject and body; NULL: a copy
     proven          INTEGER NOT NULL DEFAULT 0 CHECK (proven IN (0, 1, 2)), -- 1: its author is proven; 2: and a member
     status          TEXT NOT NULL CHECK (status IN ('accepted', 'ignored', 'held')),
     reason          TEXT NOT NULL,              -- why ignored or held; '' if accepted
@@ -871,7 +871,7 @@ CREATE TABLE leaders (
 -- The highest price of the model calls that a node has in progress. The table is used where several nodes make calls
 -- that a cap or the budget of a team limits. As in placements, a row counts only while its runner has one in runners.
 CREATE TABLE reservations (
-    account   TEXT NOT NULL,    -- an organization, or a team: see runner/ledger.go
+    account   TEXT NOT NULL,    -- an organization's id, or 'team ' and a turn's id
     runner_id TEXT NOT NULL,    -- without REFERENCES: see above
     cost      INTEGER NOT NULL, -- nano-dollars
     PRIMARY KEY (account, runner_id)

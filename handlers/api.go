@@ -2,8 +2,8 @@
 // writes the response that openapi.yaml describes. The package identifies callers, limits request
 // rates, and maps errors to responses, each in one place.
 //
-// It imports events, metrics, serve, store, runner, sandbox, share, view and trace. It holds no SQL and no rule
-// about workers or turns, and it never runs a turn: Runner.Accept takes instructions.
+// It imports events, metrics, serve, store and its rooms, runner, sandbox, share, view and trace. It holds no SQL and
+// no rule about workers or turns, and it never runs a turn: Runner.Accept takes instructions.
 package handlers
 
 import (

@@ -51,7 +51,7 @@ func (a *API) HoldPassword(addr, userID, organizationID string) (release func(),
 	return a.shares.passwords.Take(share.Holder{Key: userID, Address: addr, Organization: organizationID})
 }
 
-// ReadPageForm reads a form with files. It returns a store.Error for a form that breaks the
+// ReadPageForm reads a form with files. It returns a db.Error for a form that breaks the
 // limits of uploads or breaks off. The form then holds the fields before the fault, and is never nil.
 func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request, who store.Identity) (*PageForm, error) {
 	b, refusal := a.readForm(w, &request{Request: r, who: who, readIn: a.cfg.Timing.ReadIn, bodies: a.shares.uploads})

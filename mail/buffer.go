@@ -18,7 +18,7 @@ type buffer struct {
 	networks map[string]*network
 }
 
-// A network is one from which mail is being received.
+// A network counts the mail that is being received from it.
 type network struct {
 	share *semaphore.Weighted
 	users int // calls of acquire without their release

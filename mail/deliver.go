@@ -195,7 +195,7 @@ func (d *delivery) rememberNetwork(emails []store.NewEmail) {
 // envelopes. The process may be busy with other documents.
 const convertTime = time.Minute
 
-// readBody reads the body of a mail. It returns a store.Busy error if too many
+// readBody reads the body of a mail. It returns a db.Busy error if too many
 // documents are being read.
 func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
 	keep func(message.Attachment) error) (message.Body, error) {

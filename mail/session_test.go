@@ -215,7 +215,7 @@ func TestConnectionLimits(t *testing.T) {
 	is.True(strings.Contains(third.answer(), "EOF"))
 	is.Equal(p.store.Counters().MailConnectionsRefused.Load(), int64(1))
 	first.must("221", first.say("QUIT"))
-	storetest.Eventually(t, "the network to be free", func() bool {
+	storetest.Eventually(t, "the share of the connection to be free", func() bool {
 		c := p.dial()
 		defer c.Close()
 		return strings.HasPrefix(c.answer(), "220")

@@ -99,7 +99,7 @@ func (r *Runner) compact(ctx context.Context, e *execution, c *prompt.Compactor,
 
 // summarise asks the model to write a summary. The text is empty if the turn must keep its credits
 // for the answer. It is also empty if the provider refuses the request for its length or content.
-// The caller must settle a.reserved once the cost is in the database.
+// The caller must settle a.Reserved once the cost is in the database.
 func (r *Runner) summarise(ctx context.Context, e *execution, req model.Request, a *budget.Allowance) (
 	text string, used store.Usage, err error) {
 	estimate, most := prompt.EstimateRequest(req), req.MaxTokens

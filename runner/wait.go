@@ -32,7 +32,7 @@ func (r *Runner) Watch(turnID string) *Watch {
 // Leave ends the Watch.
 func (w *Watch) Leave() { w.leave() }
 
-// Wait waits until the turn has ended or ctx is done. It returns a store.Error of kind Busy if the
+// Wait waits until the turn has ended or ctx is done. It returns a db.Error of kind Busy if the
 // runner stops first.
 func (r *Runner) Wait(ctx context.Context, turnID string) error {
 	w := r.Watch(turnID)
@@ -43,7 +43,7 @@ func (r *Runner) Wait(ctx context.Context, turnID string) error {
 
 // Result waits until the turn has ended or ctx is done. It returns the task as the store would
 // return it at the end of the turn, or nil if memory does not hold the whole task. Callers must not
-// change the task. Result returns a store.Error of kind Busy if the runner stops first.
+// change the task. Result returns a db.Error of kind Busy if the runner stops first.
 func (w *Watch) Result(ctx context.Context) (*store.Conversation, error) {
 	poll := time.NewTicker(w.r.Streams.PollEvery())
 	defer poll.Stop()

@@ -21,7 +21,7 @@ const ofQueuedTasks = `organization_num = (SELECT o.num FROM workers w JOIN orga
 // the queue and have never run. It needs few statements, however many turns there are. It returns the ended turns
 // without their inputs, and none if no such task is left. Turns that a runner is claiming are skipped.
 //
-// It may be a locking write (see hot): it locks the first turn of each task, so that no turn of the task runs. No turn
+// It may be a locking write (see db.DB.Hot): it locks the first turn of each task, so that no turn of the task runs. No turn
 // is added, because the worker is deleted: see keepsWorker. It queues no delivery and no reply, as the end of any turn
 // of a deleted worker: see speaks.
 func (s *Store) AbortQueued(ctx context.Context, workerID string, limit int) (ended []Turn, err error) {

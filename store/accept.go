@@ -10,13 +10,13 @@ import (
 // CreateTurn accepts an instruction. When it returns, the turn is durably in the queue, or a runner
 // has claimed it already: see UseSlots.
 //
-// CreateTurn may be a locking write (see hot), unless it looks for the newest task. It locks the task
+// CreateTurn may be a locking write (see db.DB.Hot), unless it looks for the newest task. It locks the task
 // to which it adds a turn, and each end of a turn changes that row. So neither the number of the
 // new turn nor the turns before it can change. The unique index on the ids of tasks decides which
 // write creates a task. The limits of the queue are counted in memory, before the commit. The
 // rights of the caller, the worker and the spending may change at the same time. The result is then
 // the same as if they changed right after this write. But the worker is locked, so that it is not deleted
-// before the commit: see keepsWorker. remember decides between equal requests.
+// before the commit: see keepsWorker. RememberIn decides between equal requests.
 func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	if err := n.check(); err != nil {
 		return Accepted{}, err
@@ -29,7 +29,7 @@ func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 }
 
 // acceptOnce returns the turn that accept makes in a write, or the turn that the same
-// request made before. locking is as for hot.
+// request made before. locking is as for db.DB.Hot.
 func (s *Store) acceptOnce(ctx context.Context, key db.IdempotencyKey, locking bool,
 	accept func(tx db.Tx) (Accepted, error)) (a Accepted, err error) {
 	a, replayed, err := db.CreateOnceIn(ctx, s.db, locking, key, func(tx db.Tx, id string) (a Accepted, err error) {

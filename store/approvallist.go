@@ -42,7 +42,7 @@ func (s *Store) Approvals(ctx context.Context, c Caller, q ApprovalQuery) ([]App
 	from += ` AND num < ?2 ORDER BY num DESC `
 	limit := db.PageLimit(q.Limit)
 	// The subquery is the outer loop, so its order is that of the result. It reads at most
-	// maxScanned rows, because a caller may see none of many thousands.
+	// db.MaxScanned rows, because a caller may see none of many thousands.
 	rows, err := db.All(ctx, s.db, scanDescribed, `SELECT `+approvalColumns+`, s.parts, `+mayDecide("?3", "?4")+`
 		FROM (SELECT *`+from+`LIMIT ?5) a`+joinApproval+joinStep+joinWorker+`
 		WHERE (?6 OR w.visibility = 'public' OR w.user_id = ?4
@@ -61,7 +61,7 @@ func (s *Store) Approvals(ctx context.Context, c Caller, q ApprovalQuery) ([]App
 const MaxPendingDecisions = 100
 
 // PendingDecisions returns the number of decisions and answers that wait for the caller, at most
-// MaxPendingDecisions. Every page shows this number, so the query reads only the newest maxScanned
+// MaxPendingDecisions. Every page shows this number, so the query reads only the newest db.MaxScanned
 // pending approvals.
 func (s *Store) PendingDecisions(ctx context.Context, c Caller) (int64, error) {
 	return db.One(ctx, s.db, db.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM

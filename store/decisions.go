@@ -61,7 +61,7 @@ func (s *Store) approvalToDecide(ctx context.Context, tx db.Tx, c *Caller, taskI
 	if err != nil {
 		return a, task, err
 	}
-	// The result is not used: the same decision again changes nothing anyway. findResult
+	// The result is not used: the same decision again changes nothing anyway. FindResult
 	// returns an error if the key belongs to a different decision.
 	if _, err := s.db.FindResult(ctx, tx, key); err != nil {
 		return a, task, err

@@ -31,7 +31,7 @@ func AbortedOutcome() Outcome {
 // transaction. It also stores the turn's last step, unless last is nil. It returns
 // ErrClaimLost if the runner no longer has the turn.
 //
-// It may be a locking write (see hot) if the end of the turn depends on no other turn. That is so
+// It may be a locking write (see db.DB.Hot) if the end of the turn depends on no other turn. That is so
 // if the turn completes, has asked for no approvals, has no parent and has started no turns.
 // FinishTurn first locks the turn, so neither the claim nor the mark of a cancel can change. If the
 // turn was cancelled or has started turns, the write becomes serializable. StartChild locks the
@@ -367,7 +367,7 @@ func (s *Store) abandonChildren(tx db.Tx, t Turn) error {
 const ofWaitedFor = ` FROM turns WHERE parent_turn_num = ?1 AND NOT EXISTS (SELECT 1 FROM tool_calls k
 	WHERE k.turn_num = ?1 AND k.step_seq = parent_step_seq AND k.seq = parent_call_seq)`
 
-// refuseChildren ends a locking write with errSerialize if abandonChildren would cancel a child. It
+// refuseChildren ends a locking write with db.ErrSerialize if abandonChildren would cancel a child. It
 // needs no round trip of its own.
 func refuseChildren(tx db.Tx, t Turn) error {
 	return db.OneLater(tx, nil, func(row db.Scanner) error {

@@ -16,7 +16,7 @@ type NodeLook struct {
 }
 
 // nodeLooks selects the nodes of a database on a server. A server that does not share the database has no URL.
-const nodeLooks = `SELECT url, version, EXISTS (SELECT 1 FROM leaders WHERE runner_id = runners.id),
+const nodeLooks = `SELECT url, coalesce(version, ''), EXISTS (SELECT 1 FROM leaders WHERE runner_id = runners.id),
 		expires_at - CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)
 	FROM runners WHERE url <> '' ORDER BY url, started_at`
 

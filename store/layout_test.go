@@ -29,7 +29,7 @@ var rooms = map[string][]string{
 		"store/pattern", "store/visible"},
 	// The interface of database engines, so that a second engine is possible.
 	"store/engine": {},
-	// What all rooms of the store stand on. It knows one table.
+	// What all rooms of the store stand on.
 	"store/db": {"store/engine", "store/gate", "store/postgres", "store/sqlite"},
 	// Whether anything may be written now: the reasons and the disk are watched in one place.
 	"store/gate": {},
@@ -138,7 +138,7 @@ var rooms = map[string][]string{
 	// Connections to hosts that others name are guarded in one place.
 	"runner/dial": {},
 	// How the server meets its clients. It knows no resource.
-	"handlers/serve": {"runner/share", "store"},
+	"handlers/serve": {"runner/share", "store/db"},
 	// What GET /metrics writes. It reads the store and the runner, and knows no resource.
 	"handlers/metrics": {"store", "runner"},
 	// Event streams to clients. It knows no resource and no caller.

@@ -180,7 +180,7 @@ func (s *Store) place(tx db.Tx, runnerID string, workerNum int64) (placed bool, 
 }
 
 // ReleasePlacements ends the placements of a runner whose workers have had no turn for the duration
-// idle. It also deletes the placements and holds of runners without a lease.
+// idle. It also deletes the placements and reservations of runners without a lease.
 func (s *Store) ReleasePlacements(ctx context.Context, runnerID string, idle time.Duration) error {
 	if s.node == nil {
 		return nil
@@ -199,7 +199,7 @@ func (s *Store) ReleasePlacements(ctx context.Context, runnerID string, idle tim
 	})
 }
 
-// forgetNode deletes the placements, the holds and the leadership of a runner.
+// forgetNode deletes the placements, the reservations and the leadership of a runner.
 func (s *Store) forgetNode(tx db.Tx, runnerID string) error {
 	if s.node == nil {
 		return nil

@@ -243,8 +243,8 @@ func (s *Store) OnInterrupted(fn func(Turn)) { s.onInterrupted.Store(&fn) }
 
 // ClaimTurns takes up to n waiting turns for a runner: round robin by organization, then
 // by worker. At most strangers of them are turns of people who are not members, and no more than each
-// fourth while members' turns wait. It takes none in maintenance and while the disk is full: see Room. On a server it may
-// return fewer than are waiting while other calls claim.
+// fourth while members' turns wait. It takes none in maintenance and while the disk is full: see Room. On a server it
+// may return fewer than are waiting while other calls claim.
 //
 // It may be locking: nextInQueue locks the turn, and skips a turn that another write has locked. So
 // the row of the turn cannot change any more, and the version of its worker never changes. The

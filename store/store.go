@@ -3,9 +3,9 @@
 // folder or in a bucket. The package holds the records, the queries and the access rules. It also
 // holds every state change, as a method that is named for the event.
 //
-// It is the only package that knows SQL. Of this module it imports only the database engines, the
-// client of buckets, the cron expressions and the patterns. A write that has returned is
-// committed, and survives kill -9 and power loss. The store starts no work and sends nothing: the
+// It and its packages are the only ones that know SQL. Of this module it imports only packages below
+// store: db and gate, on which it stands, the database engines, the client of buckets, and pure ones.
+// A write that has returned is committed, and survives kill -9 and power loss. The store starts no work and sends nothing: the
 // runner and the handlers act on its rows.
 package store
 

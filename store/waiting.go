@@ -223,7 +223,7 @@ func (s *Store) QueueRoom(c Caller) error { return s.waiting.full(c.Organization
 
 // ScheduleRoom returns how many turns schedules may add to the queue of all
 // organizations together: they fill at most half of it. DueSchedules keeps each
-// organization within its own half. While the disk is full, it returns 0: see Room.
+// organization within its own half. While the disk is full, it returns 0: see gate.Gate.Room.
 func (s *Store) ScheduleRoom() int64 {
 	if s.Gate.Room() != nil {
 		return 0

@@ -1,5 +1,5 @@
 // Package command implements the commands with which an operator works on a data folder: run a
-// task, manage keys and users, back up, restore, and examine this machine. Commands that change a
+// task, manage keys and users, back up and restore. Commands that change a
 // folder work through the socket of the server that has the folder open. If no server runs, they
 // work on the folder itself.
 //

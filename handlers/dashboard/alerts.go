@@ -92,7 +92,8 @@ func (d *Dashboard) alertsPage(w http.ResponseWriter, r *frame.Request, status i
 		p.Topics = append(p.Topics, frame.Option{Value: string(t), Label: r.Lang.Label("alert topic", string(t))})
 	}
 	for _, h := range store.AlertFrequencies() {
-		p.Frequencies = append(p.Frequencies, frame.Option{Value: string(h), Label: r.Lang.Label("alert frequency", string(h))})
+		p.Frequencies = append(p.Frequencies,
+			frame.Option{Value: string(h), Label: r.Lang.Label("alert frequency", string(h))})
 	}
 	// The list is only a suggestion: the form accepts the address of any member.
 	if p.Members, _, err = d.Store.Members(r.Context(), r.Who.Caller, "", shownMembers); err != nil {

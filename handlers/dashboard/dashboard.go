@@ -2,8 +2,8 @@
 // their role permits. The server creates the pages from embedded templates. They work without
 // JavaScript and load nothing from other sites.
 //
-// It imports handlers, store, runner and rooms below runner. It serves no JSON and holds no
-// SQL. It holds no rule about rights either: the store decides what each caller may do. A page
+// It imports handlers, store, runner and rooms below them. It stands on frame and draws with show. It serves no JSON
+// and holds no SQL. It holds no rule about rights either: the store decides what each caller may do. A page
 // writes the text of users through html/template only, or as sanitised Markdown.
 //
 // Each group of pages has a file: its routes, the data of its templates, then its handlers. A

@@ -31,7 +31,7 @@ import (
 const (
 	// internalPath begins the paths of requests that no client sends.
 	internalPath = "/internal/"
-	changesPath  = internalPath + "changes" // where a node receives messages
+	changesPath  = internalPath + "changes" // where a node receives messages; a part of the protocol between versions
 
 	maxMessage     = 256 << 10             // maximum bytes of a message; the largest runner.Changes has about 150 KiB
 	messageTimeout = 2 * time.Second       // of one message

@@ -13,7 +13,7 @@ import (
 // not stored, because after a restart no call is in progress. Among nodes, however, the sum of each
 // account with a limit is stored. So the calls of all nodes together cannot exceed the limit.
 type Ledger struct {
-	publish func(key string, held int64) error // stores the sum of an account; nil without other nodes
+	publish func(key string, held int64) error // stores the sum of an account: see NewLedger
 
 	mu       sync.Mutex          // guards the fields below and the users of accounts; held only briefly
 	accounts map[string]*account // by organization or team; only accounts with users
@@ -128,7 +128,7 @@ func (rv *Reservation) hold(ctx context.Context, decide func(held int64) (Verdic
 	return nil, v.Shared, nil
 }
 
-// SettleWith makes settle also release another reservation of the same call. also is nil for none.
+// SettleWith makes Settle also release another reservation of the same call. also is nil for none.
 func (rv *Reservation) SettleWith(also *Reservation) { rv.also = also }
 
 // Settle releases a reservation after the real cost of the call is stored. It does nothing if rv is

@@ -1,4 +1,4 @@
-// Package models knows which models of an organization answer. Outages keeps the time for which a model is not asked,
+// Package models knows which models answer, for all organizations of this process. Outages keeps the time for which a model is not asked,
 // the one turn that asks it next, and the turns that wait for it.
 //
 // It imports package model, and nothing else of this program. It makes no call and reads no row: callers report what
@@ -33,7 +33,7 @@ type outage struct {
 // use. It is not stored: after a restart, the first calls detect the outages again.
 type Outages struct {
 	mu       sync.Mutex           // guards the maps and every outage in them; never held during a call
-	down     map[string]*outage   // by the model's name
+	down     map[string]*outage   // by the model and who pays for it
 	answered map[string]time.Time // the time of each model's last answer
 }
 
@@ -145,7 +145,7 @@ func (o *Outages) Leave(name, turnID string) {
 	}
 }
 
-// Failed records that all tries of a turn have Failed. since is the time of the first failure.
+// Failed records that all tries of a turn have failed. since is the time of the first failure.
 // pause returns the wait after the n-th failure in a row.
 func (o *Outages) Failed(name, turnID string, err *model.Error, since, now time.Time, pause func(n int) time.Duration) {
 	o.mu.Lock()

@@ -2,8 +2,8 @@
 // workspace only, have no network and are killed after their timeout. A FilterPool parses hostile documents in
 // processes that can only compute.
 //
-// All dangerous code is in this package and in the packages dial and workspace, so that it can be reviewed in one
-// place. So the package imports no other package of this program but workspace, and does not depend on turns, tools
+// All dangerous code is in this package and in the packages dial and workspace, so that it can be reviewed as a
+// whole. So the package imports no other package of this program but workspace, and does not depend on turns, tools
 // or HTTP.
 package sandbox
 

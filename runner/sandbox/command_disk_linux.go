@@ -7,9 +7,9 @@ import (
 	"os"
 	"time"
 
-	"journeyman/runner/workspace"
-
 	"golang.org/x/sys/unix"
+
+	"journeyman/runner/workspace"
 )
 
 // A diskWatch limits the disk space that a command uses. It surveys the workspace when the file
@@ -79,7 +79,7 @@ func (d *diskWatch) exceeded(now time.Time) bool {
 	if !d.moved(room) && idle < walkEvery || idle < walkPause*d.took {
 		return false
 	}
-	d.held, _ = d.w.Survey(d.most) // survey fails only if a function passed to it fails, and there is none
+	d.held, _ = d.w.Survey(d.most) // Survey fails only if a function passed to it fails, and there is none
 	d.walked, d.when = room, time.Now()
 	d.took = d.when.Sub(now)
 	// Other workspaces may have used up the quota meanwhile. A command that has written nothing goes on.

@@ -17,9 +17,9 @@ import (
 	"syscall"
 	"time"
 
-	"journeyman/runner/workspace"
-
 	"golang.org/x/sys/unix"
+
+	"journeyman/runner/workspace"
 )
 
 // run runs a command that Command.check has accepted. An error of type stopped is the reason

@@ -43,7 +43,7 @@ func (s *Shell) Confined() bool { return s.confined }
 
 // Run runs c with w as its only folder. It returns when the command and all processes that it
 // started have ended. The Result reports whether the command failed or was killed. The error is
-// an *Error for an invalid command and ctx's cause if ctx has ended. Any other error is a fault
+// a *workspace.Error for an invalid command and ctx's cause if ctx has ended. Any other error is a fault
 // of the machine.
 func (s *Shell) Run(ctx context.Context, w *workspace.Workspace, c Command) (Result, error) {
 	if err := c.check(); err != nil {
@@ -95,7 +95,7 @@ func (s *Shell) settle(w *workspace.Workspace, folder *os.File) (note string, er
 	return w.Fullness(held, s.cfg.Limits.FileSize), nil
 }
 
-// check returns an *Error for a command that the shell cannot run.
+// check returns a *workspace.Error for a command that the shell cannot run.
 func (c Command) check() error {
 	switch {
 	case strings.TrimSpace(c.Script) == "":

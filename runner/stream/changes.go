@@ -41,7 +41,7 @@ type lastChange struct {
 }
 
 // changeMargin is subtracted from the time in a position of another node. Changes that happened within
-// this margin are sent again: the clocks of nodes differ, and news of a change arrives late.
+// this margin are sent again: the clocks of nodes differ, and a change arrives late.
 const changeMargin = 5 * time.Second
 
 func newChangeLog(now func() time.Time) *changeLog {

@@ -109,7 +109,7 @@ func (s *WorkerStream) inRing(t store.Turn) bool {
 
 // Next waits for events. done is always false: new turns may always follow. It returns an error
 // when ctx ends, and ErrClosed when the service stops or after Leave. If the client is too slow, it
-// returns a store.Error of kind Busy. It never returns events together with an error.
+// returns a db.Error of kind Busy. It never returns events together with an error.
 func (s *WorkerStream) Next(ctx context.Context) (events []Event, done bool, err error) {
 	for len(s.past) > 0 {
 		events, err := s.past[0](ctx)

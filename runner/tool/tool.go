@@ -1,8 +1,8 @@
 // Package tool contains the tools that workers call. Each tool has a file of its own, and All
 // lists them.
 //
-// Of this module, the package may import only sandbox, diff, and the readers and writers of documents. A tool gets the data of
-// its turn from a Host. A tool never trusts its arguments: a model wrote them, and a hostile
+// Of this module, the package may import only dial, workspace, sandbox, diff, visible, and the readers and writers of
+// documents. A tool gets the data of its turn from a Host. A tool never trusts its arguments: a model wrote them, and a hostile
 // document may have misled the model.
 package tool
 

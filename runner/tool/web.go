@@ -77,7 +77,7 @@ func checkAddress(guarded dial.Guard, u *url.URL) error {
 	case len(u.String()) > maxAddress:
 		return Errorf("an address can have %d bytes", maxAddress)
 	}
-	// The Dialer checks the resolved address again when it dials. This check is earlier, and
+	// The guard checks the resolved address again when it dials. This check is earlier, and
 	// its error is clearer.
 	if err := dial.CheckPort(u); err != nil {
 		return &Error{Message: err.Error()}

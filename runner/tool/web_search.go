@@ -30,7 +30,7 @@ type webSearch struct {
 }
 
 // WebSearch returns the tool web_search. The operator chooses the engine, so it may run on this
-// machine: WebSearch uses no guarded Dialer. It returns an error if cfg contains no valid
+// machine: WebSearch uses no guarded connection. It returns an error if cfg contains no valid
 // address.
 func WebSearch(cfg SearchConfig) (Tool, error) {
 	if cfg.URL == "" && cfg.Key != "" {

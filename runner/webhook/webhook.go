@@ -6,7 +6,7 @@
 //
 // It also sends the alert messages of organizations to their webhook channels.
 //
-// The package may import store, view, trace and sandbox. The due deliveries exist only in the
+// The package may import store, dial, view, workspace and trace. The due deliveries exist only in the
 // database, so a crash loses no delivery. After a crash, a few attempts that were not recorded are
 // made again.
 package webhook

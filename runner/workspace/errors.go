@@ -12,7 +12,7 @@ type Kind int
 
 // The kinds of errors.
 const (
-	Invalid      Kind = iota + 1 // the path or the file is not suitable for the call
+	Invalid      Kind = iota + 1 // the path, the file or the command is not suitable for the call
 	NotFound                     // there is no file or folder at the path
 	TooLarge                     // a file exceeds Limits.FileSize, or the limit of one Place
 	TooManyFiles                 // the workspace has reached Limits.Files
@@ -36,6 +36,7 @@ func IsNotFound(err error) bool {
 	return ok && e.Kind == NotFound
 }
 
+// Errorf returns an Error of a kind.
 func Errorf(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// GiveTo returns a function for survey that makes user the owner of the workspace and its
+// GiveTo returns a function for Survey that makes user the owner of the workspace and its
 // content. Commands of that user can then change files that the service wrote.
 func (w *Workspace) GiveTo(user int) func(p string, info fs.FileInfo) error {
 	return func(p string, info fs.FileInfo) error {

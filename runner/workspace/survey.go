@@ -16,7 +16,7 @@ type Holding struct {
 	Deep  bool  // there are folders deeper than tooDeep, which are not counted
 }
 
-// Exceeds reports whether h Exceeds most in any field.
+// Exceeds reports whether h exceeds most in any field.
 func (h Holding) Exceeds(most Holding) bool {
 	return h.Files > most.Files || h.Bytes > most.Bytes || h.Deep && !most.Deep
 }
@@ -124,4 +124,5 @@ func (w *Workspace) Fullness(held Holding, fileSize int64) string {
 	return ""
 }
 
+// Mebibytes returns a number of bytes as text, in MiB.
 func Mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

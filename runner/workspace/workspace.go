@@ -56,6 +56,7 @@ const MaxTotalSize = 1 << 30
 // FileSize returns the maximum number of bytes in one file of the workspace.
 func (w *Workspace) FileSize() int64 { return w.limits.FileSize }
 
+// WithDefaults returns the limits with defaults in place of zeros.
 func (l Limits) WithDefaults() Limits {
 	return Limits{FileSize: cmp.Or(l.FileSize, 25<<20), Files: cmp.Or(l.Files, 10_000),
 		TotalSize: cmp.Or(l.TotalSize, MaxTotalSize), Quota: l.Quota}

@@ -1,8 +1,8 @@
 // Package db is what the rooms of the store stand on: writes and their gate, helpers for SQL, pages of lists, ids,
 // texts, the errors that a caller may be told about, requests that are carried out once, and notices of changes.
 //
-// It knows the engines of the database and the gate, and no table but the one of idempotency. What only one room
-// needs must not be here.
+// It knows the engines of the database and the gate. Of the tables it reads those of idempotency, and those that give
+// records their num: organizations, workers, users and api_keys. What only one room needs must not be here.
 package db
 
 import (
@@ -16,13 +16,14 @@ import (
 )
 
 // A DB runs the queries and the writes of all rooms of the store. Its methods are safe for concurrent use. Those of the
-// engine read: Query outside of a transaction, and Snapshot for several queries of one state.
+// engine read, and ask no gate: Query outside of a transaction, and Snapshot for several queries of one state.
+// WriteLater does not ask it either.
 type DB struct {
 	engine.DB
 	Now func() time.Time // the clock
 
 	gate     *gate.Gate
-	damage   func() error // the damage that was found in the database; nil if it cannot be damaged
+	damage   func() error // returns the damage that was found in the database, or nil
 	onServer bool
 	underWay writesUnderWay
 	onChange atomic.Pointer[func(string, Change)] // nil until OnChange
@@ -41,11 +42,10 @@ func (d *DB) OnServer() bool { return d.onServer }
 // committed. If fn fails, Write undoes fn's changes and returns its error. If ctx ends
 // before fn has begun, fn never runs.
 func (d *DB) Write(ctx context.Context, fn func(tx Tx) error) error {
-	return d.WriteIn(ctx, engine.Serializable, fn)
+	return d.writeIn(ctx, engine.Serializable, fn)
 }
 
-// WriteIn is Write with a mode of the engine.
-func (d *DB) WriteIn(ctx context.Context, mode engine.Mode, fn func(tx Tx) error) error {
+func (d *DB) writeIn(ctx context.Context, mode engine.Mode, fn func(tx Tx) error) error {
 	// This comes before the check of the gate: code that closes the gate can then wait for all writes
 	// that have passed it.
 	begun := d.underWay.begin()

@@ -36,11 +36,11 @@ func IsLocking(tx Tx) bool {
 	return ok
 }
 
-// Hot runs fn as a locking write if locking is true. If fn then returns errSerialize, it runs again
+// Hot runs fn as a locking write if locking is true. If fn then returns ErrSerialize, it runs again
 // as a serializable one.
 func (d *DB) Hot(ctx context.Context, locking bool, fn func(tx Tx) error) error {
 	if locking && d.OnServer() {
-		err := d.WriteIn(ctx, engine.Locking, func(tx Tx) error { return fn(lockingTx{tx}) })
+		err := d.writeIn(ctx, engine.Locking, func(tx Tx) error { return fn(lockingTx{tx}) })
 		if !errors.Is(err, ErrSerialize) {
 			return err
 		}

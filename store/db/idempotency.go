@@ -61,7 +61,7 @@ func (d *DB) Remember(ctx context.Context, k IdempotencyKey, resultID string) er
 }
 
 // RememberIn stores the result of a request in the transaction that created it. If an equal
-// request has a result already that findResult would return, it fails, and nothing is created.
+// request has a result already that FindResult would return, it fails, and nothing is created.
 func (d *DB) RememberIn(tx Tx, k IdempotencyKey, resultID string) error {
 	first, err := d.insertResult(tx, k, resultID, k.Key != "" || k.Retry)
 	switch {
@@ -129,7 +129,7 @@ func CreateOnce[T any](ctx context.Context, d *DB, key IdempotencyKey, find func
 	return CreateOnceIn(ctx, d, false, key, find, create)
 }
 
-// CreateOnceIn is createOnce in a write that is locking, as for hot.
+// CreateOnceIn is CreateOnce in a write that is locking, as for Hot.
 func CreateOnceIn[T any](ctx context.Context, d *DB, locking bool, key IdempotencyKey,
 	find func(tx Tx, id string) (T, error),
 	create func(tx Tx) (v T, id string, err error)) (v T, replayed bool, err error) {

@@ -43,7 +43,7 @@ func Cut[T any](rows []T, limit int, of Scope, position func(T) []any) ([]T, str
 	return rows[:limit], of.Cursor(position(rows[limit-1])...)
 }
 
-// Paginate is cut for a list that reads at most maxScanned entries of its index. The query end,
+// Paginate is Cut for a list that reads at most MaxScanned entries of its index. The query end,
 // with args, returns the position of the last entry that was read, as text. The query end returns
 // no row if the list has fewer entries.
 func Paginate[T any](ctx context.Context, q Querier, rows []T, limit int, of Scope, position func(T) []any,
@@ -69,7 +69,7 @@ func ScopeOf(list string, filters ...any) Scope {
 	return Scope(hex.EncodeToString(sum[:6]))
 }
 
-// Cursor returns the opaque Cursor of a position: the values by which the list is
+// Cursor returns the opaque cursor of a position: the values by which the list is
 // sorted.
 func (of Scope) Cursor(position ...any) string {
 	text := fmt.Sprint(position...) + " " + string(of) // Sprint puts a space between numbers

@@ -32,7 +32,7 @@ func All[T any](ctx context.Context, q Querier, scan func(Scanner) (T, error), q
 	return AppendAll(ctx, q, nil, scan, query, args...)
 }
 
-// AppendAll is all, and appends the results to list. A list with enough capacity is allocated once.
+// AppendAll is All, and appends the results to list. A list with enough capacity is allocated once.
 func AppendAll[T any](ctx context.Context, q Querier, list []T, scan func(Scanner) (T, error), query string,
 	args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, query, args...)
@@ -128,7 +128,7 @@ func NoRow(err, instead error) error {
 	return err
 }
 
-// NoRecord is noRow with a NotFound error that names the record.
+// NoRecord is NoRow with a NotFound error that names the record.
 func NoRecord(err error, record string) error {
 	return NoRow(err, Errorf(NotFound, "no %s has that id", record))
 }

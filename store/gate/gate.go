@@ -39,7 +39,7 @@ type refusal struct {
 	err  error
 }
 
-// A Config has what NewGate needs.
+// A Config has what New needs.
 type Config struct {
 	Dir    string                              // the data folder, whose disk is watched
 	Now    func() time.Time                    // the clock
@@ -56,7 +56,8 @@ type Config struct {
 // New returns an open gate.
 func New(c Config) *Gate {
 	g := &Gate{refuse: c.Refuse, full: c.Full, now: c.Now}
-	g.disk = diskWatch{dir: c.Dir, statfs: c.Statfs, reserve: c.DiskReserve, warning: c.DiskWarning, now: c.Now, log: c.Log}
+	g.disk = diskWatch{dir: c.Dir, statfs: c.Statfs, reserve: c.DiskReserve, warning: c.DiskWarning, now: c.Now,
+		log: c.Log}
 	g.disk.loadReported()
 	return g
 }

@@ -44,7 +44,7 @@ func (g *Gate) BeginMaintenance() bool {
 }
 
 // EndMaintenance ends the maintenance. Writes stay refused if there is another reason.
-// EndMaintenance returns false if the store was not in maintenance.
+// EndMaintenance returns false if the gate was not in maintenance.
 func (g *Gate) EndMaintenance() bool {
 	m := &g.maintenance
 	m.mu.Lock()

@@ -1,7 +1,8 @@
 // Package doctor examines what a server needs: its data folder and this machine, its network and its providers.
 //
-// It stands above the other commands, and uses their settings. It changes nothing but the cache of the data folder,
-// and it opens no data folder: a server may have it open. Each check ends by itself, and names the way out.
+// It stands above the other commands, and uses their settings. It locks no data folder, because a server may have it
+// open. It changes nothing but the cache of that folder, and a bucket by an object that it writes and removes. Each
+// check ends by itself, and names the way out.
 package doctor
 
 import (

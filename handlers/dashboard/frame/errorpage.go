@@ -76,10 +76,10 @@ func codeText(l *text.Language, code string) (what string, whole bool) {
 // wrapped error, such as 429.
 type TryLater struct{ error }
 
-// Unwrap returns the store.Error.
+// Unwrap returns the db.Error.
 func (e *TryLater) Unwrap() error { return e.error }
 
-// Later returns err as a tryLater error if it is Limited or Busy, and otherwise as it is.
+// Later returns err as a TryLater error if it is Limited or Busy, and otherwise as it is.
 func Later(err error) error {
 	if db.IsKind(err, db.Limited) || db.IsKind(err, db.Busy) {
 		return &TryLater{err}

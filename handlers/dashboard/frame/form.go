@@ -105,7 +105,7 @@ func Changing(parameter string, change func(context.Context, store.Caller, strin
 	})
 }
 
-// RefusalStatus returns the status of a page that shows a refused form again. For a tryLater error,
+// RefusalStatus returns the status of a page that shows a refused form again. For a TryLater error,
 // it also sets the headers with the time to try again.
 func RefusalStatus(h http.Header, err error) int {
 	if _, later := errors.AsType[*TryLater](err); !later {

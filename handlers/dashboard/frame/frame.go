@@ -2,9 +2,10 @@
 // templates, the icons, and the error page. A package of pages registers its handles with On, May or Open, and
 // answers with Page, Render or Redirect.
 //
-// It imports handlers, runner and store. It knows no page but those that any request may get: the error page and
-// the one that offers another organization. It holds no rule about rights: the store decides. No page writes HTML
-// past Render and Send, which show hidden characters and add the path of the base URL.
+// It imports handlers, runner, store and rooms below them, and draws with show and text. It knows no page but those
+// that any request may get: the error page and the one that offers another organization. It holds no rule about
+// rights: the store decides. No page writes HTML past Render and Send, which show hidden characters and add the path
+// of the base URL.
 package frame
 
 import (

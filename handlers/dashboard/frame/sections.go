@@ -54,4 +54,5 @@ func (v pageData) Section() *section {
 	return nil
 }
 
+// ModelsPath is the path of the page Models.
 const ModelsPath = "/settings/models"

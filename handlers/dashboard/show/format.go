@@ -1,8 +1,9 @@
 // Package show draws what the pages show: Markdown, code with colours, differences, tables, plots, states,
 // and the formats of numbers and times in the language of a page.
 //
-// It imports the texts, records of the store, and pure packages. It knows no request, asks no store and
-// writes no answer: the same values give the same HTML. All that it returns as HTML is escaped or sanitised.
+// It imports the texts, records of the store and of view, and pure functions, one of the runner among them. It knows
+// no request, asks no store and writes no answer: the same values give the same HTML. All that it returns as HTML is
+// escaped or sanitised.
 package show
 
 import (

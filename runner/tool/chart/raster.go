@@ -124,8 +124,8 @@ func (r *raster) text(at point, s string, l look, anchor, degrees float64) {
 	draw.Draw(r.img, t.Bounds(), t, t.Bounds().Min, draw.Over)
 }
 
-// A turned is the picture of a text that is turned around one of its points. The kernels of golang.org/x/image/draw would add
-// 340 kB to the program.
+// A turned is the picture of a text that is turned around one of its points. The kernels of golang.org/x/image/draw
+// would add 340 kB to the program.
 type turned struct {
 	text     *image.RGBA
 	pivot    point // stays in its place

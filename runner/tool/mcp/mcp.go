@@ -2,7 +2,7 @@
 // servers that the operator has configured, or connects to them, and makes tools from their
 // descriptions.
 //
-// It may import tool, sandbox and schema. A server is never trusted: its names, descriptions,
+// It may import tool, dial, workspace, sandbox and schema. A server is never trusted: its names, descriptions,
 // schemas and results are limited. Longer ones are cut or omitted. A server's program runs with
 // the rights of this process, because the operator chose it, but without this program's
 // environment. No failure of a server may delay a turn beyond the time limits, or end this

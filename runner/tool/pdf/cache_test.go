@@ -95,7 +95,8 @@ func flip(path string, at int64) error {
 	return err
 }
 
-// TestCacheIsSwept checks which other entries are removed: those of earlier versions, and of processes that were killed.
+// TestCacheIsSwept checks which other entries are removed: those of earlier versions, and of processes that were
+// killed.
 func TestCacheIsSwept(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -157,8 +158,8 @@ func TestCompileWithoutRoom(t *testing.T) {
 	is.True(Compile(filepath.Join(file, "below")) != nil)
 }
 
-// TestCompilerRunsAlone loads PDFium as a process does that compiles it. PDFium's own memory, which counts as soon as it
-// starts, would exceed the limit of that process now and then.
+// TestCompilerRunsAlone loads PDFium as a process does that compiles it. PDFium's own memory, which counts as soon as
+// it starts, would exceed the limit of that process now and then.
 func TestCompilerRunsAlone(t *testing.T) {
 	is := is.New(t)
 	read(t, func(*Reader) {}) // compiles it for all tests
