@@ -4,8 +4,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -310,4 +312,29 @@ func TestPackageTableHasNoCycles(t *testing.T) {
 	is.True(!mayImport("store/postgres", rooms["store/postgres"], "journeyman/store/storetest", true))
 	is.True(mayImport("handlers", rooms["handlers"], "journeyman/runner/model", true))
 	is.True(!mayImport("handlers", rooms["handlers"], "journeyman/runner/model", false))
+}
+
+// TestPackagesAreListed checks that the tables of the READMEs have every package, and no package that is gone.
+func TestPackagesAreListed(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	row := regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|")
+	name := regexp.MustCompile("`((?:store|runner|handlers|mail)(?:/[a-z]+)*)`")
+	listed := map[string]bool{"": true} // main.go
+	for _, file := range []string{"README.md", "store/README.md", "runner/model/README.md", "runner/tool/README.md"} {
+		text, err := os.ReadFile(filepath.Join("..", file))
+		is.NoErr(err)
+		for _, r := range row.FindAllStringSubmatch(string(text), -1) {
+			for _, n := range name.FindAllStringSubmatch(r[1], -1) {
+				listed[n[1]] = true
+			}
+		}
+	}
+	for room := range rooms {
+		if !listed[room] {
+			t.Errorf("no table of a README has the package %s", room)
+		}
+		delete(listed, room)
+	}
+	is.Equal(listed, map[string]bool{}) // these packages do not exist
 }
