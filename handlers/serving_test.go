@@ -39,7 +39,7 @@ type streamServer struct {
 // serveStreams starts a server for at most most connections, with https if secure is set.
 func (s *site) serveStreams(t testing.TB, most int, secure bool) *streamServer {
 	t.Helper()
-	return s.serveGated(t, s.api, most, onlyProxies(t), secure)
+	return s.serveLimited(t, s.api, most, onlyProxies(t), secure)
 }
 
 // onlyProxies returns proxies that let this machine have all connections.
@@ -50,13 +50,13 @@ func onlyProxies(t testing.TB) serve.Proxies {
 	return proxies
 }
 
-// serveGated starts a server behind a gate.
-func (s *site) serveGated(t testing.TB, h http.Handler, most int, proxies serve.Proxies, secure bool) *streamServer {
+// serveLimited starts a server behind a listener with limits.
+func (s *site) serveLimited(t testing.TB, h http.Handler, most int, proxies serve.Proxies, secure bool) *streamServer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	is.New(t).NoErr(err)
 	srv := &streamServer{Server: serve.NewServer(h, handlers.Refuse, s.runner.Streams.Close), site: s, addr: ln.Addr().String()}
-	var front net.Listener = serve.NewGate(ln, most, proxies, slog.New(slog.DiscardHandler),
+	var front net.Listener = serve.NewListener(ln, most, proxies, slog.New(slog.DiscardHandler),
 		&s.store.Counters().ConnectionsRefused)
 	if secure {
 		web := httptest.NewUnstartedServer(nil)

@@ -188,11 +188,11 @@ func TestRequestsAreShared(t *testing.T) {
 	storetest.Eventually(t, "room", func() bool { return ann.do(t, "GET", "/api/me", "", from(ann.addr)).status == 200 })
 }
 
-// gated serves ok behind a gate, and returns its address.
-func gated(t testing.TB, most int, proxies serve.Proxies) string {
+// limited serves ok behind a listener with limits, and returns its address.
+func limited(t testing.TB, most int, proxies serve.Proxies) string {
 	t.Helper()
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
-	return newServer(t, idle).serveGated(t, ok, most, proxies, false).addr
+	return newServer(t, idle).serveLimited(t, ok, most, proxies, false).addr
 }
 
 // connect opens a connection from an address of this machine and sends one request.
@@ -220,7 +220,7 @@ func TestConnectionsAreShared(t *testing.T) {
 	is := is.New(t)
 	s := newServer(t, idle)
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
-	to := s.serveGated(t, ok, 6, nil, false).addr
+	to := s.serveLimited(t, ok, 6, nil, false).addr
 	var held []net.Conn
 	for range 3 {
 		conn, resp, body := connect(t, to, "127.0.0.1")
@@ -258,7 +258,7 @@ func TestTrustedProxyHasNoLimit(t *testing.T) {
 	is := is.New(t)
 	proxies, err := serve.ParseProxies([]string{"127.0.0.1"})
 	is.NoErr(err)
-	to := gated(t, 6, proxies)
+	to := limited(t, 6, proxies)
 	for range 6 {
 		_, resp, _ := connect(t, to, "127.0.0.1")
 		is.Equal(resp.StatusCode, 200)

@@ -67,7 +67,7 @@ func (c *ServeFlags) Listen(p *Program, proxies serve.Proxies, refused *atomic.I
 		return nil, fmt.Errorf("--addr: %w", err)
 	}
 	// The gate counts connections below TLS, because a handshake already costs memory and time.
-	ln = serve.NewGate(ln, c.MaxConnections, proxies, p.Log, refused)
+	ln = serve.NewListener(ln, c.MaxConnections, proxies, p.Log, refused)
 	if secure != nil {
 		ln = tls.NewListener(ln, secure)
 	}

@@ -82,7 +82,7 @@ func Start(t testing.TB, changes ...func(*Settings)) *Server {
 	s.API = handlers.New(set.API)
 	log := set.Runner.Log
 	web.Config = serve.NewServer(set.Proxies.Behind(s.API), handlers.Refuse, s.Runner.Streams.Close)
-	web.Listener = serve.NewGate(web.Listener, 10_000, set.Proxies, log, &s.Store.Counters().ConnectionsRefused)
+	web.Listener = serve.NewListener(web.Listener, 10_000, set.Proxies, log, &s.Store.Counters().ConnectionsRefused)
 	web.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelError)
 	if !set.Idle {
 		is.New(t).NoErr(s.Runner.Start(t.Context()))

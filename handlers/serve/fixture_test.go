@@ -19,14 +19,14 @@ import (
 // patience is the time that a test waits for what should come at once.
 const patience = 30 * time.Second
 
-// A server is one behind a gate that lets this machine have all its connections.
+// A server is one behind a listener that lets this machine have all its connections.
 type server struct {
 	*http.Server
 	addr string
 }
 
-// newGateServer serves h behind a gate with at most most connections.
-func newGateServer(t *testing.T, most int, h http.HandlerFunc) *server {
+// newServer serves h behind a listener with at most most connections.
+func newServer(t *testing.T, most int, h http.HandlerFunc) *server {
 	t.Helper()
 	is := is.New(t)
 	proxies, err := serve.ParseProxies([]string{"127.0.0.1"})
@@ -36,7 +36,7 @@ func newGateServer(t *testing.T, most int, h http.HandlerFunc) *server {
 	srv := &server{serve.NewServer(h, handlers.Refuse, func() {}), ln.Addr().String()}
 	served := make(chan error, 1)
 	go func() {
-		served <- srv.Serve(serve.NewGate(ln, most, proxies, slog.New(slog.DiscardHandler), new(atomic.Int64)))
+		served <- srv.Serve(serve.NewListener(ln, most, proxies, slog.New(slog.DiscardHandler), new(atomic.Int64)))
 	}()
 	t.Cleanup(func() { _ = srv.Close(); <-served })
 	return srv

@@ -20,7 +20,7 @@ type readOnLimits struct {
 }
 
 // readOn answers requests with h, and then reads the rest of their bodies within the limits, until stop ends. The
-// clients have their answers, so their connections make room for others at the gate. With HTTP/2 a stream
+// clients have their answers, so their connections make room for others at the listener. With HTTP/2 a stream
 // ends without that.
 func readOn(stop context.Context, h http.Handler, limits readOnLimits) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +54,7 @@ func (l readOnLimits) discard(stop context.Context, control *http.ResponseContro
 	_ = control.SetReadDeadline(time.Now().Add(first))
 	_ = control.Flush() // the client may have left
 	if c := connOf(r); c != nil {
-		defer c.readsOn(l.within)() // not earlier: the gate would close a connection without its answer
+		defer c.readsOn(l.within)() // not earlier: the listener would close a connection without its answer
 	}
 	left, buffer := l.size, make([]byte, 32<<10)
 	for left > 0 {

@@ -22,11 +22,11 @@ const uploading = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\
 // refuse answers without reading the body.
 func refuse(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) }
 
-// TestReadingOnMakesRoom fills a gate with clients that have their answers and still send. Others are served.
+// TestReadingOnMakesRoom fills a listener with clients that have their answers and still send. Others are served.
 func TestReadingOnMakesRoom(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	g := newGateServer(t, 2, refuse)
+	g := newServer(t, 2, refuse)
 	for range 2 {
 		is.Equal(answerOn(t, g.dial(t, uploading)).StatusCode, http.StatusTeapot)
 	}
@@ -43,7 +43,7 @@ func TestReadingOnMakesRoom(t *testing.T) {
 func TestReadingOnEndsAtShutdown(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	g := newGateServer(t, 100, refuse)
+	g := newServer(t, 100, refuse)
 	for i := range 20 {
 		c := g.dial(t, uploading)
 		is.Equal(answerOn(t, c).StatusCode, http.StatusTeapot)
@@ -65,7 +65,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 func newFullGate(t *testing.T) *server {
 	t.Helper()
 	busy, done := make(chan struct{}), make(chan struct{})
-	g := newGateServer(t, 1, func(_ http.ResponseWriter, r *http.Request) {
+	g := newServer(t, 1, func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/busy" {
 			close(busy)
 			<-done

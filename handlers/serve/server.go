@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Refusal answers a request on a connection that a Gate refuses. why is an error of store.
+// A Refusal answers a request on a connection that a Listener refuses. why is an error of store.
 type Refusal func(w http.ResponseWriter, why error)
 
 // NewServer returns an HTTP server for h. It has no write timeout, because a wait for a result may

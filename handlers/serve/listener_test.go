@@ -13,12 +13,12 @@ import (
 
 func getOf(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n" }
 
-// TestIdleMakesRoom fills a gate with idle connections. The gate closes the longest idle one for a
+// TestIdleMakesRoom fills a listener with idle connections. The listener closes the longest idle one for a
 // new connection.
 func TestIdleMakesRoom(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	g := newGateServer(t, 2, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	g := newServer(t, 2, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	var conns []net.Conn
 	for range 2 {
 		c := g.dial(t, getOf("/"))
@@ -41,7 +41,7 @@ func TestHealthBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	busy, done := make(chan struct{}), make(chan struct{})
-	g := newGateServer(t, 1, func(w http.ResponseWriter, r *http.Request) {
+	g := newServer(t, 1, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/busy" {
 			close(busy)
 			<-done

@@ -19,10 +19,10 @@ import (
 	"journeyman/store/db"
 )
 
-// A Gate is a listener that counts its connections, in all and by address. It turns away
+// A Listener counts its connections, in all and by address. It turns away
 // connections beyond the limits: a few at a time get an answer with the reason, the others
 // are closed.
-type Gate struct {
+type Listener struct {
 	net.Listener
 	shares  *share.Shares
 	proxies Proxies
@@ -30,7 +30,7 @@ type Gate struct {
 	refused chan struct{}   // limits how many refused connections get an answer at once
 
 	mu       sync.Mutex // guards the lists
-	idle     *list.List // of *gateConn: without a request, or answered while the client still sends; longest first
+	idle     *list.List // of *limitedConn: without a request, or answered while the client still sends; longest first
 	answered *list.List // of refused ones: answered while the client still sends; longest first
 }
 
@@ -39,31 +39,32 @@ const (
 	refusedFor = 3 * time.Second // how long a refused connection lives at most until its answer
 )
 
-// NewGate creates a gate for ln that accepts at most most connections, and half as many from one
+// NewListener creates a listener for ln that accepts at most most connections, and half as many from one
 // address. Trusted proxies have no limit, because they carry the connections of all clients. It logs the refused
 // connections and adds them to refused.
-func NewGate(ln net.Listener, most int, proxies Proxies, log *slog.Logger, refused *atomic.Int64) *Gate {
-	return &Gate{Listener: ln,
-		noted: &share.Refusals{Listener: "http", Log: log, Count: refused, Now: time.Now}, shares: share.New("connections", "too_many_connections", share.LimitsOf(most)), proxies: proxies,
+func NewListener(ln net.Listener, most int, proxies Proxies, log *slog.Logger, refused *atomic.Int64) *Listener {
+	return &Listener{Listener: ln,
+		noted:  &share.Refusals{Listener: "http", Log: log, Count: refused, Now: time.Now},
+		shares: share.New("connections", "too_many_connections", share.LimitsOf(most)), proxies: proxies,
 		refused: make(chan struct{}, maxRefused), idle: list.New(), answered: list.New()}
 }
 
 // Accept returns the next connection. It marks a refused one: see answerMarked.
-func (g *Gate) Accept() (net.Conn, error) {
+func (l *Listener) Accept() (net.Conn, error) {
 	for {
-		raw, err := g.Listener.Accept()
+		raw, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		release, why := g.admit(raw)
+		release, why := l.admit(raw)
 		if why == nil {
-			return &gateConn{Conn: raw, gate: g, release: release}, nil
+			return &limitedConn{Conn: raw, listener: l, release: release}, nil
 		}
-		g.noted.Add(why.Error())
-		if g.takeRefused() {
+		l.noted.Add(why.Error())
+		if l.takeRefused() {
 			// A client that sends nothing must not delay the answers to others.
 			limit := time.AfterFunc(refusedFor, func() { _ = raw.Close() })
-			return &gateConn{Conn: raw, gate: g, why: why, limit: limit, release: func() { limit.Stop(); <-g.refused }}, nil
+			return &limitedConn{Conn: raw, listener: l, why: why, limit: limit, release: func() { limit.Stop(); <-l.refused }}, nil
 		}
 		_ = raw.Close()
 	}
@@ -71,14 +72,14 @@ func (g *Gate) Accept() (net.Conn, error) {
 
 // takeRefused takes the place of a refused connection that gets an answer. An answer needs a goroutine and a
 // connection, so only a few get one. If all places are taken, it first closes a connection that has its answer.
-func (g *Gate) takeRefused() bool {
+func (l *Listener) takeRefused() bool {
 	for {
 		select {
-		case g.refused <- struct{}{}:
+		case l.refused <- struct{}{}:
 			return true
 		default:
 		}
-		if !g.closeFirst(g.answered) {
+		if !l.closeFirst(l.answered) {
 			return false
 		}
 	}
@@ -86,22 +87,22 @@ func (g *Gate) takeRefused() bool {
 
 // admit takes the share of a connection. If all shares are taken, it first closes an idle
 // connection.
-func (g *Gate) admit(raw net.Conn) (release func(), why error) {
-	h := share.Holder{Address: g.holder(raw)}
-	release, why = g.shares.Take(h)
-	if db.IsKind(why, db.Busy) && g.closeFirst(g.idle) {
-		return g.shares.Take(h)
+func (l *Listener) admit(raw net.Conn) (release func(), why error) {
+	h := share.Holder{Address: l.holder(raw)}
+	release, why = l.shares.Take(h)
+	if db.IsKind(why, db.Busy) && l.closeFirst(l.idle) {
+		return l.shares.Take(h)
 	}
 	return release, why
 }
 
 // note updates the list of idle connections when the server reports a new state.
-func (g *Gate) note(c *gateConn, state http.ConnState) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	in := g.idle
+func (l *Listener) note(c *limitedConn, state http.ConnState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	in := l.idle
 	if c.why != nil {
-		in = g.answered
+		in = l.answered
 	}
 	if c.idle != nil {
 		in.Remove(c.idle)
@@ -114,61 +115,61 @@ func (g *Gate) note(c *gateConn, state http.ConnState) {
 
 // closeFirst closes the connection that has been in a list for the longest time. Its client opens
 // another one for its next request. It returns false if there is none.
-func (g *Gate) closeFirst(in *list.List) bool {
-	g.mu.Lock()
+func (l *Listener) closeFirst(in *list.List) bool {
+	l.mu.Lock()
 	first := in.Front()
 	if first == nil {
-		g.mu.Unlock()
+		l.mu.Unlock()
 		return false
 	}
-	c := first.Value.(*gateConn)
+	c := first.Value.(*limitedConn)
 	in.Remove(first)
 	c.idle = nil
-	g.mu.Unlock()
+	l.mu.Unlock()
 	_ = c.Close() // without the lock, which note takes
 	return true
 }
 
 // holder returns the address that a connection is counted for, "" for a trusted proxy.
-func (g *Gate) holder(c net.Conn) string {
+func (l *Listener) holder(c net.Conn) string {
 	host, _, err := net.SplitHostPort(c.RemoteAddr().String())
 	if err != nil {
 		return ""
 	}
-	if ip, err := netip.ParseAddr(host); err == nil && g.proxies.trusted(ip) {
+	if ip, err := netip.ParseAddr(host); err == nil && l.proxies.trusted(ip) {
 		return ""
 	}
 	return host
 }
 
-// A gateConn is a connection that releases its share when it is closed.
-type gateConn struct {
+// A limitedConn is a connection that releases its share when it is closed.
+type limitedConn struct {
 	net.Conn
-	gate    *Gate
-	idle    *list.Element // in a list of the gate, whose mu guards it
-	why     error         // why it is refused; nil for accepted ones
-	limit   *time.Timer   // closes a refused one; nil for accepted ones
-	release func()
-	once    sync.Once
+	listener *Listener
+	idle     *list.Element // in a list of the listener, whose mu guards it
+	why      error         // why it is refused; nil for accepted ones
+	limit    *time.Timer   // closes a refused one; nil for accepted ones
+	release  func()
+	once     sync.Once
 
 	ownDeadline atomic.Bool  // the handler limits its writes itself
 	armed       atomic.Int64 // when the deadline was set, in Unix nanoseconds
 }
 
 // Close closes the connection and releases its share.
-func (c *gateConn) Close() error {
+func (c *limitedConn) Close() error {
 	defer c.once.Do(c.release)
 	return c.Conn.Close()
 }
 
 // readsOn makes the connection one that may be closed for another one: its client has the answer and still sends,
 // for at most within. done ends this.
-func (c *gateConn) readsOn(within time.Duration) (done func()) {
+func (c *limitedConn) readsOn(within time.Duration) (done func()) {
 	if c.limit != nil {
 		c.limit.Reset(within)
 	}
-	c.gate.note(c, http.StateIdle)
-	return func() { c.gate.note(c, http.StateActive) }
+	c.listener.note(c, http.StateIdle)
+	return func() { c.listener.note(c, http.StateActive) }
 }
 
 // A client that accepts no byte of writePiece bytes within writeIn is disconnected. The duration of
@@ -180,7 +181,7 @@ const (
 
 // arm sets the deadline of the next piece, unless the handler has set its own. Setting a deadline
 // costs as much as a short write, so one deadline serves for a tenth of writeIn.
-func (c *gateConn) arm() {
+func (c *limitedConn) arm() {
 	now := time.Now()
 	if c.ownDeadline.Load() || now.UnixNano()-c.armed.Load() < int64(writeIn/10) {
 		return
@@ -190,19 +191,19 @@ func (c *gateConn) arm() {
 }
 
 // SetWriteDeadline sets the handler's own deadline; the zero time ends it.
-func (c *gateConn) SetWriteDeadline(t time.Time) error {
+func (c *limitedConn) SetWriteDeadline(t time.Time) error {
 	c.ownDeadline.Store(!t.IsZero())
 	c.armed.Store(0)
 	return c.Conn.SetWriteDeadline(t)
 }
 
 // SetDeadline sets the deadlines of reads and writes.
-func (c *gateConn) SetDeadline(t time.Time) error {
+func (c *limitedConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
 // Write writes b in pieces, each with a deadline.
-func (c *gateConn) Write(b []byte) (n int, err error) {
+func (c *limitedConn) Write(b []byte) (n int, err error) {
 	for {
 		c.arm()
 		piece := b[n:min(len(b), n+writePiece)]
@@ -214,43 +215,43 @@ func (c *gateConn) Write(b []byte) (n int, err error) {
 }
 
 // CloseWrite closes the sending half, so that the peer can read the answer to its end.
-func (c *gateConn) CloseWrite() error {
+func (c *limitedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return nil
 }
 
-// gateConnKey is the context key of the gate's connection that a request came over.
-type gateConnKey struct{}
+// connKey is the context key of the limited connection that a request came over.
+type connKey struct{}
 
-// gateConnOf returns the gate's connection below c, or nil if there is none.
-func gateConnOf(c net.Conn) *gateConn {
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS wraps the gate's connection
+// limitedConnOf returns the limited connection below c, or nil if there is none.
+func limitedConnOf(c net.Conn) *limitedConn {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS wraps the limited connection
 		c = t.NetConn()
 	}
-	own, _ := c.(*gateConn)
+	own, _ := c.(*limitedConn)
 	return own
 }
 
-// connOf returns the gate's connection that a request came over, or nil if there is none.
-func connOf(r *http.Request) *gateConn {
-	c, _ := r.Context().Value(gateConnKey{}).(*gateConn)
+// connOf returns the limited connection that a request came over, or nil if there is none.
+func connOf(r *http.Request) *limitedConn {
+	c, _ := r.Context().Value(connKey{}).(*limitedConn)
 	return c
 }
 
-// markConn stores the gate's connection in the context of its requests.
+// markConn stores the limited connection in the context of its requests.
 func markConn(ctx context.Context, c net.Conn) context.Context {
-	if own := gateConnOf(c); own != nil {
-		return context.WithValue(ctx, gateConnKey{}, own)
+	if own := limitedConnOf(c); own != nil {
+		return context.WithValue(ctx, connKey{}, own)
 	}
 	return ctx
 }
 
-// noteState reports the state of a connection to its gate.
+// noteState reports the state of a connection to its listener.
 func noteState(c net.Conn, state http.ConnState) {
-	if own := gateConnOf(c); own != nil {
-		own.gate.note(own, state)
+	if own := limitedConnOf(c); own != nil {
+		own.listener.note(own, state)
 	}
 }
 
