@@ -133,23 +133,3 @@ type Preferences struct {
 	Language  string // a code such as "de", or '' to follow the browser
 	Shortcuts bool   // whether the pages take keyboard shortcuts
 }
-
-// The functions below decide which workers and tasks a caller may see or change. A function
-// with a Worker or a Task as parameter relies on them and does not check again.
-
-// mayDecide returns the SQL condition that a caller may decide on the approval a. Its turn is
-// u, its task is t, and its worker is w. The query must check that the caller sees the task.
-// right and user are two placeholders: the first tells whether the caller has the right
-// DecideApprovals, and the second is the id of the caller's user.
-//
-// The worker's creator, Owners and Admins decide on calls. A member who only runs the
-// worker may not: the approval protects against them, too. The same people answer
-// questions, and so do the author of the turn and the creator of the task. Only the author
-// answers the question of a turn that a stranger started, by mail.
-func mayDecide(right, user string) string {
-	// An unknown user has no num, so 0 stands for one: no row refers to 0.
-	num := `coalesce((SELECT num FROM users WHERE id = ` + user + `), 0)`
-	return `(CASE WHEN a.kind = 'approval' THEN ` + right + ` OR w.user_id = ` + user + `
-		ELSE u.created_by_user_num IS NOT NULL AND (` + right + ` OR w.user_id = ` + user + `
-			OR u.created_by_user_num = ` + num + ` OR t.created_by_user_num IS ` + num + `) END)`
-}

@@ -38,18 +38,3 @@ func (s *Store) HideFirstSteps(ctx context.Context, c Caller) error {
 		c.OrganizationID, c.UserID)
 	return err
 }
-
-// ActivityDays is how many days WorkerActivity counts.
-const ActivityDays = 20
-
-// WorkerActivity returns how many turns of a worker ended on each of the last ActivityDays
-// days (UTC), the oldest day first. The caller must have read the worker.
-func (s *Store) WorkerActivity(ctx context.Context, w Worker) ([]int64, error) {
-	today := s.db.Now().Unix() / secondsADay
-	// Each day is one short range of the table's key.
-	return db.All(ctx, s.db, db.ScanInt, `WITH RECURSIVE days(day) AS
-			(SELECT CAST(?1 AS BIGINT) UNION ALL SELECT day + 1 FROM days WHERE day < ?2)
-		SELECT (SELECT coalesce(sum(turns), 0) FROM usage u
-			WHERE u.organization_id = ?3 AND u.day = days.day AND u.worker_id = ?4) FROM days /* ORDER BY day */`,
-		today-ActivityDays+1, today, w.OrganizationID, w.ID)
-}

@@ -9,16 +9,6 @@ import (
 	"journeyman/store/pattern"
 )
 
-// A WorkspaceKind decides which folder new tasks of a worker get.
-type WorkspaceKind string
-
-// SharedWorkspace is one folder for all tasks of members. TaskWorkspace is a folder for
-// each task. With both, a task that a stranger began has a folder of its own.
-const (
-	SharedWorkspace WorkspaceKind = "shared"
-	TaskWorkspace   WorkspaceKind = "task"
-)
-
 // A Folder is where a turn works: the folder that the tasks of a worker share, or a
 // task's own folder.
 type Folder struct {

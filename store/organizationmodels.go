@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"journeyman/store/db"
 )
@@ -26,23 +25,6 @@ type OpenProvider struct {
 
 	// Sealed is not nil if the key cannot be read, because the key file has changed.
 	Sealed *db.Error
-}
-
-// firstOrganization finds the first organization by the order in which the rows were made. The times come from
-// the clocks of several nodes, and a slow one must not give the server another owner.
-const firstOrganization = `SELECT id FROM organizations ORDER BY num LIMIT 1`
-
-// isFirst reports whether an organization is the first of the server.
-func (s *Store) isFirst(ctx context.Context, q db.Querier, organizationID string) (bool, error) {
-	if known := s.firstID.Load(); known != nil {
-		return *known == organizationID, nil
-	}
-	first, err := db.One(ctx, q, db.ScanString, firstOrganization)
-	if err != nil {
-		return false, err
-	}
-	s.firstID.Store(&first) // organizations are never deleted, so it stays the first
-	return first == organizationID, nil
 }
 
 // ModelChanges returns how often a result of OrganizationModels has changed, for any organization.
@@ -102,16 +84,4 @@ func (s *Store) SetDefaultModels(ctx context.Context, c Caller, was, chain strin
 		}
 		return err
 	})
-}
-
-// OperatorOf returns the Operator as the caller of one organization. An empty name means the
-// first organization.
-func (s *Store) OperatorOf(ctx context.Context, organization string) (c Caller, err error) {
-	c = Operator()
-	if organization = strings.TrimSpace(organization); organization == "" {
-		c.OrganizationID, err = db.One(ctx, s.db, db.ScanString, firstOrganization)
-		return c, db.NoRow(err, db.Errorf(db.NotFound, "the data folder has no organization yet: start the server first"))
-	}
-	c.OrganizationID, err = db.One(ctx, s.db, db.ScanString, `SELECT id FROM organizations WHERE name = ?`, organization)
-	return c, db.NoRow(err, db.Errorf(db.NotFound, "there is no organization %q", db.FirstRunes(organization, db.MaxName)))
 }

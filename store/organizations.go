@@ -33,46 +33,6 @@ func (s *Store) organizationsOf(ctx context.Context, q db.Querier, userID string
 		WHERE m.user_id = ? ORDER BY m.created_at, m.organization_id`, userID)
 }
 
-// A Record names a record that belongs to an organization. All its fields are empty for a page that
-// every organization has.
-type Record struct {
-	TaskID, WorkerID, EmailID string
-}
-
-// Elsewhere returns the caller's other organizations in which the caller may see a record.
-func (s *Store) Elsewhere(ctx context.Context, c Caller, r Record) (list []Organization, err error) {
-	organizations, err := s.organizationsOf(ctx, s.db, c.UserID)
-	for _, o := range organizations {
-		if err != nil {
-			return nil, err
-		}
-		if o.ID == c.OrganizationID {
-			continue
-		}
-		err = s.seesRecord(ctx, Caller{OrganizationID: o.ID, UserID: c.UserID, Role: o.Role}, r)
-		switch {
-		case err == nil:
-			list = append(list, o)
-		case db.IsKind(err, db.NotFound), db.IsKind(err, db.Forbidden):
-			err = nil
-		}
-	}
-	return list, err
-}
-
-// seesRecord returns an error unless the caller may see the record.
-func (s *Store) seesRecord(ctx context.Context, c Caller, r Record) (err error) {
-	switch {
-	case r.TaskID != "":
-		_, _, err = s.visibleTask(ctx, s.db, c, r.TaskID)
-	case r.WorkerID != "":
-		_, err = s.visibleOrDeletedWorker(ctx, s.db, c, r.WorkerID)
-	case r.EmailID != "":
-		_, err = s.visibleEmail(ctx, s.db, c, r.EmailID)
-	}
-	return err
-}
-
 // ensureOrganization returns the id of the organization with that name, or of the
 // first one where name is empty. It creates the organization if there is none, and
 // reports whether it did.
@@ -274,3 +234,32 @@ func CapReached() *db.Error {
 // month returns the number of the calendar month (UTC) that t lies in: the key of
 // the table spending.
 func month(t time.Time) int { return t.UTC().Year()*12 + int(t.UTC().Month()) - 1 }
+
+// firstOrganization finds the first organization by the order in which the rows were made. The times come from
+// the clocks of several nodes, and a slow one must not give the server another owner.
+const firstOrganization = `SELECT id FROM organizations ORDER BY num LIMIT 1`
+
+// isFirst reports whether an organization is the first of the server.
+func (s *Store) isFirst(ctx context.Context, q db.Querier, organizationID string) (bool, error) {
+	if known := s.firstID.Load(); known != nil {
+		return *known == organizationID, nil
+	}
+	first, err := db.One(ctx, q, db.ScanString, firstOrganization)
+	if err != nil {
+		return false, err
+	}
+	s.firstID.Store(&first) // organizations are never deleted, so it stays the first
+	return first == organizationID, nil
+}
+
+// OperatorOf returns the Operator as the caller of one organization. An empty name means the
+// first organization.
+func (s *Store) OperatorOf(ctx context.Context, organization string) (c Caller, err error) {
+	c = Operator()
+	if organization = strings.TrimSpace(organization); organization == "" {
+		c.OrganizationID, err = db.One(ctx, s.db, db.ScanString, firstOrganization)
+		return c, db.NoRow(err, db.Errorf(db.NotFound, "the data folder has no organization yet: start the server first"))
+	}
+	c.OrganizationID, err = db.One(ctx, s.db, db.ScanString, `SELECT id FROM organizations WHERE name = ?`, organization)
+	return c, db.NoRow(err, db.Errorf(db.NotFound, "there is no organization %q", db.FirstRunes(organization, db.MaxName)))
+}

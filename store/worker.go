@@ -196,3 +196,13 @@ func set[T any](field *T, v *T) {
 		*field = *v
 	}
 }
+
+// A WorkspaceKind decides which folder new tasks of a worker get.
+type WorkspaceKind string
+
+// SharedWorkspace is one folder for all tasks of members. TaskWorkspace is a folder for
+// each task. With both, a task that a stranger began has a folder of its own.
+const (
+	SharedWorkspace WorkspaceKind = "shared"
+	TaskWorkspace   WorkspaceKind = "task"
+)

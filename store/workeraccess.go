@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"journeyman/store/db"
+)
+
+// The functions below, and those of taskaccess.go, decide which workers and tasks a caller may see or change. A
+// function with a Worker or a Task as parameter relies on them and does not check again.
+
+// visibleWorker returns a worker that the caller may see. It returns NotFound if the worker
+// does not exist or was deleted. It returns Forbidden if the worker is in another
+// organization, or if it is private and the caller is not invited.
+func (s *Store) visibleWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+	w, err := s.visibleOrDeletedWorker(ctx, q, c, id)
+	if err == nil && w.DeletedAt != nil {
+		return Worker{}, db.Errorf(db.NotFound, "no worker has that id")
+	}
+	return w, err
+}
+
+// visibleOrDeletedWorker is visibleWorker, but it also returns deleted workers, because their tasks and
+// files stay readable.
+func (s *Store) visibleOrDeletedWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+	w, err := db.One(ctx, q, scanWorker, selectWorker, id)
+	if err != nil {
+		return Worker{}, db.NoRecord(err, "worker")
+	}
+	return s.allow(ctx, q, c, w)
+}
+
+// runnableWorker is visibleWorker with only the fields that accepting a turn needs: those of
+// the access rules, the version, the time of creation, and the cap of the organization. A write locks
+// the worker: see keepsWorker.
+func (s *Store) runnableWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+	w, err := db.One(ctx, q, scanRunnable, selectRunnable+keepsWorker(q), id)
+	return s.allowRunnable(ctx, q, c, w, err)
+}
+
+// claimableWorker is runnableWorker with the fields that the claim of its turn needs, too: those of the
+// version, and claim.
+func (s *Store) claimableWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+	w, err := db.One(ctx, q, scanClaimable, selectClaimable+keepsWorker(q), id)
+	return s.allowRunnable(ctx, q, c, w, err)
+}
+
+// keepsWorker returns the end of a query for a worker. In a write on a server, it locks the worker until the commit.
+// DeleteWorker waits for this lock. So it finds the turns that were accepted before, and none is accepted after it.
+// A new task takes the same lock by its reference to the worker, and other changes of a worker do not wait for it.
+func keepsWorker(q db.Querier) string {
+	if _, writes := q.(db.Tx); writes {
+		return ` /* FOR KEY SHARE OF workers */`
+	}
+	return ""
+}
+
+// lockDeleted waits for the writes that keep a worker, and lets no other write keep it until the commit.
+func (s *Store) lockDeleted(ctx context.Context, tx db.Tx, w Worker) error {
+	if !s.db.OnServer() {
+		return nil // the writes run one after the other
+	}
+	_, err := db.One(ctx, tx, db.ScanInt, `SELECT num FROM workers WHERE num = ? /* FOR UPDATE */`, w.num)
+	return err
+}
+
+// allowRunnable returns w if err is nil and the caller may see w.
+func (s *Store) allowRunnable(ctx context.Context, q db.Querier, c Caller, w Worker, err error) (Worker, error) {
+	if err == nil {
+		w, err = s.allow(ctx, q, c, w)
+	}
+	// The access is checked first: a caller without it does not learn of the deletion.
+	if err == nil && w.DeletedAt != nil {
+		err = sql.ErrNoRows
+	}
+	return w, db.NoRecord(err, "worker")
+}
+
+const (
+	runnableColumns = `num, id, organization_id, user_id, visibility, workspace, version, created_at, deleted_at,
+		(SELECT monthly_credit_cap FROM organizations o WHERE o.id = organization_id)`
+
+	selectRunnable = `SELECT ` + runnableColumns + ` FROM workers WHERE id = ?`
+
+	selectClaimable = `SELECT ` + runnableColumns + `, (SELECT o.num FROM organizations o WHERE o.id = organization_id),
+			EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
+				WHERE organization_id = workers.organization_id AND coalesce(worker_id, '') IN ('', workers.id)),
+			instructions, output_schema, v_model, approval_tools, mcp_tools, tools, stranger_tools,
+			effort, temperature
+		FROM workers` + withSettings + `workers.id AND v = workers.version WHERE id = ?`
+)
+
+// runnable returns the destinations of runnableColumns.
+func (w *Worker) runnable() []any {
+	return []any{&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Workspace, &w.Version,
+		db.AsTime(&w.CreatedAt), db.AsTimeOrNil(&w.DeletedAt), &w.creditCap}
+}
+
+func scanRunnable(row db.Scanner) (w Worker, err error) {
+	err = row.Scan(w.runnable()...)
+	return w, err
+}
+
+func scanClaimable(row db.Scanner) (w Worker, err error) {
+	w.claim = new(claimFacts)
+	err = row.Scan(slices.Concat(w.runnable(), []any{&w.claim.organization, &w.claim.hasSecrets, &w.Instructions,
+		db.AsJSON(&w.OutputSchema)}, w.Settings.columns())...)
+	return w, err
+}
+
+// allow returns w if the caller may see it, and a Forbidden error otherwise.
+func (s *Store) allow(ctx context.Context, q db.Querier, c Caller, w Worker) (Worker, error) {
+	if w.OrganizationID != c.OrganizationID {
+		return Worker{}, db.Errorf(db.Forbidden, "you have no access to the worker")
+	}
+	if w.Visibility == Public || w.UserID == c.UserID || c.Role.manages() {
+		return w, nil
+	}
+	// The query is last, because most callers do not need it.
+	invited, err := db.One(ctx, q, db.ScanBool, `SELECT EXISTS
+		(SELECT 1 FROM worker_members WHERE worker_id = ? AND user_id = ?)`, w.ID, c.UserID)
+	if err != nil {
+		return Worker{}, err
+	}
+	if !invited {
+		return Worker{}, db.Errorf(db.Forbidden, "the worker is private, and you are not invited to it")
+	}
+	return w, nil
+}
+
+// ownWorker is visibleWorker for changes that only the worker's creator may make.
+func (s *Store) ownWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+	w, err := s.visibleWorker(ctx, q, c, id)
+	if err == nil && w.UserID != c.UserID {
+		return Worker{}, db.Errorf(db.Forbidden, "only the creator of the worker may do this")
+	}
+	return w, err
+}
