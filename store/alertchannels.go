@@ -189,7 +189,7 @@ func (s *Store) insertAlertChannel(tx db.Tx, c Caller, id, userID string, n NewA
 			return db.Fields{{Path: "to", Message: "must be a URL such as https://example.com/hook"}}.Err()
 		}
 		// The purpose is the id, so a seal that is copied to another row opens nothing.
-		bytes, err := s.seal("alert channel "+id, []byte(n.URL))
+		bytes, err := s.seal.Seal("alert channel "+id, []byte(n.URL))
 		if err != nil {
 			return err
 		}

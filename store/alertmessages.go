@@ -206,7 +206,7 @@ func (s *Store) AlertURL(m AlertMessage) (string, error) {
 	if m.sealed == nil {
 		return "", db.Errorf(db.Conflict, "the channel was removed")
 	}
-	url, err := s.unseal("alert channel "+m.ChannelID, m.sealed)
+	url, err := s.seal.Unseal("alert channel "+m.ChannelID, m.sealed)
 	return string(url), err
 }
 

@@ -26,7 +26,7 @@ type DecisionLink struct {
 // token is valid until the wait expires.
 func (s *Store) DecisionToken(t Turn, a Approval, userID string) (string, error) {
 	text := a.ID + "." + userID + "." + strconv.FormatInt(t.waitEnd(a).Unix(), 10)
-	sum, err := s.sign("decision", text)
+	sum, err := s.seal.Sign("decision", text)
 	return text + "." + base64.RawURLEncoding.EncodeToString(sum), err
 }
 
@@ -82,7 +82,7 @@ func (s *Store) readDecisionToken(token string) (approvalID, userID string, ok b
 	if err != nil {
 		return "", "", false, nil
 	}
-	want, err := s.sign("decision", token[:at])
+	want, err := s.seal.Sign("decision", token[:at])
 	if err != nil || !hmac.Equal(sum, want) {
 		return "", "", false, err
 	}

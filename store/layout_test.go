@@ -28,13 +28,15 @@ var rooms = map[string][]string{
 	"": {"*"},
 	// The shared types and the only SQL: it must not import packages above it.
 	"store": {"store/engine", "store/sqlite", "store/postgres", "store/objects", "store/cron", "store/db", "store/gate",
-		"store/pattern", "store/visible"},
+		"store/seal", "store/pattern", "store/visible"},
 	// The interface of database engines, so that a second engine is possible.
 	"store/engine": {},
 	// What all rooms of the store stand on.
 	"store/db": {"store/engine", "store/gate", "store/postgres", "store/sqlite"},
 	// Whether anything may be written now: the reasons and the disk are watched in one place.
 	"store/gate": {},
+	// Secrets at rest and signatures: one key, which nothing else reads.
+	"store/seal": {"store/db", "store/sqlite"},
 	// The embedded engine: it knows no tables.
 	"store/sqlite": {"store/engine"},
 	// The client of a database server, and the translation of SQLite's statements: it knows no

@@ -23,7 +23,7 @@ func (s *Store) MCPLogin(ctx context.Context, server string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.unseal("mcp "+server, sealed)
+	return s.seal.Unseal("mcp "+server, sealed)
 }
 
 // SetMCPLogin stores the credentials of this server at an MCP server, sealed. An empty login
@@ -37,7 +37,7 @@ func (s *Store) SetMCPLogin(ctx context.Context, server string, login []byte) er
 	if len(login) > maxMCPLogin {
 		return db.Errorf(db.TooLarge, "the sign-in has more than %d bytes", maxMCPLogin)
 	}
-	sealed, err := s.seal("mcp "+server, login)
+	sealed, err := s.seal.Seal("mcp "+server, login)
 	if err != nil {
 		return err
 	}

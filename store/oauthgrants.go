@@ -143,7 +143,7 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 // signature. So the server recognizes a secret that it issued, even after its hash is gone.
 func (s *Store) grantToken(prefix, grantID string) (string, error) {
 	body := strings.TrimPrefix(grantID, "ogr_") + "." + db.NewToken("")
-	mac, err := s.sign(prefix, body)
+	mac, err := s.seal.Sign(prefix, body)
 	return prefix + body + "." + base64.RawURLEncoding.EncodeToString(mac), err
 }
 
@@ -157,7 +157,7 @@ func (s *Store) grantOf(prefix, token string) (string, error) {
 	}
 	// The prefix is the purpose of the signature. So a code cannot pass for a refresh
 	// token.
-	want, err := s.sign(prefix, rest[:at])
+	want, err := s.seal.Sign(prefix, rest[:at])
 	if err != nil {
 		return "", err
 	}

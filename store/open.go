@@ -15,6 +15,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/gate"
+	"journeyman/store/seal"
 	"journeyman/store/sqlite"
 )
 
@@ -45,6 +46,7 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 	s := &Store{log: opt.Log, dir: dir, lock: lock, node: opt.Node, now: opt.Now, zone: opt.Timezone,
 		waiting: waiting{perOrganization: int64(opt.QueueLimit), inAll: int64(opt.QueueTotal), shared: opt.Node != nil,
 			by: map[string]laneCounts{}, underWay: map[*addition]bool{}},
+		seal:    seal.New(filepath.Join(dir, sealKeyName), tempPattern),
 		hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), hashMemory: opt.PasswordMemory}
 	s.Gate = gate.New(gate.Config{Dir: dir, Now: opt.Now, Log: opt.Log, Statfs: opt.Statfs,
 		DiskReserve: opt.DiskReserve, DiskWarning: opt.DiskWarning, Full: db.DiskFullError(nil),

@@ -59,7 +59,7 @@ func (s *Store) openProvider(row db.Scanner) (p OpenProvider, err error) {
 	if err != nil || sealed == nil {
 		return p, err
 	}
-	key, err := s.unseal("provider "+p.ID, sealed)
+	key, err := s.seal.Unseal("provider "+p.ID, sealed)
 	p.Key = string(key)
 	// A key that cannot be read must not make the other providers unusable.
 	if errors.As(err, &p.Sealed) {

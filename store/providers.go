@@ -398,7 +398,7 @@ func (s *Store) sealProviderKey(id, key string) (any, error) {
 	if key == "" {
 		return nil, nil
 	}
-	sealed, err := s.seal("provider "+id, []byte(key))
+	sealed, err := s.seal.Seal("provider "+id, []byte(key))
 	return sealed, err
 }
 

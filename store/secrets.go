@@ -208,7 +208,7 @@ func (s *Store) sealSecret(x Secret, value string) (sealed []byte, hosts string,
 	if err != nil {
 		return nil, "", err
 	}
-	sealed, err = s.seal("secret "+x.ID, []byte(value))
+	sealed, err = s.seal.Seal("secret "+x.ID, []byte(value))
 	return sealed, string(list), err
 }
 
@@ -276,7 +276,7 @@ func (s *Store) TurnSecrets(ctx context.Context, c Claim) ([]TurnSecret, error) 
 		if n := len(secrets); n > 0 && secrets[n-1].Name == x.Name {
 			continue // the worker's own secret replaces this one
 		}
-		value, err := s.unseal("secret "+x.ID, x.sealed)
+		value, err := s.seal.Unseal("secret "+x.ID, x.sealed)
 		// A Conflict means that the key file has changed. The turn goes on, and the tool that
 		// needs the value reports the problem.
 		if err != nil && !db.IsKind(err, db.Conflict) {

@@ -22,6 +22,7 @@ import (
 	"journeyman/store/gate"
 	"journeyman/store/objects"
 	"journeyman/store/postgres"
+	"journeyman/store/seal"
 	"journeyman/store/sqlite"
 )
 
@@ -47,7 +48,7 @@ type Store struct {
 	lastUse   uses // of API keys and sessions
 	known     callerCache
 	counters  Counters
-	sealer    sealer        // of secrets at rest
+	seal      *seal.Key     // of secrets at rest and of tokens
 	hashing   chan struct{} // its capacity is the number of passwords that are hashed at once
 	abandoned abandoned
 

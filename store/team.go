@@ -251,7 +251,7 @@ const callToken = "call of a turn"
 // a request with the token comes from that call.
 func (s *Store) CallToken(p CallPlace) (string, error) {
 	place := fmt.Sprintf("%s.%d.%d", p.Turn.ID, p.Step, p.Call)
-	mac, err := s.sign(callToken, place)
+	mac, err := s.seal.Sign(callToken, place)
 	if err != nil {
 		return "", err
 	}

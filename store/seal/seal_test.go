@@ -1,4 +1,4 @@
-package store
+package seal
 
 import (
 	"bytes"
@@ -16,30 +16,30 @@ import (
 func TestSeal(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	dir := t.TempDir()
-	s := &Store{dir: dir}
+	path := filepath.Join(t.TempDir(), "secret.key")
+	k := New(path, "new-*")
 	plain := []byte("a key of another service")
-	sealed, err := s.seal("secret sec_1", plain)
+	sealed, err := k.Seal("secret sec_1", plain)
 	is.NoErr(err)
 	is.True(!bytes.Contains(sealed, plain)) // the database must not contain the secret
-	again, err := s.seal("secret sec_1", plain)
+	again, err := k.Seal("secret sec_1", plain)
 	is.NoErr(err)
 	is.True(!bytes.Equal(sealed, again)) // equal secrets must have different ciphertexts
 
-	restarted := &Store{dir: dir}
-	opened, err := restarted.unseal("secret sec_1", sealed)
+	restarted := New(path, "new-*")
+	opened, err := restarted.Unseal("secret sec_1", sealed)
 	is.NoErr(err)
 	is.Equal(string(opened), string(plain))
-	_, err = restarted.unseal("secret sec_2", sealed)
+	_, err = restarted.Unseal("secret sec_2", sealed)
 	is.True(db.IsKind(err, db.Conflict)) // a secret of another row
-	info, err := os.Stat(filepath.Join(dir, sealKeyName))
+	info, err := os.Stat(path)
 	is.NoErr(err)
 	is.Equal(info.Mode().Perm(), os.FileMode(0o600))
 
-	_, err = (&Store{dir: t.TempDir()}).unseal("secret sec_1", sealed)
+	_, err = New(filepath.Join(t.TempDir(), "secret.key"), "new-*").Unseal("secret sec_1", sealed)
 	is.True(db.IsKind(err, db.Conflict)) // another key file
-	is.NoErr(os.WriteFile(filepath.Join(dir, sealKeyName), []byte("short"), 0o600))
-	_, err = (&Store{dir: dir}).seal("secret sec_1", plain)
+	is.NoErr(os.WriteFile(path, []byte("short"), 0o600))
+	_, err = New(path, "new-*").Seal("secret sec_1", plain)
 	is.True(err != nil) // a damaged key file must not be replaced
 }
 
@@ -47,15 +47,15 @@ func TestSeal(t *testing.T) {
 func TestSign(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := &Store{dir: t.TempDir()}
-	first, err := s.sign("approval", "apr_1")
+	k := New(filepath.Join(t.TempDir(), "secret.key"), "new-*")
+	first, err := k.Sign("approval", "apr_1")
 	is.NoErr(err)
 	for _, other := range [][2]string{{"approval", "apr_2"}, {"question", "apr_1"}} {
-		signature, err := s.sign(other[0], other[1])
+		signature, err := k.Sign(other[0], other[1])
 		is.NoErr(err)
 		is.True(!bytes.Equal(signature, first))
 	}
-	again, err := s.sign("approval", "apr_1")
+	again, err := k.Sign("approval", "apr_1")
 	is.NoErr(err)
 	is.True(bytes.Equal(again, first))
 }
