@@ -24,7 +24,7 @@ func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, 
 }
 
 func (s *Store) abortTask(ctx context.Context, tx db.Tx, c Caller, id string) (task Task, running []string, err error) {
-	if task, _, err = s.visibleTask(ctx, tx, c, id); err != nil {
+	if task, _, err = visibleTask(ctx, tx, c, id); err != nil {
 		return task, nil, err
 	}
 	return s.abortUnfinished(ctx, tx, task, "")
@@ -81,7 +81,7 @@ func (s *Store) abortTurn(ctx context.Context, tx db.Tx, t Turn) (running []stri
 // abortBelow cancels the turns below a turn that have not ended. A turn that a runner has
 // does not end here: running holds its id, and the runner must stop it.
 func (s *Store) abortBelow(ctx context.Context, tx db.Tx, num int64) (running []string, err error) {
-	turns, err := s.unfinishedBelow(ctx, tx, num)
+	turns, err := unfinishedBelow(ctx, tx, num)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (s *Store) keepProduced(tx db.Tx, t Turn) (Turn, error) {
 	if err := s.closeApprovals(tx, t, ApprovalCancelled); err != nil {
 		return t, err
 	}
-	steps, err := s.journal(context.Background(), tx, t.Num)
+	steps, err := readJournal(context.Background(), tx, t.Num)
 	if err != nil {
 		return t, err
 	}

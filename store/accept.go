@@ -90,7 +90,7 @@ func (s *Store) addAccepted(ctx context.Context, tx db.Tx, n NewTurn, task Task,
 	if task.num == 0 {
 		task, err = s.insertTask(tx, n, w, now) // insertTurn finds its num
 	} else {
-		err = s.addTurn(tx, task.num, n.runnerID != "")
+		err = addTurn(tx, task.num, n.runnerID != "")
 	}
 	if err != nil {
 		return Accepted{}, err

@@ -125,10 +125,10 @@ func (s *Store) AlertChannels(ctx context.Context, c Caller) ([]AlertChannel, er
 	return list, nil
 }
 
-// alertChannel returns a channel of the caller's organization, for a change that the caller
+// readAlertChannel returns a channel of the caller's organization, for a change that the caller
 // must still be permitted to make.
-func (s *Store) alertChannel(ctx context.Context, tx db.Tx, c Caller, id string) (a AlertChannel, err error) {
-	if err := s.allowNow(ctx, tx, &c, ManageAlerts); err != nil {
+func readAlertChannel(ctx context.Context, tx db.Tx, c Caller, id string) (a AlertChannel, err error) {
+	if err := allowNow(ctx, tx, &c, ManageAlerts); err != nil {
 		return a, err
 	}
 	a, err = db.One(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
@@ -144,7 +144,7 @@ func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel
 		return a, f.Err()
 	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if err := s.allowNow(ctx, tx, &c, ManageAlerts); err != nil {
+		if err := allowNow(ctx, tx, &c, ManageAlerts); err != nil {
 			return err
 		}
 		count, err := db.One(ctx, tx, db.ScanInt, `SELECT count(*) FROM alert_channels WHERE organization_id = ?`,
@@ -169,7 +169,7 @@ func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel
 		if err := s.insertAlertChannel(tx, c, id, userID, n); err != nil {
 			return err
 		}
-		if a, err = s.alertChannel(ctx, tx, c, id); err != nil {
+		if a, err = readAlertChannel(ctx, tx, c, id); err != nil {
 			return err
 		}
 		return s.auditAlerts(tx, c, "alerts.add", a)
@@ -216,14 +216,14 @@ func (s *Store) auditAlerts(tx db.Tx, c Caller, action string, a AlertChannel) e
 // drops those that it has not reported. It returns Forbidden for a Member.
 func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paused bool) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
-		a, err := s.alertChannel(ctx, tx, c, id)
+		a, err := readAlertChannel(ctx, tx, c, id)
 		if err != nil || a.Paused == paused {
 			return err
 		}
 		action := "alerts.resume"
 		if paused {
 			action = "alerts.pause"
-			if err := s.discardAlerts(tx, a.ID, "the channel was paused"); err != nil {
+			if err := discardAlerts(tx, a.ID, "the channel was paused"); err != nil {
 				return err
 			}
 		}
@@ -235,7 +235,7 @@ func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paus
 }
 
 // discardAlerts deletes the alerts that a channel has not reported yet. Its queued messages fail.
-func (s *Store) discardAlerts(tx db.Tx, channelID, why string) error {
+func discardAlerts(tx db.Tx, channelID, why string) error {
 	for _, query := range []string{
 		`DELETE FROM alerts WHERE ?1 <> '' AND channel_id = ?2`,
 		`UPDATE outbound_emails SET status = 'failed', error_message = ?1, next_attempt_at = NULL, claimed = 0
@@ -254,19 +254,19 @@ func (s *Store) discardAlerts(tx db.Tx, channelID, why string) error {
 // Forbidden for a Member.
 func (s *Store) RemoveAlertChannel(ctx context.Context, c Caller, id string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
-		a, err := s.alertChannel(ctx, tx, c, id)
+		a, err := readAlertChannel(ctx, tx, c, id)
 		if err != nil {
 			return err
 		}
-		if err := s.deleteAlertChannel(tx, a.ID); err != nil {
+		if err := deleteAlertChannel(tx, a.ID); err != nil {
 			return err
 		}
 		return s.auditAlerts(tx, c, "alerts.remove", a)
 	})
 }
 
-func (s *Store) deleteAlertChannel(tx db.Tx, id string) error {
-	if err := s.discardAlerts(tx, id, "the channel was removed"); err != nil {
+func deleteAlertChannel(tx db.Tx, id string) error {
+	if err := discardAlerts(tx, id, "the channel was removed"); err != nil {
 		return err
 	}
 	_, err := tx.Exec(`DELETE FROM alert_channels WHERE id = ?`, id)
@@ -274,12 +274,12 @@ func (s *Store) deleteAlertChannel(tx db.Tx, id string) error {
 }
 
 // removeUserChannels removes the alert channels of a user who leaves an organization.
-func (s *Store) removeUserChannels(ctx context.Context, tx db.Tx, organizationID, userID string) error {
+func removeUserChannels(ctx context.Context, tx db.Tx, organizationID, userID string) error {
 	ids, err := db.All(ctx, tx, db.ScanString, `SELECT id FROM alert_channels WHERE organization_id = ? AND user_id = ?`,
 		organizationID, userID)
 	for _, id := range ids {
 		if err == nil {
-			err = s.deleteAlertChannel(tx, id)
+			err = deleteAlertChannel(tx, id)
 		}
 	}
 	return err

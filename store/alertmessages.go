@@ -80,11 +80,11 @@ func (s *Store) makeAlertMessage(ctx context.Context, tx db.Tx, a AlertChannel) 
 	if db.NoRow(err, nil) != nil {
 		return err
 	}
-	items, err := s.alertItems(ctx, tx, a, now)
+	items, err := alertItems(ctx, tx, a, now)
 	if err != nil {
 		return err
 	}
-	if err := s.markReported(tx, a, now); err != nil || len(items) == 0 {
+	if err := markReported(tx, a, now); err != nil || len(items) == 0 {
 		return err
 	}
 	_, err = s.insertAlertMessage(tx, a, items, false, now)
@@ -92,7 +92,7 @@ func (s *Store) makeAlertMessage(ctx context.Context, tx db.Tx, a AlertChannel) 
 }
 
 // markReported marks the due alerts of a channel as reported.
-func (s *Store) markReported(tx db.Tx, a AlertChannel, now int64) error {
+func markReported(tx db.Tx, a AlertChannel, now int64) error {
 	// The row of an older report is deleted, so that the next such event is reported at once.
 	for _, change := range []struct {
 		query string
@@ -112,7 +112,7 @@ func (s *Store) markReported(tx db.Tx, a AlertChannel, now int64) error {
 }
 
 // alertItems returns the alerts that a channel has to report now, the oldest first.
-func (s *Store) alertItems(ctx context.Context, tx db.Tx, a AlertChannel, now int64) (items []AlertItem, err error) {
+func alertItems(ctx context.Context, tx db.Tx, a AlertChannel, now int64) (items []AlertItem, err error) {
 	list, err := db.All(ctx, tx, scanAlertItem, `SELECT l.event, l.count, l.worker_id, coalesce(w.title, ''),
 			coalesce(k.id, ''), coalesce(k.title, ''), l.first_at, l.last_at
 		FROM alerts l LEFT JOIN workers w ON w.id = l.worker_id LEFT JOIN tasks k ON k.num = l.task_num
@@ -123,7 +123,7 @@ func (s *Store) alertItems(ctx context.Context, tx db.Tx, a AlertChannel, now in
 		}
 		// A member may have lost sight of a worker since the event, which can be a day ago.
 		may := false
-		if may, err = s.channelSees(ctx, tx, a, item.WorkerID); may {
+		if may, err = channelSees(ctx, tx, a, item.WorkerID); may {
 			items = append(items, item)
 		}
 	}
@@ -251,7 +251,7 @@ func (s *Store) rescheduleAlerts(ctx context.Context, tx db.Tx, channelID string
 func (s *Store) TestAlertChannel(ctx context.Context, c Caller, id string,
 	lease time.Duration) (m AlertMessage, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		a, err := s.alertChannel(ctx, tx, c, id)
+		a, err := readAlertChannel(ctx, tx, c, id)
 		if err != nil {
 			return err
 		}

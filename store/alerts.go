@@ -61,7 +61,7 @@ func (s *Store) raiseAlert(ctx context.Context, tx db.Tx, o alertEvent) error {
 		if !slices.Contains(a.Topics, o.topic) {
 			continue
 		}
-		may, err := s.channelSees(ctx, tx, a, o.workerID)
+		may, err := channelSees(ctx, tx, a, o.workerID)
 		if err == nil && may {
 			err = s.addAlert(ctx, tx, a, o)
 		}
@@ -75,17 +75,17 @@ func (s *Store) raiseAlert(ctx context.Context, tx db.Tx, o alertEvent) error {
 // channelSees reports whether a channel may report about a worker. A mail to a member reports only
 // about workers that the member may see. A webhook reports about all workers, because the members
 // who set it up may see all of them.
-func (s *Store) channelSees(ctx context.Context, tx db.Tx, a AlertChannel, workerID string) (bool, error) {
+func channelSees(ctx context.Context, tx db.Tx, a AlertChannel, workerID string) (bool, error) {
 	if a.UserID == "" || workerID == "" {
 		return true, nil
 	}
 	c := Caller{OrganizationID: a.OrganizationID, UserID: a.UserID}
-	if err := s.roleNow(ctx, tx, &c); err != nil || c.Role == "" {
+	if err := roleNow(ctx, tx, &c); err != nil || c.Role == "" {
 		return false, err
 	}
 	w, err := db.One(ctx, tx, scanRunnable, selectRunnable, workerID)
 	if err == nil {
-		_, err = s.allow(ctx, tx, c, w)
+		_, err = allowWorker(ctx, tx, c, w)
 	}
 	if db.IsKind(err, db.Forbidden) {
 		return false, nil

@@ -79,7 +79,7 @@ func (s *Store) approveAllowed(ctx context.Context, tx db.Tx, t Turn, step int64
 		return err
 	}
 	// An allowance ends with the rights of the person who has made it.
-	role, err := s.role(ctx, tx, t.OrganizationID, userID)
+	role, err := readRole(ctx, tx, t.OrganizationID, userID)
 	if err != nil || role == "" || userID != creatorID && !role.may(DecideApprovals) {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // openQuestion returns the question that a message of the caller answers: the only pending question of
 // the task, asked by a turn of the caller. ok is false for a second pending question, and for one to
 // somebody else. A call that waits for an approval does not count: no message decides on it.
-func (s *Store) openQuestion(ctx context.Context, q db.Querier, task Task, c Caller) (a Approval, ok bool, err error) {
+func openQuestion(ctx context.Context, q db.Querier, task Task, c Caller) (a Approval, ok bool, err error) {
 	list, err := db.All(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts,
 			u.created_by_user_num = coalesce((SELECT num FROM users WHERE id = ?1), 0)
 		FROM approvals a`+joinApproval+joinStep+`
@@ -58,7 +58,7 @@ func (s *Store) withdrawQuestions(ctx context.Context, tx db.Tx, t Turn, approva
 		return approvals, err
 	}
 	s.db.Notify(tx, t.OrganizationID, db.ChangedApprovals)
-	return s.stepApprovals(ctx, tx, t.Num, approvals[question].Step)
+	return stepApprovals(ctx, tx, t.Num, approvals[question].Step)
 }
 
 // answerByMessage makes an instruction to a task the answer to its open question. ok is false if there is
@@ -67,14 +67,14 @@ func (s *Store) answerByMessage(ctx context.Context, tx db.Tx, n NewTurn, task T
 	if !n.mayAnswer || n.AlwaysQueue || task.Unfinished == 0 {
 		return a, false, nil
 	}
-	question, ok, err := s.openQuestion(ctx, tx, task, n.Caller)
+	question, ok, err := openQuestion(ctx, tx, task, n.Caller)
 	if err != nil || !ok {
 		return a, false, err
 	}
 	if db.IsLocking(tx) {
 		return a, false, db.ErrSerialize // see decide
 	}
-	if may, err := s.mayStillAnswer(ctx, tx, n.Caller, task); err != nil || !may {
+	if may, err := mayStillAnswer(ctx, tx, n.Caller, task); err != nil || !may {
 		return a, false, err
 	}
 	text, note := question.Question.Match(n.Input), noteOfFiles(n.Attachments)
@@ -110,7 +110,7 @@ func (s *Store) answer(ctx context.Context, tx db.Tx, n NewTurn, task Task, a Ap
 			return a, err
 		}
 	}
-	return s.findApproval(ctx, tx, n.Caller, task, a.ID)
+	return findApproval(ctx, tx, n.Caller, task, a.ID)
 }
 
 // mailedAnswer returns the text of a mail as the answer to a question, with a note of the files. late means

@@ -32,7 +32,7 @@ func (s *Store) Approvals(ctx context.Context, c Caller, q ApprovalQuery) ([]App
 	// The access check of the task comes first. Without a task, the query below checks
 	// each worker.
 	if q.TaskID != "" {
-		task, _, err := s.visibleTask(ctx, s.db, c, q.TaskID)
+		task, _, err := visibleTask(ctx, s.db, c, q.TaskID)
 		if err != nil {
 			return nil, "", err
 		}

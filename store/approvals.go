@@ -9,7 +9,7 @@ import (
 )
 
 // stepApprovals returns the approvals of one step, in the order of its calls.
-func (s *Store) stepApprovals(ctx context.Context, q db.Querier, turnNum, step int64) ([]Approval, error) {
+func stepApprovals(ctx context.Context, q db.Querier, turnNum, step int64) ([]Approval, error) {
 	return db.All(ctx, q, scanApproval, `SELECT `+approvalColumns+` FROM approvals a`+joinApproval+`
 		WHERE a.turn_num = ? AND a.step_seq = ? ORDER BY a.call_seq`, turnNum, step)
 }
@@ -31,7 +31,7 @@ func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 		if err != nil {
 			return err
 		}
-		if approvals, err = s.stepApprovals(ctx, tx, c.Num, step); err != nil {
+		if approvals, err = stepApprovals(ctx, tx, c.Num, step); err != nil {
 			return err
 		}
 		if approvals, err = s.withdrawQuestions(ctx, tx, c.Turn, approvals); err != nil {

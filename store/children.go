@@ -39,7 +39,7 @@ func scanChild(row db.Scanner) (c Child, err error) {
 }
 
 // childOf returns the turn that a tool call has started; found is false if there is none.
-func (s *Store) childOf(ctx context.Context, q db.Querier, p CallPlace) (c Child, found bool, err error) {
+func childOf(ctx context.Context, q db.Querier, p CallPlace) (c Child, found bool, err error) {
 	c, err = db.One(ctx, q, scanChild, `SELECT `+childColumns+` FROM turns
 		WHERE parent_turn_num = ? AND parent_step_seq = ? AND parent_call_seq = ?`, p.Turn.Num, p.Step, p.Call)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -50,7 +50,7 @@ func (s *Store) childOf(ctx context.Context, q db.Querier, p CallPlace) (c Child
 
 // ChildOf returns the turn that a tool call has started; found is false if there is none.
 func (s *Store) ChildOf(ctx context.Context, p CallPlace) (c Child, found bool, err error) {
-	return s.childOf(ctx, s.db, p)
+	return childOf(ctx, s.db, p)
 }
 
 // Children returns the turns that tool calls of a turn have started, oldest first.
@@ -173,7 +173,7 @@ func (s *Store) Unfinished(ctx context.Context, task TaskRef) (list []Turn, err 
 	nums, err := db.All(ctx, s.db, db.ScanInt, `SELECT num FROM turns WHERE task_num = ? AND completed_at IS NULL`,
 		task.taskKey())
 	for _, num := range nums {
-		below, err := s.unfinishedBelow(ctx, s.db, num)
+		below, err := unfinishedBelow(ctx, s.db, num)
 		if err != nil {
 			return nil, err
 		}
@@ -184,11 +184,11 @@ func (s *Store) Unfinished(ctx context.Context, task TaskRef) (list []Turn, err 
 
 // UnfinishedBelow returns the turns below t that have not ended, parents first.
 func (s *Store) UnfinishedBelow(ctx context.Context, t Turn) ([]Turn, error) {
-	return s.unfinishedBelow(ctx, s.db, t.Num)
+	return unfinishedBelow(ctx, s.db, t.Num)
 }
 
 // unfinishedBelow returns the turns below a turn that have not ended, parents first.
-func (s *Store) unfinishedBelow(ctx context.Context, q db.Querier, num int64) ([]Turn, error) {
+func unfinishedBelow(ctx context.Context, q db.Querier, num int64) ([]Turn, error) {
 	turns, err := db.All(ctx, q, scanTurn, belowTurn+`SELECT `+turnColumns+` FROM turns
 		WHERE num IN (SELECT num FROM below) AND completed_at IS NULL`, num)
 	slices.SortFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Num, b.Num) })

@@ -68,7 +68,7 @@ func (s *Store) anyBefore(ctx context.Context, tx db.Tx, runnerID string, strang
 func (s *Store) claimAccepted(ctx context.Context, tx db.Tx, t Turn, runnerID string, w Worker, hasFiles bool) error {
 	c := Claim{Turn: t, RunnerID: runnerID, HasFiles: hasFiles}
 	if w.claim == nil {
-		if err := s.readClaimFacts(ctx, tx, t, &w); err != nil {
+		if err := readClaimFacts(ctx, tx, t, &w); err != nil {
 			return err
 		}
 	}
@@ -81,7 +81,7 @@ func (s *Store) claimAccepted(ctx context.Context, tx db.Tx, t Turn, runnerID st
 
 // readClaimFacts reads the fields that claimableWorker would have read into w, for the version of a
 // turn.
-func (s *Store) readClaimFacts(ctx context.Context, tx db.Tx, t Turn, w *Worker) error {
+func readClaimFacts(ctx context.Context, tx db.Tx, t Turn, w *Worker) error {
 	w.claim = new(claimFacts)
 	dest := append([]any{&w.claim.organization, &w.claim.hasSecrets, &w.Instructions, db.AsJSON(&w.OutputSchema)},
 		w.Settings.columns()...)

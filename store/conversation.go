@@ -66,11 +66,11 @@ func scanSource(row db.Scanner) (src Source, err error) {
 
 // Journal returns the steps of a turn in order, with their tool calls and approvals.
 func (s *Store) Journal(ctx context.Context, t Turn) ([]Step, error) {
-	return s.journal(ctx, s.db, t.Num)
+	return readJournal(ctx, s.db, t.Num)
 }
 
-func (s *Store) journal(ctx context.Context, q db.Querier, turnNum int64) ([]Step, error) {
-	return s.journalPage(ctx, q, turnNum, 0, math.MaxInt64)
+func readJournal(ctx context.Context, q db.Querier, turnNum int64) ([]Step, error) {
+	return journalPage(ctx, q, turnNum, 0, math.MaxInt64)
 }
 
 // joinCalls adds calls and approvals to their steps, by turn. A call may be newer than the
@@ -112,11 +112,11 @@ func joinCalls(steps []turnStep, calls []turnCall, approvals []Approval) map[int
 // JournalPage returns the steps of a turn from seq on, at most limit of them, in their
 // order, with their tool calls and approvals.
 func (s *Store) JournalPage(ctx context.Context, t Turn, seq int64, limit int) ([]Step, error) {
-	return s.journalPage(ctx, s.db, t.Num, seq, seq+int64(db.PageLimit(limit))) // steps are numbered without a gap
+	return journalPage(ctx, s.db, t.Num, seq, seq+int64(db.PageLimit(limit))) // steps are numbered without a gap
 }
 
 // journalPage returns the steps of a turn from the seq from on, and below the seq end.
-func (s *Store) journalPage(ctx context.Context, q db.Querier, turnNum, from, end int64) ([]Step, error) {
+func journalPage(ctx context.Context, q db.Querier, turnNum, from, end int64) ([]Step, error) {
 	steps, err := db.All(ctx, q, scanStep, `SELECT `+stepColumns+` FROM steps s
 		WHERE s.turn_num = ? AND s.seq >= ? AND s.seq < ? ORDER BY s.seq`, turnNum, from, end)
 	if err != nil || len(steps) == 0 {
@@ -194,13 +194,13 @@ func (c *Conversation) EndWith(turnNum int64) {
 // Conversation returns all of a task as it is at one moment.
 func (s *Store) Conversation(ctx context.Context, task TaskRef) (c Conversation, err error) {
 	err = s.db.Snapshot(ctx, func(q db.Querier) (err error) {
-		c, err = s.conversation(ctx, q, task.taskKey())
+		c, err = readConversation(ctx, q, task.taskKey())
 		return err
 	})
 	return c, err
 }
 
-func (s *Store) conversation(ctx context.Context, q db.Querier, taskNum int64) (c Conversation, err error) {
+func readConversation(ctx context.Context, q db.Querier, taskNum int64) (c Conversation, err error) {
 	if c.Task, err = db.One(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, taskNum); err != nil {
 		return c, db.NoRecord(err, "task")
 	}
@@ -221,12 +221,12 @@ func (s *Store) conversation(ctx context.Context, q db.Querier, taskNum int64) (
 		c.Steps = joinCalls(steps, nil, nil)
 		return c, nil // only tool calls have approvals and sources
 	}
-	err = s.readCalls(ctx, q, taskNum, steps, &c)
+	err = readCalls(ctx, q, taskNum, steps, &c)
 	return c, err
 }
 
 // readCalls completes c with the tool calls of a task's steps, and their approvals and sources.
-func (s *Store) readCalls(ctx context.Context, q db.Querier, taskNum int64, steps []turnStep, c *Conversation) error {
+func readCalls(ctx context.Context, q db.Querier, taskNum int64, steps []turnStep, c *Conversation) error {
 	calls, err := db.All(ctx, q, scanCall, `SELECT `+callColumns+`
 		FROM turns t CROSS JOIN tool_calls c ON c.turn_num = t.num
 		WHERE t.task_num = ? ORDER BY t.seq, c.step_seq, c.seq`, taskNum)

@@ -71,7 +71,7 @@ func scanDescribed(row db.Scanner) (a Approval, err error) {
 }
 
 // findApproval returns an approval of a task, or a NotFound error.
-func (s *Store) findApproval(ctx context.Context, q db.Querier, c Caller, task Task, id string) (Approval, error) {
+func findApproval(ctx context.Context, q db.Querier, c Caller, task Task, id string) (Approval, error) {
 	a, err := db.One(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts, `+mayDecide("?1", "?2")+`
 		FROM approvals a`+joinApproval+joinStep+joinWorker+`
 		WHERE a.id = ?3 AND a.task_num = ?4`, c.Role.may(DecideApprovals), c.UserID, id, task.num)

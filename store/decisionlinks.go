@@ -48,16 +48,16 @@ func (s *Store) DecisionLink(ctx context.Context, token, remoteAddr string) (l D
 	if err != nil {
 		return l, db.NoRow(err, invalid)
 	}
-	if l.Caller.Role, err = s.role(ctx, s.db, l.Caller.OrganizationID, userID); err != nil || l.Caller.Role == "" {
+	if l.Caller.Role, err = readRole(ctx, s.db, l.Caller.OrganizationID, userID); err != nil || l.Caller.Role == "" {
 		return l, orElse(err, invalid)
 	}
-	if l.Task, l.Worker, err = s.visibleTask(ctx, s.db, l.Caller, taskID); err != nil {
+	if l.Task, l.Worker, err = visibleTask(ctx, s.db, l.Caller, taskID); err != nil {
 		if db.IsKind(err, db.Forbidden) {
 			err = invalid
 		}
 		return l, err
 	}
-	l.Approval, err = s.findApproval(ctx, s.db, l.Caller, l.Task, approvalID)
+	l.Approval, err = findApproval(ctx, s.db, l.Caller, l.Task, approvalID)
 	if err == nil && !l.Approval.MayDecide {
 		err = invalid
 	}

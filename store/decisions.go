@@ -38,7 +38,7 @@ func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string,
 			return err
 		}
 		// Read it again for the fields that the database computes, such as Decision.
-		if a, err = s.findApproval(ctx, tx, c, task, id); err != nil {
+		if a, err = findApproval(ctx, tx, c, task, id); err != nil {
 			return err
 		}
 		return s.db.RememberIn(tx, d.IdempotencyKey, a.ID)
@@ -51,13 +51,13 @@ func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string,
 func (s *Store) approvalToDecide(ctx context.Context, tx db.Tx, c *Caller, taskID, id string,
 	key db.IdempotencyKey) (a Approval, task Task, err error) {
 	// The caller may have been demoted or removed while the request was under way.
-	if err := s.roleNow(ctx, tx, c); err != nil {
+	if err := roleNow(ctx, tx, c); err != nil {
 		return a, task, err
 	}
 	if c.Role == "" && !c.operator {
 		return a, task, db.Errorf(db.Forbidden, "you are not in this organization")
 	}
-	task, w, err := s.visibleTask(ctx, tx, *c, taskID)
+	task, w, err := visibleTask(ctx, tx, *c, taskID)
 	if err != nil {
 		return a, task, err
 	}
@@ -66,7 +66,7 @@ func (s *Store) approvalToDecide(ctx context.Context, tx db.Tx, c *Caller, taskI
 	if _, err := s.db.FindResult(ctx, tx, key); err != nil {
 		return a, task, err
 	}
-	a, err = s.findApproval(ctx, tx, *c, task, id)
+	a, err = findApproval(ctx, tx, *c, task, id)
 	if db.IsKind(err, db.NotFound) && w.UserID != c.UserID && !c.Role.may(DecideApprovals) {
 		return a, task, forbidden(a) // a caller without the right does not learn which ids exist
 	}
@@ -102,9 +102,9 @@ func decidedAlready(a Approval) error {
 
 // Approval returns an approval of a task that the caller may see.
 func (s *Store) Approval(ctx context.Context, c Caller, taskID, id string) (Approval, error) {
-	task, _, err := s.visibleTask(ctx, s.db, c, taskID)
+	task, _, err := visibleTask(ctx, s.db, c, taskID)
 	if err != nil {
 		return Approval{}, err
 	}
-	return s.findApproval(ctx, s.db, c, task, id)
+	return findApproval(ctx, s.db, c, task, id)
 }

@@ -276,7 +276,7 @@ const ExecutionsPerPage = 50
 // caller created the worker.
 func (s *Store) Executions(ctx context.Context, c Caller, workerID string,
 	page int64) (list []Execution, total int64, err error) {
-	w, err := s.ownWorker(ctx, s.db, c, workerID)
+	w, err := ownWorker(ctx, s.db, c, workerID)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -301,7 +301,7 @@ func (s *Store) Executions(ctx context.Context, c Caller, workerID string,
 
 // Execution returns one attempt. It returns Forbidden unless the caller created the worker.
 func (s *Store) Execution(ctx context.Context, c Caller, workerID, id string) (Execution, error) {
-	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
+	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
 		return Execution{}, err
 	}
 	e, err := db.One(ctx, s.db, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.id = ?`, id)
@@ -331,7 +331,7 @@ func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, execut
 	if _, err := s.Execution(ctx, c, workerID, executionID); err != nil {
 		return Delivery{}, err
 	}
-	if _, err := s.configured(ctx, s.db, workerID); err != nil {
+	if _, err := configured(ctx, s.db, workerID); err != nil {
 		return Delivery{}, err
 	}
 	d, err := db.One(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM webhook_executions e
@@ -339,7 +339,7 @@ func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, execut
 		LEFT JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
 		WHERE e.id = ?`, executionID)
 	if err == nil && !d.Test() {
-		err = s.mustSpeak(ctx, s.db, d.taskNum)
+		err = mustSpeak(ctx, s.db, d.taskNum)
 	}
 	return d, err
 }
@@ -348,11 +348,11 @@ func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, execut
 // unless the caller created the worker, and a Conflict without a webhook.
 func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID string) (d Delivery, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		worker, err := s.ownWorker(ctx, tx, c, workerID)
+		worker, err := ownWorker(ctx, tx, c, workerID)
 		if err != nil {
 			return err
 		}
-		w, err := s.configured(ctx, tx, workerID)
+		w, err := configured(ctx, tx, workerID)
 		if err != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t T
 // was queued, with the turns up to the one that the delivery reports.
 func (s *Store) DeliveredConversation(ctx context.Context, d Delivery) (c Conversation, err error) {
 	err = s.db.Snapshot(ctx, func(q db.Querier) error {
-		c, err = s.conversation(ctx, q, d.taskNum)
+		c, err = readConversation(ctx, q, d.taskNum)
 		return err
 	})
 	if err != nil {

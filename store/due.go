@@ -125,16 +125,16 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 		next, err := s.after(sch, latest(now, sch.NextRunAt))
 		if err != nil {
 			f.Held = err.Error()
-			return s.pauseSchedule(tx, sch.num)
+			return pauseSchedule(tx, sch.num)
 		}
 		// The creator's present role counts, not the role at the time when the schedule was created.
-		role, err := s.role(ctx, tx, sch.OrganizationID, sch.CreatedByUserID)
+		role, err := readRole(ctx, tx, sch.OrganizationID, sch.CreatedByUserID)
 		if err != nil {
 			return err
 		}
 		if role == "" {
 			f.Held = "its creator has left the organization"
-			return s.pauseSchedule(tx, sch.num)
+			return pauseSchedule(tx, sch.num)
 		}
 		a, err := s.acceptTurn(ctx, tx, sch.turn(Caller{OrganizationID: sch.OrganizationID, UserID: sch.CreatedByUserID,
 			Role: role}, workspace))
@@ -163,7 +163,7 @@ func (s *Store) hold(tx db.Tx, c Schedule, now time.Time, refusal error, f *Firi
 	case db.IsKind(refusal, db.NotFound):
 		return s.endSchedule(tx, c.num)
 	case db.IsKind(refusal, db.Forbidden):
-		return s.pauseSchedule(tx, c.num)
+		return pauseSchedule(tx, c.num)
 	}
 	f.Held = ""
 	return refusal
@@ -172,7 +172,7 @@ func (s *Store) hold(tx db.Tx, c Schedule, now time.Time, refusal error, f *Firi
 // releaseSchedule lets the schedule that created a task fire again, once all turns of the task have
 // ended. Such a task has only turns of schedules and follow-ups, so no statement runs for any other
 // turn.
-func (s *Store) releaseSchedule(tx db.Tx, ended Turn) error {
+func releaseSchedule(tx db.Tx, ended Turn) error {
 	if ended.TriggeredBy != TriggerSchedule && ended.Seq == 0 {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (s *Store) releaseSchedule(tx db.Tx, ended Turn) error {
 	return err
 }
 
-func (s *Store) pauseSchedule(tx db.Tx, num int64) error {
+func pauseSchedule(tx db.Tx, num int64) error {
 	_, err := tx.Exec(`UPDATE schedules SET paused = 1 WHERE num = ?`, num)
 	return err
 }

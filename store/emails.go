@@ -180,10 +180,10 @@ func (s *Store) TaskEmails(ctx context.Context, task Task, most int) ([]Email, e
 
 // Email returns a mail of a worker that the caller may see.
 func (s *Store) Email(ctx context.Context, c Caller, id string) (Email, error) {
-	return s.visibleEmail(ctx, s.db, c, id)
+	return visibleEmail(ctx, s.db, c, id)
 }
 
-func (s *Store) visibleEmail(ctx context.Context, q db.Querier, c Caller, id string) (Email, error) {
+func visibleEmail(ctx context.Context, q db.Querier, c Caller, id string) (Email, error) {
 	e, err := db.One(ctx, q, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e WHERE id = ?`, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		// A mail to a member may hold a link that decides for that member. Nobody else sees it,
@@ -195,7 +195,7 @@ func (s *Store) visibleEmail(ctx context.Context, q db.Querier, c Caller, id str
 		return Email{}, db.NoRecord(err, "email")
 	}
 	if e.WorkerID != "" {
-		_, err = s.visibleOrDeletedWorker(ctx, q, c, e.WorkerID)
+		_, err = visibleOrDeletedWorker(ctx, q, c, e.WorkerID)
 	} else if err = c.Allow(ManageMail); err == nil && e.OrgID != c.OrganizationID {
 		err = db.Errorf(db.Forbidden, "you have no access to the email")
 	}

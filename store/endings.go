@@ -86,7 +86,7 @@ func (s *Store) endTurn(tx db.Tx, c Claim, last *Step, out Outcome) (Turn, error
 	t.FailingSince, t.FailedCalls = nil, 0
 	ended := []Turn{t}
 	var about endSettings
-	if err := s.endClaimed(tx, c.RunnerID, &ended[0], model, used, &about); err != nil {
+	if err := endClaimed(tx, c.RunnerID, &ended[0], model, used, &about); err != nil {
 		return Turn{}, err
 	}
 	if last != nil {
@@ -124,7 +124,7 @@ func (s *Store) endTurn(tx db.Tx, c Claim, last *Step, out Outcome) (Turn, error
 // endClaimed stores the end of a turn that a runner has, and reads into t what only the row knows. The
 // task usually gets the status of the turn: updateEnded corrects another one. In a locking write, these
 // fields of t and about are set before the next result.
-func (s *Store) endClaimed(tx db.Tx, runnerID string, t *Turn, model string, used Usage, about *endSettings) error {
+func endClaimed(tx db.Tx, runnerID string, t *Turn, model string, used Usage, about *endSettings) error {
 	// Only these columns change after the claim. The condition on the runner decides the race
 	// with another runner that has claimed the turn since.
 	return db.OneLater(tx, ErrClaimLost, func(row db.Scanner) error {
@@ -183,7 +183,7 @@ func endedArgs(t *Turn, task Status, model string, used Usage) []any {
 
 // updateEnded stores the status of the task after the end of a turn. stored is true if endClaimed
 // has stored the other columns of the end.
-func (s *Store) updateEnded(tx db.Tx, t *Turn, task Status, stored bool) error {
+func updateEnded(tx db.Tx, t *Turn, task Status, stored bool) error {
 	t.TaskStatus = task
 	switch {
 	case !stored:
@@ -206,7 +206,7 @@ func (s *Store) endTurns(tx db.Tx, ended []Turn, ran bool, cost int64, about *en
 	}
 	for i := range ended {
 		t := &ended[i]
-		if err := s.updateEnded(tx, t, task.status, ran && i == 0); err != nil {
+		if err := updateEnded(tx, t, task.status, ran && i == 0); err != nil {
 			return err
 		}
 		if err := s.queueReply(tx, *t); err != nil {
@@ -221,7 +221,7 @@ func (s *Store) endTurns(tx db.Tx, ended []Turn, ran bool, cost int64, about *en
 			}
 		}
 	}
-	if err := s.startNext(tx, ended[len(ended)-1], task); err != nil {
+	if err := startNext(tx, ended[len(ended)-1], task); err != nil {
 		return err
 	}
 	if !about.hasWebhook {
@@ -234,9 +234,9 @@ func (s *Store) endTurns(tx db.Tx, ended []Turn, ran bool, cost int64, about *en
 
 // startNext makes the turn after t ready to run. If the task has no such turn, the
 // schedule that waits for the task may fire again.
-func (s *Store) startNext(tx db.Tx, t Turn, task taskState) error {
+func startNext(tx db.Tx, t Turn, task taskState) error {
 	if task.unfinished == 0 {
-		return s.releaseSchedule(tx, t)
+		return releaseSchedule(tx, t)
 	}
 	next, err := db.One(context.Background(), tx, db.ScanInt, `SELECT num FROM turns
 		WHERE task_num = ? AND seq > ? AND status = 'pending' ORDER BY seq LIMIT 1`, t.taskNum, t.Seq)
@@ -318,7 +318,7 @@ func (s *Store) endSuspended(ctx context.Context, tx db.Tx, t Turn, status Appro
 	if err := s.closeApprovals(tx, t, status); err != nil {
 		return t, err
 	}
-	steps, err := s.journal(ctx, tx, t.Num)
+	steps, err := readJournal(ctx, tx, t.Num)
 	if err != nil {
 		return t, err
 	}

@@ -41,7 +41,7 @@ func (s *Store) ReserveFromCap(ctx context.Context, organizationID string, h Res
 			return err
 		}
 		limited = true
-		return s.reserveIn(ctx, tx, h, func() (int64, error) { return s.left(ctx, tx, organizationID, *credits) })
+		return reserveIn(ctx, tx, h, func() (int64, error) { return s.left(ctx, tx, organizationID, *credits) })
 	})
 	return limited, err
 }
@@ -56,8 +56,8 @@ func (s *Store) ReserveFromTeam(ctx context.Context, t Turn, budget int64, h Res
 		if err != nil {
 			return err
 		}
-		return s.reserveIn(ctx, tx, h, func() (int64, error) {
-			team, _, err := s.teamOf(ctx, tx, t)
+		return reserveIn(ctx, tx, h, func() (int64, error) {
+			team, _, err := teamOf(ctx, tx, t)
 			return budget - team.Cost, err
 		})
 	})
@@ -65,7 +65,7 @@ func (s *Store) ReserveFromTeam(ctx context.Context, t Turn, budget int64, h Res
 
 // reserveIn reads what is left and what other runners have reserved, and stores what the runner has from now on. The
 // caller has locked the account.
-func (s *Store) reserveIn(ctx context.Context, tx db.Tx, h Reservation, left func() (int64, error)) error {
+func reserveIn(ctx context.Context, tx db.Tx, h Reservation, left func() (int64, error)) error {
 	others, err := db.One(ctx, tx, db.ScanInt, `SELECT CAST(coalesce(sum(cost), 0) AS BIGINT) FROM reservations
 		WHERE account = ? AND runner_id <> ? AND runner_id IN (SELECT id FROM runners)`, h.Account, h.RunnerID)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 func (s *Store) ImportWorker(ctx context.Context, c Caller, n NewWorker, schedules []NewSchedule, webhook string,
 	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
 	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
-		return s.visibleWorker(ctx, tx, c, id)
+		return visibleWorker(ctx, tx, c, id)
 	}, func(tx db.Tx) (Worker, string, error) {
 		w, err := s.insertWorker(tx, c, n)
 		if err != nil {

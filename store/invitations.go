@@ -28,10 +28,10 @@ func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 		return Link{}, "", err
 	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if err := s.allowManaging(ctx, tx, &c, role); err != nil {
+		if err := allowManaging(ctx, tx, &c, role); err != nil {
 			return err
 		}
-		if err := s.checkInvitation(ctx, tx, c, email); err != nil {
+		if err := checkInvitation(ctx, tx, c, email); err != nil {
 			return err
 		}
 		l, token, err = s.insertLink(ctx, tx, c, Link{Kind: LinkInvitation, Email: email, Role: role},
@@ -46,7 +46,7 @@ func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 
 // checkInvitation returns an error if the caller may not invite that address now. It deletes an
 // earlier invitation of the address.
-func (s *Store) checkInvitation(ctx context.Context, tx db.Tx, c Caller, email string) error {
+func checkInvitation(ctx context.Context, tx db.Tx, c Caller, email string) error {
 	err := db.RefuseIf(ctx, tx, db.Fields{{Path: "email", Message: "belongs to a member already"}}.Err(),
 		`SELECT EXISTS (SELECT 1 FROM users u JOIN memberships m ON m.user_id = u.id
 		WHERE u.email = ? AND m.organization_id = ?)`, email, c.OrganizationID)
@@ -56,7 +56,7 @@ func (s *Store) checkInvitation(ctx context.Context, tx db.Tx, c Caller, email s
 	old, err := db.One(ctx, tx, scanLink, selectLinks+`
 		WHERE l.organization_id = ? AND l.email = ? AND l.kind = 'invitation'`, c.OrganizationID, email)
 	if err == nil {
-		if err = s.allowManaging(ctx, tx, &c, old.Role); err == nil { // an Admin must not replace the invitation of an Owner
+		if err = allowManaging(ctx, tx, &c, old.Role); err == nil { // an Admin must not replace the invitation of an Owner
 			err = deleteLink(tx, old)
 		}
 	}
@@ -91,7 +91,7 @@ func (s *Store) RevokeInvitation(ctx context.Context, c Caller, id string) error
 		if err != nil {
 			return db.NoRecord(err, "open invitation")
 		}
-		if err := s.allowManaging(ctx, tx, &c, l.Role); err != nil {
+		if err := allowManaging(ctx, tx, &c, l.Role); err != nil {
 			return err
 		}
 		if err := deleteLink(tx, l); err != nil {
@@ -172,7 +172,7 @@ func (s *Store) createInvited(ctx context.Context, tx db.Tx, l Link, name, hash 
 	if _, err := tx.Exec(`UPDATE users SET name = ? WHERE id = ?`, strings.TrimSpace(name), userID); err != nil {
 		return "", err
 	}
-	return userID, s.setLinkPassword(tx, userID, hash, false)
+	return userID, setLinkPassword(tx, userID, hash, false)
 }
 
 // join makes the invited user a member. A user who has become one meanwhile keeps
@@ -184,7 +184,7 @@ func (s *Store) join(ctx context.Context, tx db.Tx, l Link, remoteAddr string) (
 	if err := s.insertMembership(tx, l.OrganizationID, Member{UserID: l.UserID, Role: l.Role}); err != nil {
 		return c, err
 	}
-	role, err := s.role(ctx, tx, l.OrganizationID, l.UserID)
+	role, err := readRole(ctx, tx, l.OrganizationID, l.UserID)
 	if err != nil {
 		return c, err
 	}

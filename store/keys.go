@@ -188,7 +188,7 @@ func (s *Store) createKey(ctx context.Context, c Caller, n NewKey, may func(db.T
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if err := s.allowNow(ctx, tx, &c, ManageKeys); err != nil {
+		if err := allowNow(ctx, tx, &c, ManageKeys); err != nil {
 			return err
 		}
 		holder := c // a member's key acts only for the member
@@ -265,7 +265,7 @@ func (s *Store) OrganizationKeys(ctx context.Context, c Caller, cursor string, l
 // describes which keys a caller may name, and how.
 func (s *Store) RevokeKey(ctx context.Context, c Caller, which string) (k Key, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if k, err = s.manageableKey(ctx, tx, &c, which); err != nil {
+		if k, err = manageableKey(ctx, tx, &c, which); err != nil {
 			return err
 		}
 		if k.GrantID != "" {
@@ -306,7 +306,7 @@ const RollGrace = 24 * time.Hour
 func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, secret string, err error) {
 	secret = db.NewToken("jm_live_")
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		old, err := s.manageableKey(ctx, tx, &c, which)
+		old, err := manageableKey(ctx, tx, &c, which)
 		if err == nil && old.Role == RoleOwner {
 			err = c.Allow(ManageOwners)
 		}
@@ -344,8 +344,8 @@ func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, sec
 // Member. Other members name a key of their organization by its id, and any other key is
 // NotFound. The operator may also name a key by its prefix or its secret. manageableKey then
 // sets c.OrganizationID to the key's organization, for the audit log.
-func (s *Store) manageableKey(ctx context.Context, tx db.Tx, c *Caller, which string) (Key, error) {
-	if err := s.allowNow(ctx, tx, c, ManageKeys); err != nil {
+func manageableKey(ctx context.Context, tx db.Tx, c *Caller, which string) (Key, error) {
+	if err := allowNow(ctx, tx, c, ManageKeys); err != nil {
 		return Key{}, err
 	}
 	if !c.operator {

@@ -341,10 +341,10 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewTurn) (e Email, err error) {
 	turn.workspace = s.look(ctx, turn)
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if err := s.roleNow(ctx, tx, &c); err != nil {
+		if err := roleNow(ctx, tx, &c); err != nil {
 			return err
 		}
-		if e, err = s.releasable(ctx, tx, c, id); err != nil {
+		if e, err = releasable(ctx, tx, c, id); err != nil {
 			return err
 		}
 		// The limits against loops do not apply, because a person has released this mail.
@@ -376,11 +376,11 @@ func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewT
 
 // Releasable returns a mail that the caller may release.
 func (s *Store) Releasable(ctx context.Context, c Caller, id string) (Email, error) {
-	return s.releasable(ctx, s.db, c, id)
+	return releasable(ctx, s.db, c, id)
 }
 
-func (s *Store) releasable(ctx context.Context, q db.Querier, c Caller, id string) (Email, error) {
-	e, err := s.visibleEmail(ctx, q, c, id)
+func releasable(ctx context.Context, q db.Querier, c Caller, id string) (Email, error) {
+	e, err := visibleEmail(ctx, q, c, id)
 	switch {
 	case err != nil:
 		return e, err

@@ -169,7 +169,7 @@ func (s *Store) fillReply(ctx context.Context, r *Reply) (err error) {
 		return nil
 	}
 	if r.approvalNum != 0 {
-		if r.Asks, err = s.asked(ctx, s.db, r.approvalNum, r.UserID); err != nil {
+		if r.Asks, err = asked(ctx, s.db, r.approvalNum, r.UserID); err != nil {
 			return err
 		}
 	}
@@ -317,10 +317,10 @@ func bounce(tx db.Tx, messageIDs []string, reason, condition, value string) erro
 // received mail, and for an archived task or a deleted worker. It returns Forbidden for a Member.
 func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if err := s.roleNow(ctx, tx, &c); err != nil {
+		if err := roleNow(ctx, tx, &c); err != nil {
 			return err
 		}
-		if e, err = s.visibleEmail(ctx, tx, c, id); err != nil {
+		if e, err = visibleEmail(ctx, tx, c, id); err != nil {
 			return err
 		}
 		if err := c.Allow(ManageMail); err != nil {
@@ -329,7 +329,7 @@ func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, er
 		if e.Direction == Outbound && e.TurnID != "" {
 			task, err := db.One(ctx, tx, db.ScanInt, `SELECT task_num FROM turns WHERE id = ?`, e.TurnID)
 			if err == nil {
-				err = s.mustSpeak(ctx, tx, task)
+				err = mustSpeak(ctx, tx, task)
 			}
 			if err != nil {
 				return err
@@ -344,7 +344,7 @@ func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, er
 		case n == 0:
 			return db.Errorf(db.Conflict, "a mail with the status %s cannot be sent again", e.Status)
 		}
-		if e, err = s.visibleEmail(ctx, tx, c, id); err != nil {
+		if e, err = visibleEmail(ctx, tx, c, id); err != nil {
 			return err
 		}
 		s.db.Notify(tx, c.OrganizationID, db.ChangedOutbox)

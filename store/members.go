@@ -48,10 +48,10 @@ func (s *Store) Members(ctx context.Context, c Caller, cursor string, limit int)
 
 // Member returns a member of the caller's organization.
 func (s *Store) Member(ctx context.Context, c Caller, userID string) (Member, error) {
-	return s.member(ctx, s.db, c, userID)
+	return readMember(ctx, s.db, c, userID)
 }
 
-func (s *Store) member(ctx context.Context, q db.Querier, c Caller, userID string) (Member, error) {
+func readMember(ctx context.Context, q db.Querier, c Caller, userID string) (Member, error) {
 	m, err := db.One(ctx, q, scanMember, selectMembers+`AND m.user_id = ?`, c.OrganizationID, userID)
 	return m, db.NoRow(err, db.Errorf(db.NotFound, "no member of this organization has that id"))
 }
@@ -64,21 +64,21 @@ func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Ro
 		return m, db.Fields{{Path: "role", Message: "must be owner, admin or member"}}.Err()
 	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if m, err = s.member(ctx, tx, c, userID); err != nil {
+		if m, err = readMember(ctx, tx, c, userID); err != nil {
 			return err
 		}
 		old := m.Role
 		// The caller must manage the role before and after: an Admin may neither demote
 		// an Owner nor promote a member to one.
 		for _, r := range []Role{old, role} {
-			if err := s.allowManaging(ctx, tx, &c, r); err != nil {
+			if err := allowManaging(ctx, tx, &c, r); err != nil {
 				return err
 			}
 		}
 		if old == role {
 			return nil
 		}
-		if err := s.checkLastOwner(ctx, tx, c, m); err != nil {
+		if err := checkLastOwner(ctx, tx, c, m); err != nil {
 			return err
 		}
 		m.Role = role
@@ -105,7 +105,7 @@ func (s *Store) setRole(tx db.Tx, c Caller, m Member, old Role) error {
 }
 
 // checkLastOwner returns a Conflict if the member is the organization's only Owner.
-func (s *Store) checkLastOwner(ctx context.Context, tx db.Tx, c Caller, m Member) error {
+func checkLastOwner(ctx context.Context, tx db.Tx, c Caller, m Member) error {
 	if m.Role != RoleOwner {
 		return nil
 	}
@@ -123,17 +123,17 @@ func (s *Store) checkLastOwner(ctx context.Context, tx db.Tx, c Caller, m Member
 // change them. Accepted turns continue.
 func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Member, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if m, err = s.member(ctx, tx, c, userID); err != nil {
+		if m, err = readMember(ctx, tx, c, userID); err != nil {
 			return err
 		}
-		if err := s.allowManaging(ctx, tx, &c, m.Role); err != nil {
+		if err := allowManaging(ctx, tx, &c, m.Role); err != nil {
 			return err
 		}
 		if userID == c.UserID {
 			return db.Errorf(db.Conflict, "you cannot remove yourself: ask another Admin or Owner")
 		}
 		// The last Owner stays: without one, nobody could manage the organization.
-		if err := s.checkLastOwner(ctx, tx, c, m); err != nil {
+		if err := checkLastOwner(ctx, tx, c, m); err != nil {
 			return err
 		}
 		// One transaction also writes the audit entry. So a key never exists without its member.
@@ -152,7 +152,7 @@ func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Me
 func (s *Store) endMembership(tx db.Tx, c Caller, userID string) (counts map[string]any, err error) {
 	counts = map[string]any{}
 	org := c.OrganizationID
-	if err := s.removeUserChannels(context.Background(), tx, org, userID); err != nil {
+	if err := removeUserChannels(context.Background(), tx, org, userID); err != nil {
 		return nil, err
 	}
 	s.forgetKnown(tx)
@@ -221,7 +221,7 @@ func (s *Store) ensureMembership(tx db.Tx, by Caller, organizationName, email st
 // ensureRole makes the user m a member with the role that m has. If that role is "", a member keeps
 // the present role.
 func (s *Store) ensureRole(ctx context.Context, tx db.Tx, by Caller, m Member) error {
-	old, err := s.role(ctx, tx, by.OrganizationID, m.UserID)
+	old, err := readRole(ctx, tx, by.OrganizationID, m.UserID)
 	if err != nil || old != "" && (m.Role == "" || m.Role == old) {
 		return err
 	}
@@ -230,7 +230,7 @@ func (s *Store) ensureRole(ctx context.Context, tx db.Tx, by Caller, m Member) e
 	if old != "" {
 		return s.setRole(tx, by, m, old)
 	}
-	if err := s.checkProven(ctx, tx, m); err != nil {
+	if err := checkProven(ctx, tx, m); err != nil {
 		return err
 	}
 	if m.Role == "" {
@@ -244,7 +244,7 @@ func (s *Store) ensureRole(ctx context.Context, tx db.Tx, by Caller, m Member) e
 
 // checkProven returns a Conflict if only another organization vouches that the user has that email address. Whoever
 // manages that organization may hold the account, so the address alone must not make it a member here.
-func (s *Store) checkProven(ctx context.Context, tx db.Tx, m Member) error {
+func checkProven(ctx context.Context, tx db.Tx, m Member) error {
 	return db.RefuseIf(ctx, tx, db.Errorf(db.Conflict,
 		"nothing proves that the account %[1]s belongs to the holder of that "+
 			"address, because a link of another organization set its password: run journeyman user reset %[1]s on the "+

@@ -81,10 +81,10 @@ const deleteClients = `DELETE FROM oauth_clients WHERE id IN (SELECT c.id FROM o
 
 // OAuthClient returns a registered program. It returns NotFound for an unknown or pruned program.
 func (s *Store) OAuthClient(ctx context.Context, id string) (OAuthClient, error) {
-	return s.oauthClient(ctx, s.db, id)
+	return readOAuthClient(ctx, s.db, id)
 }
 
-func (s *Store) oauthClient(ctx context.Context, q db.Querier, id string) (OAuthClient, error) {
+func readOAuthClient(ctx context.Context, q db.Querier, id string) (OAuthClient, error) {
 	c, err := db.One(ctx, q, func(row db.Scanner) (c OAuthClient, err error) {
 		var list string
 		if err = row.Scan(&c.ID, &c.Name, &list, db.AsTime(&c.CreatedAt)); err == nil {

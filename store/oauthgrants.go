@@ -89,10 +89,10 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		// The role is read here, because the person may have been removed while the page
 		// was open.
-		if role, err := s.role(ctx, tx, c.OrganizationID, c.UserID); err != nil || role == "" {
+		if role, err := readRole(ctx, tx, c.OrganizationID, c.UserID); err != nil || role == "" {
 			return cmp.Or[error](err, db.Errorf(db.Forbidden, "you are not in this organization"))
 		}
-		client, err := s.oauthClient(ctx, tx, consent.ClientID)
+		client, err := readOAuthClient(ctx, tx, consent.ClientID)
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (s *Store) exchange(ctx context.Context, prefix, secret, addr string, fits 
 			return db.NoRow(err, errGrant)
 		}
 		// A removed member must not keep access through a program.
-		role, err := s.role(ctx, tx, g.organizationID, g.userID)
+		role, err := readRole(ctx, tx, g.organizationID, g.userID)
 		switch {
 		case err != nil:
 			return err

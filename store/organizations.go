@@ -23,10 +23,10 @@ type Organization struct {
 // Organizations lists the organizations that the caller is in, the oldest membership
 // first.
 func (s *Store) Organizations(ctx context.Context, c Caller) ([]Organization, error) {
-	return s.organizationsOf(ctx, s.db, c.UserID)
+	return organizationsOf(ctx, s.db, c.UserID)
 }
 
-func (s *Store) organizationsOf(ctx context.Context, q db.Querier, userID string) ([]Organization, error) {
+func organizationsOf(ctx context.Context, q db.Querier, userID string) ([]Organization, error) {
 	return db.All(ctx, q, func(row db.Scanner) (o Organization, err error) {
 		return o, row.Scan(&o.ID, &o.Name, &o.Role)
 	}, `SELECT o.id, o.name, m.role FROM memberships m JOIN organizations o ON o.id = m.organization_id
@@ -98,7 +98,7 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 	}
 	var spent int64
 	err := s.db.Write(ctx, func(tx db.Tx) error {
-		if err := s.allowNow(ctx, tx, &c, ManageOrganization); err != nil {
+		if err := allowNow(ctx, tx, &c, ManageOrganization); err != nil {
 			return err
 		}
 		old, sum, err := s.organizationSettings(ctx, tx, c.OrganizationID)
@@ -183,7 +183,7 @@ func (s *Store) knownCap(ctx context.Context, organizationID string) (*float64, 
 	if credits, ok := s.known.caps.get([]byte(organizationID), moment, now); ok {
 		return credits, nil
 	}
-	credits, err := s.creditCap(ctx, s.db, organizationID)
+	credits, err := creditCap(ctx, s.db, organizationID)
 	if err == nil {
 		s.known.caps.put([]byte(organizationID), credits, moment, now)
 	}
@@ -199,14 +199,14 @@ func (s *Store) left(ctx context.Context, q db.Querier, organizationID string, c
 }
 
 // creditCap returns the credits that an organization may spend in a month, nil for no limit.
-func (s *Store) creditCap(ctx context.Context, q db.Querier, organizationID string) (credits *float64, err error) {
+func creditCap(ctx context.Context, q db.Querier, organizationID string) (credits *float64, err error) {
 	_, err = db.One(ctx, q, db.Into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?`, organizationID)
 	return credits, err
 }
 
 // checkCap returns CapReached if an organization has spent its credits.
 func (s *Store) checkCap(ctx context.Context, q db.Querier, organizationID string) error {
-	credits, err := s.creditCap(ctx, q, organizationID)
+	credits, err := creditCap(ctx, q, organizationID)
 	if err != nil {
 		return err
 	}

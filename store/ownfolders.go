@@ -10,10 +10,10 @@ import (
 // folder may not exist. It returns Forbidden unless the caller created the worker, and
 // NotFound for a task of another worker.
 func (s *Store) Workspace(ctx context.Context, c Caller, workerID, taskID string) (Folder, error) {
-	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil || taskID == "" {
+	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil || taskID == "" {
 		return Folder{WorkerID: workerID}, err
 	}
-	task, _, err := s.visibleTask(ctx, s.db, c, taskID)
+	task, _, err := visibleTask(ctx, s.db, c, taskID)
 	if err != nil {
 		return Folder{}, err
 	}
@@ -29,7 +29,7 @@ const tasksWithFolders = 1000
 // OwnFolders returns the newest tasks of a worker that have a folder of their own, at most
 // limit. It returns Forbidden unless the caller created the worker.
 func (s *Store) OwnFolders(ctx context.Context, c Caller, workerID string, limit int) ([]Task, error) {
-	w, err := s.ownWorker(ctx, s.db, c, workerID)
+	w, err := ownWorker(ctx, s.db, c, workerID)
 	if err != nil {
 		return nil, err
 	}

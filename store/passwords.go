@@ -132,7 +132,7 @@ func (s *Store) setPasswordOf(ctx context.Context, email, password string, may f
 			return err
 		}
 		// No session is kept: a person who knew the old password may have one of them.
-		if err := s.setLinkPassword(tx, userID, hash, true); err != nil {
+		if err := setLinkPassword(tx, userID, hash, true); err != nil {
 			return err
 		}
 		return s.auditUser(ctx, tx, Operator(), userID, "password.set", map[string]any{"user": email})
@@ -147,16 +147,16 @@ func userByEmail(ctx context.Context, tx db.Tx, email string) (userID string, er
 // setLinkPassword is setPassword by a link, or by the operator. It ends every session of the user. proven
 // tells whether the operator vouches for the holder of the address, as with a link of the command line. For a
 // link of an organization it is false, because those who manage the organization can open the link themselves.
-func (s *Store) setLinkPassword(tx db.Tx, userID, hash string, proven bool) error {
+func setLinkPassword(tx db.Tx, userID, hash string, proven bool) error {
 	if _, err := tx.Exec(`UPDATE users SET unproven = ? WHERE id = ?`, !proven, userID); err != nil {
 		return err
 	}
-	return s.setPassword(tx, userID, hash, "")
+	return setPassword(tx, userID, hash, "")
 }
 
 // setPassword stores the hash of a new password. It ends the access that the old one gave: the
 // user's links, and their sessions except the one with the id kept.
-func (s *Store) setPassword(tx db.Tx, userID, hash, kept string) error {
+func setPassword(tx db.Tx, userID, hash, kept string) error {
 	if _, err := tx.Exec(`UPDATE users SET password_hash = ? WHERE id = ?`, hash, userID); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (s *Store) ChangePassword(ctx context.Context, c Identity, sessionID, old, 
 		return err
 	}
 	return s.db.Write(ctx, func(tx db.Tx) error {
-		if err := s.setPassword(tx, c.UserID, hash, sessionID); err != nil {
+		if err := setPassword(tx, c.UserID, hash, sessionID); err != nil {
 			return err
 		}
 		return s.auditUser(ctx, tx, c.Caller, c.UserID, "password.change", map[string]any{"user": c.Email})
@@ -273,7 +273,7 @@ func (s *Store) CreatePasswordLink(ctx context.Context, c Caller, kind LinkKind,
 		if c.operator {
 			userID, err = userByEmail(ctx, tx, user)
 		} else {
-			err = s.allowReset(ctx, tx, c, user)
+			err = allowReset(ctx, tx, c, user)
 		}
 		if err != nil {
 			return err
@@ -295,18 +295,18 @@ func (s *Store) CreatePasswordLink(ctx context.Context, c Caller, kind LinkKind,
 
 // allowReset returns an error unless the caller may give a member of their
 // organization a link to choose a password.
-func (s *Store) allowReset(ctx context.Context, tx db.Tx, c Caller, userID string) error {
-	m, err := s.member(ctx, tx, c, userID)
+func allowReset(ctx context.Context, tx db.Tx, c Caller, userID string) error {
+	m, err := readMember(ctx, tx, c, userID)
 	if err != nil {
 		return err
 	}
-	if err := s.allowManaging(ctx, tx, &c, m.Role); err != nil {
+	if err := allowManaging(ctx, tx, &c, m.Role); err != nil {
 		return err
 	}
 	if userID == c.UserID {
 		return db.Errorf(db.Conflict, "change your own password on your account's page")
 	}
-	list, err := s.organizationsOf(ctx, tx, userID)
+	list, err := organizationsOf(ctx, tx, userID)
 	if err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ func (s *Store) allowReset(ctx context.Context, tx db.Tx, c Caller, userID strin
 	for _, o := range list {
 		there := c
 		there.OrganizationID = o.ID
-		err := s.allowManaging(ctx, tx, &there, o.Role)
+		err := allowManaging(ctx, tx, &there, o.Role)
 		if db.IsKind(err, db.Forbidden) {
 			return db.Errorf(db.Forbidden,
 				"the user is in another organization, too, and the link would also give access to it: "+
@@ -371,7 +371,8 @@ func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string,
 			}
 		}
 		// The creator of a link of an organization may have opened it, too.
-		if err := s.setLinkPassword(tx, c.UserID, hash, l.OrganizationID == ""); err != nil { // setPassword also deletes the link
+		// setPassword also deletes the link.
+		if err := setLinkPassword(tx, c.UserID, hash, l.OrganizationID == ""); err != nil {
 			return err
 		}
 		return s.auditUser(ctx, tx, c, c.UserID, "password.reset", map[string]any{"user": l.Email, "link": l.ID})

@@ -40,7 +40,7 @@ func (s *Store) Pins(ctx context.Context, c Caller) ([]Pin, error) {
 // returns a Conflict if the caller has MaxPins pins already.
 func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := s.runnableWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := runnableWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
 		// A deleted worker keeps its pins. Nobody sees them, so they must not count.

@@ -167,16 +167,16 @@ func (s *Store) Providers(ctx context.Context, c Caller) ([]Provider, error) {
 	if err := c.Allow(SeeProviders); err != nil {
 		return nil, err
 	}
-	return s.providersOf(ctx, s.db, c.OrganizationID)
+	return providersOf(ctx, s.db, c.OrganizationID)
 }
 
-func (s *Store) providersOf(ctx context.Context, q db.Querier, organizationID string) ([]Provider, error) {
+func providersOf(ctx context.Context, q db.Querier, organizationID string) ([]Provider, error) {
 	return db.All(ctx, q, scanProvider, `SELECT `+providerColumns+` FROM model_providers
 		INDEXED BY model_providers_by_name WHERE organization_id = ? ORDER BY name`, organizationID)
 }
 
-// provider returns the provider of that name.
-func (s *Store) provider(ctx context.Context, q db.Querier, organizationID, name string) (Provider, error) {
+// readProvider returns the provider of that name.
+func readProvider(ctx context.Context, q db.Querier, organizationID, name string) (Provider, error) {
 	p, err := db.One(ctx, q, scanProvider, `SELECT `+providerColumns+` FROM model_providers
 		INDEXED BY model_providers_by_name WHERE organization_id = ? AND name = ?`, organizationID, name)
 	return p, db.NoRow(err, db.Errorf(db.NotFound, "there is no provider %q", db.FirstRunes(name, MaxProviderName)))
@@ -190,7 +190,7 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 		return p, f.Err()
 	}
 	err = s.changeProviders(ctx, &c, func(tx db.Tx) error {
-		list, err := s.providersOf(ctx, tx, c.OrganizationID)
+		list, err := providersOf(ctx, tx, c.OrganizationID)
 		if err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch ProviderPatch) (
 	p Provider, err error) {
 	err = s.changeProviders(ctx, &c, func(tx db.Tx) error {
-		if p, err = s.provider(ctx, tx, c.OrganizationID, name); err != nil {
+		if p, err = readProvider(ctx, tx, c.OrganizationID, name); err != nil {
 			return err
 		}
 		was := p
@@ -285,10 +285,10 @@ func sameOrigin(a, b string) bool {
 // Owner. It returns a Conflict that names the users of its models, while there are any.
 func (s *Store) RemoveProvider(ctx context.Context, c Caller, name string) (p Provider, err error) {
 	err = s.changeProviders(ctx, &c, func(tx db.Tx) error {
-		if p, err = s.provider(ctx, tx, c.OrganizationID, name); err != nil {
+		if p, err = readProvider(ctx, tx, c.OrganizationID, name); err != nil {
 			return err
 		}
-		if err := s.checkUnused(ctx, tx, c.OrganizationID, name); err != nil {
+		if err := checkUnused(ctx, tx, c.OrganizationID, name); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(`DELETE FROM model_providers WHERE id = ?`, p.ID); err != nil {
@@ -301,7 +301,7 @@ func (s *Store) RemoveProvider(ctx context.Context, c Caller, name string) (p Pr
 
 // checkUnused returns a Conflict if the organization's chain or a worker names a model of the
 // provider.
-func (s *Store) checkUnused(ctx context.Context, q db.Querier, organizationID, name string) error {
+func checkUnused(ctx context.Context, q db.Querier, organizationID, name string) error {
 	// A chain is names with commas between them, and perhaps spaces.
 	const names = `instr(',' || replace(%s, ' ', ''), ',' || ? || ':') > 0`
 	used, err := db.One(ctx, q, db.ScanBool, fmt.Sprintf(`SELECT `+names+` FROM organizations WHERE id = ?`,
@@ -367,7 +367,7 @@ func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t 
 // changeProviders runs a write of an Owner, and increments the count of ModelChanges after it.
 func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx db.Tx) error) error {
 	err := s.db.Write(ctx, func(tx db.Tx) error {
-		if err := s.allowNow(ctx, tx, c, ManageProviders); err != nil {
+		if err := allowNow(ctx, tx, c, ManageProviders); err != nil {
 			return err
 		}
 		return change(tx)

@@ -14,7 +14,7 @@ type Record struct {
 
 // Elsewhere returns the caller's other organizations in which the caller may see a record.
 func (s *Store) Elsewhere(ctx context.Context, c Caller, r Record) (list []Organization, err error) {
-	organizations, err := s.organizationsOf(ctx, s.db, c.UserID)
+	organizations, err := organizationsOf(ctx, s.db, c.UserID)
 	for _, o := range organizations {
 		if err != nil {
 			return nil, err
@@ -37,11 +37,11 @@ func (s *Store) Elsewhere(ctx context.Context, c Caller, r Record) (list []Organ
 func (s *Store) seesRecord(ctx context.Context, c Caller, r Record) (err error) {
 	switch {
 	case r.TaskID != "":
-		_, _, err = s.visibleTask(ctx, s.db, c, r.TaskID)
+		_, _, err = visibleTask(ctx, s.db, c, r.TaskID)
 	case r.WorkerID != "":
-		_, err = s.visibleOrDeletedWorker(ctx, s.db, c, r.WorkerID)
+		_, err = visibleOrDeletedWorker(ctx, s.db, c, r.WorkerID)
 	case r.EmailID != "":
-		_, err = s.visibleEmail(ctx, s.db, c, r.EmailID)
+		_, err = visibleEmail(ctx, s.db, c, r.EmailID)
 	}
 	return err
 }

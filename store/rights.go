@@ -8,8 +8,8 @@ import (
 
 // allowNow is Allow with the role that the caller has in this transaction. It sets c.Role to that
 // role. So a request fails if its Admin was demoted after the request began.
-func (s *Store) allowNow(ctx context.Context, tx db.Tx, c *Caller, right Right) (err error) {
-	if err := s.roleNow(ctx, tx, c); err != nil {
+func allowNow(ctx context.Context, tx db.Tx, c *Caller, right Right) (err error) {
+	if err := roleNow(ctx, tx, c); err != nil {
 		return err
 	}
 	return c.Allow(right)
@@ -17,24 +17,24 @@ func (s *Store) allowNow(ctx context.Context, tx db.Tx, c *Caller, right Right) 
 
 // roleNow sets c.Role to the role that the caller has in this transaction. It is "" if the
 // caller has left the organization.
-func (s *Store) roleNow(ctx context.Context, tx db.Tx, c *Caller) (err error) {
+func roleNow(ctx context.Context, tx db.Tx, c *Caller) (err error) {
 	if !c.operator {
-		c.Role, err = s.role(ctx, tx, c.OrganizationID, c.UserID)
+		c.Role, err = readRole(ctx, tx, c.OrganizationID, c.UserID)
 	}
 	return err
 }
 
 // allowManaging is allowNow for an action on a member of that role: only an owner
 // manages owners.
-func (s *Store) allowManaging(ctx context.Context, tx db.Tx, c *Caller, role Role) error {
-	if err := s.allowNow(ctx, tx, c, ManageMembers); err != nil || role != RoleOwner {
+func allowManaging(ctx context.Context, tx db.Tx, c *Caller, role Role) error {
+	if err := allowNow(ctx, tx, c, ManageMembers); err != nil || role != RoleOwner {
 		return err
 	}
 	return c.Allow(ManageOwners)
 }
 
-// role returns the role of a user in an organization, or "" if the user is not a member.
-func (s *Store) role(ctx context.Context, q db.Querier, organizationID, userID string) (Role, error) {
+// readRole returns the role of a user in an organization, or "" if the user is not a member.
+func readRole(ctx context.Context, q db.Querier, organizationID, userID string) (Role, error) {
 	role, err := db.One(ctx, q, db.ScanString, `SELECT role FROM memberships WHERE organization_id = ? AND user_id = ?`,
 		organizationID, userID)
 	return Role(role), db.NoRow(err, nil)

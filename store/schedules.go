@@ -143,7 +143,7 @@ func (s *Store) createSchedule(ctx context.Context, tx db.Tx, c Caller, n NewSch
 	if err := f.Err(); err != nil {
 		return sch, err
 	}
-	w, err := s.visibleWorker(ctx, tx, c, n.WorkerID)
+	w, err := visibleWorker(ctx, tx, c, n.WorkerID)
 	if err != nil {
 		return sch, err
 	}
@@ -154,10 +154,10 @@ func (s *Store) createSchedule(ctx context.Context, tx db.Tx, c Caller, n NewSch
 	if err := s.begin(&sch, n.When, sch.CreatedAt); err != nil {
 		return sch, err
 	}
-	return sch, s.insertSchedule(ctx, tx, &sch)
+	return sch, insertSchedule(ctx, tx, &sch)
 }
 
-func (s *Store) insertSchedule(ctx context.Context, tx db.Tx, c *Schedule) error {
+func insertSchedule(ctx context.Context, tx db.Tx, c *Schedule) error {
 	n, err := db.One(ctx, tx, db.ScanInt, `SELECT count(*) FROM
 		(SELECT 1 FROM schedules WHERE worker_id = ? AND next_run_at IS NOT NULL LIMIT ?) AS counted`,
 		c.WorkerID, MaxSchedules)
@@ -194,7 +194,7 @@ func (c *Schedule) whenArgs() []any {
 // Schedules returns the schedules of a worker that the caller may see, oldest first.
 // One-time schedules that have run are not among them.
 func (s *Store) Schedules(ctx context.Context, c Caller, workerID string) ([]Schedule, error) {
-	w, err := s.visibleWorker(ctx, s.db, c, workerID)
+	w, err := visibleWorker(ctx, s.db, c, workerID)
 	if err != nil {
 		return nil, err
 	}
@@ -216,9 +216,9 @@ func (s *Store) showPaused(c *Schedule) {
 	}
 }
 
-// schedule returns a schedule that Schedules would list.
-func (s *Store) schedule(ctx context.Context, q db.Querier, c Caller, workerID, id string) (Schedule, error) {
-	w, err := s.visibleWorker(ctx, q, c, workerID)
+// readSchedule returns a schedule that Schedules would list.
+func readSchedule(ctx context.Context, q db.Querier, c Caller, workerID, id string) (Schedule, error) {
+	w, err := visibleWorker(ctx, q, c, workerID)
 	if err != nil {
 		return Schedule{}, err
 	}
@@ -231,7 +231,7 @@ func (s *Store) schedule(ctx context.Context, q db.Querier, c Caller, workerID, 
 
 // Schedule returns one schedule of a worker that the caller may see.
 func (s *Store) Schedule(ctx context.Context, c Caller, workerID, id string) (Schedule, error) {
-	sch, err := s.schedule(ctx, s.db, c, workerID, id)
+	sch, err := readSchedule(ctx, s.db, c, workerID, id)
 	s.showPaused(&sch)
 	return sch, err
 }
@@ -260,7 +260,7 @@ func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id strin
 		}
 	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if sch, err = s.schedule(ctx, tx, c, workerID, id); err != nil {
+		if sch, err = readSchedule(ctx, tx, c, workerID, id); err != nil {
 			return err
 		}
 		// This is read before set changes the schedule.
@@ -295,7 +295,7 @@ func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id strin
 // CancelSchedule ends a schedule for good. Its row stays.
 func (s *Store) CancelSchedule(ctx context.Context, c Caller, workerID, id string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
-		sch, err := s.schedule(ctx, tx, c, workerID, id)
+		sch, err := readSchedule(ctx, tx, c, workerID, id)
 		if err != nil {
 			return err
 		}
@@ -314,11 +314,11 @@ func (s *Store) RunSchedule(ctx context.Context, c Caller, workerID, id string, 
 	error) {
 	workspace := s.lookAt(Folder{WorkerID: workerID})
 	return s.acceptOnce(ctx, key, false, func(tx db.Tx) (Accepted, error) {
-		sch, err := s.schedule(ctx, tx, c, workerID, id)
+		sch, err := readSchedule(ctx, tx, c, workerID, id)
 		if err != nil {
 			return Accepted{}, err
 		}
-		if err := s.checkIdle(ctx, tx, sch); err != nil {
+		if err := checkIdle(ctx, tx, sch); err != nil {
 			return Accepted{}, err
 		}
 		a, err := s.acceptTurn(ctx, tx, sch.turn(c, workspace))
@@ -333,7 +333,7 @@ func (s *Store) RunSchedule(ctx context.Context, c Caller, workerID, id string, 
 
 // checkIdle returns a Conflict while the task of a schedule's last run has not ended: a
 // schedule has one task at a time.
-func (s *Store) checkIdle(ctx context.Context, tx db.Tx, c Schedule) error {
+func checkIdle(ctx context.Context, tx db.Tx, c Schedule) error {
 	if c.runningTask == 0 {
 		return nil
 	}

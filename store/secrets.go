@@ -79,27 +79,27 @@ func scanSecret(row db.Scanner) (x Secret, err error) {
 // allowSecrets returns Forbidden unless the caller may manage the secrets of a worker. Only
 // the worker's creator may. An empty workerID means the secrets of the organization, for
 // which the caller needs the right ManageSecrets.
-func (s *Store) allowSecrets(ctx context.Context, q db.Querier, c Caller, workerID string) error {
+func allowSecrets(ctx context.Context, q db.Querier, c Caller, workerID string) error {
 	if workerID == "" {
 		return c.Allow(ManageSecrets)
 	}
-	_, err := s.ownWorker(ctx, q, c, workerID)
+	_, err := ownWorker(ctx, q, c, workerID)
 	return err
 }
 
 // allowSecretsNow is allowSecrets for a write. For the secrets of the organization, it reads
 // the caller's role in this transaction.
-func (s *Store) allowSecretsNow(ctx context.Context, tx db.Tx, c Caller, workerID string) error {
+func allowSecretsNow(ctx context.Context, tx db.Tx, c Caller, workerID string) error {
 	if workerID == "" {
-		return s.allowNow(ctx, tx, &c, ManageSecrets)
+		return allowNow(ctx, tx, &c, ManageSecrets)
 	}
-	return s.allowSecrets(ctx, tx, c, workerID)
+	return allowSecrets(ctx, tx, c, workerID)
 }
 
 // Secrets returns the secrets of a worker by name, without their values. An empty workerID
 // means the secrets of the organization. It returns Forbidden as allowSecrets does.
 func (s *Store) Secrets(ctx context.Context, c Caller, workerID string) ([]Secret, error) {
-	if err := s.allowSecrets(ctx, s.db, c, workerID); err != nil {
+	if err := allowSecrets(ctx, s.db, c, workerID); err != nil {
 		return nil, err
 	}
 	// The condition repeats the index's expression, so SQLite finds the rows of one worker.
@@ -121,12 +121,12 @@ func (s *Store) SetSecret(ctx context.Context, c Caller, n NewSecret) (x Secret,
 		return x, err
 	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if err := s.allowSecretsNow(ctx, tx, c, n.WorkerID); err != nil {
+		if err := allowSecretsNow(ctx, tx, c, n.WorkerID); err != nil {
 			return err
 		}
 		// The look-up and the write share the transaction: two requests never create the
 		// same name twice.
-		x, err = s.secret(ctx, tx, c.OrganizationID, n.WorkerID, n.Name)
+		x, err = readSecret(ctx, tx, c.OrganizationID, n.WorkerID, n.Name)
 		switch {
 		case db.IsKind(err, db.NotFound):
 			x, err = s.insertSecret(ctx, tx, c, n)
@@ -138,8 +138,8 @@ func (s *Store) SetSecret(ctx context.Context, c Caller, n NewSecret) (x Secret,
 	return x, err
 }
 
-// secret returns the secret of that name.
-func (s *Store) secret(ctx context.Context, q db.Querier, organizationID, workerID, name string) (Secret, error) {
+// readSecret returns the secret of that name.
+func readSecret(ctx context.Context, q db.Querier, organizationID, workerID, name string) (Secret, error) {
 	x, err := db.One(ctx, q, scanSecret, `SELECT `+secretColumns+` FROM secrets INDEXED BY secrets_by_name
 		WHERE organization_id = ? AND coalesce(worker_id, '') = ? AND name = ?`, organizationID, workerID, name)
 	return x, db.NoRow(err, db.Errorf(db.NotFound, "there is no secret %q", db.FirstRunes(name, MaxSecretName)))
@@ -227,10 +227,10 @@ func (s *Store) auditSecret(tx db.Tx, c Caller, action string, x Secret) error {
 // does, and NotFound if there is no secret of that name.
 func (s *Store) DeleteSecret(ctx context.Context, c Caller, workerID, name string) (x Secret, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if err := s.allowSecretsNow(ctx, tx, c, workerID); err != nil {
+		if err := allowSecretsNow(ctx, tx, c, workerID); err != nil {
 			return err
 		}
-		if x, err = s.secret(ctx, tx, c.OrganizationID, workerID, name); err != nil {
+		if x, err = readSecret(ctx, tx, c.OrganizationID, workerID, name); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(`DELETE FROM secrets WHERE id = ?`, x.ID); err != nil {

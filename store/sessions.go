@@ -43,7 +43,7 @@ func scanSession(row db.Scanner) (v Session, err error) {
 func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (token string, err error) {
 	token = db.NewToken("jms_")
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if c.OrganizationID, err = s.lastOrganization(ctx, tx, c.UserID); err != nil {
+		if c.OrganizationID, err = lastOrganization(ctx, tx, c.UserID); err != nil {
 			return err
 		}
 		// Only the newest sessions stay: a script that signs in for each of its steps
@@ -68,7 +68,7 @@ func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (
 
 // lastOrganization returns the organization of the user's newest session, or that of
 // their oldest membership.
-func (s *Store) lastOrganization(ctx context.Context, tx db.Tx, userID string) (string, error) {
+func lastOrganization(ctx context.Context, tx db.Tx, userID string) (string, error) {
 	org, err := db.One(ctx, tx, db.ScanString, `SELECT m.organization_id FROM sessions v
 		JOIN memberships m ON m.organization_id = v.organization_id AND m.user_id = v.user_id
 		WHERE v.user_id = ? ORDER BY v.id DESC LIMIT 1`, userID)

@@ -16,7 +16,7 @@ import (
 // unless the caller created the worker.
 func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
 	err := s.db.Write(ctx, func(tx db.Tx) error {
-		w, err := s.ownWorker(ctx, tx, c, id)
+		w, err := ownWorker(ctx, tx, c, id)
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (s *Store) ArchiveTask(ctx context.Context, c Caller, id, waited string) (t
 }
 
 func (s *Store) archiveTask(ctx context.Context, tx db.Tx, c Caller, id, waited string) (Task, []string, error) {
-	t, w, err := s.visibleTask(ctx, tx, c, id)
+	t, w, err := visibleTask(ctx, tx, c, id)
 	switch {
 	case err != nil:
 		return t, nil, err
@@ -145,7 +145,7 @@ const speaks = `EXISTS (SELECT 1 FROM tasks k CROSS JOIN workers v ON v.num = k.
 	WHERE k.num = ? AND k.archived_at IS NULL AND v.deleted_at IS NULL)`
 
 // mustSpeak returns a Conflict if speaks is false for a task.
-func (s *Store) mustSpeak(ctx context.Context, q db.Querier, taskNum int64) error {
+func mustSpeak(ctx context.Context, q db.Querier, taskNum int64) error {
 	ok, err := db.One(ctx, q, db.ScanBool, `SELECT `+speaks, taskNum)
 	if err == nil && !ok {
 		return db.Errorf(db.Conflict, "the task is archived or its worker was deleted: nothing of it is sent any more")

@@ -87,7 +87,7 @@ func scanWaitingTurn(row db.Scanner) (w waitingTurn, err error) {
 // no turn waits for a model.
 func (s *Store) ResumeDue(ctx context.Context, limit int) (n int, next *time.Time, err error) {
 	// An idle runner asks often: it must cost no write.
-	if next, err = s.nextRetry(ctx, s.db); err != nil || next == nil || next.After(s.db.Now()) {
+	if next, err = nextRetry(ctx, s.db); err != nil || next == nil || next.After(s.db.Now()) {
 		return 0, next, err
 	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
@@ -107,14 +107,14 @@ func (s *Store) ResumeDue(ctx context.Context, limit int) (n int, next *time.Tim
 			}
 		}
 		n = len(turns)
-		next, err = s.nextRetry(ctx, tx)
+		next, err = nextRetry(ctx, tx)
 		return err
 	})
 	return n, next, err
 }
 
 // nextRetry returns when the next suspended turn is due, or nil if none waits for a model.
-func (s *Store) nextRetry(ctx context.Context, q db.Querier) (next *time.Time, err error) {
+func nextRetry(ctx context.Context, q db.Querier) (next *time.Time, err error) {
 	_, err = db.One(ctx, q, db.Into(db.AsTimeOrNil(&next)), `SELECT min(retry_at) FROM turns INDEXED BY turns_retrying
 		WHERE retry_at IS NOT NULL`)
 	return next, err

@@ -31,7 +31,7 @@ func (s *Store) target(ctx context.Context, tx db.Tx, n NewTurn) (Task, Worker, 
 // existing returns the task and the worker of n if they exist already. A new one is
 // the zero value.
 func (s *Store) existing(ctx context.Context, q db.Querier, n NewTurn) (Task, Worker, error) {
-	task, err := s.namedTask(ctx, q, n)
+	task, err := namedTask(ctx, q, n)
 	if err != nil {
 		return Task{}, Worker{}, err
 	}
@@ -49,9 +49,9 @@ func (s *Store) existing(ctx context.Context, q db.Querier, n NewTurn) (Task, Wo
 // otherwise runnableWorker.
 func (s *Store) workerOf(ctx context.Context, q db.Querier, n NewTurn, id string) (Worker, error) {
 	if n.atOnce && s.slots.Load() != nil && s.Queued() == 0 {
-		return s.claimableWorker(ctx, q, n.Caller, id)
+		return claimableWorker(ctx, q, n.Caller, id)
 	}
-	return s.runnableWorker(ctx, q, n.Caller, id)
+	return runnableWorker(ctx, q, n.Caller, id)
 }
 
 // followUp returns an error unless n may add a turn to a task. The caller's access is checked
@@ -64,7 +64,7 @@ func (s *Store) followUp(ctx context.Context, q db.Querier, n NewTurn, task Task
 	if n.WorkerID != "" && n.WorkerID != task.WorkerID {
 		// The error below confirms that the named worker exists, so the caller must see
 		// it.
-		if _, err := s.runnableWorker(ctx, q, n.Caller, n.WorkerID); err != nil {
+		if _, err := runnableWorker(ctx, q, n.Caller, n.WorkerID); err != nil {
 			return Task{}, Worker{}, err
 		}
 		wrong := db.Fields{{Path: "taskId", Message: "belongs to another worker than workerId names"}}
@@ -85,7 +85,7 @@ func (s *Store) followUp(ctx context.Context, q db.Querier, n NewTurn, task Task
 
 // namedTask returns the existing task of n, or a zero Task. No new task gets an id in the
 // server's own form: for such an id it returns the error that reading the task returns.
-func (s *Store) namedTask(ctx context.Context, q db.Querier, n NewTurn) (t Task, err error) {
+func namedTask(ctx context.Context, q db.Querier, n NewTurn) (t Task, err error) {
 	switch {
 	case n.TaskID != "":
 		lock := ""
@@ -96,7 +96,7 @@ func (s *Store) namedTask(ctx context.Context, q db.Querier, n NewTurn) (t Task,
 			AND organization_num = `+db.OrganizationNum+lock,
 			n.TaskID, n.Caller.OrganizationID)
 		if errors.Is(err, sql.ErrNoRows) && db.IsServerID("tsk", strings.ToLower(n.TaskID)) {
-			return Task{}, s.foreignTask(ctx, q, n.TaskID)
+			return Task{}, foreignTask(ctx, q, n.TaskID)
 		}
 	case n.Continue:
 		// Tasks that another turn started are left out: no person had a conversation

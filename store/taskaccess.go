@@ -10,24 +10,24 @@ import (
 
 // visibleTask returns a task and its worker, which may be deleted, if the caller may
 // see the worker.
-func (s *Store) visibleTask(ctx context.Context, q db.Querier, c Caller, id string) (Task, Worker, error) {
+func visibleTask(ctx context.Context, q db.Querier, c Caller, id string) (Task, Worker, error) {
 	t, err := db.One(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
 		AND organization_num = `+db.OrganizationNum,
 		id, c.OrganizationID)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Task{}, Worker{}, s.foreignTask(ctx, q, id)
+		return Task{}, Worker{}, foreignTask(ctx, q, id)
 	}
 	if err != nil {
 		return Task{}, Worker{}, err
 	}
-	w, err := s.visibleOrDeletedWorker(ctx, q, c, t.WorkerID)
+	w, err := visibleOrDeletedWorker(ctx, q, c, t.WorkerID)
 	return t, w, err
 }
 
 // foreignTask returns the error for a task that the caller's organization does not have. For
 // a task of another organization, it is Forbidden. For an id that a client chose, it is
 // always NotFound, because this organization may use the same id.
-func (s *Store) foreignTask(ctx context.Context, q db.Querier, id string) error {
+func foreignTask(ctx context.Context, q db.Querier, id string) error {
 	exists, err := db.One(ctx, q, db.ScanBool, `SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?)`, id)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 // Task returns a task that the caller may see, and its worker, which may be deleted.
 func (s *Store) Task(ctx context.Context, c Caller, id string) (Task, Worker, error) {
-	return s.visibleTask(ctx, s.db, c, id)
+	return visibleTask(ctx, s.db, c, id)
 }
 
 // TaskOfTurn returns the task of a turn.
@@ -51,7 +51,7 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 		return nil, "", err
 	}
 	if q.WorkerID != "" {
-		if _, err := s.visibleOrDeletedWorker(ctx, s.db, c, q.WorkerID); err != nil {
+		if _, err := visibleOrDeletedWorker(ctx, s.db, c, q.WorkerID); err != nil {
 			return nil, "", err
 		}
 	}
@@ -140,7 +140,7 @@ func (s *Store) WorkerTitle(ctx context.Context, t Task) (string, error) {
 // setRunning and settleTask write those columns after the task was created.
 
 // addTurn counts a new turn of a task that exists. runs reports whether the turn is claimed at once.
-func (s *Store) addTurn(tx db.Tx, taskNum int64, runs bool) error {
+func addTurn(tx db.Tx, taskNum int64, runs bool) error {
 	return tx.ExecLater(`UPDATE tasks SET outcome = NULL, completed_at = NULL, turn_count = turn_count + 1,
 		unfinished = unfinished + 1, running = iif(?, 1, running) WHERE num = ?`, runs, taskNum)
 }

@@ -35,12 +35,12 @@ func (s *Store) StartChild(ctx context.Context, p CallPlace, n NewTurn) (a Accep
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		// The look-up and the insert share the transaction, so one call never starts two
 		// turns.
-		child, found, err := s.childOf(ctx, tx, p)
+		child, found, err := childOf(ctx, tx, p)
 		if err != nil || found {
 			a = Accepted{Turn: child.Turn, Replayed: found}
 			return err
 		}
-		if err := s.mayStart(ctx, tx, p, &n); err != nil {
+		if err := mayStart(ctx, tx, p, &n); err != nil {
 			return err
 		}
 		if a, err = s.acceptTurn(ctx, tx, n); err != nil {
@@ -59,12 +59,12 @@ func (s *Store) StartChild(ctx context.Context, p CallPlace, n NewTurn) (a Accep
 
 // mayStart returns an error unless a call may start the turn n. It sets the caller's role, the
 // channel and the asker in n.
-func (s *Store) mayStart(ctx context.Context, tx db.Tx, p CallPlace, n *NewTurn) error {
+func mayStart(ctx context.Context, tx db.Tx, p CallPlace, n *NewTurn) error {
 	var runnerID, asker string
 	var aborted, ended bool
 	// After its author was removed from the organization, a turn goes on, but it starts no
 	// more work. Strangers and the operator have no role, and may still start children.
-	if err := s.roleNow(ctx, tx, &n.Caller); err != nil {
+	if err := roleNow(ctx, tx, &n.Caller); err != nil {
 		return err
 	}
 	left := n.Caller.Role == "" && !n.Caller.stranger() && !n.Caller.operator
@@ -122,10 +122,10 @@ type Team struct {
 
 // Team returns the team of a turn. ok is false if the turn has no parent and no children.
 func (s *Store) Team(ctx context.Context, t Turn) (team Team, ok bool, err error) {
-	return s.teamOf(ctx, s.db, t)
+	return teamOf(ctx, s.db, t)
 }
 
-func (s *Store) teamOf(ctx context.Context, q db.Querier, t Turn) (team Team, ok bool, err error) {
+func teamOf(ctx context.Context, q db.Querier, t Turn) (team Team, ok bool, err error) {
 	var n int64
 	_, err = db.One(ctx, q, db.Into(&team.RootID, &team.Root, &n, &team.Steps, &team.Cost), `
 		SELECT r.id, r.budget, count(t.num), r.steps + coalesce(sum(t.steps), 0),
@@ -178,7 +178,7 @@ func (s *Store) Ancestors(ctx context.Context, t Turn) (list []Ancestor, err err
 func (s *Store) TurnCaller(ctx context.Context, t Turn) (c Caller, err error) {
 	c = Caller{OrganizationID: t.OrganizationID, UserID: t.CreatedByUserID, KeyID: t.KeyID, Trigger: t.TriggeredBy}
 	if c.UserID != "" {
-		c.Role, err = s.role(ctx, s.db, c.OrganizationID, c.UserID)
+		c.Role, err = readRole(ctx, s.db, c.OrganizationID, c.UserID)
 	}
 	return c, err
 }
@@ -191,7 +191,7 @@ const maxNamedPages = 20
 // Conflict if several workers have the title.
 func (s *Store) WorkerNamed(ctx context.Context, c Caller, name string) (Worker, error) {
 	if db.IsServerID("wrk", name) {
-		return s.visibleWorker(ctx, s.db, c, name)
+		return visibleWorker(ctx, s.db, c, name)
 	}
 	var found []Worker
 	// The query also finds titles and summaries that contain the name. Only equal titles count.

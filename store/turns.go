@@ -27,7 +27,7 @@ func (s *Store) Turns(ctx context.Context, task TaskRef) ([]Turn, error) {
 // one moment.
 func (s *Store) TaskTurns(ctx context.Context, c Caller, id string) (t Task, turns []Turn, err error) {
 	err = s.db.Snapshot(ctx, func(q db.Querier) (err error) {
-		if t, _, err = s.visibleTask(ctx, q, c, id); err == nil {
+		if t, _, err = visibleTask(ctx, q, c, id); err == nil {
 			turns, err = db.All(ctx, q, scanTurn, selectTurns, t.num)
 		}
 		return err

@@ -27,7 +27,7 @@ func (s *Store) meterOrganization(tx db.Tx, organizationID string, list []metere
 	}
 	var limit *float64
 	if hasCap && cost != 0 {
-		if limit, err = s.creditCap(ctx, tx, organizationID); err != nil {
+		if limit, err = creditCap(ctx, tx, organizationID); err != nil {
 			return err
 		}
 	}
@@ -53,7 +53,7 @@ func (s *Store) meterOrganization(tx db.Tx, organizationID string, list []metere
 	}
 	spent, err := db.One(ctx, tx, db.ScanInt, add+` RETURNING cost`, organizationID, month(s.db.Now()), cost)
 	if err == nil && db.IsLocking(tx) { // the cap may have changed until the row was locked
-		limit, err = s.creditCap(ctx, tx, organizationID)
+		limit, err = creditCap(ctx, tx, organizationID)
 	}
 	if err != nil || limit == nil {
 		return err

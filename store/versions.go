@@ -143,7 +143,7 @@ func (s *Store) WorkerVersions(ctx context.Context, c Caller, id, cursor string,
 	if err := f.Err(); err != nil {
 		return nil, "", err
 	}
-	if _, err := s.visibleWorker(ctx, s.db, c, id); err != nil {
+	if _, err := visibleWorker(ctx, s.db, c, id); err != nil {
 		return nil, "", err
 	}
 	limit = db.PageLimit(limit)
@@ -162,7 +162,7 @@ func (s *Store) WorkerVersions(ctx context.Context, c Caller, id, cursor string,
 
 // WorkerVersion returns a version of a worker that the caller may see.
 func (s *Store) WorkerVersion(ctx context.Context, c Caller, id string, number int64) (v WorkerVersion, err error) {
-	if _, err := s.visibleWorker(ctx, s.db, c, id); err != nil {
+	if _, err := visibleWorker(ctx, s.db, c, id); err != nil {
 		return v, err
 	}
 	pair, err := db.All(ctx, s.db, scanVersion, selectVersions+` AND v.version BETWEEN ? AND ? ORDER BY v.version DESC`,

@@ -127,7 +127,7 @@ func (s *Store) mailPeople(ctx context.Context, tx db.Tx, t Turn, a Approval, qu
 // asked returns the approvals that a mail asks about, as they are now: the question, or the
 // calls of its step that still wait. It returns none if all of them are decided, or if the
 // recipient may no longer decide. userID is "" for the author of a mail.
-func (s *Store) asked(ctx context.Context, q db.Querier, approvalNum int64, userID string) ([]Approval, error) {
+func asked(ctx context.Context, q db.Querier, approvalNum int64, userID string) ([]Approval, error) {
 	list, err := db.All(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts,
 			?1 = '' OR `+mayDecide(`EXISTS (SELECT 1 FROM memberships o WHERE o.organization_id = w.organization_id
 				AND o.user_id = ?1 AND o.role IN ('owner', 'admin'))`, "?1")+`
@@ -168,7 +168,7 @@ func (s *Store) MailedQuestion(ctx context.Context, messageIDs []string) (id str
 // mailedQuestion returns the only question of a task, if its author may answer it by mail.
 // Unless num is 0, it returns the question with that num. A member's question is for
 // that member. A stranger's question is for the address that the mail came from.
-func (s *Store) mailedQuestion(ctx context.Context, q db.Querier, task Task, c Caller, from string,
+func mailedQuestion(ctx context.Context, q db.Querier, task Task, c Caller, from string,
 	num int64) (Approval, bool, error) {
 	a, err := db.One(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts, 0
 		FROM approvals a`+joinApproval+joinStep+`
@@ -192,10 +192,10 @@ func (s *Store) answerByMail(ctx context.Context, tx db.Tx, n NewEmail) (a Appro
 		return a, false, db.NoRow(err, nil)
 	}
 	c := n.Turn.Caller
-	if may, err := s.mayStillAnswer(ctx, tx, c, task); err != nil || !may {
+	if may, err := mayStillAnswer(ctx, tx, c, task); err != nil || !may {
 		return a, false, err
 	}
-	a, late, ok, err := s.questionOf(ctx, tx, task, c, n.From, n.Answer.ApprovalID)
+	a, late, ok, err := questionOf(ctx, tx, task, c, n.From, n.Answer.ApprovalID)
 	if err != nil || !ok {
 		return a, false, err
 	}
@@ -208,7 +208,7 @@ func (s *Store) answerByMail(ctx context.Context, tx db.Tx, n NewEmail) (a Appro
 // questionOf returns the question that a mail answers. id is that of the question to whose mail it replies, "" for
 // none. late is true if that question was answered before, maybe elsewhere: then the mail answers the only
 // question that waits.
-func (s *Store) questionOf(ctx context.Context, q db.Querier, task Task, c Caller, from, id string) (
+func questionOf(ctx context.Context, q db.Querier, task Task, c Caller, from, id string) (
 	a Approval, late, ok bool, err error) {
 	var num int64
 	if id != "" {
@@ -217,11 +217,11 @@ func (s *Store) questionOf(ctx context.Context, q db.Querier, task Task, c Calle
 			return a, false, false, err
 		}
 	}
-	a, ok, err = s.mailedQuestion(ctx, q, task, c, from, num)
+	a, ok, err = mailedQuestion(ctx, q, task, c, from, num)
 	if num == 0 || err != nil || ok {
 		return a, false, ok, err
 	}
-	a, ok, err = s.mailedQuestion(ctx, q, task, c, from, 0)
+	a, ok, err = mailedQuestion(ctx, q, task, c, from, 0)
 	return a, true, ok, err
 }
 
@@ -233,20 +233,20 @@ func (s *Store) AnswersQuestion(ctx context.Context, task Task, c Caller, from s
 	if err != nil {
 		return false, err
 	}
-	_, _, ok, err := s.questionOf(ctx, s.db, task, c, from, id)
+	_, _, ok, err := questionOf(ctx, s.db, task, c, from, id)
 	return ok, err
 }
 
 // mayStillAnswer reports whether the author of a mail or a message may answer in this transaction. A
 // member may have left the organization, or a private worker, since the mail or the request was read.
-func (s *Store) mayStillAnswer(ctx context.Context, tx db.Tx, c Caller, task Task) (bool, error) {
+func mayStillAnswer(ctx context.Context, tx db.Tx, c Caller, task Task) (bool, error) {
 	if c.stranger() {
 		return true, nil // mailedQuestion compares the address
 	}
-	if err := s.roleNow(ctx, tx, &c); err != nil || c.Role == "" {
+	if err := roleNow(ctx, tx, &c); err != nil || c.Role == "" {
 		return false, err
 	}
-	_, err := s.visibleOrDeletedWorker(ctx, tx, c, task.WorkerID)
+	_, err := visibleOrDeletedWorker(ctx, tx, c, task.WorkerID)
 	if db.IsKind(err, db.Forbidden) {
 		return false, nil
 	}

@@ -16,8 +16,8 @@ type Webhook struct {
 	SigningSecret string // signs the deliveries, and is never sent
 }
 
-// webhook returns the webhook of a worker, or the zero Webhook if there is none.
-func (s *Store) webhook(ctx context.Context, q db.Querier, workerID string) (w Webhook, err error) {
+// readWebhook returns the webhook of a worker, or the zero Webhook if there is none.
+func readWebhook(ctx context.Context, q db.Querier, workerID string) (w Webhook, err error) {
 	_, err = db.One(ctx, q, db.Into(&w.URL, &w.Token, &w.SigningSecret),
 		`SELECT url, token, signing_secret FROM webhooks WHERE worker_id = ?`, workerID)
 	return w, db.NoRow(err, nil)
@@ -26,10 +26,10 @@ func (s *Store) webhook(ctx context.Context, q db.Querier, workerID string) (w W
 // Webhook returns the webhook of a worker. It returns Forbidden unless the caller created
 // the worker.
 func (s *Store) Webhook(ctx context.Context, c Caller, workerID string) (Webhook, error) {
-	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
+	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
 		return Webhook{}, err
 	}
-	return s.webhook(ctx, s.db, workerID)
+	return readWebhook(ctx, s.db, workerID)
 }
 
 // renew sets a new token and a new secret.
@@ -44,10 +44,10 @@ func (w *Webhook) renew() {
 // checked the URL.
 func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) (w Webhook, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
-		if w, err = s.webhook(ctx, tx, workerID); err != nil {
+		if w, err = readWebhook(ctx, tx, workerID); err != nil {
 			return err
 		}
 		was := w.URL
@@ -80,10 +80,10 @@ func (s *Store) putWebhook(tx db.Tx, workerID string, w Webhook) error {
 // webhook.
 func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (was Webhook, err error) {
 	err = s.db.Hot(ctx, true, func(tx db.Tx) error {
-		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
-		if was, err = s.webhook(ctx, tx, workerID); err != nil || was.URL == "" {
+		if was, err = readWebhook(ctx, tx, workerID); err != nil || was.URL == "" {
 			return err
 		}
 		n, err := tx.Exec(`DELETE FROM webhooks WHERE worker_id = ?`, workerID)
@@ -116,10 +116,10 @@ func giveUpDeliveries(tx db.Tx, workerID string) error {
 func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
 	key db.IdempotencyKey) (w Webhook, replayed bool, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
-		if w, err = s.configured(ctx, tx, workerID); err != nil {
+		if w, err = configured(ctx, tx, workerID); err != nil {
 			return err
 		}
 		id, err := s.db.FindResult(ctx, tx, key)
@@ -139,8 +139,8 @@ func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
 }
 
 // configured is like webhook, but returns a Conflict if there is none.
-func (s *Store) configured(ctx context.Context, q db.Querier, workerID string) (Webhook, error) {
-	w, err := s.webhook(ctx, q, workerID)
+func configured(ctx context.Context, q db.Querier, workerID string) (Webhook, error) {
+	w, err := readWebhook(ctx, q, workerID)
 	if err == nil && w.URL == "" {
 		return w, db.Errorf(db.Conflict, "the worker has no webhook")
 	}

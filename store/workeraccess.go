@@ -14,8 +14,8 @@ import (
 // visibleWorker returns a worker that the caller may see. It returns NotFound if the worker
 // does not exist or was deleted. It returns Forbidden if the worker is in another
 // organization, or if it is private and the caller is not invited.
-func (s *Store) visibleWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
-	w, err := s.visibleOrDeletedWorker(ctx, q, c, id)
+func visibleWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+	w, err := visibleOrDeletedWorker(ctx, q, c, id)
 	if err == nil && w.DeletedAt != nil {
 		return Worker{}, db.Errorf(db.NotFound, "no worker has that id")
 	}
@@ -24,27 +24,27 @@ func (s *Store) visibleWorker(ctx context.Context, q db.Querier, c Caller, id st
 
 // visibleOrDeletedWorker is visibleWorker, but it also returns deleted workers, because their tasks and
 // files stay readable.
-func (s *Store) visibleOrDeletedWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+func visibleOrDeletedWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
 	w, err := db.One(ctx, q, scanWorker, selectWorker, id)
 	if err != nil {
 		return Worker{}, db.NoRecord(err, "worker")
 	}
-	return s.allow(ctx, q, c, w)
+	return allowWorker(ctx, q, c, w)
 }
 
 // runnableWorker is visibleWorker with only the fields that accepting a turn needs: those of
 // the access rules, the version, the time of creation, and the cap of the organization. A write locks
 // the worker: see keepsWorker.
-func (s *Store) runnableWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+func runnableWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
 	w, err := db.One(ctx, q, scanRunnable, selectRunnable+keepsWorker(q), id)
-	return s.allowRunnable(ctx, q, c, w, err)
+	return allowRunnable(ctx, q, c, w, err)
 }
 
 // claimableWorker is runnableWorker with the fields that the claim of its turn needs, too: those of the
 // version, and claim.
-func (s *Store) claimableWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+func claimableWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
 	w, err := db.One(ctx, q, scanClaimable, selectClaimable+keepsWorker(q), id)
-	return s.allowRunnable(ctx, q, c, w, err)
+	return allowRunnable(ctx, q, c, w, err)
 }
 
 // keepsWorker returns the end of a query for a worker. In a write on a server, it locks the worker until the commit.
@@ -67,9 +67,9 @@ func (s *Store) lockDeleted(ctx context.Context, tx db.Tx, w Worker) error {
 }
 
 // allowRunnable returns w if err is nil and the caller may see w.
-func (s *Store) allowRunnable(ctx context.Context, q db.Querier, c Caller, w Worker, err error) (Worker, error) {
+func allowRunnable(ctx context.Context, q db.Querier, c Caller, w Worker, err error) (Worker, error) {
 	if err == nil {
-		w, err = s.allow(ctx, q, c, w)
+		w, err = allowWorker(ctx, q, c, w)
 	}
 	// The access is checked first: a caller without it does not learn of the deletion.
 	if err == nil && w.DeletedAt != nil {
@@ -110,8 +110,8 @@ func scanClaimable(row db.Scanner) (w Worker, err error) {
 	return w, err
 }
 
-// allow returns w if the caller may see it, and a Forbidden error otherwise.
-func (s *Store) allow(ctx context.Context, q db.Querier, c Caller, w Worker) (Worker, error) {
+// allowWorker returns w if the caller may see it, and a Forbidden error otherwise.
+func allowWorker(ctx context.Context, q db.Querier, c Caller, w Worker) (Worker, error) {
 	if w.OrganizationID != c.OrganizationID {
 		return Worker{}, db.Errorf(db.Forbidden, "you have no access to the worker")
 	}
@@ -131,8 +131,8 @@ func (s *Store) allow(ctx context.Context, q db.Querier, c Caller, w Worker) (Wo
 }
 
 // ownWorker is visibleWorker for changes that only the worker's creator may make.
-func (s *Store) ownWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
-	w, err := s.visibleWorker(ctx, q, c, id)
+func ownWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+	w, err := visibleWorker(ctx, q, c, id)
 	if err == nil && w.UserID != c.UserID {
 		return Worker{}, db.Errorf(db.Forbidden, "only the creator of the worker may do this")
 	}

@@ -29,7 +29,7 @@ const maxWorkerMembers = 1000
 // WorkerMembers lists the users who are invited to a worker. It returns Forbidden unless the caller
 // created the worker.
 func (s *Store) WorkerMembers(ctx context.Context, c Caller, workerID string) ([]WorkerMember, error) {
-	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
+	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
 		return nil, err
 	}
 	return db.All(ctx, s.db, scanWorkerMember, selectWorkerMembers+` ORDER BY m.user_id LIMIT ?`,
@@ -39,7 +39,7 @@ func (s *Store) WorkerMembers(ctx context.Context, c Caller, workerID string) ([
 // WorkerMember returns a user who is invited to a worker. It returns Forbidden unless the caller
 // created the worker.
 func (s *Store) WorkerMember(ctx context.Context, c Caller, workerID, userID string) (WorkerMember, error) {
-	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
+	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
 		return WorkerMember{}, err
 	}
 	m, err := db.One(ctx, s.db, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
@@ -50,10 +50,10 @@ func (s *Store) WorkerMember(ctx context.Context, c Caller, workerID, userID str
 // caller created the worker. A second invitation changes nothing.
 func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID string) (m WorkerMember, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
-		role, err := s.role(ctx, tx, c.OrganizationID, userID)
+		role, err := readRole(ctx, tx, c.OrganizationID, userID)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID 
 
 // InviteWorkerMember is AddWorkerMember for the user with that email address.
 func (s *Store) InviteWorkerMember(ctx context.Context, c Caller, workerID, email string) (WorkerMember, error) {
-	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
+	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
 		return WorkerMember{}, err
 	}
 	id, err := db.One(ctx, s.db, db.ScanString, `SELECT u.id
@@ -102,7 +102,7 @@ func (s *Store) InviteWorkerMember(ctx context.Context, c Caller, workerID, emai
 // Forbidden unless the caller created the worker.
 func (s *Store) RemoveWorkerMember(ctx context.Context, c Caller, workerID, userID string) (removed bool, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
 		m, err := db.One(ctx, tx, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
@@ -123,7 +123,7 @@ func (s *Store) RemoveWorkerMember(ctx context.Context, c Caller, workerID, user
 // WorkerCreator returns the creator of a worker that the caller may see. CreatedAt is the
 // time when the worker was created.
 func (s *Store) WorkerCreator(ctx context.Context, c Caller, id string) (WorkerMember, error) {
-	if _, err := s.visibleOrDeletedWorker(ctx, s.db, c, id); err != nil {
+	if _, err := visibleOrDeletedWorker(ctx, s.db, c, id); err != nil {
 		return WorkerMember{}, err
 	}
 	return db.One(ctx, s.db, scanWorkerMember, `SELECT u.id, u.email, u.name, w.created_at

@@ -48,7 +48,7 @@ func (s *Store) insertWorker(tx db.Tx, c Caller, n NewWorker) (Worker, error) {
 
 // Worker returns a worker that the caller may see. A deleted worker is NotFound.
 func (s *Store) Worker(ctx context.Context, c Caller, id string) (Worker, error) {
-	return s.visibleWorker(ctx, s.db, c, id)
+	return visibleWorker(ctx, s.db, c, id)
 }
 
 // UpdateWorker changes a worker. It returns Forbidden unless the caller created it, NotFound
@@ -70,7 +70,7 @@ func (s *Store) changeWorker(ctx context.Context, tx db.Tx, c Caller, id string,
 	restoredFrom int64) (Worker, error) {
 	// The worker is read in the transaction, so that two concurrent patches of different fields are
 	// both kept.
-	w, err := s.ownWorker(ctx, tx, c, id)
+	w, err := ownWorker(ctx, tx, c, id)
 	if err != nil {
 		return w, err
 	}
@@ -202,11 +202,11 @@ func (q WorkerQuery) scope() db.Scope {
 func (s *Store) RestoreVersion(ctx context.Context, c Caller, id string, number int64, revisions []string,
 	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
 	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
-		return s.ownWorker(ctx, tx, c, id)
+		return ownWorker(ctx, tx, c, id)
 	}, func(tx db.Tx) (Worker, string, error) {
 		// The access is checked before the version is looked for: a caller without it does not
 		// learn how many versions there are.
-		if _, err := s.ownWorker(ctx, tx, c, id); err != nil {
+		if _, err := ownWorker(ctx, tx, c, id); err != nil {
 			return Worker{}, "", err
 		}
 		v, err := db.One(ctx, tx, scanVersion, selectVersions+` AND v.version = ?`, id, number)
